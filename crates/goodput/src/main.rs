@@ -1,0 +1,2 @@
+//! The `goodput` binary.
+fn main() {}

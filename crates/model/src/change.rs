@@ -1,0 +1,40 @@
+//! A proposed change of one setting.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::setting::SettingRef;
+
+/// One setting, from one value to another, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    /// What to change.
+    pub setting: SettingRef,
+    /// Its value now; `None` where it is the kernel's own choice.
+    pub from: Option<String>,
+    /// The value to try.
+    pub to: String,
+    /// Why this value, in one phrase.
+    pub why: String,
+}
+
+impl Change {
+    /// The argument for `goodput compare` that proves it: `NAME=FROM,TO`, quoted for a shell where
+    /// a value has spaces. `default` stands for the kernel's own choice.
+    pub fn as_argument(&self) -> String {
+        let from = self.from.as_deref().unwrap_or("default");
+        format!("{}={},{}", self.setting, shell_word(from), shell_word(&self.to))
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} → {} ({})", self.setting, self.to, self.why)
+    }
+}
+
+fn shell_word(value: &str) -> String {
+    if value.contains(char::is_whitespace) { format!("\"{value}\"") } else { value.into() }
+}

@@ -1,0 +1,73 @@
+//! One end of a path: who it is and everything it saw during one measurement.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::facts::Snapshot;
+use crate::sample::Sample;
+
+/// Which of the two ends. The near end is where the user typed the command.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndName {
+    /// This host.
+    Near,
+    /// The target.
+    Far,
+}
+
+impl EndName {
+    /// The end opposite to this one.
+    pub fn other(self) -> Self {
+        match self {
+            Self::Near => Self::Far,
+            Self::Far => Self::Near,
+        }
+    }
+}
+
+impl fmt::Display for EndName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Near => "near",
+            Self::Far => "far",
+        })
+    }
+}
+
+/// What a machine says of itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// Host name.
+    pub name: String,
+    /// Operating system and release, as uname(2) gives them: "Linux 6.1.0-18-amd64".
+    pub kernel: String,
+    /// Version of goodput running there.
+    pub goodput: String,
+    /// CPUs this process may run on.
+    pub cpus: u32,
+}
+
+/// Everything one end saw during one measurement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct End {
+    /// The machine.
+    pub host: Host,
+    /// Facts before the first payload byte.
+    pub before: Snapshot,
+    /// Facts after the last one.
+    pub after: Snapshot,
+    /// Cumulative counts while it ran, oldest first; times are this end's own.
+    pub samples: Vec<Sample>,
+}
+
+impl End {
+    /// The last sample: what had been moved when this end stopped.
+    pub fn last_sample(&self) -> Option<&Sample> {
+        self.samples.last()
+    }
+}

@@ -1,0 +1,56 @@
+//! Everything a diagnosis rule may look at: one direction of one measurement, both ends.
+
+use serde::{Deserialize, Serialize};
+
+use crate::end::{End, EndName};
+use crate::known::{Known, Missing};
+use crate::plan::Plan;
+use crate::units::BitRate;
+
+/// One direction of one measurement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// What was agreed.
+    pub plan: Plan,
+    /// The end that sent the payload.
+    pub sender_end: EndName,
+    /// The near end.
+    pub near: Known<End>,
+    /// The far end; missing where the peer does not report.
+    pub far: Known<End>,
+    /// What came out.
+    pub measured: Measured,
+}
+
+/// The goodput of one direction and the window it was taken from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Payload the receiver's application read, over the window.
+    pub goodput: BitRate,
+    /// Start of the window on the receiver's clock, after slow start, seconds.
+    pub from_s: f64,
+    /// End of the window, seconds.
+    pub to_s: f64,
+    /// Half-width of the 95 % interval of the mean, percent of it.
+    pub precision_percent: Known<f64>,
+}
+
+impl Evidence {
+    /// What the sending end saw.
+    pub fn sender(&self) -> Result<&End, Missing> {
+        self.end(self.sender_end)
+    }
+
+    /// What the receiving end saw.
+    pub fn receiver(&self) -> Result<&End, Missing> {
+        self.end(self.sender_end.other())
+    }
+
+    /// What `name` saw.
+    pub fn end(&self, name: EndName) -> Result<&End, Missing> {
+        match name {
+            EndName::Near => self.near.get(),
+            EndName::Far => self.far.get(),
+        }
+    }
+}

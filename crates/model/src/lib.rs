@@ -1,0 +1,35 @@
+//! The vocabulary of goodput: what is planned, seen, found, changed and kept.
+//!
+//! Data only. Nothing here does I/O or reads a clock; every other crate speaks these words.
+//! Types that leave the program (records, events) derive their JSON Schema from here.
+#![forbid(unsafe_code)]
+
+pub mod change;
+pub mod comparison;
+pub mod end;
+pub mod evidence;
+pub mod facts;
+pub mod finding;
+pub mod known;
+pub mod plan;
+pub mod record;
+pub mod sample;
+pub mod setting;
+pub mod tcp_info;
+pub mod units;
+pub mod verdict;
+
+pub use change::Change;
+pub use comparison::{ArmResult, Comparison, Effect, Judgement, Mechanism, Trial};
+pub use end::{End, EndName, Host};
+pub use evidence::{Evidence, Measured};
+pub use facts::{Fact, Snapshot};
+pub use finding::{Confidence, Finding, Undecided, Witness};
+pub use known::{Known, Missing};
+pub use plan::{Direction, Family, FlowPlan, Length, Plan, SocketOptions, Transport};
+pub use record::{DirectionResult, EndResult, Interval, Kind, Outcome, Record};
+pub use sample::{DatagramCounts, FlowSample, Role, Sample, SocketMemory};
+pub use setting::SettingRef;
+pub use tcp_info::TcpInfo;
+pub use units::{BitRate, Bytes};
+pub use verdict::{Place, Split, Verdict};

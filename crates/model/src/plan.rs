@@ -1,0 +1,162 @@
+//! What one measurement shall do: a plan both ends agree on before any payload moves.
+
+use std::net::IpAddr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::end::EndName;
+use crate::units::{BitRate, Bytes};
+
+/// One measurement, as agreed by both ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// TCP or UDP.
+    pub transport: Transport,
+    /// Who sends payload to whom.
+    pub direction: Direction,
+    /// Flows in each direction; at least 1.
+    pub flows: u16,
+    /// When the measurement ends.
+    pub length: Length,
+    /// Seconds between the intervals that are shown and kept; at least 0.1.
+    pub interval_s: f64,
+    /// Id of the mover that sends and receives, as `goodput list movers` prints it.
+    pub mover: String,
+    /// Bytes of one write or one datagram.
+    pub chunk_bytes: Bytes,
+    /// Strict pacing, over all flows of one direction together. `None`: as fast as it goes.
+    pub rate_bits_per_s: Option<BitRate>,
+    /// Socket options, set at both ends.
+    pub socket: SocketOptions,
+}
+
+/// The transport protocol of the payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// A byte stream.
+    Tcp,
+    /// Datagrams with a sequence number each.
+    Udp,
+}
+
+/// Who sends payload to whom, seen from the near end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// Near sends, far receives.
+    Send,
+    /// Far sends, near receives.
+    Reverse,
+    /// Both at once, each direction with its own flows.
+    Both,
+}
+
+/// When a measurement ends.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Length {
+    /// After this many seconds.
+    Seconds(f64),
+    /// After this many payload bytes, over all flows of one direction together.
+    Bytes(Bytes),
+    /// When the mean is known to ± `precision_percent`, within the bounds.
+    Auto {
+        /// Half-width of the 95 % interval of the mean, as a share of it.
+        precision_percent: f64,
+        /// Never shorter than this.
+        min_s: f64,
+        /// Never longer than this.
+        max_s: f64,
+    },
+}
+
+/// IP version of the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// IPv4 only.
+    V4,
+    /// IPv6 only.
+    V6,
+}
+
+/// Options of the data sockets. `None` leaves the kernel's own choice, autotuning included.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SocketOptions {
+    /// Local address of the near end's data connections.
+    pub bind: Option<IpAddr>,
+    /// Device the near end binds to (`SO_BINDTODEVICE`).
+    pub device: Option<String>,
+    /// IP version, where the target's name has both.
+    pub family: Option<Family>,
+    /// `TCP_MAXSEG`, bytes.
+    pub mss_bytes: Option<u32>,
+    /// `SO_SNDBUF` as asked for; the kernel doubles it for its bookkeeping (socket(7)).
+    pub sndbuf_bytes: Option<Bytes>,
+    /// `SO_RCVBUF` as asked for; the kernel doubles it for its bookkeeping (socket(7)).
+    pub rcvbuf_bytes: Option<Bytes>,
+    /// `TCP_CONGESTION`, set before connect and on the listener.
+    pub congestion: Option<String>,
+    /// `TCP_NODELAY`.
+    pub nodelay: bool,
+    /// Differentiated services code point, 0 to 63 (RFC 2474).
+    pub dscp: Option<u8>,
+}
+
+/// One flow of a plan: its number and who sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowPlan {
+    /// Number of the flow within the measurement, from 0.
+    pub id: u16,
+    /// The end that sends payload on it.
+    pub sender: EndName,
+}
+
+impl Plan {
+    /// Sensible values for everything: one TCP flow, sent, until the mean is known to ±2 %.
+    pub fn standard() -> Self {
+        Self {
+            transport: Transport::Tcp,
+            direction: Direction::Send,
+            flows: 1,
+            length: Length::Auto { precision_percent: 2.0, min_s: 2.0, max_s: 10.0 },
+            interval_s: 1.0,
+            mover: "copy".into(),
+            chunk_bytes: Bytes(128 * 1024),
+            rate_bits_per_s: None,
+            socket: SocketOptions::default(),
+        }
+    }
+
+    /// Every flow of the plan, near senders first.
+    pub fn flow_plans(&self) -> Vec<FlowPlan> {
+        let senders: &[EndName] = match self.direction {
+            Direction::Send => &[EndName::Near],
+            Direction::Reverse => &[EndName::Far],
+            Direction::Both => &[EndName::Near, EndName::Far],
+        };
+        let each = senders.iter().flat_map(|sender| (0..self.flows).map(move |_| *sender));
+        each.enumerate().map(|(id, sender)| FlowPlan { id: id as u16, sender }).collect()
+    }
+
+    /// The rate of one flow, where the plan paces.
+    pub fn rate_per_flow(&self) -> Option<BitRate> {
+        self.rate_bits_per_s.map(|rate| BitRate(rate.0 / f64::from(self.flows)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_directions_have_their_own_flows() {
+        let plan = Plan { direction: Direction::Both, flows: 2, ..Plan::standard() };
+        let senders: Vec<_> = plan.flow_plans().iter().map(|f| (f.id, f.sender)).collect();
+        use EndName::{Far, Near};
+        assert_eq!(senders, [(0, Near), (1, Near), (2, Far), (3, Far)]);
+    }
+}

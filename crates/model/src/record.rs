@@ -1,0 +1,142 @@
+//! The stored and printed result of one command: the contract of `--json`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::comparison::Comparison;
+use crate::end::{End, EndName};
+use crate::finding::{Finding, Undecided};
+use crate::known::Known;
+use crate::plan::Plan;
+use crate::units::BitRate;
+use crate::verdict::Verdict;
+
+/// Version of the record's format. Grows when a reader of the old one would misread the new one.
+pub const FORMAT: u32 = 1;
+
+/// One result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Record {
+    /// Version of this format.
+    pub format: u32,
+    /// What kind of command made it.
+    pub kind: Kind,
+    /// When it began, RFC 3339, UTC.
+    pub started: String,
+    /// What was measured, as the user typed it.
+    pub target: String,
+    /// What was agreed.
+    pub plan: Plan,
+    /// What both ends saw.
+    pub ends: Ends,
+    /// The shown intervals, oldest first.
+    pub intervals: Vec<Interval>,
+    /// The numbers.
+    pub result: Outcome,
+    /// What limits the main direction: near to far, unless only the other one was measured.
+    pub verdict: Verdict,
+    /// The verdict of the opposite direction, where both were measured at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict_reverse: Option<Verdict>,
+    /// Every cause found, the most limiting first.
+    pub findings: Vec<Finding>,
+    /// Rules that could not decide.
+    pub undecided: Vec<Undecided>,
+    /// The comparison, where the command was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
+    /// Doubts about the measurement itself, for a person.
+    pub doubts: Vec<String>,
+}
+
+/// What kind of command made a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// One measurement.
+    Test,
+    /// A comparison of arms; `plan`, `ends` and `result` are those of the baseline's first run.
+    Compare,
+}
+
+/// Both ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ends {
+    /// This host.
+    pub near: Known<End>,
+    /// The target; missing where the peer does not report.
+    pub far: Known<End>,
+}
+
+/// One shown interval of one direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// The end that sent.
+    pub sender: EndName,
+    /// Start on the receiver's clock, seconds.
+    pub from_s: f64,
+    /// End on the receiver's clock, seconds.
+    pub to_s: f64,
+    /// Payload bytes the receiver's application read.
+    pub received_bytes: u64,
+    /// The same as a rate.
+    pub goodput_bits_per_s: BitRate,
+}
+
+/// The numbers of a measurement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Outcome {
+    /// Payload the receivers' applications read per second, after slow start; both directions
+    /// together where both were measured.
+    pub goodput_bits_per_s: BitRate,
+    /// Length of the window it was taken from.
+    pub duration_s: f64,
+    /// Half-width of the 95 % interval of the mean, percent of it.
+    pub precision_percent: Known<f64>,
+    /// What the path could carry at best, and why.
+    pub ceiling_bits_per_s: Known<BitRate>,
+    /// Each direction.
+    pub directions: Vec<DirectionResult>,
+    /// This host.
+    pub near: EndResult,
+    /// The target.
+    pub far: EndResult,
+}
+
+/// The numbers of one direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DirectionResult {
+    /// The end that sent.
+    pub sender: EndName,
+    /// Receiver's count over the window.
+    pub goodput_bits_per_s: BitRate,
+    /// Payload bytes the receiver's application read over the whole run, slow start included.
+    pub received_bytes: Known<u64>,
+    /// Payload bytes the sender's application wrote over the whole run.
+    pub sent_bytes: Known<u64>,
+    /// Bytes retransmitted over the whole run.
+    pub retransmitted_bytes: Known<u64>,
+    /// Segments retransmitted over the whole run.
+    pub retransmits: Known<u64>,
+    /// Smoothed round-trip time under load, median over samples.
+    pub rtt_us: Known<f64>,
+    /// Smallest round-trip time seen.
+    pub min_rtt_us: Known<f64>,
+    /// Datagrams lost, percent of those sent; only for UDP.
+    pub lost_percent: Known<f64>,
+    /// Interarrival jitter (RFC 3550), microseconds; only for UDP.
+    pub jitter_us: Known<f64>,
+}
+
+/// What the measurement cost one end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EndResult {
+    /// CPU of goodput's own process, percent of one CPU.
+    pub cpu_percent: Known<f64>,
+    /// CPU of the whole host, percent of all its CPUs, everything but idle.
+    pub host_cpu_percent: Known<f64>,
+    /// Softirq time, percent of one CPU.
+    pub softirq_percent: Known<f64>,
+    /// Time a hypervisor took away, percent of one CPU.
+    pub steal_percent: Known<f64>,
+}

@@ -1,0 +1,98 @@
+//! Raw cumulative counters of the flows at one end at one instant.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::known::Known;
+use crate::tcp_info::TcpInfo;
+
+/// Counters at one instant. Everything in it only grows from sample to sample, tcp_info's gauges
+/// and buffer levels apart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sample {
+    /// Seconds since this end began to move payload, by its monotonic clock.
+    pub at_s: f64,
+    /// Payload bytes written by all sending flows of this end.
+    pub sent_bytes: u64,
+    /// Payload bytes read by all receiving flows of this end.
+    pub received_bytes: u64,
+    /// Each flow in detail; empty in the samples between two detailed ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowSample>,
+}
+
+/// Whether this end sends or receives on a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Writes payload.
+    Sender,
+    /// Reads payload.
+    Receiver,
+}
+
+/// One flow at one end at one instant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowSample {
+    /// Number of the flow in the plan.
+    pub flow: u16,
+    /// Whether this end sends or receives on it.
+    pub role: Role,
+    /// Payload bytes written or read.
+    pub bytes: u64,
+    /// Time our own thread waited: a writer for room in the socket, a reader for data.
+    /// The second witness beside tcp_info's chronographs.
+    pub blocked_us: u64,
+    /// Time our own thread waited on purpose, to hold a rate (`--rate`).
+    pub paced_us: u64,
+    /// System calls that moved payload.
+    pub calls: u64,
+    /// CPU time of the flow's thread, user and system.
+    pub cpu_us: Known<u64>,
+    /// The kernel's view of the connection.
+    pub tcp: Known<TcpInfo>,
+    /// Memory of the socket against its limits.
+    pub memory: Known<SocketMemory>,
+    /// Bytes waiting in the socket for the reader (`SIOCINQ`), or not yet acknowledged (`SIOCOUTQ`).
+    pub queued_bytes: Known<u64>,
+    /// Datagram counts; only for UDP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<DatagramCounts>,
+}
+
+/// Socket memory, from `SO_MEMINFO` (include/uapi/linux/sock_diag.h, `SK_MEMINFO_*`). Bytes as the
+/// kernel charges them, bookkeeping included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SocketMemory {
+    /// Receive memory in use.
+    pub rmem_alloc_bytes: u64,
+    /// Receive memory allowed.
+    pub rcvbuf_bytes: u64,
+    /// Send memory in use by queued packets.
+    pub wmem_alloc_bytes: u64,
+    /// Send memory allowed.
+    pub sndbuf_bytes: u64,
+    /// Send memory queued, unsent and unacknowledged data together.
+    pub wmem_queued_bytes: u64,
+    /// Packets waiting because the reader held the socket.
+    pub backlog_bytes: u64,
+    /// Packets the socket dropped.
+    pub drops: u64,
+}
+
+/// What a UDP flow counted. A sender fills `sent`; a receiver the rest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DatagramCounts {
+    /// Datagrams handed to the kernel.
+    pub sent: u64,
+    /// Datagrams read.
+    pub received: u64,
+    /// Sequence numbers never seen, up to the highest one seen.
+    pub lost: u64,
+    /// Datagrams that came after one with a higher sequence number.
+    pub reordered: u64,
+    /// Datagrams seen more than once, within the receiver's window of remembrance.
+    pub duplicated: u64,
+    /// Interarrival jitter after RFC 3550 section 6.4.1, microseconds.
+    pub jitter_us: f64,
+}

@@ -1,0 +1,202 @@
+//! Bytes and bit rates: the types, how people write them, and how we print them.
+//!
+//! Rates are decimal (1 Mbit/s = 10^6 bit/s), sizes with a K, M or G are binary (64K = 65536), as
+//! tc(8), iperf and ttcp have it. `KB`, `MB` and `GB` are decimal, `KiB` and friends binary.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A rate in bits per second; never negative, may be zero.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct BitRate(pub f64);
+
+/// A size in bytes.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+/// Text that is not a size or a rate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a {kind}; write it like {example}")]
+pub struct UnitError {
+    text: String,
+    kind: &'static str,
+    example: &'static str,
+}
+
+impl BitRate {
+    /// `bytes` in `seconds` as a rate. `None` where no time has passed.
+    pub fn over(bytes: u64, seconds: f64) -> Option<Self> {
+        (seconds > 0.0).then(|| Self(bytes as f64 * 8.0 / seconds))
+    }
+
+    /// Bytes that the rate carries in `seconds`.
+    pub fn bytes_in(self, seconds: f64) -> f64 {
+        self.0 / 8.0 * seconds
+    }
+}
+
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scale, unit) = match self.0 {
+            r if r >= 1e9 => (1e9, "Gbit/s"),
+            r if r >= 1e6 => (1e6, "Mbit/s"),
+            r if r >= 1e3 => (1e3, "kbit/s"),
+            _ => (1.0, "bit/s"),
+        };
+        f.pad(&format!("{} {unit}", three_digits(self.0 / scale)))
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.0 as f64;
+        let (scale, unit) = match bytes {
+            b if b >= 1e9 => (1e9, "GB"),
+            b if b >= 1e6 => (1e6, "MB"),
+            b if b >= 1e3 => (1e3, "kB"),
+            _ => (1.0, "B"),
+        };
+        f.pad(&format!("{} {unit}", three_digits(bytes / scale)))
+    }
+}
+
+/// Three to four significant digits: 94.3, 312.4, 9.41, 0.14, and whole numbers bare.
+fn three_digits(value: f64) -> String {
+    let places = match value {
+        v if v >= 1000.0 || v.fract() == 0.0 => 0,
+        v if v >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.places$}")
+}
+
+impl FromStr for BitRate {
+    type Err = UnitError;
+
+    /// Reads `100mbit`, `100M`, `1.5Gbit/s`, `9.4 Gbps`, `125KB/s`; a bare number is bits per second.
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let error =
+            || UnitError { text: text.into(), kind: "rate", example: "100mbit or 1.5Gbit/s" };
+        let (number, unit) = split_number(text).ok_or_else(error)?;
+        rate_unit(unit).map(|scale| Self(number * scale)).ok_or_else(error)
+    }
+}
+
+impl FromStr for Bytes {
+    type Err = UnitError;
+
+    /// Reads `64K` (65536), `125KB` (125000), `1MiB`, `1500`.
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let error = || UnitError { text: text.into(), kind: "size", example: "64K, 125KB or 1500" };
+        let (number, unit) = split_number(text).ok_or_else(error)?;
+        let bytes = number * size_unit(unit).ok_or_else(error)?;
+        if bytes > u64::MAX as f64 { Err(error()) } else { Ok(Self(bytes.round() as u64)) }
+    }
+}
+
+/// A number of at least zero in front, whatever unit behind it.
+fn split_number(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    number.is_finite().then(|| (number, text[end..].trim()))
+}
+
+fn rate_unit(unit: &str) -> Option<f64> {
+    let lower = unit.to_ascii_lowercase();
+    let bare = lower.strip_suffix("/s").or_else(|| lower.strip_suffix("ps")).unwrap_or(&lower);
+    // `KB/s` and tc's `kbps` spelling of bytes differ; as people write `Mbps` for bits, only a
+    // capital B before `/s` means bytes.
+    let bytes = unit.contains('B') && !lower.ends_with("ps");
+    let prefix = bare.strip_suffix("bit").or_else(|| bare.strip_suffix('b')).unwrap_or(bare);
+    decimal_prefix(prefix).map(|scale| if bytes { scale * 8.0 } else { scale })
+}
+
+fn size_unit(unit: &str) -> Option<f64> {
+    let lower = unit.to_ascii_lowercase();
+    if let Some(prefix) = lower.strip_suffix("ib") {
+        return binary_prefix(prefix);
+    }
+    match lower.strip_suffix('b') {
+        Some(prefix) => decimal_prefix(prefix),
+        None => binary_prefix(&lower),
+    }
+}
+
+fn decimal_prefix(prefix: &str) -> Option<f64> {
+    power(prefix).map(|n| 1000f64.powi(n))
+}
+
+fn binary_prefix(prefix: &str) -> Option<f64> {
+    power(prefix).map(|n| 1024f64.powi(n))
+}
+
+fn power(prefix: &str) -> Option<i32> {
+    ["", "k", "m", "g", "t"].iter().position(|p| *p == prefix).map(|n| n as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rate(text: &str) -> f64 {
+        text.parse::<BitRate>().unwrap().0
+    }
+
+    fn size(text: &str) -> u64 {
+        text.parse::<Bytes>().unwrap().0
+    }
+
+    #[test]
+    fn rates_are_decimal_and_both_spellings_are_read() {
+        assert_eq!(rate("100mbit"), 1e8);
+        assert_eq!(rate("100M"), 1e8);
+        assert_eq!(rate("1.5Gbit/s"), 1.5e9);
+        assert_eq!(rate("9.4 Gbps"), 9.4e9);
+        assert_eq!(rate("125KB/s"), 1e6);
+        assert_eq!(rate("0"), 0.0);
+    }
+
+    #[test]
+    fn sizes_are_binary_unless_they_end_in_b() {
+        assert_eq!(size("64K"), 65536);
+        assert_eq!(size("125KB"), 125_000);
+        assert_eq!(size("1MiB"), 1 << 20);
+        assert_eq!(size("1500"), 1500);
+        assert_eq!(size("0.5k"), 512);
+    }
+
+    #[test]
+    fn nonsense_says_what_would_be_right() {
+        for text in ["", "fast", "-1", "1.2.3", "10 apples", "1e99", "M"] {
+            assert!(text.parse::<BitRate>().is_err(), "{text}");
+            assert!(text.parse::<Bytes>().is_err(), "{text}");
+        }
+        let error = "ten".parse::<Bytes>().unwrap_err().to_string();
+        assert_eq!(error, "\"ten\" is not a size; write it like 64K, 125KB or 1500");
+    }
+
+    #[test]
+    fn print_as_the_field_does() {
+        assert_eq!(BitRate(312_400_000.0).to_string(), "312.4 Mbit/s");
+        assert_eq!(BitRate(9.41e9).to_string(), "9.41 Gbit/s");
+        assert_eq!(BitRate(0.0).to_string(), "0 bit/s");
+        assert_eq!(Bytes(12_582_912).to_string(), "12.6 MB");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_value_or_an_error(text in ".{0,24}") {
+            let _ = text.parse::<BitRate>();
+            let _ = text.parse::<Bytes>();
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The answer: what limits this path, and how the sender's time was spent.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::end::EndName;
+use crate::known::Known;
+
+/// Where a limit sits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// At this host.
+    Near,
+    /// At the target.
+    Far,
+    /// Between the two.
+    Path,
+}
+
+impl From<EndName> for Place {
+    fn from(end: EndName) -> Self {
+        match end {
+            EndName::Near => Self::Near,
+            EndName::Far => Self::Far,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Near => "near",
+            Self::Far => "far",
+            Self::Path => "path",
+        })
+    }
+}
+
+/// What limits one direction of a measurement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// Id of the limiting rule, or `none`.
+    pub limit: String,
+    /// Where it sits.
+    pub end: Place,
+    /// Share of the sender's time that it held, where that is countable.
+    pub share_percent: Known<f64>,
+    /// One line for a person.
+    pub summary: String,
+    /// The sender's time.
+    pub split: Known<Split>,
+    /// The end that sent.
+    pub sender: EndName,
+}
+
+/// How the sender's time divides; the four shares add up to 100.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Split {
+    /// Nothing to send.
+    pub application_percent: f64,
+    /// Stopped by its own send buffer.
+    pub send_buffer_percent: f64,
+    /// Stopped by the peer's window.
+    pub receive_window_percent: f64,
+    /// Stopped by the path: congestion window, pacing, queues, or simply the wire.
+    pub path_percent: f64,
+}

@@ -1,0 +1,34 @@
+//! What can go wrong in a conversation.
+
+/// Why a session ended.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// The peer does not speak this protocol.
+    #[error("the peer is not goodput: it seems to be {seems}")]
+    Foreign {
+        /// What its first bytes look like.
+        seems: String,
+    },
+    /// The peer speaks another version.
+    #[error(
+        "the peer speaks version {theirs} of the goodput protocol, this is version {ours}; use the same release at both ends"
+    )]
+    Version {
+        /// Our version.
+        ours: u32,
+        /// Theirs.
+        theirs: u32,
+    },
+    /// The peer broke the rules of the protocol.
+    #[error("the peer broke the protocol: {0}")]
+    Protocol(String),
+    /// The token does not match, or one is required.
+    #[error("not permitted: {0}")]
+    NotPermitted(String),
+    /// Nothing came in time.
+    #[error("the peer did not answer: {0}")]
+    TimedOut(String),
+    /// The peer closed the connection in the middle.
+    #[error("the peer closed the connection: {0}")]
+    Closed(String),
+}

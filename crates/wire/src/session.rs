@@ -1,0 +1,214 @@
+//! The shape of every protocol: bytes, events and time in; bytes and actions out. No I/O.
+//!
+//! A driver (in `engine`) owns the sockets. It feeds what it read to [`Session::handle`], asks
+//! [`Session::poll`] until it is empty, carries the outputs out, and comes back with what happened
+//! or when [`Session::next_timeout`] has passed.
+
+use std::time::Instant;
+
+use goodput_model::{End, EndName, FlowPlan, Host, Plan, Sample, SettingRef};
+
+use crate::error::WireError;
+
+/// One conversation on a control connection, seen from one end.
+pub trait Session: Send {
+    /// Takes one input. An error ends the session; what is still to be polled (a goodbye with the
+    /// reason) shall be sent first.
+    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError>;
+
+    /// Tells that the time of [`Session::next_timeout`] has come. Harmless when called early.
+    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError>;
+
+    /// The next output, until `None`.
+    fn poll(&mut self) -> Option<Output>;
+
+    /// When [`Session::handle_timeout`] must be called at the latest.
+    fn next_timeout(&self) -> Option<Instant>;
+}
+
+/// A protocol: how to begin a conversation at either end.
+pub struct Protocol {
+    /// Its id, equal to the file's name and to the scheme of a target.
+    pub id: &'static str,
+    /// One line for `goodput list protocols`.
+    pub summary: &'static str,
+    /// Port of the control connection.
+    pub port: u16,
+    /// Whether the first bytes of a connection are this protocol's. `None`: too few to tell.
+    pub recognises: fn(&[u8]) -> Option<bool>,
+    /// The connecting side.
+    pub client: fn(Instant, ClientConfig) -> Box<dyn Session>,
+    /// The answering side.
+    pub server: fn(Instant, ServerConfig) -> Box<dyn Session>,
+}
+
+/// What the connecting side brings.
+#[derive(Debug, Clone)]
+pub struct ClientConfig {
+    /// Who we are.
+    pub host: Host,
+    /// The shared token, where the user gave one.
+    pub token: Option<Token>,
+}
+
+/// What the answering side brings.
+#[derive(Debug, Clone)]
+pub struct ServerConfig {
+    /// Who we are.
+    pub host: Host,
+    /// The token a client must know to change anything, where there is one.
+    pub token: Option<Token>,
+    /// Whether a client without the token is turned away.
+    pub token_required: bool,
+    /// What one client may ask for.
+    pub limits: Limits,
+    /// Random bytes for the cookies of this session, from the system's generator.
+    pub seed: [u8; 32],
+}
+
+/// What one client may ask of a server. A plan beyond it is refused in words, never cut silently.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Longest measurement, seconds.
+    pub duration_s: f64,
+    /// Flows of one measurement, both directions together.
+    pub flows: u16,
+    /// Highest rate in bits per second that this host sends or receives for one client;
+    /// `None`: unlimited.
+    pub rate_bits_per_s: Option<f64>,
+    /// Largest chunk, bytes: each flow keeps one in memory.
+    pub chunk_bytes: u64,
+    /// Largest socket buffer a client may ask for, bytes.
+    pub socket_buffer_bytes: u64,
+}
+
+/// A shared secret; never printed.
+#[derive(Clone)]
+pub struct Token(pub(crate) Vec<u8>);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// Proof that a data connection belongs to a session; good once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Cookie(pub [u8; 16]);
+
+/// A flow and what proves it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowTicket {
+    /// The flow.
+    pub flow: FlowPlan,
+    /// What the connecting side sends first on its data connection or in its first datagram.
+    pub cookie: Cookie,
+}
+
+/// What a session is told.
+#[derive(Debug)]
+pub enum Input {
+    /// Bytes from the control connection.
+    Received(Vec<u8>),
+    /// The peer closed the control connection.
+    Closed,
+    /// Client: begin a measurement. One at a time; another may follow on the same connection.
+    Propose(Box<Plan>),
+    /// The data connections are up: all connected (client), all arrived and proven (server).
+    FlowsReady,
+    /// The data connections can't be had; the reason goes to the peer.
+    FlowsFailed(String),
+    /// Client: both ends are ready and observed; let the payload move.
+    Begin,
+    /// A sample of our own, for the peer.
+    Sampled(Box<Sample>),
+    /// Client: end the measurement. Server: the measurement ends from this side, with the reason.
+    Finish(Option<String>),
+    /// Our own traffic has ended and this is what we saw. The samples may be empty, as the peer
+    /// was told of each when it was taken.
+    Report(Box<End>),
+    /// Client: ask the peer to read or change a setting of its own.
+    AskSetting(SettingRequest),
+    /// Server: the answer to [`Action::Setting`].
+    SettingDone(Result<String, SettingRefusal>),
+    /// Say goodbye and close.
+    Leave(String),
+}
+
+/// A request about a setting of the answering host.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SettingRequest {
+    /// Read the effective value.
+    Read(SettingRef),
+    /// Change it until the client leaves, dies or asks for [`SettingRequest::Restore`].
+    Apply(SettingRef, String),
+    /// Put everything back that this session changed.
+    Restore,
+}
+
+/// Why a setting request was not done.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct SettingRefusal {
+    /// Whether a token or a privilege is lacking, rather than anything else.
+    pub not_permitted: bool,
+    /// In words.
+    pub why: String,
+}
+
+/// What the driver shall do.
+#[derive(Debug)]
+pub enum Output {
+    /// Send these bytes on the control connection.
+    Send(Vec<u8>),
+    /// Act.
+    Do(Action),
+    /// Close the control connection once everything is sent.
+    Close,
+}
+
+/// What a session asks of its host.
+#[derive(Debug)]
+pub enum Action {
+    /// Greetings are done; this is the peer.
+    Greeted {
+        /// The machine.
+        peer: Host,
+        /// Whether the control connection is protected by the shared token.
+        secured: bool,
+    },
+    /// Client: connect these flows and prove them.
+    OpenFlows(Vec<FlowTicket>),
+    /// Server: expect these flows of this plan; its `near` end is the client.
+    ExpectFlows {
+        /// What was agreed.
+        plan: Box<Plan>,
+        /// One ticket for each flow.
+        tickets: Vec<FlowTicket>,
+    },
+    /// Client: the server's side is ready as well; observe, then [`Input::Begin`].
+    PeerReady,
+    /// Let the payload move.
+    Begin,
+    /// The peer took a sample.
+    PeerSampled(Box<Sample>),
+    /// End the measurement: senders stop and finish their streams, receivers read to the end.
+    Finish,
+    /// The peer's report on the measurement.
+    PeerReported(Box<End>),
+    /// Server: carry out a setting request; the client has proven that it knows the token.
+    Setting(SettingRequest),
+    /// Client: the peer's answer to [`Input::AskSetting`].
+    SettingAnswered(Result<String, SettingRefusal>),
+    /// The peer turned us away or broke the measurement off; the session may go on with another.
+    Refused(String),
+    /// Server: forget the current measurement (the client broke it off or vanished).
+    Abandon,
+}
+
+impl FlowTicket {
+    /// Who sends on it, seen from `end`: does this end send?
+    pub fn is_sender(&self, end: EndName) -> bool {
+        self.flow.sender == end
+    }
+}
