@@ -27,6 +27,8 @@ pub struct Plan {
     pub chunk_bytes: Bytes,
     /// Strict pacing, over all flows of one direction together. `None`: as fast as it goes.
     pub rate_bits_per_s: Option<BitRate>,
+    /// Whether both ends observe while it runs. Off only to measure what observing costs.
+    pub observe: bool,
     /// Socket options, set at both ends.
     pub socket: SocketOptions,
 }
@@ -127,6 +129,7 @@ impl Plan {
             mover: "copy".into(),
             chunk_bytes: Bytes(128 * 1024),
             rate_bits_per_s: None,
+            observe: true,
             socket: SocketOptions::default(),
         }
     }
