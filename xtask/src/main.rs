@@ -1,2 +1,52 @@
-//! Developer commands.
-fn main() {}
+//! What developers and CI run: `cargo xtask test | docs | bench | new | fuzz`.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod docs;
+mod fuzz;
+mod layering;
+mod new;
+mod packages;
+mod rust_source;
+mod shell;
+mod tally;
+mod test;
+mod tidy;
+mod transcript;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// What developers and CI run.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+enum Task {
+    /// Everything CI runs: format, lints, tests, generated documents, layering.
+    Test,
+    /// Writes the documents that the program generates about itself to docs/.
+    Docs(docs::Options),
+    /// Measures goodput side by side with iperf3 and writes docs/performance.md.
+    Bench(bench::Options),
+    /// Adds an entry to a registry: the file, and its two lines in mod.rs.
+    New(new::Options),
+    /// Runs every fuzz target for a while.
+    Fuzz(fuzz::Options),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Task::parse() {
+        Task::Test => test::run(),
+        Task::Docs(options) => docs::run(&options),
+        Task::Bench(options) => bench::run(&options),
+        Task::New(options) => new::run(&options),
+        Task::Fuzz(options) => fuzz::run(&options),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Two network namespaces joined by a veth pair: ours, and one that a child process holds open.
+//!
+//! The child waits for the end of its stdin, which we hold. So it ends when we do, even by
+//! SIGKILL, and the kernel then takes the far namespace and the veth pair away.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell::{command, run};
+
+/// Address of the far end (TEST-NET-1, RFC 5737).
+pub const FAR: &str = "192.0.2.2";
+const NEAR: &str = "192.0.2.1";
+/// How often a condition is looked at, and for how long.
+const LOOK: Duration = Duration::from_millis(5);
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The two namespaces.
+pub struct Net {
+    holder: Child,
+}
+
+impl Net {
+    /// Makes the far namespace and the link. Needs a network namespace of our own, and the
+    /// right to administer it.
+    pub fn new() -> Result<Self> {
+        let mut hold = command("unshare");
+        hold.args(["--net", "cat"]).stdin(Stdio::piped()).stdout(Stdio::null());
+        let net = Self { holder: hold.spawn().context("can't start unshare")? };
+        let own = fs::read_link("/proc/self/ns/net")?;
+        let theirs = net.far_namespace();
+        wait_for("the far network namespace", || {
+            Ok(fs::read_link(&theirs).is_ok_and(|namespace| namespace != own))
+        })?;
+        let pid = net.holder.id().to_string();
+        let ip = |words: &str| run(command("ip").args(words.split(' ')));
+        ip(&format!("link add near0 type veth peer name far0 netns {pid}"))?;
+        ip(&format!("address add {NEAR}/30 dev near0"))?;
+        ip("link set near0 up")?;
+        let far_ip = |words: &str| run(net.at_far_end("ip").args(words.split(' ')));
+        far_ip(&format!("address add {FAR}/30 dev far0"))?;
+        far_ip("link set far0 up")?;
+        Ok(net)
+    }
+
+    /// A command that runs at the far end.
+    pub fn at_far_end(&self, program: &str) -> Command {
+        let mut inside = command("nsenter");
+        inside.arg(format!("--net={}", self.far_namespace())).arg("--").arg(program);
+        inside
+    }
+
+    /// Waits until `server` listens on TCP `port` at the far end.
+    pub fn wait_for_listener(&self, server: &mut Child, port: u16) -> Result<()> {
+        let pid = self.holder.id();
+        wait_for("the server to listen", || {
+            if let Some(status) = server.try_wait()? {
+                bail!("the server ended at once with {status}");
+            }
+            let tables = ["tcp", "tcp6"].map(|table| format!("/proc/{pid}/net/{table}"));
+            Ok(tables
+                .iter()
+                .any(|table| listens(&fs::read_to_string(table).unwrap_or_default(), port)))
+        })
+    }
+
+    fn far_namespace(&self) -> String {
+        format!("/proc/{}/ns/net", self.holder.id())
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        drop(self.holder.stdin.take());
+        // Where this fails there is no child left to wait for.
+        let _ = self.holder.wait();
+    }
+}
+
+/// Whether a table in the form of /proc/net/tcp (proc(5)) has a socket that listens on `port`.
+fn listens(table: &str, port: u16) -> bool {
+    const LISTEN: &str = "0A";
+    table.lines().any(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        let local = fields.next().unwrap_or_default();
+        local.ends_with(&format!(":{port:04X}")) && fields.nth(1) == Some(LISTEN)
+    })
+}
+
+fn wait_for(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
+    let started = Instant::now();
+    while !holds()? {
+        if started.elapsed() > PATIENCE {
+            bail!("waited {} s in vain for {what}", PATIENCE.as_secs());
+        }
+        sleep(LOOK);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_listening_sockets_of_the_port_count() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue\n   \
+                     0: 00000000:1451 00000000:0000 0A 00000000:00000000\n   \
+                     1: 020000C0:1452 010000C0:9C40 01 00000000:00000000\n";
+        assert!(listens(table, 0x1451));
+        assert!(!listens(table, 0x1452), "connected");
+        assert!(!listens(table, 0x1453), "absent");
+    }
+}

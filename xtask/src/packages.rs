@@ -1,0 +1,59 @@
+//! The Debian packages that tests and benchmarks call, and why.
+
+use anyhow::Result;
+
+use crate::shell::{command, has_program, run};
+use crate::tally::{Tally, skips_forbidden};
+
+/// A Debian package, the program of it that we call, and what for.
+pub struct Package {
+    name: &'static str,
+    program: &'static str,
+    reason: &'static str,
+}
+
+/// What the tests call.
+pub const FOR_TESTS: &[Package] = &[
+    Package {
+        name: "iproute2",
+        program: "tc",
+        reason: "plants faults by hand, independently of our own netlink code",
+    },
+    Package { name: "nftables", program: "nft", reason: "drops packets by hand" },
+];
+
+/// What the benchmark calls.
+pub const FOR_BENCH: &[Package] = &[
+    Package { name: "iproute2", program: "ip", reason: "links the two network namespaces" },
+    Package { name: "util-linux", program: "nsenter", reason: "runs programs in a namespace" },
+    Package { name: "iperf3", program: "iperf3", reason: "is what goodput is compared with" },
+];
+
+/// Installs what is missing when run as root; else says what to install.
+pub fn provide(packages: &[Package]) -> Result<Tally> {
+    let missing: Vec<_> = packages.iter().filter(|p| !has_program(p.program)).collect();
+    for package in &missing {
+        println!("  missing: {} ({}: {})", package.name, package.program, package.reason);
+    }
+    if missing.is_empty() {
+        return Ok(Tally::PASSED);
+    }
+    let names: Vec<_> = missing.iter().map(|package| package.name).collect();
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED packages: needs root to run `apt-get install {}`", names.join(" "));
+        return Ok(if skips_forbidden() { Tally::FAILED } else { Tally::SKIPPED });
+    }
+    println!("  as root, so installing: {}", names.join(" "));
+    install(&names)?;
+    Ok(Tally::PASSED)
+}
+
+fn install(names: &[&str]) -> Result<()> {
+    let apt_get = || {
+        let mut command = command("apt-get");
+        command.env("DEBIAN_FRONTEND", "noninteractive").arg("--quiet=2");
+        command
+    };
+    run(apt_get().arg("update"))?;
+    run(apt_get().args(["install", "--yes", "--no-install-recommends"]).args(names))
+}

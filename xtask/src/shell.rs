@@ -1,0 +1,58 @@
+//! Running other programs from the root of the repository.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// A command that starts in the root of the repository and has no stdin.
+pub fn command(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(root()).stdin(Stdio::null());
+    command
+}
+
+/// The cargo that runs us.
+pub fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
+    let mut command = command(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+    command.args(arguments);
+    command
+}
+
+/// Runs `command` with its output shown; an exit code other than 0 is an error.
+pub fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("can't start {}", spelled(command)))?;
+    if !status.success() {
+        bail!("{} ended with {status}", spelled(command));
+    }
+    Ok(())
+}
+
+/// Runs `command` and returns what it printed on stdout.
+pub fn capture(command: &mut Command) -> Result<String> {
+    let output = command.stderr(Stdio::piped()).output();
+    let output = output.with_context(|| format!("can't start {}", spelled(command)))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{} ended with {}: {}", spelled(command), output.status, said.trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Whether a program of this name is on the path, or where Debian keeps those for root.
+pub fn has_program(name: &str) -> bool {
+    let path = std::env::var("PATH").unwrap_or_default();
+    path.split(':').chain(["/usr/sbin", "/sbin"]).any(|dir| Path::new(dir).join(name).is_file())
+}
+
+fn spelled(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let line = words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    format!("`{line}`")
+}

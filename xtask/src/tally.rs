@@ -1,0 +1,112 @@
+//! Counts what passed, failed and was skipped, and announces each step with its time.
+
+use std::fmt;
+use std::ops::AddAssign;
+use std::time::Instant;
+
+use anyhow::Result;
+
+/// How many checks passed, failed and were skipped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Checks that ran and were fine.
+    pub passed: usize,
+    /// Checks that ran and were not fine, or could not run.
+    pub failed: usize,
+    /// Checks that this machine could not host, and that nobody required.
+    pub skipped: usize,
+}
+
+impl Tally {
+    /// One check that passed.
+    pub const PASSED: Self = Self { passed: 1, failed: 0, skipped: 0 };
+    /// One check that failed.
+    pub const FAILED: Self = Self { passed: 0, failed: 1, skipped: 0 };
+    /// One check that was skipped.
+    pub const SKIPPED: Self = Self { passed: 0, failed: 0, skipped: 1 };
+
+    /// One check that shall find nothing; prints what it found.
+    pub fn of_problems(problems: &[String]) -> Self {
+        for problem in problems {
+            println!("  {problem}");
+        }
+        if problems.is_empty() { Self::PASSED } else { Self::FAILED }
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, more: Self) {
+        self.passed += more.passed;
+        self.failed += more.failed;
+        self.skipped += more.skipped;
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+    }
+}
+
+/// Whether a skip is a failure (`GOODPUT_REQUIRE=all`).
+pub fn skips_forbidden() -> bool {
+    std::env::var("GOODPUT_REQUIRE").is_ok_and(|what| what == "all")
+}
+
+/// Runs one step after the other, and goes on after a failure.
+pub struct Steps {
+    total: Tally,
+    failed: Vec<&'static str>,
+}
+
+impl Steps {
+    /// Nothing done yet.
+    pub fn new() -> Self {
+        Self { total: Tally::default(), failed: Vec::new() }
+    }
+
+    /// Runs one step; an error counts as one failed check.
+    pub fn step(&mut self, name: &'static str, work: impl FnOnce() -> Result<Tally>) {
+        println!("\n== {name}");
+        let started = Instant::now();
+        let tally = work().unwrap_or_else(|error| {
+            println!("  {error:#}");
+            Tally::FAILED
+        });
+        println!("== {name}: {tally}, {:.1} s", started.elapsed().as_secs_f64());
+        self.total += tally;
+        if tally.failed > 0 {
+            self.failed.push(name);
+        }
+    }
+
+    /// Prints the total as the last line; an error where anything failed.
+    pub fn finish(self) -> Result<()> {
+        if !self.failed.is_empty() {
+            println!("\nfailed: {}", self.failed.join(", "));
+        }
+        println!("\n{}", self.total);
+        // The total stays the last line also where stderr and stdout go to one place.
+        if self.total.failed > 0 { std::process::exit(1) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_counts_as_one_failure_and_the_next_step_still_runs() {
+        let mut steps = Steps::new();
+        steps.step("broken", || anyhow::bail!("no"));
+        steps.step("fine", || Ok(Tally::PASSED));
+        assert_eq!(steps.total.to_string(), "1 passed, 1 failed, 0 skipped");
+        assert_eq!(steps.failed, ["broken"]);
+    }
+
+    #[test]
+    fn one_problem_is_enough_to_fail() {
+        assert_eq!(Tally::of_problems(&[]), Tally::PASSED);
+        assert_eq!(Tally::of_problems(&["x".into(), "y".into()]), Tally::FAILED);
+    }
+}

@@ -1,0 +1,84 @@
+//! `cargo xtask test`: everything CI runs, each step with its time, one total at the end.
+
+use std::io::{BufRead, BufReader, IsTerminal, Read};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use anyhow::{Context, Result};
+
+use crate::shell::{cargo, run as run_command};
+use crate::tally::{Steps, Tally, skips_forbidden};
+use crate::transcript::Transcript;
+use crate::{docs, layering, packages, tidy};
+
+/// Runs every step, quick ones first.
+pub fn run() -> Result<()> {
+    let mut steps = Steps::new();
+    steps.step("packages", || packages::provide(packages::FOR_TESTS));
+    steps.step("format", || one(&mut cargo(["fmt", "--all", "--check"])));
+    steps.step("tidy", || Ok(Tally::of_problems(&tidy::problems()?)));
+    steps.step("layering", || Ok(Tally::of_problems(&layering::problems()?)));
+    steps.step("clippy", || {
+        one(&mut cargo(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
+    });
+    // With the test targets, so that the tests below need no second build of anything.
+    steps.step("build", || one(&mut cargo(["build", "--workspace", "--all-targets"])));
+    steps.step("tests", tests);
+    steps.step("docs", || Ok(Tally::of_problems(&docs::problems()?)));
+    steps.finish()
+}
+
+fn one(command: &mut Command) -> Result<Tally> {
+    run_command(with_colour(command)).map(|()| Tally::PASSED)
+}
+
+/// Unit, conformance, end-to-end and documentation tests of every crate.
+fn tests() -> Result<Tally> {
+    let mut command = cargo(["test", "--workspace", "--no-fail-fast", "--", "--show-output"]);
+    with_colour(&mut command).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().context("can't start cargo test")?;
+    let (lines, received) = channel();
+    let stdout = child.stdout.take().context("cargo test has no stdout")?;
+    let stderr = child.stderr.take().context("cargo test has no stderr")?;
+    let on_stderr = lines.clone();
+    let readers = [
+        thread::spawn(move || pass_lines(stdout, &lines)),
+        thread::spawn(move || pass_lines(stderr, &on_stderr)),
+    ];
+    let mut transcript = Transcript::default();
+    for line in received {
+        if transcript.read(&line) {
+            println!("{line}");
+        }
+    }
+    for reader in readers {
+        reader.join().map_err(|_| anyhow::anyhow!("a reader of cargo test's output died"))?;
+    }
+    let succeeded = child.wait()?.success();
+    for skip in &transcript.skips {
+        println!("SKIPPED {skip}");
+    }
+    Ok(transcript.tally(succeeded, skips_forbidden()))
+}
+
+fn pass_lines(from: impl Read, to: &Sender<String>) {
+    let mut from = BufReader::new(from);
+    let mut line = Vec::new();
+    while from.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+        let text = String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned();
+        if to.send(text).is_err() {
+            return;
+        }
+        line.clear();
+    }
+}
+
+/// Cargo sees a pipe where a person sees a terminal; the user's own choice goes first.
+fn with_colour(command: &mut Command) -> &mut Command {
+    let chosen = std::env::var_os("CARGO_TERM_COLOR").is_some();
+    if !chosen && std::io::stdout().is_terminal() {
+        command.env("CARGO_TERM_COLOR", "always");
+    }
+    command
+}

@@ -1,0 +1,168 @@
+//! What keeps files readable, and neither rustfmt nor clippy checks.
+
+use std::path::Path;
+
+use anyhow::Result;
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+
+use crate::rust_source::{self, RustFile, names};
+
+/// Longest file, in lines outside its tests.
+const FILE_LINES: usize = 600;
+/// The median file is shorter than this.
+const MEDIAN_LINES: usize = 150;
+/// Longest function, from its signature to its closing brace.
+const FUNCTION_LINES: usize = 80;
+/// Marks of unfinished work.
+const MACROS: &[&str] = &["todo", "unimplemented", "dbg"];
+/// Lints that hide unused code.
+const LINTS: &[&str] = &["dead_code", "unused"];
+
+/// Every breach in the repository; prints the median length of a file.
+pub fn problems() -> Result<Vec<String>> {
+    let files = rust_source::all()?;
+    let mut problems: Vec<String> = files.iter().flat_map(problems_of).collect();
+    let median = median(files.iter().map(lines_outside_tests).collect());
+    println!("  {} Rust files; the median has {median} lines outside tests", files.len());
+    if median >= MEDIAN_LINES {
+        problems.push(format!("the median file must be shorter than {MEDIAN_LINES} lines"));
+    }
+    Ok(problems)
+}
+
+fn problems_of(file: &RustFile) -> Vec<String> {
+    let mut breaches = Breaches { path: &file.path, found: Vec::new() };
+    if !file.text.starts_with("//!") {
+        breaches.add(1, "starts with `//!` and what the file owns");
+    }
+    if lines_outside_tests(file) > FILE_LINES {
+        breaches.add(FILE_LINES, format!("a file has at most {FILE_LINES} lines outside tests"));
+    }
+    breaches.visit_file(&file.tree);
+    breaches.found
+}
+
+/// Lines of the file without its test modules; none of those under `tests/`.
+fn lines_outside_tests(file: &RustFile) -> usize {
+    if file.path.components().any(|part| part.as_os_str() == "tests") {
+        return 0;
+    }
+    let is_test = |item: &&syn::Item| match item {
+        syn::Item::Mod(module) => module.attrs.iter().any(|a| names(a, "cfg", "test")),
+        _ => false,
+    };
+    let in_tests: usize = file.tree.items.iter().filter(is_test).map(lines).sum();
+    file.text.lines().count() - in_tests
+}
+
+fn lines(node: &impl Spanned) -> usize {
+    let span = node.span();
+    span.end().line - span.start().line + 1
+}
+
+fn median(mut lengths: Vec<usize>) -> usize {
+    lengths.retain(|length| *length > 0);
+    lengths.sort_unstable();
+    lengths.get(lengths.len() / 2).copied().unwrap_or(0)
+}
+
+/// Walks a file and notes what is not as it should be.
+struct Breaches<'a> {
+    path: &'a Path,
+    found: Vec<String>,
+}
+
+impl Breaches<'_> {
+    fn add(&mut self, line: usize, rule: impl AsRef<str>) {
+        self.found.push(format!("{}:{line}: {}", self.path.display(), rule.as_ref()));
+    }
+
+    fn check_length(&mut self, name: &syn::Ident, block: &syn::Block) {
+        let (from, to) = (name.span().start().line, block.span().end().line);
+        if to - from + 1 > FUNCTION_LINES {
+            self.add(from, format!("`{name}` has more than {FUNCTION_LINES} lines"));
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Breaches<'_> {
+    fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
+        self.check_length(&function.sig.ident, &function.block);
+        visit::visit_item_fn(self, function);
+    }
+
+    fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
+        self.check_length(&function.sig.ident, &function.block);
+        visit::visit_impl_item_fn(self, function);
+    }
+
+    fn visit_macro(&mut self, used: &'ast syn::Macro) {
+        if let Some(name) = MACROS.iter().find(|name| used.path.is_ident(*name)) {
+            self.add(used.span().start().line, format!("no `{name}!`"));
+        }
+    }
+
+    fn visit_attribute(&mut self, attribute: &'ast syn::Attribute) {
+        for lint in LINTS {
+            if names(attribute, "allow", lint) || names(attribute, "expect", lint) {
+                let line = attribute.span().start().line;
+                self.add(line, format!("unused code goes away instead of `{lint}` being allowed"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> Vec<String> {
+        problems_of(&RustFile::parse("src/x.rs", text.into()).unwrap())
+    }
+
+    fn long_function(lines: usize) -> String {
+        format!("//! x\nfn long() {{\n{}}}\n", "    ();\n".repeat(lines - 2))
+    }
+
+    #[test]
+    fn a_tidy_file_has_no_problem() {
+        assert_eq!(check("//! Owns x.\n\nfn f() {}\n"), Vec::<String>::new());
+        assert_eq!(check(&long_function(FUNCTION_LINES)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_rule_can_be_broken() {
+        let broken = [
+            ("fn f() {}\n".into(), "src/x.rs:1: starts with"),
+            (long_function(FUNCTION_LINES + 1), "src/x.rs:2: `long` has more"),
+            (format!("//! x\n{}", "//\n".repeat(FILE_LINES)), "a file has at most"),
+            ("//! x\nfn f() {\n    todo!()\n}\n".into(), "src/x.rs:3: no `todo!`"),
+            ("//! x\nfn f() {\n    dbg!(1);\n}\n".into(), "src/x.rs:3: no `dbg!`"),
+            ("//! x\n#[allow(dead_code)]\nfn f() {}\n".into(), "src/x.rs:2: unused code"),
+            ("//! x\n#![allow(unused)]\n".into(), "src/x.rs:2: unused code"),
+            (
+                "//! x\nimpl X {\n    #[expect(dead_code, reason = \"r\")]\n    fn f() {}\n}\n"
+                    .into(),
+                "src/x.rs:3: unused code",
+            ),
+        ];
+        for (text, problem) in broken {
+            let found = check(&text);
+            assert!(found.len() == 1 && found[0].contains(problem), "{problem}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn tests_do_not_count_as_lines_of_the_file() {
+        let tests = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", "\n".repeat(FILE_LINES));
+        let file = RustFile::parse("src/x.rs", format!("//! x\n{tests}")).unwrap();
+        assert_eq!(lines_outside_tests(&file), 1);
+        assert_eq!(problems_of(&file), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_median_is_of_files_that_hold_more_than_tests() {
+        assert_eq!(median(vec![0, 0, 30, 10, 20]), 20);
+    }
+}

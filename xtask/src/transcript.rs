@@ -1,0 +1,196 @@
+//! Reads what `cargo test -- --show-output` prints: results, and the tests that skipped.
+//!
+//! A test that this machine can't host prints `SKIPPED <name>: needs <what>` and returns, so
+//! libtest counts it as passed. libtest hides what passing tests print; `--show-output` makes it
+//! print that after the run, in a section `successes:`, one test after the other. A test binary
+//! with a harness of its own prints both kinds of line itself, the skipped ones counted as passed.
+
+use std::collections::BTreeSet;
+
+use crate::tally::Tally;
+
+/// What the output said so far.
+#[derive(Debug, Default)]
+pub struct Transcript {
+    passed: usize,
+    failed: usize,
+    ignored: usize,
+    /// Every skip, as `<name>: needs <what>`.
+    pub skips: Vec<String>,
+    /// The skips of the test binary that is running, which may name one twice.
+    skips_here: BTreeSet<String>,
+    section: Section,
+    running: bool,
+    unfinished: usize,
+}
+
+/// The part of a test binary's output that a line belongs to.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Section {
+    /// One line for each test.
+    #[default]
+    Progress,
+    /// What passing tests printed.
+    Successes,
+    /// What failing tests printed.
+    Failures,
+}
+
+impl Transcript {
+    /// Takes one line, of stdout or stderr. Returns whether a person wants to see it.
+    pub fn read(&mut self, line: &str) -> bool {
+        let plain = anstream::adapter::strip_str(line).to_string();
+        let plain = plain.trim_end();
+        if plain.starts_with("test result: ") {
+            self.end_binary(plain);
+        } else if plain == "successes:" {
+            self.section = Section::Successes;
+        } else if plain == "failures:" {
+            self.section = Section::Failures;
+        } else if let Some(skip) = plain.strip_prefix("SKIPPED ") {
+            return self.skip(skip);
+        } else if self.section == Section::Progress && is_start(plain) {
+            self.unfinished += usize::from(self.running);
+            self.running = true;
+        }
+        self.section != Section::Successes
+    }
+
+    /// The counts, once everything is read and cargo's exit code is known. A run that broke off
+    /// or tested nothing has failed, whatever its lines say.
+    pub fn tally(&self, cargo_succeeded: bool, skips_forbidden: bool) -> Tally {
+        let skipped = self.skips.len() + self.ignored;
+        let mut failed = self.failed + self.unfinished + usize::from(self.running);
+        let nothing_ran = self.passed + failed == 0;
+        if failed == 0 && (nothing_ran || !cargo_succeeded) {
+            failed = 1;
+        }
+        let passed = self.passed.saturating_sub(self.skips.len());
+        if skips_forbidden {
+            return Tally { passed, failed: failed + skipped, skipped: 0 };
+        }
+        Tally { passed, failed, skipped }
+    }
+
+    fn skip(&mut self, skip: &str) -> bool {
+        // A failing test counts as failed, whatever it printed before.
+        if self.section == Section::Failures || !self.skips_here.insert(skip.into()) {
+            return false;
+        }
+        self.skips.push(skip.into());
+        true
+    }
+
+    fn end_binary(&mut self, line: &str) {
+        self.passed += count(line, "passed");
+        self.failed += count(line, "failed");
+        self.ignored += count(line, "ignored");
+        self.section = Section::Progress;
+        self.skips_here.clear();
+        self.running = false;
+    }
+}
+
+/// Whether this is libtest's `running 12 tests`.
+fn is_start(line: &str) -> bool {
+    let words: Vec<_> = line.split(' ').collect();
+    matches!(words[..], ["running", n, "test" | "tests"] if n.parse::<usize>().is_ok())
+}
+
+/// The number before `word`, as in `12 passed;`; 0 where the line does not say.
+fn count(line: &str, word: &str) -> usize {
+    let words: Vec<_> = line.split([' ', ';']).collect();
+    let found = words.windows(2).find(|pair| pair[1] == word);
+    found.and_then(|pair| pair[0].parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Transcript {
+        let mut transcript = Transcript::default();
+        for line in text.lines() {
+            transcript.read(line);
+        }
+        transcript
+    }
+
+    const TWO_BINARIES: &str = "
+running 3 tests
+test one ... ok
+test two ... ok
+test three ... ok
+
+successes:
+
+---- two stdout ----
+SKIPPED two: needs root
+SKIPPED two: needs root
+
+successes:
+    one
+    two
+    three
+
+test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s
+
+running 1 test
+test four ... ok
+
+test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+";
+
+    #[test]
+    fn sums_results_and_takes_skips_out_of_the_passed() {
+        let tally = read(TWO_BINARIES).tally(true, false);
+        assert_eq!(tally.to_string(), "3 passed, 0 failed, 1 skipped");
+    }
+
+    #[test]
+    fn a_required_skip_is_a_failure() {
+        let tally = read(TWO_BINARIES).tally(true, true);
+        assert_eq!(tally.to_string(), "3 passed, 1 failed, 0 skipped");
+    }
+
+    #[test]
+    fn colours_do_not_hide_a_result() {
+        let line = "test result: \x1b[31mFAILED\x1b[m. 2 passed; 1 failed; 1 ignored; 0 measured";
+        let tally = read(line).tally(false, false);
+        assert_eq!(tally.to_string(), "2 passed, 1 failed, 1 skipped");
+    }
+
+    #[test]
+    fn a_binary_that_dies_without_a_result_has_failed() {
+        let died_last = "running 1 test";
+        let died_first = format!("running 7 tests\n{TWO_BINARIES}");
+        assert_eq!(read(died_last).tally(true, false).failed, 1);
+        assert_eq!(read(&died_first).tally(true, false).failed, 1);
+    }
+
+    #[test]
+    fn a_build_that_fails_or_tests_nothing_has_failed() {
+        assert_eq!(read("error: could not compile").tally(false, false).failed, 1);
+        assert_eq!(read("").tally(true, false).failed, 1);
+        assert_eq!(read(TWO_BINARIES).tally(false, false).failed, 1);
+    }
+
+    #[test]
+    fn a_failing_test_is_not_skipped_as_well() {
+        let text = "running 1 test\ntest a ... FAILED\nfailures:\n---- a stdout ----\n\
+                    SKIPPED a: needs root\nfailures:\n    a\n\
+                    test result: FAILED. 0 passed; 1 failed; 0 ignored";
+        assert_eq!(read(text).tally(false, true).to_string(), "0 passed, 1 failed, 0 skipped");
+    }
+
+    #[test]
+    fn the_words_of_passing_tests_are_not_shown_but_their_skips_are() {
+        let mut transcript = Transcript::default();
+        assert!(transcript.read("test one ... ok"));
+        assert!(!transcript.read("successes:"));
+        assert!(!transcript.read("chatter"));
+        assert!(transcript.read("SKIPPED one: needs a second host"));
+        assert!(transcript.read("test result: ok. 1 passed; 0 failed"));
+        assert!(transcript.read("running 0 tests"));
+    }
+}
