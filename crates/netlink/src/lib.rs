@@ -1,1 +1,30 @@
-//! Placeholder.
+//! A blocking conversation with the kernel about network devices: rtnetlink messages and ethtool
+//! ioctls, in the network namespace of the calling thread.
+//!
+//! Those who read the host (`kernel`), change it (`settings`) and build test networks (`lab`) share
+//! it. It decides nothing: what to change, and to put it back, is theirs.
+
+pub mod addresses;
+pub mod classes;
+pub mod error;
+pub mod ethtool;
+pub mod links;
+pub mod namespace;
+pub mod offloads;
+mod psched;
+pub mod qdiscs;
+pub mod route_metrics;
+pub mod routes;
+mod socket;
+pub mod tbf;
+
+pub use addresses::Address;
+pub use classes::{Class, HtbClass};
+pub use error::NetlinkError;
+pub use links::{Link, LinkStats};
+pub use offloads::{Offload, get_offload, set_offload};
+pub use qdiscs::{Qdisc, QdiscOptions, QdiscStats};
+pub use route_metrics::RouteMetrics;
+pub use routes::{Family, Route};
+pub use socket::Netlink;
+pub use tbf::Tbf;

@@ -1,0 +1,118 @@
+//! Network namespaces of threads: which one we are in, and going into another.
+//!
+//! A namespace belongs to the thread, not to the process (setns(2), unshare(2)): whoever changes
+//! it does so on a thread of its own. Child processes of that thread inherit it.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::thread;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags};
+
+use crate::NetlinkError;
+
+/// The network namespace of the calling thread. It lives at least as long as the descriptor.
+pub fn current() -> Result<OwnedFd, NetlinkError> {
+    open(Path::new("/proc/thread-self/ns/net"))
+}
+
+/// The network namespace that `path` names: `/proc/PID/ns/net` or `/run/netns/NAME`.
+pub fn open(path: &Path) -> Result<OwnedFd, NetlinkError> {
+    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(|cause| {
+        NetlinkError::refused(format!("open the network namespace {}", path.display()), cause)
+    })
+}
+
+/// Moves the calling thread into `namespace`. Needs CAP_SYS_ADMIN over both.
+pub fn enter(namespace: BorrowedFd<'_>) -> Result<(), NetlinkError> {
+    let network = Some(LinkNameSpaceType::Network);
+    rustix::thread::move_into_link_name_space(namespace, network)
+        .map_err(|cause| NetlinkError::refused("enter a network namespace", cause))
+}
+
+/// Moves the calling thread into a new, empty network namespace and returns it. Its loopback
+/// device is down. Needs CAP_SYS_ADMIN.
+pub fn unshare() -> Result<OwnedFd, NetlinkError> {
+    #[expect(unsafe_code, reason = "unshare is unsafe for its FILES flag")]
+    // SAFETY: NEWNET leaves the file descriptor table alone, which is all the caller must ensure.
+    let unshared = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) };
+    unshared.map_err(|cause| NetlinkError::refused("make a network namespace", cause))?;
+    current()
+}
+
+/// The inode number of a namespace: equal for two descriptors of the same one.
+pub fn inode(namespace: BorrowedFd<'_>) -> Result<u64, NetlinkError> {
+    rustix::fs::fstat(namespace)
+        .map(|stat| stat.st_ino)
+        .map_err(|cause| NetlinkError::refused("identify a network namespace", cause))
+}
+
+/// Runs `work` on a thread of its own inside `namespace`. A panic there goes on here.
+pub fn inside<T: Send>(
+    namespace: BorrowedFd<'_>,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, NetlinkError> {
+    on_own_thread(|| enter(namespace).map(|()| work()))
+}
+
+/// Runs `work` on a thread of its own inside a new, empty network namespace, which is gone
+/// afterwards unless `work` kept a descriptor of it. A panic there goes on here.
+pub fn in_new_namespace<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NetlinkError> {
+    on_own_thread(|| unshare().map(|_namespace| work()))
+}
+
+/// Makes a namespace without moving the calling thread into it.
+pub fn create() -> Result<OwnedFd, NetlinkError> {
+    on_own_thread(unshare)
+}
+
+fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| match scope.spawn(work).join() {
+        Ok(value) => value,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+/// Whether two descriptors are the same namespace.
+pub fn same(one: impl AsFd, other: impl AsFd) -> Result<bool, NetlinkError> {
+    Ok(inode(one.as_fd())? == inode(other.as_fd())?)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Runs a test in a namespace of its own, or skips it where that is not permitted.
+    pub(crate) fn in_test_namespace(name: &str, test: impl FnOnce() + Send) {
+        match in_new_namespace(test) {
+            Ok(()) => {}
+            Err(error) if error.not_permitted() && !everything_required() => {
+                eprintln!("SKIPPED {name}: needs root for a network namespace");
+            }
+            Err(error) => panic!("{name}: {error}"),
+        }
+    }
+
+    fn everything_required() -> bool {
+        std::env::var_os("GOODPUT_REQUIRE").is_some_and(|value| value == "all")
+    }
+
+    #[test]
+    fn a_namespace_can_be_made_entered_and_told_apart() {
+        in_test_namespace("a_namespace_can_be_made_entered_and_told_apart", || {
+            let here = current().unwrap();
+            let other = create().unwrap();
+            assert!(!same(&here, &other).unwrap());
+            let seen = inside(other.as_fd(), || inode(current().unwrap().as_fd()).unwrap());
+            assert_eq!(seen.unwrap(), inode(other.as_fd()).unwrap());
+            assert!(same(&here, current().unwrap()).unwrap());
+        });
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_is_not_found() {
+        let error = open(Path::new("/run/netns/no-such-namespace")).unwrap_err();
+        assert!(error.not_found(), "{error}");
+    }
+}

@@ -1,0 +1,152 @@
+//! Offloads of a device: work that it, or the stack on its behalf, does on whole batches.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::NetlinkError;
+use crate::ethtool::{get_word, set_word};
+
+const ETHTOOL_GFLAGS: u32 = 0x25;
+const ETHTOOL_SFLAGS: u32 = 0x26;
+/// `ETH_FLAG_LRO` in the flags that the two commands above carry.
+const FLAG_LRO: u32 = 1 << 15;
+
+/// One offload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Offload {
+    /// TCP segmentation by the device.
+    Tso,
+    /// Segmentation by the stack, as late as possible.
+    Gso,
+    /// Joining received segments in the stack.
+    Gro,
+    /// Joining received segments in the device.
+    Lro,
+    /// Checksums of sent packets by the device.
+    TxChecksum,
+    /// Checksums of received packets by the device.
+    RxChecksum,
+    /// Sending from scattered memory.
+    ScatterGather,
+}
+
+impl Offload {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Tso,
+        Self::Gso,
+        Self::Gro,
+        Self::Lro,
+        Self::TxChecksum,
+        Self::RxChecksum,
+        Self::ScatterGather,
+    ];
+
+    /// Its name in goodput: "tso", "tx-checksum".
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tso => "tso",
+            Self::Gso => "gso",
+            Self::Gro => "gro",
+            Self::Lro => "lro",
+            Self::TxChecksum => "tx-checksum",
+            Self::RxChecksum => "rx-checksum",
+            Self::ScatterGather => "sg",
+        }
+    }
+
+    /// The commands that get and set it (`ETHTOOL_G*`, `ETHTOOL_S*`).
+    fn commands(self) -> (u32, u32) {
+        match self {
+            Self::Tso => (0x1e, 0x1f),
+            Self::Gso => (0x23, 0x24),
+            Self::Gro => (0x2b, 0x2c),
+            Self::Lro => (ETHTOOL_GFLAGS, ETHTOOL_SFLAGS),
+            Self::TxChecksum => (0x16, 0x17),
+            Self::RxChecksum => (0x14, 0x15),
+            Self::ScatterGather => (0x18, 0x19),
+        }
+    }
+}
+
+impl fmt::Display for Offload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Offload {
+    type Err = NetlinkError;
+
+    fn from_str(text: &str) -> Result<Self, NetlinkError> {
+        Self::ALL.into_iter().find(|offload| offload.name() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            NetlinkError::impossible(
+                format!("use offload {text:?}"),
+                format!("it is one of {names}"),
+            )
+        })
+    }
+}
+
+/// Whether `offload` is on at `device` in the calling thread's namespace.
+pub fn get_offload(device: &str, offload: Offload) -> Result<bool, NetlinkError> {
+    let operation = format!("read offload {offload} of {device}");
+    let word = get_word(&operation, device, offload.commands().0)?;
+    Ok(if offload == Offload::Lro { word & FLAG_LRO != 0 } else { word != 0 })
+}
+
+/// Switches `offload` at `device`. Read it afterwards: the kernel takes a wish that another setting
+/// forbids (tso without sg) without a word.
+pub fn set_offload(device: &str, offload: Offload, on: bool) -> Result<(), NetlinkError> {
+    let state = if on { "on" } else { "off" };
+    let operation = format!("switch offload {offload} of {device} {state}");
+    let word = match offload {
+        Offload::Lro => {
+            let flags = get_word(&operation, device, ETHTOOL_GFLAGS)?;
+            if on { flags | FLAG_LRO } else { flags & !FLAG_LRO }
+        }
+        _ => u32::from(on),
+    };
+    set_word(&operation, device, offload.commands().1, word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Netlink;
+    use crate::namespace::tests::in_test_namespace;
+
+    #[test]
+    fn offloads_of_a_veth_go_off_and_on_again() {
+        in_test_namespace("offloads_of_a_veth_go_off_and_on_again", || {
+            Netlink::open().unwrap().create_veth("left", "right").unwrap();
+            for offload in [Offload::Tso, Offload::Gso, Offload::Gro, Offload::TxChecksum] {
+                let before = get_offload("left", offload).unwrap();
+                set_offload("left", offload, !before).unwrap();
+                assert_eq!(get_offload("left", offload).unwrap(), !before, "{offload}");
+                set_offload("left", offload, before).unwrap();
+                assert_eq!(get_offload("left", offload).unwrap(), before, "{offload}");
+            }
+        });
+    }
+
+    #[test]
+    fn an_offload_the_device_does_not_have_is_not_supported() {
+        in_test_namespace("an_offload_the_device_does_not_have_is_not_supported", || {
+            Netlink::open().unwrap().create_veth("left", "right").unwrap();
+            assert!(!get_offload("left", Offload::Lro).unwrap());
+            let error = set_offload("left", Offload::Lro, true).unwrap_err();
+            assert!(error.errno().is_some(), "{error}");
+        });
+    }
+
+    #[test]
+    fn names_are_read_back_and_others_are_refused_with_the_list() {
+        for offload in Offload::ALL {
+            assert_eq!(offload.name().parse::<Offload>().unwrap(), offload);
+        }
+        let error = "tos".parse::<Offload>().unwrap_err().to_string();
+        assert!(error.contains("tso, gso"), "{error}");
+    }
+}

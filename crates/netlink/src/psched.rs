@@ -1,0 +1,151 @@
+//! The packet scheduler's arithmetic: sizes as times at a rate, in steps of 64 ns.
+//!
+//! tbf and htb keep a burst as the time it takes at their rate, and report that time in ticks.
+//! This repeats the kernel's own integer steps (include/net/sch_generic.h `psched_l2t_ns`,
+//! net/sched/sch_generic.c `psched_ratecfg_precompute__`, include/net/pkt_sched.h
+//! `PSCHED_SHIFT`), so that what is read is the size which was set wherever the ticks can tell.
+
+/// Nanoseconds in one tick: `1 << PSCHED_SHIFT`.
+const TICK_NS: u128 = 64;
+const NS_PER_S: u64 = 1_000_000_000;
+/// Bytes of `struct tc_ratespec`, include/uapi/linux/pkt_sched.h.
+pub(crate) const RATE_SPEC_BYTES: usize = 12;
+/// `TC_LINKLAYER_ETHERNET`.
+const LINK_LAYER_ETHERNET: u8 = 1;
+
+/// How lengths are counted at a rate: the fields of `struct tc_ratespec` beside the rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateSpec {
+    pub(crate) cell_log: u8,
+    pub(crate) link_layer: u8,
+    pub(crate) overhead: u16,
+    pub(crate) cell_align: i16,
+    pub(crate) mpu: u16,
+}
+
+impl Default for RateSpec {
+    fn default() -> Self {
+        Self { cell_log: 0, link_layer: LINK_LAYER_ETHERNET, overhead: 0, cell_align: 0, mpu: 0 }
+    }
+}
+
+impl RateSpec {
+    /// Splits `struct tc_ratespec` into itself and its 32 bit rate in bytes per second.
+    pub(crate) fn parse(bytes: &[u8; RATE_SPEC_BYTES]) -> (Self, u32) {
+        let spec = Self {
+            cell_log: bytes[0],
+            link_layer: bytes[1],
+            overhead: u16::from_ne_bytes([bytes[2], bytes[3]]),
+            cell_align: i16::from_ne_bytes([bytes[4], bytes[5]]),
+            mpu: u16::from_ne_bytes([bytes[6], bytes[7]]),
+        };
+        (spec, u32::from_ne_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]))
+    }
+
+    /// `struct tc_ratespec` at `rate` bytes per second; 2^32-1 stands for all rates above.
+    pub(crate) fn emit(&self, rate: u64) -> [u8; RATE_SPEC_BYTES] {
+        let mut bytes = [0; RATE_SPEC_BYTES];
+        bytes[0] = self.cell_log;
+        bytes[1] = self.link_layer;
+        bytes[2..4].copy_from_slice(&self.overhead.to_ne_bytes());
+        bytes[4..6].copy_from_slice(&self.cell_align.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&self.mpu.to_ne_bytes());
+        let rate = u32::try_from(rate).unwrap_or(u32::MAX);
+        bytes[8..].copy_from_slice(&rate.to_ne_bytes());
+        bytes
+    }
+}
+
+/// A rate as the kernel computes with it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    mult: u64,
+    shift: u32,
+    overhead: u128,
+}
+
+impl Clock {
+    /// `rate` in bytes per second. `None` for rate 0, which has no times.
+    pub(crate) fn new(rate: u64, spec: RateSpec) -> Option<Self> {
+        if rate == 0 {
+            return None;
+        }
+        let (mut factor, mut shift) = (NS_PER_S, 0);
+        loop {
+            let mult = factor / rate;
+            if mult & (1 << 31) != 0 || factor & (1 << 63) != 0 {
+                return Some(Self { mult: mult.max(1), shift, overhead: spec.overhead.into() });
+            }
+            factor <<= 1;
+            shift += 1;
+        }
+    }
+
+    /// The ticks that the kernel reports for a burst of `bytes`.
+    pub(crate) fn ticks(&self, bytes: u32) -> u32 {
+        let ns = ((u128::from(bytes) + self.overhead) * u128::from(self.mult)) >> self.shift;
+        u32::try_from(ns.min(u32::MAX.into()) / TICK_NS).unwrap_or(u32::MAX)
+    }
+
+    /// The smallest size that the kernel reports as `ticks`.
+    pub(crate) fn bytes(&self, ticks: u32) -> u32 {
+        let product = (u128::from(ticks) * TICK_NS) << self.shift;
+        let bytes = product.div_ceil(self.mult.into()).saturating_sub(self.overhead);
+        u32::try_from(bytes).unwrap_or(u32::MAX)
+    }
+
+    /// The largest size that the kernel reports like `bytes`.
+    pub(crate) fn widest(&self, bytes: u32) -> u32 {
+        let next = self.bytes(self.ticks(bytes).saturating_add(1));
+        next.saturating_sub(1).max(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock(rate: u64) -> Clock {
+        Clock::new(rate, RateSpec::default()).unwrap()
+    }
+
+    #[test]
+    fn below_125_mbit_every_burst_is_read_exactly() {
+        for rate in [12_500_000, 1_250_000, 131_071, 15_000_000] {
+            for bytes in [1, 1250, 1514, 1600, 65_536, 125_000] {
+                let ticks = clock(rate).ticks(bytes);
+                // The kernel holds less than 2^32 ns; longer bursts come back as its limit.
+                if ticks < u32::MAX / 64 {
+                    assert_eq!(clock(rate).bytes(ticks), bytes, "{rate} {bytes}");
+                    assert_eq!(clock(rate).widest(bytes), bytes, "{rate} {bytes}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn above_it_the_widest_burst_of_the_tick_lets_the_same_packets_through() {
+        for rate in [125_000_000, 1_250_000_000, 6_250_000_000] {
+            for bytes in [1514, 65_000, 125_000] {
+                let clock = clock(rate);
+                let read = clock.bytes(clock.ticks(bytes));
+                assert!(read <= bytes && clock.widest(read) >= bytes, "{rate} {bytes} {read}");
+                assert_eq!(clock.ticks(clock.widest(read)), clock.ticks(bytes));
+                assert_eq!(clock.bytes(clock.ticks(clock.widest(read))), read);
+            }
+        }
+    }
+
+    #[test]
+    fn no_rate_has_no_clock() {
+        assert!(Clock::new(0, RateSpec::default()).is_none());
+        assert!(Clock::new(u64::MAX, RateSpec::default()).is_some());
+    }
+
+    #[test]
+    fn a_rate_spec_survives_its_bytes() {
+        let spec = RateSpec { cell_log: 3, link_layer: 2, overhead: 18, cell_align: -1, mpu: 64 };
+        assert_eq!(RateSpec::parse(&spec.emit(125_000)), (spec, 125_000));
+        assert_eq!(RateSpec::parse(&spec.emit(1 << 40)), (spec, u32::MAX));
+    }
+}

@@ -1,0 +1,167 @@
+//! The token bucket filter's parameters and their bytes (net/sched/sch_tbf.c `tbf_change`,
+//! `tbf_dump`; include/uapi/linux/pkt_sched.h `TCA_TBF_*`).
+
+use netlink_packet_core::{DefaultNla, Emitable, NlasIterator};
+
+use crate::psched::{Clock, RATE_SPEC_BYTES, RateSpec};
+
+const TCA_TBF_PARMS: u16 = 1;
+const TCA_TBF_RATE64: u16 = 4;
+const TCA_TBF_PRATE64: u16 = 5;
+const TCA_TBF_BURST: u16 = 6;
+const TCA_TBF_PBURST: u16 = 7;
+/// `struct tc_tbf_qopt`: rate, peak rate, limit, buffer, mtu.
+const PARMS_BYTES: usize = 2 * RATE_SPEC_BYTES + 12;
+
+/// A token bucket.
+///
+/// The kernel keeps the burst as a time and tells it in steps of 64 ns: below 125 Mbit/s it reads
+/// back to the byte, above that the step is `rate × 64 ns` (8 bytes at 1 Gbit/s, 80 at 10) and the
+/// smallest size of the step is read. Written, a burst is widened to the largest size of its step,
+/// so that putting back what was read never makes a bucket too small for a packet that fitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tbf {
+    /// Sustained rate, bytes per second; at least 1.
+    pub rate_bytes_per_s: u64,
+    /// Size of the bucket, bytes. Packets larger than this are segmented or dropped.
+    pub burst_bytes: u32,
+    /// Bytes that may wait for tokens.
+    pub limit_bytes: u32,
+    /// Rate at which the bucket may be emptied, bytes per second.
+    pub peak_rate_bytes_per_s: Option<u64>,
+    /// Bucket of the peak rate, bytes; with a peak rate only.
+    pub mtu_bytes: Option<u32>,
+    rate_spec: RateSpec,
+    peak_spec: RateSpec,
+}
+
+impl Tbf {
+    /// A bucket without a peak rate.
+    pub fn new(rate_bytes_per_s: u64, burst_bytes: u32, limit_bytes: u32) -> Self {
+        Self {
+            rate_bytes_per_s,
+            burst_bytes,
+            limit_bytes,
+            peak_rate_bytes_per_s: None,
+            mtu_bytes: None,
+            rate_spec: RateSpec::default(),
+            peak_spec: RateSpec::default(),
+        }
+    }
+
+    /// The same bucket as the kernel will report it once it is set: for verifying.
+    pub fn as_read_back(&self) -> Self {
+        let mut read = self.clone();
+        if let Some(clock) = self.rate_clock() {
+            read.burst_bytes = clock.bytes(clock.ticks(self.burst_bytes));
+        }
+        if let (Some(clock), Some(mtu)) = (self.peak_clock(), self.mtu_bytes) {
+            read.mtu_bytes = Some(clock.bytes(clock.ticks(mtu)));
+        }
+        read
+    }
+
+    /// Reads `TCA_OPTIONS`. `None` where the bytes are not a token bucket's.
+    pub(crate) fn parse(options: &[u8]) -> Option<Self> {
+        let (mut parms, mut rate64, mut peak64) = (None, None, None);
+        for attribute in NlasIterator::new(options) {
+            let attribute = attribute.ok()?;
+            let value = attribute.value();
+            match attribute.kind() {
+                TCA_TBF_PARMS => parms = value.first_chunk::<PARMS_BYTES>().copied(),
+                TCA_TBF_RATE64 => rate64 = value.first_chunk().map(|v| u64::from_ne_bytes(*v)),
+                TCA_TBF_PRATE64 => peak64 = value.first_chunk().map(|v| u64::from_ne_bytes(*v)),
+                _ => {}
+            }
+        }
+        Self::from_parms(&parms?, rate64, peak64)
+    }
+
+    fn from_parms(
+        parms: &[u8; PARMS_BYTES],
+        rate64: Option<u64>,
+        peak64: Option<u64>,
+    ) -> Option<Self> {
+        let (rate_spec, rate32) = RateSpec::parse(parms.first_chunk()?);
+        let (peak_spec, peak32) = RateSpec::parse(parms[RATE_SPEC_BYTES..].first_chunk()?);
+        let word = |at: usize| parms[at..].first_chunk().map(|v| u32::from_ne_bytes(*v));
+        let rate = rate64.unwrap_or(rate32.into());
+        let peak = peak64.unwrap_or(peak32.into());
+        let has_peak = peak != 0;
+        let mut tbf = Self::new(rate, 0, word(24)?);
+        tbf.rate_spec = rate_spec;
+        tbf.burst_bytes = tbf.rate_clock()?.bytes(word(28)?);
+        if has_peak {
+            tbf.peak_spec = peak_spec;
+            tbf.peak_rate_bytes_per_s = Some(peak);
+            tbf.mtu_bytes = Some(tbf.peak_clock()?.bytes(word(32)?));
+        }
+        Some(tbf)
+    }
+
+    /// Writes the content of `TCA_OPTIONS`.
+    pub(crate) fn emit(&self) -> Vec<u8> {
+        let peak = self.peak_rate_bytes_per_s.unwrap_or(0);
+        let burst = self.rate_clock().map_or(self.burst_bytes, |c| c.widest(self.burst_bytes));
+        let mut attributes = vec![DefaultNla::new(TCA_TBF_PARMS, self.parms(burst, peak))];
+        let mut add = |kind, value: &[u8]| attributes.push(DefaultNla::new(kind, value.to_vec()));
+        add(TCA_TBF_BURST, &burst.to_ne_bytes());
+        if self.rate_bytes_per_s > u32::MAX.into() {
+            add(TCA_TBF_RATE64, &self.rate_bytes_per_s.to_ne_bytes());
+        }
+        if peak > u32::MAX.into() {
+            add(TCA_TBF_PRATE64, &peak.to_ne_bytes());
+        }
+        if let (Some(clock), Some(mtu)) = (self.peak_clock(), self.mtu_bytes) {
+            add(TCA_TBF_PBURST, &clock.widest(mtu).to_ne_bytes());
+        }
+        let attributes = attributes.as_slice();
+        let mut bytes = vec![0; attributes.buffer_len()];
+        attributes.emit(&mut bytes);
+        bytes
+    }
+
+    fn parms(&self, burst: u32, peak: u64) -> Vec<u8> {
+        let peak_spec = if peak == 0 { [0; RATE_SPEC_BYTES] } else { self.peak_spec.emit(peak) };
+        let buffer = self.rate_clock().map_or(0, |clock| clock.ticks(burst));
+        let mtu = self.peak_clock().zip(self.mtu_bytes).map_or(0, |(c, bytes)| c.ticks(bytes));
+        let mut bytes = self.rate_spec.emit(self.rate_bytes_per_s).to_vec();
+        bytes.extend(peak_spec);
+        bytes.extend(self.limit_bytes.to_ne_bytes());
+        bytes.extend(buffer.to_ne_bytes());
+        bytes.extend(mtu.to_ne_bytes());
+        bytes
+    }
+
+    fn rate_clock(&self) -> Option<Clock> {
+        Clock::new(self.rate_bytes_per_s, self.rate_spec)
+    }
+
+    fn peak_clock(&self) -> Option<Clock> {
+        Clock::new(self.peak_rate_bytes_per_s?, self.peak_spec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_survives_its_bytes() {
+        for rate in [12_500_000, 125_000_000, 5_000_000_000] {
+            let mut tbf = Tbf::new(rate, 12_500, 300_000);
+            assert_eq!(Tbf::parse(&tbf.emit()), Some(tbf.as_read_back()));
+            tbf.peak_rate_bytes_per_s = Some(rate * 2);
+            tbf.mtu_bytes = Some(1600);
+            assert_eq!(Tbf::parse(&tbf.emit()), Some(tbf.as_read_back()));
+        }
+    }
+
+    #[test]
+    fn bytes_cut_short_are_no_bucket() {
+        let bytes = Tbf::new(12_500_000, 12_500, 300_000).emit();
+        for length in 0..PARMS_BYTES + 4 {
+            assert_eq!(Tbf::parse(&bytes[..length]), None, "{length}");
+        }
+    }
+}
