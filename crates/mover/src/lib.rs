@@ -1,1 +1,27 @@
-//! Placeholder.
+//! The only part of goodput that moves payload: plain blocking threads, one a flow.
+//!
+//! A caller makes sockets with [`socket`], picks a mover with [`for_plan`], hands both to [`start`],
+//! opens the [`Gate`], reads the [`Counters`] while it runs, and ends it with [`Stop`].
+
+mod clock;
+mod counters;
+mod error;
+mod flow;
+mod gate;
+pub mod movers;
+pub mod pace;
+mod payload;
+mod running;
+mod signal;
+pub mod socket;
+mod stop;
+mod stream;
+pub mod udp;
+
+pub use counters::Counters;
+pub use error::{MoveError, Unsupported};
+pub use flow::{Flow, FlowConfig};
+pub use gate::Gate;
+pub use movers::{ALL, Mover, find, for_plan};
+pub use running::{RunningFlow, start};
+pub use stop::{Phase, Stop};

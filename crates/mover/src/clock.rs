@@ -1,0 +1,103 @@
+//! The clocks of a flow: monotonic time, wall time for datagrams, and the CPU time of one thread.
+
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+
+use goodput_model::Known;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// Marks a thread whose CPU time is not final yet. 2^64-1 ns are 584 years.
+const RUNNING: u64 = u64::MAX;
+
+/// Nanoseconds of `CLOCK_MONOTONIC`.
+pub(crate) fn now_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::Monotonic))
+}
+
+/// Nanoseconds since 1970 by `CLOCK_REALTIME`, the clock of the kernel's receive timestamps.
+pub(crate) fn wall_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::Realtime))
+}
+
+/// Both clocks are positive on any running system, so the casts lose nothing.
+fn nanoseconds(time: Timespec) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// CPU time of one thread, readable from others while it runs and after it has ended.
+#[derive(Debug)]
+pub(crate) struct ThreadCpu {
+    /// Kernel thread id; 0 before the thread has begun.
+    thread: AtomicI32,
+    /// CPU time at the end of the thread, or [`RUNNING`].
+    total_ns: AtomicU64,
+}
+
+impl ThreadCpu {
+    pub(crate) fn new() -> Self {
+        Self { thread: AtomicI32::new(0), total_ns: AtomicU64::new(RUNNING) }
+    }
+
+    /// Called by the thread itself, first thing.
+    pub(crate) fn begin(&self) {
+        self.thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Release);
+    }
+
+    /// Called by the thread itself, last thing: its clock is gone with it.
+    pub(crate) fn end(&self) {
+        let total = nanoseconds(clock_gettime(ClockId::ThreadCPUTime));
+        self.total_ns.store(total, Ordering::Release);
+    }
+
+    /// User and system time so far, microseconds.
+    pub(crate) fn used_us(&self) -> Known<u64> {
+        let thread = self.thread.load(Ordering::Acquire);
+        if thread == 0 {
+            return Known::missing("the flow's thread has not begun yet");
+        }
+        // The clock is read first: as long as no total is stored afterwards, the thread was still
+        // alive when it was read, and its id was not yet anybody else's.
+        let running = thread_clock_ns(thread);
+        match (self.total_ns.load(Ordering::Acquire), running) {
+            (RUNNING, Some(ns)) => Known::Value(ns / 1000),
+            (RUNNING, None) => Known::missing("the kernel refused the thread's CPU clock"),
+            (total, _) => Known::Value(total / 1000),
+        }
+    }
+}
+
+/// Reads another thread's CPU clock. Clock ids of threads are `~tid << 3 | CPUCLOCK_PERTHREAD |
+/// CPUCLOCK_SCHED` (include/linux/posix-timers_types.h), as pthread_getcpuclockid(3) builds them.
+#[expect(unsafe_code, reason = "rustix has no clock ids for the CPU time of other threads")]
+fn thread_clock_ns(thread: i32) -> Option<u64> {
+    const PER_THREAD_SCHED: i32 = 4 | 2;
+    let clock = (!thread << 3) | PER_THREAD_SCHED;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec for the call; the kernel refuses clocks that don't exist.
+    let result = unsafe { libc::clock_gettime(clock, &mut time) };
+    (result == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn the_time_of_a_thread_is_known_while_it_runs_and_stays_after_its_end() {
+        let cpu = Arc::new(ThreadCpu::new());
+        assert!(cpu.used_us().get().is_err(), "not begun");
+        let (inner, (tell, told)) = (Arc::clone(&cpu), std::sync::mpsc::channel::<()>());
+        let thread = std::thread::spawn(move || {
+            inner.begin();
+            while inner.used_us().value().is_none_or(|us| *us < 2000) {}
+            tell.send(()).unwrap();
+            inner.end();
+        });
+        told.recv().unwrap();
+        assert!(*cpu.used_us().get().unwrap() >= 2000);
+        thread.join().unwrap();
+        let after = *cpu.used_us().get().unwrap();
+        assert!(after >= 2000);
+        assert_eq!(*cpu.used_us().get().unwrap(), after);
+    }
+}

@@ -1,0 +1,174 @@
+//! What a flow counts while it runs. One thread writes, anybody reads, nobody waits.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use goodput_model::DatagramCounts;
+
+use crate::clock::now_ns;
+
+/// Counters of one flow. Everything only grows, but for `lost`, which shrinks when a datagram that
+/// seemed lost arrives late, and the jitter, which is a running estimate.
+///
+/// Aligned to two cache lines, as x86 fetches them in pairs, so that flows don't share any.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Counters {
+    bytes: AtomicU64,
+    calls: AtomicU64,
+    pub(crate) blocked: WaitClock,
+    pub(crate) paced: WaitClock,
+    datagrams: Datagrams,
+}
+
+#[derive(Debug, Default)]
+struct Datagrams {
+    sent: AtomicU64,
+    received: AtomicU64,
+    lost: AtomicU64,
+    reordered: AtomicU64,
+    duplicated: AtomicU64,
+    jitter_us_bits: AtomicU64,
+}
+
+impl Counters {
+    /// Payload bytes written or read.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// System calls that moved payload.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Time the thread waited for room (sender) or data (receiver), microseconds; a wait that is
+    /// still going on included.
+    pub fn blocked_us(&self) -> u64 {
+        self.blocked.total_ns() / 1000
+    }
+
+    /// Time the thread waited on purpose to hold a rate, microseconds; a wait that is still going
+    /// on included.
+    pub fn paced_us(&self) -> u64 {
+        self.paced.total_ns() / 1000
+    }
+
+    /// Counts of datagrams; all zero for TCP. Read one by one while the flow runs, so they may be
+    /// one batch apart from each other.
+    pub fn datagrams(&self) -> DatagramCounts {
+        let counts = &self.datagrams;
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        DatagramCounts {
+            sent: read(&counts.sent),
+            received: read(&counts.received),
+            lost: read(&counts.lost),
+            reordered: read(&counts.reordered),
+            duplicated: read(&counts.duplicated),
+            jitter_us: f64::from_bits(read(&counts.jitter_us_bits)),
+        }
+    }
+
+    /// One system call moved `bytes`. Only for the flow's own thread.
+    pub(crate) fn moved(&self, bytes: u64) {
+        grow(&self.bytes, bytes);
+        grow(&self.calls, 1);
+    }
+
+    /// `count` datagrams were handed to the kernel. Only for the flow's own thread.
+    pub(crate) fn sent_datagrams(&self, count: u64) {
+        grow(&self.datagrams.sent, count);
+    }
+
+    /// What a receiver has counted so far. Only for the flow's own thread.
+    pub(crate) fn show_received(&self, counts: &DatagramCounts) {
+        let shown = &self.datagrams;
+        shown.received.store(counts.received, Ordering::Relaxed);
+        shown.lost.store(counts.lost, Ordering::Relaxed);
+        shown.reordered.store(counts.reordered, Ordering::Relaxed);
+        shown.duplicated.store(counts.duplicated, Ordering::Relaxed);
+        shown.jitter_us_bits.store(counts.jitter_us.to_bits(), Ordering::Relaxed);
+    }
+}
+
+/// With a single writer a load and a store do, without the locked instruction of `fetch_add`.
+fn grow(counter: &AtomicU64, by: u64) {
+    counter.store(counter.load(Ordering::Relaxed) + by, Ordering::Relaxed);
+}
+
+/// Time spent in one kind of wait, exact at any instant even while a wait is going on.
+///
+/// One word says it all, so that no reader sees half of a change: the lowest bit is set during a
+/// wait; the others hold the time waited so far, during a wait less the time of its start, modulo
+/// 2^63 ns.
+#[derive(Debug, Default)]
+pub(crate) struct WaitClock(AtomicU64);
+
+/// The lowest bit: a wait is going on.
+const WAITING: u64 = 1;
+
+impl WaitClock {
+    /// Runs `wait` and counts its time. Only for the flow's own thread.
+    pub(crate) fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
+        let total = self.0.load(Ordering::Relaxed) >> 1;
+        let less_start = total.wrapping_sub(now_ns());
+        self.0.store(less_start << 1 | WAITING, Ordering::Release);
+        let result = wait();
+        self.0.store(less_start.wrapping_add(now_ns()) << 1, Ordering::Release);
+        result
+    }
+
+    /// Time waited so far, nanoseconds.
+    pub(crate) fn total_ns(&self) -> u64 {
+        loop {
+            let word = self.0.load(Ordering::Acquire);
+            if word & WAITING == 0 {
+                return word >> 1;
+            }
+            // Only if the same wait is still going on was the clock read within it.
+            let now = now_ns();
+            if self.0.load(Ordering::Acquire) == word {
+                return ((word >> 1).wrapping_add(now) << 1) >> 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_wait_counts_while_it_goes_on_and_stays_when_it_is_over() {
+        let clock = WaitClock::default();
+        clock.during(|| {
+            let early = clock.total_ns();
+            while clock.total_ns() < early + 10_000 {}
+        });
+        let total = clock.total_ns();
+        assert!(total >= 10_000, "{total}");
+        assert_eq!(clock.total_ns(), total);
+    }
+
+    #[test]
+    fn no_reader_ever_sees_it_run_back() {
+        let (clock, done) = (WaitClock::default(), AtomicBool::new(false));
+        let (started, start) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                started.send(()).unwrap();
+                let mut last = 0;
+                while !done.load(Ordering::Relaxed) {
+                    let total = clock.total_ns();
+                    assert!(total >= last, "{total} after {last}");
+                    last = total;
+                }
+            });
+            start.recv().unwrap();
+            (0..200_000).for_each(|_| clock.during(std::hint::spin_loop));
+            done.store(true, Ordering::Relaxed);
+            reader.join().unwrap();
+        });
+    }
+}

@@ -1,0 +1,97 @@
+//! What can go wrong while payload moves, in words, and why a mover can't run a plan.
+
+use std::io;
+
+/// Why a flow did not end as it should.
+#[derive(Debug, thiserror::Error)]
+pub enum MoveError {
+    /// The peer closed or reset the connection before the stream was over.
+    #[error(
+        "flow {flow}: the peer broke the connection off while this end tried to {operation} ({cause}); see what the other end says"
+    )]
+    PeerGone {
+        /// Number of the flow.
+        flow: u16,
+        /// What this end was doing.
+        operation: &'static str,
+        /// The system's words.
+        cause: io::Error,
+    },
+    /// A system call failed.
+    #[error("flow {flow}: cannot {operation}: {cause}{}", advice(.cause))]
+    System {
+        /// Number of the flow.
+        flow: u16,
+        /// What this end was doing.
+        operation: &'static str,
+        /// The system's words.
+        cause: io::Error,
+    },
+    /// The measurement was aborted from this side, through [`crate::Stop::abort`].
+    #[error("flow {flow}: stopped before its end, as this side aborted the measurement")]
+    Aborted {
+        /// Number of the flow.
+        flow: u16,
+    },
+    /// The flow's thread panicked.
+    #[error("flow {flow}: its thread panicked; this is a bug in goodput, please report it")]
+    Panicked {
+        /// Number of the flow.
+        flow: u16,
+    },
+}
+
+impl MoveError {
+    /// Sorts an error of the system into the kinds above.
+    pub(crate) fn from_system(
+        flow: u16,
+        operation: &'static str,
+        cause: impl Into<io::Error>,
+    ) -> Self {
+        let cause = cause.into();
+        match cause.raw_os_error() {
+            Some(libc::EPIPE | libc::ECONNRESET | libc::ECONNREFUSED | libc::ENOTCONN) => {
+                Self::PeerGone { flow, operation, cause }
+            }
+            _ => Self::System { flow, operation, cause },
+        }
+    }
+}
+
+/// What the user can do about an error of the system while payload moves.
+fn advice(cause: &io::Error) -> &'static str {
+    match cause.raw_os_error() {
+        Some(libc::EMSGSIZE) => "; choose a smaller --chunk",
+        Some(libc::EPERM) => "; a firewall rule of this host forbids the packet",
+        Some(libc::EHOSTUNREACH | libc::ENETUNREACH) => "; check the route to the peer",
+        Some(libc::ENETDOWN | libc::ENODEV) => "; check whether the network device is up",
+        Some(libc::ETIMEDOUT) => "; the peer no longer answers",
+        Some(libc::ENOMEM) => "; memory is short on this host: fewer flows or a smaller --chunk",
+        _ => "",
+    }
+}
+
+/// Why a mover can't run a plan here, and what would be needed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("mover {mover} can't do this: {why}; {needs}")]
+pub struct Unsupported {
+    /// The mover, as the plan names it.
+    pub mover: String,
+    /// What stands against it.
+    pub why: String,
+    /// What would be needed.
+    pub needs: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_flow_operation_cause_and_a_way_out() {
+        let gone = MoveError::from_system(3, "send", io::Error::from_raw_os_error(libc::EPIPE));
+        assert!(gone.to_string().starts_with("flow 3: the peer broke the connection off"));
+        let size = MoveError::from_system(0, "send", io::Error::from_raw_os_error(libc::EMSGSIZE));
+        assert!(size.to_string().ends_with("choose a smaller --chunk"), "{size}");
+    }
+}

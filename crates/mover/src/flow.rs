@@ -1,0 +1,123 @@
+//! One flow, as its mover sees it: what to do, on which socket, and how to wait.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use goodput_model::{BitRate, Role, Transport};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::time::Timespec;
+
+use crate::clock::now_ns;
+use crate::counters::Counters;
+use crate::error::MoveError;
+use crate::gate::Gate;
+use crate::stop::{Phase, Stop};
+
+/// What one flow shall do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowConfig {
+    /// Its number in the plan.
+    pub id: u16,
+    /// Whether this end sends or receives.
+    pub role: Role,
+    /// TCP or UDP.
+    pub transport: Transport,
+    /// Bytes of one write, or of one datagram with its header; see [`crate::movers`] for bounds.
+    pub chunk: usize,
+    /// Strict pacing of this flow; `None` or zero: as fast as it goes. A receiver reads no faster.
+    pub rate: Option<BitRate>,
+    /// Payload bytes after which a sender ends its stream. A receiver reads to the end.
+    pub limit_bytes: Option<u64>,
+}
+
+/// One flow while it runs.
+#[derive(Debug)]
+pub struct Flow {
+    /// What to do.
+    pub config: FlowConfig,
+    /// The connected socket, in non-blocking mode.
+    pub socket: Arc<OwnedFd>,
+    /// What it counts.
+    pub counters: Arc<Counters>,
+    /// When to end.
+    pub stop: Arc<Stop>,
+    /// When to begin.
+    pub gate: Arc<Gate>,
+}
+
+impl Flow {
+    /// Whether a sender shall go on.
+    pub(crate) fn may_send(&self) -> bool {
+        self.stop.phase() == Phase::Run
+    }
+
+    /// Whether a receiver shall go on: not beyond the deadline of a finished measurement.
+    pub(crate) fn may_receive(&self) -> Result<bool, MoveError> {
+        match self.stop.phase() {
+            Phase::Run => Ok(true),
+            Phase::Finish => Ok(self.stop.deadline_ns().is_none_or(|end| now_ns() < end)),
+            Phase::Abort => Err(self.aborted()),
+        }
+    }
+
+    /// Waits until the socket has room, as far as the stop lets it. Counts as blocked.
+    pub(crate) fn wait_writable(&self) -> Result<(), MoveError> {
+        self.counters.blocked.during(|| self.park(Some(PollFlags::OUT), None))
+    }
+
+    /// Waits until the socket has data, as far as the stop lets it, or until `until` on the
+    /// monotonic clock. Counts as blocked.
+    pub(crate) fn wait_readable(&self, until: Option<u64>) -> Result<(), MoveError> {
+        self.counters.blocked.during(|| self.park(Some(PollFlags::IN), until))
+    }
+
+    /// Waits for `nanoseconds`, where poll(2) can't tell when there is room. Counts as blocked.
+    pub(crate) fn wait_blocked(&self, nanoseconds: u64) -> Result<(), MoveError> {
+        self.counters.blocked.during(|| self.park(None, Some(now_ns() + nanoseconds)))
+    }
+
+    /// Waits for an instant of the schedule, as far as the stop lets it. Counts as paced.
+    pub(crate) fn wait_paced(&self, until: u64) -> Result<(), MoveError> {
+        self.counters.paced.during(|| self.park(None, Some(until)))
+    }
+
+    /// Waits for the socket, for the next phase of the stop, for its deadline or for `until`,
+    /// whatever comes first. The caller looks again at what it waits for, so an interruption by a
+    /// signal needs no care.
+    pub(crate) fn park(
+        &self,
+        socket: Option<PollFlags>,
+        until: Option<u64>,
+    ) -> Result<(), MoveError> {
+        let phase = self.stop.phase();
+        let deadline = if phase == Phase::Finish { self.stop.deadline_ns() } else { None };
+        let until = [until, deadline].into_iter().flatten().min();
+        let timeout = until.map(|until| timespec(until.saturating_sub(now_ns())));
+        let signal = self.stop.next_signal(phase).as_fd();
+        let mut watched = [
+            PollFd::from_borrowed_fd(signal, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.socket.as_fd(), socket.unwrap_or(PollFlags::empty())),
+        ];
+        let count = if socket.is_some() { 2 } else { 1 };
+        match poll(&mut watched[..count], timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(cause) => Err(self.failed("wait for the socket", cause)),
+        }
+    }
+
+    /// An error of the system during `operation`.
+    pub(crate) fn failed(&self, operation: &'static str, cause: Errno) -> MoveError {
+        MoveError::from_system(self.config.id, operation, cause)
+    }
+
+    /// What an aborted flow returns.
+    pub(crate) fn aborted(&self) -> MoveError {
+        MoveError::Aborted { flow: self.config.id }
+    }
+}
+
+fn timespec(nanoseconds: u64) -> Timespec {
+    const SECOND: u64 = 1_000_000_000;
+    Timespec { tv_sec: (nanoseconds / SECOND) as i64, tv_nsec: (nanoseconds % SECOND) as i64 }
+}

@@ -1,0 +1,139 @@
+//! The registry of movers: the ways to get payload into a socket and out of it.
+//!
+//! To add one: a file here named as its id, and a line in [`ALL`]. `tests/conformance.rs` then runs
+//! it.
+
+mod copy;
+mod datagram;
+mod sendfile;
+
+use goodput_model::{Plan, Transport};
+
+use crate::error::{MoveError, Unsupported};
+use crate::flow::Flow;
+
+/// One way to move payload.
+pub trait Mover: Sync {
+    /// Its id: kebab-case, equal to the name of its file.
+    fn id(&self) -> &'static str;
+
+    /// One line for `goodput list movers`.
+    fn summary(&self) -> &'static str;
+
+    /// The transports it can move payload over.
+    fn transports(&self) -> &'static [Transport];
+
+    /// Whether it can run `plan` on this host; if not, why, and what would be needed.
+    fn can_run(&self, plan: &Plan) -> Result<(), Unsupported>;
+
+    /// Sends until the limit or the stop, and ends the stream. Returns within 100 ms of a stop.
+    fn send(&self, flow: &Flow) -> Result<(), MoveError>;
+
+    /// Receives until the peer ends the stream, or until the deadline of the stop.
+    fn receive(&self, flow: &Flow) -> Result<(), MoveError>;
+}
+
+/// Every mover.
+pub const ALL: &[&dyn Mover] = &[&copy::Copy, &datagram::Datagram, &sendfile::Sendfile];
+
+/// Largest chunk of a stream, bytes: each flow keeps one in memory.
+pub const MAX_CHUNK: u64 = 256 << 20;
+
+/// The mover of that id.
+pub fn find(id: &str) -> Option<&'static dyn Mover> {
+    ALL.iter().copied().find(|mover| mover.id() == id)
+}
+
+/// The mover that a plan names. `copy`, which every plan names unless told otherwise, means
+/// `datagram` over UDP.
+pub fn for_plan(plan: &Plan) -> Result<&'static dyn Mover, Unsupported> {
+    let id = match (plan.mover.as_str(), plan.transport) {
+        ("copy", Transport::Udp) => "datagram",
+        (id, _) => id,
+    };
+    let mover = find(id).ok_or_else(|| unknown(&plan.mover))?;
+    mover.can_run(plan).map(|()| mover)
+}
+
+fn unknown(id: &str) -> Unsupported {
+    Unsupported {
+        mover: id.into(),
+        why: "there is no mover of this name".into(),
+        needs: format!("choose one of {}", names(|_| true)),
+    }
+}
+
+fn names(fits: impl Fn(&dyn Mover) -> bool) -> String {
+    let ids: Vec<_> = ALL.iter().filter(|m| fits(**m)).map(|m| m.id()).collect();
+    ids.join(", ")
+}
+
+fn check_transport(mover: &dyn Mover, plan: &Plan) -> Result<(), Unsupported> {
+    if mover.transports().contains(&plan.transport) {
+        return Ok(());
+    }
+    Err(Unsupported {
+        mover: mover.id().into(),
+        why: format!("it does not move {}", transport_name(plan.transport)),
+        needs: format!("choose one of {}", names(|m| m.transports().contains(&plan.transport))),
+    })
+}
+
+fn check_chunk(mover: &dyn Mover, plan: &Plan) -> Result<(), Unsupported> {
+    check_chunk_within(mover, plan, 1, MAX_CHUNK)
+}
+
+fn check_chunk_within(
+    mover: &dyn Mover,
+    plan: &Plan,
+    least: u64,
+    most: u64,
+) -> Result<(), Unsupported> {
+    if (least..=most).contains(&plan.chunk_bytes.0) {
+        return Ok(());
+    }
+    Err(Unsupported {
+        mover: mover.id().into(),
+        why: format!("a chunk of {} bytes is out of its range", plan.chunk_bytes.0),
+        needs: format!("choose a --chunk of {least} to {most} bytes"),
+    })
+}
+
+fn transport_name(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Tcp => "a byte stream (TCP)",
+        Transport::Udp => "datagrams (UDP)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Bytes;
+
+    fn plan(mover: &str, transport: Transport, chunk: u64) -> Plan {
+        Plan { mover: mover.into(), transport, chunk_bytes: Bytes(chunk), ..Plan::standard() }
+    }
+
+    #[test]
+    fn the_standard_mover_fits_both_transports() {
+        let id = |plan: &Plan| for_plan(plan).map(|m| m.id()).unwrap();
+        assert_eq!(id(&Plan::standard()), "copy");
+        assert_eq!(id(&plan("copy", Transport::Udp, 1400)), "datagram");
+        assert_eq!(id(&plan("sendfile", Transport::Tcp, 1 << 16)), "sendfile");
+    }
+
+    #[test]
+    fn what_cannot_run_says_what_would() {
+        let why = |plan: &Plan| for_plan(plan).map(|m| m.id()).unwrap_err().to_string();
+        assert_eq!(
+            why(&plan("sendfil", Transport::Tcp, 1400)),
+            "mover sendfil can't do this: there is no mover of this name; \
+             choose one of copy, datagram, sendfile"
+        );
+        let udp = why(&plan("sendfile", Transport::Udp, 1400));
+        assert!(udp.ends_with("choose one of datagram"), "{udp}");
+        assert!(why(&plan("copy", Transport::Udp, 1 << 17)).contains("32 to 65507"));
+        assert!(why(&plan("copy", Transport::Tcp, 0)).contains("1 to 268435456"));
+    }
+}

@@ -1,0 +1,195 @@
+//! Strict pacing: the schedule, which is pure arithmetic, and the waiting for it.
+//!
+//! A piece may leave when the schedule says so; each piece moves the schedule by the time that its
+//! bytes take at the rate. A thread that wakes up less than [`SLACK_NS`] late keeps the schedule, so
+//! that the jitter of timers costs no rate. Whoever comes later than that has stalled: the schedule
+//! is moved to now and the lost time is not made up. So in any window of t seconds never more
+//! than rate × t + one piece + what the rate gives in 1 ms.
+
+use goodput_model::BitRate;
+
+use crate::clock::now_ns;
+use crate::error::MoveError;
+use crate::flow::Flow;
+
+/// Lateness that is a timer's jitter and not a stall, nanoseconds.
+pub const SLACK_NS: u64 = 1_000_000;
+
+/// A stream is cut into pieces of this much time at its rate, seconds, so that it is even.
+const PIECE_S: f64 = 0.001;
+
+/// Smallest piece of a stream, bytes: about one segment on Ethernet. Less would only make packets
+/// smaller, and more of them.
+const SMALLEST_PIECE: usize = 1448;
+
+/// When the next bytes may leave. Pure: the caller brings the time, in nanoseconds of any clock
+/// that does not run back.
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    ns_per_byte: f64,
+    next_ns: u64,
+    /// What `next_ns` lacks, less than one nanosecond.
+    fraction_ns: f64,
+}
+
+impl Schedule {
+    /// A schedule that lets the first piece leave at `start_ns`. `None` where `rate` is not a
+    /// positive number, which means unpaced.
+    pub fn new(rate: BitRate, start_ns: u64) -> Option<Self> {
+        (rate.0 > 0.0 && rate.0.is_finite()).then(|| Self {
+            ns_per_byte: 8e9 / rate.0,
+            next_ns: start_ns,
+            fraction_ns: 0.0,
+        })
+    }
+
+    /// When the next piece may leave; not after `now_ns` means now.
+    pub fn due_ns(&self) -> u64 {
+        self.next_ns
+    }
+
+    /// `bytes` have left at `now_ns`.
+    pub fn sent(&mut self, bytes: usize, now_ns: u64) {
+        if now_ns > self.next_ns.saturating_add(SLACK_NS) {
+            (self.next_ns, self.fraction_ns) = (now_ns, 0.0);
+        }
+        let cost = bytes as f64 * self.ns_per_byte + self.fraction_ns;
+        self.fraction_ns = cost.fract();
+        // A cast from float to integer saturates: a rate near zero waits for ever, which is right.
+        self.next_ns = self.next_ns.saturating_add(cost as u64);
+    }
+}
+
+/// Holds one flow to its rate, where it has one.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    schedule: Option<Schedule>,
+    /// Bytes to move at a time.
+    pub(crate) piece: usize,
+}
+
+impl Pacer {
+    /// For a byte stream of which up to `chunk` bytes are moved at a time.
+    pub(crate) fn for_stream(flow: &Flow, chunk: usize) -> Self {
+        let pacer = Self::for_datagrams(flow, chunk);
+        let even = flow.config.rate.map_or(f64::INFINITY, |rate| rate.bytes_in(PIECE_S));
+        let even = if pacer.is_paced() { even as usize } else { chunk };
+        Self { piece: even.max(SMALLEST_PIECE).min(chunk), ..pacer }
+    }
+
+    /// For datagrams of `size` bytes, which can't be cut.
+    pub(crate) fn for_datagrams(flow: &Flow, size: usize) -> Self {
+        let schedule = flow.config.rate.and_then(|rate| Schedule::new(rate, now_ns()));
+        if schedule.is_some() {
+            precise_timers();
+        }
+        Self { schedule, piece: size }
+    }
+
+    /// Whether there is a rate to hold.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.schedule.is_some()
+    }
+
+    /// Waits until the next piece may leave. `false`: look at the stop first, and come back.
+    pub(crate) fn wait(&self, flow: &Flow) -> Result<bool, MoveError> {
+        let Some(schedule) = &self.schedule else { return Ok(true) };
+        let due = schedule.due_ns();
+        if now_ns() >= due {
+            return Ok(true);
+        }
+        flow.wait_paced(due)?;
+        Ok(false)
+    }
+
+    /// `bytes` have left just now.
+    pub(crate) fn sent(&mut self, bytes: usize) {
+        if let Some(schedule) = &mut self.schedule {
+            schedule.sent(bytes, now_ns());
+        }
+    }
+}
+
+/// Timers of this thread expire up to 50 us late by default (PR_SET_TIMERSLACK in prctl(2)).
+fn precise_timers() {
+    // Where it is refused, pieces leave up to 50 us late and the schedule still holds.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Sends pieces as soon as the schedule lets them, each after one more stall; returns when and
+    /// how much.
+    fn run(rate: f64, piece: usize, stalls: &[u64]) -> Vec<(u64, usize)> {
+        let mut schedule = Schedule::new(BitRate(rate), 1_000).unwrap();
+        let mut now = 1_000;
+        let send = |stall: &u64| {
+            now = schedule.due_ns().max(now) + stall;
+            schedule.sent(piece, now);
+            (now, piece)
+        };
+        stalls.iter().map(send).collect()
+    }
+
+    fn most_above_rate(sent: &[(u64, usize)], rate: f64) -> f64 {
+        let mut most: f64 = 0.0;
+        for (i, (from, _)) in sent.iter().enumerate() {
+            let mut bytes = 0;
+            for (at, len) in &sent[i..] {
+                bytes += len;
+                most = most.max(bytes as f64 - rate / 8.0 * (at - from) as f64 / 1e9);
+            }
+        }
+        most
+    }
+
+    #[test]
+    fn jitter_below_the_slack_costs_no_rate() {
+        let sent = run(1e8, 12_500, &[900_000; 1001]);
+        let seconds = (sent[1000].0 - sent[0].0) as f64 / 1e9;
+        let rate = 1000.0 * 12_500.0 * 8.0 / seconds;
+        assert!((rate - 1e8).abs() < 1.0, "{rate}");
+    }
+
+    #[test]
+    fn the_time_of_a_stall_is_lost() {
+        let mut stalls = [0; 20];
+        stalls[10] = 1_000_000_000;
+        let sent = run(1e8, 12_500, &stalls);
+        assert_eq!(sent[19].0 - sent[0].0, 1_019_000_000);
+        assert_eq!(sent[11].0 - sent[10].0, 1_000_000);
+    }
+
+    #[test]
+    fn no_rate_is_no_schedule() {
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(Schedule::new(BitRate(rate), 0).is_none());
+        }
+    }
+
+    #[test]
+    fn a_tiny_rate_waits_for_ever_rather_than_overflowing() {
+        let mut schedule = Schedule::new(BitRate(1e-300), 5).unwrap();
+        schedule.sent(1, 5);
+        schedule.sent(1, u64::MAX);
+        assert_eq!(schedule.due_ns(), u64::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn no_window_has_more_than_the_rate_and_one_burst(
+            rate in 1e3..1e11f64, piece in 1usize..200_000,
+            stalls in proptest::collection::vec(
+                prop_oneof![Just(0), 0u64..2_000_000, 0u64..3_000_000_000], 1..80),
+        ) {
+            let sent = run(rate, piece, &stalls);
+            let burst = piece as f64 + rate / 8.0 * SLACK_NS as f64 / 1e9;
+            // Times are whole nanoseconds: one of them at the rate is the rounding.
+            let rounding = rate / 8e9 + 1.0;
+            prop_assert!(most_above_rate(&sent, rate) <= burst + rounding);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! A flow on its own thread: how it is started, watched and joined.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use goodput_model::{Known, Role, Transport};
+
+use crate::clock::ThreadCpu;
+use crate::counters::Counters;
+use crate::error::MoveError;
+use crate::flow::{Flow, FlowConfig};
+use crate::gate::Gate;
+use crate::movers::Mover;
+use crate::socket;
+use crate::stop::Stop;
+
+/// Stack of a flow's thread, bytes: its buffers are on the heap.
+const STACK_BYTES: usize = 256 * 1024;
+
+/// A flow that was started. Dropping it lets the thread run on until its [`Stop`]; join it.
+#[derive(Debug)]
+pub struct RunningFlow {
+    config: FlowConfig,
+    socket: Arc<OwnedFd>,
+    counters: Arc<Counters>,
+    life: Arc<Life>,
+    thread: JoinHandle<Result<(), MoveError>>,
+}
+
+#[derive(Debug)]
+struct Life {
+    cpu: ThreadCpu,
+    ended: OnceLock<Instant>,
+}
+
+/// Starts the thread of one flow. It waits at `gate`, then moves payload until the flow's end or
+/// `stop`. `socket` is connected; it is put into non-blocking mode and closed with the flow.
+///
+/// Fails where the socket refuses its mode or rate, or where no thread can be had.
+pub fn start(
+    mover: &'static dyn Mover,
+    config: FlowConfig,
+    socket: OwnedFd,
+    gate: Arc<Gate>,
+    stop: Arc<Stop>,
+) -> io::Result<RunningFlow> {
+    rustix::io::ioctl_fionbio(&socket, true)?;
+    if let (Role::Sender, Transport::Tcp, Some(rate)) = (config.role, config.transport, config.rate)
+    {
+        socket::limit_pacing_rate(socket.as_fd(), rate)?;
+    }
+    let (socket, counters) = (Arc::new(socket), Arc::new(Counters::default()));
+    let life = Arc::new(Life { cpu: ThreadCpu::new(), ended: OnceLock::new() });
+    let flow = Flow {
+        config: config.clone(),
+        socket: Arc::clone(&socket),
+        counters: Arc::clone(&counters),
+        stop,
+        gate,
+    };
+    let inner = Arc::clone(&life);
+    let thread = Builder::new()
+        .name(thread_name(&config))
+        .stack_size(STACK_BYTES)
+        .spawn(move || run(mover, &flow, &inner))
+        .map_err(|cause| no_thread(&cause))?;
+    Ok(RunningFlow { config, socket, counters, life, thread })
+}
+
+/// At most 15 bytes, the kernel's limit.
+fn thread_name(config: &FlowConfig) -> String {
+    let role = if config.role == Role::Sender { "send" } else { "recv" };
+    format!("flow-{}-{role}", config.id)
+}
+
+fn no_thread(cause: &io::Error) -> io::Error {
+    let words = format!(
+        "cannot start a thread: {cause}; use fewer flows, or raise the limit on processes \
+         (ulimit -u, pids.max of the control group)"
+    );
+    io::Error::new(cause.kind(), words)
+}
+
+fn run(mover: &dyn Mover, flow: &Flow, life: &Life) -> Result<(), MoveError> {
+    life.cpu.begin();
+    flow.gate.wait(&flow.stop);
+    let result = match flow.config.role {
+        Role::Sender => mover.send(flow),
+        Role::Receiver => mover.receive(flow),
+    };
+    if matches!(result, Err(MoveError::Aborted { .. })) {
+        // What is still queued shall not linger in the kernel. Fails only where the peer has reset
+        // the connection already.
+        let _ = rustix::net::sockopt::set_socket_linger(&flow.socket, Some(Duration::ZERO));
+    }
+    life.cpu.end();
+    life.ended.get_or_init(Instant::now);
+    result
+}
+
+impl RunningFlow {
+    /// What it was told to do.
+    pub fn config(&self) -> &FlowConfig {
+        &self.config
+    }
+
+    /// What it has counted so far; may be kept beyond [`RunningFlow::join`].
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    /// Its socket, to ask the kernel about. Open until the flow is joined or dropped.
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// CPU time of its thread, user and system, microseconds; still right after its end.
+    pub fn cpu_us(&self) -> Known<u64> {
+        self.life.cpu.used_us()
+    }
+
+    /// Whether its thread has moved its last byte.
+    pub fn is_finished(&self) -> bool {
+        self.finished_at().is_some() || self.thread.is_finished()
+    }
+
+    /// When its thread had moved its last byte. `None` while it runs, or where it panicked.
+    pub fn finished_at(&self) -> Option<Instant> {
+        self.life.ended.get().copied()
+    }
+
+    /// Waits for its end and closes the socket.
+    pub fn join(self) -> Result<(), MoveError> {
+        let flow = self.config.id;
+        self.thread.join().unwrap_or(Err(MoveError::Panicked { flow }))
+    }
+}

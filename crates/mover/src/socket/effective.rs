@@ -1,0 +1,137 @@
+//! What the kernel made of the options: read back, never assumed.
+
+use std::fs;
+use std::os::fd::AsFd;
+
+use goodput_model::{Bytes, SocketOptions};
+use socket2::{SockRef, Socket, Type};
+
+use super::error::SocketError;
+
+/// The values a socket really has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effective {
+    /// `SO_SNDBUF` as the kernel has it: twice what was asked for (socket(7)).
+    pub sndbuf: u64,
+    /// `SO_RCVBUF` as the kernel has it: twice what was asked for.
+    pub rcvbuf: u64,
+    /// `TCP_CONGESTION`; `None` where it is no TCP socket.
+    pub congestion: Option<String>,
+    /// `TCP_MAXSEG`, bytes of payload in a segment, without options only before it is connected;
+    /// `None` where it is no TCP socket.
+    pub mss: Option<u32>,
+}
+
+/// Reads the values of `socket`.
+pub fn effective(socket: impl AsFd) -> Result<Effective, SocketError> {
+    let socket = SockRef::from(&socket);
+    let error = || SocketError::of("read the options of", "a socket");
+    let is_tcp = socket.r#type().map_err(error())? == Type::STREAM;
+    Ok(Effective {
+        sndbuf: socket.send_buffer_size().map_err(error())? as u64,
+        rcvbuf: socket.recv_buffer_size().map_err(error())? as u64,
+        congestion: congestion(&socket).filter(|_| is_tcp),
+        mss: socket.tcp_mss().ok().filter(|_| is_tcp),
+    })
+}
+
+pub(super) fn congestion(socket: &Socket) -> Option<String> {
+    let name = socket.tcp_congestion().ok()?;
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    Some(String::from_utf8_lossy(&name[..end]).into_owned())
+}
+
+/// Compares what `socket` has with what was asked for; returns each difference in words.
+pub fn check_effective(socket: impl AsFd, asked: &SocketOptions) -> Vec<String> {
+    match effective(socket) {
+        Ok(has) => differences(&has, asked, limit),
+        Err(error) => vec![error.to_string()],
+    }
+}
+
+/// A limit of the kernel, where it can be read.
+fn limit(sysctl: &str) -> Option<u64> {
+    let path = format!("/proc/sys/{}", sysctl.replace('.', "/"));
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+fn differences(
+    has: &Effective,
+    asked: &SocketOptions,
+    limit: impl Fn(&str) -> Option<u64>,
+) -> Vec<String> {
+    let buffer = |name, asked: Option<Bytes>, has, sysctl| {
+        asked.and_then(|asked| cut_buffer(name, asked.0, has, sysctl, limit(sysctl)))
+    };
+    let congestion = asked.congestion.as_ref().zip(has.congestion.as_ref());
+    let mss = asked.mss_bytes.zip(has.mss);
+    let found = [
+        buffer("send", asked.sndbuf_bytes, has.sndbuf, "net.core.wmem_max"),
+        buffer("receive", asked.rcvbuf_bytes, has.rcvbuf, "net.core.rmem_max"),
+        congestion.filter(|(asked, has)| asked != has).map(|(asked, has)| {
+            format!("congestion control {asked} was asked for, {has} is in use")
+        }),
+        mss.filter(|(asked, has)| has > asked).map(|(asked, has)| {
+            format!("a segment size of {asked} bytes was asked for, {has} is in use")
+        }),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// The kernel doubles what is asked for, after cutting it to its limit, and has a least size.
+fn cut_buffer(
+    name: &str,
+    asked: u64,
+    has: u64,
+    sysctl: &str,
+    limit: Option<u64>,
+) -> Option<String> {
+    if has == asked.saturating_mul(2) {
+        return None;
+    }
+    let got = has / 2;
+    let why = match limit {
+        Some(limit) if asked > limit => format!("limited by {sysctl} = {limit}"),
+        _ if got > asked => "the kernel's least size".into(),
+        _ => "the kernel's choice".into(),
+    };
+    Some(format!("a {name} buffer of {asked} bytes was asked for, {got} are in effect ({why})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn has(sndbuf: u64) -> Effective {
+        Effective { sndbuf, rcvbuf: 131_072, congestion: Some("bbr".into()), mss: Some(1448) }
+    }
+
+    #[test]
+    fn what_the_kernel_kept_is_no_difference() {
+        let asked = SocketOptions {
+            sndbuf_bytes: Some(Bytes(65536)),
+            congestion: Some("bbr".into()),
+            mss_bytes: Some(1460),
+            ..SocketOptions::default()
+        };
+        assert_eq!(differences(&has(131_072), &asked, |_| Some(212_992)), [""; 0]);
+    }
+
+    #[test]
+    fn what_the_kernel_cut_is_told_with_its_limit() {
+        let asked = SocketOptions {
+            sndbuf_bytes: Some(Bytes(64 << 20)),
+            congestion: Some("cubic".into()),
+            ..SocketOptions::default()
+        };
+        let found = differences(&has(16_777_216), &asked, |_| Some(8_388_608));
+        assert_eq!(
+            found,
+            [
+                "a send buffer of 67108864 bytes was asked for, 8388608 are in effect \
+                 (limited by net.core.wmem_max = 8388608)",
+                "congestion control cubic was asked for, bbr is in use"
+            ]
+        );
+    }
+}

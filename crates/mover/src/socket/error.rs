@@ -1,0 +1,94 @@
+//! What can go wrong with a socket: operation, object, cause, and what to do.
+
+use std::fmt::Display;
+use std::fs;
+use std::io;
+
+/// A socket that could not be had as asked for.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {operation} {object}: {cause}{}", .advice.as_ref().map(|a| format!("; {a}")).unwrap_or_default())]
+pub struct SocketError {
+    /// What was tried: "connect to".
+    pub operation: &'static str,
+    /// To what: an address, an option with its value.
+    pub object: String,
+    /// The system's words.
+    pub cause: io::Error,
+    /// What the user can do, where there is something.
+    pub advice: Option<String>,
+}
+
+impl SocketError {
+    /// Whether a privilege is lacking, rather than anything else.
+    pub fn is_not_permitted(&self) -> bool {
+        matches!(self.cause.raw_os_error(), Some(libc::EPERM | libc::EACCES))
+    }
+
+    /// Something that contradicts itself before the system was ever asked.
+    pub(super) fn invalid(operation: &'static str, object: impl Display, why: &str) -> Self {
+        let cause = io::Error::new(io::ErrorKind::InvalidInput, why);
+        Self { operation, object: object.to_string(), cause, advice: None }
+    }
+
+    /// For `map_err`: an error of `operation` on `object`, with the advice its cause suggests.
+    pub(super) fn of(
+        operation: &'static str,
+        object: impl Display,
+    ) -> impl FnOnce(io::Error) -> Self {
+        move |cause| {
+            let advice = advice(&cause);
+            Self { operation, object: object.to_string(), cause, advice }
+        }
+    }
+
+    /// For `map_err`: the congestion control `name` could not be set.
+    pub(super) fn of_congestion(name: &str) -> impl FnOnce(io::Error) -> Self {
+        let object = format!("congestion control {name}");
+        move |cause| {
+            let advice = match cause.raw_os_error() {
+                Some(libc::EPERM) => listed("tcp_allowed_congestion_control").map(|allowed| {
+                    format!(
+                        "without CAP_NET_ADMIN only these are allowed here: {allowed} (sysctl \
+                         net.ipv4.tcp_allowed_congestion_control)"
+                    )
+                }),
+                Some(libc::ENOENT) => listed("tcp_available_congestion_control").map(|available| {
+                    format!("this kernel has: {available}; others may be modules to load")
+                }),
+                _ => None,
+            };
+            Self { operation: "use", object, cause, advice }
+        }
+    }
+}
+
+fn listed(sysctl: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/sys/net/ipv4/{sysctl}")).ok()?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(", "))
+}
+
+fn advice(cause: &io::Error) -> Option<String> {
+    let fixed = match cause.raw_os_error() {
+        Some(libc::ECONNREFUSED) => "nothing listens there; is the server running?",
+        Some(libc::EADDRNOTAVAIL) => "no device of this host has that address",
+        Some(libc::EADDRINUSE) => "another program uses this port; choose another or stop it",
+        Some(libc::ENODEV) => "there is no device of this name; `ip link` lists them",
+        Some(libc::EHOSTUNREACH | libc::ENETUNREACH) => "check the route to that address",
+        Some(libc::EMFILE) => return Some(descriptors()),
+        Some(libc::ENFILE) => "the whole system is out of descriptors; see sysctl fs.file-max",
+        Some(libc::EPERM | libc::EACCES) => "this needs a privilege; run as root or grant it",
+        Some(libc::EAFNOSUPPORT) => "this kernel does not have that IP version",
+        _ if cause.kind() == io::ErrorKind::TimedOut => {
+            "no answer; is the address right and no firewall between?"
+        }
+        _ => return None,
+    };
+    Some(fixed.into())
+}
+
+/// What to do when this process has no descriptor left.
+fn descriptors() -> String {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let limit = limit.map_or_else(|| "its".into(), |limit| format!("the limit of {limit}"));
+    format!("this process has {limit} open descriptors; raise it (ulimit -n) or use fewer flows")
+}

@@ -1,0 +1,52 @@
+//! Sockets for payload: made with all options in the right order, and checked afterwards.
+//!
+//! The order matters: a window scale is fixed by the first SYN, so a receive buffer must be set
+//! before connect and on the listener (tcp(7)); a socket whose congestion control is changed later
+//! keeps the pacing of the old one (net/ipv4/tcp_bbr.c sets `sk_pacing_status` and nothing
+//! clears it).
+
+mod effective;
+mod error;
+mod options;
+mod tcp;
+mod udp;
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use goodput_model::BitRate;
+
+pub use effective::{Effective, check_effective, effective};
+pub use error::SocketError;
+pub use tcp::{apply_accepted, tcp_connect, tcp_listen};
+pub use udp::udp_socket;
+
+/// How much faster than the rate the kernel may send a paced stream. Its own pacing counts in whole
+/// packets and must not become the limit; yet what a stall on the path has left in the send
+/// buffer leaves hardly faster than the rate.
+const KERNEL_MARGIN: f64 = 1.05;
+
+/// Lets the kernel pace what we have written within one piece (`SO_MAX_PACING_RATE`, socket(7)).
+pub(crate) fn limit_pacing_rate(socket: BorrowedFd<'_>, rate: BitRate) -> io::Result<()> {
+    let bytes_per_s = rate.bytes_in(1.0) * KERNEL_MARGIN;
+    if bytes_per_s < 1.0 {
+        return Ok(());
+    }
+    let value = (bytes_per_s as u64).to_ne_bytes();
+    set_option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &value)
+}
+
+/// setsockopt(2) for the options that no library knows.
+#[expect(unsafe_code, reason = "rustix and socket2 lack these options")]
+pub(crate) fn set_option(
+    socket: BorrowedFd<'_>,
+    level: i32,
+    name: i32,
+    value: &[u8],
+) -> io::Result<()> {
+    let len = value.len() as libc::socklen_t;
+    // SAFETY: `value` is readable for `len` bytes during the call, and the kernel copies it.
+    let result =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value.as_ptr().cast(), len) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,117 @@
+//! Setting the options of a plan on a socket.
+
+use std::net::{IpAddr, SocketAddr};
+
+use goodput_model::{Bytes, Family, SocketOptions};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::error::SocketError;
+
+/// Bits of the traffic class that carry congestion marks and are not ours to set (RFC 3168).
+const ECN_BITS: u32 = 0b11;
+
+/// Highest differentiated services code point (RFC 2474).
+const MAX_DSCP: u8 = 63;
+
+/// A new socket for the family of `address`.
+pub(super) fn new(kind: Type, address: SocketAddr) -> Result<Socket, SocketError> {
+    let protocol = if kind == Type::STREAM { Protocol::TCP } else { Protocol::UDP };
+    Socket::new(Domain::for_address(address), kind, Some(protocol))
+        .map_err(SocketError::of("make a socket for", address))
+}
+
+/// Refuses addresses of the family that the user did not want.
+pub(super) fn check_family(
+    operation: &'static str,
+    address: SocketAddr,
+    options: &SocketOptions,
+) -> Result<(), SocketError> {
+    let fits = match options.family {
+        None => true,
+        Some(Family::V4) => address.ip().to_canonical().is_ipv4(),
+        Some(Family::V6) => address.ip().to_canonical().is_ipv6(),
+    };
+    let why = "it is not of the IP version that was asked for";
+    if fits { Ok(()) } else { Err(SocketError::invalid(operation, address, why)) }
+}
+
+/// Device and local address of the near end, for a peer at `peer`.
+pub(super) fn bind_near(
+    socket: &Socket,
+    options: &SocketOptions,
+    peer: SocketAddr,
+) -> Result<(), SocketError> {
+    if let Some(device) = &options.device {
+        socket
+            .bind_device(Some(device.as_bytes()))
+            .map_err(SocketError::of("bind to device", device))?;
+    }
+    let Some(local) = options.bind else { return Ok(()) };
+    let why = "it is not of the peer's IP version";
+    let local = match (local, peer) {
+        (IpAddr::V4(_), SocketAddr::V6(_)) | (IpAddr::V6(_), SocketAddr::V4(_)) => {
+            return Err(SocketError::invalid("bind to", local, why));
+        }
+        (local, _) => SocketAddr::new(local, 0),
+    };
+    socket.bind(&SockAddr::from(local)).map_err(SocketError::of("bind to", local.ip()))
+}
+
+/// Both buffers. Those of TCP must be set before connect and on the listener.
+pub(super) fn set_buffers(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
+    if let Some(bytes) = options.sndbuf_bytes {
+        let error = SocketError::of("set the send buffer to", bytes.0);
+        socket.set_send_buffer_size(buffer_size(bytes)).map_err(error)?;
+    }
+    if let Some(bytes) = options.rcvbuf_bytes {
+        let error = SocketError::of("set the receive buffer to", bytes.0);
+        socket.set_recv_buffer_size(buffer_size(bytes)).map_err(error)?;
+    }
+    Ok(())
+}
+
+/// The kernel takes an int and cuts it to its own limit, which [`super::check_effective`] tells.
+fn buffer_size(bytes: Bytes) -> usize {
+    usize::try_from(bytes.0).unwrap_or(usize::MAX).min(i32::MAX as usize)
+}
+
+/// What only TCP has, as it must be before connect and on a listener.
+pub(super) fn set_tcp(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
+    if let Some(name) = &options.congestion {
+        socket.set_tcp_congestion(name.as_bytes()).map_err(SocketError::of_congestion(name))?;
+    }
+    if let Some(mss) = options.mss_bytes {
+        socket.set_tcp_mss(mss).map_err(SocketError::of("set the segment size to", mss))?;
+    }
+    set_nodelay(socket, options)
+}
+
+/// `TCP_NODELAY`, where it was asked for.
+pub(super) fn set_nodelay(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
+    if !options.nodelay {
+        return Ok(());
+    }
+    socket.set_tcp_nodelay(true).map_err(SocketError::of("set", "TCP_NODELAY"))
+}
+
+/// The code point of every packet, for the IP version of `local` and, where an IPv6 socket carries
+/// IPv4 too, for both.
+pub(super) fn set_dscp(
+    socket: &Socket,
+    options: &SocketOptions,
+    family: Domain,
+) -> Result<(), SocketError> {
+    let Some(dscp) = options.dscp else { return Ok(()) };
+    if dscp > MAX_DSCP {
+        return Err(SocketError::invalid("use code point", dscp, "it is not within 0 to 63"));
+    }
+    let class = |old: u32| u32::from(dscp) << 2 | (old & ECN_BITS);
+    let set = || {
+        if family == Domain::IPV6 {
+            socket.set_tclass_v6(class(socket.tclass_v6()?))?;
+        }
+        // On an IPv6 socket this is for the IPv4 it may carry (ip(7)).
+        socket.set_tos_v4(class(socket.tos_v4()?))
+    };
+    set().map_err(SocketError::of("use code point", dscp))
+}

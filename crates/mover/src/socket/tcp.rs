@@ -1,0 +1,102 @@
+//! TCP sockets: listening, connecting, and what an accepted one still needs.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use goodput_model::SocketOptions;
+use socket2::{Domain, SockAddr, SockRef, Socket, Type};
+
+use super::error::SocketError;
+use super::options::{bind_near, check_family, new, set_buffers, set_dscp, set_nodelay, set_tcp};
+
+/// Connections that may wait to be accepted; the kernel cuts it to net.core.somaxconn.
+const BACKLOG: i32 = 1024;
+
+/// Listens at `address` with everything that accepted sockets must inherit: buffers, congestion
+/// control, segment size, code point. An IPv6 wildcard takes IPv4 too, unless the family says
+/// otherwise. `bind` and `device` are the near end's and not used.
+pub fn tcp_listen(address: SocketAddr, options: &SocketOptions) -> Result<OwnedFd, SocketError> {
+    check_family("listen at", address, options)?;
+    let socket = new(Type::STREAM, address)?;
+    socket.set_reuse_address(true).map_err(SocketError::of("reuse", address))?;
+    if address.is_ipv6() {
+        let only = options.family.is_some();
+        socket.set_only_v6(only).map_err(SocketError::of("choose the IP version of", address))?;
+    }
+    prepare(&socket, options, address)?;
+    socket.bind(&SockAddr::from(address)).map_err(SocketError::of("listen at", address))?;
+    socket.listen(BACKLOG).map_err(SocketError::of("listen at", address))?;
+    Ok(socket.into())
+}
+
+/// Connects to `address` within `timeout`, all options set before the first SYN. `bind` and
+/// `device` are used where `is_near`.
+pub fn tcp_connect(
+    address: SocketAddr,
+    options: &SocketOptions,
+    timeout: Duration,
+    is_near: bool,
+) -> Result<OwnedFd, SocketError> {
+    check_family("connect to", address, options)?;
+    let socket = new(Type::STREAM, address)?;
+    prepare(&socket, options, address)?;
+    if is_near {
+        bind_near(&socket, options, address)?;
+    }
+    socket
+        .connect_timeout(&SockAddr::from(address), timeout)
+        .map_err(SocketError::of("connect to", address))?;
+    Ok(socket.into())
+}
+
+fn prepare(
+    socket: &Socket,
+    options: &SocketOptions,
+    address: SocketAddr,
+) -> Result<(), SocketError> {
+    set_buffers(socket, options)?;
+    set_tcp(socket, options)?;
+    set_dscp(socket, options, Domain::for_address(address))
+}
+
+/// Sets on an accepted socket what its listener, being shared, did not have, and returns doubts in
+/// words: what the handshake has fixed can only be changed in part.
+pub fn apply_accepted(
+    socket: impl AsFd,
+    options: &SocketOptions,
+) -> Result<Vec<String>, SocketError> {
+    let socket = SockRef::from(&socket);
+    let family = socket.domain().map_err(SocketError::of("ask the IP version of", "a socket"))?;
+    let mut doubts = late_congestion(&socket, options)?;
+    if let Some(bytes) = options.rcvbuf_bytes.filter(|_| !has_buffers(&socket, options)) {
+        doubts.push(format!(
+            "the receive buffer of {} bytes was set after the handshake, which had fixed the \
+             window scale",
+            bytes.0
+        ));
+    }
+    set_buffers(&socket, options)?;
+    set_nodelay(&socket, options)?;
+    set_dscp(&socket, options, family)?;
+    Ok(doubts)
+}
+
+/// Whether the listener gave the socket the receive buffer already, as the kernel doubles it.
+fn has_buffers(socket: &Socket, options: &SocketOptions) -> bool {
+    let has = socket.recv_buffer_size().ok();
+    has.zip(options.rcvbuf_bytes).is_some_and(|(has, asked)| has as u64 >= asked.0)
+}
+
+fn late_congestion(socket: &Socket, options: &SocketOptions) -> Result<Vec<String>, SocketError> {
+    let Some(name) = &options.congestion else { return Ok(Vec::new()) };
+    let old = super::effective::congestion(socket).unwrap_or_default();
+    if old == *name {
+        return Ok(Vec::new());
+    }
+    socket.set_tcp_congestion(name.as_bytes()).map_err(SocketError::of_congestion(name))?;
+    Ok(vec![format!(
+        "congestion control {name} was set after the handshake, the connection began with {old} \
+         and may keep its pacing"
+    )])
+}

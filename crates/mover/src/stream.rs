@@ -1,0 +1,76 @@
+//! The loops of every mover that moves a byte stream; a mover brings only its way to write or read.
+
+use goodput_model::Transport;
+use rustix::io::{Errno, Result as SysResult};
+use rustix::net::{Shutdown, shutdown};
+
+use crate::error::MoveError;
+use crate::flow::Flow;
+use crate::pace::Pacer;
+use crate::stop::Phase;
+
+/// Sends until the limit or the stop, then ends the stream. `write` writes up to that many bytes
+/// without waiting.
+pub(crate) fn send(
+    flow: &Flow,
+    mut write: impl FnMut(usize) -> SysResult<usize>,
+) -> Result<(), MoveError> {
+    let mut left = flow.config.limit_bytes.unwrap_or(u64::MAX);
+    let mut pacer = Pacer::for_stream(flow, flow.config.chunk);
+    while left > 0 && flow.may_send() {
+        if !pacer.wait(flow)? {
+            continue;
+        }
+        let want = usize::try_from(left).unwrap_or(usize::MAX).min(pacer.piece);
+        match write(want) {
+            Ok(written) => {
+                flow.counters.moved(written as u64);
+                left -= written as u64;
+                pacer.sent(written);
+                // A short write has filled the socket: the next one would only fail.
+                if written < want {
+                    flow.wait_writable()?;
+                }
+            }
+            Err(Errno::AGAIN) => flow.wait_writable()?,
+            Err(Errno::INTR) => {}
+            Err(cause) => return Err(flow.failed("send", cause)),
+        }
+    }
+    end(flow)
+}
+
+/// Ends a sender's stream, so that the receiver reads to its end.
+fn end(flow: &Flow) -> Result<(), MoveError> {
+    if flow.stop.phase() == Phase::Abort {
+        return Err(flow.aborted());
+    }
+    debug_assert_eq!(flow.config.transport, Transport::Tcp);
+    shutdown(&flow.socket, Shutdown::Write).map_err(|cause| flow.failed("end the stream", cause))
+}
+
+/// Receives until the peer ends the stream, or until the deadline of the stop. `read` reads up to
+/// that many bytes without waiting, at most `room`.
+pub(crate) fn receive(
+    flow: &Flow,
+    room: usize,
+    mut read: impl FnMut(usize) -> SysResult<usize>,
+) -> Result<(), MoveError> {
+    let mut pacer = Pacer::for_stream(flow, room);
+    while flow.may_receive()? {
+        if !pacer.wait(flow)? {
+            continue;
+        }
+        match read(pacer.piece) {
+            Ok(0) => return Ok(()),
+            Ok(taken) => {
+                flow.counters.moved(taken as u64);
+                pacer.sent(taken);
+            }
+            Err(Errno::AGAIN) => flow.wait_readable(None)?,
+            Err(Errno::INTR) => {}
+            Err(cause) => return Err(flow.failed("receive", cause)),
+        }
+    }
+    Ok(())
+}

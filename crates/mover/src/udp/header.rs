@@ -1,0 +1,96 @@
+//! The first 32 bytes of every datagram. Numbers are big-endian.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0-3 | `gpdg`, the mark of a goodput datagram, version 1 |
+//! | 4-5 | number of the flow |
+//! | 6-7 | flags; bit 0: end marker, no payload; the others are zero and ignored |
+//! | 8-15 | sequence number from 0; in an end marker: how many datagrams were sent |
+//! | 16-23 | time of sending, nanoseconds since 1970 by the sender's clock |
+//! | 24-31 | zero, ignored |
+
+/// Bytes of the header, which are also the smallest datagram.
+pub const LEN: usize = 32;
+
+/// Largest UDP payload over IPv4: 65535 less 20 bytes of IP and 8 bytes of UDP header (RFC 768).
+pub const MAX_DATAGRAM: usize = 65507;
+
+const MARK: [u8; 4] = *b"gpdg";
+const END: u16 = 1;
+
+/// Sequence numbers at and above this are refused: no sender gets there, and sums can't overflow.
+const SEQUENCE_BOUND: u64 = 1 << 62;
+
+/// What a datagram says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Number of the flow.
+    pub flow: u16,
+    /// Whether it ends the flow.
+    pub end: bool,
+    /// Sequence number, or in an end marker the number of datagrams sent.
+    pub sequence: u64,
+    /// Nanoseconds since 1970 by the sender's clock.
+    pub sent_ns: u64,
+}
+
+impl Header {
+    /// As bytes on the wire.
+    pub fn encode(&self) -> [u8; LEN] {
+        let mut bytes = [0; LEN];
+        bytes[..4].copy_from_slice(&MARK);
+        bytes[4..6].copy_from_slice(&self.flow.to_be_bytes());
+        bytes[6..8].copy_from_slice(&if self.end { END } else { 0 }.to_be_bytes());
+        bytes[8..16].copy_from_slice(&self.sequence.to_be_bytes());
+        bytes[16..24].copy_from_slice(&self.sent_ns.to_be_bytes());
+        bytes
+    }
+
+    /// From a datagram; `None` where it is not one of ours.
+    pub fn decode(datagram: &[u8]) -> Option<Self> {
+        let bytes: &[u8; LEN] = datagram.first_chunk()?;
+        let number = |at: usize| {
+            bytes[at..at + 8].iter().fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte))
+        };
+        let header = Self {
+            flow: u16::from_be_bytes([bytes[4], bytes[5]]),
+            end: u16::from_be_bytes([bytes[6], bytes[7]]) & END != 0,
+            sequence: number(8),
+            sent_ns: number(16),
+        };
+        (bytes[..4] == MARK && header.sequence < SEQUENCE_BOUND).then_some(header)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_layout_is_what_the_table_says() {
+        let header = Header { flow: 0x0102, end: true, sequence: 3, sent_ns: 0x0405 };
+        let mut bytes =
+            *b"gpdg\x01\x02\x00\x01\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\x04\x05\0\0\0\0\0\0\0\0";
+        assert_eq!(header.encode(), bytes);
+        bytes[0] = b'G';
+        assert_eq!(Header::decode(&bytes), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(flow: u16, end: bool, sequence in 0..SEQUENCE_BOUND,
+                                   sent_ns: u64, tail in proptest::collection::vec(any::<u8>(), 0..9)) {
+            let header = Header { flow, end, sequence, sent_ns };
+            let datagram = [header.encode().as_slice(), &tail].concat();
+            prop_assert_eq!(Header::decode(&datagram), Some(header));
+        }
+
+        #[test]
+        fn anything_else_is_refused_quietly(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            if let Some(header) = Header::decode(&bytes) {
+                prop_assert!(header.sequence < SEQUENCE_BOUND);
+            }
+        }
+    }
+}
