@@ -23,7 +23,7 @@ use clap::Parser;
 #[command(bin_name = "cargo xtask")]
 enum Task {
     /// Everything CI runs: format, lints, tests, generated documents, layering.
-    Test,
+    Test(test::Options),
     /// Writes the documents that the program generates about itself to docs/.
     Docs(docs::Options),
     /// Measures goodput side by side with iperf3 and writes docs/performance.md.
@@ -36,7 +36,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome = match Task::parse() {
-        Task::Test => test::run(),
+        Task::Test(options) => test::run(&options),
         Task::Docs(options) => docs::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::New(options) => new::run(&options),

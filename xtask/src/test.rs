@@ -12,21 +12,41 @@ use crate::tally::{Steps, Tally, skips_forbidden};
 use crate::transcript::Transcript;
 use crate::{docs, layering, packages, tidy};
 
-/// Runs every step, quick ones first.
-pub fn run() -> Result<()> {
-    let mut steps = Steps::new();
-    steps.step("packages", || packages::provide(packages::FOR_TESTS));
-    steps.step("format", || one(&mut cargo(["fmt", "--all", "--check"])));
-    steps.step("tidy", || Ok(Tally::of_problems(&tidy::problems()?)));
-    steps.step("layering", || Ok(Tally::of_problems(&layering::problems()?)));
-    steps.step("clippy", || {
-        one(&mut cargo(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
-    });
+/// Options of `cargo xtask test`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Only these steps, in the order in which all would run.
+    #[arg(value_parser = STEPS.map(|(name, _)| name))]
+    only: Vec<String>,
+}
+
+type Step = fn() -> Result<Tally>;
+
+/// Every step, quick ones first.
+const STEPS: [(&str, Step); 8] = [
+    ("packages", || packages::provide(packages::FOR_TESTS)),
+    ("format", || one(&mut cargo(["fmt", "--all", "--check"]))),
+    ("tidy", || Ok(Tally::of_problems(&tidy::problems()?))),
+    ("layering", || Ok(Tally::of_problems(&layering::problems()?))),
+    ("clippy", clippy),
     // With the test targets, so that the tests below need no second build of anything.
-    steps.step("build", || one(&mut cargo(["build", "--workspace", "--all-targets"])));
-    steps.step("tests", tests);
-    steps.step("docs", || Ok(Tally::of_problems(&docs::problems()?)));
+    ("build", || one(&mut cargo(["build", "--workspace", "--all-targets"]))),
+    ("tests", tests),
+    ("docs", || Ok(Tally::of_problems(&docs::problems()?))),
+];
+
+/// Runs the steps.
+pub fn run(options: &Options) -> Result<()> {
+    let mut steps = Steps::new();
+    let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|o| o == name);
+    for (name, work) in STEPS.into_iter().filter(|(name, _)| wanted(name)) {
+        steps.step(name, work);
+    }
     steps.finish()
+}
+
+fn clippy() -> Result<Tally> {
+    one(&mut cargo(["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
 }
 
 fn one(command: &mut Command) -> Result<Tally> {

@@ -6,6 +6,7 @@ use anyhow::Result;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
+use crate::new::BLANK;
 use crate::rust_source::{self, RustFile, names};
 
 /// Longest file, in lines outside its tests.
@@ -38,6 +39,9 @@ fn problems_of(file: &RustFile) -> Vec<String> {
     }
     if lines_outside_tests(file) > FILE_LINES {
         breaches.add(FILE_LINES, format!("a file has at most {FILE_LINES} lines outside tests"));
+    }
+    for (number, _) in file.text.lines().enumerate().filter(|(_, line)| line.contains(BLANK)) {
+        breaches.add(number + 1, format!("something is left to {}", BLANK.to_lowercase()));
     }
     breaches.visit_file(&file.tree);
     breaches.found
@@ -140,6 +144,7 @@ mod tests {
             ("//! x\nfn f() {\n    todo!()\n}\n".into(), "src/x.rs:3: no `todo!`"),
             ("//! x\nfn f() {\n    dbg!(1);\n}\n".into(), "src/x.rs:3: no `dbg!`"),
             ("//! x\n#[allow(dead_code)]\nfn f() {}\n".into(), "src/x.rs:2: unused code"),
+            (format!("//! {BLANK}: x\n"), "src/x.rs:1: something is left"),
             ("//! x\n#![allow(unused)]\n".into(), "src/x.rs:2: unused code"),
             (
                 "//! x\nimpl X {\n    #[expect(dead_code, reason = \"r\")]\n    fn f() {}\n}\n"

@@ -5,11 +5,9 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::Value;
 
-use super::net::{FAR, Net};
+use super::net::{FAR, Net, wait_for};
 use crate::shell::{capture, command, root};
 
 /// A program with its options.
@@ -74,7 +72,7 @@ pub fn run(contestant: &Contestant, net: &Net, seconds: u32) -> Result<Run> {
     let mut server = Server::start(contestant.serve(net)?)?;
     net.wait_for_listener(&mut server.0, PORT)?;
     let printed = capture(&mut contestant.test(seconds)?).context(contestant.name)?;
-    server.stop()?;
+    server.wait()?;
     let cpu_s = children_cpu_s()? - cpu_before;
     let json = serde_json::from_str(&printed).context("the result is not JSON")?;
     let (bits_per_s, bytes) = contestant.result(&json)?;
@@ -97,7 +95,7 @@ impl Contestant {
                 let program = goodput()?;
                 let program = program.to_str().context("the target directory is not UTF-8")?;
                 let mut command = net.at_far_end(program);
-                command.args(["serve", "--bind", FAR, "--port", &port]);
+                command.args(["serve", "--one-off", "--bind", FAR, "--port", &port]);
                 command
             }
         })
@@ -152,13 +150,9 @@ impl Server {
         Ok(Self(quiet.spawn().context("can't start the server")?))
     }
 
-    /// Asks it to end, unless it has, and waits, after which its CPU time counts as ours.
-    fn stop(&mut self) -> Result<()> {
-        if self.0.try_wait()?.is_none() {
-            kill(Pid::from_raw(i32::try_from(self.0.id())?), Signal::SIGTERM)?;
-            self.0.wait()?;
-        }
-        Ok(())
+    /// Waits until it has ended, as one that serves once does; then its CPU time counts as ours.
+    fn wait(&mut self) -> Result<()> {
+        wait_for("the server to end", || Ok(self.0.try_wait()?.is_some()))
     }
 }
 

@@ -91,7 +91,8 @@ fn listens(table: &str, port: u16) -> bool {
     })
 }
 
-fn wait_for(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
+/// Waits until `holds` says so, or for too long.
+pub fn wait_for(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
     let started = Instant::now();
     while !holds()? {
         if started.elapsed() > PATIENCE {

@@ -112,12 +112,14 @@ impl Bound {
             Self::Below(bound) => (format!("below {bound}{unit}"), &|x| x < *bound),
             Self::None => return ("none".into(), "–"),
         };
-        let sure = value.interval.is_some_and(|(low, high)| meets(low) == meets(high));
+        let sure = value.interval.map(|(low, high)| meets(low) == meets(high));
         let met = match (meets(value.median), sure) {
-            (true, true) => "yes",
-            (true, false) => "yes, but the interval goes beyond",
-            (false, true) => "no",
-            (false, false) => "no, but the interval reaches it",
+            (true, Some(true)) => "yes",
+            (true, Some(false)) => "yes, but the interval goes beyond",
+            (false, Some(true)) => "no",
+            (false, Some(false)) => "no, but the interval reaches it",
+            (true, None) => "yes, by too few rounds",
+            (false, None) => "no, by too few rounds",
         };
         (wanted, met)
     }
@@ -169,10 +171,7 @@ mod tests {
         assert_eq!(at_least(near(1.2)), "yes");
         assert_eq!(at_least(near(0.8)), "no");
         assert_eq!(at_least(near(0.95)), "no, but the interval reaches it");
-        assert_eq!(
-            at_least(Estimate { median: 2.0, interval: None }),
-            "yes, but the interval goes beyond"
-        );
+        assert_eq!(at_least(Estimate { median: 2.0, interval: None }), "yes, by too few rounds");
         assert_eq!(Bound::Below(2.0).judge(near(1.0), " %"), ("below 2 %".into(), "yes"));
     }
 

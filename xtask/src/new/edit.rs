@@ -1,0 +1,78 @@
+//! Adds a module and a list entry to the text of a registry's mod.rs.
+
+use anyhow::{Context, Result, bail};
+
+/// Adds `mod module;` among its like, in order, as visible as they are.
+pub fn add_module(text: &str, module: &str) -> Result<String> {
+    let mut lines: Vec<String> = text.lines().map(Into::into).collect();
+    let present: Vec<(usize, &str, &str)> = text
+        .lines()
+        .enumerate()
+        .filter_map(|(number, line)| declared(line).map(|(prefix, name)| (number, prefix, name)))
+        .filter(|(_, _, name)| *name != "tests")
+        .collect();
+    if present.iter().any(|(_, _, name)| *name == module) {
+        bail!("there is a module `{module}` already");
+    }
+    let (last, prefix, _) = *present.last().context("mod.rs declares no module to stand beside")?;
+    let next = present.iter().find(|(_, _, name)| *name > module);
+    lines.insert(next.map_or(last + 1, |(number, _, _)| *number), format!("{prefix}{module};"));
+    Ok(lines.join("\n") + "\n")
+}
+
+/// `("pub mod ", "copy")` of `pub mod copy;`.
+fn declared(line: &str) -> Option<(&str, &str)> {
+    let (visibility, rest) = line.split_once("mod ")?;
+    let visible = visibility.is_empty() || visibility.starts_with("pub");
+    let name = rest.strip_suffix(';')?;
+    visible.then(|| (&line[..visibility.len() + "mod ".len()], name))
+}
+
+/// Adds `entry` to the list `ALL`: in order if the list is in order, else as the last one.
+pub fn add_entry(text: &str, entry: &str) -> Result<String> {
+    const OPEN: &str = "= &[";
+    let list = text.find("const ALL: ").or_else(|| text.find("static ALL: "));
+    let list = list.context("mod.rs has no list `ALL`")?;
+    let open = text[list..].find(OPEN).context("`ALL` is not written as `= &[…]`")?;
+    let start = list + open + OPEN.len();
+    let end = start + text[start..].find(']').context("`ALL` has no end")?;
+    let body = &text[start..end];
+    let entries: Vec<&str> = body.split(',').map(str::trim).filter(|e| !e.is_empty()).collect();
+    let next = entries.iter().find(|other| **other > entry).filter(|_| entries.is_sorted());
+    let (before, after) = match next.and_then(|next| body.find(next)) {
+        Some(place) => body.split_at(place),
+        None => (body.trim_end().trim_end_matches(','), ""),
+    };
+    let comma = if next.is_some() || entries.is_empty() { "" } else { ", " };
+    Ok(format!("{}{before}{comma}{entry}, {after}{}", &text[..start], &text[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOD: &str = "//! x\npub mod a;\npub mod c;\n\n#[cfg(test)]\nmod tests;\n";
+
+    #[test]
+    fn a_module_goes_where_it_belongs() {
+        assert!(add_module(MOD, "b").unwrap().contains("pub mod a;\npub mod b;\npub mod c;\n"));
+        assert!(add_module(MOD, "d").unwrap().contains("pub mod c;\npub mod d;\n\n"));
+        assert!(add_module(MOD, "c").is_err());
+        assert!(add_module("//! x\n", "c").is_err());
+    }
+
+    #[test]
+    fn an_entry_keeps_the_order_of_the_list() {
+        let added = |list: &str| {
+            let text = format!("pub const ALL: &[&X] = &[{list}];\n");
+            let added = add_entry(&text, "&m::X").unwrap();
+            let words = added.split_once("= &[").unwrap().1.split_once(']').unwrap().0;
+            words.split(',').map(str::trim).filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(added(""), "&m::X");
+        assert_eq!(added("&a::X, &z::X"), "&a::X &m::X &z::X");
+        assert_eq!(added("\n    &z::X,\n    &a::X,\n"), "&z::X &a::X &m::X", "its own order");
+        assert_eq!(added("\n    &a::X,\n"), "&a::X &m::X");
+        assert!(add_entry("const OTHER: &[&X] = &[];", "&m::X").is_err());
+    }
+}

@@ -1,0 +1,192 @@
+//! The registries: where their entries lie, how they are listed, and from which template.
+
+use anyhow::{Result, bail};
+
+use super::edit;
+
+/// Marks a place of a template that a person fills in; `cargo xtask test` finds what is left.
+pub const BLANK: &str = concat!("FILL", " IN");
+
+/// One registry.
+pub struct Registry {
+    /// What an entry is called.
+    pub kind: &'static str,
+    folder: &'static str,
+    entry: Entry,
+    /// Separates the words of an id.
+    separator: char,
+    template: &'static str,
+    /// What to do after filling in; `{id}` stands for the id.
+    then: &'static str,
+}
+
+/// How an entry stands in the list `ALL` of its mod.rs.
+enum Entry {
+    /// `&receive_window::RULE`.
+    Item(&'static str),
+    /// `&send_file::SendFile`: a type named as the id.
+    Type,
+    /// Nowhere: the folder is the list.
+    Unlisted,
+}
+
+/// Every registry.
+pub const REGISTRIES: [Registry; 6] = [
+    Registry {
+        kind: "rule",
+        folder: "crates/diagnose/src/rules",
+        entry: Entry::Item("RULE"),
+        separator: '-',
+        template: include_str!("../../templates/rule.rs.txt"),
+        then: "cargo test -p goodput-diagnose; cargo xtask docs",
+    },
+    Registry {
+        kind: "setting",
+        folder: "crates/settings/src/settings",
+        entry: Entry::Item("SETTING"),
+        separator: '.',
+        template: include_str!("../../templates/setting.rs.txt"),
+        then: "cargo test -p goodput-settings; cargo xtask docs",
+    },
+    Registry {
+        kind: "mover",
+        folder: "crates/mover/src/movers",
+        entry: Entry::Type,
+        separator: '-',
+        template: include_str!("../../templates/mover.rs.txt"),
+        then: "cargo test -p goodput-mover; cargo xtask docs",
+    },
+    Registry {
+        kind: "protocol",
+        folder: "crates/wire/src/protocols",
+        entry: Entry::Item("PROTOCOL"),
+        separator: '-',
+        template: include_str!("../../templates/protocol.rs.txt"),
+        then: "cargo test -p goodput-wire; cargo xtask fuzz",
+    },
+    Registry {
+        kind: "source",
+        folder: "crates/kernel/src/sources",
+        entry: Entry::Item("SOURCE"),
+        separator: '-',
+        template: include_str!("../../templates/source.rs.txt"),
+        then: "cargo test -p goodput-kernel",
+    },
+    Registry {
+        kind: "scenario",
+        folder: "crates/lab/scenarios",
+        entry: Entry::Unlisted,
+        separator: '-',
+        template: include_str!("../../templates/scenario.toml"),
+        then: "cargo run -- lab run {id}",
+    },
+];
+
+impl Registry {
+    /// Refuses an id that the registry's conformance test would refuse.
+    pub fn check_id(&self, id: &str) -> Result<()> {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        let word = |word: &str| {
+            word.starts_with(|c: char| c.is_ascii_lowercase()) && word.chars().all(plain)
+        };
+        if !id.split(self.separator).all(word) {
+            bail!("{id:?} must be lower-case words joined by {:?}", self.separator);
+        }
+        Ok(())
+    }
+
+    /// The entry's file, from the root of the repository.
+    pub fn file(&self, id: &str) -> String {
+        match self.entry {
+            Entry::Unlisted => format!("{}/{id}.toml", self.folder),
+            _ => format!("{}/{}.rs", self.folder, self.module(id)),
+        }
+    }
+
+    /// The file that lists the entries, where there is one.
+    pub fn list(&self) -> Option<String> {
+        let listed = !matches!(self.entry, Entry::Unlisted);
+        listed.then(|| format!("{}/mod.rs", self.folder))
+    }
+
+    /// The text of mod.rs with the new entry; not formatted.
+    pub fn add_to(&self, text: &str, id: &str) -> Result<String> {
+        let module = self.module(id);
+        let item = match self.entry {
+            Entry::Item(name) => name.to_owned(),
+            Entry::Type | Entry::Unlisted => self.type_name(id),
+        };
+        let text = edit::add_module(text, &module)?;
+        edit::add_entry(&text, &format!("&{module}::{item}"))
+    }
+
+    /// The text of the entry's file.
+    pub fn text(&self, id: &str) -> String {
+        let text = self.template.replace("{id}", id);
+        text.replace("{module}", &self.module(id)).replace("{Type}", &self.type_name(id))
+    }
+
+    /// What to do after filling in.
+    pub fn then(&self, id: &str) -> String {
+        self.then.replace("{id}", id)
+    }
+
+    fn module(&self, id: &str) -> String {
+        id.replace(self.separator, "_")
+    }
+
+    fn type_name(&self, id: &str) -> String {
+        id.split(self.separator).map(capitalised).collect()
+    }
+}
+
+fn capitalised(word: &str) -> String {
+    let (first, rest) = word.split_at(word.len().min(1));
+    first.to_ascii_uppercase() + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::root;
+
+    fn id(registry: &Registry) -> String {
+        ["very", "new"].join(&registry.separator.to_string())
+    }
+
+    #[test]
+    fn every_list_is_of_the_shape_that_can_be_added_to() {
+        for registry in &REGISTRIES {
+            let Some(list) = registry.list() else { continue };
+            let text = std::fs::read_to_string(root().join(&list)).expect(&list);
+            let added = registry.add_to(&text, &id(registry)).expect(&list);
+            syn::parse_file(&added).expect(&list);
+            assert!(added.contains("mod very_new;"), "{list}");
+            assert!(added.contains("&very_new::"), "{list}");
+            assert!(registry.add_to(&added, &id(registry)).is_err(), "twice in {list}");
+        }
+    }
+
+    #[test]
+    fn every_template_is_of_its_id_and_says_what_to_fill_in() {
+        for registry in &REGISTRIES {
+            let text = registry.text(&id(registry));
+            assert!(text.contains(BLANK), "{}", registry.kind);
+            assert!(!["{id}", "{module}", "{Type}"].iter().any(|p| text.contains(p)), "{text}");
+            if registry.list().is_some() {
+                syn::parse_file(&text).expect(registry.kind);
+            }
+        }
+    }
+
+    #[test]
+    fn ids_are_those_that_conformance_tests_accept() {
+        let check = |kind: &str, id: &str| {
+            let registry = REGISTRIES.iter().find(|registry| registry.kind == kind);
+            registry.unwrap().check_id(id).is_ok()
+        };
+        assert!(check("rule", "path-loss") && check("setting", "offload.tso"));
+        assert!(!check("rule", "path.loss") && !check("rule", "PathLoss") && !check("rule", ""));
+        assert!(!check("setting", "offload-tso") && !check("setting", "offload..tso"));
+    }
+}
