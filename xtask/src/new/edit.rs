@@ -1,4 +1,4 @@
-//! Adds a module and a list entry to the text of a registry's mod.rs.
+//! Adds an entry to the text of the file that lists a registry.
 
 use anyhow::{Context, Result, bail};
 
@@ -7,9 +7,9 @@ pub fn add_module(text: &str, module: &str) -> Result<String> {
     let mut lines: Vec<String> = text.lines().map(Into::into).collect();
     let present: Vec<(usize, &str, &str)> = text
         .lines()
+        .take_while(|line| *line != "#[cfg(test)]")
         .enumerate()
         .filter_map(|(number, line)| declared(line).map(|(prefix, name)| (number, prefix, name)))
-        .filter(|(_, _, name)| *name != "tests")
         .collect();
     if present.iter().any(|(_, _, name)| *name == module) {
         bail!("there is a module `{module}` already");
@@ -47,6 +47,21 @@ pub fn add_entry(text: &str, entry: &str) -> Result<String> {
     Ok(format!("{}{before}{comma}{entry}, {after}{}", &text[..start], &text[end..]))
 }
 
+/// Adds `"name",` to the names in `builtin!(…)`, one a line, in order.
+pub fn add_builtin(text: &str, name: &str) -> Result<String> {
+    const OPEN: &str = "\nbuiltin!(\n";
+    let start = text.find(OPEN).context("there is no `builtin!(…)`")? + OPEN.len();
+    let end = start + text[start..].find(");").context("`builtin!(…)` has no end")?;
+    let line = format!("    \"{name}\",\n");
+    let mut lines: Vec<&str> = text[start..end].split_inclusive('\n').collect();
+    if lines.contains(&line.as_str()) {
+        bail!("{name} is listed already");
+    }
+    let place = lines.iter().position(|other| *other > line.as_str()).unwrap_or(lines.len());
+    lines.insert(place, &line);
+    Ok(format!("{}{}{}", &text[..start], lines.concat(), &text[end..]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,5 +89,14 @@ mod tests {
         assert_eq!(added("\n    &z::X,\n    &a::X,\n"), "&z::X &a::X &m::X", "its own order");
         assert_eq!(added("\n    &a::X,\n"), "&a::X &m::X");
         assert!(add_entry("const OTHER: &[&X] = &[];", "&m::X").is_err());
+    }
+
+    #[test]
+    fn a_builtin_keeps_the_order() {
+        let text = "x!();\n\nbuiltin!(\n    \"a\",\n    \"c\",\n);\n";
+        let added = add_builtin(text, "b").unwrap();
+        assert_eq!(added, "x!();\n\nbuiltin!(\n    \"a\",\n    \"b\",\n    \"c\",\n);\n");
+        assert!(add_builtin(text, "c").is_err());
+        assert!(add_builtin("", "c").is_err());
     }
 }

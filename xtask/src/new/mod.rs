@@ -24,7 +24,7 @@ pub struct Options {
     id: String,
 }
 
-/// Writes the file and adds its lines to mod.rs.
+/// Writes the file and adds its lines to the list.
 pub fn run(options: &Options) -> Result<()> {
     let registry = REGISTRIES.iter().find(|registry| registry.kind == options.kind);
     let registry = registry.context("there is no such registry")?;
@@ -33,12 +33,10 @@ pub fn run(options: &Options) -> Result<()> {
     if root().join(&file).exists() {
         bail!("{file} exists already");
     }
-    if let Some(list) = registry.list() {
-        let text = fs::read_to_string(root().join(&list))?;
-        let text = rustfmt(&registry.add_to(&text, &options.id)?)?;
-        fs::write(root().join(&list), text)?;
-        println!("added it to {list}");
-    }
+    let list = registry.list();
+    let text = fs::read_to_string(root().join(&list)).with_context(|| format!("no {list}"))?;
+    fs::write(root().join(&list), rustfmt(&registry.add_to(&text, &options.id)?)?)?;
+    println!("added it to {list}");
     fs::write(root().join(&file), registry.text(&options.id))?;
     println!("wrote {file}");
     println!("now write what says {BLANK}, and then: {}", registry.then(&options.id));

@@ -26,12 +26,12 @@ enum Entry {
     Item(&'static str),
     /// `&send_file::SendFile`: a type named as the id.
     Type,
-    /// Nowhere: the folder is the list.
-    Unlisted,
+    /// `"receive-window",` in `builtin!(…)` of crates/lab/src/scenarios.rs: it is no Rust file.
+    Text,
 }
 
 /// Every registry.
-pub const REGISTRIES: [Registry; 6] = [
+pub const REGISTRIES: [Registry; 7] = [
     Registry {
         kind: "rule",
         folder: "crates/diagnose/src/rules",
@@ -73,9 +73,17 @@ pub const REGISTRIES: [Registry; 6] = [
         then: "cargo test -p goodput-kernel",
     },
     Registry {
+        kind: "fault",
+        folder: "crates/lab/src/faults",
+        entry: Entry::Item("KIND"),
+        separator: '-',
+        template: include_str!("../../templates/fault.rs.txt"),
+        then: "cargo test -p goodput-lab",
+    },
+    Registry {
         kind: "scenario",
         folder: "crates/lab/scenarios",
-        entry: Entry::Unlisted,
+        entry: Entry::Text,
         separator: '-',
         template: include_str!("../../templates/scenario.toml"),
         then: "cargo run -- lab run {id}",
@@ -98,23 +106,26 @@ impl Registry {
     /// The entry's file, from the root of the repository.
     pub fn file(&self, id: &str) -> String {
         match self.entry {
-            Entry::Unlisted => format!("{}/{id}.toml", self.folder),
-            _ => format!("{}/{}.rs", self.folder, self.module(id)),
+            Entry::Text => format!("{}/{id}.toml", self.folder),
+            Entry::Item(_) | Entry::Type => format!("{}/{}.rs", self.folder, self.module(id)),
         }
     }
 
-    /// The file that lists the entries, where there is one.
-    pub fn list(&self) -> Option<String> {
-        let listed = !matches!(self.entry, Entry::Unlisted);
-        listed.then(|| format!("{}/mod.rs", self.folder))
+    /// The file that lists the entries.
+    pub fn list(&self) -> String {
+        match self.entry {
+            Entry::Text => "crates/lab/src/scenarios.rs".into(),
+            Entry::Item(_) | Entry::Type => format!("{}/mod.rs", self.folder),
+        }
     }
 
-    /// The text of mod.rs with the new entry; not formatted.
+    /// The text of that file with the new entry; not formatted.
     pub fn add_to(&self, text: &str, id: &str) -> Result<String> {
         let module = self.module(id);
         let item = match self.entry {
             Entry::Item(name) => name.to_owned(),
-            Entry::Type | Entry::Unlisted => self.type_name(id),
+            Entry::Type => self.type_name(id),
+            Entry::Text => return edit::add_builtin(text, id),
         };
         let text = edit::add_module(text, &module)?;
         edit::add_entry(&text, &format!("&{module}::{item}"))
@@ -157,12 +168,15 @@ mod tests {
     #[test]
     fn every_list_is_of_the_shape_that_can_be_added_to() {
         for registry in &REGISTRIES {
-            let Some(list) = registry.list() else { continue };
+            let list = registry.list();
             let text = std::fs::read_to_string(root().join(&list)).expect(&list);
             let added = registry.add_to(&text, &id(registry)).expect(&list);
             syn::parse_file(&added).expect(&list);
-            assert!(added.contains("mod very_new;"), "{list}");
-            assert!(added.contains("&very_new::"), "{list}");
+            let entry = match registry.entry {
+                Entry::Text => "    \"very-new\",",
+                Entry::Item(_) | Entry::Type => "&very_new::",
+            };
+            assert!(added.contains(entry), "{list}");
             assert!(registry.add_to(&added, &id(registry)).is_err(), "twice in {list}");
         }
     }
@@ -173,7 +187,7 @@ mod tests {
             let text = registry.text(&id(registry));
             assert!(text.contains(BLANK), "{}", registry.kind);
             assert!(!["{id}", "{module}", "{Type}"].iter().any(|p| text.contains(p)), "{text}");
-            if registry.list().is_some() {
+            if registry.list().ends_with("mod.rs") {
                 syn::parse_file(&text).expect(registry.kind);
             }
         }
