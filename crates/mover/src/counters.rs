@@ -101,7 +101,12 @@ fn grow(counter: &AtomicU64, by: u64) {
 /// wait; the others hold the time waited so far, during a wait less the time of its start, modulo
 /// 2^63 ns.
 #[derive(Debug, Default)]
-pub(crate) struct WaitClock(AtomicU64);
+pub(crate) struct WaitClock {
+    word: AtomicU64,
+    /// The most that was ever told. A processor may read its clock a few nanoseconds after the
+    /// load that follows in the program, and so tell a little too much.
+    told_ns: AtomicU64,
+}
 
 /// The lowest bit: a wait is going on.
 const WAITING: u64 = 1;
@@ -109,24 +114,29 @@ const WAITING: u64 = 1;
 impl WaitClock {
     /// Runs `wait` and counts its time. Only for the flow's own thread.
     pub(crate) fn during<T>(&self, wait: impl FnOnce() -> T) -> T {
-        let total = self.0.load(Ordering::Relaxed) >> 1;
+        let total = self.word.load(Ordering::Relaxed) >> 1;
         let less_start = total.wrapping_sub(now_ns());
-        self.0.store(less_start << 1 | WAITING, Ordering::Release);
+        self.word.store(less_start << 1 | WAITING, Ordering::Release);
         let result = wait();
-        self.0.store(less_start.wrapping_add(now_ns()) << 1, Ordering::Release);
+        self.word.store(less_start.wrapping_add(now_ns()) << 1, Ordering::Release);
         result
     }
 
     /// Time waited so far, nanoseconds.
     pub(crate) fn total_ns(&self) -> u64 {
+        let total = self.read();
+        self.told_ns.fetch_max(total, Ordering::Relaxed).max(total)
+    }
+
+    fn read(&self) -> u64 {
         loop {
-            let word = self.0.load(Ordering::Acquire);
+            let word = self.word.load(Ordering::Acquire);
             if word & WAITING == 0 {
                 return word >> 1;
             }
             // Only if the same wait is still going on was the clock read within it.
             let now = now_ns();
-            if self.0.load(Ordering::Acquire) == word {
+            if self.word.load(Ordering::Acquire) == word {
                 return ((word >> 1).wrapping_add(now) << 1) >> 1;
             }
         }

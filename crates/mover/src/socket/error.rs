@@ -62,6 +62,13 @@ impl SocketError {
     }
 }
 
+impl From<SocketError> for io::Error {
+    /// Keeps the kind and all the words.
+    fn from(error: SocketError) -> Self {
+        Self::new(error.cause.kind(), error)
+    }
+}
+
 fn listed(sysctl: &str) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/sys/net/ipv4/{sysctl}")).ok()?;
     Some(text.split_whitespace().collect::<Vec<_>>().join(", "))

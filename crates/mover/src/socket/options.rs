@@ -41,11 +41,7 @@ pub(super) fn bind_near(
     options: &SocketOptions,
     peer: SocketAddr,
 ) -> Result<(), SocketError> {
-    if let Some(device) = &options.device {
-        socket
-            .bind_device(Some(device.as_bytes()))
-            .map_err(SocketError::of("bind to device", device))?;
-    }
+    bind_device(socket, options)?;
     let Some(local) = options.bind else { return Ok(()) };
     let why = "it is not of the peer's IP version";
     let local = match (local, peer) {
@@ -55,6 +51,13 @@ pub(super) fn bind_near(
         (local, _) => SocketAddr::new(local, 0),
     };
     socket.bind(&SockAddr::from(local)).map_err(SocketError::of("bind to", local.ip()))
+}
+
+/// Device of the near end.
+pub(super) fn bind_device(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
+    let Some(device) = &options.device else { return Ok(()) };
+    let error = SocketError::of("bind to device", device);
+    socket.bind_device(Some(device.as_bytes())).map_err(error)
 }
 
 /// Both buffers. Those of TCP must be set before connect and on the listener.

@@ -30,20 +30,17 @@ pub fn tcp_listen(address: SocketAddr, options: &SocketOptions) -> Result<OwnedF
     Ok(socket.into())
 }
 
-/// Connects to `address` within `timeout`, all options set before the first SYN. `bind` and
-/// `device` are used where `is_near`.
+/// Connects to `address` within `timeout`, all options set before the first SYN. The end that
+/// connects is the near end, so `bind` and `device` hold.
 pub fn tcp_connect(
     address: SocketAddr,
     options: &SocketOptions,
     timeout: Duration,
-    is_near: bool,
 ) -> Result<OwnedFd, SocketError> {
     check_family("connect to", address, options)?;
     let socket = new(Type::STREAM, address)?;
     prepare(&socket, options, address)?;
-    if is_near {
-        bind_near(&socket, options, address)?;
-    }
+    bind_near(&socket, options, address)?;
     socket
         .connect_timeout(&SockAddr::from(address), timeout)
         .map_err(SocketError::of("connect to", address))?;

@@ -1,50 +1,41 @@
 //! UDP sockets.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 use goodput_model::SocketOptions;
 use socket2::{Domain, SockAddr, Type};
 
 use super::error::SocketError;
-use super::options::{bind_near, check_family, new, set_buffers, set_dscp};
+use super::options::{bind_device, bind_near, check_family, new, set_buffers, set_dscp};
 
-/// A UDP socket, bound to `local` and connected to `peer`, where given. With `reuse`, several
-/// sockets share one local port (`SO_REUSEADDR`), and the kernel gives a datagram to the one that
-/// is connected to its sender. Without `local` it is the near end's, which takes address and device
-/// from `options`.
+/// A UDP socket connected to `peer`. With `reuse`, several sockets share one local port
+/// (`SO_REUSEADDR`), and the kernel gives a datagram to the one that is connected to its sender.
+///
+/// A socket without a local port of its own (`local` absent, or with port 0) belongs to the end that
+/// opens the flow, the near end: `device` holds for it, and `bind` where `local` is absent.
 pub fn udp_socket(
     local: Option<SocketAddr>,
-    peer: Option<SocketAddr>,
+    peer: SocketAddr,
     options: &SocketOptions,
     reuse: bool,
 ) -> Result<OwnedFd, SocketError> {
-    let address = local.or(peer).unwrap_or_else(|| wildcard(options));
-    check_family("use", address, options)?;
-    let socket = new(Type::DGRAM, address)?;
+    check_family("send to", peer, options)?;
+    let socket = new(Type::DGRAM, peer)?;
     set_buffers(&socket, options)?;
-    set_dscp(&socket, options, Domain::for_address(address))?;
+    set_dscp(&socket, options, Domain::for_address(peer))?;
     if reuse {
-        socket.set_reuse_address(true).map_err(SocketError::of("share", address))?;
+        socket.set_reuse_address(true).map_err(SocketError::of("share the port for", peer))?;
     }
     match local {
+        None => bind_near(&socket, options, peer)?,
         Some(local) => {
+            if local.port() == 0 {
+                bind_device(&socket, options)?;
+            }
             socket.bind(&SockAddr::from(local)).map_err(SocketError::of("bind to", local))?;
         }
-        None => bind_near(&socket, options, address)?,
     }
-    if let Some(peer) = peer {
-        socket.connect(&SockAddr::from(peer)).map_err(SocketError::of("send to", peer))?;
-    }
+    socket.connect(&SockAddr::from(peer)).map_err(SocketError::of("send to", peer))?;
     Ok(socket.into())
-}
-
-/// Any address of the family that the user wants.
-fn wildcard(options: &SocketOptions) -> SocketAddr {
-    match (options.family, options.bind) {
-        (Some(goodput_model::Family::V6), _) | (_, Some(std::net::IpAddr::V6(_))) => {
-            SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))
-        }
-        _ => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
-    }
 }

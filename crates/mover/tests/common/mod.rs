@@ -1,0 +1,109 @@
+//! Flows over loopback for the tests, both ends in one process.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use goodput_model::{Role, SocketOptions, Transport};
+use goodput_mover::socket::{tcp_connect, tcp_listen};
+use goodput_mover::{Counters, FlowConfig, Gate, MoveError, Mover, RunningFlow, Stop, start};
+
+/// A sender and a receiver, connected, waiting at one gate.
+pub struct Pair {
+    pub sender: RunningFlow,
+    pub receiver: RunningFlow,
+    pub gate: Arc<Gate>,
+    stop: Arc<Stop>,
+}
+
+/// One flow whose peer is a bare socket that does nothing.
+pub struct Alone {
+    pub flow: RunningFlow,
+    pub gate: Arc<Gate>,
+    pub stop: Arc<Stop>,
+}
+
+/// How a flow ended and what it had counted.
+pub struct Ended {
+    pub result: Result<(), MoveError>,
+    pub counters: Arc<Counters>,
+}
+
+impl Pair {
+    /// `adjust` may change the plan of each end.
+    pub fn start(
+        mover: &'static dyn Mover,
+        transport: Transport,
+        adjust: impl Fn(&mut FlowConfig),
+    ) -> Self {
+        let (near, far) = sockets(transport);
+        let (gate, stop) =
+            (Arc::new(Gate::default()), Arc::new(Stop::new().expect("two descriptors")));
+        let flow = |role, socket| {
+            let mut config = config(role, transport);
+            adjust(&mut config);
+            start(mover, config, socket, Arc::clone(&gate), Arc::clone(&stop)).expect("a thread")
+        };
+        let (sender, receiver) = (flow(Role::Sender, near), flow(Role::Receiver, far));
+        Self { sender, receiver, gate, stop }
+    }
+
+    pub fn start_alone(
+        mover: &'static dyn Mover,
+        transport: Transport,
+        role: Role,
+    ) -> (Alone, OwnedFd) {
+        let (near, far) = sockets(transport);
+        let (gate, stop) =
+            (Arc::new(Gate::default()), Arc::new(Stop::new().expect("two descriptors")));
+        let config = config(role, transport);
+        let flow =
+            start(mover, config, near, Arc::clone(&gate), Arc::clone(&stop)).expect("a thread");
+        (Alone { flow, gate, stop }, far)
+    }
+
+    /// Ends both ends politely, with all the time they need.
+    pub fn finish(&self) {
+        self.stop.finish(Duration::from_secs(60));
+    }
+
+    pub fn join(self) -> (Ended, Ended) {
+        (ended(self.sender), ended(self.receiver))
+    }
+}
+
+fn config(role: Role, transport: Transport) -> FlowConfig {
+    let chunk = if transport == Transport::Tcp { 64 * 1024 } else { 1400 };
+    FlowConfig { id: 0, role, transport, chunk, rate: None, limit_bytes: None }
+}
+
+fn ended(flow: RunningFlow) -> Ended {
+    let counters = Arc::clone(flow.counters());
+    Ended { result: flow.join(), counters }
+}
+
+/// Two connected sockets on loopback.
+pub fn sockets(transport: Transport) -> (OwnedFd, OwnedFd) {
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    if transport == Transport::Udp {
+        let [near, far] = [(); 2].map(|()| UdpSocket::bind(any).expect("a UDP socket"));
+        near.connect(far.local_addr().expect("bound")).expect("connected");
+        far.connect(near.local_addr().expect("bound")).expect("connected");
+        return (near.into(), far.into());
+    }
+    let options = SocketOptions::default();
+    let listener = TcpListener::from(tcp_listen(any, &options).expect("a listener"));
+    let address = listener.local_addr().expect("bound");
+    let near = tcp_connect(address, &options, Duration::from_secs(60)).expect("connected");
+    (near, listener.accept().expect("accepted").0.into())
+}
+
+/// Waits for a condition, for a minute at most: long enough for any machine that works at all.
+pub fn patience(condition: impl Fn() -> bool) {
+    let end = std::time::Instant::now() + Duration::from_secs(60);
+    while !condition() {
+        assert!(std::time::Instant::now() < end, "nothing happened for a minute");
+        std::thread::yield_now();
+    }
+}

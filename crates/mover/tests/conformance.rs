@@ -1,0 +1,227 @@
+//! Runs over the list of movers: what every one of them must do.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use common::{Pair, patience};
+use goodput_model::{BitRate, Role, Transport};
+use goodput_mover::{ALL, MoveError, Mover, Phase};
+
+/// Not a multiple of any chunk, so that the last one is cut.
+const LIMIT: u64 = 3_000_001;
+
+fn each(mut check: impl FnMut(&'static dyn Mover, Transport)) {
+    for mover in ALL {
+        for transport in mover.transports() {
+            check(*mover, *transport);
+        }
+    }
+}
+
+#[test]
+fn the_list_is_the_folder() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/movers");
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut files: BTreeSet<String> =
+        names.map(|n| n.to_str().unwrap().strip_suffix(".rs").unwrap().replace('_', "-")).collect();
+    assert!(files.remove("mod"));
+    let ids: Vec<_> = ALL.iter().map(|mover| mover.id()).collect();
+    assert_eq!(ids, files.iter().collect::<Vec<_>>(), "sorted, each once, each in its own file");
+    let kebab =
+        |id: &str| id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    assert!(ids.iter().all(|id| kebab(id)));
+    assert!(ALL.iter().all(|mover| !mover.summary().is_empty() && !mover.transports().is_empty()));
+}
+
+#[test]
+fn every_byte_arrives() {
+    each(|mover, transport| {
+        let pair = Pair::start(mover, transport, |config| config.limit_bytes = Some(LIMIT));
+        pair.gate.open();
+        let (sent, received) = pair.join();
+        sent.result.unwrap();
+        received.result.unwrap();
+        if transport == Transport::Tcp {
+            assert_eq!(
+                (sent.counters.bytes(), received.counters.bytes()),
+                (LIMIT, LIMIT),
+                "{}",
+                mover.id()
+            );
+        } else {
+            let (out, back) = (sent.counters.datagrams(), received.counters.datagrams());
+            assert_eq!(back.received + back.lost, out.sent + back.duplicated, "{}", mover.id());
+            assert!(
+                sent.counters.bytes() >= LIMIT
+                    && received.counters.bytes() <= sent.counters.bytes()
+            );
+            assert!(back.received > 0);
+        }
+        assert!(sent.counters.calls() > 0 && received.counters.calls() > 0);
+    });
+}
+
+#[test]
+fn a_limit_of_nothing_sends_nothing_and_ends() {
+    each(|mover, transport| {
+        let pair = Pair::start(mover, transport, |config| config.limit_bytes = Some(0));
+        pair.gate.open();
+        let (sent, received) = pair.join();
+        assert_eq!((sent.counters.bytes(), received.counters.bytes()), (0, 0), "{}", mover.id());
+        assert!(sent.result.is_ok() && received.result.is_ok());
+    });
+}
+
+#[test]
+fn nothing_moves_before_the_gate_opens_nor_when_it_is_stopped_there() {
+    each(|mover, transport| {
+        let pair = Pair::start(mover, transport, |_| {});
+        pair.finish();
+        let (sent, received) = pair.join();
+        assert_eq!((sent.counters.bytes(), received.counters.bytes()), (0, 0), "{}", mover.id());
+        assert!(sent.result.is_ok() && received.result.is_ok());
+    });
+}
+
+#[test]
+fn counters_never_run_back() {
+    each(|mover, transport| {
+        let pair = Pair::start(mover, transport, |_| {});
+        pair.gate.open();
+        let flows = [&pair.sender, &pair.receiver];
+        let read = |flow: &goodput_mover::RunningFlow| {
+            let counters = flow.counters();
+            let cpu = flow.cpu_us().value().copied().unwrap_or(0);
+            [counters.bytes(), counters.calls(), counters.blocked_us(), counters.paced_us(), cpu]
+        };
+        let mut last = flows.map(read);
+        while flows.iter().any(|flow| flow.counters().bytes() < 20_000_000) {
+            let now = flows.map(read);
+            for (before, after) in last.iter().flatten().zip(now.iter().flatten()) {
+                assert!(after >= before, "{}: {last:?} then {now:?}", mover.id());
+            }
+            last = now;
+        }
+        pair.finish();
+        let (sent, received) = pair.join();
+        sent.result.unwrap();
+        received.result.unwrap();
+    });
+}
+
+/// A sender must stop within 100 ms. The bound here is 2 s, as a busy test machine may leave a
+/// thread alone for long, and still shows a mover that waits for its peer.
+#[test]
+fn a_sender_stops_soon_though_nobody_reads() {
+    each(|mover, transport| {
+        let (pair, peer) = Pair::start_alone(mover, transport, Role::Sender);
+        pair.gate.open();
+        // Over UDP the peer's full socket never holds a sender up.
+        if transport == Transport::Tcp {
+            patience(|| pair.flow.counters().blocked_us() > 1000);
+        }
+        pair.stop.finish(Duration::from_secs(60));
+        let (finished, joined) = std::sync::mpsc::channel();
+        std::thread::spawn(move || finished.send(pair.flow.join()));
+        joined.recv_timeout(Duration::from_secs(2)).expect("stopped in time").expect("ended well");
+        drop(peer);
+    });
+}
+
+#[test]
+fn a_receiver_gives_up_at_the_deadline_and_a_wait_that_goes_on_counts() {
+    each(|mover, transport| {
+        let (pair, peer) = Pair::start_alone(mover, transport, Role::Receiver);
+        pair.gate.open();
+        patience(|| pair.flow.counters().blocked_us() > 1000);
+        assert!(!pair.flow.is_finished(), "{} waits for data", mover.id());
+        pair.stop.finish(Duration::from_millis(1));
+        pair.flow.join().expect("ended well");
+        drop(peer);
+    });
+}
+
+#[test]
+fn an_abort_ends_both_ends_at_once() {
+    each(|mover, transport| {
+        for role in [Role::Sender, Role::Receiver] {
+            let (pair, peer) = Pair::start_alone(mover, transport, role);
+            pair.gate.open();
+            pair.stop.abort();
+            assert_eq!(pair.stop.phase(), Phase::Abort);
+            let ended = pair.flow.join();
+            assert!(matches!(ended, Err(MoveError::Aborted { flow: 0 })), "{ended:?}");
+            drop(peer);
+        }
+    });
+}
+
+#[test]
+fn a_peer_that_vanishes_is_named() {
+    each(|mover, transport| {
+        if transport == Transport::Udp {
+            return;
+        }
+        let (pair, peer) = Pair::start_alone(mover, transport, Role::Sender);
+        pair.gate.open();
+        drop(peer);
+        let ended = pair.flow.join();
+        assert!(matches!(ended, Err(MoveError::PeerGone { .. })), "{}: {ended:?}", mover.id());
+    });
+}
+
+/// Checked by counted bytes against the flow's own time, not the test's: the time a flow was paced
+/// allows no more bytes than its rate gives.
+#[test]
+fn a_paced_sender_never_exceeds_its_rate() {
+    const RATE: f64 = 80e6;
+    each(|mover, transport| {
+        let pair = Pair::start(mover, transport, |config| {
+            config.limit_bytes = Some(1_000_000);
+            config.rate = (config.role == Role::Sender).then_some(BitRate(RATE));
+        });
+        let began = std::time::Instant::now();
+        pair.gate.open();
+        patience(|| pair.sender.is_finished());
+        let seconds = (pair.sender.finished_at().unwrap() - began).as_secs_f64();
+        let paced_us = pair.sender.counters().paced_us();
+        let (sent, received) = pair.join();
+        sent.result.unwrap();
+        received.result.unwrap();
+        let most = RATE / 8.0 * (seconds + 0.001) + 20_000.0;
+        assert!(
+            sent.counters.bytes() as f64 <= most,
+            "{}: {} in {seconds} s",
+            mover.id(),
+            sent.counters.bytes()
+        );
+        assert!(paced_us > 0 && sent.counters.calls() > 90, "{}: {paced_us} us", mover.id());
+    });
+}
+
+#[test]
+fn a_paced_receiver_reads_no_faster() {
+    const RATE: f64 = 80e6;
+    each(|mover, transport| {
+        if transport == Transport::Udp {
+            return;
+        }
+        let pair = Pair::start(mover, transport, |config| {
+            config.limit_bytes = Some(1_000_000);
+            config.rate = (config.role == Role::Receiver).then_some(BitRate(RATE));
+        });
+        let began = std::time::Instant::now();
+        pair.gate.open();
+        patience(|| pair.receiver.is_finished());
+        let seconds = (pair.receiver.finished_at().unwrap() - began).as_secs_f64();
+        let (_, received) = pair.join();
+        received.result.unwrap();
+        assert_eq!(received.counters.bytes(), 1_000_000);
+        assert!(
+            received.counters.bytes() as f64 <= RATE / 8.0 * (seconds + 0.001) + 20_000.0,
+            "{seconds}"
+        );
+    });
+}
