@@ -1,1 +1,27 @@
-//! Placeholder.
+//! A network on this machine: hosts as network namespaces, links that delay, limit and lose,
+//! faults on demand, and scenario files that say which, what to run and what to expect.
+//!
+//! It changes nothing but what it made itself, and takes all of it down again.
+
+mod build;
+mod cgroup;
+pub mod error;
+pub mod faults;
+mod host;
+mod lab;
+mod netem;
+pub mod privilege;
+pub mod relay;
+mod run;
+pub mod scenario;
+mod scenarios;
+#[cfg(test)]
+mod testing;
+mod wiring;
+
+pub use error::LabError;
+pub use host::{Host, Port};
+pub use lab::Lab;
+pub use run::{Expectation, Failed, Observed, run};
+pub use scenario::{HostName, Need, Scenario};
+pub use scenarios::{Builtin, builtin};

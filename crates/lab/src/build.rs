@@ -1,0 +1,172 @@
+//! Building a lab: hosts, cables between them, addresses and routes, and the router's queues.
+//!
+//! Addresses: the cable number N from near has 10.77.N.0/24 and fd77:0:0:N::/64, its end towards
+//! near is 1 and its end towards far is 2.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use goodput_netlink::{Offload, Qdisc, Route, Tbf, set_offload};
+
+use crate::error::LabError;
+use crate::host::{Host, Port};
+use crate::netem;
+use crate::relay::{Devices, Relay, Shape, Tun};
+use crate::scenario::{HostName, Way};
+use crate::wiring::{Cable, Wiring};
+
+/// Packets that a TUN device may hold while the relay is busy: at the kernel's default of 500 a
+/// burst would be lost before it reaches the emulated queue.
+const TUN_QUEUE_PACKETS: u32 = 10_000;
+
+const V4_PREFIX: u8 = 24;
+const V6_PREFIX: u8 = 64;
+
+/// What a built lab consists of. The relays come first, so that they stop before their devices go.
+#[derive(Debug)]
+pub(crate) struct Built {
+    pub(crate) relays: Vec<Relay>,
+    pub(crate) hosts: Vec<Host>,
+}
+
+pub(crate) fn build(wiring: &Wiring, seed: u64) -> Result<Built, LabError> {
+    let hosts: Result<Vec<_>, _> = wiring.hosts.iter().map(|name| Host::create(*name)).collect();
+    let mut built = Built { relays: Vec::new(), hosts: hosts? };
+    for (number, cable) in wiring.cables.iter().enumerate() {
+        lay(&mut built, number, cable, seed)?;
+    }
+    if let [near, router, far] = &built.hosts[..] {
+        default_route(near, &router.ports[0])?;
+        default_route(far, &router.ports[1])?;
+        forward(router)?;
+        let mtu = wiring.cables.iter().map(|cable| cable.mtu).max().unwrap_or(0);
+        queue(router, &router.ports[1], &wiring.middle.0, mtu)?;
+        queue(router, &router.ports[0], &wiring.middle.1, mtu)?;
+    }
+    Ok(built)
+}
+
+/// Lays cable `number` between two neighbours.
+fn lay(built: &mut Built, number: usize, cable: &Cable, seed: u64) -> Result<(), LabError> {
+    let Built { relays, hosts } = built;
+    let (before, after) = hosts.split_at_mut(number + 1);
+    let (near, far) = (&mut before[number], &mut after[0]);
+    let (near_port, far_port) = (port(far.name(), number, 1), port(near.name(), number, 2));
+    match cable.relay {
+        Some(ways) => relays.push(relay(near, far, &near_port, &far_port, cable, ways, seed)?),
+        None => veth(near, far, &near_port, &far_port)?,
+    }
+    for (host, port) in [(near, near_port), (far, far_port)] {
+        connect(host, &port, cable)?;
+        host.ports.push(port);
+    }
+    Ok(())
+}
+
+/// The port at one end of a cable, named for the host at the other end.
+fn port(neighbour: HostName, cable: usize, end: u8) -> Port {
+    let network = cable as u8 + 1;
+    Port {
+        device: format!("to-{neighbour}"),
+        v4: Ipv4Addr::new(10, 77, network, end).into(),
+        v6: Ipv6Addr::new(0xfd77, 0, 0, network.into(), 0, 0, 0, end.into()).into(),
+    }
+}
+
+/// A pair of virtual Ethernet devices, made in `near`, whose other end then moves to `far`.
+fn veth(near: &Host, far: &Host, near_port: &Port, far_port: &Port) -> Result<(), LabError> {
+    near.netlink(|netlink| {
+        netlink.create_veth(&near_port.device, &far_port.device)?;
+        let peer = netlink.link(&far_port.device)?.index;
+        netlink.move_to_netns(peer, far.namespace())
+    })
+}
+
+fn relay(
+    near: &Host,
+    far: &Host,
+    near_port: &Port,
+    far_port: &Port,
+    cable: &Cable,
+    (forward, back): (Way, Way),
+    seed: u64,
+) -> Result<Relay, LabError> {
+    let near_tun = near.within(|| Tun::create(&near_port.device, cable.segmentation))??;
+    let far_tun = far.within(|| Tun::create(&far_port.device, cable.segmentation))??;
+    let devices = Devices { mtu: cable.mtu, segmentation: cable.segmentation };
+    let forward = shape(&forward, cable.mtu, seed);
+    let back = shape(&back, cable.mtu, seed.wrapping_add(1));
+    Relay::start(near_tun, far_tun, devices, forward, back)
+}
+
+fn shape(way: &Way, mtu: u32, seed: u64) -> Shape {
+    Shape {
+        rate_bits_per_s: way.rate.map(|rate| rate.0),
+        delay_ns: way.delay.as_nanos() as u64,
+        jitter_ns: way.jitter.as_nanos() as u64,
+        loss: way.loss_percent / 100.0,
+        reorder: way.reorder_percent / 100.0,
+        queue_bytes: way.queue_bytes(mtu),
+        seed,
+    }
+}
+
+/// Configures one end of a cable and sets it up.
+fn connect(host: &Host, port: &Port, cable: &Cable) -> Result<(), LabError> {
+    host.netlink(|netlink| {
+        let index = netlink.link(&port.device)?.index;
+        netlink.set_mtu(index, cable.mtu)?;
+        if cable.relay.is_some() {
+            netlink.set_tx_queue_len(index, TUN_QUEUE_PACKETS)?;
+        } else if !cable.segmentation {
+            set_offload(&port.device, Offload::Tso, false)?;
+            set_offload(&port.device, Offload::Gso, false)?;
+        }
+        netlink.add_address(index, port.v4, V4_PREFIX)?;
+        netlink.add_address(index, port.v6, V6_PREFIX)?;
+        netlink.set_up(index)
+    })
+}
+
+fn default_route(host: &Host, gateway: &Port) -> Result<(), LabError> {
+    host.netlink(|netlink| {
+        [gateway.v4, gateway.v6]
+            .into_iter()
+            .try_for_each(|gateway: IpAddr| netlink.replace_route(&Route::via(None, gateway)))
+    })
+}
+
+fn forward(router: &Host) -> Result<(), LabError> {
+    for name in ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"] {
+        router.set_sysctl(name, "1").map_err(|source| LabError::Io {
+            what: "set",
+            object: name.into(),
+            source,
+        })?;
+    }
+    Ok(())
+}
+
+/// Gives a port of the router the queue that makes its link what the scenario says.
+fn queue(router: &Host, port: &Port, way: &Way, mtu: u32) -> Result<(), LabError> {
+    let make: &(dyn Fn(u32) -> Qdisc + Sync) = if way.is_emulated() {
+        &|index| netem::qdisc(index, way, mtu)
+    } else if let Some(tbf) = token_bucket(way, mtu) {
+        &move |index| Qdisc::root_tbf(index, tbf.clone())
+    } else {
+        return Ok(());
+    };
+    router.netlink(|netlink| {
+        let index = netlink.link(&port.device)?.index;
+        netlink.replace_qdisc(&make(index))
+    })
+}
+
+/// A bucket deep enough that only the rate is felt: 1 ms, and no less than two super-packets.
+fn token_bucket(way: &Way, mtu: u32) -> Option<Tbf> {
+    const LEAST_BURST_BYTES: u64 = 140_000;
+    let rate = way.rate?;
+    let burst = (rate.bytes_in(0.001) as u64).max(LEAST_BURST_BYTES);
+    let fit = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+    let limit = burst.saturating_add(way.queue_bytes(mtu));
+    Some(Tbf::new((rate.0 / 8.0).max(1.0) as u64, fit(burst), fit(limit)))
+}

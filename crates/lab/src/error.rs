@@ -1,0 +1,95 @@
+//! Everything that can go wrong in a lab: what was tried, on what, why it failed and what helps.
+
+use std::io;
+
+/// An error of the lab.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// A scenario file that does not say what a scenario must.
+    #[error("scenario {origin}: {problem}")]
+    Scenario {
+        /// The file or the built-in scenario.
+        origin: String,
+        /// Where, what is wrong and what is expected.
+        problem: String,
+    },
+    /// Neither a built-in scenario nor a file.
+    #[error(
+        "there is no scenario {name:?}{hint}; `goodput lab list` shows all, and a path to a file works too"
+    )]
+    UnknownScenario {
+        /// As it was asked for.
+        name: String,
+        /// The nearest name as a question, or nothing.
+        hint: String,
+    },
+    /// The system does not let this user make network namespaces.
+    #[error("cannot make network namespaces: {why}; {remedy}")]
+    Forbidden {
+        /// What forbids it.
+        why: String,
+        /// What the user can do.
+        remedy: String,
+    },
+    /// Privileges were asked for too late.
+    #[error(
+        "cannot enter a user namespace: the process already has {threads} threads, and the kernel \
+         lets only a single-threaded process in (user_namespaces(7)); call privilege::enter first"
+    )]
+    Threads {
+        /// Threads now.
+        threads: usize,
+    },
+    /// Something that the scenario needs is not here.
+    #[error("scenario {scenario} cannot run here: it needs {needs}")]
+    NotHere {
+        /// Its name.
+        scenario: String,
+        /// What is missing and why.
+        needs: String,
+    },
+    /// A fault that cannot be planted as asked.
+    #[error("cannot plant the fault {kind} on {host}: {why}")]
+    Fault {
+        /// Kind of the fault.
+        kind: &'static str,
+        /// Host of the lab.
+        host: String,
+        /// Cause, and what helps.
+        why: String,
+    },
+    /// A system call or a file.
+    #[error("cannot {what} {object}: {source}")]
+    Io {
+        /// The operation, a verb.
+        what: &'static str,
+        /// Its object.
+        object: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A request to the kernel's network configuration.
+    #[error("{host} of the lab: {source}")]
+    Netlink {
+        /// Host of the lab.
+        host: String,
+        /// Operation and cause.
+        source: goodput_netlink::NetlinkError,
+    },
+    /// The hosts are there, but do not reach each other.
+    #[error("the lab's hosts do not reach each other: {why}")]
+    Unreachable {
+        /// Which connection was tried, and what came of it.
+        why: String,
+    },
+    /// A program that the lab started.
+    #[error("{what}: {problem}{output}")]
+    Process {
+        /// Which program, in which host.
+        what: String,
+        /// What it did or failed to do.
+        problem: String,
+        /// What it wrote to stderr, or nothing.
+        output: String,
+    },
+}

@@ -1,0 +1,59 @@
+//! A quota on the CPU time of goodput's own process, as systemd's `CPUQuota=` and Kubernetes set
+//! it.
+
+use serde::Deserialize;
+
+use super::{Fault, Kind, Site, Undo, When, read};
+use crate::cgroup::Group;
+use crate::error::LabError;
+use crate::scenario::amount::{self, Percent};
+use crate::scenario::{HostName, Need};
+
+pub(super) const KIND: Kind = Kind {
+    id: "cpu-quota",
+    summary: "goodput in the host may use only this share of one CPU",
+    example: "host = \"near\"\npercent = 20",
+    read: read::<CpuQuota>,
+};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CpuQuota {
+    host: HostName,
+    #[serde(deserialize_with = "amount::required")]
+    percent: Percent,
+}
+
+impl CpuQuota {
+    fn failed(&self, why: impl Into<String>) -> LabError {
+        LabError::Fault { kind: KIND.id, host: self.host.to_string(), why: why.into() }
+    }
+
+    fn pid(&self, site: Site<'_>) -> Result<u32, LabError> {
+        site.pid.ok_or_else(|| self.failed("no goodput runs there; only near and far run one"))
+    }
+}
+
+impl Fault for CpuQuota {
+    fn host(&self) -> HostName {
+        self.host
+    }
+
+    fn when(&self) -> When {
+        When::ProcessRuns
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::CpuGroup]
+    }
+
+    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
+        let group = Group::with_quota(self.percent.0, self.pid(site)?)
+            .map_err(|error| self.failed(error.to_string()))?;
+        Ok(Some(Box::new(group)))
+    }
+
+    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
+        crate::cgroup::quota_of(self.pid(site)?).map_err(|error| self.failed(error.to_string()))
+    }
+}

@@ -1,0 +1,123 @@
+//! The registry of faults: what a scenario can put wrong. One file an entry, one list.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::{self, DeserializeOwned, Deserializer};
+
+mod cpu_quota;
+mod offload;
+mod route_window;
+mod sysctl;
+mod tbf;
+
+use crate::error::LabError;
+use crate::host::Host;
+use crate::scenario::{HostName, Need};
+
+/// Every kind of fault.
+pub const ALL: &[&Kind] =
+    &[&cpu_quota::KIND, &offload::KIND, &route_window::KIND, &sysctl::KIND, &tbf::KIND];
+
+/// A kind of fault: static facts, and how a scenario's table becomes one.
+pub struct Kind {
+    /// What a scenario writes as `kind`; kebab-case, and the name of its file.
+    pub id: &'static str,
+    /// What it does, in one sentence.
+    pub summary: &'static str,
+    /// A table as a scenario would have it, without its `kind`; the conformance test plants it.
+    pub example: &'static str,
+    read: fn(toml::Table) -> Result<Arc<dyn Fault>, toml::de::Error>,
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id)
+    }
+}
+
+/// When a fault is planted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// As soon as the host is there.
+    HostUp,
+    /// Once goodput runs in the host.
+    ProcessRuns,
+}
+
+/// Where a fault is planted.
+#[derive(Debug, Clone, Copy)]
+pub struct Site<'a> {
+    /// The host.
+    pub host: &'a Host,
+    /// The process of goodput in it, where it runs already.
+    pub pid: Option<u32>,
+}
+
+/// What undoes a fault when it is dropped; nothing where the fault goes with its host.
+pub type Undo = Option<Box<dyn Any + Send>>;
+
+/// One fault, as a scenario asks for it.
+pub trait Fault: fmt::Debug + Send + Sync {
+    /// The host that has it.
+    fn host(&self) -> HostName;
+
+    /// When to plant it.
+    fn when(&self) -> When {
+        When::HostUp
+    }
+
+    /// What it needs beyond network namespaces.
+    fn needs(&self) -> &'static [Need] {
+        &[]
+    }
+
+    /// Plants it.
+    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError>;
+
+    /// What the kernel has there now, in words: differs before and after planting.
+    fn read_back(&self, site: Site<'_>) -> Result<String, LabError>;
+}
+
+/// A fault of a scenario with its kind.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    /// Its kind.
+    pub kind: &'static Kind,
+    /// The fault.
+    pub fault: Arc<dyn Fault>,
+}
+
+impl<'de> Deserialize<'de> for Planned {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let mut table = toml::Table::deserialize(input)?;
+        let id = match table.remove("kind") {
+            Some(toml::Value::String(id)) => id,
+            Some(_) => return Err(de::Error::custom("kind must be text")),
+            None => return Err(de::Error::custom(format!("a fault needs a kind: {}", ids()))),
+        };
+        let kind = ALL.iter().find(|kind| kind.id == id).ok_or_else(|| {
+            de::Error::custom(format!("there is no fault {id:?}; there are {}", ids()))
+        })?;
+        let fault = (kind.read)(table)
+            .map_err(|error| de::Error::custom(format!("fault {id}: {}", error.message())))?;
+        Ok(Self { kind, fault })
+    }
+}
+
+fn ids() -> String {
+    ALL.iter().map(|kind| kind.id).collect::<Vec<_>>().join(", ")
+}
+
+/// What each kind has as its `read`.
+fn read<F: Fault + DeserializeOwned + 'static>(
+    table: toml::Table,
+) -> Result<Arc<dyn Fault>, toml::de::Error> {
+    let fault: F = table.try_into()?;
+    Ok(Arc::new(fault))
+}
+
+#[cfg(test)]
+mod conformance;

@@ -1,0 +1,150 @@
+//! A lab that is up: its hosts, until it is dropped.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+use goodput_model::Family;
+
+use crate::build::{self, Built};
+use crate::error::LabError;
+use crate::faults::{Site, Undo, When};
+use crate::host::Host;
+use crate::netem;
+use crate::relay::Counters;
+use crate::scenario::{HostName, Scenario};
+use crate::wiring::{Emulator, Wiring};
+
+/// How long the hosts may take to reach each other.
+const REACH_WITHIN: Duration = Duration::from_secs(10);
+
+/// Seed of everything random in a lab, so that runs of one scenario are alike.
+const SEED: u64 = 0x1ab;
+
+/// Hosts and links of a scenario, with its faults planted. Dropping it takes all of it down; what
+/// still runs in a host keeps that host's namespace until it ends.
+#[derive(Debug)]
+pub struct Lab {
+    undo: Vec<Undo>,
+    built: Built,
+    in_user_namespace: bool,
+}
+
+impl Lab {
+    /// Makes the hosts and links of `scenario`, waits until near and far reach each other, and
+    /// plants the faults that need no process. Call [`crate::privilege::enter`] first.
+    pub fn up(scenario: &Scenario) -> Result<Self, LabError> {
+        if let Some(needs) = scenario.obstacle() {
+            return Err(LabError::NotHere { scenario: scenario.name.clone(), needs });
+        }
+        let emulator = if netem::is_available() { Emulator::Netem } else { Emulator::Relay };
+        let built = build::build(&Wiring::of(scenario, emulator), SEED)?;
+        let mut lab = Self { undo: Vec::new(), built, in_user_namespace: in_user_namespace() };
+        lab.wait_until_reachable()?;
+        lab.plant(scenario, When::HostUp, |_| None)?;
+        Ok(lab)
+    }
+
+    /// The host that runs the client.
+    pub fn near(&self) -> &Host {
+        &self.built.hosts[0]
+    }
+
+    /// The host that runs the server.
+    pub fn far(&self) -> &Host {
+        &self.built.hosts[self.built.hosts.len() - 1]
+    }
+
+    /// All hosts, from near to far. A path with a limited rate has a router even where its
+    /// scenario names none: something has to hold the queue.
+    pub fn hosts(&self) -> &[Host] {
+        &self.built.hosts
+    }
+
+    /// A host by its name, `near`, `far` or `router`.
+    pub fn host(&self, name: &str) -> Option<&Host> {
+        self.built.hosts.iter().find(|host| host.name().to_string() == name)
+    }
+
+    /// What each relay counted, near to far and far to near; empty without an emulated link.
+    pub fn relay_counters(&self) -> Vec<[Counters; 2]> {
+        self.built.relays.iter().map(|relay| relay.counters()).collect()
+    }
+
+    /// A command line that opens a shell in `host` from outside, while this process lives.
+    pub fn enter_hint(&self, host: &Host) -> String {
+        let (pid, fd) = (std::process::id(), host.namespace().as_raw_fd());
+        let user = if self.in_user_namespace {
+            format!("--user --preserve-credentials --target {pid} ")
+        } else {
+            String::new()
+        };
+        format!("nsenter {user}--net=/proc/{pid}/fd/{fd}")
+    }
+
+    /// Plants the faults of `scenario` that are due at `when`; `pid_in` tells which process of
+    /// goodput runs in a host.
+    pub(crate) fn plant(
+        &mut self,
+        scenario: &Scenario,
+        when: When,
+        pid_in: impl Fn(HostName) -> Option<u32>,
+    ) -> Result<(), LabError> {
+        let due = scenario.faults.iter().filter(|planned| planned.fault.when() == when);
+        for planned in due {
+            let name = planned.fault.host();
+            let pid = pid_in(name);
+            if when == When::ProcessRuns && pid.is_none() {
+                continue;
+            }
+            let host = self.built.hosts.iter().find(|host| host.name() == name);
+            let host = host.ok_or_else(|| LabError::Fault {
+                kind: planned.kind.id,
+                host: name.to_string(),
+                why: "the lab has no such host".into(),
+            })?;
+            self.undo.push(planned.fault.plant(Site { host, pid })?);
+        }
+        Ok(())
+    }
+
+    /// Waits for the first answer over each IP version. A refused connection is one: it went there
+    /// and back.
+    fn wait_until_reachable(&self) -> Result<(), LabError> {
+        let deadline = Instant::now() + REACH_WITHIN;
+        for family in [Family::V4, Family::V6] {
+            let target = self.far().address(family);
+            self.near().within(|| reach(target, deadline))??;
+        }
+        Ok(())
+    }
+}
+
+/// Tries until `deadline`, with ever more patience, as the first packets may be lost while the
+/// devices come up.
+fn reach(target: IpAddr, deadline: Instant) -> Result<(), LabError> {
+    /// Port 1 is tcpmux (RFC 1078), on which nothing of ours listens.
+    const PORT: u16 = 1;
+    let mut patience = Duration::from_millis(50);
+    loop {
+        let why = match TcpStream::connect_timeout(&SocketAddr::new(target, PORT), patience) {
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(()),
+            Err(error) => format!("near to {target}: {error}"),
+        };
+        if Instant::now() > deadline {
+            return Err(LabError::Unreachable { why });
+        }
+        patience = (patience * 2).min(Duration::from_secs(2));
+    }
+}
+
+/// In the first user namespace, the map is that of all numbers onto themselves.
+fn in_user_namespace() -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    map.split_whitespace().ne(["0", "0", "4294967295"])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! Labs that are really up: the hosts reach each other, the links do what they say, and nothing
+//! stays.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, UdpSocket};
+use std::os::fd::AsFd;
+use std::thread;
+
+use goodput_netlink::namespace;
+
+use super::*;
+use crate::testing::runnable;
+
+const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
+
+/// Sends some bytes from near to far and back over TCP.
+fn bytes_cross(lab: &Lab, family: Family) {
+    const PAYLOAD: usize = 300_000;
+    let target = lab.far().address(family);
+    let listener = lab.far().within(|| TcpListener::bind((target, 0))).unwrap().unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::scope(|scope| {
+        let server = scope.spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut received = vec![0; PAYLOAD];
+            stream.read_exact(&mut received).unwrap();
+            stream.write_all(&received).unwrap();
+        });
+        let connect = || TcpStream::connect((target, port));
+        let mut stream = lab.near().within(connect).unwrap().unwrap();
+        let sent: Vec<u8> = (0..PAYLOAD).map(|n| (n % 251) as u8).collect();
+        stream.write_all(&sent).unwrap();
+        let mut back = Vec::new();
+        stream.read_to_end(&mut back).unwrap();
+        server.join().unwrap();
+        assert!(back == sent, "{family:?}: what came back is not what was sent");
+    });
+}
+
+#[test]
+fn bytes_cross_every_kind_of_link() {
+    for links in [
+        "",
+        "[link.path]\nmtu = 9000",
+        "[link.path]\nrate = \"500mbit\"",
+        "[link.near-router]\n[link.router-far]\nrate = \"500mbit\"",
+        "[link.path]\ndelay = \"1ms\"",
+        "[link.path]\ndelay = \"1ms\"\nsegmentation = \"on\"",
+        "[link.path]\nloss = 1\ndelay = \"1ms\"\njitter = \"500us\"\nreorder = 1",
+        "[link.near-router]\nrate = \"1gbit\"\n[link.router-far]\ndelay = \"1ms\"\nmtu = 1400",
+    ] {
+        let Some(scenario) = runnable("bytes_cross_every_kind_of_link", links) else { continue };
+        let lab = Lab::up(&scenario).unwrap();
+        FAMILIES.into_iter().for_each(|family| bytes_cross(&lab, family));
+    }
+}
+
+#[test]
+fn a_rate_is_kept_by_the_router_and_not_at_the_ends() {
+    let name = "a_rate_is_kept_by_the_router_and_not_at_the_ends";
+    let Some(scenario) = runnable(name, "[link.path]\nrate = \"100mbit\"") else { return };
+    let lab = Lab::up(&scenario).unwrap();
+    let kinds = |host: &Host| {
+        let kind = |port: &crate::Port| {
+            host.netlink(|netlink| Ok(netlink.link(&port.device)?.qdisc)).unwrap().unwrap()
+        };
+        host.ports().iter().map(kind).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(lab.host("router").unwrap()), ["tbf", "tbf"]);
+    assert_eq!([kinds(lab.near()), kinds(lab.far())], [["noqueue"], ["noqueue"]]);
+}
+
+#[test]
+fn the_relay_loses_the_share_it_was_told() {
+    let name = "the_relay_loses_the_share_it_was_told";
+    let links = "[link.path]\nloss = \"10%\"\nback = { loss = 0 }";
+    let Some(scenario) = runnable(name, links) else { return };
+    let lab = Lab::up(&scenario).unwrap();
+    if lab.relay_counters().is_empty() {
+        return;
+    }
+    let target = lab.far().address(Family::V4);
+    let socket = lab.near().within(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
+    let before = lab.relay_counters()[0][0];
+    for batch in 1..=100 {
+        for _ in 0..100 {
+            socket.send_to(&[0; 100], (target, 9)).unwrap();
+        }
+        wait_for(|| counted(&lab) - before.forwarded - before.lost >= batch * 100);
+    }
+    let lost = lab.relay_counters()[0][0].lost - before.lost;
+    // Binomial: mean 1000, standard deviation 30; the seed is fixed, the interleaving is not.
+    assert!((850..=1150).contains(&lost), "{lost} of 10000");
+    assert_eq!(lab.relay_counters()[0][1].lost, 0);
+}
+
+fn counted(lab: &Lab) -> u64 {
+    let forward = lab.relay_counters()[0][0];
+    forward.forwarded + forward.lost + forward.queue_drops + forward.refused
+}
+
+fn wait_for(condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited for 20 s in vain");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn the_relay_delays_by_no_less_than_it_was_told() {
+    let name = "the_relay_delays_by_no_less_than_it_was_told";
+    let Some(scenario) = runnable(name, "[link.path]\ndelay = \"5ms\"") else { return };
+    let lab = Lab::up(&scenario).unwrap();
+    let target = lab.far().address(Family::V4);
+    let echo = lab.far().within(|| UdpSocket::bind((target, 0))).unwrap().unwrap();
+    let target = echo.local_addr().unwrap();
+    let socket = lab.near().within(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
+    for _ in 0..20 {
+        let began = Instant::now();
+        socket.send_to(b"x", target).unwrap();
+        let (_, from) = echo.recv_from(&mut [0]).unwrap();
+        echo.send_to(b"y", from).unwrap();
+        socket.recv_from(&mut [0]).unwrap();
+        assert!(began.elapsed() >= Duration::from_millis(10), "{:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn commands_run_inside_their_host() {
+    let Some(scenario) = runnable("commands_run_inside_their_host", "") else { return };
+    let lab = Lab::up(&scenario).unwrap();
+    for host in lab.hosts() {
+        let mut command = host.command("readlink").unwrap();
+        let output = command.arg("/proc/self/ns/net").output().unwrap();
+        let inode = namespace::inode(host.namespace()).unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("net:[{inode}]\n"));
+    }
+    assert!(lab.enter_hint(lab.near()).contains("--net=/proc/"));
+}
+
+#[test]
+fn a_fault_that_the_kernel_refuses_says_so() {
+    let body =
+        "[[fault]]\nkind = \"sysctl\"\nhost = \"far\"\nname = \"net.ipv4.no_such\"\nvalue = \"1\"";
+    let Some(scenario) = runnable("a_fault_that_the_kernel_refuses_says_so", body) else { return };
+    let error = Lab::up(&scenario).unwrap_err().to_string();
+    assert!(error.contains("sysctl") && error.contains("net.ipv4.no_such"), "{error}");
+}
+
+#[test]
+fn nothing_stays_when_a_lab_goes() {
+    let name = "nothing_stays_when_a_lab_goes";
+    let Some(scenario) = runnable(name, "[link.path]\ndelay = \"1ms\"") else { return };
+    let lab = Lab::up(&scenario).unwrap();
+    let kept = lab.near().namespace().as_fd().try_clone_to_owned().unwrap();
+    drop(lab);
+    let links = namespace::inside(kept.as_fd(), || {
+        goodput_netlink::Netlink::open().unwrap().links().unwrap().len()
+    });
+    assert_eq!(links.unwrap(), 1, "the loopback device alone");
+}

@@ -1,0 +1,101 @@
+//! The kernel's own emulation of a link, tc-netem(8): its parameters and their bytes
+//! (net/sched/sch_netem.c `netem_change`, include/uapi/linux/pkt_sched.h).
+
+use std::time::Duration;
+
+use goodput_netlink::qdiscs::QdiscStats;
+use goodput_netlink::{Netlink, Qdisc, QdiscOptions, namespace};
+
+use crate::scenario::Way;
+
+const TCA_NETEM_REORDER: u16 = 3;
+const TCA_NETEM_RATE: u16 = 6;
+const TCA_NETEM_RATE64: u16 = 8;
+const TCA_NETEM_LATENCY64: u16 = 10;
+const TCA_NETEM_JITTER64: u16 = 11;
+
+/// Packets that may be under way where no rate bounds them.
+const UNBOUNDED_PACKETS: u32 = 200_000;
+
+/// A netem qdisc at the root of link `index` that does to packets what `way` says.
+pub(crate) fn qdisc(index: u32, way: &Way, mtu: u32) -> Qdisc {
+    Qdisc {
+        index,
+        handle: 0,
+        parent: Qdisc::ROOT,
+        kind: "netem".into(),
+        options: QdiscOptions::Other(options(way, mtu)),
+        stats: QdiscStats::default(),
+    }
+}
+
+/// Whether this kernel has netem, found by trying it in a network namespace of its own. Starts a
+/// thread.
+pub(crate) fn is_available() -> bool {
+    let nothing = Way::default();
+    let tried = namespace::in_new_namespace(|| {
+        let mut netlink = Netlink::open()?;
+        let loopback = netlink.link("lo")?.index;
+        netlink.replace_qdisc(&qdisc(loopback, &nothing, 1500))
+    });
+    matches!(tried, Ok(Ok(())))
+}
+
+/// The content of `TCA_OPTIONS`: `struct tc_netem_qopt`, then attributes. Times go as 64-bit
+/// attributes, in nanoseconds, which override those of the structure.
+fn options(way: &Way, mtu: u32) -> Vec<u8> {
+    let gap = u32::from(way.reorder_percent > 0.0);
+    let mut bytes = Vec::new();
+    // latency, limit, loss, gap, duplicate, jitter
+    for word in [0, limit_packets(way, mtu), probability(way.loss_percent), gap, 0, 0] {
+        bytes.extend(word.to_ne_bytes());
+    }
+    attribute(&mut bytes, TCA_NETEM_LATENCY64, &nanoseconds(way.delay).to_ne_bytes());
+    attribute(&mut bytes, TCA_NETEM_JITTER64, &nanoseconds(way.jitter).to_ne_bytes());
+    if way.reorder_percent > 0.0 {
+        // struct tc_netem_reorder: probability, correlation
+        let words = [probability(way.reorder_percent), 0].map(u32::to_ne_bytes);
+        attribute(&mut bytes, TCA_NETEM_REORDER, words.as_flattened());
+    }
+    if let Some(rate) = way.rate {
+        rate_attributes(&mut bytes, (rate.0 / 8.0) as u64);
+    }
+    bytes
+}
+
+/// `struct tc_netem_rate`: rate, packet overhead, cell size, cell overhead. A rate that does not
+/// fit is all ones there, and the 64-bit attribute before it counts.
+fn rate_attributes(bytes: &mut Vec<u8>, bytes_per_s: u64) {
+    let short = u32::try_from(bytes_per_s).unwrap_or(u32::MAX);
+    if short == u32::MAX {
+        attribute(bytes, TCA_NETEM_RATE64, &bytes_per_s.to_ne_bytes());
+    }
+    attribute(bytes, TCA_NETEM_RATE, [short, 0, 0, 0].map(u32::to_ne_bytes).as_flattened());
+}
+
+/// netem counts delayed packets as queued, so both need room.
+fn limit_packets(way: &Way, mtu: u32) -> u32 {
+    let Some(rate) = way.rate else { return UNBOUNDED_PACKETS };
+    let packet = u64::from(mtu) + 14;
+    let under_way = rate.bytes_in((way.delay + way.jitter).as_secs_f64()) as u64;
+    let packets = (way.queue_bytes(mtu) + under_way).div_ceil(packet).max(1);
+    u32::try_from(packets).unwrap_or(u32::MAX)
+}
+
+/// A share as netem has it: of 2^32 - 1.
+fn probability(percent: f64) -> u32 {
+    (percent / 100.0 * f64::from(u32::MAX)).round() as u32
+}
+
+fn nanoseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// Appends a netlink attribute (length, type, payload, padding to four bytes).
+fn attribute(bytes: &mut Vec<u8>, kind: u16, payload: &[u8]) {
+    let length = 4 + payload.len() as u16;
+    bytes.extend(length.to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(payload);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+}

@@ -1,0 +1,53 @@
+//! What one direction of the relay did, counted.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Packets of one direction since the relay began; a super-packet counts once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Delivered.
+    pub forwarded: u64,
+    /// Dropped for want of room in the queue.
+    pub queue_drops: u64,
+    /// Lost at random, as asked.
+    pub lost: u64,
+    /// Not taken by the receiving kernel, as while its device is down.
+    pub refused: u64,
+}
+
+/// The counters as the relay's thread writes them.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    forwarded: AtomicU64,
+    queue_drops: AtomicU64,
+    lost: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl Tally {
+    pub(super) fn forwarded(&self) {
+        self.forwarded.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn queue_dropped(&self) {
+        self.queue_drops.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn lost(&self) {
+        self.lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn read(&self) -> Counters {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Counters {
+            forwarded: read(&self.forwarded),
+            queue_drops: read(&self.queue_drops),
+            lost: read(&self.lost),
+            refused: read(&self.refused),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What one direction of an emulated link does to a packet, as a pure function of time: drop it,
+//! or deliver it at a certain nanosecond.
+//!
+//! The bottleneck's queue is never stored: a link of a known rate is busy until `free_at`, so the
+//! bytes waiting at any time follow from it. That keeps the rate exact however late a thread wakes.
+
+use super::random::Random;
+
+/// What one direction of an emulated link shall do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shape {
+    /// Bits per second, counting each packet with its 14 bytes of Ethernet header; `None`: no
+    /// limit.
+    pub rate_bits_per_s: Option<f64>,
+    /// Propagation delay, nanoseconds.
+    pub delay_ns: u64,
+    /// The delay varies uniformly by up to this much either way, nanoseconds; packets keep their
+    /// order.
+    pub jitter_ns: u64,
+    /// Share of packets lost at random, 0 to 1.
+    pub loss: f64,
+    /// Share of packets that overtake: they leave without the delay, as with netem (tc-netem(8)).
+    pub reorder: f64,
+    /// Bytes that may wait for the bottleneck; matters only with a rate.
+    pub queue_bytes: u64,
+    /// Seed of loss, jitter and reordering.
+    pub seed: u64,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self {
+            rate_bits_per_s: None,
+            delay_ns: 0,
+            jitter_ns: 0,
+            loss: 0.0,
+            reorder: 0.0,
+            queue_bytes: u64::MAX,
+            seed: 1,
+        }
+    }
+}
+
+/// What becomes of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Deliver at this time, in order.
+    At(u64),
+    /// Deliver at this time, ahead of those that wait for the delay.
+    Overtaking(u64),
+    /// No room in the bottleneck's queue.
+    QueueFull,
+    /// Lost at random.
+    Lost,
+}
+
+/// One direction of an emulated link.
+#[derive(Debug)]
+pub(super) struct Shaper {
+    shape: Shape,
+    random: Random,
+    free_at: u64,
+    last_delivery: u64,
+}
+
+impl Shaper {
+    pub(super) fn new(shape: Shape) -> Self {
+        Self { shape, random: Random::seeded(shape.seed), free_at: 0, last_delivery: 0 }
+    }
+
+    /// Decides about a packet of `wire_bytes` that came at `now`; times are nanoseconds of one
+    /// clock that never runs back.
+    pub(super) fn admit(&mut self, now: u64, wire_bytes: u64) -> Fate {
+        let Some(sent_at) = self.serialise(now, wire_bytes) else { return Fate::QueueFull };
+        if self.random.hit(self.shape.loss) {
+            return Fate::Lost;
+        }
+        if self.random.hit(self.shape.reorder) {
+            return Fate::Overtaking(sent_at);
+        }
+        let jitter = self.random.around_zero(self.shape.jitter_ns);
+        let due = (sent_at + self.shape.delay_ns).saturating_add_signed(jitter).max(sent_at);
+        self.last_delivery = self.last_delivery.max(due);
+        Fate::At(self.last_delivery)
+    }
+
+    /// When the last bit has left the bottleneck; `None` where the packet finds no room.
+    fn serialise(&mut self, now: u64, wire_bytes: u64) -> Option<u64> {
+        let Some(rate) = self.shape.rate_bits_per_s else { return Some(now) };
+        let start = self.free_at.max(now);
+        let waiting_bytes = (start - now) as f64 * rate / 8e9;
+        // A packet that finds the bottleneck idle waits for nobody, whatever its size.
+        if start > now && waiting_bytes + wire_bytes as f64 > self.shape.queue_bytes as f64 {
+            return None;
+        }
+        self.free_at = start + (wire_bytes as f64 * 8e9 / rate) as u64;
+        Some(self.free_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_rate_spaces_packets_by_their_length() {
+        let mut shaper =
+            Shaper::new(Shape { rate_bits_per_s: Some(1e9), delay_ns: 10_000, ..Shape::default() });
+        assert_eq!(shaper.admit(0, 1250), Fate::At(20_000));
+        assert_eq!(shaper.admit(0, 1250), Fate::At(30_000));
+        assert_eq!(shaper.admit(100_000, 125), Fate::At(111_000));
+    }
+
+    #[test]
+    fn what_finds_no_room_is_dropped_and_takes_no_time() {
+        let shape = Shape { rate_bits_per_s: Some(8e9), queue_bytes: 2500, ..Shape::default() };
+        let mut shaper = Shaper::new(shape);
+        let fates: Vec<_> = (0..4).map(|_| shaper.admit(0, 1000)).collect();
+        use Fate::{At, QueueFull};
+        assert_eq!(fates, [At(1000), At(2000), QueueFull, QueueFull]);
+        assert_eq!(shaper.admit(1000, 1000), At(3000));
+    }
+
+    #[test]
+    fn an_overtaker_leaves_without_the_delay() {
+        let shape = Shape { delay_ns: 5_000, reorder: 1.0, ..Shape::default() };
+        assert_eq!(Shaper::new(shape).admit(10, 100), Fate::Overtaking(10));
+    }
+
+    proptest! {
+        #[test]
+        fn deliveries_in_order_stay_in_order(
+            gaps in proptest::collection::vec(0u64..50_000, 1..200),
+            jitter_ns in 0u64..30_000, seed: u64,
+        ) {
+            let shape = Shape { delay_ns: 30_000, jitter_ns, seed,
+                rate_bits_per_s: Some(1e9), ..Shape::default() };
+            let (mut shaper, mut now, mut last) = (Shaper::new(shape), 0, 0);
+            for gap in gaps {
+                now += gap;
+                let Fate::At(due) = shaper.admit(now, 1514) else { panic!("dropped") };
+                prop_assert!(due >= last && due >= now);
+                last = due;
+            }
+        }
+    }
+}

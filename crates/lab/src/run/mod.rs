@@ -1,0 +1,141 @@
+//! Running a scenario: the lab up, goodput in both hosts, and the result against what was expected.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use goodput_model::{Family, Record};
+
+mod judge;
+mod process;
+
+pub use judge::Expectation;
+
+use crate::error::LabError;
+use crate::faults::When;
+use crate::host::Host;
+use crate::lab::Lab;
+use crate::scenario::{HostName, Scenario};
+use process::{Finished, Process};
+
+/// How long the server may take until it listens.
+const LISTEN_WITHIN: Duration = Duration::from_secs(20);
+
+/// How long the client may take in all: a test takes 10 s at most unless told otherwise.
+const CLIENT_WITHIN: Duration = Duration::from_secs(180);
+
+/// How long the server may take to stop after SIGTERM.
+const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+/// What the server says on its first line once clients can connect.
+const LISTENING: &str = "listening on";
+
+/// A client that ended without a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// Its exit code; `None` where a signal ended it.
+    pub exit_code: Option<i32>,
+    /// What it wrote to stderr.
+    pub stderr: String,
+}
+
+/// What came out of a scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observed {
+    /// The client's record, or how it failed.
+    pub record: Result<Record, Failed>,
+    /// Each expectation against the record; empty without one.
+    pub judged: Vec<Expectation>,
+}
+
+impl Observed {
+    /// Whether there is a record and it meets every expectation.
+    pub fn is_as_expected(&self) -> bool {
+        self.record.is_ok() && self.judged.iter().all(|expectation| expectation.ok)
+    }
+}
+
+/// Brings `scenario` up, runs the server of `goodput` (the path of the binary) in far and the
+/// client in near, with `client_args` after the scenario's own, and takes everything down. No
+/// process is left, however it ends. Call [`crate::privilege::enter`] first.
+pub fn run(
+    scenario: &Scenario,
+    goodput: &Path,
+    client_args: &[String],
+) -> Result<Observed, LabError> {
+    let mut lab = Lab::up(scenario)?;
+    let server = start_server(&lab, scenario, goodput)?;
+    let far = server.pid();
+    lab.plant(scenario, When::ProcessRuns, |host| (host == HostName::Far).then_some(far))?;
+    let client = start_client(&lab, scenario, goodput, client_args)?;
+    let near = client.pid();
+    lab.plant(scenario, When::ProcessRuns, |host| (host == HostName::Near).then_some(near))?;
+    let finished = client.finish(CLIENT_WITHIN).map_err(|error| beside(error, &server))?;
+    server.stop(STOP_WITHIN)?;
+    Ok(observe(scenario, finished))
+}
+
+fn start_server(lab: &Lab, scenario: &Scenario, goodput: &Path) -> Result<Process, LabError> {
+    let mut command = command(lab.far(), goodput)?;
+    command.args(["serve", "--no-store", "--bind"]).arg(target(lab)).args(&scenario.run.server);
+    let mut server = Process::start(command, "goodput serve in far")?;
+    server.wait_for_line(LISTENING, LISTEN_WITHIN)?;
+    Ok(server)
+}
+
+fn start_client(
+    lab: &Lab,
+    scenario: &Scenario,
+    goodput: &Path,
+    client_args: &[String],
+) -> Result<Process, LabError> {
+    let verb = scenario.run.verb.as_str();
+    let mut command = command(lab.near(), goodput)?;
+    command.arg(verb).arg(target(lab)).args(["--json", "--no-store"]);
+    command.args(&scenario.run.client).args(client_args);
+    Process::start(command, &format!("goodput {verb} in near"))
+}
+
+fn target(lab: &Lab) -> String {
+    lab.far().address(Family::V4).to_string()
+}
+
+fn command(host: &Host, goodput: &Path) -> Result<Command, LabError> {
+    host.command(goodput).map_err(|source| LabError::Io {
+        what: "prepare",
+        object: goodput.display().to_string(),
+        source,
+    })
+}
+
+/// Adds to a client's error what the server had to say.
+fn beside(error: LabError, server: &Process) -> LabError {
+    match error {
+        LabError::Process { what, problem, output } => {
+            let said = process::quoted("the server said", &server.stderr());
+            LabError::Process { what, problem, output: format!("{output}{said}") }
+        }
+        other => other,
+    }
+}
+
+/// A record counts whatever the exit code: a found problem is not a failure here.
+fn observe(scenario: &Scenario, finished: Finished) -> Observed {
+    match serde_json::from_str::<Record>(&finished.stdout) {
+        Ok(record) => {
+            let judged = judge::judge(&scenario.expect, &record);
+            Observed { record: Ok(record), judged }
+        }
+        Err(error) => {
+            let mut stderr = finished.stderr;
+            if finished.exit_code == Some(0) {
+                stderr.push_str(&format!("its output is not a record: {error}\n"));
+            }
+            let failed = Failed { exit_code: finished.exit_code, stderr };
+            Observed { record: Err(failed), judged: Vec::new() }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

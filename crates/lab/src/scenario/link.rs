@@ -1,0 +1,215 @@
+//! Links of a scenario: their properties as written, and what each direction comes to.
+
+use std::time::Duration;
+
+use goodput_model::units::BitRate;
+use serde::Deserialize;
+
+use super::amount::{self, Percent, Queue, Switch, Time};
+
+/// MTU of a link that names none: that of Ethernet, bytes.
+pub const DEFAULT_MTU: u32 = 1500;
+
+/// The links of a scenario. `path` alone joins near and far directly; the two others put a router
+/// between them.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Links {
+    /// Near to far.
+    pub path: Option<Link>,
+    /// Near to the router.
+    pub near_router: Option<Link>,
+    /// Router to far.
+    pub router_far: Option<Link>,
+}
+
+/// One link. Properties hold for both directions, unless `back` has another value.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Link {
+    /// Bits per second, Ethernet headers included.
+    #[serde(deserialize_with = "amount::optional_rate")]
+    pub rate: Option<BitRate>,
+    /// Delay of one way; the round trip takes twice as long.
+    #[serde(deserialize_with = "amount::optional")]
+    pub delay: Option<Time>,
+    /// The delay varies by up to this much either way.
+    #[serde(deserialize_with = "amount::optional")]
+    pub jitter: Option<Time>,
+    /// Share of packets lost at random.
+    #[serde(deserialize_with = "amount::optional")]
+    pub loss: Option<Percent>,
+    /// Share of packets that overtake those waiting for the delay.
+    #[serde(deserialize_with = "amount::optional")]
+    pub reorder: Option<Percent>,
+    /// Room of the queue before the bottleneck.
+    #[serde(deserialize_with = "amount::optional")]
+    pub queue: Option<Queue>,
+    /// Largest IP packet, 1280 to 65535 bytes; 1280 is the least that IPv6 runs over (RFC 8200).
+    pub mtu: Option<u32>,
+    /// Whether super-packets of an emulated link cross it whole; off unless said otherwise.
+    #[serde(deserialize_with = "amount::optional")]
+    pub segmentation: Option<Switch>,
+    /// What differs from far to near.
+    pub back: Option<Box<Link>>,
+}
+
+/// One direction of a link, complete. The default does nothing to packets.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Way {
+    /// Bits per second; `None`: as fast as it goes.
+    pub rate: Option<BitRate>,
+    /// Delay.
+    pub delay: Duration,
+    /// Variation of the delay either way.
+    pub jitter: Duration,
+    /// Share of packets lost, percent.
+    pub loss_percent: f64,
+    /// Share of packets that overtake, percent.
+    pub reorder_percent: f64,
+    /// Room of the queue, where the scenario says so.
+    pub queue: Option<Queue>,
+}
+
+impl Link {
+    /// Largest IP packet, bytes.
+    pub fn mtu(&self) -> u32 {
+        self.mtu.unwrap_or(DEFAULT_MTU)
+    }
+
+    /// Near to far, and far to near.
+    pub fn ways(&self) -> (Way, Way) {
+        let back = self.back.as_deref().cloned().unwrap_or_default();
+        let merged = Self {
+            rate: back.rate.or(self.rate),
+            delay: back.delay.or(self.delay),
+            jitter: back.jitter.or(self.jitter),
+            loss: back.loss.or(self.loss),
+            reorder: back.reorder.or(self.reorder),
+            queue: back.queue.or(self.queue),
+            ..Self::default()
+        };
+        (self.way(), merged.way())
+    }
+
+    fn way(&self) -> Way {
+        let time = |time: Option<Time>| time.map_or(Duration::ZERO, |time| time.0);
+        let share = |share: Option<Percent>| share.map_or(0.0, |share| share.0);
+        Way {
+            rate: self.rate,
+            delay: time(self.delay),
+            jitter: time(self.jitter),
+            loss_percent: share(self.loss),
+            reorder_percent: share(self.reorder),
+            queue: self.queue,
+        }
+    }
+
+    /// Whether the link needs more than the kernel's own cable and token bucket give.
+    pub fn is_emulated(&self) -> bool {
+        let (forward, back) = self.ways();
+        self.segmentation.is_some() || [forward, back].iter().any(Way::is_emulated)
+    }
+
+    /// What is wrong with the link, if anything, as a phrase that follows its name.
+    pub fn problem(&self) -> Option<String> {
+        let (forward, back) = self.ways();
+        let differs = self.back.as_deref();
+        if self.mtu.is_some_and(|mtu| !(1280..=65_535).contains(&mtu)) {
+            return Some("mtu must be 1280 to 65535".into());
+        }
+        if differs.is_some_and(|b| b.back.is_some() || b.mtu.is_some() || b.segmentation.is_some())
+        {
+            return Some("back cannot have a back, an mtu or a segmentation of its own".into());
+        }
+        let whole = self.segmentation == Some(Switch::On);
+        [forward, back].iter().find_map(|way| way.problem(whole))
+    }
+}
+
+impl Way {
+    /// Whether this direction delays, loses or reorders.
+    pub fn is_emulated(&self) -> bool {
+        let late = !self.delay.is_zero() || !self.jitter.is_zero();
+        late || self.loss_percent > 0.0 || self.reorder_percent > 0.0
+    }
+
+    /// Room of the queue, bytes: what the scenario says, else 50 ms at the rate.
+    pub fn queue_bytes(&self, mtu: u32) -> u64 {
+        const UNSTATED_S: f64 = 0.05;
+        // Two super-packets, so that a slow link still takes what a sender hands down at once.
+        const LEAST_BYTES: u64 = 128 * 1024;
+        match (self.queue, self.rate) {
+            (Some(queue), _) => queue.bytes(mtu),
+            (None, Some(rate)) => (rate.bytes_in(UNSTATED_S) as u64).max(LEAST_BYTES),
+            (None, None) => u64::MAX,
+        }
+    }
+
+    /// This direction followed by that of another link, as one: the lower rate with its queue,
+    /// delays added, losses one after the other.
+    pub fn then(&self, next: &Self) -> Self {
+        let slower = match (self.rate, next.rate) {
+            (Some(own), Some(other)) if other < own => next,
+            (None, Some(_)) => next,
+            _ => self,
+        };
+        let either = |a: f64, b: f64| 100.0 - (100.0 - a) * (100.0 - b) / 100.0;
+        Self {
+            rate: slower.rate,
+            queue: slower.queue,
+            delay: self.delay + next.delay,
+            jitter: self.jitter + next.jitter,
+            loss_percent: either(self.loss_percent, next.loss_percent),
+            reorder_percent: either(self.reorder_percent, next.reorder_percent),
+        }
+    }
+
+    fn problem(&self, whole: bool) -> Option<String> {
+        if self.jitter > self.delay {
+            return Some("jitter cannot be more than the delay that it varies".into());
+        }
+        if self.reorder_percent > 0.0 && self.delay.is_zero() {
+            return Some("reorder needs a delay, as overtakers skip it".into());
+        }
+        if self.queue.is_some() && self.rate.is_none() {
+            return Some("queue needs a rate, as nothing waits without one".into());
+        }
+        if whole && (self.loss_percent > 0.0 || self.reorder_percent > 0.0) {
+            return Some(
+                "loss and reorder are for single packets: set segmentation = \"off\"".into(),
+            );
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_links_in_a_row_are_one() {
+        let slow = Way { rate: Some(BitRate(1e6)), loss_percent: 10.0, ..Way::default() };
+        let fast = Way {
+            rate: Some(BitRate(1e9)),
+            delay: Duration::from_millis(5),
+            loss_percent: 10.0,
+            ..Way::default()
+        };
+        for both in [slow.then(&fast), fast.then(&slow)] {
+            assert_eq!(both.rate, slow.rate);
+            assert_eq!(both.delay, fast.delay);
+            assert!((both.loss_percent - 19.0).abs() < 1e-9);
+        }
+        assert_eq!(Way::default().then(&Way::default()), Way::default());
+    }
+
+    #[test]
+    fn back_differs_only_where_it_says_so() {
+        let text = "rate = \"100mbit\"\ndelay = \"10ms\"\nback = { rate = \"10mbit\" }";
+        let (forward, back) = toml::from_str::<Link>(text).unwrap().ways();
+        assert_eq!(forward.rate, Some(BitRate(1e8)));
+        assert_eq!(back, Way { rate: Some(BitRate(1e7)), ..forward });
+    }
+}

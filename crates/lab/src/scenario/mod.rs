@@ -1,0 +1,145 @@
+//! A scenario: hosts, links, what is wrong, what to run and what to expect; one TOML file.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+pub mod amount;
+mod expect;
+mod link;
+mod load;
+mod needs;
+mod plan;
+
+pub use amount::Switch;
+pub use expect::{Expect, GoodputRange};
+pub use link::{DEFAULT_MTU, Link, Links, Way};
+pub use needs::Need;
+pub use plan::Run;
+
+use crate::error::LabError;
+use crate::faults::Planned;
+
+/// A host of the lab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostName {
+    /// Where the client runs.
+    Near,
+    /// Where the server runs.
+    Far,
+    /// Between the two, where the scenario has it.
+    Router,
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Near => "near",
+            Self::Far => "far",
+            Self::Router => "router",
+        })
+    }
+}
+
+/// One scenario.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Its name: kebab-case, and the name of its file.
+    pub name: String,
+    /// What is wrong, in one sentence for a person.
+    pub title: String,
+    /// The links; without any, near and far are joined by a cable with nothing wrong.
+    #[serde(default)]
+    pub link: Links,
+    /// What is wrong.
+    #[serde(default, rename = "fault")]
+    pub faults: Vec<Planned>,
+    /// What to run.
+    #[serde(default)]
+    pub run: Run,
+    /// What should come out.
+    #[serde(default)]
+    pub expect: Expect,
+}
+
+/// How the hosts are joined.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Topology {
+    /// Near and far by one link.
+    Pair(Link),
+    /// Near to router, router to far.
+    Routed(Link, Link),
+}
+
+impl Scenario {
+    /// How the hosts are joined.
+    pub fn topology(&self) -> Topology {
+        let Links { path, near_router, router_far } = self.link.clone();
+        if near_router.is_none() && router_far.is_none() {
+            return Topology::Pair(path.unwrap_or_default());
+        }
+        Topology::Routed(near_router.unwrap_or_default(), router_far.unwrap_or_default())
+    }
+
+    /// Reads a scenario from the text of a file; `origin` names it in errors.
+    pub fn parse(origin: &str, text: &str) -> Result<Self, LabError> {
+        let broken = |problem: String| LabError::Scenario { origin: origin.into(), problem };
+        let scenario: Self =
+            toml::from_str(text).map_err(|error| broken(error.to_string().trim_end().into()))?;
+        match scenario.problem() {
+            Some(problem) => Err(broken(problem)),
+            None => Ok(scenario),
+        }
+    }
+
+    /// A built-in scenario by its name, or a file by its path: whatever has a slash or ends in
+    /// `.toml` is a path.
+    pub fn load(name_or_path: &str) -> Result<Self, LabError> {
+        if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
+            load::file(Path::new(name_or_path))
+        } else {
+            load::builtin(name_or_path)
+        }
+    }
+
+    /// What the types alone cannot refuse.
+    fn problem(&self) -> Option<String> {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if self.name.is_empty() || !self.name.chars().all(plain) {
+            return Some(format!("name {:?} must be kebab-case, like path-loss", self.name));
+        }
+        let routed = self.link.near_router.is_some() || self.link.router_far.is_some();
+        if routed && self.link.path.is_some() {
+            return Some("link.path joins near and far, link.near-router and link.router-far put a router between them: choose one".into());
+        }
+        let on_router = |planned: &Planned| planned.fault.host() == HostName::Router;
+        if !routed && self.faults.iter().any(on_router) {
+            return Some("a fault is on the router, but there is none: name link.near-router and link.router-far".into());
+        }
+        self.link_problem().or_else(|| self.expect.problem())
+    }
+
+    fn link_problem(&self) -> Option<String> {
+        let Links { path, near_router, router_far } = &self.link;
+        let named = [("path", path), ("near-router", near_router), ("router-far", router_far)];
+        named.into_iter().find_map(|(name, link)| {
+            let problem = link.as_ref()?.problem()?;
+            Some(format!("link.{name}: {problem}"))
+        })
+    }
+}
+
+impl FromStr for Scenario {
+    type Err = LabError;
+
+    fn from_str(text: &str) -> Result<Self, LabError> {
+        Self::parse("(text)", text)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! What a scenario needs of the machine, and why it is not there.
+
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io;
+
+use super::{Link, Scenario, Topology};
+use crate::relay::CLONE_DEVICE;
+
+/// Something that not every machine or user has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// To make TUN devices, for emulated links.
+    Tun,
+    /// To make groups of processes with a CPU quota.
+    CpuGroup,
+}
+
+impl Need {
+    /// Why it is not here, in words; `None` where it is.
+    pub fn missing(self) -> Option<String> {
+        match self {
+            Self::Tun => tun_missing(),
+            Self::CpuGroup => crate::cgroup::missing(),
+        }
+    }
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tun => "a TUN device for its emulated link",
+            Self::CpuGroup => "a CPU control group",
+        })
+    }
+}
+
+fn tun_missing() -> Option<String> {
+    let error = OpenOptions::new().read(true).write(true).open(CLONE_DEVICE).err()?;
+    Some(match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            format!("only root may open {CLONE_DEVICE} here: run as root")
+        }
+        io::ErrorKind::NotFound => {
+            format!("there is no {CLONE_DEVICE}: load the module tun, or give it to the container")
+        }
+        _ => format!("{CLONE_DEVICE} cannot be opened: {error}"),
+    })
+}
+
+impl Scenario {
+    /// What it needs beyond network namespaces.
+    pub fn needs(&self) -> Vec<Need> {
+        let emulated = match self.topology() {
+            Topology::Pair(link) => link.is_emulated(),
+            Topology::Routed(near, far) => [near, far].iter().any(Link::is_emulated),
+        };
+        let mut needs: Vec<_> = emulated.then_some(Need::Tun).into_iter().collect();
+        for need in self.faults.iter().flat_map(|planned| planned.fault.needs()) {
+            if !needs.contains(need) {
+                needs.push(*need);
+            }
+        }
+        needs
+    }
+
+    /// Why it cannot run here: what is missing, and what would give it. `None` where it can.
+    pub fn obstacle(&self) -> Option<String> {
+        let missing = |need: Need| Some(format!("{need} ({})", need.missing()?));
+        let all: Vec<_> = self.needs().into_iter().filter_map(missing).collect();
+        (!all.is_empty()).then(|| all.join(", and "))
+    }
+}

@@ -1,0 +1,33 @@
+//! What a scenario runs.
+
+use serde::Deserialize;
+
+/// What to run in the hosts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Run {
+    /// What the near host runs.
+    pub verb: Verb,
+    /// Further arguments of `goodput serve` in the far host.
+    pub server: Vec<String>,
+    /// Further arguments of the command in the near host.
+    pub client: Vec<String>,
+}
+
+/// A command of goodput that a scenario can run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verb {
+    /// `goodput test`.
+    #[default]
+    Test,
+}
+
+impl Verb {
+    /// The word on goodput's command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Test => "test",
+        }
+    }
+}

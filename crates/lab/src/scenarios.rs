@@ -1,0 +1,72 @@
+//! The built-in scenarios: the ground truth by which the diagnosis is judged.
+
+/// A scenario that comes with goodput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Builtin {
+    /// Its name.
+    pub name: &'static str,
+    /// Its file.
+    pub toml: &'static str,
+}
+
+macro_rules! builtin {
+    ($($name:literal),* $(,)?) => {
+        const BUILTIN: &[Builtin] = &[$(Builtin {
+            name: $name,
+            toml: include_str!(concat!("../scenarios/", $name, ".toml")),
+        }),*];
+    };
+}
+
+builtin!(
+    "burst-too-small",
+    "cpu-quota-far",
+    "cpu-quota-near",
+    "healthy-lan",
+    "healthy-wan",
+    "path-loss",
+    "path-rate",
+    "receive-window",
+    "receiver-application",
+    "send-buffer",
+    "sender-application",
+    "shaper-rate",
+);
+
+/// All built-in scenarios, by name.
+pub fn builtin() -> &'static [Builtin] {
+    BUILTIN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    #[test]
+    fn every_scenario_loads_and_bears_the_name_of_its_file() {
+        for builtin in builtin() {
+            let scenario = Scenario::load(builtin.name).unwrap();
+            assert_eq!(scenario.name, builtin.name);
+            assert!(scenario.title.ends_with('.'), "{}: a title is a sentence", builtin.name);
+            assert!(!scenario.expect.limit.is_empty(), "{}: expects nothing", builtin.name);
+        }
+    }
+
+    #[test]
+    fn the_list_is_the_folder() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
+        let mut files: Vec<_> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        files.sort();
+        let listed: Vec<_> = builtin().iter().map(|b| format!("{}.toml", b.name)).collect();
+        assert_eq!(files, listed);
+    }
+
+    #[test]
+    fn the_demo_s_scenario_needs_no_more_than_namespaces() {
+        assert!(Scenario::load("burst-too-small").unwrap().needs().is_empty());
+    }
+}

@@ -1,0 +1,29 @@
+//! What the tests of this crate share: whether a scenario can run here, and skipping if not.
+
+use goodput_netlink::namespace;
+
+use crate::scenario::Scenario;
+
+/// Whether network namespaces can be made and all that `scenario` needs is here.
+pub(crate) fn can_run(scenario: &Scenario) -> bool {
+    namespace::create().is_ok() && scenario.obstacle().is_none()
+}
+
+/// Says that `test` did not run, or fails where everything must.
+pub(crate) fn skip(test: &str, needs: &str) {
+    let needs = if needs.is_empty() { "root, or a user namespace" } else { needs };
+    let required = std::env::var_os("GOODPUT_REQUIRE").is_some_and(|value| value == "all");
+    assert!(!required, "{test} must run, but needs {needs}");
+    eprintln!("SKIPPED {test}: needs {needs}");
+}
+
+/// A scenario of this body, or `None`, having said so, where it cannot run here.
+pub(crate) fn runnable(test: &str, body: &str) -> Option<Scenario> {
+    let text = format!("name = \"x\"\ntitle = \"X.\"\n{body}");
+    let scenario: Scenario = text.parse().expect("a test's scenario is well-formed");
+    if can_run(&scenario) {
+        return Some(scenario);
+    }
+    skip(test, &scenario.obstacle().unwrap_or_default());
+    None
+}
