@@ -30,11 +30,10 @@ fn declared(line: &str) -> Option<(&str, &str)> {
 
 /// Adds `entry` to the list `ALL`: in order if the list is in order, else as the last one.
 pub fn add_entry(text: &str, entry: &str) -> Result<String> {
-    const OPEN: &str = "= &[";
     let list = text.find("const ALL: ").or_else(|| text.find("static ALL: "));
     let list = list.context("mod.rs has no list `ALL`")?;
-    let open = text[list..].find(OPEN).context("`ALL` is not written as `= &[…]`")?;
-    let start = list + open + OPEN.len();
+    let value = list + text[list..].find('=').context("`ALL` has no value")?;
+    let start = value + text[value..].find('[').context("`ALL` is not written as `&[…]`")? + 1;
     let end = start + text[start..].find(']').context("`ALL` has no end")?;
     let body = &text[start..end];
     let entries: Vec<&str> = body.split(',').map(str::trim).filter(|e| !e.is_empty()).collect();
@@ -88,6 +87,8 @@ mod tests {
         assert_eq!(added("&a::X, &z::X"), "&a::X &m::X &z::X");
         assert_eq!(added("\n    &z::X,\n    &a::X,\n"), "&z::X &a::X &m::X", "its own order");
         assert_eq!(added("\n    &a::X,\n"), "&a::X &m::X");
+        let on_two_lines = add_entry("const ALL: &[&X] =\n    &[&a::X];\n", "&m::X").unwrap();
+        assert!(on_two_lines.contains("&[&a::X, &m::X"), "{on_two_lines}");
         assert!(add_entry("const OTHER: &[&X] = &[];", "&m::X").is_err());
     }
 
