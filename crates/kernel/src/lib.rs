@@ -1,1 +1,22 @@
-//! Placeholder.
+//! Reads what the host knows: sockets, devices, queues, routes, settings and counters.
+//!
+//! It never writes. What cannot be read is said to be missing, with the reason. Facts are those of
+//! the network namespace of the calling thread.
+
+mod context;
+mod host;
+pub mod parse;
+mod root;
+mod socket;
+pub mod sources;
+mod tcp_info;
+
+pub use context::Context;
+pub use host::host;
+pub use root::Root;
+pub use socket::{
+    effective_congestion, effective_rcvbuf, effective_sndbuf, queued_input, queued_output,
+    socket_memory,
+};
+pub use sources::snapshot;
+pub use tcp_info::{decode, tcp_info};

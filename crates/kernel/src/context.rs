@@ -1,0 +1,69 @@
+//! What a snapshot is about: one path from this host, and where the host's files are.
+
+use std::net::IpAddr;
+
+use goodput_model::Missing;
+use goodput_netlink::{Netlink, NetlinkError};
+
+use crate::Root;
+
+/// The path whose device, queue and route are of interest.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    /// Where /proc and /sys are.
+    pub root: Root,
+    /// The device to look at; otherwise the one towards `peer`, else the one that has `local`.
+    pub device: Option<String>,
+    /// Address of the other end.
+    pub peer: Option<IpAddr>,
+    /// Address of this end.
+    pub local: Option<IpAddr>,
+}
+
+impl Context {
+    /// The path to `peer`.
+    pub fn towards(peer: IpAddr) -> Self {
+        Self { peer: Some(peer), ..Self::default() }
+    }
+
+    /// Name of the device of the path.
+    pub(crate) fn device_name(&self) -> Result<String, Missing> {
+        match (&self.device, self.peer, self.local) {
+            (Some(device), _, _) => Ok(device.clone()),
+            (None, Some(peer), _) => device_towards(peer),
+            (None, None, Some(local)) => device_with(local),
+            (None, None, None) => {
+                Err(Missing::because("no device was named, and no peer to find one by"))
+            }
+        }
+    }
+
+    /// The same path with its device looked up, so that not every source does it again.
+    pub(crate) fn resolved(&self) -> Self {
+        Self { device: self.device_name().ok(), ..self.clone() }
+    }
+}
+
+/// A netlink error as the reason for an absence.
+pub(crate) fn missing(error: NetlinkError) -> Missing {
+    Missing::because(error.to_string())
+}
+
+fn device_towards(peer: IpAddr) -> Result<String, Missing> {
+    let mut netlink = Netlink::open().map_err(missing)?;
+    let route = netlink.route_to(peer).map_err(missing)?;
+    let index = route
+        .device
+        .ok_or_else(|| Missing::because(format!("the route to {peer} has no device")))?;
+    netlink.link_by_index(index).map(|link| link.name).map_err(missing)
+}
+
+fn device_with(local: IpAddr) -> Result<String, Missing> {
+    let mut netlink = Netlink::open().map_err(missing)?;
+    let addresses = netlink.addresses().map_err(missing)?;
+    let found = addresses.iter().find(|address| address.address == local);
+    let index = found
+        .ok_or_else(|| Missing::because(format!("no device here has the address {local}")))?
+        .index;
+    netlink.link_by_index(index).map(|link| link.name).map_err(missing)
+}

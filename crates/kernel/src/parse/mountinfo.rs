@@ -1,0 +1,71 @@
+//! /proc/self/mountinfo: where control groups are mounted (proc_pid_mountinfo(5)).
+
+use super::ParseError;
+
+const FILE: &str = "/proc/self/mountinfo";
+
+/// One mounted file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// The directory of the file system that is seen at the mount point.
+    pub root: String,
+    /// Where it is mounted.
+    pub point: String,
+    /// Type of the file system: "cgroup", "cgroup2", …
+    pub kind: String,
+    /// Options of the file system; of a version 1 control group its controllers are among them.
+    pub options: Vec<String>,
+}
+
+/// Reads the file.
+pub fn parse(text: &str) -> Result<Vec<Mount>, ParseError> {
+    text.lines().map(line).collect()
+}
+
+/// `36 35 98:0 /root /point rw,noatime optional:1 fields:2 - kind source options`
+fn line(line: &str) -> Result<Mount, ParseError> {
+    let broken = || ParseError::new(FILE, format!("{line:?}"));
+    let (before, after) = line.split_once(" - ").ok_or_else(broken)?;
+    let before: Vec<&str> = before.split(' ').collect();
+    let after: Vec<&str> = after.split(' ').collect();
+    let (Some([_id, _parent, _device, root, point]), Some([kind, _source, options])) =
+        (before.first_chunk(), after.first_chunk())
+    else {
+        return Err(broken());
+    };
+    Ok(Mount {
+        root: unescape(root),
+        point: unescape(point),
+        kind: (*kind).into(),
+        options: options.split(',').map(str::to_owned).collect(),
+    })
+}
+
+/// The four characters that would break the columns are written in octal.
+fn unescape(path: &str) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .iter()
+        .fold(path.to_owned(), |path, (code, character)| path.replace(code, character))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn optional_fields_are_passed_over() {
+        let text = "32 31 0:29 /docker/a /sys/fs\\040x/cpu rw,relatime shared:7 master:1 - cgroup cgroup rw,cpu,cpuacct\n";
+        let mounts = parse(text).unwrap();
+        assert_eq!(
+            (mounts[0].root.as_str(), mounts[0].point.as_str()),
+            ("/docker/a", "/sys/fs x/cpu")
+        );
+        assert_eq!(mounts[0].kind, "cgroup");
+        assert!(mounts[0].options.contains(&"cpu".to_owned()));
+    }
+
+    #[test]
+    fn a_broken_line_is_an_error() {
+        assert!(parse("32 31 0:29 /\n").is_err() && parse("1 2 3 / /x rw - tmpfs\n").is_err());
+    }
+}

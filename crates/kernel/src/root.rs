@@ -1,0 +1,82 @@
+//! Where `/proc` and `/sys` are, and reading from there.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use goodput_model::Missing;
+
+/// Longest file that is read. The largest, /proc/stat, stays under 100 KB on 500 CPUs.
+const LONGEST_BYTES: u64 = 4 << 20;
+
+/// The directory that holds `proc` and `sys`: `/`, or a made-up one in tests.
+#[derive(Debug, Clone)]
+pub struct Root {
+    path: PathBuf,
+}
+
+impl Default for Root {
+    fn default() -> Self {
+        Self::at("/")
+    }
+}
+
+impl Root {
+    /// A root at `path`.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// The text of `file`, a path without the leading slash. Every file of /proc and /sys ends in
+    /// a newline, so one that does not was cut short, and the number at its end can't be trusted.
+    pub fn read(&self, file: &str) -> Result<String, Missing> {
+        let text = self.read_bytes(file).map_err(|error| unreadable(file, &error))?;
+        let text = String::from_utf8_lossy(&text);
+        match text.chars().next_back() {
+            None => Err(Missing::because(format!("/{file} is empty"))),
+            Some('\n') => Ok(text.into_owned()),
+            Some(_) => Err(Missing::because(format!("/{file} is cut short"))),
+        }
+    }
+
+    /// The text of `file`, or `None` where there is no such file.
+    pub fn read_if_there(&self, file: &str) -> Result<Option<String>, Missing> {
+        if self.path.join(file).exists() { self.read(file).map(Some) } else { Ok(None) }
+    }
+
+    /// Whether `file` can be opened, and if not, why.
+    pub fn readable(&self, file: &str) -> Result<(), Missing> {
+        File::open(self.path.join(file)).map(drop).map_err(|error| unreadable(file, &error))
+    }
+
+    fn read_bytes(&self, file: &str) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let path: &Path = &self.path.join(file);
+        File::open(path)?.take(LONGEST_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+fn unreadable(file: &str, error: &io::Error) -> Missing {
+    Missing::because(format!("cannot read /{file}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_cut_and_absent_files_are_told_apart() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::at(directory.path());
+        for (name, content) in [("whole", "1\n"), ("cut", "1"), ("empty", "")] {
+            std::fs::write(directory.path().join(name), content).unwrap();
+        }
+        assert_eq!(root.read("whole").unwrap(), "1\n");
+        assert_eq!(root.read("cut").unwrap_err().to_string(), "/cut is cut short");
+        assert_eq!(root.read("empty").unwrap_err().to_string(), "/empty is empty");
+        assert!(root.read("absent").unwrap_err().to_string().starts_with("cannot read /absent"));
+        assert_eq!(root.read_if_there("absent"), Ok(None));
+        assert!(root.readable("whole").is_ok() && root.readable("absent").is_err());
+    }
+}

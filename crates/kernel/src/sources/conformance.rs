@@ -1,0 +1,125 @@
+//! What every source must keep to, run over the list.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::Root;
+
+/// Every file that a source reads on a healthy host, with what it says there.
+const FILES: &[(&str, &str)] = &[
+    ("proc/stat", "cpu  3 0 2 9 1 0 5 7 0 0\ncpu0 3 0 2 9 1 0 5 7 0 0\nctxt 42\n"),
+    ("proc/meminfo", "MemTotal: 8 kB\n"),
+    ("proc/self/cgroup", "1:cpu:/a\n"),
+    ("proc/self/mountinfo", "1 2 0:3 / /cg rw - cgroup cgroup rw,cpu\n"),
+    ("cg/a/cpu.cfs_quota_us", "50000\n"),
+    ("cg/a/cpu.cfs_period_us", "100000\n"),
+    ("cg/a/cpu.stat", "nr_periods 3\nnr_throttled 2\nthrottled_time 9000\n"),
+    ("proc/thread-self/net/netstat", "TcpExt: A B\nTcpExt: 1 2\nIpExt: C\nIpExt: 3\n"),
+    ("proc/thread-self/net/snmp", "Ip: A\nIp: 1\nTcp: B\nTcp: 2\nUdp: C\nUdp: 3\n"),
+    ("proc/thread-self/net/softnet_stat", "0000000d 00000001 00000002\n"),
+    ("proc/thread-self/net/sockstat", "TCP: inuse 1 mem 37\n"),
+    ("proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n"),
+];
+
+fn fake_host(change: impl Fn(&str, &str) -> Option<String>) -> (tempfile::TempDir, Context) {
+    let directory = tempfile::tempdir().unwrap();
+    for (file, text) in FILES {
+        let Some(text) = change(file, text) else { continue };
+        let path = directory.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let context = Context { root: Root::at(directory.path()), ..Context::default() };
+    (directory, context)
+}
+
+fn facts(snapshot: &Snapshot) -> BTreeSet<String> {
+    // What our own process used does not come from files and differs each time.
+    snapshot.facts.keys().filter(|name| !name.starts_with("process.")).cloned().collect()
+}
+
+#[test]
+fn ids_are_unique_kebab_case_file_names_and_the_folder_is_the_list() {
+    let listed: BTreeSet<String> = ALL.iter().map(|source| source.id().to_owned()).collect();
+    assert_eq!(listed.len(), ALL.len(), "an id occurs twice");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sources");
+    let files: BTreeSet<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .filter(|name| !["mod", "conformance"].contains(&name.as_str()))
+        .collect();
+    assert_eq!(files, listed);
+    for source in ALL {
+        let kebab = source.id().chars().all(|c| c.is_ascii_lowercase() || c == '-');
+        assert!(kebab && !source.summary().is_empty(), "{}", source.id());
+    }
+}
+
+#[test]
+fn a_source_names_its_facts_after_itself() {
+    let (_directory, context) = fake_host(|_, text| Some(text.into()));
+    for source in ALL {
+        let mut snapshot = Snapshot::default();
+        let _ = source.snapshot(&context, &mut snapshot);
+        for name in snapshot.facts.keys().chain(snapshot.missing.keys()) {
+            assert!(name.starts_with(&format!("{}.", source.id())), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_host_without_files_gives_reasons_and_no_facts() {
+    let (_directory, context) = fake_host(|_, _| None);
+    let snapshot = snapshot(&context);
+    assert_eq!(facts(&snapshot), BTreeSet::new());
+    for source in ALL.iter().filter(|source| source.id() != "process") {
+        assert!(!snapshot.missing[source.id()].is_empty(), "{}", source.id());
+    }
+}
+
+#[test]
+fn empty_files_give_reasons_and_no_facts() {
+    let (_directory, context) = fake_host(|_, _| Some(String::new()));
+    assert_eq!(facts(&snapshot(&context)), BTreeSet::new());
+}
+
+#[test]
+fn a_file_cut_anywhere_changes_no_fact_it_still_gives() {
+    let (_directory, context) = fake_host(|_, text| Some(text.into()));
+    let whole = snapshot(&context);
+    for (victim, text) in FILES {
+        for length in 0..text.len() {
+            let (_directory, context) = fake_host(|file, text| {
+                Some(if file == *victim { text[..length].into() } else { text.into() })
+            });
+            let cut = snapshot(&context);
+            for name in facts(&cut) {
+                assert_eq!(cut.facts[&name], whole.facts[&name], "{name}, {victim} at {length}");
+            }
+        }
+    }
+}
+
+#[test]
+fn unknown_fields_change_nothing() {
+    let (_directory, context) = fake_host(|_, text| Some(text.into()));
+    let (_directory, newer) = fake_host(|file, text| {
+        Some(match file {
+            "proc/stat" | "proc/meminfo" | "cg/a/cpu.stat" => format!("{text}brand_new 7 8\n"),
+            "proc/thread-self/net/netstat" | "proc/thread-self/net/snmp" => {
+                format!("{text}New: X\nNew: 1\n")
+            }
+            "proc/thread-self/net/softnet_stat" => text.replace('\n', " 00000009 00000009\n"),
+            "proc/thread-self/net/sockstat" => text.replace(" mem", " novel 3 mem"),
+            "proc/self/cgroup" => format!("{text}9:novel:/x\n"),
+            _ => text.into(),
+        })
+    });
+    let (known, newer) = (snapshot(&context), snapshot(&newer));
+    assert_eq!(facts(&known), facts(&newer));
+    for name in facts(&known) {
+        assert_eq!(known.facts[&name], newer.facts[&name], "{name}");
+    }
+}

@@ -1,0 +1,68 @@
+//! The kernel's sources of facts, one file each, and the snapshot that asks them all.
+
+mod cgroup;
+mod cpu;
+mod link;
+mod memory;
+mod netstat;
+mod offload;
+mod process;
+mod qdisc;
+mod route;
+mod snmp;
+mod sockstat;
+mod softnet;
+mod sysctl;
+
+use goodput_model::{Missing, Snapshot};
+
+use crate::Context;
+
+/// One place where the kernel keeps facts. Its id is the area of their names.
+pub trait Source: Sync {
+    /// The area: all its facts are called `id.…`.
+    fn id(&self) -> &'static str;
+
+    /// What it tells, in one phrase.
+    fn summary(&self) -> &'static str;
+
+    /// Whether it can be asked here, and if not, why.
+    fn can_run(&self, context: &Context) -> Result<(), Missing>;
+
+    /// Notes its facts, and of single ones why they are not there. An error stands for all of them.
+    fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing>;
+}
+
+/// All sources.
+pub const ALL: &[&dyn Source] = &[
+    &cgroup::Cgroup,
+    &cpu::Cpu,
+    &link::LinkSource,
+    &memory::Memory,
+    &netstat::Netstat,
+    &offload::OffloadSource,
+    &process::Process,
+    &qdisc::QdiscSource,
+    &route::RouteSource,
+    &snmp::Snmp,
+    &sockstat::Sockstat,
+    &softnet::SoftnetSource,
+    &sysctl::Sysctl,
+];
+
+/// Everything that this host knows now about the path and itself, and why the rest is not there.
+pub fn snapshot(context: &Context) -> Snapshot {
+    let context = context.resolved();
+    let mut snapshot = Snapshot::default();
+    for source in ALL {
+        let asked = source.can_run(&context);
+        let told = asked.and_then(|()| source.snapshot(&context, &mut snapshot));
+        if let Err(why) = told {
+            snapshot.lacks(source.id(), why.to_string());
+        }
+    }
+    snapshot
+}
+
+#[cfg(test)]
+mod conformance;

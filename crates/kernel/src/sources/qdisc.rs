@@ -1,0 +1,107 @@
+//! The outermost queueing discipline of the path's device: its limits and what it counted.
+
+use goodput_model::{Missing, Snapshot};
+use goodput_netlink::{HtbClass, Netlink, Qdisc, QdiscOptions, QdiscStats, Tbf};
+
+use super::Source;
+use crate::Context;
+use crate::context::missing;
+
+pub(super) struct QdiscSource;
+
+impl Source for QdiscSource {
+    fn id(&self) -> &'static str {
+        "qdisc"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the path's queueing discipline: rate, burst, limit, drops and backlog"
+    }
+
+    fn can_run(&self, context: &Context) -> Result<(), Missing> {
+        context.device_name().map(drop)
+    }
+
+    fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
+        let device = context.device_name()?;
+        let mut netlink = Netlink::open().map_err(missing)?;
+        let index = netlink.link(&device).map_err(missing)?.index;
+        let qdiscs = netlink.qdiscs(index).map_err(missing)?;
+        let root = qdiscs.into_iter().find(Qdisc::is_root);
+        let root =
+            root.ok_or_else(|| Missing::because(format!("{device} has no qdisc; is it up?")))?;
+        snapshot.put("qdisc.kind", root.kind.as_str());
+        counters(snapshot, &root.stats);
+        match &root.options {
+            QdiscOptions::Tbf(tbf) => bucket(snapshot, tbf),
+            QdiscOptions::Bfifo { limit_bytes } => {
+                no_rate(snapshot, &root.kind);
+                snapshot.put("qdisc.limit_bytes", u64::from(*limit_bytes));
+            }
+            _ if root.kind == "htb" => classes(snapshot, &mut netlink, index),
+            _ => {
+                no_rate(snapshot, &root.kind);
+                snapshot.lacks("qdisc.limit_bytes", "this kind has no limit in bytes");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn counters(snapshot: &mut Snapshot, stats: &QdiscStats) {
+    snapshot.put("qdisc.sent_bytes", stats.bytes);
+    snapshot.put("qdisc.sent_packets", stats.packets);
+    snapshot.put("qdisc.drops", stats.drops);
+    snapshot.put("qdisc.overlimits", stats.overlimits);
+    snapshot.put("qdisc.requeues", stats.requeues);
+    snapshot.put("qdisc.backlog_bytes", stats.backlog_bytes);
+}
+
+fn bucket(snapshot: &mut Snapshot, tbf: &Tbf) {
+    snapshot.put("qdisc.rate_bits_per_s", bits(tbf.rate_bytes_per_s));
+    snapshot.put("qdisc.burst_bytes", u64::from(tbf.burst_bytes));
+    snapshot.put("qdisc.limit_bytes", u64::from(tbf.limit_bytes));
+    match tbf.peak_rate_bytes_per_s {
+        Some(peak) => snapshot.put("qdisc.peak_rate_bits_per_s", bits(peak)),
+        None => snapshot.lacks("qdisc.peak_rate_bits_per_s", "the bucket has no peak rate"),
+    }
+}
+
+fn no_rate(snapshot: &mut Snapshot, kind: &str) {
+    for name in ["rate_bits_per_s", "burst_bytes"] {
+        snapshot.lacks(format!("qdisc.{name}"), format!("{kind} has none"));
+    }
+}
+
+/// Of htb, the class through which most bytes went since it exists, taken for the path's own.
+fn classes(snapshot: &mut Snapshot, netlink: &mut Netlink, index: u32) {
+    snapshot.lacks("qdisc.limit_bytes", "htb has no limit in bytes");
+    match busiest(netlink, index) {
+        Ok((handle, class)) => {
+            snapshot.put("qdisc.class", format!("{:x}:{:x}", handle >> 16, handle & 0xffff));
+            snapshot.put("qdisc.rate_bits_per_s", bits(class.rate_bytes_per_s));
+            snapshot.put("qdisc.ceil_bits_per_s", bits(class.ceil_bytes_per_s));
+            snapshot.put("qdisc.burst_bytes", u64::from(class.burst_bytes));
+        }
+        Err(why) => {
+            for name in ["class", "rate_bits_per_s", "ceil_bits_per_s", "burst_bytes"] {
+                snapshot.lacks(format!("qdisc.{name}"), why.to_string());
+            }
+        }
+    }
+}
+
+fn busiest(netlink: &mut Netlink, index: u32) -> Result<(u32, HtbClass), Missing> {
+    let classes = netlink.classes(index).map_err(missing)?;
+    classes
+        .iter()
+        .filter_map(|class| class.htb.map(|htb| (class, htb)))
+        .filter(|(_, htb)| htb.level == 0)
+        .max_by_key(|(class, _)| class.stats.bytes)
+        .map(|(class, htb)| (class.handle, htb))
+        .ok_or_else(|| Missing::because("htb has no class"))
+}
+
+fn bits(bytes: u64) -> u64 {
+    bytes.saturating_mul(8)
+}
