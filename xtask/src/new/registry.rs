@@ -67,7 +67,7 @@ pub const REGISTRIES: [Registry; 7] = [
     Registry {
         kind: "source",
         folder: "crates/kernel/src/sources",
-        entry: Entry::Item("SOURCE"),
+        entry: Entry::Type,
         separator: '-',
         template: include_str!("../../templates/source.rs.txt"),
         then: "cargo test -p goodput-kernel",
