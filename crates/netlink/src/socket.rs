@@ -197,6 +197,25 @@ fn explanation(header_and_attributes: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_reply_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Replies::default().take("try", &bytes, 0);
+        }
+
+        #[test]
+        fn no_body_of_a_known_message_makes_it_panic(
+            kind in prop::sample::select(vec![2u8, 3, 16, 20, 24, 36, 40]),
+            body in prop::collection::vec(0u8..40, 0..120),
+        ) {
+            let length = (16 + body.len()) as u8;
+            let mut bytes = vec![length, 0, 0, 0, kind, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0];
+            bytes.extend(body);
+            let _ = Replies::default().take("try", &bytes, 7);
+        }
+    }
 
     #[test]
     fn a_reply_cut_anywhere_is_an_error_and_never_a_panic() {

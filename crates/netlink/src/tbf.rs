@@ -145,6 +145,26 @@ impl Tbf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_options_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = Tbf::parse(&bytes);
+            let mut options = vec![40, 0, 1, 0];
+            options.extend(bytes);
+            let _ = Tbf::parse(&options).map(|tbf| tbf.emit());
+        }
+
+        #[test]
+        fn any_bucket_reads_back_the_same_after_a_second_writing(
+            rate in 1u64..1 << 40, burst in 1u32..1 << 30, limit in any::<u32>()
+        ) {
+            let first = Tbf::parse(&Tbf::new(rate, burst, limit).emit()).unwrap();
+            let second = Tbf::parse(&first.emit()).unwrap();
+            prop_assert_eq!(first, second);
+        }
+    }
 
     #[test]
     fn a_bucket_survives_its_bytes() {

@@ -76,6 +76,9 @@ struct Level {
     throttled_us: Option<u64>,
 }
 
+/// Picks one counter of a group.
+type Counter = fn(&Level) -> Option<u64>;
+
 impl Hierarchy {
     /// The hierarchy that has the cpu controller: version 1 if such a one is mounted, else
     /// version 2.
@@ -166,7 +169,7 @@ fn quota(snapshot: &mut Snapshot, limited: &[&Level]) {
 /// Throttling of all groups that have a quota together; where none has, what our own group counted
 /// while it had one.
 fn throttling(snapshot: &mut Snapshot, limited: &[&Level], own: Option<&Level>) {
-    let counters: [(&str, fn(&Level) -> Option<u64>); 3] = [
+    let counters: [(&str, Counter); 3] = [
         ("nr_periods", |level| level.periods),
         ("nr_throttled", |level| level.throttled),
         ("throttled_us", |level| level.throttled_us),

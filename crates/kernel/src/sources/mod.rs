@@ -66,3 +66,5 @@ pub fn snapshot(context: &Context) -> Snapshot {
 
 #[cfg(test)]
 mod conformance;
+#[cfg(test)]
+mod live;

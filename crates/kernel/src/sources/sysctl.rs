@@ -54,14 +54,23 @@ impl Source for Sysctl {
     fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
         for name in NAMES {
             let fact = format!("sysctl.{name}");
-            match context.root.read(&format!("{DIRECTORY}/{}", name.replace('.', "/"))) {
+            let file = format!("{DIRECTORY}/{}", name.replace('.', "/"));
+            match context.root.read(&file) {
                 Ok(text) => {
                     let words: Vec<&str> = text.split_ascii_whitespace().collect();
                     snapshot.put(fact, words.join(" "));
                 }
-                Err(why) => snapshot.lacks(fact, why.to_string()),
+                Err(why) => snapshot.lacks(fact, reason(context, &file, &why)),
             }
         }
         Ok(())
+    }
+}
+
+/// A part of the settings exists in the first network namespace only.
+fn reason(context: &Context, file: &str, why: &Missing) -> String {
+    match context.root.read_if_there(file) {
+        Ok(None) => "not in this kernel, or not visible in this network namespace".into(),
+        _ => why.to_string(),
     }
 }
