@@ -20,6 +20,7 @@ pub const FOR_TESTS: &[Package] = &[
         reason: "plants faults by hand, independently of our own netlink code",
     },
     Package { name: "nftables", program: "nft", reason: "drops packets by hand" },
+    Package { name: "procps", program: "kill", reason: "ends the program under test by signals" },
 ];
 
 /// What the benchmark calls.
