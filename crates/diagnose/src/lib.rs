@@ -1,1 +1,31 @@
-//! Placeholder.
+//! From evidence to findings: what limits one direction of one measurement.
+//!
+//! Pure: [`diagnose`] reads an [`goodput_model::Evidence`] and nothing else. One rule is one file in
+//! [`rules`]; all of them look through a [`View`], which derives the quantities they share.
+#![forbid(unsafe_code)]
+
+pub mod bounds;
+pub mod ceiling;
+mod change;
+mod cpu_bound;
+mod diagnosis;
+mod finding;
+pub mod framing;
+pub mod models;
+pub mod names;
+mod rank;
+mod round_rate;
+pub mod rule;
+pub mod rules;
+pub mod shaper;
+mod split;
+#[cfg(test)]
+mod testing;
+pub mod thresholds;
+pub mod view;
+
+pub use diagnosis::{Diagnosis, diagnose};
+pub use framing::framing_efficiency;
+pub use rule::{Rule, Stage};
+pub use split::split;
+pub use view::View;

@@ -1,0 +1,131 @@
+//! Every limit that can be computed, to predict what takes over when one is removed.
+
+use goodput_model::{BitRate, Known, Missing, Transport};
+
+use crate::ceiling::link_ceiling;
+use crate::names::{ROUTE_WINDOW, TCP_RMEM, TCP_WMEM};
+use crate::shaper::Shaper;
+use crate::thresholds::CPU_REACH;
+use crate::view::{Side, View};
+
+/// Window that a receive buffer of 1 byte gives, bytes: half of it is for the kernel's bookkeeping
+/// until a connection proves cheaper (`tcp_adv_win_scale` 1, `TCP_DEFAULT_SCALING_RATIO`).
+const WINDOW_PER_BUFFER: f64 = 0.5;
+
+/// What one cause allows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bound {
+    /// The rule that would then name it.
+    pub rule: &'static str,
+    /// Goodput it allows.
+    pub rate: f64,
+}
+
+/// The limits that are known, in no order.
+pub fn bounds(view: &View) -> Vec<Bound> {
+    let computed = [
+        ("line-rate", link_ceiling(view, &view.sender)),
+        ("line-rate", link_ceiling(view, &view.receiver)),
+        ("shaper-rate", shaper(view)),
+        ("sender-application", pacing(view)),
+        ("receive-window", receive_window(view)),
+        ("send-buffer", send_buffer(view)),
+        ("sender-cpu", cpu(view, &view.sender)),
+        ("receiver-cpu", cpu(view, &view.receiver)),
+    ];
+    let known = computed.into_iter().filter_map(|(rule, rate)| Some((rule, rate.ok()?)));
+    known.filter(|(_, rate)| rate.is_finite()).map(|(rule, rate)| Bound { rule, rate }).collect()
+}
+
+/// What the next limit would allow were `causes` gone. A bound that the measurement itself has
+/// outrun is none.
+pub fn next_after(view: &View, causes: &[&str]) -> Known<BitRate> {
+    let goodput = match view.goodput() {
+        Ok(goodput) => goodput,
+        Err(why) => return Known::Missing(why),
+    };
+    let others = bounds(view).into_iter().filter(|b| !causes.contains(&b.rule));
+    match others.map(|b| b.rate).filter(|rate| *rate >= goodput).reduce(f64::min) {
+        Some(rate) => Known::Value(BitRate(rate)),
+        None => Known::missing("no other limit of this path is known"),
+    }
+}
+
+fn shaper(view: &View) -> Result<f64, Missing> {
+    let shaper = Shaper::of(view)?.ok_or_else(|| Missing::because("no shaper"))?;
+    Ok(shaper.ceiling)
+}
+
+fn pacing(view: &View) -> Result<f64, Missing> {
+    let rate = view.plan().rate_bits_per_s;
+    rate.map(|rate| rate.0).ok_or_else(|| Missing::because("the plan sets no rate"))
+}
+
+/// All the payload that may be in flight each round trip, over all flows.
+fn per_round_trip(view: &View, bytes: f64) -> Result<f64, Missing> {
+    Ok(bytes * 8.0 / view.sender.min_rtt_s()? * view.sender.flow_count()?)
+}
+
+/// The peer's window; where it tunes itself, the largest it may grow to.
+fn receive_window(view: &View) -> Result<f64, Missing> {
+    let now = view.sender.peer_window_bytes()?;
+    let fixed = view.plan().socket.rcvbuf_bytes.is_some()
+        || view.receiver.number(ROUTE_WINDOW).is_ok_and(|window| window > 0.0);
+    let largest = if fixed { 0.0 } else { largest_of(&view.receiver, TCP_RMEM)? };
+    per_round_trip(view, now.max(largest * WINDOW_PER_BUFFER))
+}
+
+/// The send buffer; where it tunes itself, the largest it may grow to. Its payload was measured to
+/// equal its size.
+fn send_buffer(view: &View) -> Result<f64, Missing> {
+    if view.plan().transport == Transport::Udp {
+        return Err(Missing::because("only TCP keeps what it sent"));
+    }
+    let fixed = view.plan().socket.sndbuf_bytes.is_some();
+    let now = view.sender.send_buffer_bytes()?;
+    let largest = if fixed { 0.0 } else { largest_of(&view.sender, TCP_WMEM)? };
+    per_round_trip(view, now.max(largest))
+}
+
+/// The last of the three numbers of `tcp_rmem` or `tcp_wmem`, bytes.
+pub(crate) fn largest_of(side: &Side, name: &str) -> Result<f64, Missing> {
+    let text = side.text(name)?;
+    let last = text.split_whitespace().nth(2).and_then(|word| word.parse::<u64>().ok());
+    last.map(|n| n as f64)
+        .ok_or_else(|| Missing::because(format!("{name} is {text:?}, not three numbers")))
+}
+
+/// Goodput with the flows' threads at 100 % of a CPU each, cost for each byte unchanged.
+fn cpu(view: &View, side: &Side) -> Result<f64, Missing> {
+    let share = side.thread_cpu_share()?;
+    if share < 1.0 / CPU_REACH {
+        return Err(Missing::because("too little CPU in use to tell how much more would give"));
+    }
+    Ok(view.goodput()? / share.min(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Case;
+
+    #[test]
+    fn the_next_limit_is_the_lowest_of_the_others() {
+        let evidence = Case::receive_window().tbf(1e8, 125_000).evidence();
+        let next = next_after(&View::new(&evidence), &["receive-window"]);
+        assert_eq!(next.value().unwrap().to_string(), "95.6 Mbit/s");
+    }
+
+    #[test]
+    fn a_bound_below_the_goodput_is_none() {
+        let evidence = Case::healthy().plan(|p| p.rate_bits_per_s = Some(BitRate(1.0))).evidence();
+        let next = next_after(&View::new(&evidence), &[]);
+        assert!(next.value().unwrap().0 > 8e8);
+    }
+
+    #[test]
+    fn nothing_known_predicts_nothing() {
+        let evidence = Case::empty().evidence();
+        assert!(next_after(&View::new(&evidence), &[]).value().is_none());
+    }
+}

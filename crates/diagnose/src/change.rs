@@ -1,0 +1,85 @@
+//! Proposed changes: which setting of which host, from what to what.
+
+use goodput_model::{Change, EndName, SettingRef};
+
+use crate::names::{TCP_RMEM, TCP_WMEM};
+use crate::view::{Side, View};
+use crate::{bounds, ceiling};
+
+/// A setting of the measurement itself, not of a host; always named without an end.
+pub fn of_plan(name: &str, from: Option<String>, to: &str, why: &str) -> Change {
+    let setting = SettingRef { end: EndName::Near, name: name.into(), scope: None };
+    Change { setting, from, to: to.into(), why: why.into() }
+}
+
+/// A setting of one side's host.
+pub fn of_host(
+    side: &Side,
+    name: &str,
+    scope: Option<&str>,
+    values: (Option<String>, String),
+    why: &str,
+) -> Change {
+    let setting = SettingRef { end: side.name, name: name.into(), scope: scope.map(Into::into) };
+    Change { setting, from: values.0, to: values.1, why: why.into() }
+}
+
+/// A larger maximum for the receive buffers of the receiver.
+pub fn larger_rmem(view: &View) -> Option<Change> {
+    larger_buffer(view, &view.receiver, TCP_RMEM)
+}
+
+/// A larger maximum for the send buffers of the sender.
+pub fn larger_wmem(view: &View) -> Option<Change> {
+    larger_buffer(view, &view.sender, TCP_WMEM)
+}
+
+/// Raises the last of three numbers to twice the bandwidth-delay product of the next limit, one
+/// for the data in flight and one for what waits behind a loss, yet at least to twice the present.
+fn larger_buffer(view: &View, side: &Side, name: &str) -> Option<Change> {
+    let present = side.text(name).ok()?;
+    let largest = bounds::largest_of(side, name).ok()?;
+    let product = ceiling::ceiling(view)
+        .value()
+        .and_then(|rate| Some(rate.bytes_in(view.sender.min_rtt_s().ok()?)));
+    // The receiver's bookkeeping takes half of its buffer, so the window needs twice the memory.
+    let memory = if name == TCP_RMEM { 2.0 } else { 1.0 };
+    let wanted = product.map_or(0.0, |bytes| 2.0 * memory * bytes).max(2.0 * largest);
+    let whole = round_up(wanted)?;
+    let mut words: Vec<String> = present.split_whitespace().map(Into::into).collect();
+    *words.get_mut(2)? = whole.to_string();
+    let why = match product {
+        Some(_) => "2 × bandwidth-delay product, at least twice the present maximum",
+        None => "twice the present maximum",
+    };
+    Some(of_host(side, name, None, (Some(present.into()), words.join(" ")), why))
+}
+
+/// The next power of two, as buffer sizes are commonly written; `None` beyond what the kernel
+/// takes (a signed 32-bit number).
+fn round_up(bytes: f64) -> Option<u64> {
+    let whole = (bytes.ceil() as u64).checked_next_power_of_two()?;
+    (whole < 1 << 31).then_some(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Case;
+
+    #[test]
+    fn a_buffer_grows_to_what_the_path_needs() {
+        let evidence = Case::receive_window().evidence();
+        let change = larger_rmem(&View::new(&evidence)).unwrap();
+        assert_eq!(change.setting.to_string(), "far:sysctl.net.ipv4.tcp_rmem");
+        assert_eq!(change.from.as_deref(), Some("4096 131072 262144"));
+        // 941.5 Mbit/s × 42 ms = 4.9 MB, four times that, rounded up.
+        assert_eq!(change.to, "4096 131072 33554432");
+    }
+
+    #[test]
+    fn no_more_than_the_kernel_takes() {
+        assert_eq!(round_up(2e9), None);
+        assert_eq!(round_up(1e9), Some(1 << 30));
+    }
+}

@@ -1,0 +1,115 @@
+//! Puts a finding together, piece of evidence by piece.
+
+use std::fmt::Display;
+
+use goodput_model::{BitRate, Bytes, Change, Confidence, Finding, Known, Missing, Place, Witness};
+
+/// A finding in the making.
+pub struct Draft(Finding);
+
+impl Draft {
+    /// A cause that `rule` found at `end`; `summary` follows "limited by".
+    pub fn new(rule: &str, end: Place, confidence: Confidence, summary: impl Into<String>) -> Self {
+        Self(Finding {
+            rule: rule.into(),
+            end,
+            confidence,
+            share_percent: Known::missing("not countable as a share of time"),
+            summary: summary.into(),
+            evidence: Vec::new(),
+            predicted_bits_per_s: Known::missing("not computed"),
+            changes: Vec::new(),
+            advice: Vec::new(),
+        })
+    }
+
+    /// Share of the time that it held the flow back, 0 to 1.
+    pub fn share(mut self, share: f64) -> Self {
+        self.0.share_percent = Known::Value(share * 100.0);
+        self
+    }
+
+    /// A piece of evidence.
+    pub fn saw(mut self, end: Place, name: &str, value: f64, text: impl Into<String>) -> Self {
+        self.0.evidence.push(Witness { end, name: name.into(), value, text: text.into() });
+        self
+    }
+
+    /// A piece of evidence, if it could be read.
+    pub fn saw_if(
+        self,
+        end: Place,
+        name: &str,
+        value: Result<f64, Missing>,
+        text: impl FnOnce(f64) -> String,
+    ) -> Self {
+        match value {
+            Ok(value) => self.saw(end, name, value, text(value)),
+            Err(_) => self,
+        }
+    }
+
+    /// What the next limit would allow.
+    pub fn predicted(mut self, rate: Known<BitRate>) -> Self {
+        self.0.predicted_bits_per_s = rate;
+        self
+    }
+
+    /// What to try, best first.
+    pub fn changes(mut self, changes: impl IntoIterator<Item = Change>) -> Self {
+        self.0.changes.extend(changes);
+        self
+    }
+
+    /// What to do where no setting of ours can change it.
+    pub fn advice(mut self, text: impl Into<String>) -> Self {
+        self.0.advice.push(text.into());
+        self
+    }
+
+    /// The finding.
+    pub fn found(self) -> Result<Option<Finding>, Missing> {
+        Ok(Some(self.0))
+    }
+}
+
+/// A share as a person reads it: `96 %`, and with one place below 10 %.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let places = match percent {
+        p if p >= 9.95 || p == 0.0 => 0,
+        p if p >= 0.1 => 1,
+        _ => 4,
+    };
+    format!("{percent:.places$} %")
+}
+
+/// Seconds as milliseconds or microseconds.
+pub fn time(seconds: f64) -> String {
+    if seconds >= 0.001 {
+        format!("{:.1} ms", seconds * 1e3)
+    } else {
+        format!("{:.0} µs", seconds * 1e6)
+    }
+}
+
+/// Bytes for a person.
+pub fn bytes(count: f64) -> impl Display {
+    Bytes(count.round() as u64)
+}
+
+/// Bits per second for a person.
+pub fn rate(bits_per_s: f64) -> impl Display {
+    BitRate(bits_per_s)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_shares_keep_their_digits() {
+        let read = [0.96, 0.062, 0.0001, 0.0].map(percent);
+        assert_eq!(read, ["96 %", "6.2 %", "0.0100 %", "0 %"]);
+    }
+}

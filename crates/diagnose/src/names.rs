@@ -1,0 +1,56 @@
+//! Names of the facts that rules read from snapshots, so that each is spelled once.
+
+/// Device that the measured path uses.
+pub const LINK_DEVICE: &str = "link.device";
+/// Kind of a virtual device (`veth`, `tun`), or absent.
+pub const LINK_KIND: &str = "link.kind";
+/// Negotiated speed.
+pub const LINK_SPEED: &str = "link.speed_bits_per_s";
+/// Largest IP packet of the device.
+pub const LINK_MTU: &str = "link.mtu_bytes";
+/// Packets that the device dropped on reception.
+pub const LINK_RX_DROPPED: &str = "link.rx_dropped";
+/// Packets that the device missed on reception.
+pub const LINK_RX_MISSED: &str = "link.rx_missed";
+/// Packets dropped as the per-CPU backlog was full.
+pub const SOFTNET_DROPPED: &str = "softnet.dropped";
+
+/// Kind of the queueing discipline at the root of the device.
+pub const QDISC_KIND: &str = "qdisc.kind";
+/// Rate of a shaper.
+pub const QDISC_RATE: &str = "qdisc.rate_bits_per_s";
+/// Bucket of a shaper.
+pub const QDISC_BURST: &str = "qdisc.burst_bytes";
+/// Packets that went through.
+pub const QDISC_PACKETS: &str = "qdisc.packets";
+/// Packets dropped for want of room or for their size.
+pub const QDISC_DROPS: &str = "qdisc.drops";
+/// Times a packet had to wait for tokens.
+pub const QDISC_OVERLIMITS: &str = "qdisc.overlimits";
+
+/// TCP segmentation offload, `on` or `off`.
+pub const OFFLOAD_TSO: &str = "offload.tso";
+/// `window` metric of the route to the peer, bytes.
+pub const ROUTE_WINDOW: &str = "route.window_bytes";
+/// Destination of that route, as `ip route` prints it.
+pub const ROUTE_DESTINATION: &str = "route.destination";
+
+/// Receive buffer: smallest, default and largest, bytes.
+pub const TCP_RMEM: &str = "sysctl.net.ipv4.tcp_rmem";
+/// Send buffer: smallest, default and largest, bytes.
+pub const TCP_WMEM: &str = "sysctl.net.ipv4.tcp_wmem";
+/// Whether windows above 64 KiB are offered.
+pub const TCP_WINDOW_SCALING: &str = "sysctl.net.ipv4.tcp_window_scaling";
+/// Congestion control of new sockets.
+pub const TCP_CONGESTION: &str = "sysctl.net.ipv4.tcp_congestion_control";
+/// Congestion controls that this kernel has.
+pub const TCP_AVAILABLE: &str = "sysctl.net.ipv4.tcp_available_congestion_control";
+
+/// Time that the process's cgroup was held back by its CPU quota, microseconds.
+pub const THROTTLED_US: &str = "cgroup.throttled_us";
+/// CPU quota as a share of one CPU, percent.
+pub const QUOTA_PERCENT: &str = "cgroup.quota_percent";
+
+/// Kinds of CPU time in `cpu.N.KIND_us`; together they are the wall time of CPU N (proc(5)).
+pub const CPU_KINDS: [&str; 8] =
+    ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];

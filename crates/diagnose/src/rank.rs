@@ -1,0 +1,49 @@
+//! Which finding limits: the order of elimination, then what removing it would gain.
+
+use std::cmp::Ordering;
+
+use goodput_model::{Confidence, Finding};
+
+use crate::rule::Stage;
+use crate::rules;
+
+/// A predicted rate below this multiple of the goodput gains nothing worth a change.
+const WORTHWHILE: f64 = 1.05;
+
+/// Puts the most limiting finding first.
+pub fn rank(findings: &mut [Finding], goodput: f64) {
+    findings.sort_by(|a, b| key(a, goodput).order(&key(b, goodput)));
+}
+
+struct Key {
+    merely_possible: bool,
+    gains_nothing: bool,
+    stage: Stage,
+    share: f64,
+    predicted: f64,
+}
+
+impl Key {
+    fn order(&self, other: &Self) -> Ordering {
+        let doubt = |key: &Self| (key.merely_possible, key.gains_nothing, key.stage);
+        doubt(self)
+            .cmp(&doubt(other))
+            .then(other.share.total_cmp(&self.share))
+            .then(other.predicted.total_cmp(&self.predicted))
+    }
+}
+
+fn key(finding: &Finding, goodput: f64) -> Key {
+    let stage = rules::find(&finding.rule).map_or(Stage::Path, |rule| rule.stage);
+    let predicted = finding.predicted_bits_per_s.value().map_or(0.0, |rate| rate.0);
+    let small = predicted > 0.0 && predicted < WORTHWHILE * goodput;
+    Key {
+        // A cause with one witness never outranks one with two.
+        merely_possible: finding.confidence == Confidence::Possible,
+        // At the ceiling there is nothing to gain, and that is the answer.
+        gains_nothing: small && stage != Stage::Ceiling,
+        stage,
+        share: finding.share_percent.value().copied().unwrap_or(0.0),
+        predicted,
+    }
+}

@@ -1,0 +1,96 @@
+//! # What it means
+//! A CPU quota of the cgroup stops goodput's process at one end for part of each period.
+//!
+//! # Why it limits
+//! A process over its quota does not run until the period ends, 100 ms by default. A stopped sender
+//! sends nothing; a stopped reader that holds the socket does not even acknowledge.
+//!
+//! # How it is seen
+//! The cgroup counted at least 5 % of the time between the snapshots as throttled. At a throttled
+//! receiver the sender's counters show nothing but a longer round-trip time, as if a queue stood on
+//! the path.
+//!
+//! # What to try
+//! Raise the quota of the service or container that goodput runs in.
+//!
+//! # When it is wrong
+//! Other processes of the same cgroup may have used the quota up; the remedy is the same.
+//!
+//! # Source
+//! Documentation/scheduler/sched-bwc.rst; systemd.resource-control(5); reference A8, B5 and the
+//! third trap of section 1.4.
+
+use goodput_model::{Confidence, Finding, Missing, Role};
+
+use crate::bounds::next_after;
+use crate::finding::{Draft, percent, time};
+use crate::names::QUOTA_PERCENT;
+use crate::rule::{Rule, Stage};
+use crate::thresholds::THROTTLED;
+use crate::view::{Side, View};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "cpu-quota",
+    title: "A CPU quota stops the process",
+    stage: Stage::Counted,
+    check,
+    witness,
+    witness_name: "throttled_percent",
+    source: include_str!("cpu_quota.rs"),
+};
+
+/// From this share on nothing else need be asked.
+const MOSTLY: f64 = 0.2;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    match most_throttled(view) {
+        (Some((side, share)), _) if share >= THROTTLED => found(view, side, share),
+        (_, Some(why)) => Err(why),
+        _ => Ok(None),
+    }
+}
+
+/// The side with the larger throttled share among those that know it, and why another does not.
+fn most_throttled<'v, 'a>(view: &'v View<'a>) -> (Option<(&'v Side<'a>, f64)>, Option<Missing>) {
+    let (mut most, mut unknown): (Option<(&Side, f64)>, _) = (None, None);
+    for side in view.sides() {
+        match side.throttled_share() {
+            Ok(share) if most.is_none_or(|(_, other)| share > other) => most = Some((side, share)),
+            Ok(_) => {}
+            Err(why) => unknown = unknown.or(Some(why)),
+        }
+    }
+    (most, unknown)
+}
+
+fn found(view: &View, side: &Side, share: f64) -> Result<Option<Finding>, Missing> {
+    let place = side.place();
+    let role = if side.role == Role::Sender { "sender" } else { "receiver" };
+    let confidence = if share >= MOSTLY { Confidence::Certain } else { Confidence::Likely };
+    let summary = format!("the CPU quota of the {role}'s cgroup");
+    let text = format!("the process was stopped for want of quota {} of the time", percent(share));
+    let own_cpu = if side.role == Role::Sender { "sender-cpu" } else { "receiver-cpu" };
+    Draft::new(RULE.id, place, confidence, summary)
+        .share(share)
+        .saw(place, RULE.witness_name, share * 100.0, text)
+        .saw_if(place, QUOTA_PERCENT, side.number(QUOTA_PERCENT), |quota| {
+            format!("the quota is {quota:.0} % of one CPU")
+        })
+        .saw_if(view.sender.place(), "rtt_us", view.sender.rtt_s().map(|s| s * 1e6), |us| {
+            format!("round trips took {} at the sender", time(us / 1e6))
+        })
+        .predicted(next_after(view, &[RULE.id, own_cpu]))
+        .advice("systemd: `systemctl set-property UNIT CPUQuota=` (empty: no quota)")
+        .advice("cgroup v2: write `max` to cpu.max; v1: write -1 to cpu.cfs_quota_us")
+        .found()
+}
+
+/// Time that the more throttled of the two processes was held back, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    match most_throttled(view) {
+        (Some((_, share)), _) => Ok(share * 100.0),
+        (None, Some(why)) => Err(why),
+        (None, None) => Err(Missing::because("neither end reports")),
+    }
+}

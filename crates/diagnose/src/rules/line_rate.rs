@@ -1,0 +1,80 @@
+//! # What it means
+//! The link carries what it can. There is nothing to fix.
+//!
+//! # Why it limits
+//! Of each frame, preamble, gap, headers and checksum are not payload: 38 bytes around an IP packet
+//! on Ethernet, and the headers of IP and TCP in it. At MTU 1500 with timestamps 94.1 % is left.
+//!
+//! # How it is seen
+//! Goodput is at least 97 % of link speed × framing efficiency, for the link at either end whose
+//! speed the driver names.
+//!
+//! # What to try
+//! A faster link, more links, or a larger MTU along the whole path, which saves headers.
+//!
+//! # When it is wrong
+//! Virtual devices name a speed that is not real; those are not believed. A faster link beyond a
+//! shaper that happens to give the same rate looks the same.
+//!
+//! # Source
+//! IEEE 802.3 framing; reference C1, C8 and section 4.1.
+
+use goodput_model::{Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::ceiling::link_ceiling;
+use crate::finding::{Draft, percent, rate};
+use crate::names::LINK_SPEED;
+use crate::rule::{Rule, Stage};
+use crate::thresholds::AT_CEILING;
+use crate::view::{Side, View};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "line-rate",
+    title: "The link carries what it can",
+    stage: Stage::Ceiling,
+    check,
+    witness,
+    witness_name: "goodput_of_link_percent",
+    source: include_str!("line_rate.rs"),
+};
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    let goodput = view.goodput()?;
+    let links = view.sides().map(|side| (side, link_ceiling(view, side)));
+    let mut unknown = None;
+    for (side, ceiling) in links {
+        match ceiling {
+            Ok(ceiling) if goodput >= AT_CEILING * ceiling => return found(view, side, ceiling),
+            Ok(_) => {}
+            Err(why) => unknown = unknown.or(Some(why)),
+        }
+    }
+    unknown.map_or(Ok(None), Err)
+}
+
+fn found(view: &View, side: &Side, ceiling: f64) -> Result<Option<Finding>, Missing> {
+    let (goodput, speed) = (view.goodput()?, side.number(LINK_SPEED)?);
+    let summary = format!("the {} link of the {} end", rate(speed), side.name);
+    let text = format!(
+        "{} of the {} that {} Ethernet can carry",
+        percent(goodput / ceiling),
+        rate(ceiling),
+        rate(speed)
+    );
+    Draft::new(RULE.id, side.place(), Confidence::Certain, summary)
+        .saw(side.place(), RULE.witness_name, goodput / ceiling * 100.0, text)
+        .predicted(next_after(view, &[RULE.id]))
+        .found()
+}
+
+/// Goodput as a percentage of what the slower known link can carry.
+fn witness(view: &View) -> Result<f64, Missing> {
+    let [near, far] = view.sides().map(|side| link_ceiling(view, side));
+    let ceiling = match (near, far) {
+        (Ok(a), Ok(b)) => a.min(b),
+        (one, other) => one.or(other)?,
+    };
+    Ok(view.goodput()? / ceiling * 100.0)
+}

@@ -1,0 +1,161 @@
+//! # What it means
+//! Packets get lost on the path, not at either host, and the sender slows down for each.
+//!
+//! # Why it limits
+//! A congestion control that takes loss for congestion backs off each time: its rate falls with the
+//! square root of the loss and with the round-trip time.
+//!
+//! # How it is seen
+//! TCP: the path holds the sender, retransmissions are not needless, neither host dropped as many
+//! packets itself, the round-trip time is not stretched by a queue, and the goodput is what the
+//! model of loss gives. UDP: at least 1 % of the datagrams never arrived and the receiver's socket
+//! did not drop them.
+//!
+//! # What to try
+//! Find where packets get lost: cable, radio, a policer, a queue too short. BBR does not take each
+//! loss for congestion.
+//!
+//! # When it is wrong
+//! A policer and a short queue on the path lose packets for a reason: the rate is what they allow.
+//! With BBR loss hardly limits, and is only possible as the cause.
+//!
+//! # Source
+//! Mathis, Semke, Mahdavi, Ott 1997; RFC 8312 section 5; reference F1 and section 1.5.
+
+use goodput_model::{Change, Confidence, Finding, Missing, Place};
+
+use crate::bounds::next_after;
+use crate::change::of_plan;
+use crate::finding::{Draft, percent, rate, time};
+use crate::models::rate_at_loss;
+use crate::names::TCP_AVAILABLE;
+use crate::rule::{Rule, Stage};
+use crate::split::split;
+use crate::thresholds::{HOLDS, RTT_INFLATED};
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "path-loss",
+    title: "Packets get lost on the path",
+    stage: Stage::Path,
+    check,
+    witness,
+    witness_name: "loss_limited_percent",
+    source: include_str!("path_loss.rs"),
+};
+
+/// Goodput over the model's rate where loss explains it. Time-outs make it lower than the model.
+const EXPLAINED: std::ops::Range<f64> = 0.5..2.0;
+/// The same with time-outs.
+const EXPLAINED_WITH_TIMEOUTS: std::ops::Range<f64> = 0.1..2.0;
+/// Fewer retransmissions than this tell nothing of a rate of loss.
+const ENOUGH: f64 = 10.0;
+/// Share lost from which it matters whatever the model says.
+const HEAVY: f64 = 0.01;
+/// Part of the lost packets that, explained otherwise, acquits the path.
+const MOST: f64 = 0.5;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    if !view.is_tcp() {
+        return datagrams(view);
+    }
+    let share = view.sender.retransmitted_share()?;
+    if view.sender.retransmitted_segments()? < ENOUGH || lost_elsewhere(view)? {
+        return Ok(None);
+    }
+    if split(view)?.path_percent / 100.0 < HOLDS {
+        return Ok(None);
+    }
+    let confidence = match (model_explains(view)?, view.backs_off_at_loss()) {
+        (true, Ok(true)) if !queue_shows(view) => Confidence::Likely,
+        (true, Err(_)) if !queue_shows(view) => Confidence::Possible,
+        _ if share >= HEAVY => Confidence::Possible,
+        _ => return Ok(None),
+    };
+    stream(view, share, confidence)?.changes(other_congestion_control(view)).found()
+}
+
+/// Whether most retransmissions were needless, or the packets were dropped at a host.
+fn lost_elsewhere(view: &View) -> Result<bool, Missing> {
+    let side = &view.sender;
+    let needless = side.needless_retransmits().unwrap_or(0.0);
+    let dropped = side.queue_drops().unwrap_or(0.0) + view.receiver.arrival_drops().unwrap_or(0.0);
+    Ok(needless >= MOST * side.retransmitted_segments()?
+        || dropped >= MOST * side.retransmitted_segments_in_all()?)
+}
+
+fn queue_shows(view: &View) -> bool {
+    view.sender.rtt_inflation().is_ok_and(|ratio| ratio >= 2.0 * RTT_INFLATED - 1.0)
+}
+
+fn model_explains(view: &View) -> Result<bool, Missing> {
+    let Some(modelled) = rate_at_loss(view)? else { return Ok(false) };
+    let timeouts = view.sender.timeouts().unwrap_or(0.0);
+    let range = if timeouts > 0.0 { EXPLAINED_WITH_TIMEOUTS } else { EXPLAINED };
+    Ok(range.contains(&(view.goodput()? / modelled)))
+}
+
+fn stream(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Missing> {
+    let (side, place) = (&view.sender, view.sender.place());
+    let lost = format!("{} of the bytes were sent again", percent(share));
+    let modelled = rate_at_loss(view)?.ok_or_else(|| Missing::because("nothing was lost"))?;
+    let model = format!(
+        "at this loss and {} the model of loss-based congestion control gives {}",
+        time(side.rtt_s()?),
+        rate(modelled)
+    );
+    Ok(Draft::new(RULE.id, Place::Path, confidence, "loss on the path")
+        .share(split(view)?.path_percent / 100.0)
+        .saw(place, "retransmitted_percent", share * 100.0, lost)
+        .saw(place, "rate_at_loss_bits_per_s", modelled, model)
+        .saw_if(place, "rtt_inflation", side.rtt_inflation(), |ratio| {
+            format!("the round-trip time under load is {ratio:.2} × the smallest")
+        })
+        .saw_if(place, "qdisc.drops", side.queue_drops(), |drops| {
+            format!("the sender's own queue dropped {drops:.0} packets")
+        })
+        .saw_if(view.receiver.place(), "link.rx_dropped", view.receiver.arrival_drops(), |drops| {
+            format!("the receiving host dropped {drops:.0} packets")
+        })
+        .predicted(next_after(view, &[RULE.id]))
+        .advice("find where packets get lost: cable, radio, a policer, a queue too short"))
+}
+
+fn other_congestion_control(view: &View) -> Option<Change> {
+    let (present, available) = (view.congestion().ok()?, view.sender.text(TCP_AVAILABLE).ok()?);
+    let useful = present != "bbr" && available.split_whitespace().any(|name| name == "bbr");
+    let why = "BBR does not take each loss for congestion";
+    useful.then(|| of_plan("socket.congestion", Some(present.into()), "bbr", why))
+}
+
+fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
+    let share = view.receiver.lost_share()?;
+    let lost = view.receiver.datagrams_lost()?;
+    let host = view.receiver.socket_drops().unwrap_or(0.0)
+        + view.sender.queue_drops().unwrap_or(0.0)
+        + view.receiver.arrival_drops().unwrap_or(0.0);
+    if share < HEAVY || host >= MOST * lost {
+        return Ok(None);
+    }
+    let place = view.receiver.place();
+    let text = format!("{} of the datagrams never arrived", percent(share));
+    Draft::new(RULE.id, Place::Path, Confidence::Likely, "loss on the path")
+        .share(share)
+        .saw(place, "lost_percent", share * 100.0, text)
+        .saw(place, "dropped_at_hosts", host, format!("{host:.0} of them were dropped at a host"))
+        .predicted(next_after(view, &[RULE.id]))
+        .advice("lower --rate until nothing is lost: what is left is the path's rate")
+        .found()
+}
+
+/// How near the goodput is to the rate that loss allows, percent: falls when loss goes, and when
+/// the sender no longer backs off for it. With UDP the datagrams lost, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    if !view.is_tcp() {
+        return Ok(view.receiver.lost_share()? * 100.0);
+    }
+    let goodput = view.goodput()?;
+    let modelled = rate_at_loss(view)?;
+    Ok(modelled.map_or(0.0, |rate| (goodput / rate).min(rate / goodput) * 100.0))
+}

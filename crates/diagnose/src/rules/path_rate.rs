@@ -1,0 +1,179 @@
+//! # What it means
+//! Something between the two hosts carries this rate and no more: a slower link, a shaper, a
+//! contract.
+//!
+//! # Why it limits
+//! The slowest hop sets the pace; what arrives faster waits in its queue or is dropped.
+//!
+//! # How it is seen
+//! By elimination and by its mark. The path holds the sender; both ends have CPU left and nobody
+//! throttles them; no window or buffer is full; the rate is a plateau; a queue stretches the
+//! round-trip time, or, with BBR, which leaves no queue, its own estimate of the rate agrees. A rate
+//! that is a round number × a known share of headers names who counts.
+//!
+//! # What to try
+//! Nothing at the hosts. Ask for more, or use another path.
+//!
+//! # When it is wrong
+//! A receiver that is throttled or starved stretches the round-trip time as well; where the far end
+//! does not report, this is only possible. Cross traffic leaves a changing rate, not a plateau.
+//!
+//! # Source
+//! Reference D7 and section 4.1; RFC 6349 section 4 (buffer delay).
+
+use goodput_model::{Confidence, Finding, Missing, Place};
+
+use crate::bounds::next_after;
+use crate::ceiling::link_ceiling;
+use crate::cpu_bound::{cpu_bound, is_throttled};
+use crate::finding::{Draft, percent, rate, time};
+use crate::models::rate_at_loss;
+use crate::round_rate::{RoundRate, round_rate};
+use crate::rule::{Rule, Stage};
+use crate::shaper::Shaper;
+use crate::split::split;
+use crate::thresholds::{
+    AT_CEILING, CPU_FULL, HARDLY_WAITS, HOLDS, PLATEAU_SPREAD, RTT_INFLATED, SHAPER_GIVES,
+};
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "path-rate",
+    title: "Something on the path carries no more",
+    stage: Stage::Path,
+    check,
+    witness,
+    witness_name: "path_percent",
+    source: include_str!("path_rate.rs"),
+};
+
+/// Loss beyond which a plateau is only possibly a rate.
+const MUCH_LOSS: f64 = 0.01;
+/// How near BBR's delivery rate must be to the goodput.
+const AGREES: std::ops::Range<f64> = 0.85..1.2;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    view.needs_tcp()?;
+    let share = split(view)?.path_percent / 100.0;
+    let spread = spread(view)?;
+    let plateau = share >= HOLDS && spread < PLATEAU_SPREAD;
+    if !plateau || is_local(view)? || host_is_short(view)? || loss_explains(view)? {
+        return Ok(None);
+    }
+    let mark = Mark::of(view)?;
+    match mark.confidence(view) {
+        Some(confidence) => draft(view, share, spread, &mark, confidence)?.found(),
+        None => Ok(None),
+    }
+}
+
+/// The receiver's spread, or the sender's where the receiver does not report.
+fn spread(view: &View) -> Result<f64, Missing> {
+    view.receiver.spread().or_else(|_| view.sender.spread())
+}
+
+/// Whether a limit at one of the hosts is reached.
+fn is_local(view: &View) -> Result<bool, Missing> {
+    let goodput = view.goodput()?;
+    let shaper = Shaper::of(view).ok().flatten().map(|shaper| SHAPER_GIVES * shaper.ceiling);
+    let links = view.sides().map(|side| link_ceiling(view, side).ok());
+    let links = links.into_iter().flatten().map(|ceiling| AT_CEILING * ceiling);
+    Ok(links.chain(shaper).any(|limit| goodput >= limit))
+}
+
+/// Whether a thread lacks CPU, a quota bites or the reader is behind.
+fn host_is_short(view: &View) -> Result<bool, Missing> {
+    let full = |share: Result<f64, Missing>| share.is_ok_and(|share| share >= CPU_FULL);
+    let sides = view.sides();
+    let starved = sides.iter().any(|side| {
+        is_throttled(side)
+            || full(side.thread_cpu_share())
+            || cpu_bound(side).is_ok_and(|bound| bound.is_some())
+    });
+    Ok(starved || view.receiver.blocked_share().is_ok_and(|waits| waits < HARDLY_WAITS))
+}
+
+/// Whether a loss-based congestion control without a queue on the path could go no faster.
+fn loss_explains(view: &View) -> Result<bool, Missing> {
+    let queue = view.sender.rtt_inflation()? >= RTT_INFLATED;
+    let backs_off = view.backs_off_at_loss().unwrap_or(true);
+    let modelled = rate_at_loss(view).ok().flatten();
+    Ok(!queue
+        && backs_off
+        && modelled.is_some_and(|rate| rate < 2.0 * view.goodput().unwrap_or(0.0)))
+}
+
+/// The marks that a bottleneck leaves.
+struct Mark {
+    inflation: f64,
+    delivery: Result<f64, Missing>,
+    round: Option<RoundRate>,
+    loss: f64,
+}
+
+impl Mark {
+    fn of(view: &View) -> Result<Self, Missing> {
+        Ok(Self {
+            inflation: view.sender.rtt_inflation()?,
+            delivery: view.sender.delivery_rate(),
+            round: round_rate(view)?,
+            loss: view.sender.retransmitted_share().unwrap_or(0.0),
+        })
+    }
+
+    /// How sure it is, or `None` where no mark shows.
+    fn confidence(&self, view: &View) -> Option<Confidence> {
+        let queue = self.inflation >= RTT_INFLATED;
+        let goodput = view.goodput().ok()?;
+        let agrees = self.delivery.as_ref().is_ok_and(|rate| AGREES.contains(&(rate / goodput)));
+        let paced = !view.backs_off_at_loss().unwrap_or(true) && agrees;
+        let doubt = self.loss > MUCH_LOSS || view.receiver.throttled_share().is_err();
+        match (queue, paced, self.round.is_some()) {
+            (false, false, _) => None,
+            (true, _, _) | (_, true, true) if !doubt => Some(Confidence::Likely),
+            _ => Some(Confidence::Possible),
+        }
+    }
+}
+
+fn draft(
+    view: &View,
+    share: f64,
+    spread: f64,
+    mark: &Mark,
+    confidence: Confidence,
+) -> Result<Draft, Missing> {
+    let (side, place) = (&view.sender, view.sender.place());
+    let goodput = view.goodput()?;
+    let held = format!("the path held the sender {} of the time", percent(share));
+    let steady = format!("goodput stood at {} ± {}", rate(goodput), percent(spread));
+    let (loaded, base) = (side.rtt_s()?, side.min_rtt_s()?);
+    let queue = format!("round trips took {} under load, {} at best", time(loaded), time(base));
+    let summary = format!("the path, which carries {}", rate(goodput));
+    let mut draft = Draft::new(RULE.id, Place::Path, confidence, summary)
+        .share(share)
+        .saw(place, RULE.witness_name, share * 100.0, held)
+        .saw(view.receiver.place(), "goodput_spread_percent", spread * 100.0, steady)
+        .saw(place, "rtt_inflation", mark.inflation, queue)
+        .saw_if(place, "delivery_rate_bits_per_s", mark.delivery.clone(), |value| {
+            format!("TCP saw {} delivered", rate(value))
+        })
+        .saw_if(
+            view.receiver.place(),
+            "reader_blocked_share",
+            view.receiver.blocked_share(),
+            |waits| format!("the reader waited for data {} of the time", percent(waits)),
+        );
+    if let Some(round) = &mark.round {
+        draft = draft.saw(Place::Path, "round_rate_bits_per_s", round.rate, round.text(goodput));
+    }
+    Ok(draft
+        .predicted(next_after(view, &[RULE.id]))
+        .advice("nothing at the hosts: ask for more, or use another path"))
+}
+
+/// Share of the sender's time that the path held, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    Ok(split(view)?.path_percent)
+}

@@ -1,0 +1,93 @@
+//! # What it means
+//! The receiving program does not read fast enough.
+//!
+//! # Why it limits
+//! What it does not read stays in the receive buffer; when that is full, TCP closes the window and
+//! the sender stops. With UDP the rest is dropped.
+//!
+//! # How it is seen
+//! The reader hardly ever waits for data, data waits for the reader (the receive queue is at least a
+//! quarter full, or the window stops the sender half of the time), and it is neither the CPU nor a
+//! quota that keeps the reader from running.
+//!
+//! # What to try
+//! A faster program or more of its threads. A larger buffer only delays the stop.
+//!
+//! # When it is wrong
+//! The autotuned buffer can swallow a stall of seconds, so a short test may not see it at all.
+//!
+//! # Source
+//! Reference B4; RFC 9293 section 3.8.6 (window management).
+
+use goodput_model::{Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::cpu_bound::{cpu_bound, is_throttled};
+use crate::finding::{Draft, percent};
+use crate::rule::{Rule, Stage};
+use crate::thresholds::{BEHIND, HOLDS};
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "receiver-application",
+    title: "The receiving program reads too slowly",
+    stage: Stage::Application,
+    check,
+    witness,
+    witness_name: "reader_not_waiting_percent",
+    source: include_str!("receiver_application.rs"),
+};
+
+/// Share of the receive buffer that waits for the reader from which the reader is behind.
+const QUEUED: f64 = 0.25;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    let side = &view.receiver;
+    let blocked = side.blocked_share()?;
+    if blocked >= BEHIND {
+        return Ok(None);
+    }
+    let paced = side.paced_share()?;
+    if paced < HOLDS && (is_throttled(side) || cpu_bound(side)?.is_some() || !data_waits(view)?) {
+        return Ok(None);
+    }
+    let sure = paced >= HOLDS || side.throttled_share().is_ok();
+    let confidence = if sure { Confidence::Likely } else { Confidence::Possible };
+    let place = side.place();
+    let text = format!("the reader waited for data only {} of the time", percent(blocked));
+    Draft::new(RULE.id, place, confidence, "the receiving program, which reads too slowly")
+        .share(1.0 - blocked)
+        .saw(place, RULE.witness_name, (1.0 - blocked) * 100.0, text)
+        .saw_if(place, "receive_queue_share", side.receive_queue_share(), |share| {
+            format!("{} of the receive buffer waited for the reader", percent(share))
+        })
+        .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
+            format!("the reader used {} of a CPU", percent(share))
+        })
+        .saw_if(
+            view.sender.place(),
+            "rwnd_limited_share",
+            view.sender.rwnd_limited_share(),
+            |share| format!("the window stopped the sender {} of the time", percent(share)),
+        )
+        .predicted(next_after(view, &[RULE.id, "receive-window"]))
+        .advice("find what the program does between reads; let more threads read")
+        .found()
+}
+
+/// Whether data waits for the reader: seen at the sender's window or in the receive queue.
+fn data_waits(view: &View) -> Result<bool, Missing> {
+    let window = view.sender.rwnd_limited_share().map(|share| share >= HOLDS);
+    let queue = view.receiver.receive_queue_share().map(|share| share >= QUEUED);
+    match (window, queue) {
+        (Ok(true), _) | (_, Ok(true)) => Ok(true),
+        (Ok(_), Ok(_)) => Ok(false),
+        (Err(why), _) | (_, Err(why)) => Err(why),
+    }
+}
+
+/// Share of the time in which the reader did not wait for data, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    Ok((1.0 - view.receiver.blocked_share()?) * 100.0)
+}

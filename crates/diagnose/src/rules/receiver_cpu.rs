@@ -1,0 +1,80 @@
+//! # What it means
+//! The receiver's CPU is full: it can't take, copy and hand over faster.
+//!
+//! # Why it limits
+//! One flow is read by one thread, and its packets pass the stack on one CPU.
+//!
+//! # How it is seen
+//! The reader hardly ever waits for data, and spends its turn on a CPU, or waiting for one on a
+//! host whose CPUs are all busy; or one CPU does nothing but interrupts and softirqs.
+//!
+//! # What to try
+//! Generic receive offload, more flows, receive scaling over several CPUs, larger reads.
+//!
+//! # When it is wrong
+//! Where both ends share the CPUs, as in a lab, each slows the other down; named is the end that
+//! waits less.
+//!
+//! # Source
+//! Reference B5, B11 and B14; proc(5).
+
+use goodput_model::{Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::cpu_bound::cpu_bound;
+use crate::finding::{Draft, percent};
+use crate::rule::{Rule, Stage};
+use crate::thresholds::CPU_FULL;
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "receiver-cpu",
+    title: "The receiver's CPU is full",
+    stage: Stage::Cpu,
+    check,
+    witness,
+    witness_name: "receiver_cpu_us_per_mb",
+    source: include_str!("receiver_cpu.rs"),
+};
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    match cpu_bound(&view.receiver)? {
+        Some(bound) => {
+            let confidence = if bound.is_full() { Confidence::Certain } else { Confidence::Likely };
+            draft(view, confidence, "the receiver's CPU").share(bound.turn).found()
+        }
+        None if view.receiver.softirq_share().is_ok_and(|share| share >= CPU_FULL) => {
+            let summary = "softirqs on one of the receiver's CPUs";
+            draft(view, Confidence::Likely, summary).found()
+        }
+        None => Ok(None),
+    }
+}
+
+fn draft(view: &View, confidence: Confidence, summary: &str) -> Draft {
+    let (side, place) = (&view.receiver, view.receiver.place());
+    Draft::new(RULE.id, place, confidence, summary)
+        .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
+            format!("the reader used {} of a CPU", percent(share))
+        })
+        .saw_if(place, "reader_blocked_share", side.blocked_share(), |waits| {
+            format!("the reader waited for data {} of the time", percent(waits))
+        })
+        .saw_if(place, "softirq_share", side.softirq_share(), |share| {
+            format!("softirqs took {} of the CPU that has most of them", percent(share))
+        })
+        .saw_if(view.sender.place(), "writer_blocked_share", view.sender.blocked_share(), |waits| {
+            format!("the writer waited for room {} of the time", percent(waits))
+        })
+        .predicted(next_after(view, &[RULE.id]))
+        .advice("more flows (-P) use more CPUs")
+        .advice(
+            "generic receive offload hands over fewer, larger packets: ethtool -K DEVICE gro on",
+        )
+}
+
+/// CPU time of the readers for 10^6 payload bytes, microseconds.
+fn witness(view: &View) -> Result<f64, Missing> {
+    view.receiver.cpu_us_per_mb()
+}

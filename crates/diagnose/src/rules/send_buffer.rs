@@ -1,0 +1,123 @@
+//! # What it means
+//! The sender's socket can't hold enough data for the path.
+//!
+//! # Why it limits
+//! What was sent stays in the buffer until it is acknowledged, so no more than one buffer can be
+//! under way in each round trip: rate = buffer / round-trip time.
+//!
+//! # How it is seen
+//! The writer waited for room while the kernel had nothing left to send and neither the congestion
+//! window nor the peer's was full. The kernel's own count of it, `sndbuf_limited`, may stay near 0.
+//!
+//! # What to try
+//! Drop a fixed SO_SNDBUF, which switches autotuning off; else raise the maximum of
+//! `net.ipv4.tcp_wmem`.
+//!
+//! # When it is wrong
+//! A reader that is behind fills the buffer too, and is asked first. So does a deep queue on the
+//! path, which shows in the round-trip time.
+//!
+//! # Source
+//! net/ipv4/tcp.c, net/ipv4/tcp_output.c; tcp(7); reference A6 and the first trap of section 1.4.
+
+use goodput_model::{Change, Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::change::{larger_wmem, of_plan};
+use crate::finding::{Draft, bytes, percent, rate, time};
+use crate::names::TCP_WMEM;
+use crate::rule::{Rule, Stage};
+use crate::split::split;
+use crate::thresholds::{BEHIND, HOLDS};
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "send-buffer",
+    title: "The sender's socket buffer is too small for the path",
+    stage: Stage::Window,
+    check,
+    witness,
+    witness_name: "send_buffer_percent",
+    source: include_str!("send_buffer.rs"),
+};
+
+/// Share of the send memory in use from which the buffer is full.
+const FULL: f64 = 0.8;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    view.needs_tcp()?;
+    let share = split(view)?.send_buffer_percent / 100.0;
+    if share < HOLDS || view.sender.blocked_share()? < HOLDS {
+        return Ok(None);
+    }
+    let reader = view.receiver.blocked_share();
+    if reader.as_ref().is_ok_and(|waits| *waits < BEHIND) {
+        return Ok(None);
+    }
+    let full = view.sender.send_buffer_fill().is_ok_and(|fill| fill >= FULL);
+    let confidence = match (full, reader.is_ok()) {
+        (true, true) => Confidence::Certain,
+        (false, false) => Confidence::Possible,
+        _ => Confidence::Likely,
+    };
+    draft(view, share, confidence).changes(change(view)).found()
+}
+
+fn draft(view: &View, share: f64, confidence: Confidence) -> Draft {
+    let (side, place) = (&view.sender, view.sender.place());
+    let text = format!("the send buffer stopped the sender {} of the time", percent(share));
+    Draft::new(RULE.id, place, confidence, "the send buffer")
+        .share(share)
+        .saw(place, RULE.witness_name, share * 100.0, text)
+        .saw_if(place, "writer_blocked_share", side.blocked_share(), |waits| {
+            format!("the writer waited for room {} of the time", percent(waits))
+        })
+        .saw_if(place, "socket.sndbuf_bytes", side.send_buffer_bytes(), |room| against(view, room))
+        .saw_if(place, "unacked_of_cwnd_share", in_flight_share(view), |part| {
+            format!("data in flight filled {} of the congestion window", percent(part))
+        })
+        .saw_if(
+            view.receiver.place(),
+            "reader_blocked_share",
+            view.receiver.blocked_share(),
+            |waits| format!("the reader waited for data {} of the time", percent(waits)),
+        )
+        .predicted(next_after(view, &[RULE.id]))
+}
+
+fn in_flight_share(view: &View) -> Result<f64, Missing> {
+    Ok(view.sender.in_flight_bytes()? / view.sender.congestion_window_bytes()?)
+}
+
+fn against(view: &View, room: f64) -> String {
+    let by = match (view.plan().socket.sndbuf_bytes, view.sender.words(TCP_WMEM)) {
+        (Some(asked), _) => format!(", set by SO_SNDBUF ({})", asked.0),
+        (None, Some(wmem)) => format!(", tcp_wmem {wmem}"),
+        (None, None) => String::new(),
+    };
+    match view.sender.rtt_s() {
+        Ok(rtt) => format!(
+            "buffer {} / round trip {} = {}{by}",
+            bytes(room),
+            time(rtt),
+            rate(room * 8.0 / rtt)
+        ),
+        Err(_) => format!("the buffer is {}{by}", bytes(room)),
+    }
+}
+
+fn change(view: &View) -> Option<Change> {
+    match view.plan().socket.sndbuf_bytes {
+        Some(asked) => {
+            let why = "let the kernel tune the buffer";
+            Some(of_plan("socket.sndbuf", Some(asked.0.to_string()), "default", why))
+        }
+        None => larger_wmem(view),
+    }
+}
+
+/// Share of the sender's time that its buffer held, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    Ok(split(view)?.send_buffer_percent)
+}

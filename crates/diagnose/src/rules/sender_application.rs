@@ -1,0 +1,100 @@
+//! # What it means
+//! The sending program does not offer data fast enough.
+//!
+//! # Why it limits
+//! Nothing can be sent that was not written. With our own `--rate` that is the purpose.
+//!
+//! # How it is seen
+//! The writer waited on purpose for at least half of the time, or it hardly ever waited for room in
+//! the socket, yet used little CPU and was not throttled, and the connection ran dry.
+//!
+//! # What to try
+//! Raise or drop `--rate`; otherwise find what the program waits for: its source, a lock, another
+//! peer.
+//!
+//! # When it is wrong
+//! A writer that waits for a CPU on a crowded host looks the same where the host does not report
+//! its CPUs. `busy` tells nothing here: with pauses shorter than a round trip it is 100 %.
+//!
+//! # Source
+//! net/ipv4/tcp_rate.c; reference A1 and the second trap of section 1.4.
+
+use goodput_model::{Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::cpu_bound::{cpu_bound, is_throttled};
+use crate::finding::{Draft, percent, rate};
+use crate::rule::{Rule, Stage};
+use crate::split::split;
+use crate::thresholds::{BEHIND, HOLDS};
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "sender-application",
+    title: "The sending program offers too little",
+    stage: Stage::Application,
+    check,
+    witness,
+    witness_name: "application_percent",
+    source: include_str!("sender_application.rs"),
+};
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    let side = &view.sender;
+    let paced = side.paced_share()?;
+    if paced >= HOLDS {
+        return draft(view, Confidence::Certain, on_purpose(view), paced).found();
+    }
+    let share = split(view)?.application_percent / 100.0;
+    let starved = share >= HOLDS && side.blocked_share()? < BEHIND;
+    if !starved || is_throttled(side) || cpu_bound(side)?.is_some() {
+        return Ok(None);
+    }
+    let sure = side.throttled_share().is_ok() && side.host_busy_share().is_ok();
+    let confidence = if sure { Confidence::Likely } else { Confidence::Possible };
+    draft(view, confidence, "the sending program, which offers too little".into(), share)
+        .advice("find what the program waits for: its source, a lock, another peer")
+        .found()
+}
+
+fn on_purpose(view: &View) -> String {
+    match view.plan().rate_bits_per_s {
+        Some(limit) => format!("its own pacing (--rate {:.0})", limit.0),
+        None => "the sender's own pacing".into(),
+    }
+}
+
+fn draft(view: &View, confidence: Confidence, summary: String, share: f64) -> Draft {
+    let (side, place) = (&view.sender, view.sender.place());
+    let draft = Draft::new(RULE.id, place, confidence, summary)
+        .share(share)
+        .saw_if(place, "writer_blocked_percent", percents(side.blocked_share()), |value| {
+            format!("the writer waited for room {} of the time", percent(value / 100.0))
+        })
+        .saw_if(place, "writer_paced_percent", percents(side.paced_share()), |value| {
+            format!("the writer waited on purpose {} of the time", percent(value / 100.0))
+        })
+        .saw_if(place, "app_limited_percent", percents(side.app_limited_share()), |value| {
+            format!("{} of the samples were limited by the application", percent(value / 100.0))
+        })
+        .predicted(next_after(view, &[RULE.id]));
+    let reader = percents(view.receiver.blocked_share());
+    let draft = draft.saw_if(view.receiver.place(), "reader_blocked_percent", reader, |value| {
+        format!("the reader waited for data {} of the time", percent(value / 100.0))
+    });
+    match view.plan().rate_bits_per_s {
+        Some(limit) => draft
+            .advice(format!("raise or drop --rate, which holds the sender at {}", rate(limit.0))),
+        None => draft,
+    }
+}
+
+fn percents(share: Result<f64, Missing>) -> Result<f64, Missing> {
+    share.map(|share| share * 100.0)
+}
+
+/// Share of the sender's time that its application held, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    Ok(split(view)?.application_percent)
+}

@@ -1,0 +1,109 @@
+//! # What it means
+//! The sender's CPU is full: it can't produce, copy and send faster.
+//!
+//! # Why it limits
+//! One flow is one thread, and one thread has one CPU.
+//!
+//! # How it is seen
+//! The writer hardly ever waits for room in its socket, and spends its turn on a CPU, or waiting
+//! for one on a host whose CPUs are all busy; or one CPU does nothing but softirqs.
+//!
+//! # What to try
+//! Segmentation offload where it is off, a mover that copies less, larger chunks, more flows.
+//!
+//! # When it is wrong
+//! Where both ends share the CPUs, as in a lab, each slows the other down; named is the end that
+//! waits less.
+//!
+//! # Source
+//! Reference A7, A11 and A15; proc(5).
+
+use goodput_model::{Change, Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::change::{of_host, of_plan};
+use crate::cpu_bound::{CpuBound, cpu_bound};
+use crate::finding::{Draft, percent};
+use crate::names::OFFLOAD_TSO;
+use crate::rule::{Rule, Stage};
+use crate::thresholds::CPU_FULL;
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "sender-cpu",
+    title: "The sender's CPU is full",
+    stage: Stage::Cpu,
+    check,
+    witness,
+    witness_name: "sender_cpu_us_per_mb",
+    source: include_str!("sender_cpu.rs"),
+};
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    match cpu_bound(&view.sender)? {
+        Some(bound) => thread(view, bound).found(),
+        None if softirqs_fill(view) => softirqs(view).found(),
+        None => Ok(None),
+    }
+}
+
+fn thread(view: &View, bound: CpuBound) -> Draft {
+    let confidence = if bound.is_full() { Confidence::Certain } else { Confidence::Likely };
+    draft(view, confidence, "the sender's CPU").share(bound.turn)
+}
+
+/// Whether softirqs fill a CPU at the sender and not just as much at the receiver, where arriving
+/// packets make most of them.
+fn softirqs_fill(view: &View) -> bool {
+    let own = view.sender.softirq_share().unwrap_or(0.0);
+    let other = view.receiver.softirq_share().unwrap_or(0.0);
+    own >= CPU_FULL && own > other
+}
+
+fn softirqs(view: &View) -> Draft {
+    draft(view, Confidence::Possible, "softirqs on one of the sender's CPUs")
+}
+
+fn draft(view: &View, confidence: Confidence, summary: &str) -> Draft {
+    let (side, place) = (&view.sender, view.sender.place());
+    Draft::new(RULE.id, place, confidence, summary)
+        .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
+            format!("the writer used {} of a CPU", percent(share))
+        })
+        .saw_if(place, "writer_blocked_share", side.blocked_share(), |waits| {
+            format!("the writer waited for room {} of the time", percent(waits))
+        })
+        .saw_if(place, "softirq_share", side.softirq_share(), |share| {
+            format!("softirqs took {} of the CPU that has most of them", percent(share))
+        })
+        .saw_if(
+            view.receiver.place(),
+            "reader_blocked_share",
+            view.receiver.blocked_share(),
+            |waits| format!("the reader waited for data {} of the time", percent(waits)),
+        )
+        .predicted(next_after(view, &[RULE.id]))
+        .changes(offload(view))
+        .changes(cheaper_mover(view))
+        .advice("more flows (-P) use more CPUs")
+}
+
+fn offload(view: &View) -> Option<Change> {
+    let side = &view.sender;
+    (side.text(OFFLOAD_TSO).ok()? == "off").then_some(())?;
+    let values = (Some("off".into()), "on".into());
+    let why = "the device cuts segments, not the CPU";
+    Some(of_host(side, OFFLOAD_TSO, Some(side.device().ok()?), values, why))
+}
+
+fn cheaper_mover(view: &View) -> Option<Change> {
+    let why = "sends from the page cache without a copy";
+    let copies = view.is_tcp() && view.plan().mover == "copy";
+    copies.then(|| of_plan("mover", Some("copy".into()), "sendfile", why))
+}
+
+/// CPU time of the writers for 10^6 payload bytes, microseconds.
+fn witness(view: &View) -> Result<f64, Missing> {
+    view.sender.cpu_us_per_mb()
+}

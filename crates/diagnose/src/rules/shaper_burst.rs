@@ -1,0 +1,165 @@
+//! # What it means
+//! The bucket of the sender's shaper is too small for its rate, so the shaper gives less than it
+//! was told to.
+//!
+//! # Why it limits
+//! A packet that finds too few tokens waits for a timer. The timer is late by microseconds, and the
+//! tokens earned meanwhile fit only if the bucket is larger than a frame by that much. What does
+//! not fit is lost for ever. A bucket smaller than a frame drops every full frame.
+//!
+//! # How it is seen
+//! Goodput is below 95 % of what the shaper's rate allows; packets had to wait for tokens
+//! (overlimits); the burst is below 70 kB and below 1 ms of the rate; the path is what holds the
+//! sender, not a window, the application or the reader.
+//!
+//! # What to try
+//! A burst of 1 ms of the rate, at least 70 kB, which also keeps the batches of segmentation
+//! offload whole and saves CPU.
+//!
+//! # When it is wrong
+//! A queue too short for the bandwidth-delay product loses goodput the same way: then loss explains
+//! the rate, or the timer would have to be late by more than 100 µs, and the finding is only
+//! possible, or not made where both are true.
+//!
+//! # Source
+//! net/sched/sch_tbf.c; tc-tbf(8); reference D1, D2 and D4, measured in section 3.1, formula in 3.2.
+
+use goodput_model::{Change, Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::change::of_host;
+use crate::finding::{Draft, bytes, percent, rate};
+use crate::models::rate_at_loss;
+use crate::names::{QDISC_BURST, QDISC_OVERLIMITS, QDISC_PACKETS};
+use crate::rule::{Rule, Stage};
+use crate::shaper::Shaper;
+use crate::split::split;
+use crate::thresholds::{HARDLY_WAITS, HOLDS, SHAPER_GIVES};
+use crate::view::{View, positive};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "shaper-burst",
+    title: "The local shaper's bucket is too small for its rate",
+    stage: Stage::Counted,
+    check,
+    witness,
+    witness_name: "overlimits_per_100_packets",
+    source: include_str!("shaper_burst.rs"),
+};
+
+/// Overlimits for each packet from which packets wait as a rule.
+const WAITS: f64 = 0.1;
+/// Mean lateness beyond which high-resolution timers hardly go, microseconds. Measured: 6.
+const PLAUSIBLE_LATENESS_US: f64 = 100.0;
+/// Loss explains the rate where its model allows less than this multiple of it.
+const EXPLAINS: f64 = 2.0;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    let Some(shaper) = Shaper::of(view)? else { return Ok(None) };
+    let goodput = view.goodput()?;
+    let burst = view.sender.number(QDISC_BURST)?;
+    if goodput >= SHAPER_GIVES * shaper.ceiling || burst >= shaper.needed_burst() {
+        return Ok(None);
+    }
+    if burst < shaper.frame && view.sender.queue_drops()? > 0.0 {
+        return draft(view, &shaper, burst, Confidence::Certain)?.found();
+    }
+    if overlimits_per_packet(view)? < WAITS || something_else_holds(view)? {
+        return Ok(None);
+    }
+    let late = shaper.implied_lateness_us(goodput) > PLAUSIBLE_LATENESS_US;
+    let confidence = match (late, loss_explains(view, goodput)) {
+        (true, true) => return Ok(None),
+        (false, false) => Confidence::Certain,
+        _ => Confidence::Possible,
+    };
+    draft(view, &shaper, burst, confidence)?.found()
+}
+
+/// Whether the sender waited for its application or a window, or the reader was behind.
+fn something_else_holds(view: &View) -> Result<bool, Missing> {
+    let behind = view.receiver.blocked_share().is_ok_and(|share| share < HARDLY_WAITS);
+    Ok(behind || (view.is_tcp() && split(view)?.path_percent / 100.0 < HOLDS))
+}
+
+/// Whether a congestion control that backs off at loss could go no faster at the loss it met.
+fn loss_explains(view: &View, goodput: f64) -> bool {
+    let modelled = rate_at_loss(view).ok().flatten();
+    view.backs_off_at_loss().unwrap_or(true)
+        && modelled.is_some_and(|rate| rate < EXPLAINS * goodput)
+}
+
+fn draft(
+    view: &View,
+    shaper: &Shaper,
+    burst: f64,
+    confidence: Confidence,
+) -> Result<Draft, Missing> {
+    let (place, goodput) = (view.sender.place(), view.goodput()?);
+    let (needed, kind, device) = (shaper.needed_burst(), shaper.kind, shaper.device);
+    let summary = format!(
+        "the burst of the {kind} shaper on {device}, {} for {}",
+        bytes(burst),
+        rate(shaper.rate)
+    );
+    let gives = format!(
+        "{} of the {} that its rate leaves for payload",
+        percent(goodput / shaper.ceiling),
+        rate(shaper.ceiling)
+    );
+    let draft = Draft::new(RULE.id, place, confidence, summary)
+        .saw(place, "goodput_of_shaper_percent", goodput / shaper.ceiling * 100.0, gives)
+        .saw(place, QDISC_BURST, burst, against_need(shaper, burst))
+        .saw_if(place, RULE.witness_name, witness(view), |value| {
+            format!("packets waited for tokens {value:.0} times in 100 packets")
+        })
+        .saw_if(place, "qdisc.drops", view.sender.queue_drops(), |drops| {
+            format!("{drops:.0} packets dropped by the shaper")
+        })
+        .saw_if(
+            view.receiver.place(),
+            "reader_blocked_percent",
+            view.receiver.blocked_share(),
+            |s| format!("the reader waited for data {} of the time", percent(s)),
+        )
+        .predicted(next_after(view, &[RULE.id]))
+        .changes(larger_burst(view, shaper, burst));
+    Ok(match (kind, split(view)) {
+        ("tbf", Ok(split)) => draft.share(split.path_percent / 100.0),
+        ("tbf", Err(_)) => draft,
+        (_, _) => draft.advice(format!(
+            "tc class change dev {device} classid … {kind} rate {:.0}bit burst {needed:.0} cburst {needed:.0}",
+            shaper.rate
+        )),
+    })
+}
+
+fn against_need(shaper: &Shaper, burst: f64) -> String {
+    if burst < shaper.frame {
+        format!("a burst of {burst:.0} bytes lets no frame of {:.0} bytes pass", shaper.frame)
+    } else {
+        format!(
+            "a burst of {burst:.0} bytes is {:.1} µs ahead of a frame; {:.0} bytes would be 1 ms",
+            (burst - shaper.frame) * 8.0 / shaper.rate * 1e6,
+            shaper.needed_burst()
+        )
+    }
+}
+
+fn larger_burst(view: &View, shaper: &Shaper, burst: f64) -> Option<Change> {
+    let values = (Some(format!("{burst:.0}")), format!("{:.0}", shaper.needed_burst()));
+    let why = "1 ms of the rate, at least one batch of segmentation offload";
+    let scope = Some(shaper.device);
+    (shaper.kind == "tbf").then(|| of_host(&view.sender, "qdisc.tbf.burst", scope, values, why))
+}
+
+fn overlimits_per_packet(view: &View) -> Result<f64, Missing> {
+    let packets = positive(view.sender.grown(QDISC_PACKETS)? as f64, "the packets sent")?;
+    Ok(view.sender.grown(QDISC_OVERLIMITS)? as f64 / packets)
+}
+
+/// Times that the local shaper made a packet wait, for 100 packets.
+fn witness(view: &View) -> Result<f64, Missing> {
+    Ok(overlimits_per_packet(view)? * 100.0)
+}

@@ -1,0 +1,73 @@
+//! # What it means
+//! A shaper on the sender's own device gives the rate it was told to. There is nothing to fix.
+//!
+//! # Why it limits
+//! A token bucket lets through its rate and no more. It counts Ethernet frames without checksum and
+//! gap, so 1448 of 1514 bytes, 95.6 % of its rate, are goodput at MTU 1500.
+//!
+//! # How it is seen
+//! Goodput is at least 95 % of the rate of the local queueing discipline × payload of a frame over
+//! its counted length.
+//!
+//! # What to try
+//! Raise the rate, if more was bought. Nothing else.
+//!
+//! # When it is wrong
+//! Two limits at nearly the same rate: the other one shows only when the shaper is gone. An `htb`
+//! tree can put the flow in another class than the one that was read.
+//!
+//! # Source
+//! net/sched/sch_tbf.c; tc-tbf(8); reference D7 and section 4.1.
+
+use goodput_model::{Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::finding::{Draft, percent, rate};
+use crate::rule::{Rule, Stage};
+use crate::shaper::Shaper;
+use crate::split::split;
+use crate::thresholds::SHAPER_GIVES;
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "shaper-rate",
+    title: "The local shaper gives the rate it was told to",
+    stage: Stage::Ceiling,
+    check,
+    witness,
+    witness_name: "goodput_of_shaper_percent",
+    source: include_str!("shaper_rate.rs"),
+};
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    let Some(shaper) = Shaper::of(view)? else { return Ok(None) };
+    let goodput = view.goodput()?;
+    if goodput < SHAPER_GIVES * shaper.ceiling {
+        return Ok(None);
+    }
+    let place = view.sender.place();
+    let told = rate(shaper.rate);
+    let summary = format!("the {} shaper on {}, at its rate of {told}", shaper.kind, shaper.device);
+    let text = format!(
+        "{} of the {} that {told} leave for payload",
+        percent(goodput / shaper.ceiling),
+        rate(shaper.ceiling)
+    );
+    let draft = Draft::new(RULE.id, place, Confidence::Certain, summary)
+        .saw(place, RULE.witness_name, goodput / shaper.ceiling * 100.0, text)
+        .saw_if(place, "qdisc.drops", view.sender.queue_drops(), |drops| {
+            format!("{drops:.0} packets dropped by the shaper's queue")
+        })
+        .predicted(next_after(view, &[RULE.id]));
+    match split(view) {
+        Ok(split) => draft.share(split.path_percent / 100.0).found(),
+        Err(_) => draft.found(),
+    }
+}
+
+/// Goodput as a percentage of what the local shaper allows.
+fn witness(view: &View) -> Result<f64, Missing> {
+    let shaper = Shaper::of(view)?.ok_or_else(|| Missing::because("no local shaper"))?;
+    Ok(view.goodput()? / shaper.ceiling * 100.0)
+}

@@ -1,0 +1,142 @@
+//! The sender's time: application, send buffer, receive window and path, 100 % together.
+//!
+//! The kernel's chronographs alone mislead in known ways, so each of these has a second witness:
+//!
+//! - A small send buffer counts as application-limited, `sndbuf_limited` staying near 0. Then our
+//!   own writer waits nearly all the time: what is app-limited while it waits is the buffer's.
+//! - A slow writer keeps the connection busy throughout where its pauses are shorter than a round
+//!   trip. Then our own writer hardly waits: what is app-limited, or never waits, is the
+//!   application's.
+//! - A window or buffer can fill only as a queue on the path swallows it. Then the round-trip time
+//!   is a multiple of the smallest one, more buffer would only lengthen the queue, and the time is
+//!   the path's.
+
+use goodput_model::{Missing, Split, Transport};
+
+use crate::thresholds::HARDLY_WAITS;
+use crate::view::View;
+
+/// How the sender's time divides over the measured window. The shares add up to 100.
+pub fn split(view: &View) -> Result<Split, Missing> {
+    match view.plan().transport {
+        Transport::Tcp => tcp(view),
+        Transport::Udp => udp(view),
+    }
+}
+
+/// Shares of the elapsed time, as counted.
+struct Counted {
+    busy: f64,
+    window: f64,
+    buffer: f64,
+    blocked: f64,
+    paced: f64,
+    app_limited: f64,
+}
+
+impl Counted {
+    fn of(view: &View) -> Result<Self, Missing> {
+        let side = &view.sender;
+        Ok(Self {
+            busy: side.busy_share()?,
+            window: side.rwnd_limited_share()?,
+            buffer: side.sndbuf_limited_share()?,
+            blocked: side.blocked_share()?.clamp(0.0, 1.0),
+            paced: side.paced_share()?.clamp(0.0, 1.0),
+            app_limited: side.app_limited_share()?.clamp(0.0, 1.0),
+        })
+    }
+
+    /// How much of the time in which the writer did not wait it held the flow back, rather than
+    /// copying while earlier data was still on its way: 1 where it hardly ever waits.
+    fn hunger(&self) -> f64 {
+        if self.blocked < HARDLY_WAITS { 1.0 } else { self.app_limited.max(self.paced) }
+    }
+}
+
+fn tcp(view: &View) -> Result<Split, Missing> {
+    let counted = Counted::of(view)?;
+    let idle = (1.0 - counted.busy).max(0.0);
+    let rest = (counted.busy - counted.window - counted.buffer).max(0.0);
+    let application = idle + rest * (1.0 - counted.blocked) * counted.hunger();
+    let hidden_buffer = rest * counted.blocked * counted.app_limited;
+    let buffer = counted.buffer + hidden_buffer;
+    let path = (1.0 - application - buffer - counted.window).max(0.0);
+    let queue_stands = view.sender.queue_stands().unwrap_or(false);
+    Ok(if queue_stands {
+        normalised(application, 0.0, 0.0, path + buffer + counted.window)
+    } else {
+        normalised(application, buffer, counted.window, path)
+    })
+}
+
+/// Without a window there is only the writer's turn and the wait for the device.
+fn udp(view: &View) -> Result<Split, Missing> {
+    let blocked = view.sender.blocked_share()?.clamp(0.0, 1.0);
+    Ok(normalised(1.0 - blocked, 0.0, 0.0, blocked))
+}
+
+/// The chronographs tick in jiffies and are read at slightly different instants than our own
+/// counters, so their sum is only nearly the whole; the shares are taken of the sum.
+fn normalised(application: f64, buffer: f64, window: f64, path: f64) -> Split {
+    let sum = application + buffer + window + path;
+    let percent = |share: f64| share / sum * 100.0;
+    Split {
+        application_percent: percent(application),
+        send_buffer_percent: percent(buffer),
+        receive_window_percent: percent(window),
+        path_percent: percent(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Case;
+
+    fn of(case: Case) -> Split {
+        split(&View::new(&case.evidence())).unwrap()
+    }
+
+    #[test]
+    fn a_path_that_is_full_gets_the_time() {
+        assert!(of(Case::healthy().shares(1.0, 0.0, 0.0)).path_percent > 90.0);
+    }
+
+    #[test]
+    fn trap_1_a_small_send_buffer_is_not_the_application() {
+        let split = of(Case::send_buffer());
+        assert!(split.send_buffer_percent > 90.0, "{split:?}");
+    }
+
+    #[test]
+    fn trap_2_a_slow_writer_is_not_the_path() {
+        let split = of(Case::sender_application());
+        assert!(split.application_percent > 90.0, "{split:?}");
+    }
+
+    #[test]
+    fn a_window_filled_by_a_queue_is_the_path() {
+        let case = Case::receive_window().tcp(|tcp, _| {
+            tcp.min_rtt_us = Some(20_000);
+            tcp.rtt_us = Some(150_000);
+        });
+        assert!(of(case).path_percent > 90.0);
+    }
+
+    #[test]
+    fn udp_has_two_parts() {
+        let split = of(Case::healthy_udp());
+        assert_eq!(split.application_percent + split.path_percent, 100.0);
+    }
+
+    #[test]
+    fn an_old_kernel_has_no_split_and_says_why() {
+        let case = Case::healthy().tcp(|tcp, _| {
+            tcp.busy_us = None;
+            tcp.length_bytes = 168;
+        });
+        let why = split(&View::new(&case.evidence())).unwrap_err().to_string();
+        assert_eq!(why, "tcp_info of this kernel ends at 168 bytes, busy_us needs 192");
+    }
+}

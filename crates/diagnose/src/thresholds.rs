@@ -1,0 +1,27 @@
+//! Thresholds that several rules share, each with where it comes from.
+
+/// Share of the ceiling from which nothing is left to gain (order of elimination, step 2).
+pub const AT_CEILING: f64 = 0.97;
+/// Share of a shaper's rate from which the shaper gives what it was told to. Lower than
+/// [`AT_CEILING`]: with a bucket of one frame a shaper still gives 96 % at 100 Mbit/s.
+pub const SHAPER_GIVES: f64 = 0.95;
+/// A cause that holds the sender for at least this share of the time is what limits it.
+pub const HOLDS: f64 = 0.5;
+/// A writer or reader that waits for less than this share of the time is itself what limits.
+pub const HARDLY_WAITS: f64 = 0.1;
+/// A reader that waits for data less than this share of the time does not keep up, and neither does
+/// a writer that waits for room so rarely.
+pub const BEHIND: f64 = 0.25;
+/// Share of its own turn that a CPU-bound thread spends on the CPU. The rest it waits for a CPU.
+pub const CPU_BOUND: f64 = 0.85;
+/// Share of wall time from which a thread counts as CPU-bound without a second witness.
+pub const CPU_FULL: f64 = 0.9;
+/// Share of wall time that a quota may hold a process back before it counts.
+pub const THROTTLED: f64 = 0.05;
+/// Loaded over smallest round-trip time from which a queue on the path counts as full.
+pub const RTT_INFLATED: f64 = 1.25;
+/// Relative spread of goodput over slices of the window below which it is a plateau.
+pub const PLATEAU_SPREAD: f64 = 0.05;
+/// A rate is raised to at most this many times the present one by extrapolating CPU cost; beyond
+/// it the present share of CPU says too little.
+pub const CPU_REACH: f64 = 4.0;

@@ -1,0 +1,72 @@
+//! What a host's CPUs did between the two snapshots.
+//!
+//! The snapshots span a little more than the samples, so every share is taken of the time that the
+//! CPU accounting itself shows to have passed.
+
+use goodput_model::{Missing, Snapshot};
+
+use super::{Side, positive};
+use crate::names::{CPU_KINDS, THROTTLED_US};
+
+/// Time of one CPU between the two snapshots, microseconds.
+struct CpuTime {
+    total: f64,
+    interrupts: f64,
+    idle: f64,
+}
+
+impl Side<'_> {
+    /// Interrupts and softirqs on the CPU that has most of them, as a share of its time.
+    pub fn softirq_share(&self) -> Result<f64, Missing> {
+        let shares = self.cpus()?.into_iter().map(|cpu| cpu.interrupts / cpu.total);
+        Ok(shares.fold(0.0, f64::max))
+    }
+
+    /// Everything but idle on all CPUs together, as a share of their time.
+    pub fn host_busy_share(&self) -> Result<f64, Missing> {
+        let cpus = self.cpus()?;
+        let total: f64 = cpus.iter().map(|cpu| cpu.total).sum();
+        Ok(1.0 - cpus.iter().map(|cpu| cpu.idle).sum::<f64>() / total)
+    }
+
+    /// Time that a CPU quota held the process back, as a share of the time between the snapshots.
+    /// Above 1 where several CPUs were held back at once (cgroup v1 adds them up).
+    pub fn throttled_share(&self) -> Result<f64, Missing> {
+        let throttled = self.grown(THROTTLED_US)? as f64;
+        let elapsed = self.cpus()?.iter().map(|cpu| cpu.total).fold(0.0, f64::max);
+        Ok(throttled / elapsed)
+    }
+
+    /// Each CPU that time passed on; never empty.
+    fn cpus(&self) -> Result<Vec<CpuTime>, Missing> {
+        let end = self.end()?;
+        let mut all = Vec::new();
+        while end.before.get(&cpu_fact(all.len(), "idle")).is_ok() {
+            all.push(CpuTime::between(&end.before, &end.after, all.len())?);
+        }
+        if all.is_empty() {
+            // Asks for the fact only to give the host's own reason for its absence.
+            end.before.count(&cpu_fact(0, "idle"))?;
+        }
+        Ok(all)
+    }
+}
+
+impl CpuTime {
+    fn between(before: &Snapshot, after: &Snapshot, number: usize) -> Result<Self, Missing> {
+        let grown = |kind: &str| Ok(before.grown(after, &cpu_fact(number, kind))? as f64);
+        let mut total = 0.0;
+        for kind in CPU_KINDS {
+            total += grown(kind)?;
+        }
+        Ok(Self {
+            total: positive(total, "the CPU time between the snapshots")?,
+            interrupts: grown("irq")? + grown("softirq")?,
+            idle: grown("idle")? + grown("iowait")?,
+        })
+    }
+}
+
+fn cpu_fact(number: usize, kind: &str) -> String {
+    format!("cpu.{number}.{kind}_us")
+}

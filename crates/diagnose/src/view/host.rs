@@ -1,0 +1,30 @@
+//! What a host's device, queue and backlog counted between the two snapshots.
+
+use goodput_model::Missing;
+
+use super::Side;
+use crate::names;
+
+impl<'a> Side<'a> {
+    /// Device that the path uses.
+    pub fn device(&self) -> Result<&'a str, Missing> {
+        self.text(names::LINK_DEVICE)
+    }
+
+    /// Packets that this host's own queue dropped on the way out.
+    pub fn queue_drops(&self) -> Result<f64, Missing> {
+        Ok(self.grown(names::QDISC_DROPS)? as f64)
+    }
+
+    /// Packets that this host dropped on the way in. Sources that are not there count as nothing
+    /// seen, as long as one is.
+    pub fn arrival_drops(&self) -> Result<f64, Missing> {
+        let sources = [names::LINK_RX_DROPPED, names::LINK_RX_MISSED, names::SOFTNET_DROPPED];
+        let read: Vec<_> = sources.iter().map(|name| self.grown(name)).collect();
+        let seen: Vec<u64> = read.iter().filter_map(|r| r.as_ref().ok().copied()).collect();
+        match (seen.is_empty(), read.into_iter().find_map(Result::err)) {
+            (true, Some(why)) => Err(why),
+            _ => Ok(seen.iter().sum::<u64>() as f64),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What rules look through: quantities derived from the evidence, restricted to the measured window.
+
+mod cpu;
+mod flows;
+mod host;
+mod rates;
+mod side;
+mod tcp;
+mod udp;
+
+use goodput_model::{EndName, Evidence, Missing, Place, Plan, Role, Transport};
+
+pub use side::Side;
+
+use crate::names;
+
+/// One direction of one measurement, as the rules see it.
+#[derive(Debug, Clone)]
+pub struct View<'a> {
+    evidence: &'a Evidence,
+    /// The end that sent.
+    pub sender: Side<'a>,
+    /// The end that received.
+    pub receiver: Side<'a>,
+}
+
+impl<'a> View<'a> {
+    /// Looks at `evidence`.
+    pub fn new(evidence: &'a Evidence) -> Self {
+        let sender = Side::new(evidence, evidence.sender_end, Role::Sender);
+        let receiver = Side::new(evidence, evidence.sender_end.other(), Role::Receiver);
+        Self { evidence, sender, receiver }
+    }
+
+    /// What was agreed.
+    pub fn plan(&self) -> &'a Plan {
+        &self.evidence.plan
+    }
+
+    /// Goodput of the window, bits per second, more than zero.
+    pub fn goodput(&self) -> Result<f64, Missing> {
+        positive(self.evidence.measured.goodput.0, "goodput")
+    }
+
+    /// Whether TCP carries the payload.
+    pub fn is_tcp(&self) -> bool {
+        self.plan().transport == Transport::Tcp
+    }
+
+    /// Says that a rule is for TCP only, where it is UDP.
+    pub fn needs_tcp(&self) -> Result<(), Missing> {
+        if self.is_tcp() { Ok(()) } else { Err(Missing::because("only TCP has it")) }
+    }
+
+    /// The side of the named end.
+    pub fn side(&self, name: EndName) -> &Side<'a> {
+        if self.sender.name == name { &self.sender } else { &self.receiver }
+    }
+
+    /// Both sides, the sender first.
+    pub fn sides(&self) -> [&Side<'a>; 2] {
+        [&self.sender, &self.receiver]
+    }
+
+    /// Congestion control of the flows: the plan's, else the sender's default.
+    pub fn congestion(&self) -> Result<&'a str, Missing> {
+        match &self.plan().socket.congestion {
+            Some(name) => Ok(name),
+            None => self.sender.text(names::TCP_CONGESTION),
+        }
+    }
+
+    /// Whether the congestion control backs off by design at each loss; BBR does not.
+    pub fn backs_off_at_loss(&self) -> Result<bool, Missing> {
+        Ok(!self.congestion()?.starts_with("bbr"))
+    }
+}
+
+impl Side<'_> {
+    /// This side as a place.
+    pub fn place(&self) -> Place {
+        self.name.into()
+    }
+}
+
+/// A finite number above zero, or the reason why nothing can be divided by it.
+pub(crate) fn positive(value: f64, what: &str) -> Result<f64, Missing> {
+    if value.is_finite() && value > 0.0 {
+        Ok(value)
+    } else {
+        Err(Missing::because(format!("{what} is {value}")))
+    }
+}
+
+/// The median, or why there is none.
+pub(crate) fn median(mut values: Vec<f64>, what: &str) -> Result<f64, Missing> {
+    values.sort_by(f64::total_cmp);
+    values
+        .get(values.len() / 2)
+        .copied()
+        .ok_or_else(|| Missing::because(format!("{what} was not sampled in the window")))
+}
+
+/// The arithmetic mean, or why there is none.
+pub(crate) fn mean(values: &[f64], what: &str) -> Result<f64, Missing> {
+    if values.is_empty() {
+        return Err(Missing::because(format!("{what} was not sampled in the window")));
+    }
+    Ok(values.iter().sum::<f64>() / values.len() as f64)
+}

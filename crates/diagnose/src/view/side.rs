@@ -1,0 +1,85 @@
+//! One end in its role, and the part of its samples that lies in the measured window.
+
+use goodput_model::{End, EndName, Evidence, Fact, Missing, Role, Sample};
+
+/// One end in its role.
+#[derive(Debug, Clone)]
+pub struct Side<'a> {
+    /// Which end it is.
+    pub name: EndName,
+    /// What it did.
+    pub role: Role,
+    end: Result<&'a End, Missing>,
+    from_s: f64,
+    to_s: f64,
+}
+
+impl<'a> Side<'a> {
+    pub(super) fn new(evidence: &'a Evidence, name: EndName, role: Role) -> Self {
+        let (from_s, to_s) = (evidence.measured.from_s, evidence.measured.to_s);
+        Self { name, role, end: evidence.end(name), from_s, to_s }
+    }
+
+    /// What this end saw.
+    pub fn end(&self) -> Result<&'a End, Missing> {
+        self.end.clone()
+    }
+
+    /// A whole number from before the first payload byte.
+    pub fn count(&self, name: &str) -> Result<u64, Missing> {
+        self.end()?.before.count(name)
+    }
+
+    /// A number from before the first payload byte.
+    pub fn number(&self, name: &str) -> Result<f64, Missing> {
+        self.end()?.before.number(name)
+    }
+
+    /// A text from before the first payload byte.
+    pub fn text(&self, name: &str) -> Result<&'a str, Missing> {
+        self.end()?.before.text(name)
+    }
+
+    /// A fact in words, if it is known.
+    pub fn words(&self, name: &str) -> Option<String> {
+        match self.end().ok()?.before.get(name).ok()? {
+            Fact::Count(count) => Some(count.to_string()),
+            Fact::Real(real) => Some(real.to_string()),
+            Fact::Text(text) => Some(text.clone()),
+        }
+    }
+
+    /// How far a counter went from before to after the measurement.
+    pub fn grown(&self, name: &str) -> Result<u64, Missing> {
+        let end = self.end()?;
+        end.before.grown(&end.after, name)
+    }
+
+    /// Every sample of the window.
+    pub(super) fn samples(&self) -> Result<impl Iterator<Item = &'a Sample> + use<'a>, Missing> {
+        let (from_s, to_s) = (self.from_s, self.to_s);
+        Ok(self.end()?.samples.iter().filter(move |s| s.at_s >= from_s && s.at_s <= to_s))
+    }
+
+    /// The detailed samples nearest to the two ends of the window. Both ends' clocks start with the
+    /// traffic, so the receiver's window serves for the sender too.
+    pub(super) fn edges(&self) -> Result<(&'a Sample, &'a Sample), Missing> {
+        let detailed = || self.detailed();
+        let nearest = |at: f64| {
+            detailed().map(|samples| {
+                samples.min_by(|a, b| (a.at_s - at).abs().total_cmp(&(b.at_s - at).abs()))
+            })
+        };
+        match (nearest(self.from_s)?, nearest(self.to_s)?) {
+            (Some(first), Some(last)) if last.at_s > first.at_s => Ok((first, last)),
+            _ => Err(Missing::because(format!(
+                "the {} end has fewer than two detailed samples of its flows",
+                self.name
+            ))),
+        }
+    }
+
+    fn detailed(&self) -> Result<impl Iterator<Item = &'a Sample> + use<'a>, Missing> {
+        Ok(self.end()?.samples.iter().filter(|s| !s.flows.is_empty() && s.at_s.is_finite()))
+    }
+}

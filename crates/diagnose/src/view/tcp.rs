@@ -1,0 +1,143 @@
+//! The sender's tcp_info over the window: chronographs, windows, round-trip times, loss.
+//!
+//! Chronographs (net/ipv4/tcp_output.c): one state at a time, send buffer before peer's window
+//! before busy; `busy` includes the other two; the resolution is one jiffy.
+
+use goodput_model::{Missing, TcpInfo};
+
+use super::{Side, mean, positive};
+
+impl Side<'_> {
+    fn chronograph(
+        &self,
+        what: &str,
+        read: impl Fn(&TcpInfo) -> Result<u64, Missing>,
+    ) -> Result<f64, Missing> {
+        self.share(what, |f| read(f.tcp.get()?))
+    }
+
+    /// Share of the window with data to send or in flight.
+    pub fn busy_share(&self) -> Result<f64, Missing> {
+        self.chronograph("tcp_info.busy", TcpInfo::busy_us)
+    }
+
+    /// Share of the window in which the peer's window stopped the sender.
+    pub fn rwnd_limited_share(&self) -> Result<f64, Missing> {
+        self.chronograph("tcp_info.rwnd_limited", TcpInfo::rwnd_limited_us)
+    }
+
+    /// Share of the window in which the send buffer stopped the sender, as the kernel counts it.
+    pub fn sndbuf_limited_share(&self) -> Result<f64, Missing> {
+        self.chronograph("tcp_info.sndbuf_limited", TcpInfo::sndbuf_limited_us)
+    }
+
+    /// Share of samples whose delivery rate was limited by the application.
+    pub fn app_limited_share(&self) -> Result<f64, Missing> {
+        let marks = self.tcp_gauges(TcpInfo::delivery_rate_app_limited)?;
+        mean(&marks, "tcp_info.delivery_rate_app_limited")
+    }
+
+    /// Median smoothed round-trip time under load, seconds.
+    pub fn rtt_s(&self) -> Result<f64, Missing> {
+        positive(self.tcp_median("tcp_info.rtt", TcpInfo::rtt_us)? / 1e6, "tcp_info.rtt")
+    }
+
+    /// Smallest round-trip time, seconds.
+    pub fn min_rtt_s(&self) -> Result<f64, Missing> {
+        let all = self.tcp_gauges(TcpInfo::min_rtt_us)?;
+        let smallest = all.into_iter().reduce(f64::min);
+        positive(smallest.unwrap_or(0.0) / 1e6, "tcp_info.min_rtt")
+    }
+
+    /// Round-trip time under load over the smallest one.
+    pub fn rtt_inflation(&self) -> Result<f64, Missing> {
+        Ok(self.rtt_s()? / self.min_rtt_s()?)
+    }
+
+    /// Whether data waits in a queue on the path: the round-trip time at least doubled, by more
+    /// than 2 ms. Less may be nothing but scheduling at the hosts.
+    pub fn queue_stands(&self) -> Result<bool, Missing> {
+        let (loaded, base) = (self.rtt_s()?, self.min_rtt_s()?);
+        Ok(loaded >= 2.0 * base && loaded - base >= 0.002)
+    }
+
+    /// Median of the window that the peer advertised, bytes.
+    pub fn peer_window_bytes(&self) -> Result<f64, Missing> {
+        self.tcp_median("tcp_info.snd_wnd", TcpInfo::snd_wnd_bytes)
+    }
+
+    /// Whether the advertised window stood still: never below half its median. The window of a
+    /// reader that falls behind shrinks as its queue fills.
+    pub fn peer_window_is_steady(&self) -> Result<bool, Missing> {
+        let middle = self.peer_window_bytes()?;
+        let all = self.tcp_gauges(TcpInfo::snd_wnd_bytes)?;
+        Ok(all.into_iter().all(|window| window >= middle / 2.0))
+    }
+
+    /// Median maximum segment size, bytes.
+    pub fn mss_bytes(&self) -> Result<f64, Missing> {
+        let mss = self.tcp_median("tcp_info.snd_mss", TcpInfo::snd_mss_bytes)?;
+        positive(mss, "tcp_info.snd_mss")
+    }
+
+    /// Median path MTU, bytes.
+    pub fn path_mtu_bytes(&self) -> Result<f64, Missing> {
+        let mtu = self.tcp_median("tcp_info.pmtu", TcpInfo::pmtu_bytes)?;
+        positive(mtu, "tcp_info.pmtu")
+    }
+
+    /// Options in use, `TCPI_OPT_*` bits; the same throughout a connection.
+    pub fn tcp_options(&self) -> Result<u64, Missing> {
+        Ok(self.tcp_median("tcp_info.options", TcpInfo::options)? as u64)
+    }
+
+    /// Median congestion window, bytes.
+    pub fn congestion_window_bytes(&self) -> Result<f64, Missing> {
+        let segments = self.tcp_median("tcp_info.snd_cwnd", TcpInfo::snd_cwnd_segments)?;
+        Ok(segments * self.mss_bytes()?)
+    }
+
+    /// Median of the bytes in flight.
+    pub fn in_flight_bytes(&self) -> Result<f64, Missing> {
+        let segments = self.tcp_median("tcp_info.unacked", TcpInfo::unacked_segments)?;
+        Ok(segments * self.mss_bytes()?)
+    }
+
+    /// Sum over the flows of the delivery rates' medians, bits per second.
+    pub fn delivery_rate(&self) -> Result<f64, Missing> {
+        let one = self.tcp_median("tcp_info.delivery_rate", TcpInfo::delivery_rate_bytes_per_s)?;
+        Ok(one * 8.0 * self.flow_count()?)
+    }
+
+    /// Retransmitted share of the bytes sent within the window.
+    pub fn retransmitted_share(&self) -> Result<f64, Missing> {
+        let again = self.delta_sum("tcp_info.retrans_bytes", |f| f.tcp.get()?.retrans_bytes())?;
+        let sent = self.delta_sum("tcp_info.sent_bytes", |f| f.tcp.get()?.sent_bytes())?;
+        Ok(again / positive(sent, "the bytes sent")?)
+    }
+
+    /// Segments retransmitted within the window.
+    pub fn retransmitted_segments(&self) -> Result<f64, Missing> {
+        self.delta_sum("tcp_info.total_retrans", |f| f.tcp.get()?.total_retrans_segments())
+    }
+
+    /// Segments retransmitted from the start to the end of the window, to hold against counters of
+    /// the snapshots, which slow start is part of.
+    pub fn retransmitted_segments_in_all(&self) -> Result<f64, Missing> {
+        let (_, last) = self.edges()?;
+        let mine = last.flows.iter().filter(|f| f.role == self.role);
+        let each: Result<Vec<u64>, Missing> =
+            mine.map(|f| f.tcp.get()?.total_retrans_segments()).collect();
+        Ok(each?.iter().sum::<u64>() as f64)
+    }
+
+    /// Retransmissions that the peer reported as needless, within the window.
+    pub fn needless_retransmits(&self) -> Result<f64, Missing> {
+        self.delta_sum("tcp_info.dsack_dups", |f| f.tcp.get()?.dsack_dups())
+    }
+
+    /// Retransmission time-outs within the window.
+    pub fn timeouts(&self) -> Result<f64, Missing> {
+        self.delta_sum("tcp_info.total_rto", |f| f.tcp.get()?.total_rto())
+    }
+}

@@ -1,0 +1,23 @@
+//! What UDP flows counted within the window.
+
+use goodput_model::{DatagramCounts, FlowSample, Missing};
+
+use super::{Side, positive};
+
+impl Side<'_> {
+    /// Datagrams lost within the window, as the receiver's sequence numbers tell.
+    pub fn datagrams_lost(&self) -> Result<f64, Missing> {
+        self.delta_sum("lost datagrams", |f| Ok(datagrams(f)?.lost))
+    }
+
+    /// Share of the datagrams that never arrived, within the window.
+    pub fn lost_share(&self) -> Result<f64, Missing> {
+        let lost = self.datagrams_lost()?;
+        let received = self.delta_sum("datagrams read", |f| Ok(datagrams(f)?.received))?;
+        Ok(lost / positive(lost + received, "the number of datagrams sent")?)
+    }
+}
+
+fn datagrams(flow: &FlowSample) -> Result<DatagramCounts, Missing> {
+    flow.datagrams.ok_or_else(|| Missing::because("datagrams were not counted"))
+}
