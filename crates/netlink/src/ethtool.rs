@@ -2,8 +2,9 @@
 //!
 //! The ioctl rather than the netlink family, because every kernel and every driver answers it.
 
-use rustix::net::{AddressFamily, SocketType};
 use std::os::fd::AsRawFd;
+
+use rustix::net::{AddressFamily, SocketType};
 
 use crate::NetlinkError;
 
@@ -17,6 +18,9 @@ const LINK_SETTINGS_BYTES: usize = 48;
 const MASK_WORDS_AT: usize = 15;
 /// Most words a mask can have, as the count is a signed byte.
 const MASK_BYTES: usize = 3 * 127 * 4;
+/// More than the kernel writes for any command here; the longest reply is the names of the
+/// features, 32 bytes each.
+const ROOM_BYTES: usize = 64 * 1024;
 /// `SPEED_UNKNOWN`.
 const SPEED_UNKNOWN: u32 = u32::MAX;
 
@@ -95,21 +99,32 @@ pub(crate) fn set_word(
 }
 
 /// One ioctl on `device` of the calling thread's namespace. `data` is the command's structure; its
-/// first word becomes the command. It must be as long as the kernel reads and writes for it.
+/// first word becomes the command. What the kernel writes beyond its end is lost.
 #[expect(unsafe_code, reason = "no library covers SIOCETHTOOL")]
-fn call(operation: &str, device: &str, command: u32, data: &mut [u8]) -> Result<(), NetlinkError> {
+pub(crate) fn call(
+    operation: &str,
+    device: &str,
+    command: u32,
+    data: &mut [u8],
+) -> Result<(), NetlinkError> {
     let refused = |cause: std::io::Error| NetlinkError::refused(operation, cause);
-    data[..4].copy_from_slice(&command.to_ne_bytes());
+    let mut room = vec![0u8; ROOM_BYTES.max(data.len())];
+    room[..data.len()].copy_from_slice(data);
+    room[..4].copy_from_slice(&command.to_ne_bytes());
     let mut request = libc::ifreq {
         ifr_name: device_name(operation, device)?,
-        ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: data.as_mut_ptr().cast() },
+        ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: room.as_mut_ptr().cast() },
     };
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)
         .map_err(|cause| refused(cause.into()))?;
-    // SAFETY: `request` lives through the call and points at `data`, which each caller in this
-    // module sized after the structure of its command, masks of the link modes included.
+    // SAFETY: `request` and `room`, at which it points, live through the call, and the kernel
+    // writes less than ROOM_BYTES for every command that this crate has.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
-    if result < 0 { Err(refused(std::io::Error::last_os_error())) } else { Ok(()) }
+    if result < 0 {
+        return Err(refused(std::io::Error::last_os_error()));
+    }
+    data.copy_from_slice(&room[..data.len()]);
+    Ok(())
 }
 
 fn device_name(

@@ -8,6 +8,7 @@ pub mod addresses;
 pub mod classes;
 pub mod error;
 pub mod ethtool;
+mod features;
 pub mod links;
 pub mod namespace;
 pub mod offloads;

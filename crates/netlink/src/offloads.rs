@@ -5,11 +5,16 @@ use std::str::FromStr;
 
 use crate::NetlinkError;
 use crate::ethtool::{get_word, set_word};
+use crate::features::Features;
 
 const ETHTOOL_GFLAGS: u32 = 0x25;
 const ETHTOOL_SFLAGS: u32 = 0x26;
 /// `ETH_FLAG_LRO` in the flags that the two commands above carry.
 const FLAG_LRO: u32 = 1 << 15;
+/// What "tso" means here. `ETHTOOL_STSO` would switch `tx-tcp-mangleid-segmentation` too, which
+/// hardware has off by default: off and on again would leave it on.
+const TSO_FEATURES: [&str; 3] =
+    ["tx-tcp-segmentation", "tx-tcp-ecn-segmentation", "tx-tcp6-segmentation"];
 
 /// One offload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -102,6 +107,10 @@ pub fn set_offload(device: &str, offload: Offload, on: bool) -> Result<(), Netli
     let state = if on { "on" } else { "off" };
     let operation = format!("switch offload {offload} of {device} {state}");
     let word = match offload {
+        Offload::Tso => {
+            let features = Features::read(&operation, device)?;
+            return features.request(&operation, device, &TSO_FEATURES, on);
+        }
         Offload::Lro => {
             let flags = get_word(&operation, device, ETHTOOL_GFLAGS)?;
             if on { flags | FLAG_LRO } else { flags & !FLAG_LRO }

@@ -1,0 +1,141 @@
+//! Device features by name, one bit each (`ETHTOOL_GFEATURES`, `ETHTOOL_SFEATURES`,
+//! include/uapi/linux/ethtool.h), for what the older commands are too coarse for.
+
+use crate::NetlinkError;
+use crate::ethtool::call;
+
+const ETHTOOL_GSTRINGS: u32 = 0x1b;
+const ETHTOOL_GSSET_INFO: u32 = 0x37;
+const ETHTOOL_GFEATURES: u32 = 0x3a;
+const ETHTOOL_SFEATURES: u32 = 0x3b;
+/// `ETH_SS_FEATURES`: the set of strings that names the feature bits.
+const FEATURE_NAMES: u32 = 4;
+/// `ETH_GSTRING_LEN`.
+const NAME_BYTES: usize = 32;
+/// More features than any kernel has (6.18: under 70); bounds what a wrong answer can make us
+/// allocate.
+const MOST_FEATURES: u32 = 1024;
+
+/// The feature bits of one device.
+pub(crate) struct Features {
+    names: Vec<String>,
+    /// For every 32 features: available, requested, active, never changed.
+    blocks: Vec<[u32; 4]>,
+}
+
+impl Features {
+    /// Reads the features of `device`.
+    pub(crate) fn read(operation: &str, device: &str) -> Result<Self, NetlinkError> {
+        let count = count(operation, device)?;
+        let names = names(operation, device, count)?;
+        let blocks = count.div_ceil(32);
+        let mut data = vec![0u8; 8 + 16 * blocks as usize];
+        data[4..8].copy_from_slice(&blocks.to_ne_bytes());
+        call(operation, device, ETHTOOL_GFEATURES, &mut data)?;
+        let words: Vec<u32> = data[8..]
+            .chunks_exact(4)
+            .filter_map(|w| w.first_chunk())
+            .map(|w| u32::from_ne_bytes(*w))
+            .collect();
+        let blocks = words.chunks_exact(4).filter_map(|block| block.first_chunk().copied());
+        Ok(Self { names, blocks: blocks.collect() })
+    }
+
+    /// Whether any of the features called `names` is active.
+    #[cfg(test)]
+    pub(crate) fn any_active(&self, names: &[&str]) -> bool {
+        self.bits(names)
+            .any(|bit| self.blocks.get(bit / 32).is_some_and(|b| b[2] >> (bit % 32) & 1 == 1))
+    }
+
+    /// Requests the features called `names`, or the contrary, of `device`; leaves all others alone.
+    /// Those that the device can't change are passed over; it is an error if it can change none.
+    pub(crate) fn request(
+        &self,
+        operation: &str,
+        device: &str,
+        names: &[&str],
+        on: bool,
+    ) -> Result<(), NetlinkError> {
+        let mut changes = vec![[0u32; 2]; self.blocks.len()];
+        for bit in self.bits(names) {
+            let (Some(block), Some(change)) =
+                (self.blocks.get(bit / 32), changes.get_mut(bit / 32))
+            else {
+                continue;
+            };
+            let [available, _requested, _active, never] = *block;
+            let mask = (1 << (bit % 32)) & available & !never;
+            change[0] |= mask;
+            change[1] |= if on { mask } else { 0 };
+        }
+        if changes.iter().all(|change| change[0] == 0) {
+            let cause = std::io::Error::from_raw_os_error(libc::EOPNOTSUPP);
+            return Err(NetlinkError::refused(operation, cause));
+        }
+        let mut data = vec![0u8; 8];
+        data[4..].copy_from_slice(&(changes.len() as u32).to_ne_bytes());
+        data.extend(changes.as_flattened().iter().flat_map(|word| word.to_ne_bytes()));
+        call(operation, device, ETHTOOL_SFEATURES, &mut data)
+    }
+
+    fn bits(&self, names: &[&str]) -> impl Iterator<Item = usize> {
+        let known = self.names.iter().enumerate();
+        known.filter(|(_, name)| names.contains(&name.as_str())).map(|(bit, _)| bit)
+    }
+}
+
+/// `struct ethtool_sset_info`: the command, a reserved word, a mask of sets, their sizes.
+fn count(operation: &str, device: &str) -> Result<u32, NetlinkError> {
+    let mut data = [0u8; 20];
+    data[8..16].copy_from_slice(&(1u64 << FEATURE_NAMES).to_ne_bytes());
+    call(operation, device, ETHTOOL_GSSET_INFO, &mut data)?;
+    let count = u32::from_ne_bytes([data[16], data[17], data[18], data[19]]);
+    if count == 0 || count > MOST_FEATURES {
+        return Err(NetlinkError::malformed(operation, format!("{count} feature names")));
+    }
+    Ok(count)
+}
+
+/// `struct ethtool_gstrings`: the command, the set, how many, the strings. The kernel writes as
+/// many as it has, whatever is asked for; that number can't change while it runs.
+fn names(operation: &str, device: &str, count: u32) -> Result<Vec<String>, NetlinkError> {
+    let mut data = vec![0u8; 12 + NAME_BYTES * count as usize];
+    data[4..8].copy_from_slice(&FEATURE_NAMES.to_ne_bytes());
+    data[8..12].copy_from_slice(&count.to_ne_bytes());
+    call(operation, device, ETHTOOL_GSTRINGS, &mut data)?;
+    let name = |bytes: &[u8]| {
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    };
+    Ok(data[12..].chunks_exact(NAME_BYTES).map(name).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Netlink;
+    use crate::namespace::tests::in_test_namespace;
+
+    #[test]
+    fn features_have_names_and_one_changes_alone() {
+        in_test_namespace("features_have_names_and_one_changes_alone", || {
+            Netlink::open().unwrap().create_veth("left", "right").unwrap();
+            let tso6 = &["tx-tcp6-segmentation"];
+            let before = Features::read("try", "left").unwrap();
+            assert!(before.any_active(tso6));
+            before.request("try", "left", tso6, false).unwrap();
+            let after = Features::read("try", "left").unwrap();
+            assert!(!after.any_active(tso6) && after.any_active(&["tx-tcp-segmentation"]));
+        });
+    }
+
+    #[test]
+    fn a_feature_that_cannot_change_is_not_supported() {
+        in_test_namespace("a_feature_that_cannot_change_is_not_supported", || {
+            let lo = Features::read("try", "lo").unwrap();
+            let error = lo.request("try", "lo", &["vlan-challenged"], false).unwrap_err();
+            assert!(error.not_supported(), "{error}");
+        });
+    }
+}
