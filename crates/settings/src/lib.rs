@@ -1,1 +1,33 @@
-//! Placeholder.
+//! What can be changed: read, apply, verify, and put back whatever happens.
+//!
+//! [`Changes`] is the only way to change the machine. The original value is on disk before a
+//! setting is changed; a guard process puts it back when this one is killed, and [`undo`] when the
+//! guard was killed too. A value that somebody else changed meanwhile is left alone.
+
+mod changes;
+mod error;
+mod guard;
+mod journal;
+mod lookup;
+mod machine;
+mod nearest;
+mod place;
+mod restore;
+mod setting;
+pub mod settings;
+mod undo;
+mod value;
+
+#[cfg(test)]
+mod kill_tests;
+#[cfg(test)]
+mod testing;
+
+pub use changes::Changes;
+pub use error::SettingError;
+pub use guard::{GuardProgram, guard_main};
+pub use lookup::{apply_to_plan, find, find_for, read};
+pub use place::default_state_dir;
+pub use restore::{Outcome, RestoreReport, Restored};
+pub use setting::{Backend, Machine, Scope, Setting};
+pub use undo::undo;

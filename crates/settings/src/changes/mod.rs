@@ -1,0 +1,199 @@
+//! The only way to change the machine.
+
+use std::path::Path;
+
+use goodput_model::{EndName, SettingRef};
+
+use crate::error::SettingError;
+use crate::guard::{Guard, GuardProgram};
+use crate::journal::{Contents, Durable, Entry, JournalFile, Line};
+use crate::lookup::{find, machine};
+use crate::place::Place;
+use crate::restore::{RestoreReport, settle_contents};
+use crate::setting::Machine;
+
+/// Changes of this machine that are put back together: by [`Changes::restore`], by dropping, or by
+/// the guard if this process is killed.
+///
+/// All of them belong to the network namespace of the thread that began them.
+#[derive(Debug)]
+pub struct Changes {
+    place: Place,
+    contents: Contents,
+    /// `None` once everything is put back or kept.
+    open: Option<Open>,
+}
+
+/// In this order they are dropped: the guard must find the journal's lock free.
+#[derive(Debug)]
+struct Open {
+    journal: JournalFile,
+    guard: Guard,
+}
+
+impl Changes {
+    /// Opens a journal in `state_dir` and starts the guard. Nothing is changed yet.
+    ///
+    /// # Errors
+    /// When the journal can't be written or the guard does not start.
+    pub fn begin(state_dir: &Path, guard: GuardProgram) -> Result<Self, SettingError> {
+        let place = Place::here()?;
+        let journal = JournalFile::create(state_dir, &place)?;
+        match Guard::spawn(&guard, journal.path()) {
+            Ok(guard) => {
+                let open = Some(Open { journal, guard });
+                Ok(Self { place, contents: Contents::default(), open })
+            }
+            Err(error) => {
+                // The guard's failure is the one to tell; an empty journal does no harm.
+                let _ = journal.close();
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes `value` the effective value of a setting of this host and returns what was read back.
+    /// Of a setting that is changed several times, the value before the first change is the
+    /// original.
+    ///
+    /// # Errors
+    /// When the value is not one, a privilege is lacking, the journal can't be written, the guard
+    /// is dead, someone else changed the setting since, or the kernel made something else of the
+    /// value. The setting is then as it was before.
+    pub fn apply(&mut self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
+        // Whoever asked, it is this host that is changed.
+        let setting = SettingRef { end: EndName::Near, ..setting.clone() };
+        find(&setting.name)?;
+        let machine = machine(&setting)?;
+        self.check(machine, &setting)?;
+        let wanted = machine.normalise(&setting, value)?;
+        let now = machine.read(&setting)?;
+        let known = self.contents.entries.iter().position(|e| e.setting == setting);
+        if let Some(known) = known {
+            still_ours(&self.contents.entries[known], &now)?;
+        }
+        if now == wanted {
+            return Ok(now);
+        }
+        let index = self.note(machine, &setting, known, now, &wanted)?;
+        self.write(machine, index, &wanted)
+    }
+
+    /// Puts everything back, the last change first, and closes the journal. What can't be put back
+    /// stays in the journal for the guard and for [`crate::undo`].
+    pub fn restore(&mut self) -> RestoreReport {
+        match self.open.take() {
+            Some(mut open) => settle_contents(&mut open.journal, &self.contents),
+            None => {
+                RestoreReport { journal: Default::default(), entries: Vec::new(), problem: None }
+            }
+        }
+    }
+
+    /// Leaves everything as it is now and closes the journal.
+    ///
+    /// # Errors
+    /// When the journal can't be removed; everything is then put back.
+    pub fn keep(mut self) -> Result<(), SettingError> {
+        if let Some(open) = &self.open {
+            open.journal.close()?;
+        }
+        self.open = None;
+        Ok(())
+    }
+
+    /// Process id of the guard, for messages. `None` once everything is put back or kept.
+    pub fn guard_pid(&self) -> Option<u32> {
+        self.open.as_ref().and_then(|open| open.guard.pid())
+    }
+
+    /// Whether a change would be put back whatever happens.
+    fn check(&mut self, machine: &dyn Machine, setting: &SettingRef) -> Result<(), SettingError> {
+        let Some(open) = &mut self.open else {
+            return Err(SettingError::Closed(setting.clone()));
+        };
+        open.guard.check()?;
+        if machine.namespaced(setting) && Place::here()? != self.place {
+            return Err(SettingError::OtherNamespace(setting.clone()));
+        }
+        Ok(())
+    }
+
+    /// Notes on disk what is about to change; returns the entry's index.
+    fn note(
+        &mut self,
+        machine: &dyn Machine,
+        setting: &SettingRef,
+        known: Option<usize>,
+        now: String,
+        to: &str,
+    ) -> Result<usize, SettingError> {
+        let (original, exact) = match known.map(|index| &self.contents.entries[index]) {
+            Some(entry) => (entry.original.clone(), entry.exact.clone()),
+            None => (now, machine.capture(setting)?),
+        };
+        let line = Line::Intent { setting: setting.clone(), original, exact, to: to.into() };
+        self.append(line, Durable::Yes)?;
+        Ok(known.unwrap_or(self.contents.entries.len() - 1))
+    }
+
+    /// Writes and reads back; whatever goes wrong, the original is put back.
+    fn write(
+        &mut self,
+        machine: &dyn Machine,
+        index: usize,
+        wanted: &str,
+    ) -> Result<String, SettingError> {
+        let Entry { setting, original, exact, .. } = self.contents.entries[index].clone();
+        // An arm with the original value is the original state, down to what `read` rounds.
+        let target = if wanted == original { &exact } else { wanted };
+        let written = machine.write(&setting, target);
+        let effective = machine.read(&setting)?;
+        // A reboot puts all of these settings back by itself, so that it may forget this line.
+        let line = Line::Effective { setting: setting.clone(), value: effective.clone() };
+        self.append(line, Durable::No)?;
+        if written.is_ok() && effective == wanted {
+            return Ok(effective);
+        }
+        let back = machine.write(&setting, &exact);
+        match written {
+            Err(error) => Err(error),
+            Ok(()) => Err(SettingError::NotEffective {
+                setting,
+                asked: wanted.into(),
+                effective,
+                after: back.map_or_else(|e| e.to_string(), |()| format!("put back to {original}")),
+            }),
+        }
+    }
+
+    fn append(&mut self, line: Line, durable: Durable) -> Result<(), SettingError> {
+        if let Some(open) = &mut self.open {
+            open.journal.append(&line, durable)?;
+        }
+        self.contents.add(line);
+        Ok(())
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        // What could not be put back is in the journal still, and the guard tells of it.
+        self.restore();
+    }
+}
+
+/// Refuses to touch a setting that someone else has changed since we did.
+fn still_ours(entry: &Entry, now: &String) -> Result<(), SettingError> {
+    if *now == entry.original || entry.ours.contains(now) {
+        return Ok(());
+    }
+    Err(SettingError::ChangedByOther {
+        setting: entry.setting.clone(),
+        now: now.clone(),
+        ours: entry.ours.last().cloned().unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

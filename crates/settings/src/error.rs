@@ -1,0 +1,250 @@
+//! Everything that can go wrong with a setting, in words that say what to do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+use goodput_model::SettingRef;
+use goodput_netlink::NetlinkError;
+
+/// What went wrong with a setting. Unless it says otherwise, nothing was changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingError {
+    /// No such setting.
+    #[error("there is no setting {name:?}{}", did_you_mean(nearest))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// Settings with similar names, the most similar first.
+        nearest: Vec<String>,
+    },
+    /// The part behind `@` is missing, superfluous or names nothing on this host.
+    #[error("{setting}: {why}")]
+    Scope {
+        /// The setting.
+        setting: SettingRef,
+        /// What is wrong with its scope and what would be right.
+        why: String,
+    },
+    /// The value can't be one of this setting.
+    #[error("{setting} can't be {value:?}: {why}")]
+    BadValue {
+        /// The setting.
+        setting: SettingRef,
+        /// What was asked for.
+        value: String,
+        /// What is wrong and what would be right.
+        why: String,
+    },
+    /// A setting of the plan was named with `far:`.
+    #[error("{0} holds at both ends of a measurement; write it without \"far:\"")]
+    HoldsAtBothEnds(SettingRef),
+    /// A setting of the plan has no value on the machine.
+    #[error("{0} belongs to a measurement, not to this host; it has no value between two of them")]
+    NotOnTheMachine(SettingRef),
+    /// A setting of the machine is no part of the plan.
+    #[error("{0} is a setting of the host, not of the measurement")]
+    NotInThePlan(SettingRef),
+    /// A sysctl whose change can't be undone by writing the old value.
+    #[error("{setting} is not changed by goodput: {why}")]
+    Irreversible {
+        /// The setting.
+        setting: SettingRef,
+        /// What writing it does beyond changing the value.
+        why: &'static str,
+    },
+    /// The kernel wants a privilege.
+    #[error("{setting}: not permitted to {operation}; it takes {needs}")]
+    NotPermitted {
+        /// What was tried: `read` or `change it to …`.
+        operation: String,
+        /// The setting.
+        setting: SettingRef,
+        /// The missing capability and what would give it.
+        needs: &'static str,
+    },
+    /// The kernel does not take the value.
+    #[error("{setting}: the kernel refuses to {operation} ({cause})")]
+    Refused {
+        /// What was tried.
+        operation: String,
+        /// The setting.
+        setting: SettingRef,
+        /// What the kernel said.
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The object of the setting is not there (any more).
+    #[error("{setting}: can't {operation}, there is no {what} here")]
+    Gone {
+        /// What was tried.
+        operation: String,
+        /// The setting.
+        setting: SettingRef,
+        /// The device, route or file that is missing.
+        what: String,
+    },
+    /// Reading or writing failed in another way.
+    #[error("{setting}: can't {operation}: {cause}")]
+    Io {
+        /// What was tried.
+        operation: String,
+        /// The setting.
+        setting: SettingRef,
+        /// The cause.
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The value read back is not the one that was asked for.
+    #[error("{setting}: asked for {asked:?}, the kernel made {effective:?} of it; {after}")]
+    NotEffective {
+        /// The setting.
+        setting: SettingRef,
+        /// What was written.
+        asked: String,
+        /// What was read back.
+        effective: String,
+        /// What became of it: put back, or why not.
+        after: String,
+    },
+    /// Somebody else changed the setting between two changes of ours.
+    #[error("{setting} is {now:?} now, which is not our doing (we set {ours:?}); left alone")]
+    ChangedByOther {
+        /// The setting.
+        setting: SettingRef,
+        /// Its value now.
+        now: String,
+        /// What we had set.
+        ours: String,
+    },
+    /// The journal could not be kept, so nothing may be changed.
+    #[error("can't {operation} the journal in {}: {cause}; without it nothing is changed", path.display())]
+    Journal {
+        /// What was tried.
+        operation: &'static str,
+        /// The journal or its directory.
+        path: PathBuf,
+        /// The cause.
+        cause: io::Error,
+    },
+    /// There is no place for the journal.
+    #[error("no place to keep the journal: {0}; set XDG_STATE_HOME or HOME to an absolute path")]
+    NoStateDir(&'static str),
+    /// The process that puts settings back when this one is killed does not run.
+    #[error("the guard that puts settings back does not run ({0}); nothing more is changed")]
+    Guard(String),
+    /// The identity of this host or its network namespace could not be read.
+    #[error("can't read {path}: {cause}; is /proc mounted?")]
+    Identity {
+        /// The file.
+        path: &'static str,
+        /// The cause.
+        cause: io::Error,
+    },
+    /// The calling thread is in another network namespace than the one the changes began in.
+    #[error("{0}: this thread is in another network namespace than the changes began in")]
+    OtherNamespace(SettingRef),
+    /// These changes have already been put back or kept.
+    #[error("{0}: these changes are already put back or kept; begin new ones")]
+    Closed(SettingRef),
+}
+
+impl SettingError {
+    /// Whether a privilege is lacking, rather than anything else (exit code 3).
+    pub fn not_permitted(&self) -> bool {
+        match self {
+            Self::NotPermitted { .. } => true,
+            Self::Journal { cause, .. } => cause.kind() == io::ErrorKind::PermissionDenied,
+            _ => false,
+        }
+    }
+}
+
+/// What the kernel said about an operation on the object `what` of `setting`.
+pub(crate) fn from_io(
+    setting: &SettingRef,
+    operation: impl Into<String>,
+    what: &str,
+    cause: io::Error,
+) -> SettingError {
+    let errno = cause.raw_os_error();
+    from_errno(setting, operation.into(), what, errno, cause.into())
+}
+
+/// The same for what netlink or an ethtool ioctl brought back.
+pub(crate) fn from_netlink(
+    setting: &SettingRef,
+    operation: impl Into<String>,
+    what: &str,
+    cause: NetlinkError,
+) -> SettingError {
+    let errno = cause.errno();
+    from_errno(setting, operation.into(), what, errno, cause.into())
+}
+
+/// The one place where an errno gets its meaning (errno(3), netdevice(7)).
+fn from_errno(
+    setting: &SettingRef,
+    operation: String,
+    what: &str,
+    errno: Option<i32>,
+    cause: Box<dyn std::error::Error + Send + Sync>,
+) -> SettingError {
+    use libc::{EACCES, EINVAL, ENODEV, ENOENT, ENXIO, EOPNOTSUPP, EPERM, ERANGE, EROFS, ESRCH};
+    let setting = setting.clone();
+    match errno {
+        Some(EPERM | EACCES) => SettingError::NotPermitted {
+            operation,
+            setting,
+            needs: "CAP_NET_ADMIN (for a sysctl: root); run it with sudo",
+        },
+        Some(EROFS) => SettingError::NotPermitted {
+            operation,
+            setting,
+            needs: "a writable /proc/sys, which a container gets with --privileged",
+        },
+        Some(ENODEV | ENXIO | ENOENT | ESRCH) => {
+            SettingError::Gone { operation, setting, what: what.into() }
+        }
+        Some(EINVAL | ERANGE | EOPNOTSUPP) => SettingError::Refused { operation, setting, cause },
+        _ => SettingError::Io { operation, setting, cause },
+    }
+}
+
+fn did_you_mean(nearest: &[String]) -> String {
+    match nearest {
+        [] => "; `goodput settings list` shows all".into(),
+        some => format!("; did you mean {}?", some.join(" or ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(errno: i32) -> SettingError {
+        let setting = "offload.tso@eth0".parse().unwrap();
+        from_io(&setting, "read it", "eth0", io::Error::from_raw_os_error(errno))
+    }
+
+    #[test]
+    fn a_missing_privilege_is_told_from_everything_else() {
+        for errno in [libc::EPERM, libc::EACCES, libc::EROFS] {
+            assert!(said(errno).not_permitted(), "{errno}");
+        }
+        for errno in [libc::ENODEV, libc::EINVAL, libc::EOPNOTSUPP, libc::EIO, libc::ENOENT] {
+            assert!(!said(errno).not_permitted(), "{errno}");
+        }
+    }
+
+    #[test]
+    fn the_capability_and_the_remedy_are_named() {
+        let text = said(libc::EPERM).to_string();
+        assert!(text.contains("CAP_NET_ADMIN") && text.contains("sudo"), "{text}");
+    }
+
+    #[test]
+    fn a_vanished_device_is_gone_and_a_bad_value_refused() {
+        assert!(matches!(said(libc::ENODEV), SettingError::Gone { .. }));
+        assert!(matches!(said(libc::EINVAL), SettingError::Refused { .. }));
+        assert!(matches!(said(libc::EIO), SettingError::Io { .. }));
+    }
+}

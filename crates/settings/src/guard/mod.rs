@@ -1,0 +1,17 @@
+//! The dead-man's process: it waits for the run to end, however it ends, and puts settings back
+//! if the run could not.
+//!
+//! It holds the read end of a pipe; the kernel closes the write end when the run dies. It lives in
+//! a session of its own with the terminal's signals ignored, so that what kills the run does not
+//! kill it.
+
+mod program;
+mod spawn;
+mod takeover;
+
+pub use program::GuardProgram;
+pub(crate) use spawn::Guard;
+pub use takeover::guard_main;
+
+/// What the guard writes on its standard output once it is ready to take over.
+const READY: &str = "goodput-guard-ready";

@@ -1,0 +1,170 @@
+//! One journal on disk: created, locked, appended to, removed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+
+use super::contents::{Contents, FORMAT, Line, Owner};
+use crate::error::SettingError;
+use crate::place::Place;
+
+/// How the names of journals end.
+pub(super) const SUFFIX: &str = ".journal.jsonl";
+
+/// An open journal. It is locked as long as this lives.
+#[derive(Debug)]
+pub(crate) struct JournalFile {
+    file: File,
+    path: PathBuf,
+    length: u64,
+}
+
+impl JournalFile {
+    /// Creates the journal of this process in `state_dir`, which is created if need be.
+    pub(crate) fn create(state_dir: &Path, place: &Place) -> Result<Self, SettingError> {
+        let fail =
+            |operation, cause| SettingError::Journal { operation, path: state_dir.into(), cause };
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(state_dir)
+            .map_err(|cause| fail("create the directory of", cause))?;
+        // The guard runs in another directory, so the path must not be relative.
+        let folder = state_dir.canonicalize().map_err(|cause| fail("find", cause))?;
+        let pid = std::process::id();
+        let path = folder.join(format!("{}-{pid}{SUFFIX}", now_ns()));
+        let _busy = lock_folder(&folder).map_err(|cause| fail("lock", cause))?;
+        let mut journal = Self::create_locked(path).map_err(|cause| fail("create", cause))?;
+        let begin = Line::Begin(Owner { format: FORMAT, pid, place: place.clone() });
+        let written = journal
+            .append(&begin, Durable::Yes)
+            .and_then(|()| sync_folder(&folder).map_err(|cause| fail("sync", cause)));
+        match written {
+            Ok(()) => Ok(journal),
+            Err(error) => {
+                // It holds no change yet, and the first error is the one to tell.
+                let _ = fs::remove_file(&journal.path);
+                Err(error)
+            }
+        }
+    }
+
+    fn create_locked(path: PathBuf) -> io::Result<Self> {
+        let file =
+            OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(&path)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self { file, path, length: 0 })
+    }
+
+    /// Opens a journal and waits until its owner has let go of it. `None`: it is closed.
+    pub(crate) fn take_over(path: &Path) -> io::Result<Option<Self>> {
+        Self::open(path, FlockOperation::LockExclusive)
+    }
+
+    /// Opens a journal whose owner is no more. `None`: it is closed or its owner lives.
+    pub(super) fn open_abandoned(path: &Path) -> io::Result<Option<Self>> {
+        Self::open(path, FlockOperation::NonBlockingLockExclusive)
+    }
+
+    fn open(path: &Path, operation: FlockOperation) -> io::Result<Option<Self>> {
+        let nofollow = OFlags::NOFOLLOW.bits().cast_signed();
+        let opened = OpenOptions::new().read(true).append(true).custom_flags(nofollow).open(path);
+        let file = match opened {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            other => other?,
+        };
+        match rustix::io::retry_on_intr(|| flock(&file, operation)) {
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            other => other?,
+        }
+        let status = file.metadata()?;
+        if status.uid() != rustix::process::geteuid().as_raw() {
+            // What somebody else wrote must not steer what we change.
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                format!("it belongs to the user with id {}", status.uid()),
+            ));
+        }
+        // Whoever held the lock before may have closed the journal meanwhile.
+        let closed = status.nlink() == 0;
+        Ok((!closed).then(|| Self { file, path: path.into(), length: status.len() }))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it says.
+    pub(crate) fn contents(&mut self) -> Result<Contents, SettingError> {
+        let mut bytes = Vec::new();
+        self.file
+            .rewind()
+            .and_then(|()| self.file.read_to_end(&mut bytes))
+            .map_err(|cause| self.failed("read", cause))?;
+        Ok(Contents::parse(&bytes))
+    }
+
+    /// Adds a line, whole or not at all.
+    pub(crate) fn append(&mut self, line: &Line, durable: Durable) -> Result<(), SettingError> {
+        let mut text = serde_json::to_vec(line).map_err(|e| self.failed("write", e.into()))?;
+        text.push(b'\n');
+        let written = self.file.write_all(&text).and_then(|()| match durable {
+            Durable::Yes => self.file.sync_all(),
+            Durable::No => Ok(()),
+        });
+        match written {
+            Ok(()) => self.length += text.len() as u64,
+            Err(cause) => {
+                // Part of a line in front of the next one would spoil both. Shrinking needs no
+                // space; should it fail all the same, the line is unreadable and is told as such.
+                let _ = self.file.set_len(self.length);
+                return Err(self.failed("write", cause));
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the journal: nothing is left to put back.
+    pub(crate) fn close(&self) -> Result<(), SettingError> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(self.failed("remove", error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn failed(&self, operation: &'static str, cause: io::Error) -> SettingError {
+        SettingError::Journal { operation, path: self.path.clone(), cause }
+    }
+}
+
+/// Whether a line must be on disk before going on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durable {
+    /// It must survive a power cut.
+    Yes,
+    /// It must survive the death of this process, for which it need only be written.
+    No,
+}
+
+/// Keeps [`super::abandoned`] from seeing a journal that is not locked yet.
+pub(super) fn lock_folder(folder: &Path) -> io::Result<File> {
+    let folder = File::open(folder)?;
+    rustix::io::retry_on_intr(|| flock(&folder, FlockOperation::LockExclusive))?;
+    Ok(folder)
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Makes names differ within one process; the order also tells people which came first.
+fn now_ns() -> u128 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos())
+}

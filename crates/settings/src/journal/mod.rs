@@ -1,0 +1,12 @@
+//! What was changed and what it was before, on disk before the change is made.
+//!
+//! One file for each [`crate::Changes`], one JSON object a line. Its owner holds a lock (flock(2))
+//! on it while alive. A file that is gone is a closed journal: there is nothing to put back.
+
+mod contents;
+mod file;
+mod folder;
+
+pub(crate) use contents::{Contents, Entry, FORMAT, Line};
+pub(crate) use file::{Durable, JournalFile};
+pub(crate) use folder::abandoned;

@@ -1,0 +1,154 @@
+//! From a name to its setting, and what can be done with one without changing the machine.
+
+use goodput_model::{EndName, Plan, SettingRef};
+
+use crate::error::SettingError;
+use crate::machine::sysctl_name;
+use crate::nearest::nearest;
+use crate::setting::{Backend, Machine, Setting};
+use crate::settings::ALL;
+
+/// The setting called `name` on this host; for a sysctl, its file must exist. An unknown name
+/// brings the most similar ones that exist.
+pub fn find(name: &str) -> Result<&'static Setting, SettingError> {
+    let found = registered(name)?;
+    if found.id == SYSCTL {
+        sysctl_name::check_exists(&near(name))?;
+    }
+    Ok(found)
+}
+
+/// The setting that `setting` means, after checking what can be checked from here: that it has the
+/// scope it needs, that it is not a setting of the plan with `far:`, and, unless it is the far
+/// end's, that a sysctl exists.
+pub fn find_for(setting: &SettingRef) -> Result<&'static Setting, SettingError> {
+    let far = setting.end == EndName::Far;
+    let found = if far { registered(&setting.name)? } else { find(&setting.name)? };
+    if far && found.is_plan() {
+        return Err(SettingError::HoldsAtBothEnds(setting.clone()));
+    }
+    found.check_scope(setting)?;
+    Ok(found)
+}
+
+/// The effective value of a setting of this host, now. A setting of the plan has none.
+pub fn read(setting: &SettingRef) -> Result<String, SettingError> {
+    find(&setting.name)?;
+    machine(setting)?.read(setting)
+}
+
+/// Puts `value` into the plan; `default` clears it. Nothing on the machine changes.
+pub fn apply_to_plan(
+    setting: &SettingRef,
+    value: &str,
+    plan: &mut Plan,
+) -> Result<(), SettingError> {
+    match find_for(setting)?.backend {
+        Backend::Plan(edit) => edit(plan, setting, value),
+        Backend::Machine(_) => Err(SettingError::NotInThePlan(setting.clone())),
+    }
+}
+
+/// What reads and writes `setting`, whose scope is checked; whether its object exists is not.
+pub(crate) fn machine(setting: &SettingRef) -> Result<&'static dyn Machine, SettingError> {
+    let found = registered(&setting.name)?;
+    found.check_scope(setting)?;
+    match found.backend {
+        Backend::Machine(machine) => Ok(machine),
+        Backend::Plan(_) => Err(SettingError::NotOnTheMachine(setting.clone())),
+    }
+}
+
+const SYSCTL: &str = "sysctl";
+
+fn registered(name: &str) -> Result<&'static Setting, SettingError> {
+    #[cfg(test)]
+    if name == crate::testing::SETTING.id {
+        return Ok(&crate::testing::SETTING);
+    }
+    let sysctl = name.starts_with("sysctl.");
+    let wanted = if sysctl { SYSCTL } else { name };
+    let found = ALL.iter().find(|s| s.id == wanted && (s.id != SYSCTL || sysctl));
+    found.copied().ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> SettingError {
+    let as_sysctl = format!("sysctl.{name}");
+    // Somebody who writes `net.ipv4.tcp_rmem` has only forgotten the prefix.
+    let nearest = match sysctl_name::check_exists(&near(&as_sysctl)) {
+        Ok(()) => vec![as_sysctl],
+        Err(_) => nearest(name, ALL.iter().map(|s| s.id)),
+    };
+    SettingError::Unknown { name: name.into(), nearest }
+}
+
+fn near(name: &str) -> SettingRef {
+    SettingRef { end: EndName::Near, name: name.into(), scope: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Bytes;
+
+    fn edit(plan: &mut Plan, setting: &str, value: &str) -> Result<(), SettingError> {
+        apply_to_plan(&setting.parse().unwrap(), value, plan)
+    }
+
+    #[test]
+    fn settings_of_the_plan_edit_it_and_default_clears_them() {
+        let mut plan = Plan::standard();
+        for (name, value) in [
+            ("socket.sndbuf", "64K"),
+            ("socket.rcvbuf", "125KB"),
+            ("socket.congestion", "cubic"),
+            ("socket.nodelay", "on"),
+            ("mover", "sendfile"),
+            ("chunk", "1M"),
+        ] {
+            edit(&mut plan, name, value).unwrap();
+        }
+        assert_eq!(plan.socket.sndbuf_bytes, Some(Bytes(65536)));
+        assert_eq!(plan.socket.rcvbuf_bytes, Some(Bytes(125_000)));
+        assert_eq!(plan.socket.congestion.as_deref(), Some("cubic"));
+        assert!(plan.socket.nodelay);
+        assert_eq!((plan.mover.as_str(), plan.chunk_bytes), ("sendfile", Bytes(1 << 20)));
+        for setting in ALL.iter().filter(|s| s.is_plan()) {
+            edit(&mut plan, setting.id, "default").unwrap();
+        }
+        assert_eq!(plan, Plan::standard());
+    }
+
+    #[test]
+    fn every_setting_of_the_plan_refuses_nonsense_far_and_a_scope() {
+        for setting in ALL.iter().filter(|s| s.is_plan()) {
+            let mut plan = Plan::standard();
+            let id = setting.id;
+            for value in ["", "-1", "a b", "0 apples", "\0"] {
+                assert!(edit(&mut plan, id, value).is_err(), "{id}={value:?}");
+            }
+            let far = edit(&mut plan, &format!("far:{id}"), "default").unwrap_err();
+            assert!(far.to_string().contains("both ends"), "{far}");
+            let scoped = edit(&mut plan, &format!("{id}@eth0"), "default").unwrap_err();
+            assert!(matches!(scoped, SettingError::Scope { .. }), "{scoped}");
+            let value = read(&near(id)).unwrap_err();
+            assert!(matches!(value, SettingError::NotOnTheMachine(_)), "{value}");
+            assert_eq!(plan, Plan::standard());
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_brings_the_nearest() {
+        let said = |name: &str| find(name).err().unwrap().to_string();
+        assert!(said("socket.sndbuff").contains("did you mean socket.sndbuf"));
+        assert!(said("net.ipv4.tcp_rmem").contains("did you mean sysctl.net.ipv4.tcp_rmem?"));
+        assert!(said("zzzzzzz").contains("settings list"));
+        assert!(find("sysctl").is_err() && find("sysctl.").is_err());
+    }
+
+    #[test]
+    fn a_sysctl_of_the_far_end_need_not_exist_here() {
+        let far: SettingRef = "far:sysctl.net.ipv4.not_here".parse().unwrap();
+        assert_eq!(find_for(&far).unwrap().id, SYSCTL);
+    }
+}

@@ -1,0 +1,38 @@
+//! From the `@` of a setting to a network device of this host.
+
+use goodput_model::SettingRef;
+use goodput_netlink::Netlink;
+
+use crate::error::{SettingError, from_netlink};
+
+/// A conversation with the kernel of the calling thread's network namespace.
+pub(super) fn netlink(setting: &SettingRef) -> Result<Netlink, SettingError> {
+    Netlink::open().map_err(|e| from_netlink(setting, "ask the kernel", "netlink", e))
+}
+
+/// The name behind the `@`.
+pub(super) fn name(setting: &SettingRef) -> &str {
+    setting.scope.as_deref().unwrap_or_default()
+}
+
+/// The index of the device; its absence is told with the devices that are there.
+pub(super) fn index(netlink: &mut Netlink, setting: &SettingRef) -> Result<u32, SettingError> {
+    match netlink.link(name(setting)) {
+        Ok(link) => Ok(link.index),
+        Err(error) => {
+            let links = netlink.links().unwrap_or_default();
+            let names = links.into_iter().map(|link| link.name).collect();
+            Err(from_netlink(setting, "find it", &missing("device", name(setting), names), error))
+        }
+    }
+}
+
+/// Names what is missing, and what is there instead.
+pub(super) fn missing(kind: &str, name: &str, mut present: Vec<String>) -> String {
+    const SHOWN: usize = 8;
+    present.sort();
+    present.dedup();
+    let more = if present.len() > SHOWN { ", …" } else { "" };
+    present.truncate(SHOWN);
+    format!("{kind} {name:?} (there is {}{more})", present.join(", "))
+}

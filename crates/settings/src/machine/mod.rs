@@ -1,0 +1,15 @@
+//! The backends that read and write this machine.
+
+mod device;
+mod features;
+mod offload;
+mod route_window;
+mod sysctl;
+pub(crate) mod sysctl_name;
+mod sysctl_rules;
+mod token_bucket;
+
+pub(crate) use offload::OffloadSwitch;
+pub(crate) use route_window::RouteWindow;
+pub(crate) use sysctl::Sysctl;
+pub(crate) use token_bucket::{BURST, LIMIT};

@@ -1,0 +1,101 @@
+//! Reads and writes kernel parameters under /proc/sys (proc_sys(5), sysctl(8)).
+
+use std::fs;
+use std::io::Write;
+
+use goodput_model::SettingRef;
+
+use super::{sysctl_name, sysctl_rules};
+use crate::error::{SettingError, from_io};
+use crate::setting::Machine;
+use crate::value::bad;
+
+/// The backend of `sysctl.<any>`.
+pub(crate) struct Sysctl;
+
+impl Machine for Sysctl {
+    fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
+        let path = sysctl_name::path(setting)?;
+        let what = path.display().to_string();
+        let text =
+            fs::read_to_string(&path).map_err(|cause| from_io(setting, "read it", &what, cause))?;
+        Ok(one_space(&text))
+    }
+
+    fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+        sysctl_rules::check(setting)?;
+        let path = sysctl_name::path(setting)?;
+        let what = path.display().to_string();
+        // One write(2): the kernel parses each write as a whole value.
+        fs::OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .and_then(|mut file| file.write_all(format!("{value}\n").as_bytes()))
+            .map_err(|cause| from_io(setting, format!("change it to {value:?}"), &what, cause))
+    }
+
+    fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
+        sysctl_rules::check(setting)?;
+        let wanted = one_space(value);
+        if wanted.is_empty() || wanted.chars().any(char::is_control) {
+            return Err(bad(setting, value, "it is empty or has control characters"));
+        }
+        let now = self.read(setting)?;
+        let (has, gets) = (now.split(' ').count(), wanted.split(' ').count());
+        // A shorter vector would silently change the first numbers only.
+        if is_numbers(&now) && has != gets {
+            let why = format!("it takes {has} numbers and is {now:?} now");
+            return Err(bad(setting, value, why));
+        }
+        Ok(wanted)
+    }
+
+    fn namespaced(&self, setting: &SettingRef) -> bool {
+        sysctl_name::dotted(setting).is_some_and(|name| name.starts_with("net"))
+    }
+}
+
+/// The words of `text` with one space between them: the kernel separates numbers by tabs.
+fn one_space(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn is_numbers(text: &str) -> bool {
+    !text.is_empty() && text.split(' ').all(|field| field.parse::<i128>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setting(name: &str) -> SettingRef {
+        name.parse().unwrap()
+    }
+
+    #[test]
+    fn numbers_are_read_with_single_spaces() {
+        let value = Sysctl.read(&setting("sysctl.net.ipv4.tcp_rmem")).unwrap();
+        assert_eq!(value.split(' ').count(), 3, "{value:?}");
+        assert!(is_numbers(&value));
+    }
+
+    #[test]
+    fn too_few_numbers_are_refused_with_the_value_of_now() {
+        let rmem = setting("sysctl.net.ipv4.tcp_rmem");
+        let error = Sysctl.normalise(&rmem, "8192").unwrap_err().to_string();
+        assert!(error.contains("takes 3 numbers"), "{error}");
+        assert_eq!(Sysctl.normalise(&rmem, " 1\t2  3 ").unwrap(), "1 2 3");
+    }
+
+    #[test]
+    fn a_missing_file_is_gone() {
+        let error = Sysctl.read(&setting("sysctl.net.ipv4.no_such_thing")).unwrap_err();
+        assert!(matches!(error, SettingError::Gone { .. }), "{error}");
+    }
+
+    #[test]
+    fn only_the_parameters_of_the_network_belong_to_a_namespace() {
+        assert!(Sysctl.namespaced(&setting("sysctl.net.core.rmem_max")));
+        assert!(!Sysctl.namespaced(&setting("sysctl.vm.swappiness")));
+    }
+}

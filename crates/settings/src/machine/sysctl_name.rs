@@ -1,0 +1,139 @@
+//! From `sysctl.<name>` to a file under /proc/sys, and to the nearest names that exist.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use goodput_model::SettingRef;
+
+use crate::error::SettingError;
+use crate::nearest::nearest;
+
+const ROOT: &str = "/proc/sys";
+
+/// The part behind `sysctl.`.
+pub(crate) fn dotted(setting: &SettingRef) -> Option<&str> {
+    setting.name.strip_prefix("sysctl.")
+}
+
+/// The file of a setting. It may not exist, and is below /proc/sys in any case.
+pub(crate) fn path(setting: &SettingRef) -> Result<PathBuf, SettingError> {
+    let unknown = || SettingError::Unknown { name: setting.name.clone(), nearest: Vec::new() };
+    let below = below_root(dotted(setting).ok_or_else(unknown)?).ok_or_else(unknown)?;
+    Ok(Path::new(ROOT).join(below))
+}
+
+/// Refuses a name without a file, and names the most similar ones that have one.
+pub(crate) fn check_exists(setting: &SettingRef) -> Result<(), SettingError> {
+    let path = path(setting)?;
+    if path.is_file() {
+        return Ok(());
+    }
+    let names = names_beside(&path);
+    let nearest = nearest(&setting.name, names.iter().map(String::as_str));
+    Err(SettingError::Unknown { name: setting.name.clone(), nearest })
+}
+
+/// The relative path of a name, by the rules of sysctl(8) and sysctl.d(5): the first separator
+/// tells whether `.` or `/` separates, the other one then stands for itself or, in names with
+/// dots, for a dot. `None` for whatever could lead out of /proc/sys.
+fn below_root(name: &str) -> Option<PathBuf> {
+    let first = name.find(['.', '/'])?;
+    let slashed: String = match name.as_bytes()[first] {
+        b'/' => name.into(),
+        _ => name.chars().map(swap_separator).collect(),
+    };
+    let good = |part: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ':');
+        !part.is_empty() && part != "." && part != ".." && part.chars().all(plain)
+    };
+    slashed.split('/').all(good).then(|| slashed.into())
+}
+
+fn swap_separator(c: char) -> char {
+    match c {
+        '.' => '/',
+        '/' => '.',
+        other => other,
+    }
+}
+
+/// The settings in and below the deepest directory on the way to `path` that exists.
+fn names_beside(path: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    if let Some(folder) = path.ancestors().skip(1).find(|folder| folder.is_dir()) {
+        collect(folder, &mut names);
+    }
+    names
+}
+
+fn collect(folder: &Path, names: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => collect(&path, names),
+            Ok(_) => names.extend(name_of(&path)),
+            Err(_) => {}
+        }
+    }
+}
+
+fn name_of(path: &Path) -> Option<String> {
+    let below = path.strip_prefix(ROOT).ok()?.to_str()?;
+    Some(format!("sysctl.{}", below.chars().map(swap_separator).collect::<String>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::EndName;
+    use proptest::prelude::*;
+
+    fn below(name: &str) -> Option<String> {
+        below_root(name).map(|p| p.to_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn both_ways_of_writing_a_device_with_a_dot_are_read() {
+        let file = Some("net/ipv4/conf/eth0.100/rp_filter".to_owned());
+        assert_eq!(below("net.ipv4.conf.eth0/100.rp_filter"), file);
+        assert_eq!(below("net/ipv4/conf/eth0.100/rp_filter"), file);
+    }
+
+    #[test]
+    fn nothing_leads_out_of_proc_sys() {
+        for name in [
+            "",
+            "a",
+            "..",
+            "net/../../etc",
+            "a.//.b",
+            "net//x",
+            "/etc/passwd",
+            "./x",
+            "a.",
+            "net.\0",
+        ] {
+            assert_eq!(below(name), None, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_name_brings_the_right_one() {
+        let error = check_exists(&"sysctl.net.ipv4.tcp_rmen".parse().unwrap()).unwrap_err();
+        assert!(error.to_string().contains("sysctl.net.ipv4.tcp_rmem"), "{error}");
+        let error = check_exists(&"sysctl.net.ip4.tcp_rmem".parse().unwrap()).unwrap_err();
+        assert!(error.to_string().contains("sysctl.net.ipv4.tcp_rmem"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_name_stays_below_the_root(name in "[a-z./_]{0,24}|.{0,12}") {
+            let setting = SettingRef { end: EndName::Near, name: format!("sysctl.{name}"), scope: None };
+            if let Ok(path) = path(&setting) {
+                let parts: Vec<_> = path.components().collect();
+                prop_assert!(path.starts_with(ROOT));
+                prop_assert!(parts.iter().all(|p| *p != std::path::Component::ParentDir));
+            }
+        }
+    }
+}

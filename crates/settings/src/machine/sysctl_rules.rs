@@ -1,0 +1,84 @@
+//! Which kernel parameters may be changed: those that are as before once the old value is written
+//! back.
+
+use goodput_model::SettingRef;
+
+use super::sysctl_name;
+use crate::error::SettingError;
+
+/// Areas whose parameters tune; the others run programs, lock themselves or guard the host.
+const AREAS: [&str; 8] =
+    ["net/", "vm/", "sunrpc/", "fs/nfs/", "fs/pipe-", "fs/aio-", "kernel/sched_", "kernel/numa_"];
+
+/// Names that do more than hold a value, and what they do.
+const ACTIONS: [(&str, &str); 10] = [
+    ("ip_forward", FORWARDING),
+    ("forwarding", FORWARDING),
+    ("mc_forwarding", FORWARDING),
+    ("disable_ipv6", "it removes addresses and routes, which do not come back with the old value"),
+    ("addr_gen_mode", "it changes addresses, which do not come back with the old value"),
+    ("stable_secret", "it changes addresses, which do not come back with the old value"),
+    ("flush", "it is an action, not a value"),
+    ("drop_caches", "it is an action, not a value"),
+    ("compact_memory", "it is an action, not a value"),
+    ("stat_refresh", "it is an action, not a value"),
+];
+
+const FORWARDING: &str =
+    "it resets other parameters and routes, which do not come back with the old value";
+
+/// Refuses a parameter that writing the old value back would not make as it was.
+pub(crate) fn check(setting: &SettingRef) -> Result<(), SettingError> {
+    let path = sysctl_name::path(setting)?;
+    let below = path.strip_prefix("/proc/sys").unwrap_or(&path).to_string_lossy().into_owned();
+    match objection(&below) {
+        None => Ok(()),
+        Some(why) => Err(SettingError::Irreversible { setting: setting.clone(), why }),
+    }
+}
+
+fn objection(below: &str) -> Option<&'static str> {
+    if !AREAS.iter().any(|area| below.starts_with(area)) {
+        return Some(
+            "it is not about performance; only net, vm, sunrpc, fs.nfs, fs.pipe-*, fs.aio-*, \
+             kernel.sched_* and kernel.numa_* are",
+        );
+    }
+    // net/ipv4/devinet.c and net/ipv6/addrconf.c copy these to devices, each with its own value.
+    if below.starts_with("net/ipv4/conf/default/") || below.starts_with("net/ipv6/conf/all/") {
+        return Some("the kernel copies it to devices, whose own values would be lost");
+    }
+    let name = below.rsplit('/').next().unwrap_or(below);
+    ACTIONS.iter().find(|(action, _)| *action == name).map(|(_, why)| *why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tunes_the_network_may_be_changed() {
+        for name in ["net.ipv4.tcp_rmem", "net.core.rmem_max", "vm.swappiness", "sunrpc.tcp_slots"]
+        {
+            assert!(check(&format!("sysctl.{name}").parse().unwrap()).is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_runs_programs_or_can_not_be_undone_may_not() {
+        for name in [
+            "kernel.core_pattern",
+            "kernel.modprobe",
+            "kernel.modules_disabled",
+            "fs.binfmt_misc.register",
+            "net.ipv4.ip_forward",
+            "net.ipv6.conf.eth0.disable_ipv6",
+            "net.ipv4.route.flush",
+            "vm.drop_caches",
+            "net.ipv6.conf.all.mtu",
+        ] {
+            let setting = format!("sysctl.{name}").parse().unwrap();
+            assert!(matches!(check(&setting), Err(SettingError::Irreversible { .. })), "{name}");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The names most similar to a mistyped one.
+
+/// How many are worth showing.
+const SHOWN: usize = 3;
+
+/// Below this similarity (0 to 1) a name is no help.
+const SIMILAR: f64 = 0.6;
+
+/// The most similar of `candidates`, best first, at most three; none where none is similar.
+pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut scored: Vec<(f64, &str)> = candidates
+        .map(|candidate| (similarity(name, candidate), candidate))
+        .filter(|(score, _)| *score >= SIMILAR)
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    scored.into_iter().take(SHOWN).map(|(_, candidate)| candidate.to_owned()).collect()
+}
+
+/// Compares the whole names, and the last word of the candidate too: `congestion` is meant to find
+/// `socket.congestion`.
+fn similarity(name: &str, candidate: &str) -> f64 {
+    let whole = strsim::normalized_damerau_levenshtein(name, candidate);
+    let last = candidate.rsplit('.').next().unwrap_or(candidate);
+    whole.max(strsim::normalized_damerau_levenshtein(name, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typing_error_and_a_missing_prefix_are_both_helped() {
+        let all = ["socket.sndbuf", "socket.congestion", "mover"];
+        assert_eq!(nearest("socket.sndbf", all.into_iter())[0], "socket.sndbuf");
+        assert_eq!(nearest("congestion", all.into_iter()), ["socket.congestion"]);
+        assert!(nearest("zebra", all.into_iter()).is_empty());
+    }
+}

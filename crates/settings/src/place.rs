@@ -1,0 +1,85 @@
+//! Where we are: this boot, this network namespace, and where the journals are kept.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::SettingError;
+
+/// What tells one running kernel and network namespace from another.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Place {
+    /// Random for each boot (random(4)).
+    pub(crate) boot_id: String,
+    /// Inode number of the calling thread's network namespace (namespaces(7)).
+    pub(crate) netns: u64,
+}
+
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+const NETNS: &str = "/proc/thread-self/ns/net";
+
+impl Place {
+    /// Where the calling thread is.
+    pub(crate) fn here() -> Result<Self, SettingError> {
+        let boot_id = fs::read_to_string(BOOT_ID)
+            .map_err(|cause| SettingError::Identity { path: BOOT_ID, cause })?;
+        let netns = fs::metadata(NETNS)
+            .map_err(|cause| SettingError::Identity { path: NETNS, cause })?
+            .ino();
+        Ok(Self { boot_id: boot_id.trim().into(), netns })
+    }
+}
+
+/// Where journals are kept unless told otherwise: `/var/lib/goodput` for root, else
+/// `$XDG_STATE_HOME/goodput` or `~/.local/state/goodput` (XDG Base Directory Specification 0.8).
+/// Root of a user namespace has only its owner's rights on disk and counts as that user.
+pub fn default_state_dir() -> Result<PathBuf, SettingError> {
+    let uid_map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let root = rustix::process::geteuid().is_root() && is_initial(&uid_map);
+    let variable = |name| std::env::var_os(name).map(PathBuf::from);
+    choose(root, variable("XDG_STATE_HOME").as_deref(), variable("HOME").as_deref())
+}
+
+/// Whether `uid_map` is that of the initial user namespace, which maps every uid to itself
+/// (user_namespaces(7)).
+fn is_initial(uid_map: &str) -> bool {
+    uid_map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
+fn choose(root: bool, xdg: Option<&Path>, home: Option<&Path>) -> Result<PathBuf, SettingError> {
+    if root {
+        return Ok("/var/lib/goodput".into());
+    }
+    // The specification says that relative paths are to be ignored.
+    match (xdg.filter(|p| p.is_absolute()), home.filter(|p| p.is_absolute())) {
+        (Some(xdg), _) => Ok(xdg.join("goodput")),
+        (None, Some(home)) => Ok(home.join(".local/state/goodput")),
+        (None, None) => Err(SettingError::NoStateDir("neither variable is set")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_and_users_have_their_own_places() {
+        let (xdg, home) = (Some(Path::new("/x")), Some(Path::new("/h")));
+        assert_eq!(choose(true, xdg, home).unwrap(), Path::new("/var/lib/goodput"));
+        assert_eq!(choose(false, xdg, home).unwrap(), Path::new("/x/goodput"));
+        let relative = Some(Path::new("x"));
+        assert_eq!(choose(false, relative, home).unwrap(), Path::new("/h/.local/state/goodput"));
+        assert!(choose(false, None, None).is_err());
+    }
+
+    #[test]
+    fn root_of_a_user_namespace_is_told_from_the_real_one() {
+        assert!(is_initial("         0          0 4294967295\n"));
+        assert!(!is_initial("         0       1000          1\n"));
+    }
+
+    #[test]
+    fn the_place_is_the_same_twice() {
+        assert_eq!(Place::here().unwrap(), Place::here().unwrap());
+    }
+}

@@ -1,0 +1,189 @@
+//! Putting settings back, and the report on it.
+
+use std::path::PathBuf;
+
+use goodput_model::SettingRef;
+
+use crate::error::SettingError;
+use crate::journal::{Contents, Durable, Entry, FORMAT, JournalFile, Line};
+use crate::lookup::machine;
+use crate::place::Place;
+
+/// What became of the changes of one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestoreReport {
+    /// The journal that the changes were kept in. It is removed once everything is settled.
+    pub journal: PathBuf,
+    /// Every setting that had been changed, the last change first.
+    pub entries: Vec<Restored>,
+    /// Why the journal itself could not be read or removed, if so.
+    pub problem: Option<String>,
+}
+
+/// What became of one setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// The setting.
+    pub setting: SettingRef,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// The end of one change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The original was written and read back.
+    PutBack {
+        /// The original value.
+        to: String,
+    },
+    /// It already had its original value.
+    AlreadyBack,
+    /// It is neither what it was nor what we made of it; left alone.
+    ChangedByOther {
+        /// The value now, or why there is none.
+        now: String,
+        /// What we had set.
+        ours: String,
+    },
+    /// It belongs to another network namespace; kept in the journal.
+    OtherNamespace,
+    /// It could not be put back; kept in the journal. The reason.
+    Failed(String),
+}
+
+impl RestoreReport {
+    /// Whether everything is as it was before.
+    pub fn is_clean(&self) -> bool {
+        let back =
+            |e: &Restored| matches!(e.outcome, Outcome::PutBack { .. } | Outcome::AlreadyBack);
+        self.problem.is_none() && self.entries.iter().all(back)
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::PutBack { to } => write!(f, "put back to {to}"),
+            Self::AlreadyBack => f.write_str("already as it was"),
+            Self::ChangedByOther { now, ours } => {
+                write!(f, "changed by someone else: {now} now, we had set {ours}; left alone")
+            }
+            Self::OtherNamespace => f.write_str(
+                "belongs to another network namespace, run `goodput settings undo` in it",
+            ),
+            Self::Failed(why) => write!(f, "not put back: {why}"),
+        }
+    }
+}
+
+/// Puts everything in `journal` back and removes it, unless something in it is still to be done.
+pub(crate) fn settle(mut journal: JournalFile) -> RestoreReport {
+    let problem = match journal.contents() {
+        Ok(contents) => match foreign(&contents) {
+            None => return settle_contents(&mut journal, &contents),
+            Some(problem) => problem,
+        },
+        Err(error) => error.to_string(),
+    };
+    RestoreReport { journal: journal.path().into(), entries: Vec::new(), problem: Some(problem) }
+}
+
+/// Puts back what `contents` say, last change first, and notes in `journal` what is settled.
+pub(crate) fn settle_contents(journal: &mut JournalFile, contents: &Contents) -> RestoreReport {
+    let mut report =
+        RestoreReport { journal: journal.path().into(), entries: Vec::new(), problem: None };
+    let result = Place::here().and_then(|here| {
+        for entry in contents.entries.iter().rev() {
+            let outcome = outcome(entry, contents, &here);
+            report.entries.push(Restored { setting: entry.setting.clone(), outcome });
+        }
+        tidy(journal, contents, &report.entries)
+    });
+    report.problem = match result {
+        Err(error) => Some(error.to_string()),
+        Ok(()) => damage(contents),
+    };
+    report
+}
+
+/// Closes the journal, or notes which of its settings are settled.
+fn tidy(
+    journal: &mut JournalFile,
+    contents: &Contents,
+    entries: &[Restored],
+) -> Result<(), SettingError> {
+    if contents.unreadable.is_empty() && entries.iter().all(is_settled) {
+        return journal.close();
+    }
+    entries.iter().filter(|entry| is_settled(entry)).try_for_each(|entry| {
+        journal.append(&Line::Settled { setting: entry.setting.clone() }, Durable::No)
+    })
+}
+
+fn is_settled(entry: &Restored) -> bool {
+    !matches!(entry.outcome, Outcome::OtherNamespace | Outcome::Failed(_))
+}
+
+/// Why the journal can't be acted on at all, if so.
+fn foreign(contents: &Contents) -> Option<String> {
+    match &contents.owner {
+        Some(owner) if owner.format == FORMAT => None,
+        Some(owner) => Some(format!(
+            "it is of format {}, this goodput knows {FORMAT}; use the version that wrote it",
+            owner.format
+        )),
+        None if contents.entries.is_empty() && contents.unreadable.is_empty() => None,
+        None => Some("its first line can't be read; look into it, then remove it".into()),
+    }
+}
+
+fn damage(contents: &Contents) -> Option<String> {
+    let [first, ..] = contents.unreadable[..] else { return None };
+    let lines = contents.unreadable.len();
+    Some(format!(
+        "{lines} lines of it can't be read, the first is line {first}; look into it, then remove it"
+    ))
+}
+
+fn outcome(entry: &Entry, contents: &Contents, here: &Place) -> Outcome {
+    match put_back(entry, contents, here) {
+        Ok(outcome) => outcome,
+        // With its device or route, our change of it is gone as well.
+        Err(error @ SettingError::Gone { .. }) => {
+            Outcome::ChangedByOther { now: error.to_string(), ours: last(entry) }
+        }
+        Err(error) => Outcome::Failed(error.to_string()),
+    }
+}
+
+fn put_back(entry: &Entry, contents: &Contents, here: &Place) -> Result<Outcome, SettingError> {
+    let setting = &entry.setting;
+    let machine = machine(setting)?;
+    if machine.namespaced(setting)
+        && let Some(owner) = &contents.owner
+        && owner.place.netns != here.netns
+    {
+        // Namespaces do not outlive the kernel that they were made on.
+        let gone = owner.place.boot_id != here.boot_id;
+        return Ok(if gone { Outcome::AlreadyBack } else { Outcome::OtherNamespace });
+    }
+    if machine.capture(setting)? == entry.exact {
+        return Ok(Outcome::AlreadyBack);
+    }
+    let now = machine.read(setting)?;
+    if !entry.ours.contains(&now) {
+        return Ok(Outcome::ChangedByOther { now, ours: last(entry) });
+    }
+    machine.write(setting, &entry.exact)?;
+    let after = machine.capture(setting)?;
+    Ok(if after == entry.exact {
+        Outcome::PutBack { to: entry.original.clone() }
+    } else {
+        Outcome::Failed(format!("wrote {:?}, the kernel made {after:?} of it", entry.exact))
+    })
+}
+
+fn last(entry: &Entry) -> String {
+    entry.ours.last().cloned().unwrap_or_default()
+}

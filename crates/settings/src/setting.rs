@@ -1,0 +1,90 @@
+//! What a setting is: static facts, and how its value is read and written.
+
+use goodput_model::{Plan, SettingRef};
+
+use crate::error::SettingError;
+
+/// One thing that can be changed.
+pub struct Setting {
+    /// Its name; `sysctl` stands for every name that begins with `sysctl.`.
+    pub id: &'static str,
+    /// What it is, in a few words.
+    pub title: &'static str,
+    /// Why one would change it, one sentence; printed with every change.
+    pub why: &'static str,
+    /// What it holds for, and so what stands behind `@`.
+    pub scope: Scope,
+    /// What its values look like.
+    pub values: &'static str,
+    /// A whole argument of `goodput compare`.
+    pub example: &'static str,
+    /// How a value that nobody has set is printed and written; `None` where there always is one.
+    pub unset: Option<&'static str>,
+    /// How it is changed.
+    pub backend: Backend,
+}
+
+/// What a setting holds for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// One measurement, at both ends; no `@`.
+    Plan,
+    /// A host; no `@`.
+    Host,
+    /// A network device, `@eth0`.
+    Device,
+    /// A route of the main table, `@192.0.2.0/24` or `@default`.
+    Route,
+}
+
+/// How a setting is changed.
+pub enum Backend {
+    /// By editing the plan; the value `default` clears it.
+    Plan(fn(&mut Plan, &SettingRef, &str) -> Result<(), SettingError>),
+    /// By changing this machine.
+    Machine(&'static dyn Machine),
+}
+
+/// Reads and writes one kind of setting of this machine. Only [`crate::Changes`] writes.
+pub trait Machine: Sync {
+    /// The effective value now, in the form that [`Machine::normalise`] gives.
+    fn read(&self, setting: &SettingRef) -> Result<String, SettingError>;
+
+    /// Makes `value` the effective one: a normalised value, or what [`Machine::capture`] gave.
+    fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError>;
+
+    /// What `value`, as a person wrote it, reads back as once it is effective; refuses a value
+    /// that can't be.
+    fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError>;
+
+    /// The value now with everything it takes to make it exactly so again, where `read` rounds.
+    fn capture(&self, setting: &SettingRef) -> Result<String, SettingError> {
+        self.read(setting)
+    }
+
+    /// Whether the value belongs to a network namespace rather than to the whole machine.
+    fn namespaced(&self, _setting: &SettingRef) -> bool {
+        true
+    }
+}
+
+impl Setting {
+    /// Whether it edits the plan and leaves the machine alone.
+    pub fn is_plan(&self) -> bool {
+        matches!(self.backend, Backend::Plan(_))
+    }
+
+    /// Refuses a scope that this setting does not have, and the lack of one it needs.
+    pub(crate) fn check_scope(&self, setting: &SettingRef) -> Result<(), SettingError> {
+        let why = match (self.scope, setting.scope.as_deref()) {
+            (Scope::Plan | Scope::Host, None) | (Scope::Device | Scope::Route, Some(_)) => {
+                return Ok(());
+            }
+            (Scope::Plan, Some(_)) => "it holds for the whole measurement; leave the @ out",
+            (Scope::Host, Some(_)) => "it holds for the whole host; leave the @ out",
+            (Scope::Device, None) => "which device? write it like offload.tso@eth0",
+            (Scope::Route, None) => "which route? write it like route.window@192.0.2.0/24",
+        };
+        Err(SettingError::Scope { setting: setting.clone(), why: why.into() })
+    }
+}

@@ -1,0 +1,25 @@
+//! `chunk`: bytes of one write or one datagram.
+
+use goodput_model::{Bytes, Plan};
+
+use crate::setting::{Backend, Scope, Setting};
+use crate::value;
+
+/// Far more than any mover gains from; each flow keeps one chunk in memory.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "chunk",
+    title: "bytes of one write or one datagram",
+    why: "Small writes cost a system call each; very large ones fall out of the CPU's cache.",
+    scope: Scope::Plan,
+    values: "a size in bytes like 8K or 1M, or default",
+    example: "chunk=8K,128K,1M",
+    unset: Some(value::DEFAULT),
+    backend: Backend::Plan(|plan, setting, value| {
+        let bytes = value::or_default(value, |v| value::size(setting, v, MAX_BYTES))?;
+        plan.chunk_bytes = bytes.map_or(Plan::standard().chunk_bytes, Bytes);
+        Ok(())
+    }),
+};

@@ -1,0 +1,73 @@
+//! The registry of settings: one file each, and the list of all.
+
+use crate::setting::Setting;
+
+mod chunk;
+mod mover;
+mod offload_gro;
+mod offload_gso;
+mod offload_tso;
+mod qdisc_tbf_burst;
+mod qdisc_tbf_limit;
+mod route_window;
+mod socket_congestion;
+mod socket_nodelay;
+mod socket_rcvbuf;
+mod socket_sndbuf;
+mod sysctl;
+
+/// Every setting, in the order in which they are listed.
+pub const ALL: &[&Setting] = &[
+    &mover::SETTING,
+    &chunk::SETTING,
+    &socket_sndbuf::SETTING,
+    &socket_rcvbuf::SETTING,
+    &socket_congestion::SETTING,
+    &socket_nodelay::SETTING,
+    &route_window::SETTING,
+    &offload_tso::SETTING,
+    &offload_gso::SETTING,
+    &offload_gro::SETTING,
+    &qdisc_tbf_burst::SETTING,
+    &qdisc_tbf_limit::SETTING,
+    &sysctl::SETTING,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_folder_and_the_list_are_the_same() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/settings");
+        let files: BTreeSet<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name != "mod.rs")
+            .collect();
+        let listed: BTreeSet<String> =
+            ALL.iter().map(|s| format!("{}.rs", s.id.replace('.', "_"))).collect();
+        assert_eq!(files, listed);
+        assert_eq!(ALL.len(), listed.len(), "an id is there twice");
+    }
+
+    #[test]
+    fn ids_are_lower_case_words_joined_by_dots() {
+        for setting in ALL {
+            let word = |w: &str| !w.is_empty() && w.chars().all(|c| c.is_ascii_lowercase());
+            assert!(setting.id.split('.').all(word), "{}", setting.id);
+        }
+    }
+
+    #[test]
+    fn every_setting_says_why_and_shows_an_example() {
+        for setting in ALL {
+            assert!(setting.why.ends_with('.'), "{}", setting.id);
+            let (name, values) = setting.example.split_once('=').unwrap();
+            let name = name.split('@').next().unwrap();
+            assert!(name == setting.id || name.starts_with("sysctl."), "{}", setting.id);
+            assert!(values.contains(','), "{} shows one value only", setting.id);
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! `offload.gro`: joining received segments before the stack handles them.
+
+use goodput_netlink::Offload;
+
+use crate::machine::OffloadSwitch;
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "offload.gro",
+    title: "joining of received segments",
+    why: "Received segments of one stream are handled as one packet, which saves CPU at the \
+          receiver.",
+    scope: Scope::Device,
+    values: "on or off",
+    example: "offload.gro@eth0=on,off",
+    unset: None,
+    backend: Backend::Machine(&OffloadSwitch { offload: Offload::Gro, features: &["rx-gro"] }),
+};

@@ -1,0 +1,23 @@
+//! `socket.congestion`: the congestion control of the data sockets.
+
+use crate::setting::{Backend, Scope, Setting};
+use crate::value;
+
+/// `TCP_CA_NAME_MAX` less the final zero byte (include/net/tcp.h).
+const MAX_LEN: usize = 15;
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "socket.congestion",
+    title: "congestion control of the data sockets",
+    why: "How a sender takes loss and delay decides what it gets out of shallow queues and lossy \
+          paths.",
+    scope: Scope::Plan,
+    values: "a name of /proc/sys/net/ipv4/tcp_available_congestion_control, or default",
+    example: "socket.congestion=cubic,bbr",
+    unset: Some(value::DEFAULT),
+    backend: Backend::Plan(|plan, setting, value| {
+        plan.socket.congestion = value::or_default(value, |v| value::word(setting, v, MAX_LEN))?;
+        Ok(())
+    }),
+};

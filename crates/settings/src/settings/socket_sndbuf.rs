@@ -1,0 +1,26 @@
+//! `socket.sndbuf`: the fixed send buffer of the data sockets.
+
+use goodput_model::Bytes;
+
+use crate::setting::{Backend, Scope, Setting};
+use crate::value;
+
+/// `SO_SNDBUF` takes an int, which the kernel doubles (socket(7)).
+const MAX_BYTES: u64 = (i32::MAX / 2) as u64;
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "socket.sndbuf",
+    title: "send buffer of the data sockets",
+    why: "A fixed send buffer switches the kernel's autotuning off, and one that is smaller than \
+          rate × round-trip time holds the sender back.",
+    scope: Scope::Plan,
+    values: "a size in bytes like 64K or 4M, or default for the kernel's autotuning",
+    example: "socket.sndbuf=default,64K,4M",
+    unset: Some(value::DEFAULT),
+    backend: Backend::Plan(|plan, setting, value| {
+        let bytes = value::or_default(value, |v| value::size(setting, v, MAX_BYTES))?;
+        plan.socket.sndbuf_bytes = bytes.map(Bytes);
+        Ok(())
+    }),
+};

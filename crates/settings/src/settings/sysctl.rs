@@ -1,0 +1,17 @@
+//! `sysctl.<any>`: a kernel parameter under /proc/sys.
+
+use crate::machine::Sysctl;
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "sysctl",
+    title: "a kernel parameter, sysctl.<name>",
+    why: "The kernel's limits on buffers, queues and TCP's behaviour hold for every connection of \
+          the host.",
+    scope: Scope::Host,
+    values: "what the kernel prints for it; several numbers are separated by spaces",
+    example: "sysctl.net.ipv4.tcp_rmem=\"4096 131072 6291456\",\"4096 131072 33554432\"",
+    unset: None,
+    backend: Backend::Machine(&Sysctl),
+};

@@ -1,0 +1,59 @@
+//! Values as people write them: sizes, switches and plain words, with errors that show how.
+
+use goodput_model::{Bytes, SettingRef};
+
+use crate::error::SettingError;
+
+/// The word that stands for the kernel's own choice.
+pub(crate) const DEFAULT: &str = "default";
+
+/// A value that is not one.
+pub(crate) fn bad(setting: &SettingRef, value: &str, why: impl Into<String>) -> SettingError {
+    SettingError::BadValue { setting: setting.clone(), value: value.into(), why: why.into() }
+}
+
+/// `default` as `None`, anything else through `parse`.
+pub(crate) fn or_default<T>(
+    value: &str,
+    parse: impl FnOnce(&str) -> Result<T, SettingError>,
+) -> Result<Option<T>, SettingError> {
+    if value == DEFAULT { Ok(None) } else { parse(value).map(Some) }
+}
+
+/// A size of at least one byte and at most `max_bytes`.
+pub(crate) fn size(setting: &SettingRef, value: &str, max_bytes: u64) -> Result<u64, SettingError> {
+    let bytes = value.parse::<Bytes>().map_err(|e| bad(setting, value, e.to_string()))?.0;
+    if bytes == 0 || bytes > max_bytes {
+        return Err(bad(setting, value, format!("it must be 1 to {max_bytes} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// `on` or `off`.
+pub(crate) fn switch(setting: &SettingRef, value: &str) -> Result<bool, SettingError> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(bad(setting, value, "it is on or off")),
+    }
+}
+
+/// How a switch is printed.
+pub(crate) fn on_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+/// A short plain word, as the names of movers and congestion controls are.
+pub(crate) fn word(
+    setting: &SettingRef,
+    value: &str,
+    max_len: usize,
+) -> Result<String, SettingError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let begins = value.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if !begins || value.len() > max_len || !value.chars().all(plain) {
+        let why = format!("it is a name of at most {max_len} letters, digits, - and _");
+        return Err(bad(setting, value, why));
+    }
+    Ok(value.into())
+}
