@@ -1,1 +1,106 @@
+//! Runs with a stand-in for goodput: a shell script that behaves as its first lines say.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::testing::runnable;
+
+/// A folder with a script that acts as goodput; `serve` and `test` are what it does for each verb.
+/// It notes its process number in `pids`.
+fn stand_in(serve: &str, test: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("goodput");
+    let pids = folder.path().join("pids");
+    let script = format!(
+        "#!/bin/sh\necho $$ >> {}\ncase \"$1\" in\nserve)\n{serve}\n;;\ntest)\n{test}\n;;\nesac\n",
+        pids.display()
+    );
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    (folder, path)
+}
+
+fn nobody_left(folder: &TempDir) {
+    for pid in fs::read_to_string(folder.path().join("pids")).unwrap().lines() {
+        assert!(!PathBuf::from(format!("/proc/{pid}")).exists(), "process {pid} is still there");
+    }
+}
+
+/// Waits until it is asked to stop.
+const WAITS: &str = "exec tail -f /dev/null";
+
+/// A server that stays until it is asked to stop.
+const SERVES: &str = "echo \"goodput: listening on $4\"; exec tail -f /dev/null";
+
+#[test]
+fn a_client_without_a_record_is_told_with_code_and_words() {
+    let name = "a_client_without_a_record_is_told_with_code_and_words";
+    let Some(scenario) = runnable(name, "") else { return };
+    let (folder, path) = stand_in(SERVES, "echo \"no route: $*\" >&2; exit 2");
+    let observed = run(&scenario, &path, &["--extra".into()]).unwrap();
+    assert!(!observed.is_as_expected());
+    let failed = observed.record.unwrap_err();
+    assert_eq!(failed.exit_code, Some(2));
+    assert_eq!(failed.stderr, "no route: test 10.77.1.2 --json --no-store --extra\n");
+    nobody_left(&folder);
+}
+
+#[test]
+fn a_server_that_does_not_come_up_is_an_error_with_its_words() {
+    let name = "a_server_that_does_not_come_up_is_an_error_with_its_words";
+    let Some(scenario) = runnable(name, "") else { return };
+    let (folder, path) = stand_in("echo \"port taken\" >&2; exit 2", "exit 0");
+    let error = run(&scenario, &path, &[]).unwrap_err().to_string();
+    assert!(error.contains("goodput serve in far") && error.contains("port taken"), "{error}");
+    nobody_left(&folder);
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named() {
+    let Some(scenario) = runnable("a_program_that_is_not_there_is_named", "") else { return };
+    let error = run(&scenario, Path::new("/no/such/goodput"), &[]).unwrap_err().to_string();
+    assert!(error.contains("/no/such/goodput"), "{error}");
+}
+
+#[test]
+fn output_that_is_no_record_is_said_to_be_none() {
+    let name = "output_that_is_no_record_is_said_to_be_none";
+    let Some(scenario) = runnable(name, "") else { return };
+    let (folder, path) = stand_in(SERVES, "echo '{\"format\": 1}'");
+    let observed = run(&scenario, &path, &[]).unwrap();
+    let failed = observed.record.unwrap_err();
+    assert!(failed.stderr.contains("not a record"), "{failed:?}");
+    nobody_left(&folder);
+}
+
+#[test]
+fn a_quota_is_on_each_process_that_it_names() {
+    for (host, verb) in [("near", "test"), ("far", "serve")] {
+        let body = format!("[[fault]]\nkind = \"cpu-quota\"\nhost = \"{host}\"\npercent = 20");
+        let Some(scenario) = runnable("a_quota_is_on_each_process_that_it_names", &body) else {
+            continue;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let seen = folder.path().join("seen");
+        // Both wait until they are in a group of the lab, or the client until the server was.
+        let until_limited = format!(
+            "until grep -q goodput-lab- /proc/$$/cgroup; do :; done; echo $1 > {}",
+            seen.display()
+        );
+        let (serve, test) = match verb {
+            "serve" => (
+                format!("echo listening on; {until_limited}; {WAITS}"),
+                format!("until [ -s {} ]; do :; done", seen.display()),
+            ),
+            _ => (format!("echo listening on; {WAITS}"), until_limited),
+        };
+        let (pids, path) = stand_in(&serve, &test);
+        run(&scenario, &path, &[]).unwrap();
+        assert_eq!(fs::read_to_string(seen).unwrap().trim(), verb);
+        nobody_left(&pids);
+    }
+}

@@ -1,0 +1,60 @@
+//! Measures what a scenario's path really gives: round-trip time of single datagrams, and TCP
+//! throughput by iperf3, if it is installed. `cargo run --example measure -- SCENARIO [IPERF3 ARGS]`
+
+use std::error::Error;
+use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use goodput_lab::{Lab, Scenario, privilege};
+use goodput_model::Family;
+
+const ROUND_TRIPS: usize = 500;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    privilege::enter()?;
+    let mut args = std::env::args().skip(1);
+    let name = args.next().ok_or("which scenario?")?;
+    let lab = Lab::up(&Scenario::load(&name)?)?;
+    round_trips(&lab)?;
+    throughput(&lab, &args.collect::<Vec<_>>())?;
+    println!("relay: {:?}", lab.relay_counters());
+    Ok(())
+}
+
+fn round_trips(lab: &Lab) -> Result<(), Box<dyn Error>> {
+    let address = (lab.far().address(Family::V4), 0);
+    let echo = lab.far().within(|| UdpSocket::bind(address))??;
+    let target = echo.local_addr()?;
+    let socket = lab.near().within(|| UdpSocket::bind("0.0.0.0:0"))??;
+    let mut times = Vec::new();
+    for _ in 0..ROUND_TRIPS {
+        let began = Instant::now();
+        socket.send_to(b"x", target)?;
+        let (_, from) = echo.recv_from(&mut [0])?;
+        echo.send_to(b"y", from)?;
+        socket.recv_from(&mut [0])?;
+        times.push(began.elapsed());
+    }
+    times.sort();
+    let at = |share: f64| times[(share * (ROUND_TRIPS - 1) as f64) as usize];
+    let shown: [Duration; 4] = [at(0.0), at(0.5), at(0.99), at(1.0)];
+    println!("rtt min, median, 99 %, max: {shown:?}");
+    Ok(())
+}
+
+fn throughput(lab: &Lab, args: &[String]) -> Result<(), Box<dyn Error>> {
+    let target = lab.far().address(Family::V4).to_string();
+    let mut server = lab.far().command("iperf3")?;
+    server.args(["--server", "--forceflush"]).stdout(Stdio::piped());
+    let mut server = server.spawn()?;
+    let mut said = BufReader::new(server.stdout.take().ok_or("no output")?).lines();
+    let listening = |line: &Result<String, _>| line.as_ref().is_ok_and(|l| l.contains("listening"));
+    said.find(listening).ok_or("iperf3 does not listen")??;
+    let mut client = lab.near().command("iperf3")?;
+    client.args(["--client", &target]).args(args).status()?;
+    server.kill()?;
+    server.wait()?;
+    Ok(())
+}
