@@ -1,1 +1,26 @@
-//! Placeholder.
+//! The design and the statistics of a comparison, and the steady part of one measurement.
+//!
+//! Pure: no I/O and no clock; what is random comes from a seed that is passed in. The run is the
+//! unit of a comparison, never an interval inside it.
+#![forbid(unsafe_code)]
+
+pub mod analyse;
+pub mod compare;
+mod curve;
+pub mod design;
+pub mod doubts;
+mod judge;
+pub mod looks;
+pub mod mechanism;
+mod median;
+mod mser;
+mod pairs;
+mod signed_rank;
+pub mod slow_start;
+pub mod steady;
+
+pub use analyse::{ArmAnalysis, analyse};
+pub use compare::conclude;
+pub use design::{Design, Step, TimeLeft, WARM_UP, Why};
+pub use doubts::doubts;
+pub use mechanism::mechanism;

@@ -1,0 +1,87 @@
+//! From runs to the comparison that is kept and shown.
+
+use goodput_model::{ArmResult, Comparison, SettingRef, Trial};
+
+use crate::analyse::{ArmAnalysis, analyse};
+use crate::design::Design;
+use crate::mechanism::{mechanism, usual_limit};
+
+/// The limit of a run that nothing limits; there is no mechanism to follow then.
+const NO_LIMIT: &str = "none";
+
+/// What `trials` prove of the arms, whose `values` stand in the order of `settings`, one list an
+/// arm, the baseline first. `stopped` says why no more were made, as [`crate::Why`] prints it.
+///
+/// The mechanism followed is the limit that the baseline's runs name most often.
+pub fn conclude(
+    settings: Vec<SettingRef>,
+    values: Vec<Vec<String>>,
+    design: &Design,
+    trials: Vec<Trial>,
+    stopped: impl Into<String>,
+) -> Comparison {
+    let rule = usual_limit(&trials, 0).filter(|limit| limit != NO_LIMIT);
+    let analysed = analyse(design, &trials).into_iter().zip(values).enumerate();
+    let arms = analysed
+        .map(|(arm, (analysis, values))| ArmResult {
+            mechanism: match (&rule, arm) {
+                (Some(rule), 1..) => mechanism(&trials, arm, rule),
+                _ => None,
+            },
+            ..arm_result(analysis, values)
+        })
+        .collect();
+    Comparison {
+        settings,
+        arms,
+        trials,
+        threshold_percent: design.threshold_percent,
+        stopped: stopped.into(),
+    }
+}
+
+fn arm_result(analysis: ArmAnalysis, values: Vec<String>) -> ArmResult {
+    ArmResult {
+        values,
+        n: analysis.n,
+        goodput_bits_per_s: analysis.goodput_bits_per_s,
+        cpu_s_per_gb: analysis.cpu_s_per_gb,
+        goodput: analysis.goodput,
+        cpu: analysis.cpu,
+        mechanism: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::design::Why;
+    use crate::pairs::tests::trial;
+    use goodput_model::Judgement;
+
+    #[test]
+    fn each_arm_has_its_values_its_effect_and_its_mechanism() {
+        let run = |block, arm: usize| Trial {
+            limit: ["shaper-burst", "shaper-rate"][arm].into(),
+            ..trial(block, arm, [77.0, 95.0][arm])
+        };
+        let trials = (1..=6).flat_map(|block| [run(block, 0), run(block, 1)]).collect();
+        let comparison = conclude(
+            vec!["qdisc.tbf.burst@eth3".parse().unwrap()],
+            vec![vec!["1250".into()], vec!["125K".into()]],
+            &Design::default(),
+            trials,
+            Why::Decided { blocks: 6 }.to_string(),
+        );
+        assert_eq!(comparison.stopped, "every arm was decided after 6 blocks");
+        assert_eq!(comparison.arms[0].values, ["1250"]);
+        assert_eq!(comparison.arms[0].mechanism, None);
+        let arm = &comparison.arms[1];
+        assert_eq!(arm.goodput.as_ref().unwrap().judgement, Judgement::Better);
+        let mechanism = arm.mechanism.as_ref().unwrap();
+        assert_eq!(
+            (mechanism.rule.as_str(), mechanism.next_limit.as_str()),
+            ("shaper-burst", "shaper-rate")
+        );
+    }
+}

@@ -1,0 +1,103 @@
+//! A receiver's cumulative count as a curve over time.
+
+/// Bytes received up to each instant; times strictly grow, bytes never fall, at least two points.
+pub(crate) struct Curve {
+    points: Vec<(f64, u64)>,
+}
+
+impl Curve {
+    /// The curve through `series`. Of several points at one instant the last one stands. `None`
+    /// where fewer than two instants remain, a time is not a finite number, or time or bytes run
+    /// back: a counter that was reset tells nothing.
+    pub(crate) fn new(series: &[(f64, u64)]) -> Option<Self> {
+        let mut points: Vec<(f64, u64)> = Vec::with_capacity(series.len());
+        for &(at, bytes) in series {
+            if !at.is_finite() || points.last().is_some_and(|last| at < last.0 || bytes < last.1) {
+                return None;
+            }
+            if points.last().is_some_and(|last| last.0 == at) {
+                points.pop();
+            }
+            points.push((at, bytes));
+        }
+        (points.len() >= 2).then_some(Self { points })
+    }
+
+    /// First instant, seconds.
+    pub(crate) fn start(&self) -> f64 {
+        self.points[0].0
+    }
+
+    /// Last instant, seconds.
+    pub(crate) fn end(&self) -> f64 {
+        self.points[self.points.len() - 1].0
+    }
+
+    /// The part from the first point at or after `from_s`. `None` where fewer than two points
+    /// remain.
+    pub(crate) fn since(&self, from_s: f64) -> Option<Self> {
+        let first = self.points.partition_point(|point| point.0 < from_s);
+        let rest = self.points.get(first..)?;
+        (rest.len() >= 2).then(|| Self { points: rest.to_vec() })
+    }
+
+    /// Bytes from the first to the last point.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.points[self.points.len() - 1].1 - self.points[0].1
+    }
+
+    /// Length, seconds; more than zero.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.end() - self.start()
+    }
+
+    /// Number of intervals between neighbouring points.
+    pub(crate) fn intervals(&self) -> usize {
+        self.points.len() - 1
+    }
+
+    /// The longest interval between neighbouring points, seconds.
+    pub(crate) fn longest_gap(&self) -> f64 {
+        self.points.windows(2).map(|pair| pair[1].0 - pair[0].0).fold(0.0, f64::max)
+    }
+
+    /// Mean rates of `count` batches of equal length, bytes per second. Points need not be evenly
+    /// spaced: an interval that straddles a border gives each side its share by time, so every
+    /// interval weighs as much as it is long, and one in which nothing came counts as such.
+    pub(crate) fn batch_rates(&self, count: usize) -> Vec<f64> {
+        let width = self.seconds() / count as f64;
+        let border = |index: usize| self.bytes_at(self.start() + width * index as f64);
+        (0..count).map(|batch| (border(batch + 1) - border(batch)) / width).collect()
+    }
+
+    fn bytes_at(&self, at: f64) -> f64 {
+        let next = self.points.partition_point(|point| point.0 <= at);
+        let (Some(after), Some(before)) = (self.points.get(next), self.points[..next].last())
+        else {
+            let nearest = if next == 0 { 0 } else { self.points.len() - 1 };
+            return self.points[nearest].1 as f64;
+        };
+        let share = (at - before.0) / (after.0 - before.0);
+        before.1 as f64 + share * (after.1 - before.1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uneven_points_weigh_as_much_as_they_are_long() {
+        let curve = Curve::new(&[(0.0, 0), (0.5, 50), (2.0, 200), (4.0, 200)]).unwrap();
+        assert_eq!(curve.batch_rates(2), [100.0, 0.0]);
+        assert_eq!((curve.bytes(), curve.seconds()), (200, 4.0));
+    }
+
+    #[test]
+    fn a_counter_or_a_clock_that_runs_back_is_refused() {
+        assert!(Curve::new(&[(0.0, 5), (1.0, 4)]).is_none());
+        assert!(Curve::new(&[(1.0, 0), (0.5, 4)]).is_none());
+        assert!(Curve::new(&[(0.0, 0), (f64::NAN, 4)]).is_none());
+        assert!(Curve::new(&[(0.0, 0), (0.0, 4)]).is_none());
+    }
+}

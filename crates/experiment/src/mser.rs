@@ -1,0 +1,62 @@
+//! MSER-5: how much of the beginning to leave out so that the mean of the rest is best known.
+//!
+//! White, "An effective truncation heuristic for bias reduction in simulation output" (Simulation,
+//! 1997), and the batches of five of White, Cobb and Spratt (Winter Simulation Conference, 2000):
+//! of all cuts take the one that minimises sum((x - mean)^2) / n^2 over the n batches after it.
+
+use crate::curve::Curve;
+
+/// Intervals of one batch; the five in the name.
+const PER_BATCH: usize = 5;
+
+/// Where the steady part of `curve` starts, seconds, at `latest_s` at the latest: near the end of
+/// any series a few equal values would look steady by chance, hence the bound.
+pub(crate) fn steady_from(curve: &Curve, latest_s: f64) -> f64 {
+    let batches = curve.intervals() / PER_BATCH;
+    if batches < 2 {
+        return curve.start();
+    }
+    let rates = curve.batch_rates(batches);
+    let width = curve.seconds() / batches as f64;
+    let cut_at = |cut: usize| curve.start() + width * cut as f64;
+    let best = (0..batches - 1)
+        .take_while(|cut| *cut == 0 || cut_at(*cut) <= latest_s)
+        .min_by(|a, b| error_of_mean(&rates[*a..]).total_cmp(&error_of_mean(&rates[*b..])));
+    best.map_or(curve.start(), cut_at)
+}
+
+fn error_of_mean(rates: &[f64]) -> f64 {
+    let n = rates.len() as f64;
+    let mean = rates.iter().sum::<f64>() / n;
+    rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (n * n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A series of one point a 10th of a second whose rate is `rate(index)`.
+    fn series(points: usize, rate: impl Fn(usize) -> u64) -> Curve {
+        let mut bytes = 0;
+        let series: Vec<_> = (0..=points)
+            .map(|index| {
+                bytes += if index == 0 { 0 } else { rate(index - 1) };
+                (index as f64 / 10.0, bytes)
+            })
+            .collect();
+        Curve::new(&series).unwrap()
+    }
+
+    #[test]
+    fn a_slow_beginning_is_cut_and_a_steady_one_is_not() {
+        let ramp = series(100, |index| if index < 10 { 100 * index as u64 } else { 1000 });
+        assert!((steady_from(&ramp, 5.0) - 1.0).abs() < 1e-9);
+        assert_eq!(steady_from(&series(100, |_| 1000), 5.0), 0.0);
+    }
+
+    #[test]
+    fn never_more_than_allowed_is_cut() {
+        let late = series(100, |index| if index < 80 { 100 } else { 1000 });
+        assert!(steady_from(&late, 5.0) <= 5.0);
+    }
+}

@@ -1,0 +1,156 @@
+//! How often comparisons of an arm with itself claim a difference, and how often real ones do.
+
+use std::collections::BTreeMap;
+
+use goodput_experiment::{Design, Step, TimeLeft, WARM_UP, analyse};
+use goodput_model::{BitRate, Effect, Judgement, Known, Trial};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
+const COMPARISONS: u32 = 2000;
+
+/// 5 % of 2000, and three standard deviations of a binomial count.
+const ALLOWED: f64 = 100.0 + 3.0 * 9.75;
+
+/// Runs whose noise has memory: log T(i) = correlation * log T(i-1) + shock, and drifts.
+struct Path {
+    rng: Xoshiro256PlusPlus,
+    shock: fn(&mut Xoshiro256PlusPlus) -> f64,
+    correlation: f64,
+    drift: f64,
+    level: f64,
+    runs: u32,
+}
+
+impl Path {
+    fn new(seed: u64, noise: &Noise) -> Self {
+        Self {
+            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            shock: noise.shock,
+            correlation: noise.correlation,
+            drift: noise.drift,
+            level: 0.0,
+            runs: 0,
+        }
+    }
+
+    fn run(&mut self) -> f64 {
+        self.runs += 1;
+        self.level = self.correlation * self.level + 0.15 * (self.shock)(&mut self.rng);
+        1e9 * (self.level + self.drift * f64::from(self.runs)).exp()
+    }
+}
+
+struct Noise {
+    name: &'static str,
+    shock: fn(&mut Xoshiro256PlusPlus) -> f64,
+    correlation: f64,
+    drift: f64,
+}
+
+fn normal(rng: &mut Xoshiro256PlusPlus) -> f64 {
+    (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
+}
+
+/// Student's t with 2 degrees of freedom: no finite variance.
+fn heavy(rng: &mut Xoshiro256PlusPlus) -> f64 {
+    let chi = (0..2).map(|_| normal(rng).powi(2)).sum::<f64>() / 2.0;
+    0.3 * normal(rng) / chi.sqrt().max(1e-3)
+}
+
+/// A quiet path on which one run in seven loses most of its goodput.
+fn outliers(rng: &mut Xoshiro256PlusPlus) -> f64 {
+    let quiet = 0.3 * normal(rng);
+    if rng.random_bool(0.15) { quiet - 5.0 } else { quiet }
+}
+
+/// Two speeds, as where flows hash to one queue or another.
+fn two_speeds(rng: &mut Xoshiro256PlusPlus) -> f64 {
+    0.1 * normal(rng) + if rng.random_bool(0.5) { 1.0 } else { -1.0 }
+}
+
+const NOISES: [Noise; 6] = [
+    Noise { name: "normal", shock: normal, correlation: 0.0, drift: 0.0 },
+    Noise { name: "correlated", shock: normal, correlation: 0.41, drift: 0.0 },
+    Noise { name: "heavy-tailed", shock: heavy, correlation: 0.41, drift: 0.0 },
+    Noise { name: "outliers", shock: outliers, correlation: 0.0, drift: 0.0 },
+    Noise { name: "two speeds", shock: two_speeds, correlation: 0.9, drift: 0.0 },
+    Noise { name: "drifting", shock: normal, correlation: 0.41, drift: 0.05 },
+];
+
+fn trial(block: u32, arm: usize, goodput: f64, warm_up: bool) -> Trial {
+    Trial {
+        block,
+        arm,
+        goodput_bits_per_s: BitRate(goodput),
+        cpu_s_per_gb: Known::missing("simulated"),
+        limit: "none".into(),
+        witnesses: BTreeMap::new(),
+        discarded: warm_up.then(|| WARM_UP.into()),
+    }
+}
+
+/// The whole sequential procedure over `path`; arm 1 is `factor` times as fast as the others.
+/// Returns the judgements of all arms but the baseline, and the runs it took.
+fn compare(design: &Design, path: &mut Path, factor: f64, time: u32) -> (Vec<Judgement>, usize) {
+    let mut done: Vec<Trial> = Vec::new();
+    let mut left = time;
+    while let Step::RunBlock { block, order, warm_up } =
+        design.next(&done, TimeLeft { blocks: left })
+    {
+        for arm in order {
+            let goodput = path.run() * if arm == 1 { factor } else { 1.0 };
+            done.push(trial(block, arm, goodput, warm_up));
+        }
+        left -= 1;
+    }
+    let arms = analyse(design, &done);
+    let judgement = |effect: &Effect| effect.judgement;
+    (arms[1..].iter().filter_map(|arm| arm.goodput.as_ref().map(judgement)).collect(), done.len())
+}
+
+fn false_alarms(noise: &Noise, arms: usize, time: u32) -> u32 {
+    let claims = |judgement: &Judgement| matches!(judgement, Judgement::Better | Judgement::Worse);
+    let alarm = |seed: u32| {
+        let design =
+            Design { arms, threshold_percent: 0.0, seed: seed.into(), ..Design::default() };
+        let mut path = Path::new(u64::from(seed) << 32, noise);
+        compare(&design, &mut path, 1.0, time).0.iter().any(claims)
+    };
+    (0..COMPARISONS).map(|seed| u32::from(alarm(seed))).sum()
+}
+
+/// Without a threshold, the hardest case: every interval that excludes zero is a false alarm.
+#[test]
+fn comparing_an_arm_with_itself_rarely_shows_a_difference() {
+    for noise in &NOISES {
+        let alarms = false_alarms(noise, 2, 100);
+        println!("{}: {alarms} of {COMPARISONS}", noise.name);
+        assert!(f64::from(alarms) <= ALLOWED, "{}: {alarms}", noise.name);
+    }
+}
+
+#[test]
+fn several_arms_share_the_same_5_percent() {
+    let alarms = false_alarms(&NOISES[1], 4, 100);
+    assert!(f64::from(alarms) <= ALLOWED, "{alarms}");
+}
+
+#[test]
+fn running_out_of_time_spends_no_more() {
+    let alarms = false_alarms(&NOISES[1], 2, 14);
+    assert!(f64::from(alarms) <= ALLOWED, "{alarms}");
+}
+
+#[test]
+fn a_large_effect_is_found_early_and_equal_arms_on_a_quiet_path_are_called_equal() {
+    let quiet = |rng: &mut Xoshiro256PlusPlus| 0.02 * normal(rng);
+    let noise = Noise { name: "quiet", shock: quiet, correlation: 0.0, drift: 0.0 };
+    for seed in 0..100 {
+        let design = Design { seed, ..Design::default() };
+        let found = compare(&design, &mut Path::new(seed, &noise), 1.25, 100);
+        assert_eq!(found, (vec![Judgement::Better], 2 * 7), "seed {seed}");
+        let same = compare(&design, &mut Path::new(seed, &noise), 1.0, 100);
+        assert_eq!(same, (vec![Judgement::NoDifference], 2 * 7), "seed {seed}");
+    }
+}
