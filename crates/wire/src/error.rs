@@ -31,4 +31,7 @@ pub enum WireError {
     /// The peer closed the connection in the middle.
     #[error("the peer closed the connection: {0}")]
     Closed(String),
+    /// This end can't go on, through no fault of the peer.
+    #[error("this end can't go on: {0}")]
+    Local(String),
 }

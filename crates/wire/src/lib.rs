@@ -1,5 +1,23 @@
 //! Protocols as pure state machines: bytes and time in, actions out. No sockets, no clock.
+//!
+//! What goes over the wire is specified in `docs/protocol.md`.
 #![forbid(unsafe_code)]
 
+pub mod cookie;
+pub mod datagram;
 pub mod error;
+pub mod foreign;
+pub mod frame;
+#[cfg(any(test, feature = "testing"))]
+pub mod pair;
+pub mod protocols;
 pub mod session;
+pub mod token;
+
+pub use cookie::CookieJar;
+pub use error::WireError;
+pub use session::{
+    Action, ClientConfig, Cookie, FlowTicket, Input, Limits, Output, Protocol, ServerConfig,
+    Session, SettingRefusal, SettingRequest, Token,
+};
+pub use token::TokenError;

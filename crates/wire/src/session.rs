@@ -114,9 +114,16 @@ pub enum Input {
     Closed,
     /// Client: begin a measurement. One at a time; another may follow on the same connection.
     Propose(Box<Plan>),
+    /// Server: the flows of [`Action::ExpectFlows`] may come; the client is told so only now.
+    Expecting {
+        /// Port of the data connections, where it is not that of the control connection: a plan
+        /// whose socket options belong on the listener needs one of its own.
+        data_port: Option<u16>,
+    },
     /// The data connections are up: all connected (client), all arrived and proven (server).
     FlowsReady,
-    /// The data connections can't be had; the reason goes to the peer.
+    /// The data connections can't be had, or not any more: breaks the measurement off at any
+    /// point of it. The reason goes to the peer.
     FlowsFailed(String),
     /// Client: both ends are ready and observed; let the payload move.
     Begin,
@@ -178,8 +185,14 @@ pub enum Action {
         secured: bool,
     },
     /// Client: connect these flows and prove them.
-    OpenFlows(Vec<FlowTicket>),
-    /// Server: expect these flows of this plan; its `near` end is the client.
+    OpenFlows {
+        /// One ticket for each flow.
+        tickets: Vec<FlowTicket>,
+        /// Port of the data connections, where it is not that of the control connection.
+        data_port: Option<u16>,
+    },
+    /// Server: expect these flows of this plan; its `near` end is the client. Answered with
+    /// [`Input::Expecting`], or with [`Input::FlowsFailed`] where it can't be done.
     ExpectFlows {
         /// What was agreed.
         plan: Box<Plan>,
@@ -204,6 +217,9 @@ pub enum Action {
     Refused(String),
     /// Server: forget the current measurement (the client broke it off or vanished).
     Abandon,
+    /// Something the user should know: a limit that the plan may run into, or why the peer ended
+    /// the measurement or broke it off.
+    Note(String),
 }
 
 impl FlowTicket {

@@ -1,0 +1,73 @@
+//! What conversations of tests are made of.
+
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use goodput_model::{End, Host, Sample, Snapshot};
+
+use crate::session::{ClientConfig, Limits, ServerConfig, Token};
+
+/// The beginning of virtual time: always the same instant within a process.
+pub fn origin() -> Instant {
+    static ORIGIN: OnceLock<Instant> = OnceLock::new();
+    // An `Instant` can't be made from nothing; only its distance to others is ever looked at.
+    #[expect(clippy::disallowed_methods, reason = "the clock's zero, not the time")]
+    *ORIGIN.get_or_init(Instant::now)
+}
+
+/// A machine.
+pub fn host(name: &str) -> Host {
+    Host {
+        name: name.into(),
+        kernel: "Linux 6.1.0".into(),
+        goodput: env!("CARGO_PKG_VERSION").into(),
+        cpus: 2,
+    }
+}
+
+/// A token; every text gives another one.
+pub fn token(text: &str) -> Token {
+    Token(format!("{text:x<16}").into_bytes())
+}
+
+/// A client, with the token of this text if there is one.
+pub fn client_config(text: Option<&str>) -> ClientConfig {
+    ClientConfig { host: host("near"), token: text.map(token) }
+}
+
+/// A server, with the token of this text if there is one.
+pub fn server_config(text: Option<&str>) -> ServerConfig {
+    ServerConfig {
+        host: host("far"),
+        token: text.map(token),
+        token_required: false,
+        limits: limits(),
+        seed: [3; 32],
+    }
+}
+
+/// Limits of a server.
+pub fn limits() -> Limits {
+    Limits {
+        duration_s: 60.0,
+        flows: 128,
+        rate_bits_per_s: None,
+        chunk_bytes: 16 << 20,
+        socket_buffer_bytes: 64 << 20,
+    }
+}
+
+/// Counters at an instant.
+pub fn sample(at_s: f64, bytes: u64) -> Sample {
+    Sample { at_s, sent_bytes: bytes, received_bytes: 0, flows: Vec::new() }
+}
+
+/// What an end saw.
+pub fn end(name: &str) -> End {
+    End {
+        host: host(name),
+        before: Snapshot::default(),
+        after: Snapshot::default(),
+        samples: vec![sample(1.0, 1000)],
+    }
+}

@@ -1,0 +1,114 @@
+//! What a driver would do, with time alone: flows are there after a while, payload moves by itself.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use goodput_model::Plan;
+
+use super::samples::{end, sample};
+use crate::session::{Action, Input, SettingRequest};
+
+/// What a client does, one after the other.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// Measures a plan, or is refused.
+    Measure(Plan),
+    /// Asks for a setting.
+    Ask(SettingRequest),
+    /// Proposes a plan and says that its flows can't be had.
+    FailToOpen(Plan),
+}
+
+/// Answers a session's actions.
+pub struct Script {
+    name: &'static str,
+    is_client: bool,
+    steps: VecDeque<Step>,
+    fails_to_open: bool,
+    /// Whether it does nothing at all any more.
+    pub deaf: bool,
+}
+
+/// What shall be told to the session, and when.
+type Answers = Vec<(Duration, Input)>;
+
+fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+impl Script {
+    /// Follows `steps`, then leaves.
+    pub fn client(steps: Vec<Step>) -> Self {
+        let steps = steps.into();
+        Self { name: "near", is_client: true, steps, fails_to_open: false, deaf: false }
+    }
+
+    /// Does whatever is asked.
+    pub fn server() -> Self {
+        let steps = VecDeque::new();
+        Self { name: "far", is_client: false, steps, fails_to_open: false, deaf: false }
+    }
+
+    /// The answer to an action.
+    pub fn act(&mut self, action: &Action) -> Answers {
+        if self.deaf {
+            return Vec::new();
+        }
+        match action {
+            Action::Begin => self.begin(),
+            Action::Finish => vec![(ms(50), Input::Report(Box::new(end(self.name))))],
+            action if self.is_client => self.act_as_client(action),
+            action => Self::act_as_server(action),
+        }
+    }
+
+    fn begin(&self) -> Answers {
+        let sampled = |i: u64| {
+            let sample = sample(i as f64 / 5.0, 1000 * i);
+            (ms(200 * i), Input::Sampled(Box::new(sample)))
+        };
+        let mut answers: Answers = (1..4).map(sampled).collect();
+        if self.is_client {
+            answers.push((ms(1000), Input::Finish(None)));
+        }
+        answers
+    }
+
+    fn act_as_client(&mut self, action: &Action) -> Answers {
+        match action {
+            Action::Greeted { .. } | Action::SettingAnswered(_) => self.next_step(ms(1)),
+            Action::Refused(_) => self.next_step(ms(1)),
+            Action::OpenFlows { .. } if self.fails_to_open => {
+                let mut answers = vec![(ms(5), Input::FlowsFailed("no route".into()))];
+                answers.extend(self.next_step(ms(6)));
+                answers
+            }
+            Action::OpenFlows { .. } => vec![(ms(10), Input::FlowsReady)],
+            Action::PeerReady => vec![(ms(10), Input::Begin)],
+            // Our own report comes 50 ms after the end of the payload.
+            Action::PeerReported(_) => self.next_step(ms(100)),
+            _ => Vec::new(),
+        }
+    }
+
+    fn next_step(&mut self, after: Duration) -> Answers {
+        self.fails_to_open = matches!(self.steps.front(), Some(Step::FailToOpen(_)));
+        let input = match self.steps.pop_front() {
+            Some(Step::Measure(plan) | Step::FailToOpen(plan)) => Input::Propose(Box::new(plan)),
+            Some(Step::Ask(request)) => Input::AskSetting(request),
+            None => Input::Leave("done".into()),
+        };
+        vec![(after, input)]
+    }
+
+    fn act_as_server(action: &Action) -> Answers {
+        match action {
+            Action::ExpectFlows { .. } => vec![
+                (ms(1), Input::Expecting { data_port: Some(40_000) }),
+                (ms(60), Input::FlowsReady),
+            ],
+            Action::Setting(_) => vec![(ms(5), Input::SettingDone(Ok("4096 131072".into())))],
+            _ => Vec::new(),
+        }
+    }
+}

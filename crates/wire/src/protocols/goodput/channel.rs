@@ -1,0 +1,244 @@
+//! Messages over the bytes of a control connection, encrypted or not, and the signs of life.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use super::messages::{Code, Goodbye, Message, Ping};
+use super::secure::{RECORD_MAX, Tunnel};
+use super::times::{PING, SILENCE};
+use crate::error::WireError;
+use crate::frame::{self, Decoder};
+use crate::session::{Action, Output};
+
+/// Longest message of a greeting, bytes: what a stranger may make this end hold.
+const GREETING_MAX: usize = 4 * 1024;
+
+/// Longest message before the first plan is accepted, bytes.
+const QUIET_MAX: usize = 64 * 1024;
+
+/// Longest message from the first accepted plan on, bytes: room for a report.
+const MEASURING_MAX: usize = 8 * 1024 * 1024;
+
+/// Header of a frame and authentication of a record, around the longest message of a greeting.
+const GREETING_RECORD_MAX: usize = GREETING_MAX + 4 + 16;
+
+/// What an HTTP, nuttcp or mail service needs to see before it answers, and thereby shows that it
+/// is not goodput. To a JSON reader it is white space.
+const PROVOCATION: &[u8] = b"\r\n\r\n";
+
+/// One end of a control connection.
+pub(super) struct Channel {
+    outbox: VecDeque<Output>,
+    frames: Decoder<4>,
+    secured: Option<Secured>,
+    talking: bool,
+    closed: bool,
+    last_sent: Instant,
+    last_received: Instant,
+}
+
+struct Secured {
+    tunnel: Tunnel,
+    records: Decoder<2>,
+}
+
+impl Channel {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            outbox: VecDeque::new(),
+            frames: Decoder::new(GREETING_MAX),
+            secured: None,
+            talking: false,
+            closed: false,
+            last_sent: now,
+            last_received: now,
+        }
+    }
+
+    /// Sends bytes that are no message.
+    pub(super) fn send_bytes(&mut self, now: Instant, bytes: Vec<u8>) {
+        self.last_sent = now;
+        self.outbox.push_back(Output::Send(bytes));
+    }
+
+    /// Sends a message.
+    pub(super) fn send(&mut self, now: Instant, message: &Message) -> Result<(), WireError> {
+        self.send_ending(now, message, b"")
+    }
+
+    /// Sends the first message of a client, in a way that makes other services show themselves.
+    pub(super) fn send_provoking(
+        &mut self,
+        now: Instant,
+        message: &Message,
+    ) -> Result<(), WireError> {
+        self.send_ending(now, message, PROVOCATION)
+    }
+
+    fn send_ending(
+        &mut self,
+        now: Instant,
+        message: &Message,
+        ending: &[u8],
+    ) -> Result<(), WireError> {
+        let unable = |cause: String| WireError::Local(format!("can't say a message: {cause}"));
+        let mut body = serde_json::to_vec(message).map_err(|cause| unable(cause.to_string()))?;
+        body.extend_from_slice(ending);
+        if body.len() > MEASURING_MAX {
+            return Err(unable(format!("{} bytes are more than a peer takes", body.len())));
+        }
+        let mut bytes = Vec::with_capacity(4 + body.len());
+        frame::encode::<4>(&body, &mut bytes).map_err(|cause| unable(cause.to_string()))?;
+        if let Some(secured) = &mut self.secured {
+            bytes = secured.tunnel.seal(&bytes)?;
+        }
+        self.send_bytes(now, bytes);
+        Ok(())
+    }
+
+    /// Asks the host to act.
+    pub(super) fn act(&mut self, action: Action) {
+        self.outbox.push_back(Output::Do(action));
+    }
+
+    /// Takes bytes of messages.
+    pub(super) fn receive(&mut self, now: Instant, bytes: &[u8]) {
+        self.last_received = now;
+        match &mut self.secured {
+            Some(secured) => secured.records.push(bytes),
+            None => self.frames.push(bytes),
+        }
+    }
+
+    /// The next message that has arrived whole.
+    pub(super) fn next_message(&mut self) -> Result<Option<Message>, WireError> {
+        loop {
+            if let Some(body) = self.frames.next_body().map_err(broken)? {
+                return serde_json::from_slice(&body).map(Some).map_err(broken);
+            }
+            let Some(secured) = &mut self.secured else { return Ok(None) };
+            let Some(record) = secured.records.next_body().map_err(broken)? else {
+                return Ok(None);
+            };
+            self.frames.push(&secured.tunnel.open(&record)?);
+        }
+    }
+
+    /// The peer understands plain messages.
+    pub(super) fn talk_plainly(&mut self) {
+        self.talking = true;
+    }
+
+    /// Everything that follows is encrypted.
+    pub(super) fn encrypt(&mut self, tunnel: Tunnel) {
+        self.secured = Some(Secured { tunnel, records: Decoder::new(GREETING_RECORD_MAX) });
+    }
+
+    /// Takes longer messages now: the peer has greeted.
+    pub(super) fn greeted(&mut self) {
+        self.frames.set_limit(QUIET_MAX);
+        if let Some(secured) = &mut self.secured {
+            secured.records.set_limit(RECORD_MAX);
+        }
+    }
+
+    /// Takes reports now: a plan was accepted.
+    pub(super) fn measuring(&mut self) {
+        self.frames.set_limit(MEASURING_MAX);
+    }
+
+    /// Whether what is said is encrypted, by a peer that has shown to know the token.
+    pub(super) fn is_secured(&self) -> bool {
+        self.secured.as_ref().is_some_and(|secured| secured.tunnel.is_proven())
+    }
+
+    /// Whether part of a message has arrived.
+    pub(super) fn is_inside(&self) -> bool {
+        self.frames.is_inside() || self.secured.as_ref().is_some_and(|s| s.records.is_inside())
+    }
+
+    /// Sends a ping where nothing was sent for long, and notices a peer that is gone.
+    pub(super) fn keep_alive(&mut self, now: Instant) -> Result<(), WireError> {
+        if now >= self.last_received + SILENCE {
+            let silence = SILENCE.as_secs();
+            return Err(WireError::TimedOut(format!("nothing was heard of it for {silence} s")));
+        }
+        if now >= self.last_sent + PING {
+            self.send(now, &Message::Ping(Ping {}))?;
+        }
+        Ok(())
+    }
+
+    /// When [`Channel::keep_alive`] has something to do.
+    pub(super) fn next_timeout(&self) -> Instant {
+        (self.last_sent + PING).min(self.last_received + SILENCE)
+    }
+
+    /// Says goodbye and closes.
+    pub(super) fn leave(&mut self, now: Instant, code: Code, why: String) {
+        if self.talking || self.is_secured() {
+            // The connection ends in either case; that the last word failed helps nobody.
+            let _ = self.send(now, &Message::Goodbye(Goodbye { code, why }));
+        }
+        self.close();
+    }
+
+    /// Closes because of `error`, with a goodbye that tells the peer what it can understand.
+    pub(super) fn fail(&mut self, now: Instant, error: &WireError) {
+        match last_words(error) {
+            Some((code, why)) => self.leave(now, code, why),
+            None => self.close(),
+        }
+    }
+
+    /// Closes without a word.
+    pub(super) fn close(&mut self) {
+        if !self.closed {
+            self.closed = true;
+            self.outbox.push_back(Output::Close);
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    pub(super) fn poll(&mut self) -> Option<Output> {
+        self.outbox.pop_front()
+    }
+
+    /// Bytes of memory held for what has arrived.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.frames.held() + self.secured.as_ref().map_or(0, |s| s.records.held())
+    }
+}
+
+/// An error that the peer's words caused.
+pub(super) fn broken(cause: impl std::fmt::Display) -> WireError {
+    WireError::Protocol(cause.to_string())
+}
+
+/// How a peer is told of an error; `None` where it can't hear or need not.
+fn last_words(error: &WireError) -> Option<(Code, String)> {
+    match error {
+        WireError::Version { .. } => Some((Code::Version, error.to_string())),
+        WireError::NotPermitted(why) => Some((Code::NotPermitted, why.clone())),
+        WireError::Protocol(why) => Some((Code::Protocol, why.clone())),
+        WireError::TimedOut(why) => Some((Code::TimedOut, why.clone())),
+        WireError::Local(why) => Some((Code::Unable, why.clone())),
+        WireError::Foreign { .. } | WireError::Closed(_) => None,
+    }
+}
+
+/// What a peer's goodbye means here.
+pub(super) fn farewell(goodbye: Goodbye) -> WireError {
+    let Goodbye { code, why } = goodbye;
+    match code {
+        Code::NotPermitted => WireError::NotPermitted(why),
+        Code::Protocol | Code::TimedOut => {
+            WireError::Closed(format!("it complains of this end: {why}"))
+        }
+        Code::Done | Code::Version | Code::Unable | Code::Other => WireError::Closed(why),
+    }
+}

@@ -1,0 +1,247 @@
+//! Whether a plan makes sense, and whether it lies within the limits of a server.
+
+use goodput_model::{Direction, Length, Plan, SocketOptions, Transport};
+
+use super::times::LONGEST_PLAN_S;
+use crate::session::Limits;
+
+/// Bytes of the header in front of every UDP payload datagram.
+const DATAGRAM_HEADER: u64 = 32;
+
+/// Largest UDP payload over IPv4: 65535 less 20 bytes of IP and 8 of UDP header (RFC 791, 768).
+const DATAGRAM_MAX: u64 = 65_507;
+
+/// Shortest interval, seconds.
+const INTERVAL_MIN_S: f64 = 0.1;
+
+/// The least and the greatest `TCP_MAXSEG` that Linux takes (`TCP_MIN_MSS` and `MAX_TCP_WINDOW`,
+/// include/net/tcp.h).
+const MSS: std::ops::RangeInclusive<u32> = 88..=32_767;
+
+/// Greatest differentiated services code point: 6 bits (RFC 2474).
+const DSCP_MAX: u8 = 63;
+
+/// Longest name of a congestion control (`TCP_CA_NAME_MAX`, include/net/tcp.h), its NUL not
+/// counted; movers' ids are held to twice that.
+const CONGESTION_NAME_MAX: usize = 15;
+
+/// What keeps a plan from being measured: one phrase for each reason.
+type Problems = Vec<String>;
+
+/// Whether a plan makes sense at all, wherever it is measured.
+pub(super) fn sense(plan: &Plan) -> Result<(), String> {
+    let mut problems = Problems::new();
+    check_length(plan.length, &mut problems);
+    check_numbers(plan, &mut problems);
+    check_chunk(plan, &mut problems);
+    check_options(&plan.socket, &mut problems);
+    if !is_name(&plan.mover, 2 * CONGESTION_NAME_MAX) {
+        problems.push(format!("{:?} can't be the name of a mover", short(&plan.mover)));
+    }
+    verdict(problems)
+}
+
+/// Whether a plan that makes sense is within `limits`.
+pub(super) fn within(plan: &Plan, limits: &Limits) -> Result<(), String> {
+    let mut problems = Problems::new();
+    let mut hold = |what: &str, asked: f64, limit: f64, unit: &str| {
+        if asked > limit {
+            problems.push(format!("{what} of {asked}{unit}, and this server allows {limit}{unit}"));
+        }
+    };
+    hold("a duration", duration_s(plan).unwrap_or(0.0), limits.duration_s, " s");
+    hold("a number of flows", f64::from(flows(plan)), f64::from(limits.flows), "");
+    if let (Some(rate), Some(limit)) = (plan.rate_bits_per_s, limits.rate_bits_per_s) {
+        hold("a rate", rate.0, limit, " bit/s");
+    }
+    hold("a chunk", plan.chunk_bytes.0 as f64, limits.chunk_bytes as f64, " bytes");
+    let buffer = limits.socket_buffer_bytes as f64;
+    let options = &plan.socket;
+    hold("a send buffer", options.sndbuf_bytes.map_or(0.0, |b| b.0 as f64), buffer, " bytes");
+    hold("a receive buffer", options.rcvbuf_bytes.map_or(0.0, |b| b.0 as f64), buffer, " bytes");
+    verdict(problems)
+}
+
+/// The longest that a plan takes by its own words; one of bytes does not say.
+pub(super) fn duration_s(plan: &Plan) -> Option<f64> {
+    match plan.length {
+        Length::Seconds(seconds) => Some(seconds),
+        Length::Auto { max_s, .. } => Some(max_s),
+        Length::Bytes(_) => None,
+    }
+}
+
+/// What a client should know of a limit that its plan does not offend, but may run into.
+pub(super) fn note(plan: &Plan, limits: &Limits) -> Option<String> {
+    let limit = limits.rate_bits_per_s.filter(|_| plan.rate_bits_per_s.is_none())?;
+    let rate = goodput_model::BitRate(limit);
+    Some(format!("the server sends and receives at most {rate} for one client"))
+}
+
+/// Flows of both directions together; may be more than fits a flow's number.
+fn flows(plan: &Plan) -> u32 {
+    let directions = if plan.direction == Direction::Both { 2 } else { 1 };
+    directions * u32::from(plan.flows)
+}
+
+fn check_length(length: Length, problems: &mut Problems) {
+    let duration = |seconds: f64| seconds > 0.0 && seconds <= LONGEST_PLAN_S;
+    match length {
+        Length::Seconds(s) if !duration(s) => {
+            problems.push(format!("a duration of {s} s is not between 0 and 30 days"));
+        }
+        Length::Bytes(bytes) if bytes.0 == 0 => problems.push("0 bytes measure nothing".into()),
+        Length::Auto { precision_percent, min_s, max_s } => {
+            if !(precision_percent > 0.0 && precision_percent < 100.0) {
+                problems.push(format!("a precision of {precision_percent} % is not one"));
+            }
+            if !(duration(max_s) && min_s >= 0.0 && min_s <= max_s) {
+                problems.push(format!("at least {min_s} s and at most {max_s} s can't be kept"));
+            }
+        }
+        Length::Seconds(_) | Length::Bytes(_) => {}
+    }
+}
+
+fn check_numbers(plan: &Plan, problems: &mut Problems) {
+    if flows(plan) == 0 || flows(plan) > u32::from(u16::MAX) {
+        problems.push(format!("{} flows can't be numbered", flows(plan)));
+    }
+    if !(plan.interval_s >= INTERVAL_MIN_S && plan.interval_s <= LONGEST_PLAN_S) {
+        let interval = plan.interval_s;
+        problems.push(format!("an interval of {interval} s is not at least {INTERVAL_MIN_S} s"));
+    }
+    if let Some(rate) = plan.rate_bits_per_s
+        && !(rate.0 > 0.0 && rate.0.is_finite())
+    {
+        problems.push(format!("a rate of {} bit/s moves nothing", rate.0));
+    }
+}
+
+fn check_chunk(plan: &Plan, problems: &mut Problems) {
+    let chunk = plan.chunk_bytes.0;
+    match plan.transport {
+        Transport::Tcp if chunk == 0 => problems.push("a chunk of 0 bytes moves nothing".into()),
+        Transport::Udp if !(DATAGRAM_HEADER..=DATAGRAM_MAX).contains(&chunk) => {
+            problems.push(format!(
+                "a datagram of {chunk} bytes is not between {DATAGRAM_HEADER} and {DATAGRAM_MAX}"
+            ));
+        }
+        Transport::Tcp | Transport::Udp => {}
+    }
+}
+
+fn check_options(options: &SocketOptions, problems: &mut Problems) {
+    if let Some(dscp) = options.dscp.filter(|dscp| *dscp > DSCP_MAX) {
+        problems.push(format!("DSCP {dscp} is greater than {DSCP_MAX}"));
+    }
+    if let Some(mss) = options.mss_bytes.filter(|mss| !MSS.contains(mss)) {
+        problems.push(format!("an MSS of {mss} is not between {} and {}", MSS.start(), MSS.end()));
+    }
+    if let Some(name) = &options.congestion
+        && !is_name(name, CONGESTION_NAME_MAX)
+    {
+        problems.push(format!("{:?} can't be the name of a congestion control", short(name)));
+    }
+}
+
+fn is_name(text: &str, longest: usize) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    !text.is_empty() && text.len() <= longest && text.chars().all(plain)
+}
+
+/// As much of a stranger's text as an answer needs.
+fn short(text: &str) -> String {
+    text.chars().take(2 * CONGESTION_NAME_MAX).collect()
+}
+
+fn verdict(problems: Problems) -> Result<(), String> {
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pair::limits;
+    use goodput_model::{BitRate, Bytes};
+
+    fn changed(change: impl FnOnce(&mut Plan)) -> Plan {
+        let mut plan = Plan::standard();
+        change(&mut plan);
+        plan
+    }
+
+    fn refused(change: impl FnOnce(&mut Plan)) -> String {
+        let plan = changed(change);
+        sense(&plan).and_then(|()| within(&plan, &limits())).unwrap_err()
+    }
+
+    #[test]
+    fn the_standard_plan_is_fine() {
+        assert_eq!(sense(&Plan::standard()), Ok(()));
+        assert_eq!(within(&Plan::standard(), &limits()), Ok(()));
+        assert_eq!(note(&Plan::standard(), &limits()), None);
+    }
+
+    #[test]
+    fn every_limit_is_named_with_the_servers_value() {
+        let why = refused(|p| p.length = Length::Seconds(61.0));
+        assert_eq!(why, "a duration of 61 s, and this server allows 60 s");
+        let why = refused(|p| {
+            p.length = Length::Auto { precision_percent: 2.0, min_s: 1.0, max_s: 90.0 }
+        });
+        assert!(why.contains("90 s") && why.contains("60 s"), "{why}");
+        let why = refused(|p| (p.direction, p.flows) = (Direction::Both, 65));
+        assert_eq!(why, "a number of flows of 130, and this server allows 128");
+        let why = refused(|p| p.chunk_bytes = Bytes(1 << 30));
+        assert!(why.contains("a chunk of 1073741824 bytes"), "{why}");
+        let why = refused(|p| p.socket.rcvbuf_bytes = Some(Bytes(1 << 40)));
+        assert!(why.contains("a receive buffer"), "{why}");
+        let capped = Limits { rate_bits_per_s: Some(1e9), ..limits() };
+        let fast = changed(|p| p.rate_bits_per_s = Some(BitRate(2e9)));
+        let why = within(&fast, &capped).unwrap_err();
+        assert_eq!(why, "a rate of 2000000000 bit/s, and this server allows 1000000000 bit/s");
+    }
+
+    #[test]
+    fn a_plan_without_a_rate_is_told_of_the_servers() {
+        let capped = Limits { rate_bits_per_s: Some(1e9), ..limits() };
+        assert_eq!(within(&Plan::standard(), &capped), Ok(()));
+        assert!(note(&Plan::standard(), &capped).unwrap().contains("1 Gbit/s"));
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_refused() {
+        for bad in [f64::NAN, f64::INFINITY, 0.0, -1.0] {
+            refused(|p| p.length = Length::Seconds(bad));
+            refused(|p| p.length = Length::Auto { precision_percent: bad, min_s: 1.0, max_s: 2.0 });
+            refused(|p| p.length = Length::Auto { precision_percent: 2.0, min_s: 1.0, max_s: bad });
+            refused(|p| p.rate_bits_per_s = Some(BitRate(bad)));
+            refused(|p| p.interval_s = bad);
+        }
+        refused(|p| {
+            p.length = Length::Auto { precision_percent: 2.0, min_s: f64::NAN, max_s: 2.0 }
+        });
+        refused(|p| p.length = Length::Bytes(Bytes(0)));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        refused(|p| p.flows = 0);
+        assert!(sense(&changed(|p| (p.direction, p.flows) = (Direction::Both, 40_000))).is_err());
+        refused(|p| p.chunk_bytes = Bytes(0));
+        refused(|p| p.socket.dscp = Some(64));
+        refused(|p| p.socket.mss_bytes = Some(20));
+        refused(|p| p.socket.congestion = Some("../../etc".into()));
+        refused(|p| p.mover = "x".repeat(100_000));
+        for chunk in [31, 65_508] {
+            refused(|p| (p.transport, p.chunk_bytes) = (Transport::Udp, Bytes(chunk)));
+        }
+    }
+
+    #[test]
+    fn all_reasons_are_given_at_once() {
+        let why = refused(|p| (p.flows, p.interval_s) = (0, 0.0));
+        assert_eq!(why.matches("; ").count(), 1, "{why}");
+    }
+}

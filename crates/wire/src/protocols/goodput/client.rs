@@ -1,0 +1,212 @@
+//! The connecting side.
+//!
+//! ```text
+//! greeting ──hello──▶ idle ──propose──▶ proposed ──accept──▶ opening ──both ready──▶ ready
+//!                      ▲                                                               │ begin
+//!                      ├──────────────both reports──────────── running ◀───────────────┘
+//!                      └── refuse, from either side, at any point of a measurement
+//! ```
+//!
+//! An input that does not fit the state has no effect: it crossed a message of the server.
+
+mod greeting;
+mod measurement;
+mod questions;
+
+use std::time::Instant;
+
+use self::greeting::Greeting;
+use self::questions::Questions;
+use super::channel::{Channel, broken, farewell};
+use super::messages::{Code, Message};
+use super::running::Running;
+use crate::error::WireError;
+use crate::session::{Action, ClientConfig, Input, Output, Session};
+use goodput_model::Plan;
+
+/// A conversation, seen from the connecting side.
+pub(super) struct ClientSession {
+    channel: Channel,
+    config: ClientConfig,
+    state: State,
+    /// When the state must have ended, where it may not last.
+    deadline: Option<Instant>,
+    /// Number of the last measurement that was proposed.
+    measurement: u32,
+    /// A plan that was given before the greeting was over.
+    early_plan: Option<Box<Plan>>,
+    questions: Questions,
+}
+
+/// Where the conversation stands.
+enum State {
+    /// Both sides find out who they talk to.
+    Greeting(Greeting),
+    /// Nothing is measured.
+    Idle,
+    /// The server thinks about a plan.
+    Proposed(Box<Plan>),
+    /// Both sides set the data connections up.
+    Opening { terms: Terms, near_ready: bool, far_ready: bool },
+    /// Both sides are ready; the driver observes, and then begins.
+    Ready(Terms),
+    /// Payload moves, or its reports are on their way.
+    Running(Running),
+}
+
+/// What the server said when it accepted a plan.
+#[derive(Clone, Default)]
+struct Terms {
+    /// Seconds that payload may move.
+    longest_s: f64,
+    /// What the user should know; told when the measurement begins.
+    note: Option<String>,
+}
+
+impl Session for ClientSession {
+    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        if self.channel.is_closed() {
+            return Ok(());
+        }
+        let outcome = self.take(now, input);
+        self.settle(now, outcome)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
+        if self.channel.is_closed() {
+            return Ok(());
+        }
+        let outcome = self.pass_time(now);
+        self.settle(now, outcome)
+    }
+
+    fn poll(&mut self) -> Option<Output> {
+        self.channel.poll()
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        if self.channel.is_closed() {
+            return None;
+        }
+        let alive = match self.state {
+            State::Greeting(_) => None,
+            _ => Some(self.channel.next_timeout()),
+        };
+        [self.deadline, alive, self.questions.next_timeout()].into_iter().flatten().min()
+    }
+}
+
+impl ClientSession {
+    fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        match input {
+            Input::Received(bytes) => self.receive(now, bytes),
+            Input::Closed => Err(self.closed()),
+            Input::Propose(plan) => self.propose(now, plan),
+            Input::FlowsReady => self.flows_ready(now),
+            Input::FlowsFailed(why) => self.break_off(now, why),
+            Input::Begin => self.begin(now),
+            Input::AskSetting(request) => {
+                let greeted = !matches!(self.state, State::Greeting(_));
+                self.questions.ask(now, &mut self.channel, request, greeted)
+            }
+            Input::Leave(why) => {
+                self.channel.leave(now, Code::Done, why);
+                Ok(())
+            }
+            input => self.take_running(now, input),
+        }
+    }
+
+    fn receive(&mut self, now: Instant, bytes: Vec<u8>) -> Result<(), WireError> {
+        match self.state {
+            State::Greeting(_) => self.greet(now, &bytes)?,
+            _ => self.channel.receive(now, &bytes),
+        }
+        while !self.channel.is_closed()
+            && let Some(message) = self.channel.next_message()?
+        {
+            self.hear(now, message)?;
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, now: Instant, message: Message) -> Result<(), WireError> {
+        if matches!(self.state, State::Greeting(_)) {
+            return self.hear_greeting(now, message);
+        }
+        match message {
+            Message::Ping(_) => Ok(()),
+            Message::Goodbye(goodbye) => Err(farewell(goodbye)),
+            Message::SettingDone(answer) => self.questions.answered(now, &mut self.channel, answer),
+            Message::Accept(accept) => self.accepted(now, accept),
+            Message::Refuse(refuse) => self.refused(refuse),
+            Message::FlowsReady(about) => self.peer_ready(now, about.measurement),
+            Message::Sample(_) | Message::Finish(_) | Message::Report(_) => {
+                self.hear_running(now, message)
+            }
+            Message::Hello(_) => Err(broken("a second hello")),
+            Message::Propose(_) | Message::Begin(_) | Message::Setting(_) => {
+                Err(broken("a server can't propose, begin or ask for a setting"))
+            }
+        }
+    }
+
+    /// Goes to another state, which must have ended by `deadline`.
+    fn enter(&mut self, state: State, deadline: Option<Instant>) {
+        self.state = state;
+        self.deadline = deadline;
+    }
+
+    fn pass_time(&mut self, now: Instant) -> Result<(), WireError> {
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            self.expire(now)?;
+        }
+        self.questions.expire(now, &mut self.channel)?;
+        match self.state {
+            State::Greeting(_) => Ok(()),
+            _ => self.channel.keep_alive(now),
+        }
+    }
+
+    /// The state has lasted too long.
+    fn expire(&mut self, now: Instant) -> Result<(), WireError> {
+        let why = match &self.state {
+            State::Greeting(greeting) => return Err(greeting.timed_out()),
+            State::Idle => return Ok(()),
+            State::Proposed(_) => {
+                return Err(WireError::TimedOut("it neither accepts nor refuses a plan".into()));
+            }
+            State::Opening { near_ready: false, .. } => {
+                "the data connections were not made in time"
+            }
+            State::Opening { .. } => "the far end did not see all data connections in time",
+            State::Ready(_) => "this end did not begin in time",
+            State::Running(_) => "the measurement did not end in time",
+        };
+        self.channel.act(Action::Refused(why.into()));
+        self.break_off(now, why.into())
+    }
+
+    fn closed(&self) -> WireError {
+        let when = match &self.state {
+            State::Greeting(greeting) => return greeting.closed(&self.channel),
+            State::Idle => "while nothing was measured",
+            State::Proposed(_) | State::Opening { .. } | State::Ready(_) => {
+                "before the measurement began"
+            }
+            State::Running(_) => "in the middle of the measurement",
+        };
+        WireError::Closed(when.into())
+    }
+
+    /// Ends the session where `outcome` is an error.
+    fn settle(&mut self, now: Instant, outcome: Result<(), WireError>) -> Result<(), WireError> {
+        if let Err(error) = &outcome {
+            self.channel.fail(now, error);
+        }
+        outcome
+    }
+}
+
+#[cfg(test)]
+mod tests;

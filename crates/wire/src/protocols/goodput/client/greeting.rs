@@ -1,0 +1,230 @@
+//! The client's greeting: preamble, handshake, hello; and what a peer seems to be that does not
+//! join in.
+
+use std::time::Instant;
+
+use super::super::PROTOCOL_VERSION;
+use super::super::channel::{Channel, broken, farewell};
+use super::super::messages::{Hello, Message};
+use super::super::preamble::{Opening, PREAMBLE_BYTES, Role};
+use super::super::secure::{self, Begun, HANDSHAKE_RECORD_MAX, TOKENS_DIFFER};
+use super::super::times::{FOREIGN_TAIL, GREETING};
+use super::questions::Questions;
+use super::{ClientSession, State};
+use crate::error::WireError;
+use crate::foreign;
+use crate::frame::Decoder;
+use crate::session::{Action, ClientConfig};
+
+/// Most bytes of a foreign greeting that are looked at.
+const FOREIGN_BYTES: usize = 256;
+
+/// How far the greeting has come.
+pub(super) enum Greeting {
+    /// The server's preamble is awaited; some of its bytes may be there.
+    Preamble { seen: Vec<u8>, begun: Option<Begun> },
+    /// The server's part of the handshake is awaited.
+    Handshake { begun: Begun, records: Decoder<2> },
+    /// The server's hello is awaited.
+    Hello,
+    /// The server has no token: its goodbye is awaited, and nothing else believed.
+    Unsecured,
+    /// This end could not even begin; told as soon as there is a call that can return it.
+    Failed(WireError),
+}
+
+impl Greeting {
+    /// What it means that nothing more came in time.
+    pub(super) fn timed_out(&self) -> WireError {
+        let silent = "a service that waits for the client to speak, or speaks to nobody";
+        match self {
+            Self::Preamble { seen, .. } if seen.is_empty() => seems(silent.into()),
+            Self::Preamble { seen, .. } => seems(foreign::server(seen)),
+            Self::Handshake { .. } | Self::Hello | Self::Unsecured => {
+                WireError::TimedOut(format!("no greeting within {} s", GREETING.as_secs()))
+            }
+            Self::Failed(error) => error.clone(),
+        }
+    }
+
+    /// What it means that the server closed the connection.
+    pub(super) fn closed(&self, channel: &Channel) -> WireError {
+        match self {
+            Self::Failed(error) => error.clone(),
+            Self::Preamble { seen, .. } if seen.is_empty() || !is_start_of_ours(seen) => {
+                seems(foreign::server(seen))
+            }
+            Self::Hello if !channel.is_inside() => WireError::Closed("before it greeted".into()),
+            _ => WireError::Closed("in the middle of its greeting".into()),
+        }
+    }
+}
+
+fn seems(seems: String) -> WireError {
+    WireError::Foreign { seems }
+}
+
+fn is_start_of_ours(seen: &[u8]) -> bool {
+    Opening::read(seen) != Opening::Foreign
+}
+
+impl ClientSession {
+    /// Opens the conversation.
+    pub(in super::super) fn new(now: Instant, config: ClientConfig) -> Self {
+        let mut session = Self {
+            channel: Channel::new(now),
+            config,
+            state: State::Idle,
+            deadline: None,
+            measurement: 0,
+            early_plan: None,
+            questions: Questions::default(),
+        };
+        let (greeting, deadline) = match session.open(now) {
+            Ok(begun) => (Greeting::Preamble { seen: Vec::new(), begun }, now + GREETING),
+            Err(error) => (Greeting::Failed(error), now),
+        };
+        session.enter(State::Greeting(greeting), Some(deadline));
+        session
+    }
+
+    fn open(&mut self, now: Instant) -> Result<Option<Begun>, WireError> {
+        let Some(token) = &self.config.token else {
+            self.channel.send_bytes(now, Role::Control.preamble().to_vec());
+            self.say_hello(now)?;
+            return Ok(None);
+        };
+        let (begun, record) = secure::begin(token)?;
+        let opening = [&Role::Secured.preamble()[..], &record].concat();
+        self.channel.send_bytes(now, opening);
+        Ok(Some(begun))
+    }
+
+    fn say_hello(&mut self, now: Instant) -> Result<(), WireError> {
+        let unable = |cause| WireError::Local(format!("can't describe this host: {cause}"));
+        let hello = Hello::of(&self.config.host).map_err(unable)?;
+        self.channel.send_provoking(now, &Message::Hello(hello))
+    }
+
+    /// Takes bytes of the greeting, up to the hello; those of messages go to the channel.
+    pub(super) fn greet(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
+        let State::Greeting(greeting) = &mut self.state else { return Ok(()) };
+        match greeting {
+            Greeting::Preamble { seen, .. } => {
+                seen.extend_from_slice(bytes);
+                self.read_preamble(now)
+            }
+            Greeting::Handshake { records, .. } => {
+                records.push(bytes);
+                self.read_handshake(now)
+            }
+            Greeting::Hello | Greeting::Unsecured => {
+                self.channel.receive(now, bytes);
+                Ok(())
+            }
+            Greeting::Failed(error) => Err(error.clone()),
+        }
+    }
+
+    fn read_preamble(&mut self, now: Instant) -> Result<(), WireError> {
+        let State::Greeting(Greeting::Preamble { seen, begun }) = &mut self.state else {
+            return Ok(());
+        };
+        match (Opening::read(seen), begun.is_some()) {
+            (Opening::Incomplete, _) => Ok(()),
+            (Opening::Foreign, _) => self.look_at_foreign(now),
+            (Opening::Control, _) | (Opening::Secured, true) => {
+                let (seen, begun) = (std::mem::take(seen), begun.take());
+                self.join(now, Opening::read(&seen), begun, &seen[PREAMBLE_BYTES..])
+            }
+            (Opening::Secured | Opening::Data(_) | Opening::UnknownRole(_), _) => {
+                Err(broken("its preamble does not answer ours"))
+            }
+        }
+    }
+
+    /// The server speaks our protocol, and `rest` is what it said after its preamble.
+    fn join(
+        &mut self,
+        now: Instant,
+        opening: Opening,
+        begun: Option<Begun>,
+        rest: &[u8],
+    ) -> Result<(), WireError> {
+        let next = match (opening, begun) {
+            (Opening::Secured, Some(begun)) => {
+                let records = Decoder::new(HANDSHAKE_RECORD_MAX);
+                Greeting::Handshake { begun, records }
+            }
+            (_, None) => {
+                self.channel.talk_plainly();
+                Greeting::Hello
+            }
+            (_, Some(_)) => Greeting::Unsecured,
+        };
+        self.state = State::Greeting(next);
+        self.greet(now, rest)
+    }
+
+    /// Waits a little for the rest of a greeting that is not ours, so that it can be named.
+    fn look_at_foreign(&mut self, now: Instant) -> Result<(), WireError> {
+        let State::Greeting(Greeting::Preamble { seen, .. }) = &mut self.state else {
+            return Ok(());
+        };
+        if seen.len() >= FOREIGN_BYTES || seen.contains(&b'\n') {
+            return Err(seems(foreign::server(seen)));
+        }
+        let until = now + FOREIGN_TAIL;
+        self.deadline = Some(self.deadline.map_or(until, |deadline| deadline.min(until)));
+        Ok(())
+    }
+
+    fn read_handshake(&mut self, now: Instant) -> Result<(), WireError> {
+        let State::Greeting(Greeting::Handshake { records, .. }) = &mut self.state else {
+            return Ok(());
+        };
+        let Some(record) = records.next_body().map_err(broken)? else { return Ok(()) };
+        let done = std::mem::replace(&mut self.state, State::Greeting(Greeting::Hello));
+        let State::Greeting(Greeting::Handshake { begun, records }) = done else { return Ok(()) };
+        match begun.finish(&record) {
+            Ok(tunnel) => self.channel.encrypt(tunnel),
+            Err(error) => {
+                self.channel.send_bytes(now, TOKENS_DIFFER.to_vec());
+                return Err(error);
+            }
+        }
+        self.say_hello(now)?;
+        self.channel.receive(now, &records.into_rest());
+        Ok(())
+    }
+
+    /// Takes a message before the greeting is over.
+    pub(super) fn hear_greeting(
+        &mut self,
+        now: Instant,
+        message: Message,
+    ) -> Result<(), WireError> {
+        let unsecured = matches!(self.state, State::Greeting(Greeting::Unsecured));
+        match message {
+            Message::Goodbye(goodbye) => Err(farewell(goodbye)),
+            Message::Hello(hello) if !unsecured => self.greeted(now, hello),
+            _ => Err(broken("its first message is not a hello")),
+        }
+    }
+
+    fn greeted(&mut self, now: Instant, hello: Hello) -> Result<(), WireError> {
+        if hello.version != PROTOCOL_VERSION {
+            return Err(WireError::Version { ours: PROTOCOL_VERSION, theirs: hello.version });
+        }
+        let peer = hello.host().map_err(broken)?;
+        let secured = self.channel.is_secured();
+        self.channel.greeted();
+        self.enter(State::Idle, None);
+        self.channel.act(Action::Greeted { peer, secured });
+        self.questions.greeted(now, &mut self.channel)?;
+        match self.early_plan.take() {
+            Some(plan) => self.propose(now, plan),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The client's measurements: from a plan to both reports, or to a refusal.
+
+use std::time::Instant;
+
+use goodput_model::Plan;
+
+use super::super::channel::broken;
+use super::super::check;
+use super::super::messages::{About, Accept, Message, Propose, Refuse};
+use super::super::running::Running;
+use super::super::times::{ACCEPT, BEGIN, FLOWS, GRACE};
+use super::{ClientSession, State, Terms};
+use crate::error::WireError;
+use crate::session::{Action, FlowTicket, Input};
+
+impl ClientSession {
+    pub(super) fn propose(&mut self, now: Instant, plan: Box<Plan>) -> Result<(), WireError> {
+        if let Err(why) = check::sense(&plan) {
+            self.channel.act(Action::Refused(format!("this plan can't be measured: {why}")));
+            return Ok(());
+        }
+        match self.state {
+            State::Greeting(_) if self.early_plan.is_none() => {
+                self.early_plan = Some(plan);
+                Ok(())
+            }
+            State::Idle => self.send_plan(now, plan),
+            _ => {
+                self.channel.act(Action::Refused("another measurement is under way".into()));
+                Ok(())
+            }
+        }
+    }
+
+    fn send_plan(&mut self, now: Instant, plan: Box<Plan>) -> Result<(), WireError> {
+        self.measurement += 1;
+        let measurement = self.measurement;
+        self.channel.send(now, &Message::Propose(Propose { measurement, plan: plan.clone() }))?;
+        self.enter(State::Proposed(plan), Some(now + ACCEPT + GRACE));
+        Ok(())
+    }
+
+    pub(super) fn accepted(&mut self, now: Instant, accept: Accept) -> Result<(), WireError> {
+        if !self.is_current(accept.measurement)? {
+            return Ok(());
+        }
+        let State::Proposed(plan) = &self.state else {
+            return Err(broken("it accepts a plan twice"));
+        };
+        let longest_s = check::duration_s(plan).unwrap_or(accept.longest_s);
+        let flows = plan.flow_plans();
+        if flows.len() != accept.cookies.len() {
+            let (cookies, flows) = (accept.cookies.len(), flows.len());
+            return Err(broken(format!("{cookies} cookies for {flows} flows")));
+        }
+        let cookies = accept.cookies.iter().map(|cookie| cookie.0);
+        let tickets = flows.into_iter().zip(cookies);
+        let tickets = tickets.map(|(flow, cookie)| FlowTicket { flow, cookie }).collect();
+        let data_port = accept.data_port.map(Into::into);
+        self.channel.measuring();
+        self.channel.act(Action::OpenFlows { tickets, data_port });
+        let terms = Terms { longest_s, note: accept.note };
+        let opening = State::Opening { terms, near_ready: false, far_ready: false };
+        self.enter(opening, Some(now + FLOWS + GRACE));
+        Ok(())
+    }
+
+    pub(super) fn refused(&mut self, refuse: Refuse) -> Result<(), WireError> {
+        if self.is_current(refuse.measurement)? {
+            self.enter(State::Idle, None);
+            self.channel.act(Action::Refused(refuse.why));
+        }
+        Ok(())
+    }
+
+    pub(super) fn flows_ready(&mut self, now: Instant) -> Result<(), WireError> {
+        if let State::Opening { near_ready, .. } = &mut self.state {
+            *near_ready = true;
+            self.be_ready(now);
+        }
+        Ok(())
+    }
+
+    pub(super) fn peer_ready(&mut self, now: Instant, measurement: u32) -> Result<(), WireError> {
+        if !self.is_current(measurement)? {
+            return Ok(());
+        }
+        let State::Opening { far_ready, .. } = &mut self.state else {
+            return Err(broken("it says at the wrong time that the flows are ready"));
+        };
+        *far_ready = true;
+        self.be_ready(now);
+        Ok(())
+    }
+
+    fn be_ready(&mut self, now: Instant) {
+        if let State::Opening { terms, near_ready: true, far_ready: true } = &mut self.state {
+            let terms = std::mem::take(terms);
+            self.enter(State::Ready(terms), Some(now + BEGIN));
+            self.channel.act(Action::PeerReady);
+        }
+    }
+
+    pub(super) fn begin(&mut self, now: Instant) -> Result<(), WireError> {
+        let State::Ready(terms) = &mut self.state else { return Ok(()) };
+        let (terms, measurement) = (std::mem::take(terms), self.measurement);
+        self.channel.send(now, &Message::Begin(About { measurement }))?;
+        self.channel.act(Action::Begin);
+        if let Some(note) = terms.note {
+            self.channel.act(Action::Note(note));
+        }
+        let running = Running::at_client(measurement, now, terms.longest_s);
+        let until = running.until();
+        self.enter(State::Running(running), Some(until));
+        Ok(())
+    }
+
+    /// Tells the server that the measurement is off.
+    pub(super) fn break_off(&mut self, now: Instant, why: String) -> Result<(), WireError> {
+        if matches!(self.state, State::Greeting(_) | State::Idle) {
+            return Ok(());
+        }
+        let measurement = self.measurement;
+        self.enter(State::Idle, None);
+        self.channel.send(now, &Message::Refuse(Refuse { measurement, why }))
+    }
+
+    /// Takes an input that means something only while payload moves.
+    pub(super) fn take_running(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        let State::Running(running) = &mut self.state else { return Ok(()) };
+        match input {
+            Input::Sampled(sample) => running.sampled(now, &mut self.channel, sample)?,
+            Input::Finish(why) => running.finish(now, &mut self.channel, why)?,
+            Input::Report(end) => running.report(now, &mut self.channel, end)?,
+            _ => {}
+        }
+        self.conclude();
+        Ok(())
+    }
+
+    /// Takes a message that belongs to a measurement that has begun.
+    pub(super) fn hear_running(&mut self, now: Instant, message: Message) -> Result<(), WireError> {
+        let measurement = match &message {
+            Message::Sample(sample) => sample.measurement,
+            Message::Finish(finish) => finish.measurement,
+            Message::Report(report) => report.measurement,
+            _ => return Ok(()),
+        };
+        if !self.is_current(measurement)? {
+            return Ok(());
+        }
+        let State::Running(running) = &mut self.state else {
+            return Err(broken("it speaks of payload before the beginning"));
+        };
+        running.hear(now, &mut self.channel, message)?;
+        self.conclude();
+        Ok(())
+    }
+
+    fn conclude(&mut self) {
+        if matches!(&self.state, State::Running(running) if running.is_over()) {
+            self.enter(State::Idle, None);
+        }
+    }
+
+    /// Whether a message is about the measurement that is under way, and not about one that was
+    /// over when it came.
+    fn is_current(&self, measurement: u32) -> Result<bool, WireError> {
+        if measurement > self.measurement {
+            return Err(broken(format!("there is no measurement {measurement}")));
+        }
+        Ok(measurement == self.measurement && !matches!(self.state, State::Idle))
+    }
+}

@@ -1,0 +1,82 @@
+//! The client's questions about settings of the far end: one after the other, each answered.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use super::super::channel::Channel;
+use super::super::messages::{Answer, AskSetting, Message, SettingAnswer};
+use super::super::times::SETTING;
+use crate::error::WireError;
+use crate::session::{Action, SettingRefusal, SettingRequest};
+
+/// Questions that wait for their turn, and the one that was asked.
+#[derive(Default)]
+pub(super) struct Questions {
+    waiting: VecDeque<SettingRequest>,
+    /// When the question that was asked must be answered.
+    asked_until: Option<Instant>,
+    /// Number of the last question that was asked.
+    id: u32,
+}
+
+impl Questions {
+    /// Asks, as soon as its turn comes; before the greeting is over it can't.
+    pub(super) fn ask(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        request: SettingRequest,
+        greeted: bool,
+    ) -> Result<(), WireError> {
+        self.waiting.push_back(request);
+        if greeted { self.ask_next(now, channel) } else { Ok(()) }
+    }
+
+    /// The greeting is over.
+    pub(super) fn greeted(&mut self, now: Instant, channel: &mut Channel) -> Result<(), WireError> {
+        self.ask_next(now, channel)
+    }
+
+    fn ask_next(&mut self, now: Instant, channel: &mut Channel) -> Result<(), WireError> {
+        if self.asked_until.is_some() {
+            return Ok(());
+        }
+        let Some(request) = self.waiting.pop_front() else { return Ok(()) };
+        self.id += 1;
+        self.asked_until = Some(now + SETTING);
+        channel.send(now, &Message::Setting(AskSetting { id: self.id, request }))
+    }
+
+    /// The server answers; an answer that comes too late is passed over.
+    pub(super) fn answered(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        answer: SettingAnswer,
+    ) -> Result<(), WireError> {
+        if self.asked_until.is_none() || answer.id != self.id {
+            return Ok(());
+        }
+        self.asked_until = None;
+        channel.act(Action::SettingAnswered(match answer.answer {
+            Answer::Value(value) => Ok(value),
+            Answer::Refused(refusal) => Err(refusal),
+        }));
+        self.ask_next(now, channel)
+    }
+
+    /// Gives up on a question that was not answered in time.
+    pub(super) fn expire(&mut self, now: Instant, channel: &mut Channel) -> Result<(), WireError> {
+        if self.asked_until.is_none_or(|until| now < until) {
+            return Ok(());
+        }
+        self.asked_until = None;
+        let why = format!("the far end did not answer within {} s", SETTING.as_secs());
+        channel.act(Action::SettingAnswered(Err(SettingRefusal { not_permitted: false, why })));
+        self.ask_next(now, channel)
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.asked_until
+    }
+}

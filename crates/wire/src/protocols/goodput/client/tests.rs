@@ -1,0 +1,141 @@
+//! What a client session makes of peers that are not goodput, or not this version of it.
+
+use std::time::{Duration, Instant};
+
+use super::super::messages::{Hello, Message};
+use super::super::preamble::Role;
+use super::*;
+use crate::pair::{client_config, host, origin};
+
+fn client(token: Option<&str>) -> ClientSession {
+    let mut session = ClientSession::new(origin(), client_config(token));
+    while session.poll().is_some() {}
+    session
+}
+
+/// Feeds the session and lets time pass until it ends; the error and when.
+fn ends(mut session: ClientSession, pieces: &[&[u8]], closes: bool) -> (WireError, Duration) {
+    let mut now = origin();
+    for piece in pieces {
+        now += Duration::from_millis(50);
+        if let Err(error) = session.handle(now, Input::Received(piece.to_vec())) {
+            return (error, now - origin());
+        }
+    }
+    if closes && let Err(error) = session.handle(now, Input::Closed) {
+        return (error, now - origin());
+    }
+    loop {
+        let at: Instant = session.next_timeout().expect("an open session has a deadline");
+        if let Err(error) = session.handle_timeout(at) {
+            return (error, at - origin());
+        }
+    }
+}
+
+fn seems(pieces: &[&[u8]], closes: bool) -> (String, Duration) {
+    match ends(client(None), pieces, closes) {
+        (WireError::Foreign { seems }, after) => (seems, after),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_whole_line_is_named_at_once() {
+    for (line, name) in [
+        (&b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"[..], "SSH"),
+        (b"HTTP/1.1 400 Bad Request\r\n", "HTTP"),
+        (b"220 mx.example.org ESMTP\r\n", "SMTP"),
+        (b"220 ProFTPD Server\r\n", "FTP"),
+        (b"KO\n", "nuttcp"),
+    ] {
+        let (seems, after) = seems(&[line], false);
+        assert!(seems.contains(name), "{seems}");
+        assert_eq!(after, Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_greeting_in_pieces_is_waited_for() {
+    let pieces: Vec<&[u8]> = vec![b"2", b"2", b"0 mx ES", b"MTP\r\n"];
+    assert!(seems(&pieces, false).0.contains("SMTP"));
+}
+
+#[test]
+fn what_has_no_line_is_named_after_half_a_second_or_at_the_end() {
+    let half = Duration::from_millis(550);
+    for (first, name) in
+        [(&[9u8][..], "iperf3"), (&[0xff], "iperf3"), (b"\x15\x03\x03\0\x02\x02\x32", "TLS")]
+    {
+        let (waited, after) = seems(&[first], false);
+        assert!(waited.contains(name), "{waited}");
+        assert_eq!(after, half);
+        let (closed, after) = seems(&[first], true);
+        assert!(closed.contains(name), "{closed}");
+        assert_eq!(after, Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn silence_and_a_closed_door_have_their_words() {
+    let (silent, after) = seems(&[], false);
+    assert!(silent.contains("waits for the client to speak"), "{silent}");
+    assert_eq!(after, Duration::from_secs(5));
+    assert!(seems(&[], true).0.contains("closes at once"));
+}
+
+fn said(message: &Message) -> Vec<u8> {
+    let mut bytes = Role::Control.preamble().to_vec();
+    let body = serde_json::to_vec(message).unwrap();
+    crate::frame::encode::<4>(&body, &mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn another_version_is_told_by_both_numbers() {
+    let mut hello = Hello::of(&host("far")).unwrap();
+    hello.version = 2;
+    let bytes = said(&Message::Hello(hello));
+    let (error, _) = ends(client(None), &[&bytes], false);
+    assert_eq!(error, WireError::Version { ours: 1, theirs: 2 });
+}
+
+#[test]
+fn a_client_with_a_token_never_goes_on_in_the_clear() {
+    let bytes = said(&Message::Hello(Hello::of(&host("far")).unwrap()));
+    let (error, _) = ends(client(Some("mine")), &[&bytes], false);
+    assert!(matches!(error, WireError::Protocol(_)), "{error:?}");
+}
+
+#[test]
+fn a_client_without_a_token_expects_no_handshake() {
+    let (error, _) = ends(client(None), &[&Role::Secured.preamble()], false);
+    assert!(matches!(error, WireError::Protocol(_)), "{error:?}");
+}
+
+#[test]
+fn the_hello_provokes_services_that_wait_for_a_line() {
+    let mut session = ClientSession::new(origin(), client_config(None));
+    let mut sent = Vec::new();
+    while let Some(Output::Send(bytes)) = session.poll() {
+        sent.extend(bytes);
+    }
+    assert!(sent.starts_with(b"goodputc") && sent.ends_with(b"\r\n\r\n"));
+}
+
+#[test]
+fn a_server_that_speaks_out_of_turn_is_refused() {
+    let hello = said(&Message::Hello(Hello::of(&host("far")).unwrap()));
+    for text in [
+        &br#"{"begin":{"measurement":0}}"#[..],
+        br#"{"accept":{"measurement":1,"cookies":[],"longest_s":1}}"#,
+        br#"{"hello":{"version":1}}"#,
+        br#"{"propose":{}}"#,
+        b"[]",
+    ] {
+        let mut bytes = hello.clone();
+        crate::frame::encode::<4>(text, &mut bytes).unwrap();
+        let (error, _) = ends(client(None), &[&bytes], false);
+        assert!(matches!(error, WireError::Protocol(_)), "{error:?}");
+    }
+}

@@ -1,0 +1,295 @@
+//! What is said on the control connection: one JSON object with one member, the kind.
+//!
+//! The promise: fields that a receiver does not know are ignored, new fields are optional, and
+//! `hello.version` keeps its name and type for ever. Any other change makes
+//! [`PROTOCOL_VERSION`](super::PROTOCOL_VERSION) grow.
+
+use goodput_model::{End, Host, Plan, Sample};
+use serde::{Deserialize, Serialize};
+
+use super::PROTOCOL_VERSION;
+use crate::session::{Cookie, SettingRefusal, SettingRequest};
+
+/// One message.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Message {
+    /// Both: who speaks, and which version.
+    Hello(Hello),
+    /// Client: let us measure this.
+    Propose(Propose),
+    /// Server: yes, with these cookies.
+    Accept(Accept),
+    /// Both: no, or not any more. The connection goes on.
+    Refuse(Refuse),
+    /// Server: all data connections have arrived and proven themselves.
+    FlowsReady(About),
+    /// Client: let the payload move.
+    Begin(About),
+    /// Both: counters of this end.
+    Sample(OneSample),
+    /// Both: senders stop now.
+    Finish(Finish),
+    /// Both: what this end saw; the last message about a measurement.
+    Report(Report),
+    /// Client: read or change a setting.
+    Setting(AskSetting),
+    /// Server: what came of it.
+    SettingDone(SettingAnswer),
+    /// Both: still here.
+    Ping(Ping),
+    /// Both: the reason of closing; the last message of a connection.
+    Goodbye(Goodbye),
+}
+
+/// Who speaks.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Hello {
+    /// Version of the protocol; compared before anything else is understood.
+    pub version: u32,
+    /// The machine, a [`Host`] in this version. Kept as it came until the version is known.
+    #[serde(default)]
+    host: serde_json::Value,
+}
+
+impl Hello {
+    /// The greeting of `host`.
+    pub fn of(host: &Host) -> Result<Self, serde_json::Error> {
+        Ok(Self { version: PROTOCOL_VERSION, host: serde_json::to_value(host)? })
+    }
+
+    /// The machine that speaks, where it speaks this version.
+    pub fn host(self) -> Result<Host, serde_json::Error> {
+        serde_json::from_value(self.host)
+    }
+}
+
+/// A measurement that the client asks for.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Propose {
+    /// Number of the measurement on this connection: 1, 2, and so on.
+    pub measurement: u32,
+    /// What shall be measured; its near end is the client.
+    pub plan: Box<Plan>,
+}
+
+/// The server's agreement.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Accept {
+    /// Which measurement.
+    pub measurement: u32,
+    /// One cookie for each flow, in the order of [`Plan::flow_plans`], as 32 hexadecimal digits.
+    pub cookies: Vec<HexCookie>,
+    /// TCP port of the data connections, where it is not that of the control connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_port: Option<std::num::NonZeroU16>,
+    /// Seconds from `begin` after which the server ends the measurement by itself.
+    pub longest_s: f64,
+    /// What the client's user should know, such as a rate that the server holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// A measurement that will not be, or will not go on.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Refuse {
+    /// Which measurement.
+    pub measurement: u32,
+    /// Why, in words for the user at the other end.
+    pub why: String,
+}
+
+/// A message that says nothing but which measurement it is about.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct About {
+    /// Which measurement.
+    pub measurement: u32,
+}
+
+/// Counters of the end that speaks.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct OneSample {
+    /// Which measurement.
+    pub measurement: u32,
+    /// The counters.
+    pub sample: Box<Sample>,
+}
+
+/// The end of the payload.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Finish {
+    /// Which measurement.
+    pub measurement: u32,
+    /// Why, where it was not the plan's own end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// What one end saw.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Which measurement.
+    pub measurement: u32,
+    /// What it saw.
+    pub end: Box<End>,
+}
+
+/// A question about a setting.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct AskSetting {
+    /// Number of the question on this connection.
+    pub id: u32,
+    /// The question.
+    pub request: SettingRequest,
+}
+
+/// The answer to a question about a setting.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SettingAnswer {
+    /// Number of the question.
+    pub id: u32,
+    /// The value, or why not.
+    pub answer: Answer,
+}
+
+/// What came of a question about a setting.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// The value that is now effective.
+    Value(String),
+    /// It was not done.
+    Refused(SettingRefusal),
+}
+
+/// A sign of life.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Ping {}
+
+/// The reason of closing.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Goodbye {
+    /// What kind of reason.
+    pub code: Code,
+    /// In words.
+    pub why: String,
+}
+
+/// Kinds of reasons to close.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Code {
+    /// All is done.
+    Done,
+    /// The versions differ.
+    Version,
+    /// A token is lacking or wrong.
+    NotPermitted,
+    /// The other side broke the protocol.
+    Protocol,
+    /// The other side did not answer in time.
+    TimedOut,
+    /// The side that speaks can't go on.
+    Unable,
+    /// A reason that a later version knows.
+    #[serde(other)]
+    Other,
+}
+
+/// A cookie in JSON: 32 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct HexCookie(pub Cookie);
+
+impl From<HexCookie> for String {
+    fn from(cookie: HexCookie) -> Self {
+        cookie.0.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl TryFrom<String> for HexCookie {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        let digits = text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        let value = u128::from_str_radix(&text, 16).ok().filter(|_| digits);
+        value.map(|v| Self(Cookie(v.to_be_bytes()))).ok_or("a cookie is 32 hexadecimal digits")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Result<Message, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    #[test]
+    fn fields_of_a_later_release_are_ignored() {
+        let text = r#"{"finish":{"measurement":3,"why":null,"mood":"good"}}"#;
+        assert!(matches!(read(text), Ok(Message::Finish(Finish { measurement: 3, why: None }))));
+        let text = r#"{"ping":{"load":0.7}}"#;
+        assert!(matches!(read(text), Ok(Message::Ping(_))));
+    }
+
+    #[test]
+    fn an_unknown_kind_is_named_in_the_error() {
+        let error = read(r#"{"dance":{}}"#).unwrap_err().to_string();
+        assert!(error.contains("unknown variant `dance`"), "{error}");
+    }
+
+    #[test]
+    fn the_version_of_any_later_hello_can_be_read() {
+        let text = r#"{"hello":{"version":9,"host":["something","else"],"more":1}}"#;
+        let Ok(Message::Hello(hello)) = read(text) else { panic!("{:?}", read(text)) };
+        assert_eq!(hello.version, 9);
+        assert!(matches!(read(r#"{"hello":{"version":9}}"#), Ok(Message::Hello(_))));
+    }
+
+    #[test]
+    fn an_unknown_code_of_a_goodbye_is_still_a_goodbye() {
+        let text = r#"{"goodbye":{"code":"bored","why":"nothing happens"}}"#;
+        let Ok(Message::Goodbye(goodbye)) = read(text) else { panic!("{:?}", read(text)) };
+        assert_eq!(goodbye.code, Code::Other);
+    }
+
+    #[test]
+    fn json_nested_too_deep_is_an_error() {
+        let text = [r#"{"hello":{"version":1,"host":"#, &"[".repeat(100_000)].concat();
+        assert!(read(&text).unwrap_err().to_string().contains("recursion limit"));
+    }
+
+    proptest! {
+        #[test]
+        fn cookies_survive_json(bytes: [u8; 16]) {
+            let cookie = HexCookie(Cookie(bytes));
+            let text = serde_json::to_string(&cookie).unwrap();
+            prop_assert_eq!(serde_json::from_str::<HexCookie>(&text).unwrap(), cookie);
+        }
+
+        #[test]
+        fn plans_survive_json(flows in 1u16.., interval_s in 0.1f64..100.0, dscp in proptest::option::of(0u8..64)) {
+            let mut plan = Plan { flows, interval_s, ..Plan::standard() };
+            plan.socket.dscp = dscp;
+            let proposal = Message::Propose(Propose { measurement: 1, plan: Box::new(plan.clone()) });
+            let text = serde_json::to_string(&proposal).unwrap();
+            let Message::Propose(back) = read(&text).unwrap() else { panic!("{text}") };
+            prop_assert_eq!(back.plan.flows, plan.flows);
+            prop_assert!((back.plan.interval_s - plan.interval_s).abs() < 1e-9);
+            prop_assert_eq!(back.plan.socket.dscp, plan.socket.dscp);
+        }
+
+        #[test]
+        fn any_text_is_a_message_or_an_error(kind in "[a-z-]{0,12}", body in ".{0,80}") {
+            let _ = read(&format!("{{\"{kind}\":{body}}}"));
+            let _ = read(&body);
+        }
+
+        #[test]
+        fn cookies_of_any_text_are_read_or_refused(text in "[0-9a-g+]{0,40}") {
+            let _ = HexCookie::try_from(text);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The first 8 bytes of every connection: `goodput` and the role of the connection.
+
+use crate::session::Cookie;
+
+/// Bytes of the preamble.
+pub const PREAMBLE_BYTES: usize = 8;
+
+/// Bytes before the payload of a TCP data connection: preamble and cookie.
+pub const DATA_OPENING_BYTES: usize = PREAMBLE_BYTES + 16;
+
+const MAGIC: &[u8; 7] = b"goodput";
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Control messages in the clear.
+    Control,
+    /// Control messages encrypted under the shared token.
+    Secured,
+    /// Payload of one flow.
+    Data,
+}
+
+impl Role {
+    const ALL: [Self; 3] = [Self::Control, Self::Secured, Self::Data];
+
+    fn byte(self) -> u8 {
+        match self {
+            Self::Control => b'c',
+            Self::Secured => b's',
+            Self::Data => b'd',
+        }
+    }
+
+    /// The preamble of a connection of this role.
+    pub fn preamble(self) -> [u8; PREAMBLE_BYTES] {
+        let mut preamble = [0; PREAMBLE_BYTES];
+        preamble[..MAGIC.len()].copy_from_slice(MAGIC);
+        preamble[MAGIC.len()] = self.byte();
+        preamble
+    }
+}
+
+/// What the first bytes of a connection say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// Too few bytes to tell.
+    Incomplete,
+    /// A control connection; its own bytes follow after [`PREAMBLE_BYTES`].
+    Control,
+    /// A control connection, encrypted.
+    Secured,
+    /// A data connection; payload follows after [`DATA_OPENING_BYTES`].
+    Data(Cookie),
+    /// Ours by its first bytes, in a role that this version does not know.
+    UnknownRole(u8),
+    /// Not goodput.
+    Foreign,
+}
+
+impl Opening {
+    /// Reads the first bytes of a connection. Asking again with more of them is cheap.
+    pub fn read(bytes: &[u8]) -> Self {
+        let common = bytes.len().min(MAGIC.len());
+        if bytes[..common] != MAGIC[..common] {
+            return Self::Foreign;
+        }
+        let Some((role, rest)) = bytes[common..].split_first() else { return Self::Incomplete };
+        match Role::ALL.into_iter().find(|r| r.byte() == *role) {
+            None => Self::UnknownRole(*role),
+            Some(Role::Control) => Self::Control,
+            Some(Role::Secured) => Self::Secured,
+            Some(Role::Data) => match rest.first_chunk() {
+                Some(cookie) => Self::Data(Cookie(*cookie)),
+                None => Self::Incomplete,
+            },
+        }
+    }
+}
+
+/// What the connecting side sends first on a TCP data connection, whoever sends payload on it.
+pub fn data_opening(cookie: &Cookie) -> [u8; DATA_OPENING_BYTES] {
+    let mut opening = [0; DATA_OPENING_BYTES];
+    opening[..PREAMBLE_BYTES].copy_from_slice(&Role::Data.preamble());
+    opening[PREAMBLE_BYTES..].copy_from_slice(&cookie.0);
+    opening
+}
+
+/// Whether the first bytes of a connection are goodput's. `None`: too few to tell.
+pub fn recognises(bytes: &[u8]) -> Option<bool> {
+    let common = bytes.len().min(MAGIC.len());
+    if bytes[..common] != MAGIC[..common] {
+        return Some(false);
+    }
+    (common == MAGIC.len()).then_some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_prefix_is_incomplete_and_the_whole_is_read() {
+        let cookie = Cookie(*b"0123456789abcdef");
+        let opening = data_opening(&cookie);
+        for end in 0..opening.len() {
+            assert_eq!(Opening::read(&opening[..end]), Opening::Incomplete, "{end}");
+        }
+        assert_eq!(Opening::read(&opening), Opening::Data(cookie));
+        assert_eq!(Opening::read(&Role::Control.preamble()), Opening::Control);
+        assert_eq!(Opening::read(&Role::Secured.preamble()), Opening::Secured);
+        assert_eq!(Opening::read(b"goodputX"), Opening::UnknownRole(b'X'));
+    }
+
+    #[test]
+    fn foreign_bytes_are_known_from_the_first_that_differs() {
+        assert_eq!(recognises(b""), None);
+        assert_eq!(recognises(b"g"), None);
+        assert_eq!(recognises(b"G"), Some(false));
+        assert_eq!(recognises(b"good morning"), Some(false));
+        assert_eq!(recognises(b"goodput"), Some(true));
+    }
+
+    proptest! {
+        #[test]
+        fn both_readers_agree_on_any_bytes(bytes in "(goodput)?.{0,20}") {
+            let bytes = bytes.as_bytes();
+            prop_assert_eq!(Opening::read(bytes) == Opening::Foreign,
+                            recognises(bytes) == Some(false));
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! A measurement while payload moves and until both reports are there: the same at both ends.
+
+use std::time::{Duration, Instant};
+
+use goodput_model::{End, Sample};
+
+use super::channel::Channel;
+use super::messages::{Finish, Message, OneSample, Report};
+use super::times::{DRAIN, GRACE, after_s};
+use crate::error::WireError;
+use crate::session::Action;
+
+/// Samples that a peer may send in a second, and at once: many more than any end takes.
+const SAMPLES_PER_S: u64 = 200;
+
+/// A measurement that has begun.
+pub(super) struct Running {
+    measurement: u32,
+    began: Instant,
+    /// Server: when it ends the measurement by itself.
+    finish_at: Option<Instant>,
+    until: Instant,
+    finishing: bool,
+    reported: bool,
+    peer_reported: bool,
+    peer_samples: u64,
+}
+
+impl Running {
+    /// As the client sees it: payload moves for `longest_s` at most. It waits a little longer than
+    /// the server, to hear the server's reason.
+    pub(super) fn at_client(measurement: u32, now: Instant, longest_s: f64) -> Self {
+        Self::new(measurement, now, None, after_s(now, longest_s) + DRAIN + GRACE)
+    }
+
+    /// As the server sees it, which lets payload move for `longest_s` and a little.
+    pub(super) fn at_server(measurement: u32, now: Instant, longest_s: f64) -> Self {
+        let end = after_s(now, longest_s);
+        Self::new(measurement, now, Some(end + GRACE), end + DRAIN)
+    }
+
+    fn new(measurement: u32, began: Instant, finish_at: Option<Instant>, until: Instant) -> Self {
+        Self {
+            measurement,
+            began,
+            finish_at,
+            until,
+            finishing: false,
+            reported: false,
+            peer_reported: false,
+            peer_samples: 0,
+        }
+    }
+
+    /// The driver ends the payload.
+    pub(super) fn finish(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        why: Option<String>,
+    ) -> Result<(), WireError> {
+        if self.finishing {
+            return Ok(());
+        }
+        channel.send(now, &Message::Finish(Finish { measurement: self.measurement, why }))?;
+        self.begin_to_finish(channel);
+        Ok(())
+    }
+
+    /// Takes what the peer says of this measurement.
+    pub(super) fn hear(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        message: Message,
+    ) -> Result<(), WireError> {
+        match message {
+            Message::Sample(sample) => self.peer_sampled(now, channel, sample.sample),
+            Message::Report(report) => self.peer_reported(channel, report.end),
+            Message::Finish(finish) => {
+                self.peer_finished(channel, finish.why);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The peer ends the payload.
+    fn peer_finished(&mut self, channel: &mut Channel, why: Option<String>) {
+        if let Some(why) = why {
+            channel.act(Action::Note(why));
+        }
+        self.begin_to_finish(channel);
+    }
+
+    fn begin_to_finish(&mut self, channel: &mut Channel) {
+        if !self.finishing {
+            self.finishing = true;
+            channel.act(Action::Finish);
+        }
+    }
+
+    /// A sample of this end.
+    pub(super) fn sampled(
+        &self,
+        now: Instant,
+        channel: &mut Channel,
+        sample: Box<Sample>,
+    ) -> Result<(), WireError> {
+        if self.reported {
+            return Ok(());
+        }
+        let measurement = self.measurement;
+        channel.send(now, &Message::Sample(OneSample { measurement, sample }))
+    }
+
+    /// A sample of the peer.
+    fn peer_sampled(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        sample: Box<Sample>,
+    ) -> Result<(), WireError> {
+        self.peer_samples += 1;
+        let elapsed = now.saturating_duration_since(self.began) + Duration::from_secs(1);
+        if self.peer_samples > SAMPLES_PER_S * elapsed.as_secs() {
+            return Err(WireError::Protocol(format!("more than {SAMPLES_PER_S} samples a second")));
+        }
+        channel.act(Action::PeerSampled(sample));
+        Ok(())
+    }
+
+    /// The report of this end.
+    pub(super) fn report(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        end: Box<End>,
+    ) -> Result<(), WireError> {
+        if self.reported {
+            return Ok(());
+        }
+        self.reported = true;
+        let measurement = self.measurement;
+        channel.send(now, &Message::Report(Report { measurement, end }))
+    }
+
+    /// The report of the peer. Its payload has ended, so that of this end shall end as well.
+    fn peer_reported(&mut self, channel: &mut Channel, end: Box<End>) -> Result<(), WireError> {
+        if self.peer_reported {
+            return Err(WireError::Protocol("it reported twice".into()));
+        }
+        self.peer_reported = true;
+        self.begin_to_finish(channel);
+        channel.act(Action::PeerReported(end));
+        Ok(())
+    }
+
+    /// Whether both reports are there.
+    pub(super) fn is_over(&self) -> bool {
+        self.reported && self.peer_reported
+    }
+
+    /// Whether the server shall end the payload, as the client did not.
+    pub(super) fn is_overdue(&self, now: Instant) -> bool {
+        !self.finishing && self.finish_at.is_some_and(|at| now >= at)
+    }
+
+    /// When the measurement is broken off.
+    pub(super) fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// When there is something to do.
+    pub(super) fn next_timeout(&self) -> Instant {
+        let finish_at = self.finish_at.filter(|_| !self.finishing);
+        finish_at.map_or(self.until, |at| at.min(self.until))
+    }
+}

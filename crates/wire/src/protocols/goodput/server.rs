@@ -1,0 +1,226 @@
+//! The answering side.
+//!
+//! ```text
+//! greeting ──hello──▶ idle ──propose──▶ preparing ──accept──▶ expecting ──all flows──▶ ready
+//!                      ▲                                                                │ begin
+//!                      ├────────────────────both reports─────────── running ◀───────────┘
+//!                      └── refuse, from either side, at any point of a measurement
+//! ```
+//!
+//! An input that does not fit the state has no effect: it crossed a message of the client.
+
+mod greeting;
+mod measurement;
+mod requests;
+
+use std::time::Instant;
+
+use goodput_model::Plan;
+
+use self::greeting::Greeting;
+use self::requests::Requests;
+use super::channel::{Channel, broken, farewell};
+use super::messages::{Code, Goodbye, HexCookie, Message};
+use super::running::Running;
+use super::times::{GREETING, IDLE};
+use crate::cookie::CookieMint;
+use crate::error::WireError;
+use crate::session::{Action, Input, Output, ServerConfig, Session};
+
+/// A conversation, seen from the answering side.
+pub(super) struct ServerSession {
+    channel: Channel,
+    config: ServerConfig,
+    cookies: CookieMint,
+    state: State,
+    /// When the state must have ended, or something is due in it.
+    deadline: Instant,
+    /// Number of the last measurement that was proposed.
+    measurement: u32,
+    requests: Requests,
+}
+
+/// Where the conversation stands.
+enum State {
+    /// Both sides find out who they talk to.
+    Greeting(Greeting),
+    /// Nothing is measured.
+    Idle,
+    /// A plan is within the limits; the host makes itself ready for its data connections.
+    Preparing { plan: Box<Plan>, cookies: Vec<HexCookie> },
+    /// A plan was accepted; its data connections are to come.
+    Expecting(Box<Plan>),
+    /// All data connections are there; the client observes, and then begins.
+    Ready(Box<Plan>),
+    /// Payload moves, or its reports are on their way.
+    Running(Running),
+}
+
+impl Session for ServerSession {
+    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        if self.channel.is_closed() {
+            return Ok(());
+        }
+        let outcome = self.take(now, input);
+        self.settle(now, outcome)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
+        if self.channel.is_closed() {
+            return Ok(());
+        }
+        let outcome = self.pass_time(now);
+        self.settle(now, outcome)
+    }
+
+    fn poll(&mut self) -> Option<Output> {
+        self.channel.poll()
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        if self.channel.is_closed() {
+            return None;
+        }
+        Some(match self.state {
+            State::Greeting(_) => self.deadline,
+            _ => self.deadline.min(self.channel.next_timeout()),
+        })
+    }
+}
+
+impl ServerSession {
+    pub(super) fn new(now: Instant, config: ServerConfig) -> Self {
+        Self {
+            channel: Channel::new(now),
+            cookies: CookieMint::new(config.seed),
+            config,
+            state: State::Greeting(Greeting::default()),
+            deadline: now + GREETING,
+            measurement: 0,
+            requests: Requests::default(),
+        }
+    }
+
+    fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        match input {
+            Input::Received(bytes) => self.receive(now, bytes),
+            Input::Closed => Err(self.closed()),
+            Input::Expecting { data_port } => self.expecting(now, data_port),
+            Input::FlowsReady => self.flows_ready(now),
+            Input::FlowsFailed(why) => self.break_off(now, why),
+            Input::SettingDone(answer) => {
+                self.stay(now);
+                self.requests.done(now, &mut self.channel, answer)
+            }
+            Input::Leave(why) => {
+                self.abandon();
+                self.channel.leave(now, Code::Done, why);
+                Ok(())
+            }
+            input => self.take_running(now, input),
+        }
+    }
+
+    fn receive(&mut self, now: Instant, bytes: Vec<u8>) -> Result<(), WireError> {
+        match self.state {
+            State::Greeting(_) => self.greet(now, &bytes)?,
+            _ => self.channel.receive(now, &bytes),
+        }
+        while !self.channel.is_closed()
+            && let Some(message) = self.channel.next_message()?
+        {
+            self.hear(now, message)?;
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, now: Instant, message: Message) -> Result<(), WireError> {
+        if matches!(self.state, State::Greeting(_)) {
+            return self.hear_greeting(now, message);
+        }
+        match message {
+            Message::Ping(_) => Ok(()),
+            Message::Goodbye(goodbye) => self.left(goodbye),
+            Message::Propose(propose) => self.proposed(now, propose),
+            Message::Refuse(refuse) => self.refused(now, refuse),
+            Message::Begin(about) => self.begun(now, about.measurement),
+            Message::Setting(question) => {
+                self.stay(now);
+                self.requests.asked(now, &mut self.channel, question)
+            }
+            Message::Sample(_) | Message::Finish(_) | Message::Report(_) => {
+                self.hear_running(now, message)
+            }
+            Message::Hello(_) => Err(broken("a second hello")),
+            Message::Accept(_) | Message::FlowsReady(_) | Message::SettingDone(_) => {
+                Err(broken("a client can't accept, have flows ready or answer for a setting"))
+            }
+        }
+    }
+
+    /// The client says goodbye.
+    fn left(&mut self, goodbye: Goodbye) -> Result<(), WireError> {
+        if goodbye.code != Code::Done {
+            return Err(farewell(goodbye));
+        }
+        self.abandon();
+        self.channel.close();
+        Ok(())
+    }
+
+    fn pass_time(&mut self, now: Instant) -> Result<(), WireError> {
+        if now >= self.deadline {
+            self.expire(now)?;
+        }
+        match self.state {
+            State::Greeting(_) => Ok(()),
+            _ => self.channel.keep_alive(now),
+        }
+    }
+
+    /// The state has lasted too long, or something is due in it.
+    fn expire(&mut self, now: Instant) -> Result<(), WireError> {
+        let why = match &self.state {
+            State::Greeting(greeting) => return Err(greeting.timed_out()),
+            State::Idle => {
+                let minutes = IDLE.as_secs() / 60;
+                let why = format!("it asked for nothing in {minutes} minutes");
+                return Err(WireError::TimedOut(why));
+            }
+            State::Running(running) if running.is_overdue(now) => return self.finish_overdue(now),
+            State::Preparing { .. } => "the server did not get ready in time",
+            State::Expecting(_) => "not all data connections arrived in time",
+            State::Ready(_) => "the client did not begin in time",
+            State::Running(_) => "the measurement did not end in time",
+        };
+        self.abandon();
+        self.break_off(now, why.into())
+    }
+
+    fn closed(&self) -> WireError {
+        WireError::Closed(match &self.state {
+            State::Greeting(_) => "before it greeted".into(),
+            State::Idle => "without a goodbye".into(),
+            _ => "in the middle of a measurement".into(),
+        })
+    }
+
+    /// Has the host forget the measurement that is under way, if there is one.
+    fn abandon(&mut self) {
+        if !matches!(self.state, State::Greeting(_) | State::Idle) {
+            self.channel.act(Action::Abandon);
+        }
+    }
+
+    /// Ends the session where `outcome` is an error.
+    fn settle(&mut self, now: Instant, outcome: Result<(), WireError>) -> Result<(), WireError> {
+        if let Err(error) = &outcome {
+            self.abandon();
+            self.channel.fail(now, error);
+        }
+        outcome
+    }
+}
+
+#[cfg(test)]
+mod tests;

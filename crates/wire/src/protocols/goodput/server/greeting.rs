@@ -1,0 +1,142 @@
+//! The server's greeting: preamble, handshake, hello; and who is turned away.
+
+use std::time::Instant;
+
+use super::super::PROTOCOL_VERSION;
+use super::super::channel::broken;
+use super::super::messages::{Hello, Message};
+use super::super::preamble::{Opening, PREAMBLE_BYTES, Role};
+use super::super::secure::{self, HANDSHAKE_RECORD_MAX};
+use super::super::times::{GREETING, IDLE};
+use super::{ServerSession, State};
+use crate::error::WireError;
+use crate::foreign;
+use crate::frame::Decoder;
+use crate::session::Action;
+
+/// How far the greeting has come.
+pub(super) enum Greeting {
+    /// The client's preamble is awaited; some of its bytes may be there.
+    Preamble(Vec<u8>),
+    /// The client's part of the handshake is awaited.
+    Handshake(Decoder<2>),
+    /// The client's hello is awaited.
+    Hello,
+}
+
+impl Default for Greeting {
+    fn default() -> Self {
+        Self::Preamble(Vec::new())
+    }
+}
+
+impl Greeting {
+    /// What it means that nothing more came in time.
+    pub(super) fn timed_out(&self) -> WireError {
+        let what = match self {
+            Self::Preamble(_) => "it did not say what it speaks",
+            Self::Handshake(_) | Self::Hello => "it did not greet",
+        };
+        WireError::TimedOut(format!("{what} within {} s", GREETING.as_secs()))
+    }
+}
+
+impl ServerSession {
+    /// Takes bytes of the greeting, up to the hello; those of messages go to the channel.
+    pub(super) fn greet(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
+        let State::Greeting(greeting) = &mut self.state else { return Ok(()) };
+        match greeting {
+            Greeting::Preamble(seen) => {
+                seen.extend_from_slice(bytes);
+                let seen = std::mem::take(seen);
+                self.read_preamble(now, seen)
+            }
+            Greeting::Handshake(records) => {
+                records.push(bytes);
+                self.read_handshake(now)
+            }
+            Greeting::Hello => {
+                self.channel.receive(now, bytes);
+                Ok(())
+            }
+        }
+    }
+
+    fn read_preamble(&mut self, now: Instant, seen: Vec<u8>) -> Result<(), WireError> {
+        match Opening::read(&seen) {
+            Opening::Incomplete => {
+                self.state = State::Greeting(Greeting::Preamble(seen));
+                Ok(())
+            }
+            Opening::Control => self.greet_plainly(now, &seen[PREAMBLE_BYTES..]),
+            Opening::Secured => self.greet_secured(now, &seen[PREAMBLE_BYTES..]),
+            Opening::Data(_) => Err(broken("a data connection where control was expected")),
+            Opening::UnknownRole(role) => {
+                Err(broken(format!("there is no role {:?}", char::from(role))))
+            }
+            Opening::Foreign => Err(WireError::Foreign { seems: foreign::client(&seen) }),
+        }
+    }
+
+    fn greet_plainly(&mut self, now: Instant, rest: &[u8]) -> Result<(), WireError> {
+        self.answer_plainly(now);
+        if self.config.token_required {
+            return Err(WireError::NotPermitted("this server asks for a token".into()));
+        }
+        self.state = State::Greeting(Greeting::Hello);
+        self.greet(now, rest)
+    }
+
+    fn greet_secured(&mut self, now: Instant, rest: &[u8]) -> Result<(), WireError> {
+        if self.config.token.is_none() {
+            self.answer_plainly(now);
+            let why = "this server has no token; connect without one, or start it with one";
+            return Err(WireError::NotPermitted(why.into()));
+        }
+        self.state = State::Greeting(Greeting::Handshake(Decoder::new(HANDSHAKE_RECORD_MAX)));
+        self.greet(now, rest)
+    }
+
+    fn answer_plainly(&mut self, now: Instant) {
+        self.channel.send_bytes(now, Role::Control.preamble().to_vec());
+        self.channel.talk_plainly();
+    }
+
+    fn read_handshake(&mut self, now: Instant) -> Result<(), WireError> {
+        let State::Greeting(Greeting::Handshake(records)) = &mut self.state else {
+            return Ok(());
+        };
+        let Some(record) = records.next_body().map_err(broken)? else { return Ok(()) };
+        let rest = std::mem::replace(records, Decoder::new(0)).into_rest();
+        let Some(token) = &self.config.token else { return Ok(()) };
+        let (tunnel, answer) = secure::respond(token, &record)?;
+        self.channel.send_bytes(now, [&Role::Secured.preamble()[..], &answer].concat());
+        self.channel.encrypt(tunnel);
+        self.state = State::Greeting(Greeting::Hello);
+        self.greet(now, &rest)
+    }
+
+    /// Takes a message before the greeting is over.
+    pub(super) fn hear_greeting(
+        &mut self,
+        now: Instant,
+        message: Message,
+    ) -> Result<(), WireError> {
+        let Message::Hello(hello) = message else {
+            return Err(broken("its first message is not a hello"));
+        };
+        let unable = |cause| WireError::Local(format!("can't describe this host: {cause}"));
+        let ours = Hello::of(&self.config.host).map_err(unable)?;
+        self.channel.send(now, &Message::Hello(ours))?;
+        if hello.version != PROTOCOL_VERSION {
+            return Err(WireError::Version { ours: PROTOCOL_VERSION, theirs: hello.version });
+        }
+        let peer = hello.host().map_err(broken)?;
+        let secured = self.channel.is_secured();
+        self.requests.permit(secured);
+        self.channel.greeted();
+        self.enter(State::Idle, now + IDLE);
+        self.channel.act(Action::Greeted { peer, secured });
+        Ok(())
+    }
+}

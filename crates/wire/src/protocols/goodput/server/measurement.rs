@@ -1,0 +1,181 @@
+//! The server's measurements: from a plan to both reports, or to a refusal.
+
+use std::num::NonZeroU16;
+use std::time::Instant;
+
+use super::super::channel::broken;
+use super::super::check;
+use super::super::messages::{About, Accept, HexCookie, Message, Propose, Refuse};
+use super::super::running::Running;
+use super::super::times::{ACCEPT, BEGIN, FLOWS, IDLE};
+use super::{ServerSession, State};
+use crate::error::WireError;
+use crate::session::{Action, Input};
+use goodput_model::Plan;
+
+impl ServerSession {
+    /// Goes to another state, in which something is due at `deadline`.
+    pub(super) fn enter(&mut self, state: State, deadline: Instant) {
+        self.state = state;
+        self.deadline = deadline;
+    }
+
+    /// The client did something: it is not idle.
+    pub(super) fn stay(&mut self, now: Instant) {
+        if matches!(self.state, State::Idle) {
+            self.deadline = now + IDLE;
+        }
+    }
+
+    pub(super) fn proposed(&mut self, now: Instant, propose: Propose) -> Result<(), WireError> {
+        let Propose { measurement, plan } = propose;
+        if !matches!(self.state, State::Idle) || measurement <= self.measurement {
+            return Err(broken("it proposes a plan at the wrong time"));
+        }
+        self.measurement = measurement;
+        self.stay(now);
+        let limits = &self.config.limits;
+        match check::sense(&plan).and_then(|()| check::within(&plan, limits)) {
+            Ok(()) => self.prepare(now, plan),
+            Err(why) => self.channel.send(now, &Message::Refuse(Refuse { measurement, why })),
+        }
+    }
+
+    /// Asks the host to expect the flows of a plan that is within the limits.
+    fn prepare(&mut self, now: Instant, plan: Box<Plan>) -> Result<(), WireError> {
+        let tickets = self.cookies.tickets(&plan.flow_plans());
+        let cookies = tickets.iter().map(|ticket| HexCookie(ticket.cookie)).collect();
+        self.channel.act(Action::ExpectFlows { plan: plan.clone(), tickets });
+        self.enter(State::Preparing { plan, cookies }, now + ACCEPT);
+        Ok(())
+    }
+
+    /// The host expects the flows.
+    pub(super) fn expecting(
+        &mut self,
+        now: Instant,
+        data_port: Option<u16>,
+    ) -> Result<(), WireError> {
+        let State::Preparing { plan, cookies } = &mut self.state else { return Ok(()) };
+        let (plan, cookies) = (plan.clone(), std::mem::take(cookies));
+        let accept = Accept {
+            measurement: self.measurement,
+            cookies,
+            data_port: data_port.and_then(NonZeroU16::new),
+            longest_s: self.longest_s(&plan),
+            note: check::note(&plan, &self.config.limits),
+        };
+        self.channel.send(now, &Message::Accept(accept))?;
+        self.channel.measuring();
+        self.enter(State::Expecting(plan), now + FLOWS);
+        Ok(())
+    }
+
+    /// Seconds that payload may move.
+    fn longest_s(&self, plan: &Plan) -> f64 {
+        check::duration_s(plan).unwrap_or(self.config.limits.duration_s)
+    }
+
+    pub(super) fn flows_ready(&mut self, now: Instant) -> Result<(), WireError> {
+        let State::Expecting(plan) = &self.state else { return Ok(()) };
+        let plan = plan.clone();
+        let measurement = self.measurement;
+        self.channel.send(now, &Message::FlowsReady(About { measurement }))?;
+        self.enter(State::Ready(plan), now + BEGIN);
+        Ok(())
+    }
+
+    pub(super) fn begun(&mut self, now: Instant, measurement: u32) -> Result<(), WireError> {
+        if !self.is_current(measurement)? {
+            return Ok(());
+        }
+        let State::Ready(plan) = &self.state else {
+            return Err(broken("it begins at the wrong time"));
+        };
+        let running = Running::at_server(measurement, now, self.longest_s(plan));
+        self.channel.act(Action::Begin);
+        self.run(running);
+        Ok(())
+    }
+
+    fn run(&mut self, running: Running) {
+        let due = running.next_timeout();
+        self.enter(State::Running(running), due);
+    }
+
+    /// The client broke the measurement off.
+    pub(super) fn refused(&mut self, now: Instant, refuse: Refuse) -> Result<(), WireError> {
+        if self.is_current(refuse.measurement)? {
+            self.channel.act(Action::Note(refuse.why));
+            self.abandon();
+            self.enter(State::Idle, now + IDLE);
+        }
+        Ok(())
+    }
+
+    /// Tells the client that the measurement is off.
+    pub(super) fn break_off(&mut self, now: Instant, why: String) -> Result<(), WireError> {
+        if matches!(self.state, State::Greeting(_) | State::Idle) {
+            return Ok(());
+        }
+        let measurement = self.measurement;
+        self.enter(State::Idle, now + IDLE);
+        self.channel.send(now, &Message::Refuse(Refuse { measurement, why }))
+    }
+
+    /// Ends payload that the client did not end in time.
+    pub(super) fn finish_overdue(&mut self, now: Instant) -> Result<(), WireError> {
+        let why = "the longest time that the server lets payload move is over";
+        self.take_running(now, Input::Finish(Some(why.into())))
+    }
+
+    /// Takes an input that means something only while payload moves.
+    pub(super) fn take_running(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        let State::Running(running) = &mut self.state else { return Ok(()) };
+        match input {
+            Input::Sampled(sample) => running.sampled(now, &mut self.channel, sample)?,
+            Input::Finish(why) => running.finish(now, &mut self.channel, why)?,
+            Input::Report(end) => running.report(now, &mut self.channel, end)?,
+            _ => {}
+        }
+        self.conclude(now);
+        Ok(())
+    }
+
+    /// Takes a message that belongs to a measurement that has begun.
+    pub(super) fn hear_running(&mut self, now: Instant, message: Message) -> Result<(), WireError> {
+        let measurement = match &message {
+            Message::Sample(sample) => sample.measurement,
+            Message::Finish(finish) => finish.measurement,
+            Message::Report(report) => report.measurement,
+            _ => return Ok(()),
+        };
+        if !self.is_current(measurement)? {
+            return Ok(());
+        }
+        let State::Running(running) = &mut self.state else {
+            return Err(broken("it speaks of payload before the beginning"));
+        };
+        running.hear(now, &mut self.channel, message)?;
+        self.conclude(now);
+        Ok(())
+    }
+
+    /// Goes on after anything that may have brought a measurement nearer to its end.
+    fn conclude(&mut self, now: Instant) {
+        match &self.state {
+            State::Running(running) if running.is_over() => self.enter(State::Idle, now + IDLE),
+            State::Running(running) => self.deadline = running.next_timeout(),
+            _ => {}
+        }
+    }
+
+    /// Whether a message is about the measurement that is under way, and not about one that was
+    /// over when it came.
+    fn is_current(&self, measurement: u32) -> Result<bool, WireError> {
+        if measurement > self.measurement {
+            return Err(broken(format!("there is no measurement {measurement}")));
+        }
+        Ok(measurement == self.measurement && !matches!(self.state, State::Idle))
+    }
+}

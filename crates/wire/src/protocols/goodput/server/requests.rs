@@ -1,0 +1,82 @@
+//! Requests about settings of this host: only from a client that knows the token, one at a time.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use super::super::channel::{Channel, broken};
+use super::super::messages::{Answer, AskSetting, Message, SettingAnswer};
+use crate::error::WireError;
+use crate::session::{Action, SettingRefusal};
+
+/// Requests that a client may have waiting; ours waits for each answer.
+const WAITING_MAX: usize = 16;
+
+/// Requests that wait for their turn, and the one the host is at.
+#[derive(Default)]
+pub(super) struct Requests {
+    permitted: bool,
+    waiting: VecDeque<AskSetting>,
+    under_way: Option<u32>,
+}
+
+impl Requests {
+    /// Whether the client may ask at all: the greeting has shown that it knows the token.
+    pub(super) fn permit(&mut self, secured: bool) {
+        self.permitted = secured;
+    }
+
+    /// The client asks.
+    pub(super) fn asked(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        question: AskSetting,
+    ) -> Result<(), WireError> {
+        if !self.permitted {
+            let why = "settings of this host can be reached only with its token".into();
+            let refusal = SettingRefusal { not_permitted: true, why };
+            return answer(now, channel, question.id, Err(refusal));
+        }
+        if self.waiting.len() >= WAITING_MAX {
+            return Err(broken(format!("more than {WAITING_MAX} settings asked for at once")));
+        }
+        self.waiting.push_back(question);
+        self.act(channel);
+        Ok(())
+    }
+
+    /// The host has done what it was at.
+    pub(super) fn done(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        outcome: Result<String, SettingRefusal>,
+    ) -> Result<(), WireError> {
+        let Some(id) = self.under_way.take() else { return Ok(()) };
+        answer(now, channel, id, outcome)?;
+        self.act(channel);
+        Ok(())
+    }
+
+    fn act(&mut self, channel: &mut Channel) {
+        if self.under_way.is_none()
+            && let Some(AskSetting { id, request }) = self.waiting.pop_front()
+        {
+            self.under_way = Some(id);
+            channel.act(Action::Setting(request));
+        }
+    }
+}
+
+fn answer(
+    now: Instant,
+    channel: &mut Channel,
+    id: u32,
+    outcome: Result<String, SettingRefusal>,
+) -> Result<(), WireError> {
+    let answer = match outcome {
+        Ok(value) => Answer::Value(value),
+        Err(refusal) => Answer::Refused(refusal),
+    };
+    channel.send(now, &Message::SettingDone(SettingAnswer { id, answer }))
+}

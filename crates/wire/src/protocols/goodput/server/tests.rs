@@ -1,0 +1,322 @@
+//! What one server session does with what a client may say.
+
+use std::time::{Duration, Instant};
+
+use super::super::messages::{About, AskSetting, Finish, Message, OneSample, Propose};
+use super::super::preamble::Role;
+use super::super::times::{ACCEPT, BEGIN, DRAIN, FLOWS, GRACE};
+use super::*;
+use crate::frame::Decoder;
+use crate::pair::{end, host, limits, origin, sample, server_config};
+use crate::session::{Limits, SettingRequest};
+use goodput_model::{BitRate, Length};
+
+/// A server session, and the plain words of a client.
+struct Rig {
+    session: ServerSession,
+    now: Instant,
+    said: Vec<String>,
+    actions: Vec<Action>,
+    replies: Decoder<4>,
+}
+
+impl Rig {
+    fn new(limits: Limits) -> Self {
+        let config = ServerConfig { limits, ..server_config(None) };
+        let now = origin();
+        let session = ServerSession::new(now, config);
+        let replies = Decoder::new(1 << 20);
+        Self { session, now, said: Vec::new(), actions: Vec::new(), replies }
+    }
+
+    fn greeted(limits: Limits) -> Self {
+        let mut rig = Self::new(limits);
+        rig.take(Input::Received(Role::Control.preamble().to_vec())).unwrap();
+        let hello = super::super::messages::Hello::of(&host("near")).unwrap();
+        rig.say(&Message::Hello(hello)).unwrap();
+        rig
+    }
+
+    /// Up to payload that moves.
+    fn running(plan: Plan) -> Self {
+        let mut rig = Self::greeted(limits());
+        rig.propose(1, plan).unwrap();
+        rig.take(Input::Expecting { data_port: None }).unwrap();
+        rig.take(Input::FlowsReady).unwrap();
+        rig.say(&Message::Begin(About { measurement: 1 })).unwrap();
+        rig
+    }
+
+    fn take(&mut self, input: Input) -> Result<(), WireError> {
+        let outcome = self.session.handle(self.now, input);
+        self.collect();
+        outcome
+    }
+
+    fn say(&mut self, message: &Message) -> Result<(), WireError> {
+        let (body, mut bytes) = (serde_json::to_vec(message).unwrap(), Vec::new());
+        crate::frame::encode::<4>(&body, &mut bytes).unwrap();
+        self.take(Input::Received(bytes))
+    }
+
+    fn propose(&mut self, measurement: u32, plan: Plan) -> Result<(), WireError> {
+        self.say(&Message::Propose(Propose { measurement, plan: Box::new(plan) }))
+    }
+
+    fn wait(&mut self, time: Duration) -> Result<(), WireError> {
+        self.now += time;
+        // The client lives: only the server's own deadlines are looked at.
+        self.say(&Message::Ping(super::super::messages::Ping {}))?;
+        let outcome = self.session.handle_timeout(self.now);
+        self.collect();
+        outcome
+    }
+
+    fn collect(&mut self) {
+        while let Some(output) = self.session.poll() {
+            match output {
+                Output::Do(action) => self.actions.push(action),
+                Output::Send(bytes) if bytes == Role::Control.preamble() => {}
+                Output::Send(bytes) => {
+                    self.replies.push(&bytes);
+                    let body = self.replies.next_body().unwrap().unwrap();
+                    self.said.push(String::from_utf8(body).unwrap());
+                }
+                Output::Close => self.said.push("close".into()),
+            }
+        }
+    }
+
+    fn last_said(&self) -> &str {
+        self.said.iter().rev().find(|said| !said.contains("\"ping\"")).map_or("", |said| said)
+    }
+
+    fn count(&self, is: impl Fn(&Action) -> bool) -> usize {
+        self.actions.iter().filter(|action| is(action)).count()
+    }
+}
+
+fn is_abandon(action: &Action) -> bool {
+    matches!(action, Action::Abandon)
+}
+
+#[test]
+fn a_connection_that_has_not_greeted_costs_little() {
+    let mut rig = Rig::new(limits());
+    rig.take(Input::Received(b"good".to_vec())).unwrap();
+    let config = &rig.session.config.host;
+    let strings = config.name.len() + config.kernel.len() + config.goodput.len();
+    let held = size_of::<ServerSession>() + rig.session.channel.held() + strings;
+    assert!(held < 2048, "{held} bytes");
+}
+
+#[test]
+fn a_greeting_longer_than_4_kib_is_cut_off_before_it_is_there() {
+    let mut rig = Rig::new(limits());
+    rig.take(Input::Received(Role::Control.preamble().to_vec())).unwrap();
+    let outcome = rig.take(Input::Received(vec![0, 0, 0x10, 0x01]));
+    assert!(matches!(outcome, Err(WireError::Protocol(_))), "{outcome:?}");
+    assert!(rig.said.iter().any(|said| said.contains(r#""code":"protocol""#)), "{:?}", rig.said);
+}
+
+#[test]
+fn long_messages_are_taken_only_once_a_plan_is_accepted() {
+    let too_long = vec![0, 1, 0, 1];
+    let mut rig = Rig::greeted(limits());
+    assert!(rig.take(Input::Received(too_long.clone())).is_err());
+    let mut rig = Rig::running(Plan::standard());
+    assert!(rig.take(Input::Received(too_long)).is_ok());
+    let mut rig = Rig::running(Plan::standard());
+    assert!(rig.take(Input::Received(vec![0, 0x80, 0, 1])).is_err());
+}
+
+#[test]
+fn another_version_is_told_at_once_and_by_both_numbers() {
+    let mut rig = Rig::new(limits());
+    rig.take(Input::Received(Role::Control.preamble().to_vec())).unwrap();
+    let body = br#"{"hello":{"version":7,"host":"a later shape"}}"#;
+    let mut bytes = Vec::new();
+    crate::frame::encode::<4>(body, &mut bytes).unwrap();
+    let outcome = rig.take(Input::Received(bytes));
+    assert_eq!(outcome, Err(WireError::Version { ours: 1, theirs: 7 }));
+    assert!(rig.said[0].starts_with(r#"{"hello":{"version":1,"#), "{:?}", rig.said);
+    assert!(rig.said[1].contains(r#""code":"version""#), "{:?}", rig.said);
+}
+
+#[test]
+fn foreign_clients_are_named() {
+    for (first, seems) in [
+        (&b"GET / HTTP/1.1\r\n"[..], "web client"),
+        (b"\x16\x03\x01\x02\x00\x01", "TLS client"),
+        (b"\0\0\0\0", "begins with"),
+    ] {
+        match Rig::new(limits()).take(Input::Received(first.to_vec())) {
+            Err(WireError::Foreign { seems: said }) => assert!(said.contains(seems), "{said}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_data_connection_and_an_unknown_role_are_not_conversations() {
+    let data = crate::protocols::data_opening(&crate::session::Cookie([1; 16]));
+    for first in [&data[..], b"goodputX"] {
+        let outcome = Rig::new(limits()).take(Input::Received(first.to_vec()));
+        assert!(matches!(outcome, Err(WireError::Protocol(_))), "{outcome:?}");
+    }
+}
+
+#[test]
+fn an_unknown_message_is_named_in_the_goodbye() {
+    let mut rig = Rig::greeted(limits());
+    let mut bytes = Vec::new();
+    crate::frame::encode::<4>(br#"{"dance":{}}"#, &mut bytes).unwrap();
+    rig.take(Input::Received(bytes)).unwrap_err();
+    let goodbye = rig.said.iter().find(|said| said.contains("goodbye")).unwrap();
+    assert!(goodbye.contains("dance"), "{goodbye}");
+    assert_eq!(rig.said.last().unwrap(), "close");
+}
+
+#[test]
+fn a_plan_beyond_a_limit_is_refused_in_words() {
+    let mut rig = Rig::greeted(limits());
+    rig.propose(1, Plan { flows: 129, ..Plan::standard() }).unwrap();
+    assert!(rig.last_said().contains("129, and this server allows 128"), "{}", rig.last_said());
+    assert_eq!(rig.count(|a| matches!(a, Action::ExpectFlows { .. })), 0);
+}
+
+#[test]
+fn cookies_go_out_only_when_the_host_expects_them() {
+    let mut rig = Rig::greeted(limits());
+    rig.propose(1, Plan::standard()).unwrap();
+    assert!(!rig.last_said().contains("accept"));
+    rig.take(Input::Expecting { data_port: Some(9) }).unwrap();
+    assert!(rig.last_said().contains(r#""data_port":9"#), "{}", rig.last_said());
+}
+
+#[test]
+fn a_rate_limit_is_told_to_a_plan_without_a_rate() {
+    let capped = Limits { rate_bits_per_s: Some(1e8), ..limits() };
+    for (rate, told) in [(None, true), (Some(BitRate(1e7)), false)] {
+        let mut rig = Rig::greeted(capped);
+        rig.propose(1, Plan { rate_bits_per_s: rate, ..Plan::standard() }).unwrap();
+        rig.take(Input::Expecting { data_port: None }).unwrap();
+        assert_eq!(rig.last_said().contains("100 Mbit/s"), told, "{}", rig.last_said());
+    }
+}
+
+#[test]
+fn every_stage_of_a_measurement_has_its_deadline() {
+    type Stage = fn(&mut Rig);
+    let stages: [(Stage, Duration); 3] = [
+        (|_| {}, ACCEPT),
+        (|rig| rig.take(Input::Expecting { data_port: None }).unwrap(), FLOWS),
+        (|rig| rig.take(Input::FlowsReady).unwrap(), BEGIN),
+    ];
+    for reached in 1..=stages.len() {
+        let mut rig = Rig::greeted(limits());
+        rig.propose(1, Plan::standard()).unwrap();
+        stages[..reached].iter().for_each(|(reach, _)| reach(&mut rig));
+        rig.wait(stages[reached - 1].1 - Duration::from_millis(1)).unwrap();
+        assert_eq!(rig.count(is_abandon), 0, "stage {reached}");
+        rig.wait(Duration::from_millis(1)).unwrap();
+        assert_eq!(rig.count(is_abandon), 1, "stage {reached}");
+        assert!(rig.last_said().contains("in time"), "{}", rig.last_said());
+    }
+}
+
+#[test]
+fn payload_that_the_client_does_not_end_is_ended_and_then_broken_off() {
+    let plan = Plan { length: Length::Seconds(4.0), ..Plan::standard() };
+    let mut rig = Rig::running(plan);
+    let is_finish = |action: &Action| matches!(action, Action::Finish);
+    rig.wait(Duration::from_secs(4) + GRACE - Duration::from_millis(1)).unwrap();
+    assert_eq!(rig.count(is_finish), 0);
+    rig.wait(Duration::from_millis(1)).unwrap();
+    assert_eq!(rig.count(is_finish), 1);
+    assert!(rig.last_said().contains(r#"{"finish":{"measurement":1,"why":"#));
+    rig.wait(DRAIN - GRACE).unwrap();
+    assert_eq!(rig.count(is_abandon), 1);
+    assert!(rig.last_said().starts_with(r#"{"refuse":"#), "{}", rig.last_said());
+    rig.propose(2, Plan::standard()).unwrap();
+    assert_eq!(rig.count(|a| matches!(a, Action::ExpectFlows { .. })), 2);
+}
+
+#[test]
+fn a_plan_of_bytes_moves_payload_no_longer_than_the_limit() {
+    let plan = Plan { length: Length::Bytes(goodput_model::Bytes(1)), ..Plan::standard() };
+    let mut rig = Rig::running(plan);
+    for _ in 0..6 {
+        rig.wait(Duration::from_secs(10)).unwrap();
+    }
+    assert_eq!(rig.count(|a| matches!(a, Action::Finish)), 0);
+    rig.wait(GRACE).unwrap();
+    assert_eq!(rig.count(|a| matches!(a, Action::Finish)), 1);
+}
+
+#[test]
+fn what_is_said_of_a_measurement_that_is_over_is_passed_over() {
+    let mut rig = Rig::running(Plan::standard());
+    rig.take(Input::FlowsFailed("no more memory".into())).unwrap();
+    assert!(rig.last_said().contains("no more memory"));
+    let late = OneSample { measurement: 1, sample: Box::new(sample(1.0, 1)) };
+    rig.say(&Message::Sample(late)).unwrap();
+    rig.say(&Message::Finish(Finish { measurement: 1, why: None })).unwrap();
+    rig.take(Input::Report(Box::new(end("far")))).unwrap();
+    assert_eq!(rig.count(|a| matches!(a, Action::PeerSampled(_) | Action::Finish)), 0);
+    assert!(rig.say(&Message::Begin(About { measurement: 2 })).is_err());
+}
+
+#[test]
+fn a_flood_of_samples_ends_the_session_and_the_measurement() {
+    let mut rig = Rig::running(Plan::standard());
+    let outcome = (0..1000).try_for_each(|i| {
+        let sample = Box::new(sample(f64::from(i) / 1e6, 1));
+        rig.say(&Message::Sample(OneSample { measurement: 1, sample }))
+    });
+    assert!(matches!(outcome, Err(WireError::Protocol(_))), "{outcome:?}");
+    assert_eq!(rig.count(is_abandon), 1);
+}
+
+#[test]
+fn a_client_that_does_nothing_is_asked_to_leave() {
+    let mut rig = Rig::greeted(limits());
+    let outcome = (0..100).try_for_each(|_| rig.wait(Duration::from_secs(10)));
+    assert!(matches!(outcome, Err(WireError::TimedOut(_))), "{outcome:?}");
+    assert_eq!(rig.now, origin() + IDLE);
+}
+
+#[test]
+fn a_client_that_falls_silent_is_gone_after_15_seconds() {
+    let mut rig = Rig::running(Plan { length: Length::Seconds(60.0), ..Plan::standard() });
+    let mut outcome = Ok(());
+    while outcome.is_ok() {
+        rig.now = rig.session.next_timeout().unwrap();
+        outcome = rig.session.handle_timeout(rig.now);
+        rig.collect();
+    }
+    assert!(matches!(outcome, Err(WireError::TimedOut(_))), "{outcome:?}");
+    assert_eq!(rig.now, origin() + Duration::from_secs(15));
+    assert_eq!(rig.count(is_abandon), 1);
+    assert_eq!(rig.said.iter().filter(|said| said.contains("ping")).count(), 2);
+}
+
+#[test]
+fn a_setting_without_the_token_never_reaches_the_host() {
+    let mut rig = Rig::greeted(limits());
+    for id in 0..100 {
+        let request = SettingRequest::Restore;
+        rig.say(&Message::Setting(AskSetting { id, request })).unwrap();
+        assert!(rig.last_said().contains(r#""not_permitted":true"#), "{}", rig.last_said());
+    }
+    assert_eq!(rig.count(|a| matches!(a, Action::Setting(_))), 0);
+}
+
+#[test]
+fn a_client_that_hangs_up_in_the_middle_leaves_nothing_behind() {
+    let mut rig = Rig::running(Plan::standard());
+    assert!(matches!(rig.take(Input::Closed), Err(WireError::Closed(_))));
+    assert_eq!(rig.count(is_abandon), 1);
+    assert_eq!(rig.session.next_timeout(), None);
+    assert_eq!(rig.take(Input::Closed), Ok(()));
+}

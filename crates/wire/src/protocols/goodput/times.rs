@@ -1,0 +1,60 @@
+//! The deadlines of the protocol. `docs/protocol.md` has them in a table, with what each is for.
+
+use std::time::{Duration, Instant};
+
+/// From the connection to the end of the greeting.
+pub const GREETING: Duration = Duration::from_secs(5);
+
+/// How long more bytes of a foreign greeting are waited for, so that it can be named.
+pub const FOREIGN_TAIL: Duration = Duration::from_millis(500);
+
+/// From a plan to its acceptance or refusal.
+pub const ACCEPT: Duration = Duration::from_secs(10);
+
+/// From the acceptance to all data connections.
+pub const FLOWS: Duration = Duration::from_secs(10);
+
+/// From all data connections to the first payload: the time for both ends' first observations.
+pub const BEGIN: Duration = Duration::from_secs(15);
+
+/// From the longest end of the payload to both reports.
+pub const DRAIN: Duration = Duration::from_secs(15);
+
+/// How much longer the client waits than the server, whose words are then heard.
+pub const GRACE: Duration = Duration::from_secs(3);
+
+/// From one measurement or setting to the next.
+pub const IDLE: Duration = Duration::from_secs(600);
+
+/// From a question about a setting to its answer.
+pub const SETTING: Duration = Duration::from_secs(60);
+
+/// A side that has sent nothing for this long sends a ping.
+pub const PING: Duration = Duration::from_secs(5);
+
+/// A peer that has sent nothing for this long is gone.
+pub const SILENCE: Duration = Duration::from_secs(15);
+
+/// Longest duration a plan may have, seconds: 30 days.
+pub const LONGEST_PLAN_S: f64 = 30.0 * 86_400.0;
+
+/// The instant `seconds` after `from`; a peer's number is held to what a plan may have.
+pub(super) fn after_s(from: Instant, seconds: f64) -> Instant {
+    let seconds = if seconds.is_nan() { 0.0 } else { seconds.clamp(0.0, LONGEST_PLAN_S) };
+    from + Duration::from_secs_f64(seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pair::origin;
+
+    #[test]
+    fn no_number_overflows_an_instant() {
+        let now = origin();
+        for seconds in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, f64::MAX] {
+            assert!(after_s(now, seconds) >= now);
+        }
+        assert_eq!(after_s(now, 1.5), now + Duration::from_millis(1500));
+    }
+}

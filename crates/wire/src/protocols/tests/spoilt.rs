@@ -1,0 +1,159 @@
+//! Conversations that are cut short, spoilt, or held with something else.
+
+use std::time::Duration;
+
+use super::super::ALL;
+use super::{TOKENS, joined, measure};
+use crate::pair::{Cut, Link, Pair, origin, server_config};
+use crate::session::{Action, Input, Protocol};
+use proptest::prelude::*;
+
+/// The longest that either end may need to notice: a measurement with its allowances.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// Which direction of a pair.
+type Way = fn(&mut Pair) -> &mut Link;
+
+const WAYS: [Way; 2] = [|pair| &mut pair.to_client, |pair| &mut pair.to_server];
+
+fn whole_lengths(protocol: &Protocol, token: Option<&str>) -> [usize; 2] {
+    let mut pair = joined(protocol, token, vec![measure()]);
+    pair.run();
+    [pair.to_client.sent, pair.to_server.sent]
+}
+
+/// Whether an end knows that something went wrong: by an error of its session, or by a measurement
+/// that was broken off.
+fn went_wrong(pair: &Pair) -> bool {
+    let failed = [&pair.client, &pair.server].iter().any(|peer| peer.error().is_some());
+    failed || pair.client.count(|action| matches!(action, Action::Refused(_))) > 0
+}
+
+/// Cuts one direction after `at` bytes.
+fn cut(protocol: &Protocol, token: Option<&str>, way: Way, at: usize, how: Cut) {
+    let mut pair = joined(protocol, token, vec![measure()]);
+    way(&mut pair).cut = Some((at, how));
+    pair.run();
+    let case = format!("{} cut after {at} bytes: {how:?}", protocol.id);
+    assert!(went_wrong(&pair), "{case}: both ends take it for a whole conversation");
+    assert!(pair.elapsed() < DEADLINE, "{case}: {:?}", pair.elapsed());
+}
+
+#[test]
+fn every_truncation_ends_with_an_error_by_its_deadline() {
+    for protocol in ALL {
+        let lengths = whole_lengths(protocol, None);
+        for (way, length) in WAYS.into_iter().zip(lengths) {
+            for at in 0..length {
+                cut(protocol, None, way, at, Cut::Silence);
+                cut(protocol, None, way, at, Cut::Close);
+            }
+        }
+    }
+}
+
+#[test]
+fn truncations_of_an_encrypted_conversation_end_with_an_error_as_well() {
+    for protocol in ALL {
+        let lengths = whole_lengths(protocol, TOKENS[1]);
+        for (way, length) in WAYS.into_iter().zip(lengths) {
+            // Encryption is slow in test builds; a prime step meets all kinds of places.
+            for at in (0..length).step_by(23) {
+                cut(protocol, TOKENS[1], way, at, Cut::Silence);
+                cut(protocol, TOKENS[1], way, at, Cut::Close);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_changed_byte_of_an_encrypted_conversation_ends_it() {
+    for protocol in ALL {
+        let lengths = whole_lengths(protocol, TOKENS[1]);
+        for (way, length) in WAYS.into_iter().zip(lengths) {
+            for at in (0..length).step_by(29) {
+                let mut pair = joined(protocol, TOKENS[1], vec![measure()]);
+                way(&mut pair).flip = Some((at, 0x10));
+                pair.run();
+                assert!(went_wrong(&pair), "byte {at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn silence_from_the_start_ends_both_sides_at_the_greeting() {
+    for (protocol, token) in ALL.iter().flat_map(|p| TOKENS.map(|token| (p, token))) {
+        let mut pair = joined(protocol, token, vec![measure()]);
+        pair.to_server.cut = Some((0, Cut::Silence));
+        let mut untold = Pair::new(
+            protocol,
+            crate::pair::client_config(token),
+            server_config(token),
+            vec![measure()],
+        );
+        untold.to_client.cut = Some((0, Cut::Silence));
+        for pair in [&mut pair, &mut untold] {
+            pair.run();
+            assert!(pair.client.error().is_some());
+            let took = pair.client.ended_at.unwrap() - origin();
+            assert!(took <= Duration::from_secs(5), "{took:?}: {:?}", pair.client.ended);
+        }
+    }
+}
+
+/// Feeds a session that is alone with bytes and time until it ends.
+fn alone(mut session: Box<dyn crate::session::Session>, pieces: &[Vec<u8>]) {
+    let mut now = origin();
+    for piece in pieces {
+        now += Duration::from_millis(10);
+        if session.handle(now, Input::Received(piece.clone())).is_err() {
+            return;
+        }
+        while session.poll().is_some() {}
+    }
+    while let Some(at) = session.next_timeout() {
+        assert!(at < origin() + Duration::from_secs(3600), "never ends");
+        now = now.max(at);
+        if session.handle_timeout(now).is_err() {
+            return;
+        }
+        while session.poll().is_some() {}
+    }
+}
+
+fn pieces() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let words = prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..80),
+        Just(b"goodputc".to_vec()),
+        Just(b"goodputs".to_vec()),
+        Just(b"\0\0\0\x0b{\"ping\":{}}".to_vec()),
+        Just(b"\0\0\0\x19{\"hello\":{\"version\":1}}  ".to_vec()),
+    ];
+    proptest::collection::vec(words, 0..6)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn garbage_never_panics_and_never_hangs(pieces in pieces(), with_token: bool) {
+        let token = TOKENS[usize::from(with_token)];
+        for protocol in ALL {
+            alone((protocol.server)(origin(), server_config(token)), &pieces);
+            alone((protocol.client)(origin(), crate::pair::client_config(token)), &pieces);
+        }
+    }
+
+    #[test]
+    fn a_changed_byte_in_the_clear_never_panics_and_never_hangs(
+        at in 0usize..4000, bits in 1u8.., to_client: bool,
+    ) {
+        for protocol in ALL {
+            let mut pair = joined(protocol, None, vec![measure()]);
+            WAYS[usize::from(!to_client)](&mut pair).flip = Some((at, bits));
+            pair.run();
+            prop_assert!(pair.elapsed() < DEADLINE);
+        }
+    }
+}
