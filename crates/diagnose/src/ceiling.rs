@@ -9,8 +9,8 @@ use crate::view::{Side, View, positive};
 
 /// Virtual devices, which have no speed; some name one all the same (drivers/net/veth.c and
 /// drivers/net/tun.c claim 10 Gbit/s).
-const WITHOUT_SPEED: [&str; 8] =
-    ["veth", "tun", "tap", "dummy", "ifb", "bridge", "vxlan", "wireguard"];
+const WITHOUT_SPEED: [&str; 9] =
+    ["veth", "tun", "tap", "dummy", "ifb", "bridge", "vxlan", "wireguard", "loopback"];
 /// More than this share of its ceiling through a link shows that its speed is not real.
 const BEYOND_DOUBT: f64 = 1.02;
 

@@ -99,3 +99,93 @@ fn largest_part(split: &Split) -> String {
     let (share, place) = parts.into_iter().fold(parts[0], |a, b| if b.0 > a.0 { b } else { a });
     format!("the sender spent {share:.0} % of its time {place}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Case;
+    use goodput_model::EndName;
+
+    fn limit(case: Case) -> String {
+        diagnose(&case.evidence()).verdict.limit
+    }
+
+    #[test]
+    fn each_cause_is_named() {
+        for (case, expected) in [
+            (Case::healthy(), "none"),
+            (Case::healthy().goodput(938e6), "line-rate"),
+            (Case::healthy().tbf(1e8, 125_000).goodput(95.6e6), "shaper-rate"),
+            (Case::receive_window(), "receive-window"),
+            (Case::send_buffer(), "send-buffer"),
+            (Case::sender_application(), "sender-application"),
+            (Case::throttled_receiver(), "cpu-quota"),
+            (Case::path_rate(), "path-rate"),
+            (Case::path_loss(), "path-loss"),
+            (Case::shaper_burst(), "shaper-burst"),
+        ] {
+            assert_eq!(limit(case), expected);
+        }
+    }
+
+    #[test]
+    fn on_crowded_cpus_the_end_that_waits_less_is_named() {
+        let crowded = || {
+            let case = Case::healthy().without_links().goodput(30e9).shares(0.9, 0.1, 0.0);
+            case.cpu(EndName::Near, 0.3, 0.97).cpu(EndName::Far, 0.3, 0.97)
+        };
+        assert_eq!(limit(crowded().writer(0.02, 0.0, 0.93).reader(0.2, 0.0, 0.75)), "sender-cpu");
+        assert_eq!(limit(crowded().writer(0.3, 0.0, 0.6).reader(0.01, 0.0, 0.95)), "receiver-cpu");
+    }
+
+    #[test]
+    fn the_bar_adds_up() {
+        for case in [Case::healthy(), Case::send_buffer(), Case::receive_window()] {
+            let split = diagnose(&case.evidence()).verdict.split;
+            let s = split.value().unwrap();
+            let sum = s.application_percent
+                + s.send_buffer_percent
+                + s.receive_window_percent
+                + s.path_percent;
+            assert!((sum - 100.0).abs() < 1e-9, "{s:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_found_says_where_the_time_went() {
+        let summary = diagnose(&Case::healthy().evidence()).verdict.summary;
+        assert_eq!(summary, "nothing found; the sender spent 100 % of its time on the path");
+        let summary = diagnose(&Case::empty().evidence()).verdict.summary;
+        assert_eq!(summary, "nothing found; 12 rules could not tell");
+    }
+
+    #[test]
+    fn a_silent_peer_leaves_the_other_rules_working() {
+        let diagnosis = diagnose(&Case::send_buffer().without_far().evidence());
+        assert_eq!(diagnosis.verdict.limit, "send-buffer");
+        assert!(diagnosis.undecided.iter().any(|u| u.rule == "receiver-cpu"));
+    }
+
+    #[test]
+    fn the_reverse_direction_swaps_the_ends() {
+        let mut evidence = Case::receive_window().evidence();
+        std::mem::swap(&mut evidence.near, &mut evidence.far);
+        evidence.sender_end = EndName::Far;
+        let diagnosis = diagnose(&evidence);
+        assert_eq!(
+            (diagnosis.verdict.limit.as_str(), diagnosis.verdict.end),
+            ("receive-window", Place::Near)
+        );
+        assert_eq!(diagnosis.findings[0].changes[0].setting.end, EndName::Near);
+    }
+
+    #[test]
+    fn a_removed_cause_moves_its_witness() {
+        let read = |case: Case, id: &str| diagnose(&case.evidence()).witnesses[id];
+        let small = read(Case::shaper_burst(), "shaper-burst");
+        let large = read(Case::shaper_burst().overlimits(0.02), "shaper-burst");
+        assert!(small > 90.0 && large < 5.0, "{small} {large}");
+        assert!(read(Case::receive_window(), "receive-window") > 90.0);
+        assert_eq!(read(Case::healthy(), "receive-window"), 0.0);
+    }
+}

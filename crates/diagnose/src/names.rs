@@ -2,7 +2,7 @@
 
 /// Device that the measured path uses.
 pub const LINK_DEVICE: &str = "link.device";
-/// Kind of a virtual device (`veth`, `tun`), or absent.
+/// Kind of a virtual device (`veth`, `tun`), `loopback`, or `hardware`.
 pub const LINK_KIND: &str = "link.kind";
 /// Negotiated speed.
 pub const LINK_SPEED: &str = "link.speed_bits_per_s";
@@ -11,7 +11,7 @@ pub const LINK_MTU: &str = "link.mtu_bytes";
 /// Packets that the device dropped on reception.
 pub const LINK_RX_DROPPED: &str = "link.rx_dropped";
 /// Packets that the device missed on reception.
-pub const LINK_RX_MISSED: &str = "link.rx_missed";
+pub const LINK_RX_MISSED: &str = "link.rx_missed_errors";
 /// Packets dropped as the per-CPU backlog was full.
 pub const SOFTNET_DROPPED: &str = "softnet.dropped";
 
@@ -19,10 +19,12 @@ pub const SOFTNET_DROPPED: &str = "softnet.dropped";
 pub const QDISC_KIND: &str = "qdisc.kind";
 /// Rate of a shaper.
 pub const QDISC_RATE: &str = "qdisc.rate_bits_per_s";
+/// Rate that a class of htb may borrow up to.
+pub const QDISC_CEIL: &str = "qdisc.ceil_bits_per_s";
 /// Bucket of a shaper.
 pub const QDISC_BURST: &str = "qdisc.burst_bytes";
 /// Packets that went through.
-pub const QDISC_PACKETS: &str = "qdisc.packets";
+pub const QDISC_PACKETS: &str = "qdisc.sent_packets";
 /// Packets dropped for want of room or for their size.
 pub const QDISC_DROPS: &str = "qdisc.drops";
 /// Times a packet had to wait for tokens.
@@ -31,7 +33,7 @@ pub const QDISC_OVERLIMITS: &str = "qdisc.overlimits";
 /// TCP segmentation offload, `on` or `off`.
 pub const OFFLOAD_TSO: &str = "offload.tso";
 /// `window` metric of the route to the peer, bytes.
-pub const ROUTE_WINDOW: &str = "route.window_bytes";
+pub const ROUTE_WINDOW: &str = "route.window";
 /// Destination of that route, as `ip route` prints it.
 pub const ROUTE_DESTINATION: &str = "route.destination";
 
@@ -48,6 +50,8 @@ pub const TCP_AVAILABLE: &str = "sysctl.net.ipv4.tcp_available_congestion_contro
 
 /// Time that the process's cgroup was held back by its CPU quota, microseconds.
 pub const THROTTLED_US: &str = "cgroup.throttled_us";
+/// The quota in words, `none` where there is none.
+pub const QUOTA: &str = "cgroup.quota";
 /// CPU quota as a share of one CPU, percent.
 pub const QUOTA_PERCENT: &str = "cgroup.quota_percent";
 

@@ -3,11 +3,13 @@
 use std::f64::consts::TAU;
 
 use goodput_model::{
-    BitRate, Bytes, DatagramCounts, Direction, End, EndName, Evidence, Fact, FlowSample, Host,
-    Known, Measured, Plan, Role, Sample, Snapshot, SocketMemory, TcpInfo, Transport,
+    BitRate, Bytes, DatagramCounts, Direction, End, EndName, Evidence, Fact, Finding, FlowSample,
+    Host, Known, Measured, Plan, Role, Sample, Snapshot, SocketMemory, TcpInfo, Transport,
 };
 
 use crate::names;
+use crate::rule::Rule;
+use crate::view::View;
 
 const SAMPLES: u64 = 40;
 const PERIOD_S: f64 = 0.1;
@@ -177,6 +179,10 @@ impl Case {
             .overlimits(0.98)
             .writer(0.95, 0.0, 0.05)
             .reader(0.6, 0.0, 0.3)
+            .tcp(|tcp, _| {
+                tcp.rtt_us = Some(1100);
+                tcp.min_rtt_us = Some(1000);
+            })
     }
 
     pub fn goodput(mut self, bits_per_s: f64) -> Self {
@@ -428,6 +434,25 @@ impl Case {
         }
         Known::Value(info)
     }
+}
+
+/// The finding of a rule that must fire; its evidence is never empty.
+pub fn fires(rule: &Rule, case: Case) -> Finding {
+    let finding = (rule.check)(&View::new(&case.evidence())).unwrap().expect("the rule fires");
+    assert_eq!(finding.rule, rule.id);
+    assert!(!finding.evidence.is_empty());
+    assert!(finding.evidence.iter().all(|w| w.value.is_finite()), "{finding:?}");
+    finding
+}
+
+/// A rule that must stay quiet.
+pub fn quiet(rule: &Rule, case: Case) {
+    assert_eq!((rule.check)(&View::new(&case.evidence())), Ok(None), "{}", rule.id);
+}
+
+/// The reason of a rule that must not be able to tell.
+pub fn cannot_tell(rule: &Rule, case: Case) -> String {
+    (rule.check)(&View::new(&case.evidence())).unwrap_err().to_string()
 }
 
 /// What a healthy host says of itself.

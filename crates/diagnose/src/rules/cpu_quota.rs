@@ -94,3 +94,39 @@ fn witness(view: &View) -> Result<f64, Missing> {
         (None, None) => Err(Missing::because("neither end reports")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::{Far, Near};
+    use goodput_model::Place;
+
+    #[test]
+    fn trap_3_a_throttled_receiver_is_not_a_queue_on_the_path() {
+        let finding = fires(&RULE, Case::throttled_receiver());
+        assert_eq!((finding.end, finding.confidence), (Place::Far, Confidence::Certain));
+    }
+
+    #[test]
+    fn fires_at_the_sender_even_if_the_far_end_is_silent() {
+        let case = Case::healthy().grows(Near, "cgroup.throttled_us", 2_000_000).without_far();
+        assert_eq!(fires(&RULE, case).end, Place::Near);
+    }
+
+    #[test]
+    fn stays_quiet_where_little_was_throttled() {
+        quiet(&RULE, Case::healthy().grows(Near, "cgroup.throttled_us", 100_000));
+    }
+
+    #[test]
+    fn a_host_without_quota_is_not_throttled() {
+        let far = Case::healthy().without(Far, "cgroup").fact(Far, "cgroup.quota", "none");
+        quiet(&RULE, far);
+    }
+
+    #[test]
+    fn cannot_tell_while_one_end_is_unknown() {
+        cannot_tell(&RULE, Case::healthy().without(Far, "cgroup"));
+    }
+}

@@ -78,3 +78,37 @@ fn witness(view: &View) -> Result<f64, Missing> {
     };
     Ok(view.goodput()? / ceiling * 100.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Far;
+    use goodput_model::Place;
+
+    #[test]
+    fn fires_at_the_ceiling_and_predicts_nothing_that_was_outrun() {
+        let finding = fires(&RULE, Case::healthy().goodput(935e6));
+        assert_eq!(finding.confidence, Confidence::Certain);
+        assert_eq!(finding.summary, "the 1 Gbit/s link of the near end");
+    }
+
+    #[test]
+    fn stays_quiet_below_it() {
+        quiet(&RULE, Case::healthy().goodput(900e6));
+    }
+
+    #[test]
+    fn a_slow_far_link_is_named() {
+        let case = Case::healthy().fact(Far, LINK_SPEED, 100_000_000u64).goodput(93.5e6);
+        assert_eq!(fires(&RULE, case).end, Place::Far);
+    }
+
+    #[test]
+    fn cannot_tell_without_a_speed() {
+        assert_eq!(
+            cannot_tell(&RULE, Case::healthy().without_links()),
+            "a veth device has no speed of its own"
+        );
+    }
+}

@@ -50,7 +50,7 @@ const EXPLAINED: std::ops::Range<f64> = 0.5..2.0;
 /// The same with time-outs.
 const EXPLAINED_WITH_TIMEOUTS: std::ops::Range<f64> = 0.1..2.0;
 /// Fewer retransmissions than this tell nothing of a rate of loss.
-const ENOUGH: f64 = 10.0;
+const ENOUGH: f64 = 3.0;
 /// Share lost from which it matters whatever the model says.
 const HEAVY: f64 = 0.01;
 /// Part of the lost packets that, explained otherwise, acquits the path.
@@ -158,4 +158,61 @@ fn witness(view: &View) -> Result<f64, Missing> {
     let goodput = view.goodput()?;
     let modelled = rate_at_loss(view)?;
     Ok(modelled.map_or(0.0, |rate| (goodput / rate).min(rate / goodput) * 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::{Far, Near};
+
+    #[test]
+    fn fires_where_the_model_explains_the_rate_and_offers_bbr() {
+        let finding = fires(&RULE, Case::path_loss());
+        assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
+        assert_eq!(finding.changes[0].as_argument(), "socket.congestion=cubic,bbr");
+    }
+
+    #[test]
+    fn stays_quiet_where_loss_does_not_explain_the_rate() {
+        quiet(&RULE, Case::path_loss().retransmitted(1e-5));
+        quiet(&RULE, Case::path_loss().tcp(|tcp, _| tcp.rtt_us = Some(60_000)));
+    }
+
+    #[test]
+    fn what_a_host_dropped_the_path_did_not() {
+        quiet(&RULE, Case::path_loss().grows(Near, "qdisc.drops", 5000));
+        quiet(&RULE, Case::path_loss().grows(Far, "link.rx_dropped", 5000));
+        quiet(&RULE, Case::path_loss().tcp(|tcp, _| tcp.dsack_dups = tcp.total_retrans_segments));
+    }
+
+    #[test]
+    fn with_bbr_it_is_only_possible() {
+        let finding = fires(&RULE, Case::path_loss().congestion("bbr").retransmitted(0.02));
+        assert_eq!(finding.confidence, Confidence::Possible);
+        assert!(finding.changes.is_empty());
+        quiet(&RULE, Case::path_loss().congestion("bbr"));
+    }
+
+    #[test]
+    fn the_witness_falls_when_loss_goes_and_when_it_is_ignored() {
+        let read = |case: Case| (RULE.witness)(&View::new(&case.evidence())).unwrap();
+        let limited = read(Case::path_loss());
+        assert!(limited > 60.0, "{limited}");
+        assert!(read(Case::path_loss().congestion("bbr").goodput(500e6)) < 10.0);
+        assert!(read(Case::path_loss().goodput(500e6).retransmitted(1e-7)) < 60.0);
+        assert_eq!(read(Case::healthy()), 0.0);
+    }
+
+    #[test]
+    fn datagrams_are_counted() {
+        assert_eq!(fires(&RULE, Case::healthy_udp().lost(0.05)).rule, "path-loss");
+        quiet(&RULE, Case::healthy_udp().lost(0.001));
+    }
+
+    #[test]
+    fn cannot_tell_without_counts() {
+        cannot_tell(&RULE, Case::path_loss().tcp(|tcp, _| tcp.retrans_bytes = None));
+        cannot_tell(&RULE, Case::healthy_udp().without_far());
+    }
 }

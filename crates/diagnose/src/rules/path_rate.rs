@@ -177,3 +177,48 @@ fn draft(
 fn witness(view: &View) -> Result<f64, Missing> {
     Ok(split(view)?.path_percent)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+
+    #[test]
+    fn fires_on_a_plateau_with_a_queue() {
+        let finding = fires(&RULE, Case::path_rate());
+        assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
+        let named = finding.evidence.iter().any(|w| w.text.contains("a shaper that counts"));
+        assert!(named, "{finding:?}");
+    }
+
+    #[test]
+    fn with_bbr_no_queue_is_needed() {
+        let flat = |case: Case| case.tcp(|tcp, _| tcp.rtt_us = Some(20_500));
+        assert_eq!(fires(&RULE, flat(Case::path_rate())).confidence, Confidence::Likely);
+        quiet(&RULE, flat(Case::path_rate()).congestion("cubic"));
+    }
+
+    #[test]
+    fn a_local_shaper_at_its_rate_is_not_the_path() {
+        quiet(&RULE, Case::path_rate().tbf(1e8, 125_000));
+    }
+
+    #[test]
+    fn look_alikes_stay_quiet() {
+        quiet(&RULE, Case::throttled_receiver().wobble(0.0));
+        quiet(&RULE, Case::path_rate().wobble(0.3));
+        quiet(&RULE, Case::receive_window().wobble(0.0));
+        quiet(&RULE, Case::path_rate().reader(0.02, 0.0, 0.3));
+        quiet(&RULE, Case::path_loss().wobble(0.0));
+    }
+
+    #[test]
+    fn without_the_far_end_it_is_only_possible() {
+        assert_eq!(fires(&RULE, Case::path_rate().without_far()).confidence, Confidence::Possible);
+    }
+
+    #[test]
+    fn cannot_tell_without_a_round_trip_time() {
+        cannot_tell(&RULE, Case::path_rate().tcp(|tcp, _| tcp.min_rtt_us = None));
+    }
+}

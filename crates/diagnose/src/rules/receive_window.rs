@@ -147,3 +147,72 @@ fn change(view: &View) -> Option<Change> {
 fn witness(view: &View) -> Result<f64, Missing> {
     Ok(view.sender.rwnd_limited_share()? * 100.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Far;
+    use goodput_model::Place;
+
+    fn proposed(case: Case) -> String {
+        fires(&RULE, case).changes[0].as_argument()
+    }
+
+    #[test]
+    fn fires_and_raises_the_maximum() {
+        let finding = fires(&RULE, Case::receive_window());
+        assert_eq!((finding.end, finding.confidence), (Place::Far, Confidence::Certain));
+        assert_eq!(
+            finding.changes[0].as_argument(),
+            "far:sysctl.net.ipv4.tcp_rmem=4096 131072 262144,4096 131072 33554432"
+        );
+    }
+
+    #[test]
+    fn what_holds_the_window_down_is_what_is_changed() {
+        let fixed = Case::receive_window()
+            .plan(|plan| plan.socket.rcvbuf_bytes = Some(goodput_model::Bytes(65_536)));
+        assert_eq!(proposed(fixed), "socket.rcvbuf=65536,default");
+        let route = Case::receive_window().fact(Far, ROUTE_WINDOW, 60_000u64).fact(
+            Far,
+            ROUTE_DESTINATION,
+            "192.0.2.0/24",
+        );
+        assert_eq!(proposed(route), "far:route.window@192.0.2.0/24=60000,default");
+        let unscaled = Case::receive_window().fact(Far, TCP_WINDOW_SCALING, "0");
+        assert_eq!(proposed(unscaled), "far:sysctl.net.ipv4.tcp_window_scaling=0,1");
+    }
+
+    #[test]
+    fn trap_4_the_gain_is_predicted_and_small_on_a_short_path() {
+        let case = Case::receive_window().goodput(13e9).without_links().reader(0.4, 0.0, 0.55);
+        let case = case.writer(0.3, 0.0, 0.7).tcp(|tcp, _| {
+            tcp.rtt_us = Some(22);
+            tcp.min_rtt_us = Some(18);
+            tcp.snd_wnd_bytes = Some(32_768);
+        });
+        let predicted = fires(&RULE, case).predicted_bits_per_s.value().unwrap().0;
+        assert!(predicted < 2.0 * 13e9, "{predicted}");
+    }
+
+    #[test]
+    fn a_slow_reader_is_not_a_small_window() {
+        quiet(&RULE, Case::receive_window().reader(0.02, 0.0, 0.1));
+        quiet(&RULE, Case::path_rate());
+    }
+
+    #[test]
+    fn without_the_far_end_a_steady_window_is_possible_and_another_undecided() {
+        let finding = fires(&RULE, Case::receive_window().without_far());
+        assert_eq!(finding.confidence, Confidence::Possible);
+        let shrinking = Case::receive_window()
+            .tcp(|tcp, n| tcp.snd_wnd_bytes = Some(if n % 3 == 0 { 1000 } else { 131_072 }));
+        assert_eq!(cannot_tell(&RULE, shrinking.without_far()), "the peer does not report");
+    }
+
+    #[test]
+    fn cannot_tell_for_datagrams() {
+        assert_eq!(cannot_tell(&RULE, Case::healthy_udp()), "only TCP has it");
+    }
+}

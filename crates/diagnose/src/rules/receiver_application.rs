@@ -91,3 +91,33 @@ fn data_waits(view: &View) -> Result<bool, Missing> {
 fn witness(view: &View) -> Result<f64, Missing> {
     Ok((1.0 - view.receiver.blocked_share()?) * 100.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Far;
+    use goodput_model::Place;
+
+    fn slow_reader() -> Case {
+        Case::healthy().shares(1.0, 0.98, 0.0).reader(0.02, 0.0, 0.1).queued(900_000)
+    }
+
+    #[test]
+    fn fires_on_a_slow_reader() {
+        let finding = fires(&RULE, slow_reader());
+        assert_eq!((finding.end, finding.confidence), (Place::Far, Confidence::Likely));
+    }
+
+    #[test]
+    fn a_reader_that_waits_or_works_or_is_throttled_is_not_slow() {
+        quiet(&RULE, Case::receive_window());
+        quiet(&RULE, slow_reader().reader(0.02, 0.0, 0.95));
+        quiet(&RULE, slow_reader().grows(Far, "cgroup.throttled_us", 2_000_000));
+    }
+
+    #[test]
+    fn cannot_tell_without_the_far_end() {
+        assert_eq!(cannot_tell(&RULE, slow_reader().without_far()), "the peer does not report");
+    }
+}

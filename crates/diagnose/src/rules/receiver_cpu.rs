@@ -78,3 +78,40 @@ fn draft(view: &View, confidence: Confidence, summary: &str) -> Draft {
 fn witness(view: &View) -> Result<f64, Missing> {
     view.receiver.cpu_us_per_mb()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Far;
+    use goodput_model::Place;
+
+    fn full() -> Case {
+        Case::healthy().writer(0.4, 0.0, 0.6).reader(0.01, 0.0, 0.96)
+    }
+
+    #[test]
+    fn fires_on_a_full_cpu() {
+        let finding = fires(&RULE, full());
+        assert_eq!((finding.end, finding.confidence), (Place::Far, Confidence::Certain));
+    }
+
+    #[test]
+    fn fires_on_a_cpu_full_of_softirqs() {
+        assert_eq!(
+            fires(&RULE, Case::healthy().cpu(Far, 0.96, 0.99)).confidence,
+            Confidence::Likely
+        );
+    }
+
+    #[test]
+    fn a_reader_that_waits_or_is_throttled_is_not_the_limit() {
+        quiet(&RULE, full().reader(0.5, 0.0, 0.5));
+        quiet(&RULE, full().grows(Far, "cgroup.throttled_us", 2_000_000));
+    }
+
+    #[test]
+    fn cannot_tell_without_the_far_end() {
+        assert_eq!(cannot_tell(&RULE, full().without_far()), "the peer does not report");
+    }
+}

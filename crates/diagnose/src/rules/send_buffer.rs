@@ -121,3 +121,38 @@ fn change(view: &View) -> Option<Change> {
 fn witness(view: &View) -> Result<f64, Missing> {
     Ok(split(view)?.send_buffer_percent)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Near;
+    use goodput_model::Place;
+
+    #[test]
+    fn trap_1_fires_though_the_kernel_counts_the_application() {
+        let finding = fires(&RULE, Case::send_buffer());
+        assert_eq!((finding.end, finding.confidence), (Place::Near, Confidence::Certain));
+        assert_eq!(finding.changes[0].as_argument(), "socket.sndbuf=65536,default");
+    }
+
+    #[test]
+    fn without_a_fixed_size_the_maximum_is_raised() {
+        let case = Case::send_buffer().plan(|plan| plan.socket.sndbuf_bytes = None);
+        let case = case.fact(Near, TCP_WMEM, "4096 16384 131072");
+        let change = fires(&RULE, case).changes[0].as_argument();
+        assert_eq!(change, "sysctl.net.ipv4.tcp_wmem=4096 16384 131072,4096 16384 8388608");
+    }
+
+    #[test]
+    fn stays_quiet_where_the_writer_or_the_reader_is_slow_or_a_queue_stands() {
+        quiet(&RULE, Case::sender_application());
+        quiet(&RULE, Case::send_buffer().reader(0.05, 0.0, 0.2));
+        quiet(&RULE, Case::send_buffer().tcp(|tcp, _| tcp.rtt_us = Some(200_000)));
+    }
+
+    #[test]
+    fn cannot_tell_on_an_old_kernel() {
+        cannot_tell(&RULE, Case::send_buffer().tcp(|tcp, _| tcp.sndbuf_limited_us = None));
+    }
+}

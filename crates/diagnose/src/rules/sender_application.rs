@@ -98,3 +98,45 @@ fn percents(share: Result<f64, Missing>) -> Result<f64, Missing> {
 fn witness(view: &View) -> Result<f64, Missing> {
     Ok(split(view)?.application_percent)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::BitRate;
+    use goodput_model::EndName::Near;
+
+    #[test]
+    fn trap_2_fires_though_the_connection_is_busy_throughout() {
+        let finding = fires(&RULE, Case::sender_application());
+        assert_eq!(finding.confidence, Confidence::Likely);
+    }
+
+    #[test]
+    fn our_own_pacing_is_named() {
+        let case = Case::healthy().writer(0.0, 0.97, 0.02).plan(|plan| {
+            plan.rate_bits_per_s = Some(BitRate(5e7));
+        });
+        let finding = fires(&RULE, case);
+        assert_eq!(finding.confidence, Confidence::Certain);
+        assert_eq!(finding.advice, ["raise or drop --rate, which holds the sender at 50 Mbit/s"]);
+    }
+
+    #[test]
+    fn stays_quiet_on_traps_and_on_a_full_cpu() {
+        quiet(&RULE, Case::send_buffer());
+        quiet(&RULE, Case::sender_application().writer(0.0, 0.0, 0.97));
+        quiet(&RULE, Case::sender_application().grows(Near, "cgroup.throttled_us", 2_000_000));
+    }
+
+    #[test]
+    fn works_for_datagrams() {
+        let case = Case::healthy_udp().writer(0.0, 0.9, 0.05);
+        assert_eq!(fires(&RULE, case).confidence, Confidence::Certain);
+    }
+
+    #[test]
+    fn cannot_tell_without_chronographs() {
+        cannot_tell(&RULE, Case::sender_application().tcp(|tcp, _| tcp.busy_us = None));
+    }
+}

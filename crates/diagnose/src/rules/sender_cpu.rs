@@ -107,3 +107,47 @@ fn cheaper_mover(view: &View) -> Option<Change> {
 fn witness(view: &View) -> Result<f64, Missing> {
     view.sender.cpu_us_per_mb()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, fires, quiet};
+    use goodput_model::EndName::{Far, Near};
+
+    fn full() -> Case {
+        Case::healthy().shares(0.8, 0.0, 0.0).writer(0.01, 0.0, 0.97).reader(0.5, 0.0, 0.5)
+    }
+
+    #[test]
+    fn fires_on_a_full_cpu_and_offers_sendfile() {
+        let finding = fires(&RULE, full());
+        assert_eq!(finding.confidence, Confidence::Certain);
+        assert_eq!(finding.changes[0].as_argument(), "mover=copy,sendfile");
+    }
+
+    #[test]
+    fn offload_comes_first_where_it_is_off() {
+        let finding = fires(&RULE, full().fact(Near, OFFLOAD_TSO, "off"));
+        assert_eq!(finding.changes[0].as_argument(), "offload.tso@eth0=off,on");
+    }
+
+    #[test]
+    fn waiting_for_a_crowded_cpu_counts() {
+        let finding = fires(&RULE, full().writer(0.05, 0.0, 0.6).cpu(Near, 0.2, 0.99));
+        assert_eq!(finding.confidence, Confidence::Likely);
+        quiet(&RULE, full().writer(0.05, 0.0, 0.6));
+    }
+
+    #[test]
+    fn a_writer_that_waits_is_not_the_limit() {
+        quiet(&RULE, full().writer(0.5, 0.0, 0.5));
+    }
+
+    #[test]
+    fn cannot_tell_without_the_far_end_sending() {
+        let case = full().plan(|plan| plan.direction = goodput_model::Direction::Reverse);
+        let mut evidence = case.without_far().evidence();
+        evidence.sender_end = Far;
+        assert!((RULE.check)(&View::new(&evidence)).is_err());
+    }
+}

@@ -163,3 +163,57 @@ fn overlimits_per_packet(view: &View) -> Result<f64, Missing> {
 fn witness(view: &View) -> Result<f64, Missing> {
     Ok(overlimits_per_packet(view)? * 100.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Near;
+
+    #[test]
+    fn fires_on_a_bucket_of_one_frame() {
+        let finding = fires(&RULE, Case::shaper_burst());
+        assert_eq!(finding.confidence, Confidence::Certain);
+        assert_eq!(finding.changes[0].as_argument(), "qdisc.tbf.burst@eth0=1600,125000");
+        let predicted = finding.predicted_bits_per_s.value().unwrap();
+        assert_eq!(predicted.to_string(), "956.4 Mbit/s");
+    }
+
+    #[test]
+    fn fires_on_a_bucket_that_no_frame_fits_in() {
+        let case = Case::healthy().tbf(1e8, 1500).goodput(1e3);
+        let finding = fires(&RULE, case.grows(Near, "qdisc.drops", 50));
+        assert_eq!(finding.confidence, Confidence::Certain);
+    }
+
+    #[test]
+    fn stays_quiet_at_the_rate_and_with_a_large_bucket() {
+        quiet(&RULE, Case::shaper_burst().goodput(950e6));
+        quiet(&RULE, Case::shaper_burst().tbf(1e9, 125_000).overlimits(0.98));
+        quiet(&RULE, Case::shaper_burst().overlimits(0.01));
+    }
+
+    #[test]
+    fn a_window_that_sends_in_bursts_is_not_the_bucket() {
+        quiet(&RULE, Case::receive_window().tbf(1e8, 1600).overlimits(0.98));
+    }
+
+    #[test]
+    fn a_short_queue_is_not_the_bucket() {
+        // 15 kB of queue at 100 Mbit/s and 20 ms: CUBIC gets 40.7 Mbit/s, as measured.
+        let case = Case::path_loss().goodput(40.7e6).retransmitted(3e-4).tbf(1e8, 1600);
+        quiet(&RULE, case.overlimits(0.9));
+    }
+
+    #[test]
+    fn htb_gets_a_command_instead_of_a_setting() {
+        let finding = fires(&RULE, Case::shaper_burst().fact(Near, "qdisc.kind", "htb"));
+        assert!(finding.changes.is_empty());
+        assert!(finding.advice[0].starts_with("tc class change dev eth0"), "{finding:?}");
+    }
+
+    #[test]
+    fn cannot_tell_without_the_qdisc() {
+        cannot_tell(&RULE, Case::shaper_burst().without(Near, "qdisc"));
+    }
+}

@@ -71,3 +71,29 @@ fn witness(view: &View) -> Result<f64, Missing> {
     let shaper = Shaper::of(view)?.ok_or_else(|| Missing::because("no local shaper"))?;
     Ok(view.goodput()? / shaper.ceiling * 100.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Near;
+
+    #[test]
+    fn fires_where_the_shaper_gives_its_rate() {
+        let finding = fires(&RULE, Case::healthy().tbf(1e8, 125_000).goodput(95.6e6));
+        assert_eq!(finding.summary, "the tbf shaper on eth0, at its rate of 100 Mbit/s");
+        assert!(finding.changes.is_empty());
+    }
+
+    #[test]
+    fn stays_quiet_below_it_and_without_a_shaper() {
+        quiet(&RULE, Case::healthy().tbf(1e8, 125_000).goodput(80e6));
+        quiet(&RULE, Case::healthy());
+    }
+
+    #[test]
+    fn cannot_tell_without_the_qdisc() {
+        let why = cannot_tell(&RULE, Case::healthy().without(Near, "qdisc"));
+        assert_eq!(why, "qdisc.kind: not permitted");
+    }
+}

@@ -6,7 +6,7 @@
 use goodput_model::{Missing, Snapshot};
 
 use super::{Side, positive};
-use crate::names::{CPU_KINDS, THROTTLED_US};
+use crate::names::{CPU_KINDS, QUOTA, THROTTLED_US};
 
 /// Time of one CPU between the two snapshots, microseconds.
 struct CpuTime {
@@ -32,29 +32,41 @@ impl Side<'_> {
     /// Time that a CPU quota held the process back, as a share of the time between the snapshots.
     /// Above 1 where several CPUs were held back at once (cgroup v1 adds them up).
     pub fn throttled_share(&self) -> Result<f64, Missing> {
-        let throttled = self.grown(THROTTLED_US)? as f64;
+        let throttled = match self.grown(THROTTLED_US) {
+            Ok(throttled) => throttled as f64,
+            Err(_) if self.has_no_quota()? => return Ok(0.0),
+            Err(why) => return Err(why),
+        };
         let elapsed = self.cpus()?.iter().map(|cpu| cpu.total).fold(0.0, f64::max);
         Ok(throttled / elapsed)
+    }
+
+    /// Whether the host said before and after that no quota holds.
+    fn has_no_quota(&self) -> Result<bool, Missing> {
+        let end = self.end()?;
+        Ok([&end.before, &end.after].iter().all(|facts| facts.text(QUOTA) == Ok("none")))
     }
 
     /// Each CPU that time passed on; never empty.
     fn cpus(&self) -> Result<Vec<CpuTime>, Missing> {
         let end = self.end()?;
-        let mut all = Vec::new();
-        while end.before.get(&cpu_fact(all.len(), "idle")).is_ok() {
-            all.push(CpuTime::between(&end.before, &end.after, all.len())?);
+        // CPUs that are off leave gaps in the numbers.
+        let number = |name: &String| -> Option<u32> {
+            name.strip_prefix("cpu.")?.strip_suffix(".idle_us")?.parse().ok()
+        };
+        let numbers: Vec<u32> = end.before.facts.keys().filter_map(number).collect();
+        if numbers.is_empty() {
+            // Asks for a fact only to give the host's own reason for its absence.
+            end.before.get("cpu.0.idle_us")?;
         }
-        if all.is_empty() {
-            // Asks for the fact only to give the host's own reason for its absence.
-            end.before.count(&cpu_fact(0, "idle"))?;
-        }
-        Ok(all)
+        numbers.into_iter().map(|n| CpuTime::between(&end.before, &end.after, n)).collect()
     }
 }
 
 impl CpuTime {
-    fn between(before: &Snapshot, after: &Snapshot, number: usize) -> Result<Self, Missing> {
-        let grown = |kind: &str| Ok(before.grown(after, &cpu_fact(number, kind))? as f64);
+    fn between(before: &Snapshot, after: &Snapshot, number: u32) -> Result<Self, Missing> {
+        let grown =
+            |kind: &str| Ok(before.grown(after, &format!("cpu.{number}.{kind}_us"))? as f64);
         let mut total = 0.0;
         for kind in CPU_KINDS {
             total += grown(kind)?;
@@ -65,8 +77,4 @@ impl CpuTime {
             idle: grown("idle")? + grown("iowait")?,
         })
     }
-}
-
-fn cpu_fact(number: usize, kind: &str) -> String {
-    format!("cpu.{number}.{kind}_us")
 }

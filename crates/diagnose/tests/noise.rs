@@ -1,0 +1,202 @@
+//! Whatever the two ends report, a diagnosis comes out of it: no panic, every number finite.
+
+use goodput_diagnose::{diagnose, names};
+use goodput_model::{
+    BitRate, DatagramCounts, End, EndName, Evidence, Fact, FlowSample, Host, Known, Measured, Plan,
+    Role, Sample, Snapshot, SocketMemory, TcpInfo, Transport,
+};
+use proptest::prelude::*;
+
+const FACTS: [&str; 24] = [
+    names::LINK_DEVICE,
+    names::LINK_KIND,
+    names::LINK_SPEED,
+    names::LINK_MTU,
+    names::LINK_RX_DROPPED,
+    names::QDISC_KIND,
+    names::QDISC_RATE,
+    names::QDISC_CEIL,
+    names::QDISC_BURST,
+    names::QDISC_PACKETS,
+    names::QDISC_DROPS,
+    names::QDISC_OVERLIMITS,
+    names::OFFLOAD_TSO,
+    names::ROUTE_WINDOW,
+    names::ROUTE_DESTINATION,
+    names::TCP_RMEM,
+    names::TCP_WMEM,
+    names::TCP_CONGESTION,
+    names::TCP_AVAILABLE,
+    names::THROTTLED_US,
+    "cpu.0.idle_us",
+    "cpu.0.user_us",
+    "cpu.7.idle_us",
+    "cpu.0.softirq_us",
+];
+
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), Just(u64::MAX), 1..2000u64, 1_000_000..20_000_000u64, any::<u64>(),]
+}
+
+fn maybe() -> impl Strategy<Value = Option<u64>> {
+    proptest::option::weighted(0.9, number())
+}
+
+fn fact() -> impl Strategy<Value = Fact> {
+    let words =
+        ["tbf", "htb", "none", "cubic", "off", "4096 1 2", "4096 1 99999999999999", "", "x y"];
+    prop_oneof![
+        number().prop_map(Fact::Count),
+        any::<f64>().prop_map(Fact::Real),
+        proptest::sample::select(words.to_vec()).prop_map(|w| Fact::Text(w.into())),
+    ]
+}
+
+fn snapshot() -> impl Strategy<Value = Snapshot> {
+    let facts =
+        FACTS.map(|name| proptest::option::weighted(0.9, fact()).prop_map(move |f| (name, f)));
+    Vec::from(facts).prop_map(|facts| {
+        let mut snapshot = Snapshot::default();
+        for (name, fact) in facts {
+            match fact {
+                Some(fact) => snapshot.put(name, fact),
+                None => snapshot.lacks(name, "noise"),
+            }
+        }
+        snapshot
+    })
+}
+
+fn tcp() -> impl Strategy<Value = TcpInfo> {
+    proptest::collection::vec(maybe(), 20).prop_map(|v| TcpInfo {
+        length_bytes: 280,
+        options: v[0],
+        delivery_rate_app_limited: v[1],
+        snd_mss_bytes: v[2],
+        pmtu_bytes: v[3],
+        unacked_segments: v[4],
+        snd_cwnd_segments: v[5],
+        rtt_us: v[6],
+        min_rtt_us: v[7],
+        delivery_rate_bytes_per_s: v[8],
+        busy_us: v[9],
+        rwnd_limited_us: v[10],
+        sndbuf_limited_us: v[11],
+        sent_bytes: v[12],
+        retrans_bytes: v[13],
+        total_retrans_segments: v[14],
+        dsack_dups: v[15],
+        total_rto: v[16],
+        snd_wnd_bytes: v[17],
+        ..TcpInfo::default()
+    })
+}
+
+fn flow() -> impl Strategy<Value = FlowSample> {
+    (proptest::collection::vec(number(), 12), any::<bool>(), tcp(), any::<bool>(), 0..2u16)
+        .prop_map(|(v, sends, tcp, known, flow)| FlowSample {
+            flow,
+            role: if sends { Role::Sender } else { Role::Receiver },
+            bytes: v[0],
+            blocked_us: v[1],
+            paced_us: v[2],
+            calls: v[3],
+            cpu_us: if known { Known::Value(v[4]) } else { Known::missing("noise") },
+            tcp: Known::Value(tcp),
+            memory: Known::Value(SocketMemory {
+                rmem_alloc_bytes: v[5],
+                rcvbuf_bytes: v[6],
+                wmem_alloc_bytes: v[7],
+                sndbuf_bytes: v[8],
+                wmem_queued_bytes: v[9],
+                backlog_bytes: 0,
+                drops: v[10],
+            }),
+            queued_bytes: Known::Value(v[11]),
+            datagrams: known.then_some(DatagramCounts {
+                received: v[5],
+                lost: v[6],
+                ..DatagramCounts::default()
+            }),
+        })
+}
+
+fn sample() -> impl Strategy<Value = Sample> {
+    let at = prop_oneof![9 => 0.0..5.0f64, 1 => any::<f64>()];
+    (at, number(), number(), proptest::collection::vec(flow(), 0..3)).prop_map(
+        |(at_s, sent_bytes, received_bytes, flows)| Sample {
+            at_s,
+            sent_bytes,
+            received_bytes,
+            flows,
+        },
+    )
+}
+
+fn end() -> impl Strategy<Value = Known<End>> {
+    let host = Host { name: "x".into(), kernel: "x".into(), goodput: "x".into(), cpus: 2 };
+    let known = (snapshot(), snapshot(), proptest::collection::vec(sample(), 0..14), any::<bool>());
+    known.prop_map(move |(before, after, mut samples, sorted)| {
+        if sorted {
+            samples.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+        }
+        Known::Value(End { host: host.clone(), before, after, samples })
+    })
+}
+
+fn evidence() -> impl Strategy<Value = Evidence> {
+    let rate = prop_oneof![Just(0.0), 1.0..1e12f64, any::<f64>()];
+    (end(), end(), rate, any::<[bool; 3]>()).prop_map(
+        |(near, far, goodput, [udp, reverse, one])| {
+            let mut plan = Plan::standard();
+            if udp {
+                plan.transport = Transport::Udp;
+            }
+            Evidence {
+                plan,
+                sender_end: if reverse { EndName::Far } else { EndName::Near },
+                near,
+                far: if one { Known::missing("noise") } else { far },
+                measured: Measured {
+                    goodput: BitRate(goodput),
+                    from_s: 0.5,
+                    to_s: 4.5,
+                    precision_percent: Known::missing("noise"),
+                },
+            }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn any_evidence_gives_a_diagnosis_with_finite_numbers(evidence in evidence()) {
+        let diagnosis = diagnose(&evidence);
+        for finding in &diagnosis.findings {
+            prop_assert!(!finding.evidence.is_empty());
+            for witness in &finding.evidence {
+                prop_assert!(witness.value.is_finite(), "{finding:?}");
+            }
+            let share = finding.share_percent.value();
+            prop_assert!(share.is_none_or(|s| s.is_finite()), "{finding:?}");
+            let predicted = finding.predicted_bits_per_s.value();
+            prop_assert!(predicted.is_none_or(|rate| rate.0.is_finite()), "{finding:?}");
+            for change in &finding.changes {
+                let name = change.setting.to_string();
+                prop_assert!(!change.to.is_empty() && !name.is_empty());
+            }
+        }
+        prop_assert!(diagnosis.witnesses.values().all(|value| value.is_finite()));
+        prop_assert!(diagnosis.ceiling.value().is_none_or(|rate| rate.0.is_finite()));
+        if let Some(split) = diagnosis.verdict.split.value() {
+            let parts = [
+                split.application_percent,
+                split.send_buffer_percent,
+                split.receive_window_percent,
+                split.path_percent,
+            ];
+            prop_assert!(parts.iter().all(|part| part.is_finite() && *part >= 0.0), "{split:?}");
+            prop_assert!((parts.iter().sum::<f64>() - 100.0).abs() < 1e-6, "{split:?}");
+        }
+    }
+}
