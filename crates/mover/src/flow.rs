@@ -1,7 +1,8 @@
 //! One flow, as its mover sees it: what to do, on which socket, and how to wait.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use goodput_model::{BitRate, Role, Transport};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -44,6 +45,8 @@ pub struct Flow {
     pub stop: Arc<Stop>,
     /// When to begin.
     pub gate: Arc<Gate>,
+    /// When the last payload had moved, once that is known.
+    pub(crate) over: Arc<OnceLock<Instant>>,
 }
 
 impl Flow {
@@ -104,6 +107,12 @@ impl Flow {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(cause) => Err(self.failed("wait for the socket", cause)),
         }
+    }
+
+    /// All payload has moved; what follows, like end markers, takes time that is not the
+    /// measurement's. The first call counts, at the latest that at the end of the thread.
+    pub(crate) fn payload_is_over(&self) {
+        self.over.get_or_init(Instant::now);
     }
 
     /// An error of the system during `operation`.

@@ -26,14 +26,9 @@ pub struct RunningFlow {
     config: FlowConfig,
     socket: Arc<OwnedFd>,
     counters: Arc<Counters>,
-    life: Arc<Life>,
+    cpu: Arc<ThreadCpu>,
+    over: Arc<OnceLock<Instant>>,
     thread: JoinHandle<Result<(), MoveError>>,
-}
-
-#[derive(Debug)]
-struct Life {
-    cpu: ThreadCpu,
-    ended: OnceLock<Instant>,
 }
 
 /// Starts the thread of one flow. It waits at `gate`, then moves payload until the flow's end or
@@ -53,21 +48,22 @@ pub fn start(
         socket::limit_pacing_rate(socket.as_fd(), rate)?;
     }
     let (socket, counters) = (Arc::new(socket), Arc::new(Counters::default()));
-    let life = Arc::new(Life { cpu: ThreadCpu::new(), ended: OnceLock::new() });
+    let (cpu, over) = (Arc::new(ThreadCpu::new()), Arc::new(OnceLock::new()));
     let flow = Flow {
         config: config.clone(),
         socket: Arc::clone(&socket),
         counters: Arc::clone(&counters),
         stop,
         gate,
+        over: Arc::clone(&over),
     };
-    let inner = Arc::clone(&life);
+    let inner = Arc::clone(&cpu);
     let thread = Builder::new()
         .name(thread_name(&config))
         .stack_size(STACK_BYTES)
         .spawn(move || run(mover, &flow, &inner))
         .map_err(|cause| no_thread(&cause))?;
-    Ok(RunningFlow { config, socket, counters, life, thread })
+    Ok(RunningFlow { config, socket, counters, cpu, over, thread })
 }
 
 /// At most 15 bytes, the kernel's limit.
@@ -84,8 +80,8 @@ fn no_thread(cause: &io::Error) -> io::Error {
     io::Error::new(cause.kind(), words)
 }
 
-fn run(mover: &dyn Mover, flow: &Flow, life: &Life) -> Result<(), MoveError> {
-    life.cpu.begin();
+fn run(mover: &dyn Mover, flow: &Flow, cpu: &ThreadCpu) -> Result<(), MoveError> {
+    cpu.begin();
     flow.gate.wait(&flow.stop);
     let result = match flow.config.role {
         Role::Sender => mover.send(flow),
@@ -96,8 +92,8 @@ fn run(mover: &dyn Mover, flow: &Flow, life: &Life) -> Result<(), MoveError> {
         // the connection already.
         let _ = rustix::net::sockopt::set_socket_linger(&flow.socket, Some(Duration::ZERO));
     }
-    life.cpu.end();
-    life.ended.get_or_init(Instant::now);
+    flow.payload_is_over();
+    cpu.end();
     result
 }
 
@@ -119,17 +115,18 @@ impl RunningFlow {
 
     /// CPU time of its thread, user and system, microseconds; still right after its end.
     pub fn cpu_us(&self) -> Known<u64> {
-        self.life.cpu.used_us()
+        self.cpu.used_us()
     }
 
-    /// Whether its thread has moved its last byte.
+    /// Whether its thread has ended, well or not.
     pub fn is_finished(&self) -> bool {
-        self.finished_at().is_some() || self.thread.is_finished()
+        self.thread.is_finished()
     }
 
-    /// When its thread had moved its last byte. `None` while it runs, or where it panicked.
+    /// When it had moved its last payload. `None` until that is known, or where its thread
+    /// panicked.
     pub fn finished_at(&self) -> Option<Instant> {
-        self.life.ended.get().copied()
+        self.over.get().copied()
     }
 
     /// Waits for its end and closes the socket.

@@ -105,6 +105,24 @@ fn mistakes_are_named_with_a_way_out() {
 }
 
 #[test]
+fn ipv6_carries_the_code_point_as_well() {
+    let any = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
+    if TcpListener::bind(any).is_err() {
+        assert_ne!(std::env::var("GOODPUT_REQUIRE").as_deref(), Ok("all"), "no IPv6 here");
+        eprintln!("SKIPPED ipv6_carries_the_code_point_as_well: needs IPv6 on loopback");
+        return;
+    }
+    let options = SocketOptions { dscp: Some(34), ..SocketOptions::default() };
+    let listener = TcpListener::from(tcp_listen(any, &options).unwrap());
+    let near = tcp_connect(listener.local_addr().unwrap(), &options, TIMEOUT).unwrap();
+    let far = listener.accept().unwrap().0;
+    apply_accepted(&far, &options).unwrap();
+    for socket in [near.as_fd(), far.as_fd()] {
+        assert_eq!(SockRef::from(&socket).tclass_v6().unwrap() >> 2, 34);
+    }
+}
+
+#[test]
 fn a_refused_port_asks_for_the_server() {
     let free = TcpListener::bind(any()).unwrap().local_addr().unwrap();
     let error = tcp_connect(free, &SocketOptions::default(), TIMEOUT).unwrap_err();

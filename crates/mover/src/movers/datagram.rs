@@ -59,6 +59,7 @@ impl Mover for Datagram {
         let size = flow.config.chunk.max(header::LEN);
         let mut outbox = Outbox::new(flow.config.id, size);
         send_all(flow, &mut outbox, size)?;
+        flow.payload_is_over();
         end(flow, &outbox)
     }
 
@@ -186,6 +187,7 @@ impl<'a> Receiver<'a> {
         if !self.tally.ended {
             return false;
         }
+        self.flow.payload_is_over();
         let until = *last_call.get_or_insert_with(|| now_ns() + STRAGGLERS_NS);
         self.tally.sequence.lost() == 0 || now_ns() >= until
     }

@@ -96,6 +96,31 @@ fn advice(cause: &io::Error) -> Option<String> {
 /// What to do when this process has no descriptor left.
 fn descriptors() -> String {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let limit = limit.map_or_else(|| "its".into(), |limit| format!("the limit of {limit}"));
-    format!("this process has {limit} open descriptors; raise it (ulimit -n) or use fewer flows")
+    let limit =
+        limit.map_or_else(|| "its limit of".into(), |limit| format!("its limit of {limit}"));
+    format!(
+        "this process has reached {limit} open descriptors; raise it (ulimit -n) or use fewer flows"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forbidden_congestion_control_tells_which_are_allowed() {
+        let forbidden = io::Error::from_raw_os_error(libc::EPERM);
+        let error = SocketError::of_congestion("cubic")(forbidden);
+        assert!(error.is_not_permitted());
+        let words = error.to_string();
+        assert!(words.starts_with("cannot use congestion control cubic: "), "{words}");
+        assert!(words.contains("only these are allowed here: "), "{words}");
+    }
+
+    #[test]
+    fn no_descriptor_left_names_the_limit() {
+        let full = io::Error::from_raw_os_error(libc::EMFILE);
+        let words = SocketError::of("make a socket for", "192.0.2.1:1")(full).to_string();
+        assert!(words.contains("open descriptors; raise it (ulimit -n)"), "{words}");
+    }
 }
