@@ -70,7 +70,7 @@ fn per_round_trip(view: &View, bytes: f64) -> Result<f64, Missing> {
 fn receive_window(view: &View) -> Result<f64, Missing> {
     let now = view.sender.peer_window_bytes()?;
     let fixed = view.plan().socket.rcvbuf_bytes.is_some()
-        || view.receiver.number(ROUTE_WINDOW).is_ok_and(|window| window > 0.0);
+        || view.receiver.count(ROUTE_WINDOW).is_ok_and(|window| window > 0.0);
     let largest = if fixed { 0.0 } else { largest_of(&view.receiver, TCP_RMEM)? };
     per_round_trip(view, now.max(largest * WINDOW_PER_BUFFER))
 }

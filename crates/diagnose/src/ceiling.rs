@@ -36,7 +36,7 @@ pub fn link_ceiling(view: &View, side: &Side) -> Result<f64, Missing> {
     if WITHOUT_SPEED.contains(&kind.as_str()) {
         return Err(Missing::because(format!("a {kind} device has no speed of its own")));
     }
-    let speed = positive(side.number(LINK_SPEED)?, "the link's speed")?;
+    let speed = positive(side.count(LINK_SPEED)?, "the link's speed")?;
     let ceiling = speed * Packet::of(view)?.share(WIRE_EXTRA);
     let claim = BitRate(speed);
     match view.goodput() {

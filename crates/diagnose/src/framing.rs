@@ -74,7 +74,7 @@ impl Packet {
     fn datagram(view: &View) -> Result<Self, Missing> {
         let payload = positive(view.plan().chunk_bytes.0 as f64, "the size of a datagram")?;
         let header = ip_header(is_ipv6(view));
-        let mtu = view.sender.number(LINK_MTU)?;
+        let mtu = view.sender.count(LINK_MTU)?;
         // Fragments but the last carry multiples of 8 bytes (RFC 791 section 3.2).
         let room = positive(((mtu - header) / 8.0).floor() * 8.0, "the room in a fragment")?;
         let frames = match payload + UDP_HEADER {

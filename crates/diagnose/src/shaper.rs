@@ -35,9 +35,9 @@ impl<'a> Shaper<'a> {
         let side = &view.sender;
         let kind = side.text(names::QDISC_KIND)?;
         // A class of htb sends up to its ceil as long as its parent lends.
-        let told = side.number(names::QDISC_CEIL).or_else(|_| side.number(names::QDISC_RATE));
+        let told = side.count(names::QDISC_CEIL).or_else(|_| side.count(names::QDISC_RATE));
         let rate = match told {
-            Ok(rate) if rate > 0.0 && rate.is_finite() => rate,
+            Ok(rate) if rate > 0.0 => rate,
             Err(why) if SHAPERS.contains(&kind) => return Err(why),
             _ => return Ok(None),
         };

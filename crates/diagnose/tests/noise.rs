@@ -145,7 +145,7 @@ fn end() -> impl Strategy<Value = Known<End>> {
 }
 
 fn evidence() -> impl Strategy<Value = Evidence> {
-    let rate = prop_oneof![Just(0.0), 1.0..1e12f64, any::<f64>()];
+    let rate = prop_oneof![Just(0.0), Just(f64::NAN), Just(f64::INFINITY), 1.0..1e12f64];
     (end(), end(), rate, any::<[bool; 3]>()).prop_map(
         |(near, far, goodput, [udp, reverse, one])| {
             let mut plan = Plan::standard();

@@ -55,7 +55,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 }
 
 fn found(view: &View, side: &Side, ceiling: f64) -> Result<Option<Finding>, Missing> {
-    let (goodput, speed) = (view.goodput()?, side.number(LINK_SPEED)?);
+    let (goodput, speed) = (view.goodput()?, side.count(LINK_SPEED)?);
     let summary = format!("the {} link of the {} end", rate(speed), side.name);
     let text = format!(
         "{} of the {} that {} Ethernet can carry",

@@ -116,7 +116,7 @@ fn set_by(view: &View) -> String {
 
 /// Destination and window of the receiver's route, where it has one.
 fn route_window<'a>(view: &View<'a>) -> Option<(Option<&'a str>, f64)> {
-    let window = view.receiver.number(ROUTE_WINDOW).ok().filter(|window| *window > 0.0)?;
+    let window = view.receiver.count(ROUTE_WINDOW).ok().filter(|window| *window > 0.0)?;
     Some((view.receiver.text(ROUTE_DESTINATION).ok(), window))
 }
 

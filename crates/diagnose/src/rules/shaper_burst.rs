@@ -58,7 +58,7 @@ const EXPLAINS: f64 = 2.0;
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let Some(shaper) = Shaper::of(view)? else { return Ok(None) };
     let goodput = view.goodput()?;
-    let burst = view.sender.number(QDISC_BURST)?;
+    let burst = view.sender.count(QDISC_BURST)?;
     if goodput >= SHAPER_GIVES * shaper.ceiling || burst >= shaper.needed_burst() {
         return Ok(None);
     }

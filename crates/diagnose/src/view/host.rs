@@ -21,10 +21,10 @@ impl<'a> Side<'a> {
     pub fn arrival_drops(&self) -> Result<f64, Missing> {
         let sources = [names::LINK_RX_DROPPED, names::LINK_RX_MISSED, names::SOFTNET_DROPPED];
         let read: Vec<_> = sources.iter().map(|name| self.grown(name)).collect();
-        let seen: Vec<u64> = read.iter().filter_map(|r| r.as_ref().ok().copied()).collect();
+        let seen: Vec<f64> = read.iter().filter_map(|r| Some(*r.as_ref().ok()? as f64)).collect();
         match (seen.is_empty(), read.into_iter().find_map(Result::err)) {
             (true, Some(why)) => Err(why),
-            _ => Ok(seen.iter().sum::<u64>() as f64),
+            _ => Ok(seen.iter().sum()),
         }
     }
 }

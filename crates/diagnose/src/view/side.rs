@@ -26,8 +26,8 @@ impl<'a> Side<'a> {
     }
 
     /// A whole number from before the first payload byte.
-    pub fn count(&self, name: &str) -> Result<u64, Missing> {
-        self.end()?.before.count(name)
+    pub fn count(&self, name: &str) -> Result<f64, Missing> {
+        Ok(self.end()?.before.count(name)? as f64)
     }
 
     /// A number from before the first payload byte.

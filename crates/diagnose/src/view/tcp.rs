@@ -126,9 +126,7 @@ impl Side<'_> {
     pub fn retransmitted_segments_in_all(&self) -> Result<f64, Missing> {
         let (_, last) = self.edges()?;
         let mine = last.flows.iter().filter(|f| f.role == self.role);
-        let each: Result<Vec<u64>, Missing> =
-            mine.map(|f| f.tcp.get()?.total_retrans_segments()).collect();
-        Ok(each?.iter().sum::<u64>() as f64)
+        mine.map(|f| Ok(f.tcp.get()?.total_retrans_segments()? as f64)).sum()
     }
 
     /// Retransmissions that the peer reported as needless, within the window.
