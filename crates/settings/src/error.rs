@@ -94,7 +94,10 @@ pub enum SettingError {
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The value read back is not the one that was asked for.
-    #[error("{setting}: asked for {asked:?}, the kernel made {effective:?} of it; {after}")]
+    #[error(
+        "{setting}: asked for {asked:?}, the kernel made {effective:?} of it; {}",
+        now_is(not_back)
+    )]
     NotEffective {
         /// The setting.
         setting: SettingRef,
@@ -102,8 +105,8 @@ pub enum SettingError {
         asked: String,
         /// What was read back.
         effective: String,
-        /// What became of it: put back, or why not.
-        after: String,
+        /// Why the original could not be put back, if it could not.
+        not_back: Option<Box<SettingError>>,
     },
     /// Somebody else changed the setting between two changes of ours.
     #[error("{setting} is {now:?} now, which is not our doing (we set {ours:?}); left alone")]
@@ -206,6 +209,13 @@ fn from_errno(
         }
         Some(EINVAL | ERANGE | EOPNOTSUPP) => SettingError::Refused { operation, setting, cause },
         _ => SettingError::Io { operation, setting, cause },
+    }
+}
+
+fn now_is(not_back: &Option<Box<SettingError>>) -> String {
+    match not_back {
+        None => "put back".into(),
+        Some(error) => format!("it could not be put back at once: {error}"),
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-use crate::testing::{Scene, Victim, guard};
+use crate::testing::{Scene, guard};
 use crate::{Changes, Outcome, undo};
 
 /// The promise is two seconds.
@@ -27,8 +27,7 @@ fn killed_at_every_step_the_value_comes_back() {
     let mut killed = 0;
     for after in 0.. {
         let scene = Scene::new();
-        let mut victim = Victim::start(&scene, "b,a,b", after);
-        victim.hear("guard ").unwrap();
+        let victim = scene.victim(&["b", "a", "b"], after);
         let survived = victim.finish();
         wait_for("the journal's end", || scene.journals().is_empty());
         assert_eq!(scene.value(), "a", "killed after {after} steps");
@@ -44,8 +43,8 @@ fn killed_at_every_step_the_value_comes_back() {
 #[test]
 fn killed_from_outside_the_value_comes_back() {
     let scene = Scene::new();
-    let mut victim = Victim::start(&scene, "b,a,c", -1);
-    victim.hear("applied all").unwrap();
+    let mut victim = scene.victim(&["b", "a", "c"], -1);
+    victim.wait_until_applied();
     assert_eq!(scene.value(), "c");
     victim.kill();
     wait_for("the original", || scene.value() == "a");
@@ -55,14 +54,12 @@ fn killed_from_outside_the_value_comes_back() {
 #[test]
 fn undo_leaves_a_live_run_alone_and_finishes_a_dead_one() {
     let scene = Scene::new();
-    let mut victim = Victim::start(&scene, "b", -1);
-    let guard = pid(&victim.hear("guard ").unwrap());
-    victim.hear("applied all").unwrap();
+    let mut victim = scene.victim(&["b"], -1);
+    victim.wait_until_applied();
     assert_eq!(undo(&scene.state_dir()).unwrap(), []);
     assert_eq!(scene.value(), "b");
 
-    kill_process(guard, Signal::KILL).unwrap();
-    victim.kill();
+    victim.kill_with_guard();
     assert_eq!(scene.value(), "b", "nobody is left to put it back");
     let reports = undo(&scene.state_dir()).unwrap();
     assert!(reports[0].is_clean());

@@ -19,6 +19,8 @@ mod undo;
 mod value;
 
 #[cfg(test)]
+mod conformance;
+#[cfg(test)]
 mod kill_tests;
 #[cfg(test)]
 mod testing;

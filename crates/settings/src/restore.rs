@@ -61,6 +61,15 @@ impl RestoreReport {
     }
 }
 
+impl std::fmt::Display for RestoreReport {
+    /// One line a setting, and one for the journal's own problem.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let settings = self.entries.iter().map(|e| format!("{}: {}", e.setting, e.outcome));
+        let journal = self.problem.iter().map(|why| format!("{}: {why}", self.journal.display()));
+        f.write_str(&settings.chain(journal).collect::<Vec<_>>().join("\n"))
+    }
+}
+
 impl std::fmt::Display for Outcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -37,6 +37,17 @@ pub enum Scope {
     Route,
 }
 
+impl std::fmt::Display for Scope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Plan => "measurement",
+            Self::Host => "host",
+            Self::Device => "device (@eth0)",
+            Self::Route => "route (@192.0.2.0/24)",
+        })
+    }
+}
+
 /// How a setting is changed.
 pub enum Backend {
     /// By editing the plan; the value `default` clears it.

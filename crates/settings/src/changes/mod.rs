@@ -162,7 +162,7 @@ impl Changes {
                 setting,
                 asked: wanted.into(),
                 effective,
-                after: back.map_or_else(|e| e.to_string(), |()| format!("put back to {original}")),
+                not_back: back.err().map(Box::new),
             }),
         }
     }

@@ -24,7 +24,7 @@ const GET_BLOCK: usize = 4;
 const SET_BLOCK: usize = 2;
 
 /// Those of `names` that were asked for at `device`, in the order of the kernel's list.
-pub(super) fn requested(device: &str, names: &[&str]) -> io::Result<Vec<String>> {
+pub(crate) fn requested(device: &str, names: &[&str]) -> io::Result<Vec<String>> {
     let all = feature_names(device)?;
     let mut data = vec![0; 2 + blocks(&all) * GET_BLOCK];
     data[..2].copy_from_slice(&[GET_FEATURES, blocks(&all) as u32]);
@@ -38,7 +38,7 @@ pub(super) fn requested(device: &str, names: &[&str]) -> io::Result<Vec<String>>
 }
 
 /// Asks for exactly those of `names` that are `wanted`; all other flags stay.
-pub(super) fn request(device: &str, names: &[&str], wanted: &[&str]) -> io::Result<()> {
+pub(crate) fn request(device: &str, names: &[&str], wanted: &[&str]) -> io::Result<()> {
     let all = feature_names(device)?;
     let mut data = vec![0; 2 + blocks(&all) * SET_BLOCK];
     data[..2].copy_from_slice(&[SET_FEATURES, blocks(&all) as u32]);

@@ -1,7 +1,7 @@
 //! The backends that read and write this machine.
 
 mod device;
-mod features;
+pub(crate) mod features;
 mod offload;
 mod route_window;
 mod sysctl;

@@ -1,7 +1,5 @@
 //! Switches an offload of a device on and off.
 
-use std::io;
-
 use goodput_model::SettingRef;
 use goodput_netlink::{Offload, get_offload, set_offload};
 
@@ -32,14 +30,21 @@ impl Machine for OffloadSwitch {
 
     fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
         let device = device::name(setting);
-        let operation = || format!("change it to {value:?}");
-        match value.strip_prefix(REQUESTED) {
-            Some(wanted) => {
-                self.request(device, wanted).map_err(|e| from_io(setting, operation(), device, e))
+        let operation = format!("change it to {value:?}");
+        let exactly = |wanted: &str| {
+            let wanted: Vec<&str> = wanted.split(',').collect();
+            features::request(device, self.features, &wanted)
+        };
+        let written = match value.strip_prefix(REQUESTED) {
+            Some(wanted) => exactly(wanted),
+            // All of them, as the kernel calls the offload on while any is.
+            None if !value::switch(setting, value)? => exactly(""),
+            None => {
+                return set_offload(device, self.offload, true)
+                    .map_err(|e| from_netlink(setting, operation, device, e));
             }
-            None => set_offload(device, self.offload, value::switch(setting, value)?)
-                .map_err(|e| from_netlink(setting, operation(), device, e)),
-        }
+        };
+        written.map_err(|e| from_io(setting, operation, device, e))
     }
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
@@ -51,12 +56,5 @@ impl Machine for OffloadSwitch {
         let requested = features::requested(device, self.features)
             .map_err(|e| from_io(setting, "read it", device, e))?;
         Ok(format!("{REQUESTED}{}", requested.join(",")))
-    }
-}
-
-impl OffloadSwitch {
-    fn request(&self, device: &str, wanted: &str) -> io::Result<()> {
-        let wanted: Vec<&str> = wanted.split(',').collect();
-        features::request(device, self.features, &wanted)
     }
 }

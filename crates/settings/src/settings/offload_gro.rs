@@ -13,7 +13,7 @@ pub static SETTING: Setting = Setting {
           receiver.",
     scope: Scope::Device,
     values: "on or off",
-    example: "offload.gro@eth0=on,off",
+    example: "offload.gro@eth0=off,on",
     unset: None,
     backend: Backend::Machine(&OffloadSwitch { offload: Offload::Gro, features: &["rx-gro"] }),
 };

@@ -1,0 +1,242 @@
+//! Every setting of the machine, by its own example, in a network namespace made for it: read,
+//! apply, verify, put back; changed by someone else, then left alone; killed, then put back.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use goodput_model::SettingRef;
+use goodput_netlink::namespace;
+
+use crate::lookup::machine;
+use crate::machine::features;
+use crate::testing::{Victim, build, everything_required, guard, in_scene};
+use crate::{Changes, Outcome, Setting, SettingError, read, settings, undo};
+
+/// The settings that change the machine, each with the setting and two values of its example, of
+/// which the second is not the value now.
+fn machine_settings() -> impl Iterator<Item = (&'static Setting, SettingRef, [String; 2])> {
+    settings::ALL.iter().filter(|setting| !setting.is_plan()).map(|found| {
+        let (name, values) = found.example.split_once('=').unwrap();
+        let values: Vec<String> = values.split(',').map(|v| v.trim_matches('"').into()).collect();
+        let [one, other] = values.try_into().unwrap();
+        let setting: SettingRef = name.parse().unwrap();
+        let machine = machine(&setting).unwrap();
+        let now = machine.read(&setting).unwrap();
+        let is_now = machine.normalise(&setting, &other).unwrap() == now;
+        (*found, setting, if is_now { [other, one] } else { [one, other] })
+    })
+}
+
+#[test]
+fn every_setting_is_applied_verified_and_put_back() {
+    in_scene("every_setting_is_applied_verified_and_put_back", |state_dir| {
+        for (_, setting, values) in machine_settings() {
+            let before = read(&setting).unwrap();
+            let mut changes = Changes::begin(state_dir, guard()).unwrap();
+            for value in values.iter().chain(&values) {
+                let effective = changes.apply(&setting, value).unwrap();
+                assert_eq!(read(&setting).unwrap(), effective, "{setting}={value}");
+            }
+            assert_ne!(read(&setting).unwrap(), before, "{setting}");
+            let report = changes.restore();
+            assert!(report.is_clean(), "{report:?}");
+            assert_eq!(report.entries.len(), 1, "{setting}");
+            assert_eq!(read(&setting).unwrap(), before, "{setting}");
+        }
+    });
+}
+
+#[test]
+fn all_settings_at_once_are_put_back() {
+    in_scene("all_settings_at_once_are_put_back", |state_dir| {
+        let all: Vec<_> = machine_settings().collect();
+        let values = || all.iter().map(|(_, s, _)| read(s).unwrap()).collect::<Vec<_>>();
+        let before = values();
+        let mut changes = Changes::begin(state_dir, guard()).unwrap();
+        for round in [1, 0, 1] {
+            for (_, setting, values) in &all {
+                changes.apply(setting, &values[round]).unwrap();
+            }
+        }
+        assert_ne!(values(), before);
+        assert!(changes.restore().is_clean());
+        assert_eq!(values(), before);
+    });
+}
+
+#[test]
+fn what_someone_else_changed_is_left_alone() {
+    in_scene("what_someone_else_changed_is_left_alone", |state_dir| {
+        for (_, setting, [one, other]) in machine_settings() {
+            let before = read(&setting).unwrap();
+            let mut ours = Changes::begin(state_dir, guard()).unwrap();
+            let first =
+                [&other, &one].into_iter().find(|v| ours.apply(&setting, v).unwrap() != before);
+            // A switch has no third value; then theirs is the original.
+            let mut theirs = Changes::begin(state_dir, guard()).unwrap();
+            let value = if first == Some(&one) { &other } else { &one };
+            let now = theirs.apply(&setting, value).unwrap();
+            theirs.keep().unwrap();
+            let outcome = ours.restore().entries.swap_remove(0).outcome;
+            match outcome {
+                Outcome::AlreadyBack => assert_eq!(now, before, "{setting}"),
+                Outcome::ChangedByOther { now: seen, .. } => assert_eq!(seen, now, "{setting}"),
+                other => panic!("{setting}: {other:?}"),
+            }
+            assert_eq!(read(&setting).unwrap(), now, "{setting}");
+        }
+    });
+}
+
+#[test]
+fn nonsense_is_refused_by_every_setting_and_changes_nothing() {
+    in_scene("nonsense_is_refused_by_every_setting_and_changes_nothing", |state_dir| {
+        let mut changes = Changes::begin(state_dir, guard()).unwrap();
+        for (_, setting, _) in machine_settings() {
+            let before = read(&setting).unwrap();
+            for value in ["", "-1", "fast", "0 apples", "99999999999999999999999"] {
+                assert!(changes.apply(&setting, value).is_err(), "{setting}={value:?}");
+                assert_eq!(read(&setting).unwrap(), before, "{setting}={value:?}");
+            }
+        }
+        assert!(changes.restore().is_clean());
+    });
+}
+
+#[test]
+fn an_object_that_is_not_there_is_told_with_those_that_are() {
+    in_scene("an_object_that_is_not_there_is_told_with_those_that_are", |_| {
+        for (text, hint) in [
+            ("offload.tso@eth7", "eth0"),
+            ("qdisc.tbf.burst@eth1", "there is noqueue"),
+            ("route.window@198.51.100.0/24", "192.0.2.0/24"),
+        ] {
+            let error = read(&text.parse().unwrap()).unwrap_err();
+            assert!(matches!(error, SettingError::Gone { .. }), "{error}");
+            assert!(error.to_string().contains(hint), "{error}");
+        }
+    });
+}
+
+#[test]
+fn segmentation_of_which_a_part_was_off_comes_back_in_part() {
+    in_scene("segmentation_of_which_a_part_was_off_comes_back_in_part", |state_dir| {
+        let names = ["tx-tcp-segmentation", "tx-tcp6-segmentation", "tx-tcp-ecn-segmentation"];
+        let only = ["tx-tcp-segmentation"];
+        features::request("eth0", &names, &only).unwrap();
+        let mut changes = Changes::begin(state_dir, guard()).unwrap();
+        for value in ["off", "on", "off"] {
+            changes.apply(&"offload.tso@eth0".parse().unwrap(), value).unwrap();
+        }
+        assert!(features::requested("eth0", &names).unwrap().is_empty());
+        assert!(changes.restore().is_clean());
+        assert_eq!(features::requested("eth0", &names).unwrap(), only);
+    });
+}
+
+#[test]
+fn undo_in_another_namespace_keeps_the_entry_and_says_so() {
+    in_scene("undo_in_another_namespace_keeps_the_entry_and_says_so", |state_dir| {
+        let setting: SettingRef = "offload.tso@eth0".parse().unwrap();
+        let before = read(&setting).unwrap();
+        let mut victim = Victim::start(state_dir, &["offload.tso@eth0=off".into()], -1);
+        victim.wait_until_applied();
+        victim.kill_with_guard();
+        assert_eq!(read(&setting).unwrap(), "off");
+
+        let elsewhere = namespace::in_new_namespace(|| undo(state_dir).unwrap()).unwrap();
+        assert_eq!(elsewhere[0].entries[0].outcome, Outcome::OtherNamespace);
+        assert_eq!(read(&setting).unwrap(), "off");
+
+        assert!(undo(state_dir).unwrap()[0].is_clean());
+        assert_eq!(read(&setting).unwrap(), before);
+    });
+}
+
+#[test]
+fn changes_belong_to_the_namespace_they_began_in() {
+    in_scene("changes_belong_to_the_namespace_they_began_in", |state_dir| {
+        let mut changes = Changes::begin(state_dir, guard()).unwrap();
+        let setting = "offload.tso@eth0".parse().unwrap();
+        let elsewhere = namespace::in_new_namespace(|| {
+            build();
+            changes.apply(&setting, "off").map_err(|error| error.to_string())
+        });
+        assert!(elsewhere.unwrap().unwrap_err().contains("another network namespace"));
+    });
+}
+
+#[test]
+fn every_setting_comes_back_when_the_run_is_killed() {
+    in_scene("every_setting_comes_back_when_the_run_is_killed", |state_dir| {
+        for (_, setting, [one, other]) in machine_settings() {
+            let before = read(&setting).unwrap();
+            let job = [&one, &other, &one, &other].map(|value| format!("{setting}={value}"));
+            let mut victim = Victim::start(state_dir, &job, -1);
+            victim.wait_until_applied();
+            assert_ne!(read(&setting).unwrap(), before, "{setting}");
+            victim.kill();
+            let killed = Instant::now();
+            while read(&setting).unwrap() != before {
+                assert!(killed.elapsed() < Duration::from_secs(2), "{setting}");
+                std::thread::yield_now();
+            }
+        }
+    });
+}
+
+#[test]
+fn a_full_disk_stops_before_anything_is_changed() {
+    let name = "a_full_disk_stops_before_anything_is_changed";
+    in_scene(name, |state_dir| {
+        let full = state_dir.join("full");
+        std::fs::create_dir(&full).unwrap();
+        let Some(mounted) = Tmpfs::mount(&full) else {
+            assert!(!everything_required(), "{name}: needs the right to mount");
+            return eprintln!("SKIPPED {name}: needs the right to mount");
+        };
+        let setting: SettingRef = "offload.tso@eth0".parse().unwrap();
+        let before = read(&setting).unwrap();
+        let mut changes = Changes::begin(&full, guard()).unwrap();
+        mounted.fill("with");
+        // The journal's first page has some room; each line takes some of it.
+        let stopped = (0..10_000).find_map(|round| {
+            let value = if round % 2 == 0 { "off" } else { "on" };
+            let now = read(&setting).unwrap();
+            changes.apply(&setting, value).err().map(|error| (now, error))
+        });
+        let (now, error) = stopped.expect("the disk is full at some time");
+        assert!(matches!(error, SettingError::Journal { .. }), "{error}");
+        assert!(error.to_string().contains("nothing is changed"), "{error}");
+        assert!([now, before.clone()].contains(&read(&setting).unwrap()));
+        assert!(changes.restore().is_clean());
+        assert_eq!(read(&setting).unwrap(), before);
+
+        mounted.fill("without");
+        assert!(Changes::begin(&full, guard()).is_err(), "and no other begins");
+        assert_eq!(read(&setting).unwrap(), before);
+    });
+}
+
+/// A file system of 64 KiB.
+struct Tmpfs<'a>(&'a Path);
+
+impl<'a> Tmpfs<'a> {
+    fn mount(at: &'a Path) -> Option<Self> {
+        let mut command = Command::new("mount");
+        command.args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]).arg(at);
+        command.status().is_ok_and(|status| status.success()).then_some(Self(at))
+    }
+
+    fn fill(&self, name: &str) {
+        let error = std::fs::write(self.0.join(name), vec![0; 128 * 1024]).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
+    }
+}
+
+impl Drop for Tmpfs<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}

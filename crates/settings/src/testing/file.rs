@@ -1,0 +1,74 @@
+//! A setting that is a plain file, and that can kill its process at any step.
+
+use std::fs;
+use std::io;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use goodput_model::SettingRef;
+
+use crate::error::{SettingError, from_io};
+use crate::setting::{Backend, Machine, Scope, Setting};
+
+/// `test.file@/path`: the content of that file. A value `clamp` becomes `clamped`, and a value
+/// `spoil` is half written and then fails.
+pub(crate) static SETTING: Setting = Setting {
+    id: "test.file",
+    title: "a file",
+    why: "Tests need a setting that does no harm.",
+    scope: Scope::Device,
+    values: "any text",
+    example: "test.file@/tmp/x=a,b",
+    unset: None,
+    backend: Backend::Machine(&TestFile),
+};
+
+struct TestFile;
+
+/// Steps until this process kills itself; negative where it does not.
+static KILL_AFTER: AtomicI64 = AtomicI64::new(-1);
+
+/// Lets this process kill itself after so many steps.
+pub(super) fn kill_after(steps: i64) {
+    KILL_AFTER.store(steps, Ordering::SeqCst);
+}
+
+fn step() {
+    if KILL_AFTER.fetch_sub(1, Ordering::SeqCst) == 0 {
+        die();
+    }
+}
+
+fn die() {
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+}
+
+impl Machine for TestFile {
+    fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
+        step();
+        let path = setting.scope.as_deref().unwrap();
+        fs::read_to_string(path).map_err(|e| from_io(setting, "read it", path, e))
+    }
+
+    fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+        step();
+        let path = setting.scope.as_deref().unwrap();
+        let written = match value {
+            "clamp" => "clamped",
+            "spoil" => "spoilt",
+            other => other,
+        };
+        // Renaming makes the change at one instant, as a system call does.
+        let new = format!("{path}.new");
+        let result = fs::write(&new, written).and_then(|()| fs::rename(&new, path));
+        step();
+        let result = result.and_then(|()| match value {
+            "spoil" => Err(io::Error::from_raw_os_error(libc::EINVAL)),
+            _ => Ok(()),
+        });
+        result.map_err(|e| from_io(setting, "write it", path, e))
+    }
+
+    fn normalise(&self, _: &SettingRef, value: &str) -> Result<String, SettingError> {
+        Ok(value.into())
+    }
+}

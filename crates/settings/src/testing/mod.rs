@@ -1,0 +1,11 @@
+//! For tests: scenes to change things in, and processes that are killed while they do.
+
+mod file;
+mod netns;
+mod scene;
+mod victim;
+
+pub(crate) use file::SETTING;
+pub(crate) use netns::{build, everything_required, in_scene};
+pub(crate) use scene::Scene;
+pub(crate) use victim::{Victim, guard};

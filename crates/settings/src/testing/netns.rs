@@ -1,0 +1,36 @@
+//! A network namespace with everything that the examples of the settings name.
+
+use std::path::Path;
+
+use goodput_netlink::{Netlink, Qdisc, Tbf, namespace};
+
+/// Runs `test` in a namespace with the device, address, token bucket and route of the examples.
+pub(crate) fn in_scene(name: &str, test: impl FnOnce(&Path) + Send) {
+    let state_dir = tempfile::tempdir().unwrap();
+    let inside = namespace::in_new_namespace(|| {
+        build();
+        test(state_dir.path());
+    });
+    match inside {
+        Ok(()) => {}
+        Err(error) if error.not_permitted() && !everything_required() => {
+            eprintln!("SKIPPED {name}: needs root for a network namespace");
+        }
+        Err(error) => panic!("{name}: {error}"),
+    }
+}
+
+pub(crate) fn everything_required() -> bool {
+    std::env::var_os("GOODPUT_REQUIRE").is_some_and(|value| value == "all")
+}
+
+pub(crate) fn build() {
+    let mut netlink = Netlink::open().unwrap();
+    netlink.create_veth("eth0", "eth1").unwrap();
+    let (index, peer) = (netlink.link("eth0").unwrap().index, netlink.link("eth1").unwrap().index);
+    netlink.add_address(index, "192.0.2.1".parse().unwrap(), 24).unwrap();
+    netlink.set_up(index).unwrap();
+    netlink.set_up(peer).unwrap();
+    // 1 Gbit/s, where a burst is not read back to the byte.
+    netlink.replace_qdisc(&Qdisc::root_tbf(index, Tbf::new(125_000_000, 10_007, 100_000))).unwrap();
+}

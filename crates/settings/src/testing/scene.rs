@@ -1,0 +1,60 @@
+//! One `test.file` and a place for journals.
+
+use std::fs;
+use std::path::PathBuf;
+
+use goodput_model::{EndName, SettingRef};
+
+use super::{SETTING, Victim, guard};
+use crate::Changes;
+
+/// A directory with one `test.file`, which holds `a`, and a place for journals.
+pub(crate) struct Scene {
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        let scene = Self { folder: tempfile::tempdir().unwrap() };
+        scene.set("a");
+        scene
+    }
+
+    pub(crate) fn state_dir(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder.path().join("value")
+    }
+
+    pub(crate) fn setting(&self) -> SettingRef {
+        let scope = Some(self.file().to_str().unwrap().into());
+        SettingRef { end: EndName::Near, name: SETTING.id.into(), scope }
+    }
+
+    pub(crate) fn set(&self, value: &str) {
+        fs::write(self.file(), value).unwrap();
+    }
+
+    pub(crate) fn value(&self) -> String {
+        fs::read_to_string(self.file()).unwrap()
+    }
+
+    pub(crate) fn begin(&self) -> Changes {
+        Changes::begin(&self.state_dir(), guard()).unwrap()
+    }
+
+    /// Names of the journals that are not closed.
+    pub(crate) fn journals(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.state_dir()).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+
+    /// A process that applies `values` one after the other, and kills itself after so many steps.
+    pub(crate) fn victim(&self, values: &[&str], kill_after: i64) -> Victim {
+        let setting = self.setting();
+        let job: Vec<String> = values.iter().map(|value| format!("{setting}={value}")).collect();
+        Victim::start(&self.state_dir(), &job, kill_after)
+    }
+}

@@ -1,0 +1,105 @@
+//! This test binary as its own guard, and as a run that is killed.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::file::kill_after;
+use crate::{Changes, GuardProgram};
+
+/// This test binary as the guard.
+pub(crate) fn guard() -> GuardProgram {
+    GuardProgram::this_executable(["--exact", "testing::victim::guard_entry", "--nocapture"])
+}
+
+/// The guard, when the last argument is a journal; else an empty test.
+#[test]
+fn guard_entry() {
+    let journal = std::env::args().next_back().unwrap();
+    if journal.ends_with(".journal.jsonl") {
+        std::process::exit(crate::guard_main(Path::new(&journal)));
+    }
+}
+
+const VICTIM: &str = "GOODPUT_TEST_VICTIM";
+
+/// A process of its own, in the caller's namespace, that changes settings and then waits.
+pub(crate) struct Victim {
+    process: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    /// The guard that watches it.
+    pub(crate) guard: Pid,
+}
+
+impl Victim {
+    /// Starts one that makes the changes of `job`, each `NAME=VALUE`, and waits until its guard
+    /// runs. It kills itself after so many steps of `test.file`, if that is not negative.
+    pub(crate) fn start(state_dir: &Path, job: &[String], kill_after: i64) -> Self {
+        let job = format!("{}\n{kill_after}\n{}", state_dir.display(), job.join("\n"));
+        let mut process = Command::new("/proc/self/exe")
+            .args(["--exact", "testing::victim::victim_entry", "--nocapture"])
+            .env(VICTIM, job)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = process.stdin.take().unwrap();
+        let mut output = BufReader::new(process.stdout.take().unwrap());
+        let guard = hear(&mut output, "guard ").expect("the victim starts its guard");
+        let guard = Pid::from_raw(guard.parse().unwrap()).unwrap();
+        Self { process, input, output, guard }
+    }
+
+    /// Waits until all changes are made.
+    pub(crate) fn wait_until_applied(&mut self) {
+        hear(&mut self.output, "applied all").expect("the victim applies its job");
+    }
+
+    /// Kills it.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Kills its guard, then it, so that nobody is left to put anything back.
+    pub(crate) fn kill_with_guard(&mut self) {
+        kill_process(self.guard, Signal::KILL).unwrap();
+        self.kill();
+    }
+
+    /// Tells it to put everything back, and whether it lived to do so.
+    pub(crate) fn finish(mut self) -> bool {
+        // One that is dead already does not read.
+        let _ = self.input.write_all(b"\n");
+        self.process.wait().unwrap().success()
+    }
+}
+
+/// Waits for the line that has `word` and returns the rest of it; `None`: the process has ended.
+fn hear(output: &mut BufReader<ChildStdout>, word: &str) -> Option<String> {
+    output
+        .lines()
+        .map_while(Result::ok)
+        .find_map(|line| line.split_once(word).map(|(_, rest)| rest.trim().to_owned()))
+}
+
+/// The victim, when the environment says so; else an empty test.
+#[test]
+fn victim_entry() {
+    let Ok(job) = std::env::var(VICTIM) else { return };
+    let [state_dir, steps, job @ ..] = &job.lines().collect::<Vec<_>>()[..] else {
+        panic!("{job:?}")
+    };
+    let mut changes = Changes::begin(Path::new(state_dir), guard()).unwrap();
+    println!("\nguard {}", changes.guard_pid().unwrap());
+    kill_after(steps.parse().unwrap());
+    for change in job {
+        let (setting, value) = change.split_once('=').unwrap();
+        changes.apply(&setting.parse().unwrap(), value).unwrap();
+    }
+    println!("\napplied all");
+    io::stdin().lock().read_line(&mut String::new()).unwrap();
+}
