@@ -1,1 +1,26 @@
-//! Placeholder.
+//! Joins the parts: one test, one comparison, the serving side. What an embedder would call; its
+//! events and records are the contract, not the terminal's text.
+#![forbid(unsafe_code)]
+
+pub mod client;
+pub mod compare;
+pub mod conclude;
+mod control;
+pub mod error;
+pub mod events;
+mod intervals;
+pub mod measurement;
+mod near;
+mod observe;
+mod open;
+mod outcome;
+mod sampler;
+pub mod serve;
+pub mod target;
+mod traffic;
+
+pub use client::Client;
+pub use conclude::{Conclusion, conclude};
+pub use error::EngineError;
+pub use events::{Event, Listener};
+pub use target::Target;

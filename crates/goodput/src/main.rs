@@ -1,2 +1,23 @@
-//! The `goodput` binary.
-fn main() {}
+//! The `goodput` binary: what was typed becomes a plan, a plan becomes a result, a result is shown.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod exit;
+mod expect;
+mod logging;
+mod report;
+mod storage;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    logging::begin(cli.verbose);
+    match commands::run(cli) {
+        Ok(exit) => exit.into(),
+        Err(error) => exit::explain(&error).into(),
+    }
+}

@@ -21,11 +21,16 @@ pub struct Change {
 }
 
 impl Change {
-    /// The argument for `goodput compare` that proves it: `NAME=FROM,TO`, quoted for a shell where
-    /// a value has spaces. `default` stands for the kernel's own choice.
+    /// The argument for `goodput compare` that proves it: `NAME=FROM,TO`. `default` stands for the
+    /// kernel's own choice.
     pub fn as_argument(&self) -> String {
-        let from = self.from.as_deref().unwrap_or("default");
-        format!("{}={},{}", self.setting, shell_word(from), shell_word(&self.to))
+        format!("{}={},{}", self.setting, self.from.as_deref().unwrap_or("default"), self.to)
+    }
+
+    /// The same as a word for a shell: quoted where a value has spaces.
+    pub fn as_shell_word(&self) -> String {
+        let argument = self.as_argument();
+        if argument.contains(char::is_whitespace) { format!("'{argument}'") } else { argument }
     }
 }
 
@@ -33,8 +38,4 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} → {} ({})", self.setting, self.to, self.why)
     }
-}
-
-fn shell_word(value: &str) -> String {
-    if value.contains(char::is_whitespace) { format!("\"{value}\"") } else { value.into() }
 }

@@ -1,0 +1,210 @@
+//! A comparison: the same measurement under several arms, interleaved, each on fresh connections,
+//! with every setting put back at the end.
+
+mod arms;
+mod near_far;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use goodput_experiment::{Design, Step, TimeLeft, WARM_UP};
+use goodput_model::{Comparison, Kind, Length, Plan, Record, Trial};
+use goodput_wire::session::Token;
+
+pub use arms::{Arm, Factor, factorial};
+
+use crate::client::Client;
+use crate::conclude::{Conclusion, conclude};
+use crate::error::EngineError;
+use crate::events::{Event, Listener};
+use crate::target::Target;
+use near_far::Appliers;
+
+/// What to compare, and for how long.
+#[derive(Clone)]
+pub struct CompareRequest {
+    /// Who is at the other end.
+    pub target: Target,
+    /// The shared token, where the far end asks for one.
+    pub token: Option<Token>,
+    /// The measurement of every run, before an arm changes it.
+    pub plan: Plan,
+    /// The settings and their values.
+    pub factors: Vec<Factor>,
+    /// Stop when every interval's half-width is below this, percent.
+    pub precision_percent: f64,
+    /// Smallest effect that counts, percent.
+    pub threshold_percent: f64,
+    /// Stop after this time at the latest.
+    pub max_time: Duration,
+    /// Where the order of the runs comes from.
+    pub seed: u64,
+    /// Where the journal of settings is kept.
+    pub state_dir: PathBuf,
+    /// When it began, RFC 3339, UTC.
+    pub started: String,
+}
+
+/// Runs the comparison. Settings are put back before it returns, whether it succeeds or not.
+pub async fn compare(
+    request: &CompareRequest,
+    listener: &mut Listener<'_>,
+) -> Result<Record, EngineError> {
+    let options = &request.plan.socket;
+    let mut client =
+        Client::connect(&request.target, options, request.token.clone(), listener).await?;
+    let mut appliers = Appliers::new(request.state_dir.clone());
+    let outcome = run(request, &mut client, &mut appliers, listener).await;
+    // Put back first, then report what went wrong, if anything did.
+    let restored = appliers.restore(&mut client).await;
+    client.leave().await;
+    let record = outcome?;
+    restored?;
+    Ok(record)
+}
+
+async fn run(
+    request: &CompareRequest,
+    client: &mut Client,
+    appliers: &mut Appliers,
+    listener: &mut Listener<'_>,
+) -> Result<Record, EngineError> {
+    let arms = factorial(&request.factors);
+    let design = Design {
+        arms: arms.len(),
+        precision_percent: request.precision_percent,
+        threshold_percent: request.threshold_percent,
+        seed: request.seed,
+        ..Design::default()
+    };
+    let mut book = Book::new(request, &arms);
+    let stopped = loop {
+        match design.next(&book.trials, book.time_left()) {
+            Step::Stop(why) => break why,
+            Step::RunBlock { block, order, warm_up } => {
+                let began = Instant::now();
+                let discarded = warm_up.then_some(WARM_UP);
+                for arm in order {
+                    let conclusion = one(request, client, appliers, &arms[arm], listener).await?;
+                    book.enter(block, arm, discarded, conclusion, listener);
+                }
+                book.longest_block = book.longest_block.max(began.elapsed());
+            }
+        }
+    };
+    book.close(request, &arms, &design, &stopped.to_string())
+}
+
+/// One run of one arm.
+async fn one(
+    request: &CompareRequest,
+    client: &mut Client,
+    appliers: &mut Appliers,
+    arm: &Arm,
+    listener: &mut Listener<'_>,
+) -> Result<Conclusion, EngineError> {
+    let plan = appliers.apply(client, arm, &request.plan).await?;
+    let measurement = client.measure(&plan, &mut |event| quiet(event, listener)).await?;
+    conclude(measurement, &request.target.text, &request.started)
+}
+
+/// A comparison shows its runs, not their intervals.
+fn quiet(event: Event, listener: &mut Listener<'_>) {
+    if matches!(event, Event::Note { .. }) {
+        listener(event);
+    }
+}
+
+/// The runs so far.
+struct Book {
+    trials: Vec<Trial>,
+    first: Option<Record>,
+    values: Vec<Vec<String>>,
+    began: Instant,
+    max_time: Duration,
+    longest_block: Duration,
+}
+
+impl Book {
+    fn new(request: &CompareRequest, arms: &[Arm]) -> Self {
+        let run = match request.plan.length {
+            Length::Seconds(seconds) => seconds,
+            Length::Auto { max_s, .. } => max_s,
+            Length::Bytes(_) => 1.0,
+        };
+        Self {
+            trials: Vec::new(),
+            first: None,
+            values: arms.iter().map(Arm::values).collect(),
+            began: Instant::now(),
+            max_time: request.max_time,
+            longest_block: Duration::from_secs_f64(run * arms.len() as f64),
+        }
+    }
+
+    /// How many more blocks fit into the time, by the longest so far; before the first, by the
+    /// length of its runs.
+    fn time_left(&self) -> TimeLeft {
+        let left = self.max_time.saturating_sub(self.began.elapsed());
+        let blocks = left.as_secs_f64() / self.longest_block.as_secs_f64();
+        TimeLeft { blocks: blocks as u32 }
+    }
+
+    fn enter(
+        &mut self,
+        block: u32,
+        arm: usize,
+        discarded: Option<&str>,
+        run: Conclusion,
+        listener: &mut Listener<'_>,
+    ) {
+        let trial = Trial {
+            block,
+            arm,
+            goodput_bits_per_s: run.record.result.goodput_bits_per_s,
+            cpu_s_per_gb: cost(&run.record),
+            limit: run.record.verdict.limit.clone(),
+            witnesses: run.witnesses,
+            discarded: discarded.map(Into::into),
+        };
+        listener(Event::TrialEnded { values: self.values[arm].clone(), trial: trial.clone() });
+        self.trials.push(trial);
+        if arm == 0 {
+            self.first.get_or_insert(run.record);
+        }
+    }
+
+    fn close(
+        self,
+        request: &CompareRequest,
+        arms: &[Arm],
+        design: &Design,
+        stopped: &str,
+    ) -> Result<Record, EngineError> {
+        let settings = request.factors.iter().map(|f| f.setting.clone()).collect();
+        let values = arms.iter().map(Arm::values).collect();
+        let doubts = goodput_experiment::doubts(design, &self.trials);
+        let comparison: Comparison =
+            goodput_experiment::conclude(settings, values, design, self.trials, stopped);
+        let first = self.first.ok_or_else(|| {
+            EngineError::Flow("no run was finished; give more time with --max-time".into())
+        })?;
+        let doubts = first.doubts.iter().cloned().chain(doubts).collect();
+        Ok(Record { kind: Kind::Compare, comparison: Some(comparison), doubts, ..first })
+    }
+}
+
+/// CPU seconds of both ends per 10^9 payload bytes, from what both processes used.
+fn cost(record: &Record) -> goodput_model::Known<f64> {
+    let result = &record.result;
+    let both = result.near.cpu_percent.get().and_then(|near| {
+        let far = result.far.cpu_percent.get()?;
+        Ok((near + far) / 100.0)
+    });
+    let bytes_per_s = result.goodput_bits_per_s.0 / 8.0;
+    both.and_then(|cpus| match bytes_per_s {
+        b if b > 0.0 => Ok(cpus / b * 1e9),
+        _ => Err(goodput_model::Missing::because("nothing was received")),
+    })
+    .into()
+}

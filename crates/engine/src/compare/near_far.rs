@@ -1,0 +1,105 @@
+//! Brings the settings of one arm about: in the plan, on this host, or at the far end.
+
+use std::path::PathBuf;
+
+use goodput_model::{EndName, Plan, SettingRef};
+use goodput_settings::{Backend, Changes, GuardProgram, SettingError};
+use goodput_wire::session::SettingRequest;
+
+use super::Arm;
+use crate::client::{Client, blocking};
+use crate::error::EngineError;
+
+/// What was changed so far, at either end.
+pub struct Appliers {
+    state_dir: PathBuf,
+    near: Option<Changes>,
+    far_touched: bool,
+}
+
+impl Appliers {
+    /// Nothing changed yet; the journal of this host will be in `state_dir`.
+    pub fn new(state_dir: PathBuf) -> Self {
+        Self { state_dir, near: None, far_touched: false }
+    }
+
+    /// Sets everything as `arm` has it; the plan it is to be measured with.
+    pub async fn apply(
+        &mut self,
+        client: &mut Client,
+        arm: &Arm,
+        plan: &Plan,
+    ) -> Result<Plan, EngineError> {
+        let mut plan = plan.clone();
+        for (setting, value) in &arm.0 {
+            match goodput_settings::find(&setting.name)?.backend {
+                Backend::Plan(_) => goodput_settings::apply_to_plan(setting, value, &mut plan)?,
+                Backend::Machine(_) => self.change(client, setting, value).await?,
+            }
+        }
+        Ok(plan)
+    }
+
+    async fn change(
+        &mut self,
+        client: &mut Client,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<(), EngineError> {
+        match setting.end {
+            EndName::Near => self.change_near(setting.clone(), value.into()).await,
+            EndName::Far => {
+                self.far_touched = true;
+                // The far host is the near one of its own settings.
+                let own = SettingRef { end: EndName::Near, ..setting.clone() };
+                client.setting(SettingRequest::Apply(own, value.into())).await.map(drop)
+            }
+        }
+    }
+
+    async fn change_near(&mut self, setting: SettingRef, value: String) -> Result<(), EngineError> {
+        let (changes, state_dir) = (self.near.take(), self.state_dir.clone());
+        let (changes, applied) = blocking(move || apply_near(changes, state_dir, &setting, &value))
+            .await?;
+        self.near = changes;
+        applied.map_err(Into::into)
+    }
+
+    /// Puts everything back at both ends.
+    pub async fn restore(&mut self, client: &mut Client) -> Result<(), EngineError> {
+        let near = match self.near.take() {
+            Some(mut changes) => blocking(move || changes.restore()).await.map(Some)?,
+            None => None,
+        };
+        if self.far_touched {
+            client.setting(SettingRequest::Restore).await?;
+        }
+        match near {
+            Some(report) if !report.is_clean() => {
+                Err(EngineError::Flow(format!("not everything was put back: {report}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+type Applied = (Option<Changes>, Result<(), SettingError>);
+
+fn apply_near(
+    changes: Option<Changes>,
+    state_dir: PathBuf,
+    setting: &SettingRef,
+    value: &str,
+) -> Applied {
+    let begun = match changes {
+        Some(changes) => Ok(changes),
+        None => Changes::begin(&state_dir, GuardProgram::current()),
+    };
+    match begun {
+        Ok(mut changes) => {
+            let applied = changes.apply(setting, value).map(drop);
+            (Some(changes), applied)
+        }
+        Err(error) => (None, Err(error)),
+    }
+}

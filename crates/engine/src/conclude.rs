@@ -1,0 +1,68 @@
+//! From what both ends saw to a record: numbers, verdict, findings.
+
+use std::collections::BTreeMap;
+
+use goodput_diagnose::{Diagnosis, diagnose};
+use goodput_model::record::{Ends, FORMAT};
+use goodput_model::{EndName, Kind, Record};
+
+use crate::error::EngineError;
+use crate::measurement::Measurement;
+use crate::outcome::outcome;
+
+/// A record, and what each rule's witness read in its main direction.
+pub struct Conclusion {
+    /// The record.
+    pub record: Record,
+    /// Witness values by rule id, where they could be read.
+    pub witnesses: BTreeMap<String, f64>,
+}
+
+/// Concludes from one measurement of `target`, begun at `started` (RFC 3339, UTC). Fails where no
+/// payload could be counted at all.
+pub fn conclude(
+    measurement: Measurement,
+    target: &str,
+    started: &str,
+) -> Result<Conclusion, EngineError> {
+    let mut diagnoses = diagnoses(&measurement).into_iter();
+    let (_, main) = diagnoses.next().ok_or_else(|| nothing_counted(target))?;
+    let reverse = diagnoses.next().map(|(_, diagnosis)| diagnosis);
+    let result = outcome(&measurement, main.ceiling.clone());
+    let mut findings = main.findings;
+    let mut undecided = main.undecided;
+    let mut verdict_reverse = None;
+    if let Some(reverse) = reverse {
+        findings.extend(reverse.findings);
+        undecided.extend(reverse.undecided);
+        verdict_reverse = Some(reverse.verdict);
+    }
+    let record = Record {
+        format: FORMAT,
+        kind: Kind::Test,
+        started: started.into(),
+        target: target.into(),
+        plan: measurement.plan,
+        ends: Ends { near: goodput_model::Known::Value(measurement.near), far: measurement.far },
+        intervals: measurement.intervals,
+        result,
+        verdict: main.verdict,
+        verdict_reverse,
+        findings,
+        undecided,
+        comparison: None,
+        doubts: measurement.doubts,
+    };
+    Ok(Conclusion { record, witnesses: main.witnesses })
+}
+
+fn diagnoses(measurement: &Measurement) -> Vec<(EndName, Diagnosis)> {
+    let senders = measurement.senders().into_iter();
+    senders.filter_map(|s| Some((s, diagnose(&measurement.evidence(s)?)))).collect()
+}
+
+fn nothing_counted(target: &str) -> EngineError {
+    EngineError::Flow(format!(
+        "{target}: the receiver counted nothing; the run was too short to sample, try a longer -t"
+    ))
+}

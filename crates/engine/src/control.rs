@@ -1,0 +1,157 @@
+//! Drives one protocol session over one control connection: bytes in, actions out.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::io::ErrorKind;
+use std::time::{Duration, Instant};
+
+use goodput_wire::error::WireError;
+use goodput_wire::session::{Action, Input, Output, Session};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+/// How long a closing connection may take to send what is left.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// A session and the connection it talks over. Every method may be cancelled between two awaits
+/// without losing bytes or actions.
+pub struct Conversation {
+    session: Box<dyn Session>,
+    stream: TcpStream,
+    outgoing: VecDeque<u8>,
+    actions: VecDeque<Action>,
+    failure: Option<WireError>,
+    closing: bool,
+}
+
+impl Conversation {
+    /// Begins to drive `session` over `stream`.
+    pub fn new(session: Box<dyn Session>, stream: TcpStream) -> Self {
+        let mut conversation = Self {
+            session,
+            stream,
+            outgoing: VecDeque::new(),
+            actions: VecDeque::new(),
+            failure: None,
+            closing: false,
+        };
+        conversation.collect();
+        conversation
+    }
+
+    /// Tells the session something. A failure shows in the next [`Conversation::next`], after what
+    /// the session still wanted done.
+    pub fn tell(&mut self, input: Input) {
+        let outcome = self.session.handle(Instant::now(), input);
+        self.note(outcome);
+    }
+
+    /// The next action, when there is one. `Ok(None)`: the session has closed in good order.
+    pub async fn next(&mut self) -> Result<Option<Action>, WireError> {
+        loop {
+            if let Some(action) = self.actions.pop_front() {
+                return Ok(Some(action));
+            }
+            if self.failure.is_some() || self.closing {
+                self.say_goodbye().await;
+                return self.failure.clone().map_or(Ok(None), Err);
+            }
+            self.turn().await;
+        }
+    }
+
+    /// The address of this host that the peer talks to.
+    pub fn local_ip(&self) -> std::io::Result<std::net::IpAddr> {
+        self.stream.local_addr().map(|address| address.ip())
+    }
+
+    /// Sends what is left and closes, for a driver that wants no more actions.
+    pub async fn leave(mut self, why: &str) {
+        self.tell(Input::Leave(why.into()));
+        self.say_goodbye().await;
+    }
+
+    /// One step of I/O or of time.
+    async fn turn(&mut self) {
+        let deadline = self.session.next_timeout();
+        tokio::select! {
+            ready = self.stream.readable() => match ready {
+                Ok(()) => self.read_now(),
+                Err(cause) => self.fail(&cause),
+            },
+            ready = writable(&self.stream, &self.outgoing) => match ready {
+                Ok(()) => self.write_now(),
+                Err(cause) => self.fail(&cause),
+            },
+            () = until(deadline) => {
+                let outcome = self.session.handle_timeout(Instant::now());
+                self.note(outcome);
+            }
+        }
+    }
+
+    /// Takes what has arrived. The buffer lives only here: thousands of idle connections must not
+    /// keep one each.
+    fn read_now(&mut self) {
+        let mut buffer = [0; 16 * 1024];
+        let input = match self.stream.try_read(&mut buffer) {
+            Ok(0) => Input::Closed,
+            Ok(n) => Input::Received(buffer[..n].to_vec()),
+            Err(cause) if cause.kind() == ErrorKind::WouldBlock => return,
+            // A reset is how many peers hang up; the session knows what it means at this point.
+            Err(_) => Input::Closed,
+        };
+        self.tell(input);
+    }
+
+    fn write_now(&mut self) {
+        match self.stream.try_write(self.outgoing.as_slices().0) {
+            Ok(written) => drop(self.outgoing.drain(..written)),
+            Err(cause) if cause.kind() == ErrorKind::WouldBlock => {}
+            Err(cause) => self.fail(&cause),
+        }
+    }
+
+    fn fail(&mut self, cause: &std::io::Error) {
+        self.failure.get_or_insert(WireError::Closed(cause.to_string()));
+    }
+
+    fn note(&mut self, outcome: Result<(), WireError>) {
+        if let Err(failure) = outcome {
+            self.failure.get_or_insert(failure);
+        }
+        self.collect();
+    }
+
+    /// Takes over everything the session wants done.
+    fn collect(&mut self) {
+        while let Some(output) = self.session.poll() {
+            match output {
+                Output::Send(bytes) => self.outgoing.extend(bytes),
+                Output::Do(action) => self.actions.push_back(action),
+                Output::Close => self.closing = true,
+            }
+        }
+    }
+
+    async fn say_goodbye(&mut self) {
+        let flush = async {
+            self.stream.write_all_buf(&mut self.outgoing).await?;
+            self.stream.shutdown().await
+        };
+        // Best effort: the peer may be gone, and the reason is already known.
+        let _ = tokio::time::timeout(GOODBYE, flush).await;
+    }
+}
+
+/// Waits for room to write; for ever while there is nothing to write.
+async fn writable(stream: &TcpStream, outgoing: &VecDeque<u8>) -> std::io::Result<()> {
+    if outgoing.is_empty() { pending().await } else { stream.writable().await }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+        None => pending().await,
+    }
+}

@@ -1,0 +1,71 @@
+//! What can go wrong when the parts are joined, and what kind of failure it is.
+
+use goodput_settings::SettingError;
+use goodput_wire::error::WireError;
+
+/// Why a command of the engine did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The target could not be understood or reached.
+    #[error("{0}")]
+    Target(String),
+    /// The conversation with the peer broke.
+    #[error("{target}: {source}")]
+    Wire {
+        /// The peer, as the user typed it.
+        target: String,
+        /// What happened.
+        source: WireError,
+    },
+    /// The peer turned the measurement away, or broke it off.
+    #[error("{target} refused: {why}")]
+    Refused {
+        /// The peer, as the user typed it.
+        target: String,
+        /// In the peer's words.
+        why: String,
+    },
+    /// A data flow failed.
+    #[error("{0}")]
+    Flow(String),
+    /// An operation of the operating system failed.
+    #[error("cannot {operation}: {cause}")]
+    Io {
+        /// What was tried, on what.
+        operation: String,
+        /// The system's answer.
+        cause: std::io::Error,
+    },
+    /// A setting could not be read, changed or put back.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// A setting of the far end could not be read, changed or put back.
+    #[error("far end: {why}")]
+    FarSetting {
+        /// Whether a token or a privilege is lacking there.
+        not_permitted: bool,
+        /// In the peer's words.
+        why: String,
+    },
+    /// The user interrupted.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl EngineError {
+    /// Names what was tried on what, for an error of the operating system.
+    pub(crate) fn io(operation: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        move |cause| Self::Io { operation: operation.into(), cause }
+    }
+
+    /// Whether a privilege or a token is what lacks.
+    pub fn not_permitted(&self) -> bool {
+        match self {
+            Self::Setting(error) => error.not_permitted(),
+            Self::FarSetting { not_permitted, .. } => *not_permitted,
+            Self::Wire { source, .. } => matches!(source, WireError::NotPermitted(_)),
+            Self::Io { cause, .. } => cause.kind() == std::io::ErrorKind::PermissionDenied,
+            Self::Target(_) | Self::Refused { .. } | Self::Flow(_) | Self::Interrupted => false,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What happens while a measurement runs, for whoever shows it: a terminal, a stream of JSON, a
+//! program that embeds the engine.
+
+use goodput_model::{Host, Interval, Trial};
+use serde::Serialize;
+
+/// One thing that happened.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// The peer answered.
+    Connected {
+        /// The machine at the other end.
+        peer: Host,
+        /// Whether the control connection is protected by the shared token.
+        secured: bool,
+    },
+    /// Both ends are ready; payload begins to move.
+    Began,
+    /// An interval of one direction has passed.
+    Interval(Interval),
+    /// The payload has stopped; both ends gather what they saw.
+    Ended,
+    /// Something about the measurement a reader should know.
+    Note {
+        /// In words.
+        text: String,
+    },
+    /// A run of a comparison is done.
+    TrialEnded {
+        /// The values of its arm.
+        values: Vec<String>,
+        /// What came out.
+        trial: Trial,
+    },
+}
+
+/// Where events go. Called from the thread that drives the measurement; must not block for long.
+pub type Listener<'a> = dyn FnMut(Event) + 'a;

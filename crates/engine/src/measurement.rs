@@ -1,0 +1,83 @@
+//! What one measurement brought home, before anything is concluded from it.
+
+use goodput_model::{End, EndName, Evidence, Interval, Known, Measured, Plan, Role, Sample};
+
+/// Share of a run that may be dropped as its start, at most.
+const MAX_TRIM_SHARE: f64 = 0.5;
+
+/// Both ends' observations of one plan.
+#[derive(Debug, Clone)]
+pub struct Measurement {
+    /// What was agreed.
+    pub plan: Plan,
+    /// What this end saw.
+    pub near: End,
+    /// What the far end saw.
+    pub far: Known<End>,
+    /// The shown intervals, oldest first.
+    pub intervals: Vec<Interval>,
+    /// How many samples of the near and of the far end were taken before the senders were told to
+    /// stop; what came later is the emptying of queues. `None`: the flows ended by themselves.
+    pub steady_samples: Option<(usize, usize)>,
+    /// Doubts about the measurement itself.
+    pub doubts: Vec<String>,
+}
+
+impl Measurement {
+    /// The ends that sent: one, or both.
+    pub fn senders(&self) -> Vec<EndName> {
+        let mut senders: Vec<_> = self.plan.flow_plans().iter().map(|f| f.sender).collect();
+        senders.dedup();
+        senders
+    }
+
+    /// What `end` saw.
+    pub fn end(&self, end: EndName) -> Option<&End> {
+        match end {
+            EndName::Near => Some(&self.near),
+            EndName::Far => self.far.value(),
+        }
+    }
+
+    /// The samples of `end` from before the senders were stopped.
+    pub fn steady(&self, end: EndName) -> &[Sample] {
+        let samples = self.end(end).map_or(&[][..], |e| &e.samples);
+        let count = match (self.steady_samples, end) {
+            (None, _) => samples.len(),
+            (Some((near, _)), EndName::Near) => near,
+            (Some((_, far)), EndName::Far) => far,
+        };
+        &samples[..count.min(samples.len())]
+    }
+
+    /// Goodput of what `sender` sent, from the receiver's count after slow start. `None` where the
+    /// receiver told nothing.
+    pub fn measured(&self, sender: EndName) -> Option<Measured> {
+        measure(self.steady(sender), self.steady(sender.other()))
+    }
+
+    /// One direction as the rules see it; `None` where nothing could be counted.
+    pub fn evidence(&self, sender: EndName) -> Option<Evidence> {
+        Some(Evidence {
+            plan: self.plan.clone(),
+            sender_end: sender,
+            near: Known::Value(self.near.clone()),
+            far: self.far.clone(),
+            measured: self.measured(sender)?,
+        })
+    }
+}
+
+/// The measured window of one direction, from both ends' samples so far.
+pub fn measure(sender: &[Sample], receiver: &[Sample]) -> Option<Measured> {
+    let series: Vec<_> = receiver.iter().map(|s| (s.at_s, s.received_bytes)).collect();
+    let sending: Vec<_> = sender.iter().map(sending_part).collect();
+    let slow_start = goodput_experiment::slow_start::ended_s(&sending);
+    goodput_experiment::steady::measure(&series, slow_start, MAX_TRIM_SHARE)
+}
+
+/// The flows that this end sends on; the others tell nothing of its own slow start.
+fn sending_part(sample: &Sample) -> Sample {
+    let flows = sample.flows.iter().filter(|f| f.role == Role::Sender).cloned().collect();
+    Sample { flows, ..sample.clone() }
+}

@@ -1,0 +1,113 @@
+//! The connecting side's data connections: connect each flow and prove that it belongs here.
+
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use goodput_model::{FlowPlan, Plan, Transport};
+use goodput_wire::datagram::{self, FromServer};
+use goodput_wire::protocols::goodput::preamble;
+use goodput_wire::session::{Cookie, FlowTicket};
+
+use crate::error::EngineError;
+
+/// How long one data connection may take.
+const CONNECT: Duration = Duration::from_secs(5);
+/// After which a datagram of the proof is sent again.
+const REPEAT: Duration = Duration::from_millis(200);
+
+/// Connected and proven flows.
+pub struct Opened {
+    /// Each flow with its socket.
+    pub sockets: Vec<(FlowPlan, OwnedFd)>,
+    /// What the kernel made of the socket options, where it differs from what was asked.
+    pub doubts: Vec<String>,
+}
+
+/// Opens every flow of a plan towards `address`. Blocks.
+pub fn open_flows(
+    address: SocketAddr,
+    plan: &Plan,
+    tickets: &[FlowTicket],
+) -> Result<Opened, EngineError> {
+    let mut opened = Opened { sockets: Vec::new(), doubts: Vec::new() };
+    for ticket in tickets {
+        let socket = match plan.transport {
+            Transport::Tcp => open_tcp(address, plan, ticket)?,
+            Transport::Udp => open_udp(address, plan, ticket)?,
+        };
+        for doubt in goodput_mover::socket::check_effective(&socket, &plan.socket) {
+            if !opened.doubts.contains(&doubt) {
+                opened.doubts.push(doubt);
+            }
+        }
+        opened.sockets.push((ticket.flow, socket));
+    }
+    Ok(opened)
+}
+
+fn open_tcp(
+    address: SocketAddr,
+    plan: &Plan,
+    ticket: &FlowTicket,
+) -> Result<OwnedFd, EngineError> {
+    let fd = goodput_mover::socket::tcp_connect(address, &plan.socket, CONNECT)
+        .map_err(|error| EngineError::Flow(format!("flow {}: {error}", ticket.flow.id)))?;
+    let mut stream = TcpStream::from(fd);
+    let named = || format!("prove flow {} to {address}", ticket.flow.id);
+    stream.write_all(&preamble::data_opening(&ticket.cookie)).map_err(EngineError::io(named()))?;
+    Ok(stream.into())
+}
+
+fn open_udp(
+    address: SocketAddr,
+    plan: &Plan,
+    ticket: &FlowTicket,
+) -> Result<OwnedFd, EngineError> {
+    let local = plan.socket.bind.unwrap_or(match address {
+        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    });
+    let local = SocketAddr::new(local, 0);
+    let fd = goodput_mover::socket::udp_socket(Some(local), address, &plan.socket, false)
+        .map_err(|error| EngineError::Flow(format!("flow {}: {error}", ticket.flow.id)))?;
+    let socket = UdpSocket::from(fd);
+    let named = || format!("prove flow {} to {address} over UDP", ticket.flow.id);
+    prove_address(&socket, &ticket.cookie).map_err(EngineError::io(named()))?;
+    Ok(socket.into())
+}
+
+/// Answers the server's challenge; every datagram of it may be lost.
+fn prove_address(socket: &UdpSocket, cookie: &Cookie) -> std::io::Result<()> {
+    socket.set_nonblocking(false)?;
+    socket.set_read_timeout(Some(REPEAT))?;
+    let deadline = Instant::now() + CONNECT;
+    let mut say = datagram::hello(cookie);
+    let mut reply = [0; 128];
+    while Instant::now() < deadline {
+        socket.send(&say)?;
+        let Some(length) = receive(socket, &mut reply)? else { continue };
+        match datagram::from_server(&reply[..length]) {
+            Some(FromServer::Challenge(nonce)) => say = datagram::answer(cookie, &nonce),
+            Some(FromServer::Welcome(welcomed)) if welcomed == *cookie => {
+                return socket.set_read_timeout(None);
+            }
+            _ => {}
+        }
+    }
+    Err(std::io::Error::new(
+        std::io::ErrorKind::TimedOut,
+        "no answer; a firewall may let TCP through and drop UDP on this port",
+    ))
+}
+
+/// One datagram, or `None` where none came in time.
+fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> std::io::Result<Option<usize>> {
+    use std::io::ErrorKind::{TimedOut, WouldBlock};
+    match socket.recv(buffer) {
+        Ok(length) => Ok(Some(length)),
+        Err(cause) if matches!(cause.kind(), TimedOut | WouldBlock) => Ok(None),
+        Err(cause) => Err(cause),
+    }
+}

@@ -1,0 +1,150 @@
+//! The numbers of a measurement: what was received, what it cost, what went wrong on the way.
+
+use goodput_model::{
+    BitRate, DirectionResult, End, EndName, EndResult, FlowSample, Known, Measured, Missing,
+    Outcome, Role, Snapshot, TcpInfo,
+};
+
+use crate::measurement::Measurement;
+
+/// Reads the outcome off a measurement. `ceiling` is what the path could carry at best.
+pub fn outcome(measurement: &Measurement, ceiling: Known<BitRate>) -> Outcome {
+    let senders = measurement.senders();
+    let measured: Vec<_> =
+        senders.iter().filter_map(|s| Some((*s, measurement.measured(*s)?))).collect();
+    let total = measured.iter().map(|(_, m)| m.goodput.0).sum();
+    let longest = measured.iter().map(|(_, m)| m.to_s - m.from_s).fold(0.0, f64::max);
+    Outcome {
+        goodput_bits_per_s: BitRate(total),
+        duration_s: longest,
+        precision_percent: worst_precision(&measured),
+        ceiling_bits_per_s: ceiling,
+        directions: measured.iter().map(|(s, m)| direction(measurement, *s, m)).collect(),
+        near: end_result(Ok(&measurement.near)),
+        far: end_result(measurement.far.get()),
+    }
+}
+
+fn worst_precision(measured: &[(EndName, Measured)]) -> Known<f64> {
+    let all: Result<Vec<f64>, Missing> =
+        measured.iter().map(|(_, one)| one.precision_percent.get().copied()).collect();
+    all.map(|each| each.into_iter().fold(0.0, f64::max)).into()
+}
+
+fn direction(measurement: &Measurement, sender: EndName, measured: &Measured) -> DirectionResult {
+    let sending = Flows::of(measurement.end(sender), Role::Sender);
+    let receiving = Flows::of(measurement.end(sender.other()), Role::Receiver);
+    DirectionResult {
+        sender,
+        goodput_bits_per_s: measured.goodput,
+        received_bytes: receiving.sum(|f| Ok(f.bytes)),
+        sent_bytes: sending.sum(|f| Ok(f.bytes)),
+        retransmitted_bytes: sending.sum(|f| f.tcp.get()?.retrans_bytes()),
+        retransmits: sending.sum(|f| f.tcp.get()?.total_retrans_segments()),
+        rtt_us: median_rtt(measurement, sender),
+        min_rtt_us: sending.smallest_rtt(),
+        lost_percent: receiving.lost_percent(),
+        jitter_us: receiving.jitter_us(),
+    }
+}
+
+/// The last detailed view of an end's flows in one role.
+struct Flows<'a>(Result<Vec<&'a FlowSample>, Missing>);
+
+impl<'a> Flows<'a> {
+    fn of(end: Option<&'a End>, role: Role) -> Self {
+        let last = end.and_then(|e| e.samples.iter().rev().find(|s| !s.flows.is_empty()));
+        let flows = last.map(|s| s.flows.iter().filter(|f| f.role == role).collect());
+        Self(flows.ok_or_else(|| Missing::because("this end did not report its flows")))
+    }
+
+    fn sum(&self, count: impl Fn(&FlowSample) -> Result<u64, Missing>) -> Known<u64> {
+        self.each(count).map(|counts| counts.iter().sum()).into()
+    }
+
+    fn smallest_rtt(&self) -> Known<f64> {
+        let smallest = self.each(|f| f.tcp.get()?.min_rtt_us());
+        smallest
+            .and_then(|all| {
+                all.into_iter().min().ok_or_else(|| Missing::because("no flow in this direction"))
+            })
+            .map(|us| us as f64)
+            .into()
+    }
+
+    fn lost_percent(&self) -> Known<f64> {
+        let counts = self.each(|f| {
+            f.datagrams.map(|d| (d.lost, d.received)).ok_or_else(|| Missing::because("only for UDP"))
+        });
+        let share = counts.and_then(|all| {
+            let lost: u64 = all.iter().map(|(lost, _)| lost).sum();
+            let total = lost + all.iter().map(|(_, received)| received).sum::<u64>();
+            if total == 0 { Err(Missing::because("no datagram arrived")) } else { Ok((lost, total)) }
+        });
+        share.map(|(lost, total)| lost as f64 / total as f64 * 100.0).into()
+    }
+
+    fn jitter_us(&self) -> Known<f64> {
+        let jitter = self.each(|f| {
+            f.datagrams.map(|d| d.jitter_us).ok_or_else(|| Missing::because("only for UDP"))
+        });
+        jitter.map(|all| all.into_iter().fold(0.0, f64::max)).into()
+    }
+
+    fn each<T>(&self, read: impl Fn(&FlowSample) -> Result<T, Missing>) -> Result<Vec<T>, Missing> {
+        self.0.as_ref().map_err(Clone::clone)?.iter().map(|flow| read(flow)).collect()
+    }
+}
+
+fn median_rtt(measurement: &Measurement, sender: EndName) -> Known<f64> {
+    let rtt = |flow: &FlowSample| flow.tcp.value().and_then(|tcp: &TcpInfo| tcp.rtt_us().ok());
+    let flows = measurement.steady(sender).iter().flat_map(|s| &s.flows);
+    let mut all: Vec<u64> = flows.filter(|f| f.role == Role::Sender).filter_map(rtt).collect();
+    all.sort_unstable();
+    match all.get(all.len() / 2) {
+        Some(us) => Known::Value(*us as f64),
+        None => Known::missing("no round-trip time was sampled at the sender"),
+    }
+}
+
+fn end_result(end: Result<&End, Missing>) -> EndResult {
+    let read = |f: fn(&Snapshot, &Snapshot) -> Result<f64, Missing>| -> Known<f64> {
+        end.clone().and_then(|e| f(&e.before, &e.after)).into()
+    };
+    EndResult {
+        cpu_percent: read(|a, b| {
+            let used = a.grown(b, "process.user_us")? + a.grown(b, "process.system_us")?;
+            Ok(percent(used as f64, elapsed_us(a, b)?))
+        }),
+        host_cpu_percent: read(|a, b| {
+            let idle = a.grown(b, "cpu.idle_us")? + a.grown(b, "cpu.iowait_us")?;
+            let all = elapsed_us(a, b)? * b.number("cpu.count")?;
+            Ok(percent(all - idle as f64, all))
+        }),
+        softirq_percent: read(|a, b| {
+            Ok(percent(a.grown(b, "cpu.softirq_us")? as f64, elapsed_us(a, b)?))
+        }),
+        steal_percent: read(|a, b| {
+            Ok(percent(a.grown(b, "cpu.steal_us")? as f64, elapsed_us(a, b)?))
+        }),
+    }
+}
+
+/// Wall time between two snapshots as the CPU accounting has it: the sum of all kinds of time,
+/// shared by the CPUs. `cpu.idle` and its siblings then divide by the same clock they were taken by.
+fn elapsed_us(before: &Snapshot, after: &Snapshot) -> Result<f64, Missing> {
+    const KINDS: [&str; 8] =
+        ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
+    let mut sum = 0.0;
+    for kind in KINDS {
+        sum += before.grown(after, &format!("cpu.{kind}_us"))? as f64;
+    }
+    match sum / after.number("cpu.count")? {
+        elapsed if elapsed > 0.0 => Ok(elapsed),
+        _ => Err(Missing::because("no time passed between the snapshots")),
+    }
+}
+
+fn percent(part: f64, whole: f64) -> f64 {
+    part / whole * 100.0
+}

@@ -1,0 +1,123 @@
+//! The one thread that reads the flows' counters while they run.
+
+use std::time::{Duration, Instant};
+
+use goodput_model::{FlowSample, Known, Plan, Role, Sample, Transport};
+use goodput_mover::RunningFlow;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::traffic::Watched;
+
+/// Time between two samples.
+const PERIOD: Duration = Duration::from_millis(100);
+/// The same where the plan does not observe: just enough to show intervals and to notice the end.
+const PERIOD_UNOBSERVED: Duration = Duration::from_millis(500);
+/// Time that one flow's detail may take up of each second, as a divisor: with 10 ms a flow, 10
+/// flows are read in detail every 100 ms and 100 flows every second.
+const DETAIL_PER_FLOW: Duration = Duration::from_millis(10);
+/// How often the end of the flows is looked for, so that short transfers do not wait for a sample.
+const END_CHECK: Duration = Duration::from_millis(10);
+
+/// When to read what.
+#[derive(Debug, Clone, Copy)]
+pub struct Cadence {
+    period: Duration,
+    detail: Option<Duration>,
+}
+
+impl Cadence {
+    /// As the plan's number of flows allows.
+    pub fn of(plan: &Plan) -> Self {
+        let flows = plan.flow_plans().len() as u32;
+        if plan.observe {
+            Self { period: PERIOD, detail: Some(PERIOD.max(DETAIL_PER_FLOW * flows)) }
+        } else {
+            Self { period: PERIOD_UNOBSERVED, detail: None }
+        }
+    }
+}
+
+/// Samples `flows` until all have ended, then joins them. Ends at the latest when their stop signal
+/// has ended them, which whoever holds it guarantees.
+pub fn watch(
+    flows: Vec<RunningFlow>,
+    began: Instant,
+    cadence: Cadence,
+    report: &UnboundedSender<Watched>,
+) {
+    let mut next_detail = began;
+    let mut next = began;
+    loop {
+        let finished = wait_until(next, &flows);
+        let now = Instant::now();
+        let detailed = cadence.detail.is_some_and(|_| finished || now >= next_detail);
+        let sample = take(&flows, sample_time(&flows, began, now, finished), detailed);
+        // Nobody listens any more when the measurement was broken off; the flows end all the same.
+        let _ = report.send(Watched::Sample(Box::new(sample)));
+        if finished {
+            break;
+        }
+        if detailed {
+            next_detail = now + cadence.detail.unwrap_or_default();
+        }
+        next += cadence.period;
+    }
+    let failures: Vec<String> =
+        flows.into_iter().filter_map(|flow| flow.join().err()).map(|e| e.to_string()).collect();
+    let ended = failures.into_iter().next().map_or(Ok(()), Err);
+    let _ = report.send(Watched::Ended(ended));
+}
+
+/// Waits for the time of the next sample, or for the end of all flows. Tells which it was.
+fn wait_until(next: Instant, flows: &[RunningFlow]) -> bool {
+    loop {
+        if flows.iter().all(RunningFlow::is_finished) {
+            return true;
+        }
+        let left = next.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return false;
+        }
+        std::thread::sleep(left.min(END_CHECK));
+    }
+}
+
+/// The instant a sample stands for: now, or when the last flow ended, so that no idle time counts.
+fn sample_time(flows: &[RunningFlow], began: Instant, now: Instant, finished: bool) -> f64 {
+    let last_end = flows.iter().filter_map(RunningFlow::finished_at).max();
+    let at = if finished { last_end.unwrap_or(now) } else { now };
+    at.saturating_duration_since(began).as_secs_f64()
+}
+
+fn take(flows: &[RunningFlow], at_s: f64, detailed: bool) -> Sample {
+    let total = |role: Role| {
+        flows.iter().filter(|f| f.config().role == role).map(|f| f.counters().bytes()).sum()
+    };
+    Sample {
+        at_s,
+        sent_bytes: total(Role::Sender),
+        received_bytes: total(Role::Receiver),
+        flows: if detailed { flows.iter().map(detail).collect() } else { Vec::new() },
+    }
+}
+
+fn detail(flow: &RunningFlow) -> FlowSample {
+    let (config, counters, socket) = (flow.config(), flow.counters(), flow.socket());
+    let tcp = config.transport == Transport::Tcp;
+    FlowSample {
+        flow: config.id,
+        role: config.role,
+        bytes: counters.bytes(),
+        blocked_us: counters.blocked_us(),
+        paced_us: counters.paced_us(),
+        calls: counters.calls(),
+        cpu_us: flow.cpu_us(),
+        tcp: if tcp { goodput_kernel::tcp_info(socket) } else { Known::missing("not a TCP flow") },
+        memory: goodput_kernel::socket_memory(socket),
+        queued_bytes: match config.role {
+            Role::Sender => goodput_kernel::queued_output(socket),
+            Role::Receiver => goodput_kernel::queued_input(socket),
+        },
+        datagrams: (!tcp).then(|| counters.datagrams()),
+    }
+}

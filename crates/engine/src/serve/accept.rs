@@ -1,0 +1,90 @@
+//! Accepts connections and gives each a task of its own.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::{Shared, stranger};
+
+/// Pause after a failed accept (no descriptors left, mostly), so that it does not spin.
+const RECOVER: Duration = Duration::from_millis(100);
+
+/// Knows when every task it was lent to has ended.
+pub struct Tasks {
+    alive: mpsc::Sender<()>,
+    ended: mpsc::Receiver<()>,
+}
+
+impl Default for Tasks {
+    fn default() -> Self {
+        let (alive, ended) = mpsc::channel(1);
+        Self { alive, ended }
+    }
+}
+
+impl Tasks {
+    /// A token that a task keeps for as long as it lives.
+    pub fn token(&self) -> mpsc::Sender<()> {
+        self.alive.clone()
+    }
+
+    /// Waits until every token is gone.
+    pub async fn join(self) {
+        let Self { alive, mut ended } = self;
+        drop(alive);
+        // Nothing is ever sent: the channel closes with its last token.
+        ended.recv().await;
+    }
+}
+
+/// Accepts until the future is dropped.
+pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tasks: &Tasks) {
+    let listener = match nonblocking(listener) {
+        Ok(listener) => listener,
+        Err(cause) => {
+            tracing::error!("cannot accept connections: {cause}");
+            return;
+        }
+    };
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => welcome(stream, plain(peer), &shared, tasks),
+            Err(cause) => {
+                tracing::warn!("cannot accept a connection: {cause}");
+                tokio::time::sleep(RECOVER).await;
+            }
+        }
+    }
+}
+
+fn nonblocking(listener: TcpListener) -> std::io::Result<tokio::net::TcpListener> {
+    listener.set_nonblocking(true)?;
+    tokio::net::TcpListener::from_std(listener)
+}
+
+fn welcome(
+    stream: tokio::net::TcpStream,
+    peer: SocketAddr,
+    shared: &Arc<Shared>,
+    tasks: &Tasks,
+) {
+    let seat = match shared.admission.connection(peer.ip()) {
+        Ok(seat) => seat,
+        Err(why) => {
+            tracing::warn!(%peer, "turned away: {why}");
+            return;
+        }
+    };
+    let (shared, alive) = (Arc::clone(shared), tasks.token());
+    tokio::spawn(async move {
+        stranger::meet(stream, peer, &shared, seat).await;
+        drop(alive);
+    });
+}
+
+/// An IPv4 peer of a dual-stack socket, as people write it.
+fn plain(peer: SocketAddr) -> SocketAddr {
+    SocketAddr::new(peer.ip().to_canonical(), peer.port())
+}

@@ -1,0 +1,118 @@
+//! The answering side: any number of clients at once, each within bounds.
+
+mod accept;
+mod admission;
+mod own_door;
+mod run;
+mod settings;
+mod sockets;
+mod stranger;
+mod tickets;
+mod udp;
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use goodput_wire::session::{Limits, ServerConfig, Token};
+use tokio::sync::{Notify, watch};
+
+use crate::error::EngineError;
+use admission::Admission;
+pub use sockets::Sockets;
+use tickets::Tickets;
+
+/// How to serve.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Local address; `None` listens on all, IPv6 and IPv4.
+    pub bind: Option<IpAddr>,
+    /// Port of control, data and UDP; 0 lets the system choose.
+    pub port: u16,
+    /// What one client may ask for.
+    pub limits: Limits,
+    /// Measurements at the same time.
+    pub max_clients: u32,
+    /// Connections of one address at the same time, control and data together.
+    pub max_connections_per_address: u32,
+    /// Leave after the first client that made a measurement.
+    pub one_off: bool,
+    /// The secret that lets a client change settings here.
+    pub token: Option<Token>,
+    /// Whether a client without the token is turned away.
+    pub token_required: bool,
+    /// Where the journal of settings is kept.
+    pub state_dir: PathBuf,
+}
+
+impl Config {
+    /// What one client may ask for unless the operator says otherwise.
+    pub const LIMITS: Limits = Limits {
+        duration_s: 3600.0,
+        flows: 256,
+        rate_bits_per_s: None,
+        chunk_bytes: 16 << 20,
+        socket_buffer_bytes: 1 << 30,
+    };
+}
+
+/// What every task of the server shares.
+struct Shared {
+    config: Config,
+    admission: Admission,
+    tickets: Tickets,
+    /// Turns true when the server shall stop.
+    stopping: watch::Receiver<bool>,
+    /// Rung by the first client that made a measurement when it leaves.
+    served_one: Notify,
+}
+
+impl Shared {
+    /// A session's configuration, with a seed of its own.
+    fn session_config(&self) -> ServerConfig {
+        ServerConfig {
+            host: goodput_kernel::host(),
+            token: self.config.token.clone(),
+            token_required: self.config.token_required,
+            limits: self.config.limits,
+            seed: rand::random(),
+        }
+    }
+
+    /// Whether the server is about to stop.
+    async fn stopping(&self) {
+        // An error means that the sender is gone, and with it the server.
+        let _ = self.stopping.clone().wait_for(|stop| *stop).await;
+    }
+}
+
+/// Serves until `stop` comes, or until one client was served where the configuration says so.
+/// Every flow is stopped and every setting is put back before it returns.
+pub async fn serve(
+    config: Config,
+    sockets: Sockets,
+    stop: impl Future<Output = ()>,
+) -> Result<(), EngineError> {
+    let (tell_stop, stopping) = watch::channel(false);
+    let one_off = config.one_off;
+    let shared = Arc::new(Shared {
+        admission: Admission::new(config.max_clients, config.max_connections_per_address),
+        tickets: Tickets::default(),
+        stopping,
+        served_one: Notify::new(),
+        config,
+    });
+    let tasks = accept::Tasks::default();
+    let challenges = udp::answer(sockets.udp, Arc::clone(&shared));
+    let accepting = accept::accept(sockets.tcp, Arc::clone(&shared), &tasks);
+    tokio::select! {
+        () = stop => {}
+        () = shared.served_one.notified(), if one_off => {}
+        () = challenges => {}
+        () = accepting => {}
+    }
+    // The receiver lives in `shared`, so this cannot fail.
+    let _ = tell_stop.send(true);
+    tasks.join().await;
+    Ok(())
+}

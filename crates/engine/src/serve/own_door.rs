@@ -1,0 +1,52 @@
+//! A listener for one measurement alone, where its socket options must be on the listener.
+//!
+//! An accepted socket inherits from its listener what the handshake fixes: the window scale, which
+//! follows from the receive buffer, and the congestion control. Changed afterwards, BBR leaves its
+//! pacing behind and a scale stays what it was.
+
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use goodput_model::{Plan, SocketOptions, Transport};
+use tokio::task::AbortHandle;
+
+use super::accept::{accept, Tasks};
+use super::Shared;
+
+/// Whether a plan needs one.
+pub fn is_needed(plan: &Plan) -> bool {
+    let socket = &plan.socket;
+    plan.transport == Transport::Tcp
+        && (socket.congestion.is_some() || socket.rcvbuf_bytes.is_some())
+}
+
+/// The listener; closed when it is dropped.
+pub struct OwnDoor {
+    port: u16,
+    accepting: AbortHandle,
+}
+
+impl OwnDoor {
+    /// Listens on a free port of `local`, with the options of the measurement.
+    pub fn open(local: IpAddr, options: &SocketOptions, shared: Arc<Shared>) -> Result<Self, String> {
+        let listener = goodput_mover::socket::tcp_listen(SocketAddr::new(local, 0), options)
+            .map_err(|e| e.to_string())?;
+        let listener = TcpListener::from(listener);
+        let port = listener.local_addr().map_err(|e| e.to_string())?.port();
+        let accepting = tokio::spawn(async move {
+            accept(listener, shared, &Tasks::default()).await;
+        });
+        Ok(Self { port, accepting: accepting.abort_handle() })
+    }
+
+    /// Where the flows shall connect to.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+impl Drop for OwnDoor {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}

@@ -1,0 +1,102 @@
+//! The first bytes of a connection decide what it is: a conversation, or a flow with its cookie.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use goodput_wire::protocols;
+use goodput_wire::protocols::goodput::preamble::{self, DATA_OPENING_BYTES};
+use goodput_wire::session::{Cookie, Input, Protocol};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+
+use super::admission::Seat;
+use super::{Shared, run};
+use crate::control::Conversation;
+
+/// How long a stranger may take to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a connection turned out to be.
+enum Opening {
+    /// A conversation in this protocol.
+    Control(&'static Protocol),
+    /// A flow of a measurement.
+    Data(Cookie),
+    /// Nothing we speak.
+    Unknown,
+}
+
+/// Finds out what a new connection is and serves it.
+pub async fn meet(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, seat: Seat) {
+    let mut first = Vec::new();
+    let opening = tokio::select! {
+        opening = tokio::time::timeout(PATIENCE, read_opening(&mut stream, &mut first)) => opening,
+        () = shared.stopping() => return,
+    };
+    match opening {
+        Ok(Ok(Opening::Control(protocol))) => {
+            let session = (protocol.server)(Instant::now(), shared.session_config());
+            let mut conversation = Conversation::new(session, stream);
+            conversation.tell(Input::Received(first));
+            run::serve_client(conversation, peer, shared).await;
+        }
+        Ok(Ok(Opening::Data(cookie))) => join_flow(stream, peer, &cookie, shared),
+        Ok(Ok(Opening::Unknown)) => tracing::info!(%peer, "turned away: speaks no known protocol"),
+        Ok(Err(cause)) => tracing::debug!(%peer, "hung up: {cause}"),
+        Err(_) => tracing::info!(%peer, "turned away: said nothing for {} s", PATIENCE.as_secs()),
+    }
+    // A connection counts against its address until it is done, or until a flow proved itself.
+    drop(seat);
+}
+
+async fn read_opening(stream: &mut TcpStream, first: &mut Vec<u8>) -> std::io::Result<Opening> {
+    let mut buffer = [0; DATA_OPENING_BYTES];
+    loop {
+        // Never more than an opening: what follows a cookie belongs to the flow.
+        let wanted = DATA_OPENING_BYTES - first.len();
+        let read = stream.read(&mut buffer[..wanted]).await?;
+        if read == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        first.extend_from_slice(&buffer[..read]);
+        if let Some(decided) = decide(first) {
+            return Ok(decided);
+        }
+    }
+}
+
+/// What the first bytes say; `None` for too few to tell. Never `None` for a whole opening.
+fn decide(first: &[u8]) -> Option<Opening> {
+    match preamble::Opening::read(first) {
+        preamble::Opening::Data(cookie) => return Some(Opening::Data(cookie)),
+        preamble::Opening::Incomplete => return None,
+        _ => {}
+    }
+    let mut undecided = false;
+    for protocol in protocols::ALL {
+        match (protocol.recognises)(first) {
+            Some(true) => return Some(Opening::Control(protocol)),
+            Some(false) => {}
+            None => undecided = true,
+        }
+    }
+    (!undecided || first.len() >= DATA_OPENING_BYTES).then_some(Opening::Unknown)
+}
+
+fn join_flow(stream: TcpStream, peer: SocketAddr, cookie: &Cookie, shared: &Shared) {
+    let Some(ticket) = shared.tickets.redeem(cookie) else {
+        tracing::warn!(%peer, "turned away: a data connection with a cookie nobody awaits");
+        return;
+    };
+    let ready = stream.into_std().map_err(|e| e.to_string()).and_then(|stream| {
+        goodput_mover::socket::apply_accepted(&stream, &ticket.options)
+            .map_err(|e| e.to_string())?;
+        Ok(stream)
+    });
+    match ready {
+        // The session may have ended meanwhile; then the flow is closed with it.
+        Ok(stream) => drop(ticket.to.send((ticket.flow, stream.into()))),
+        Err(why) => tracing::warn!(%peer, "flow {}: {why}", ticket.flow.id),
+    }
+}

@@ -1,0 +1,126 @@
+//! The one word that says who is at the other end: `HOST`, `HOST:PORT` or `SCHEME://HOST[:PORT]`.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
+
+use goodput_model::Family;
+use goodput_wire::session::Protocol;
+
+use crate::error::EngineError;
+
+/// Who is at the other end and which protocol it speaks.
+#[derive(Clone)]
+pub struct Target {
+    /// As the user typed it.
+    pub text: String,
+    /// Host name or address.
+    pub host: String,
+    /// Port of the control connection.
+    pub port: u16,
+    /// The protocol.
+    pub protocol: &'static Protocol,
+}
+
+impl FromStr for Target {
+    type Err = EngineError;
+
+    fn from_str(text: &str) -> Result<Self, EngineError> {
+        let (scheme, rest) = text.split_once("://").unwrap_or(("goodput", text));
+        let protocol = find_protocol(scheme)?;
+        let (host, port) = split_port(rest.trim_end_matches('/')).ok_or_else(|| {
+            EngineError::Target(format!(
+                "{text:?} does not name a host; write HOST, HOST:PORT or [IPV6]:PORT"
+            ))
+        })?;
+        let port = port.unwrap_or(protocol.port);
+        Ok(Self { text: text.into(), host: host.into(), port, protocol })
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Target {
+    /// Every address of the target, in the resolver's order, of one family where one was asked for.
+    /// Blocks while the resolver answers.
+    pub fn addresses(&self, family: Option<Family>) -> Result<Vec<SocketAddr>, EngineError> {
+        let all = (self.host.as_str(), self.port).to_socket_addrs().map_err(|cause| {
+            EngineError::Target(format!("cannot resolve {}: {cause}; check the name", self.host))
+        })?;
+        let wanted: Vec<_> = all.filter(|address| is_of(address.ip(), family)).collect();
+        if wanted.is_empty() {
+            return Err(EngineError::Target(format!(
+                "{} has no address of the IP version asked for",
+                self.host
+            )));
+        }
+        Ok(wanted)
+    }
+}
+
+fn is_of(address: IpAddr, family: Option<Family>) -> bool {
+    match family {
+        None => true,
+        Some(Family::V4) => address.is_ipv4(),
+        Some(Family::V6) => address.is_ipv6(),
+    }
+}
+
+fn find_protocol(scheme: &str) -> Result<&'static Protocol, EngineError> {
+    goodput_wire::protocols::ALL.iter().copied().find(|p| p.id == scheme).ok_or_else(|| {
+        let known: Vec<_> = goodput_wire::protocols::ALL.iter().map(|p| p.id).collect();
+        EngineError::Target(format!("{scheme}:// is not spoken here; known: {}", known.join(", ")))
+    })
+}
+
+/// Host and port of `HOST`, `HOST:PORT`, `[V6]`, `[V6]:PORT` or a bare IPv6 address.
+fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
+    if let Some(rest) = text.strip_prefix('[') {
+        let (host, after) = rest.split_once(']')?;
+        let port = match after {
+            "" => None,
+            _ => Some(after.strip_prefix(':')?.parse().ok()?),
+        };
+        return (!host.is_empty()).then_some((host, port));
+    }
+    let plain = |host: &str| !host.is_empty() && !host.contains(['/', ' ', '@']);
+    match text.split_once(':') {
+        Some((_, rest)) if rest.contains(':') => plain(text).then_some((text, None)),
+        Some((host, port)) => {
+            let port = port.parse().ok()?;
+            plain(host).then_some((host, Some(port)))
+        }
+        None => plain(text).then_some((text, None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> (String, u16) {
+        let target: Target = text.parse().unwrap();
+        (target.host, target.port)
+    }
+
+    #[test]
+    fn hosts_ports_and_schemes_are_told_apart() {
+        let port = goodput_wire::protocols::ALL[0].port;
+        assert_eq!(parsed("nas"), ("nas".into(), port));
+        assert_eq!(parsed("192.0.2.7:99"), ("192.0.2.7".into(), 99));
+        assert_eq!(parsed("2001:db8::1"), ("2001:db8::1".into(), port));
+        assert_eq!(parsed("[2001:db8::1]:99"), ("2001:db8::1".into(), 99));
+        assert_eq!(parsed("goodput://nas/"), ("nas".into(), port));
+    }
+
+    #[test]
+    fn what_names_no_host_is_refused_in_words() {
+        for text in ["", ":99", "nas:http", "[::1", "[::1]x", "gopher://nas", "a b"] {
+            assert!(text.parse::<Target>().is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! One end's share of a measurement: its flows, and the thread that watches them.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use goodput_model::{BitRate, EndName, FlowPlan, Plan, Role, Sample};
+use goodput_mover::{FlowConfig, Gate, Mover, RunningFlow, Stop};
+use tokio::sync::mpsc;
+
+use crate::error::EngineError;
+use crate::sampler;
+
+/// How long receivers read on after the senders were stopped. What is still on its way then is
+/// given up and shows as the difference of both ends' counts.
+const DRAIN: Duration = Duration::from_secs(3);
+
+/// What the watching thread tells.
+pub enum Watched {
+    /// Counters at one instant.
+    Sample(Box<Sample>),
+    /// Every flow has ended; the words say how, where one failed.
+    Ended(Result<(), String>),
+}
+
+/// The flows of one end, started and waiting at the gate, or running.
+pub struct Traffic {
+    gate: Arc<Gate>,
+    stop: Arc<Stop>,
+    flows: Vec<RunningFlow>,
+    watched: mpsc::UnboundedReceiver<Watched>,
+    report: mpsc::UnboundedSender<Watched>,
+}
+
+impl Traffic {
+    /// Starts a thread for each flow; nothing moves before [`Traffic::begin`]. `cap` bounds the
+    /// rate of this end over all its flows of one direction, beside the plan's own rate.
+    pub fn start(
+        plan: &Plan,
+        end: EndName,
+        sockets: Vec<(FlowPlan, OwnedFd)>,
+        cap: Option<BitRate>,
+    ) -> Result<Self, EngineError> {
+        let mover = goodput_mover::for_plan(plan)
+            .map_err(|why| EngineError::Flow(format!("mover {}: {why}", plan.mover)))?;
+        let (gate, stop) = (Arc::new(Gate::default()), Arc::new(Stop::new().map_err(
+            EngineError::io("make the stop signal of the flows"),
+        )?));
+        let (report, watched) = mpsc::unbounded_channel();
+        let mut traffic = Self { gate, stop, flows: Vec::new(), watched, report };
+        for (flow, socket) in sockets {
+            traffic.add(plan, end, cap, mover, flow, socket)?;
+        }
+        Ok(traffic)
+    }
+
+    fn add(
+        &mut self,
+        plan: &Plan,
+        end: EndName,
+        cap: Option<BitRate>,
+        mover: &'static dyn Mover,
+        flow: FlowPlan,
+        socket: OwnedFd,
+    ) -> Result<(), EngineError> {
+        let config = flow_config(plan, end, cap, flow);
+        let running = goodput_mover::start(
+            mover,
+            config,
+            socket,
+            Arc::clone(&self.gate),
+            Arc::clone(&self.stop),
+        )
+        .map_err(EngineError::io(format!("start the thread of flow {}", flow.id)))?;
+        self.flows.push(running);
+        Ok(())
+    }
+
+    /// Opens the gate and begins to watch. Returns when payload began to move.
+    pub fn begin(&mut self, plan: &Plan) -> Result<Instant, EngineError> {
+        let flows = std::mem::take(&mut self.flows);
+        let cadence = sampler::Cadence::of(plan);
+        let (report, began) = (self.report.clone(), Instant::now());
+        std::thread::Builder::new()
+            .name("sampler".into())
+            .spawn(move || sampler::watch(flows, began, cadence, &report))
+            .map_err(EngineError::io("start the sampling thread"))?;
+        self.gate.open();
+        Ok(began)
+    }
+
+    /// The next thing the watching thread has to tell. Waits for ever before [`Traffic::begin`].
+    pub async fn next(&mut self) -> Watched {
+        match self.watched.recv().await {
+            Some(watched) => watched,
+            // Unreachable while `report` lives in `self`; if it ever were, the flows are gone.
+            None => Watched::Ended(Err("the sampling thread vanished".into())),
+        }
+    }
+
+    /// Senders stop now and finish their streams; receivers read to the end, within bounds.
+    pub fn finish(&self) {
+        self.stop.finish(DRAIN);
+    }
+
+    /// Everything stops at once.
+    pub fn abort(&self) {
+        self.stop.abort();
+    }
+}
+
+impl Drop for Traffic {
+    /// Whatever ends the measurement ends its threads.
+    fn drop(&mut self) {
+        self.abort();
+    }
+}
+
+fn flow_config(plan: &Plan, end: EndName, cap: Option<BitRate>, flow: FlowPlan) -> FlowConfig {
+    let role = if flow.sender == end { Role::Sender } else { Role::Receiver };
+    let capped = cap.map(|cap| BitRate(cap.0 / f64::from(plan.flows)));
+    // The plan's rate is the sender's to hold; a cap of this end holds in both roles.
+    let planned = plan.rate_per_flow().filter(|_| role == Role::Sender);
+    let rate = match (planned, capped) {
+        (Some(a), Some(b)) => Some(if a.0 < b.0 { a } else { b }),
+        (a, b) => a.or(b),
+    };
+    FlowConfig {
+        id: flow.id,
+        role,
+        transport: plan.transport,
+        chunk: plan.chunk_bytes.0 as usize,
+        rate,
+        limit_bytes: byte_limit(plan, role, flow.id),
+    }
+}
+
+/// Bytes this flow shall send where the plan ends after a number of bytes: an even share, the first
+/// flows one more where it does not divide.
+fn byte_limit(plan: &Plan, role: Role, id: u16) -> Option<u64> {
+    match plan.length {
+        goodput_model::Length::Bytes(total) if role == Role::Sender => {
+            let flows = u64::from(plan.flows);
+            let place = u64::from(id) % flows;
+            Some(total.0 / flows + u64::from(place < total.0 % flows))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{Bytes, Length};
+
+    #[test]
+    fn shares_of_a_byte_limit_add_up() {
+        let plan = Plan { flows: 3, length: Length::Bytes(Bytes(10)), ..Plan::standard() };
+        let shares: Vec<_> = (0..3).map(|id| byte_limit(&plan, Role::Sender, id).unwrap()).collect();
+        assert_eq!(shares, [4, 3, 3]);
+        assert_eq!(byte_limit(&plan, Role::Receiver, 0), None);
+    }
+
+    #[test]
+    fn a_cap_holds_in_both_roles_and_the_rate_only_for_the_sender() {
+        let plan = Plan { rate_bits_per_s: Some(BitRate(1e6)), ..Plan::standard() };
+        let flow = FlowPlan { id: 0, sender: EndName::Near };
+        let rate = |end, cap: Option<f64>| {
+            flow_config(&plan, end, cap.map(BitRate), flow).rate.map(|r| r.0)
+        };
+        assert_eq!(rate(EndName::Near, None), Some(1e6));
+        assert_eq!(rate(EndName::Near, Some(5e5)), Some(5e5));
+        assert_eq!(rate(EndName::Far, None), None);
+        assert_eq!(rate(EndName::Far, Some(2e6)), Some(2e6));
+    }
+}

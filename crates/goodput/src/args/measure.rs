@@ -1,0 +1,181 @@
+//! Options of a measurement, shared by every verb that makes one, and how they become a plan.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use goodput_model::{
+    BitRate, Bytes, Direction, Family, Length, Plan, SocketOptions, Transport,
+};
+
+use crate::expect::Expectation;
+
+/// Largest payload of a UDP datagram over IPv4 with a 1500-byte MTU: nothing is fragmented.
+const UDP_CHUNK: Bytes = Bytes(1472);
+
+/// What and how to measure.
+#[derive(Debug, Clone, Args)]
+pub struct MeasureArgs {
+    /// Measure UDP
+    #[arg(short, long)]
+    pub udp: bool,
+    /// The far end sends
+    #[arg(short = 'R', long, conflicts_with = "both")]
+    pub reverse: bool,
+    /// Both ends send at the same time
+    #[arg(long)]
+    pub both: bool,
+    /// Flows in each direction
+    #[arg(short = 'P', long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u16).range(1..))]
+    pub flows: u16,
+    /// End after this many seconds [default: when the mean is known to ±2 %, 2 to 10 s]
+    #[arg(short = 't', long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "bytes")]
+    pub time: Option<f64>,
+    /// End after this many payload bytes, all flows of a direction together
+    #[arg(short = 'n', long, value_name = "BYTES", value_parser = positive_bytes)]
+    pub bytes: Option<Bytes>,
+    /// Seconds between the shown intervals, at least 0.1
+    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
+    pub interval: f64,
+    /// Strict pacing of each direction, never faster afterwards; 0 is as fast as it goes
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<BitRate>,
+    /// How to move the payload, see `goodput list movers`
+    #[arg(long, value_name = "MOVER", default_value = "copy")]
+    pub mover: String,
+    /// Bytes of a write or a datagram [default: 128K, 1472 for UDP]
+    #[arg(long, value_name = "BYTES", value_parser = positive_bytes)]
+    pub chunk: Option<Bytes>,
+    /// Local address of the connections
+    #[arg(long, value_name = "ADDRESS")]
+    pub bind: Option<IpAddr>,
+    /// Device of the connections
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// IPv4 only
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    pub ipv4: bool,
+    /// IPv6 only
+    #[arg(short = '6', long)]
+    pub ipv6: bool,
+    /// Maximum segment size, bytes
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(88..=65495))]
+    pub mss: Option<u32>,
+    /// Send buffer at both ends (switches autotuning off)
+    #[arg(long, value_name = "BYTES")]
+    pub sndbuf: Option<Bytes>,
+    /// Receive buffer at both ends (switches autotuning off)
+    #[arg(long, value_name = "BYTES")]
+    pub rcvbuf: Option<Bytes>,
+    /// Congestion control at both ends
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<String>,
+    /// Set TCP_NODELAY
+    #[arg(long)]
+    pub nodelay: bool,
+    /// Differentiated services code point, 0 to 63
+    #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(0..64))]
+    pub dscp: Option<u8>,
+    /// File with the token of the far end, to change its settings
+    #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Do not observe while it runs, to see what observing costs; there is no verdict then
+    #[arg(long, hide = true)]
+    pub no_observe: bool,
+}
+
+/// What to do with the result.
+#[derive(Debug, Clone, Args)]
+pub struct OutputArgs {
+    /// Print one JSON record and nothing else
+    #[arg(long, conflicts_with = "json_stream")]
+    pub json: bool,
+    /// Print one JSON event a line while it runs, the record last
+    #[arg(long)]
+    pub json_stream: bool,
+    /// Also write the JSON record to this file
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// Do not keep the result in the history
+    #[arg(long)]
+    pub no_store: bool,
+    /// Exit with 1 unless this holds: >=RATE, <=RATE, limit=RULE, limit!=RULE
+    #[arg(long, value_name = "WHAT")]
+    pub expect: Vec<Expectation>,
+}
+
+impl MeasureArgs {
+    /// The plan. `length` is used where neither a time nor a number of bytes was given.
+    pub fn plan(&self, length: Length) -> Plan {
+        let standard = Plan::standard();
+        Plan {
+            transport: if self.udp { Transport::Udp } else { Transport::Tcp },
+            direction: self.direction(),
+            flows: self.flows,
+            length: match (self.time, self.bytes) {
+                (Some(seconds), _) => Length::Seconds(seconds),
+                (_, Some(bytes)) => Length::Bytes(bytes),
+                _ => length,
+            },
+            interval_s: self.interval,
+            mover: self.mover.clone(),
+            chunk_bytes: self.chunk.unwrap_or(if self.udp {
+                UDP_CHUNK
+            } else {
+                standard.chunk_bytes
+            }),
+            rate_bits_per_s: self.rate.filter(|rate| rate.0 > 0.0),
+            observe: !self.no_observe,
+            socket: self.socket_options(),
+        }
+    }
+
+    fn direction(&self) -> Direction {
+        match (self.reverse, self.both) {
+            (true, _) => Direction::Reverse,
+            (_, true) => Direction::Both,
+            _ => Direction::Send,
+        }
+    }
+
+    fn socket_options(&self) -> SocketOptions {
+        SocketOptions {
+            bind: self.bind,
+            device: self.device.clone(),
+            family: match (self.ipv4, self.ipv6) {
+                (true, _) => Some(Family::V4),
+                (_, true) => Some(Family::V6),
+                _ => None,
+            },
+            mss_bytes: self.mss,
+            sndbuf_bytes: self.sndbuf,
+            rcvbuf_bytes: self.rcvbuf,
+            congestion: self.congestion.clone(),
+            nodelay: self.nodelay,
+            dscp: self.dscp,
+        }
+    }
+}
+
+/// Seconds above zero.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
+        _ => Err("write a number of seconds above 0, like 10 or 2.5".into()),
+    }
+}
+
+fn interval(text: &str) -> Result<f64, String> {
+    seconds(text).and_then(|s| {
+        if s >= 0.1 { Ok(s) } else { Err("the shortest interval is 0.1 seconds".into()) }
+    })
+}
+
+fn positive_bytes(text: &str) -> Result<Bytes, String> {
+    match text.parse::<Bytes>() {
+        Ok(Bytes(0)) => Err("it must be at least one byte".into()),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,73 @@
+//! What can be typed. Parsing reads nothing but the command line: it never touches the machine.
+
+mod measure;
+mod verbs;
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Parser, Subcommand};
+
+pub use measure::OutputArgs;
+pub use verbs::{
+    CompareArgs, DemoArgs, Generate, HistoryArgs, Lab, Listed, ServeArgs, Settings, TestArgs,
+};
+
+/// How fast a network path really is, what holds it back, and which change fixes it, proven by
+/// measurement.
+#[derive(Debug, Parser)]
+#[command(name = "goodput", version, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 fine, 1 a problem found or an expectation missed, 2 could \
+                        not do it, 3 not permitted, 4 inconclusive.")]
+pub struct Cli {
+    /// Tell more on standard error; twice for everything
+    #[arg(short, long, action = ArgAction::Count, global = true)]
+    pub verbose: u8,
+
+    /// Directory of the settings journal [default: where the system keeps state]
+    #[arg(long, value_name = "DIR", env = "GOODPUT_STATE_DIR", global = true)]
+    pub state_dir: Option<PathBuf>,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Answer clients
+    Serve(ServeArgs),
+    /// Measure, then say what limits it
+    Test(Box<TestArgs>),
+    /// Prove a change: interleaved runs, statistics, always put back
+    Compare(Box<CompareArgs>),
+    /// Read and change settings; undo what an interrupted run left
+    #[command(subcommand)]
+    Settings(Settings),
+    /// Virtual hosts and links on this machine, with faults on demand
+    #[command(subcommand)]
+    Lab(Lab),
+    /// List, show and compare earlier results
+    History(HistoryArgs),
+    /// List what goodput knows
+    List {
+        /// What to list
+        #[arg(value_enum)]
+        what: Listed,
+    },
+    /// The whole loop on this machine: plant a fault, find it, prove the fix, put it back
+    Demo(DemoArgs),
+    /// Completions, man pages and the reference documents
+    #[command(subcommand)]
+    Generate(Generate),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

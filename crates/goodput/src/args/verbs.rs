@@ -1,0 +1,197 @@
+//! The options of each verb.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use goodput_model::{BitRate, Bytes, SettingRef};
+
+use super::measure::{MeasureArgs, OutputArgs, seconds};
+
+/// `goodput serve`
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Local address [default: all, IPv6 and IPv4]
+    #[arg(long, value_name = "ADDRESS")]
+    pub bind: Option<IpAddr>,
+    /// Port of control, data and UDP; 0 lets the system choose
+    #[arg(long, value_name = "PORT", default_value_t = goodput_wire::protocols::goodput::PROTOCOL.port)]
+    pub port: u16,
+    /// Leave after the first client that made a measurement
+    #[arg(long)]
+    pub one_off: bool,
+    /// File with the token that lets a client change settings here
+    #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Turn clients without the token away
+    #[arg(long, requires = "token_file")]
+    pub require_token: bool,
+    /// Measurements at the same time
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub max_clients: u32,
+    /// Connections of one address that have not proven themselves as flows, at the same time
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_connections: u32,
+    /// Longest measurement, seconds
+    #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
+    pub max_duration: f64,
+    /// Highest rate this host sends or receives for one client, each direction
+    #[arg(long, value_name = "RATE")]
+    pub max_rate: Option<BitRate>,
+    /// Flows of one measurement, both directions together
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
+    pub max_flows: u16,
+    /// Largest chunk: each flow keeps one in memory
+    #[arg(long, value_name = "BYTES", default_value = "16M")]
+    pub max_chunk: Bytes,
+    /// Largest socket buffer a client may ask for
+    #[arg(long, value_name = "BYTES", default_value = "1G")]
+    pub max_buffer: Bytes,
+}
+
+/// `goodput test`
+#[derive(Debug, Args)]
+pub struct TestArgs {
+    /// Who is at the other end: HOST, HOST:PORT or SCHEME://HOST
+    pub target: String,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Also show which rules could not decide, and why
+    #[arg(long)]
+    pub undecided: bool,
+}
+
+/// `goodput compare`
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// Who is at the other end: HOST, HOST:PORT or SCHEME://HOST
+    pub target: String,
+    /// [far:]NAME[@SCOPE]=A,B,…: the first value is the baseline; several settings are combined
+    #[arg(required = true, value_name = "SETTING=A,B")]
+    pub factors: Vec<String>,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Stop when every difference is known to this, percent
+    #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = seconds)]
+    pub precision: f64,
+    /// Smallest difference that counts, percent
+    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = seconds)]
+    pub threshold: f64,
+    /// Stop after this many seconds at the latest
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds)]
+    pub max_time: f64,
+    /// Number that the order of the runs comes from [default: random]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+/// `goodput settings`
+#[derive(Debug, Subcommand)]
+pub enum Settings {
+    /// What can be changed
+    List,
+    /// Print the effective value
+    Get {
+        /// NAME[@SCOPE]
+        setting: SettingRef,
+    },
+    /// Change a setting of this host for good (until the next boot)
+    Set {
+        /// NAME[@SCOPE]=VALUE
+        #[arg(value_name = "SETTING=VALUE")]
+        assignment: String,
+    },
+    /// Put back whatever an interrupted run left changed
+    Undo,
+    /// Wait for the parent's end and put back what it left (started by goodput itself)
+    #[command(hide = true)]
+    Guard {
+        /// The journal to watch over
+        journal: PathBuf,
+    },
+}
+
+/// `goodput lab`
+#[derive(Debug, Subcommand)]
+pub enum Lab {
+    /// The scenarios that come with goodput, and whether they can run here
+    List,
+    /// Run scenarios and compare what comes out with what is expected
+    Run {
+        /// Names or files; all that come with goodput where none is given
+        scenarios: Vec<String>,
+        /// Print the JSON record of each run, one a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Keep a scenario's hosts up until Ctrl-C, and say how to get into them
+    Up {
+        /// Name or file
+        scenario: String,
+    },
+    /// Print a scenario, as a start for your own
+    Show {
+        /// Name
+        scenario: String,
+    },
+}
+
+/// `goodput history`
+#[derive(Debug, Args)]
+pub struct HistoryArgs {
+    /// Nothing: list the latest; one number: show that result; two: compare them
+    #[arg(num_args = 0..=2, value_name = "NUMBER")]
+    pub ids: Vec<i64>,
+    /// How many to list
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub last: u32,
+    /// Print the JSON record of the one result asked for
+    #[arg(long, requires = "ids")]
+    pub json: bool,
+}
+
+/// What `goodput list` can list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Listed {
+    /// Causes the diagnosis can name
+    Rules,
+    /// What can be changed
+    Settings,
+    /// Ways to move payload
+    Movers,
+    /// Protocols spoken with peers
+    Protocols,
+    /// Scenarios of the lab
+    Scenarios,
+}
+
+/// `goodput demo`
+#[derive(Debug, Args)]
+pub struct DemoArgs {}
+
+/// `goodput generate`
+#[derive(Debug, Subcommand)]
+pub enum Generate {
+    /// Shell completions, to standard output
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Man pages, one file a verb
+    Man {
+        /// Directory to write to
+        directory: PathBuf,
+    },
+    /// The JSON Schema of a record, to standard output
+    Schema,
+    /// All reference documents
+    Reference {
+        /// Directory to write to
+        directory: PathBuf,
+    },
+}

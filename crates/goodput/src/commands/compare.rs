@@ -1,0 +1,84 @@
+//! `goodput compare`: prove a change.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use goodput_engine::Target;
+use goodput_engine::compare::{CompareRequest, Factor, compare};
+use goodput_model::{Comparison, Judgement, Length, Record};
+use goodput_settings::{Backend, SettingError};
+
+use super::measured;
+use crate::args::CompareArgs;
+use crate::exit::Exit;
+use crate::report::{self, live::Live};
+use crate::storage::{Keeper, state_dir};
+
+/// Length of one run where the user names none: past slow start on most paths, and short enough
+/// for the dozen runs that a proof takes.
+const RUN_LENGTH: Length = Length::Seconds(2.0);
+
+/// Runs the comparison and reports.
+pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
+    let target: Target = args.target.parse()?;
+    let factors = args.factors.iter().map(|f| factor(f)).collect::<Result<Vec<_>>>()?;
+    let request = CompareRequest {
+        target,
+        token: measured::token(args.measure.token_file.as_deref())?,
+        plan: args.measure.plan(RUN_LENGTH),
+        factors,
+        precision_percent: args.precision,
+        threshold_percent: args.threshold,
+        max_time: Duration::from_secs_f64(args.max_time),
+        seed: args.seed.unwrap_or_else(rand::random),
+        state_dir: state_dir(state)?,
+        started: measured::now(),
+    };
+    let keeper = Keeper::open(args.output.no_store)?;
+    let mut live = Live::new(&args.output, &request.plan);
+    let record = measured::block_on(compare(&request, &mut |event| live.show(&event)))?;
+    let exit = measured::finish(&record, || report::compare::text(&record), &args.output, &keeper)?;
+    Ok(if exit == Exit::Fine { conclusive(&record) } else { exit })
+}
+
+/// `NAME=A,B`: a known setting and at least two values.
+fn factor(text: &str) -> Result<Factor> {
+    let Some((setting, values)) = text.split_once('=') else {
+        bail!("{text:?} names no values; write SETTING=A,B like mover=copy,sendfile");
+    };
+    let setting: goodput_model::SettingRef = setting.parse()?;
+    let known = goodput_settings::find(&setting.name)?;
+    let values: Vec<String> = values.split(',').map(|v| v.trim().to_string()).collect();
+    if values.len() < 2 || values.iter().any(String::is_empty) {
+        bail!("{text:?} needs at least two values, the first is the baseline: {setting}=A,B");
+    }
+    if let Backend::Plan(_) = known.backend {
+        check_plan_values(&setting, &values)?;
+    }
+    Ok(Factor { setting, values })
+}
+
+/// Values of the plan can be checked before anything runs.
+fn check_plan_values(
+    setting: &goodput_model::SettingRef,
+    values: &[String],
+) -> Result<(), SettingError> {
+    for value in values {
+        let mut scratch = goodput_model::Plan::standard();
+        goodput_settings::apply_to_plan(setting, value, &mut scratch)?;
+    }
+    Ok(())
+}
+
+fn conclusive(record: &Record) -> Exit {
+    let inconclusive = |comparison: &Comparison| {
+        let effects = comparison.arms.iter().filter_map(|arm| arm.goodput.as_ref());
+        effects.clone().any(|e| e.judgement == Judgement::Inconclusive)
+            || comparison.arms.iter().skip(1).any(|arm| arm.goodput.is_none())
+    };
+    match &record.comparison {
+        Some(comparison) if inconclusive(comparison) => Exit::Inconclusive,
+        _ => Exit::Fine,
+    }
+}

@@ -1,0 +1,38 @@
+//! `goodput generate`: everything that is made from the command line's own definition, from the
+//! registries and from the types.
+
+mod reference;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use clap::CommandFactory;
+
+use crate::args::{Cli, Generate};
+use crate::exit::Exit;
+
+/// Carries out one of the subcommands.
+pub fn run(what: Generate) -> Result<Exit> {
+    match what {
+        Generate::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "goodput", &mut std::io::stdout());
+        }
+        Generate::Man { directory } => man(&directory)?,
+        Generate::Schema => println!("{}", schema()?),
+        Generate::Reference { directory } => reference::write(&directory)?,
+    }
+    Ok(Exit::Fine)
+}
+
+/// One page a verb, and one for the whole.
+fn man(directory: &Path) -> Result<()> {
+    fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    clap_mangen::generate_to(Cli::command(), directory)
+        .with_context(|| format!("cannot write man pages to {}", directory.display()))
+}
+
+/// The JSON Schema of a record.
+fn schema() -> Result<String> {
+    Ok(serde_json::to_string_pretty(&schemars::schema_for!(goodput_model::Record))?)
+}

@@ -1,0 +1,94 @@
+//! The reference documents: docs/cli.md, rules.md, settings.md, movers.md and the record's schema.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use clap::CommandFactory;
+use goodput_settings::Scope;
+
+use super::schema;
+use crate::args::Cli;
+
+/// Says where a document comes from, so that nobody edits it by hand.
+const MADE: &str = "<!-- Made by `cargo xtask docs`. Edit the code it comes from, not this file. -->";
+
+/// Writes every document to `directory`.
+pub fn write(directory: &Path) -> Result<()> {
+    fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    let documents = [
+        ("cli.md", cli()),
+        ("rules.md", rules()),
+        ("settings.md", settings()),
+        ("movers.md", movers()),
+        ("record.schema.json", schema()? + "\n"),
+    ];
+    for (name, text) in documents {
+        let path = directory.join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn cli() -> String {
+    let mut text = format!("{MADE}\n\n# The command line\n");
+    let mut root = Cli::command();
+    root.build();
+    help(&mut text, &mut root);
+    text
+}
+
+fn help(text: &mut String, command: &mut clap::Command) {
+    let name = command.get_bin_name().unwrap_or("goodput").to_string();
+    let long = command.render_long_help();
+    // Writing to a String cannot fail, here and below.
+    let _ = write!(text, "\n## `{name}`\n\n```text\n{}\n```\n", trimmed(&long.to_string()));
+    let visible = command.get_subcommands_mut().filter(|c| !c.is_hide_set() && c.get_name() != "help");
+    visible.for_each(|command| help(text, command));
+}
+
+fn trimmed(help: &str) -> String {
+    help.trim_end().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+fn rules() -> String {
+    let mut text = format!("{MADE}\n\n# Causes that goodput can name\n");
+    for rule in goodput_diagnose::rules::ALL {
+        let page = rule.page().replace("\n## ", "\n### ");
+        let body = page.split_once('\n').map_or("", |(_title, body)| body.trim());
+        let _ = write!(text, "\n## `{}`\n\n{}.\n\n{body}\n", rule.id, rule.title);
+    }
+    text
+}
+
+fn settings() -> String {
+    let mut text = format!("{MADE}\n\n# Settings that goodput can compare and change\n");
+    for setting in goodput_settings::settings::ALL {
+        let scope = match setting.scope {
+            Scope::Plan => "the measurement itself: nothing on the machine changes".to_string(),
+            other => other.to_string(),
+        };
+        let _ = write!(
+            text,
+            "\n## `{}`\n\n{}. {}\n\n- holds for: {scope}\n- values: {}\n",
+            setting.id, setting.title, setting.why, setting.values
+        );
+    }
+    text
+}
+
+fn movers() -> String {
+    let mut text = format!("{MADE}\n\n# Ways to move payload\n");
+    for mover in goodput_mover::movers::ALL {
+        let transports: Vec<_> = mover.transports().iter().map(|t| format!("{t:?}")).collect();
+        let _ = write!(
+            text,
+            "\n## `{}`\n\n{}.\n\n- for: {}\n",
+            mover.id(),
+            mover.summary(),
+            transports.join(", ")
+        );
+    }
+    text
+}

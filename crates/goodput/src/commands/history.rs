@@ -1,0 +1,53 @@
+//! `goodput history`: earlier results.
+
+use anyhow::Result;
+
+use crate::args::HistoryArgs;
+use crate::exit::Exit;
+use crate::report::{self, table::Table};
+use crate::storage;
+use goodput_model::{Kind, Record};
+use goodput_store::Store;
+
+/// Lists, shows one, or compares two.
+pub fn run(args: &HistoryArgs) -> Result<Exit> {
+    let store = storage::history()?;
+    match args.ids[..] {
+        [] => list(&store, args.last)?,
+        [id] => show(&store.get(id)?, args.json)?,
+        [a, b, ..] => print!("{}", report::difference::text(&store.get(a)?, &store.get(b)?)),
+    }
+    Ok(Exit::Fine)
+}
+
+fn list(store: &Store, last: u32) -> Result<()> {
+    let mut table = Table::new(&["number", "started", "kind", "goodput", "limited by", "target"]);
+    for entry in store.list(last)? {
+        table.row(&[
+            &entry.id.to_string(),
+            &entry.started,
+            &entry.kind,
+            &entry.goodput.to_string(),
+            &entry.limit,
+            &entry.target,
+        ]);
+    }
+    table.print();
+    Ok(())
+}
+
+fn show(record: &Record, json: bool) -> Result<()> {
+    use std::io::Write;
+    let mut out = anstream::stdout();
+    if json {
+        writeln!(out, "{}", serde_json::to_string_pretty(record)?)?;
+        return Ok(());
+    }
+    writeln!(out, "{}   {}", record.started, record.target)?;
+    let text = match record.kind {
+        Kind::Test => report::test::text(record, false),
+        Kind::Compare => report::compare::text(record),
+    };
+    write!(out, "{text}")?;
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! `goodput list`: what goodput knows, from the registries.
+
+use anyhow::Result;
+use goodput_model::{Plan, Transport};
+
+use super::settings;
+use crate::args::Listed;
+use crate::exit::Exit;
+use crate::report::table::Table;
+
+/// Prints one registry.
+pub fn run(what: Listed) -> Result<Exit> {
+    match what {
+        Listed::Rules => rules(),
+        Listed::Settings => _ = settings::list(),
+        Listed::Movers => movers(),
+        Listed::Protocols => protocols(),
+        Listed::Scenarios => scenarios()?,
+    }
+    Ok(Exit::Fine)
+}
+
+fn rules() {
+    let mut table = Table::new(&["rule", "what it finds"]);
+    for rule in goodput_diagnose::rules::ALL {
+        table.row(&[rule.id, rule.title]);
+    }
+    table.print();
+}
+
+fn movers() {
+    let mut table = Table::new(&["mover", "for", "here", "how it moves payload"]);
+    for mover in goodput_mover::movers::ALL {
+        for transport in mover.transports() {
+            let plan = Plan { transport: *transport, mover: mover.id().into(), ..Plan::standard() };
+            let here = mover.can_run(&plan).map_or_else(|why| why.to_string(), |()| "yes".into());
+            let transport = match transport {
+                Transport::Tcp => "TCP",
+                Transport::Udp => "UDP",
+            };
+            table.row(&[mover.id(), transport, &here, mover.summary()]);
+        }
+    }
+    table.print();
+}
+
+fn protocols() {
+    let mut table = Table::new(&["protocol", "port", "what it is"]);
+    for protocol in goodput_wire::protocols::ALL {
+        table.row(&[protocol.id, &protocol.port.to_string(), protocol.summary]);
+    }
+    table.print();
+}
+
+/// The lab's scenarios, and what each would need that is not here.
+pub fn scenarios() -> Result<()> {
+    let mut table = Table::new(&["scenario", "here", "what it shows"]);
+    for builtin in goodput_lab::builtin() {
+        let scenario = goodput_lab::Scenario::load(builtin.name)?;
+        let here = scenario.obstacle().map_or("yes".into(), |needs| format!("needs {needs}"));
+        table.row(&[builtin.name, &here, &scenario.title]);
+    }
+    table.print();
+    Ok(())
+}

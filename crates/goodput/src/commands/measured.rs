@@ -1,0 +1,93 @@
+//! What the verbs that measure have in common: a runtime, Ctrl-C, the token, the output.
+
+use std::fs;
+use std::future::Future;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use goodput_engine::EngineError;
+use goodput_model::Record;
+use goodput_wire::session::Token;
+
+use crate::args::OutputArgs;
+use crate::exit::Exit;
+use crate::storage::Keeper;
+
+/// Runs `work` to its end, or until Ctrl-C or SIGTERM. `work` is then dropped, which stops its
+/// flows; settings are put back by their own drop.
+pub fn block_on<T>(work: impl Future<Output = Result<T, EngineError>>) -> Result<T> {
+    let runtime = runtime()?;
+    let outcome = runtime.block_on(async {
+        tokio::select! {
+            outcome = work => outcome,
+            () = interrupted() => Err(EngineError::Interrupted),
+        }
+    });
+    Ok(outcome?)
+}
+
+/// One thread for the conversations; what blocks gets threads of its own.
+pub fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")
+}
+
+/// Comes with Ctrl-C or SIGTERM.
+pub async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut term) = signal(SignalKind::terminate()) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = term.recv() => {}
+    }
+}
+
+/// Reads a token from its file.
+pub fn token(file: Option<&Path>) -> Result<Option<Token>> {
+    let Some(file) = file else { return Ok(None) };
+    let bytes = fs::read(file).with_context(|| format!("cannot read the token {}", file.display()))?;
+    let token = Token::new(bytes).with_context(|| format!("the token in {}", file.display()))?;
+    Ok(Some(token))
+}
+
+/// Now, as records have it.
+pub fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// Prints a finished record as the options say, keeps it, and checks what was expected of it.
+pub fn finish(
+    record: &Record,
+    text: impl FnOnce() -> String,
+    output: &OutputArgs,
+    keeper: &Keeper,
+) -> Result<Exit> {
+    let mut out = anstream::stdout();
+    if output.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(record)?)?;
+    } else if output.json_stream {
+        writeln!(out, "{}", serde_json::json!({ "event": "record", "record": record }))?;
+    } else {
+        write!(out, "{}", text())?;
+    }
+    out.flush()?;
+    if let Some(file) = &output.record {
+        let json = serde_json::to_string_pretty(record)?;
+        fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    keeper.keep(record)?;
+    Ok(check(record, output))
+}
+
+fn check(record: &Record, output: &OutputArgs) -> Exit {
+    let misses: Vec<_> = output.expect.iter().filter_map(|e| e.miss(record)).collect();
+    for miss in &misses {
+        eprintln!("goodput: {miss}");
+    }
+    if misses.is_empty() { Exit::Fine } else { Exit::Problem }
+}

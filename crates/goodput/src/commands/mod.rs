@@ -1,0 +1,33 @@
+//! One file a verb.
+
+mod compare;
+mod demo;
+mod generate;
+mod history;
+mod lab;
+mod list;
+mod measured;
+mod serve;
+mod settings;
+mod test;
+
+use anyhow::Result;
+
+use crate::args::{Cli, Command};
+use crate::exit::Exit;
+
+/// Carries the command out.
+pub fn run(cli: Cli) -> Result<Exit> {
+    let state_dir = cli.state_dir;
+    match cli.command {
+        Command::Serve(args) => serve::run(args, state_dir),
+        Command::Test(args) => test::run(*args),
+        Command::Compare(args) => compare::run(*args, state_dir),
+        Command::Settings(what) => settings::run(what, state_dir),
+        Command::Lab(what) => lab::run(what),
+        Command::History(args) => history::run(&args),
+        Command::List { what } => list::run(what),
+        Command::Demo(_) => demo::run(),
+        Command::Generate(what) => generate::run(what),
+    }
+}

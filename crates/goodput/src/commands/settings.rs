@@ -1,0 +1,80 @@
+//! `goodput settings`: read and change settings of this host; undo what was left.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use goodput_model::{EndName, SettingRef};
+use goodput_settings::{Backend, Changes, GuardProgram};
+
+use crate::args::Settings;
+use crate::exit::Exit;
+use crate::report::table::Table;
+use crate::storage::state_dir;
+
+/// Carries out one of the subcommands.
+pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
+    match what {
+        Settings::List => Ok(list()),
+        Settings::Get { setting } => get(&setting),
+        Settings::Set { assignment } => set(&assignment, &state_dir(state)?),
+        Settings::Undo => undo(&state_dir(state)?),
+        Settings::Guard { journal } => match goodput_settings::guard_main(&journal) {
+            0 => Ok(Exit::Fine),
+            _ => Ok(Exit::CouldNot),
+        },
+    }
+}
+
+/// Every setting, its scope and what its values look like.
+pub fn list() -> Exit {
+    let mut table = Table::new(&["setting", "scope", "values", "what it does"]);
+    for setting in goodput_settings::settings::ALL {
+        let scope = setting.scope.to_string();
+        table.row(&[setting.id, &scope, setting.values, setting.title]);
+    }
+    table.print();
+    Exit::Fine
+}
+
+fn get(setting: &SettingRef) -> Result<Exit> {
+    let known = on_this_host(setting)?;
+    if let Backend::Plan(_) = known.backend {
+        bail!("{setting} belongs to a measurement, not to this host; it has no value by itself");
+    }
+    println!("{}", goodput_settings::read(setting)?);
+    Ok(Exit::Fine)
+}
+
+fn set(assignment: &str, state_dir: &Path) -> Result<Exit> {
+    let Some((setting, value)) = assignment.split_once('=') else {
+        bail!("{assignment:?} has no value; write SETTING=VALUE");
+    };
+    let setting: SettingRef = setting.parse()?;
+    if let Backend::Plan(_) = on_this_host(&setting)?.backend {
+        bail!("{setting} belongs to a measurement, not to this host; give it to test or compare");
+    }
+    let before = goodput_settings::read(&setting)?;
+    let mut changes = Changes::begin(state_dir, GuardProgram::current())?;
+    let effective = changes.apply(&setting, value)?;
+    changes.keep()?;
+    println!("{setting}: {before} → {effective}");
+    Ok(Exit::Fine)
+}
+
+fn on_this_host(setting: &SettingRef) -> Result<&'static goodput_settings::Setting> {
+    if setting.end == EndName::Far {
+        bail!("{setting} is at the far end; `goodput compare` can change it there, with a token");
+    }
+    Ok(goodput_settings::find(&setting.name)?)
+}
+
+fn undo(state_dir: &Path) -> Result<Exit> {
+    let reports = goodput_settings::undo(state_dir)?;
+    if reports.is_empty() {
+        println!("nothing to undo: no interrupted run left anything changed");
+    }
+    for report in &reports {
+        println!("{report}");
+    }
+    Ok(if reports.iter().all(|report| report.is_clean()) { Exit::Fine } else { Exit::CouldNot })
+}

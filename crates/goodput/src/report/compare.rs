@@ -1,0 +1,104 @@
+//! The report of a comparison: each arm against the baseline, and whether the mechanism moved.
+
+use std::fmt::Write;
+
+use goodput_model::{
+    ArmResult, Comparison, Effect, Judgement, Known, Mechanism, Record,
+};
+
+use super::style;
+use super::table::Table;
+
+/// The whole report.
+pub fn text(record: &Record) -> String {
+    let Some(comparison) = &record.comparison else { return String::new() };
+    let settings: Vec<_> = comparison.settings.iter().map(ToString::to_string).collect();
+    let mut out = format!("\n{}\n", style::strong(settings.join("  ")));
+    out += &arms(comparison);
+    for (number, arm) in comparison.arms.iter().enumerate().skip(1) {
+        out += &conclusion(comparison, number, arm);
+    }
+    let discarded = comparison.trials.iter().filter(|t| t.discarded.is_some()).count();
+    let _ = writeln!(
+        out,
+        "{}",
+        style::faint(format!(
+            "{} runs, {discarded} of them not counted; {}",
+            comparison.trials.len(),
+            comparison.stopped
+        ))
+    );
+    out
+}
+
+fn arms(comparison: &Comparison) -> String {
+    let mut table = Table::new(&["arm", "n", "goodput", "cpu-s/GB"]);
+    for arm in &comparison.arms {
+        let goodput = match &arm.goodput_bits_per_s {
+            Known::Value(rate) => rate.to_string(),
+            Known::Missing(_) => "unknown".into(),
+        };
+        let cost = match &arm.cpu_s_per_gb {
+            Known::Value(cost) => format!("{cost:.2}"),
+            Known::Missing(_) => "unknown".into(),
+        };
+        table.row(&[&arm.values.join("  "), &arm.n.to_string(), &goodput, &cost]);
+    }
+    table.text()
+}
+
+fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String {
+    let base = comparison.arms.first().map(|arm| arm.values.join(" ")).unwrap_or_default();
+    let mut out = format!("{} against {base} (arm {number})\n", arm.values.join(" "));
+    let mut say = |label: &str, text: String| {
+        let _ = writeln!(out, "  {}{text}", style::faint(format!("{label:10}")));
+    };
+    match &arm.goodput {
+        Some(effect) => say("goodput", judged(effect, false)),
+        None => say("goodput", "inconclusive: too few runs to say anything".into()),
+    }
+    if let Some(effect) = &arm.cpu {
+        say("cpu", judged(effect, true));
+    }
+    if let Some(mechanism) = &arm.mechanism {
+        say("because", because(mechanism));
+    }
+    out
+}
+
+/// `better: +28.1 % (95 % interval +27.4 to +28.9 %, n = 6)`.
+fn judged(effect: &Effect, less_is_better: bool) -> String {
+    let words = match (effect.judgement, less_is_better) {
+        (Judgement::Better, false) => style::good("better"),
+        (Judgement::Better, true) => style::good("cheaper"),
+        (Judgement::Worse, false) => style::bad("worse"),
+        (Judgement::Worse, true) => style::bad("dearer"),
+        (Judgement::NoDifference, _) => "no difference".into(),
+        (Judgement::Inconclusive, _) => "inconclusive".into(),
+    };
+    format!(
+        "{words}: {:+.1} % ({:.1} % interval {:+.1} to {:+.1} %, n = {} pairs)",
+        effect.percent, effect.confidence_percent, effect.low_percent, effect.high_percent, effect.n
+    )
+}
+
+fn because(mechanism: &Mechanism) -> String {
+    let value = |known: &Known<f64>| match known {
+        Known::Value(value) => format!("{value:.1}"),
+        Known::Missing(why) => format!("unknown ({why})"),
+    };
+    let moved = match &mechanism.moved {
+        Known::Value(true) => "its witness moved",
+        Known::Value(false) => "its witness did NOT move, so this does not prove the cause",
+        Known::Missing(why) => return format!("{}: cannot tell, {why}", mechanism.rule),
+    };
+    let rule = goodput_diagnose::rules::ALL.iter().find(|rule| rule.id == mechanism.rule);
+    format!(
+        "{}: {moved}: {} {} → {}; the next limit is {}",
+        mechanism.rule,
+        rule.map_or("witness", |rule| rule.witness_name),
+        value(&mechanism.witness_before),
+        value(&mechanism.witness_after),
+        mechanism.next_limit
+    )
+}

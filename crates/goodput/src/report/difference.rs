@@ -1,0 +1,37 @@
+//! Two earlier results side by side.
+
+use goodput_model::{Known, Record};
+
+use super::table::Table;
+
+/// What differs between two records, with the plain words that one run of each proves nothing.
+pub fn text(a: &Record, b: &Record) -> String {
+    let mut table = Table::new(&["", "first", "second"]);
+    let mut row = |label: &str, value: fn(&Record) -> String| {
+        table.row(&[label, &value(a), &value(b)]);
+    };
+    row("started", |r| r.started.clone());
+    row("target", |r| r.target.clone());
+    row("goodput", |r| r.result.goodput_bits_per_s.to_string());
+    row("limited by", |r| r.verdict.limit.clone());
+    row("cpu near", |r| percent(&r.result.near.cpu_percent));
+    row("cpu far", |r| percent(&r.result.far.cpu_percent));
+    row("mover", |r| r.plan.mover.clone());
+    row("flows", |r| r.plan.flows.to_string());
+    format!("{}\n{}\n", table.text().trim_end(), change(a, b))
+}
+
+fn percent(value: &Known<f64>) -> String {
+    value.value().map_or("unknown".into(), |percent| format!("{percent:.0} %"))
+}
+
+fn change(a: &Record, b: &Record) -> String {
+    let (from, to) = (a.result.goodput_bits_per_s.0, b.result.goodput_bits_per_s.0);
+    if from <= 0.0 {
+        return "the first result received nothing, so there is no ratio".into();
+    }
+    format!(
+        "goodput {:+.1} %; one run of each proves nothing, `goodput compare` does",
+        (to / from - 1.0) * 100.0
+    )
+}

@@ -1,0 +1,83 @@
+//! What is shown while a measurement runs.
+
+use std::io::Write;
+
+use goodput_engine::Event;
+use goodput_model::{EndName, Interval, Plan, Trial};
+
+use super::style;
+use crate::args::OutputArgs;
+
+/// Shows events as they come: lines for a person, JSON lines for a program, or nothing.
+pub struct Live {
+    shows: Shows,
+    both: bool,
+}
+
+enum Shows {
+    Lines,
+    Json,
+    Nothing,
+}
+
+impl Live {
+    /// As the options say.
+    pub fn new(output: &OutputArgs, plan: &Plan) -> Self {
+        let shows = match (output.json, output.json_stream) {
+            (true, _) => Shows::Nothing,
+            (_, true) => Shows::Json,
+            _ => Shows::Lines,
+        };
+        Self { shows, both: plan.direction == goodput_model::Direction::Both }
+    }
+
+    /// Shows one event. A reader that has gone is noticed when the result is printed.
+    pub fn show(&mut self, event: &Event) {
+        let line = match self.shows {
+            Shows::Nothing => None,
+            Shows::Json => serde_json::to_string(event).ok(),
+            Shows::Lines => self.line(event),
+        };
+        if let Some(line) = line {
+            let mut out = anstream::stdout();
+            let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+        }
+    }
+
+    fn line(&self, event: &Event) -> Option<String> {
+        match event {
+            Event::Connected { peer, secured } => Some(style::faint(format!(
+                "connected   {}, {}, goodput {}{}",
+                peer.name,
+                peer.kernel,
+                peer.goodput,
+                if *secured { ", with the token" } else { "" }
+            ))),
+            Event::Interval(interval) => Some(self.interval(interval)),
+            Event::Note { text } => Some(style::faint(format!("note        {text}"))),
+            Event::TrialEnded { values, trial } => Some(trial_line(values, trial)),
+            Event::Began | Event::Ended => None,
+        }
+    }
+
+    fn interval(&self, interval: &Interval) -> String {
+        let direction = match (self.both, interval.sender) {
+            (false, _) => "",
+            (_, EndName::Near) => "  near → far",
+            (_, EndName::Far) => "  far → near",
+        };
+        let span = format!("{:.1}–{:.1} s", interval.from_s, interval.to_s);
+        format!("{span:11} {:>14}{direction}", interval.goodput_bits_per_s)
+    }
+}
+
+fn trial_line(values: &[String], trial: &Trial) -> String {
+    let discarded = trial.discarded.as_ref().map(|why| style::faint(format!("  ({why})")));
+    format!(
+        "run {:>2}  {:>14}   {}{}",
+        trial.block,
+        trial.goodput_bits_per_s,
+        values.join("  "),
+        discarded.unwrap_or_default()
+    )
+}

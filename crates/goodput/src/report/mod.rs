@@ -1,0 +1,9 @@
+//! How results are shown to a person.
+
+pub mod bar;
+pub mod compare;
+pub mod difference;
+pub mod live;
+pub mod style;
+pub mod table;
+pub mod test;

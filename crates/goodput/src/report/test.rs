@@ -1,0 +1,185 @@
+//! The report of one measurement: number, ceiling, verdict, evidence, remedy, proof. In this order.
+
+use std::fmt::Write;
+
+use goodput_model::{
+    DirectionResult, EndName, Finding, Known, Place, Record, Transport, Verdict,
+};
+
+use super::{bar, style};
+
+/// Width of the labels on the left.
+const LABEL: usize = 12;
+
+/// The whole report.
+pub fn text(record: &Record, show_undecided: bool) -> String {
+    let mut out = String::new();
+    number(&mut out, record);
+    if record.result.directions.len() > 1 {
+        record.result.directions.iter().for_each(|d| direction(&mut out, d));
+    }
+    costs(&mut out, record);
+    verdict(&mut out, record, &record.verdict);
+    if let Some(reverse) = &record.verdict_reverse {
+        verdict(&mut out, record, reverse);
+    }
+    contributing(&mut out, record);
+    doubts(&mut out, record);
+    if show_undecided {
+        undecided(&mut out, record);
+    }
+    out
+}
+
+fn line(out: &mut String, label: &str, text: &str) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "{}{text}", style::faint(format!("{label:LABEL$}")));
+}
+
+fn number(out: &mut String, record: &Record) {
+    let result = &record.result;
+    let precision = match &result.precision_percent {
+        Known::Value(percent) => format!("±{percent:.1} %"),
+        Known::Missing(why) => format!("precision unknown: {why}"),
+    };
+    let ceiling = match &result.ceiling_bits_per_s {
+        Known::Value(ceiling) if ceiling.0 > 0.0 => format!(
+            "   {:.0} % of the {ceiling} this path could carry",
+            result.goodput_bits_per_s.0 / ceiling.0 * 100.0
+        ),
+        _ => String::new(),
+    };
+    let goodput = style::strong(result.goodput_bits_per_s);
+    let text = format!("{goodput}   received, {:.1} s, {precision}{ceiling}", result.duration_s);
+    line(out, "goodput", &text);
+}
+
+fn direction(out: &mut String, direction: &DirectionResult) {
+    let label = match direction.sender {
+        EndName::Near => "near → far",
+        EndName::Far => "far → near",
+    };
+    line(out, label, &format!("{}   {}", direction.goodput_bits_per_s, transfer(direction)));
+}
+
+fn costs(out: &mut String, record: &Record) {
+    let result = &record.result;
+    let cpu = |percent: &Known<f64>| match percent {
+        Known::Value(percent) => format!("{percent:.0} %"),
+        Known::Missing(_) => "unknown".into(),
+    };
+    let mut text =
+        format!("near {}   far {}", cpu(&result.near.cpu_percent), cpu(&result.far.cpu_percent));
+    if let [only] = &result.directions[..] {
+        let _ = write!(text, "      {}", transfer(only));
+    }
+    line(out, "cpu", &text);
+    if record.plan.transport == Transport::Udp {
+        result.directions.iter().for_each(|d| datagrams(out, d));
+    }
+}
+
+/// Round-trip time and retransmits, as far as they are known.
+fn transfer(direction: &DirectionResult) -> String {
+    let mut parts = Vec::new();
+    if let (Known::Value(rtt), Known::Value(min)) = (&direction.rtt_us, &direction.min_rtt_us) {
+        parts.push(format!("rtt {} (smallest {})", micros(*rtt), micros(*min)));
+    }
+    if let Known::Value(retransmits) = &direction.retransmits {
+        parts.push(format!("retransmits {retransmits}"));
+    }
+    parts.join("   ")
+}
+
+fn datagrams(out: &mut String, direction: &DirectionResult) {
+    if let (Known::Value(lost), Known::Value(jitter)) =
+        (&direction.lost_percent, &direction.jitter_us)
+    {
+        line(out, "datagrams", &format!("lost {lost:.2} %   jitter {}", micros(*jitter)));
+    }
+}
+
+/// Microseconds as people read them.
+fn micros(us: f64) -> String {
+    if us >= 10_000.0 {
+        format!("{:.1} ms", us / 1000.0)
+    } else if us >= 1000.0 {
+        format!("{:.2} ms", us / 1000.0)
+    } else {
+        format!("{us:.0} µs")
+    }
+}
+
+fn verdict(out: &mut String, record: &Record, verdict: &Verdict) {
+    let limit = match verdict.limit.as_str() {
+        "none" => style::good(&verdict.summary),
+        _ => style::bad(&verdict.summary),
+    };
+    let host = match verdict.end {
+        Place::Near => "near host",
+        Place::Far => "far host",
+        Place::Path => "on the path",
+    };
+    if verdict.limit == "none" {
+        line(out, "limited by", &limit);
+    } else {
+        line(out, "limited by", &format!("{limit}      {host}"));
+    }
+    if let Known::Value(split) = &verdict.split {
+        line(out, "  sender", &bar::bar(split));
+    }
+    let finding = record.findings.iter().find(|f| f.rule == verdict.limit && f.end == verdict.end);
+    if let Some(finding) = finding {
+        explain(out, record, finding);
+    }
+}
+
+fn explain(out: &mut String, record: &Record, finding: &Finding) {
+    let mut label = "  evidence";
+    for witness in &finding.evidence {
+        line(out, label, &format!("{}: {}", witness.end, witness.text));
+        label = "";
+    }
+    if let Known::Value(predicted) = &finding.predicted_bits_per_s {
+        line(out, "  then", &format!("{predicted} by what is known of the next limit"));
+    }
+    let mut label = "  to try";
+    for change in &finding.changes {
+        line(out, label, &change.to_string());
+        label = "";
+    }
+    for advice in &finding.advice {
+        line(out, label, advice);
+        label = "";
+    }
+    if let Some(change) = finding.changes.first() {
+        let command = format!("goodput compare {} {}", record.target, change.as_shell_word());
+        line(out, "  prove it", &style::strong(command));
+    }
+}
+
+fn contributing(out: &mut String, record: &Record) {
+    let shown = |finding: &Finding| {
+        let main = |v: &Verdict| finding.rule == v.limit && finding.end == v.end;
+        main(&record.verdict) || record.verdict_reverse.as_ref().is_some_and(main)
+    };
+    let mut label = "also";
+    for finding in record.findings.iter().filter(|f| !shown(f)) {
+        line(out, label, &format!("{} ({}, {})", finding.summary, finding.end, finding.rule));
+        label = "";
+    }
+}
+
+fn doubts(out: &mut String, record: &Record) {
+    for doubt in &record.doubts {
+        line(out, "note", doubt);
+    }
+}
+
+fn undecided(out: &mut String, record: &Record) {
+    let mut label = "undecided";
+    for rule in &record.undecided {
+        line(out, label, &format!("{}: {}", rule.rule, rule.because));
+        label = "";
+    }
+}

@@ -1,0 +1,120 @@
+//! A server on loopback and ways to run goodput against it, for every end-to-end test.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use goodput_model::Record;
+use tempfile::TempDir;
+
+/// The program under test.
+pub fn exe() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_goodput"))
+}
+
+/// A directory that stands for the user's home; nothing outside it is written.
+pub struct Home(TempDir);
+
+impl Home {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary directory can be made"))
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn file(&self, name: &str, content: &str) -> PathBuf {
+        let path = self.path().join(name);
+        std::fs::write(&path, content).expect("the temporary directory is writable");
+        path
+    }
+
+    /// The program, at home here.
+    pub fn goodput(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(exe());
+        command
+            .args(arguments)
+            .env("XDG_DATA_HOME", self.path())
+            .env("GOODPUT_STATE_DIR", self.path().join("state"))
+            .env_remove("GOODPUT_TOKEN_FILE")
+            .env_remove("RUST_LOG")
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.goodput(arguments).output().expect("the program under test can be started")
+    }
+}
+
+/// A running `goodput serve`; ended with the test.
+pub struct Server {
+    child: Child,
+    _stdout: BufReader<ChildStdout>,
+    /// Where it listens, as HOST:PORT.
+    pub address: String,
+}
+
+impl Server {
+    pub fn start(home: &Home, arguments: &[&str]) -> Self {
+        let mut all = vec!["-v", "serve", "--port", "0"];
+        if !arguments.contains(&"--bind") {
+            all.extend(["--bind", "127.0.0.1"]);
+        }
+        all.extend(arguments);
+        let mut child = home
+            .goodput(&all)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program under test can be started");
+        let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
+        let mut line = String::new();
+        stdout.read_line(&mut line).expect("the server says where it listens");
+        let address = line.trim().rsplit(' ').next().unwrap_or_default().to_string();
+        assert!(line.contains("listening on"), "{line:?}");
+        Self { child, _stdout: stdout, address }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Sends a signal and waits for the end.
+    pub fn stop(&mut self, signal: &str) -> std::process::ExitStatus {
+        let pid = self.pid().to_string();
+        let sent = Command::new("kill").args([signal, &pid]).status();
+        assert!(sent.is_ok_and(|s| s.success()), "kill {signal} {pid}");
+        self.child.wait().expect("a child can be waited for")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The record that a `--json` run printed.
+pub fn record(output: &Output) -> Record {
+    assert!(
+        output.status.success(),
+        "{}: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).expect("stdout is one JSON record")
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

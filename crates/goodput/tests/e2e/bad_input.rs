@@ -1,0 +1,135 @@
+//! Nonsense, strangers and dying peers: a clear message and the documented exit code.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Output;
+
+use crate::common::{Home, Server, record, stderr};
+
+fn fails(output: &Output, code: i32, words: &[&str]) {
+    let text = stderr(output);
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    for word in words {
+        assert!(text.contains(word), "{word:?} in {text}");
+    }
+    assert!(!text.contains("panicked"), "{text}");
+}
+
+#[test]
+fn an_unknown_host_is_named() {
+    let output = Home::new().run(&["test", "no-such-host.invalid", "--no-store"]);
+    fails(&output, 2, &["no-such-host.invalid", "resolve"]);
+}
+
+#[test]
+fn a_refused_port_is_named() {
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).unwrap();
+    let output = Home::new().run(&["test", &free.to_string(), "--no-store"]);
+    fails(&output, 2, &[&free.to_string(), "refused"]);
+}
+
+/// Answers one connection with `greeting` and returns what goodput said of it.
+fn against(greeting: &'static [u8]) -> Output {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let stranger = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(greeting).unwrap();
+        // Until goodput hangs up.
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let output = Home::new().run(&["test", &address, "--no-store"]);
+    stranger.join().unwrap();
+    output
+}
+
+#[test]
+fn a_peer_that_is_not_goodput_is_recognised() {
+    fails(&against(b"SSH-2.0-OpenSSH_9.2\r\n"), 2, &["not goodput", "SSH"]);
+    fails(&against(b"HTTP/1.1 400 Bad Request\r\n\r\n"), 2, &["not goodput", "HTTP"]);
+    fails(&against(b"220 ftp ready\r\n"), 2, &["not goodput"]);
+}
+
+#[test]
+fn a_peer_that_hangs_up_at_once_is_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let stranger = std::thread::spawn(move || drop(listener.accept().unwrap()));
+    let output = Home::new().run(&["test", &address, "--no-store"]);
+    stranger.join().unwrap();
+    fails(&output, 2, &["closed"]);
+}
+
+#[test]
+fn a_peer_that_dies_in_the_middle_ends_the_test() {
+    let home = Home::new();
+    let mut server = Server::start(&home, &[]);
+    let client = home
+        .goodput(&["test", &server.address, "--no-store", "-t", "60", "--json-stream"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut client = client;
+    let mut stdout = client.stdout.take().unwrap();
+    // The first bytes of output mean that the measurement is under way.
+    let mut first = [0; 64];
+    assert!(stdout.read(&mut first).unwrap() > 0);
+    server.stop("-KILL");
+    drop(stdout);
+    fails(&client.wait_with_output().unwrap(), 2, &["closed"]);
+}
+
+#[test]
+fn unknown_options_settings_movers_and_schemes_suggest_what_exists() {
+    let home = Home::new();
+    fails(&home.run(&["test", "localhost", "--revers"]), 2, &["--reverse"]);
+    fails(&home.run(&["test", "gopher://localhost"]), 2, &["gopher", "goodput"]);
+    fails(&home.run(&["compare", "localhost", "ofload.tso@lo=on,off"]), 2, &["offload.tso"]);
+    fails(&home.run(&["compare", "localhost", "mover=copy"]), 2, &["at least two values"]);
+    fails(&home.run(&["compare", "localhost", "mover"]), 2, &["SETTING=A,B"]);
+    fails(&home.run(&["test", "localhost", "-t", "0"]), 2, &["above 0"]);
+    fails(&home.run(&["test", "localhost", "--rate", "fast"]), 2, &["rate"]);
+    fails(&home.run(&["test", "localhost", "--expect", "limit=path-los"]), 2, &["path-loss"]);
+    let server = Server::start(&home, &[]);
+    fails(&home.run(&["test", &server.address, "--mover", "coppy"]), 2, &["copy"]);
+}
+
+#[test]
+fn a_plan_beyond_the_servers_limits_is_refused_in_words() {
+    let home = Home::new();
+    let server = Server::start(&home, &["--max-duration", "5", "--max-flows", "2"]);
+    let long = home.run(&["test", &server.address, "--no-store", "-t", "60"]);
+    fails(&long, 2, &["60", "5"]);
+    let many = home.run(&["test", &server.address, "--no-store", "-t", "1", "-P", "3"]);
+    fails(&many, 2, &["flows", "2"]);
+}
+
+#[test]
+fn garbage_and_idle_connections_disturb_nobody() {
+    let home = Home::new();
+    let mut server = Server::start(&home, &[]);
+    let mut strangers = Vec::new();
+    for n in 0..200u8 {
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        // Some say nothing, some a part of the preamble, some garbage.
+        let _ = match n % 4 {
+            0 => Ok(()),
+            1 => stream.write_all(b"good"),
+            2 => stream.write_all(b"goodputc\xff\xff\xff\xff\xff"),
+            _ => stream.write_all(&[n; 512]),
+        };
+        strangers.push(stream);
+    }
+    record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
+    assert!(server.is_alive());
+}
+
+#[test]
+fn a_data_connection_without_a_cookie_is_hung_up() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream.write_all(b"goodputd0123456789abcdef").unwrap();
+    assert_eq!(stream.read(&mut [0; 16]).unwrap_or(0), 0, "the server hangs up");
+}

@@ -1,0 +1,10 @@
+//! The program as a user would run it, on loopback.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bad_input;
+mod measures;
+mod records;
+mod serving;
+mod settings;

@@ -1,0 +1,128 @@
+//! Every way to measure, and that both ends' counts agree.
+
+use goodput_model::{EndName, Known, Record};
+
+use crate::common::{Home, Server, record, stdout};
+
+fn measure(arguments: &[&str]) -> Record {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let mut all = vec!["test", &server.address, "--json", "--no-store"];
+    all.extend(arguments);
+    record(&home.run(&all))
+}
+
+fn senders(record: &Record) -> Vec<EndName> {
+    record.result.directions.iter().map(|d| d.sender).collect()
+}
+
+/// TCP delivers every byte, so both ends must have counted the same.
+fn counts_agree(record: &Record) {
+    for direction in &record.result.directions {
+        assert_eq!(direction.sent_bytes, direction.received_bytes, "{:?}", direction.sender);
+        assert!(direction.goodput_bits_per_s.0 > 0.0);
+    }
+}
+
+#[test]
+fn tcp_is_sent_by_default() {
+    let record = measure(&["-t", "1"]);
+    assert_eq!(senders(&record), [EndName::Near]);
+    counts_agree(&record);
+    assert!(record.ends.far.value().is_some(), "the far end reports");
+    assert!(!record.intervals.is_empty());
+}
+
+#[test]
+fn tcp_in_reverse() {
+    let record = measure(&["-t", "1", "--reverse"]);
+    assert_eq!(senders(&record), [EndName::Far]);
+    counts_agree(&record);
+}
+
+#[test]
+fn tcp_both_ways_at_once_with_several_flows() {
+    let record = measure(&["-t", "1", "--both", "-P", "3"]);
+    assert_eq!(senders(&record), [EndName::Near, EndName::Far]);
+    counts_agree(&record);
+    assert!(record.verdict_reverse.is_some());
+}
+
+#[test]
+fn a_number_of_bytes_is_sent_exactly() {
+    let record = measure(&["-n", "10000001", "-P", "3"]);
+    assert_eq!(record.result.directions[0].received_bytes, Known::Value(10_000_001));
+}
+
+#[test]
+fn the_default_length_ends_by_itself() {
+    let record = measure(&[]);
+    let last = record.intervals.last().expect("there is an interval");
+    assert!(last.to_s >= 1.9, "{last:?}");
+    assert!(last.to_s <= 11.0, "{last:?}");
+}
+
+#[test]
+fn udp_counts_every_datagram() {
+    let record = measure(&["-u", "-t", "1", "--rate", "20mbit"]);
+    let direction = &record.result.directions[0];
+    let goodput = direction.goodput_bits_per_s.0;
+    assert!((15e6..21e6).contains(&goodput), "{goodput}");
+    assert!(matches!(direction.lost_percent, Known::Value(_)), "{:?}", direction.lost_percent);
+}
+
+#[test]
+fn udp_in_reverse() {
+    let record = measure(&["-u", "-R", "-t", "1", "--rate", "20mbit"]);
+    assert_eq!(senders(&record), [EndName::Far]);
+    assert!(record.result.goodput_bits_per_s.0 > 15e6);
+}
+
+#[test]
+fn a_rate_is_held() {
+    let record = measure(&["-t", "2", "--rate", "100mbit"]);
+    let goodput = record.result.goodput_bits_per_s.0;
+    assert!((90e6..101e6).contains(&goodput), "{goodput}");
+    assert_eq!(record.verdict.limit, "sender-application");
+}
+
+#[test]
+fn sendfile_moves_the_same_bytes() {
+    let record = measure(&["-t", "1", "--mover", "sendfile"]);
+    counts_agree(&record);
+}
+
+#[test]
+fn socket_options_reach_both_ends() {
+    let record = measure(&["-t", "1", "--rcvbuf", "64K", "--congestion", "reno", "--nodelay"]);
+    let far = record.ends.far.value().expect("the far end reports");
+    let memory = far.samples.iter().flat_map(|s| &s.flows).find_map(|f| f.memory.value().copied());
+    assert_eq!(memory.map(|m| m.rcvbuf_bytes), Some(2 * 65536), "doubled by the kernel");
+}
+
+#[test]
+fn ipv6_works_like_ipv4() {
+    let home = Home::new();
+    let server = Server::start(&home, &["--bind", "::1"]);
+    let record = record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
+    counts_agree(&record);
+}
+
+#[test]
+fn text_shows_number_verdict_and_intervals() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let output = home.run(&["test", &server.address, "--no-store", "-t", "1", "-i", "0.5"]);
+    let text = stdout(&output);
+    let place = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word} in {text}"));
+    assert!(place("0.0–0.5") < place("goodput"), "{text}");
+    assert!(place("goodput") < place("cpu"), "{text}");
+    assert!(place("cpu") < place("limited by"), "{text}");
+}
+
+#[test]
+fn observing_can_be_switched_off() {
+    let record = measure(&["-t", "1", "--no-observe"]);
+    assert!(record.result.goodput_bits_per_s.0 > 0.0);
+    assert!(matches!(record.result.near.cpu_percent, Known::Missing(_)));
+}

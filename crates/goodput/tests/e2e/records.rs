@@ -1,0 +1,87 @@
+//! What is printed and kept: JSON, streams, the history, expectations.
+
+use crate::common::{Home, Server, record, stderr, stdout};
+
+#[test]
+fn a_result_is_kept_and_shown_again() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    for _ in 0..2 {
+        let output = home.run(&["test", &server.address, "-t", "1"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    let listed = stdout(&home.run(&["history"]));
+    assert!(listed.contains(&server.address), "{listed}");
+    let shown = stdout(&home.run(&["history", "1"]));
+    assert!(shown.contains("limited by"), "{shown}");
+    let compared = stdout(&home.run(&["history", "1", "2"]));
+    assert!(compared.contains("one run of each proves nothing"), "{compared}");
+    record(&home.run(&["history", "2", "--json"]));
+    let unknown = home.run(&["history", "99"]);
+    assert_eq!(unknown.status.code(), Some(2), "{}", stderr(&unknown));
+}
+
+#[test]
+fn a_stream_is_one_event_a_line_with_the_record_last() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let output = home.run(&["test", &server.address, "--json-stream", "--no-store", "-t", "1"]);
+    let text = stdout(&output);
+    let events: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+    let names: Vec<_> = events.iter().filter_map(|e| e["event"].as_str()).collect();
+    assert_eq!(names.first(), Some(&"connected"));
+    assert!(names.contains(&"interval"));
+    assert_eq!(names.last(), Some(&"record"));
+}
+
+#[test]
+fn a_missed_expectation_is_exit_one() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let test = |expect: &str| {
+        home.run(&["test", &server.address, "--json", "--no-store", "-t", "1", "--expect", expect])
+    };
+    assert_eq!(test(">=1kbit").status.code(), Some(0));
+    let missed = test(">=900tbit");
+    assert_eq!(missed.status.code(), Some(1));
+    assert!(stderr(&missed).contains("expected at least"), "{}", stderr(&missed));
+}
+
+#[test]
+fn a_history_that_cannot_be_written_shows_before_the_time_is_spent() {
+    let home = Home::new();
+    let file = home.file("a-file", "");
+    let output = home
+        .goodput(&["test", "127.0.0.1:1", "-t", "1"])
+        .env("XDG_DATA_HOME", &file)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--no-store"), "{}", stderr(&output));
+}
+
+#[test]
+fn completions_and_man_pages_come_from_the_command_line() {
+    let home = Home::new();
+    let bash = stdout(&home.run(&["generate", "completions", "bash"]));
+    assert!(bash.contains("--reverse"));
+    let man = home.path().join("man");
+    assert!(home.run(&["generate", "man", man.to_str().unwrap()]).status.success());
+    assert!(man.join("goodput-test.1").exists());
+}
+
+#[test]
+fn every_registry_can_be_listed() {
+    let home = Home::new();
+    for (what, entry) in [
+        ("rules", "shaper-burst"),
+        ("settings", "qdisc.tbf.burst"),
+        ("movers", "sendfile"),
+        ("protocols", "goodput"),
+        ("scenarios", "burst-too-small"),
+    ] {
+        let text = stdout(&home.run(&["list", what]));
+        assert!(text.contains(entry), "{what}: {text}");
+    }
+}

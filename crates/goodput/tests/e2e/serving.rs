@@ -1,0 +1,108 @@
+//! The answering side: several clients, one-off, signals, tokens.
+
+use std::os::unix::net::UnixDatagram;
+use std::process::Stdio;
+
+use crate::common::{Home, Server, record, stderr};
+
+#[test]
+fn clients_are_served_at_the_same_time() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let clients: Vec<_> = (0..4)
+        .map(|_| {
+            home.goodput(&["test", &server.address, "--json", "--no-store", "-t", "1"])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for client in clients {
+        record(&client.wait_with_output().unwrap());
+    }
+}
+
+#[test]
+fn more_measurements_than_allowed_are_told_that_it_is_busy() {
+    let home = Home::new();
+    let server = Server::start(&home, &["--max-clients", "1"]);
+    let mut long = home
+        .goodput(&["test", &server.address, "--json-stream", "--no-store", "-t", "30"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // "began" on its output means that the place is taken.
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(long.stdout.take().unwrap()));
+    assert!(lines.any(|line| line.unwrap().contains("began")));
+    let second = home.run(&["test", &server.address, "--no-store", "-t", "1"]);
+    long.kill().unwrap();
+    long.wait().unwrap();
+    assert_eq!(second.status.code(), Some(2));
+    assert!(stderr(&second).contains("busy"), "{}", stderr(&second));
+}
+
+#[test]
+fn one_off_leaves_after_the_first_measurement() {
+    let home = Home::new();
+    let mut server = Server::start(&home, &["--one-off"]);
+    record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
+    assert!(server.stop("-0").success());
+}
+
+#[test]
+fn a_signal_stops_the_server_cleanly() {
+    let home = Home::new();
+    for signal in ["-INT", "-TERM"] {
+        assert!(Server::start(&home, &[]).stop(signal).success(), "{signal}");
+    }
+}
+
+#[test]
+fn systemd_is_told_when_the_server_is_ready() {
+    let home = Home::new();
+    let path = home.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    let mut child = home
+        .goodput(&["serve", "--bind", "127.0.0.1", "--port", "0"])
+        .env("NOTIFY_SOCKET", &path)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut message = [0; 256];
+    let length = socket.recv(&mut message).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(String::from_utf8_lossy(&message[..length]).contains("READY=1"));
+}
+
+const TOKEN: &str = "a token of more than sixteen bytes";
+
+#[test]
+fn a_token_secures_the_conversation_and_a_wrong_one_is_refused() {
+    let home = Home::new();
+    let right = home.file("token", TOKEN);
+    let wrong = home.file("wrong", "another token of sufficient length");
+    let right = right.to_str().unwrap();
+    let server = Server::start(&home, &["--token-file", right, "--require-token"]);
+    let test = |more: &[&str]| {
+        let mut all = vec!["test", &server.address, "--json", "--no-store", "-t", "1"];
+        all.extend(more);
+        home.run(&all)
+    };
+    record(&test(&["--token-file", right]));
+    let denied = test(&["--token-file", wrong.to_str().unwrap()]);
+    assert_eq!(denied.status.code(), Some(3), "{}", stderr(&denied));
+    let without = test(&[]);
+    assert_eq!(without.status.code(), Some(3), "{}", stderr(&without));
+}
+
+#[test]
+fn without_a_token_nothing_changes_at_the_far_end() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let setting = "far:sysctl.net.ipv4.tcp_no_metrics_save=0,1";
+    let output = home.run(&["compare", &server.address, setting, "--no-store", "-t", "1"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("token"), "{}", stderr(&output));
+}
