@@ -1,11 +1,9 @@
-//! Evidence for tests: a healthy transfer, and what each cause changes about it.
+//! Evidence for tests: a healthy transfer, and how to change it.
 
-use std::f64::consts::TAU;
+mod causes;
+mod make;
 
-use goodput_model::{
-    BitRate, Bytes, DatagramCounts, Direction, End, EndName, Evidence, Fact, Finding, FlowSample,
-    Host, Known, Measured, Plan, Role, Sample, Snapshot, SocketMemory, TcpInfo, Transport,
-};
+use goodput_model::{Direction, EndName, Fact, Finding, Plan, Snapshot, TcpInfo};
 
 use crate::names;
 use crate::rule::Rule;
@@ -49,7 +47,7 @@ pub struct Case {
 impl Case {
     /// 800 Mbit/s through a path of 42 ms; nothing in particular limits it.
     pub fn healthy() -> Self {
-        let (before, after) = (healthy_facts(), healthy_facts());
+        let (before, after) = (make::healthy_facts(), make::healthy_facts());
         let case = Self {
             plan: Plan { direction: Direction::Send, ..Plan::standard() },
             goodput: 800e6,
@@ -70,119 +68,6 @@ impl Case {
             samples: SAMPLES,
         };
         case.cpu(EndName::Near, 0.1, 0.3).cpu(EndName::Far, 0.1, 0.3)
-    }
-
-    /// The same with datagrams.
-    pub fn healthy_udp() -> Self {
-        Self::healthy().plan(|plan| {
-            plan.transport = Transport::Udp;
-            plan.chunk_bytes = Bytes(1400);
-        })
-    }
-
-    /// Nothing was read at all.
-    pub fn empty() -> Self {
-        let mut case = Self::healthy();
-        case.before = Default::default();
-        case.after = Default::default();
-        case.samples = 0;
-        case
-    }
-
-    /// 262144 bytes of receive buffer at most, 42 ms.
-    pub fn receive_window() -> Self {
-        Self::healthy()
-            .goodput(25e6)
-            .shares(1.0, 0.97, 0.0)
-            .writer(0.99, 0.0, 0.01)
-            .reader(0.97, 0.0, 0.02)
-            .fact(EndName::Far, names::TCP_RMEM, "4096 131072 262144")
-            .tcp(|tcp, _| tcp.snd_wnd_bytes = Some(131_072))
-    }
-
-    /// SO_SNDBUF 65536 at 20.4 ms, as measured: the kernel says application-limited.
-    pub fn send_buffer() -> Self {
-        Self::healthy()
-            .goodput(51e6)
-            .shares(1.0, 0.0, 0.02)
-            .app_limited(1.0)
-            .writer(0.99, 0.0, 0.01)
-            .reader(0.98, 0.0, 0.01)
-            .plan(|plan| plan.socket.sndbuf_bytes = Some(Bytes(65_536)))
-            .tcp(|tcp, _| {
-                tcp.unacked_segments = Some(90);
-                tcp.snd_cwnd_segments = Some(300);
-                tcp.rtt_us = Some(20_500);
-                tcp.min_rtt_us = Some(20_400);
-            })
-    }
-
-    /// 16 kB every 1 ms, as measured: the connection is busy throughout.
-    pub fn sender_application() -> Self {
-        Self::healthy()
-            .goodput(116e6)
-            .shares(1.0, 0.0, 0.0)
-            .app_limited(1.0)
-            .writer(0.0, 0.0, 0.05)
-            .reader(0.95, 0.0, 0.05)
-    }
-
-    /// A receiver held to 20 % of a CPU, as measured: the sender sees nothing but a long RTT.
-    pub fn throttled_receiver() -> Self {
-        Self::healthy()
-            .goodput(9.5e9)
-            .without_links()
-            .shares(1.0, 0.03, 0.0)
-            .writer(0.8, 0.0, 0.2)
-            .reader(0.02, 0.0, 0.2)
-            .grows(EndName::Far, names::THROTTLED_US, 3_250_000)
-            .tcp(|tcp, _| {
-                tcp.rtt_us = Some(1645);
-                tcp.min_rtt_us = Some(40);
-            })
-    }
-
-    /// A remote shaper of 100 Mbit/s.
-    pub fn path_rate() -> Self {
-        Self::healthy()
-            .goodput(95.64e6)
-            .wobble(0.0)
-            .writer(0.98, 0.0, 0.02)
-            .reader(0.96, 0.0, 0.03)
-            .tcp(|tcp, _| {
-                tcp.rtt_us = Some(40_000);
-                tcp.min_rtt_us = Some(20_000);
-                tcp.delivery_rate_bytes_per_s = Some(11_950_000);
-            })
-    }
-
-    /// CUBIC at 20 ms and 0.1 % random loss.
-    pub fn path_loss() -> Self {
-        Self::healthy()
-            .goodput(22e6)
-            .writer(0.99, 0.0, 0.01)
-            .reader(0.99, 0.0, 0.01)
-            .retransmitted(0.001)
-            .congestion("cubic")
-            .tcp(|tcp, _| {
-                tcp.rtt_us = Some(20_300);
-                tcp.min_rtt_us = Some(20_000);
-            })
-    }
-
-    /// A token bucket of 1600 bytes at 1 Gbit/s, as measured: 75 % of what it should give.
-    pub fn shaper_burst() -> Self {
-        Self::healthy()
-            .goodput(0.75 * 956.4e6)
-            .without_links()
-            .tbf(1e9, 1600)
-            .overlimits(0.98)
-            .writer(0.95, 0.0, 0.05)
-            .reader(0.6, 0.0, 0.3)
-            .tcp(|tcp, _| {
-                tcp.rtt_us = Some(1100);
-                tcp.min_rtt_us = Some(1000);
-            })
     }
 
     pub fn goodput(mut self, bits_per_s: f64) -> Self {
@@ -314,126 +199,6 @@ impl Case {
     pub fn overlimits(self, each: f64) -> Self {
         self.grows(EndName::Near, names::QDISC_OVERLIMITS, (100_000.0 * each) as u64)
     }
-
-    /// What both ends saw.
-    pub fn evidence(&self) -> Evidence {
-        let far = Known::Value(self.end(EndName::Far));
-        Evidence {
-            plan: self.plan.clone(),
-            sender_end: EndName::Near,
-            near: Known::Value(self.end(EndName::Near)),
-            far: if self.far { far } else { Known::missing("the peer does not report") },
-            measured: Measured {
-                goodput: BitRate(self.goodput),
-                from_s: 0.45,
-                to_s: PERIOD_S * SAMPLES as f64,
-                precision_percent: Known::Value(1.0),
-            },
-        }
-    }
-
-    fn end(&self, name: EndName) -> End {
-        let host = Host {
-            name: name.to_string(),
-            kernel: "Linux 6.18.44".into(),
-            goodput: "0.1.0".into(),
-            cpus: 2,
-        };
-        let (before, after) = (&self.before[name as usize], &self.after[name as usize]);
-        let samples = match self.samples {
-            0 => Vec::new(),
-            n => (0..=n).map(|n| self.sample(name, n)).collect(),
-        };
-        End { host, before: before.clone(), after: after.clone(), samples }
-    }
-
-    fn sample(&self, end: EndName, number: u64) -> Sample {
-        let at_s = number as f64 * PERIOD_S;
-        let swing = self.wobble * (TAU * at_s).sin() / TAU;
-        let bytes = (self.goodput / 8.0 * (at_s + swing)) as u64;
-        let near = end == EndName::Near;
-        let flow = if near { self.writing(number, bytes) } else { self.reading(number, bytes) };
-        let (sent_bytes, received_bytes) = if near { (bytes, 0) } else { (0, bytes) };
-        Sample { at_s, sent_bytes, received_bytes, flows: vec![flow] }
-    }
-
-    fn writing(&self, number: u64, bytes: u64) -> FlowSample {
-        let datagrams = DatagramCounts { sent: bytes / 1400, ..Default::default() };
-        FlowSample {
-            tcp: self.tcp_info(number, bytes),
-            ..self.flow(Role::Sender, number, bytes, datagrams)
-        }
-    }
-
-    fn reading(&self, number: u64, bytes: u64) -> FlowSample {
-        let received = bytes / 1400;
-        let lost = (received as f64 * self.lost / (1.0 - self.lost)) as u64;
-        let datagrams = DatagramCounts { received, lost, ..Default::default() };
-        self.flow(Role::Receiver, number, bytes, datagrams)
-    }
-
-    fn flow(&self, role: Role, number: u64, bytes: u64, datagrams: DatagramCounts) -> FlowSample {
-        let thread = if role == Role::Sender { self.writer } else { self.reader };
-        let spent = |share: f64| (share * number as f64 * PERIOD_S * 1e6) as u64;
-        let sndbuf = self.plan.socket.sndbuf_bytes.map_or(4 << 20, |asked| asked.0 * 2);
-        let udp = self.plan.transport == Transport::Udp;
-        FlowSample {
-            flow: 0,
-            role,
-            bytes,
-            blocked_us: spent(thread.blocked),
-            paced_us: spent(thread.paced),
-            calls: bytes >> 17,
-            cpu_us: Known::Value(spent(thread.cpu)),
-            tcp: Known::missing("not sampled"),
-            memory: Known::Value(SocketMemory {
-                rmem_alloc_bytes: self.queued,
-                rcvbuf_bytes: 1_000_000,
-                wmem_alloc_bytes: 0,
-                sndbuf_bytes: sndbuf,
-                wmem_queued_bytes: sndbuf * 95 / 100,
-                backlog_bytes: 0,
-                drops: 0,
-            }),
-            queued_bytes: Known::Value(self.queued),
-            datagrams: udp.then_some(datagrams),
-        }
-    }
-
-    fn tcp_info(&self, number: u64, bytes: u64) -> Known<TcpInfo> {
-        if self.plan.transport == Transport::Udp {
-            return Known::missing("not a TCP flow");
-        }
-        let spent = |share: f64| Some((share * number as f64 * PERIOD_S * 1e6) as u64);
-        let again = (bytes as f64 * self.retransmitted) as u64;
-        let marked = (number as f64 * 0.618).fract() < self.app_limited;
-        let mut info = TcpInfo {
-            length_bytes: 280,
-            options: Some(7),
-            delivery_rate_app_limited: Some(u64::from(marked)),
-            snd_mss_bytes: Some(1448),
-            pmtu_bytes: Some(1500),
-            unacked_segments: Some(2000),
-            snd_cwnd_segments: Some(3000),
-            rtt_us: Some(42_500),
-            min_rtt_us: Some(42_000),
-            delivery_rate_bytes_per_s: Some((self.goodput / 8.0) as u64),
-            busy_us: spent(self.busy),
-            rwnd_limited_us: spent(self.rwnd),
-            sndbuf_limited_us: spent(self.sndbuf),
-            sent_bytes: Some(bytes + again),
-            retrans_bytes: Some(again),
-            total_retrans_segments: Some(again / 1448),
-            dsack_dups: Some(0),
-            total_rto: Some(0),
-            snd_wnd_bytes: Some(8 << 20),
-            ..TcpInfo::default()
-        };
-        for change in &self.tcp {
-            change(&mut info, number);
-        }
-        Known::Value(info)
-    }
 }
 
 /// The finding of a rule that must fire; its evidence is never empty.
@@ -453,30 +218,4 @@ pub fn quiet(rule: &Rule, case: Case) {
 /// The reason of a rule that must not be able to tell.
 pub fn cannot_tell(rule: &Rule, case: Case) -> String {
     (rule.check)(&View::new(&case.evidence())).unwrap_err().to_string()
-}
-
-/// What a healthy host says of itself.
-fn healthy_facts() -> Snapshot {
-    let mut facts = Snapshot::default();
-    facts.put(names::LINK_DEVICE, "eth0");
-    facts.put(names::LINK_SPEED, 1_000_000_000u64);
-    facts.put(names::LINK_MTU, 1500u64);
-    facts.put(names::QDISC_KIND, "fq_codel");
-    facts.put(names::OFFLOAD_TSO, "on");
-    facts.put(names::TCP_RMEM, "4096 131072 33554432");
-    facts.put(names::TCP_WMEM, "4096 65536 4194304");
-    facts.put(names::TCP_CONGESTION, "bbr");
-    facts.put(names::TCP_AVAILABLE, "reno bbr cubic");
-    for counter in [
-        names::LINK_RX_DROPPED,
-        names::LINK_RX_MISSED,
-        names::SOFTNET_DROPPED,
-        names::QDISC_PACKETS,
-        names::QDISC_DROPS,
-        names::QDISC_OVERLIMITS,
-        names::THROTTLED_US,
-    ] {
-        facts.put(counter, 0u64);
-    }
-    facts
 }

@@ -1,0 +1,159 @@
+//! Makes evidence of a case: cumulative samples of one flow, and what a healthy host reports.
+
+use std::f64::consts::TAU;
+
+use goodput_model::{
+    BitRate, DatagramCounts, End, EndName, Evidence, FlowSample, Host, Known, Measured, Role,
+    Sample, Snapshot, SocketMemory, TcpInfo, Transport,
+};
+
+use super::{Case, PERIOD_S, SAMPLES};
+use crate::names;
+
+impl Case {
+    /// What both ends saw.
+    pub fn evidence(&self) -> Evidence {
+        let far = Known::Value(self.end(EndName::Far));
+        Evidence {
+            plan: self.plan.clone(),
+            sender_end: EndName::Near,
+            near: Known::Value(self.end(EndName::Near)),
+            far: if self.far { far } else { Known::missing("the peer does not report") },
+            measured: Measured {
+                goodput: BitRate(self.goodput),
+                from_s: 0.45,
+                to_s: PERIOD_S * SAMPLES as f64,
+                precision_percent: Known::Value(1.0),
+            },
+        }
+    }
+
+    fn end(&self, name: EndName) -> End {
+        let host = Host {
+            name: name.to_string(),
+            kernel: "Linux 6.18.44".into(),
+            goodput: "0.1.0".into(),
+            cpus: 2,
+        };
+        let (before, after) = (&self.before[name as usize], &self.after[name as usize]);
+        let samples = match self.samples {
+            0 => Vec::new(),
+            n => (0..=n).map(|n| self.sample(name, n)).collect(),
+        };
+        End { host, before: before.clone(), after: after.clone(), samples }
+    }
+
+    fn sample(&self, end: EndName, number: u64) -> Sample {
+        let at_s = number as f64 * PERIOD_S;
+        let swing = self.wobble * (TAU * at_s).sin() / TAU;
+        let bytes = (self.goodput / 8.0 * (at_s + swing)) as u64;
+        let near = end == EndName::Near;
+        let flow = if near { self.writing(number, bytes) } else { self.reading(number, bytes) };
+        let (sent_bytes, received_bytes) = if near { (bytes, 0) } else { (0, bytes) };
+        Sample { at_s, sent_bytes, received_bytes, flows: vec![flow] }
+    }
+
+    fn writing(&self, number: u64, bytes: u64) -> FlowSample {
+        let datagrams = DatagramCounts { sent: bytes / 1400, ..Default::default() };
+        FlowSample {
+            tcp: self.tcp_info(number, bytes),
+            ..self.flow(Role::Sender, number, bytes, datagrams)
+        }
+    }
+
+    fn reading(&self, number: u64, bytes: u64) -> FlowSample {
+        let received = bytes / 1400;
+        let lost = (received as f64 * self.lost / (1.0 - self.lost)) as u64;
+        let datagrams = DatagramCounts { received, lost, ..Default::default() };
+        self.flow(Role::Receiver, number, bytes, datagrams)
+    }
+
+    fn flow(&self, role: Role, number: u64, bytes: u64, datagrams: DatagramCounts) -> FlowSample {
+        let thread = if role == Role::Sender { self.writer } else { self.reader };
+        let spent = |share: f64| (share * number as f64 * PERIOD_S * 1e6) as u64;
+        let sndbuf = self.plan.socket.sndbuf_bytes.map_or(4 << 20, |asked| asked.0 * 2);
+        let udp = self.plan.transport == Transport::Udp;
+        FlowSample {
+            flow: 0,
+            role,
+            bytes,
+            blocked_us: spent(thread.blocked),
+            paced_us: spent(thread.paced),
+            calls: bytes >> 17,
+            cpu_us: Known::Value(spent(thread.cpu)),
+            tcp: Known::missing("not sampled"),
+            memory: Known::Value(SocketMemory {
+                rmem_alloc_bytes: self.queued,
+                rcvbuf_bytes: 1_000_000,
+                wmem_alloc_bytes: 0,
+                sndbuf_bytes: sndbuf,
+                wmem_queued_bytes: sndbuf * 95 / 100,
+                backlog_bytes: 0,
+                drops: 0,
+            }),
+            queued_bytes: Known::Value(self.queued),
+            datagrams: udp.then_some(datagrams),
+        }
+    }
+
+    fn tcp_info(&self, number: u64, bytes: u64) -> Known<TcpInfo> {
+        if self.plan.transport == Transport::Udp {
+            return Known::missing("not a TCP flow");
+        }
+        let spent = |share: f64| Some((share * number as f64 * PERIOD_S * 1e6) as u64);
+        let again = (bytes as f64 * self.retransmitted) as u64;
+        let marked = (number as f64 * 0.618).fract() < self.app_limited;
+        let mut info = TcpInfo {
+            length_bytes: 280,
+            options: Some(7),
+            delivery_rate_app_limited: Some(u64::from(marked)),
+            snd_mss_bytes: Some(1448),
+            pmtu_bytes: Some(1500),
+            unacked_segments: Some(2000),
+            snd_cwnd_segments: Some(3000),
+            rtt_us: Some(42_500),
+            min_rtt_us: Some(42_000),
+            delivery_rate_bytes_per_s: Some((self.goodput / 8.0) as u64),
+            busy_us: spent(self.busy),
+            rwnd_limited_us: spent(self.rwnd),
+            sndbuf_limited_us: spent(self.sndbuf),
+            sent_bytes: Some(bytes + again),
+            retrans_bytes: Some(again),
+            total_retrans_segments: Some(again / 1448),
+            dsack_dups: Some(0),
+            total_rto: Some(0),
+            snd_wnd_bytes: Some(8 << 20),
+            ..TcpInfo::default()
+        };
+        for change in &self.tcp {
+            change(&mut info, number);
+        }
+        Known::Value(info)
+    }
+}
+
+/// What a healthy host says of itself.
+pub(super) fn healthy_facts() -> Snapshot {
+    let mut facts = Snapshot::default();
+    facts.put(names::LINK_DEVICE, "eth0");
+    facts.put(names::LINK_SPEED, 1_000_000_000u64);
+    facts.put(names::LINK_MTU, 1500u64);
+    facts.put(names::QDISC_KIND, "fq_codel");
+    facts.put(names::OFFLOAD_TSO, "on");
+    facts.put(names::TCP_RMEM, "4096 131072 33554432");
+    facts.put(names::TCP_WMEM, "4096 65536 4194304");
+    facts.put(names::TCP_CONGESTION, "bbr");
+    facts.put(names::TCP_AVAILABLE, "reno bbr cubic");
+    for counter in [
+        names::LINK_RX_DROPPED,
+        names::LINK_RX_MISSED,
+        names::SOFTNET_DROPPED,
+        names::QDISC_PACKETS,
+        names::QDISC_DROPS,
+        names::QDISC_OVERLIMITS,
+        names::THROTTLED_US,
+    ] {
+        facts.put(counter, 0u64);
+    }
+    facts
+}
