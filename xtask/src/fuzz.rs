@@ -1,10 +1,11 @@
-//! `cargo xtask fuzz`: every fuzz target for a while, with cargo-fuzz on the nightly toolchain.
+//! `cargo xtask fuzz`: every fuzz target for a while, on the nightly toolchain.
 
+use std::fs;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
-use crate::shell::{capture, command, run as run_command};
+use crate::shell::{capture, command, root, run as run_command};
 
 /// Options of `cargo xtask fuzz`.
 #[derive(clap::Args)]
@@ -16,25 +17,32 @@ pub struct Options {
 
 /// Runs the targets one after the other; the first crash ends it.
 pub fn run(options: &Options) -> Result<()> {
-    if capture(fuzz().arg("--version")).is_err() {
-        bail!(
-            "needs the nightly toolchain and cargo-fuzz: \
-             `rustup toolchain install nightly && cargo install cargo-fuzz`"
-        );
+    if capture(outside_cargo("rustc").args(["+nightly", "--version"])).is_err() {
+        bail!("needs the nightly toolchain: `rustup toolchain install nightly`");
     }
-    let targets = capture(fuzz().arg("list"))?;
-    for target in targets.lines() {
+    for target in targets()? {
         println!("== {target}, {} s", options.seconds);
-        let limit = format!("-max_total_time={}", options.seconds);
-        run_command(fuzz().args(["run", target, "--", &limit]))?;
+        let seconds = options.seconds.to_string();
+        run_command(outside_cargo("fuzz/run").args([&target, &seconds]))?;
     }
     Ok(())
 }
 
-/// `cargo fuzz` of the nightly toolchain, whichever one runs us.
-fn fuzz() -> Command {
-    let mut command = command("rustup");
-    command.args(["run", "nightly", "cargo", "fuzz"]);
+/// The names of the files in fuzz/fuzz_targets, in order.
+fn targets() -> Result<Vec<String>> {
+    let entries = fs::read_dir(root().join("fuzz/fuzz_targets")).context("no fuzz targets")?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        names.extend(path.file_stem().and_then(|stem| stem.to_str()).map(String::from));
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// A command that does not inherit the toolchain of the cargo that runs us.
+fn outside_cargo(program: &str) -> Command {
+    let mut command = command(program);
     for chosen_by_cargo in ["CARGO", "RUSTC", "RUSTDOC", "RUSTUP_TOOLCHAIN"] {
         command.env_remove(chosen_by_cargo);
     }
