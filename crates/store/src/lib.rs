@@ -1,1 +1,15 @@
-//! Placeholder.
+//! Records on disk and their history: one SQLite file in the user's data directory.
+//!
+//! Several goodput processes may read and write it at once.
+#![forbid(unsafe_code)]
+
+pub mod compat;
+pub mod error;
+pub mod path;
+mod schema;
+pub mod store;
+
+pub use compat::read_record;
+pub use error::{RecordError, StoreError};
+pub use path::default_path;
+pub use store::{Entry, Store};

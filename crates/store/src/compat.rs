@@ -1,0 +1,59 @@
+//! Reads records of every format that ever was.
+//!
+//! A new format gets an arm in [`read_record`] that lifts the old one to it, and files of the old
+//! one stay in `tests/golden/` for good.
+
+use goodput_model::Record;
+use goodput_model::record::FORMAT;
+use serde::Deserialize;
+
+use crate::error::RecordError;
+
+/// All that is read before the format is known.
+#[derive(Deserialize)]
+struct Head {
+    format: u32,
+}
+
+/// The record in `json`, as `--json` prints it.
+///
+/// Errors: not JSON, not a record, or of a format newer than this program knows.
+pub fn read_record(json: &str) -> Result<Record, RecordError> {
+    let head: Head = serde_json::from_str(json)?;
+    match head.format {
+        ..=FORMAT => Ok(serde_json::from_str(json)?),
+        found => Err(RecordError::Newer { found, known: FORMAT }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_newer_format_is_named_and_not_guessed() {
+        let error = read_record(r#"{"format": 2, "whatever": []}"#).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "it has format 2, and this goodput knows up to 1: read it with a newer one"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_record_or_an_error(text in ".{0,200}") {
+            let _ = read_record(&text);
+        }
+
+        #[test]
+        fn a_record_cut_short_is_an_error(share in 0.0f64..1.0) {
+            let whole = include_str!("../tests/golden/v1/test.json").trim_end();
+            let mut cut = (whole.len() as f64 * share) as usize;
+            while !whole.is_char_boundary(cut) {
+                cut -= 1;
+            }
+            prop_assert!(read_record(&whole[..cut]).is_err());
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What can go wrong with the history, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+/// A record that can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// Written by a newer goodput.
+    #[error(
+        "it has format {found}, and this goodput knows up to {known}: read it with a newer one"
+    )]
+    Newer {
+        /// Format of the record.
+        found: u32,
+        /// Newest format that this program reads.
+        known: u32,
+    },
+    /// Not a record, or one that was damaged.
+    #[error("it is not a goodput record: {0}")]
+    Malformed(#[from] serde_json::Error),
+}
+
+/// The history failed. Says what was done to what, why it failed, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Neither `XDG_DATA_HOME` nor `HOME` tells where to keep records.
+    #[error(
+        "no place to keep records: neither XDG_DATA_HOME nor HOME is set to an absolute path; \
+         set one, or use --no-store"
+    )]
+    NoHome,
+    /// The file or its directory can't be made or opened.
+    #[error(
+        "can't {doing} {}: {source}; set XDG_DATA_HOME to a writable directory, or use --no-store",
+        path.display()
+    )]
+    Unusable {
+        /// What was tried.
+        doing: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is there, but may not be written.
+    #[error(
+        "can't {doing} {}: no permission to write there, or not a file; set XDG_DATA_HOME to a writable \
+         directory, or use --no-store",
+        path.display()
+    )]
+    NoPermission {
+        /// What was tried.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+    /// No room left.
+    #[error(
+        "can't {doing} {}: the disk is full; make room, set XDG_DATA_HOME to another disk, or use \
+         --no-store",
+        path.display()
+    )]
+    DiskFull {
+        /// What was tried.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+    /// Not an SQLite file, or a damaged one.
+    #[error(
+        "can't {doing} {}: the file is damaged or not an SQLite file; move it away and goodput \
+         starts a new one",
+        path.display()
+    )]
+    Corrupt {
+        /// What was tried.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+    /// An SQLite file of another program.
+    #[error(
+        "{} is a database of another program; set XDG_DATA_HOME to another directory, or use \
+         --no-store",
+        path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Written by a newer goodput.
+    #[error(
+        "{} has schema {found}, and this goodput knows up to {known}: use a newer one, or \
+         --no-store",
+        path.display()
+    )]
+    NewerSchema {
+        /// The file.
+        path: PathBuf,
+        /// Its schema.
+        found: u32,
+        /// Newest schema that this program knows.
+        known: u32,
+    },
+    /// Another process held the file for too long.
+    #[error("can't {doing} {}: another process keeps it locked; try again", path.display())]
+    Busy {
+        /// What was tried.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+    /// No record has this number.
+    #[error("there is no record {id}; `goodput history` lists those there are")]
+    UnknownId {
+        /// The number asked for.
+        id: i64,
+    },
+    /// A record in the history can't be read.
+    #[error("can't read record {id}: {source}")]
+    Unreadable {
+        /// Its number.
+        id: i64,
+        /// Why.
+        source: RecordError,
+    },
+    /// A record that could not be read again, as JSON has no such numbers as infinity.
+    #[error("can't keep the record: {source}; this is a bug in goodput, please report it")]
+    Unkeepable {
+        /// What reading it back said.
+        source: RecordError,
+    },
+    /// Anything else that SQLite reports.
+    #[error("can't {doing} {}: {source}; use --no-store to do without", path.display())]
+    Sqlite {
+        /// What was tried.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+}
+
+impl StoreError {
+    /// What SQLite said while `doing` something with `path`, in the user's terms.
+    pub(crate) fn sqlite(doing: &'static str, path: &Path, source: rusqlite::Error) -> Self {
+        let path = path.to_path_buf();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::DiskFull { doing, path },
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                Self::Corrupt { doing, path }
+            }
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { doing, path },
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+                Self::NoPermission { doing, path }
+            }
+            _ => Self::Sqlite { doing, path, source },
+        }
+    }
+
+    /// What the system said while `doing` something with `path`.
+    pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        let path = path.to_path_buf();
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Self::DiskFull { doing, path }
+            }
+            _ => Self::Unusable { doing, path, source },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_says_what_to_do() {
+        let path = Path::new("/data/goodput/history.db");
+        let denied = io::Error::from_raw_os_error(13);
+        assert_eq!(
+            StoreError::io("open", path, denied).to_string(),
+            "can't open /data/goodput/history.db: Permission denied (os error 13); set \
+             XDG_DATA_HOME to a writable directory, or use --no-store"
+        );
+        let full = StoreError::io("open", path, io::Error::from_raw_os_error(28)).to_string();
+        assert!(full.contains("the disk is full; make room"), "{full}");
+        let newer = StoreError::NewerSchema { path: path.into(), found: 9, known: 1 }.to_string();
+        assert!(newer.contains("has schema 9, and this goodput knows up to 1"), "{newer}");
+    }
+}

@@ -1,0 +1,73 @@
+//! The tables, and how an older file is brought up to date.
+
+use std::path::Path;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use crate::error::StoreError;
+
+/// Marks the file as goodput's (`PRAGMA application_id`): "gdpt".
+const APPLICATION_ID: i64 = 0x6764_7074;
+
+/// Entry n brings a file of schema n to schema n + 1. Entries are added, never changed: files made
+/// by each of them exist.
+const MIGRATIONS: [&str; 1] = [
+    // The JSON is the record; the columns beside it are there to list without reading it. Numbers
+    // are never used twice (AUTOINCREMENT): people keep them in notes.
+    "CREATE TABLE records (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        started TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        target TEXT NOT NULL,
+        goodput_bits_per_s REAL NOT NULL,
+        rule TEXT NOT NULL,
+        json TEXT NOT NULL
+    ) STRICT;",
+];
+
+/// Makes the tables in a new file and brings an old one up to date. Of several processes that try
+/// at once, one does it.
+pub(crate) fn migrate(db: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let failed = |source| StoreError::sqlite("open", path, source);
+    if is_current(db, path)? {
+        return Ok(());
+    }
+    let step = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let from = checked_version(&step, path)?;
+    run(&step, from).map_err(failed)?;
+    step.commit().map_err(failed)
+}
+
+fn is_current(db: &Connection, path: &Path) -> Result<bool, StoreError> {
+    Ok(checked_version(db, path)? as usize == MIGRATIONS.len())
+}
+
+/// The schema of the file; 0 for an empty one.
+fn checked_version(db: &Connection, path: &Path) -> Result<u32, StoreError> {
+    let failed = |source| StoreError::sqlite("open", path, source);
+    let (application, found, objects): (i64, u32, u32) = db
+        .query_row(
+            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
+             FROM pragma_application_id, pragma_user_version",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )
+        .map_err(failed)?;
+    let known = MIGRATIONS.len() as u32;
+    match (application, found) {
+        (APPLICATION_ID, _) if found > known => {
+            Err(StoreError::NewerSchema { path: path.into(), found, known })
+        }
+        (APPLICATION_ID, _) => Ok(found),
+        (0, 0) if objects == 0 => Ok(0),
+        _ => Err(StoreError::Foreign { path: path.into() }),
+    }
+}
+
+fn run(step: &Transaction, from: u32) -> rusqlite::Result<()> {
+    for migration in MIGRATIONS.iter().skip(from as usize) {
+        step.execute_batch(migration)?;
+    }
+    step.pragma_update(None, "application_id", APPLICATION_ID)?;
+    step.pragma_update(None, "user_version", MIGRATIONS.len() as u32)
+}

@@ -1,0 +1,139 @@
+//! The history: keeps records, lists them, gives them back.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use goodput_model::{BitRate, Record};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+
+use crate::compat::read_record;
+use crate::error::{RecordError, StoreError};
+use crate::schema::migrate;
+
+/// How long to wait for another process that writes. Writing a record takes milliseconds.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// The history, open.
+#[derive(Debug)]
+pub struct Store {
+    db: Connection,
+    path: PathBuf,
+}
+
+/// One line of the history.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Number of the record; never given to another one.
+    pub id: i64,
+    /// When it began, RFC 3339, UTC.
+    pub started: String,
+    /// What kind of command made it, as in the record's JSON: `test`, `compare`.
+    pub kind: String,
+    /// What was measured, as the user typed it.
+    pub target: String,
+    /// The record's main number.
+    pub goodput: BitRate,
+    /// Id of the limiting rule, or `none`.
+    pub limit: String,
+}
+
+impl Store {
+    /// Opens the history in the file `path`; makes it and its directories where there are none,
+    /// for the user alone (mode 0700, as the XDG Base Directory Specification asks).
+    ///
+    /// Errors: no permission, disk full, the file is damaged, another program's, or of a newer
+    /// goodput.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        make_directory(path)?;
+        let failed = |source| StoreError::sqlite("open", path, source);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut db = Connection::open_with_flags(path, flags)
+            .map_err(|source| why_not_made(path).unwrap_or_else(|| failed(source)))?;
+        db.busy_timeout(BUSY).map_err(failed)?;
+        migrate(&mut db, path)?;
+        use_write_ahead_log(&db).map_err(failed)?;
+        Ok(Self { db, path: path.to_path_buf() })
+    }
+
+    /// Keeps `record`; on return it is on disk. Returns its number.
+    pub fn add(&self, record: &Record) -> Result<i64, StoreError> {
+        let unkeepable = |source| StoreError::Unkeepable { source };
+        let json = serde_json::to_string(record).map_err(RecordError::from).map_err(unkeepable)?;
+        read_record(&json).map_err(unkeepable)?;
+        let insert = "INSERT INTO records (started, kind, target, goodput_bits_per_s, rule, json)
+                      VALUES (?1, json_extract(?5, '$.kind'), ?2, ?3, ?4, ?5)";
+        let columns = params![
+            record.started,
+            record.target,
+            record.result.goodput_bits_per_s.0,
+            record.verdict.limit,
+            json
+        ];
+        self.db.execute(insert, columns).map_err(|source| self.failed("write to", source))?;
+        Ok(self.db.last_insert_rowid())
+    }
+
+    /// The newest `limit` records, newest first.
+    pub fn list(&self, limit: u32) -> Result<Vec<Entry>, StoreError> {
+        let select = "SELECT id, started, kind, target, goodput_bits_per_s, rule
+                      FROM records ORDER BY id DESC LIMIT ?1";
+        let read = || -> rusqlite::Result<Vec<Entry>> {
+            self.db.prepare(select)?.query_map([limit], entry)?.collect()
+        };
+        read().map_err(|source| self.failed("read", source))
+    }
+
+    /// The record with the number `id`.
+    ///
+    /// Errors: there is none, or it can't be read.
+    pub fn get(&self, id: i64) -> Result<Record, StoreError> {
+        let json: Option<String> = self
+            .db
+            .query_row("SELECT json FROM records WHERE id = ?1", [id], |row| row.get(0))
+            .optional()
+            .map_err(|source| self.failed("read", source))?;
+        let json = json.ok_or(StoreError::UnknownId { id })?;
+        read_record(&json).map_err(|source| StoreError::Unreadable { id, source })
+    }
+
+    fn failed(&self, doing: &'static str, source: rusqlite::Error) -> StoreError {
+        StoreError::sqlite(doing, &self.path, source)
+    }
+}
+
+fn make_directory(path: &Path) -> Result<(), StoreError> {
+    let Some(directory) = path.parent() else { return Ok(()) };
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    made.map_err(|source| StoreError::io("make the directory", directory, source))
+}
+
+/// The system's reason why a new file could not be made, which SQLite does not tell. A file that
+/// exists is not opened here: closing it again would drop the locks that other connections of this
+/// process hold on it (POSIX record locks belong to the process).
+fn why_not_made(path: &Path) -> Option<StoreError> {
+    let error = OpenOptions::new().write(true).create_new(true).open(path).err()?;
+    let exists = error.kind() == io::ErrorKind::AlreadyExists;
+    (!exists).then(|| StoreError::io("make", path, error))
+}
+
+/// Lets readers read while another process writes. Where the file system can't do it, SQLite keeps
+/// its older journal, which is as safe.
+fn use_write_ahead_log(db: &Connection) -> rusqlite::Result<()> {
+    db.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))
+}
+
+fn entry(row: &Row) -> rusqlite::Result<Entry> {
+    Ok(Entry {
+        id: row.get(0)?,
+        started: row.get(1)?,
+        kind: row.get(2)?,
+        target: row.get(3)?,
+        goodput: BitRate(row.get(4)?),
+        limit: row.get(5)?,
+    })
+}

@@ -1,0 +1,104 @@
+//! What is kept is found again, in order, by everyone who writes at once.
+
+mod common;
+
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Barrier;
+use std::thread;
+
+use common::{CHILD_STORE, child, record};
+use goodput_model::BitRate;
+use goodput_store::{Store, StoreError};
+
+const WRITERS: usize = 8;
+const RECORDS: usize = 10;
+
+#[test]
+fn what_is_kept_is_listed_newest_first_and_read_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("new/goodput/history.db");
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.list(10).unwrap(), []);
+    let first = store.add(&record("192.0.2.7", 312.4e6)).unwrap();
+    let second = store.add(&record("files", 9.41e9)).unwrap();
+    drop(store);
+
+    let store = Store::open(&path).unwrap();
+    let entries = store.list(10).unwrap();
+    let ids: Vec<i64> = entries.iter().map(|entry| entry.id).collect();
+    assert_eq!(ids, [second, first]);
+    assert_eq!(store.list(1).unwrap(), entries[..1]);
+    let newest = &entries[0];
+    assert_eq!((newest.target.as_str(), newest.kind.as_str()), ("files", "test"));
+    assert_eq!((newest.goodput, newest.limit.as_str()), (BitRate(9.41e9), "receive-window"));
+    assert_eq!(store.get(first).unwrap(), record("192.0.2.7", 312.4e6));
+}
+
+#[test]
+fn an_unknown_number_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(&directory.path().join("history.db")).unwrap();
+    let error = store.get(41).unwrap_err();
+    assert!(matches!(error, StoreError::UnknownId { id: 41 }));
+    assert_eq!(error.to_string(), "there is no record 41; `goodput history` lists those there are");
+}
+
+#[test]
+fn a_record_with_an_impossible_number_is_refused_before_it_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(&directory.path().join("history.db")).unwrap();
+    let error = store.add(&record("192.0.2.7", f64::NAN)).unwrap_err();
+    assert!(matches!(error, StoreError::Unkeepable { .. }), "{error}");
+    assert_eq!(store.list(10).unwrap(), []);
+}
+
+fn write_records(path: &Path) {
+    let store = Store::open(path).expect("opens beside the others");
+    for number in 0..RECORDS {
+        store.add(&record("many", number as f64)).expect("writes beside the others");
+    }
+}
+
+fn assert_complete(path: &Path) {
+    let entries = Store::open(path).and_then(|store| store.list(1000)).expect("lists them all");
+    assert_eq!(entries.len(), WRITERS * RECORDS);
+}
+
+#[test]
+fn threads_that_make_and_write_one_history_at_once_lose_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.db");
+    let start = Barrier::new(WRITERS);
+    thread::scope(|scope| {
+        for _ in 0..WRITERS {
+            scope.spawn(|| {
+                start.wait();
+                write_records(&path);
+            });
+        }
+    });
+    assert_complete(&path);
+}
+
+#[test]
+fn processes_that_make_and_write_one_history_at_once_lose_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.db");
+    let mut command = child("child_writes_records", &path);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let children: Vec<_> = (0..WRITERS).map(|_| command.spawn().unwrap()).collect();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_complete(&path);
+}
+
+/// The body of the processes above; nothing where it is not one of them.
+#[test]
+fn child_writes_records() {
+    if let Some(path) = std::env::var_os(CHILD_STORE) {
+        write_records(Path::new(&path));
+    }
+}

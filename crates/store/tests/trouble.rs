@@ -1,0 +1,146 @@
+//! Bad disks, bad files, no permission: an error in words, never a panic, never a lost record.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use common::{CHILD_STORE, child, record};
+use goodput_store::{Store, StoreError};
+
+#[test]
+fn a_file_that_is_no_database_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.db");
+    fs::write(&path, "dear diary, ".repeat(1000)).unwrap();
+    let error = Store::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
+    assert!(error.to_string().contains("move it away"), "{error}");
+    assert_eq!(fs::read_to_string(&path).unwrap().len(), 12_000);
+}
+
+#[test]
+fn a_damaged_database_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.db");
+    let store = Store::open(&path).unwrap();
+    for n in 0..50 {
+        store.add(&record("192.0.2.7", f64::from(n))).unwrap();
+    }
+    drop(store);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[4096..].fill(0x5a);
+    fs::write(&path, bytes).unwrap();
+    let used = Store::open(&path).and_then(|store| store.list(100).map(drop));
+    assert!(matches!(used, Err(StoreError::Corrupt { .. })), "{used:?}");
+}
+
+#[test]
+fn a_database_of_another_program_or_a_newer_goodput_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let foreign = directory.path().join("foreign.db");
+    let db = rusqlite::Connection::open(&foreign).unwrap();
+    db.execute_batch("CREATE TABLE bookmarks (url TEXT)").unwrap();
+    let error = Store::open(&foreign).unwrap_err();
+    assert!(matches!(error, StoreError::Foreign { .. }), "{error}");
+
+    let newer = directory.path().join("newer.db");
+    drop(Store::open(&newer).unwrap());
+    let db = rusqlite::Connection::open(&newer).unwrap();
+    db.execute_batch("PRAGMA user_version = 7").unwrap();
+    let error = Store::open(&newer).unwrap_err();
+    assert!(matches!(error, StoreError::NewerSchema { found: 7, known: 1, .. }), "{error}");
+}
+
+#[test]
+fn a_record_of_a_newer_goodput_is_listed_and_its_reading_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.db");
+    let store = Store::open(&path).unwrap();
+    let id = store.add(&record("192.0.2.7", 1e9)).unwrap();
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch("UPDATE records SET json = json_set(json, '$.format', 99), kind = 'fleet'")
+        .unwrap();
+    assert_eq!(store.list(1).unwrap()[0].kind, "fleet");
+    let error = store.get(id).unwrap_err().to_string();
+    assert!(error.contains("format 99, and this goodput knows up to 1"), "{error}");
+}
+
+#[test]
+fn a_directory_in_the_way_and_a_file_as_directory_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let error = Store::open(directory.path()).unwrap_err().to_string();
+    assert!(error.contains("not a file"), "{error}");
+    let file = directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = Store::open(&file.join("goodput/history.db")).unwrap_err().to_string();
+    assert!(error.contains("can't make the directory") && error.contains("--no-store"), "{error}");
+}
+
+/// Runs `script` as root of its own mount namespace, where it may mount without anybody noticing.
+/// `None`, after saying so, where that is not allowed here.
+fn in_mount_namespace(test: &str, script: &str, child: &Command) -> Option<Output> {
+    let unshared = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-ec", script, "sh"]);
+        command
+    };
+    let allowed = unshared("mount -t tmpfs tmpfs /tmp").output().is_ok_and(|o| o.status.success());
+    if !allowed {
+        let needs = "unshare(1) and mounts in an own user namespace";
+        assert!(std::env::var("GOODPUT_REQUIRE").as_deref() != Ok("all"), "{test} needs {needs}");
+        eprintln!("SKIPPED {test}: needs {needs}");
+        return None;
+    }
+    let mut command = unshared(script);
+    command.arg(child.get_program()).args(child.get_args());
+    let set = child.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    Some(command.envs(set).output().expect("unshare ran just before"))
+}
+
+/// Runs a child test on a history inside a directory over which `script` mounts something.
+fn on_mount(test: &str, name: &str, script: &str) {
+    let directory = tempfile::tempdir().expect("temporary directory");
+    let path = directory.path().join("history.db");
+    let script = format!("DIR='{}'; {script}", directory.path().display());
+    let Some(output) = in_mount_namespace(test, &script, &child(name, &path)) else { return };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_keeps_what_was_kept() {
+    let script = r#"mount -t tmpfs -o size=512k tmpfs "$DIR"; "$@""#;
+    on_mount("store on a full disk", "child_fills_the_disk", script);
+}
+
+#[test]
+fn a_directory_that_can_not_be_written_is_an_error() {
+    let script = r#"mount -t tmpfs -o ro tmpfs "$DIR"; "$@""#;
+    on_mount("store in a read-only directory", "child_can_not_write", script);
+}
+
+#[test]
+fn child_fills_the_disk() {
+    let Some(path) = std::env::var_os(CHILD_STORE) else { return };
+    let store = Store::open(Path::new(&path)).unwrap();
+    let mut kept = 0;
+    let error = loop {
+        match store.add(&record("192.0.2.7", 1e9)) {
+            Ok(_) => kept += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, StoreError::DiskFull { .. }), "{error}");
+    assert!(kept > 0);
+    assert_eq!(store.list(10_000).unwrap().len(), kept);
+}
+
+#[test]
+fn child_can_not_write() {
+    let Some(path) = std::env::var_os(CHILD_STORE) else { return };
+    let error = Store::open(Path::new(&path)).unwrap_err().to_string();
+    assert!(error.contains("Read-only file system"), "{error}");
+    assert!(error.contains("XDG_DATA_HOME") && error.contains("--no-store"), "{error}");
+}
