@@ -39,3 +39,30 @@ pub const PROTOCOL: Protocol = Protocol {
     client: |now, config| Box::new(client::ClientSession::new(now, config)),
     server: |now, config| Box::new(server::ServerSession::new(now, config)),
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_specification_has_the_numbers_of_the_code() {
+        let page = include_str!("../../../../docs/protocol.md");
+        let seconds = |time: std::time::Duration| format!("{} s", time.as_secs());
+        for number in [
+            format!("# The goodput protocol, version {PROTOCOL_VERSION}"),
+            format!("**{PORT}**"),
+            format!("| {} after connecting |", seconds(times::GREETING)),
+            format!("| preparing | | `accept` | expecting | {} |", seconds(times::ACCEPT)),
+            format!("`flows-ready` | ready | {} |", seconds(times::FLOWS)),
+            format!("| ready | `begin` | | running | {} |", seconds(times::BEGIN)),
+            format!("longest + {} |", seconds(times::DRAIN)),
+            format!("longest + {} |", seconds(times::DRAIN + times::GRACE)),
+            format!("| {} min without", times::IDLE.as_secs() / 60),
+            format!("nothing for {} MUST send a `ping`", seconds(times::PING)),
+            format!("nothing came for {} is", seconds(times::SILENCE)),
+            format!("on a `setting` after {}", seconds(times::SETTING)),
+        ] {
+            assert!(page.contains(&number), "{number:?} is not in docs/protocol.md");
+        }
+    }
+}

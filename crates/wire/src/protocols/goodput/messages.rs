@@ -255,6 +255,18 @@ mod tests {
         assert_eq!(goodbye.code, Code::Other);
     }
 
+    /// The list in serde's own words for an unknown kind holds every kind there is.
+    #[test]
+    fn the_specification_has_every_kind() {
+        let page = include_str!("../../../../../docs/protocol.md");
+        let error = read(r#"{"dance":{}}"#).unwrap_err().to_string();
+        let kinds: Vec<_> = error.split('`').skip(3).step_by(2).collect();
+        assert!(kinds.len() >= 13, "{kinds:?}");
+        for kind in kinds {
+            assert!(page.contains(&format!("\n| `{kind}` |")), "{kind} is not specified");
+        }
+    }
+
     #[test]
     fn json_nested_too_deep_is_an_error() {
         let text = [r#"{"hello":{"version":1,"host":"#, &"[".repeat(100_000)].concat();
