@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use goodput_model::SettingRef;
 use goodput_netlink::namespace;
+use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::lookup::machine;
 use crate::machine::features;
@@ -74,10 +75,10 @@ fn what_someone_else_changed_is_left_alone() {
             let first =
                 [&other, &one].into_iter().find(|v| ours.apply(&setting, v).unwrap() != before);
             // A switch has no third value; then theirs is the original.
-            let mut theirs = Changes::begin(state_dir, guard()).unwrap();
             let value = if first == Some(&one) { &other } else { &one };
-            let now = theirs.apply(&setting, value).unwrap();
-            theirs.keep().unwrap();
+            let machine = machine(&setting).unwrap();
+            machine.write(&setting, value).unwrap();
+            let now = machine.read(&setting).unwrap();
             let outcome = ours.restore().entries.swap_remove(0).outcome;
             match outcome {
                 Outcome::AlreadyBack => assert_eq!(now, before, "{setting}"),
@@ -101,6 +102,35 @@ fn nonsense_is_refused_by_every_setting_and_changes_nothing() {
             }
         }
         assert!(changes.restore().is_clean());
+    });
+}
+
+#[test]
+fn without_the_capability_it_is_named_and_nothing_is_changed() {
+    in_scene("without_the_capability_it_is_named_and_nothing_is_changed", |state_dir| {
+        // Of this thread alone. Files of root, sysctls among them, stay writable for its uid.
+        let none = CapabilitySet::empty();
+        let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+        rustix::thread::set_capabilities(None, sets).unwrap();
+        let mut changes = Changes::begin(state_dir, guard()).unwrap();
+        for (_, setting, [_, value]) in machine_settings().filter(|s| s.0.id != "sysctl") {
+            let before = read(&setting).unwrap();
+            let error = changes.apply(&setting, &value).unwrap_err();
+            assert!(error.not_permitted(), "{error}");
+            assert!(error.to_string().contains("CAP_NET_ADMIN"), "{error}");
+            assert_eq!(read(&setting).unwrap(), before, "{setting}");
+        }
+        assert!(changes.restore().is_clean());
+    });
+}
+
+#[test]
+fn a_read_only_parameter_is_told_as_such() {
+    in_scene("a_read_only_parameter_is_told_as_such", |state_dir| {
+        let setting = "sysctl.net.ipv4.tcp_available_congestion_control".parse().unwrap();
+        let mut changes = Changes::begin(state_dir, guard()).unwrap();
+        let error = changes.apply(&setting, "cubic").unwrap_err();
+        assert!(error.to_string().contains("read-only") && !error.not_permitted(), "{error}");
     });
 }
 

@@ -118,6 +118,14 @@ pub enum SettingError {
         /// What we had set.
         ours: String,
     },
+    /// Another run has it changed at this moment.
+    #[error("{setting} is being changed by another goodput (process {pid}); wait until it is done")]
+    InUse {
+        /// The setting.
+        setting: SettingRef,
+        /// The other process.
+        pid: u32,
+    },
     /// The journal could not be kept, so nothing may be changed.
     #[error("can't {operation} the journal in {}: {cause}; without it nothing is changed", path.display())]
     Journal {

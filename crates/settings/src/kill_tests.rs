@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
+use crate::journal::{Durable, JournalFile, Line};
+use crate::place::Place;
 use crate::testing::{Scene, guard};
 use crate::{Changes, Outcome, undo};
 
@@ -107,6 +109,35 @@ fn a_journal_that_was_torn_or_never_begun_is_tidied_away() {
     assert_eq!(reports.len(), 2);
     assert!(reports.iter().all(crate::RestoreReport::is_clean), "{reports:?}");
     assert!(scene.journals().is_empty());
+}
+
+/// Leaves a journal of a run on boot `boot_id`, in a namespace that is not this one.
+fn leave_journal(scene: &Scene, boot_id: &str) {
+    let change = Line::Intent {
+        setting: scene.setting(),
+        original: "a".into(),
+        exact: "a".into(),
+        to: "b".into(),
+    };
+    let place = Place { boot_id: boot_id.into(), netns: 1 };
+    let mut journal = JournalFile::create(&scene.state_dir(), &place).unwrap();
+    journal.append(&change, Durable::Yes).unwrap();
+    scene.set("b");
+}
+
+#[test]
+fn another_namespace_is_waited_for_but_not_beyond_a_reboot() {
+    let scene = Scene::new();
+    leave_journal(&scene, &Place::here().unwrap().boot_id);
+    let reports = undo(&scene.state_dir()).unwrap();
+    assert_eq!(reports[0].entries[0].outcome, Outcome::OtherNamespace);
+    assert_eq!(scene.journals().len(), 1);
+
+    let scene = Scene::new();
+    leave_journal(&scene, "of an earlier boot");
+    assert!(undo(&scene.state_dir()).unwrap()[0].is_clean());
+    assert!(scene.journals().is_empty());
+    assert_eq!(scene.value(), "b", "it is another namespace's value");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use goodput_model::{EndName, SettingRef};
 
 use crate::error::SettingError;
 use crate::guard::{Guard, GuardProgram};
-use crate::journal::{Contents, Durable, Entry, JournalFile, Line};
+use crate::journal::{Contents, Durable, Entry, JournalFile, Line, claim};
 use crate::lookup::{find, machine};
 use crate::place::Place;
 use crate::restore::{RestoreReport, settle_contents};
@@ -59,7 +59,7 @@ impl Changes {
     /// # Errors
     /// When the value is not one, a privilege is lacking, the journal can't be written, the guard
     /// is dead, someone else changed the setting since, or the kernel made something else of the
-    /// value. The setting is then as it was before.
+    /// value. The setting then has its original value, or the one it had, and is still put back.
     pub fn apply(&mut self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
         // Whoever asked, it is this host that is changed.
         let setting = SettingRef { end: EndName::Near, ..setting.clone() };
@@ -133,6 +133,10 @@ impl Changes {
             None => (now, machine.capture(setting)?),
         };
         let line = Line::Intent { setting: setting.clone(), original, exact, to: to.into() };
+        let _claim = match (&self.open, known) {
+            (Some(open), None) => Some(claim(open.journal.path(), &self.place, machine, setting)?),
+            _ => None,
+        };
         self.append(line, Durable::Yes)?;
         Ok(known.unwrap_or(self.contents.entries.len() - 1))
     }
@@ -144,27 +148,39 @@ impl Changes {
         index: usize,
         wanted: &str,
     ) -> Result<String, SettingError> {
-        let Entry { setting, original, exact, .. } = self.contents.entries[index].clone();
+        let entry = self.contents.entries[index].clone();
+        self.write_and_verify(machine, &entry, wanted).map_err(|error| {
+            match (error, make_exact(machine, &entry)) {
+                (SettingError::NotEffective { setting, asked, effective, .. }, Err(error)) => {
+                    let not_back = Some(Box::new(error));
+                    SettingError::NotEffective { setting, asked, effective, not_back }
+                }
+                // Where writing failed, putting back fails of the same cause.
+                (error, _) => error,
+            }
+        })
+    }
+
+    fn write_and_verify(
+        &mut self,
+        machine: &dyn Machine,
+        entry: &Entry,
+        wanted: &str,
+    ) -> Result<String, SettingError> {
+        let setting = &entry.setting;
         // An arm with the original value is the original state, down to what `read` rounds.
-        let target = if wanted == original { &exact } else { wanted };
-        let written = machine.write(&setting, target);
-        let effective = machine.read(&setting)?;
+        let target = if wanted == entry.original { &entry.exact } else { wanted };
+        let written = machine.write(setting, target);
+        let effective = machine.read(setting)?;
         // A reboot puts all of these settings back by itself, so that it may forget this line.
         let line = Line::Effective { setting: setting.clone(), value: effective.clone() };
         self.append(line, Durable::No)?;
-        if written.is_ok() && effective == wanted {
+        written?;
+        if effective == wanted {
             return Ok(effective);
         }
-        let back = machine.write(&setting, &exact);
-        match written {
-            Err(error) => Err(error),
-            Ok(()) => Err(SettingError::NotEffective {
-                setting,
-                asked: wanted.into(),
-                effective,
-                not_back: back.err().map(Box::new),
-            }),
-        }
+        let (setting, asked) = (setting.clone(), wanted.into());
+        Err(SettingError::NotEffective { setting, asked, effective, not_back: None })
     }
 
     fn append(&mut self, line: Line, durable: Durable) -> Result<(), SettingError> {
@@ -181,6 +197,14 @@ impl Drop for Changes {
         // What could not be put back is in the journal still, and the guard tells of it.
         self.restore();
     }
+}
+
+/// Writes the original unless it is there.
+fn make_exact(machine: &dyn Machine, entry: &Entry) -> Result<(), SettingError> {
+    if machine.capture(&entry.setting)? == entry.exact {
+        return Ok(());
+    }
+    machine.write(&entry.setting, &entry.exact)
 }
 
 /// Refuses to touch a setting that someone else has changed since we did.

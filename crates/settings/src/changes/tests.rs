@@ -135,9 +135,12 @@ fn two_runs_at_once_do_not_disturb_each_other() {
     let mut second = Changes::begin(&one.state_dir(), guard()).unwrap();
     first.apply(&one.setting(), "b").unwrap();
     second.apply(&other.setting(), "c").unwrap();
+    let error = second.apply(&one.setting(), "d").unwrap_err();
+    assert!(matches!(error, SettingError::InUse { .. }), "{error}");
     assert_eq!(crate::undo(&one.state_dir()).unwrap(), [], "both are alive");
     assert!(first.restore().is_clean());
     assert_eq!((one.value(), other.value()), ("a".into(), "c".into()));
+    second.apply(&one.setting(), "d").unwrap();
     assert!(second.restore().is_clean());
-    assert_eq!(other.value(), "a");
+    assert_eq!((one.value(), other.value()), ("a".into(), "a".into()));
 }

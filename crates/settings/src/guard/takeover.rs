@@ -37,7 +37,10 @@ fn announce() -> io::Result<()> {
 
 fn tell(report: &RestoreReport) -> i32 {
     for entry in &report.entries {
-        say(&format!("goodput: the run was killed; {} {}", entry.setting, entry.outcome));
+        say(&format!(
+            "goodput: the run ended without putting it back: {} {}",
+            entry.setting, entry.outcome
+        ));
     }
     if let Some(problem) = &report.problem {
         say(&format!("goodput: {}: {problem}", report.journal.display()));

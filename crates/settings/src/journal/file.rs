@@ -94,6 +94,18 @@ impl JournalFile {
         Ok((!closed).then(|| Self { file, path: path.into(), length: status.len() }))
     }
 
+    /// What the journal at `path` says, if its owner lives.
+    pub(super) fn peek_alive(path: &Path) -> io::Result<Option<Contents>> {
+        let mut file = File::open(path)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => {}
+            other => return other.map(|()| None).map_err(io::Error::from),
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(Some(Contents::parse(&bytes)))
+    }
+
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path

@@ -9,4 +9,4 @@ mod folder;
 
 pub(crate) use contents::{Contents, Entry, FORMAT, Line};
 pub(crate) use file::{Durable, JournalFile};
-pub(crate) use folder::abandoned;
+pub(crate) use folder::{abandoned, claim};

@@ -41,6 +41,7 @@ impl Machine for Sysctl {
             return Err(bad(setting, value, "it is empty or has control characters"));
         }
         let now = self.read(setting)?;
+        refuse_read_only(setting)?;
         let (has, gets) = (now.split(' ').count(), wanted.split(' ').count());
         // A shorter vector would silently change the first numbers only.
         if is_numbers(&now) && has != gets {
@@ -53,6 +54,20 @@ impl Machine for Sysctl {
     fn namespaced(&self, setting: &SettingRef) -> bool {
         sysctl_name::dotted(setting).is_some_and(|name| name.starts_with("net"))
     }
+}
+
+/// Not even root may write it, so that naming a missing privilege would mislead.
+fn refuse_read_only(setting: &SettingRef) -> Result<(), SettingError> {
+    let read_only = fs::metadata(sysctl_name::path(setting)?)
+        .is_ok_and(|status| status.permissions().readonly());
+    if !read_only {
+        return Ok(());
+    }
+    Err(SettingError::Refused {
+        operation: "change it".into(),
+        setting: setting.clone(),
+        cause: "it is read-only in this network namespace or kernel".into(),
+    })
 }
 
 /// The words of `text` with one space between them: the kernel separates numbers by tabs.
