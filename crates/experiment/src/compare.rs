@@ -21,6 +21,8 @@ pub fn conclude(
     stopped: impl Into<String>,
 ) -> Comparison {
     let rule = usual_limit(&trials, 0).filter(|limit| limit != NO_LIMIT);
+    // An arm without values is a mistake of the caller; its numbers are shown all the same.
+    let values = values.into_iter().chain(std::iter::repeat_with(Vec::new));
     let analysed = analyse(design, &trials).into_iter().zip(values).enumerate();
     let arms = analysed
         .map(|(arm, (analysis, values))| ArmResult {

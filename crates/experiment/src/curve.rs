@@ -85,6 +85,7 @@ impl Curve {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn uneven_points_weigh_as_much_as_they_are_long() {
@@ -99,5 +100,23 @@ mod tests {
         assert!(Curve::new(&[(1.0, 0), (0.5, 4)]).is_none());
         assert!(Curve::new(&[(0.0, 0), (f64::NAN, 4)]).is_none());
         assert!(Curve::new(&[(0.0, 0), (0.0, 4)]).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn batches_together_hold_every_byte(
+            steps in proptest::collection::vec((0.001f64..1.0, 0u64..1_000_000), 2..50),
+            count in 1usize..30,
+        ) {
+            let mut now = (0.0, 0);
+            let series: Vec<_> = steps.iter().map(|(dt, bytes)| {
+                now = (now.0 + dt, now.1 + bytes);
+                now
+            }).collect();
+            let curve = Curve::new(&series).unwrap();
+            let width = curve.seconds() / count as f64;
+            let sum: f64 = curve.batch_rates(count).iter().map(|rate| rate * width).sum();
+            prop_assert!((sum - curve.bytes() as f64).abs() < 1.0);
+        }
     }
 }

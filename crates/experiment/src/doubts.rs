@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use goodput_model::{Judgement, Trial};
+use goodput_model::{Comparison, Judgement, Trial};
 
 use crate::analyse::analyse;
 use crate::design::{Design, WARM_UP_BLOCK};
@@ -10,11 +10,20 @@ use crate::looks::Looks;
 use crate::pairs::counts;
 
 /// Doubts about a comparison, one sentence each, for the record: runs that do not count and why,
-/// runs in which nothing arrived, too few blocks, and how many more an open arm would need.
-pub fn doubts(design: &Design, trials: &[Trial]) -> Vec<String> {
-    let mut doubts = discards(trials);
-    doubts.extend(silent(trials));
-    doubts.extend(open_arms(design, trials));
+/// runs in which nothing arrived, too few blocks, and what an open arm would need.
+pub fn doubts(design: &Design, comparison: &Comparison) -> Vec<String> {
+    let mut doubts = discards(&comparison.trials);
+    doubts.extend(silent(&comparison.trials));
+    let (complete, first) =
+        (design.complete(&comparison.trials), Looks::for_arms(design.arms).first());
+    if complete < first {
+        doubts.push(format!(
+            "{} of the {first} blocks that it takes to show anything: allow more time",
+            if complete == 0 { "none".into() } else { format!("only {complete}") }
+        ));
+    } else {
+        doubts.extend(open_arms(design, comparison));
+    }
     doubts
 }
 
@@ -35,33 +44,44 @@ fn silent(trials: &[Trial]) -> Option<String> {
     let is_silent = |trial: &&Trial| counts(trial) && trial.goodput_bits_per_s.0 == 0.0;
     match trials.iter().filter(is_silent).count() {
         0 => None,
-        n => Some(format!("in {n} of the runs nothing arrived; in ratios they stand as 1 bit/s")),
+        1 => Some("in 1 run nothing arrived; in ratios it stands as 1 bit/s".into()),
+        n => Some(format!("in {n} runs nothing arrived; in ratios they stand as 1 bit/s")),
     }
 }
 
-fn open_arms(design: &Design, trials: &[Trial]) -> Vec<String> {
-    let complete = design.complete(trials);
-    let first = Looks::for_arms(design.arms).first();
-    if complete < first {
-        return vec![format!(
-            "{complete} blocks count, and fewer than {first} can't show anything: allow more time"
-        )];
-    }
-    let arms = analyse(design, trials).into_iter().enumerate();
-    let open = arms.filter(|(_, arm)| {
-        arm.goodput.as_ref().is_some_and(|effect| effect.judgement == Judgement::Inconclusive)
-    });
-    open.map(|(number, arm)| match arm.more_blocks {
-        Some(more) => format!("arm {number} is open; about {more} more blocks would decide it"),
-        None => format!("arm {number} is too near the threshold for any number of blocks"),
-    })
-    .collect()
+fn open_arms(design: &Design, comparison: &Comparison) -> Vec<String> {
+    let last = Looks::for_arms(design.arms).last();
+    let sentence = |(arm, analysis): (usize, crate::ArmAnalysis)| {
+        let effect = analysis.goodput.filter(|e| e.judgement == Judgement::Inconclusive)?;
+        let name = comparison.arms.get(arm).map(|arm| arm.values.join(", ")).unwrap_or_default();
+        Some(match analysis.more_blocks {
+            None => format!("{name}: so near the threshold that no number of blocks decides it"),
+            Some(more) if effect.n as u32 + more > last => format!(
+                "{name}: about {} blocks would decide it, more than a comparison makes; try \
+                 longer runs, a quieter time or a larger threshold",
+                effect.n as u32 + more
+            ),
+            Some(more) => format!("{name}: about {more} more blocks would decide it"),
+        })
+    };
+    analyse(design, &comparison.trials).into_iter().enumerate().filter_map(sentence).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::conclude;
     use crate::pairs::tests::trial;
+
+    fn of(trials: Vec<Trial>) -> Vec<String> {
+        let values = vec![vec!["off".into()], vec!["on".into()]];
+        let design = Design::default();
+        doubts(&design, &conclude(vec![], values, &design, trials, "time was up"))
+    }
+
+    fn blocks(arm_1: fn(u32) -> f64) -> Vec<Trial> {
+        (1..=6).flat_map(|b| [trial(b, 0, 100.0), trial(b, 1, arm_1(b))]).collect()
+    }
 
     #[test]
     fn discards_silence_and_shortage_are_told() {
@@ -69,22 +89,25 @@ mod tests {
         trials.push(Trial { discarded: Some("the peer left".into()), ..trial(2, 1, 0.0) });
         trials.push(Trial { discarded: Some("warm-up".into()), ..trial(WARM_UP_BLOCK, 0, 1.0) });
         assert_eq!(
-            doubts(&Design::default(), &trials),
+            of(trials),
             [
                 "1 block does not count: the peer left",
-                "in 1 of the runs nothing arrived; in ratios they stand as 1 bit/s",
-                "1 blocks count, and fewer than 6 can't show anything: allow more time",
+                "in 1 run nothing arrived; in ratios it stands as 1 bit/s",
+                "only 1 of the 6 blocks that it takes to show anything: allow more time",
             ]
+        );
+        assert_eq!(
+            of(vec![]),
+            ["none of the 6 blocks that it takes to show anything: allow more time"]
         );
     }
 
     #[test]
     fn a_clean_comparison_leaves_no_doubt_and_an_open_one_says_what_it_needs() {
-        let run = |arm_1: fn(u32) -> f64| -> Vec<Trial> {
-            (1..=6).flat_map(|b| [trial(b, 0, 100.0), trial(b, 1, arm_1(b))]).collect()
-        };
-        assert!(doubts(&Design::default(), &run(|_| 150.0)).is_empty());
-        let open = doubts(&Design::default(), &run(|block| 100.0 + 9.0 * f64::from(block % 3)));
-        assert!(open[0].starts_with("arm 1 is open; about "), "{open:?}");
+        assert!(of(blocks(|_| 150.0)).is_empty());
+        let open = of(blocks(|block| 100.0 + 9.0 * f64::from(block % 3)));
+        assert!(open[0].starts_with("on: about ") && open[0].ends_with("would decide it"));
+        let noise = of(blocks(|block| if block % 2 == 0 { 105.0 } else { 94.0 }));
+        assert!(noise[0].contains("more than a comparison makes"), "{noise:?}");
     }
 }

@@ -16,8 +16,8 @@ const STUDENT_T: f64 = 2.262_157;
 /// What was measured, from the receiver's `series` of (seconds, payload bytes so far).
 ///
 /// Left out are slow start, up to `slow_start_end_s` on the same clock, and then what MSER-5 finds
-/// unsteady; both together never more than `max_trim_share` (0 to 1) of the run, so that a long
-/// enough part is always measured. The window starts and ends at points of the series: its bytes
+/// unsteady; both together never more than `max_trim_share` (0 to 1) of the run, to the next sample,
+/// so that a long enough part is always measured. The window starts and ends at points of the series: its bytes
 /// are counted, none is interpolated. A stall inside it counts.
 ///
 /// `None` where the series holds no two instants or a counter ran back.
