@@ -67,8 +67,13 @@ impl Changes {
         let machine = machine(&setting)?;
         self.check(machine, &setting)?;
         let wanted = machine.normalise(&setting, value)?;
-        let now = machine.read(&setting)?;
         let known = self.contents.entries.iter().position(|e| e.setting == setting);
+        // Held until the intent is written, so that nobody else's value passes for the original.
+        let _claim = match (&self.open, known) {
+            (Some(open), None) => Some(claim(open.journal.path(), &self.place, machine, &setting)?),
+            _ => None,
+        };
+        let now = machine.read(&setting)?;
         if let Some(known) = known {
             still_ours(&self.contents.entries[known], &now)?;
         }
@@ -133,10 +138,6 @@ impl Changes {
             None => (now, machine.capture(setting)?),
         };
         let line = Line::Intent { setting: setting.clone(), original, exact, to: to.into() };
-        let _claim = match (&self.open, known) {
-            (Some(open), None) => Some(claim(open.journal.path(), &self.place, machine, setting)?),
-            _ => None,
-        };
         self.append(line, Durable::Yes)?;
         Ok(known.unwrap_or(self.contents.entries.len() - 1))
     }

@@ -156,6 +156,13 @@ impl JournalFile {
     }
 }
 
+impl Drop for JournalFile {
+    fn drop(&mut self) {
+        // Closing alone would leave the lock with a child between its fork and its exec.
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
 /// Whether a line must be on disk before going on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durable {
