@@ -21,7 +21,8 @@ const HANG: Duration = Duration::from_secs(3600);
 /// One end of a pair.
 pub struct Peer {
     session: Box<dyn Session>,
-    script: Script,
+    /// What its host does.
+    pub script: Script,
     planned: Vec<(Instant, Input)>,
     /// Everything the session asked its host to do, in order.
     pub actions: Vec<Action>,

@@ -2,7 +2,7 @@
 //!
 //! The promise: fields that a receiver does not know are ignored, new fields are optional, and
 //! `hello.version` keeps its name and type for ever. Any other change makes
-//! [`PROTOCOL_VERSION`](super::PROTOCOL_VERSION) grow.
+//! [`PROTOCOL_VERSION`] grow.
 
 use goodput_model::{End, Host, Plan, Sample};
 use serde::{Deserialize, Serialize};

@@ -86,12 +86,7 @@ fn silence_from_the_start_ends_both_sides_at_the_greeting() {
     for (protocol, token) in ALL.iter().flat_map(|p| TOKENS.map(|token| (p, token))) {
         let mut pair = joined(protocol, token, vec![measure()]);
         pair.to_server.cut = Some((0, Cut::Silence));
-        let mut untold = Pair::new(
-            protocol,
-            crate::pair::client_config(token),
-            server_config(token),
-            vec![measure()],
-        );
+        let mut untold = joined(protocol, token, vec![measure()]);
         untold.to_client.cut = Some((0, Cut::Silence));
         for pair in [&mut pair, &mut untold] {
             pair.run();
@@ -99,6 +94,19 @@ fn silence_from_the_start_ends_both_sides_at_the_greeting() {
             let took = pair.client.ended_at.unwrap() - origin();
             assert!(took <= Duration::from_secs(5), "{took:?}: {:?}", pair.client.ended);
         }
+    }
+}
+
+#[test]
+fn a_host_that_does_nothing_ends_no_later() {
+    type Deafen = fn(&mut Pair);
+    let ends: [Deafen; 2] =
+        [|pair| pair.client.script.deaf = true, |pair| pair.server.script.deaf = true];
+    for (protocol, deafen) in ALL.iter().flat_map(|p| ends.map(|end| (p, end))) {
+        let mut pair = joined(protocol, None, vec![measure()]);
+        deafen(&mut pair);
+        pair.run();
+        assert!(went_wrong(&pair));
     }
 }
 

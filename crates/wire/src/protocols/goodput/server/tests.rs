@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::messages::{About, AskSetting, Finish, Message, OneSample, Propose};
+use super::super::messages::{About, AskSetting, Finish, Message, OneSample, Propose, Report};
 use super::super::preamble::Role;
 use super::super::times::{ACCEPT, BEGIN, DRAIN, FLOWS, GRACE};
 use super::*;
@@ -128,6 +128,16 @@ fn long_messages_are_taken_only_once_a_plan_is_accepted() {
     assert!(rig.take(Input::Received(too_long)).is_ok());
     let mut rig = Rig::running(Plan::standard());
     assert!(rig.take(Input::Received(vec![0, 0x80, 0, 1])).is_err());
+}
+
+#[test]
+fn a_report_of_megabytes_is_taken() {
+    let mut rig = Rig::running(Plan::standard());
+    let mut report = end("near");
+    report.after.put("sysctl.long", goodput_model::Fact::Text("x".repeat(5 << 20)));
+    rig.say(&Message::Report(Report { measurement: 1, end: Box::new(report) })).unwrap();
+    assert_eq!(rig.count(|a| matches!(a, Action::PeerReported(_))), 1);
+    assert_eq!(rig.count(|a| matches!(a, Action::Finish)), 1, "a report is a finish as well");
 }
 
 #[test]
