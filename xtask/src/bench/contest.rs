@@ -52,7 +52,8 @@ pub const CONTESTANTS: [Contestant; 5] = [
 pub struct Run {
     /// What the receiver counted, bits per second.
     pub bits_per_s: f64,
-    /// User and system time of both processes, from start to end, per 10^9 bytes received.
+    /// User and system time of both processes, from start to end, per 10^9 bytes,
+    /// which are throughput × duration.
     pub cpu_s_per_gb: f64,
 }
 
@@ -75,10 +76,12 @@ pub fn run(contestant: &Contestant, net: &Net, seconds: u32) -> Result<Run> {
     server.wait()?;
     let cpu_s = children_cpu_s()? - cpu_before;
     let json = serde_json::from_str(&printed).context("the result is not JSON")?;
-    let (bits_per_s, bytes) = contestant.result(&json)?;
-    if bytes <= 0.0 {
+    let bits_per_s = contestant.throughput(&json)?;
+    if bits_per_s <= 0.0 {
         bail!("{} moved nothing", contestant.name);
     }
+    // Not every contestant reports the bytes of the whole run, so this is how all are counted.
+    let bytes = bits_per_s / 8.0 * f64::from(seconds);
     Ok(Run { bits_per_s, cpu_s_per_gb: cpu_s / (bytes / 1e9) })
 }
 
@@ -123,21 +126,14 @@ impl Contestant {
         Ok(test)
     }
 
-    /// Bits per second and bytes that the receiver counted.
-    fn result(&self, json: &Value) -> Result<(f64, f64)> {
-        let number = |pointer: &str| {
-            let value = json.pointer(pointer).and_then(Value::as_f64);
-            value.with_context(|| format!("{}: the result has no {pointer}", self.name))
+    /// Bits per second that the receiver counted.
+    fn throughput(&self, json: &Value) -> Result<f64> {
+        let place = match self.program {
+            Program::Iperf3 => "/end/sum_received/bits_per_second",
+            Program::Goodput { .. } => "/result/goodput_bits_per_s",
         };
-        Ok(match self.program {
-            Program::Iperf3 => {
-                (number("/end/sum_received/bits_per_second")?, number("/end/sum_received/bytes")?)
-            }
-            Program::Goodput { .. } => (
-                number("/result/goodput_bits_per_s")?,
-                number("/result/directions/0/received_bytes")?,
-            ),
-        })
+        let value = json.pointer(place).and_then(Value::as_f64);
+        value.with_context(|| format!("{}: the result has no {place}", self.name))
     }
 }
 
@@ -179,16 +175,13 @@ mod tests {
     #[test]
     fn the_receivers_count_is_taken_of_both() {
         let iperf3 = json!({"end": {
-            "sum_sent": {"bits_per_second": 9.0, "bytes": 9},
-            "sum_received": {"bits_per_second": 8.0, "bytes": 7},
+            "sum_sent": {"bits_per_second": 9.0},
+            "sum_received": {"bits_per_second": 8.0},
         }});
-        let goodput = json!({"result": {
-            "goodput_bits_per_s": 6.0,
-            "directions": [{"sent_bytes": 9, "received_bytes": 5}],
-        }});
-        assert_eq!(CONTESTANTS[IPERF3_ONE].result(&iperf3).unwrap(), (8.0, 7.0));
-        assert_eq!(CONTESTANTS[GOODPUT_ONE].result(&goodput).unwrap(), (6.0, 5.0));
-        assert!(CONTESTANTS[IPERF3_ONE].result(&goodput).is_err());
+        let goodput = json!({"result": {"goodput_bits_per_s": 6.0}});
+        assert_eq!(CONTESTANTS[IPERF3_ONE].throughput(&iperf3).unwrap(), 8.0);
+        assert_eq!(CONTESTANTS[GOODPUT_ONE].throughput(&goodput).unwrap(), 6.0);
+        assert!(CONTESTANTS[IPERF3_ONE].throughput(&goodput).is_err());
     }
 
     #[test]

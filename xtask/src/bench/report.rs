@@ -73,7 +73,7 @@ pub fn page(rounds: &[Vec<Run>], seconds: u32) -> Result<String> {
          {} rounds of {seconds} s a run. In each round every contestant runs once, in random order, \
          between two network namespaces joined by a veth pair, 128 KiB a write, with the kernel's \
          own socket buffers and congestion control. Throughput is what the receiver counted; CPU \
-         is user and system time of both processes. Medians, in brackets the order-statistic \
+         is user and system time of both processes, and a GB is 10^9 bytes. Medians, in brackets the order-statistic \
          interval of at least {CONFIDENCE} % confidence.\n\n",
         machine()?,
         rounds.len(),
