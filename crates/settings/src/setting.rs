@@ -79,6 +79,12 @@ pub trait Machine: Sync {
     }
 }
 
+impl std::fmt::Debug for Setting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Setting").field(&self.id).finish()
+    }
+}
+
 impl Setting {
     /// Whether it edits the plan and leaves the machine alone.
     pub fn is_plan(&self) -> bool {

@@ -64,8 +64,8 @@ fn feature_names(device: &str) -> io::Result<Vec<String>> {
     // struct ethtool_sset_info: command, reserved, 64 bit mask of sets, one count for each set.
     let mut info = [GET_SET_INFO, 0, 0, 0, 0];
     let mask = (1u64 << FEATURE_NAMES).to_ne_bytes();
-    for (word, bytes) in info[2..4].iter_mut().zip(mask.chunks_exact(4)) {
-        *word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+    for (word, bytes) in info[2..4].iter_mut().zip(mask.as_chunks::<4>().0) {
+        *word = u32::from_ne_bytes(*bytes);
     }
     call(device, &mut info)?;
     let count = info[4] as usize;

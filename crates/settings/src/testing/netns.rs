@@ -20,10 +20,12 @@ pub(crate) fn in_scene(name: &str, test: impl FnOnce(&Path) + Send) {
     }
 }
 
+/// Whether a test that can't run here fails rather than being skipped.
 pub(crate) fn everything_required() -> bool {
     std::env::var_os("GOODPUT_REQUIRE").is_some_and(|value| value == "all")
 }
 
+/// A veth pair, the near end with an address, its route and a token bucket.
 pub(crate) fn build() {
     let mut netlink = Netlink::open().unwrap();
     netlink.create_veth("eth0", "eth1").unwrap();
