@@ -12,6 +12,10 @@ use crate::view::{Side, View};
 /// until a connection proves cheaper (`tcp_adv_win_scale` 1, `TCP_DEFAULT_SCALING_RATIO`).
 const WINDOW_PER_BUFFER: f64 = 0.5;
 
+/// Below this round-trip time the hosts take longer than the path, and window / round-trip time
+/// says nothing, seconds.
+const SHORT_PATH_S: f64 = 100e-6;
+
 /// What one cause allows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound {
@@ -63,7 +67,11 @@ fn pacing(view: &View) -> Result<f64, Missing> {
 
 /// All the payload that may be in flight each round trip, over all flows.
 fn per_round_trip(view: &View, bytes: f64) -> Result<f64, Missing> {
-    Ok(bytes * 8.0 / view.sender.min_rtt_s()? * view.sender.flow_count()?)
+    let rtt = view.sender.min_rtt_s()?;
+    if rtt < SHORT_PATH_S {
+        return Err(Missing::because("the path is too short for a window to bound it"));
+    }
+    Ok(bytes * 8.0 / rtt * view.sender.flow_count()?)
 }
 
 /// The peer's window; where it tunes itself, the largest it may grow to.

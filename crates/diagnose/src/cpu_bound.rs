@@ -1,9 +1,14 @@
 //! Whether a thread of a flow is held back by its CPU.
 
-use goodput_model::Missing;
+use goodput_model::{Confidence, Missing};
 
 use crate::thresholds::{BEHIND, CPU_BOUND, CPU_FULL, HOLDS, THROTTLED};
 use crate::view::Side;
+
+/// Share of all CPUs in use from which none is left.
+const ALL_BUSY: f64 = 0.95;
+/// Share of a CPU that is much for one thread on a host that has none left.
+const MUCH: f64 = 0.25;
 
 /// A flow's thread that wants more CPU than there is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -12,12 +17,19 @@ pub struct CpuBound {
     pub turn: f64,
     /// CPU time of the thread as a share of wall time.
     pub cpu: f64,
+    /// Whether it is only that the host's CPUs are all busy, with whatever, and the thread needs
+    /// much of one. It then waits for the socket as well, as the other end waits for a CPU too.
+    pub crowded: bool,
 }
 
 impl CpuBound {
-    /// Whether no second witness is needed.
-    pub fn is_full(&self) -> bool {
-        self.cpu >= CPU_FULL
+    /// How sure it is.
+    pub fn confidence(&self) -> Confidence {
+        match self.cpu {
+            _ if self.crowded => Confidence::Possible,
+            cpu if cpu >= CPU_FULL => Confidence::Certain,
+            _ => Confidence::Likely,
+        }
     }
 }
 
@@ -26,12 +38,14 @@ impl CpuBound {
 pub fn cpu_bound(side: &Side) -> Result<Option<CpuBound>, Missing> {
     let cpu = side.thread_cpu_share()?;
     let turn = 1.0 - side.blocked_share()? - side.paced_share()?;
-    if turn < 1.0 - BEHIND {
+    let busy = side.host_busy_share().is_ok_and(|busy| busy >= ALL_BUSY);
+    let hardly_waits = turn >= 1.0 - BEHIND;
+    let on_cpu = cpu >= CPU_BOUND * turn || (busy && cpu >= HOLDS * turn);
+    let crowded = busy && cpu >= MUCH;
+    if is_throttled(side) || !(hardly_waits && on_cpu || crowded) {
         return Ok(None);
     }
-    let crowded = cpu >= HOLDS * turn && side.host_busy_share().is_ok_and(|busy| busy >= CPU_FULL);
-    let bound = (cpu >= CPU_BOUND * turn || crowded) && !is_throttled(side);
-    Ok(bound.then_some(CpuBound { turn, cpu }))
+    Ok(Some(CpuBound { turn, cpu, crowded: !(hardly_waits && on_cpu) }))
 }
 
 /// Whether a quota is known to hold this side's process back.

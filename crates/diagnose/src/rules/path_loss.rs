@@ -80,8 +80,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 fn lost_elsewhere(view: &View) -> Result<bool, Missing> {
     let side = &view.sender;
     let needless = side.needless_retransmits().unwrap_or(0.0);
+    let by_socket = view.receiver.socket_drops().unwrap_or(0.0);
     let dropped = side.queue_drops().unwrap_or(0.0) + view.receiver.arrival_drops().unwrap_or(0.0);
-    Ok(needless >= MOST * side.retransmitted_segments()?
+    Ok(needless.max(by_socket) >= MOST * side.retransmitted_segments()?
         || dropped >= MOST * side.retransmitted_segments_in_all()?)
 }
 

@@ -23,6 +23,7 @@
 
 use goodput_model::{Confidence, Finding, Missing, Place};
 
+use super::shaper_burst;
 use crate::bounds::next_after;
 use crate::ceiling::link_ceiling;
 use crate::cpu_bound::{cpu_bound, is_throttled};
@@ -50,6 +51,8 @@ pub const RULE: Rule = Rule {
 
 /// Loss beyond which a plateau is only possibly a rate.
 const MUCH_LOSS: f64 = 0.01;
+/// A queue shorter than this may be nothing but scheduling at the hosts, seconds.
+const QUEUE_S: f64 = 0.0005;
 /// How near BBR's delivery rate must be to the goodput.
 const AGREES: std::ops::Range<f64> = 0.85..1.2;
 
@@ -73,9 +76,13 @@ fn spread(view: &View) -> Result<f64, Missing> {
     view.receiver.spread().or_else(|_| view.sender.spread())
 }
 
-/// Whether a limit at one of the hosts is reached.
+/// Whether a limit at one of the hosts is reached, or the local shaper falls short of its own.
 fn is_local(view: &View) -> Result<bool, Missing> {
     let goodput = view.goodput()?;
+    let short = (shaper_burst::RULE.check)(view).ok().flatten();
+    if short.is_some_and(|finding| finding.confidence > Confidence::Possible) {
+        return Ok(true);
+    }
     let shaper = Shaper::of(view).ok().flatten().map(|shaper| SHAPER_GIVES * shaper.ceiling);
     let links = view.sides().map(|side| link_ceiling(view, side).ok());
     let links = links.into_iter().flatten().map(|ceiling| AT_CEILING * ceiling);
@@ -104,9 +111,17 @@ fn loss_explains(view: &View) -> Result<bool, Missing> {
         && modelled.is_some_and(|rate| rate < 2.0 * view.goodput().unwrap_or(0.0)))
 }
 
+/// Whether the receiver is known to be no bottleneck: nothing throttles it, or it waits for data
+/// nearly all the time, which a throttled one can't.
+fn reader_keeps_up(view: &View) -> bool {
+    let waits = view.receiver.blocked_share();
+    waits.is_ok_and(|share| share >= 1.0 - HARDLY_WAITS || view.receiver.throttled_share().is_ok())
+}
+
 /// The marks that a bottleneck leaves.
 struct Mark {
     inflation: f64,
+    queue_s: f64,
     delivery: Result<f64, Missing>,
     round: Option<RoundRate>,
     loss: f64,
@@ -116,6 +131,7 @@ impl Mark {
     fn of(view: &View) -> Result<Self, Missing> {
         Ok(Self {
             inflation: view.sender.rtt_inflation()?,
+            queue_s: view.sender.rtt_s()? - view.sender.min_rtt_s()?,
             delivery: view.sender.delivery_rate(),
             round: round_rate(view)?,
             loss: view.sender.retransmitted_share().unwrap_or(0.0),
@@ -124,11 +140,11 @@ impl Mark {
 
     /// How sure it is, or `None` where no mark shows.
     fn confidence(&self, view: &View) -> Option<Confidence> {
-        let queue = self.inflation >= RTT_INFLATED;
+        let queue = self.inflation >= RTT_INFLATED && self.queue_s >= QUEUE_S;
         let goodput = view.goodput().ok()?;
         let agrees = self.delivery.as_ref().is_ok_and(|rate| AGREES.contains(&(rate / goodput)));
         let paced = !view.backs_off_at_loss().unwrap_or(true) && agrees;
-        let doubt = self.loss > MUCH_LOSS || view.receiver.throttled_share().is_err();
+        let doubt = self.loss > MUCH_LOSS || !reader_keeps_up(view);
         match (queue, paced, self.round.is_some()) {
             (false, false, _) => None,
             (true, _, _) | (_, true, true) if !doubt => Some(Confidence::Likely),

@@ -13,7 +13,7 @@
 //!
 //! # When it is wrong
 //! Where both ends share the CPUs, as in a lab, each slows the other down; named is the end that
-//! waits less.
+//! waits less. Other programs that keep all CPUs busy make this only possible.
 //!
 //! # Source
 //! Reference B5, B11 and B14; proc(5).
@@ -39,16 +39,18 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    let full = view.receiver.softirq_share().is_ok_and(|share| share >= CPU_FULL);
     match cpu_bound(&view.receiver)? {
-        Some(bound) => {
-            let confidence = if bound.is_full() { Confidence::Certain } else { Confidence::Likely };
-            draft(view, confidence, "the receiver's CPU").share(bound.turn).found()
+        Some(bound) if !(bound.crowded && full) => {
+            let busy = "the receiver's CPUs, which are all busy";
+            let summary = if bound.crowded { busy } else { "the receiver's CPU" };
+            draft(view, bound.confidence(), summary).share(bound.turn).found()
         }
-        None if view.receiver.softirq_share().is_ok_and(|share| share >= CPU_FULL) => {
+        _ if full => {
             let summary = "softirqs on one of the receiver's CPUs";
             draft(view, Confidence::Likely, summary).found()
         }
-        None => Ok(None),
+        _ => Ok(None),
     }
 }
 
@@ -60,6 +62,9 @@ fn draft(view: &View, confidence: Confidence, summary: &str) -> Draft {
         })
         .saw_if(place, "reader_blocked_share", side.blocked_share(), |waits| {
             format!("the reader waited for data {} of the time", percent(waits))
+        })
+        .saw_if(place, "host_busy_share", side.host_busy_share(), |share| {
+            format!("the receiver's CPUs were busy {} of the time", percent(share))
         })
         .saw_if(place, "softirq_share", side.softirq_share(), |share| {
             format!("softirqs took {} of the CPU that has most of them", percent(share))

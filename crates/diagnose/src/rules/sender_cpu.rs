@@ -13,7 +13,7 @@
 //!
 //! # When it is wrong
 //! Where both ends share the CPUs, as in a lab, each slows the other down; named is the end that
-//! waits less.
+//! waits less. Other programs that keep all CPUs busy make this only possible.
 //!
 //! # Source
 //! Reference A7, A11 and A15; proc(5).
@@ -49,8 +49,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 }
 
 fn thread(view: &View, bound: CpuBound) -> Draft {
-    let confidence = if bound.is_full() { Confidence::Certain } else { Confidence::Likely };
-    draft(view, confidence, "the sender's CPU").share(bound.turn)
+    let summary =
+        if bound.crowded { "the sender's CPUs, which are all busy" } else { "the sender's CPU" };
+    draft(view, bound.confidence(), summary).share(bound.turn)
 }
 
 /// Whether softirqs fill a CPU at the sender and not just as much at the receiver, where arriving
@@ -73,6 +74,9 @@ fn draft(view: &View, confidence: Confidence, summary: &str) -> Draft {
         })
         .saw_if(place, "writer_blocked_share", side.blocked_share(), |waits| {
             format!("the writer waited for room {} of the time", percent(waits))
+        })
+        .saw_if(place, "host_busy_share", side.host_busy_share(), |share| {
+            format!("the sender's CPUs were busy {} of the time", percent(share))
         })
         .saw_if(place, "softirq_share", side.softirq_share(), |share| {
             format!("softirqs took {} of the CPU that has most of them", percent(share))
