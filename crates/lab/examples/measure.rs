@@ -12,11 +12,16 @@ use goodput_model::Family;
 
 const ROUND_TRIPS: usize = 500;
 
+/// How long a datagram is waited for.
+const LOST_AFTER: Duration = Duration::from_millis(500);
+
 fn main() -> Result<(), Box<dyn Error>> {
     privilege::enter()?;
     let mut args = std::env::args().skip(1);
     let name = args.next().ok_or("which scenario?")?;
+    let began = Instant::now();
     let lab = Lab::up(&Scenario::load(&name)?)?;
+    println!("up after {:?}", began.elapsed());
     round_trips(&lab)?;
     throughput(&lab, &args.collect::<Vec<_>>())?;
     println!("relay: {:?}", lab.relay_counters());
@@ -28,17 +33,22 @@ fn round_trips(lab: &Lab) -> Result<(), Box<dyn Error>> {
     let echo = lab.far().within(|| UdpSocket::bind(address))??;
     let target = echo.local_addr()?;
     let socket = lab.near().within(|| UdpSocket::bind("0.0.0.0:0"))??;
+    socket.set_read_timeout(Some(LOST_AFTER))?;
+    echo.set_read_timeout(Some(LOST_AFTER))?;
     let mut times = Vec::new();
     for _ in 0..ROUND_TRIPS {
         let began = Instant::now();
         socket.send_to(b"x", target)?;
-        let (_, from) = echo.recv_from(&mut [0])?;
+        let Ok((_, from)) = echo.recv_from(&mut [0]) else { continue };
         echo.send_to(b"y", from)?;
-        socket.recv_from(&mut [0])?;
-        times.push(began.elapsed());
+        if socket.recv_from(&mut [0]).is_ok() {
+            times.push(began.elapsed());
+        }
     }
     times.sort();
-    let at = |share: f64| times[(share * (ROUND_TRIPS - 1) as f64) as usize];
+    let last = times.len().checked_sub(1).ok_or("every datagram was lost")?;
+    let at = |share: f64| times[(share * last as f64) as usize];
+    println!("lost: {} of {ROUND_TRIPS}", ROUND_TRIPS - times.len());
     let shown: [Duration; 4] = [at(0.0), at(0.5), at(0.99), at(1.0)];
     println!("rtt min, median, 99 %, max: {shown:?}");
     Ok(())

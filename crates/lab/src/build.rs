@@ -3,7 +3,7 @@
 //! Addresses: the cable number N from near has 10.77.N.0/24 and fd77:0:0:N::/64, its end towards
 //! near is 1 and its end towards far is 2.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use goodput_netlink::{Offload, Qdisc, Route, Tbf, set_offload};
 
@@ -122,21 +122,23 @@ fn connect(host: &Host, port: &Port, cable: &Cable) -> Result<(), LabError> {
             set_offload(&port.device, Offload::Gso, false)?;
         }
         netlink.add_address(index, port.v4, V4_PREFIX)?;
-        netlink.add_address(index, port.v6, V6_PREFIX)?;
+        if host.has_v6() {
+            netlink.add_address(index, port.v6, V6_PREFIX)?;
+        }
         netlink.set_up(index)
     })
 }
 
 fn default_route(host: &Host, gateway: &Port) -> Result<(), LabError> {
     host.netlink(|netlink| {
-        [gateway.v4, gateway.v6]
-            .into_iter()
-            .try_for_each(|gateway: IpAddr| netlink.replace_route(&Route::via(None, gateway)))
+        netlink.replace_route(&Route::via(None, gateway.v4))?;
+        if host.has_v6() { netlink.replace_route(&Route::via(None, gateway.v6)) } else { Ok(()) }
     })
 }
 
 fn forward(router: &Host) -> Result<(), LabError> {
-    for name in ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"] {
+    let v6 = router.has_v6().then_some("net.ipv6.conf.all.forwarding");
+    for name in v6.into_iter().chain(["net.ipv4.ip_forward"]) {
         router.set_sysctl(name, "1").map_err(|source| LabError::Io {
             what: "set",
             object: name.into(),

@@ -31,6 +31,7 @@ pub struct Port {
 pub struct Host {
     name: HostName,
     namespace: OwnedFd,
+    has_v6: bool,
     pub(crate) ports: Vec<Port>,
 }
 
@@ -38,12 +39,35 @@ impl Host {
     /// A new host without any device but the loopback one, which is up.
     pub(crate) fn create(name: HostName) -> Result<Self, LabError> {
         let failed = |source| LabError::Netlink { host: name.to_string(), source };
-        let host = Self { name, namespace: namespace::create().map_err(failed)?, ports: vec![] };
+        let namespace = namespace::create().map_err(failed)?;
+        let mut host = Self { name, namespace, has_v6: false, ports: vec![] };
+        host.has_v6 = host.without_address_detection()?;
         host.netlink(|netlink| {
             let loopback = netlink.link("lo")?.index;
             netlink.set_up(loopback)
         })?;
         Ok(host)
+    }
+
+    /// Makes the addresses of coming devices usable at once: nobody else is on our cables, and the
+    /// kernel would look for duplicates for a second or two (RFC 4862 section 5.4). False where
+    /// the kernel runs without IPv6.
+    fn without_address_detection(&self) -> Result<bool, LabError> {
+        for name in ["net.ipv6.conf.all.accept_dad", "net.ipv6.conf.default.accept_dad"] {
+            match self.set_sysctl(name, "0") {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+                Err(source) => {
+                    return Err(LabError::Io { what: "set", object: name.into(), source });
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether its kernel has IPv6.
+    pub fn has_v6(&self) -> bool {
+        self.has_v6
     }
 
     /// Its role.

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use goodput_model::Family;
@@ -113,12 +114,33 @@ impl Lab {
     /// and back.
     fn wait_until_reachable(&self) -> Result<(), LabError> {
         let deadline = Instant::now() + REACH_WITHIN;
-        for family in [Family::V4, Family::V6] {
+        for host in &self.built.hosts {
+            wait_until_active(host, deadline)?;
+        }
+        let v6 = self.near().has_v6().then_some(Family::V6);
+        for family in v6.into_iter().chain([Family::V4]) {
             let target = self.far().address(family);
             self.near().within(|| reach(target, deadline))??;
         }
         Ok(())
     }
+}
+
+/// Waits until each device of a host has a real queue. Before that, what is sent is dropped, and
+/// the kernel asks for a lost neighbour again only after a second.
+fn wait_until_active(host: &Host, deadline: Instant) -> Result<(), LabError> {
+    const LOOK_AGAIN: Duration = Duration::from_millis(1);
+    for port in host.ports() {
+        let qdisc = || host.netlink(|netlink| Ok(netlink.link(&port.device)?.qdisc));
+        while qdisc()?.as_deref() == Some("noop") {
+            if Instant::now() > deadline {
+                let why = format!("{} of {} does not come up", port.device, host.name());
+                return Err(LabError::Unreachable { why });
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+    }
+    Ok(())
 }
 
 /// Tries until `deadline`, with ever more patience, as the first packets may be lost while the

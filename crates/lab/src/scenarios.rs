@@ -1,5 +1,8 @@
 //! The built-in scenarios: the ground truth by which the diagnosis is judged.
 
+use crate::error::LabError;
+use crate::scenario;
+
 /// A scenario that comes with goodput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Builtin {
@@ -36,6 +39,11 @@ builtin!(
 /// All built-in scenarios, by name.
 pub fn builtin() -> &'static [Builtin] {
     BUILTIN
+}
+
+/// The text of a built-in scenario, to start one's own from.
+pub fn scenario_source(name: &str) -> Result<&'static str, LabError> {
+    Ok(scenario::find(name)?.toml)
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::AsFd;
-use std::thread;
 
 use goodput_netlink::namespace;
 

@@ -64,23 +64,43 @@ pub fn run(
     client_args: &[String],
 ) -> Result<Observed, LabError> {
     let mut lab = Lab::up(scenario)?;
-    let server = start_server(&lab, scenario, goodput)?;
-    let far = server.pid();
+    let server = Server::start(&lab, scenario, goodput)?;
+    let far = server.process.pid();
     lab.plant(scenario, When::ProcessRuns, |host| (host == HostName::Far).then_some(far))?;
     let client = start_client(&lab, scenario, goodput, client_args)?;
     let near = client.pid();
     lab.plant(scenario, When::ProcessRuns, |host| (host == HostName::Near).then_some(near))?;
-    let finished = client.finish(CLIENT_WITHIN).map_err(|error| beside(error, &server))?;
-    server.stop(STOP_WITHIN)?;
+    let finished = client.finish(CLIENT_WITHIN).map_err(|error| beside(error, &server.process))?;
+    server.stop()?;
     Ok(observe(scenario, finished))
 }
 
-fn start_server(lab: &Lab, scenario: &Scenario, goodput: &Path) -> Result<Process, LabError> {
-    let mut command = command(lab.far(), goodput)?;
-    command.args(["serve", "--no-store", "--bind"]).arg(target(lab)).args(&scenario.run.server);
-    let mut server = Process::start(command, "goodput serve in far")?;
-    server.wait_for_line(LISTENING, LISTEN_WITHIN)?;
-    Ok(server)
+/// `goodput serve` in the far host of a lab. Dropping it kills it.
+#[derive(Debug)]
+pub struct Server {
+    process: Process,
+    target: String,
+}
+
+impl Server {
+    /// Starts it with the scenario's own arguments and waits until it listens.
+    pub fn start(lab: &Lab, scenario: &Scenario, goodput: &Path) -> Result<Self, LabError> {
+        let mut command = command(lab.far(), goodput)?;
+        command.args(["serve", "--bind"]).arg(target(lab)).args(&scenario.run.server);
+        let mut process = Process::start(command, "goodput serve in far")?;
+        process.wait_for_line(LISTENING, LISTEN_WITHIN)?;
+        Ok(Self { process, target: target(lab) })
+    }
+
+    /// The target that a client in the near host names.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// Asks it to stop, and waits for that.
+    pub fn stop(self) -> Result<(), LabError> {
+        self.process.stop(STOP_WITHIN)
+    }
 }
 
 fn start_client(

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Scenario;
 use crate::error::LabError;
-use crate::scenarios;
+use crate::scenarios::{self, Builtin};
 
 pub(super) fn file(path: &Path) -> Result<Scenario, LabError> {
     let text = std::fs::read_to_string(path).map_err(|source| LabError::Io {
@@ -16,8 +16,14 @@ pub(super) fn file(path: &Path) -> Result<Scenario, LabError> {
 }
 
 pub(super) fn builtin(name: &str) -> Result<Scenario, LabError> {
+    let builtin = find(name)?;
+    Scenario::parse(builtin.name, builtin.toml)
+}
+
+/// A built-in scenario by its name.
+pub(crate) fn find(name: &str) -> Result<&'static Builtin, LabError> {
     match scenarios::builtin().iter().find(|builtin| builtin.name == name) {
-        Some(builtin) => Scenario::parse(builtin.name, builtin.toml),
+        Some(builtin) => Ok(builtin),
         None => Err(LabError::UnknownScenario { name: name.into(), hint: hint(name) }),
     }
 }
