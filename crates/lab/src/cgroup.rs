@@ -12,6 +12,9 @@ const PERIOD_US: u64 = 100_000;
 /// The kernel's least quota of a period, microseconds (`min_cfs_quota_period`).
 const LEAST_QUOTA_US: u64 = 1_000;
 
+/// Names of our groups begin with this; the number of the process that made it follows.
+const PREFIX: &str = "goodput-lab-";
+
 /// Where the CPU controller is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Hierarchy {
@@ -31,8 +34,9 @@ impl Group {
     pub(crate) fn with_quota(percent: f64, pid: u32) -> io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let hierarchy = hierarchy()?;
+        remove_abandoned(hierarchy.mount());
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("goodput-lab-{}-{number}", std::process::id());
+        let name = format!("{PREFIX}{}-{number}", std::process::id());
         let path = hierarchy.mount().join(name);
         fs::create_dir(&path).map_err(|error| at(&path, error))?;
         let group = Self { hierarchy, path };
@@ -71,6 +75,21 @@ impl Hierarchy {
     fn mount(&self) -> &Path {
         match self {
             Self::V1(path) | Self::V2(path) => path,
+        }
+    }
+}
+
+/// Removes groups of labs that were killed. A group that still has a process stays, as the kernel
+/// refuses.
+fn remove_abandoned(mount: &Path) {
+    let entries = fs::read_dir(mount).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
+        let gone = |pid: &str| !Path::new("/proc").join(pid).exists();
+        if maker.is_some_and(gone) {
+            // Another lab may have been faster.
+            let _ = fs::remove_dir(entry.path());
         }
     }
 }

@@ -126,6 +126,28 @@ fn the_relay_delays_by_no_less_than_it_was_told() {
 }
 
 #[test]
+fn the_relay_is_no_faster_than_its_rate() {
+    let name = "the_relay_is_no_faster_than_its_rate";
+    let Some(scenario) = runnable(name, "[link.path]\nrate = \"10mbit\"\ndelay = \"1ms\"") else {
+        return;
+    };
+    let lab = Lab::up(&scenario).unwrap();
+    let target = lab.far().address(Family::V4);
+    let receiver = lab.far().within(|| UdpSocket::bind((target, 0))).unwrap().unwrap();
+    let target = receiver.local_addr().unwrap();
+    let socket = lab.near().within(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
+    // 1250 bytes with UDP, IP and Ethernet headers: one millisecond each. All fit the queue.
+    let began = Instant::now();
+    for _ in 0..50 {
+        socket.send_to(&[0; 1250 - 8 - 20 - 14], target).unwrap();
+    }
+    for _ in 0..50 {
+        receiver.recv_from(&mut [0; 1500]).unwrap();
+    }
+    assert!(began.elapsed() >= Duration::from_millis(51), "{:?}", began.elapsed());
+}
+
+#[test]
 fn commands_run_inside_their_host() {
     let Some(scenario) = runnable("commands_run_inside_their_host", "") else { return };
     let lab = Lab::up(&scenario).unwrap();

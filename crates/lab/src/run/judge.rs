@@ -65,3 +65,6 @@ fn expectation(
 ) -> Expectation {
     Expectation { what, wanted: wanted.to_string(), got: got.to_string(), ok }
 }
+
+#[cfg(test)]
+mod tests;

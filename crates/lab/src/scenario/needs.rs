@@ -5,22 +5,24 @@ use std::fs::OpenOptions;
 use std::io;
 
 use super::{Link, Scenario, Topology};
+use crate::netem;
 use crate::relay::CLONE_DEVICE;
 
 /// Something that not every machine or user has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// To make TUN devices, for emulated links.
-    Tun,
+    /// To emulate links: the kernel's netem, or else the right to make TUN devices.
+    Emulation,
     /// To make groups of processes with a CPU quota.
     CpuGroup,
 }
 
 impl Need {
-    /// Why it is not here, in words; `None` where it is.
+    /// Why it is not here, in words; `None` where it is. May start a thread for a moment, so call
+    /// [`crate::privilege::enter`] before.
     pub fn missing(self) -> Option<String> {
         match self {
-            Self::Tun => tun_missing(),
+            Self::Emulation => tun_missing().filter(|_| !netem::is_available()),
             Self::CpuGroup => crate::cgroup::missing(),
         }
     }
@@ -29,7 +31,7 @@ impl Need {
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Tun => "a TUN device for its emulated link",
+            Self::Emulation => "netem in the kernel or a TUN device, for its emulated link",
             Self::CpuGroup => "a CPU control group",
         })
     }
@@ -55,7 +57,7 @@ impl Scenario {
             Topology::Pair(link) => link.is_emulated(),
             Topology::Routed(near, far) => [near, far].iter().any(Link::is_emulated),
         };
-        let mut needs: Vec<_> = emulated.then_some(Need::Tun).into_iter().collect();
+        let mut needs: Vec<_> = emulated.then_some(Need::Emulation).into_iter().collect();
         for need in self.faults.iter().flat_map(|planned| planned.fault.needs()) {
             if !needs.contains(need) {
                 needs.push(*need);

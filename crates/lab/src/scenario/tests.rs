@@ -58,7 +58,7 @@ fn a_whole_scenario_is_read() {
     assert_eq!((forward.loss_percent, back.reorder_percent), (0.5, 1.0));
     assert_eq!(scenario.faults[0].kind.id, "sysctl");
     assert_eq!(scenario.expect.limit.len(), 2);
-    assert_eq!(scenario.needs(), [Need::Tun]);
+    assert_eq!(scenario.needs(), [Need::Emulation]);
 }
 
 #[test]
