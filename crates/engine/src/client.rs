@@ -81,9 +81,11 @@ impl Client {
 }
 
 async fn next(conversation: &mut Conversation, target: &Target) -> Result<Action, EngineError> {
-    let wire = |source| EngineError::Wire { target: target.text.clone(), source };
+    let wire = |failure| EngineError::Wire { target: target.text.clone(), failure };
     match conversation.next().await.map_err(wire)? {
-        Some(Action::Refused(why)) => Err(EngineError::Refused { target: target.text.clone(), why }),
+        Some(Action::Refused(why)) => {
+            Err(EngineError::Refused { target: target.text.clone(), why })
+        }
         Some(action) => Ok(action),
         None => Err(wire(WireError::Closed("it said goodbye".into()))),
     }
@@ -93,7 +95,7 @@ async fn next(conversation: &mut Conversation, target: &Target) -> Result<Action
 pub(crate) fn unexpected(target: &Target, action: &Action) -> EngineError {
     EngineError::Wire {
         target: target.text.clone(),
-        source: WireError::Protocol(format!("{action:?} was not expected now")),
+        failure: WireError::Protocol(format!("{action:?} was not expected now")),
     }
 }
 
@@ -115,7 +117,9 @@ async fn dial(
         Err(EngineError::Target(format!("{target}: {why}")))
     };
     let (stream, address) = blocking(connect).await??;
-    stream.set_nodelay(true).map_err(EngineError::io("set TCP_NODELAY on the control connection"))?;
+    stream
+        .set_nodelay(true)
+        .map_err(EngineError::io("set TCP_NODELAY on the control connection"))?;
     stream
         .set_nonblocking(true)
         .map_err(EngineError::io("make the control connection non-blocking"))?;

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use goodput_experiment::{Design, Step, TimeLeft, WARM_UP};
-use goodput_model::{Comparison, Kind, Length, Plan, Record, Trial};
+use goodput_model::{Kind, Length, Plan, Record, Trial};
 use goodput_wire::session::Token;
 
 pub use arms::{Arm, Factor, factorial};
@@ -183,9 +183,9 @@ impl Book {
     ) -> Result<Record, EngineError> {
         let settings = request.factors.iter().map(|f| f.setting.clone()).collect();
         let values = arms.iter().map(Arm::values).collect();
-        let doubts = goodput_experiment::doubts(design, &self.trials);
-        let comparison: Comparison =
+        let comparison =
             goodput_experiment::conclude(settings, values, design, self.trials, stopped);
+        let doubts = goodput_experiment::doubts(design, &comparison);
         let first = self.first.ok_or_else(|| {
             EngineError::Flow("no run was finished; give more time with --max-time".into())
         })?;

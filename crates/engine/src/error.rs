@@ -10,12 +10,12 @@ pub enum EngineError {
     #[error("{0}")]
     Target(String),
     /// The conversation with the peer broke.
-    #[error("{target}: {source}")]
+    #[error("{target}: {failure}")]
     Wire {
         /// The peer, as the user typed it.
         target: String,
         /// What happened.
-        source: WireError,
+        failure: WireError,
     },
     /// The peer turned the measurement away, or broke it off.
     #[error("{target} refused: {why}")]
@@ -63,7 +63,7 @@ impl EngineError {
         match self {
             Self::Setting(error) => error.not_permitted(),
             Self::FarSetting { not_permitted, .. } => *not_permitted,
-            Self::Wire { source, .. } => matches!(source, WireError::NotPermitted(_)),
+            Self::Wire { failure, .. } => matches!(failure, WireError::NotPermitted(_)),
             Self::Io { cause, .. } => cause.kind() == std::io::ErrorKind::PermissionDenied,
             Self::Target(_) | Self::Refused { .. } | Self::Flow(_) | Self::Interrupted => false,
         }

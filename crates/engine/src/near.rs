@@ -3,9 +3,7 @@
 use std::time::{Duration, Instant};
 
 use goodput_kernel::Context;
-use goodput_model::{
-    Direction, End, EndName, Interval, Known, Length, Plan, Sample, Snapshot,
-};
+use goodput_model::{Direction, End, EndName, Interval, Known, Length, Plan, Sample, Snapshot};
 use goodput_wire::session::{Action, Input};
 use tokio::time::Instant as TokioInstant;
 
@@ -141,9 +139,10 @@ impl<'a> NearRun<'a> {
             // Both ends empty their queues by themselves; stopping would cut them off.
             Length::Bytes(_) => self.near_ended && self.far_report.is_some(),
             Length::Auto { .. } if self.near_ended || self.far_report.is_some() => true,
-            Length::Auto { precision_percent, min_s, .. } => {
-                self.makers.iter().all(|(sender, _)| self.is_known(*sender, min_s, precision_percent))
-            }
+            Length::Auto { precision_percent, min_s, .. } => self
+                .makers
+                .iter()
+                .all(|(sender, _)| self.is_known(*sender, min_s, precision_percent)),
         }
     }
 
@@ -160,7 +159,11 @@ impl<'a> NearRun<'a> {
             })
     }
 
-    fn watched(&mut self, watched: Watched, listener: &mut Listener<'_>) -> Result<(), EngineError> {
+    fn watched(
+        &mut self,
+        watched: Watched,
+        listener: &mut Listener<'_>,
+    ) -> Result<(), EngineError> {
         match watched {
             Watched::Sample(sample) => self.take_sample(EndName::Near, *sample, listener),
             Watched::Ended(outcome) => {
@@ -239,7 +242,8 @@ impl<'a> NearRun<'a> {
                 EndName::Near => &self.far[..far.min(self.far.len())],
                 EndName::Far => &self.near[..near.min(self.near.len())],
             };
-            let last = self.intervals.iter().rev().find(|i| i.sender == *sender).map_or(0.0, |i| i.to_s);
+            let last =
+                self.intervals.iter().rev().find(|i| i.sender == *sender).map_or(0.0, |i| i.to_s);
             let rest = receiving.last().filter(|sample| sample.at_s > last);
             if let Some(interval) = rest.and_then(|sample| maker.close(sample)) {
                 listener(Event::Interval(interval.clone()));
@@ -249,17 +253,15 @@ impl<'a> NearRun<'a> {
     }
 
     fn into_measurement(self, after: Snapshot) -> Measurement {
-        let near = End {
-            host: goodput_kernel::host(),
-            before: self.before,
-            after,
-            samples: self.near,
-        };
+        let near =
+            End { host: goodput_kernel::host(), before: self.before, after, samples: self.near };
         let far = match self.far_report {
             Some(report) => Known::Value(End { samples: self.far, ..report }),
             None => Known::missing("the far end did not report"),
         };
-        self.client.conversation.tell(Input::Report(Box::new(End { samples: Vec::new(), ..near.clone() })));
+        self.client
+            .conversation
+            .tell(Input::Report(Box::new(End { samples: Vec::new(), ..near.clone() })));
         Measurement {
             plan: self.plan,
             near,

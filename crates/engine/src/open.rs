@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use goodput_model::{FlowPlan, Plan, Transport};
 use goodput_wire::datagram::{self, FromServer};
-use goodput_wire::protocols::goodput::preamble;
+use goodput_wire::protocols;
 use goodput_wire::session::{Cookie, FlowTicket};
 
 use crate::error::EngineError;
@@ -47,24 +47,16 @@ pub fn open_flows(
     Ok(opened)
 }
 
-fn open_tcp(
-    address: SocketAddr,
-    plan: &Plan,
-    ticket: &FlowTicket,
-) -> Result<OwnedFd, EngineError> {
+fn open_tcp(address: SocketAddr, plan: &Plan, ticket: &FlowTicket) -> Result<OwnedFd, EngineError> {
     let fd = goodput_mover::socket::tcp_connect(address, &plan.socket, CONNECT)
         .map_err(|error| EngineError::Flow(format!("flow {}: {error}", ticket.flow.id)))?;
     let mut stream = TcpStream::from(fd);
     let named = || format!("prove flow {} to {address}", ticket.flow.id);
-    stream.write_all(&preamble::data_opening(&ticket.cookie)).map_err(EngineError::io(named()))?;
+    stream.write_all(&protocols::data_opening(&ticket.cookie)).map_err(EngineError::io(named()))?;
     Ok(stream.into())
 }
 
-fn open_udp(
-    address: SocketAddr,
-    plan: &Plan,
-    ticket: &FlowTicket,
-) -> Result<OwnedFd, EngineError> {
+fn open_udp(address: SocketAddr, plan: &Plan, ticket: &FlowTicket) -> Result<OwnedFd, EngineError> {
     let local = plan.socket.bind.unwrap_or(match address {
         SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),

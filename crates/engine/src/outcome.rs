@@ -74,12 +74,18 @@ impl<'a> Flows<'a> {
 
     fn lost_percent(&self) -> Known<f64> {
         let counts = self.each(|f| {
-            f.datagrams.map(|d| (d.lost, d.received)).ok_or_else(|| Missing::because("only for UDP"))
+            f.datagrams
+                .map(|d| (d.lost, d.received))
+                .ok_or_else(|| Missing::because("only for UDP"))
         });
         let share = counts.and_then(|all| {
             let lost: u64 = all.iter().map(|(lost, _)| lost).sum();
             let total = lost + all.iter().map(|(_, received)| received).sum::<u64>();
-            if total == 0 { Err(Missing::because("no datagram arrived")) } else { Ok((lost, total)) }
+            if total == 0 {
+                Err(Missing::because("no datagram arrived"))
+            } else {
+                Ok((lost, total))
+            }
         });
         share.map(|(lost, total)| lost as f64 / total as f64 * 100.0).into()
     }

@@ -43,9 +43,10 @@ impl Traffic {
     ) -> Result<Self, EngineError> {
         let mover = goodput_mover::for_plan(plan)
             .map_err(|why| EngineError::Flow(format!("mover {}: {why}", plan.mover)))?;
-        let (gate, stop) = (Arc::new(Gate::default()), Arc::new(Stop::new().map_err(
-            EngineError::io("make the stop signal of the flows"),
-        )?));
+        let (gate, stop) = (
+            Arc::new(Gate::default()),
+            Arc::new(Stop::new().map_err(EngineError::io("make the stop signal of the flows"))?),
+        );
         let (report, watched) = mpsc::unbounded_channel();
         let mut traffic = Self { gate, stop, flows: Vec::new(), watched, report };
         for (flow, socket) in sockets {
@@ -156,7 +157,8 @@ mod tests {
     #[test]
     fn shares_of_a_byte_limit_add_up() {
         let plan = Plan { flows: 3, length: Length::Bytes(Bytes(10)), ..Plan::standard() };
-        let shares: Vec<_> = (0..3).map(|id| byte_limit(&plan, Role::Sender, id).unwrap()).collect();
+        let shares: Vec<_> =
+            (0..3).map(|id| byte_limit(&plan, Role::Sender, id).unwrap()).collect();
         assert_eq!(shares, [4, 3, 3]);
         assert_eq!(byte_limit(&plan, Role::Receiver, 0), None);
     }

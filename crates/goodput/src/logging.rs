@@ -1,5 +1,7 @@
 //! What goes to standard error besides results.
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::EnvFilter;
 
 /// Warnings by default, one line for each client with `-v`, everything with `-vv`; `RUST_LOG`
@@ -14,6 +16,7 @@ pub fn begin(verbose: u8) {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .without_time()
         .compact()

@@ -14,7 +14,6 @@ pub mod protocols;
 pub mod session;
 pub mod token;
 
-pub use cookie::CookieJar;
 pub use error::WireError;
 pub use session::{
     Action, ClientConfig, Cookie, FlowTicket, Input, Limits, Output, Protocol, ServerConfig,

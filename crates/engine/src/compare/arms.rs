@@ -48,7 +48,8 @@ mod tests {
             setting: name.parse().unwrap(),
             values: values.iter().map(|v| (*v).into()).collect(),
         };
-        let arms = factorial(&[factor("mover", &["copy", "sendfile"]), factor("chunk", &["1K", "2K"])]);
+        let arms =
+            factorial(&[factor("mover", &["copy", "sendfile"]), factor("chunk", &["1K", "2K"])]);
         let values: Vec<_> = arms.iter().map(|arm| arm.values().join(" ")).collect();
         assert_eq!(values, ["copy 1K", "copy 2K", "sendfile 1K", "sendfile 2K"]);
     }

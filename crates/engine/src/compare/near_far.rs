@@ -32,7 +32,7 @@ impl Appliers {
     ) -> Result<Plan, EngineError> {
         let mut plan = plan.clone();
         for (setting, value) in &arm.0 {
-            match goodput_settings::find(&setting.name)?.backend {
+            match goodput_settings::find_for(setting)?.backend {
                 Backend::Plan(_) => goodput_settings::apply_to_plan(setting, value, &mut plan)?,
                 Backend::Machine(_) => self.change(client, setting, value).await?,
             }
@@ -59,8 +59,8 @@ impl Appliers {
 
     async fn change_near(&mut self, setting: SettingRef, value: String) -> Result<(), EngineError> {
         let (changes, state_dir) = (self.near.take(), self.state_dir.clone());
-        let (changes, applied) = blocking(move || apply_near(changes, state_dir, &setting, &value))
-            .await?;
+        let (changes, applied) =
+            blocking(move || apply_near(changes, state_dir, &setting, &value)).await?;
         self.near = changes;
         applied.map_err(Into::into)
     }

@@ -64,12 +64,7 @@ fn nonblocking(listener: TcpListener) -> std::io::Result<tokio::net::TcpListener
     tokio::net::TcpListener::from_std(listener)
 }
 
-fn welcome(
-    stream: tokio::net::TcpStream,
-    peer: SocketAddr,
-    shared: &Arc<Shared>,
-    tasks: &Tasks,
-) {
+fn welcome(stream: tokio::net::TcpStream, peer: SocketAddr, shared: &Arc<Shared>, tasks: &Tasks) {
     let seat = match shared.admission.connection(peer.ip()) {
         Ok(seat) => seat,
         Err(why) => {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use goodput_model::{Plan, SocketOptions, Transport};
 use tokio::task::AbortHandle;
 
-use super::accept::{accept, Tasks};
 use super::Shared;
+use super::accept::{Tasks, accept};
 
 /// Whether a plan needs one.
 pub fn is_needed(plan: &Plan) -> bool {
@@ -28,7 +28,11 @@ pub struct OwnDoor {
 
 impl OwnDoor {
     /// Listens on a free port of `local`, with the options of the measurement.
-    pub fn open(local: IpAddr, options: &SocketOptions, shared: Arc<Shared>) -> Result<Self, String> {
+    pub fn open(
+        local: IpAddr,
+        options: &SocketOptions,
+        shared: Arc<Shared>,
+    ) -> Result<Self, String> {
         let listener = goodput_mover::socket::tcp_listen(SocketAddr::new(local, 0), options)
             .map_err(|e| e.to_string())?;
         let listener = TcpListener::from(listener);

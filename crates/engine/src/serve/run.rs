@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_kernel::Context;
-use goodput_model::{BitRate, End, EndName, Plan, Snapshot};
+use goodput_model::{BitRate, End, EndName, Plan, SettingRef, Snapshot};
 use goodput_wire::session::{Action, FlowTicket, Input, SettingRefusal, SettingRequest};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
@@ -42,7 +42,7 @@ pub async fn serve_client(conversation: Conversation, peer: SocketAddr, shared: 
     client.put_back().await;
     match outcome {
         Ok(()) => tracing::info!(%peer, "left after {} measurements", client.measurements),
-        Err(why) => tracing::warn!(%peer, "ended: {why}"),
+        Err(why) => tracing::info!(%peer, "ended: {why}"),
     }
     if client.measurements > 0 {
         shared.served_one.notify_one();
@@ -93,8 +93,8 @@ impl ServedClient {
     async fn converse(&mut self) -> Result<(), EngineError> {
         loop {
             let woken = tokio::select! {
-                action = self.conversation.next() => Woken::Action(action.map_err(|source| {
-                    EngineError::Wire { target: "client".into(), source }
+                action = self.conversation.next() => Woken::Action(action.map_err(|failure| {
+                    EngineError::Wire { target: "client".into(), failure }
                 })?),
                 progress = progress(&mut self.run) => progress,
             };
@@ -146,18 +146,12 @@ impl ServedClient {
         }
     }
 
-    fn gather(
-        &self,
-        plan: Plan,
-        tickets: &[FlowTicket],
-    ) -> Result<(FarRun, Option<u16>), String> {
+    fn gather(&self, plan: Plan, tickets: &[FlowTicket]) -> Result<(FarRun, Option<u16>), String> {
         let permit = self.shared.admission.measurement()?;
         goodput_mover::for_plan(&plan).map_err(|why| format!("mover {}: {why}", plan.mover))?;
+        known_congestion_control(plan.socket.congestion.as_deref())?;
         let (expected, arrivals) = self.shared.tickets.expect(tickets, &plan.socket);
-        let door = match own_door::is_needed(&plan) {
-            true => Some(self.open_door(&plan)?),
-            false => None,
-        };
+        let door = if own_door::is_needed(&plan) { Some(self.open_door(&plan)?) } else { None };
         let data_port = door.as_ref().map(OwnDoor::port);
         tracing::info!(peer = %self.peer, "measures: {} flows, {:?}, {:?}", tickets.len(),
             plan.transport, plan.direction);
@@ -206,7 +200,7 @@ impl ServedClient {
         };
         if let Err(why) = traffic.begin(plan) {
             self.run = None;
-            self.conversation.tell(Input::Finish(Some(why.to_string())));
+            self.conversation.tell(Input::FlowsFailed(why.to_string()));
         }
     }
 
@@ -215,7 +209,7 @@ impl ServedClient {
             Watched::Sample(sample) => self.conversation.tell(Input::Sampled(sample)),
             Watched::Ended(Err(why)) => {
                 self.run = None;
-                self.conversation.tell(Input::Finish(Some(why)));
+                self.conversation.tell(Input::FlowsFailed(why));
             }
             Watched::Ended(Ok(())) => self.report().await?,
         }
@@ -266,6 +260,22 @@ impl ServedClient {
             Err(why) => tracing::error!(peer = %self.peer, "not put back: {why}"),
         }
     }
+}
+
+/// Refuses a congestion control that is not loaded: asking for it by setsockopt(TCP_CONGESTION) as
+/// root would load a kernel module at a stranger's wish.
+fn known_congestion_control(name: Option<&str>) -> Result<(), String> {
+    let Some(name) = name else { return Ok(()) };
+    let setting = SettingRef {
+        end: EndName::Near,
+        name: "sysctl.net.ipv4.tcp_available_congestion_control".into(),
+        scope: None,
+    };
+    let available = goodput_settings::read(&setting).map_err(|e| e.to_string())?;
+    if available.split_whitespace().any(|known| known == name) {
+        return Ok(());
+    }
+    Err(format!("congestion control {name:?} is not available there; available: {available}"))
 }
 
 /// The next thing the current measurement has to say; never, while there is none.

@@ -35,7 +35,9 @@ impl SessionSettings {
 
     /// Puts everything back.
     pub fn restore(&mut self) -> Result<String, SettingRefusal> {
-        let Some(mut changes) = self.changes.take() else { return Ok("nothing was changed".into()) };
+        let Some(mut changes) = self.changes.take() else {
+            return Ok("nothing was changed".into());
+        };
         let report = changes.restore();
         if report.is_clean() {
             return Ok("put back".into());

@@ -4,9 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use goodput_wire::protocols;
-use goodput_wire::protocols::goodput::preamble::{self, DATA_OPENING_BYTES};
-use goodput_wire::session::{Cookie, Input, Protocol};
+use goodput_wire::protocols::{self, Opening};
+use goodput_wire::session::{Cookie, Input};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
@@ -16,16 +15,6 @@ use crate::control::Conversation;
 
 /// How long a stranger may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// What a connection turned out to be.
-enum Opening {
-    /// A conversation in this protocol.
-    Control(&'static Protocol),
-    /// A flow of a measurement.
-    Data(Cookie),
-    /// Nothing we speak.
-    Unknown,
-}
 
 /// Finds out what a new connection is and serves it.
 pub async fn meet(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, seat: Seat) {
@@ -42,7 +31,9 @@ pub async fn meet(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>,
             run::serve_client(conversation, peer, shared).await;
         }
         Ok(Ok(Opening::Data(cookie))) => join_flow(stream, peer, &cookie, shared),
-        Ok(Ok(Opening::Unknown)) => tracing::info!(%peer, "turned away: speaks no known protocol"),
+        Ok(Ok(Opening::Unknown | Opening::TooShort)) => {
+            tracing::info!(%peer, "turned away: speaks no known protocol")
+        }
         Ok(Err(cause)) => tracing::debug!(%peer, "hung up: {cause}"),
         Err(_) => tracing::info!(%peer, "turned away: said nothing for {} s", PATIENCE.as_secs()),
     }
@@ -51,37 +42,21 @@ pub async fn meet(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>,
 }
 
 async fn read_opening(stream: &mut TcpStream, first: &mut Vec<u8>) -> std::io::Result<Opening> {
-    let mut buffer = [0; DATA_OPENING_BYTES];
+    let mut buffer = [0; protocols::OPENING_BYTES];
     loop {
         // Never more than an opening: what follows a cookie belongs to the flow.
-        let wanted = DATA_OPENING_BYTES - first.len();
+        let wanted = protocols::OPENING_BYTES - first.len();
         let read = stream.read(&mut buffer[..wanted]).await?;
         if read == 0 {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
         first.extend_from_slice(&buffer[..read]);
-        if let Some(decided) = decide(first) {
-            return Ok(decided);
+        match protocols::opening(first) {
+            Opening::TooShort if first.len() < protocols::OPENING_BYTES => {}
+            Opening::TooShort => return Ok(Opening::Unknown),
+            decided => return Ok(decided),
         }
     }
-}
-
-/// What the first bytes say; `None` for too few to tell. Never `None` for a whole opening.
-fn decide(first: &[u8]) -> Option<Opening> {
-    match preamble::Opening::read(first) {
-        preamble::Opening::Data(cookie) => return Some(Opening::Data(cookie)),
-        preamble::Opening::Incomplete => return None,
-        _ => {}
-    }
-    let mut undecided = false;
-    for protocol in protocols::ALL {
-        match (protocol.recognises)(first) {
-            Some(true) => return Some(Opening::Control(protocol)),
-            Some(false) => {}
-            None => undecided = true,
-        }
-    }
-    (!undecided || first.len() >= DATA_OPENING_BYTES).then_some(Opening::Unknown)
 }
 
 fn join_flow(stream: TcpStream, peer: SocketAddr, cookie: &Cookie, shared: &Shared) {

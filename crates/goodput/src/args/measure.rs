@@ -4,9 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use goodput_model::{
-    BitRate, Bytes, Direction, Family, Length, Plan, SocketOptions, Transport,
-};
+use goodput_model::{BitRate, Bytes, Direction, Family, Length, Plan, SocketOptions, Transport};
 
 use crate::expect::Expectation;
 

@@ -48,7 +48,7 @@ fn factor(text: &str) -> Result<Factor> {
         bail!("{text:?} names no values; write SETTING=A,B like mover=copy,sendfile");
     };
     let setting: goodput_model::SettingRef = setting.parse()?;
-    let known = goodput_settings::find(&setting.name)?;
+    let known = goodput_settings::find_for(&setting)?;
     let values: Vec<String> = values.split(',').map(|v| v.trim().to_string()).collect();
     if values.len() < 2 || values.iter().any(String::is_empty) {
         bail!("{text:?} needs at least two values, the first is the baseline: {setting}=A,B");

@@ -118,8 +118,13 @@ fn conclude(proof: &Record, change: &Change) -> Result<Exit> {
         "proven",
         &format!(
             "{} → {} gives {:+.0} % ({:+.0} to {:+.0} %). `goodput settings set {}={}` would keep it.",
-            change.setting, change.to, effect.percent, effect.low_percent, effect.high_percent,
-            change.setting, change.to
+            change.setting,
+            change.to,
+            effect.percent,
+            effect.low_percent,
+            effect.high_percent,
+            change.setting,
+            change.to
         ),
     );
     Ok(Exit::Fine)

@@ -27,7 +27,8 @@ pub fn run(what: Generate) -> Result<Exit> {
 
 /// One page a verb, and one for the whole.
 fn man(directory: &Path) -> Result<()> {
-    fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    fs::create_dir_all(directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
     clap_mangen::generate_to(Cli::command(), directory)
         .with_context(|| format!("cannot write man pages to {}", directory.display()))
 }

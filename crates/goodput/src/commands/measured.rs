@@ -50,7 +50,8 @@ pub async fn interrupted() {
 /// Reads a token from its file.
 pub fn token(file: Option<&Path>) -> Result<Option<Token>> {
     let Some(file) = file else { return Ok(None) };
-    let bytes = fs::read(file).with_context(|| format!("cannot read the token {}", file.display()))?;
+    let bytes =
+        fs::read(file).with_context(|| format!("cannot read the token {}", file.display()))?;
     let token = Token::new(bytes).with_context(|| format!("the token in {}", file.display()))?;
     Ok(Some(token))
 }

@@ -27,4 +27,3 @@ pub fn run(args: TestArgs) -> Result<Exit> {
     })?;
     measured::finish(&record, || report::test::text(&record, args.undecided), &args.output, &keeper)
 }
-

@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-use goodput_model::{
-    ArmResult, Comparison, Effect, Judgement, Known, Mechanism, Record,
-};
+use goodput_model::{ArmResult, Comparison, Effect, Judgement, Known, Mechanism, Record};
 
 use super::style;
 use super::table::Table;
@@ -78,7 +76,11 @@ fn judged(effect: &Effect, less_is_better: bool) -> String {
     };
     format!(
         "{words}: {:+.1} % ({:.1} % interval {:+.1} to {:+.1} %, n = {} pairs)",
-        effect.percent, effect.confidence_percent, effect.low_percent, effect.high_percent, effect.n
+        effect.percent,
+        effect.confidence_percent,
+        effect.low_percent,
+        effect.high_percent,
+        effect.n
     )
 }
 

@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-use goodput_model::{
-    DirectionResult, EndName, Finding, Known, Place, Record, Transport, Verdict,
-};
+use goodput_model::{DirectionResult, EndName, Finding, Known, Place, Record, Transport, Verdict};
 
 use super::{bar, style};
 
@@ -40,7 +38,8 @@ fn number(out: &mut String, record: &Record) {
     let result = &record.result;
     let precision = match &result.precision_percent {
         Known::Value(percent) => format!("±{percent:.1} %"),
-        Known::Missing(why) => format!("precision unknown: {why}"),
+        // The reason is in the record; mostly the run was too short.
+        Known::Missing(_) => "precision unknown".into(),
     };
     let ceiling = match &result.ceiling_bits_per_s {
         Known::Value(ceiling) if ceiling.0 > 0.0 => format!(

@@ -30,6 +30,12 @@ impl Home {
         path
     }
 
+    /// Where servers write what they have to say.
+    fn log(&self) -> Stdio {
+        let path = self.path().join("server.log");
+        std::fs::File::create(path).expect("the temporary directory is writable").into()
+    }
+
     /// The program, at home here.
     pub fn goodput(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(exe());
@@ -66,6 +72,7 @@ impl Server {
         let mut child = home
             .goodput(&all)
             .stdout(Stdio::piped())
+            .stderr(home.log())
             .spawn()
             .expect("the program under test can be started");
         let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));

@@ -115,9 +115,9 @@ fn text_shows_number_verdict_and_intervals() {
     let output = home.run(&["test", &server.address, "--no-store", "-t", "1", "-i", "0.5"]);
     let text = stdout(&output);
     let place = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word} in {text}"));
-    assert!(place("0.0–0.5") < place("goodput"), "{text}");
-    assert!(place("goodput") < place("cpu"), "{text}");
-    assert!(place("cpu") < place("limited by"), "{text}");
+    assert!(place("0.0–0.5") < place("received,"), "{text}");
+    assert!(place("received,") < place("cpu   "), "{text}");
+    assert!(place("cpu   ") < place("limited by"), "{text}");
 }
 
 #[test]

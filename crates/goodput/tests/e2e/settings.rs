@@ -10,8 +10,15 @@ fn two_movers_are_compared() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
     let output = home.run(&[
-        "compare", &server.address, "mover=copy,sendfile", "--json", "--no-store", "-t", "0.3",
-        "--max-time", "20",
+        "compare",
+        &server.address,
+        "mover=copy,sendfile",
+        "--json",
+        "--no-store",
+        "-t",
+        "0.3",
+        "--max-time",
+        "20",
     ]);
     // Whether it comes to a conclusion is the machine's business: 0 or 4.
     assert!(matches!(output.status.code(), Some(0 | 4)), "{}", stderr(&output));

@@ -2,6 +2,7 @@
 
 mod device;
 pub(crate) mod features;
+mod jam;
 mod offload;
 mod route_window;
 mod sysctl;

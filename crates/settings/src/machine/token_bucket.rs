@@ -3,7 +3,7 @@
 use goodput_model::SettingRef;
 use goodput_netlink::{Netlink, Qdisc, QdiscOptions, Tbf};
 
-use super::device;
+use super::{device, jam};
 use crate::error::{SettingError, from_netlink};
 use crate::setting::Machine;
 use crate::value;
@@ -30,12 +30,13 @@ impl Machine for TokenBucket {
 
     fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
         let mut netlink = device::netlink(setting)?;
-        let (mut qdisc, mut tbf) = bucket(&mut netlink, setting)?;
-        (self.set)(&mut tbf, bytes(setting, value)?);
-        qdisc.options = QdiscOptions::Tbf(tbf);
-        netlink.replace_qdisc(&qdisc).map_err(|e| {
+        let (qdisc, from) = bucket(&mut netlink, setting)?;
+        let mut to = from.clone();
+        (self.set)(&mut to, bytes(setting, value)?);
+        let changed = jam::change(&mut netlink, &qdisc, &from, &to).map_err(|e| {
             from_netlink(setting, format!("change it to {value:?}"), device::name(setting), e)
-        })
+        })?;
+        if changed { Ok(()) } else { Err(jammed(setting, value)) }
     }
 
     /// The kernel keeps a burst as the time that it takes at the rate, in steps of 64 ns.
@@ -43,6 +44,17 @@ impl Machine for TokenBucket {
         let (_, mut tbf) = bucket(&mut device::netlink(setting)?, setting)?;
         (self.set)(&mut tbf, bytes(setting, value)?);
         Ok((self.get)(&tbf.as_read_back()).to_string())
+    }
+}
+
+fn jammed(setting: &SettingRef, value: &str) -> SettingError {
+    SettingError::BadValue {
+        setting: setting.clone(),
+        value: value.into(),
+        why:
+            "packets longer than it keep coming and would jam the queue; stop what sends them, or \
+              switch segmentation off (offload.tso, offload.gso)"
+                .into(),
     }
 }
 

@@ -12,11 +12,13 @@ use super::schema;
 use crate::args::Cli;
 
 /// Says where a document comes from, so that nobody edits it by hand.
-const MADE: &str = "<!-- Made by `cargo xtask docs`. Edit the code it comes from, not this file. -->";
+const MADE: &str =
+    "<!-- Made by `cargo xtask docs`. Edit the code it comes from, not this file. -->";
 
 /// Writes every document to `directory`.
 pub fn write(directory: &Path) -> Result<()> {
-    fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    fs::create_dir_all(directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
     let documents = [
         ("cli.md", cli()),
         ("rules.md", rules()),
@@ -44,7 +46,8 @@ fn help(text: &mut String, command: &mut clap::Command) {
     let long = command.render_long_help();
     // Writing to a String cannot fail, here and below.
     let _ = write!(text, "\n## `{name}`\n\n```text\n{}\n```\n", trimmed(&long.to_string()));
-    let visible = command.get_subcommands_mut().filter(|c| !c.is_hide_set() && c.get_name() != "help");
+    let visible =
+        command.get_subcommands_mut().filter(|c| !c.is_hide_set() && c.get_name() != "help");
     visible.for_each(|command| help(text, command));
 }
 

@@ -1,0 +1,95 @@
+//! Whatever ends a comparison, the machine is as it was.
+
+use std::process::Command;
+use std::time::Duration;
+
+use libtest_mimic::{Failed, Trial};
+
+use crate::stage::{ORIGINAL, Stage};
+
+/// Every test of this file.
+pub fn all() -> Vec<Trial> {
+    vec![
+        Trial::test("put_back::after_kill", after_kill),
+        Trial::test("put_back::after_interrupt", after_interrupt),
+        Trial::test("put_back::after_the_guard_was_killed_too", after_the_guard_was_killed_too),
+        Trial::test("put_back::after_the_server_died", after_the_server_died),
+    ]
+}
+
+fn signal(name: &str, pid: u32) -> Result<(), Failed> {
+    let sent = Command::new("kill").args([name, &pid.to_string()]).status()?;
+    if sent.success() { Ok(()) } else { Err(format!("kill {name} {pid} failed").into()) }
+}
+
+/// SIGKILL at several moments of the comparison, some of them within a change.
+fn after_kill() -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    for moment in 0..6 {
+        let mut compare = stage.compare()?;
+        stage.wait_for_change()?;
+        std::thread::sleep(Duration::from_millis(137 * moment));
+        signal("-KILL", compare.id())?;
+        compare.wait()?;
+        stage.wait_for_original()?;
+    }
+    Ok(())
+}
+
+fn after_interrupt() -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    for name in ["-INT", "-TERM"] {
+        let mut compare = stage.compare()?;
+        stage.wait_for_change()?;
+        signal(name, compare.id())?;
+        let status = compare.wait()?;
+        if status.code() != Some(2) || stage.burst()? != ORIGINAL {
+            return Err(format!("{name}: {status}, burst {}", stage.burst()?).into());
+        }
+    }
+    Ok(())
+}
+
+/// What a power cut leaves: nobody is there to put anything back, but the journal is.
+fn after_the_guard_was_killed_too() -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    let mut compare = stage.compare()?;
+    stage.wait_for_change()?;
+    let guard = guard_of(compare.id())?;
+    signal("-STOP", compare.id())?;
+    signal("-KILL", guard)?;
+    signal("-KILL", compare.id())?;
+    compare.wait()?;
+    let left = stage.burst()?;
+    let undo = stage.goodput(&["settings", "undo"])?.output()?;
+    let said = String::from_utf8_lossy(&undo.stdout).into_owned();
+    if !undo.status.success() || stage.burst()? != ORIGINAL {
+        return Err(format!("burst {} after undo, {left} before: {said}", stage.burst()?).into());
+    }
+    Ok(())
+}
+
+/// The guard is the only child that a comparison has.
+fn guard_of(pid: u32) -> Result<u32, Failed> {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))?;
+    let all: Result<Vec<u32>, _> = std::fs::read_dir(format!("/proc/{pid}/task"))?
+        .filter_map(Result::ok)
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok())
+        .chain([children])
+        .flat_map(|text| text.split_whitespace().map(str::to_string).collect::<Vec<_>>())
+        .map(|child| child.parse())
+        .collect();
+    all?.first().copied().ok_or_else(|| format!("{pid} has no guard").into())
+}
+
+fn after_the_server_died() -> Result<(), Failed> {
+    let mut stage = Stage::set(&[])?;
+    let mut compare = stage.compare()?;
+    stage.wait_for_change()?;
+    stage.stop_server()?;
+    let status = compare.wait()?;
+    if status.success() || stage.burst()? != ORIGINAL {
+        return Err(format!("{status}, burst {}", stage.burst()?).into());
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! Two hosts with a server at the far one, and a shaped device at the near one whose burst the
+//! tests compare.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use goodput_lab::{Lab, Scenario, Server};
+use goodput_netlink::{Netlink, qdiscs::QdiscOptions};
+use libtest_mimic::Failed;
+use tempfile::TempDir;
+
+/// Burst that the scenario plants, and the one that the comparison tries; bytes.
+pub const ORIGINAL: u32 = 1600;
+const TRIED: u32 = 125_000;
+
+/// The hosts, the server, and a state directory of their own.
+pub struct Stage {
+    pub lab: Lab,
+    server: Option<Server>,
+    target: String,
+    directory: TempDir,
+}
+
+impl Stage {
+    /// Brings it up. `server` are more arguments for the server.
+    pub fn set(server: &[&str]) -> Result<Self, Failed> {
+        let mut scenario = Scenario::load("burst-too-small")?;
+        scenario.run.server.extend(server.iter().map(|argument| (*argument).into()));
+        let directory = tempfile::tempdir()?;
+        let lab = Lab::up(&scenario)?;
+        let server = Server::start(&lab, &scenario, exe())?;
+        let target = server.target().into();
+        Ok(Self { lab, server: Some(server), target, directory })
+    }
+
+    /// Stops the server in the middle of whatever it does.
+    pub fn stop_server(&mut self) -> Result<(), Failed> {
+        match self.server.take() {
+            Some(server) => Ok(server.stop()?),
+            None => Ok(()),
+        }
+    }
+
+    pub fn state_dir(&self) -> PathBuf {
+        self.directory.path().join("state")
+    }
+
+    /// A goodput command at the near host.
+    pub fn goodput(&self, arguments: &[&str]) -> Result<Command, Failed> {
+        let mut command = self.lab.near().command(exe())?;
+        command.args(arguments).env("GOODPUT_STATE_DIR", self.state_dir()).stdin(Stdio::null());
+        Ok(command)
+    }
+
+    /// A comparison that goes on for a long time, in a process group of its own.
+    pub fn compare(&self) -> Result<Child, Failed> {
+        let setting = format!("qdisc.tbf.burst@{}={ORIGINAL},{TRIED}", self.lab.near().device());
+        let arguments = ["compare", &self.target, &setting, "--no-store", "-t", "0.3"];
+        let mut command = self.goodput(&arguments)?;
+        Ok(command.stdout(Stdio::null()).spawn()?)
+    }
+
+    /// The burst of the near host's shaper now, as the kernel says.
+    pub fn burst(&self) -> Result<u32, Failed> {
+        let near = self.lab.near();
+        let qdiscs = near.within(|| {
+            let mut netlink = Netlink::open()?;
+            let index = netlink.link(near.device())?.index;
+            netlink.qdiscs(index)
+        })??;
+        let bursts = qdiscs.iter().filter_map(|qdisc| match &qdisc.options {
+            QdiscOptions::Tbf(tbf) => Some(tbf.burst_bytes),
+            _ => None,
+        });
+        bursts.last().ok_or_else(|| "the near host has no tbf".into())
+    }
+
+    /// Waits until the comparison has changed the burst.
+    pub fn wait_for_change(&self) -> Result<(), Failed> {
+        self.wait(Duration::from_secs(30), "the comparison to change the burst", |burst| {
+            burst != ORIGINAL
+        })
+    }
+
+    /// Waits until the burst is as planted and nobody is at work on it any more: two seconds is
+    /// what is promised.
+    pub fn wait_for_original(&self) -> Result<(), Failed> {
+        self.wait(Duration::from_secs(2), "the burst to be put back", |burst| {
+            burst == ORIGINAL && self.journals() == 0
+        })
+    }
+
+    /// Journals of changes that are not settled.
+    fn journals(&self) -> usize {
+        std::fs::read_dir(self.state_dir()).map_or(0, Iterator::count)
+    }
+
+    fn wait(&self, within: Duration, what: &str, done: impl Fn(u32) -> bool) -> Result<(), Failed> {
+        let deadline = Instant::now() + within;
+        while !done(self.burst()?) {
+            if Instant::now() > deadline {
+                return Err(format!("waited {within:?} for {what}: it is {}", self.burst()?).into());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+}
+
+fn exe() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_goodput"))
+}
