@@ -5,7 +5,7 @@ use goodput_model::{BitRate, Known, Missing, Transport};
 use crate::ceiling::link_ceiling;
 use crate::names::{ROUTE_WINDOW, TCP_RMEM, TCP_WMEM};
 use crate::shaper::Shaper;
-use crate::thresholds::CPU_REACH;
+use crate::thresholds::{ALL_BUSY, CPU_REACH};
 use crate::view::{Side, View};
 
 /// Window that a receive buffer of 1 byte gives, bytes: half of it is for the kernel's bookkeeping
@@ -106,6 +106,9 @@ pub(crate) fn largest_of(side: &Side, name: &str) -> Result<f64, Missing> {
 /// Goodput with the flows' threads at 100 % of a CPU each, cost for each byte unchanged.
 fn cpu(view: &View, side: &Side) -> Result<f64, Missing> {
     let share = side.thread_cpu_share()?;
+    if side.host_busy_share().is_ok_and(|busy| busy >= ALL_BUSY) {
+        return Err(Missing::because("the host has no CPU left to give"));
+    }
     if share < 1.0 / CPU_REACH {
         return Err(Missing::because("too little CPU in use to tell how much more would give"));
     }

@@ -2,11 +2,9 @@
 
 use goodput_model::{Confidence, Missing};
 
-use crate::thresholds::{BEHIND, CPU_BOUND, CPU_FULL, HOLDS, THROTTLED};
+use crate::thresholds::{ALL_BUSY, BEHIND, CPU_BOUND, CPU_FULL, HOLDS, THROTTLED};
 use crate::view::Side;
 
-/// Share of all CPUs in use from which none is left.
-const ALL_BUSY: f64 = 0.95;
 /// Share of a CPU that is much for one thread on a host that has none left.
 const MUCH: f64 = 0.25;
 

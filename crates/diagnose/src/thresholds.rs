@@ -14,6 +14,8 @@ pub const HARDLY_WAITS: f64 = 0.1;
 pub const BEHIND: f64 = 0.25;
 /// Share of its own turn that a CPU-bound thread spends on the CPU. The rest it waits for a CPU.
 pub const CPU_BOUND: f64 = 0.85;
+/// Share of all CPUs of a host in use from which none is left.
+pub const ALL_BUSY: f64 = 0.95;
 /// Share of wall time from which a thread counts as CPU-bound without a second witness.
 pub const CPU_FULL: f64 = 0.9;
 /// Share of wall time that a quota may hold a process back before it counts.

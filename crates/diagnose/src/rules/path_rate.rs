@@ -53,6 +53,8 @@ pub const RULE: Rule = Rule {
 const MUCH_LOSS: f64 = 0.01;
 /// A queue shorter than this may be nothing but scheduling at the hosts, seconds.
 const QUEUE_S: f64 = 0.0005;
+/// CPU share of a reader that no common quota stops.
+const HARDLY_ANY: f64 = 0.05;
 /// How near BBR's delivery rate must be to the goodput.
 const AGREES: std::ops::Range<f64> = 0.85..1.2;
 
@@ -112,10 +114,13 @@ fn loss_explains(view: &View) -> Result<bool, Missing> {
 }
 
 /// Whether the receiver is known to be no bottleneck: nothing throttles it, or it waits for data
-/// nearly all the time, which a throttled one can't.
+/// nearly all the time and needs hardly any CPU. Waiting alone does not show it: a process that is
+/// stopped for want of quota while data comes in counts that as waiting too.
 fn reader_keeps_up(view: &View) -> bool {
-    let waits = view.receiver.blocked_share();
-    waits.is_ok_and(|share| share >= 1.0 - HARDLY_WAITS || view.receiver.throttled_share().is_ok())
+    let side = &view.receiver;
+    let idle = side.thread_cpu_share().is_ok_and(|share| share <= HARDLY_ANY);
+    let waits = side.blocked_share().is_ok_and(|share| share >= 1.0 - HARDLY_WAITS);
+    side.throttled_share().is_ok() || (idle && waits)
 }
 
 /// The marks that a bottleneck leaves.

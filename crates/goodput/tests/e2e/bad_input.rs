@@ -30,16 +30,16 @@ fn a_refused_port_is_named() {
 
 /// Answers one connection with `greeting` and returns what goodput said of it.
 fn against(greeting: &'static [u8]) -> Output {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let address = listener.local_addr().expect("it is bound").to_string();
     let stranger = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        stream.write_all(greeting).unwrap();
+        let (mut stream, _) = listener.accept().expect("goodput connects");
+        stream.write_all(greeting).expect("goodput listens");
         // Until goodput hangs up.
         let _ = stream.read_to_end(&mut Vec::new());
     });
     let output = Home::new().run(&["test", &address, "--no-store"]);
-    stranger.join().unwrap();
+    stranger.join().expect("the stranger does not panic");
     output
 }
 

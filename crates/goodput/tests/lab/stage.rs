@@ -69,11 +69,11 @@ impl Stage {
             let index = netlink.link(near.device())?.index;
             netlink.qdiscs(index)
         })??;
-        let bursts = qdiscs.iter().filter_map(|qdisc| match &qdisc.options {
+        let mut bursts = qdiscs.iter().filter_map(|qdisc| match &qdisc.options {
             QdiscOptions::Tbf(tbf) => Some(tbf.burst_bytes),
             _ => None,
         });
-        bursts.last().ok_or_else(|| "the near host has no tbf".into())
+        bursts.next_back().ok_or_else(|| "the near host has no tbf".into())
     }
 
     /// Waits until the comparison has changed the burst.
