@@ -58,13 +58,14 @@ fn enter_namespace(options: &Options) -> Result<()> {
 }
 
 fn measure(options: &Options) -> Result<()> {
+    let load = fs::read_to_string("/proc/loadavg")?;
     let net = Net::new()?;
     let mut rounds = Vec::new();
     for number in 1..=options.rounds {
         println!("round {number} of {}", options.rounds);
         rounds.push(round(&net, options.seconds)?);
     }
-    let page = report::page(&rounds, options.seconds)?;
+    let page = report::page(&rounds, options.seconds, &load)?;
     print!("\n{page}");
     fs::write(root().join("docs/performance.md"), page)?;
     Ok(())

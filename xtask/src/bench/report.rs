@@ -66,16 +66,18 @@ const GOALS: [Goal; 6] = [
     },
 ];
 
-/// The whole page.
-pub fn page(rounds: &[Vec<Run>], seconds: u32) -> Result<String> {
+/// The whole page. `load` is that of the machine before the first run, /proc/loadavg.
+pub fn page(rounds: &[Vec<Run>], seconds: u32, load: &str) -> Result<String> {
     let mut page = format!(
-        "# Performance\n\nWritten by `cargo xtask bench`; run it to get your own machine's.\n\n{}\n\
+        "# Performance\n\nWritten by `cargo xtask bench`; run it to get your own machine's.\n\n{}\
+         - load before the first run: {} (1, 5 and 15 minutes)\n\n\
          {} rounds of {seconds} s a run. In each round every contestant runs once, in random order, \
          between two network namespaces joined by a veth pair, 128 KiB a write, with the kernel's \
          own socket buffers and congestion control. Throughput is what the receiver counted; CPU \
          is user and system time of both processes, and a GB is 10^9 bytes. Medians, in brackets the order-statistic \
          interval of at least {CONFIDENCE} % confidence.\n\n",
         machine()?,
+        load.split(' ').take(3).collect::<Vec<_>>().join(", "),
         rounds.len(),
     );
     contestants(&mut page, rounds)?;
