@@ -33,10 +33,9 @@ impl RoundRate {
     }
 }
 
-/// The nearest round rate that explains the goodput, if one does.
-pub fn round_rate(view: &View) -> Result<Option<RoundRate>, Missing> {
+/// The nearest round rate that explains `goodput`, bits per second, if one does.
+pub fn round_rate(view: &View, goodput: f64) -> Result<Option<RoundRate>, Missing> {
     let packet = Packet::of(view)?;
-    let goodput = view.goodput()?;
     let counters = [
         (QDISC_EXTRA, "a shaper that counts Ethernet frames"),
         (IP_EXTRA, "a limit that counts IP packets"),
@@ -64,7 +63,7 @@ mod tests {
     use crate::testing::Case;
 
     fn of(goodput: f64) -> Option<RoundRate> {
-        round_rate(&View::new(&Case::healthy().goodput(goodput).evidence())).unwrap()
+        round_rate(&View::new(&Case::healthy().evidence()), goodput).unwrap()
     }
 
     #[test]

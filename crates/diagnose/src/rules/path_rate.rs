@@ -36,7 +36,7 @@ use crate::split::split;
 use crate::thresholds::{
     AT_CEILING, CPU_FULL, HARDLY_WAITS, HOLDS, PLATEAU_SPREAD, RTT_INFLATED, SHAPER_GIVES,
 };
-use crate::view::View;
+use crate::view::{Plateau, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -61,21 +61,21 @@ const AGREES: std::ops::Range<f64> = 0.85..1.2;
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     let share = split(view)?.path_percent / 100.0;
-    let spread = spread(view)?;
-    let plateau = share >= HOLDS && spread < PLATEAU_SPREAD;
-    if !plateau || is_local(view)? || host_is_short(view)? || loss_explains(view)? {
+    let plateau = plateau(view)?;
+    let steady = share >= HOLDS && plateau.spread < PLATEAU_SPREAD;
+    if !steady || is_local(view)? || host_is_short(view)? || loss_explains(view)? {
         return Ok(None);
     }
-    let mark = Mark::of(view)?;
+    let mark = Mark::of(view, plateau)?;
     match mark.confidence(view) {
-        Some(confidence) => draft(view, share, spread, &mark, confidence)?.found(),
+        Some(confidence) => draft(view, share, &mark, confidence)?.found(),
         None => Ok(None),
     }
 }
 
-/// The receiver's spread, or the sender's where the receiver does not report.
-fn spread(view: &View) -> Result<f64, Missing> {
-    view.receiver.spread().or_else(|_| view.sender.spread())
+/// Where the rate stands by the receiver, or by the sender where the receiver does not report.
+fn plateau(view: &View) -> Result<Plateau, Missing> {
+    view.receiver.plateau().or_else(|_| view.sender.plateau())
 }
 
 /// Whether a limit at one of the hosts is reached, or the local shaper falls short of its own.
@@ -125,6 +125,7 @@ fn reader_keeps_up(view: &View) -> bool {
 
 /// The marks that a bottleneck leaves.
 struct Mark {
+    plateau: Plateau,
     inflation: f64,
     queue_s: f64,
     delivery: Result<f64, Missing>,
@@ -133,12 +134,13 @@ struct Mark {
 }
 
 impl Mark {
-    fn of(view: &View) -> Result<Self, Missing> {
+    fn of(view: &View, plateau: Plateau) -> Result<Self, Missing> {
         Ok(Self {
+            plateau,
             inflation: view.sender.rtt_inflation()?,
             queue_s: view.sender.rtt_s()? - view.sender.min_rtt_s()?,
             delivery: view.sender.delivery_rate(),
-            round: round_rate(view)?,
+            round: round_rate(view, plateau.rate)?,
             loss: view.sender.retransmitted_share().unwrap_or(0.0),
         })
     }
@@ -158,20 +160,14 @@ impl Mark {
     }
 }
 
-fn draft(
-    view: &View,
-    share: f64,
-    spread: f64,
-    mark: &Mark,
-    confidence: Confidence,
-) -> Result<Draft, Missing> {
+fn draft(view: &View, share: f64, mark: &Mark, confidence: Confidence) -> Result<Draft, Missing> {
     let (side, place) = (&view.sender, view.sender.place());
-    let goodput = view.goodput()?;
+    let Plateau { rate: stands, spread } = mark.plateau;
     let held = format!("the path held the sender {} of the time", percent(share));
-    let steady = format!("goodput stood at {} ± {}", rate(goodput), percent(spread));
+    let steady = format!("goodput stood at {} ± {}", rate(stands), percent(spread));
     let (loaded, base) = (side.rtt_s()?, side.min_rtt_s()?);
     let queue = format!("round trips took {} under load, {} at best", time(loaded), time(base));
-    let summary = format!("the path, which carries {}", rate(goodput));
+    let summary = format!("the path, which carries {}", rate(stands));
     let mut draft = Draft::new(RULE.id, Place::Path, confidence, summary)
         .share(share)
         .saw(place, RULE.witness_name, share * 100.0, held)
@@ -187,7 +183,7 @@ fn draft(
             |waits| format!("the reader waited for data {} of the time", percent(waits)),
         );
     if let Some(round) = &mark.round {
-        draft = draft.saw(Place::Path, "round_rate_bits_per_s", round.rate, round.text(goodput));
+        draft = draft.saw(Place::Path, "round_rate_bits_per_s", round.rate, round.text(stands));
     }
     Ok(draft
         .predicted(next_after(view, &[RULE.id]))

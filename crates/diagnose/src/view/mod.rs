@@ -10,6 +10,7 @@ mod udp;
 
 use goodput_model::{EndName, Evidence, Missing, Place, Plan, Role, Transport};
 
+pub use rates::Plateau;
 pub use side::Side;
 
 use crate::names;

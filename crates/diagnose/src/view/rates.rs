@@ -2,16 +2,27 @@
 
 use goodput_model::{Missing, Role, Sample};
 
-use super::{Side, mean, positive};
+use super::{Side, median, positive};
 
-/// Slices the window is cut into, the slowest and the fastest of which are left out: BBR empties the
-/// path for 200 ms every 10 s (RTprop probe).
+/// Slices the window is cut into.
 const SLICES: usize = 8;
+/// From the median absolute deviation to the standard deviation of a normal distribution.
+const TO_DEVIATION: f64 = 1.4826;
+
+/// The rate a flow stands at most of the time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plateau {
+    /// Median rate over equal slices of the window, bits per second.
+    pub rate: f64,
+    /// Spread around it, as a share of it: the median absolute deviation, scaled to read like a
+    /// standard deviation. A few slices do not count: BBR empties the path for 200 ms every 10 s,
+    /// and CUBIC after each loss.
+    pub spread: f64,
+}
 
 impl Side<'_> {
-    /// Relative spread (standard deviation over mean) of the rate over equal slices of the window,
-    /// by this side's own payload count.
-    pub fn spread(&self) -> Result<f64, Missing> {
+    /// Where the rate stands over the window, by this side's own payload count.
+    pub fn plateau(&self) -> Result<Plateau, Missing> {
         let samples: Vec<&Sample> = self.samples()?.collect();
         let (first, last) = match (samples.first(), samples.last()) {
             (Some(first), Some(last)) if samples.len() >= SLICES => (first.at_s, last.at_s),
@@ -25,12 +36,11 @@ impl Side<'_> {
         let width = positive((last - first) / SLICES as f64, "the window")?;
         let marks = (0..=SLICES).map(|n| self.moved_by(&samples, first + width * n as f64));
         let marks: Vec<f64> = marks.collect();
-        let mut rates: Vec<f64> = marks.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        rates.sort_by(f64::total_cmp);
-        let rates = &rates[1..SLICES - 1];
-        let middle = positive(mean(rates, "payload")?, "the payload moved")?;
-        let squares: Vec<f64> = rates.iter().map(|rate| (rate / middle - 1.0).powi(2)).collect();
-        Ok(mean(&squares, "payload")?.sqrt())
+        let rates: Vec<f64> = marks.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let middle = positive(median(rates.clone(), "payload")?, "the payload moved")?;
+        let off: Vec<f64> = rates.iter().map(|rate| (rate / middle - 1.0).abs()).collect();
+        let spread = TO_DEVIATION * median(off, "payload")?;
+        Ok(Plateau { rate: middle * 8.0 / width, spread })
     }
 
     /// Payload moved by the time `at`, between samples by straight line.
@@ -44,5 +54,29 @@ impl Side<'_> {
         let span = after.at_s - before.at_s;
         let part = if span > 0.0 { (at - before.at_s) / span } else { 1.0 };
         bytes(before) + (bytes(after) - bytes(before)) * part
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Case;
+    use crate::view::View;
+
+    #[test]
+    fn a_pause_does_not_hide_the_plateau() {
+        let mut evidence = Case::path_rate().evidence();
+        if let goodput_model::Known::Value(end) = &mut evidence.far {
+            let pause = 900_000;
+            end.samples.iter_mut().skip(20).for_each(|s| s.received_bytes -= pause);
+        }
+        let plateau = View::new(&evidence).receiver.plateau().unwrap();
+        assert!(plateau.spread < 0.01, "{plateau:?}");
+        assert!((plateau.rate / 95.64e6 - 1.0).abs() < 0.001, "{plateau:?}");
+    }
+
+    #[test]
+    fn a_swinging_rate_is_no_plateau() {
+        let evidence = Case::healthy().evidence();
+        assert!(View::new(&evidence).receiver.plateau().unwrap().spread > 0.1);
     }
 }
