@@ -21,8 +21,9 @@ use crate::view::View;
 
 /// Share of the time from which a window or buffer is known to have stopped the sender.
 const MET: f64 = 0.05;
-/// How near window / round-trip time comes to the goodput where it is all there is; measured: 3 %.
-const WHOLE: std::ops::Range<f64> = 0.9..1.1;
+/// How near window / round-trip time comes to the goodput where it is all there is. Measured: 3 %, and
+/// up to 14 % above on a busy machine.
+const WHOLE: std::ops::Range<f64> = 0.9..1.25;
 
 /// How the sender's time divides over the measured window. The shares add up to 100.
 pub fn split(view: &View) -> Result<Split, Missing> {
