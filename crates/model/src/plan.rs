@@ -117,6 +117,17 @@ pub struct FlowPlan {
     pub sender: EndName,
 }
 
+impl Transport {
+    /// Chunk where the user names none: as iperf3 for TCP; for UDP the largest payload that a
+    /// 1500-byte MTU carries over IPv4 in one piece (1500 - 20 - 8).
+    pub fn standard_chunk(self) -> Bytes {
+        match self {
+            Self::Tcp => Bytes(128 * 1024),
+            Self::Udp => Bytes(1472),
+        }
+    }
+}
+
 impl Plan {
     /// Sensible values for everything: one TCP flow, sent, until the mean is known to ±2 %.
     pub fn standard() -> Self {
@@ -127,7 +138,7 @@ impl Plan {
             length: Length::Auto { precision_percent: 2.0, min_s: 2.0, max_s: 10.0 },
             interval_s: 1.0,
             mover: "copy".into(),
-            chunk_bytes: Bytes(128 * 1024),
+            chunk_bytes: Transport::Tcp.standard_chunk(),
             rate_bits_per_s: None,
             observe: true,
             socket: SocketOptions::default(),

@@ -8,9 +8,6 @@ use goodput_model::{BitRate, Bytes, Direction, Family, Length, Plan, SocketOptio
 
 use crate::expect::Expectation;
 
-/// Largest payload of a UDP datagram over IPv4 with a 1500-byte MTU: nothing is fragmented.
-const UDP_CHUNK: Bytes = Bytes(1472);
-
 /// What and how to measure.
 #[derive(Debug, Clone, Args)]
 pub struct MeasureArgs {
@@ -106,9 +103,9 @@ pub struct OutputArgs {
 impl MeasureArgs {
     /// The plan. `length` is used where neither a time nor a number of bytes was given.
     pub fn plan(&self, length: Length) -> Plan {
-        let standard = Plan::standard();
+        let transport = if self.udp { Transport::Udp } else { Transport::Tcp };
         Plan {
-            transport: if self.udp { Transport::Udp } else { Transport::Tcp },
+            transport,
             direction: self.direction(),
             flows: self.flows,
             length: match (self.time, self.bytes) {
@@ -118,11 +115,7 @@ impl MeasureArgs {
             },
             interval_s: self.interval,
             mover: self.mover.clone(),
-            chunk_bytes: self.chunk.unwrap_or(if self.udp {
-                UDP_CHUNK
-            } else {
-                standard.chunk_bytes
-            }),
+            chunk_bytes: self.chunk.unwrap_or(transport.standard_chunk()),
             rate_bits_per_s: self.rate.filter(|rate| rate.0 > 0.0),
             observe: !self.no_observe,
             socket: self.socket_options(),

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use goodput_engine::Target;
 use goodput_engine::compare::{CompareRequest, Factor, compare};
 use goodput_model::{Comparison, Judgement, Length, Record};
-use goodput_settings::{Backend, SettingError};
+use goodput_settings::SettingError;
 
 use super::measured;
 use crate::args::CompareArgs;
@@ -53,7 +53,7 @@ fn factor(text: &str) -> Result<Factor> {
     if values.len() < 2 || values.iter().any(String::is_empty) {
         bail!("{text:?} needs at least two values, the first is the baseline: {setting}=A,B");
     }
-    if let Backend::Plan(_) = known.backend {
+    if known.is_plan() {
         check_plan_values(&setting, &values)?;
     }
     Ok(Factor { setting, values })

@@ -32,7 +32,12 @@ fn movers() {
     let mut table = Table::new(&["mover", "for", "here", "how it moves payload"]);
     for mover in goodput_mover::movers::ALL {
         for transport in mover.transports() {
-            let plan = Plan { transport: *transport, mover: mover.id().into(), ..Plan::standard() };
+            let plan = Plan {
+                transport: *transport,
+                mover: mover.id().into(),
+                chunk_bytes: transport.standard_chunk(),
+                ..Plan::standard()
+            };
             let here = mover.can_run(&plan).map_or_else(|why| why.to_string(), |()| "yes".into());
             let transport = match transport {
                 Transport::Tcp => "TCP",

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use goodput_model::{EndName, SettingRef};
-use goodput_settings::{Backend, Changes, GuardProgram};
+use goodput_settings::{Changes, GuardProgram};
 
 use crate::args::Settings;
 use crate::exit::Exit;
@@ -38,7 +38,7 @@ pub fn list() -> Exit {
 
 fn get(setting: &SettingRef) -> Result<Exit> {
     let known = on_this_host(setting)?;
-    if let Backend::Plan(_) = known.backend {
+    if known.is_plan() {
         bail!("{setting} belongs to a measurement, not to this host; it has no value by itself");
     }
     println!("{}", goodput_settings::read(setting)?);
@@ -50,7 +50,7 @@ fn set(assignment: &str, state_dir: &Path) -> Result<Exit> {
         bail!("{assignment:?} has no value; write SETTING=VALUE");
     };
     let setting: SettingRef = setting.parse()?;
-    if let Backend::Plan(_) = on_this_host(&setting)?.backend {
+    if on_this_host(&setting)?.is_plan() {
         bail!("{setting} belongs to a measurement, not to this host; give it to test or compare");
     }
     let before = goodput_settings::read(&setting)?;
@@ -62,10 +62,11 @@ fn set(assignment: &str, state_dir: &Path) -> Result<Exit> {
 }
 
 fn on_this_host(setting: &SettingRef) -> Result<&'static goodput_settings::Setting> {
-    if setting.end == EndName::Far {
+    let known = goodput_settings::find_for(setting)?;
+    if setting.end == EndName::Far && !known.is_plan() {
         bail!("{setting} is at the far end; `goodput compare` can change it there, with a token");
     }
-    Ok(goodput_settings::find(&setting.name)?)
+    Ok(known)
 }
 
 fn undo(state_dir: &Path) -> Result<Exit> {

@@ -120,7 +120,7 @@ fn verdict(out: &mut String, record: &Record, verdict: &Verdict) {
         Place::Path => "on the path",
     };
     if verdict.limit == "none" {
-        line(out, "limited by", &limit);
+        line(out, "limit", &limit);
     } else {
         line(out, "limited by", &format!("{limit}      {host}"));
     }

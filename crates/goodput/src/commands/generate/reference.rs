@@ -58,9 +58,9 @@ fn trimmed(help: &str) -> String {
 fn rules() -> String {
     let mut text = format!("{MADE}\n\n# Causes that goodput can name\n");
     for rule in goodput_diagnose::rules::ALL {
-        let page = rule.page().replace("\n## ", "\n### ");
-        let body = page.split_once('\n').map_or("", |(_title, body)| body.trim());
-        let _ = write!(text, "\n## `{}`\n\n{}.\n\n{body}\n", rule.id, rule.title);
+        // A page's headings are of the first level; here they stand below the rule's own.
+        let page = format!("\n{}", rule.page()).replace("\n# ", "\n\n### ");
+        let _ = write!(text, "\n## `{}`\n\n{}.\n{page}\n", rule.id, rule.title);
     }
     text
 }
@@ -75,7 +75,10 @@ fn settings() -> String {
         let _ = write!(
             text,
             "\n## `{}`\n\n{}. {}\n\n- holds for: {scope}\n- values: {}\n",
-            setting.id, setting.title, setting.why, setting.values
+            setting.id,
+            sentence(setting.title),
+            setting.why,
+            setting.values
         );
     }
     text
@@ -89,9 +92,15 @@ fn movers() -> String {
             text,
             "\n## `{}`\n\n{}.\n\n- for: {}\n",
             mover.id(),
-            mover.summary(),
+            sentence(mover.summary()),
             transports.join(", ")
         );
     }
     text
+}
+
+/// With a capital in front.
+fn sentence(phrase: &str) -> String {
+    let mut letters = phrase.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
