@@ -11,8 +11,8 @@
 //!   only. Then window / round-trip time is the goodput all the same, and what looks like pacing is
 //!   the window's; likewise for the send buffer.
 //! - A window or buffer can fill only as a queue on the path swallows it. Then the round-trip time
-//!   is a multiple of the smallest one, more buffer would only lengthen the queue, and the time is
-//!   the path's.
+//!   stays clearly above the smallest one, more buffer would only lengthen the queue, and the time
+//!   is the path's.
 
 use goodput_model::{Missing, Split, Transport};
 
@@ -148,6 +148,13 @@ mod tests {
         assert!(of(case).receive_window_percent > 90.0);
         let faster = Case::receive_window().shares(1.0, 0.44, 0.0).goodput(90e6);
         assert!(of(faster).receive_window_percent < 50.0);
+    }
+
+    #[test]
+    fn a_buffer_filled_by_a_queue_is_the_path() {
+        // 4 MiB of send buffer at 20 ms and 1 Gbit/s: full, and the path is too, as measured.
+        let case = Case::send_buffer().goodput(916e6).tcp(|tcp, _| tcp.rtt_us = Some(29_000));
+        assert!(of(case).path_percent > 90.0);
     }
 
     #[test]

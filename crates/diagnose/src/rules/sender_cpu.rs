@@ -95,7 +95,7 @@ fn draft(view: &View, confidence: Confidence, summary: &str) -> Draft {
 
 fn offload(view: &View) -> Option<Change> {
     let side = &view.sender;
-    (side.text(OFFLOAD_TSO).ok()? == "off").then_some(())?;
+    (view.is_tcp() && side.text(OFFLOAD_TSO).ok()? == "off").then_some(())?;
     let values = (Some("off".into()), "on".into());
     let why = "the device cuts segments, not the CPU";
     Some(of_host(side, OFFLOAD_TSO, Some(side.device().ok()?), values, why))

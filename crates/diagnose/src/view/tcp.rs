@@ -6,6 +6,7 @@
 use goodput_model::{Missing, TcpInfo};
 
 use super::{Side, mean, positive};
+use crate::thresholds::RTT_INFLATED;
 
 impl Side<'_> {
     fn chronograph(
@@ -54,11 +55,12 @@ impl Side<'_> {
         Ok(self.rtt_s()? / self.min_rtt_s()?)
     }
 
-    /// Whether data waits in a queue on the path: the round-trip time at least doubled, by more
-    /// than 2 ms. Less may be nothing but scheduling at the hosts.
+    /// Whether data waits in a queue on the path all the time: the round-trip time is a quarter
+    /// longer than the smallest, and by 1 ms or more. Less may be nothing but scheduling at the
+    /// hosts.
     pub fn queue_stands(&self) -> Result<bool, Missing> {
         let (loaded, base) = (self.rtt_s()?, self.min_rtt_s()?);
-        Ok(loaded >= 2.0 * base && loaded - base >= 0.002)
+        Ok(loaded >= RTT_INFLATED * base && loaded - base >= 0.001)
     }
 
     /// Median of the window that the peer advertised, bytes.
