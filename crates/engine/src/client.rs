@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 use crate::control::Conversation;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
+use crate::interrupt::Interrupt;
 use crate::measurement::Measurement;
 use crate::near::NearRun;
 use crate::target::Target;
@@ -48,13 +49,19 @@ impl Client {
         }
     }
 
-    /// Makes one measurement. Dropping the future stops its flows at once.
+    /// Makes one measurement. An interrupt ends it early with what was measured so far; dropping
+    /// the future stops its flows at once.
     pub async fn measure(
         &mut self,
         plan: &Plan,
+        interrupt: &Interrupt,
         listener: &mut Listener<'_>,
     ) -> Result<Measurement, EngineError> {
-        NearRun::agree(self, plan).await?.run(listener).await
+        let run = tokio::select! {
+            run = NearRun::agree(self, plan) => run?,
+            () = interrupt.raised() => return Err(EngineError::Interrupted),
+        };
+        run.run(interrupt, listener).await
     }
 
     /// Reads or changes a setting of the far end; the effective value.

@@ -17,6 +17,7 @@ use crate::client::Client;
 use crate::conclude::{Conclusion, conclude};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
+use crate::interrupt::Interrupt;
 use crate::target::Target;
 use near_far::Appliers;
 
@@ -45,16 +46,20 @@ pub struct CompareRequest {
     pub started: String,
 }
 
-/// Runs the comparison. Settings are put back before it returns, whether it succeeds or not.
+/// Runs the comparison. Settings are put back before it returns, however it ends. An interrupt ends
+/// it early with what the runs so far have shown.
 pub async fn compare(
     request: &CompareRequest,
+    interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
     let options = &request.plan.socket;
-    let mut client =
-        Client::connect(&request.target, options, request.token.clone(), listener).await?;
+    let mut client = tokio::select! {
+        client = Client::connect(&request.target, options, request.token.clone(), listener) => client?,
+        () = interrupt.raised() => return Err(EngineError::Interrupted),
+    };
     let mut appliers = Appliers::new(request.state_dir.clone());
-    let outcome = run(request, &mut client, &mut appliers, listener).await;
+    let outcome = run(request, &mut client, &mut appliers, interrupt, listener).await;
     // Put back first, then report what went wrong, if anything did.
     let restored = appliers.restore(&mut client).await;
     client.leave().await;
@@ -67,6 +72,7 @@ async fn run(
     request: &CompareRequest,
     client: &mut Client,
     appliers: &mut Appliers,
+    interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
     let arms = factorial(&request.factors);
@@ -80,19 +86,25 @@ async fn run(
     let mut book = Book::new(request, &arms);
     let stopped = loop {
         match design.next(&book.trials, book.time_left()) {
-            Step::Stop(why) => break why,
+            Step::Stop(why) => break why.to_string(),
+            _ if interrupt.is_raised() => break "it was interrupted".into(),
             Step::RunBlock { block, order, warm_up } => {
                 let began = Instant::now();
                 let discarded = warm_up.then_some(WARM_UP);
                 for arm in order {
-                    let conclusion = one(request, client, appliers, &arms[arm], listener).await?;
-                    book.enter(block, arm, discarded, conclusion, listener);
+                    let run = one(request, client, appliers, &arms[arm], interrupt, listener);
+                    let conclusion = run.await;
+                    // A run that was cut short is not like the others and does not count.
+                    if interrupt.is_raised() {
+                        break;
+                    }
+                    book.enter(block, arm, discarded, conclusion?, listener);
                 }
                 book.longest_block = book.longest_block.max(began.elapsed());
             }
         }
     };
-    book.close(request, &arms, &design, &stopped.to_string())
+    book.close(request, &arms, &design, &stopped)
 }
 
 /// One run of one arm.
@@ -101,10 +113,11 @@ async fn one(
     client: &mut Client,
     appliers: &mut Appliers,
     arm: &Arm,
+    interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Conclusion, EngineError> {
     let plan = appliers.apply(client, arm, &request.plan).await?;
-    let measurement = client.measure(&plan, &mut |event| quiet(event, listener)).await?;
+    let measurement = client.measure(&plan, interrupt, &mut |event| quiet(event, listener)).await?;
     conclude(measurement, &request.target.text, &request.started)
 }
 
@@ -187,7 +200,7 @@ impl Book {
             goodput_experiment::conclude(settings, values, design, self.trials, stopped);
         let doubts = goodput_experiment::doubts(design, &comparison);
         let first = self.first.ok_or_else(|| {
-            EngineError::Flow("no run was finished; give more time with --max-time".into())
+            EngineError::Flow(format!("no run of the baseline was finished: {stopped}"))
         })?;
         let doubts = first.doubts.iter().cloned().chain(doubts).collect();
         Ok(Record { kind: Kind::Compare, comparison: Some(comparison), doubts, ..first })

@@ -10,6 +10,7 @@ use tokio::time::Instant as TokioInstant;
 use crate::client::{Client, blocking, unexpected};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
+use crate::interrupt::Interrupt;
 use crate::intervals::IntervalMaker;
 use crate::measurement::{Measurement, measure};
 use crate::observe::observe;
@@ -103,7 +104,11 @@ impl<'a> NearRun<'a> {
     }
 
     /// Lets the payload move until the plan's length is reached, then gathers both ends' reports.
-    pub async fn run(mut self, listener: &mut Listener<'_>) -> Result<Measurement, EngineError> {
+    pub async fn run(
+        mut self,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<Measurement, EngineError> {
         self.client.conversation.tell(Input::Begin);
         let began = self.traffic.begin(&self.plan)?;
         listener(Event::Began);
@@ -113,6 +118,11 @@ impl<'a> NearRun<'a> {
                 watched = self.traffic.next() => self.watched(watched, listener)?,
                 action = self.client.next() => self.acted(action?, listener)?,
                 () = tokio::time::sleep_until(deadline) => break,
+                () = interrupt.raised() => {
+                    let after = began.elapsed().as_secs_f64();
+                    self.doubts.push(format!("interrupted after {after:.1} s"));
+                    break;
+                }
             }
         }
         self.finish();

@@ -37,9 +37,15 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     };
     let keeper = Keeper::open(args.output.no_store)?;
     let mut live = Live::new(&args.output, &request.plan);
-    let record = measured::block_on(compare(&request, &mut |event| live.show(&event)))?;
+    let (record, interrupted) = measured::block_on(async |interrupt| {
+        compare(&request, &interrupt, &mut |event| live.show(&event)).await
+    })?;
     let exit = measured::finish(&record, || report::compare::text(&record), &args.output, &keeper)?;
-    Ok(if exit == Exit::Fine { conclusive(&record) } else { exit })
+    Ok(match exit {
+        _ if interrupted => Exit::CouldNot,
+        Exit::Fine => conclusive(&record),
+        other => other,
+    })
 }
 
 /// `NAME=A,B`: a known setting and at least two values.

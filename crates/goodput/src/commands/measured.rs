@@ -1,12 +1,11 @@
 //! What the verbs that measure have in common: a runtime, Ctrl-C, the token, the output.
 
 use std::fs;
-use std::future::Future;
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use goodput_engine::EngineError;
+use goodput_engine::{EngineError, Interrupt};
 use goodput_model::Record;
 use goodput_wire::session::Token;
 
@@ -14,17 +13,25 @@ use crate::args::OutputArgs;
 use crate::exit::Exit;
 use crate::storage::Keeper;
 
-/// Runs `work` to its end, or until Ctrl-C or SIGTERM. `work` is then dropped, which stops its
-/// flows; settings are put back by their own drop.
-pub fn block_on<T>(work: impl Future<Output = Result<T, EngineError>>) -> Result<T> {
-    let runtime = runtime()?;
-    let outcome = runtime.block_on(async {
+/// Runs `work` to its end. The first Ctrl-C or SIGTERM asks it to end early with what it has; the
+/// second drops it, which stops its flows, and settings are put back by their own drop. Tells
+/// whether it was interrupted.
+pub fn block_on<T>(
+    work: impl AsyncFnOnce(Interrupt) -> Result<T, EngineError>,
+) -> Result<(T, bool)> {
+    let (raise, interrupt) = goodput_engine::interrupt();
+    let twice = async {
+        interrupted().await;
+        raise.raise();
+        interrupted().await;
+    };
+    let outcome = runtime()?.block_on(async {
         tokio::select! {
-            outcome = work => outcome,
-            () = interrupted() => Err(EngineError::Interrupted),
+            outcome = work(interrupt.clone()) => outcome,
+            () = twice => Err(EngineError::Interrupted),
         }
     });
-    Ok(outcome?)
+    Ok((outcome?, interrupt.is_raised()))
 }
 
 /// One thread for the conversations; what blocks gets threads of its own.

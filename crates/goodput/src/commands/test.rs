@@ -1,7 +1,7 @@
 //! `goodput test`: measure, then say what limits it.
 
 use anyhow::Result;
-use goodput_engine::{Client, Conclusion, Target, conclude};
+use goodput_engine::{Client, Conclusion, EngineError, Target, conclude};
 use goodput_model::Plan;
 
 use super::measured;
@@ -18,12 +18,17 @@ pub fn run(args: TestArgs) -> Result<Exit> {
     let keeper = Keeper::open(args.output.no_store)?;
     let mut live = Live::new(&args.output, &plan);
     let started = measured::now();
-    let Conclusion { record, .. } = measured::block_on(async {
+    let (Conclusion { record, .. }, interrupted) = measured::block_on(async |interrupt| {
         let listener = &mut |event| live.show(&event);
-        let mut client = Client::connect(&target, &plan.socket, token, listener).await?;
-        let measurement = client.measure(&plan, listener).await;
+        let mut client = tokio::select! {
+            client = Client::connect(&target, &plan.socket, token, listener) => client?,
+            () = interrupt.raised() => return Err(EngineError::Interrupted),
+        };
+        let measurement = client.measure(&plan, &interrupt, listener).await;
         client.leave().await;
         conclude(measurement?, &args.target, &started)
     })?;
-    measured::finish(&record, || report::test::text(&record, args.undecided), &args.output, &keeper)
+    let text = || report::test::text(&record, args.undecided);
+    let exit = measured::finish(&record, text, &args.output, &keeper)?;
+    Ok(if interrupted { Exit::CouldNot } else { exit })
 }

@@ -1,5 +1,8 @@
 //! Every way to measure, and that both ends' counts agree.
 
+use std::io::{BufRead, BufReader};
+use std::process::Command;
+
 use goodput_model::{EndName, Known, Record};
 
 use crate::common::{Home, Server, record, stdout};
@@ -125,4 +128,23 @@ fn observing_can_be_switched_off() {
     let record = measure(&["-t", "1", "--no-observe"]);
     assert!(record.result.goodput_bits_per_s.0 > 0.0);
     assert!(matches!(record.result.near.cpu_percent, Known::Missing(_)));
+}
+
+#[test]
+fn an_interrupted_test_shows_what_it_has() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let mut child = home
+        .goodput(&["test", &server.address, "--no-store", "-t", "60", "-i", "0.2"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    // An interval means that payload moves.
+    assert!(lines.any(|line| line.unwrap().contains("bit/s")));
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let rest: String = lines.map(Result::unwrap).collect();
+    assert!(rest.contains("received") && rest.contains("interrupted after"), "{rest}");
+    assert_eq!(child.wait().unwrap().code(), Some(2));
 }
