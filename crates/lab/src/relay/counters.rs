@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Largest error of a delay that counts as exact, nanoseconds.
+pub const EXACT_NS: u64 = 100_000;
+
 /// Packets of one direction since the relay began; a super-packet counts once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -11,6 +14,9 @@ pub struct Counters {
     pub queue_drops: u64,
     /// Lost at random, as asked.
     pub lost: u64,
+    /// Delivered, but later than they were due by more than [`EXACT_NS`]: how often the emulation
+    /// was not exact, as the machine was too busy.
+    pub late: u64,
     /// Not taken by the receiving kernel, as while its device is down.
     pub refused: u64,
 }
@@ -21,12 +27,16 @@ pub(super) struct Tally {
     forwarded: AtomicU64,
     queue_drops: AtomicU64,
     lost: AtomicU64,
+    late: AtomicU64,
     refused: AtomicU64,
 }
 
 impl Tally {
-    pub(super) fn forwarded(&self) {
+    pub(super) fn forwarded(&self, late_by_ns: u64) {
         self.forwarded.fetch_add(1, Ordering::Relaxed);
+        if late_by_ns > EXACT_NS {
+            self.late.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn queue_dropped(&self) {
@@ -47,6 +57,7 @@ impl Tally {
             forwarded: read(&self.forwarded),
             queue_drops: read(&self.queue_drops),
             lost: read(&self.lost),
+            late: read(&self.late),
             refused: read(&self.refused),
         }
     }

@@ -13,13 +13,14 @@ use rustix::event::{EventfdFlags, eventfd};
 
 mod counters;
 mod flight;
+mod priority;
 mod pump;
 mod random;
 mod shape;
 mod tun;
 mod vnet;
 
-pub use counters::Counters;
+pub use counters::{Counters, EXACT_NS};
 pub use shape::Shape;
 pub use tun::{CLONE_DEVICE, Tun};
 

@@ -2,7 +2,6 @@
 //! and writes it to the other device.
 
 use std::io;
-use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::counters::Tally;
 use super::flight::{Flight, Packet};
+use super::priority;
 use super::shape::{Fate, Shaper};
 use super::tun::Tun;
 use super::vnet;
@@ -34,9 +34,7 @@ pub(super) struct Pump {
 impl Pump {
     /// Works until `stop` becomes readable or the device is gone.
     pub(super) fn run(mut self) {
-        // The default slack of 50 us would be most of the error budget. Where it cannot be set the
-        // relay still works, only later.
-        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        priority::go_first();
         let most = FLIGHT_BYTES / self.buffer_bytes;
         let mut flight = Flight::new(self.buffer_bytes, most);
         loop {
@@ -90,13 +88,15 @@ impl Pump {
     }
 
     fn send_on(&self, flight: &mut Flight) {
-        while let Some(packet) = flight.take_due(now()) {
+        let mut time = now();
+        while let Some(packet) = flight.take_due(time) {
             if self.to.write(&packet.buffer[..packet.len]) {
-                self.tally.forwarded();
+                self.tally.forwarded(time - packet.due);
             } else {
                 self.tally.refused();
             }
             flight.give_back(packet.buffer);
+            time = now();
         }
     }
 

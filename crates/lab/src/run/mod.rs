@@ -21,7 +21,8 @@ use process::{Finished, Process};
 /// How long the server may take until it listens.
 const LISTEN_WITHIN: Duration = Duration::from_secs(20);
 
-/// How long the client may take in all: a test takes 10 s at most unless told otherwise.
+/// How long the client may take in all where the scenario does not say: a test takes 10 s at most
+/// unless told otherwise.
 const CLIENT_WITHIN: Duration = Duration::from_secs(180);
 
 /// How long the server may take to stop after SIGTERM.
@@ -70,7 +71,8 @@ pub fn run(
     let client = start_client(&lab, scenario, goodput, client_args)?;
     let near = client.pid();
     lab.plant(scenario, When::ProcessRuns, |host| (host == HostName::Near).then_some(near))?;
-    let finished = client.finish(CLIENT_WITHIN).map_err(|error| beside(error, &server.process))?;
+    let within = scenario.run.within.map_or(CLIENT_WITHIN, |time| time.0);
+    let finished = client.finish(within).map_err(|error| beside(error, &server.process))?;
     server.stop()?;
     Ok(observe(scenario, finished))
 }

@@ -104,3 +104,13 @@ fn a_quota_is_on_each_process_that_it_names() {
         nobody_left(&pids);
     }
 }
+
+#[test]
+fn a_client_that_does_not_end_is_given_up_and_killed() {
+    let name = "a_client_that_does_not_end_is_given_up_and_killed";
+    let Some(scenario) = runnable(name, "[run]\nwithin = \"300ms\"") else { return };
+    let (folder, path) = stand_in(SERVES, "echo stuck >&2; exec tail -f /dev/null");
+    let error = run(&scenario, &path, &[]).unwrap_err().to_string();
+    assert!(error.contains("did not end within 300ms") && error.contains("stuck"), "{error}");
+    nobody_left(&folder);
+}

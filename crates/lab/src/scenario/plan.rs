@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use super::amount::{self, Time};
+
 /// What to run in the hosts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -12,6 +14,9 @@ pub struct Run {
     pub server: Vec<String>,
     /// Further arguments of the command in the near host.
     pub client: Vec<String>,
+    /// How long the command may take in all; three minutes unless said otherwise.
+    #[serde(deserialize_with = "amount::optional")]
+    pub within: Option<Time>,
 }
 
 /// A command of goodput that a scenario can run.

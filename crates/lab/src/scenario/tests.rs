@@ -44,6 +44,7 @@ fn a_whole_scenario_is_read() {
         verb = "test"
         server = ["--one-off"]
         client = ["--reverse"]
+        within = "20s"
         [expect]
         limit = ["none", "path-loss"]
         end = "path"
@@ -57,6 +58,7 @@ fn a_whole_scenario_is_read() {
     assert_eq!((forward.delay.as_millis(), back.delay.as_millis()), (10, 5));
     assert_eq!((forward.loss_percent, back.reorder_percent), (0.5, 1.0));
     assert_eq!(scenario.faults[0].kind.id, "sysctl");
+    assert_eq!(scenario.run.within.unwrap().0.as_secs(), 20);
     assert_eq!(scenario.expect.limit.len(), 2);
     assert_eq!(scenario.needs(), [Need::Emulation]);
 }
