@@ -3,7 +3,8 @@
 //! A test that this machine can't host prints `SKIPPED <name>: needs <what>` and returns, so
 //! libtest counts it as passed. libtest hides what passing tests print; `--show-output` makes it
 //! print that after the run, in a section `successes:`, one test after the other. A test binary
-//! with a harness of its own prints both kinds of line itself, the skipped ones counted as passed.
+//! with a harness of its own prints both kinds of line itself, and may also report a skipped test
+//! as ignored; it is one skip then, too.
 
 use std::collections::BTreeSet;
 
@@ -15,6 +16,7 @@ pub struct Transcript {
     passed: usize,
     failed: usize,
     ignored: usize,
+    ignored_names: Vec<String>,
     /// Every skip, as `<name>: needs <what>`.
     pub skips: Vec<String>,
     /// The skips of the test binary that is running, which may name one twice.
@@ -49,6 +51,8 @@ impl Transcript {
             self.section = Section::Failures;
         } else if let Some(skip) = plain.strip_prefix("SKIPPED ") {
             return self.skip(skip);
+        } else if let Some(name) = ignored_name(plain) {
+            self.ignored_names.push(name.into());
         } else if self.section == Section::Progress && is_start(plain) {
             self.unfinished += usize::from(self.running);
             self.running = true;
@@ -59,17 +63,24 @@ impl Transcript {
     /// The counts, once everything is read and cargo's exit code is known. A run that broke off
     /// or tested nothing has failed, whatever its lines say.
     pub fn tally(&self, cargo_succeeded: bool, skips_forbidden: bool) -> Tally {
-        let skipped = self.skips.len() + self.ignored;
+        let as_passed = self.skips.iter().filter(|skip| !self.is_ignored(skip)).count();
+        let skipped = self.ignored + as_passed;
         let mut failed = self.failed + self.unfinished + usize::from(self.running);
         let nothing_ran = self.passed + failed == 0;
         if failed == 0 && (nothing_ran || !cargo_succeeded) {
             failed = 1;
         }
-        let passed = self.passed.saturating_sub(self.skips.len());
+        let passed = self.passed.saturating_sub(as_passed);
         if skips_forbidden {
             return Tally { passed, failed: failed + skipped, skipped: 0 };
         }
         Tally { passed, failed, skipped }
+    }
+
+    /// Whether the harness counted this skip as ignored, rather than as passed.
+    fn is_ignored(&self, skip: &str) -> bool {
+        let name = skip.split(": needs ").next().unwrap_or(skip);
+        self.ignored_names.iter().any(|path| path.rsplit("::").next() == Some(name))
     }
 
     fn skip(&mut self, skip: &str) -> bool {
@@ -89,6 +100,12 @@ impl Transcript {
         self.skips_here.clear();
         self.running = false;
     }
+}
+
+/// The name in `test a::name ... ignored, reason`, or behind a kind: `test [kind] name ... `.
+fn ignored_name(line: &str) -> Option<&str> {
+    let (name, end) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    end.starts_with("ignored").then(|| name.split_whitespace().last())?
 }
 
 /// Whether this is libtest's `running 12 tests`.
@@ -181,6 +198,13 @@ test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
                     SKIPPED a: needs root\nfailures:\n    a\n\
                     test result: FAILED. 0 passed; 1 failed; 0 ignored";
         assert_eq!(read(text).tally(false, true).to_string(), "0 passed, 1 failed, 0 skipped");
+    }
+
+    #[test]
+    fn a_skip_that_is_also_reported_as_ignored_is_one_skip() {
+        let text = "running 2 tests\nSKIPPED b: needs root\ntest a ... ok\ntest [x] b   ... ignored\n\
+                    test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured";
+        assert_eq!(read(text).tally(true, false).to_string(), "1 passed, 0 failed, 1 skipped");
     }
 
     #[test]
