@@ -14,13 +14,9 @@ pub struct Package {
 
 /// What the tests call.
 pub const FOR_TESTS: &[Package] = &[
-    Package {
-        name: "iproute2",
-        program: "tc",
-        reason: "plants faults by hand, independently of our own netlink code",
-    },
-    Package { name: "nftables", program: "nft", reason: "drops packets by hand" },
     Package { name: "procps", program: "kill", reason: "ends the program under test by signals" },
+    Package { name: "mount", program: "mount", reason: "makes a small disk, to fill it" },
+    Package { name: "util-linux", program: "unshare", reason: "keeps that disk to one test" },
 ];
 
 /// What the benchmark calls.

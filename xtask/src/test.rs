@@ -23,12 +23,13 @@ pub struct Options {
 type Step = fn() -> Result<Tally>;
 
 /// Every step, quick ones first.
-const STEPS: [(&str, Step); 8] = [
+const STEPS: [(&str, Step); 9] = [
     ("packages", || packages::provide(packages::FOR_TESTS)),
     ("format", || one(&mut cargo(["fmt", "--all", "--check"]))),
     ("tidy", || Ok(Tally::of_problems(&tidy::problems()?))),
     ("layering", || Ok(Tally::of_problems(&layering::problems()?))),
     ("clippy", clippy),
+    ("rustdoc", rustdoc),
     // With the test targets, so that the tests below need no second build of anything.
     ("build", || one(&mut cargo(["build", "--workspace", "--all-targets"]))),
     ("tests", tests),
@@ -51,6 +52,12 @@ fn clippy() -> Result<Tally> {
 
 fn one(command: &mut Command) -> Result<Tally> {
     run_command(with_colour(command)).map(|()| Tally::PASSED)
+}
+
+/// Links between doc comments. Those of the program itself are its help, written for a terminal.
+fn rustdoc() -> Result<Tally> {
+    let options = ["doc", "--workspace", "--exclude=goodput", "--no-deps"];
+    one(cargo(options).arg("--document-private-items").env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
 /// Unit, conformance, end-to-end and documentation tests of every crate.
