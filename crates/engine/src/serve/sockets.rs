@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::error::EngineError;
 
@@ -50,7 +50,10 @@ impl Sockets {
             None => None,
         };
         let udp = match udp {
-            Some(udp) => udp,
+            Some(udp) => {
+                SockRef::from(&udp).set_reuse_address(true).map_err(taking())?;
+                udp
+            }
             None => datagram_socket(local)
                 .map_err(EngineError::io(format!("open the UDP socket of {local}")))?
                 .into(),

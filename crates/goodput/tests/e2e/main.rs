@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod activation;
 mod bad_input;
 mod measures;
 mod records;

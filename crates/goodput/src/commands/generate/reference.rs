@@ -59,7 +59,7 @@ fn rules() -> String {
     let mut text = format!("{MADE}\n\n# Causes that goodput can name\n");
     for rule in goodput_diagnose::rules::ALL {
         // A page's headings are of the first level; here they stand below the rule's own.
-        let page = format!("\n{}", rule.page()).replace("\n# ", "\n\n### ");
+        let page = format!("\n{}", rule.page()).replace("\n# ", "\n### ");
         let _ = write!(text, "\n## `{}`\n\n{}.\n{page}\n", rule.id, rule.title);
     }
     text
