@@ -38,26 +38,28 @@ impl RustFile {
 pub fn all() -> Result<Vec<RustFile>> {
     let mut paths = Vec::new();
     for folder in ["crates", "fuzz", "xtask"] {
-        collect(Path::new(folder), &mut paths)?;
+        paths.extend(files(Path::new(folder), "rs")?);
     }
     paths.sort();
     paths.iter().map(|path| RustFile::read(path)).collect()
 }
 
-fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
+/// The files below `folder` with this extension, from the root of the repository.
+pub fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
     let entries = fs::read_dir(root().join(folder));
     for entry in entries.with_context(|| format!("can't list {}", folder.display()))? {
         let entry = entry?;
         let path = folder.join(entry.file_name());
         if entry.file_type()?.is_dir() {
             if entry.file_name() != "target" {
-                collect(&path, paths)?;
+                paths.extend(files(&path, extension)?);
             }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        } else if path.extension().is_some_and(|other| other == extension) {
             paths.push(path);
         }
     }
-    Ok(())
+    Ok(paths)
 }
 
 /// Whether `attribute` is `name(… word …)`, as in `allow(dead_code)`.

@@ -8,6 +8,7 @@ use syn::visit::{self, Visit};
 
 use crate::new::BLANK;
 use crate::rust_source::{self, RustFile, names};
+use crate::shell::root;
 
 /// Longest file, in lines outside its tests.
 const FILE_LINES: usize = 600;
@@ -24,6 +25,10 @@ const LINTS: &[&str] = &["dead_code", "unused"];
 pub fn problems() -> Result<Vec<String>> {
     let files = rust_source::all()?;
     let mut problems: Vec<String> = files.iter().flat_map(problems_of).collect();
+    for path in rust_source::files(Path::new("crates/lab/scenarios"), "toml")? {
+        let text = std::fs::read_to_string(root().join(&path))?;
+        problems.extend(blanks(&path, &text));
+    }
     let median = median(files.iter().map(lines_outside_tests).collect());
     println!("  {} Rust files; the median has {median} lines outside tests", files.len());
     if median >= MEDIAN_LINES {
@@ -40,11 +45,18 @@ fn problems_of(file: &RustFile) -> Vec<String> {
     if lines_outside_tests(file) > FILE_LINES {
         breaches.add(FILE_LINES, format!("a file has at most {FILE_LINES} lines outside tests"));
     }
-    for (number, _) in file.text.lines().enumerate().filter(|(_, line)| line.contains(BLANK)) {
-        breaches.add(number + 1, format!("something is left to {}", BLANK.to_lowercase()));
-    }
+    breaches.found.extend(blanks(&file.path, &file.text));
     breaches.visit_file(&file.tree);
     breaches.found
+}
+
+/// Lines that `cargo xtask new` wrote and somebody has yet to write.
+fn blanks(path: &Path, text: &str) -> Vec<String> {
+    let blank = text.lines().enumerate().filter(|(_, line)| line.contains(BLANK));
+    let left = |(number, _)| {
+        format!("{}:{}: something is left to {}", path.display(), number + 1, BLANK.to_lowercase())
+    };
+    blank.map(left).collect()
 }
 
 /// Lines of the file without its test modules; none of those under `tests/`.
