@@ -1,6 +1,6 @@
 //! What one measurement brought home, before anything is concluded from it.
 
-use goodput_model::{End, EndName, Evidence, Interval, Known, Measured, Plan, Role, Sample};
+use goodput_model::{End, EndName, Evidence, Interval, Known, Measured, Plan, Sample};
 
 /// Share of a run that may be dropped as its start, at most.
 const MAX_TRIM_SHARE: f64 = 0.5;
@@ -71,13 +71,6 @@ impl Measurement {
 /// The measured window of one direction, from both ends' samples so far.
 pub fn measure(sender: &[Sample], receiver: &[Sample]) -> Option<Measured> {
     let series: Vec<_> = receiver.iter().map(|s| (s.at_s, s.received_bytes)).collect();
-    let sending: Vec<_> = sender.iter().map(sending_part).collect();
-    let slow_start = goodput_experiment::slow_start::ended_s(&sending);
+    let slow_start = goodput_experiment::slow_start::ended_s(sender);
     goodput_experiment::steady::measure(&series, slow_start, MAX_TRIM_SHARE)
-}
-
-/// The flows that this end sends on; the others tell nothing of its own slow start.
-fn sending_part(sample: &Sample) -> Sample {
-    let flows = sample.flows.iter().filter(|f| f.role == Role::Sender).cloned().collect();
-    Sample { flows, ..sample.clone() }
 }
