@@ -83,6 +83,7 @@ async fn run(
         seed: request.seed,
         ..Design::default()
     };
+    rehearse(request, client, appliers, &arms).await?;
     let mut book = Book::new(request, &arms);
     let stopped = loop {
         match design.next(&book.trials, book.time_left()) {
@@ -105,6 +106,20 @@ async fn run(
         }
     };
     book.close(request, &arms, &design, &stopped)
+}
+
+/// Brings every arm about once, the baseline last, so that a value or a permission that is wrong
+/// shows before any time is spent.
+async fn rehearse(
+    request: &CompareRequest,
+    client: &mut Client,
+    appliers: &mut Appliers,
+    arms: &[Arm],
+) -> Result<(), EngineError> {
+    for arm in arms.iter().rev() {
+        appliers.apply(client, arm, &request.plan).await?;
+    }
+    Ok(())
 }
 
 /// One run of one arm.

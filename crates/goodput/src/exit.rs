@@ -32,8 +32,19 @@ pub fn explain(error: &anyhow::Error) -> Exit {
     if error.chain().any(is_broken_pipe) {
         return Exit::Fine;
     }
-    eprintln!("goodput: {error:#}");
+    eprintln!("goodput: {}", in_words(error));
     if error.chain().any(lacks_permission) { Exit::NotPermitted } else { Exit::CouldNot }
+}
+
+/// An error and its causes, each once: many name their cause in their own words already.
+fn in_words(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
@@ -45,4 +56,19 @@ fn lacks_permission(cause: &(dyn std::error::Error + 'static)) -> bool {
     let engine = cause.downcast_ref::<EngineError>().is_some_and(EngineError::not_permitted);
     let setting = cause.downcast_ref::<SettingError>().is_some_and(SettingError::not_permitted);
     engine || setting
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let cause = std::io::Error::other("disk on fire");
+        let error = Err::<(), _>(cause).context("cannot write x: disk on fire").unwrap_err();
+        assert_eq!(in_words(&error), "cannot write x: disk on fire");
+        let error = error.context("the result was not kept");
+        assert_eq!(in_words(&error), "the result was not kept: cannot write x: disk on fire");
+    }
 }

@@ -5,7 +5,8 @@ use std::env;
 use anyhow::{Context, Result};
 use goodput_lab::{Lab, Observed, Scenario};
 
-use super::{list, measured};
+use super::list;
+use super::measured::{self, Signals};
 use crate::args;
 use crate::exit::Exit;
 use crate::report::style;
@@ -75,6 +76,8 @@ fn print_text(name: &str, observed: &Observed) {
 fn up(name: &str) -> Result<Exit> {
     goodput_lab::privilege::enter()?;
     let scenario = Scenario::load(name)?;
+    let runtime = measured::runtime()?;
+    let mut signals = runtime.block_on(async { Signals::listen() })?;
     let lab = Lab::up(&scenario)?;
     println!("{}: {}", scenario.name, scenario.title);
     for host in lab.hosts() {
@@ -82,6 +85,6 @@ fn up(name: &str) -> Result<Exit> {
         println!("  {:6}  {address:15}  {}", host.name(), lab.enter_hint(host));
     }
     println!("Ctrl-C takes it down.");
-    measured::runtime()?.block_on(measured::interrupted());
+    runtime.block_on(signals.next());
     Ok(Exit::Fine)
 }

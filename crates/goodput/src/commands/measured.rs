@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use goodput_engine::{EngineError, Interrupt};
 use goodput_model::Record;
 use goodput_wire::session::Token;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::OutputArgs;
 use crate::exit::Exit;
@@ -20,15 +21,16 @@ pub fn block_on<T>(
     work: impl AsyncFnOnce(Interrupt) -> Result<T, EngineError>,
 ) -> Result<(T, bool)> {
     let (raise, interrupt) = goodput_engine::interrupt();
-    let twice = async {
-        interrupted().await;
-        raise.raise();
-        interrupted().await;
-    };
     let outcome = runtime()?.block_on(async {
+        let mut signals = Signals::listen()?;
+        let twice = async {
+            signals.next().await;
+            raise.raise();
+            signals.next().await;
+        };
         tokio::select! {
-            outcome = work(interrupt.clone()) => outcome,
-            () = twice => Err(EngineError::Interrupted),
+            outcome = work(interrupt.clone()) => Ok(outcome?),
+            () = twice => Err(anyhow::Error::from(EngineError::Interrupted)),
         }
     });
     Ok((outcome?, interrupt.is_raised()))
@@ -42,15 +44,26 @@ pub fn runtime() -> Result<tokio::runtime::Runtime> {
         .context("cannot start the runtime")
 }
 
-/// Comes with Ctrl-C or SIGTERM.
-pub async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut term) = signal(SignalKind::terminate()) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = term.recv() => {}
+/// Ctrl-C and SIGTERM, from the moment it is made.
+pub struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    /// Takes the signals over. Needs the runtime around it.
+    pub fn listen() -> Result<Self> {
+        let take = |kind| signal(kind).context("cannot take signals over");
+        let interrupt = take(SignalKind::interrupt())?;
+        Ok(Self { interrupt, terminate: take(SignalKind::terminate())? })
+    }
+
+    /// Waits for the next of either.
+    pub async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 }
 

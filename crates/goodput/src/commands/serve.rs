@@ -6,7 +6,7 @@ use anyhow::Result;
 use goodput_engine::serve::{Config, Sockets, serve};
 use goodput_wire::session::Limits;
 
-use super::measured;
+use super::measured::{self, Signals};
 use crate::args::ServeArgs;
 use crate::exit::Exit;
 use crate::storage::state_dir;
@@ -38,12 +38,14 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     };
     let address = sockets.address()?;
     measured::runtime()?.block_on(async {
+        // Before anybody is told that the server is there, and so may stop it.
+        let mut signals = Signals::listen()?;
         println!("goodput {} listening on {address}", env!("CARGO_PKG_VERSION"));
         // Not under systemd, there is nobody to tell.
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-        let served = serve(config, sockets, measured::interrupted()).await;
+        let served = serve(config, sockets, signals.next()).await;
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
-        served
+        anyhow::Ok(served?)
     })?;
     Ok(Exit::Fine)
 }
