@@ -10,6 +10,7 @@ pub mod faults;
 mod host;
 mod lab;
 mod netem;
+mod nft;
 pub mod privilege;
 pub mod relay;
 mod run;

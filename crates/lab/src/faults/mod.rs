@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer};
 
 mod cpu_quota;
+mod loss;
 mod offload;
 mod route_window;
 mod sysctl;
@@ -18,8 +19,14 @@ use crate::host::Host;
 use crate::scenario::{HostName, Need};
 
 /// Every kind of fault.
-pub const ALL: &[&Kind] =
-    &[&cpu_quota::KIND, &offload::KIND, &route_window::KIND, &sysctl::KIND, &tbf::KIND];
+pub const ALL: &[&Kind] = &[
+    &cpu_quota::KIND,
+    &loss::KIND,
+    &offload::KIND,
+    &route_window::KIND,
+    &sysctl::KIND,
+    &tbf::KIND,
+];
 
 /// A kind of fault: static facts, and how a scenario's table becomes one.
 pub struct Kind {

@@ -5,8 +5,8 @@ use std::fs::OpenOptions;
 use std::io;
 
 use super::{Link, Scenario, Topology};
-use crate::netem;
 use crate::relay::CLONE_DEVICE;
+use crate::{cgroup, netem, nft};
 
 /// Something that not every machine or user has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub enum Need {
     Emulation,
     /// To make groups of processes with a CPU quota.
     CpuGroup,
+    /// The program nft, for loss by the packet filter.
+    PacketFilter,
 }
 
 impl Need {
@@ -23,7 +25,8 @@ impl Need {
     pub fn missing(self) -> Option<String> {
         match self {
             Self::Emulation => tun_missing().filter(|_| !netem::is_available()),
-            Self::CpuGroup => crate::cgroup::missing(),
+            Self::CpuGroup => cgroup::missing(),
+            Self::PacketFilter => nft::missing(),
         }
     }
 }
@@ -33,6 +36,7 @@ impl fmt::Display for Need {
         f.write_str(match self {
             Self::Emulation => "netem in the kernel or a TUN device, for its emulated link",
             Self::CpuGroup => "a CPU control group",
+            Self::PacketFilter => "the packet filter's program",
         })
     }
 }
