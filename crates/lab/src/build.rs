@@ -112,6 +112,10 @@ fn shape(way: &Way, mtu: u32, seed: u64) -> Shape {
 
 /// Configures one end of a cable and sets it up.
 fn connect(host: &Host, port: &Port, cable: &Cable) -> Result<(), LabError> {
+    let v6 = host.has_v6().then_some("ipv6");
+    for version in v6.into_iter().chain(["ipv4"]) {
+        ask_neighbours_again_soon(host, version, &port.device)?;
+    }
     host.netlink(|netlink| {
         let index = netlink.link(&port.device)?.index;
         netlink.set_mtu(index, cable.mtu)?;
@@ -129,6 +133,20 @@ fn connect(host: &Host, port: &Port, cable: &Cable) -> Result<(), LabError> {
     })
 }
 
+/// The first question for a neighbour is lost where the other end is not up yet. It is asked again
+/// after this, not after the kernel's one second (`retrans_time_ms`, arp(7)).
+fn ask_neighbours_again_soon(host: &Host, version: &str, device: &str) -> Result<(), LabError> {
+    set(host, &format!("net.{version}.neigh.{device}.retrans_time_ms"), "20")
+}
+
+fn set(host: &Host, name: &str, value: &str) -> Result<(), LabError> {
+    host.set_sysctl(name, value).map_err(|source| LabError::Io {
+        what: "set",
+        object: name.into(),
+        source,
+    })
+}
+
 fn default_route(host: &Host, gateway: &Port) -> Result<(), LabError> {
     host.netlink(|netlink| {
         netlink.replace_route(&Route::via(None, gateway.v4))?;
@@ -139,11 +157,7 @@ fn default_route(host: &Host, gateway: &Port) -> Result<(), LabError> {
 fn forward(router: &Host) -> Result<(), LabError> {
     let v6 = router.has_v6().then_some("net.ipv6.conf.all.forwarding");
     for name in v6.into_iter().chain(["net.ipv4.ip_forward"]) {
-        router.set_sysctl(name, "1").map_err(|source| LabError::Io {
-            what: "set",
-            object: name.into(),
-            source,
-        })?;
+        set(router, name, "1")?;
     }
     Ok(())
 }
