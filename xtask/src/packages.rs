@@ -17,6 +17,7 @@ pub const FOR_TESTS: &[Package] = &[
     Package { name: "procps", program: "kill", reason: "ends the program under test by signals" },
     Package { name: "mount", program: "mount", reason: "makes a small disk, to fill it" },
     Package { name: "util-linux", program: "unshare", reason: "keeps that disk to one test" },
+    Package { name: "nftables", program: "nft", reason: "drops packets at random in the lab" },
 ];
 
 /// What the benchmark calls.
