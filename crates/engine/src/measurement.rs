@@ -39,7 +39,8 @@ impl Measurement {
         }
     }
 
-    /// The samples of `end` from before the senders were stopped.
+    /// The samples of `end` from before the senders were stopped; all of them where those are too
+    /// few to measure anything by, as in a run of a few tenths of a second.
     pub fn steady(&self, end: EndName) -> &[Sample] {
         let samples = self.end(end).map_or(&[][..], |e| &e.samples);
         let count = match (self.steady_samples, end) {
@@ -47,7 +48,7 @@ impl Measurement {
             (Some((near, _)), EndName::Near) => near,
             (Some((_, far)), EndName::Far) => far,
         };
-        &samples[..count.min(samples.len())]
+        if count < 2 { samples } else { &samples[..count.min(samples.len())] }
     }
 
     /// Goodput of what `sender` sent, from the receiver's count after slow start. `None` where the

@@ -1,6 +1,6 @@
 //! Whatever ends a comparison, the machine is as it was.
 
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
@@ -14,6 +14,8 @@ pub fn all() -> Vec<Trial> {
         Trial::test("put_back::after_interrupt", after_interrupt),
         Trial::test("put_back::after_the_guard_was_killed_too", after_the_guard_was_killed_too),
         Trial::test("put_back::after_the_server_died", after_the_server_died),
+        Trial::test("put_back::far_end_after_the_client_died", far_end_after_the_client_died),
+        Trial::test("put_back::far_end_after_the_server_died", far_end_after_the_server_died),
     ]
 }
 
@@ -91,5 +93,41 @@ fn after_the_server_died() -> Result<(), Failed> {
     if status.success() || stage.burst()? != ORIGINAL {
         return Err(format!("{status}, burst {}", stage.burst()?).into());
     }
+    Ok(())
+}
+
+/// A setting of the far host, changed by a client that knows the token; its value before.
+fn far_comparison(stage: &Stage) -> Result<(Child, String), Failed> {
+    let before = stage.lab.far().sysctl(FAR_SYSCTL)?.replace('\t', " ");
+    let setting = format!("far:sysctl.{FAR_SYSCTL}={before},4096 65536 262144");
+    let compare = stage.compare_setting(&setting, &["--token-file", &stage.token_file()?])?;
+    stage.wait_for_far(FAR_SYSCTL, &kernel_form(&before), false)?;
+    Ok((compare, before))
+}
+
+/// A setting of the far host that belongs to its network namespace.
+const FAR_SYSCTL: &str = "net.ipv4.tcp_rmem";
+
+/// As the kernel prints it: with tabs.
+fn kernel_form(value: &str) -> String {
+    value.replace(' ', "\t")
+}
+
+/// Its connection ends, so the server puts back.
+fn far_end_after_the_client_died() -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    let (mut compare, before) = far_comparison(&stage)?;
+    signal("-KILL", compare.id())?;
+    compare.wait()?;
+    stage.wait_for_far(FAR_SYSCTL, &kernel_form(&before), true)
+}
+
+/// The server's guard puts back.
+fn far_end_after_the_server_died() -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    let (mut compare, before) = far_comparison(&stage)?;
+    signal("-KILL", stage.server_pid()?)?;
+    stage.wait_for_far(FAR_SYSCTL, &kernel_form(&before), true)?;
+    compare.wait()?;
     Ok(())
 }

@@ -13,6 +13,8 @@ use tempfile::TempDir;
 /// Burst that the scenario plants, and the one that the comparison tries; bytes.
 pub const ORIGINAL: u32 = 1600;
 const TRIED: u32 = 125_000;
+/// What lets the near host change settings of the far one.
+const TOKEN: &str = "a token of the lab, long enough";
 
 /// The hosts, the server, and a state directory of their own.
 pub struct Stage {
@@ -28,6 +30,9 @@ impl Stage {
         let mut scenario = Scenario::load("burst-too-small")?;
         scenario.run.server.extend(server.iter().map(|argument| (*argument).into()));
         let directory = tempfile::tempdir()?;
+        std::fs::write(directory.path().join("token"), TOKEN)?;
+        let token = token_file(&directory)?;
+        scenario.run.server.extend(["--token-file".into(), token]);
         let lab = Lab::up(&scenario)?;
         let server = Server::start(&lab, &scenario, exe())?;
         let target = server.target().into();
@@ -42,6 +47,16 @@ impl Stage {
         }
     }
 
+    /// File with the token that the server knows.
+    pub fn token_file(&self) -> Result<String, Failed> {
+        token_file(&self.directory)
+    }
+
+    /// Number of the server's process.
+    pub fn server_pid(&self) -> Result<u32, Failed> {
+        self.server.as_ref().map(Server::pid).ok_or_else(|| "the server was stopped".into())
+    }
+
     pub fn state_dir(&self) -> PathBuf {
         self.directory.path().join("state")
     }
@@ -53,12 +68,17 @@ impl Stage {
         Ok(command)
     }
 
-    /// A comparison that goes on for a long time, in a process group of its own.
+    /// A comparison of the near host's burst that goes on for a while.
     pub fn compare(&self) -> Result<Child, Failed> {
         let setting = format!("qdisc.tbf.burst@{}={ORIGINAL},{TRIED}", self.lab.near().device());
-        let arguments = ["compare", &self.target, &setting, "--no-store", "-t", "0.3"];
+        self.compare_setting(&setting, &[])
+    }
+
+    /// A comparison of any setting that goes on for a while.
+    pub fn compare_setting(&self, setting: &str, more: &[&str]) -> Result<Child, Failed> {
+        let arguments = ["compare", &self.target, setting, "--no-store", "-t", "0.3"];
         let mut command = self.goodput(&arguments)?;
-        Ok(command.stdout(Stdio::null()).spawn()?)
+        Ok(command.args(more).stdout(Stdio::null()).spawn()?)
     }
 
     /// The burst of the near host's shaper now, as the kernel says.
@@ -96,6 +116,18 @@ impl Stage {
         std::fs::read_dir(self.state_dir()).map_or(0, Iterator::count)
     }
 
+    /// Waits until `sysctl` of the far host is, or is not, `value`.
+    pub fn wait_for_far(&self, sysctl: &str, value: &str, is: bool) -> Result<(), Failed> {
+        let deadline = Instant::now() + Duration::from_secs(if is { 2 } else { 30 });
+        while (self.lab.far().sysctl(sysctl)? == value) != is {
+            if Instant::now() > deadline {
+                return Err(format!("{sysctl} is {}", self.lab.far().sysctl(sysctl)?).into());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
+
     fn wait(&self, within: Duration, what: &str, done: impl Fn(u32) -> bool) -> Result<(), Failed> {
         let deadline = Instant::now() + within;
         while !done(self.burst()?) {
@@ -110,4 +142,9 @@ impl Stage {
 
 fn exe() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_goodput"))
+}
+
+fn token_file(directory: &TempDir) -> Result<String, Failed> {
+    let path = directory.path().join("token");
+    path.into_os_string().into_string().map_err(|_| "the temporary directory is no text".into())
 }

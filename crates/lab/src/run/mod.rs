@@ -66,7 +66,7 @@ pub fn run(
 ) -> Result<Observed, LabError> {
     let mut lab = Lab::up(scenario)?;
     let server = Server::start(&lab, scenario, goodput)?;
-    let far = server.process.pid();
+    let far = server.pid();
     lab.plant(scenario, When::ProcessRuns, |host| (host == HostName::Far).then_some(far))?;
     let client = start_client(&lab, scenario, goodput, client_args)?;
     let near = client.pid();
@@ -92,6 +92,11 @@ impl Server {
         let mut process = Process::start(command, "goodput serve in far")?;
         process.wait_for_line(LISTENING, LISTEN_WITHIN)?;
         Ok(Self { process, target: target(lab) })
+    }
+
+    /// Number of its process.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
     }
 
     /// The target that a client in the near host names.

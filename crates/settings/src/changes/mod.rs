@@ -85,7 +85,7 @@ impl Changes {
     }
 
     /// Puts everything back, the last change first, and closes the journal. What can't be put back
-    /// stays in the journal for the guard and for [`crate::undo`].
+    /// stays in the journal for the guard and for [`crate::undo()`].
     pub fn restore(&mut self) -> RestoreReport {
         match self.open.take() {
             Some(mut open) => settle_contents(&mut open.journal, &self.contents),
