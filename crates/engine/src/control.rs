@@ -13,12 +13,19 @@ use tokio::net::TcpStream;
 /// How long a closing connection may take to send what is left.
 const GOODBYE: Duration = Duration::from_secs(1);
 
+/// Bytes that a peer may leave unread, unless it is measured with: a few answers.
+const UNREAD_MAX: usize = 1 << 20;
+
+/// Bytes that a peer may leave unread from a measurement on: a report, and the samples of a while.
+const UNREAD_MEASURING_MAX: usize = 16 << 20;
+
 /// A session and the connection it talks over. Every method may be cancelled between two awaits
 /// without losing bytes or actions.
 pub struct Conversation {
     session: Box<dyn Session>,
     stream: TcpStream,
     outgoing: VecDeque<u8>,
+    unread_max: usize,
     actions: VecDeque<Action>,
     failure: Option<WireError>,
     closing: bool,
@@ -31,6 +38,7 @@ impl Conversation {
             session,
             stream,
             outgoing: VecDeque::new(),
+            unread_max: UNREAD_MEASURING_MAX,
             actions: VecDeque::new(),
             failure: None,
             closing: false,
@@ -46,6 +54,12 @@ impl Conversation {
         self.note(outcome);
     }
 
+    /// Whether a measurement is under way, whose reports are long; it is taken for one until told
+    /// otherwise.
+    pub fn set_measuring(&mut self, measuring: bool) {
+        self.unread_max = if measuring { UNREAD_MEASURING_MAX } else { UNREAD_MAX };
+    }
+
     /// The next action, when there is one. `Ok(None)`: the session has closed in good order.
     pub async fn next(&mut self) -> Result<Option<Action>, WireError> {
         loop {
@@ -57,6 +71,8 @@ impl Conversation {
                 return self.failure.clone().map_or(Ok(None), Err);
             }
             self.turn().await;
+            // A peer that never pauses must not keep the others waiting, nor this end's own clock.
+            tokio::task::yield_now().await;
         }
     }
 
@@ -127,11 +143,22 @@ impl Conversation {
     fn collect(&mut self) {
         while let Some(output) = self.session.poll() {
             match output {
-                Output::Send(bytes) => self.outgoing.extend(bytes),
+                Output::Send(bytes) => self.send(bytes),
                 Output::Do(action) => self.actions.push_back(action),
                 Output::Close => self.closing = true,
             }
         }
+    }
+
+    /// Queues bytes, unless the peer has left too many unread already: a stranger that does not
+    /// listen must not make this end remember what it said.
+    fn send(&mut self, bytes: Vec<u8>) {
+        if self.outgoing.len() <= self.unread_max {
+            return self.outgoing.extend(bytes);
+        }
+        self.outgoing = VecDeque::new();
+        let why = "it does not read what it is told";
+        self.failure.get_or_insert(WireError::Protocol(why.into()));
     }
 
     async fn say_goodbye(&mut self) {

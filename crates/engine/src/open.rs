@@ -14,6 +14,8 @@ use crate::error::EngineError;
 
 /// How long one data connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
+/// How long all of them may take together, which is as long as the far end waits for them.
+const CONNECT_ALL: Duration = goodput_wire::protocols::goodput::times::FLOWS;
 /// After which a datagram of the proof is sent again.
 const REPEAT: Duration = Duration::from_millis(200);
 
@@ -32,10 +34,12 @@ pub fn open_flows(
     tickets: &[FlowTicket],
 ) -> Result<Opened, EngineError> {
     let mut opened = Opened { sockets: Vec::new(), doubts: Vec::new() };
+    let deadline = Instant::now() + CONNECT_ALL;
     for ticket in tickets {
+        let time = time_left(deadline, opened.sockets.len(), tickets.len())?;
         let socket = match plan.transport {
-            Transport::Tcp => open_tcp(address, plan, ticket)?,
-            Transport::Udp => open_udp(address, plan, ticket)?,
+            Transport::Tcp => open_tcp(address, plan, ticket, time)?,
+            Transport::Udp => open_udp(address, plan, ticket, time)?,
         };
         for doubt in goodput_mover::socket::check_effective(&socket, &plan.socket) {
             if !opened.doubts.contains(&doubt) {
@@ -47,8 +51,25 @@ pub fn open_flows(
     Ok(opened)
 }
 
-fn open_tcp(address: SocketAddr, plan: &Plan, ticket: &FlowTicket) -> Result<OwnedFd, EngineError> {
-    let fd = goodput_mover::socket::tcp_connect(address, &plan.socket, CONNECT)
+/// How long the next connection may take. `done` of `all` are there.
+fn time_left(deadline: Instant, done: usize, all: usize) -> Result<Duration, EngineError> {
+    match deadline.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => Err(EngineError::Flow(format!(
+            "only {done} of {all} data connections could be made in {} s; the path may be too long \
+             for so many, use fewer flows",
+            CONNECT_ALL.as_secs()
+        ))),
+        left => Ok(left.min(CONNECT)),
+    }
+}
+
+fn open_tcp(
+    address: SocketAddr,
+    plan: &Plan,
+    ticket: &FlowTicket,
+    time: Duration,
+) -> Result<OwnedFd, EngineError> {
+    let fd = goodput_mover::socket::tcp_connect(address, &plan.socket, time)
         .map_err(|error| EngineError::Flow(format!("flow {}: {error}", ticket.flow.id)))?;
     let mut stream = TcpStream::from(fd);
     let named = || format!("prove flow {} to {address}", ticket.flow.id);
@@ -56,7 +77,12 @@ fn open_tcp(address: SocketAddr, plan: &Plan, ticket: &FlowTicket) -> Result<Own
     Ok(stream.into())
 }
 
-fn open_udp(address: SocketAddr, plan: &Plan, ticket: &FlowTicket) -> Result<OwnedFd, EngineError> {
+fn open_udp(
+    address: SocketAddr,
+    plan: &Plan,
+    ticket: &FlowTicket,
+    time: Duration,
+) -> Result<OwnedFd, EngineError> {
     let local = plan.socket.bind.unwrap_or(match address {
         SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
@@ -66,15 +92,15 @@ fn open_udp(address: SocketAddr, plan: &Plan, ticket: &FlowTicket) -> Result<Own
         .map_err(|error| EngineError::Flow(format!("flow {}: {error}", ticket.flow.id)))?;
     let socket = UdpSocket::from(fd);
     let named = || format!("prove flow {} to {address} over UDP", ticket.flow.id);
-    prove_address(&socket, &ticket.cookie).map_err(EngineError::io(named()))?;
+    prove_address(&socket, &ticket.cookie, time).map_err(EngineError::io(named()))?;
     Ok(socket.into())
 }
 
 /// Answers the server's challenge; every datagram of it may be lost.
-fn prove_address(socket: &UdpSocket, cookie: &Cookie) -> std::io::Result<()> {
+fn prove_address(socket: &UdpSocket, cookie: &Cookie, time: Duration) -> std::io::Result<()> {
     socket.set_nonblocking(false)?;
     socket.set_read_timeout(Some(REPEAT))?;
-    let deadline = Instant::now() + CONNECT;
+    let deadline = Instant::now() + time;
     let mut say = datagram::hello(cookie);
     let mut reply = [0; 128];
     while Instant::now() < deadline {

@@ -59,7 +59,9 @@ impl<'a> Flows<'a> {
     }
 
     fn sum(&self, count: impl Fn(&FlowSample) -> Result<u64, Missing>) -> Known<u64> {
-        self.each(count).map(|counts| counts.iter().sum()).into()
+        let sum = |counts: Vec<u64>| counts.into_iter().try_fold(0, u64::checked_add);
+        let beyond = || Missing::because("the flows' counters add up to more than a counter holds");
+        self.each(count).and_then(|counts| sum(counts).ok_or_else(beyond)).into()
     }
 
     fn smallest_rtt(&self) -> Known<f64> {
@@ -79,8 +81,8 @@ impl<'a> Flows<'a> {
                 .ok_or_else(|| Missing::because("only for UDP"))
         });
         let share = counts.and_then(|all| {
-            let lost: u64 = all.iter().map(|(lost, _)| lost).sum();
-            let total = lost + all.iter().map(|(_, received)| received).sum::<u64>();
+            let lost: u128 = all.iter().map(|(lost, _)| u128::from(*lost)).sum();
+            let total = lost + all.iter().map(|(_, received)| u128::from(*received)).sum::<u128>();
             if total == 0 {
                 Err(Missing::because("no datagram arrived"))
             } else {
@@ -119,13 +121,14 @@ fn end_result(end: Result<&End, Missing>) -> EndResult {
     };
     EndResult {
         cpu_percent: read(|a, b| {
-            let used = a.grown(b, "process.user_us")? + a.grown(b, "process.system_us")?;
-            Ok(percent(used as f64, elapsed_us(a, b)?))
+            let user = a.grown(b, "process.user_us")? as f64;
+            let system = a.grown(b, "process.system_us")? as f64;
+            Ok(percent(user + system, elapsed_us(a, b)?))
         }),
         host_cpu_percent: read(|a, b| {
-            let idle = a.grown(b, "cpu.idle_us")? + a.grown(b, "cpu.iowait_us")?;
+            let idle = a.grown(b, "cpu.idle_us")? as f64 + a.grown(b, "cpu.iowait_us")? as f64;
             let all = elapsed_us(a, b)? * b.number("cpu.count")?;
-            Ok(percent(all - idle as f64, all))
+            Ok(percent(all - idle, all))
         }),
         softirq_percent: read(|a, b| {
             Ok(percent(a.grown(b, "cpu.softirq_us")? as f64, elapsed_us(a, b)?))

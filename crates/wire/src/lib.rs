@@ -10,6 +10,7 @@ pub mod foreign;
 pub mod frame;
 #[cfg(any(test, feature = "testing"))]
 pub mod pair;
+mod plain;
 pub mod protocols;
 pub mod session;
 pub mod token;

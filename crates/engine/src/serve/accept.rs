@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
@@ -10,6 +10,9 @@ use super::{Shared, stranger};
 
 /// Pause after a failed accept (no descriptors left, mostly), so that it does not spin.
 const RECOVER: Duration = Duration::from_millis(100);
+
+/// Time between two warnings about it, as strangers may cause it many times a second.
+const TELL_AGAIN: Duration = Duration::from_secs(60);
 
 /// Knows when every task it was lent to has ended.
 pub struct Tasks {
@@ -48,11 +51,15 @@ pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tasks: &Tasks) {
             return;
         }
     };
+    let mut told: Option<Instant> = None;
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => welcome(stream, plain(peer), &shared, tasks),
             Err(cause) => {
-                tracing::warn!("cannot accept a connection: {cause}");
+                if told.is_none_or(|told| told.elapsed() > TELL_AGAIN) {
+                    tracing::warn!("cannot accept connections for now: {cause}");
+                    told = Some(Instant::now());
+                }
                 tokio::time::sleep(RECOVER).await;
             }
         }
@@ -68,7 +75,7 @@ fn welcome(stream: tokio::net::TcpStream, peer: SocketAddr, shared: &Arc<Shared>
     let seat = match shared.admission.connection(peer.ip()) {
         Ok(seat) => seat,
         Err(why) => {
-            tracing::warn!(%peer, "turned away: {why}");
+            tracing::info!(%peer, "turned away: {why}");
             return;
         }
     };

@@ -1,78 +1,176 @@
-//! Who may come in: bounds on connections of one address and on measurements at the same time.
+//! Who may come in: bounds on the connections and measurements of one client, and of all together.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use goodput_model::Plan;
+
+/// Least memory that a flow is counted with, bytes: what a mover keeps at least, and its thread.
+const FLOW_MIN_BYTES: u64 = 1 << 20;
+
+/// How often a mover may hold a chunk: a buffer, and the file it is written to.
+const COPIES: u64 = 2;
+
+/// How much there is for everybody.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Measurements at the same time. One client gets three quarters of them at most.
+    pub measurements: u32,
+    /// Connections of one client that have not proven themselves as flows.
+    pub connections_per_client: u32,
+    /// Memory for the flows of all measurements together, bytes.
+    pub memory_bytes: u64,
+}
 
 /// Counts who is here.
 pub struct Admission {
-    measurements: Arc<Semaphore>,
-    max_measurements: u32,
-    max_per_address: u32,
-    connections: Arc<Mutex<HashMap<IpAddr, u32>>>,
+    bounds: Bounds,
+    here: Arc<Mutex<Here>>,
+}
+
+/// A client is an IPv4 address or an IPv6 network of 64 bits, as a host has all addresses of such
+/// a network for the asking (RFC 4291 section 2.5.4).
+#[derive(Default)]
+struct Here {
+    connections: HashMap<IpAddr, u32>,
+    measurements: HashMap<IpAddr, u32>,
+    running: u32,
+    memory_bytes: u64,
 }
 
 /// A connection that was let in; dropping it makes room.
 pub struct Seat {
-    address: IpAddr,
-    connections: Arc<Mutex<HashMap<IpAddr, u32>>>,
+    client: IpAddr,
+    here: Arc<Mutex<Here>>,
+}
+
+/// A measurement that was let in; dropping it makes room.
+pub struct Place {
+    client: IpAddr,
+    memory_bytes: u64,
+    here: Arc<Mutex<Here>>,
 }
 
 impl Admission {
-    /// Bounds for the whole server and for each address.
-    pub fn new(max_measurements: u32, max_per_address: u32) -> Self {
-        Self {
-            measurements: Arc::new(Semaphore::new(max_measurements as usize)),
-            max_measurements,
-            max_per_address,
-            connections: Arc::default(),
-        }
+    /// Nobody is here yet.
+    pub fn new(bounds: Bounds) -> Self {
+        Self { bounds, here: Arc::default() }
     }
 
     /// Lets a connection of `address` in, or says why not.
     pub fn connection(&self, address: IpAddr) -> Result<Seat, String> {
-        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = connections.entry(address).or_insert(0);
-        if *count >= self.max_per_address {
-            return Err(format!("{} connections of this address are open already", *count));
+        let client = client_of(address);
+        let mut here = lock(&self.here);
+        let count = count(&here.connections, client);
+        if count >= self.bounds.connections_per_client {
+            return Err(format!("{count} connections of this client are open already"));
         }
-        *count += 1;
-        Ok(Seat { address, connections: Arc::clone(&self.connections) })
+        here.connections.insert(client, count + 1);
+        Ok(Seat { client, here: Arc::clone(&self.here) })
     }
 
-    /// Lets a measurement begin, or says why not.
-    pub fn measurement(&self) -> Result<OwnedSemaphorePermit, String> {
-        Arc::clone(&self.measurements).try_acquire_owned().map_err(|_| {
-            format!(
-                "busy: {} measurements are running, which is the limit; try again later",
-                self.max_measurements
-            )
-        })
+    /// Lets a measurement of `address` begin, or says why not.
+    pub fn measurement(&self, address: IpAddr, plan: &Plan) -> Result<Place, String> {
+        let (client, memory_bytes) = (client_of(address), memory(plan));
+        let mut here = lock(&self.here);
+        self.has_room(&here, client, memory_bytes)?;
+        here.running += 1;
+        here.memory_bytes += memory_bytes;
+        *here.measurements.entry(client).or_default() += 1;
+        Ok(Place { client, memory_bytes, here: Arc::clone(&self.here) })
+    }
+
+    fn has_room(&self, here: &Here, client: IpAddr, memory_bytes: u64) -> Result<(), String> {
+        let Bounds { measurements: most, memory_bytes: lent, .. } = self.bounds;
+        if memory_bytes > lent {
+            return Err(format!(
+                "these flows need {memory_bytes} bytes of memory with this chunk, and this server \
+                 lends {lent} to all clients; use fewer flows or a smaller chunk"
+            ));
+        }
+        if here.running >= most {
+            return Err(format!(
+                "busy: {most} measurements are running, which is the limit; try again later"
+            ));
+        }
+        let its = count(&here.measurements, client);
+        if its >= most - most / 4 {
+            return Err(format!(
+                "busy: {its} measurements of this client are running, which is the limit for one"
+            ));
+        }
+        if here.memory_bytes + memory_bytes > lent {
+            return Err("busy: the flows of other measurements take all the memory that this \
+                        server lends; try again later, or with fewer flows"
+                .into());
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that the flows of a plan are counted with.
+fn memory(plan: &Plan) -> u64 {
+    let flow = plan.chunk_bytes.0.max(FLOW_MIN_BYTES).saturating_mul(COPIES);
+    flow.saturating_mul(plan.flow_plans().len() as u64)
+}
+
+fn client_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from(u128::from(address) >> 64 << 64).into(),
+    }
+}
+
+fn lock(here: &Mutex<Here>) -> MutexGuard<'_, Here> {
+    here.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn count(counts: &HashMap<IpAddr, u32>, client: IpAddr) -> u32 {
+    counts.get(&client).copied().unwrap_or(0)
+}
+
+fn leave(counts: &mut HashMap<IpAddr, u32>, client: IpAddr) {
+    match count(counts, client) {
+        0 | 1 => drop(counts.remove(&client)),
+        more => drop(counts.insert(client, more - 1)),
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = connections.get_mut(&self.address) {
-            *count -= 1;
-            if *count == 0 {
-                connections.remove(&self.address);
-            }
-        }
+        leave(&mut lock(&self.here).connections, self.client);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut here = lock(&self.here);
+        here.running -= 1;
+        here.memory_bytes -= self.memory_bytes;
+        leave(&mut here.measurements, self.client);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::Bytes;
+
+    fn admission(measurements: u32) -> Admission {
+        let bounds =
+            Bounds { measurements, connections_per_client: 2, memory_bytes: 64 * FLOW_MIN_BYTES };
+        Admission::new(bounds)
+    }
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
 
     #[test]
     fn one_address_cannot_take_all_the_room() {
-        let admission = Admission::new(1, 2);
-        let (a, b) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
+        let admission = admission(1);
+        let (a, b) = (address("192.0.2.1"), address("192.0.2.2"));
         let first = admission.connection(a).unwrap();
         let _second = admission.connection(a).unwrap();
         assert!(admission.connection(a).is_err());
@@ -82,11 +180,43 @@ mod tests {
     }
 
     #[test]
+    fn the_addresses_of_one_ipv6_network_are_one_client() {
+        let admission = admission(1);
+        let _one = admission.connection(address("2001:db8::1")).unwrap();
+        let _two = admission.connection(address("2001:db8::ffff:2")).unwrap();
+        assert!(admission.connection(address("2001:db8::3")).is_err());
+        assert!(admission.connection(address("2001:db8:0:1::3")).is_ok());
+    }
+
+    #[test]
     fn measurements_are_bounded_and_make_room_when_done() {
-        let admission = Admission::new(1, 2);
-        let running = admission.measurement().unwrap();
-        assert!(admission.measurement().unwrap_err().starts_with("busy: 1 "));
+        let (admission, plan) = (admission(1), Plan::standard());
+        let running = admission.measurement(address("192.0.2.1"), &plan).unwrap();
+        let refused = admission.measurement(address("192.0.2.1"), &plan).err().unwrap();
+        assert!(refused.starts_with("busy: 1 "), "{refused}");
         drop(running);
-        assert!(admission.measurement().is_ok());
+        assert!(admission.measurement(address("192.0.2.1"), &plan).is_ok());
+    }
+
+    #[test]
+    fn one_client_leaves_a_quarter_of_the_measurements_to_others() {
+        let (admission, plan) = (admission(4), Plan::standard());
+        let busy = || admission.measurement(address("192.0.2.1"), &plan);
+        let _its: Vec<_> = (0..3).map(|_| busy().unwrap()).collect();
+        assert!(busy().is_err());
+        assert!(admission.measurement(address("192.0.2.2"), &plan).is_ok());
+    }
+
+    #[test]
+    fn memory_is_lent_once() {
+        let admission = admission(9);
+        let plan = Plan { flows: 20, ..Plan::standard() };
+        let first = admission.measurement(address("192.0.2.1"), &plan).unwrap();
+        assert!(admission.measurement(address("192.0.2.2"), &plan).is_err());
+        drop(first);
+        assert!(admission.measurement(address("192.0.2.2"), &plan).is_ok());
+        let huge = Plan { chunk_bytes: Bytes(u64::MAX), ..Plan::standard() };
+        let why = admission.measurement(address("192.0.2.2"), &huge).err().unwrap();
+        assert!(why.contains("smaller chunk"), "{why}");
     }
 }

@@ -18,7 +18,7 @@ use goodput_wire::session::{Limits, ServerConfig, Token};
 use tokio::sync::{Notify, watch};
 
 use crate::error::EngineError;
-use admission::Admission;
+use admission::{Admission, Bounds};
 pub use sockets::Sockets;
 use tickets::Tickets;
 
@@ -54,6 +54,18 @@ impl Config {
         chunk_bytes: 16 << 20,
         socket_buffer_bytes: 1 << 30,
     };
+}
+
+/// Share of this host's memory that the flows of all measurements may take, as a divisor.
+const MEMORY_SHARE: u64 = 4;
+
+fn bounds(config: &Config) -> Bounds {
+    let system = rustix::system::sysinfo();
+    Bounds {
+        measurements: config.max_clients,
+        connections_per_client: config.max_connections_per_address,
+        memory_bytes: system.totalram as u64 * u64::from(system.mem_unit) / MEMORY_SHARE,
+    }
 }
 
 /// What every task of the server shares.
@@ -96,7 +108,7 @@ pub async fn serve(
     let (tell_stop, stopping) = watch::channel(false);
     let one_off = config.one_off;
     let shared = Arc::new(Shared {
-        admission: Admission::new(config.max_clients, config.max_connections_per_address),
+        admission: Admission::new(bounds(&config)),
         tickets: Tickets::default(),
         stopping,
         served_one: Notify::new(),

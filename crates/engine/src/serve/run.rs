@@ -7,9 +7,10 @@ use std::time::Duration;
 use goodput_kernel::Context;
 use goodput_model::{BitRate, End, EndName, Plan, SettingRef, Snapshot};
 use goodput_wire::session::{Action, FlowTicket, Input, SettingRefusal, SettingRequest};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 
 use super::Shared;
+use super::admission::Place;
 use super::own_door::{self, OwnDoor};
 use super::settings::SessionSettings;
 use super::tickets::{Arrival, Expected};
@@ -63,7 +64,9 @@ struct FarRun {
     plan: Plan,
     context: Context,
     stage: Stage,
-    _permit: OwnedSemaphorePermit,
+    /// Where flows arrive. Kept to the end: while it is there, a lost welcome is repeated.
+    arrivals: mpsc::UnboundedReceiver<Arrival>,
+    _place: Place,
 }
 
 enum Stage {
@@ -77,7 +80,6 @@ enum Stage {
 struct Gathering {
     awaited: usize,
     arrived: Vec<Arrival>,
-    arrivals: mpsc::UnboundedReceiver<Arrival>,
     _expected: Expected,
     _door: Option<OwnDoor>,
 }
@@ -92,6 +94,7 @@ enum Woken {
 impl ServedClient {
     async fn converse(&mut self) -> Result<(), EngineError> {
         loop {
+            self.conversation.set_measuring(self.run.is_some());
             let woken = tokio::select! {
                 action = self.conversation.next() => Woken::Action(action.map_err(|failure| {
                     EngineError::Wire { target: "client".into(), failure }
@@ -147,7 +150,7 @@ impl ServedClient {
     }
 
     fn gather(&self, plan: Plan, tickets: &[FlowTicket]) -> Result<(FarRun, Option<u16>), String> {
-        let permit = self.shared.admission.measurement()?;
+        let place = self.shared.admission.measurement(self.peer.ip(), &plan)?;
         goodput_mover::for_plan(&plan).map_err(|why| format!("mover {}: {why}", plan.mover))?;
         known_congestion_control(plan.socket.congestion.as_deref())?;
         let (expected, arrivals) = self.shared.tickets.expect(tickets, &plan.socket);
@@ -159,11 +162,10 @@ impl ServedClient {
         let stage = Stage::Gathering(Gathering {
             awaited: tickets.len(),
             arrived: Vec::new(),
-            arrivals,
             _expected: expected,
             _door: door,
         });
-        Ok((FarRun { plan, context, stage, _permit: permit }, data_port))
+        Ok((FarRun { plan, context, stage, arrivals, _place: place }, data_port))
     }
 
     fn open_door(&self, plan: &Plan) -> Result<OwnDoor, String> {
@@ -280,9 +282,11 @@ fn known_congestion_control(name: Option<&str>) -> Result<(), String> {
 
 /// The next thing the current measurement has to say; never, while there is none.
 async fn progress(run: &mut Option<FarRun>) -> Woken {
-    match run.as_mut().map(|run| &mut run.stage) {
-        Some(Stage::Running { traffic, .. }) => Woken::Watched(traffic.next().await),
-        Some(Stage::Gathering(gathering)) => match gathering.arrivals.recv().await {
+    match run {
+        Some(FarRun { stage: Stage::Running { traffic, .. }, .. }) => {
+            Woken::Watched(traffic.next().await)
+        }
+        Some(FarRun { arrivals, .. }) => match arrivals.recv().await {
             Some(arrival) => Woken::Arrived(arrival),
             // Every cookie was used or withdrawn; the session's own deadline decides what follows.
             None => std::future::pending().await,

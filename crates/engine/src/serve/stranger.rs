@@ -61,7 +61,7 @@ async fn read_opening(stream: &mut TcpStream, first: &mut Vec<u8>) -> std::io::R
 
 fn join_flow(stream: TcpStream, peer: SocketAddr, cookie: &Cookie, shared: &Shared) {
     let Some(ticket) = shared.tickets.redeem(cookie) else {
-        tracing::warn!(%peer, "turned away: a data connection with a cookie nobody awaits");
+        tracing::info!(%peer, "turned away: a data connection with a cookie nobody awaits");
         return;
     };
     let ready = stream.into_std().map_err(|e| e.to_string()).and_then(|stream| {
@@ -72,6 +72,6 @@ fn join_flow(stream: TcpStream, peer: SocketAddr, cookie: &Cookie, shared: &Shar
     match ready {
         // The session may have ended meanwhile; then the flow is closed with it.
         Ok(stream) => drop(ticket.to.send((ticket.flow, stream.into()))),
-        Err(why) => tracing::warn!(%peer, "flow {}: {why}", ticket.flow.id),
+        Err(why) => tracing::info!(%peer, "flow {}: {why}", ticket.flow.id),
     }
 }

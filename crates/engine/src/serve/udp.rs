@@ -5,12 +5,13 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_wire::datagram::{Challenger, DatagramReply, is_proof, welcome};
+use goodput_wire::datagram::{Challenger, DatagramReply, REQUEST_BYTES, is_proof, welcome};
 use goodput_wire::session::Cookie;
 use tokio::net::UdpSocket as AsyncUdpSocket;
+use tokio::sync::mpsc;
 
 use super::Shared;
-use super::tickets::Ticket;
+use super::tickets::{Arrival, Ticket};
 
 /// Longest datagram of the proof, with room to see that a longer one is none.
 const PROOF: usize = 128;
@@ -48,16 +49,16 @@ fn open(socket: UdpSocket) -> std::io::Result<(AsyncUdpSocket, SocketAddr)> {
 
 fn prove(local: SocketAddr, peer: SocketAddr, cookie: Cookie, shared: &Shared) {
     let Some(ticket) = shared.tickets.redeem(&cookie) else {
-        tracing::warn!(%peer, "turned away: a UDP flow with a cookie nobody awaits");
+        tracing::debug!(%peer, "turned away: a UDP flow with a cookie nobody awaits");
         return;
     };
     match connected(local, peer, &ticket) {
         Ok((fd, repeater)) => {
-            tokio::spawn(repeat_welcome(repeater, cookie));
+            tokio::spawn(repeat_welcome(repeater, cookie, ticket.to.clone()));
             // The session may have ended meanwhile; then the flow is closed with it.
             drop(ticket.to.send((ticket.flow, fd)));
         }
-        Err(cause) => tracing::warn!(%peer, "flow {}: {cause}", ticket.flow.id),
+        Err(cause) => tracing::info!(%peer, "flow {}: {cause}", ticket.flow.id),
     }
 }
 
@@ -78,19 +79,31 @@ fn connected(
 }
 
 /// Welcomes the flow, and again whenever its answer comes again because the welcome was lost.
-/// Ends with the first payload, which it leaves in the socket.
-async fn repeat_welcome(socket: AsyncUdpSocket, cookie: Cookie) {
+/// Ends with the first payload, which it leaves in the socket, and with the measurement, when nobody
+/// takes flows at `to` any more.
+async fn repeat_welcome(
+    socket: AsyncUdpSocket,
+    cookie: Cookie,
+    to: mpsc::UnboundedSender<Arrival>,
+) {
     let welcoming = async {
         let mut datagram = [0; PROOF];
+        socket.send(&welcome(&cookie)).await?;
         loop {
-            socket.send(&welcome(&cookie)).await?;
             let length = socket.peek(&mut datagram).await?;
             if !is_proof(&datagram[..length]) {
                 return std::io::Result::Ok(());
             }
             socket.recv(&mut datagram).await?;
+            // What is shorter gets no reply that would be longer than itself.
+            if length >= REQUEST_BYTES {
+                socket.send(&welcome(&cookie)).await?;
+            }
         }
     };
-    // A flow that fails here fails for its mover as well, which reports it.
-    let _ = tokio::time::timeout(REPEAT, welcoming).await;
+    tokio::select! {
+        // A flow that fails here fails for its mover as well, which reports it.
+        _ = tokio::time::timeout(REPEAT, welcoming) => {}
+        () = to.closed() => {}
+    }
 }

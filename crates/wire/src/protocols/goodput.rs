@@ -6,8 +6,10 @@
 //! messages  what is said, as JSON               secure    the Noise handshake and encryption
 //! check     whether a plan may be measured      running   a measurement, the same at both ends
 //! client    the connecting side's states        server    the answering side's states
+//! allowance how much a peer may say             times     the deadlines
 //! ```
 
+mod allowance;
 mod channel;
 mod check;
 mod client;
@@ -61,6 +63,7 @@ mod tests {
             format!("nothing for {} MUST send a `ping`", seconds(times::PING)),
             format!("nothing came for {} is", seconds(times::SILENCE)),
             format!("on a `setting` after {}", seconds(times::SETTING)),
+            format!("more than {} MiB a second", allowance::BYTES_PER_S >> 20),
         ] {
             assert!(page.contains(&number), "{number:?} is not in docs/protocol.md");
         }

@@ -3,21 +3,23 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use super::allowance::Allowance;
 use super::messages::{Code, Goodbye, Message, Ping};
 use super::secure::{RECORD_MAX, Tunnel};
 use super::times::{PING, SILENCE};
 use crate::error::WireError;
 use crate::frame::{self, Decoder};
+use crate::plain;
 use crate::session::{Action, Output};
 
 /// Longest message of a greeting, bytes: what a stranger may make this end hold.
 const GREETING_MAX: usize = 4 * 1024;
 
-/// Longest message before the first plan is accepted, bytes.
+/// Longest message while no measurement is under way, bytes.
 const QUIET_MAX: usize = 64 * 1024;
 
-/// Longest message from the first accepted plan on, bytes: room for a report.
-const MEASURING_MAX: usize = 8 * 1024 * 1024;
+/// Longest message of a measurement, bytes: room for a report.
+pub(super) const MEASURING_MAX: usize = 8 * 1024 * 1024;
 
 /// Header of a frame and authentication of a record, around the longest message of a greeting.
 const GREETING_RECORD_MAX: usize = GREETING_MAX + 4 + 16;
@@ -29,6 +31,7 @@ const PROVOCATION: &[u8] = b"\r\n\r\n";
 /// One end of a control connection.
 pub(super) struct Channel {
     outbox: VecDeque<Output>,
+    allowance: Allowance,
     frames: Decoder<4>,
     secured: Option<Secured>,
     talking: bool,
@@ -46,6 +49,7 @@ impl Channel {
     pub(super) fn new(now: Instant) -> Self {
         Self {
             outbox: VecDeque::new(),
+            allowance: Allowance::new(now),
             frames: Decoder::new(GREETING_MAX),
             secured: None,
             talking: false,
@@ -102,19 +106,22 @@ impl Channel {
     }
 
     /// Takes bytes of messages.
-    pub(super) fn receive(&mut self, now: Instant, bytes: &[u8]) {
+    pub(super) fn receive(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
         self.last_received = now;
+        self.allowance.take(now, bytes.len())?;
         match &mut self.secured {
             Some(secured) => secured.records.push(bytes),
             None => self.frames.push(bytes),
         }
+        Ok(())
     }
 
     /// The next message that has arrived whole.
     pub(super) fn next_message(&mut self) -> Result<Option<Message>, WireError> {
         loop {
             if let Some(body) = self.frames.next_body().map_err(broken)? {
-                return serde_json::from_slice(&body).map(Some).map_err(broken);
+                let message: Message = serde_json::from_slice(&body).map_err(broken)?;
+                return Ok(Some(message.made_plain()));
             }
             let Some(secured) = &mut self.secured else { return Ok(None) };
             let Some(record) = secured.records.next_body().map_err(broken)? else {
@@ -136,10 +143,15 @@ impl Channel {
 
     /// Takes longer messages now: the peer has greeted.
     pub(super) fn greeted(&mut self) {
-        self.frames.set_limit(QUIET_MAX);
+        self.quiet();
         if let Some(secured) = &mut self.secured {
             secured.records.set_limit(RECORD_MAX);
         }
+    }
+
+    /// Takes no reports now: no measurement is under way.
+    pub(super) fn quiet(&mut self) {
+        self.frames.set_limit(QUIET_MAX);
     }
 
     /// Takes reports now: a plan was accepted.
@@ -216,7 +228,7 @@ impl Channel {
 
 /// An error that the peer's words caused.
 pub(super) fn broken(cause: impl std::fmt::Display) -> WireError {
-    WireError::Protocol(cause.to_string())
+    WireError::Protocol(plain::phrase(&cause.to_string()))
 }
 
 /// How a peer is told of an error; `None` where it can't hear or need not.

@@ -8,6 +8,7 @@ use goodput_model::{End, Host, Plan, Sample};
 use serde::{Deserialize, Serialize};
 
 use super::PROTOCOL_VERSION;
+use crate::plain;
 use crate::session::{Cookie, SettingRefusal, SettingRequest};
 
 /// One message.
@@ -42,6 +43,33 @@ pub enum Message {
     Goodbye(Goodbye),
 }
 
+impl Message {
+    /// The message with every text in it that may be shown made fit for that. What a setting is
+    /// stays as it came, as it may be compared.
+    pub fn made_plain(mut self) -> Self {
+        match &mut self {
+            Self::Accept(Accept { note: Some(text), .. })
+            | Self::Refuse(Refuse { why: text, .. })
+            | Self::Finish(Finish { why: Some(text), .. })
+            | Self::Goodbye(Goodbye { why: text, .. })
+            | Self::SettingDone(SettingAnswer {
+                answer: Answer::Refused(SettingRefusal { why: text, .. }),
+                ..
+            }) => *text = plain::phrase(text),
+            _ => {}
+        }
+        match self {
+            Self::Sample(OneSample { measurement, sample }) => {
+                Self::Sample(OneSample { measurement, sample: Box::new(plain::sample(*sample)) })
+            }
+            Self::Report(Report { measurement, end }) => {
+                Self::Report(Report { measurement, end: Box::new(plain::end(*end)) })
+            }
+            other => other,
+        }
+    }
+}
+
 /// Who speaks.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Hello {
@@ -60,7 +88,7 @@ impl Hello {
 
     /// The machine that speaks, where it speaks this version.
     pub fn host(self) -> Result<Host, serde_json::Error> {
-        serde_json::from_value(self.host)
+        serde_json::from_value(self.host).map(plain::host)
     }
 }
 

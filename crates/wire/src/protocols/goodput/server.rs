@@ -124,7 +124,7 @@ impl ServerSession {
     fn receive(&mut self, now: Instant, bytes: Vec<u8>) -> Result<(), WireError> {
         match self.state {
             State::Greeting(_) => self.greet(now, &bytes)?,
-            _ => self.channel.receive(now, &bytes),
+            _ => self.channel.receive(now, &bytes)?,
         }
         while !self.channel.is_closed()
             && let Some(message) = self.channel.next_message()?

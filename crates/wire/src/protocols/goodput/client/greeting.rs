@@ -118,10 +118,7 @@ impl ClientSession {
                 records.push(bytes);
                 self.read_handshake(now)
             }
-            Greeting::Hello | Greeting::Unsecured => {
-                self.channel.receive(now, bytes);
-                Ok(())
-            }
+            Greeting::Hello | Greeting::Unsecured => self.channel.receive(now, bytes),
             Greeting::Failed(error) => Err(error.clone()),
         }
     }
@@ -194,8 +191,7 @@ impl ClientSession {
             }
         }
         self.say_hello(now)?;
-        self.channel.receive(now, &records.into_rest());
-        Ok(())
+        self.channel.receive(now, &records.into_rest())
     }
 
     /// Takes a message before the greeting is over.

@@ -55,10 +55,7 @@ impl ServerSession {
                 records.push(bytes);
                 self.read_handshake(now)
             }
-            Greeting::Hello => {
-                self.channel.receive(now, bytes);
-                Ok(())
-            }
+            Greeting::Hello => self.channel.receive(now, bytes),
         }
     }
 

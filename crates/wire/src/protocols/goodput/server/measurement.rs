@@ -16,6 +16,9 @@ use goodput_model::Plan;
 impl ServerSession {
     /// Goes to another state, in which something is due at `deadline`.
     pub(super) fn enter(&mut self, state: State, deadline: Instant) {
+        if matches!(state, State::Idle) {
+            self.channel.quiet();
+        }
         self.state = state;
         self.deadline = deadline;
     }
