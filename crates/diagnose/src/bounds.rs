@@ -48,11 +48,30 @@ pub fn next_after(view: &View, causes: &[&str]) -> Known<BitRate> {
         Ok(goodput) => goodput,
         Err(why) => return Known::Missing(why),
     };
-    let others = bounds(view).into_iter().filter(|b| !causes.contains(&b.rule));
-    match others.map(|b| b.rate).filter(|rate| *rate >= goodput).reduce(f64::min) {
+    let others = bounds(view).into_iter().filter(|b| !causes.contains(&b.rule)).map(|b| b.rate);
+    let tuned = causes.iter().filter_map(|cause| tuned(view, cause).ok());
+    match others.chain(tuned).filter(|rate| *rate >= goodput).reduce(f64::min) {
         Some(rate) => Known::Value(BitRate(rate)),
         None => Known::missing("no other limit of this path is known"),
     }
+}
+
+/// What a buffer that was fixed allows once the kernel tunes it.
+fn tuned(view: &View, cause: &str) -> Result<f64, Missing> {
+    match cause {
+        "receive-window" if receive_buffer_is_fixed(view) => {
+            per_round_trip(view, largest_of(&view.receiver, TCP_RMEM)? * WINDOW_PER_BUFFER)
+        }
+        "send-buffer" if view.plan().socket.sndbuf_bytes.is_some() => {
+            per_round_trip(view, largest_of(&view.sender, TCP_WMEM)?)
+        }
+        _ => Err(Missing::because("not fixed")),
+    }
+}
+
+fn receive_buffer_is_fixed(view: &View) -> bool {
+    view.plan().socket.rcvbuf_bytes.is_some()
+        || view.receiver.count(ROUTE_WINDOW).is_ok_and(|window| window > 0.0)
 }
 
 fn shaper(view: &View) -> Result<f64, Missing> {
@@ -77,8 +96,7 @@ fn per_round_trip(view: &View, bytes: f64) -> Result<f64, Missing> {
 /// The peer's window; where it tunes itself, the largest it may grow to.
 fn receive_window(view: &View) -> Result<f64, Missing> {
     let now = view.sender.peer_window_bytes()?;
-    let fixed = view.plan().socket.rcvbuf_bytes.is_some()
-        || view.receiver.count(ROUTE_WINDOW).is_ok_and(|window| window > 0.0);
+    let fixed = receive_buffer_is_fixed(view);
     let largest = if fixed { 0.0 } else { largest_of(&view.receiver, TCP_RMEM)? };
     per_round_trip(view, now.max(largest * WINDOW_PER_BUFFER))
 }
@@ -132,6 +150,17 @@ mod tests {
         let evidence = Case::healthy().plan(|p| p.rate_bits_per_s = Some(BitRate(1.0))).evidence();
         let next = next_after(&View::new(&evidence), &[]);
         assert!(next.value().unwrap().0 > 8e8);
+    }
+
+    #[test]
+    fn a_buffer_that_is_no_longer_fixed_is_tuned_up_to_the_maximum() {
+        let next = |case: Case| {
+            let case = case.without_links();
+            let evidence = case.evidence();
+            next_after(&View::new(&evidence), &["send-buffer"]).value().unwrap().to_string()
+        };
+        // 4 MiB in 42 ms each.
+        assert_eq!(next(Case::send_buffer()), "798.9 Mbit/s");
     }
 
     #[test]

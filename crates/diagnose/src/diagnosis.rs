@@ -156,7 +156,7 @@ mod tests {
         let summary = diagnose(&Case::healthy().evidence()).verdict.summary;
         assert_eq!(summary, "nothing found; the sender spent 100 % of its time on the path");
         let summary = diagnose(&Case::empty().evidence()).verdict.summary;
-        assert_eq!(summary, "nothing found; 12 rules could not tell");
+        assert_eq!(summary, "nothing found; 13 rules could not tell");
     }
 
     #[test]

@@ -103,9 +103,23 @@ pub fn rate(bits_per_s: f64) -> impl Display {
     BitRate(bits_per_s)
 }
 
+/// Bits per second as an argument of a command, ours or tc's: `50mbit`.
+pub fn rate_argument(bits_per_s: f64) -> String {
+    let text = BitRate(bits_per_s).to_string();
+    text.replace(' ', "").trim_end_matches("/s").to_lowercase()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_is_an_argument_that_is_read_back() {
+        for (rate, text) in [(5e7, "50mbit"), (9.41e9, "9.41gbit"), (800.0, "800bit")] {
+            assert_eq!(rate_argument(rate), text);
+            assert_eq!(text.parse::<BitRate>().unwrap().0, rate);
+        }
+    }
 
     #[test]
     fn small_shares_keep_their_digits() {

@@ -12,7 +12,7 @@ pub fn mathis(mss: f64, rtt: f64, loss: f64) -> f64 {
 }
 
 /// Rate of CUBIC, bits per second: window of `1.054 · (RTT/p)^0.75` segments, never below Reno's
-/// (RFC 8312 section 5). Units as in [`mathis`].
+/// (RFC 9438 section 5). Units as in [`mathis`].
 pub fn cubic(mss: f64, rtt: f64, loss: f64) -> f64 {
     let segments = 1.054 * (rtt / loss).powf(0.75);
     (segments * mss * 8.0 / rtt).max(mathis(mss, rtt, loss))

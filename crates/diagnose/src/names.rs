@@ -23,6 +23,8 @@ pub const QDISC_RATE: &str = "qdisc.rate_bits_per_s";
 pub const QDISC_CEIL: &str = "qdisc.ceil_bits_per_s";
 /// Bucket of a shaper.
 pub const QDISC_BURST: &str = "qdisc.burst_bytes";
+/// Bytes that the queue holds.
+pub const QDISC_LIMIT: &str = "qdisc.limit_bytes";
 /// Packets that went through.
 pub const QDISC_PACKETS: &str = "qdisc.sent_packets";
 /// Packets dropped for want of room or for their size.

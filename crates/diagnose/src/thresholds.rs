@@ -5,6 +5,11 @@ pub const AT_CEILING: f64 = 0.97;
 /// Share of a shaper's rate from which the shaper gives what it was told to. Lower than
 /// [`AT_CEILING`]: with a bucket of one frame a shaper still gives 96 % at 100 Mbit/s.
 pub const SHAPER_GIVES: f64 = 0.95;
+/// Share of a shaper's rate from which a shaper that makes packets wait is what limits, though it
+/// falls a little short: wake-ups come late on a busy machine.
+pub const SHAPER_NEARLY: f64 = 0.9;
+/// Share of the packets lost or dropped from which it matters whatever a model says.
+pub const HEAVY_LOSS: f64 = 0.005;
 /// A cause that holds the sender for at least this share of the time is what limits it.
 pub const HOLDS: f64 = 0.5;
 /// A writer or reader that waits for less than this share of the time is itself what limits.
@@ -22,6 +27,8 @@ pub const CPU_FULL: f64 = 0.9;
 pub const THROTTLED: f64 = 0.05;
 /// Loaded over smallest round-trip time from which a queue on the path counts as full.
 pub const RTT_INFLATED: f64 = 1.25;
+/// The same where the rate speaks for a queue too.
+pub const RTT_STRETCHED: f64 = 1.1;
 /// Relative spread of goodput over slices of the window below which it is a plateau.
 pub const PLATEAU_SPREAD: f64 = 0.05;
 /// A rate is raised to at most this many times the present one by extrapolating CPU cost; beyond

@@ -39,9 +39,14 @@ impl Root {
         }
     }
 
-    /// The text of `file`, or `None` where there is no such file.
+    /// The text of `file`, or `None` where there is no such file. A file that may not be looked at
+    /// is not known to be absent.
     pub fn read_if_there(&self, file: &str) -> Result<Option<String>, Missing> {
-        if self.path.join(file).exists() { self.read(file).map(Some) } else { Ok(None) }
+        match self.path.join(file).try_exists() {
+            Ok(true) => self.read(file).map(Some),
+            Ok(false) => Ok(None),
+            Err(error) => Err(unreadable(file, &error)),
+        }
     }
 
     /// Whether `file` can be opened, and if not, why.

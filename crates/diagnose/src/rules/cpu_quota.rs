@@ -17,8 +17,8 @@
 //! Other processes of the same cgroup may have used the quota up; the remedy is the same.
 //!
 //! # Source
-//! Documentation/scheduler/sched-bwc.rst; systemd.resource-control(5); reference A8, B5 and the
-//! third trap of section 1.4.
+//! Documentation/scheduler/sched-bwc.rst and Documentation/admin-guide/cgroup-v2.rst (`cpu.stat`);
+//! systemd.resource-control(5).
 
 use goodput_model::{Confidence, Finding, Missing, Role};
 

@@ -17,7 +17,7 @@
 //! shaper that happens to give the same rate looks the same.
 //!
 //! # Source
-//! IEEE 802.3 framing; reference C1, C8 and section 4.1.
+//! IEEE 802.3 clause 4 (preamble, gap); RFC 9293 section 3.1 and RFC 7323 section 3 (headers).
 
 use goodput_model::{Confidence, Finding, Missing};
 

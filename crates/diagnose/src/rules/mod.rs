@@ -4,6 +4,7 @@ mod cpu_quota;
 mod line_rate;
 mod path_loss;
 mod path_rate;
+mod queue_too_short;
 mod receive_window;
 mod receiver_application;
 mod receiver_cpu;
@@ -21,6 +22,7 @@ pub const ALL: &[&Rule] = &[
     &shaper_rate::RULE,
     &cpu_quota::RULE,
     &shaper_burst::RULE,
+    &queue_too_short::RULE,
     &sender_application::RULE,
     &receiver_application::RULE,
     &receive_window::RULE,

@@ -8,8 +8,8 @@
 //! # How it is seen
 //! TCP: the path holds the sender, retransmissions are not needless, neither host dropped as many
 //! packets itself, the round-trip time is not stretched by a queue, and the goodput is what the
-//! model of loss gives. UDP: at least 1 % of the datagrams never arrived and the receiver's socket
-//! did not drop them.
+//! model of loss gives or at least 0.5 % of the bytes had to be sent again. UDP: at least 0.5 % of
+//! the datagrams never arrived and neither host dropped them.
 //!
 //! # What to try
 //! Find where packets get lost: cable, radio, a policer, a queue too short. BBR does not take each
@@ -17,13 +17,15 @@
 //!
 //! # When it is wrong
 //! A policer and a short queue on the path lose packets for a reason: the rate is what they allow.
-//! With BBR loss hardly limits, and is only possible as the cause.
+//! Where the path's rate explains the loss, loss is only possible as the cause. With BBR less than
+//! a few percent of loss hardly limit.
 //!
 //! # Source
-//! Mathis, Semke, Mahdavi, Ott 1997; RFC 8312 section 5; reference F1 and section 1.5.
+//! Mathis, Semke, Mahdavi, Ott 1997; RFC 9438 section 5; RFC 2883 (needless retransmissions).
 
 use goodput_model::{Change, Confidence, Finding, Missing, Place};
 
+use super::path_rate;
 use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, percent, rate, time};
@@ -31,7 +33,7 @@ use crate::models::rate_at_loss;
 use crate::names::TCP_AVAILABLE;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{HOLDS, RTT_INFLATED};
+use crate::thresholds::{HEAVY_LOSS, HOLDS, RTT_INFLATED};
 use crate::view::View;
 
 /// The rule.
@@ -51,8 +53,6 @@ const EXPLAINED: std::ops::Range<f64> = 0.5..2.0;
 const EXPLAINED_WITH_TIMEOUTS: std::ops::Range<f64> = 0.1..2.0;
 /// Fewer retransmissions than this tell nothing of a rate of loss.
 const ENOUGH: f64 = 3.0;
-/// Share lost from which it matters whatever the model says.
-const HEAVY: f64 = 0.01;
 /// Part of the lost packets that, explained otherwise, acquits the path.
 const MOST: f64 = 0.5;
 
@@ -70,8 +70,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let confidence = match (model_explains(view)?, view.backs_off_at_loss()) {
         (true, Ok(true)) if !queue_shows(view) => Confidence::Likely,
         (true, Err(_)) if !queue_shows(view) => Confidence::Possible,
-        _ if share >= HEAVY => Confidence::Possible,
-        _ => return Ok(None),
+        _ if share < HEAVY_LOSS => return Ok(None),
+        _ if queue_shows(view) || is_the_rates(view) => Confidence::Possible,
+        _ => Confidence::Likely,
     };
     stream(view, share, confidence)?.changes(other_congestion_control(view)).found()
 }
@@ -88,6 +89,12 @@ fn lost_elsewhere(view: &View) -> Result<bool, Missing> {
 
 fn queue_shows(view: &View) -> bool {
     view.sender.rtt_inflation().is_ok_and(|ratio| ratio >= 2.0 * RTT_INFLATED - 1.0)
+}
+
+/// Whether the rate of the path is known to drop what exceeds it.
+fn is_the_rates(view: &View) -> bool {
+    let rate = (path_rate::RULE.check)(view).ok().flatten();
+    rate.is_some_and(|finding| finding.confidence > Confidence::Possible)
 }
 
 fn model_explains(view: &View) -> Result<bool, Missing> {
@@ -133,15 +140,14 @@ fn other_congestion_control(view: &View) -> Option<Change> {
 fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
     let share = view.receiver.lost_share()?;
     let lost = view.receiver.datagrams_lost()?;
-    let host = view.receiver.socket_drops().unwrap_or(0.0)
-        + view.sender.queue_drops().unwrap_or(0.0)
-        + view.receiver.arrival_drops().unwrap_or(0.0);
-    if share < HEAVY || host >= MOST * lost {
+    let host = view.datagrams_dropped_at_hosts();
+    if share < HEAVY_LOSS || host >= MOST * lost {
         return Ok(None);
     }
+    let confidence = if is_the_rates(view) { Confidence::Possible } else { Confidence::Likely };
     let place = view.receiver.place();
     let text = format!("{} of the datagrams never arrived", percent(share));
-    Draft::new(RULE.id, Place::Path, Confidence::Likely, "loss on the path")
+    Draft::new(RULE.id, Place::Path, confidence, "loss on the path")
         .share(share)
         .saw(place, "lost_percent", share * 100.0, text)
         .saw(place, "dropped_at_hosts", host, format!("{host:.0} of them were dropped at a host"))
@@ -188,11 +194,18 @@ mod tests {
     }
 
     #[test]
-    fn with_bbr_it_is_only_possible() {
+    fn with_bbr_only_heavy_loss_matters() {
         let finding = fires(&RULE, Case::path_loss().congestion("bbr").retransmitted(0.02));
-        assert_eq!(finding.confidence, Confidence::Possible);
+        assert_eq!(finding.confidence, Confidence::Likely);
         assert!(finding.changes.is_empty());
         quiet(&RULE, Case::path_loss().congestion("bbr"));
+    }
+
+    #[test]
+    fn loss_at_the_rate_of_the_path_is_only_possible() {
+        // BBR through a router's 100 Mbit/s and 200 kB of queue, as measured.
+        let finding = fires(&RULE, Case::path_rate().retransmitted(0.03));
+        assert_eq!(finding.confidence, Confidence::Possible);
     }
 
     #[test]

@@ -8,8 +8,9 @@
 //! # How it is seen
 //! By elimination and by its mark. The path holds the sender; both ends have CPU left and nobody
 //! throttles them; no window or buffer is full; the rate is a plateau; a queue stretches the
-//! round-trip time, or, with BBR, which leaves no queue, its own estimate of the rate agrees. A rate
-//! that is a round number × a known share of headers names who counts.
+//! round-trip time (on a long path that alone makes it possible), or, with BBR, which leaves no queue, its own estimate of the rate agrees. A rate
+//! that is a round number × a known share of headers names who counts. UDP: what arrives is steady,
+//! and at least 5 % of what was sent was lost on the way, neither host having dropped it.
 //!
 //! # What to try
 //! Nothing at the hosts. Ask for more, or use another path.
@@ -19,22 +20,24 @@
 //! does not report, this is only possible. Cross traffic leaves a changing rate, not a plateau.
 //!
 //! # Source
-//! Reference D7 and section 4.1; RFC 6349 section 4 (buffer delay).
+//! RFC 6349 section 4 (buffer delay); tc-tbf(8); IEEE 802.3 (framing); BBR: Cardwell, Cheng, Gunn,
+//! Yeganeh, Jacobson 2016.
 
 use goodput_model::{Confidence, Finding, Missing, Place};
 
-use super::shaper_burst;
+use super::{queue_too_short, shaper_burst};
 use crate::bounds::next_after;
 use crate::ceiling::link_ceiling;
 use crate::cpu_bound::{cpu_bound, is_throttled};
-use crate::finding::{Draft, percent, rate, time};
+use crate::finding::{Draft, percent, rate, rate_argument, time};
 use crate::models::rate_at_loss;
 use crate::round_rate::{RoundRate, round_rate};
 use crate::rule::{Rule, Stage};
 use crate::shaper::Shaper;
 use crate::split::split;
 use crate::thresholds::{
-    AT_CEILING, CPU_FULL, HARDLY_WAITS, HOLDS, PLATEAU_SPREAD, RTT_INFLATED, SHAPER_GIVES,
+    AT_CEILING, CPU_FULL, HARDLY_WAITS, HEAVY_LOSS, HOLDS, PLATEAU_SPREAD, RTT_INFLATED,
+    SHAPER_GIVES, SHAPER_NEARLY,
 };
 use crate::view::{Plateau, View};
 
@@ -49,21 +52,39 @@ pub const RULE: Rule = Rule {
     source: include_str!("path_rate.rs"),
 };
 
-/// Loss beyond which a plateau is only possibly a rate.
+/// Loss beyond which a plateau without a queue or a round number is only possibly a rate.
 const MUCH_LOSS: f64 = 0.01;
+/// CPU share of either thread beyond which the pace may be the hosts', where no round number shows a
+/// rate, and round trips are short enough to be stretched by scheduling.
+const MUCH_CPU: f64 = 0.5;
+/// Round-trip time from which a queue is not mistaken for scheduling, seconds.
+const LONG_PATH_S: f64 = 0.001;
+/// Relative spread from which a standing queue alone tells no rate.
+const SWINGS: f64 = 0.15;
 /// A queue shorter than this may be nothing but scheduling at the hosts, seconds.
 const QUEUE_S: f64 = 0.0005;
+/// Share of the datagrams lost from which too many may have been sent, rather than some lost by
+/// chance. Below it a round rate tells nothing: the rate that was sent is round too.
+const OVERLOAD: f64 = 0.05;
+/// The same without a round rate to show for it.
+const GROSS_OVERLOAD: f64 = 0.2;
 /// CPU share of a reader that no common quota stops.
 const HARDLY_ANY: f64 = 0.05;
 /// How near BBR's delivery rate must be to the goodput.
 const AGREES: std::ops::Range<f64> = 0.85..1.2;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
-    view.needs_tcp()?;
+    if !view.is_tcp() {
+        return datagrams(view);
+    }
     let share = split(view)?.path_percent / 100.0;
     let plateau = plateau(view)?;
-    let steady = share >= HOLDS && plateau.spread < PLATEAU_SPREAD;
-    if !steady || is_local(view)? || host_is_short(view)? || loss_explains(view)? {
+    if share < HOLDS
+        || plateau.spread >= SWINGS
+        || is_local(view)?
+        || host_is_short(view)?
+        || loss_explains(view)?
+    {
         return Ok(None);
     }
     let mark = Mark::of(view, plateau)?;
@@ -78,17 +99,29 @@ fn plateau(view: &View) -> Result<Plateau, Missing> {
     view.receiver.plateau().or_else(|_| view.sender.plateau())
 }
 
-/// Whether a limit at one of the hosts is reached, or the local shaper falls short of its own.
+/// Whether a limit at one of the hosts is reached, or the local shaper or queue falls short.
 fn is_local(view: &View) -> Result<bool, Missing> {
     let goodput = view.goodput()?;
-    let short = (shaper_burst::RULE.check)(view).ok().flatten();
-    if short.is_some_and(|finding| finding.confidence > Confidence::Possible) {
+    let shaper = Shaper::of(view).ok().flatten();
+    let short = [shaper_burst::RULE.check, queue_too_short::RULE.check]
+        .into_iter()
+        .filter_map(|check| check(view).ok().flatten())
+        .any(|finding| finding.confidence > Confidence::Possible);
+    if short || shaper.as_ref().is_some_and(|shaper| shapes(view, shaper, goodput)) {
         return Ok(true);
     }
-    let shaper = Shaper::of(view).ok().flatten().map(|shaper| SHAPER_GIVES * shaper.ceiling);
+    let shaper = shaper.map(|shaper| SHAPER_GIVES * shaper.ceiling);
     let links = view.sides().map(|side| link_ceiling(view, side).ok());
     let links = links.into_iter().flatten().map(|ceiling| AT_CEILING * ceiling);
     Ok(links.chain(shaper).any(|limit| goodput >= limit))
+}
+
+/// Whether packets wait in the local shaper, so that what it gives is the rate: it gives nearly its
+/// own, or falls short of it by no more than late timers explain.
+fn shapes(view: &View, shaper: &Shaper, goodput: f64) -> bool {
+    let nearly = goodput >= SHAPER_NEARLY * shaper.ceiling;
+    shaper.makes_wait(view).unwrap_or(false)
+        && (nearly || shaper.lateness_explains(goodput).unwrap_or(false))
 }
 
 /// Whether a thread lacks CPU, a quota bites or the reader is behind.
@@ -123,6 +156,12 @@ fn reader_keeps_up(view: &View) -> bool {
     side.throttled_share().is_ok() || (idle && waits)
 }
 
+/// Whether neither thread uses much of a CPU.
+fn hosts_have_time(view: &View) -> bool {
+    let shares = view.sides().map(|side| side.thread_cpu_share());
+    shares.into_iter().flatten().all(|share| share < MUCH_CPU)
+}
+
 /// The marks that a bottleneck leaves.
 struct Mark {
     plateau: Plateau,
@@ -145,13 +184,26 @@ impl Mark {
         })
     }
 
+    fn is_steady(&self) -> bool {
+        self.plateau.spread < PLATEAU_SPREAD
+    }
+
     /// How sure it is, or `None` where no mark shows.
     fn confidence(&self, view: &View) -> Option<Confidence> {
         let queue = self.inflation >= RTT_INFLATED && self.queue_s >= QUEUE_S;
         let goodput = view.goodput().ok()?;
         let agrees = self.delivery.as_ref().is_ok_and(|rate| AGREES.contains(&(rate / goodput)));
         let paced = !view.backs_off_at_loss().unwrap_or(true) && agrees;
-        let doubt = self.loss > MUCH_LOSS || !reader_keeps_up(view);
+        let lossy = self.loss > MUCH_LOSS && !queue && self.round.is_none();
+        let doubt = lossy || !reader_keeps_up(view);
+        let long = view.sender.min_rtt_s().is_ok_and(|rtt| rtt >= LONG_PATH_S);
+        let by_hosts = self.round.is_none() && !(queue && long) && !hosts_have_time(view);
+        if by_hosts {
+            return None;
+        }
+        if !self.is_steady() {
+            return (queue && long).then_some(Confidence::Possible);
+        }
         match (queue, paced, self.round.is_some()) {
             (false, false, _) => None,
             (true, _, _) | (_, true, true) if !doubt => Some(Confidence::Likely),
@@ -190,8 +242,48 @@ fn draft(view: &View, share: f64, mark: &Mark, confidence: Confidence) -> Result
         .advice("nothing at the hosts: ask for more, or use another path"))
 }
 
-/// Share of the sender's time that the path held, percent.
+/// More came than went through: what is left is steady, whatever was sent, and the rest was dropped
+/// by neither host.
+fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
+    let share = view.receiver.lost_share()?;
+    let plateau = view.receiver.plateau()?;
+    let at_hosts = view.datagrams_dropped_at_hosts() >= view.receiver.datagrams_lost()? / 2.0;
+    let steady = plateau.spread < PLATEAU_SPREAD;
+    if share < HEAVY_LOSS || at_hosts || !steady || is_local(view)? || host_is_short(view)? {
+        return Ok(None);
+    }
+    let round = round_rate(view, plateau.rate)?;
+    let confidence = match share {
+        share if share < OVERLOAD => return Ok(None),
+        share if share < GROSS_OVERLOAD && round.is_none() => Confidence::Possible,
+        _ => Confidence::Likely,
+    };
+    let place = view.receiver.place();
+    let summary = format!("the path, which carries {}", rate(plateau.rate));
+    let text = format!("{} of the datagrams never arrived", percent(share));
+    let steady =
+        format!("what arrived stood at {} ± {}", rate(plateau.rate), percent(plateau.spread));
+    let mut draft = Draft::new(RULE.id, Place::Path, confidence, summary)
+        .saw(place, "lost_percent", share * 100.0, text)
+        .saw(place, "goodput_spread_percent", plateau.spread * 100.0, steady);
+    if let Some(round) = round {
+        let text = round.text(plateau.rate);
+        draft = draft.saw(Place::Path, "round_rate_bits_per_s", round.rate, text);
+    }
+    draft
+        .predicted(next_after(view, &[RULE.id]))
+        .advice(format!(
+            "offer no more than the path carries: --rate {}",
+            rate_argument(plateau.rate)
+        ))
+        .found()
+}
+
+/// Share of the sender's time that the path held, percent; with UDP the datagrams lost, percent.
 fn witness(view: &View) -> Result<f64, Missing> {
+    if !view.is_tcp() {
+        return Ok(view.receiver.lost_share()? * 100.0);
+    }
     Ok(split(view)?.path_percent)
 }
 
@@ -232,6 +324,61 @@ mod tests {
     #[test]
     fn without_the_far_end_it_is_only_possible() {
         assert_eq!(fires(&RULE, Case::path_rate().without_far()).confidence, Confidence::Possible);
+    }
+
+    #[test]
+    fn drops_of_a_full_queue_do_not_make_it_doubtful() {
+        let finding = fires(&RULE, Case::path_rate().retransmitted(0.03));
+        assert_eq!(finding.confidence, Confidence::Likely);
+    }
+
+    #[test]
+    fn packets_that_wait_in_the_local_shaper_do_not_wait_on_the_path() {
+        let near = |goodput: f64| {
+            let case = Case::path_rate().tbf(4e9, 100_000).overlimits(0.07);
+            case.goodput(goodput)
+        };
+        quiet(&RULE, near(3632e6));
+        assert_eq!(fires(&RULE, near(500e6)).confidence, Confidence::Likely);
+    }
+
+    #[test]
+    fn a_standing_queue_on_a_long_path_is_possible_even_if_the_rate_swings() {
+        let swings = || Case::path_rate().wobble(0.1);
+        assert_eq!(fires(&RULE, swings()).confidence, Confidence::Possible);
+        quiet(&RULE, swings().tcp(|tcp, _| tcp.min_rtt_us = Some(300)));
+    }
+
+    #[test]
+    fn late_scheduling_on_a_busy_short_path_is_no_queue() {
+        let case = Case::path_rate().without_links().goodput(8.7e9).reader(0.6, 0.0, 0.6);
+        quiet(
+            &RULE,
+            case.tcp(|tcp, _| {
+                tcp.rtt_us = Some(1068);
+                tcp.min_rtt_us = Some(3);
+            }),
+        );
+    }
+
+    #[test]
+    fn the_pace_of_busy_hosts_is_not_the_paths() {
+        let flat = Case::path_rate().goodput(8.6e8).tcp(|tcp, _| {
+            tcp.rtt_us = Some(21_000);
+            tcp.delivery_rate_bytes_per_s = Some(107_000_000);
+        });
+        quiet(&RULE, flat.without_links().reader(0.6, 0.0, 0.6));
+    }
+
+    #[test]
+    fn datagrams_beyond_the_rate_are_the_rates() {
+        let over = |lost: f64| Case::healthy_udp().without_links().wobble(0.0).lost(lost);
+        let finding = fires(&RULE, over(0.5).goodput(97e6));
+        assert_eq!(finding.confidence, Confidence::Likely);
+        assert_eq!(finding.advice, ["offer no more than the path carries: --rate 97mbit"]);
+        assert_eq!(fires(&RULE, over(0.1).goodput(90e6)).confidence, Confidence::Possible);
+        // 100 Mbit/s were sent, and 2.7 % got lost by chance.
+        quiet(&RULE, over(0.027).goodput(97.3e6));
     }
 
     #[test]

@@ -18,7 +18,8 @@
 //! path-rate. On paths of microseconds the gain may be small: see what is predicted.
 //!
 //! # Source
-//! net/ipv4/tcp_output.c (chronographs); RFC 7323 section 2; reference B1, B2, B3 and section 1.5.
+//! net/ipv4/tcp_output.c (`TCP_CHRONO_RWND_LIMITED`); RFC 7323 sections 1.1 and 2; tcp(7);
+//! ip-route(8) (`window`).
 
 use goodput_model::{Change, Confidence, Finding, Missing};
 

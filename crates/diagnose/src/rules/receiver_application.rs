@@ -17,7 +17,7 @@
 //! The autotuned buffer can swallow a stall of seconds, so a short test may not see it at all.
 //!
 //! # Source
-//! Reference B4; RFC 9293 section 3.8.6 (window management).
+//! RFC 9293 section 3.8.6 (managing the window); net/ipv4/udp.c (`__udp_enqueue_schedule_skb`).
 
 use goodput_model::{Confidence, Finding, Missing};
 

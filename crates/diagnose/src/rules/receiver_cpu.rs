@@ -16,7 +16,7 @@
 //! waits less. Other programs that keep all CPUs busy make this only possible.
 //!
 //! # Source
-//! Reference B5, B11 and B14; proc(5).
+//! proc(5) (`/proc/stat`); Documentation/networking/scaling.rst; getrusage(2).
 
 use goodput_model::{Confidence, Finding, Missing};
 

@@ -18,7 +18,8 @@
 //! path, which shows in the round-trip time.
 //!
 //! # Source
-//! net/ipv4/tcp.c, net/ipv4/tcp_output.c; tcp(7); reference A6 and the first trap of section 1.4.
+//! net/ipv4/tcp.c (`tcp_sendmsg_locked`), net/ipv4/tcp_output.c (`TCP_CHRONO_SNDBUF_LIMITED`);
+//! tcp(7); socket(7).
 
 use goodput_model::{Change, Confidence, Finding, Missing};
 

@@ -17,13 +17,13 @@
 //! its CPUs. `busy` tells nothing here: with pauses shorter than a round trip it is 100 %.
 //!
 //! # Source
-//! net/ipv4/tcp_rate.c; reference A1 and the second trap of section 1.4.
+//! net/ipv4/tcp_rate.c (`tcp_rate_check_app_limited`); net/ipv4/tcp_output.c (chronographs).
 
 use goodput_model::{Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
 use crate::cpu_bound::{cpu_bound, is_throttled};
-use crate::finding::{Draft, percent, rate};
+use crate::finding::{Draft, percent, rate, rate_argument};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{BEHIND, HOLDS};
@@ -60,7 +60,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 
 fn on_purpose(view: &View) -> String {
     match view.plan().rate_bits_per_s {
-        Some(limit) => format!("its own pacing (--rate {:.0})", limit.0),
+        Some(limit) => format!("its own pacing (--rate {})", rate_argument(limit.0)),
         None => "the sender's own pacing".into(),
     }
 }
@@ -119,6 +119,7 @@ mod tests {
         });
         let finding = fires(&RULE, case);
         assert_eq!(finding.confidence, Confidence::Certain);
+        assert_eq!(finding.summary, "its own pacing (--rate 50mbit)");
         assert_eq!(finding.advice, ["raise or drop --rate, which holds the sender at 50 Mbit/s"]);
     }
 

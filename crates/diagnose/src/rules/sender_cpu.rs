@@ -16,7 +16,7 @@
 //! waits less. Other programs that keep all CPUs busy make this only possible.
 //!
 //! # Source
-//! Reference A7, A11 and A15; proc(5).
+//! proc(5) (`/proc/stat`); Documentation/networking/segmentation-offloads.rst; sendfile(2).
 
 use goodput_model::{Change, Confidence, Finding, Missing};
 

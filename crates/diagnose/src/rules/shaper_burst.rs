@@ -9,7 +9,7 @@
 //!
 //! # How it is seen
 //! Goodput is below 95 % of what the shaper's rate allows; packets had to wait for tokens
-//! (overlimits); the burst is below 70 kB and below 1 ms of the rate; the path is what holds the
+//! (overlimits); the burst is below 70 kB or below 1 ms of the rate; the path is what holds the
 //! sender, not a window, the application or the reader.
 //!
 //! # What to try
@@ -17,25 +17,27 @@
 //! offload whole and saves CPU.
 //!
 //! # When it is wrong
-//! A queue too short for the bandwidth-delay product loses goodput the same way: then loss explains
-//! the rate, or the timer would have to be late by more than 100 µs, and the finding is only
-//! possible, or not made where both are true.
+//! A queue too short for the bandwidth-delay product loses goodput the same way: then the queue
+//! drops packets or loss explains the rate, or the timer would have to be late by more than 100 µs
+//! beyond what the bucket bridges. With one of them the finding is only possible, unless timers as
+//! late as usual explain the rate alone; with two it is not made.
 //!
 //! # Source
-//! net/sched/sch_tbf.c; tc-tbf(8); reference D1, D2 and D4, measured in section 3.1, formula in 3.2.
+//! net/sched/sch_tbf.c (`tbf_enqueue`, `tbf_dequeue`); tc-tbf(8); the 1 ms is also what sqm-scripts
+//! gives its shapers (`get_burst` in functions.sh).
 
 use goodput_model::{Change, Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
 use crate::change::of_host;
-use crate::finding::{Draft, bytes, percent, rate};
+use crate::finding::{Draft, bytes, percent, rate, rate_argument};
 use crate::models::rate_at_loss;
-use crate::names::{QDISC_BURST, QDISC_OVERLIMITS, QDISC_PACKETS};
+use crate::names::QDISC_BURST;
 use crate::rule::{Rule, Stage};
-use crate::shaper::Shaper;
+use crate::shaper::{Shaper, overlimits_per_packet};
 use crate::split::split;
-use crate::thresholds::{HARDLY_WAITS, HOLDS, SHAPER_GIVES};
-use crate::view::{View, positive};
+use crate::thresholds::{HARDLY_WAITS, HEAVY_LOSS, HOLDS, SHAPER_GIVES};
+use crate::view::View;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -48,10 +50,6 @@ pub const RULE: Rule = Rule {
     source: include_str!("shaper_burst.rs"),
 };
 
-/// Overlimits for each packet from which packets wait as a rule.
-const WAITS: f64 = 0.1;
-/// Mean lateness beyond which high-resolution timers hardly go, microseconds. Measured: 6.
-const PLAUSIBLE_LATENESS_US: f64 = 100.0;
 /// Loss explains the rate where its model allows less than this multiple of it.
 const EXPLAINS: f64 = 2.0;
 
@@ -65,13 +63,15 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if burst < shaper.frame && view.sender.queue_drops()? > 0.0 {
         return draft(view, &shaper, burst, Confidence::Certain)?.found();
     }
-    if overlimits_per_packet(view)? < WAITS || something_else_holds(view)? {
+    if !shaper.makes_wait(view)? || something_else_holds(view)? {
         return Ok(None);
     }
-    let late = shaper.implied_lateness_us(goodput) > PLAUSIBLE_LATENESS_US;
-    let confidence = match (late, loss_explains(view, goodput)) {
+    let late = !shaper.lateness_explains(goodput)?;
+    let lost = view.sender.queue_drop_share()? >= HEAVY_LOSS || loss_explains(view, goodput);
+    let confidence = match (late, lost) {
         (true, true) => return Ok(None),
         (false, false) => Confidence::Certain,
+        (false, true) if shaper.usual_lateness_explains(goodput)? => Confidence::Certain,
         _ => Confidence::Possible,
     };
     draft(view, &shaper, burst, confidence)?.found()
@@ -129,8 +129,8 @@ fn draft(
         ("tbf", Ok(split)) => draft.share(split.path_percent / 100.0),
         ("tbf", Err(_)) => draft,
         (_, _) => draft.advice(format!(
-            "tc class change dev {device} classid … {kind} rate {:.0}bit burst {needed:.0} cburst {needed:.0}",
-            shaper.rate
+            "tc class change dev {device} classid … {kind} rate {} burst {needed:.0} cburst {needed:.0}",
+            rate_argument(shaper.rate)
         )),
     })
 }
@@ -152,11 +152,6 @@ fn larger_burst(view: &View, shaper: &Shaper, burst: f64) -> Option<Change> {
     let why = "1 ms of the rate, at least one batch of segmentation offload";
     let scope = Some(shaper.device);
     (shaper.kind == "tbf").then(|| of_host(&view.sender, "qdisc.tbf.burst", scope, values, why))
-}
-
-fn overlimits_per_packet(view: &View) -> Result<f64, Missing> {
-    let packets = positive(view.sender.grown(QDISC_PACKETS)? as f64, "the packets sent")?;
-    Ok(view.sender.grown(QDISC_OVERLIMITS)? as f64 / packets)
 }
 
 /// Times that the local shaper made a packet wait, for 100 packets.
@@ -203,6 +198,27 @@ mod tests {
         // 15 kB of queue at 100 Mbit/s and 20 ms: CUBIC gets 40.7 Mbit/s, as measured.
         let case = Case::path_loss().goodput(40.7e6).retransmitted(3e-4).tbf(1e8, 1600);
         quiet(&RULE, case.overlimits(0.9));
+    }
+
+    #[test]
+    fn a_queue_shorter_than_a_batch_is_not_the_bucket() {
+        // As measured with 15 kB of queue and BBR: 100 Mbit/s gives 77 and 74, 1 Gbit/s 277.
+        let short = |rate, burst| {
+            let case = Case::shaper_burst().tbf(rate, burst).overlimits(2.0);
+            case.grows(Near, "qdisc.drops", 53_000)
+        };
+        quiet(&RULE, short(1e8, 12_500).goodput(73.9e6));
+        for case in [short(1e8, 1600).goodput(77.3e6), short(1e9, 1600).goodput(277e6)] {
+            assert_eq!(fires(&RULE, case).confidence, Confidence::Possible);
+        }
+    }
+
+    #[test]
+    fn drops_do_not_hide_a_bucket_that_explains_the_rate_alone() {
+        // 100 kB of queue, CUBIC: 751 Mbit/s with 1.15 % dropped, as measured.
+        let case = Case::shaper_burst().goodput(751e6).grows(Near, "qdisc.drops", 1150);
+        let case = case.congestion("cubic").retransmitted(0.0115);
+        assert_eq!(fires(&RULE, case).confidence, Confidence::Certain);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use goodput_model::Missing;
 
-use super::Side;
+use super::{Side, positive};
 use crate::names;
 
 impl<'a> Side<'a> {
@@ -14,6 +14,16 @@ impl<'a> Side<'a> {
     /// Packets that this host's own queue dropped on the way out.
     pub fn queue_drops(&self) -> Result<f64, Missing> {
         Ok(self.grown(names::QDISC_DROPS)? as f64)
+    }
+
+    /// Share of the packets that this host's own queue dropped of all that were handed to it. A
+    /// device without a queue counts neither.
+    pub fn queue_drop_share(&self) -> Result<f64, Missing> {
+        let (drops, sent) = (self.queue_drops()?, self.grown(names::QDISC_PACKETS)? as f64);
+        if drops == 0.0 {
+            return Ok(0.0);
+        }
+        Ok(drops / positive(drops + sent, "the packets handed to the queue")?)
     }
 
     /// Packets that this host dropped on the way in. Sources that are not there count as nothing

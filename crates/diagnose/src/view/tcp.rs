@@ -6,7 +6,7 @@
 use goodput_model::{Missing, TcpInfo};
 
 use super::{Side, mean, positive};
-use crate::thresholds::RTT_INFLATED;
+use crate::thresholds::{RTT_INFLATED, RTT_STRETCHED};
 
 impl Side<'_> {
     fn chronograph(
@@ -61,6 +61,13 @@ impl Side<'_> {
     pub fn queue_stands(&self) -> Result<bool, Missing> {
         let (loaded, base) = (self.rtt_s()?, self.min_rtt_s()?);
         Ok(loaded >= RTT_INFLATED * base && loaded - base >= 0.001)
+    }
+
+    /// Whether data waits in a shorter queue than [`Self::queue_stands`] asks for: a tenth and 1 ms,
+    /// too little to tell without a second witness.
+    pub fn queue_shows(&self) -> Result<bool, Missing> {
+        let (loaded, base) = (self.rtt_s()?, self.min_rtt_s()?);
+        Ok(loaded >= RTT_STRETCHED * base && loaded - base >= 0.001)
     }
 
     /// Median of the window that the peer advertised, bytes.

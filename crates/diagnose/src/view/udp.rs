@@ -2,7 +2,7 @@
 
 use goodput_model::{DatagramCounts, FlowSample, Missing};
 
-use super::{Side, positive};
+use super::{Side, View, positive};
 
 impl Side<'_> {
     /// Datagrams lost within the window, as the receiver's sequence numbers tell.
@@ -15,6 +15,15 @@ impl Side<'_> {
         let lost = self.datagrams_lost()?;
         let received = self.delta_sum("datagrams read", |f| Ok(datagrams(f)?.received))?;
         Ok(lost / positive(lost + received, "the number of datagrams sent")?)
+    }
+}
+
+impl View<'_> {
+    /// Datagrams that the two hosts are known to have dropped.
+    pub fn datagrams_dropped_at_hosts(&self) -> f64 {
+        self.receiver.socket_drops().unwrap_or(0.0)
+            + self.sender.queue_drops().unwrap_or(0.0)
+            + self.receiver.arrival_drops().unwrap_or(0.0)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The CPU quota of the control groups we live in, version 1 or 2, and how often it stopped us.
 //!
 //! Only groups up to the mount point can be seen: inside a container a quota further out shows in
-//! our own throttling at most.
+//! our own throttling at most. `ip netns exec` takes the host's /sys away, and the mounted groups
+//! with it (ip-netns(8)); then they are looked at through the first process, which root may.
 
 use goodput_model::{Missing, Snapshot};
 
@@ -13,6 +14,9 @@ use crate::{Context, Root};
 
 const MEMBERSHIP: &str = "proc/self/cgroup";
 const MOUNTS: &str = "proc/self/mountinfo";
+/// The mounts of the first process, and the root that its mount points start from (proc(5)).
+const FIRST_MOUNTS: &str = "proc/1/mountinfo";
+const FIRST_ROOT: &str = "proc/1/root";
 
 pub(super) struct Cgroup;
 
@@ -80,11 +84,30 @@ struct Level {
 type Counter = fn(&Level) -> Option<u64>;
 
 impl Hierarchy {
+    /// The hierarchy as we see it, else as the first process does.
+    fn find(root: &Root) -> Result<Self, Missing> {
+        let memberships = parse_membership(&root.read(MEMBERSHIP)?)?;
+        let own = mountinfo::parse(&root.read(MOUNTS)?)?;
+        if let Some(found) = Self::mounted(&own, &memberships) {
+            return Ok(found);
+        }
+        Self::of_first_process(root, &memberships).map_err(|why| {
+            Missing::because(format!("no control groups with the cpu controller here; {why}"))
+        })
+    }
+
+    fn of_first_process(root: &Root, memberships: &[Membership]) -> Result<Self, Missing> {
+        let mounts = mountinfo::parse(&root.read(FIRST_MOUNTS)?)?;
+        let found = Self::mounted(&mounts, memberships)
+            .ok_or_else(|| Missing::because("the first process sees none either"))?;
+        let point = format!("{FIRST_ROOT}/{}", found.point);
+        root.readable(&point)?;
+        Ok(Self { point, ..found })
+    }
+
     /// The hierarchy that has the cpu controller: version 1 if such a one is mounted, else
     /// version 2.
-    fn find(root: &Root) -> Result<Self, Missing> {
-        let mounts = mountinfo::parse(&root.read(MOUNTS)?)?;
-        let memberships = parse_membership(&root.read(MEMBERSHIP)?)?;
+    fn mounted(mounts: &[Mount], memberships: &[Membership]) -> Option<Self> {
         let cpu = "cpu".to_owned();
         let first = mounts
             .iter()
@@ -97,7 +120,6 @@ impl Hierarchy {
         first
             .map(|found| Self::at(Version::One, found))
             .or_else(|| second.map(|found| Self::at(Version::Two, found)))
-            .ok_or_else(|| Missing::because("no control groups with the cpu controller here"))
     }
 
     /// The mount shows the hierarchy from the mount's root down, and the group is given from the
@@ -237,6 +259,23 @@ mod tests {
         write(&host, "sys/fs/cgroup/job/cpu.max", "max 100000\n");
         let snapshot = read(&host);
         assert_eq!(snapshot.number("cgroup.quota_percent"), Ok(150.0));
+        assert_eq!(snapshot.count("cgroup.throttled_us"), Ok(4));
+    }
+
+    #[test]
+    fn groups_that_ip_netns_exec_hides_are_seen_through_the_first_process() {
+        let host = tempfile::tempdir().unwrap();
+        write(&host, MOUNTS, "1 2 0:3 / / rw - ext4 /dev/vda rw\n");
+        write(&host, FIRST_MOUNTS, "1 2 0:3 / /cg rw - cgroup cgroup rw,cpu,cpuacct\n");
+        write(&host, MEMBERSHIP, "4:cpu,cpuacct:/a\n0::/else\n");
+        let context = Context { root: Root::at(host.path()), ..Context::default() };
+        let why = Cgroup.snapshot(&context, &mut Snapshot::default()).unwrap_err().to_string();
+        assert!(why.contains("cannot read /proc/1/root/cg"), "{why}");
+        write(&host, "proc/1/root/cg/a/cpu.cfs_quota_us", "20000\n");
+        write(&host, "proc/1/root/cg/a/cpu.cfs_period_us", "100000\n");
+        write(&host, "proc/1/root/cg/a/cpu.stat", "nr_throttled 3\nthrottled_time 4000\n");
+        let snapshot = read(&host);
+        assert_eq!(snapshot.number("cgroup.quota_percent"), Ok(20.0));
         assert_eq!(snapshot.count("cgroup.throttled_us"), Ok(4));
     }
 

@@ -1,0 +1,161 @@
+//! # What it means
+//! The queue in front of the sender's own device is too short: it drops packets that it should hold.
+//!
+//! # Why it limits
+//! Segmentation offload hands over up to 64 KiB at once, and a queue shorter than that drops part of
+//! each batch, or all of it. A queue shorter than the bandwidth-delay product empties whenever
+//! congestion control backs off for a drop.
+//!
+//! # How it is seen
+//! The local queueing discipline dropped at least 0.5 % of the packets, the goodput is below 95 % of
+//! what a shaper there allows, and the path is what holds the sender.
+//!
+//! # What to try
+//! A queue of one round trip and 10 ms more at the shaper's rate, at least two batches of
+//! segmentation offload.
+//!
+//! # When it is wrong
+//! A sender without pacing drops packets at any queue; with a bucket too small for the rate both
+//! limit, and both are named.
+//!
+//! # Source
+//! tc-tbf(8) (`limit`); net/sched/sch_fifo.c; Appenzeller, Keslassy, McKeown: Sizing Router Buffers,
+//! 2004.
+
+use goodput_model::{Change, Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::change::of_host;
+use crate::finding::{Draft, bytes, percent, rate};
+use crate::names::{QDISC_KIND, QDISC_LIMIT};
+use crate::rule::{Rule, Stage};
+use crate::shaper::{BATCH_BYTES, Shaper};
+use crate::split::split;
+use crate::thresholds::{HEAVY_LOSS, HOLDS, SHAPER_GIVES};
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "queue-too-short",
+    title: "The queue of the sender's device is too short",
+    stage: Stage::Counted,
+    check,
+    witness,
+    witness_name: "queue_drop_percent",
+    source: include_str!("queue_too_short.rs"),
+};
+
+/// What the queue should hold beyond one round trip, seconds.
+const BEYOND_S: f64 = 0.01;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    view.needs_tcp()?;
+    let (share, goodput) = (view.sender.queue_drop_share()?, view.goodput()?);
+    let held = split(view)?.path_percent / 100.0;
+    let shaper = Shaper::of(view)?;
+    let gives = shaper.as_ref().is_some_and(|s| goodput >= SHAPER_GIVES * s.ceiling);
+    if share < HEAVY_LOSS || held < HOLDS || gives {
+        return Ok(None);
+    }
+    let limit = view.sender.count(QDISC_LIMIT);
+    let confidence = match (&limit, &shaper) {
+        (Ok(limit), _) if *limit < BATCH_BYTES => Confidence::Certain,
+        (Ok(limit), Some(shaper)) if *limit < needed(view, shaper) => Confidence::Likely,
+        _ => Confidence::Possible,
+    };
+    draft(view, share, confidence)?
+        .share(held)
+        .saw_if(view.sender.place(), QDISC_LIMIT, limit, |limit| {
+            format!(
+                "the queue holds {}; one batch of segmentation offload is 70.0 kB",
+                bytes(limit)
+            )
+        })
+        .predicted(next_after(view, &[RULE.id]))
+        .changes(shaper.and_then(|shaper| longer_queue(view, &shaper)))
+        .found()
+}
+
+/// Bytes that the queue of a shaper should hold.
+fn needed(view: &View, shaper: &Shaper) -> f64 {
+    let round_trip = view.sender.min_rtt_s().unwrap_or(0.0);
+    (shaper.rate / 8.0 * (round_trip + BEYOND_S)).max(2.0 * BATCH_BYTES)
+}
+
+fn draft(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Missing> {
+    let (place, device) = (view.sender.place(), view.sender.device()?);
+    let summary =
+        format!("the {} queue on {device}, which is too short", view.sender.text(QDISC_KIND)?);
+    let dropped = format!(
+        "the queue on {device} dropped {} of the packets handed to it (tc -s qdisc: dropped)",
+        percent(share)
+    );
+    let draft = Draft::new(RULE.id, place, confidence, summary).saw(
+        place,
+        RULE.witness_name,
+        share * 100.0,
+        dropped,
+    );
+    let (Some(shaper), goodput) = (Shaper::of(view)?, view.goodput()?) else { return Ok(draft) };
+    let part = goodput / shaper.ceiling;
+    let gives = format!(
+        "{} of the {} that the shaper's rate leaves for payload",
+        percent(part),
+        rate(shaper.ceiling)
+    );
+    Ok(draft.saw(place, "goodput_of_shaper_percent", part * 100.0, gives))
+}
+
+fn longer_queue(view: &View, shaper: &Shaper) -> Option<Change> {
+    let limit = view.sender.count(QDISC_LIMIT).ok()?;
+    let values = (Some(format!("{limit:.0}")), format!("{:.0}", needed(view, shaper)));
+    let why = "one round trip and 10 ms at its rate, at least two batches of segmentation offload";
+    (shaper.kind == "tbf")
+        .then(|| of_host(&view.sender, "qdisc.tbf.limit", Some(shaper.device), values, why))
+}
+
+/// Packets that the local queue dropped of those handed to it, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    Ok(view.sender.queue_drop_share()? * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Near;
+    use goodput_model::Place;
+
+    fn short() -> Case {
+        // 1 Gbit/s, 125000 bytes of bucket and 15 kB of queue: 0.1 Mbit/s, as measured.
+        let case = Case::shaper_burst().tbf(1e9, 125_000).goodput(1e5);
+        case.fact(Near, QDISC_LIMIT, 15_360u64).grows(Near, "qdisc.drops", 60_000)
+    }
+
+    #[test]
+    fn fires_where_no_batch_fits_and_raises_the_limit() {
+        let finding = fires(&RULE, short());
+        assert_eq!((finding.end, finding.confidence), (Place::Near, Confidence::Certain));
+        assert_eq!(finding.changes[0].as_argument(), "qdisc.tbf.limit@eth0=15360,1375000");
+    }
+
+    #[test]
+    fn stays_quiet_where_the_shaper_gives_its_rate_or_little_is_dropped() {
+        quiet(&RULE, short().goodput(950e6));
+        quiet(&RULE, short().grows(Near, "qdisc.drops", 90));
+        quiet(&RULE, Case::path_loss());
+    }
+
+    #[test]
+    fn without_a_known_limit_it_is_only_possible() {
+        let case = Case::path_loss().grows(Near, "qdisc.drops", 5000);
+        let finding = fires(&RULE, case.grows(Near, "qdisc.sent_packets", 100_000));
+        assert_eq!(finding.confidence, Confidence::Possible);
+        assert!(finding.changes.is_empty());
+    }
+
+    #[test]
+    fn cannot_tell_without_the_qdisc() {
+        cannot_tell(&RULE, short().without(Near, "qdisc"));
+    }
+}
