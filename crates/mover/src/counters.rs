@@ -15,6 +15,7 @@ use crate::clock::now_ns;
 pub struct Counters {
     bytes: AtomicU64,
     calls: AtomicU64,
+    copied_sends: AtomicU64,
     pub(crate) blocked: WaitClock,
     pub(crate) paced: WaitClock,
     datagrams: Datagrams,
@@ -53,6 +54,12 @@ impl Counters {
         self.paced.total_ns() / 1000
     }
 
+    /// Sends of the mover `zerocopy` of which the kernel has told that it copied them anyway; zero
+    /// for the others, which make no promise.
+    pub fn copied_anyway(&self) -> u64 {
+        self.copied_sends.load(Ordering::Relaxed)
+    }
+
     /// Counts of datagrams; all zero for TCP. Read one by one while the flow runs, so they may be
     /// one batch apart from each other.
     pub fn datagrams(&self) -> DatagramCounts {
@@ -72,6 +79,11 @@ impl Counters {
     pub(crate) fn moved(&self, bytes: u64) {
         grow(&self.bytes, bytes);
         grow(&self.calls, 1);
+    }
+
+    /// The kernel has copied `count` sends that should not have been. Only for the flow's own thread.
+    pub(crate) fn copied_sends(&self, count: u64) {
+        grow(&self.copied_sends, count);
     }
 
     /// `count` datagrams were handed to the kernel. Only for the flow's own thread.

@@ -4,12 +4,14 @@
 //! opens the [`Gate`], reads the [`Counters`] while it runs, and ends it with [`Stop`].
 
 mod clock;
+mod completions;
 mod counters;
 mod error;
 mod flow;
 mod gate;
 pub mod movers;
 pub mod pace;
+mod pages;
 mod payload;
 mod running;
 mod signal;

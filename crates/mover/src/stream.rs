@@ -9,12 +9,26 @@ use crate::flow::Flow;
 use crate::pace::Pacer;
 use crate::stop::Phase;
 
-/// Sends until the limit or the stop, then ends the stream. `write` writes up to that many bytes
-/// without waiting.
-pub(crate) fn send(
-    flow: &Flow,
-    mut write: impl FnMut(usize) -> SysResult<usize>,
-) -> Result<(), MoveError> {
+/// A way to write to the socket of a flow. A function is one that waits for nothing but room.
+pub(crate) trait Write {
+    /// Writes up to `want` bytes without waiting.
+    fn write(&mut self, want: usize) -> SysResult<usize>;
+
+    /// Waits, after `EAGAIN` or a short write, as far as the stop lets it, until it is worth
+    /// trying again. Counts as blocked.
+    fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
+        flow.wait_writable()
+    }
+}
+
+impl<F: FnMut(usize) -> SysResult<usize>> Write for F {
+    fn write(&mut self, want: usize) -> SysResult<usize> {
+        self(want)
+    }
+}
+
+/// Sends until the limit or the stop, then ends the stream.
+pub(crate) fn send(flow: &Flow, mut way: impl Write) -> Result<(), MoveError> {
     let mut left = flow.config.limit_bytes.unwrap_or(u64::MAX);
     let mut pacer = Pacer::for_stream(flow, flow.config.chunk);
     while left > 0 && flow.may_send() {
@@ -22,17 +36,17 @@ pub(crate) fn send(
             continue;
         }
         let want = usize::try_from(left).unwrap_or(usize::MAX).min(pacer.piece);
-        match write(want) {
+        match way.write(want) {
             Ok(written) => {
                 flow.counters.moved(written as u64);
                 left -= written as u64;
                 pacer.sent(written);
                 // A short write has filled the socket: the next one would only fail.
                 if written < want {
-                    flow.wait_writable()?;
+                    way.wait(flow)?;
                 }
             }
-            Err(Errno::AGAIN) => flow.wait_writable()?,
+            Err(Errno::AGAIN) => way.wait(flow)?,
             Err(Errno::INTR) => {}
             Err(cause) => return Err(flow.failed("send", cause)),
         }

@@ -1,7 +1,7 @@
 //! The plain way: send(2) from one buffer, recv(2) into another.
 
 use goodput_model::{Plan, Transport};
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{self, RecvFlags, SendFlags};
 
 use super::{Mover, check_chunk, check_transport};
 use crate::error::{MoveError, Unsupported};
@@ -34,8 +34,7 @@ impl Mover for Copy {
     }
 
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
-        let chunk = payload::random(flow.config.chunk);
-        stream::send(flow, |want| send(&flow.socket, &chunk[..want], SendFlags::NOSIGNAL))
+        send(flow)
     }
 
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
@@ -43,11 +42,17 @@ impl Mover for Copy {
     }
 }
 
+/// Writes a byte stream from a buffer.
+pub(super) fn send(flow: &Flow) -> Result<(), MoveError> {
+    let chunk = payload::random(flow.config.chunk);
+    stream::send(flow, |want: usize| net::send(&flow.socket, &chunk[..want], SendFlags::NOSIGNAL))
+}
+
 /// Reads a byte stream, however it was sent.
 pub(super) fn receive(flow: &Flow) -> Result<(), MoveError> {
     let mut room = vec![0; flow.config.chunk.max(READ_ROOM)];
     let len = room.len();
     stream::receive(flow, len, |want| {
-        recv(&flow.socket, &mut room[..want], RecvFlags::empty()).map(|(taken, _)| taken)
+        net::recv(&flow.socket, &mut room[..want], RecvFlags::empty()).map(|(taken, _)| taken)
     })
 }

@@ -6,6 +6,9 @@
 mod copy;
 mod datagram;
 mod sendfile;
+mod zerocopy;
+
+use std::io;
 
 use goodput_model::{Plan, Transport};
 
@@ -34,7 +37,12 @@ pub trait Mover: Sync {
 }
 
 /// Every mover.
-pub const ALL: &[&dyn Mover] = &[&copy::Copy, &datagram::Datagram, &sendfile::Sendfile];
+pub const ALL: &[&dyn Mover] = &[
+    &copy::Copy,
+    &datagram::Datagram,
+    &sendfile::Sendfile,
+    &zerocopy::Zerocopy,
+];
 
 /// Largest chunk of a stream, bytes: each flow keeps one in memory.
 pub const MAX_CHUNK: u64 = 256 << 20;
@@ -99,6 +107,23 @@ fn check_chunk_within(
     })
 }
 
+/// Asks the kernel by a trial whether it has `feature`, which came with Linux `since`.
+fn check_kernel(
+    mover: &dyn Mover,
+    feature: &str,
+    since: &str,
+    trial: impl FnOnce() -> io::Result<()>,
+) -> Result<(), Unsupported> {
+    trial().map_err(|cause| Unsupported {
+        mover: mover.id().into(),
+        why: format!("the kernel refuses {feature}: {cause}"),
+        needs: format!(
+            "it needs Linux {since} or later; this is {}",
+            rustix::system::uname().release().to_string_lossy()
+        ),
+    })
+}
+
 fn transport_name(transport: Transport) -> &'static str {
     match transport {
         Transport::Tcp => "a byte stream (TCP)",
@@ -126,14 +151,21 @@ mod tests {
     #[test]
     fn what_cannot_run_says_what_would() {
         let why = |plan: &Plan| for_plan(plan).map(|m| m.id()).unwrap_err().to_string();
-        assert_eq!(
-            why(&plan("sendfil", Transport::Tcp, 1400)),
-            "mover sendfil can't do this: there is no mover of this name; \
-             choose one of copy, datagram, sendfile"
-        );
+        let typo = why(&plan("sendfil", Transport::Tcp, 1400));
+        let start =
+            "mover sendfil can't do this: there is no mover of this name; choose one of copy, ";
+        assert!(typo.starts_with(start), "{typo}");
         let udp = why(&plan("sendfile", Transport::Udp, 1400));
-        assert!(udp.ends_with("choose one of datagram"), "{udp}");
+        assert!(udp.contains("choose one of datagram"), "{udp}");
         assert!(why(&plan("copy", Transport::Udp, 1 << 17)).contains("32 to 65507"));
         assert!(why(&plan("copy", Transport::Tcp, 0)).contains("1 to 268435456"));
+    }
+
+    #[test]
+    fn what_the_kernel_lacks_is_said_with_the_version_it_takes() {
+        let refuse = || Err(io::Error::from_raw_os_error(libc::ENOPROTOOPT));
+        let lacking = check_kernel(&copy::Copy, "COPYING", "9.9", refuse).unwrap_err();
+        assert!(lacking.why.starts_with("the kernel refuses COPYING: "), "{lacking}");
+        assert!(lacking.needs.starts_with("it needs Linux 9.9 or later; this is "), "{lacking}");
     }
 }

@@ -1,0 +1,191 @@
+//! send(2) with `MSG_ZEROCOPY`: the device reads the payload from user memory, and the socket's
+//! error queue tells when it has (Documentation/networking/msg_zerocopy.rst).
+//!
+//! A program must not write to a buffer before its completion. The payload here never changes, so
+//! one buffer is sent again and again; completions bound what is outstanding and tell whether the
+//! kernel copied after all, as it does where the path stays on this host or where the device can't
+//! gather.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use goodput_model::{Plan, Transport};
+use rustix::event::PollFlags;
+use rustix::io::{Errno, Result as SysResult};
+use rustix::net::{AddressFamily, SendFlags, SocketType, send, socket};
+
+use super::{Mover, check_chunk, check_kernel, check_transport, copy};
+use crate::clock::now_ns;
+use crate::error::MoveError;
+use crate::error::Unsupported;
+use crate::flow::Flow;
+use crate::pages::Pages;
+use crate::socket::set_option;
+use crate::stop::Phase;
+use crate::{completions, stream};
+
+/// Sends that may wait for their completion. Each takes a little of the socket's option memory
+/// (net.core.optmem_max), whose default of 128 KiB is enough for about as many.
+const OUTSTANDING: u64 = 128;
+/// Sends between two looks at the error queue: completions that follow each other come as one.
+const LOOK_EVERY: u64 = 16;
+/// How long one wait for a completion lasts, nanoseconds; then the memory may be had from elsewhere.
+const WAIT_NS: u64 = 1_000_000;
+/// How long memory may be refused while nothing of this flow holds any, nanoseconds: other flows
+/// of the same user count against the same limit.
+const STARVED_NS: u64 = 1_000_000_000;
+/// How long a sender waits for the last completions, nanoseconds: well below the 100 ms in which it
+/// must stop. The pages outlive it in the kernel.
+const LAST_NS: u64 = 50_000_000;
+
+/// Sends from pinned pages. Memory: one chunk for each sending flow. The receiving side copies.
+pub struct Zerocopy;
+
+impl Mover for Zerocopy {
+    fn id(&self) -> &'static str {
+        "zerocopy"
+    }
+
+    fn summary(&self) -> &'static str {
+        "send with MSG_ZEROCOPY, count what the kernel copied anyway; receive through a buffer"
+    }
+
+    fn transports(&self) -> &'static [Transport] {
+        &[Transport::Tcp]
+    }
+
+    fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
+        check_transport(self, plan)?;
+        check_chunk(self, plan)?;
+        check_kernel(self, "MSG_ZEROCOPY", "4.14", || {
+            enable(socket(AddressFamily::INET, SocketType::STREAM, None)?.as_fd())
+        })
+    }
+
+    fn send(&self, flow: &Flow) -> Result<(), MoveError> {
+        let failed = |cause| MoveError::from_system(flow.config.id, "use MSG_ZEROCOPY", cause);
+        enable(flow.socket.as_fd()).map_err(failed)?;
+        let chunk = Pages::random(flow.config.chunk)
+            .map_err(|cause| flow.failed("make the buffer to send from", cause))?;
+        let mut pinned = Pinned { flow, chunk, sent: 0, done: 0, refused: false, starved_ns: None };
+        stream::send(flow, &mut pinned)?;
+        flow.payload_is_over();
+        pinned.wait_for_last()
+    }
+
+    fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
+        copy::receive(flow)
+    }
+}
+
+/// `SO_ZEROCOPY` (socket(7)).
+fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
+    set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, &1i32.to_ne_bytes())
+}
+
+/// A flow that sends without copying.
+struct Pinned<'a> {
+    flow: &'a Flow,
+    chunk: Pages,
+    /// Sends that the kernel took.
+    sent: u64,
+    /// Sends that it has done with.
+    done: u64,
+    /// Whether the last send was refused for want of memory.
+    refused: bool,
+    /// Since when memory is refused while no send of this flow is outstanding.
+    starved_ns: Option<u64>,
+}
+
+impl stream::Write for &mut Pinned<'_> {
+    fn write(&mut self, want: usize) -> SysResult<usize> {
+        if self.outstanding() >= OUTSTANDING {
+            return Err(Errno::AGAIN);
+        }
+        let flags = SendFlags::NOSIGNAL | SendFlags::from_bits_retain(libc::MSG_ZEROCOPY as u32);
+        let result = send(&self.flow.socket, &self.chunk[..want], flags);
+        self.refused = result == Err(Errno::NOBUFS);
+        match result {
+            Ok(_) => {
+                self.starved_ns = None;
+                self.sent += 1;
+                if self.sent.is_multiple_of(LOOK_EVERY) {
+                    self.look()?;
+                }
+                result
+            }
+            Err(Errno::NOBUFS) => Err(Errno::AGAIN),
+            other => other,
+        }
+    }
+
+    fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
+        let done = self.done;
+        // The queue must be empty before a wait: poll(2) returns at once as long as it is not.
+        self.look().map_err(|cause| flow.failed("read completions", cause))?;
+        if self.refused && self.outstanding() == 0 {
+            return self.wait_for_memory();
+        }
+        if !self.refused && self.outstanding() < OUTSTANDING {
+            return flow.wait_writable();
+        }
+        if self.done > done { Ok(()) } else { self.wait_for_completion() }
+    }
+}
+
+impl Pinned<'_> {
+    fn outstanding(&self) -> u64 {
+        self.sent.saturating_sub(self.done)
+    }
+
+    /// Reads the completions that have come.
+    fn look(&mut self) -> SysResult<()> {
+        let done = completions::drain(self.flow.socket.as_fd())
+            .map_err(|cause| Errno::from_io_error(&cause).unwrap_or(Errno::IO))?;
+        self.done += done.sends;
+        self.flow.counters.copied_sends(done.copied);
+        Ok(())
+    }
+
+    /// Waits for a completion, which poll(2) reports as an error whatever was asked for.
+    fn wait_for_completion(&self) -> Result<(), MoveError> {
+        let until = Some(now_ns() + WAIT_NS);
+        self.flow.counters.blocked.during(|| self.flow.park(Some(PollFlags::empty()), until))
+    }
+
+    fn wait_for_memory(&mut self) -> Result<(), MoveError> {
+        let now = now_ns();
+        if now - *self.starved_ns.get_or_insert(now) < STARVED_NS {
+            return self.flow.wait_blocked(WAIT_NS);
+        }
+        let cause = no_memory(self.flow.config.chunk);
+        Err(MoveError::from_system(self.flow.config.id, "send without copying", cause))
+    }
+
+    /// Waits, not for long, until the kernel has done with all, so that what it copied is counted.
+    fn wait_for_last(&mut self) -> Result<(), MoveError> {
+        let end = now_ns() + LAST_NS;
+        loop {
+            self.look().map_err(|cause| self.flow.failed("read completions", cause))?;
+            let now = now_ns();
+            if self.outstanding() == 0 || now >= end {
+                return Ok(());
+            }
+            if self.flow.stop.phase() == Phase::Abort {
+                return Err(self.flow.aborted());
+            }
+            self.flow.park(None, Some(end.min(now + WAIT_NS)))?;
+        }
+    }
+}
+
+/// `ENOBUFS` names neither of the two limits it stands for.
+fn no_memory(chunk: usize) -> io::Error {
+    let locked = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
+    let locked = locked.map_or_else(|| "unlimited".into(), |bytes| format!("{bytes} bytes"));
+    io::Error::other(format!(
+        "the kernel gives no memory for it; raise the limit on locked memory, which is {locked} \
+         for all flows of this user and must hold each one's chunk of {chunk} bytes (ulimit -l), or \
+         sysctl net.core.optmem_max, or choose a smaller --chunk, fewer flows or the mover copy"
+    ))
+}
