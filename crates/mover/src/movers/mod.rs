@@ -6,6 +6,7 @@
 mod copy;
 mod datagram;
 mod sendfile;
+mod splice;
 mod zerocopy;
 
 use std::io;
@@ -41,6 +42,7 @@ pub const ALL: &[&dyn Mover] = &[
     &copy::Copy,
     &datagram::Datagram,
     &sendfile::Sendfile,
+    &splice::Splice,
     &zerocopy::Zerocopy,
 ];
 

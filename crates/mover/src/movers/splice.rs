@@ -1,0 +1,129 @@
+//! vmsplice(2) of user pages into a pipe, splice(2) of the pipe into the socket: the payload is
+//! never copied on its way out.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use goodput_model::{Plan, Transport};
+use rustix::io::Result as SysResult;
+use rustix::pipe::{
+    IoSliceRaw, PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice,
+    vmsplice,
+};
+
+use super::{Mover, check_chunk, check_transport, copy};
+use crate::error::{MoveError, Unsupported};
+use crate::flow::Flow;
+use crate::pages::Pages;
+use crate::stream;
+
+/// Sends through a pipe that holds one chunk. Memory: one chunk for each sending flow. The receiving
+/// side copies.
+pub struct Splice;
+
+impl Mover for Splice {
+    fn id(&self) -> &'static str {
+        "splice"
+    }
+
+    fn summary(&self) -> &'static str {
+        "send pages of memory through a pipe (vmsplice, splice), without a copy; receive through a buffer"
+    }
+
+    fn transports(&self) -> &'static [Transport] {
+        &[Transport::Tcp]
+    }
+
+    fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
+        check_transport(self, plan)?;
+        check_chunk(self, plan)?;
+        let chunk = plan.chunk_bytes.0 as usize;
+        Pipe::holding(chunk).map(drop).map_err(|cause| Unsupported {
+            mover: self.id().into(),
+            why: format!("no pipe can be had that holds a chunk of {chunk} bytes: {cause}"),
+            needs: needs(),
+        })
+    }
+
+    fn send(&self, flow: &Flow) -> Result<(), MoveError> {
+        let chunk = flow.config.chunk;
+        let pages = Pages::random(chunk)
+            .map_err(|cause| flow.failed("make the pages to send from", cause))?;
+        let mut pipe = Pipe::holding(chunk).map_err(|cause| {
+            let cause = io::Error::new(cause.kind(), format!("{cause}; {}", needs()));
+            MoveError::from_system(flow.config.id, "make a pipe for a chunk", cause)
+        })?;
+        stream::send(flow, |want: usize| {
+            if pipe.filled == 0 {
+                pipe.fill(&pages[..want])?;
+            }
+            pipe.empty_into(&flow.socket, want)
+        })
+    }
+
+    fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
+        copy::receive(flow)
+    }
+}
+
+/// What a larger pipe takes (pipe(7)).
+fn needs() -> String {
+    let sysctl = "/proc/sys/fs/pipe-max-size";
+    let limit = std::fs::read_to_string(sysctl).unwrap_or_else(|cause| cause.to_string());
+    format!(
+        "choose a --chunk within sysctl fs.pipe-max-size, which is {}, or fewer flows for the sake \
+         of fs.pipe-user-pages-soft and of descriptors, or raise them",
+        limit.trim()
+    )
+}
+
+/// A pipe and how much is in it.
+struct Pipe {
+    out: OwnedFd,
+    into: OwnedFd,
+    /// Bytes in the pipe, at most one chunk: a full socket may leave some.
+    filled: usize,
+}
+
+impl Pipe {
+    /// A pipe with a place for each page of `chunk` bytes.
+    fn holding(chunk: usize) -> io::Result<Self> {
+        let (out, into) = pipe_with(PipeFlags::CLOEXEC)?;
+        if fcntl_getpipe_size(&into)? < chunk {
+            fcntl_setpipe_size(&into, chunk)?;
+        }
+        Ok(Self { out, into, filled: 0 })
+    }
+
+    /// Puts pages into the empty pipe, which has a place for all of them.
+    #[expect(unsafe_code, reason = "the kernel may read the pages after the call")]
+    fn fill(&mut self, pages: &[u8]) -> SysResult<()> {
+        let parts = [IoSliceRaw::from_slice(pages)];
+        // SAFETY: the pages are only ever read, by us as by the kernel, and once they are unmapped
+        // it keeps them for as long as it needs them (see `Pages`).
+        self.filled = unsafe { vmsplice(&self.into, &parts, SpliceFlags::NONBLOCK)? };
+        Ok(())
+    }
+
+    /// Moves up to `most` bytes from the pipe into a non-blocking socket.
+    fn empty_into(&mut self, socket: &OwnedFd, most: usize) -> SysResult<usize> {
+        let len = self.filled.min(most);
+        let moved = splice(&self.out, None, socket, None, len, SpliceFlags::NONBLOCK)?;
+        self.filled -= moved;
+        Ok(moved)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_holds_a_chunk_of_whole_and_of_broken_pages() {
+        for chunk in [1, 4096, 70_001, 1 << 20] {
+            let (pages, mut pipe) = (Pages::random(chunk).unwrap(), Pipe::holding(chunk).unwrap());
+            pipe.fill(&pages).unwrap();
+            assert_eq!(pipe.filled, chunk);
+        }
+    }
+}
