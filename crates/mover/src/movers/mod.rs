@@ -5,6 +5,7 @@
 
 mod copy;
 mod datagram;
+mod mmap_send;
 mod sendfile;
 mod splice;
 mod zerocopy;
@@ -41,6 +42,7 @@ pub trait Mover: Sync {
 pub const ALL: &[&dyn Mover] = &[
     &copy::Copy,
     &datagram::Datagram,
+    &mmap_send::MmapSend,
     &sendfile::Sendfile,
     &splice::Splice,
     &zerocopy::Zerocopy,
