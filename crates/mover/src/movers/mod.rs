@@ -5,6 +5,7 @@
 
 mod copy;
 mod datagram;
+mod discard;
 mod mmap_send;
 mod sendfile;
 mod splice;
@@ -42,6 +43,7 @@ pub trait Mover: Sync {
 pub const ALL: &[&dyn Mover] = &[
     &copy::Copy,
     &datagram::Datagram,
+    &discard::Discard,
     &mmap_send::MmapSend,
     &sendfile::Sendfile,
     &splice::Splice,
