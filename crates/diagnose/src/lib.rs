@@ -9,6 +9,7 @@ pub mod ceiling;
 mod change;
 mod cpu_bound;
 mod diagnosis;
+mod elimination;
 mod finding;
 pub mod framing;
 pub mod models;

@@ -69,7 +69,10 @@ fn found(view: &View, side: &Side, share: f64) -> Result<Option<Finding>, Missin
     let role = if side.role == Role::Sender { "sender" } else { "receiver" };
     let confidence = if share >= MOSTLY { Confidence::Certain } else { Confidence::Likely };
     let summary = format!("the CPU quota of the {role}'s cgroup");
-    let text = format!("the process was stopped for want of quota {} of the time", percent(share));
+    let text = format!(
+        "the process was stopped for want of quota {} of the time (cpu.stat of its cgroup)",
+        percent(share)
+    );
     let own_cpu = if side.role == Role::Sender { "sender-cpu" } else { "receiver-cpu" };
     Draft::new(RULE.id, place, confidence, summary)
         .share(share)

@@ -4,14 +4,14 @@ mod cpu_quota;
 mod line_rate;
 mod path_loss;
 mod path_rate;
-mod queue_too_short;
+pub(crate) mod queue_too_short;
 mod receive_window;
 mod receiver_application;
 mod receiver_cpu;
 mod send_buffer;
 mod sender_application;
 mod sender_cpu;
-mod shaper_burst;
+pub(crate) mod shaper_burst;
 mod shaper_rate;
 
 use crate::rule::Rule;

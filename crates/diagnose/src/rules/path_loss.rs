@@ -106,7 +106,7 @@ fn model_explains(view: &View) -> Result<bool, Missing> {
 
 fn stream(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Missing> {
     let (side, place) = (&view.sender, view.sender.place());
-    let lost = format!("{} of the bytes were sent again", percent(share));
+    let lost = format!("{} of the bytes were sent again (tcp_info bytes_retrans)", percent(share));
     let modelled = rate_at_loss(view)?.ok_or_else(|| Missing::because("nothing was lost"))?;
     let model = format!(
         "at this loss and {} the model of loss-based congestion control gives {}",
@@ -118,13 +118,13 @@ fn stream(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Miss
         .saw(place, "retransmitted_percent", share * 100.0, lost)
         .saw(place, "rate_at_loss_bits_per_s", modelled, model)
         .saw_if(place, "rtt_inflation", side.rtt_inflation(), |ratio| {
-            format!("the round-trip time under load is {ratio:.2} × the smallest")
+            format!("the round-trip time under load is {ratio:.2} × the smallest (tcp_info rtt, min_rtt)")
         })
         .saw_if(place, "qdisc.drops", side.queue_drops(), |drops| {
-            format!("the sender's own queue dropped {drops:.0} packets")
+            format!("the sender's own queue dropped {drops:.0} packets (tc -s qdisc)")
         })
         .saw_if(view.receiver.place(), "link.rx_dropped", view.receiver.arrival_drops(), |drops| {
-            format!("the receiving host dropped {drops:.0} packets")
+            format!("the receiving host dropped {drops:.0} packets (device and softnet)")
         })
         .predicted(next_after(view, &[RULE.id]))
         .advice("find where packets get lost: cable, radio, a policer, a queue too short"))

@@ -25,20 +25,14 @@
 
 use goodput_model::{Confidence, Finding, Missing, Place};
 
-use super::{queue_too_short, shaper_burst};
 use crate::bounds::next_after;
-use crate::ceiling::link_ceiling;
-use crate::cpu_bound::{cpu_bound, is_throttled};
+use crate::elimination::{host_is_short, hosts_have_time, is_local, reader_keeps_up};
 use crate::finding::{Draft, percent, rate, rate_argument, time};
 use crate::models::rate_at_loss;
 use crate::round_rate::{RoundRate, round_rate};
 use crate::rule::{Rule, Stage};
-use crate::shaper::Shaper;
 use crate::split::split;
-use crate::thresholds::{
-    AT_CEILING, CPU_FULL, HARDLY_WAITS, HEAVY_LOSS, HOLDS, PLATEAU_SPREAD, RTT_INFLATED,
-    SHAPER_GIVES, SHAPER_NEARLY,
-};
+use crate::thresholds::{HEAVY_LOSS, HOLDS, PLATEAU_SPREAD, RTT_INFLATED};
 use crate::view::{Plateau, View};
 
 /// The rule.
@@ -54,9 +48,6 @@ pub const RULE: Rule = Rule {
 
 /// Loss beyond which a plateau without a queue or a round number is only possibly a rate.
 const MUCH_LOSS: f64 = 0.01;
-/// CPU share of either thread beyond which the pace may be the hosts', where no round number shows a
-/// rate, and round trips are short enough to be stretched by scheduling.
-const MUCH_CPU: f64 = 0.5;
 /// Round-trip time from which a queue is not mistaken for scheduling, seconds.
 const LONG_PATH_S: f64 = 0.001;
 /// Relative spread from which a standing queue alone tells no rate.
@@ -68,8 +59,6 @@ const QUEUE_S: f64 = 0.0005;
 const OVERLOAD: f64 = 0.05;
 /// The same without a round rate to show for it.
 const GROSS_OVERLOAD: f64 = 0.2;
-/// CPU share of a reader that no common quota stops.
-const HARDLY_ANY: f64 = 0.05;
 /// How near BBR's delivery rate must be to the goodput.
 const AGREES: std::ops::Range<f64> = 0.85..1.2;
 
@@ -99,43 +88,6 @@ fn plateau(view: &View) -> Result<Plateau, Missing> {
     view.receiver.plateau().or_else(|_| view.sender.plateau())
 }
 
-/// Whether a limit at one of the hosts is reached, or the local shaper or queue falls short.
-fn is_local(view: &View) -> Result<bool, Missing> {
-    let goodput = view.goodput()?;
-    let shaper = Shaper::of(view).ok().flatten();
-    let short = [shaper_burst::RULE.check, queue_too_short::RULE.check]
-        .into_iter()
-        .filter_map(|check| check(view).ok().flatten())
-        .any(|finding| finding.confidence > Confidence::Possible);
-    if short || shaper.as_ref().is_some_and(|shaper| shapes(view, shaper, goodput)) {
-        return Ok(true);
-    }
-    let shaper = shaper.map(|shaper| SHAPER_GIVES * shaper.ceiling);
-    let links = view.sides().map(|side| link_ceiling(view, side).ok());
-    let links = links.into_iter().flatten().map(|ceiling| AT_CEILING * ceiling);
-    Ok(links.chain(shaper).any(|limit| goodput >= limit))
-}
-
-/// Whether packets wait in the local shaper, so that what it gives is the rate: it gives nearly its
-/// own, or falls short of it by no more than late timers explain.
-fn shapes(view: &View, shaper: &Shaper, goodput: f64) -> bool {
-    let nearly = goodput >= SHAPER_NEARLY * shaper.ceiling;
-    shaper.makes_wait(view).unwrap_or(false)
-        && (nearly || shaper.lateness_explains(goodput).unwrap_or(false))
-}
-
-/// Whether a thread lacks CPU, a quota bites or the reader is behind.
-fn host_is_short(view: &View) -> Result<bool, Missing> {
-    let full = |share: Result<f64, Missing>| share.is_ok_and(|share| share >= CPU_FULL);
-    let sides = view.sides();
-    let starved = sides.iter().any(|side| {
-        is_throttled(side)
-            || full(side.thread_cpu_share())
-            || cpu_bound(side).is_ok_and(|bound| bound.is_some())
-    });
-    Ok(starved || view.receiver.blocked_share().is_ok_and(|waits| waits < HARDLY_WAITS))
-}
-
 /// Whether a loss-based congestion control without a queue on the path could go no faster.
 fn loss_explains(view: &View) -> Result<bool, Missing> {
     let queue = view.sender.rtt_inflation()? >= RTT_INFLATED;
@@ -144,22 +96,6 @@ fn loss_explains(view: &View) -> Result<bool, Missing> {
     Ok(!queue
         && backs_off
         && modelled.is_some_and(|rate| rate < 2.0 * view.goodput().unwrap_or(0.0)))
-}
-
-/// Whether the receiver is known to be no bottleneck: nothing throttles it, or it waits for data
-/// nearly all the time and needs hardly any CPU. Waiting alone does not show it: a process that is
-/// stopped for want of quota while data comes in counts that as waiting too.
-fn reader_keeps_up(view: &View) -> bool {
-    let side = &view.receiver;
-    let idle = side.thread_cpu_share().is_ok_and(|share| share <= HARDLY_ANY);
-    let waits = side.blocked_share().is_ok_and(|share| share >= 1.0 - HARDLY_WAITS);
-    side.throttled_share().is_ok() || (idle && waits)
-}
-
-/// Whether neither thread uses much of a CPU.
-fn hosts_have_time(view: &View) -> bool {
-    let shares = view.sides().map(|side| side.thread_cpu_share());
-    shares.into_iter().flatten().all(|share| share < MUCH_CPU)
 }
 
 /// The marks that a bottleneck leaves.
@@ -218,7 +154,11 @@ fn draft(view: &View, share: f64, mark: &Mark, confidence: Confidence) -> Result
     let held = format!("the path held the sender {} of the time", percent(share));
     let steady = format!("goodput stood at {} ± {}", rate(stands), percent(spread));
     let (loaded, base) = (side.rtt_s()?, side.min_rtt_s()?);
-    let queue = format!("round trips took {} under load, {} at best", time(loaded), time(base));
+    let queue = format!(
+        "round trips took {} under load, {} at best (tcp_info rtt, min_rtt)",
+        time(loaded),
+        time(base)
+    );
     let summary = format!("the path, which carries {}", rate(stands));
     let mut draft = Draft::new(RULE.id, Place::Path, confidence, summary)
         .share(share)
@@ -226,7 +166,7 @@ fn draft(view: &View, share: f64, mark: &Mark, confidence: Confidence) -> Result
         .saw(view.receiver.place(), "goodput_spread_percent", spread * 100.0, steady)
         .saw(place, "rtt_inflation", mark.inflation, queue)
         .saw_if(place, "delivery_rate_bits_per_s", mark.delivery.clone(), |value| {
-            format!("TCP saw {} delivered", rate(value))
+            format!("TCP saw {} delivered (tcp_info delivery_rate)", rate(value))
         })
         .saw_if(
             view.receiver.place(),

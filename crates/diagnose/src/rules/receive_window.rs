@@ -75,9 +75,12 @@ fn explains(view: &View) -> Result<bool, Missing> {
 fn draft(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Missing> {
     let (sender, receiver) = (view.sender.place(), view.receiver.place());
     let (window, rtt) = (view.sender.peer_window_bytes()?, view.sender.rtt_s()?);
-    let counted = format!("the peer's window stopped the sender {} of the time", percent(share));
+    let counted = format!(
+        "the peer's window stopped the sender {} of the time (tcp_info rwnd_limited)",
+        percent(share)
+    );
     let product = format!(
-        "window {} / round trip {} = {}",
+        "window {} (tcp_info snd_wnd) / round trip {} = {}",
         bytes(window),
         time(rtt),
         rate(window * 8.0 / rtt)

@@ -63,13 +63,18 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             format!("{} of the receive buffer waited for the reader", percent(share))
         })
         .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
-            format!("the reader used {} of a CPU", percent(share))
+            format!("the reader used {} of a CPU (CPU time of its thread)", percent(share))
         })
         .saw_if(
             view.sender.place(),
             "rwnd_limited_share",
             view.sender.rwnd_limited_share(),
-            |share| format!("the window stopped the sender {} of the time", percent(share)),
+            |share| {
+                format!(
+                    "the window stopped the sender {} of the time (tcp_info rwnd_limited)",
+                    percent(share)
+                )
+            },
         )
         .predicted(next_after(view, &[RULE.id, "receive-window"]))
         .advice("find what the program does between reads; let more threads read")

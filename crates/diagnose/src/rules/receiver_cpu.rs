@@ -58,19 +58,19 @@ fn draft(view: &View, confidence: Confidence, summary: &str) -> Draft {
     let (side, place) = (&view.receiver, view.receiver.place());
     Draft::new(RULE.id, place, confidence, summary)
         .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
-            format!("the reader used {} of a CPU", percent(share))
+            format!("the reader used {} of a CPU (CPU time of its thread)", percent(share))
         })
         .saw_if(place, "reader_blocked_share", side.blocked_share(), |waits| {
             format!("the reader waited for data {} of the time", percent(waits))
         })
         .saw_if(place, "host_busy_share", side.host_busy_share(), |share| {
-            format!("the receiver's CPUs were busy {} of the time", percent(share))
+            format!("the receiver's CPUs were busy {} of the time (/proc/stat)", percent(share))
         })
         .saw_if(place, "softirq_share", side.softirq_share(), |share| {
             format!("softirqs took {} of the CPU that has most of them", percent(share))
         })
         .saw_if(view.sender.place(), "writer_blocked_share", view.sender.blocked_share(), |waits| {
-            format!("the writer waited for room {} of the time", percent(waits))
+            format!("the writer waited for room in its socket {} of the time", percent(waits))
         })
         .predicted(next_after(view, &[RULE.id]))
         .advice("more flows (-P) use more CPUs")

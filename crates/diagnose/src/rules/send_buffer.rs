@@ -72,11 +72,14 @@ fn draft(view: &View, share: f64, confidence: Confidence) -> Draft {
         .share(share)
         .saw(place, RULE.witness_name, share * 100.0, text)
         .saw_if(place, "writer_blocked_share", side.blocked_share(), |waits| {
-            format!("the writer waited for room {} of the time", percent(waits))
+            format!("the writer waited for room in its socket {} of the time", percent(waits))
         })
         .saw_if(place, "socket.sndbuf_bytes", side.send_buffer_bytes(), |room| against(view, room))
         .saw_if(place, "unacked_of_cwnd_share", in_flight_share(view), |part| {
-            format!("data in flight filled {} of the congestion window", percent(part))
+            format!(
+                "data in flight filled {} of the congestion window (tcp_info unacked, snd_cwnd)",
+                percent(part)
+            )
         })
         .saw_if(
             view.receiver.place(),

@@ -70,13 +70,19 @@ fn draft(view: &View, confidence: Confidence, summary: String, share: f64) -> Dr
     let draft = Draft::new(RULE.id, place, confidence, summary)
         .share(share)
         .saw_if(place, "writer_blocked_percent", percents(side.blocked_share()), |value| {
-            format!("the writer waited for room {} of the time", percent(value / 100.0))
+            format!(
+                "the writer waited for room in its socket {} of the time",
+                percent(value / 100.0)
+            )
         })
         .saw_if(place, "writer_paced_percent", percents(side.paced_share()), |value| {
             format!("the writer waited on purpose {} of the time", percent(value / 100.0))
         })
         .saw_if(place, "app_limited_percent", percents(side.app_limited_share()), |value| {
-            format!("{} of the samples were limited by the application", percent(value / 100.0))
+            format!(
+                "{} of the samples were limited by the application (tcp_info app_limited)",
+                percent(value / 100.0)
+            )
         })
         .predicted(next_after(view, &[RULE.id]));
     let reader = percents(view.receiver.blocked_share());

@@ -70,13 +70,13 @@ fn draft(view: &View, confidence: Confidence, summary: &str) -> Draft {
     let (side, place) = (&view.sender, view.sender.place());
     Draft::new(RULE.id, place, confidence, summary)
         .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
-            format!("the writer used {} of a CPU", percent(share))
+            format!("the writer used {} of a CPU (CPU time of its thread)", percent(share))
         })
         .saw_if(place, "writer_blocked_share", side.blocked_share(), |waits| {
-            format!("the writer waited for room {} of the time", percent(waits))
+            format!("the writer waited for room in its socket {} of the time", percent(waits))
         })
         .saw_if(place, "host_busy_share", side.host_busy_share(), |share| {
-            format!("the sender's CPUs were busy {} of the time", percent(share))
+            format!("the sender's CPUs were busy {} of the time (/proc/stat)", percent(share))
         })
         .saw_if(place, "softirq_share", side.softirq_share(), |share| {
             format!("softirqs took {} of the CPU that has most of them", percent(share))

@@ -112,10 +112,10 @@ fn draft(
         .saw(place, "goodput_of_shaper_percent", goodput / shaper.ceiling * 100.0, gives)
         .saw(place, QDISC_BURST, burst, against_need(shaper, burst))
         .saw_if(place, RULE.witness_name, witness(view), |value| {
-            format!("packets waited for tokens {value:.0} times in 100 packets")
+            format!("packets waited for tokens {value:.0} times in 100 packets (tc -s qdisc: overlimits)")
         })
         .saw_if(place, "qdisc.drops", view.sender.queue_drops(), |drops| {
-            format!("{drops:.0} packets dropped by the shaper")
+            format!("{drops:.0} packets dropped by the shaper (tc -s qdisc: dropped)")
         })
         .saw_if(
             view.receiver.place(),

@@ -1,0 +1,69 @@
+//! What the two hosts are acquitted of, so that what remains is the path between them.
+
+use goodput_model::{Confidence, Missing};
+
+use crate::ceiling::link_ceiling;
+use crate::cpu_bound::{cpu_bound, is_throttled};
+use crate::rules::{queue_too_short, shaper_burst};
+use crate::shaper::Shaper;
+use crate::thresholds::{AT_CEILING, CPU_FULL, HARDLY_WAITS, SHAPER_GIVES, SHAPER_NEARLY};
+use crate::view::View;
+
+/// CPU share of either thread beyond which the pace may be the hosts', where no round number shows a
+/// rate, and round trips are short enough to be stretched by scheduling.
+const MUCH_CPU: f64 = 0.5;
+/// CPU share of a reader that no common quota stops.
+const HARDLY_ANY: f64 = 0.05;
+
+/// Whether a limit at one of the hosts is reached, or the local shaper or queue falls short.
+pub fn is_local(view: &View) -> Result<bool, Missing> {
+    let goodput = view.goodput()?;
+    let shaper = Shaper::of(view).ok().flatten();
+    let short = [shaper_burst::RULE.check, queue_too_short::RULE.check]
+        .into_iter()
+        .filter_map(|check| check(view).ok().flatten())
+        .any(|finding| finding.confidence > Confidence::Possible);
+    if short || shaper.as_ref().is_some_and(|shaper| shapes(view, shaper, goodput)) {
+        return Ok(true);
+    }
+    let shaper = shaper.map(|shaper| SHAPER_GIVES * shaper.ceiling);
+    let links = view.sides().map(|side| link_ceiling(view, side).ok());
+    let links = links.into_iter().flatten().map(|ceiling| AT_CEILING * ceiling);
+    Ok(links.chain(shaper).any(|limit| goodput >= limit))
+}
+
+/// Whether packets wait in the local shaper, so that what it gives is the rate: it gives nearly its
+/// own, or falls short of it by no more than late timers explain.
+fn shapes(view: &View, shaper: &Shaper, goodput: f64) -> bool {
+    let nearly = goodput >= SHAPER_NEARLY * shaper.ceiling;
+    shaper.makes_wait(view).unwrap_or(false)
+        && (nearly || shaper.lateness_explains(goodput).unwrap_or(false))
+}
+
+/// Whether a thread lacks CPU, a quota bites or the reader is behind.
+pub fn host_is_short(view: &View) -> Result<bool, Missing> {
+    let full = |share: Result<f64, Missing>| share.is_ok_and(|share| share >= CPU_FULL);
+    let sides = view.sides();
+    let starved = sides.iter().any(|side| {
+        is_throttled(side)
+            || full(side.thread_cpu_share())
+            || cpu_bound(side).is_ok_and(|bound| bound.is_some())
+    });
+    Ok(starved || view.receiver.blocked_share().is_ok_and(|waits| waits < HARDLY_WAITS))
+}
+
+/// Whether the receiver is known to be no bottleneck: nothing throttles it, or it waits for data
+/// nearly all the time and needs hardly any CPU. Waiting alone does not show it: a process that is
+/// stopped for want of quota while data comes in counts that as waiting too.
+pub fn reader_keeps_up(view: &View) -> bool {
+    let side = &view.receiver;
+    let idle = side.thread_cpu_share().is_ok_and(|share| share <= HARDLY_ANY);
+    let waits = side.blocked_share().is_ok_and(|share| share >= 1.0 - HARDLY_WAITS);
+    side.throttled_share().is_ok() || (idle && waits)
+}
+
+/// Whether neither thread uses much of a CPU.
+pub fn hosts_have_time(view: &View) -> bool {
+    let shares = view.sides().map(|side| side.thread_cpu_share());
+    shares.into_iter().flatten().all(|share| share < MUCH_CPU)
+}
