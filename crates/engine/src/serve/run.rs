@@ -120,6 +120,8 @@ impl ServedClient {
                 }
             }
             Action::Abandon => self.run = None,
+            // Its last word: what began and was left in the middle is no measurement.
+            Action::PeerReported(_) => self.measurements += 1,
             Action::Setting(request) => {
                 let answer = self.setting(request).await;
                 self.conversation.tell(Input::SettingDone(answer));
@@ -227,7 +229,6 @@ impl ServedClient {
         };
         let after = observe(plan.observe, context).await?;
         let host = goodput_kernel::host();
-        self.measurements += 1;
         let end = End { host, before, after, samples: Vec::new() };
         self.conversation.tell(Input::Report(Box::new(end)));
         Ok(())

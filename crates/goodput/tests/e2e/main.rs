@@ -5,6 +5,7 @@ mod common;
 
 mod activation;
 mod bad_input;
+mod hostile;
 mod measures;
 mod records;
 mod serving;
