@@ -35,7 +35,7 @@ impl Draft {
         self
     }
 
-    /// A piece of evidence, if it could be read.
+    /// A piece of evidence, if it could be read and is a number.
     pub fn saw_if(
         self,
         end: Place,
@@ -44,8 +44,8 @@ impl Draft {
         text: impl FnOnce(f64) -> String,
     ) -> Self {
         match value {
-            Ok(value) => self.saw(end, name, value, text(value)),
-            Err(_) => self,
+            Ok(value) if value.is_finite() => self.saw(end, name, value, text(value)),
+            _ => self,
         }
     }
 

@@ -4,6 +4,7 @@ pub mod cgroup;
 pub mod counter_table;
 pub mod meminfo;
 pub mod mountinfo;
+pub mod process;
 pub mod sockstat;
 pub mod softnet;
 pub mod stat;
@@ -58,6 +59,7 @@ mod tests {
         #[test]
         fn no_parser_panics(text in "[\\x00-\\x7f]{0,200}", word in "[a-z]{0,4}") {
             let _ = keyed(&text, &word);
+            let _ = process::parse_parent(&text);
             let _ = cgroup::parse_membership(&text);
             let _ = cgroup::parse_max(&text);
             let _ = counter_table::parse(&text);

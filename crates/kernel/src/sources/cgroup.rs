@@ -2,7 +2,8 @@
 //!
 //! Only groups up to the mount point can be seen: inside a container a quota further out shows in
 //! our own throttling at most. `ip netns exec` takes the host's /sys away, and the mounted groups
-//! with it (ip-netns(8)); then they are looked at through the first process, which root may.
+//! with it (ip-netns(8)); then they are looked at through the processes that started us, as far as
+//! we may (ptrace(2), "access mode checking").
 
 use goodput_model::{Missing, Snapshot};
 
@@ -10,13 +11,14 @@ use super::Source;
 use crate::parse::cgroup::{Membership, Quota, parse_cfs, parse_max, parse_membership};
 use crate::parse::keyed;
 use crate::parse::mountinfo::{self, Mount};
+use crate::parse::process::parse_parent;
 use crate::{Context, Root};
 
 const MEMBERSHIP: &str = "proc/self/cgroup";
 const MOUNTS: &str = "proc/self/mountinfo";
-/// The mounts of the first process, and the root that its mount points start from (proc(5)).
-const FIRST_MOUNTS: &str = "proc/1/mountinfo";
-const FIRST_ROOT: &str = "proc/1/root";
+const STAT: &str = "proc/self/stat";
+/// Ancestors that are asked at most: a shell, sudo, a session, a service manager and some to spare.
+const ANCESTORS: usize = 16;
 
 pub(super) struct Cgroup;
 
@@ -84,25 +86,35 @@ struct Level {
 type Counter = fn(&Level) -> Option<u64>;
 
 impl Hierarchy {
-    /// The hierarchy as we see it, else as the first process does.
+    /// The hierarchy as we see it, else as the nearest ancestor does.
     fn find(root: &Root) -> Result<Self, Missing> {
         let memberships = parse_membership(&root.read(MEMBERSHIP)?)?;
         let own = mountinfo::parse(&root.read(MOUNTS)?)?;
         if let Some(found) = Self::mounted(&own, &memberships) {
             return Ok(found);
         }
-        Self::of_first_process(root, &memberships).map_err(|why| {
-            Missing::because(format!("no control groups with the cpu controller here; {why}"))
-        })
+        let mut reason = Missing::because("no process that started us sees any");
+        for ancestor in ancestors(root) {
+            match Self::seen_by(ancestor, root, &memberships) {
+                Ok(Some(found)) => return Ok(found),
+                Ok(None) => {}
+                Err(why) => reason = why,
+            }
+        }
+        Err(Missing::because(format!("no control groups with the cpu controller here; {reason}")))
     }
 
-    fn of_first_process(root: &Root, memberships: &[Membership]) -> Result<Self, Missing> {
-        let mounts = mountinfo::parse(&root.read(FIRST_MOUNTS)?)?;
-        let found = Self::mounted(&mounts, memberships)
-            .ok_or_else(|| Missing::because("the first process sees none either"))?;
-        let point = format!("{FIRST_ROOT}/{}", found.point);
+    /// The hierarchy through another process's root, if that process has it mounted.
+    fn seen_by(
+        process: u32,
+        root: &Root,
+        memberships: &[Membership],
+    ) -> Result<Option<Self>, Missing> {
+        let mounts = mountinfo::parse(&root.read(&format!("proc/{process}/mountinfo"))?)?;
+        let Some(found) = Self::mounted(&mounts, memberships) else { return Ok(None) };
+        let point = format!("proc/{process}/root/{}", found.point);
         root.readable(&point)?;
-        Ok(Self { point, ..found })
+        Ok(Some(Self { point, ..found }))
     }
 
     /// The hierarchy that has the cpu controller: version 1 if such a one is mounted, else
@@ -147,6 +159,13 @@ impl Hierarchy {
             path = path.rsplit_once('/').map_or("", |(above, _)| above);
         }
     }
+}
+
+/// The processes that started us, the nearest first, as far as they can be seen.
+fn ancestors(root: &Root) -> impl Iterator<Item = u32> {
+    let parent = |stat: &str| root.read(stat).ok().as_deref().and_then(parse_parent);
+    let next = move |process: &u32| parent(&format!("proc/{process}/stat"));
+    std::iter::successors(parent(STAT), next).take_while(|process| *process > 0).take(ANCESTORS)
 }
 
 /// A group without the files has no quota: the topmost one never has them.
@@ -263,17 +282,21 @@ mod tests {
     }
 
     #[test]
-    fn groups_that_ip_netns_exec_hides_are_seen_through_the_first_process() {
+    fn groups_that_ip_netns_exec_hides_are_seen_through_an_ancestor() {
         let host = tempfile::tempdir().unwrap();
         write(&host, MOUNTS, "1 2 0:3 / / rw - ext4 /dev/vda rw\n");
-        write(&host, FIRST_MOUNTS, "1 2 0:3 / /cg rw - cgroup cgroup rw,cpu,cpuacct\n");
+        write(&host, STAT, "9 (good put) S 8 9 9 0\n");
+        write(&host, "proc/8/stat", "8 (a) b) S 7 8 8 0\n");
+        write(&host, "proc/8/mountinfo", "1 2 0:3 / / rw - ext4 /dev/vda rw\n");
+        write(&host, "proc/7/stat", "7 (init) S 0 7 7 0\n");
+        write(&host, "proc/7/mountinfo", "1 2 0:3 / /cg rw - cgroup cgroup rw,cpu,cpuacct\n");
         write(&host, MEMBERSHIP, "4:cpu,cpuacct:/a\n0::/else\n");
         let context = Context { root: Root::at(host.path()), ..Context::default() };
         let why = Cgroup.snapshot(&context, &mut Snapshot::default()).unwrap_err().to_string();
-        assert!(why.contains("cannot read /proc/1/root/cg"), "{why}");
-        write(&host, "proc/1/root/cg/a/cpu.cfs_quota_us", "20000\n");
-        write(&host, "proc/1/root/cg/a/cpu.cfs_period_us", "100000\n");
-        write(&host, "proc/1/root/cg/a/cpu.stat", "nr_throttled 3\nthrottled_time 4000\n");
+        assert!(why.contains("cannot read /proc/7/root/cg"), "{why}");
+        write(&host, "proc/7/root/cg/a/cpu.cfs_quota_us", "20000\n");
+        write(&host, "proc/7/root/cg/a/cpu.cfs_period_us", "100000\n");
+        write(&host, "proc/7/root/cg/a/cpu.stat", "nr_throttled 3\nthrottled_time 4000\n");
         let snapshot = read(&host);
         assert_eq!(snapshot.number("cgroup.quota_percent"), Ok(20.0));
         assert_eq!(snapshot.count("cgroup.throttled_us"), Ok(4));
