@@ -12,6 +12,7 @@ mod features;
 pub mod links;
 pub mod namespace;
 pub mod offloads;
+pub mod parameters;
 mod psched;
 pub mod qdiscs;
 pub mod route_metrics;
