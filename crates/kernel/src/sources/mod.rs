@@ -1,13 +1,17 @@
 //! The kernel's sources of facts, one file each, and the snapshot that asks them all.
 
 mod cgroup;
+mod channels;
+mod coalescing;
 mod cpu;
 mod link;
 mod memory;
 mod netstat;
 mod offload;
+mod pause;
 mod process;
 mod qdisc;
+mod ring;
 mod route;
 mod snmp;
 mod sockstat;
@@ -36,13 +40,17 @@ pub trait Source: Sync {
 /// All sources.
 pub const ALL: &[&dyn Source] = &[
     &cgroup::Cgroup,
+    &channels::ChannelsSource,
+    &coalescing::CoalescingSource,
     &cpu::Cpu,
     &link::LinkSource,
     &memory::Memory,
     &netstat::Netstat,
     &offload::OffloadSource,
+    &pause::PauseSource,
     &process::Process,
     &qdisc::QdiscSource,
+    &ring::Ring,
     &route::RouteSource,
     &snmp::Snmp,
     &sockstat::Sockstat,
