@@ -17,7 +17,10 @@ const COPIES: u64 = 2;
 pub struct Bounds {
     /// Measurements at the same time. One client gets three quarters of them at most.
     pub measurements: u32,
-    /// Connections of one client that have not proven themselves as flows.
+    /// Connections that have not proven themselves as flows; beyond it, there would be no
+    /// descriptors for flows.
+    pub connections: u32,
+    /// Of these, the ones of one client.
     pub connections_per_client: u32,
     /// Memory for the flows of all measurements together, bytes.
     pub memory_bytes: u64,
@@ -33,6 +36,7 @@ pub struct Admission {
 /// a network for the asking (RFC 4291 section 2.5.4).
 #[derive(Default)]
 struct Here {
+    seats: u32,
     connections: HashMap<IpAddr, u32>,
     measurements: HashMap<IpAddr, u32>,
     running: u32,
@@ -62,11 +66,15 @@ impl Admission {
     pub fn connection(&self, address: IpAddr) -> Result<Seat, String> {
         let client = client_of(address);
         let mut here = lock(&self.here);
+        if here.seats >= self.bounds.connections {
+            return Err(format!("{} connections are open already", here.seats));
+        }
         let count = count(&here.connections, client);
         if count >= self.bounds.connections_per_client {
             return Err(format!("{count} connections of this client are open already"));
         }
         here.connections.insert(client, count + 1);
+        here.seats += 1;
         Ok(Seat { client, here: Arc::clone(&self.here) })
     }
 
@@ -139,7 +147,9 @@ fn leave(counts: &mut HashMap<IpAddr, u32>, client: IpAddr) {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        leave(&mut lock(&self.here).connections, self.client);
+        let mut here = lock(&self.here);
+        here.seats -= 1;
+        leave(&mut here.connections, self.client);
     }
 }
 
@@ -158,9 +168,12 @@ mod tests {
     use goodput_model::Bytes;
 
     fn admission(measurements: u32) -> Admission {
-        let bounds =
-            Bounds { measurements, connections_per_client: 2, memory_bytes: 64 * FLOW_MIN_BYTES };
-        Admission::new(bounds)
+        Admission::new(Bounds {
+            measurements,
+            connections: 3,
+            connections_per_client: 2,
+            memory_bytes: 64 * FLOW_MIN_BYTES,
+        })
     }
 
     fn address(text: &str) -> IpAddr {
@@ -175,6 +188,8 @@ mod tests {
         let _second = admission.connection(a).unwrap();
         assert!(admission.connection(a).is_err());
         assert!(admission.connection(b).is_ok());
+        let _third = admission.connection(b).unwrap();
+        assert!(admission.connection(b).is_err(), "all seats are taken");
         drop(first);
         assert!(admission.connection(a).is_ok());
     }

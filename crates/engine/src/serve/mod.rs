@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use goodput_wire::session::{Limits, ServerConfig, Token};
+use rustix::process::{Resource, getrlimit};
 use tokio::sync::{Notify, watch};
 
 use crate::error::EngineError;
@@ -61,8 +62,11 @@ const MEMORY_SHARE: u64 = 4;
 
 fn bounds(config: &Config) -> Bounds {
     let system = rustix::system::sysinfo();
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let descriptors = u32::try_from(descriptors).unwrap_or(u32::MAX);
     Bounds {
         measurements: config.max_clients,
+        connections: descriptors / 4 * 3,
         connections_per_client: config.max_connections_per_address,
         memory_bytes: system.totalram as u64 * u64::from(system.mem_unit) / MEMORY_SHARE,
     }

@@ -154,7 +154,7 @@ impl Channel {
         self.frames.set_limit(QUIET_MAX);
     }
 
-    /// Takes reports now: a plan was accepted.
+    /// Takes long messages now: a plan was proposed (client) or accepted (server).
     pub(super) fn measuring(&mut self) {
         self.frames.set_limit(MEASURING_MAX);
     }

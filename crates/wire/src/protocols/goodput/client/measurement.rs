@@ -36,6 +36,8 @@ impl ClientSession {
         self.measurement += 1;
         let measurement = self.measurement;
         self.channel.send(now, &Message::Propose(Propose { measurement, plan: plan.clone() }))?;
+        // The answer has a cookie for each flow.
+        self.channel.measuring();
         self.enter(State::Proposed(plan), Some(now + ACCEPT + GRACE));
         Ok(())
     }
@@ -57,7 +59,6 @@ impl ClientSession {
         let tickets = flows.into_iter().zip(cookies);
         let tickets = tickets.map(|(flow, cookie)| FlowTicket { flow, cookie }).collect();
         let data_port = accept.data_port.map(Into::into);
-        self.channel.measuring();
         self.channel.act(Action::OpenFlows { tickets, data_port });
         let terms = Terms { longest_s, note: accept.note };
         let opening = State::Opening { terms, near_ready: false, far_ready: false };

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::messages::{Hello, Message};
+use super::super::messages::{Accept, Hello, HexCookie, Message};
 use super::super::preamble::Role;
 use super::*;
 use crate::pair::{client_config, host, origin};
+use crate::session::Cookie;
 
 fn client(token: Option<&str>) -> ClientSession {
     let mut session = ClientSession::new(origin(), client_config(token));
@@ -138,4 +139,25 @@ fn a_server_that_speaks_out_of_turn_is_refused() {
         let (error, _) = ends(client(None), &[&bytes], false);
         assert!(matches!(error, WireError::Protocol(_)), "{error:?}");
     }
+}
+
+#[test]
+fn an_acceptance_of_thousands_of_flows_is_taken() {
+    let mut session = client(None);
+    let (now, flows) = (origin(), 5000u16);
+    let say = |session: &mut ClientSession, message: &Message| {
+        let mut bytes = Vec::new();
+        crate::frame::encode::<4>(&serde_json::to_vec(message).unwrap(), &mut bytes).unwrap();
+        session.handle(now, Input::Received(bytes)).unwrap();
+    };
+    session.handle(now, Input::Received(Role::Control.preamble().to_vec())).unwrap();
+    say(&mut session, &Message::Hello(Hello::of(&host("far")).unwrap()));
+    let plan = Box::new(Plan { flows, ..Plan::standard() });
+    session.handle(now, Input::Propose(plan)).unwrap();
+    let cookies = vec![HexCookie(Cookie([7; 16])); usize::from(flows)];
+    let accept = Accept { measurement: 1, cookies, data_port: None, longest_s: 1.0, note: None };
+    say(&mut session, &Message::Accept(accept));
+    let outputs: Vec<_> = std::iter::from_fn(|| session.poll()).collect();
+    let opens = |output: &Output| matches!(output, Output::Do(Action::OpenFlows { tickets, .. }) if tickets.len() == 5000);
+    assert!(outputs.iter().any(opens), "{outputs:?}");
 }

@@ -120,7 +120,7 @@ fn a_greeting_longer_than_4_kib_is_cut_off_before_it_is_there() {
 }
 
 #[test]
-fn long_messages_are_taken_only_once_a_plan_is_accepted() {
+fn long_messages_are_taken_only_from_an_accepted_plan_to_its_end() {
     let too_long = vec![0, 1, 0, 1];
     let mut rig = Rig::greeted(limits());
     assert!(rig.take(Input::Received(too_long.clone())).is_err());
@@ -128,6 +128,19 @@ fn long_messages_are_taken_only_once_a_plan_is_accepted() {
     assert!(rig.take(Input::Received(too_long)).is_ok());
     let mut rig = Rig::running(Plan::standard());
     assert!(rig.take(Input::Received(vec![0, 0x80, 0, 1])).is_err());
+    let mut rig = Rig::running(Plan::standard());
+    rig.take(Input::FlowsFailed("over".into())).unwrap();
+    assert!(rig.take(Input::Received(vec![0, 1, 0, 1])).is_err(), "the measurement is over");
+}
+
+#[test]
+fn a_flood_of_messages_ends_the_session() {
+    let mut rig = Rig::greeted(limits());
+    let spaces = [b"{\"ping\":{}}".to_vec(), vec![b' '; 60_000]].concat();
+    let mut frame = Vec::new();
+    crate::frame::encode::<4>(&spaces, &mut frame).unwrap();
+    let outcome = (0..1000).try_for_each(|_| rig.take(Input::Received(frame.clone())));
+    assert!(matches!(outcome, Err(WireError::Protocol(_))), "{outcome:?}");
 }
 
 #[test]
