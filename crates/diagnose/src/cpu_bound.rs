@@ -46,6 +46,15 @@ pub fn cpu_bound(side: &Side) -> Result<Option<CpuBound>, Missing> {
     Ok(Some(CpuBound { turn, cpu, crowded: !(hardly_waits && on_cpu) }))
 }
 
+/// Share of the time in which the thread of `side` neither waited nor ran though its host had CPU
+/// left: something stopped it, or it waits inside the program.
+pub fn stopped_share(side: &Side) -> Result<f64, Missing> {
+    let turn = 1.0 - side.blocked_share()? - side.paced_share()?;
+    let busy = side.host_busy_share()? >= ALL_BUSY;
+    let idle = turn - side.thread_cpu_share()?;
+    Ok(if busy || is_throttled(side) { 0.0 } else { idle.max(0.0) })
+}
+
 /// Whether a quota is known to hold this side's process back.
 pub fn is_throttled(side: &Side) -> bool {
     side.throttled_share().is_ok_and(|share| share >= THROTTLED)

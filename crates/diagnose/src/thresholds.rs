@@ -17,6 +17,9 @@ pub const HARDLY_WAITS: f64 = 0.1;
 /// A reader that waits for data less than this share of the time does not keep up, and neither does
 /// a writer that waits for room so rarely.
 pub const BEHIND: f64 = 0.25;
+/// Share of the time in which a thread neither waits nor runs, from which it is not its own work that
+/// takes the time. Late wake-ups alone were measured to give up to 0.15.
+pub const STOPPED: f64 = 0.3;
 /// Share of its own turn that a CPU-bound thread spends on the CPU. The rest it waits for a CPU.
 pub const CPU_BOUND: f64 = 0.85;
 /// Share of all CPUs of a host in use from which none is left.

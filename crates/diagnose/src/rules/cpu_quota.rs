@@ -69,13 +69,10 @@ fn found(view: &View, side: &Side, share: f64) -> Result<Option<Finding>, Missin
     let role = if side.role == Role::Sender { "sender" } else { "receiver" };
     let confidence = if share >= MOSTLY { Confidence::Certain } else { Confidence::Likely };
     let summary = format!("the CPU quota of the {role}'s cgroup");
-    let text = format!(
-        "the process was stopped for want of quota {} of the time (cpu.stat of its cgroup)",
-        percent(share)
-    );
+    let text = format!("{} (cpu.stat of its cgroup)", stopped(share));
     let own_cpu = if side.role == Role::Sender { "sender-cpu" } else { "receiver-cpu" };
     Draft::new(RULE.id, place, confidence, summary)
-        .share(share)
+        .share(share.min(1.0))
         .saw(place, RULE.witness_name, share * 100.0, text)
         .saw_if(place, QUOTA_PERCENT, side.number(QUOTA_PERCENT), |quota| {
             format!("the quota is {quota:.0} % of one CPU")
@@ -87,6 +84,16 @@ fn found(view: &View, side: &Side, share: f64) -> Result<Option<Finding>, Missin
         .advice("systemd: `systemctl set-property UNIT CPUQuota=` (empty: no quota)")
         .advice("cgroup v2: write `max` to cpu.max; v1: write -1 to cpu.cfs_quota_us")
         .found()
+}
+
+/// cgroup v1 adds up the CPUs whose threads it stopped, so the sum can exceed the time.
+fn stopped(share: f64) -> String {
+    match percent(share) {
+        part if share <= 1.0 => {
+            format!("the process was stopped for want of quota {part} of the time")
+        }
+        part => format!("its threads were stopped for want of quota, {part} of the time added up"),
+    }
 }
 
 /// Time that the more throttled of the two processes was held back, percent.
@@ -109,6 +116,14 @@ mod tests {
     fn trap_3_a_throttled_receiver_is_not_a_queue_on_the_path() {
         let finding = fires(&RULE, Case::throttled_receiver());
         assert_eq!((finding.end, finding.confidence), (Place::Far, Confidence::Certain));
+    }
+
+    #[test]
+    fn several_cpus_held_back_at_once_are_no_share_above_all_of_the_time() {
+        let case = Case::throttled_receiver().grows(Far, "cgroup.throttled_us", 4_900_000);
+        let finding = fires(&RULE, case);
+        assert_eq!(finding.share_percent.value(), Some(&100.0));
+        assert!(finding.evidence[0].text.contains("117 % of the time added up"), "{finding:?}");
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //! # How it is seen
 //! The reader hardly ever waits for data, data waits for the reader (the receive queue is at least a
 //! quarter full, or the window stops the sender half of the time), and it is neither the CPU nor a
-//! quota that keeps the reader from running.
+//! quota that keeps the reader from running. Or the reader neither waited nor ran for 30 % of the
+//! time, though its host had CPU left.
 //!
 //! # What to try
 //! A faster program or more of its threads. A larger buffer only delays the stop.
@@ -22,10 +23,10 @@
 use goodput_model::{Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
-use crate::cpu_bound::{cpu_bound, is_throttled};
+use crate::cpu_bound::{cpu_bound, is_throttled, stopped_share};
 use crate::finding::{Draft, percent};
 use crate::rule::{Rule, Stage};
-use crate::thresholds::{BEHIND, HOLDS};
+use crate::thresholds::{BEHIND, HOLDS, STOPPED};
 use crate::view::View;
 
 /// The rule.
@@ -45,6 +46,10 @@ const QUEUED: f64 = 0.25;
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.receiver;
     let blocked = side.blocked_share()?;
+    let stopped = stopped_share(side).unwrap_or(0.0);
+    if stopped >= STOPPED {
+        return draft(view, blocked, Confidence::Likely).share(stopped).found();
+    }
     if blocked >= BEHIND {
         return Ok(None);
     }
@@ -54,11 +59,17 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let sure = paced >= HOLDS || side.throttled_share().is_ok();
     let confidence = if sure { Confidence::Likely } else { Confidence::Possible };
-    let place = side.place();
+    draft(view, blocked, confidence).share(1.0 - blocked).found()
+}
+
+fn draft(view: &View, blocked: f64, confidence: Confidence) -> Draft {
+    let (side, place) = (&view.receiver, view.receiver.place());
     let text = format!("the reader waited for data only {} of the time", percent(blocked));
     Draft::new(RULE.id, place, confidence, "the receiving program, which reads too slowly")
-        .share(1.0 - blocked)
         .saw(place, RULE.witness_name, (1.0 - blocked) * 100.0, text)
+        .saw_if(place, "reader_stopped_share", stopped_share(side), |share| {
+            format!("the reader neither waited nor ran {} of the time", percent(share))
+        })
         .saw_if(place, "receive_queue_share", side.receive_queue_share(), |share| {
             format!("{} of the receive buffer waited for the reader", percent(share))
         })
@@ -78,7 +89,6 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         )
         .predicted(next_after(view, &[RULE.id, "receive-window"]))
         .advice("find what the program does between reads; let more threads read")
-        .found()
 }
 
 /// Whether data waits for the reader: seen at the sender's window or in the receive queue.
@@ -112,6 +122,14 @@ mod tests {
     fn fires_on_a_slow_reader() {
         let finding = fires(&RULE, slow_reader());
         assert_eq!((finding.end, finding.confidence), (Place::Far, Confidence::Likely));
+    }
+
+    #[test]
+    fn a_reader_that_is_stopped_now_and_then_is_slow() {
+        // SIGSTOP for 200 of 250 ms: it waited 41 % of the time and ran 10 %, as measured.
+        let case = || Case::healthy().without_links().goodput(9.6e9).reader(0.41, 0.0, 0.1);
+        assert_eq!(fires(&RULE, case()).confidence, Confidence::Likely);
+        quiet(&RULE, case().cpu(Far, 0.2, 0.99));
     }
 
     #[test]

@@ -22,11 +22,11 @@
 use goodput_model::{Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
-use crate::cpu_bound::{cpu_bound, is_throttled};
+use crate::cpu_bound::{cpu_bound, is_throttled, stopped_share};
 use crate::finding::{Draft, percent, rate, rate_argument};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{BEHIND, HOLDS};
+use crate::thresholds::{BEHIND, HOLDS, STOPPED};
 use crate::view::View;
 
 /// The rule.
@@ -47,7 +47,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         return draft(view, Confidence::Certain, on_purpose(view), paced).found();
     }
     let share = split(view)?.application_percent / 100.0;
-    let starved = share >= HOLDS && side.blocked_share()? < BEHIND;
+    let stopped = stopped_share(side).unwrap_or(0.0);
+    let starved = share >= HOLDS && (side.blocked_share()? < BEHIND || stopped >= STOPPED);
     if !starved || is_throttled(side) || cpu_bound(side)?.is_some() {
         return Ok(None);
     }
@@ -116,6 +117,12 @@ mod tests {
     fn trap_2_fires_though_the_connection_is_busy_throughout() {
         let finding = fires(&RULE, Case::sender_application());
         assert_eq!(finding.confidence, Confidence::Likely);
+    }
+
+    #[test]
+    fn a_writer_that_is_stopped_now_and_then_offers_too_little() {
+        let case = Case::sender_application().shares(0.3, 0.0, 0.0).writer(0.3, 0.0, 0.1);
+        assert_eq!(fires(&RULE, case).confidence, Confidence::Likely);
     }
 
     #[test]
