@@ -53,11 +53,16 @@ fn number(out: &mut String, record: &Record) {
     line(out, "goodput", &text);
 }
 
-fn direction(out: &mut String, direction: &DirectionResult) {
-    let label = match direction.sender {
+/// The direction in which `sender` sends.
+fn way(sender: EndName) -> &'static str {
+    match sender {
         EndName::Near => "near → far",
         EndName::Far => "far → near",
-    };
+    }
+}
+
+fn direction(out: &mut String, direction: &DirectionResult) {
+    let label = way(direction.sender);
     line(out, label, &format!("{}   {}", direction.goodput_bits_per_s, transfer(direction)));
 }
 
@@ -119,10 +124,13 @@ fn verdict(out: &mut String, record: &Record, verdict: &Verdict) {
         Place::Far => "far host",
         Place::Path => "on the path",
     };
+    // One direction needs no name; of two, each verdict says which it is about.
+    let way = record.verdict_reverse.as_ref().map(|_| format!("   {}", way(verdict.sender)));
+    let way = way.unwrap_or_default();
     if verdict.limit == "none" {
-        line(out, "limit", &limit);
+        line(out, "limit", &format!("{limit}{way}"));
     } else {
-        line(out, "limited by", &format!("{limit}      {host}"));
+        line(out, "limited by", &format!("{limit}      {host}{way}"));
     }
     if let Known::Value(split) = &verdict.split {
         line(out, "  sender", &bar::bar(split));
