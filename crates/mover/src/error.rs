@@ -62,6 +62,9 @@ impl MoveError {
 fn advice(cause: &io::Error) -> &'static str {
     match cause.raw_os_error() {
         Some(libc::EMSGSIZE) => "; choose a smaller --chunk",
+        Some(libc::EIO) => {
+            "; where the mover is gso, the device can't do it: use the mover datagram"
+        }
         Some(libc::EPERM) => "; a firewall rule of this host forbids the packet",
         Some(libc::EHOSTUNREACH | libc::ENETUNREACH) => "; check the route to the peer",
         Some(libc::ENETDOWN | libc::ENODEV) => "; check whether the network device is up",

@@ -6,6 +6,7 @@
 mod copy;
 mod datagram;
 mod discard;
+mod gso;
 mod mmap_send;
 mod sendfile;
 mod splice;
@@ -44,6 +45,7 @@ pub const ALL: &[&dyn Mover] = &[
     &copy::Copy,
     &datagram::Datagram,
     &discard::Discard,
+    &gso::Gso,
     &mmap_send::MmapSend,
     &sendfile::Sendfile,
     &splice::Splice,

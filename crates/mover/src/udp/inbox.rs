@@ -7,6 +7,7 @@ use std::ptr;
 
 use rustix::io::{Errno, Result as SysResult};
 
+use super::control::{self, Control};
 use crate::clock::wall_ns;
 
 /// Datagrams of one call at most.
@@ -15,20 +16,14 @@ pub(crate) const BATCH: usize = 32;
 /// Memory for one batch at most, bytes: with large datagrams a batch holds fewer.
 const ROOM: usize = 1 << 20;
 
-/// `CMSG_SPACE` of one `struct timespec`: header and content of 16 bytes each on 64-bit Linux.
-const CONTROL: usize = 32;
-
-/// Room for one control message, aligned as `struct cmsghdr` wants it.
-#[derive(Clone, Copy)]
-#[repr(align(8))]
-struct Control([u8; CONTROL]);
-
 /// One datagram of a batch.
 pub(crate) struct Arrival<'a> {
     /// What was received.
     pub(crate) datagram: &'a [u8],
     /// When the kernel received it, nanoseconds since 1970.
     pub(crate) received_ns: u64,
+    /// Whether it is the first of those that came as one packet, as every one that came alone.
+    pub(crate) is_first: bool,
 }
 
 /// Room for a batch, used again for each.
@@ -40,13 +35,12 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// For datagrams of up to `size` bytes; longer ones are cut. Of a socket that was given
-    /// [`stamp_arrivals`].
+    /// For messages of up to `size` bytes; longer ones are cut. Of a socket that was given
+    /// [`stamp_arrivals`] and perhaps [`join_arrivals`].
     pub(crate) fn new(size: usize, batch: usize) -> Self {
         let size = size.max(1);
         let batch = batch.min(ROOM / size).clamp(1, BATCH);
-        let control = [Control([0; CONTROL]); BATCH];
-        Self { room: vec![0; size * batch], size, control, batch }
+        Self { room: vec![0; size * batch], size, control: [Control::EMPTY; BATCH], batch }
     }
 
     /// Reads what has come, up to a batch, without waiting; gives each to `take`, in order.
@@ -58,11 +52,16 @@ impl Inbox {
         let lengths = self.receive_batch(socket)?;
         let mut now = None;
         for (i, len) in lengths.iter().take_while(|len| **len != usize::MAX).enumerate() {
-            let datagram = &self.room[i * self.size..][..(*len).min(self.size)];
+            let message = &self.room[i * self.size..][..(*len).min(self.size)];
+            let notes = self.control[i].notes();
             // Without a stamp, which the kernel never leaves out, the time of reading is the best.
             let read = || *now.get_or_insert_with(wall_ns);
-            let received_ns = stamp(&self.control[i]).unwrap_or_else(read);
-            take(Arrival { datagram, received_ns });
+            let received_ns = notes.received_ns.unwrap_or_else(read);
+            let mut is_first = true;
+            for datagram in message.chunks(notes.segment.unwrap_or(self.size)) {
+                take(Arrival { datagram, received_ns, is_first });
+                is_first = false;
+            }
         }
         Ok(())
     }
@@ -76,13 +75,13 @@ impl Inbox {
             unsafe { (mem::zeroed(), mem::zeroed()) };
         let rooms = self.room.chunks_exact_mut(self.size).zip(self.control.iter_mut());
         for ((message, part), (room, control)) in messages.iter_mut().zip(&mut parts).zip(rooms) {
-            control.0.fill(0);
+            *control = Control::EMPTY;
             part.iov_base = room.as_mut_ptr().cast();
             part.iov_len = room.len();
             message.msg_hdr.msg_iov = ptr::from_mut(part);
             message.msg_hdr.msg_iovlen = 1;
             message.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
-            message.msg_hdr.msg_controllen = CONTROL as _;
+            message.msg_hdr.msg_controllen = control::LEN as _;
         }
         // SAFETY: the first `batch` messages point to rooms, control buffers and parts of the
         // lengths given, all of which live longer than the call and are used by nothing else.
@@ -113,20 +112,15 @@ pub(crate) fn stamp_arrivals(socket: BorrowedFd<'_>) -> io::Result<()> {
     crate::socket::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32.to_ne_bytes())
 }
 
-/// The time in a control message: `struct cmsghdr` (length, level, type), then `struct timespec`.
-fn stamp(control: &Control) -> Option<u64> {
-    let (header, time) = control.0.split_at(16);
-    let level = i32::from_ne_bytes(header[8..12].try_into().ok()?);
-    let kind = i32::from_ne_bytes(header[12..16].try_into().ok()?);
-    let seconds = i64::from_ne_bytes(time[..8].try_into().ok()?);
-    let nanoseconds = i64::from_ne_bytes(time[8..].try_into().ok()?);
-    let is_time = level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPNS;
-    is_time.then_some(seconds as u64 * 1_000_000_000 + nanoseconds as u64)
+/// Lets the kernel give several datagrams of one size as one message (`UDP_GRO`, udp(7)).
+pub(crate) fn join_arrivals(socket: BorrowedFd<'_>) -> io::Result<()> {
+    crate::socket::set_option(socket, libc::SOL_UDP, libc::UDP_GRO, &1i32.to_ne_bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::udp::outbox::split_departures;
     use std::net::UdpSocket;
     use std::os::fd::AsFd;
 
@@ -146,6 +140,19 @@ mod tests {
         assert!(seen.windows(2).all(|two| two[0].1 <= two[1].1), "{seen:?}");
         assert!(seen[0].1 >= before && seen[2].1 <= wall_ns(), "{before} {seen:?}");
         assert_eq!(inbox.receive(far.as_fd(), |_| ()), Err(Errno::AGAIN));
+    }
+
+    #[test]
+    fn what_came_as_one_is_given_one_by_one() {
+        let (near, far) = pair();
+        join_arrivals(far.as_fd()).unwrap();
+        stamp_arrivals(far.as_fd()).unwrap();
+        split_departures(near.as_fd(), 10).unwrap();
+        near.send(&[7; 34]).unwrap();
+        near.send(&[7; 4]).unwrap();
+        let (mut inbox, mut seen) = (Inbox::new(100, BATCH), Vec::new());
+        inbox.receive(far.as_fd(), |a| seen.push((a.datagram.len(), a.is_first))).unwrap();
+        assert_eq!(seen, [(10, true), (10, false), (10, false), (4, false), (4, true)]);
     }
 
     fn pair() -> (UdpSocket, UdpSocket) {

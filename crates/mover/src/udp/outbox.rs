@@ -1,31 +1,42 @@
-//! Datagrams on their way out: one system call for a batch, one copy of the payload for all.
+//! Datagrams on their way out: one system call for a batch of messages, each of one datagram or of
+//! several that the kernel or the device takes apart.
 
 use std::array;
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 
-use rustix::io::Result as SysResult;
+use rustix::io::{Errno, Result as SysResult};
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 
 use super::header::{Header, LEN};
 use crate::clock::wall_ns;
 use crate::payload;
 
-/// Datagrams of one call at most. With 1400 bytes each, a call for more saves nothing measurable.
-pub(crate) const BATCH: usize = 32;
+/// Messages of one call at most.
+const MESSAGES: usize = 32;
 
 /// Numbers the datagrams of one flow and sends them.
 pub(crate) struct Outbox {
     flow: u16,
-    /// What follows the header, the same in each datagram.
-    tail: Vec<u8>,
+    /// A batch of datagrams side by side: in each the header is new every time, the rest random.
+    room: Vec<u8>,
+    size: usize,
+    /// Datagrams in one message.
+    joined: usize,
     next: u64,
 }
 
 impl Outbox {
-    /// For datagrams of up to `size` bytes, header included.
-    pub(crate) fn new(flow: u16, size: usize) -> Self {
-        Self { flow, tail: payload::random(size.saturating_sub(LEN)), next: 0 }
+    /// For datagrams of up to `size` bytes, at least a header, of which `joined` make a message and
+    /// up to `messages` a batch. More than one in a message needs [`split_departures`].
+    pub(crate) fn new(flow: u16, size: usize, joined: usize, messages: usize) -> Self {
+        let room = payload::random(size * joined * messages.min(MESSAGES));
+        Self { flow, room, size, joined, next: 0 }
+    }
+
+    /// Datagrams of one call at most.
+    pub(crate) fn batch(&self) -> usize {
+        self.room.len() / self.size
     }
 
     /// Datagrams sent so far.
@@ -33,21 +44,34 @@ impl Outbox {
         self.next
     }
 
-    /// Sends up to `count` datagrams of `size` bytes, at least a header; returns how many the
-    /// kernel took. Those of one call carry one time of sending.
+    /// Sends up to `count` datagrams of `size` bytes, only one where that is less than the full
+    /// size; returns how many the kernel took. Those of one call carry one time of sending.
     pub(crate) fn send(
         &mut self,
         socket: BorrowedFd<'_>,
         count: usize,
         size: usize,
     ) -> SysResult<usize> {
+        debug_assert!(size == self.size || count == 1);
         let sent_ns = wall_ns();
-        let tail = &self.tail[..(size.saturating_sub(LEN)).min(self.tail.len())];
-        let header = |sequence| Header { flow: self.flow, end: false, sequence, sent_ns }.encode();
-        let headers: [_; BATCH] = array::from_fn(|i| header(self.next + i as u64));
-        let sent = send_batch(socket, &headers[..count.min(BATCH)], tail)?;
+        for (datagram, sequence) in
+            self.room.chunks_exact_mut(self.size).take(count).zip(self.next..)
+        {
+            let header = Header { flow: self.flow, end: false, sequence, sent_ns };
+            datagram[..LEN].copy_from_slice(&header.encode());
+        }
+        let filled = &self.room[..(count * size).min(self.room.len())];
+        let sent = send_batch(socket, filled, self.joined * self.size);
+        let messages = sent.map_err(|cause| self.meaning(cause))?;
+        let sent = count.min(messages * self.joined);
         self.next += sent as u64;
         Ok(sent)
+    }
+
+    /// Before Linux 6.14, `EINVAL` is the answer to joined datagrams too large for the path
+    /// (`udp_send_skb`, net/ipv4/udp.c).
+    fn meaning(&self, cause: Errno) -> Errno {
+        if self.joined > 1 && cause == Errno::INVAL { Errno::MSGSIZE } else { cause }
     }
 
     /// Sends one end marker.
@@ -57,14 +81,23 @@ impl Outbox {
     }
 }
 
-fn send_batch(socket: BorrowedFd<'_>, headers: &[[u8; LEN]], tail: &[u8]) -> SysResult<usize> {
-    let header = |i: usize| headers.get(i).map_or(&[][..], |header| header);
-    let parts: [_; BATCH] = array::from_fn(|i| [IoSlice::new(header(i)), IoSlice::new(tail)]);
-    let mut control: [_; BATCH] = array::from_fn(|_| SendAncillaryBuffer::default());
+/// Sends messages of `len` bytes, the last perhaps shorter; returns how many the kernel took.
+fn send_batch(socket: BorrowedFd<'_>, bytes: &[u8], len: usize) -> SysResult<usize> {
+    let mut pieces = bytes.chunks(len);
+    let parts: [_; MESSAGES] =
+        array::from_fn(|_| [IoSlice::new(pieces.next().unwrap_or_default())]);
+    let mut control: [_; MESSAGES] = array::from_fn(|_| SendAncillaryBuffer::default());
     let mut pairs = parts.iter().zip(control.iter_mut());
-    let mut messages: [_; BATCH] = array::from_fn(|_| {
+    let mut messages: [_; MESSAGES] = array::from_fn(|_| {
         let (parts, control) = pairs.next().expect("both arrays have as many entries");
         MMsgHdr::new(parts, control)
     });
-    sendmmsg(socket, &mut messages[..headers.len()], SendFlags::empty())
+    sendmmsg(socket, &mut messages[..bytes.len().div_ceil(len)], SendFlags::empty())
+}
+
+/// Lets the kernel or the device take each message apart into datagrams of `size` bytes
+/// (`UDP_SEGMENT`, udp(7)).
+pub(crate) fn split_departures(socket: BorrowedFd<'_>, size: u16) -> io::Result<()> {
+    let size = i32::from(size).to_ne_bytes();
+    crate::socket::set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, &size)
 }

@@ -1,0 +1,105 @@
+//! What the kernel says beside a datagram: when it came, and whether it is several in one.
+
+/// Room for the control messages of one datagram, bytes: `CMSG_SPACE` of a `struct timespec` and of
+/// an int, 56 on 64-bit Linux, and a little more.
+pub(crate) const LEN: usize = 64;
+
+/// `struct cmsghdr` on 64-bit Linux: length with the header, level, type.
+const HEADER: usize = 16;
+
+/// Room for control messages, aligned as `struct cmsghdr` wants it.
+#[derive(Clone, Copy)]
+#[repr(align(8))]
+pub(crate) struct Control(pub(crate) [u8; LEN]);
+
+/// What was said.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Notes {
+    /// When the kernel received it, nanoseconds since 1970 (`SCM_TIMESTAMPNS`, socket(7)).
+    pub(crate) received_ns: Option<u64>,
+    /// Bytes of each datagram but for the last, where the kernel joined several (`UDP_GRO`,
+    /// udp(7)).
+    pub(crate) segment: Option<usize>,
+}
+
+impl Control {
+    /// Empty, as it must be before each call.
+    pub(crate) const EMPTY: Self = Self([0; LEN]);
+
+    /// Reads what the kernel wrote; a length of zero ends it.
+    pub(crate) fn notes(&self) -> Notes {
+        let (mut notes, mut rest) = (Notes::default(), &self.0[..]);
+        while let Some((content, level, kind, next)) = first(rest) {
+            match (level, kind) {
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => notes.received_ns = time(content),
+                (libc::SOL_UDP, libc::UDP_GRO) => notes.segment = length(content),
+                _ => {}
+            }
+            rest = next;
+        }
+        notes
+    }
+}
+
+/// The first message's content, level and type, and what follows it.
+fn first(bytes: &[u8]) -> Option<(&[u8], i32, i32, &[u8])> {
+    let (header, _) = bytes.split_first_chunk::<HEADER>()?;
+    let len = usize::from_ne_bytes(*header.first_chunk()?);
+    let level = i32::from_ne_bytes(header[8..12].try_into().ok()?);
+    let kind = i32::from_ne_bytes(header[12..].try_into().ok()?);
+    let content = bytes.get(HEADER..len)?;
+    let next = bytes.get(len.next_multiple_of(align_of::<usize>())..).unwrap_or_default();
+    Some((content, level, kind, next))
+}
+
+/// From a `struct timespec`.
+fn time(content: &[u8]) -> Option<u64> {
+    let seconds = i64::from_ne_bytes(*content.first_chunk()?);
+    let nanoseconds = i64::from_ne_bytes(*content.last_chunk()?);
+    Some(seconds as u64 * 1_000_000_000 + nanoseconds as u64)
+}
+
+/// From an int; zero would be no length.
+fn length(content: &[u8]) -> Option<usize> {
+    usize::try_from(i32::from_ne_bytes(*content.first_chunk()?)).ok().filter(|len| *len > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn message(level: i32, kind: i32, content: &[u8]) -> Vec<u8> {
+        let len = (HEADER + content.len()).to_ne_bytes();
+        let mut bytes = [&len[..], &level.to_ne_bytes(), &kind.to_ne_bytes(), content].concat();
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        bytes
+    }
+
+    fn notes(messages: &[Vec<u8>]) -> Notes {
+        let mut control = Control::EMPTY;
+        let bytes = messages.concat();
+        control.0[..bytes.len()].copy_from_slice(&bytes);
+        control.notes()
+    }
+
+    #[test]
+    fn time_and_length_are_read_in_any_order() {
+        let time = [5i64.to_ne_bytes(), 7i64.to_ne_bytes()].concat();
+        let time = message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &time);
+        let length = message(libc::SOL_UDP, libc::UDP_GRO, &1400i32.to_ne_bytes());
+        let both = Notes { received_ns: Some(5_000_000_007), segment: Some(1400) };
+        assert_eq!(notes(&[time.clone(), length.clone()]), both);
+        assert_eq!(notes(&[length, time]), both);
+        assert_eq!(notes(&[]), Notes::default());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_it(bytes: [[u8; 32]; 2], len in 0usize..80) {
+            let mut control = Control(bytes.concat().try_into().expect("64 bytes"));
+            control.0[..8].copy_from_slice(&len.to_ne_bytes());
+            prop_assert_ne!(control.notes().segment, Some(0));
+        }
+    }
+}
