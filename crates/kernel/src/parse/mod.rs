@@ -1,9 +1,12 @@
 //! Parsers of kernel files: text in, numbers out. They pass over what they do not know.
 
 pub mod cgroup;
+pub mod conntrack;
 pub mod counter_table;
 pub mod meminfo;
 pub mod mountinfo;
+pub mod per_cpu;
+pub mod pressure;
 pub mod process;
 pub mod sockstat;
 pub mod softnet;

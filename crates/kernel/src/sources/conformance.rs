@@ -20,6 +20,13 @@ const FILES: &[(&str, &str)] = &[
     ("proc/thread-self/net/snmp", "Ip: A\nIp: 1\nTcp: B\nTcp: 2\nUdp: C\nUdp: 3\n"),
     ("proc/thread-self/net/softnet_stat", "0000000d 00000001 00000002\n"),
     ("proc/thread-self/net/sockstat", "TCP: inuse 1 mem 37\n"),
+    ("proc/softirqs", "     CPU0  CPU1\n NET_TX: 3 4\n NET_RX: 50 60\n"),
+    ("proc/pressure/cpu", "some avg10=1.00 total=5\n"),
+    ("proc/pressure/memory", "some avg10=1.00 total=6\nfull avg10=1.00 total=7\n"),
+    ("proc/pressure/io", "some avg10=1.00 total=8\nfull avg10=1.00 total=9\n"),
+    ("proc/sys/net/netfilter/nf_conntrack_count", "4\n"),
+    ("proc/sys/net/netfilter/nf_conntrack_max", "262144\n"),
+    ("proc/thread-self/net/stat/nf_conntrack", "entries drop early_drop\n0004 0002 0003\n"),
     ("proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n"),
 ];
 
@@ -113,6 +120,9 @@ fn unknown_fields_change_nothing() {
             }
             "proc/thread-self/net/softnet_stat" => text.replace('\n', " 00000009 00000009\n"),
             "proc/thread-self/net/sockstat" => text.replace(" mem", " novel 3 mem"),
+            "proc/softirqs" => format!("{text}NEW: 1 2\n"),
+            "proc/pressure/cpu" => format!("{text}novel total=3\n"),
+            "proc/thread-self/net/stat/nf_conntrack" => text.replace('\n', " 00000009\n"),
             "proc/self/cgroup" => format!("{text}9:novel:/x\n"),
             _ => text.into(),
         })

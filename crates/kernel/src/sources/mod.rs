@@ -3,18 +3,21 @@
 mod cgroup;
 mod channels;
 mod coalescing;
+mod conntrack;
 mod cpu;
 mod link;
 mod memory;
 mod netstat;
 mod offload;
 mod pause;
+mod pressure;
 mod process;
 mod qdisc;
 mod ring;
 mod route;
 mod snmp;
 mod sockstat;
+mod softirq;
 mod softnet;
 mod sysctl;
 
@@ -42,18 +45,21 @@ pub const ALL: &[&dyn Source] = &[
     &cgroup::Cgroup,
     &channels::ChannelsSource,
     &coalescing::CoalescingSource,
+    &conntrack::Conntrack,
     &cpu::Cpu,
     &link::LinkSource,
     &memory::Memory,
     &netstat::Netstat,
     &offload::OffloadSource,
     &pause::PauseSource,
+    &pressure::PressureSource,
     &process::Process,
     &qdisc::QdiscSource,
     &ring::Ring,
     &route::RouteSource,
     &snmp::Snmp,
     &sockstat::Sockstat,
+    &softirq::Softirq,
     &softnet::SoftnetSource,
     &sysctl::Sysctl,
 ];

@@ -1,0 +1,64 @@
+//! Connection tracking of this network namespace: how full its table is, and what it dropped
+//! (Documentation/networking/nf_conntrack-sysctl.rst).
+
+use goodput_model::{Missing, Snapshot};
+
+use super::Source;
+use crate::Context;
+use crate::parse::{ParseError, conntrack};
+
+/// Read by the thread that asks, so it is of the thread's own network namespace.
+const ENTRIES: &str = "proc/sys/net/netfilter/nf_conntrack_count";
+const MAX: &str = "proc/sys/net/netfilter/nf_conntrack_max";
+const COUNTERS: &str = "proc/thread-self/net/stat/nf_conntrack";
+/// Packets dropped for want of room or memory, entries thrown out to make room, and entries that
+/// could not be made.
+const NAMES: [&str; 3] = ["drop", "early_drop", "insert_failed"];
+
+pub(super) struct Conntrack;
+
+impl Source for Conntrack {
+    fn id(&self) -> &'static str {
+        "conntrack"
+    }
+
+    fn summary(&self) -> &'static str {
+        "entries of connection tracking, the most there may be, and what it dropped"
+    }
+
+    fn can_run(&self, context: &Context) -> Result<(), Missing> {
+        match context.root.read_if_there(ENTRIES) {
+            Ok(None) => Err(Missing::because("this kernel has not loaded connection tracking")),
+            Ok(Some(_)) => Ok(()),
+            Err(why) => Err(why),
+        }
+    }
+
+    fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
+        for (name, file) in [("conntrack.entries", ENTRIES), ("conntrack.max", MAX)] {
+            let text = context.root.read(file);
+            match text.and_then(|text| Ok(number(&text)?)) {
+                Ok(value) => snapshot.put(name, value),
+                Err(why) => snapshot.lacks(name, why.to_string()),
+            }
+        }
+        let text = context.root.read(COUNTERS);
+        let counters = text.and_then(|text| Ok(conntrack::parse(&text, NAMES)?));
+        for (place, name) in NAMES.iter().enumerate() {
+            let name = format!("conntrack.{name}");
+            match &counters {
+                Ok(sums) => match sums[place] {
+                    Some(sum) => snapshot.put(name, sum),
+                    None => snapshot.lacks(name, "this kernel does not count it"),
+                },
+                Err(why) => snapshot.lacks(name, why.to_string()),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn number(text: &str) -> Result<u64, ParseError> {
+    let number = text.trim().parse();
+    number.map_err(|_| ParseError::new("/proc/sys/net/netfilter", format!("{text:?}")))
+}
