@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use goodput_model::Plan;
+use goodput_model::{BitRate, Plan};
 
 /// Least memory that a flow is counted with, bytes: what a mover keeps at least, and its thread.
 const FLOW_MIN_BYTES: u64 = 1 << 20;
@@ -24,6 +24,8 @@ pub struct Bounds {
     pub connections_per_client: u32,
     /// Memory for the flows of all measurements together, bytes.
     pub memory_bytes: u64,
+    /// Rate of all measurements of one client together, where there is a limit.
+    pub rate_per_client: Option<BitRate>,
 }
 
 /// Counts who is here.
@@ -39,6 +41,8 @@ struct Here {
     seats: u32,
     connections: HashMap<IpAddr, u32>,
     measurements: HashMap<IpAddr, u32>,
+    /// Bits per second that were promised; only where there is a limit.
+    rates: HashMap<IpAddr, u64>,
     running: u32,
     memory_bytes: u64,
 }
@@ -53,6 +57,7 @@ pub struct Seat {
 pub struct Place {
     client: IpAddr,
     memory_bytes: u64,
+    rate: u64,
     here: Arc<Mutex<Here>>,
 }
 
@@ -83,10 +88,32 @@ impl Admission {
         let (client, memory_bytes) = (client_of(address), memory(plan));
         let mut here = lock(&self.here);
         self.has_room(&here, client, memory_bytes)?;
+        let rate = self.rate_of(plan);
+        self.has_rate(&here, client, rate)?;
         here.running += 1;
         here.memory_bytes += memory_bytes;
         *here.measurements.entry(client).or_default() += 1;
-        Ok(Place { client, memory_bytes, here: Arc::clone(&self.here) })
+        *here.rates.entry(client).or_default() += rate;
+        Ok(Place { client, memory_bytes, rate, here: Arc::clone(&self.here) })
+    }
+
+    /// What a plan takes of its client's rate: its own, or all where it has none.
+    fn rate_of(&self, plan: &Plan) -> u64 {
+        let limit = self.bounds.rate_per_client;
+        limit.map_or(0, |limit| plan.rate_bits_per_s.map_or(limit.0, |own| own.0) as u64)
+    }
+
+    fn has_rate(&self, here: &Here, client: IpAddr, rate: u64) -> Result<(), String> {
+        let Some(limit) = self.bounds.rate_per_client else { return Ok(()) };
+        let taken = here.rates.get(&client).copied().unwrap_or(0);
+        if taken.saturating_add(rate) <= limit.0 as u64 {
+            return Ok(());
+        }
+        Err(format!(
+            "busy: other measurements of this client take {} of the {limit} that one client gets; \
+             wait for them, or ask for a lower rate",
+            BitRate(taken as f64)
+        ))
     }
 
     fn has_room(&self, here: &Here, client: IpAddr, memory_bytes: u64) -> Result<(), String> {
@@ -159,6 +186,10 @@ impl Drop for Place {
         here.running -= 1;
         here.memory_bytes -= self.memory_bytes;
         leave(&mut here.measurements, self.client);
+        let left = here.rates.remove(&self.client).unwrap_or(0) - self.rate;
+        if left > 0 {
+            here.rates.insert(self.client, left);
+        }
     }
 }
 
@@ -173,6 +204,7 @@ mod tests {
             connections: 3,
             connections_per_client: 2,
             memory_bytes: 64 * FLOW_MIN_BYTES,
+            rate_per_client: Some(BitRate(1e9)),
         })
     }
 
@@ -215,11 +247,27 @@ mod tests {
 
     #[test]
     fn one_client_leaves_a_quarter_of_the_measurements_to_others() {
-        let (admission, plan) = (admission(4), Plan::standard());
+        let plan = Plan { rate_bits_per_s: Some(BitRate(1e6)), ..Plan::standard() };
+        let admission = admission(4);
         let busy = || admission.measurement(address("192.0.2.1"), &plan);
         let _its: Vec<_> = (0..3).map(|_| busy().unwrap()).collect();
         assert!(busy().is_err());
         assert!(admission.measurement(address("192.0.2.2"), &plan).is_ok());
+    }
+
+    #[test]
+    fn the_measurements_of_one_client_share_its_rate() {
+        let admission = admission(9);
+        let (client, unpaced) = (address("192.0.2.1"), Plan::standard());
+        let paced = Plan { rate_bits_per_s: Some(BitRate(4e8)), ..Plan::standard() };
+        let first = admission.measurement(client, &paced).unwrap();
+        let second = admission.measurement(client, &paced).unwrap();
+        let why = admission.measurement(client, &paced).err().unwrap();
+        assert!(why.contains("800 Mbit/s of the 1 Gbit/s"), "{why}");
+        assert!(admission.measurement(client, &unpaced).is_err());
+        assert!(admission.measurement(address("192.0.2.2"), &unpaced).is_ok());
+        drop((first, second));
+        assert!(admission.measurement(client, &unpaced).is_ok());
     }
 
     #[test]

@@ -14,6 +14,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use goodput_model::BitRate;
 use goodput_wire::session::{Limits, ServerConfig, Token};
 use rustix::process::{Resource, getrlimit};
 use tokio::sync::{Notify, watch};
@@ -69,6 +70,7 @@ fn bounds(config: &Config) -> Bounds {
         connections: descriptors / 4 * 3,
         connections_per_client: config.max_connections_per_address,
         memory_bytes: system.totalram as u64 * u64::from(system.mem_unit) / MEMORY_SHARE,
+        rate_per_client: config.limits.rate_bits_per_s.map(BitRate),
     }
 }
 
