@@ -7,7 +7,7 @@ use crate::cpu_bound::{cpu_bound, is_throttled};
 use crate::rules::{queue_too_short, shaper_burst};
 use crate::shaper::Shaper;
 use crate::thresholds::{AT_CEILING, CPU_FULL, HARDLY_WAITS, SHAPER_GIVES, SHAPER_NEARLY};
-use crate::view::View;
+use crate::view::{Side, View};
 
 /// CPU share of either thread beyond which the pace may be the hosts', where no round number shows a
 /// rate, and round trips are short enough to be stretched by scheduling.
@@ -41,15 +41,20 @@ fn shapes(view: &View, shaper: &Shaper, goodput: f64) -> bool {
 }
 
 /// Whether a thread lacks CPU, a quota bites or the reader is behind.
-pub fn host_is_short(view: &View) -> Result<bool, Missing> {
-    let full = |share: Result<f64, Missing>| share.is_ok_and(|share| share >= CPU_FULL);
-    let sides = view.sides();
-    let starved = sides.iter().any(|side| {
-        is_throttled(side)
-            || full(side.thread_cpu_share())
-            || cpu_bound(side).is_ok_and(|bound| bound.is_some())
-    });
-    Ok(starved || view.receiver.blocked_share().is_ok_and(|waits| waits < HARDLY_WAITS))
+pub fn host_is_short(view: &View) -> bool {
+    lacks_cpu(&view.sender) || receiver_is_short(view)
+}
+
+/// The same of the receiver alone, which is all that counts for datagrams.
+pub fn receiver_is_short(view: &View) -> bool {
+    lacks_cpu(&view.receiver)
+        || view.receiver.blocked_share().is_ok_and(|waits| waits < HARDLY_WAITS)
+}
+
+fn lacks_cpu(side: &Side) -> bool {
+    is_throttled(side)
+        || side.thread_cpu_share().is_ok_and(|share| share >= CPU_FULL)
+        || cpu_bound(side).is_ok_and(|bound| bound.is_some())
 }
 
 /// Whether the receiver is known to be no bottleneck: nothing throttles it, or it waits for data

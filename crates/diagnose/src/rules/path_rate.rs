@@ -26,7 +26,9 @@
 use goodput_model::{Confidence, Finding, Missing, Place};
 
 use crate::bounds::next_after;
-use crate::elimination::{host_is_short, hosts_have_time, is_local, reader_keeps_up};
+use crate::elimination::{
+    host_is_short, hosts_have_time, is_local, reader_keeps_up, receiver_is_short,
+};
 use crate::finding::{Draft, percent, rate, rate_argument, time};
 use crate::models::rate_at_loss;
 use crate::round_rate::{RoundRate, round_rate};
@@ -71,7 +73,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if share < HOLDS
         || plateau.spread >= SWINGS
         || is_local(view)?
-        || host_is_short(view)?
+        || host_is_short(view)
         || loss_explains(view)?
     {
         return Ok(None);
@@ -189,7 +191,7 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
     let plateau = view.receiver.plateau()?;
     let at_hosts = view.datagrams_dropped_at_hosts() >= view.receiver.datagrams_lost()? / 2.0;
     let steady = plateau.spread < PLATEAU_SPREAD;
-    if share < HEAVY_LOSS || at_hosts || !steady || is_local(view)? || host_is_short(view)? {
+    if share < HEAVY_LOSS || at_hosts || !steady || is_local(view)? || receiver_is_short(view) {
         return Ok(None);
     }
     let round = round_rate(view, plateau.rate)?;
@@ -316,6 +318,7 @@ mod tests {
         let finding = fires(&RULE, over(0.5).goodput(97e6));
         assert_eq!(finding.confidence, Confidence::Likely);
         assert_eq!(finding.advice, ["offer no more than the path carries: --rate 97mbit"]);
+        fires(&RULE, over(0.5).goodput(97e6).writer(0.0, 0.0, 0.99));
         assert_eq!(fires(&RULE, over(0.1).goodput(90e6)).confidence, Confidence::Possible);
         // 100 Mbit/s were sent, and 2.7 % got lost by chance.
         quiet(&RULE, over(0.027).goodput(97.3e6));

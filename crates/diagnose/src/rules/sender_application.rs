@@ -44,7 +44,10 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.sender;
     let paced = side.paced_share()?;
     if paced >= HOLDS {
-        return draft(view, Confidence::Certain, on_purpose(view), paced).found();
+        // Datagrams that got lost are not what the pace holds back.
+        let lost = view.sends_too_much();
+        let confidence = if lost { Confidence::Possible } else { Confidence::Certain };
+        return draft(view, confidence, on_purpose(view), paced).found();
     }
     let share = split(view)?.application_percent / 100.0;
     let stopped = stopped_share(side).unwrap_or(0.0);
@@ -147,6 +150,8 @@ mod tests {
     fn works_for_datagrams() {
         let case = Case::healthy_udp().writer(0.0, 0.9, 0.05);
         assert_eq!(fires(&RULE, case).confidence, Confidence::Certain);
+        let lossy = Case::healthy_udp().writer(0.0, 0.9, 0.05).lost(0.05);
+        assert_eq!(fires(&RULE, lossy).confidence, Confidence::Possible);
     }
 
     #[test]

@@ -51,7 +51,10 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 fn thread(view: &View, bound: CpuBound) -> Draft {
     let summary =
         if bound.crowded { "the sender's CPUs, which are all busy" } else { "the sender's CPU" };
-    draft(view, bound.confidence(), summary).share(bound.turn)
+    // Of datagrams that got lost, a faster CPU would only send more.
+    let lost = view.sends_too_much();
+    let confidence = if lost { Confidence::Possible } else { bound.confidence() };
+    draft(view, confidence, summary).share(bound.turn)
 }
 
 /// Whether softirqs fill a CPU at the sender and not just as much at the receiver, where arriving
@@ -145,6 +148,12 @@ mod tests {
     #[test]
     fn a_writer_that_waits_is_not_the_limit() {
         quiet(&RULE, full().writer(0.5, 0.0, 0.5));
+    }
+
+    #[test]
+    fn datagrams_that_get_lost_are_not_held_back_by_the_cpu() {
+        let case = Case::healthy_udp().writer(0.01, 0.0, 0.97).lost(0.3);
+        assert_eq!(fires(&RULE, case).confidence, Confidence::Possible);
     }
 
     #[test]

@@ -60,8 +60,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         })
         .predicted(next_after(view, &[RULE.id]));
     match split(view) {
-        Ok(split) => draft.share(split.path_percent / 100.0).found(),
-        Err(_) => draft.found(),
+        Ok(split) if view.is_tcp() => draft.share(split.path_percent / 100.0).found(),
+        _ => draft.found(),
     }
 }
 

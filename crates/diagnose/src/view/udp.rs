@@ -3,6 +3,7 @@
 use goodput_model::{DatagramCounts, FlowSample, Missing};
 
 use super::{Side, View, positive};
+use crate::thresholds::HEAVY_LOSS;
 
 impl Side<'_> {
     /// Datagrams lost within the window, as the receiver's sequence numbers tell.
@@ -19,6 +20,12 @@ impl Side<'_> {
 }
 
 impl View<'_> {
+    /// Whether more was sent than arrived, so that the sender's pace does not limit the goodput. TCP
+    /// never sends more than that for long.
+    pub fn sends_too_much(&self) -> bool {
+        !self.is_tcp() && self.receiver.lost_share().is_ok_and(|share| share >= HEAVY_LOSS)
+    }
+
     /// Datagrams that the two hosts are known to have dropped.
     pub fn datagrams_dropped_at_hosts(&self) -> f64 {
         self.receiver.socket_drops().unwrap_or(0.0)
