@@ -68,10 +68,13 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         return Ok(None);
     }
     let confidence = match (model_explains(view)?, view.backs_off_at_loss()) {
+        (true, Ok(true)) if backlog_may_have(view) => Confidence::Possible,
         (true, Ok(true)) if !queue_shows(view) => Confidence::Likely,
         (true, Err(_)) if !queue_shows(view) => Confidence::Possible,
         _ if share < HEAVY_LOSS => return Ok(None),
-        _ if queue_shows(view) || is_the_rates(view) => Confidence::Possible,
+        _ if queue_shows(view) || is_the_rates(view) || backlog_may_have(view) => {
+            Confidence::Possible
+        }
         _ => Confidence::Likely,
     };
     stream(view, share, confidence)?.changes(other_congestion_control(view)).found()
@@ -82,13 +85,19 @@ fn lost_elsewhere(view: &View) -> Result<bool, Missing> {
     let side = &view.sender;
     let needless = side.needless_retransmits().unwrap_or(0.0);
     let by_socket = view.receiver.socket_drops().unwrap_or(0.0);
-    let dropped = side.queue_drops().unwrap_or(0.0) + view.receiver.arrival_drops().unwrap_or(0.0);
+    let dropped = side.queue_drops().unwrap_or(0.0) + view.receiver.device_drops().unwrap_or(0.0);
     Ok(needless.max(by_socket) >= MOST * side.retransmitted_segments()?
         || dropped >= MOST * side.retransmitted_segments_in_all()?)
 }
 
 fn queue_shows(view: &View) -> bool {
     view.sender.rtt_inflation().is_ok_and(|ratio| ratio >= 2.0 * RTT_INFLATED - 1.0)
+}
+
+/// Whether the receiving host dropped as much in its backlog, of whatever traffic.
+fn backlog_may_have(view: &View) -> bool {
+    let again = view.sender.retransmitted_segments_in_all().unwrap_or(0.0);
+    view.receiver.arrival_drops().is_ok_and(|drops| drops > 0.0 && drops >= MOST * again)
 }
 
 /// Whether the rate of the path is known to drop what exceeds it.
@@ -191,6 +200,14 @@ mod tests {
         quiet(&RULE, Case::path_loss().grows(Near, "qdisc.drops", 5000));
         quiet(&RULE, Case::path_loss().grows(Far, "link.rx_dropped", 5000));
         quiet(&RULE, Case::path_loss().tcp(|tcp, _| tcp.dsack_dups = tcp.total_retrans_segments));
+    }
+
+    #[test]
+    fn drops_of_the_whole_hosts_backlog_only_make_it_possible() {
+        // Another program's drops, on a machine where 3 % of the packets got lost on the path.
+        let case = Case::path_loss().retransmitted(0.03).goodput(5e6);
+        let finding = fires(&RULE, case.grows(Far, "softnet.dropped", 5000));
+        assert_eq!(finding.confidence, Confidence::Possible);
     }
 
     #[test]

@@ -29,7 +29,17 @@ impl<'a> Side<'a> {
     /// Packets that this host dropped on the way in. Sources that are not there count as nothing
     /// seen, as long as one is.
     pub fn arrival_drops(&self) -> Result<f64, Missing> {
-        let sources = [names::LINK_RX_DROPPED, names::LINK_RX_MISSED, names::SOFTNET_DROPPED];
+        let whole_host = self.grown(names::SOFTNET_DROPPED).map(|drops| drops as f64);
+        match (self.device_drops(), whole_host) {
+            (Ok(device), Ok(host)) => Ok(device + host),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Those of the path's own device. The backlog's count is the whole host's, with the drops of
+    /// other programs, and on Linux of other network namespaces too.
+    pub fn device_drops(&self) -> Result<f64, Missing> {
+        let sources = [names::LINK_RX_DROPPED, names::LINK_RX_MISSED];
         let read: Vec<_> = sources.iter().map(|name| self.grown(name)).collect();
         let seen: Vec<f64> = read.iter().filter_map(|r| Some(*r.as_ref().ok()? as f64)).collect();
         match (seen.is_empty(), read.into_iter().find_map(Result::err)) {
