@@ -1,26 +1,40 @@
-//! The ethtool ioctl (`SIOCETHTOOL`, include/uapi/linux/ethtool.h): driver, speed and duplex.
+//! The ethtool ioctl (`SIOCETHTOOL`, include/uapi/linux/ethtool.h): driver, speed, duplex and what
+//! the ends of a link agreed on.
 //!
 //! The ioctl rather than the netlink family, because every kernel and every driver answers it.
 
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 
 use rustix::net::{AddressFamily, SocketType};
 
 use crate::NetlinkError;
+use crate::link_modes::LinkModes;
 
 const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_GLINKSETTINGS: u32 = 0x4c;
-/// `struct ethtool_drvinfo`; the driver's name is 32 bytes behind the command.
+/// `struct ethtool_drvinfo`.
 const DRIVER_INFO_BYTES: usize = 196;
+/// Where in it the driver's name and the device's address on its bus are.
+const DRIVER_NAME: Range<usize> = 4..36;
+const BUS_ADDRESS: Range<usize> = 100..132;
 /// `struct ethtool_link_settings` without its link mode masks.
 const LINK_SETTINGS_BYTES: usize = 48;
+/// Offset of `autoneg` in it.
+const AUTONEG_AT: usize = 11;
 /// Offset of `link_mode_masks_nwords` in it.
 const MASK_WORDS_AT: usize = 15;
 /// Most words a mask can have, as the count is a signed byte.
 const MASK_BYTES: usize = 3 * 127 * 4;
-/// More than the kernel writes for any command here; the longest reply is the names of the
-/// features, 32 bytes each.
-const ROOM_BYTES: usize = 64 * 1024;
+/// The kernel writes as much as it has, whatever was asked for. A list that was announced shorter
+/// than this ...
+const SHORT_BYTES: usize = 8 * 1024;
+/// ... gets this much room, so that it may still grow eightfold in between: drivers add counters
+/// with each queue.
+const ROOM_BYTES: usize = 8 * SHORT_BYTES;
+/// Longest list that is asked for.
+pub(crate) const LONGEST_BYTES: usize = 512 * 1024;
+const LARGE_ROOM_BYTES: usize = 8 * LONGEST_BYTES;
 /// `SPEED_UNKNOWN`.
 const SPEED_UNKNOWN: u32 = u32::MAX;
 
@@ -34,25 +48,52 @@ pub enum Duplex {
 }
 
 /// What the driver says of a link. Virtual devices invent it: every veth says 10 Gbit/s.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkSettings {
     /// Speed, bits per second; `None` where the driver does not know.
     pub speed_bits_per_s: Option<u64>,
     /// Duplex; `None` where the driver does not know.
     pub duplex: Option<Duplex>,
+    /// Whether this end negotiates speed and duplex with the other.
+    pub autoneg: bool,
+    /// What this end can do.
+    pub supported: LinkModes,
+    /// What this end offers.
+    pub advertised: LinkModes,
+    /// What the other end offers, where the driver knows it.
+    pub partner: LinkModes,
+}
+
+/// What a driver says of itself and of its device's place.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DriverInfo {
+    /// Its name, if it has one to tell.
+    pub name: Option<String>,
+    /// The device on its bus: "0000:00:03.0", "usb-0000:00:14.0-1"; `None` for virtual devices.
+    pub bus_address: Option<String>,
+}
+
+/// The driver of `device` and where the device is.
+pub fn driver_info(device: &str) -> Result<DriverInfo, NetlinkError> {
+    let mut info = [0u8; DRIVER_INFO_BYTES];
+    let operation = format!("read the driver of {device}");
+    call(&operation, device, ETHTOOL_GDRVINFO, &mut info)?;
+    let text = |range: Range<usize>| Some(c_text(&info[range])).filter(|text| !text.is_empty());
+    Ok(DriverInfo { name: text(DRIVER_NAME), bus_address: text(BUS_ADDRESS) })
 }
 
 /// Name of the driver of `device`; `None` where it has none to tell.
 pub fn driver(device: &str) -> Result<Option<String>, NetlinkError> {
-    let mut info = [0u8; DRIVER_INFO_BYTES];
-    let operation = format!("read the driver of {device}");
-    call(&operation, device, ETHTOOL_GDRVINFO, &mut info)?;
-    let name: Vec<u8> = info[4..36].iter().copied().take_while(|byte| *byte != 0).collect();
-    let name = String::from_utf8_lossy(&name).into_owned();
-    Ok((!name.is_empty()).then_some(name))
+    driver_info(device).map(|info| info.name)
 }
 
-/// Speed and duplex of `device`, as far as its driver knows them.
+/// The text up to the first zero byte.
+pub(crate) fn c_text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+/// Speed, duplex and link modes of `device`, as far as its driver knows them.
 pub fn link_settings(device: &str) -> Result<LinkSettings, NetlinkError> {
     let operation = format!("read the speed of {device}");
     let mut settings = [0u8; LINK_SETTINGS_BYTES + MASK_BYTES];
@@ -76,7 +117,20 @@ fn parse_settings(settings: &[u8]) -> LinkSettings {
         Some(1) => Some(Duplex::Full),
         _ => None,
     };
-    LinkSettings { speed_bits_per_s: speed.map(|mbit| u64::from(mbit) * 1_000_000), duplex }
+    let words = settings.get(MASK_WORDS_AT).copied().unwrap_or(0);
+    let mask = 4 * usize::from(words);
+    let modes = |place: usize| {
+        let start = LINK_SETTINGS_BYTES + place * mask;
+        LinkModes::from_bytes(settings.get(start..start + mask).unwrap_or_default())
+    };
+    LinkSettings {
+        speed_bits_per_s: speed.map(|mbit| u64::from(mbit) * 1_000_000),
+        duplex,
+        autoneg: settings.get(AUTONEG_AT) == Some(&1),
+        supported: modes(0),
+        advertised: modes(1),
+        partner: modes(2),
+    }
 }
 
 /// `struct ethtool_value`: one command, one word.
@@ -99,7 +153,8 @@ pub(crate) fn set_word(
 }
 
 /// One ioctl on `device` of the calling thread's namespace. `data` is the command's structure; its
-/// first word becomes the command. What the kernel writes beyond its end is lost.
+/// first word becomes the command. What the kernel writes beyond its end is lost. `data` must not
+/// be longer than [`LONGEST_BYTES`].
 #[expect(unsafe_code, reason = "no library covers SIOCETHTOOL")]
 pub(crate) fn call(
     operation: &str,
@@ -108,7 +163,12 @@ pub(crate) fn call(
     data: &mut [u8],
 ) -> Result<(), NetlinkError> {
     let refused = |cause: std::io::Error| NetlinkError::refused(operation, cause);
-    let mut room = vec![0u8; ROOM_BYTES.max(data.len())];
+    if data.len() > LONGEST_BYTES {
+        return Err(NetlinkError::impossible(operation, "the answer would be too long"));
+    }
+    // Lists that are longer than the rest get the large room. It comes from the kernel in pages
+    // that cost nothing before they are written to.
+    let mut room = vec![0u8; if data.len() <= SHORT_BYTES { ROOM_BYTES } else { LARGE_ROOM_BYTES }];
     room[..data.len()].copy_from_slice(data);
     room[..4].copy_from_slice(&command.to_ne_bytes());
     let mut request = libc::ifreq {
@@ -117,8 +177,9 @@ pub(crate) fn call(
     };
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)
         .map_err(|cause| refused(cause.into()))?;
-    // SAFETY: `request` and `room`, at which it points, live through the call, and the kernel
-    // writes less than ROOM_BYTES for every command that this crate has.
+    // SAFETY: `request` and `room`, at which it points, live through the call. The kernel writes
+    // structures of a fixed size far below ROOM_BYTES, and lists whose length it told just before;
+    // for those there is eight times the room.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
     if result < 0 {
         return Err(refused(std::io::Error::last_os_error()));
@@ -147,12 +208,14 @@ mod tests {
     use super::*;
     use crate::Netlink;
     use crate::namespace::tests::in_test_namespace;
+    use proptest::prelude::*;
 
     #[test]
     fn a_veth_names_its_driver_and_invents_a_speed() {
         in_test_namespace("a_veth_names_its_driver_and_invents_a_speed", || {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
-            assert_eq!(driver("left").unwrap().as_deref(), Some("veth"));
+            let info = driver_info("left").unwrap();
+            assert_eq!((info.name.as_deref(), info.bus_address), (Some("veth"), None));
             let settings = link_settings("left").unwrap();
             assert_eq!(settings.speed_bits_per_s, Some(10_000_000_000));
             assert_eq!(settings.duplex, Some(Duplex::Full));
@@ -162,10 +225,37 @@ mod tests {
     #[test]
     fn an_unknown_speed_is_none() {
         let mut bytes = [0xff; LINK_SETTINGS_BYTES];
-        assert_eq!(parse_settings(&bytes), LinkSettings::default());
+        let settings = parse_settings(&bytes);
+        assert_eq!((settings.speed_bits_per_s, settings.duplex), (None, None));
+        assert_eq!(settings.supported, LinkModes::default());
         bytes[4..8].copy_from_slice(&0u32.to_ne_bytes());
         assert_eq!(parse_settings(&bytes).speed_bits_per_s, None);
         assert_eq!(parse_settings(&[]), LinkSettings::default());
+    }
+
+    #[test]
+    fn masks_follow_each_other_at_the_length_that_was_agreed_on() {
+        // A card for 10, 100 and 1000 Mbit/s (bits 0 to 3 and 5) that offers all of it, on a wall
+        // socket that offers 100 Mbit/s at most.
+        let mut bytes = [0u8; LINK_SETTINGS_BYTES + 3 * 8];
+        bytes[AUTONEG_AT] = 1;
+        bytes[MASK_WORDS_AT] = 2;
+        for (place, modes) in [(0, 0b10_1111u32), (1, 0b10_1111), (2, 0b1111)] {
+            let start = LINK_SETTINGS_BYTES + place * 8;
+            bytes[start..start + 4].copy_from_slice(&modes.to_ne_bytes());
+        }
+        let settings = parse_settings(&bytes);
+        assert!(settings.autoneg);
+        assert_eq!(settings.supported.fastest_bits_per_s(), Some(1_000_000_000));
+        assert_eq!(settings.advertised, settings.supported);
+        assert_eq!(settings.partner.fastest_bits_per_s(), Some(100_000_000));
+    }
+
+    proptest! {
+        #[test]
+        fn no_settings_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse_settings(&bytes);
+        }
     }
 
     #[test]

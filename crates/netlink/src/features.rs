@@ -3,15 +3,12 @@
 
 use crate::NetlinkError;
 use crate::ethtool::call;
+use crate::strings;
 
-const ETHTOOL_GSTRINGS: u32 = 0x1b;
-const ETHTOOL_GSSET_INFO: u32 = 0x37;
 const ETHTOOL_GFEATURES: u32 = 0x3a;
 const ETHTOOL_SFEATURES: u32 = 0x3b;
 /// `ETH_SS_FEATURES`: the set of strings that names the feature bits.
 const FEATURE_NAMES: u32 = 4;
-/// `ETH_GSTRING_LEN`.
-const NAME_BYTES: usize = 32;
 /// More features than any kernel has (6.18: under 70); bounds what a wrong answer can make us
 /// allocate.
 const MOST_FEATURES: u32 = 1024;
@@ -26,8 +23,11 @@ pub(crate) struct Features {
 impl Features {
     /// Reads the features of `device`.
     pub(crate) fn read(operation: &str, device: &str) -> Result<Self, NetlinkError> {
-        let count = count(operation, device)?;
-        let names = names(operation, device, count)?;
+        let count = strings::count(operation, device, FEATURE_NAMES)?;
+        if count == 0 || count > MOST_FEATURES {
+            return Err(NetlinkError::malformed(operation, format!("{count} feature names")));
+        }
+        let names = strings::names(operation, device, FEATURE_NAMES, count)?;
         let blocks = count.div_ceil(32);
         let mut data = vec![0u8; 8 + 16 * blocks as usize];
         data[4..8].copy_from_slice(&blocks.to_ne_bytes());
@@ -83,32 +83,6 @@ impl Features {
         let known = self.names.iter().enumerate();
         known.filter(|(_, name)| names.contains(&name.as_str())).map(|(bit, _)| bit)
     }
-}
-
-/// `struct ethtool_sset_info`: the command, a reserved word, a mask of sets, their sizes.
-fn count(operation: &str, device: &str) -> Result<u32, NetlinkError> {
-    let mut data = [0u8; 20];
-    data[8..16].copy_from_slice(&(1u64 << FEATURE_NAMES).to_ne_bytes());
-    call(operation, device, ETHTOOL_GSSET_INFO, &mut data)?;
-    let count = u32::from_ne_bytes([data[16], data[17], data[18], data[19]]);
-    if count == 0 || count > MOST_FEATURES {
-        return Err(NetlinkError::malformed(operation, format!("{count} feature names")));
-    }
-    Ok(count)
-}
-
-/// `struct ethtool_gstrings`: the command, the set, how many, the strings. The kernel writes as
-/// many as it has, whatever is asked for; that number can't change while it runs.
-fn names(operation: &str, device: &str, count: u32) -> Result<Vec<String>, NetlinkError> {
-    let mut data = vec![0u8; 12 + NAME_BYTES * count as usize];
-    data[4..8].copy_from_slice(&FEATURE_NAMES.to_ne_bytes());
-    data[8..12].copy_from_slice(&count.to_ne_bytes());
-    call(operation, device, ETHTOOL_GSTRINGS, &mut data)?;
-    let name = |bytes: &[u8]| {
-        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        String::from_utf8_lossy(&bytes[..end]).into_owned()
-    };
-    Ok(data[12..].chunks_exact(NAME_BYTES).map(name).collect())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub mod classes;
 pub mod error;
 pub mod ethtool;
 mod features;
+pub mod link_modes;
 pub mod links;
 pub mod namespace;
 pub mod offloads;
@@ -18,6 +19,8 @@ pub mod qdiscs;
 pub mod route_metrics;
 pub mod routes;
 mod socket;
+pub mod statistics;
+mod strings;
 pub mod tbf;
 
 pub use addresses::Address;

@@ -17,6 +17,8 @@ pub struct Link {
     pub index: u32,
     /// Its name in this namespace.
     pub name: String,
+    /// Its hardware address; empty where it has none.
+    pub address: Vec<u8>,
     /// Its type where it is a virtual one (`IFLA_INFO_KIND`): "veth", "bond", "tun"; `None` for
     /// hardware and the loopback device.
     pub kind: Option<String>,
@@ -204,6 +206,7 @@ fn link(message: &RouteNetlinkMessage) -> Option<Link> {
 fn note(link: &mut Link, attribute: &LinkAttribute) {
     match attribute {
         LinkAttribute::IfName(name) => link.name = name.clone(),
+        LinkAttribute::Address(address) => link.address = address.clone(),
         LinkAttribute::LinkInfo(infos) => link.kind = kind(infos),
         LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
         LinkAttribute::TxQueueLen(packets) => link.tx_queue_len = *packets,
