@@ -4,6 +4,7 @@
 //! the network namespace of the calling thread.
 
 mod context;
+mod device;
 mod host;
 pub mod parse;
 mod root;

@@ -3,14 +3,17 @@
 pub mod cgroup;
 pub mod conntrack;
 pub mod counter_table;
+pub mod driver_counters;
 pub mod meminfo;
 pub mod mountinfo;
+pub mod pcie;
 pub mod per_cpu;
 pub mod pressure;
 pub mod process;
 pub mod sockstat;
 pub mod softnet;
 pub mod stat;
+pub mod vectors;
 
 use goodput_model::Missing;
 

@@ -1,12 +1,17 @@
 //! The kernel's sources of facts, one file each, and the snapshot that asks them all.
 
+mod bus;
 mod cgroup;
 mod channels;
 mod coalescing;
 mod conntrack;
 mod cpu;
+mod driver;
+mod interrupts;
 mod link;
 mod memory;
+mod napi;
+mod negotiation;
 mod netstat;
 mod offload;
 mod pause;
@@ -42,13 +47,18 @@ pub trait Source: Sync {
 
 /// All sources.
 pub const ALL: &[&dyn Source] = &[
+    &bus::Bus,
     &cgroup::Cgroup,
     &channels::ChannelsSource,
     &coalescing::CoalescingSource,
     &conntrack::Conntrack,
     &cpu::Cpu,
+    &driver::Driver,
+    &interrupts::Interrupts,
     &link::LinkSource,
     &memory::Memory,
+    &napi::Napi,
+    &negotiation::Negotiation,
     &netstat::Netstat,
     &offload::OffloadSource,
     &pause::PauseSource,

@@ -1,0 +1,163 @@
+//! How the path's device hangs on the host: PCI Express link against what it could be, NUMA node,
+//! USB speed.
+//!
+//! By the address that the driver tells, not by the device's name: /sys shows devices by name of
+//! one network namespace only, buses of all. No PCI Express and no USB device was at hand to try;
+//! the tests use texts after the kernel's own documentation of /sys.
+
+use goodput_model::{Missing, Snapshot};
+
+use super::Source;
+use crate::device::Place;
+use crate::parse::pcie::{parse_speed, parse_width};
+use crate::{Context, Root};
+
+/// More USB buses than a host has.
+const MOST_USB_BUSES: u32 = 32;
+
+pub(super) struct Bus;
+
+impl Source for Bus {
+    fn id(&self) -> &'static str {
+        "bus"
+    }
+
+    fn summary(&self) -> &'static str {
+        "bus of the path's device: PCI Express speed and width with their most, NUMA node, USB speed"
+    }
+
+    fn can_run(&self, context: &Context) -> Result<(), Missing> {
+        context.device_name().map(drop)
+    }
+
+    fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
+        put(snapshot, &context.root, &Place::of(context)?);
+        Ok(())
+    }
+}
+
+fn put(snapshot: &mut Snapshot, root: &Root, place: &Place) {
+    match place {
+        Place::Pci(address) => {
+            snapshot.put("bus.kind", "pci");
+            snapshot.put("bus.address", address.as_str());
+            pci(snapshot, root, &format!("sys/bus/pci/devices/{address}"));
+        }
+        Place::Usb { controller, ports } => {
+            snapshot.put("bus.kind", "usb");
+            snapshot.put("bus.address", format!("{controller}-{ports}"));
+            match usb_speed(root, controller, ports) {
+                Ok(speed) => snapshot.put("bus.usb_bits_per_s", speed),
+                Err(why) => snapshot.lacks("bus.usb_bits_per_s", why.to_string()),
+            }
+        }
+        Place::Other(address) => {
+            snapshot.put("bus.kind", "other");
+            snapshot.put("bus.address", address.as_str());
+        }
+    }
+}
+
+fn pci(snapshot: &mut Snapshot, root: &Root, directory: &str) {
+    let read = |file: &str| root.read(&format!("{directory}/{file}")).ok();
+    let no_link = "the device tells no PCI Express link";
+    for (name, file) in
+        [("pcie_gt_per_s", "current_link_speed"), ("pcie_max_gt_per_s", "max_link_speed")]
+    {
+        match read(file).and_then(|text| parse_speed(&text)) {
+            Some(speed) => snapshot.put(format!("bus.{name}"), speed),
+            None => snapshot.lacks(format!("bus.{name}"), no_link),
+        }
+    }
+    for (name, file) in [("pcie_lanes", "current_link_width"), ("pcie_max_lanes", "max_link_width")]
+    {
+        match read(file).and_then(|text| parse_width(&text)) {
+            Some(lanes) => snapshot.put(format!("bus.{name}"), lanes),
+            None => snapshot.lacks(format!("bus.{name}"), no_link),
+        }
+    }
+    // -1 where the host has one node only or does not say.
+    match read("numa_node").and_then(|text| text.trim().parse::<u64>().ok()) {
+        Some(node) => snapshot.put("bus.numa_node", node),
+        None => snapshot.lacks("bus.numa_node", "the host does not say"),
+    }
+}
+
+/// The speed of the device at `ports` of the bus whose root hub has the controller's name for a
+/// serial number (drivers/usb/core/hcd.c `rh_string`), bits per second.
+fn usb_speed(root: &Root, controller: &str, ports: &str) -> Result<u64, Missing> {
+    for bus in 1..=MOST_USB_BUSES {
+        let serial = root.read_if_there(&format!("sys/bus/usb/devices/usb{bus}/serial"));
+        if !matches!(serial, Ok(Some(serial)) if serial.trim() == controller) {
+            continue;
+        }
+        // A controller has a bus for USB 2 and one for USB 3; the device is on one of them.
+        let speed = root.read_if_there(&format!("sys/bus/usb/devices/{bus}-{ports}/speed"))?;
+        let mbit = speed.and_then(|speed| speed.trim().parse::<f64>().ok());
+        if let Some(mbit) = mbit.filter(|mbit| (1.0..=1e6).contains(mbit)) {
+            return Ok((mbit * 1e6) as u64);
+        }
+    }
+    Err(Missing::because(format!("/sys shows no USB device at {controller}-{ports}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+        let directory = tempfile::tempdir().unwrap();
+        for (file, text) in files {
+            let path = directory.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let root = Root::at(directory.path());
+        (directory, root)
+    }
+
+    #[test]
+    fn a_card_in_a_slot_too_narrow_shows_it() {
+        const CARD: &str = "sys/bus/pci/devices/0000:01:00.0";
+        let file = |name: &str| format!("{CARD}/{name}");
+        let (_directory, root) = host(&[
+            (&file("current_link_speed"), "8.0 GT/s PCIe\n"),
+            (&file("max_link_speed"), "8.0 GT/s PCIe\n"),
+            (&file("current_link_width"), "4\n"),
+            (&file("max_link_width"), "8\n"),
+            (&file("numa_node"), "1\n"),
+        ]);
+        let mut snapshot = Snapshot::default();
+        put(&mut snapshot, &root, &Place::parse("0000:01:00.0"));
+        assert_eq!(snapshot.text("bus.kind"), Ok("pci"));
+        assert_eq!(snapshot.number("bus.pcie_gt_per_s"), Ok(8.0));
+        assert_eq!(snapshot.count("bus.pcie_lanes"), Ok(4));
+        assert_eq!(snapshot.count("bus.pcie_max_lanes"), Ok(8));
+        assert_eq!(snapshot.count("bus.numa_node"), Ok(1));
+    }
+
+    #[test]
+    fn an_emulated_card_tells_no_link_and_no_node() {
+        let (_directory, root) = host(&[("sys/bus/pci/devices/0000:00:03.0/numa_node", "-1\n")]);
+        let mut snapshot = Snapshot::default();
+        put(&mut snapshot, &root, &Place::parse("0000:00:03.0"));
+        assert!(snapshot.number("bus.pcie_gt_per_s").is_err());
+        assert!(snapshot.count("bus.numa_node").is_err());
+    }
+
+    #[test]
+    fn a_usb_device_is_found_on_the_bus_of_its_controller() {
+        let (_directory, root) = host(&[
+            ("sys/bus/usb/devices/usb1/serial", "0000:00:1a.0\n"),
+            ("sys/bus/usb/devices/1-1.2/speed", "12\n"),
+            ("sys/bus/usb/devices/usb2/serial", "0000:00:14.0\n"),
+            ("sys/bus/usb/devices/usb3/serial", "0000:00:14.0\n"),
+            ("sys/bus/usb/devices/3-1.2/speed", "5000\n"),
+        ]);
+        let mut snapshot = Snapshot::default();
+        put(&mut snapshot, &root, &Place::parse("usb-0000:00:14.0-1.2"));
+        assert_eq!(snapshot.count("bus.usb_bits_per_s"), Ok(5_000_000_000));
+        put(&mut snapshot, &root, &Place::parse("usb-0000:00:14.0-9"));
+        assert!(snapshot.missing["bus.usb_bits_per_s"].contains("no USB device"));
+    }
+}

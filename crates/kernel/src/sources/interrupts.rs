@@ -1,0 +1,79 @@
+//! On which CPUs the interrupts of the path's device land (/proc/interrupts).
+
+use goodput_model::{Missing, Snapshot};
+
+use super::Source;
+use super::softirq::{put_per_cpu, total};
+use crate::Context;
+use crate::device::{Place, pci_numbers};
+use crate::parse::ParseError;
+use crate::parse::per_cpu::{self, Table};
+use crate::parse::vectors::{Vectors, Wanted, of_device};
+
+const FILE: &str = "proc/interrupts";
+const NAME: &str = "/proc/interrupts";
+
+pub(super) struct Interrupts;
+
+impl Source for Interrupts {
+    fn id(&self) -> &'static str {
+        "interrupts"
+    }
+
+    fn summary(&self) -> &'static str {
+        "interrupts of the path's device, on each CPU; of a USB device those of its controller"
+    }
+
+    fn can_run(&self, context: &Context) -> Result<(), Missing> {
+        context.device_name().map(drop)?;
+        context.root.readable(FILE)
+    }
+
+    fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
+        let device = context.device_name()?;
+        let place = Place::of(context)?;
+        let address = place.pci_address();
+        let numbers = address.and_then(pci_numbers);
+        let text = context.root.read(FILE)?;
+        let table = table(&text)?;
+        let vectors = of_device(&table, Wanted { device: &device, address, numbers });
+        if vectors.lines == 0 {
+            return Err(Missing::because(format!("{NAME} has no line that is {device}'s")));
+        }
+        put(snapshot, &table, &vectors);
+        Ok(())
+    }
+}
+
+/// The lines with names follow those of devices; without them the file is cut short.
+fn table(text: &str) -> Result<Table<'_>, ParseError> {
+    let last = text.lines().next_back().and_then(|line| line.split_once(':'));
+    match last {
+        Some((name, _)) if name.trim().parse::<u32>().is_err() => per_cpu::parse(NAME, text),
+        _ => Err(ParseError::new(NAME, "it ends with the devices")),
+    }
+}
+
+fn put(snapshot: &mut Snapshot, table: &Table<'_>, vectors: &Vectors) {
+    snapshot.put("interrupts.vectors", vectors.lines);
+    snapshot.put("interrupts.device", total(&vectors.counts));
+    put_per_cpu(snapshot, "interrupts.device", &table.cpus, &vectors.counts);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cpu_has_its_share_and_a_file_cut_short_has_none() {
+        let text = "  CPU0 CPU2\n 24: 3 4 GICv3 36 Level eth0\nErr: 0\n";
+        let table = table(text).unwrap();
+        let wanted = Wanted { device: "eth0", address: None, numbers: None };
+        let mut snapshot = Snapshot::default();
+        put(&mut snapshot, &table, &of_device(&table, wanted));
+        assert_eq!(snapshot.count("interrupts.vectors"), Ok(1));
+        assert_eq!(snapshot.count("interrupts.device"), Ok(7));
+        assert_eq!(snapshot.count("interrupts.device.2"), Ok(4));
+        assert!(super::table(&text[..text.find("Err").unwrap()]).is_err());
+    }
+}

@@ -1,0 +1,67 @@
+//! What the two ends of the path's cable could do, offer and agreed on (`ETHTOOL_GLINKSETTINGS`).
+//! The speed in force is in the area `link`. Not run on hardware that negotiates.
+
+use goodput_model::{Missing, Snapshot};
+use goodput_netlink::Netlink;
+use goodput_netlink::ethtool::{LinkSettings, link_settings};
+
+use super::Source;
+use crate::Context;
+use crate::context::missing;
+
+pub(super) struct Negotiation;
+
+impl Source for Negotiation {
+    fn id(&self) -> &'static str {
+        "negotiation"
+    }
+
+    fn summary(&self) -> &'static str {
+        "autonegotiation of the path's link, and the fastest speed each end can do and offers"
+    }
+
+    fn can_run(&self, context: &Context) -> Result<(), Missing> {
+        context.device_name().map(drop)
+    }
+
+    fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
+        let device = context.device_name()?;
+        let link = Netlink::open().and_then(|mut n| n.link(&device)).map_err(missing)?;
+        if link.loopback || link.kind.is_some() {
+            return Err(Missing::because(format!(
+                "{device} is a virtual device and negotiates nothing"
+            )));
+        }
+        put(snapshot, &link_settings(&device).map_err(missing)?);
+        Ok(())
+    }
+}
+
+fn put(snapshot: &mut Snapshot, settings: &LinkSettings) {
+    snapshot.put("negotiation.autoneg", if settings.autoneg { "on" } else { "off" });
+    let ends = [
+        ("supported", &settings.supported),
+        ("advertised", &settings.advertised),
+        ("partner", &settings.partner),
+    ];
+    for (name, modes) in ends {
+        let name = format!("negotiation.{name}_bits_per_s");
+        match modes.fastest_bits_per_s() {
+            Some(speed) => snapshot.put(name, speed),
+            None => snapshot.lacks(name, "the driver names no link mode"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_driver_that_names_no_modes_leaves_them_missing() {
+        let mut snapshot = Snapshot::default();
+        put(&mut snapshot, &LinkSettings::default());
+        assert_eq!(snapshot.text("negotiation.autoneg"), Ok("off"));
+        assert!(snapshot.count("negotiation.supported_bits_per_s").is_err());
+    }
+}
