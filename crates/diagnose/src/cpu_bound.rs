@@ -2,7 +2,7 @@
 
 use goodput_model::{Confidence, Missing};
 
-use crate::thresholds::{ALL_BUSY, BEHIND, CPU_BOUND, CPU_FULL, HOLDS, THROTTLED};
+use crate::thresholds::{ALL_BUSY, BEHIND, CPU_BOUND, CPU_FULL, HOLDS, STOPPED, THROTTLED};
 use crate::view::Side;
 
 /// Share of a CPU that is much for one thread on a host that has none left.
@@ -46,13 +46,25 @@ pub fn cpu_bound(side: &Side) -> Result<Option<CpuBound>, Missing> {
     Ok(Some(CpuBound { turn, cpu, crowded: !(hardly_waits && on_cpu) }))
 }
 
-/// Share of the time in which the thread of `side` neither waited nor ran though its host had CPU
-/// left: something stopped it, or it waits inside the program.
+/// Share of the time in which the thread of `side` neither waited nor ran.
 pub fn stopped_share(side: &Side) -> Result<f64, Missing> {
     let turn = 1.0 - side.blocked_share()? - side.paced_share()?;
+    Ok((turn - side.thread_cpu_share()?).max(0.0))
+}
+
+/// How sure it is that something stops the thread of `side`, or that it waits inside the program:
+/// only possible where all CPUs of its host are busy, so that it may have waited for one; then a
+/// thread that gets much of a CPU is left to [`cpu_bound`].
+pub fn stopped(side: &Side) -> Result<Option<Confidence>, Missing> {
+    if stopped_share(side)? < STOPPED || is_throttled(side) {
+        return Ok(None);
+    }
     let busy = side.host_busy_share()? >= ALL_BUSY;
-    let idle = turn - side.thread_cpu_share()?;
-    Ok(if busy || is_throttled(side) { 0.0 } else { idle.max(0.0) })
+    Ok(match busy {
+        true if side.thread_cpu_share()? >= MUCH => None,
+        true => Some(Confidence::Possible),
+        false => Some(Confidence::Likely),
+    })
 }
 
 /// Whether a quota is known to hold this side's process back.

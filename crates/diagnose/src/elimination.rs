@@ -3,10 +3,10 @@
 use goodput_model::{Confidence, Missing};
 
 use crate::ceiling::link_ceiling;
-use crate::cpu_bound::{cpu_bound, is_throttled};
+use crate::cpu_bound::{cpu_bound, is_throttled, stopped_share};
 use crate::rules::{queue_too_short, shaper_burst};
 use crate::shaper::Shaper;
-use crate::thresholds::{AT_CEILING, CPU_FULL, HARDLY_WAITS, SHAPER_GIVES, SHAPER_NEARLY};
+use crate::thresholds::{AT_CEILING, CPU_FULL, HARDLY_WAITS, SHAPER_GIVES, SHAPER_NEARLY, STOPPED};
 use crate::view::{Side, View};
 
 /// CPU share of either thread beyond which the pace may be the hosts', where no round number shows a
@@ -54,6 +54,7 @@ pub fn receiver_is_short(view: &View) -> bool {
 fn lacks_cpu(side: &Side) -> bool {
     is_throttled(side)
         || side.thread_cpu_share().is_ok_and(|share| share >= CPU_FULL)
+        || stopped_share(side).is_ok_and(|share| share >= STOPPED)
         || cpu_bound(side).is_ok_and(|bound| bound.is_some())
 }
 

@@ -97,7 +97,8 @@ fn tcp(view: &View) -> Result<Split, Missing> {
     })
 }
 
-fn losses_fill_the_buffer(view: &View) -> bool {
+/// Whether losses, not its size, are what fills the send buffer.
+pub fn losses_fill_the_buffer(view: &View) -> bool {
     let lossy = view.sender.retransmitted_share().is_ok_and(|share| share >= LOSSY);
     lossy && allowed(view, view.sender.send_buffer_bytes()).is_ok_and(|ratio| ratio >= FAR_MORE)
 }

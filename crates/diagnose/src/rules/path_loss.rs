@@ -18,7 +18,8 @@
 //! # When it is wrong
 //! A policer and a short queue on the path lose packets for a reason: the rate is what they allow.
 //! Where the path's rate explains the loss, loss is only possible as the cause. With BBR less than
-//! a few percent of loss hardly limit.
+//! a few percent of loss hardly limit; from 0.1 % on it is possible where the send buffer would allow
+//! far more.
 //!
 //! # Source
 //! Mathis, Semke, Mahdavi, Ott 1997; RFC 9438 section 5; RFC 2883 (needless retransmissions).
@@ -32,7 +33,7 @@ use crate::finding::{Draft, percent, rate, time};
 use crate::models::rate_at_loss;
 use crate::names::TCP_AVAILABLE;
 use crate::rule::{Rule, Stage};
-use crate::split::split;
+use crate::split::{losses_fill_the_buffer, split};
 use crate::thresholds::{HEAVY_LOSS, HOLDS, RTT_INFLATED};
 use crate::view::View;
 
@@ -71,7 +72,10 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         (true, Ok(true)) if backlog_may_have(view) => Confidence::Possible,
         (true, Ok(true)) if !queue_shows(view) => Confidence::Likely,
         (true, Err(_)) if !queue_shows(view) => Confidence::Possible,
-        _ if share < HEAVY_LOSS => return Ok(None),
+        _ if share < HEAVY_LOSS => match losses_fill_the_buffer(view) && !queue_shows(view) {
+            true => Confidence::Possible,
+            false => return Ok(None),
+        },
         _ if queue_shows(view) || is_the_rates(view) || backlog_may_have(view) => {
             Confidence::Possible
         }
@@ -215,7 +219,14 @@ mod tests {
         let finding = fires(&RULE, Case::path_loss().congestion("bbr").retransmitted(0.02));
         assert_eq!(finding.confidence, Confidence::Likely);
         assert!(finding.changes.is_empty());
-        quiet(&RULE, Case::path_loss().congestion("bbr"));
+        quiet(&RULE, Case::path_loss().congestion("bbr").retransmitted(0.0005));
+    }
+
+    #[test]
+    fn loss_that_fills_the_send_buffer_is_possible_with_bbr() {
+        // 0.1 % at 20 ms: 804 Mbit/s, where 4 MiB of buffer would allow 1.7 Gbit/s, as measured.
+        let case = Case::path_loss().congestion("bbr").without_links().goodput(804e6);
+        assert_eq!(fires(&RULE, case).confidence, Confidence::Possible);
     }
 
     #[test]

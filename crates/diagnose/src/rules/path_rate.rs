@@ -257,6 +257,7 @@ mod tests {
     #[test]
     fn look_alikes_stay_quiet() {
         quiet(&RULE, Case::throttled_receiver().wobble(0.0));
+        quiet(&RULE, Case::path_rate().reader(0.41, 0.0, 0.1));
         quiet(&RULE, Case::path_rate().wobble(0.3));
         quiet(&RULE, Case::receive_window().wobble(0.0));
         quiet(&RULE, Case::path_rate().reader(0.02, 0.0, 0.3));

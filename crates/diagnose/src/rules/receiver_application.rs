@@ -23,10 +23,10 @@
 use goodput_model::{Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
-use crate::cpu_bound::{cpu_bound, is_throttled, stopped_share};
+use crate::cpu_bound::{cpu_bound, is_throttled, stopped, stopped_share};
 use crate::finding::{Draft, percent};
 use crate::rule::{Rule, Stage};
-use crate::thresholds::{BEHIND, HOLDS, STOPPED};
+use crate::thresholds::{BEHIND, HOLDS};
 use crate::view::View;
 
 /// The rule.
@@ -46,9 +46,8 @@ const QUEUED: f64 = 0.25;
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.receiver;
     let blocked = side.blocked_share()?;
-    let stopped = stopped_share(side).unwrap_or(0.0);
-    if stopped >= STOPPED {
-        return draft(view, blocked, Confidence::Likely).share(stopped).found();
+    if let Ok(Some(confidence)) = stopped(side) {
+        return draft(view, blocked, confidence).share(stopped_share(side)?).found();
     }
     if blocked >= BEHIND {
         return Ok(None);
@@ -129,7 +128,9 @@ mod tests {
         // SIGSTOP for 200 of 250 ms: it waited 41 % of the time and ran 10 %, as measured.
         let case = || Case::healthy().without_links().goodput(9.6e9).reader(0.41, 0.0, 0.1);
         assert_eq!(fires(&RULE, case()).confidence, Confidence::Likely);
-        quiet(&RULE, case().cpu(Far, 0.2, 0.99));
+        let crowded = || case().cpu(Far, 0.2, 0.99);
+        assert_eq!(fires(&RULE, crowded()).confidence, Confidence::Possible);
+        quiet(&RULE, crowded().reader(0.3, 0.0, 0.35));
     }
 
     #[test]

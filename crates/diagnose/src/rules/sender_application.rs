@@ -22,11 +22,11 @@
 use goodput_model::{Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
-use crate::cpu_bound::{cpu_bound, is_throttled, stopped_share};
+use crate::cpu_bound::{cpu_bound, is_throttled, stopped};
 use crate::finding::{Draft, percent, rate, rate_argument};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{BEHIND, HOLDS, STOPPED};
+use crate::thresholds::{BEHIND, HOLDS};
 use crate::view::View;
 
 /// The rule.
@@ -50,8 +50,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         return draft(view, confidence, on_purpose(view), paced).found();
     }
     let share = split(view)?.application_percent / 100.0;
-    let stopped = stopped_share(side).unwrap_or(0.0);
-    let starved = share >= HOLDS && (side.blocked_share()? < BEHIND || stopped >= STOPPED);
+    let stopped = matches!(stopped(side), Ok(Some(Confidence::Likely)));
+    let starved = share >= HOLDS && (side.blocked_share()? < BEHIND || stopped);
     if !starved || is_throttled(side) || cpu_bound(side)?.is_some() {
         return Ok(None);
     }
