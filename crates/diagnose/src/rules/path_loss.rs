@@ -225,7 +225,11 @@ mod tests {
     #[test]
     fn loss_that_fills_the_send_buffer_is_possible_with_bbr() {
         // 0.1 % at 20 ms: 804 Mbit/s, where 4 MiB of buffer would allow 1.7 Gbit/s, as measured.
-        let case = Case::path_loss().congestion("bbr").without_links().goodput(804e6);
+        let case = Case::path_loss()
+            .congestion("bbr")
+            .without_links()
+            .goodput(804e6)
+            .retransmitted(0.0011);
         assert_eq!(fires(&RULE, case).confidence, Confidence::Possible);
     }
 
