@@ -1,23 +1,28 @@
-//! A blocking conversation with the kernel about network devices: rtnetlink messages and ethtool
-//! ioctls, in the network namespace of the calling thread.
+//! A blocking conversation with the kernel about network devices and sockets: netlink messages and
+//! ethtool ioctls, in the network namespace of the calling thread.
 //!
 //! Those who read the host (`kernel`), change it (`settings`) and build test networks (`lab`) share
 //! it. It decides nothing: what to change, and to put it back, is theirs.
 
 pub mod addresses;
+mod channel;
 pub mod classes;
 pub mod error;
 pub mod ethtool;
 mod features;
+pub mod filters;
 pub mod link_modes;
 pub mod links;
 pub mod namespace;
+pub mod neighbours;
 pub mod offloads;
 pub mod parameters;
 mod psched;
 pub mod qdiscs;
+mod raw;
 pub mod route_metrics;
 pub mod routes;
+pub mod sock_diag;
 mod socket;
 pub mod statistics;
 mod strings;
@@ -26,7 +31,9 @@ pub mod tbf;
 pub use addresses::Address;
 pub use classes::{Class, HtbClass};
 pub use error::NetlinkError;
+pub use filters::{Filters, Hook};
 pub use links::{Link, LinkStats};
+pub use neighbours::NeighbourState;
 pub use offloads::{Offload, get_offload, set_offload};
 pub use qdiscs::{Qdisc, QdiscOptions, QdiscStats};
 pub use route_metrics::RouteMetrics;

@@ -1,0 +1,80 @@
+//! Messages as they are: a type and bytes. For families and objects that the libraries do not know,
+//! or refuse as a whole when they do not know a part.
+
+use std::convert::Infallible;
+
+use netlink_packet_core::{
+    NetlinkDeserializable, NetlinkHeader, NetlinkSerializable, NlasIterator,
+};
+
+/// A netlink message behind its header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RawMessage {
+    /// Its type, which depends on the family.
+    pub kind: u16,
+    /// What follows the header.
+    pub body: Vec<u8>,
+}
+
+impl RawMessage {
+    /// The attributes behind a structure of `header_bytes` bytes, by type. Broken ones end the
+    /// list.
+    pub(crate) fn attributes(&self, header_bytes: usize) -> impl Iterator<Item = (u16, &[u8])> {
+        let bytes = self.body.get(header_bytes..).unwrap_or_default();
+        attributes(bytes)
+    }
+}
+
+/// The attributes in `bytes`, by type. Broken ones end the list.
+pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    NlasIterator::new(bytes).map_while(Result::ok).filter_map(|attribute| {
+        let (kind, length) = (attribute.kind(), 4 + attribute.value_length());
+        Some((kind, attribute.into_inner().get(4..length)?))
+    })
+}
+
+impl NetlinkSerializable for RawMessage {
+    fn message_type(&self) -> u16 {
+        self.kind
+    }
+
+    fn buffer_len(&self) -> usize {
+        self.body.len()
+    }
+
+    fn serialize(&self, buffer: &mut [u8]) {
+        buffer.copy_from_slice(&self.body);
+    }
+}
+
+impl NetlinkDeserializable for RawMessage {
+    type Error = Infallible;
+
+    fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> Result<Self, Infallible> {
+        Ok(Self { kind: header.message_type, body: payload.to_vec() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn attributes_are_padded_to_words_and_a_broken_one_ends_the_list() {
+        let mut bytes = vec![5, 0, 1, 0x80, 9, 0, 0, 0];
+        bytes.extend([6, 0, 2, 0, 7, 8, 0, 0, 99, 0, 3, 0]);
+        let found: Vec<_> = attributes(&bytes).collect();
+        assert_eq!(found, [(1, &[9][..]), (2, &[7, 8][..])]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(
+            body in prop::collection::vec(0u8..40, 0..80), header in 0usize..90
+        ) {
+            let message = RawMessage { kind: 0, body };
+            prop_assert!(message.attributes(header).count() <= 20);
+        }
+    }
+}
