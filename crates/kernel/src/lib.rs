@@ -5,6 +5,7 @@
 
 mod context;
 mod device;
+mod foreign;
 mod host;
 pub mod parse;
 mod root;
@@ -13,6 +14,7 @@ pub mod sources;
 mod tcp_info;
 
 pub use context::Context;
+pub use foreign::{ForeignSocket, SocketFilter, foreign_sockets, socket_inodes_of};
 pub use host::host;
 pub use root::Root;
 pub use socket::{

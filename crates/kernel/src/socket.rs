@@ -66,7 +66,7 @@ fn known<T>(what: &str, result: rustix::io::Result<T>) -> Known<T> {
     }
 }
 
-fn memory(words: &[u32; MEMORY_WORDS]) -> SocketMemory {
+pub(crate) fn memory(words: &[u32; MEMORY_WORDS]) -> SocketMemory {
     let [rmem_alloc, rcvbuf, wmem_alloc, sndbuf, _forward, wmem_queued, _options, backlog, drops] =
         words.map(u64::from);
     SocketMemory {
