@@ -122,3 +122,22 @@ fn counters_are_those_of_the_threads_own_namespace() {
         assert!(seen.text("sysctl.net.ipv4.tcp_rmem").is_ok());
     });
 }
+
+#[test]
+fn areas_of_a_device_say_what_a_veth_has_and_why_the_rest_is_not_there() {
+    in_test_namespace("areas_of_a_device_say_what_a_veth_has", || {
+        let _link = link();
+        let seen = towards("192.0.2.2");
+        assert_eq!(seen.count("channels.rx"), Ok(1));
+        assert_eq!(seen.text("filters.hook"), Ok("none"));
+        assert_eq!(seen.text("neighbour.next_hop"), Ok("192.0.2.2"));
+        assert!(seen.missing["neighbour.state"].contains("not asked"));
+        for area in ["ring", "coalescing", "pause"] {
+            assert!(seen.missing[area].contains("not supported"), "{}", seen.missing[area]);
+        }
+        for area in ["bus", "interrupts", "negotiation"] {
+            assert!(seen.missing[area].contains("virtual device"), "{}", seen.missing[area]);
+        }
+        assert!(seen.missing["napi"].contains("another network namespace"));
+    });
+}

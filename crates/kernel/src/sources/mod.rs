@@ -7,11 +7,13 @@ mod coalescing;
 mod conntrack;
 mod cpu;
 mod driver;
+mod filters;
 mod interrupts;
 mod link;
 mod memory;
 mod napi;
 mod negotiation;
+mod neighbour;
 mod netstat;
 mod offload;
 mod pause;
@@ -54,11 +56,13 @@ pub const ALL: &[&dyn Source] = &[
     &conntrack::Conntrack,
     &cpu::Cpu,
     &driver::Driver,
+    &filters::FiltersSource,
     &interrupts::Interrupts,
     &link::LinkSource,
     &memory::Memory,
     &napi::Napi,
     &negotiation::Negotiation,
+    &neighbour::Neighbour,
     &netstat::Netstat,
     &offload::OffloadSource,
     &pause::PauseSource,
