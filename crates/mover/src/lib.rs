@@ -9,6 +9,7 @@ mod counters;
 mod error;
 mod flow;
 mod gate;
+mod lumps;
 pub mod movers;
 pub mod pace;
 mod pages;

@@ -6,6 +6,7 @@ use rustix::net::{Shutdown, shutdown};
 
 use crate::error::MoveError;
 use crate::flow::Flow;
+use crate::lumps::Lumps;
 use crate::pace::Pacer;
 use crate::stop::Phase;
 
@@ -70,7 +71,7 @@ pub(crate) fn receive(
     room: usize,
     mut read: impl FnMut(usize) -> SysResult<usize>,
 ) -> Result<(), MoveError> {
-    let mut pacer = Pacer::for_stream(flow, room);
+    let (mut pacer, mut lumps) = (Pacer::for_stream(flow, room), Lumps::default());
     while flow.may_receive()? {
         if !pacer.wait(flow)? {
             continue;
@@ -80,8 +81,9 @@ pub(crate) fn receive(
             Ok(taken) => {
                 flow.counters.moved(taken as u64);
                 pacer.sent(taken);
+                lumps.read(taken);
             }
-            Err(Errno::AGAIN) => flow.wait_readable(None)?,
+            Err(Errno::AGAIN) => lumps.wait(flow)?,
             Err(Errno::INTR) => {}
             Err(cause) => return Err(flow.failed("receive", cause)),
         }

@@ -1,0 +1,133 @@
+//! Receiving in lumps: a fast stream is read when much of it has come, not at every packet.
+//!
+//! To wake a thread costs about as much as to copy 64 KiB. `SO_RCVLOWAT` (socket(7)) lets the kernel
+//! wake the reader only when a lump is there. A slow stream would be counted late by that, so the
+//! mark is raised only while lumps come faster than one in [`LATEST_NS`], and no wait for one lasts
+//! longer. The mark stays far below the receive buffer: the kernel would enlarge a smaller one for
+//! its sake (`tcp_set_rcvlowat`, net/ipv4/tcp.c), and what is measured must stay as it is.
+
+use std::mem;
+use std::os::fd::AsFd;
+
+use crate::clock::now_ns;
+use crate::error::MoveError;
+use crate::flow::Flow;
+use crate::socket;
+
+/// Most bytes of a lump. More saves little, and has left the processor's cache before it is read.
+const LUMP: u64 = 256 << 10;
+/// Least bytes of a lump that are worth two system calls.
+const LEAST_LUMP: u64 = 32 << 10;
+/// How many lumps the receive buffer must be able to hold. It counts the kernel's overhead too,
+/// which for packets of usual size is up to half of it.
+const BUFFERED: u64 = 8;
+/// How late a lump may be read, nanoseconds; below 256 KiB in this time, 2.1 Gbit/s, a stream is read
+/// as it comes.
+const LATEST_NS: u64 = 1_000_000;
+/// Bytes by which the speed of a stream is judged.
+const JUDGED: u64 = 4 * LUMP;
+
+/// When to wake for a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Lumps {
+    /// The mark, bytes; zero while it is not raised.
+    mark: u64,
+    /// Bytes read since the last wait.
+    since_wait: u64,
+    /// Bytes read since `from_ns`.
+    judged: u64,
+    from_ns: u64,
+}
+
+/// What shall become of the mark.
+#[derive(Debug, PartialEq, Eq)]
+enum Speed {
+    /// The stream has become fast.
+    Fast,
+    /// It has become slow.
+    Slow,
+    /// As before.
+    Same,
+}
+
+impl Lumps {
+    /// `bytes` were read.
+    pub(crate) fn read(&mut self, bytes: usize) {
+        self.since_wait += bytes as u64;
+    }
+
+    /// Waits for a lump, or for anything where the stream is slow, as far as the stop lets it.
+    pub(crate) fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
+        let now = now_ns();
+        match self.judge(now) {
+            Speed::Fast => self.set_mark(flow, lump_for(flow)),
+            Speed::Slow => self.set_mark(flow, 0),
+            Speed::Same => {}
+        }
+        flow.wait_readable((self.mark > 0).then_some(now + LATEST_NS))
+    }
+
+    fn judge(&mut self, now_ns: u64) -> Speed {
+        let got = mem::take(&mut self.since_wait);
+        if self.mark > 0 {
+            // Woken with less than the mark, so by the clock.
+            return if got < self.mark { Speed::Slow } else { Speed::Same };
+        }
+        self.judged += got;
+        if self.judged < JUDGED {
+            return Speed::Same;
+        }
+        let took_ns = now_ns.saturating_sub(mem::replace(&mut self.from_ns, now_ns));
+        let judged = mem::take(&mut self.judged);
+        let is_fast =
+            u128::from(judged) * u128::from(LATEST_NS) >= u128::from(LUMP) * u128::from(took_ns);
+        if is_fast { Speed::Fast } else { Speed::Same }
+    }
+
+    fn set_mark(&mut self, flow: &Flow, mark: u64) {
+        // The kernel takes zero as one.
+        let value = (mark as i32).to_ne_bytes();
+        let (level, name) = (libc::SOL_SOCKET, libc::SO_RCVLOWAT);
+        // Where it is refused, the stream is read as it comes.
+        let set = socket::set_option(flow.socket.as_fd(), level, name, &value);
+        self.mark = if set.is_ok() { mark } else { 0 };
+    }
+}
+
+/// The lump that the receive buffer, as it is by now, allows; zero for none.
+fn lump_for(flow: &Flow) -> u64 {
+    let size = rustix::net::sockopt::socket_recv_buffer_size(&flow.socket);
+    let lump = (size.unwrap_or(0) as u64 / BUFFERED).min(LUMP);
+    if lump < LEAST_LUMP { 0 } else { lump }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads `bytes` every `gap_ns`, `count` times, and returns what was judged last.
+    fn last(lumps: &mut Lumps, bytes: usize, gap_ns: u64, count: u64) -> Speed {
+        let from = lumps.from_ns;
+        let judge = |i| {
+            lumps.read(bytes);
+            lumps.judge(from + i * gap_ns)
+        };
+        (1..=count).map(judge).last().expect("some reads")
+    }
+
+    #[test]
+    fn a_stream_is_fast_when_lumps_come_in_time() {
+        // 16 times 64 KiB are what is judged: at 4 of them in a millisecond it is just fast.
+        let mut lumps = Lumps::default();
+        assert_eq!(last(&mut lumps, 64 << 10, 250_000, 15), Speed::Same);
+        assert_eq!(last(&mut lumps, 64 << 10, 4_000_000, 1), Speed::Fast);
+        assert_eq!(last(&mut lumps, 64 << 10, 251_000, 16), Speed::Same, "just too slow");
+    }
+
+    #[test]
+    fn it_is_slow_when_a_wait_ends_with_less_than_a_lump() {
+        let mut lumps = Lumps { mark: 100_000, ..Lumps::default() };
+        assert_eq!(last(&mut lumps, 100_000, 1, 50), Speed::Same);
+        assert_eq!(last(&mut lumps, 99_999, 1, 1), Speed::Slow);
+    }
+}
