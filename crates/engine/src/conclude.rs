@@ -6,6 +6,7 @@ use goodput_diagnose::{Diagnosis, diagnose};
 use goodput_model::record::{Ends, FORMAT};
 use goodput_model::{EndName, Kind, Record};
 
+use crate::doubts::doubts;
 use crate::error::EngineError;
 use crate::measurement::Measurement;
 use crate::outcome::outcome;
@@ -29,6 +30,7 @@ pub fn conclude(
     let (_, main) = diagnoses.next().ok_or_else(|| nothing_counted(target))?;
     let reverse = diagnoses.next().map(|(_, diagnosis)| diagnosis);
     let result = outcome(&measurement, main.ceiling.clone());
+    let doubts = measurement.doubts.iter().cloned().chain(doubts(&result)).collect();
     let mut findings = main.findings;
     let mut undecided = main.undecided;
     let mut verdict_reverse = None;
@@ -51,7 +53,7 @@ pub fn conclude(
         findings,
         undecided,
         comparison: None,
-        doubts: measurement.doubts,
+        doubts,
     };
     Ok(Conclusion { record, witnesses: main.witnesses })
 }

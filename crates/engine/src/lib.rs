@@ -6,6 +6,7 @@ pub mod client;
 pub mod compare;
 pub mod conclude;
 mod control;
+mod doubts;
 pub mod error;
 pub mod events;
 mod interrupt;
