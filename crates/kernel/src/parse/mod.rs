@@ -3,6 +3,7 @@
 pub mod cgroup;
 pub mod conntrack;
 pub mod counter_table;
+pub mod cpu_list;
 pub mod driver_counters;
 pub mod meminfo;
 pub mod mountinfo;
@@ -10,9 +11,11 @@ pub mod pcie;
 pub mod per_cpu;
 pub mod pressure;
 pub mod process;
+pub mod schedstat;
 pub mod sockstat;
 pub mod softnet;
 pub mod stat;
+pub mod tcp_mem;
 pub mod vectors;
 
 use goodput_model::Missing;

@@ -5,7 +5,7 @@
 //! one network namespace only, buses of all. No PCI Express and no USB device was at hand to try;
 //! the tests use texts after the kernel's own documentation of /sys.
 
-use goodput_model::{Missing, Snapshot};
+use goodput_model::{Fact, Missing, Snapshot};
 
 use super::Source;
 use crate::device::Place;
@@ -58,22 +58,23 @@ fn put(snapshot: &mut Snapshot, root: &Root, place: &Place) {
     }
 }
 
+/// Notes what there is: an emulated card tells no link at all, which one reason says for all four.
 fn pci(snapshot: &mut Snapshot, root: &Root, directory: &str) {
     let read = |file: &str| root.read(&format!("{directory}/{file}")).ok();
-    let no_link = "the device tells no PCI Express link";
-    for (name, file) in
-        [("pcie_gt_per_s", "current_link_speed"), ("pcie_max_gt_per_s", "max_link_speed")]
-    {
-        match read(file).and_then(|text| parse_speed(&text)) {
-            Some(speed) => snapshot.put(format!("bus.{name}"), speed),
-            None => snapshot.lacks(format!("bus.{name}"), no_link),
-        }
+    let speed = |file| read(file).and_then(|text| parse_speed(&text)).map(Fact::Real);
+    let width = |file| read(file).and_then(|text| parse_width(&text)).map(Fact::Count);
+    let link = [
+        ("bus.pcie_gt_per_s", speed("current_link_speed")),
+        ("bus.pcie_max_gt_per_s", speed("max_link_speed")),
+        ("bus.pcie_lanes", width("current_link_width")),
+        ("bus.pcie_max_lanes", width("max_link_width")),
+    ];
+    if link.iter().all(|(_, fact)| fact.is_none()) {
+        snapshot.lacks("bus.pcie_lanes", "the device tells no PCI Express link");
     }
-    for (name, file) in [("pcie_lanes", "current_link_width"), ("pcie_max_lanes", "max_link_width")]
-    {
-        match read(file).and_then(|text| parse_width(&text)) {
-            Some(lanes) => snapshot.put(format!("bus.{name}"), lanes),
-            None => snapshot.lacks(format!("bus.{name}"), no_link),
+    for (name, fact) in link {
+        if let Some(fact) = fact {
+            snapshot.put(name, fact);
         }
     }
     // -1 where the host has one node only or does not say.

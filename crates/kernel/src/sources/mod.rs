@@ -8,6 +8,7 @@ mod conntrack;
 mod cpu;
 mod driver;
 mod filters;
+mod frequency;
 mod interrupts;
 mod link;
 mod memory;
@@ -22,6 +23,7 @@ mod process;
 mod qdisc;
 mod ring;
 mod route;
+mod schedule;
 mod snmp;
 mod sockstat;
 mod softirq;
@@ -57,6 +59,7 @@ pub const ALL: &[&dyn Source] = &[
     &cpu::Cpu,
     &driver::Driver,
     &filters::FiltersSource,
+    &frequency::Frequency,
     &interrupts::Interrupts,
     &link::LinkSource,
     &memory::Memory,
@@ -71,6 +74,7 @@ pub const ALL: &[&dyn Source] = &[
     &qdisc::QdiscSource,
     &ring::Ring,
     &route::RouteSource,
+    &schedule::Schedule,
     &snmp::Snmp,
     &sockstat::Sockstat,
     &softirq::Softirq,

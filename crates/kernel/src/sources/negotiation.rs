@@ -1,5 +1,5 @@
 //! What the two ends of the path's cable could do, offer and agreed on (`ETHTOOL_GLINKSETTINGS`).
-//! The speed in force is in the area `link`. Not run on hardware that negotiates.
+//! An end that names no modes has no fact. The speed in force is in the area `link`. Not run on hardware that negotiates.
 
 use goodput_model::{Missing, Snapshot};
 use goodput_netlink::Netlink;
@@ -45,11 +45,13 @@ fn put(snapshot: &mut Snapshot, settings: &LinkSettings) {
         ("partner", &settings.partner),
     ];
     for (name, modes) in ends {
-        let name = format!("negotiation.{name}_bits_per_s");
-        match modes.fastest_bits_per_s() {
-            Some(speed) => snapshot.put(name, speed),
-            None => snapshot.lacks(name, "the driver names no link mode"),
+        if let Some(speed) = modes.fastest_bits_per_s() {
+            snapshot.put(format!("negotiation.{name}_bits_per_s"), speed);
         }
+    }
+    if settings.supported.fastest_bits_per_s().is_none() {
+        let why = "the driver names no link mode with a known speed";
+        snapshot.lacks("negotiation.supported_bits_per_s", why);
     }
 }
 

@@ -1,0 +1,79 @@
+//! How long our own threads were ready to run and had to wait for a CPU
+//! (/proc/self/task/*/schedstat).
+//!
+//! A thread that has ended is no longer counted: of two snapshots the later can be below the
+//! earlier. It is not of the context's root: whichever files are looked at, these are our threads.
+
+use std::fs;
+use std::io;
+
+use goodput_model::{Missing, Snapshot};
+
+use super::Source;
+use crate::Context;
+use crate::parse::schedstat::{self, Schedstat};
+
+const DIRECTORY: &str = "/proc/self/task";
+/// More threads than goodput ever starts.
+const MOST_THREADS: usize = 512;
+
+pub(super) struct Schedule;
+
+impl Source for Schedule {
+    fn id(&self) -> &'static str {
+        "schedule"
+    }
+
+    fn summary(&self) -> &'static str {
+        "time that our own living threads waited for a CPU while ready to run"
+    }
+
+    fn can_run(&self, _context: &Context) -> Result<(), Missing> {
+        Ok(())
+    }
+
+    fn snapshot(&self, _context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
+        let (threads, sum) = all_threads()?;
+        snapshot.put("schedule.threads", threads);
+        snapshot.put("schedule.waiting_us", sum.waiting_ns / 1000);
+        snapshot.put("schedule.slices", sum.slices);
+        Ok(())
+    }
+}
+
+fn all_threads() -> Result<(u64, Schedstat), Missing> {
+    let unreadable = |error: io::Error| {
+        Missing::because(format!("cannot read {DIRECTORY}/*/schedstat: {error}"))
+    };
+    let (mut threads, mut sum) = (0, Schedstat::default());
+    for entry in fs::read_dir(DIRECTORY).map_err(unreadable)?.take(MOST_THREADS) {
+        let text = match fs::read_to_string(entry.map_err(unreadable)?.path().join("schedstat")) {
+            Ok(text) => text,
+            // It ended since it was listed. A kernel without schedstat shows in there being none.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => continue,
+            Err(error) => return Err(unreadable(error)),
+        };
+        let thread = schedstat::parse(&text)?;
+        threads += 1;
+        sum.waiting_ns = sum.waiting_ns.saturating_add(thread.waiting_ns);
+        sum.slices = sum.slices.saturating_add(thread.slices);
+    }
+    match threads {
+        0 => Err(Missing::because("this kernel keeps no schedstat of threads")),
+        threads => Ok((threads, sum)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_very_thread_has_run() {
+        match all_threads() {
+            Ok((threads, sum)) => assert!(threads >= 1 && sum.slices >= 1),
+            Err(why) => assert!(why.to_string().contains("schedstat"), "{why}"),
+        }
+    }
+}
