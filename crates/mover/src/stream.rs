@@ -28,10 +28,15 @@ impl<F: FnMut(usize) -> SysResult<usize>> Write for F {
     }
 }
 
-/// Sends until the limit or the stop, then ends the stream.
-pub(crate) fn send(flow: &Flow, mut way: impl Write) -> Result<(), MoveError> {
+/// Sends a chunk at a time until the limit or the stop, then ends the stream.
+pub(crate) fn send(flow: &Flow, way: impl Write) -> Result<(), MoveError> {
+    send_pieces(flow, flow.config.chunk, way)
+}
+
+/// Sends up to `most` bytes at a time until the limit or the stop, then ends the stream.
+pub(crate) fn send_pieces(flow: &Flow, most: usize, mut way: impl Write) -> Result<(), MoveError> {
     let mut left = flow.config.limit_bytes.unwrap_or(u64::MAX);
-    let mut pacer = Pacer::for_stream(flow, flow.config.chunk);
+    let mut pacer = Pacer::for_stream(flow, most);
     while left > 0 && flow.may_send() {
         if !pacer.wait(flow)? {
             continue;

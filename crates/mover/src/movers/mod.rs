@@ -10,6 +10,7 @@ mod gso;
 mod mmap_send;
 mod sendfile;
 mod splice;
+mod uring;
 mod zerocopy;
 
 use std::io;
@@ -49,6 +50,7 @@ pub const ALL: &[&dyn Mover] = &[
     &mmap_send::MmapSend,
     &sendfile::Sendfile,
     &splice::Splice,
+    &uring::Uring,
     &zerocopy::Zerocopy,
 ];
 

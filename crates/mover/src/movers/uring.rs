@@ -1,0 +1,175 @@
+//! io_uring(7): many writes in one system call.
+//!
+//! Every write is asked for without waiting (`MSG_DONTWAIT`), so the kernel does it, or refuses it,
+//! within the one call that hands all of them over: nothing is left under way between two calls.
+//! Small chunks gain most, as each would otherwise be a system call of its own.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use goodput_model::{Plan, Transport};
+use io_uring::{IoUring, opcode, squeue, types};
+use rustix::io::{Errno, Result as SysResult};
+
+use super::{Mover, check_chunk, check_transport, copy};
+use crate::error::{MoveError, Unsupported};
+use crate::flow::Flow;
+use crate::pages::Pages;
+use crate::stream;
+
+/// Writes of one call at most.
+const DEPTH: usize = 64;
+/// Bytes of one call at most, unless a chunk is larger: what a full socket would refuse costs time
+/// too.
+const AT_ONCE: usize = 256 << 10;
+
+/// Writes chunks, several in one call. Memory: one chunk for each sending flow, and a few KiB that
+/// are shared with the kernel. The receiving side copies.
+pub struct Uring;
+
+impl Mover for Uring {
+    fn id(&self) -> &'static str {
+        "uring"
+    }
+
+    fn summary(&self) -> &'static str {
+        "send many chunks in one system call (io_uring); receive through a buffer"
+    }
+
+    fn transports(&self) -> &'static [Transport] {
+        &[Transport::Tcp]
+    }
+
+    fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
+        check_transport(self, plan)?;
+        check_chunk(self, plan)?;
+        IoUring::new(DEPTH as u32).map(drop).map_err(|cause| Unsupported {
+            mover: self.id().into(),
+            why: format!("no io_uring can be had: {cause}"),
+            needs: needs(&cause).into(),
+        })
+    }
+
+    fn send(&self, flow: &Flow) -> Result<(), MoveError> {
+        let chunk = flow.config.chunk;
+        let pages = Pages::random(chunk)
+            .map_err(|cause| flow.failed("make the buffer to send from", cause))?;
+        let ring = IoUring::new(DEPTH as u32).map_err(|cause| {
+            let cause = io::Error::new(cause.kind(), format!("{cause}; {}", needs(&cause)));
+            MoveError::from_system(flow.config.id, "make an io_uring", cause)
+        })?;
+        let mut writer = Writer { ring, pages, socket: &flow.socket };
+        let depth = (AT_ONCE / chunk).clamp(1, DEPTH);
+        stream::send_pieces(flow, chunk * depth, |want: usize| writer.write(want))
+    }
+
+    fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
+        copy::receive(flow)
+    }
+}
+
+/// What io_uring takes, by the cause of its refusal (io_uring_setup(2)).
+fn needs(cause: &io::Error) -> &'static str {
+    match cause.raw_os_error() {
+        Some(libc::ENOSYS) => "it needs Linux 5.6 or later, built with io_uring",
+        Some(libc::EPERM | libc::EACCES) => {
+            "allow it: sysctl kernel.io_uring_disabled, or the system call filter of the container"
+        }
+        Some(libc::ENOMEM) => "raise the limit on locked memory (ulimit -l)",
+        Some(libc::EMFILE | libc::ENFILE) => {
+            "use fewer flows or raise ulimit -n: it takes one more"
+        }
+        _ => "choose another mover",
+    }
+}
+
+/// Writes one buffer again and again.
+struct Writer<'a> {
+    // Dropped before the pages, of which it knows the addresses.
+    ring: IoUring,
+    pages: Pages,
+    socket: &'a OwnedFd,
+}
+
+impl Writer<'_> {
+    /// Writes up to `want` bytes, a chunk at a time, in one system call. The order does not matter,
+    /// as all chunks are the same.
+    fn write(&mut self, want: usize) -> SysResult<usize> {
+        let mut asked = 0;
+        for at in (0..want).step_by(self.pages.len()) {
+            let len = self.pages.len().min(want - at);
+            self.ask(len)?;
+            asked += 1;
+        }
+        self.enter(asked)?;
+        self.collect(asked)
+    }
+
+    /// Notes one write of `len` bytes for the next call.
+    #[expect(unsafe_code, reason = "the kernel is given an address")]
+    fn ask(&mut self, len: usize) -> SysResult<()> {
+        let socket = types::Fd(self.socket.as_raw_fd());
+        let write: squeue::Entry = opcode::Send::new(socket, self.pages.as_ptr(), len as u32)
+            .flags(libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
+            .build();
+        // SAFETY: the pages and the socket outlive the ring, and nobody writes to the pages.
+        unsafe { self.ring.submission().push(&write) }.map_err(|_| Errno::BUSY)
+    }
+
+    /// Hands over what was noted, until `count` results are there.
+    fn enter(&self, count: usize) -> SysResult<()> {
+        loop {
+            match self.ring.submit_and_wait(count).map_err(errno) {
+                Err(Errno::INTR) => {}
+                other => return other.map(drop),
+            }
+        }
+    }
+
+    /// Takes the results of `asked` writes: their sum, or the first error where nothing was written.
+    fn collect(&mut self, asked: usize) -> SysResult<usize> {
+        let (mut written, mut refused, mut taken) = (0, None, 0);
+        while taken < asked {
+            for result in self.ring.completion().map(|entry| entry.result()) {
+                taken += 1;
+                match usize::try_from(result) {
+                    Ok(bytes) => written += bytes,
+                    Err(_) => {
+                        refused.get_or_insert(Errno::from_raw_os_error(-result));
+                    }
+                }
+            }
+            if taken < asked {
+                self.enter(asked - taken)?;
+            }
+        }
+        match refused {
+            Some(cause) if written == 0 => Err(cause),
+            _ => Ok(written),
+        }
+    }
+}
+
+fn errno(cause: io::Error) -> Errno {
+    Errno::from_io_error(&cause).unwrap_or(Errno::IO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    #[test]
+    fn a_call_writes_many_chunks_and_then_says_that_the_socket_is_full() {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        let (ring, pages) = (IoUring::new(DEPTH as u32).unwrap(), Pages::random(100).unwrap());
+        let mut writer = Writer { ring, pages, socket: &near };
+        assert_eq!(writer.write(250), Ok(250));
+        let mut read = [0; 300];
+        assert_eq!(rustix::io::read(&far, &mut read), Ok(250));
+        assert_eq!((&read[..100], &read[200..250]), (&writer.pages[..], &writer.pages[..50]));
+        while writer.write(DEPTH * 100).is_ok() {}
+        assert_eq!(writer.write(100), Err(Errno::AGAIN));
+    }
+}
