@@ -200,8 +200,11 @@ impl<'a> NearRun<'a> {
     }
 
     fn take_sample(&mut self, at: EndName, sample: Sample, listener: &mut Listener<'_>) {
+        // What arrives after the senders were stopped is the emptying of queues: no interval of it.
+        let stopped = self.steady_samples.is_some();
         for (sender, maker) in &mut self.makers {
             if *sender == at.other()
+                && !stopped
                 && let Some(interval) = maker.push(&sample)
             {
                 listener(Event::Interval(interval.clone()));

@@ -48,6 +48,8 @@ const FULL: f64 = 0.8;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
+    // Where nothing arrives, a full buffer is a consequence.
+    view.goodput()?;
     let share = split(view)?.send_buffer_percent / 100.0;
     if share < HOLDS || view.sender.blocked_share()? < HOLDS {
         return Ok(None);

@@ -55,7 +55,8 @@ const EXPLAINS: f64 = 2.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let Some(shaper) = Shaper::of(view)? else { return Ok(None) };
-    let goodput = view.goodput()?;
+    // A bucket that no frame fits in lets nothing at all through, and is still the cause.
+    let goodput = view.goodput_or_zero();
     let burst = view.sender.count(QDISC_BURST)?;
     if goodput >= SHAPER_GIVES * shaper.ceiling || burst >= shaper.needed_burst() {
         return Ok(None);
@@ -96,7 +97,7 @@ fn draft(
     burst: f64,
     confidence: Confidence,
 ) -> Result<Draft, Missing> {
-    let (place, goodput) = (view.sender.place(), view.goodput()?);
+    let (place, goodput) = (view.sender.place(), view.goodput_or_zero());
     let (needed, kind, device) = (shaper.needed_burst(), shaper.kind, shaper.device);
     let summary = format!(
         "the burst of the {kind} shaper on {device}, {} for {}",
@@ -179,6 +180,13 @@ mod tests {
         let case = Case::healthy().tbf(1e8, 1500).goodput(1e3);
         let finding = fires(&RULE, case.grows(Near, "qdisc.drops", 50));
         assert_eq!(finding.confidence, Confidence::Certain);
+    }
+
+    #[test]
+    fn fires_where_nothing_arrived_at_all() {
+        let case = Case::healthy().tbf(1e8, 1500).goodput(0.0);
+        let finding = fires(&RULE, case.grows(Near, "qdisc.drops", 50));
+        assert_eq!(finding.changes[0].as_argument(), "qdisc.tbf.burst@eth0=1500,70000");
     }
 
     #[test]

@@ -38,6 +38,11 @@ impl<'a> View<'a> {
         &self.evidence.plan
     }
 
+    /// Goodput of the window, bits per second; zero where nothing arrived.
+    pub fn goodput_or_zero(&self) -> f64 {
+        self.evidence.measured.goodput.0
+    }
+
     /// Goodput of the window, bits per second, more than zero.
     pub fn goodput(&self) -> Result<f64, Missing> {
         positive(self.evidence.measured.goodput.0, "goodput")

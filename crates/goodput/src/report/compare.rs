@@ -16,6 +16,9 @@ pub fn text(record: &Record) -> String {
     for (number, arm) in comparison.arms.iter().enumerate().skip(1) {
         out += &conclusion(comparison, number, arm);
     }
+    for doubt in &record.doubts {
+        let _ = writeln!(out, "{}{doubt}", style::faint("note        "));
+    }
     let discarded = comparison.trials.iter().filter(|t| t.discarded.is_some()).count();
     let _ = writeln!(
         out,
