@@ -17,6 +17,7 @@ pub mod namespace;
 pub mod neighbours;
 pub mod offloads;
 pub mod parameters;
+pub mod pause_statistics;
 mod psched;
 pub mod qdiscs;
 mod raw;

@@ -1,8 +1,9 @@
-//! Pause frames of the path's device (`ETHTOOL_GPAUSEPARAM`): whether the other end of the cable
-//! may stop us. Not run on hardware. How many came and went is in the area `driver`.
+//! Pause frames of the path's device: whether the other end of the cable may stop us, and how often
+//! it did. Not run on hardware. Where the kernel does not count them, the area `driver` may.
 
 use goodput_model::{Missing, Snapshot};
 use goodput_netlink::parameters::{Pause, pause};
+use goodput_netlink::pause_statistics::{PauseStatistics, pause_statistics};
 
 use super::Source;
 use crate::Context;
@@ -16,7 +17,7 @@ impl Source for PauseSource {
     }
 
     fn summary(&self) -> &'static str {
-        "whether the path's device heeds and sends pause frames"
+        "whether the path's device heeds and sends pause frames, and how many it did"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {
@@ -24,7 +25,9 @@ impl Source for PauseSource {
     }
 
     fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
-        put(snapshot, pause(&context.device_name()?).map_err(missing)?);
+        let device = context.device_name()?;
+        put(snapshot, pause(&device).map_err(missing)?);
+        frames(snapshot, pause_statistics(&device).map_err(missing));
         Ok(())
     }
 }
@@ -32,6 +35,23 @@ impl Source for PauseSource {
 fn put(snapshot: &mut Snapshot, pause: Pause) {
     for (name, on) in [("autoneg", pause.autoneg), ("rx", pause.rx), ("tx", pause.tx)] {
         snapshot.put(format!("pause.{name}"), if on { "on" } else { "off" });
+    }
+}
+
+fn frames(snapshot: &mut Snapshot, counted: Result<PauseStatistics, Missing>) {
+    let why = |name| format!("the driver does not count {name} pause frames");
+    let (rx, tx) = match &counted {
+        Ok(counted) => (
+            counted.rx_frames.ok_or_else(|| why("received")),
+            counted.tx_frames.ok_or_else(|| why("sent")),
+        ),
+        Err(error) => (Err(error.to_string()), Err(error.to_string())),
+    };
+    for (name, frames) in [("pause.rx_frames", rx), ("pause.tx_frames", tx)] {
+        match frames {
+            Ok(frames) => snapshot.put(name, frames),
+            Err(why) => snapshot.lacks(name, why),
+        }
     }
 }
 
@@ -46,5 +66,13 @@ mod tests {
         assert_eq!(snapshot.text("pause.rx"), Ok("on"));
         assert_eq!(snapshot.text("pause.tx"), Ok("off"));
         assert_eq!(snapshot.text("pause.autoneg"), Ok("on"));
+    }
+
+    #[test]
+    fn frames_that_nobody_counts_are_missing() {
+        let mut snapshot = Snapshot::default();
+        frames(&mut snapshot, Ok(PauseStatistics { rx_frames: Some(0), tx_frames: None }));
+        assert_eq!(snapshot.count("pause.rx_frames"), Ok(0));
+        assert!(snapshot.missing["pause.tx_frames"].contains("does not count sent"));
     }
 }
