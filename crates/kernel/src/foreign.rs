@@ -80,7 +80,7 @@ pub fn socket_inodes_of(pid: u32) -> Result<BTreeSet<u64>, Missing> {
     Ok(inodes)
 }
 
-/// "socket:[12345]".
+/// `socket:[12345]`.
 fn socket_inode(target: &str) -> Option<u64> {
     target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }

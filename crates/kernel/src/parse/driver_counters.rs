@@ -114,7 +114,7 @@ enum Side {
     Tx,
 }
 
-/// "rx_queue_0_drops", "rx0_drops", "rx-0.drops", "tx3_dropped", "[2]__rx_discards".
+/// `rx_queue_0_drops`, `rx0_drops`, `rx-0.drops`, `tx3_dropped`, `[2]__rx_discards`.
 fn queue_drops(name: &str) -> Option<Side> {
     let dropped = ["_drops", ".drops", "_dropped", ".dropped", "_discards"];
     if !of_a_queue(name) || !dropped.iter().any(|end| name.ends_with(end)) || name.contains("xdp") {
