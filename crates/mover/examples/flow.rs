@@ -76,13 +76,15 @@ fn report(flow: RunningFlow, began: Instant) -> Result<(), Box<dyn Error>> {
     flow.join()?;
     let rate = BitRate::over(counters.bytes(), seconds).ok_or("no time has passed")?;
     println!(
-        "{:.0} bit/s bytes {} calls {} blocked {} us paced {} us cpu {cpu_us} us of {:.0} us",
+        "{:.0} bit/s bytes {} calls {} blocked {} us paced {} us cpu {cpu_us} us of {:.0} us, \
+         copied anyway {}",
         rate.0,
         counters.bytes(),
         counters.calls(),
         counters.blocked_us(),
         counters.paced_us(),
         seconds * 1e6,
+        counters.copied_anyway(),
     );
     println!("{:?}", counters.datagrams());
     Ok(())

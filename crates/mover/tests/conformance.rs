@@ -3,6 +3,7 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::time::Duration;
 
 use common::{Pair, patience};
@@ -140,6 +141,26 @@ fn a_receiver_gives_up_at_the_deadline_and_a_wait_that_goes_on_counts() {
         pair.stop.finish(Duration::from_millis(1));
         pair.flow.join().expect("ended well");
         drop(peer);
+    });
+}
+
+/// What a receiver does to read a fast stream cheaply must not hold back the little that comes after.
+#[test]
+fn a_byte_alone_is_counted_though_much_came_fast_before() {
+    each(|mover, transport| {
+        if transport == Transport::Udp {
+            return;
+        }
+        let (pair, peer) = Pair::start_alone(mover, transport, Role::Receiver);
+        let (mut peer, much) = (std::net::TcpStream::from(peer), vec![0; 50_000_000]);
+        pair.gate.open();
+        peer.write_all(&much).expect("read by the flow");
+        for bytes in 1..=3 {
+            peer.write_all(&[0]).expect("read by the flow");
+            patience(|| pair.flow.counters().bytes() == much.len() as u64 + bytes);
+        }
+        drop(peer);
+        pair.flow.join().expect("ended well");
     });
 }
 
