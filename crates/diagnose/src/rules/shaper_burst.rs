@@ -32,12 +32,12 @@ use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, bytes, percent, rate, rate_argument};
 use crate::models::rate_at_loss;
-use crate::names::QDISC_BURST;
+use crate::names::{QDISC_BURST, QDISC_PACKETS};
 use crate::rule::{Rule, Stage};
 use crate::shaper::{Shaper, overlimits_per_packet};
 use crate::split::split;
 use crate::thresholds::{HARDLY_WAITS, HEAVY_LOSS, HOLDS, SHAPER_GIVES};
-use crate::view::View;
+use crate::view::{View, positive};
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -46,7 +46,7 @@ pub const RULE: Rule = Rule {
     stage: Stage::Counted,
     check,
     witness,
-    witness_name: "overlimits_per_100_packets",
+    witness_name: "waits_and_drops_per_100_packets",
     source: include_str!("shaper_burst.rs"),
 };
 
@@ -113,7 +113,7 @@ fn draft(
         .saw(place, "goodput_of_shaper_percent", goodput / shaper.ceiling * 100.0, gives)
         .saw(place, QDISC_BURST, burst, against_need(shaper, burst))
         .saw_if(place, RULE.witness_name, witness(view), |value| {
-            format!("packets waited for tokens {value:.0} times in 100 packets (tc -s qdisc: overlimits)")
+            format!("the shaper held or dropped packets {value:.0} times in 100 (tc -s qdisc: overlimits, dropped)")
         })
         .saw_if(place, "qdisc.drops", view.sender.queue_drops(), |drops| {
             format!("{drops:.0} packets dropped by the shaper (tc -s qdisc: dropped)")
@@ -155,9 +155,10 @@ fn larger_burst(view: &View, shaper: &Shaper, burst: f64) -> Option<Change> {
     (shaper.kind == "tbf").then(|| of_host(&view.sender, "qdisc.tbf.burst", scope, values, why))
 }
 
-/// Times that the local shaper made a packet wait, for 100 packets.
+/// Times that the local shaper made a packet wait for tokens or dropped one, for 100 that it sent.
 fn witness(view: &View) -> Result<f64, Missing> {
-    Ok(overlimits_per_packet(view)? * 100.0)
+    let sent = positive(view.sender.grown(QDISC_PACKETS)? as f64, "the packets sent")?;
+    Ok((overlimits_per_packet(view)? + view.sender.queue_drops()? / sent) * 100.0)
 }
 
 #[cfg(test)]

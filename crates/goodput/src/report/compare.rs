@@ -55,6 +55,7 @@ fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String
         let _ = writeln!(out, "  {}{text}", style::faint(format!("{label:10}")));
     };
     match &arm.goodput {
+        Some(effect) if nothing_arrived(comparison) => say("goodput", from_nothing(effect)),
         Some(effect) => say("goodput", judged(effect, false)),
         None => say("goodput", "inconclusive: too few runs to say anything".into()),
     }
@@ -65,6 +66,21 @@ fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String
         say("because", because(mechanism));
     }
     out
+}
+
+/// Whether the baseline let nothing through, so that a ratio to it says nothing.
+fn nothing_arrived(comparison: &Comparison) -> bool {
+    let base = comparison.arms.first().and_then(|arm| arm.goodput_bits_per_s.value());
+    base.is_some_and(|rate| rate.0 == 0.0)
+}
+
+fn from_nothing(effect: &Effect) -> String {
+    match effect.judgement {
+        Judgement::Better => {
+            format!("{}: from nothing at all (n = {} pairs)", style::good("better"), effect.n)
+        }
+        _ => format!("nothing arrived in the baseline either (n = {} pairs)", effect.n),
+    }
 }
 
 /// `better: +28.1 % (95 % interval +27.4 to +28.9 %, n = 6)`.
