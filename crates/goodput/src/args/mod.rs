@@ -8,9 +8,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Parser, Subcommand};
 
 pub use measure::OutputArgs;
-pub use verbs::{
-    CompareArgs, DemoArgs, Generate, HistoryArgs, Lab, Listed, ServeArgs, Settings, TestArgs,
-};
+pub use verbs::{CompareArgs, Generate, HistoryArgs, Lab, Listed, ServeArgs, Settings, TestArgs};
 
 /// How fast a network path really is, what holds it back, and which change fixes it, proven by
 /// measurement.
@@ -55,7 +53,7 @@ pub enum Command {
         what: Listed,
     },
     /// The whole loop on this machine: plant a fault, find it, prove the fix, put it back
-    Demo(DemoArgs),
+    Demo,
     /// Completions, man pages and the reference documents
     #[command(subcommand)]
     Generate(Generate),

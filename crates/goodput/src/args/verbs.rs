@@ -27,7 +27,7 @@ pub struct ServeArgs {
     /// Turn clients without the token away
     #[arg(long, requires = "token_file")]
     pub require_token: bool,
-    /// Measurements at the same time
+    /// Measurements at the same time; one client gets three quarters of them at most
     #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub max_clients: u32,
     /// Connections of one address that have not proven themselves as flows, at the same time
@@ -36,7 +36,8 @@ pub struct ServeArgs {
     /// Longest measurement, seconds
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
     pub max_duration: f64,
-    /// Highest rate this host sends or receives for one client, each direction
+    /// Highest rate this host sends or receives for one client, each direction, over all its
+    /// measurements together
     #[arg(long, value_name = "RATE")]
     pub max_rate: Option<BitRate>,
     /// Flows of one measurement, both directions together
@@ -169,10 +170,6 @@ pub enum Listed {
     /// Scenarios of the lab
     Scenarios,
 }
-
-/// `goodput demo`
-#[derive(Debug, Args)]
-pub struct DemoArgs {}
 
 /// `goodput generate`
 #[derive(Debug, Subcommand)]

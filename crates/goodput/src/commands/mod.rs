@@ -27,7 +27,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Lab(what) => lab::run(what),
         Command::History(args) => history::run(&args),
         Command::List { what } => list::run(what),
-        Command::Demo(_) => demo::run(),
+        Command::Demo => demo::run(),
         Command::Generate(what) => generate::run(what),
     }
 }
