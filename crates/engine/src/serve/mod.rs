@@ -47,6 +47,22 @@ pub struct Config {
     pub state_dir: PathBuf,
 }
 
+/// Share of this host's memory that the flows of all measurements may take, as a divisor.
+const MEMORY_SHARE: u64 = 4;
+
+fn bounds(config: &Config) -> Bounds {
+    let system = rustix::system::sysinfo();
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let descriptors = u32::try_from(descriptors).unwrap_or(u32::MAX);
+    Bounds {
+        measurements: config.max_clients,
+        connections: descriptors / 4 * 3,
+        connections_per_client: config.max_connections_per_address,
+        memory_bytes: system.totalram as u64 * u64::from(system.mem_unit) / MEMORY_SHARE,
+        rate_per_client: config.limits.rate_bits_per_s.map(BitRate),
+    }
+}
+
 /// What every task of the server shares.
 struct Shared {
     config: Config,
