@@ -2,7 +2,9 @@
 
 use std::fmt::Display;
 
-use goodput_model::{BitRate, Bytes, Change, Confidence, Finding, Known, Missing, Place, Witness};
+use goodput_model::{
+    BitRate, Bytes, Change, Confidence, Finding, Known, Missing, Permanent, Place, Witness,
+};
 
 /// A finding in the making.
 pub struct Draft(Finding);
@@ -20,6 +22,7 @@ impl Draft {
             predicted_bits_per_s: Known::missing("not computed"),
             changes: Vec::new(),
             advice: Vec::new(),
+            permanent: Vec::new(),
         })
     }
 
@@ -64,6 +67,13 @@ impl Draft {
     /// What to do where no setting of ours can change it.
     pub fn advice(mut self, text: impl Into<String>) -> Self {
         self.0.advice.push(text.into());
+        self
+    }
+
+    /// The advice for good: the lines of a file that outlives a reboot. What a setting of ours
+    /// changes needs none: the settings know their own permanent form.
+    pub fn permanent(mut self, file: &str, lines: impl Into<String>) -> Self {
+        self.0.permanent.push(Permanent { file: file.into(), lines: lines.into() });
         self
     }
 

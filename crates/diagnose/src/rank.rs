@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use goodput_model::{Confidence, Finding};
+use goodput_model::{Confidence, Finding, Place};
 
 use crate::rule::Stage;
 use crate::rules;
@@ -13,6 +13,22 @@ const WORTHWHILE: f64 = 1.05;
 /// Puts the most limiting finding first.
 pub fn rank(findings: &mut [Finding], goodput: f64) {
     findings.sort_by(|a, b| key(a, goodput).order(&key(b, goodput)));
+}
+
+/// Takes away what another finding gives the reason of, as [`crate::Rule::explains`] says. A merely
+/// possible reason explains only what is itself no more than possible.
+pub fn drop_explained(findings: &mut Vec<Finding>) {
+    let reasons = findings.clone();
+    findings.retain(|effect| !reasons.iter().any(|reason| explains(reason, effect)));
+}
+
+fn explains(reason: &Finding, effect: &Finding) -> bool {
+    let named =
+        rules::find(&reason.rule).is_some_and(|r| r.explains.contains(&effect.rule.as_str()));
+    let sure =
+        reason.confidence > Confidence::Possible || effect.confidence == Confidence::Possible;
+    // What a host counted explains what the path seemed to do.
+    named && sure && (reason.end == effect.end || effect.end == Place::Path)
 }
 
 struct Key {

@@ -30,6 +30,18 @@ pub struct Finding {
     /// What to do where no setting of ours can change it: exact commands or plain advice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<String>,
+    /// The same for good, so that it outlives a reboot: files to write, by system.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub permanent: Vec<Permanent>,
+}
+
+/// A change that outlives a reboot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Permanent {
+    /// Where it is written: `/etc/sysctl.d/90-goodput.conf`, `FreeBSD /etc/rc.conf`.
+    pub file: String,
+    /// The lines that belong there.
+    pub lines: String,
 }
 
 /// How sure a rule is.

@@ -24,7 +24,7 @@ pub use comparison::{ArmResult, Comparison, Effect, Judgement, Mechanism, Trial}
 pub use end::{End, EndName, Host};
 pub use evidence::{Evidence, Measured};
 pub use facts::{Fact, Snapshot};
-pub use finding::{Confidence, Finding, Undecided, Witness};
+pub use finding::{Confidence, Finding, Permanent, Undecided, Witness};
 pub use known::{Known, Missing};
 pub use plan::{Direction, Family, FlowPlan, Length, Plan, SocketOptions, Transport};
 pub use record::{DirectionResult, EndResult, Interval, Kind, Outcome, Record};

@@ -34,6 +34,7 @@ pub const RULE: Rule = Rule {
     id: "cpu-quota",
     title: "A CPU quota stops the process",
     stage: Stage::Counted,
+    explains: &[],
     check,
     witness,
     witness_name: "throttled_percent",

@@ -34,6 +34,7 @@ pub const RULE: Rule = Rule {
     id: "line-rate",
     title: "The link carries what it can",
     stage: Stage::Ceiling,
+    explains: &[],
     check,
     witness,
     witness_name: "goodput_of_link_percent",

@@ -42,6 +42,7 @@ pub const RULE: Rule = Rule {
     id: "path-loss",
     title: "Packets get lost on the path",
     stage: Stage::Path,
+    explains: &[],
     check,
     witness,
     witness_name: "loss_limited_percent",

@@ -42,6 +42,7 @@ pub const RULE: Rule = Rule {
     id: "path-rate",
     title: "Something on the path carries no more",
     stage: Stage::Path,
+    explains: &[],
     check,
     witness,
     witness_name: "path_percent",

@@ -39,6 +39,7 @@ pub const RULE: Rule = Rule {
     id: "queue-too-short",
     title: "The queue of the sender's device is too short",
     stage: Stage::Counted,
+    explains: &[],
     check,
     witness,
     witness_name: "queue_drop_percent",

@@ -37,6 +37,7 @@ pub const RULE: Rule = Rule {
     id: "receive-window",
     title: "The receiver's window is too small for the path",
     stage: Stage::Window,
+    explains: &[],
     check,
     witness,
     witness_name: "rwnd_limited_percent",

@@ -34,6 +34,7 @@ pub const RULE: Rule = Rule {
     id: "receiver-application",
     title: "The receiving program reads too slowly",
     stage: Stage::Application,
+    explains: &[],
     check,
     witness,
     witness_name: "reader_not_waiting_percent",

@@ -32,6 +32,7 @@ pub const RULE: Rule = Rule {
     id: "receiver-cpu",
     title: "The receiver's CPU is full",
     stage: Stage::Cpu,
+    explains: &[],
     check,
     witness,
     witness_name: "receiver_cpu_us_per_mb",

@@ -37,6 +37,7 @@ pub const RULE: Rule = Rule {
     id: "send-buffer",
     title: "The sender's socket buffer is too small for the path",
     stage: Stage::Window,
+    explains: &[],
     check,
     witness,
     witness_name: "send_buffer_percent",

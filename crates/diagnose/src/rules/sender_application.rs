@@ -34,6 +34,7 @@ pub const RULE: Rule = Rule {
     id: "sender-application",
     title: "The sending program offers too little",
     stage: Stage::Application,
+    explains: &[],
     check,
     witness,
     witness_name: "application_percent",

@@ -34,6 +34,7 @@ pub const RULE: Rule = Rule {
     id: "sender-cpu",
     title: "The sender's CPU is full",
     stage: Stage::Cpu,
+    explains: &[],
     check,
     witness,
     witness_name: "sender_cpu_us_per_mb",

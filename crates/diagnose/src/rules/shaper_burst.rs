@@ -44,6 +44,7 @@ pub const RULE: Rule = Rule {
     id: "shaper-burst",
     title: "The local shaper's bucket is too small for its rate",
     stage: Stage::Counted,
+    explains: &[],
     check,
     witness,
     witness_name: "waits_and_drops_per_100_packets",

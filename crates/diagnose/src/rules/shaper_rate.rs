@@ -35,6 +35,7 @@ pub const RULE: Rule = Rule {
     id: "shaper-rate",
     title: "The local shaper gives the rate it was told to",
     stage: Stage::Ceiling,
+    explains: &[],
     check,
     witness,
     witness_name: "goodput_of_shaper_percent",

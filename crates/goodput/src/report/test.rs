@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use goodput_model::{DirectionResult, EndName, Finding, Known, Place, Record, Transport, Verdict};
+use goodput_model::{
+    DirectionResult, EndName, Finding, Known, Permanent, Place, Record, Transport, Verdict,
+};
 
 use super::{bar, style};
 
@@ -157,6 +159,12 @@ fn explain(out: &mut String, record: &Record, finding: &Finding) {
     }
     for advice in &finding.advice {
         line(out, label, advice);
+        label = "";
+    }
+    let mut label = "  for good";
+    for Permanent { file, lines } in &finding.permanent {
+        let text = lines.lines().collect::<Vec<_>>().join("; ");
+        line(out, label, &format!("in {file}: {text}"));
         label = "";
     }
     if let Some(change) = finding.changes.first() {
