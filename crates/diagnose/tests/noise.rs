@@ -94,30 +94,33 @@ fn tcp() -> impl Strategy<Value = TcpInfo> {
 
 fn flow() -> impl Strategy<Value = FlowSample> {
     (proptest::collection::vec(number(), 12), any::<bool>(), tcp(), any::<bool>(), 0..2u16)
-        .prop_map(|(v, sends, tcp, known, flow)| FlowSample {
-            flow,
-            role: if sends { Role::Sender } else { Role::Receiver },
-            bytes: v[0],
-            blocked_us: v[1],
-            paced_us: v[2],
-            calls: v[3],
-            cpu_us: if known { Known::Value(v[4]) } else { Known::missing("noise") },
-            tcp: Known::Value(tcp),
-            memory: Known::Value(SocketMemory {
-                rmem_alloc_bytes: v[5],
-                rcvbuf_bytes: v[6],
-                wmem_alloc_bytes: v[7],
-                sndbuf_bytes: v[8],
-                wmem_queued_bytes: v[9],
-                backlog_bytes: 0,
-                drops: v[10],
-            }),
-            queued_bytes: Known::Value(v[11]),
-            datagrams: known.then_some(DatagramCounts {
-                received: v[5],
-                lost: v[6],
-                ..DatagramCounts::default()
-            }),
+        .prop_map(|(v, sends, tcp, known, flow)| {
+            let own = |value| if known { Known::Value(value) } else { Known::missing("noise") };
+            FlowSample {
+                flow,
+                role: if sends { Role::Sender } else { Role::Receiver },
+                bytes: v[0],
+                blocked_us: own(v[1]),
+                paced_us: own(v[2]),
+                calls: own(v[3]),
+                cpu_us: own(v[4]),
+                tcp: Known::Value(tcp),
+                memory: Known::Value(SocketMemory {
+                    rmem_alloc_bytes: v[5],
+                    rcvbuf_bytes: v[6],
+                    wmem_alloc_bytes: v[7],
+                    sndbuf_bytes: v[8],
+                    wmem_queued_bytes: v[9],
+                    backlog_bytes: 0,
+                    drops: v[10],
+                }),
+                queued_bytes: Known::Value(v[11]),
+                datagrams: known.then_some(DatagramCounts {
+                    received: v[5],
+                    lost: v[6],
+                    ..DatagramCounts::default()
+                }),
+            }
         })
 }
 

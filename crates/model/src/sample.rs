@@ -41,12 +41,12 @@ pub struct FlowSample {
     /// Payload bytes written or read.
     pub bytes: u64,
     /// Time our own thread waited: a writer for room in the socket, a reader for data.
-    /// The second witness beside tcp_info's chronographs.
-    pub blocked_us: u64,
+    /// The second witness beside tcp_info's chronographs; missing for another program's flow.
+    pub blocked_us: Known<u64>,
     /// Time our own thread waited on purpose, to hold a rate (`--rate`).
-    pub paced_us: u64,
+    pub paced_us: Known<u64>,
     /// System calls that moved payload.
-    pub calls: u64,
+    pub calls: Known<u64>,
     /// CPU time of the flow's thread, user and system.
     pub cpu_us: Known<u64>,
     /// The kernel's view of the connection.

@@ -77,9 +77,9 @@ impl Case {
             flow: 0,
             role,
             bytes,
-            blocked_us: spent(thread.blocked),
-            paced_us: spent(thread.paced),
-            calls: bytes >> 17,
+            blocked_us: Known::Value(spent(thread.blocked)),
+            paced_us: Known::Value(spent(thread.paced)),
+            calls: Known::Value(bytes >> 17),
             cpu_us: Known::Value(spent(thread.cpu)),
             tcp: Known::missing("not sampled"),
             memory: Known::Value(SocketMemory {

@@ -63,12 +63,12 @@ impl<'a> Side<'a> {
 
     /// Share of the window in which this side's thread waited for the socket.
     pub fn blocked_share(&self) -> Result<f64, Missing> {
-        self.share("blocked time", |f| Ok(f.blocked_us))
+        self.share("blocked time", |f| f.blocked_us.get().copied())
     }
 
     /// Share of the window in which this side's thread waited on purpose, to hold a rate.
     pub fn paced_share(&self) -> Result<f64, Missing> {
-        self.share("paced time", |f| Ok(f.paced_us))
+        self.share("paced time", |f| f.paced_us.get().copied())
     }
 
     /// CPU time of the busiest flow's thread as a share of the window.
