@@ -24,9 +24,11 @@ mod split;
 mod testing;
 pub mod thresholds;
 pub mod view;
+mod way;
 
 pub use diagnosis::{Diagnosis, diagnose};
 pub use framing::framing_efficiency;
 pub use rule::{Rule, Stage};
 pub use split::split;
 pub use view::View;
+pub use way::way;

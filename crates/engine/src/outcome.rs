@@ -1,5 +1,6 @@
 //! The numbers of a measurement: what was received, what it cost, what went wrong on the way.
 
+use goodput_diagnose::{View, way};
 use goodput_model::{
     BitRate, DirectionResult, End, EndName, EndResult, FlowSample, Known, Measured, Missing,
     Outcome, Role, Snapshot, TcpInfo,
@@ -45,6 +46,7 @@ fn direction(measurement: &Measurement, sender: EndName, measured: &Measured) ->
         min_rtt_us: sending.smallest_rtt(),
         lost_percent: receiving.lost_percent(),
         jitter_us: receiving.jitter_us(),
+        way: measurement.evidence(sender).map(|e| way(&View::new(&e))).unwrap_or_default(),
     }
 }
 

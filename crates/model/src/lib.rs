@@ -18,6 +18,7 @@ pub mod setting;
 pub mod tcp_info;
 pub mod units;
 pub mod verdict;
+pub mod way;
 
 pub use change::Change;
 pub use comparison::{ArmResult, Comparison, Effect, Judgement, Mechanism, Trial};
@@ -33,3 +34,4 @@ pub use setting::SettingRef;
 pub use tcp_info::TcpInfo;
 pub use units::{BitRate, Bytes};
 pub use verdict::{Place, Split, Verdict};
+pub use way::{Step, StepName, StepUnit};

@@ -10,6 +10,7 @@ use crate::known::Known;
 use crate::plan::Plan;
 use crate::units::BitRate;
 use crate::verdict::Verdict;
+use crate::way::Step;
 
 /// Version of the record's format. Grows when a reader of the old one would misread the new one.
 pub const FORMAT: u32 = 1;
@@ -126,6 +127,9 @@ pub struct DirectionResult {
     pub lost_percent: Known<f64>,
     /// Interarrival jitter (RFC 3550), microseconds; only for UDP.
     pub jitter_us: Known<f64>,
+    /// Where the payload passed and where it was dropped, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub way: Vec<Step>,
 }
 
 /// What the measurement cost one end.

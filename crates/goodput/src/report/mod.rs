@@ -7,3 +7,4 @@ pub mod live;
 pub mod style;
 pub mod table;
 pub mod test;
+mod way;

@@ -6,7 +6,7 @@ use goodput_model::{
     DirectionResult, EndName, Finding, Known, Permanent, Place, Record, Transport, Verdict,
 };
 
-use super::{bar, style};
+use super::{bar, style, way};
 
 /// Width of the labels on the left.
 const LABEL: usize = 12;
@@ -24,6 +24,7 @@ pub fn text(record: &Record, show_undecided: bool) -> String {
         verdict(&mut out, record, reverse);
     }
     contributing(&mut out, record);
+    ways(&mut out, record);
     doubts(&mut out, record);
     if show_undecided {
         undecided(&mut out, record);
@@ -182,6 +183,12 @@ fn contributing(out: &mut String, record: &Record) {
     for finding in record.findings.iter().filter(|f| !shown(f)) {
         line(out, label, &format!("{} ({}, {})", finding.summary, finding.end, finding.rule));
         label = "";
+    }
+}
+
+fn ways(out: &mut String, record: &Record) {
+    for direction in record.result.directions.iter().filter(|d| !d.way.is_empty()) {
+        line(out, "lost where", &way::line(&direction.way));
     }
 }
 

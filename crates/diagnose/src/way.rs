@@ -1,0 +1,213 @@
+//! Where it was lost: the way from the sender's application to the receiver's, with what each step
+//! counted.
+//!
+//! Sockets count the flows' own segments; devices and queues count every packet of the host. So the
+//! path's loss is what the sockets miss less what the hosts dropped, and only where both count alike.
+
+use goodput_model::{FlowSample, Known, Missing, Role, Step, StepName, StepUnit};
+
+use crate::names;
+use crate::view::{Side, View};
+
+/// The steps, in the order in which the payload passes them.
+pub fn way(view: &View) -> Vec<Step> {
+    let (from, to) = (&view.sender, &view.receiver);
+    vec![
+        application(from),
+        socket(view, from),
+        queue(from),
+        device(from, "tx", &["dropped", "errors"]),
+        path(view),
+        // Missed frames are counted apart from dropped ones (if_link.h); errors include the frame's.
+        device(to, "rx", &["dropped", "missed_errors", "errors"]),
+        backlog(to),
+        socket(view, to),
+        application(to),
+    ]
+}
+
+fn nothing(why: &'static str) -> Known<u64> {
+    Known::missing(why)
+}
+
+fn application(side: &Side) -> Step {
+    let moved: Known<u64> = total(side, |flow| Ok(flow.bytes)).into();
+    let elsewhere = || nothing("payload begins and ends here");
+    let (entered, left) = match side.role {
+        Role::Sender => (elsewhere(), moved),
+        Role::Receiver => (moved, elsewhere()),
+    };
+    let dropped = nothing("a program drops nothing");
+    let (place, name, unit) = (side.place(), StepName::Application, StepUnit::Bytes);
+    Step { place, name, unit, entered, left, dropped }
+}
+
+fn socket(view: &View, side: &Side) -> Step {
+    let through = carried(view, side).into();
+    let stream = || nothing("bytes and packets are counted apart");
+    let (entered, left, dropped) = match side.role {
+        Role::Sender => (stream(), through, nothing("a sending socket waits instead")),
+        Role::Receiver => (through, stream(), total(side, |f| Ok(f.memory.get()?.drops)).into()),
+    };
+    let unit = if view.is_tcp() { StepUnit::Segments } else { StepUnit::Datagrams };
+    Step { place: side.place(), name: StepName::Socket, unit, entered, left, dropped }
+}
+
+/// What the sockets of one side sent or received.
+fn carried(view: &View, side: &Side) -> Result<u64, Missing> {
+    total(side, |flow| match (view.is_tcp(), side.role) {
+        (true, Role::Sender) => flow.tcp.get()?.data_segs_out(),
+        (true, Role::Receiver) => flow.tcp.get()?.data_segs_in(),
+        (false, role) => {
+            let counts = flow.datagrams.ok_or_else(|| Missing::because("not counted"))?;
+            Ok(if role == Role::Sender { counts.sent } else { counts.received })
+        }
+    })
+}
+
+fn queue(side: &Side) -> Step {
+    let counted = |name| match side.text(names::QDISC_KIND)? {
+        "noqueue" => Err(Missing::because("the device has no queue")),
+        _ => side.grown(name),
+    };
+    let (sent, dropped) = (counted(names::QDISC_PACKETS), counted(names::QDISC_DROPS));
+    packets(side, StepName::Qdisc, both(&sent, &dropped), sent, dropped)
+}
+
+fn device(side: &Side, way: &str, drops: &[&str]) -> Step {
+    let passed = side.grown(&format!("link.{way}_packets"));
+    let lost = drops.iter().map(|kind| side.grown(&format!("link.{way}_{kind}")));
+    let dropped = lost.into_iter().try_fold(0u64, |sum, one| Ok(sum.saturating_add(one?)));
+    packets(side, StepName::Device, both(&passed, &dropped), passed, dropped)
+}
+
+fn backlog(side: &Side) -> Step {
+    let (processed, dropped) =
+        (side.grown("softnet.processed"), side.grown(names::SOFTNET_DROPPED));
+    packets(side, StepName::Backlog, both(&processed, &dropped), processed, dropped)
+}
+
+fn both(one: &Result<u64, Missing>, other: &Result<u64, Missing>) -> Result<u64, Missing> {
+    Ok(one.clone()?.saturating_add(other.clone()?))
+}
+
+fn packets(
+    side: &Side,
+    name: StepName,
+    entered: Result<u64, Missing>,
+    left: Result<u64, Missing>,
+    dropped: Result<u64, Missing>,
+) -> Step {
+    Step {
+        place: side.place(),
+        name,
+        unit: StepUnit::Packets,
+        entered: entered.into(),
+        left: left.into(),
+        dropped: dropped.into(),
+    }
+}
+
+fn path(view: &View) -> Step {
+    let unit = if view.is_tcp() { StepUnit::Segments } else { StepUnit::Datagrams };
+    Step {
+        place: goodput_model::Place::Path,
+        name: StepName::Path,
+        unit,
+        entered: carried(view, &view.sender).into(),
+        left: carried(view, &view.receiver).into(),
+        dropped: lost_on_the_path(view).into(),
+    }
+}
+
+/// What never came from socket to socket. The two ends read their counters at different instants, so
+/// it is not the difference: with TCP it is what was sent again, unless the receiver had it already
+/// (RFC 2883); with UDP the sequence numbers that never came.
+fn lost(view: &View) -> Result<u64, Missing> {
+    if !view.is_tcp() {
+        let uncounted = || Missing::because("datagrams were not counted");
+        return total(&view.receiver, |f| f.datagrams.map(|d| d.lost).ok_or_else(uncounted));
+    }
+    let again = total(&view.sender, |f| f.tcp.get()?.total_retrans_segments())?;
+    let needless = total(&view.sender, |f| f.tcp.get()?.dsack_dups())?;
+    again.checked_sub(needless).ok_or_else(|| Missing::because("the path duplicates segments"))
+}
+
+/// What was lost, less what the hosts dropped themselves.
+fn lost_on_the_path(view: &View) -> Result<u64, Missing> {
+    let gone = lost(view)?;
+    let mut hosts = 0u64;
+    for step in [queue(&view.sender), device(&view.sender, "tx", &["dropped", "errors"])] {
+        // A device without a queue counts no drops; what it cannot count it does not drop.
+        hosts = hosts.saturating_add(step.dropped.value().copied().unwrap_or(0));
+    }
+    if hosts > 0 && view.sender.text(names::OFFLOAD_TSO).is_ok_and(|tso| tso == "on") {
+        return Err(Missing::because(
+            "the sending host dropped packets of several segments each, so the rest can't be told",
+        ));
+    }
+    for step in [
+        device(&view.receiver, "rx", &["dropped", "missed_errors", "errors"]),
+        backlog(&view.receiver),
+        socket(view, &view.receiver),
+    ] {
+        hosts = hosts.saturating_add(step.dropped.value().copied().unwrap_or(0));
+    }
+    gone.checked_sub(hosts).ok_or_else(|| {
+        Missing::because("the hosts dropped more than this transfer lost: other traffic's too")
+    })
+}
+
+/// A counter of the flows of one side since they began, all flows together.
+fn total(side: &Side, read: impl Fn(&FlowSample) -> Result<u64, Missing>) -> Result<u64, Missing> {
+    let last = side.end()?.samples.iter().rev().find(|sample| !sample.flows.is_empty());
+    let last = last.ok_or_else(|| Missing::because("no flow was sampled"))?;
+    let mut flows = last.flows.iter().filter(|flow| flow.role == side.role).peekable();
+    flows.peek().ok_or_else(|| Missing::because("no flow of this direction was sampled"))?;
+    flows.try_fold(0u64, |sum, flow| Ok(sum.saturating_add(read(flow)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Case;
+    use goodput_model::EndName::{Far, Near};
+    use goodput_model::Transport;
+
+    fn dropped(case: Case) -> Vec<Known<u64>> {
+        way(&View::new(&case.evidence())).into_iter().map(|step| step.dropped).collect()
+    }
+
+    fn datagrams(lost: f64) -> Case {
+        Case::healthy().plan(|plan| plan.transport = Transport::Udp).lost(lost)
+    }
+
+    #[test]
+    fn nine_steps_from_application_to_application() {
+        let steps = way(&View::new(&Case::healthy().evidence()));
+        assert_eq!(steps.len(), 9);
+        assert_eq!((steps[0].name, steps[8].name), (StepName::Application, StepName::Application));
+        assert!(steps[0].left.value().is_some_and(|bytes| *bytes > 0));
+    }
+
+    #[test]
+    fn absent_is_not_zero() {
+        let all = dropped(Case::empty());
+        assert!(all.iter().all(|drops| drops.value().is_none()), "{all:?}");
+    }
+
+    #[test]
+    fn the_backlogs_drops_are_not_the_paths() {
+        let case = || datagrams(0.0).grows(Far, "link.rx_packets", 10);
+        let steps = dropped(case().grows(Far, names::SOFTNET_DROPPED, 5));
+        // The datagrams are all there, so the five were someone else's.
+        assert!(steps[4].get().unwrap_err().to_string().contains("other traffic"), "{steps:?}");
+        assert_eq!(dropped(case())[4], Known::Value(0));
+    }
+
+    #[test]
+    fn local_drops_of_super_packets_leave_the_path_unknown() {
+        let steps = dropped(datagrams(0.1).grows(Near, names::QDISC_DROPS, 3));
+        assert!(steps[4].get().unwrap_err().to_string().contains("several segments"), "{steps:?}");
+    }
+}
