@@ -37,7 +37,7 @@ impl Lab {
     /// plants the faults that need no process. Call [`crate::privilege::enter`] first.
     pub fn up(scenario: &Scenario) -> Result<Self, LabError> {
         if let Some(needs) = scenario.obstacle() {
-            return Err(LabError::NotHere { scenario: scenario.name.clone(), needs });
+            return Err(LabError::NotHere { scenario: scenario.case.clone(), needs });
         }
         let emulator = if netem::is_available() { Emulator::Netem } else { Emulator::Relay };
         let built = build::build(&Wiring::of(scenario, emulator), SEED)?;

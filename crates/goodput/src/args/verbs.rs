@@ -124,20 +124,24 @@ pub enum Lab {
     List,
     /// Run scenarios and compare what comes out with what is expected
     Run {
-        /// Names or files; all that come with goodput where none is given
+        /// Names or files, with the case where one has several, like path-loss/mild/far; all that
+        /// come with goodput where none is given
         scenarios: Vec<String>,
-        /// Print the JSON record of each run, one a line
+        /// Run every case of each, not only the one in the middle
+        #[arg(long)]
+        full: bool,
+        /// Print one JSON line for each run: case, what was expected, what came, and the record
         #[arg(long)]
         json: bool,
     },
     /// Keep a scenario's hosts up until Ctrl-C, and say how to get into them
     Up {
-        /// Name or file
+        /// Name or file, with the case where it has several
         scenario: String,
     },
     /// Print a scenario, as a start for your own
     Show {
-        /// Name
+        /// Name or file, with the case to see one filled in
         scenario: String,
     },
 }

@@ -1,9 +1,10 @@
 //! `goodput lab`: scenarios on virtual hosts.
 
 use std::env;
+use std::path::Path;
 
 use anyhow::{Context, Result};
-use goodput_lab::{Lab, Observed, Scenario};
+use goodput_lab::{Expectation, Lab, Observed, Scenario};
 
 use super::list;
 use super::measured::{self, Signals};
@@ -19,57 +20,113 @@ pub fn run(what: args::Lab) -> Result<Exit> {
             print!("{}", goodput_lab::scenario_source(&scenario)?);
             Ok(Exit::Fine)
         }
-        args::Lab::Run { scenarios, json } => run_all(&scenarios, json),
+        args::Lab::Run { scenarios, full, json } => run_all(&scenarios, full, json),
         args::Lab::Up { scenario } => up(&scenario),
     }
 }
 
-fn run_all(names: &[String], json: bool) -> Result<Exit> {
+/// How many cases came out how.
+#[derive(Default)]
+struct Counted {
+    passed: u32,
+    failed: u32,
+    skipped: u32,
+}
+
+fn run_all(names: &[String], full: bool, json: bool) -> Result<Exit> {
     goodput_lab::privilege::enter()?;
     let all: Vec<String> = goodput_lab::builtin().iter().map(|b| b.name.to_string()).collect();
     let names = if names.is_empty() { &all } else { names };
-    let exe = env::current_exe().context("cannot find the program that runs")?;
-    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    let mut scenarios = Vec::new();
     for name in names {
-        let scenario = Scenario::load(name)?;
-        if let Some(needs) = scenario.obstacle() {
-            skipped += 1;
-            eprintln!("SKIPPED {name}: needs {needs}");
-            continue;
+        match full {
+            true => scenarios.extend(Scenario::cases(name)?),
+            false => scenarios.push(Scenario::load(name)?),
         }
-        let observed = goodput_lab::run(&scenario, &exe, &[])?;
-        if observed.is_as_expected() {
-            passed += 1;
-        } else {
-            failed += 1;
-        }
-        if json { print_json(&observed)? } else { print_text(name, &observed) }
+    }
+    let exe = env::current_exe().context("cannot find the program that runs")?;
+    let mut counted = Counted::default();
+    for scenario in &scenarios {
+        let ran = run_one(scenario, &exe);
+        counted.add(&ran);
+        if json { println!("{}", ran.to_json(scenario)?) } else { ran.print(&scenario.case) }
     }
     if !json {
+        let Counted { passed, failed, skipped } = counted;
         println!("{passed} as expected, {failed} not, {skipped} skipped");
     }
-    Ok(if failed == 0 { Exit::Fine } else { Exit::Problem })
+    Ok(if counted.failed == 0 { Exit::Fine } else { Exit::Problem })
 }
 
-fn print_json(observed: &Observed) -> Result<()> {
-    if let Ok(record) = &observed.record {
-        println!("{}", serde_json::to_string(record)?);
+/// What came of one case.
+enum Ran {
+    /// It ran; so it may not have come out as expected.
+    Observed(Box<Observed>),
+    /// This machine lacks what it needs.
+    Skipped(String),
+    /// The lab itself failed; the other cases can still run.
+    Broken(String),
+}
+
+fn run_one(scenario: &Scenario, exe: &Path) -> Ran {
+    if let Some(needs) = scenario.obstacle() {
+        return Ran::Skipped(needs);
     }
-    Ok(())
+    match goodput_lab::run(scenario, exe, &[]) {
+        Ok(observed) => Ran::Observed(Box::new(observed)),
+        Err(why) => Ran::Broken(why.to_string()),
+    }
 }
 
-fn print_text(name: &str, observed: &Observed) {
+impl Counted {
+    fn add(&mut self, ran: &Ran) {
+        match ran {
+            Ran::Observed(observed) if observed.is_as_expected() => self.passed += 1,
+            Ran::Skipped(_) => self.skipped += 1,
+            _ => self.failed += 1,
+        }
+    }
+}
+
+impl Ran {
+    /// One line for programs: the case, what was expected of it, and what came.
+    fn to_json(&self, scenario: &Scenario) -> Result<String> {
+        let mut line = serde_json::json!({ "case": scenario.case, "expected": scenario.expect });
+        let (key, value) = match self {
+            Self::Skipped(needs) => ("skipped", needs.as_str().into()),
+            Self::Broken(why) => ("failed", why.as_str().into()),
+            Self::Observed(observed) => {
+                line["judged"] = serde_json::to_value(&observed.judged)?;
+                match &observed.record {
+                    Ok(record) => ("record", serde_json::to_value(record)?),
+                    Err(failed) => ("failed", failed.stderr.trim().into()),
+                }
+            }
+        };
+        line[key] = value;
+        Ok(serde_json::to_string(&line)?)
+    }
+
+    fn print(&self, case: &str) {
+        match self {
+            Self::Observed(observed) => print_text(case, observed),
+            Self::Skipped(needs) => eprintln!("SKIPPED {case}: needs {needs}"),
+            Self::Broken(why) => {
+                anstream::println!("{case:32} {:8} {why}", style::bad("failed"));
+            }
+        }
+    }
+}
+
+fn print_text(case: &str, observed: &Observed) {
     let ok = if observed.is_as_expected() { style::good("ok") } else { style::bad("not ok") };
     let found = match &observed.record {
         Ok(record) => format!("{}   {}", record.result.goodput_bits_per_s, record.verdict.summary),
         Err(failure) => failure.stderr.trim().into(),
     };
-    anstream::println!("{name:22} {ok:8} {found}");
-    for expectation in observed.judged.iter().filter(|e| !e.ok) {
-        println!(
-            "{:22}   {}: wanted {}, got {}",
-            "", expectation.what, expectation.wanted, expectation.got
-        );
+    anstream::println!("{case:32} {ok:8} {found}");
+    for Expectation { what, wanted, got, .. } in observed.judged.iter().filter(|e| !e.ok) {
+        println!("{:32}   {what}: wanted {wanted}, got {got}", "");
     }
 }
 
@@ -79,7 +136,7 @@ fn up(name: &str) -> Result<Exit> {
     let runtime = measured::runtime()?;
     let mut signals = runtime.block_on(async { Signals::listen() })?;
     let lab = Lab::up(&scenario)?;
-    println!("{}: {}", scenario.name, scenario.title);
+    println!("{}: {}", scenario.case, scenario.title);
     for host in lab.hosts() {
         let address = host.address(goodput_model::Family::V4);
         println!("  {:6}  {address:15}  {}", host.name(), lab.enter_hint(host));

@@ -57,14 +57,18 @@ fn protocols() {
     table.print();
 }
 
-/// The lab's scenarios, and what each would need that is not here.
+/// The lab's scenarios, how many cases each has, and what it would need that is not here.
 pub fn scenarios() -> Result<()> {
-    let mut table = Table::new(&["scenario", "here", "what it shows"]);
+    let mut table = Table::new(&["scenario", "cases", "here", "what it shows"]);
+    let mut total = 0;
     for builtin in goodput_lab::builtin() {
+        let cases = goodput_lab::Scenario::cases(builtin.name)?;
         let scenario = goodput_lab::Scenario::load(builtin.name)?;
         let here = scenario.obstacle().map_or("yes".into(), |needs| format!("needs {needs}"));
-        table.row(&[builtin.name, &here, &scenario.title]);
+        table.row(&[builtin.name, &cases.len().to_string(), &here, &scenario.title]);
+        total += cases.len();
     }
     table.print();
+    println!("{total} cases; `goodput lab run NAME --full` runs all of one");
     Ok(())
 }

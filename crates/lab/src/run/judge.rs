@@ -2,13 +2,14 @@
 
 use goodput_model::Record;
 use goodput_model::units::BitRate;
+use serde::Serialize;
 
 use crate::scenario::{Expect, GoodputRange};
 
 /// One expectation and what came of it, in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Expectation {
-    /// What is judged: "limit", "end", "not", "goodput".
+    /// What is judged: "limit", "both", "healthy", "end", "not", "goodput".
     pub what: &'static str,
     /// What the scenario wants.
     pub wanted: String,
@@ -27,6 +28,16 @@ pub(super) fn judge(expect: &Expect, record: &Record) -> Vec<Expectation> {
         let ok = expect.limit.contains(&verdict.limit);
         judged.push(expectation("limit", expect.limit.join(" or "), &verdict.limit, ok));
     }
+    if !expect.both.is_empty() {
+        let first = expect.both.contains(&verdict.limit);
+        let all = expect.both.iter().all(|rule| found.contains(&rule.as_str()));
+        judged.push(expectation("both", expect.both.join(" and "), named(&found), first && all));
+    }
+    if expect.healthy {
+        let alarm = found.iter().any(|rule| !expect.limit.iter().any(|may| may == rule));
+        let wanted = format!("nothing but {}", expect.limit.join(" or "));
+        judged.push(expectation("healthy", wanted, named(&found), !alarm));
+    }
     if let Some(end) = expect.end {
         judged.push(expectation("end", end, verdict.end, verdict.end == end));
     }
@@ -41,8 +52,12 @@ pub(super) fn judge(expect: &Expect, record: &Record) -> Vec<Expectation> {
 
 fn judge_absent(not: &[String], found: &[&str]) -> Expectation {
     let wrong: Vec<_> = found.iter().filter(|rule| not.iter().any(|no| no == *rule)).collect();
-    let got = if found.is_empty() { "no findings".into() } else { found.join(", ") };
-    expectation("not", format!("no finding of {}", not.join(", ")), got, wrong.is_empty())
+    let wanted = format!("no finding of {}", not.join(", "));
+    expectation("not", wanted, named(found), wrong.is_empty())
+}
+
+fn named(found: &[&str]) -> String {
+    if found.is_empty() { "no findings".into() } else { found.join(", ") }
 }
 
 fn judge_goodput(range: GoodputRange, goodput: BitRate) -> Expectation {

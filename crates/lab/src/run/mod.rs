@@ -21,12 +21,14 @@ use process::{Finished, Process};
 /// How long the server may take until it listens.
 const LISTEN_WITHIN: Duration = Duration::from_secs(20);
 
-/// How long the client may take in all where the scenario does not say: a test takes 10 s at most
-/// unless told otherwise.
+/// How long the client may take in all where the scenario does not say.
 const CLIENT_WITHIN: Duration = Duration::from_secs(180);
 
 /// How long the server may take to stop after SIGTERM.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
+
+/// Length of a test where the scenario does not say, seconds: enough for a verdict.
+const TEST_S: f64 = 4.0;
 
 /// What the server says on its first line once clients can connect.
 const LISTENING: &str = "listening on";
@@ -89,6 +91,7 @@ impl Server {
     pub fn start(lab: &Lab, scenario: &Scenario, goodput: &Path) -> Result<Self, LabError> {
         let mut command = command(lab.far(), goodput)?;
         command.args(["serve", "--bind"]).arg(target(lab)).args(&scenario.run.server);
+        command.args(scenario.run.private.then_some("--private"));
         let mut process = Process::start(command, "goodput serve in far")?;
         process.wait_for_line(LISTENING, LISTEN_WITHIN)?;
         Ok(Self { process, target: target(lab) })
@@ -118,7 +121,8 @@ fn start_client(
 ) -> Result<Process, LabError> {
     let verb = scenario.run.verb.as_str();
     let mut command = command(lab.near(), goodput)?;
-    command.arg(verb).arg(target(lab)).args(["--json", "--no-store"]);
+    let seconds = scenario.run.seconds.unwrap_or(TEST_S).to_string();
+    command.arg(verb).arg(target(lab)).args(["--json", "--no-store", "--time", &seconds]);
     command.args(&scenario.run.client).args(client_args);
     Process::start(command, &format!("goodput {verb} in near"))
 }

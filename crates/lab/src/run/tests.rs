@@ -45,7 +45,7 @@ fn a_client_without_a_record_is_told_with_code_and_words() {
     assert!(!observed.is_as_expected());
     let failed = observed.record.unwrap_err();
     assert_eq!(failed.exit_code, Some(2));
-    assert_eq!(failed.stderr, "no route: test 10.77.1.2 --json --no-store --extra\n");
+    assert_eq!(failed.stderr, "no route: test 10.77.1.2 --json --no-store --time 4 --extra\n");
     nobody_left(&folder);
 }
 

@@ -4,18 +4,24 @@ use std::fmt;
 
 use goodput_model::Place;
 use goodput_model::units::BitRate;
-use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
 
 use super::amount;
 
 /// What should come out; whatever is left out is not judged.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expect {
     /// The rule that should be named as the limit, or one of several.
     #[serde(deserialize_with = "one_or_more")]
     pub limit: Vec<String>,
+    /// Rules that should all be among the findings, one of them as the limit: for faults that limit
+    /// at the same time.
+    #[serde(deserialize_with = "one_or_more")]
+    pub both: Vec<String>,
+    /// Nothing is wrong: any finding but those of `limit` is a false alarm.
+    pub healthy: bool,
     /// Where that limit should sit.
     pub end: Option<Place>,
     /// Rules that must not be among the findings.
@@ -26,7 +32,7 @@ pub struct Expect {
 }
 
 /// Bounds of the goodput, either of which may be left out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GoodputRange {
     /// Not less than this.
@@ -39,6 +45,15 @@ pub struct GoodputRange {
 
 impl Expect {
     pub(super) fn problem(&self) -> Option<String> {
+        if !self.both.is_empty() && !self.limit.is_empty() {
+            return Some("expect has limit and both: choose one".into());
+        }
+        if self.both.len() == 1 {
+            return Some("expect.both needs at least two rules; for one there is limit".into());
+        }
+        if self.healthy && self.limit.is_empty() {
+            return Some("expect.healthy needs limit: what may be named, like \"none\"".into());
+        }
         let range = self.goodput?;
         let (min, max) = (range.min?, range.max?);
         (min > max).then(|| format!("expect.goodput: min {min} is more than max {max}"))

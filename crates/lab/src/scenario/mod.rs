@@ -1,27 +1,29 @@
 //! A scenario: hosts, links, what is wrong, what to run and what to expect; one TOML file.
 
 use std::fmt;
-use std::path::Path;
 use std::str::FromStr;
 
 use serde::Deserialize;
 
 pub mod amount;
+mod cases;
 mod expect;
 mod link;
 mod load;
 mod needs;
+mod placeholder;
 mod plan;
 
 pub use amount::Switch;
 pub use expect::{Expect, GoodputRange};
 pub use link::{DEFAULT_MTU, Link, Links, Way};
-pub(crate) use load::find;
 pub use needs::Need;
 pub use plan::Run;
 
 use crate::error::LabError;
 use crate::faults::Planned;
+use load::File;
+pub(crate) use load::source;
 
 /// A host of the lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
@@ -45,12 +47,15 @@ impl fmt::Display for HostName {
     }
 }
 
-/// One scenario.
+/// One scenario; where its file stands for several, one case of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Its name: kebab-case, and the name of its file.
     pub name: String,
+    /// Name of the case: `name/strength/link`, less what the file does not have.
+    #[serde(skip)]
+    pub case: String,
     /// What is wrong, in one sentence for a person.
     pub title: String,
     /// The links; without any, near and far are joined by a cable with nothing wrong.
@@ -86,31 +91,41 @@ impl Scenario {
         Topology::Routed(near_router.unwrap_or_default(), router_far.unwrap_or_default())
     }
 
-    /// Reads a scenario from the text of a file; `origin` names it in errors.
+    /// Reads the default case from the text of a file; `origin` names it in errors.
     pub fn parse(origin: &str, text: &str) -> Result<Self, LabError> {
-        let broken = |problem: String| LabError::Scenario { origin: origin.into(), problem };
-        let scenario: Self =
-            toml::from_str(text).map_err(|error| broken(error.to_string().trim_end().into()))?;
-        match scenario.problem() {
-            Some(problem) => Err(broken(problem)),
-            None => Ok(scenario),
-        }
+        File::parse(origin, text)?.default_case()
     }
 
-    /// A built-in scenario by its name, or a file by its path: whatever has a slash or ends in
-    /// `.toml` is a path.
-    pub fn load(name_or_path: &str) -> Result<Self, LabError> {
-        if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
-            load::file(Path::new(name_or_path))
-        } else {
-            load::builtin(name_or_path)
-        }
+    /// A built-in scenario by its name, or a file by its path; after it may stand which case, as
+    /// in `path-loss/mild/far` or `own.toml/mild`. Where that leaves several, the default one.
+    pub fn load(name: &str) -> Result<Self, LabError> {
+        File::find(name)?.default_case()
+    }
+
+    /// Like [`Scenario::load`], but all cases that the name leaves.
+    pub fn cases(name: &str) -> Result<Vec<Self>, LabError> {
+        File::find(name)?.all_cases()
+    }
+
+    fn from_table(case: &str, table: toml::Table) -> Result<Self, String> {
+        let read: Result<Self, toml::de::Error> = table.try_into();
+        Self::checked(read, case)
+    }
+
+    /// Where the file is one case; an error has its line.
+    fn from_text(text: &str) -> Result<Self, String> {
+        Self::checked(toml::from_str(text), "")
+    }
+
+    fn checked(read: Result<Self, toml::de::Error>, case: &str) -> Result<Self, String> {
+        let mut scenario = read.map_err(|error| error.to_string())?;
+        scenario.case = if case.is_empty() { scenario.name.clone() } else { case.into() };
+        scenario.problem().map_or(Ok(scenario), Err)
     }
 
     /// What the types alone cannot refuse.
     fn problem(&self) -> Option<String> {
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if self.name.is_empty() || !self.name.chars().all(plain) {
+        if !is_kebab_case(&self.name) {
             return Some(format!("name {:?} must be kebab-case, like path-loss", self.name));
         }
         let routed = self.link.near_router.is_some() || self.link.router_far.is_some();
@@ -132,6 +147,12 @@ impl Scenario {
             Some(format!("link.{name}: {problem}"))
         })
     }
+}
+
+/// Whether a text can be a part of a case's name.
+fn is_kebab_case(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !text.is_empty() && text.chars().all(plain)
 }
 
 impl FromStr for Scenario {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::amount::{self, Time};
 
 /// What to run in the hosts.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Run {
     /// What the near host runs.
@@ -14,6 +14,11 @@ pub struct Run {
     pub server: Vec<String>,
     /// Further arguments of the command in the near host.
     pub client: Vec<String>,
+    /// How long the test takes; 4 s unless said otherwise.
+    pub seconds: Option<f64>,
+    /// The far end keeps its facts and samples to itself, as a public server may: only what the
+    /// near host sees is there to judge by.
+    pub private: bool,
     /// How long the command may take in all; three minutes unless said otherwise.
     #[serde(deserialize_with = "amount::optional")]
     pub within: Option<Time>,

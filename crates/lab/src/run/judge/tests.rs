@@ -43,6 +43,7 @@ fn expect() -> Expect {
         end: Some(Place::Near),
         not: vec!["path-loss".into()],
         goodput: Some(GoodputRange { min: Some(BitRate(1e6)), max: Some(BitRate(2e6)) }),
+        ..Expect::default()
     }
 }
 
@@ -61,6 +62,23 @@ fn each_expectation_fails_on_its_own() {
     assert_eq!(failing(&expect(), &record("none", &[], 2.5e6)), ["goodput"]);
     let elsewhere = Expect { end: Some(Place::Path), ..expect() };
     assert_eq!(failing(&elsewhere, &record("none", &[], 1.5e6)), ["end"]);
+}
+
+#[test]
+fn both_limits_must_be_named_and_one_of_them_first() {
+    let expect = Expect { both: vec!["a".into(), "b".into()], ..Expect::default() };
+    assert_eq!(failing(&expect, &record("b", &["b", "a"], 1e6)), [""; 0]);
+    assert_eq!(failing(&expect, &record("a", &["a", "c"], 1e6)), ["both"]);
+    assert_eq!(failing(&expect, &record("c", &["c", "a", "b"], 1e6)), ["both"]);
+}
+
+#[test]
+fn on_a_healthy_path_any_other_finding_is_an_alarm() {
+    let limit = vec!["none".into(), "path-rate".into()];
+    let expect = Expect { limit, healthy: true, ..Expect::default() };
+    assert_eq!(failing(&expect, &record("none", &[], 1e6)), [""; 0]);
+    assert_eq!(failing(&expect, &record("path-rate", &["path-rate"], 1e6)), [""; 0]);
+    assert_eq!(failing(&expect, &record("path-rate", &["path-rate", "a"], 1e6)), ["healthy"]);
 }
 
 #[test]
