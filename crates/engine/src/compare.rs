@@ -3,6 +3,7 @@
 
 mod arms;
 mod near_far;
+mod winner;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -211,8 +212,9 @@ impl Book {
     ) -> Result<Record, EngineError> {
         let settings = request.factors.iter().map(|f| f.setting.clone()).collect();
         let values = arms.iter().map(Arm::values).collect();
-        let comparison =
+        let mut comparison =
             goodput_experiment::conclude(settings, values, design, self.trials, stopped);
+        winner::keep_for_good(&mut comparison);
         let doubts = goodput_experiment::doubts(design, &comparison);
         let first = self.first.ok_or_else(|| {
             EngineError::Flow(format!("no run of the baseline was finished: {stopped}"))

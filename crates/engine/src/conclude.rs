@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use goodput_diagnose::{Diagnosis, diagnose};
 use goodput_model::record::{Ends, FORMAT};
-use goodput_model::{EndName, Kind, Record};
+use goodput_model::{EndName, Finding, Kind, Record};
+use goodput_settings::permanent;
 
 use crate::doubts::doubts;
 use crate::error::EngineError;
@@ -39,6 +40,7 @@ pub fn conclude(
         undecided.extend(reverse.undecided);
         verdict_reverse = Some(reverse.verdict);
     }
+    findings.iter_mut().for_each(keep_for_good);
     let record = Record {
         format: FORMAT,
         kind: Kind::Test,
@@ -56,6 +58,14 @@ pub fn conclude(
         doubts,
     };
     Ok(Conclusion { record, witnesses: main.witnesses })
+}
+
+/// A finding whose remedy is a setting of ours gets the permanent form of the first value to try.
+fn keep_for_good(finding: &mut Finding) {
+    if let (Some(change), true) = (finding.changes.first(), finding.permanent.is_empty()) {
+        // A setting that this version does not know has no permanent form to tell.
+        finding.permanent = permanent(&change.setting, &change.to).unwrap_or_default();
+    }
 }
 
 fn diagnoses(measurement: &Measurement) -> Vec<(EndName, Diagnosis)> {

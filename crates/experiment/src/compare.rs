@@ -51,6 +51,7 @@ fn arm_result(analysis: ArmAnalysis, values: Vec<String>) -> ArmResult {
         goodput: analysis.goodput,
         cpu: analysis.cpu,
         mechanism: None,
+        permanent: Vec::new(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::finding::Permanent;
 use crate::known::Known;
 use crate::setting::SettingRef;
 use crate::units::BitRate;
@@ -60,6 +61,10 @@ pub struct ArmResult {
     pub cpu: Option<Effect>,
     /// Whether the mechanism that the diagnosis named really moved.
     pub mechanism: Option<Mechanism>,
+    /// How its values outlive a reboot, where it is the best of those that are better than the
+    /// baseline: files to write.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub permanent: Vec<Permanent>,
 }
 
 /// A relative difference with its interval.

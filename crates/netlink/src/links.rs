@@ -141,6 +141,18 @@ impl Netlink {
         self.set(&operation, index, LinkAttribute::TxQueueLen(packets))
     }
 
+    /// Sets the largest segment handed down to a link, bytes.
+    pub fn set_gso_max_size(&mut self, index: u32, bytes: u32) -> Result<(), NetlinkError> {
+        let operation = format!("set the largest segment of link {index} to {bytes} bytes");
+        self.set(&operation, index, LinkAttribute::GsoMaxSize(bytes))
+    }
+
+    /// Sets the most packets in a segment handed down to a link.
+    pub fn set_gso_max_segs(&mut self, index: u32, packets: u32) -> Result<(), NetlinkError> {
+        let operation = format!("set the largest segment of link {index} to {packets} packets");
+        self.set(&operation, index, LinkAttribute::GsoMaxSegs(packets))
+    }
+
     /// Moves a link into another network namespace, where it arrives down and without addresses.
     pub fn move_to_netns(
         &mut self,

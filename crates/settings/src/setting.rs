@@ -3,6 +3,7 @@
 use goodput_model::{Plan, SettingRef};
 
 use crate::error::SettingError;
+use crate::permanent::Form;
 
 /// One thing that can be changed.
 pub struct Setting {
@@ -20,6 +21,8 @@ pub struct Setting {
     pub example: &'static str,
     /// How a value that nobody has set is printed and written; `None` where there always is one.
     pub unset: Option<&'static str>,
+    /// How a value outlives a reboot.
+    pub permanent: Form,
     /// How it is changed.
     pub backend: Backend,
 }

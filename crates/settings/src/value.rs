@@ -1,5 +1,9 @@
 //! Values as people write them: sizes, switches and plain words, with errors that show how.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
 use goodput_model::{Bytes, SettingRef};
 
 use crate::error::SettingError;
@@ -27,6 +31,25 @@ pub(crate) fn size(setting: &SettingRef, value: &str, max_bytes: u64) -> Result<
         return Err(bad(setting, value, format!("it must be 1 to {max_bytes} bytes")));
     }
     Ok(bytes)
+}
+
+/// A plain number within `range`.
+pub(crate) fn number<N>(
+    setting: &SettingRef,
+    value: &str,
+    range: &RangeInclusive<N>,
+) -> Result<N, SettingError>
+where
+    N: FromStr + PartialOrd + Display,
+{
+    let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
+    match value.parse() {
+        Ok(number) if digits && range.contains(&number) => Ok(number),
+        _ => {
+            let why = format!("it is a number from {} to {}", range.start(), range.end());
+            Err(bad(setting, value, why))
+        }
+    }
 }
 
 /// `on` or `off`.

@@ -107,6 +107,12 @@ pub enum Settings {
         #[arg(value_name = "SETTING=VALUE")]
         assignment: String,
     },
+    /// Print the files that make values outlive a reboot; writes nothing
+    Save {
+        /// [far:]NAME[@SCOPE]=VALUE
+        #[arg(required = true, value_name = "SETTING=VALUE")]
+        assignments: Vec<String>,
+    },
     /// Put back whatever an interrupted run left changed
     Undo,
     /// Wait for the parent's end and put back what it left (started by goodput itself)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use goodput_model::{EndName, SettingRef};
+use goodput_model::{EndName, Permanent, SettingRef};
 use goodput_settings::{Changes, GuardProgram};
 
 use crate::args::Settings;
@@ -17,6 +17,7 @@ pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
         Settings::List => Ok(list()),
         Settings::Get { setting } => get(&setting),
         Settings::Set { assignment } => set(&assignment, &state_dir(state)?),
+        Settings::Save { assignments } => save(&assignments),
         Settings::Undo => undo(&state_dir(state)?),
         Settings::Guard { journal } => match goodput_settings::guard_main(&journal) {
             0 => Ok(Exit::Fine),
@@ -46,10 +47,7 @@ fn get(setting: &SettingRef) -> Result<Exit> {
 }
 
 fn set(assignment: &str, state_dir: &Path) -> Result<Exit> {
-    let Some((setting, value)) = assignment.split_once('=') else {
-        bail!("{assignment:?} has no value; write SETTING=VALUE");
-    };
-    let setting: SettingRef = setting.parse()?;
+    let (setting, value) = assigned(assignment)?;
     if on_this_host(&setting)?.is_plan() {
         bail!("{setting} belongs to a measurement, not to this host; give it to test or compare");
     }
@@ -59,6 +57,27 @@ fn set(assignment: &str, state_dir: &Path) -> Result<Exit> {
     changes.keep()?;
     println!("{setting}: {before} → {effective}");
     Ok(Exit::Fine)
+}
+
+/// Each file, and what belongs there.
+fn save(assignments: &[String]) -> Result<Exit> {
+    let mut files = Vec::new();
+    for assignment in assignments {
+        let (setting, value) = assigned(assignment)?;
+        files.extend(goodput_settings::permanent(&setting, value)?);
+    }
+    for Permanent { file, lines } in goodput_settings::merged(files) {
+        println!("# {file}\n{lines}\n");
+    }
+    Ok(Exit::Fine)
+}
+
+/// `SETTING=VALUE`.
+fn assigned(text: &str) -> Result<(SettingRef, &str)> {
+    let Some((setting, value)) = text.split_once('=') else {
+        bail!("{text:?} has no value; write SETTING=VALUE");
+    };
+    Ok((setting.parse()?, value))
 }
 
 fn on_this_host(setting: &SettingRef) -> Result<&'static goodput_settings::Setting> {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use goodput_model::{ArmResult, Comparison, Effect, Judgement, Known, Mechanism, Record};
 
+use super::for_good;
 use super::style;
 use super::table::Table;
 
@@ -64,6 +65,11 @@ fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String
     }
     if let Some(mechanism) = &arm.mechanism {
         say("because", because(mechanism));
+    }
+    let mut label = "for good";
+    for text in for_good::lines(&arm.permanent) {
+        say(label, text);
+        label = "";
     }
     out
 }

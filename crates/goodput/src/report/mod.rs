@@ -3,6 +3,7 @@
 pub mod bar;
 pub mod compare;
 pub mod difference;
+mod for_good;
 pub mod live;
 pub mod style;
 pub mod table;

@@ -2,11 +2,9 @@
 
 use std::fmt::Write;
 
-use goodput_model::{
-    DirectionResult, EndName, Finding, Known, Permanent, Place, Record, Transport, Verdict,
-};
+use goodput_model::{DirectionResult, EndName, Finding, Known, Place, Record, Transport, Verdict};
 
-use super::{bar, style, way};
+use super::{bar, for_good, style, way};
 
 /// Width of the labels on the left.
 const LABEL: usize = 12;
@@ -163,9 +161,8 @@ fn explain(out: &mut String, record: &Record, finding: &Finding) {
         label = "";
     }
     let mut label = "  for good";
-    for Permanent { file, lines } in &finding.permanent {
-        let text = lines.lines().collect::<Vec<_>>().join("; ");
-        line(out, label, &format!("in {file}: {text}"));
+    for text in for_good::lines(&finding.permanent) {
+        line(out, label, &text);
         label = "";
     }
     if let Some(change) = finding.changes.first() {

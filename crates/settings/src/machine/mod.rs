@@ -3,6 +3,7 @@
 mod device;
 pub(crate) mod features;
 mod jam;
+mod link_number;
 mod offload;
 mod route_window;
 mod sysctl;
@@ -10,6 +11,7 @@ pub(crate) mod sysctl_name;
 mod sysctl_rules;
 mod token_bucket;
 
+pub(crate) use link_number::{GSO_PACKETS, GSO_SIZE, Mtu, TX_QUEUE};
 pub(crate) use offload::OffloadSwitch;
 pub(crate) use route_window::RouteWindow;
 pub(crate) use sysctl::Sysctl;

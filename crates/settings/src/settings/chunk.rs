@@ -2,6 +2,7 @@
 
 use goodput_model::{Bytes, Plan};
 
+use crate::permanent::{application, in_bytes};
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
@@ -17,6 +18,10 @@ pub static SETTING: Setting = Setting {
     values: "a size in bytes like 8K or 1M, or default",
     example: "chunk=8K,128K,1M",
     unset: Some(value::DEFAULT),
+    permanent: |_, value| match value {
+        value::DEFAULT => Vec::new(),
+        size => application(format!("write(2) {} bytes at once", in_bytes(size))),
+    },
     backend: Backend::Plan(|plan, setting, value| {
         let bytes = value::or_default(value, |v| value::size(setting, v, MAX_BYTES))?;
         plan.chunk_bytes = bytes.map_or(Plan::standard().chunk_bytes, Bytes);

@@ -3,9 +3,13 @@
 use crate::setting::Setting;
 
 mod chunk;
+mod link_mtu;
+mod link_txqueuelen;
 mod mover;
 mod offload_gro;
 mod offload_gso;
+mod offload_gso_max_segs;
+mod offload_gso_max_size;
 mod offload_tso;
 mod qdisc_tbf_burst;
 mod qdisc_tbf_limit;
@@ -30,6 +34,10 @@ pub const ALL: &[&Setting] = &[
     &offload_gro::SETTING,
     &qdisc_tbf_burst::SETTING,
     &qdisc_tbf_limit::SETTING,
+    &link_mtu::SETTING,
+    &link_txqueuelen::SETTING,
+    &offload_gso_max_size::SETTING,
+    &offload_gso_max_segs::SETTING,
     &sysctl::SETTING,
 ];
 
@@ -47,7 +55,7 @@ mod tests {
             .filter(|name| name != "mod.rs")
             .collect();
         let listed: BTreeSet<String> =
-            ALL.iter().map(|s| format!("{}.rs", s.id.replace('.', "_"))).collect();
+            ALL.iter().map(|s| format!("{}.rs", s.id.replace(['.', '-'], "_"))).collect();
         assert_eq!(files, listed);
         assert_eq!(ALL.len(), listed.len(), "an id is there twice");
     }
@@ -55,7 +63,8 @@ mod tests {
     #[test]
     fn ids_are_lower_case_words_joined_by_dots() {
         for setting in ALL {
-            let word = |w: &str| !w.is_empty() && w.chars().all(|c| c.is_ascii_lowercase());
+            let letter = |c: char| c.is_ascii_lowercase() || matches!(c, '-' | '_');
+            let word = |w: &str| !w.is_empty() && w.chars().all(letter);
             assert!(setting.id.split('.').all(word), "{}", setting.id);
         }
     }

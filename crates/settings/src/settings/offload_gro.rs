@@ -3,6 +3,7 @@
 use goodput_netlink::Offload;
 
 use crate::machine::OffloadSwitch;
+use crate::permanent::offload;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -15,5 +16,6 @@ pub static SETTING: Setting = Setting {
     values: "on or off",
     example: "offload.gro@eth0=off,on",
     unset: None,
+    permanent: |setting, value| offload(setting, value, &["GenericReceiveOffload"], Some("lro")),
     backend: Backend::Machine(&OffloadSwitch { offload: Offload::Gro, features: &["rx-gro"] }),
 };

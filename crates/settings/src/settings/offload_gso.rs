@@ -3,6 +3,7 @@
 use goodput_netlink::Offload;
 
 use crate::machine::OffloadSwitch;
+use crate::permanent::offload;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -15,6 +16,7 @@ pub static SETTING: Setting = Setting {
     values: "on or off",
     example: "offload.gso@eth0=on,off",
     unset: None,
+    permanent: |setting, value| offload(setting, value, &["GenericSegmentationOffload"], None),
     backend: Backend::Machine(&OffloadSwitch {
         offload: Offload::Gso,
         features: &["tx-generic-segmentation"],

@@ -3,6 +3,7 @@
 use goodput_netlink::Offload;
 
 use crate::machine::OffloadSwitch;
+use crate::permanent::offload;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -15,6 +16,10 @@ pub static SETTING: Setting = Setting {
     values: "on or off",
     example: "offload.tso@eth0=on,off",
     unset: None,
+    permanent: |setting, value| {
+        let keys = ["TCPSegmentationOffload", "TCP6SegmentationOffload"];
+        offload(setting, value, &keys, Some("tso"))
+    },
     backend: Backend::Machine(&OffloadSwitch {
         offload: Offload::Tso,
         features: &[

@@ -1,6 +1,7 @@
 //! `qdisc.tbf.burst`: the size of a token bucket.
 
 use crate::machine::BURST;
+use crate::permanent::{in_bytes, network_file};
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,5 +14,9 @@ pub static SETTING: Setting = Setting {
     values: "a size in bytes like 1600 or 125K; read back in steps of rate × 64 ns",
     example: "qdisc.tbf.burst@eth0=1600,125K",
     unset: None,
+    permanent: |setting, value| {
+        let section = format!("[TokenBucketFilter]\nBurstBytes={}", in_bytes(value));
+        vec![network_file(setting, &section)]
+    },
     backend: Backend::Machine(&BURST),
 };

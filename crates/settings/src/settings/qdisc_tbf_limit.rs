@@ -1,6 +1,7 @@
 //! `qdisc.tbf.limit`: the queue in front of a token bucket.
 
 use crate::machine::LIMIT;
+use crate::permanent::{in_bytes, network_file};
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -12,5 +13,9 @@ pub static SETTING: Setting = Setting {
     values: "a size in bytes like 64K",
     example: "qdisc.tbf.limit@eth0=30K,300K",
     unset: None,
+    permanent: |setting, value| {
+        let section = format!("[TokenBucketFilter]\nLimitBytes={}", in_bytes(value));
+        vec![network_file(setting, &section)]
+    },
     backend: Backend::Machine(&LIMIT),
 };

@@ -1,6 +1,7 @@
 //! `route.window`: the window that a route lets its connections advertise.
 
 use crate::machine::RouteWindow;
+use crate::permanent::{dispatcher, in_bytes};
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
@@ -14,5 +15,11 @@ pub static SETTING: Setting = Setting {
     values: "a size in bytes like 64K, or default for no limit",
     example: "route.window@192.0.2.0/24=default,64K",
     unset: Some(value::DEFAULT),
+    permanent: |setting, value| {
+        let destination = setting.scope.as_deref().unwrap_or_default();
+        // 0 takes the metric away.
+        let window = if value == value::DEFAULT { "0".into() } else { in_bytes(value) };
+        vec![dispatcher(destination, &format!("window {window}"))]
+    },
     backend: Backend::Machine(&RouteWindow),
 };

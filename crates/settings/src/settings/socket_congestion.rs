@@ -1,5 +1,6 @@
 //! `socket.congestion`: the congestion control of the data sockets.
 
+use crate::permanent::application;
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
@@ -16,6 +17,13 @@ pub static SETTING: Setting = Setting {
     values: "a name of /proc/sys/net/ipv4/tcp_available_congestion_control, or default",
     example: "socket.congestion=cubic,bbr",
     unset: Some(value::DEFAULT),
+    permanent: |_, value| {
+        application(if value == value::DEFAULT {
+            "no setsockopt(TCP_CONGESTION): net.ipv4.tcp_congestion_control then holds".into()
+        } else {
+            format!("setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"{value}\") before connect(2)")
+        })
+    },
     backend: Backend::Plan(|plan, setting, value| {
         plan.socket.congestion = value::or_default(value, |v| value::word(setting, v, MAX_LEN))?;
         Ok(())

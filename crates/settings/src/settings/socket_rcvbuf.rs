@@ -2,6 +2,7 @@
 
 use goodput_model::Bytes;
 
+use crate::permanent::socket_buffer;
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
@@ -18,6 +19,7 @@ pub static SETTING: Setting = Setting {
     values: "a size in bytes like 64K or 4M, or default for the kernel's autotuning",
     example: "socket.rcvbuf=default,64K,4M",
     unset: Some(value::DEFAULT),
+    permanent: |_, value| socket_buffer("SO_RCVBUF", value),
     backend: Backend::Plan(|plan, setting, value| {
         let bytes = value::or_default(value, |v| value::size(setting, v, MAX_BYTES))?;
         plan.socket.rcvbuf_bytes = bytes.map(Bytes);

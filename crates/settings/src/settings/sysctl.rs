@@ -1,6 +1,7 @@
 //! `sysctl.<any>`: a kernel parameter under /proc/sys.
 
 use crate::machine::Sysctl;
+use crate::permanent;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,5 +14,6 @@ pub static SETTING: Setting = Setting {
     values: "what the kernel prints for it; several numbers are separated by spaces",
     example: "sysctl.net.ipv4.tcp_rmem=\"4096 131072 6291456\",\"4096 131072 33554432\"",
     unset: None,
+    permanent: permanent::sysctl,
     backend: Backend::Machine(&Sysctl),
 };

@@ -19,6 +19,7 @@ pub(crate) static SETTING: Setting = Setting {
     values: "any text",
     example: "test.file@/tmp/x=a,b",
     unset: None,
+    permanent: |_, _| Vec::new(),
     backend: Backend::Machine(&TestFile),
 };
 

@@ -1,0 +1,83 @@
+//! The arm that won, and how its values outlive a reboot.
+
+use goodput_model::{ArmResult, Comparison, Judgement, Permanent, SettingRef};
+use goodput_settings::{merged, permanent};
+
+/// Writes into the best of the arms that are better than the baseline how to keep what differs from
+/// it. Nothing where none is better.
+pub fn keep_for_good(comparison: &mut Comparison) {
+    let Some(base) = comparison.arms.first().map(|arm| arm.values.clone()) else { return };
+    if let Some(winner) = winner(&mut comparison.arms) {
+        winner.permanent = files(&comparison.settings, &winner.values, &base);
+    }
+}
+
+fn winner(arms: &mut [ArmResult]) -> Option<&mut ArmResult> {
+    let gain = |arm: &ArmResult| match &arm.goodput {
+        Some(effect) if effect.judgement == Judgement::Better => effect.percent,
+        _ => f64::NEG_INFINITY,
+    };
+    let best = arms.iter_mut().max_by(|a, b| gain(a).total_cmp(&gain(b)))?;
+    (gain(best) > f64::NEG_INFINITY).then_some(best)
+}
+
+fn files(settings: &[SettingRef], values: &[String], base: &[String]) -> Vec<Permanent> {
+    let differ = settings.iter().zip(values).zip(base).filter(|((_, now), was)| now != was);
+    // A setting that the far end alone knows has no permanent form to tell.
+    merged(differ.flat_map(|((setting, value), _)| permanent(setting, value).unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{Effect, Known};
+
+    fn arm(values: [&str; 2], percent: f64, judgement: Judgement) -> ArmResult {
+        let effect = Effect {
+            percent,
+            low_percent: percent,
+            high_percent: percent,
+            confidence_percent: 95.0,
+            n: 6,
+            judgement,
+        };
+        ArmResult {
+            values: values.map(Into::into).to_vec(),
+            n: 6,
+            goodput_bits_per_s: Known::missing("not asked"),
+            cpu_s_per_gb: Known::missing("not asked"),
+            goodput: Some(effect),
+            cpu: None,
+            mechanism: None,
+            permanent: Vec::new(),
+        }
+    }
+
+    fn compared(arms: Vec<ArmResult>) -> Comparison {
+        let settings = ["far:sysctl.net.ipv4.tcp_sack", "far:sysctl.net.ipv4.tcp_ecn"];
+        let mut comparison = Comparison {
+            settings: settings.map(|s| s.parse().unwrap()).to_vec(),
+            arms,
+            trials: Vec::new(),
+            threshold_percent: 3.0,
+            stopped: String::new(),
+        };
+        keep_for_good(&mut comparison);
+        comparison
+    }
+
+    #[test]
+    fn only_the_best_arm_is_kept_and_only_what_differs() {
+        let base = ArmResult { goodput: None, ..arm(["0", "2"], 0.0, Judgement::NoDifference) };
+        let better = arm(["1", "2"], 20.0, Judgement::Better);
+        let best = arm(["1", "1"], 30.0, Judgement::Better);
+        let arms = compared(vec![base.clone(), better, best]).arms;
+        assert!(arms[0].permanent.is_empty() && arms[1].permanent.is_empty());
+        let file = &arms[2].permanent[0];
+        assert_eq!(file.file, "/etc/sysctl.d/90-goodput.conf");
+        assert_eq!(file.lines, "net.ipv4.tcp_sack = 1\nnet.ipv4.tcp_ecn = 1");
+
+        let unsure = arm(["1", "2"], 90.0, Judgement::Inconclusive);
+        assert!(compared(vec![base, unsure]).arms[1].permanent.is_empty());
+    }
+}

@@ -1,0 +1,132 @@
+//! Reads and writes one number of a link (rtnetlink(7)): its MTU, its transmit queue, the largest
+//! segment it is handed.
+
+use std::fs;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use goodput_model::SettingRef;
+use goodput_netlink::{Link, Netlink, NetlinkError};
+
+use super::device;
+use crate::error::{SettingError, from_io, from_netlink};
+use crate::setting::Machine;
+use crate::value;
+
+/// The backend of one number of a link.
+pub(crate) struct LinkNumber {
+    get: fn(&Link) -> Option<u32>,
+    set: fn(&mut Netlink, u32, u32) -> Result<(), NetlinkError>,
+    range: RangeInclusive<u32>,
+}
+
+/// Packets that wait in a queue without a limit of its own.
+pub(crate) static TX_QUEUE: LinkNumber = LinkNumber {
+    get: |link| Some(link.tx_queue_len),
+    set: Netlink::set_tx_queue_len,
+    // A queue of 0 would pass nothing in some disciplines and everything in others.
+    range: 1..=i32::MAX as u32,
+};
+
+/// The largest segment handed to the device.
+pub(crate) static GSO_SIZE: LinkNumber = LinkNumber {
+    get: |link| link.gso_max_size,
+    set: Netlink::set_gso_max_size,
+    // Up to `GSO_LEGACY_MAX_SIZE` of include/linux/netdevice.h the size of IPv4 follows
+    // (net/core/dev.c `netif_set_gso_max_size`), beyond it not: back from there it would be lost.
+    range: 1500..=65536,
+};
+
+/// Most packets in such a segment.
+pub(crate) static GSO_PACKETS: LinkNumber =
+    LinkNumber { get: |link| link.gso_max_segs, set: Netlink::set_gso_max_segs, range: 1..=65535 };
+
+impl Machine for LinkNumber {
+    fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
+        let link = link(setting)?;
+        let number = (self.get)(&link).ok_or_else(|| SettingError::Gone {
+            operation: "read it".into(),
+            setting: setting.clone(),
+            what: format!("such a number of {} in this kernel", link.name),
+        })?;
+        Ok(number.to_string())
+    }
+
+    fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+        let number = value::number(setting, value, &self.range)?;
+        let mut netlink = device::netlink(setting)?;
+        let index = device::index(&mut netlink, setting)?;
+        (self.set)(&mut netlink, index, number).map_err(|e| {
+            from_netlink(setting, format!("change it to {value:?}"), device::name(setting), e)
+        })
+    }
+
+    fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
+        // A value beyond what we write could not be put back either.
+        value::number(setting, &self.read(setting)?, &self.range)?;
+        value::number(setting, value, &self.range).map(|number| number.to_string())
+    }
+}
+
+/// The backend of `link.mtu`.
+///
+/// A change sets the MTU of IPv6 to the same (net/ipv6/addrconf.c `addrconf_notify`), which a
+/// router may have announced as a smaller one; so both are saved.
+pub(crate) struct Mtu;
+
+/// Below it the kernel removes every IPv6 address of the device, which do not come back with the
+/// MTU (RFC 8200, section 5; net/ipv6/addrconf.c).
+const SMALLEST: u32 = 1280;
+const RANGE: RangeInclusive<u32> = SMALLEST..=65535;
+/// Separates the two MTUs of [`Machine::capture`].
+const AND_IPV6: &str = ", ipv6 ";
+
+impl Machine for Mtu {
+    fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
+        Ok(link(setting)?.mtu.to_string())
+    }
+
+    fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+        let (value, ipv6) = match value.split_once(AND_IPV6) {
+            Some((value, ipv6)) => (value, Some(ipv6)),
+            None => (value, None),
+        };
+        let mtu = value::number(setting, value, &RANGE)?;
+        let operation = || format!("change it to {value:?}");
+        let mut netlink = device::netlink(setting)?;
+        let index = device::index(&mut netlink, setting)?;
+        netlink
+            .set_mtu(index, mtu)
+            .map_err(|e| from_netlink(setting, operation(), device::name(setting), e))?;
+        match ipv6 {
+            Some(ipv6) => fs::write(ipv6_file(setting), ipv6)
+                .map_err(|e| from_io(setting, operation(), "IPv6 MTU", e)),
+            None => Ok(()),
+        }
+    }
+
+    fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
+        value::number(setting, value, &RANGE).map(|mtu| mtu.to_string())
+    }
+
+    fn capture(&self, setting: &SettingRef) -> Result<String, SettingError> {
+        let mtu = self.read(setting)?;
+        // A host without IPv6 has no such file.
+        match fs::read_to_string(ipv6_file(setting)) {
+            Ok(ipv6) => Ok(format!("{mtu}{AND_IPV6}{}", ipv6.trim())),
+            Err(_) => Ok(mtu),
+        }
+    }
+}
+
+fn ipv6_file(setting: &SettingRef) -> PathBuf {
+    ["/proc/sys/net/ipv6/conf", device::name(setting), "mtu"].iter().collect()
+}
+
+fn link(setting: &SettingRef) -> Result<Link, SettingError> {
+    let mut netlink = device::netlink(setting)?;
+    let index = device::index(&mut netlink, setting)?;
+    netlink
+        .link_by_index(index)
+        .map_err(|e| from_netlink(setting, "read it", device::name(setting), e))
+}

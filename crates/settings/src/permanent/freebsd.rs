@@ -1,0 +1,22 @@
+//! The same on FreeBSD: rc.conf(5), sysctl.conf(5), loader.conf(5).
+
+use goodput_model::Permanent;
+
+use super::entry;
+
+/// An option of ifconfig(8) that the interface gets at every start. rc.conf is read by sh(1), so
+/// that the line adds to what stands above it.
+pub(crate) fn interface_option(device: &str, option: &str) -> Permanent {
+    let variable = format!("ifconfig_{}", device.replace(['.', '-'], "_"));
+    entry("FreeBSD /etc/rc.conf", format!("{variable}=\"${{{variable}}} {option}\""))
+}
+
+/// A parameter that the loader sets before the kernel starts.
+pub(crate) fn loader_conf(line: &str) -> Permanent {
+    entry("FreeBSD /boot/loader.conf", line)
+}
+
+/// A kernel parameter.
+pub(crate) fn sysctl_conf(name: &str, value: &str) -> Permanent {
+    entry("FreeBSD /etc/sysctl.conf", format!("{name}={value}"))
+}

@@ -1,0 +1,55 @@
+//! Files of systemd-udevd for one link (systemd.link(5)).
+
+use goodput_model::{EndName, Permanent, SettingRef};
+use goodput_netlink::Netlink;
+
+use super::{device, entry, interface_option};
+
+/// Only the first file that matches is applied, so that it must repeat what
+/// `99-default.link` says (systemd.link(5), "Link files").
+const DEFAULTS: &str = "[Link]\n\
+    NamePolicy=keep kernel database onboard slot path\n\
+    MACAddressPolicy=persistent";
+
+/// A `.link` file with `keys` for the setting's device.
+pub(crate) fn link_file(setting: &SettingRef, keys: &str) -> Permanent {
+    let device = device(setting);
+    let found = match address(setting, &device) {
+        Some(address) => format!("MACAddress={address}"),
+        None => format!(
+            "# its MACAddress is better: it stays when the name changes\nOriginalName={device}"
+        ),
+    };
+    entry(
+        format!("/etc/systemd/network/10-goodput-{device}.link"),
+        format!("[Match]\n{found}\n{DEFAULTS}\n{keys}"),
+    )
+}
+
+/// The files that keep an offload on or off: `keys` of systemd.link(5), and an option of FreeBSD's
+/// ifconfig(8), where it has one.
+pub(crate) fn offload(
+    setting: &SettingRef,
+    value: &str,
+    keys: &[&str],
+    on_freebsd: Option<&str>,
+) -> Vec<Permanent> {
+    let (yes_no, sign) = if value == "on" { ("yes", "") } else { ("no", "-") };
+    let lines: Vec<String> = keys.iter().map(|key| format!("{key}={yes_no}")).collect();
+    let option =
+        on_freebsd.map(|name| interface_option(&device(setting), &format!("{sign}{name}")));
+    std::iter::once(link_file(setting, &lines.join("\n"))).chain(option).collect()
+}
+
+/// The device's hardware address, where it is this host's and has one of Ethernet's length.
+fn address(setting: &SettingRef, device: &str) -> Option<String> {
+    if setting.end == EndName::Far {
+        return None;
+    }
+    let link = Netlink::open().ok()?.link(device).ok()?;
+    if link.address.len() != 6 || link.loopback {
+        return None;
+    }
+    let bytes: Vec<String> = link.address.iter().map(|byte| format!("{byte:02x}")).collect();
+    Some(bytes.join(":"))
+}

@@ -1,0 +1,133 @@
+//! How a value outlives a reboot: which lines belong into which files. Nothing is written here.
+
+mod application;
+mod freebsd;
+mod link;
+mod network;
+mod sysctl;
+
+use goodput_model::{Bytes, Permanent, SettingRef};
+
+pub(crate) use application::{application, socket_buffer};
+pub(crate) use freebsd::{interface_option, loader_conf};
+pub(crate) use link::{link_file, offload};
+pub(crate) use network::{dispatcher, network_file};
+pub(crate) use sysctl::sysctl;
+
+use crate::error::SettingError;
+use crate::lookup::find_for;
+
+/// From a setting and a value to the files that keep it; empty where nothing does.
+pub type Form = fn(&SettingRef, &str) -> Vec<Permanent>;
+
+/// The files that make `value` of `setting` outlive a reboot, Linux first; what FreeBSD would have
+/// in its place begins with `FreeBSD`. For a setting of the plan: what the application must do.
+/// Looks up hardware addresses and gateways of this host where `setting` is its own; of another
+/// host they are left open.
+///
+/// # Errors
+/// When there is no such setting, or not with this scope.
+pub fn permanent(setting: &SettingRef, value: &str) -> Result<Vec<Permanent>, SettingError> {
+    // A line break would begin a line of its own in the file.
+    let value = value.replace(char::is_control, " ");
+    Ok((find_for(setting)?.permanent)(setting, &value))
+}
+
+/// What several settings need, with one entry for each file and no line of it twice.
+pub fn merged(all: impl IntoIterator<Item = Permanent>) -> Vec<Permanent> {
+    let mut files: Vec<Permanent> = Vec::new();
+    for one in all {
+        match files.iter_mut().find(|known| known.file == one.file) {
+            None => files.push(one),
+            Some(known) => join(&mut known.lines, &one.lines),
+        }
+    }
+    files
+}
+
+/// Adds what `lines` lack of `more`. Files of ours have the section that differs at their end.
+fn join(lines: &mut String, more: &str) {
+    for line in more.lines() {
+        if !lines.lines().any(|known| known == line) {
+            lines.push('\n');
+            lines.push_str(line);
+        }
+    }
+}
+
+fn entry(file: impl Into<String>, lines: impl Into<String>) -> Permanent {
+    Permanent { file: file.into(), lines: lines.into() }
+}
+
+/// The scope as one word that is safe in a file's name and in a line.
+fn plain(scope: &str) -> String {
+    let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    scope.chars().map(|c| if safe(c) { c } else { '-' }).collect()
+}
+
+/// The device behind the `@`, without a class.
+pub(crate) fn device(setting: &SettingRef) -> String {
+    let scope = setting.scope.as_deref().unwrap_or_default();
+    plain(scope.split_once(':').map_or(scope, |(device, _class)| device))
+}
+
+/// A size as files and C programs take it: in bytes, without a unit.
+pub(crate) fn in_bytes(size: &str) -> String {
+    size.parse::<Bytes>().map_or_else(|_| size.into(), |bytes| bytes.0.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::ALL;
+    use proptest::prelude::*;
+
+    fn of(example: &str) -> Vec<Permanent> {
+        let (setting, values) = example.split_once('=').unwrap();
+        let value = values.rsplit_once(',').map_or(values, |(_, last)| last);
+        permanent(&setting.parse().unwrap(), value.trim_matches('"')).unwrap()
+    }
+
+    #[test]
+    fn every_setting_of_the_machine_has_a_permanent_form() {
+        for setting in ALL {
+            let files = of(setting.example);
+            assert!(setting.is_plan() || !files.is_empty(), "{}", setting.id);
+            for Permanent { file, lines } in files {
+                let place = ["/", "FreeBSD /", "the application"];
+                assert!(place.iter().any(|p| file.starts_with(p)), "{}: {file}", setting.id);
+                assert!(!lines.trim().is_empty() && !lines.ends_with('\n'), "{}", setting.id);
+            }
+        }
+    }
+
+    #[test]
+    fn two_settings_of_one_device_share_one_file() {
+        let both = merged([of("offload.tso@em0=on,off"), of("offload.gso@em0=on,off")].concat());
+        let link = both.iter().find(|p| p.file.ends_with(".link")).unwrap();
+        assert_eq!(link.lines.matches("[Link]").count(), 1, "{}", link.lines);
+        assert!(link.lines.contains("TCPSegmentationOffload=no"), "{}", link.lines);
+        assert!(link.lines.contains("GenericSegmentationOffload=no"), "{}", link.lines);
+        let names: std::collections::BTreeSet<_> = both.iter().map(|p| &p.file).collect();
+        assert_eq!(names.len(), both.len());
+    }
+
+    #[test]
+    fn the_far_end_s_device_is_not_looked_up_here() {
+        let text = of("far:offload.tso@lo=on,off")[0].lines.clone();
+        assert!(text.contains("OriginalName=lo") && !text.contains("MACAddress="), "{text}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_scope_and_no_value_break_out_of_a_file(scope in "[^@\0]{1,12}", value in ".{0,12}") {
+            for setting in ALL.iter().filter(|s| s.example.contains('@')) {
+                let name = format!("far:{}@{scope}", setting.id);
+                let Ok(setting) = name.parse::<SettingRef>() else { continue };
+                for file in permanent(&setting, &value).unwrap_or_default() {
+                    prop_assert!(!file.file.contains("/.."), "{}", file.file);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! `link.mtu`: the largest packet of a device.
+
+use crate::machine::Mtu;
+use crate::permanent::{device, interface_option, link_file};
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "link.mtu",
+    title: "largest packet of a device, the MTU",
+    why: "Larger packets cost less header and less CPU for each byte, if every device on the way takes them; larger ones than the path takes are lost or fragmented.",
+    scope: Scope::Device,
+    values: "bytes from 1280 to 65535",
+    example: "link.mtu@eth0=1500,9000",
+    unset: None,
+    permanent: |setting, value| {
+        let option = format!("mtu {value}");
+        vec![
+            link_file(setting, &format!("MTUBytes={value}")),
+            interface_option(&device(setting), &option),
+        ]
+    },
+    backend: Backend::Machine(&Mtu),
+};

@@ -1,0 +1,20 @@
+//! `offload.gso_max_size`: the largest segment that a device is handed.
+
+use crate::machine::GSO_SIZE;
+use crate::permanent::link_file;
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "offload.gso_max_size",
+    title: "largest segment handed to the device",
+    why: "A large one saves CPU; a small one passes token buckets and queues that a burst of 64 KiB overruns, without giving segmentation up altogether.",
+    scope: Scope::Device,
+    values: "bytes; 65536 is the usual one",
+    example: "offload.gso_max_size@eth0=65536,16384",
+    unset: None,
+    permanent: |setting, value| {
+        vec![link_file(setting, &format!("GenericSegmentOffloadMaxBytes={value}"))]
+    },
+    backend: Backend::Machine(&GSO_SIZE),
+};
