@@ -19,6 +19,10 @@ use crate::target::Target;
 /// How long one address of the target may take to answer a connection attempt.
 const CONNECT: Duration = Duration::from_secs(5);
 
+/// Segment size of the control connection, bytes: what every IPv4 path carries (RFC 9293 section
+/// 3.7.1, the default for IPv4), so that both ends still talk where full-sized packets vanish.
+const CONTROL_MSS: u32 = 536;
+
 /// A greeted peer.
 pub struct Client {
     pub(crate) conversation: Conversation,
@@ -110,8 +114,9 @@ pub(crate) fn unexpected(target: &Target, action: &Action) -> EngineError {
 /// mostly the same.
 async fn dial(
     target: Target,
-    options: SocketOptions,
+    mut options: SocketOptions,
 ) -> Result<(TcpStream, SocketAddr), EngineError> {
+    options.mss_bytes = Some(options.mss_bytes.map_or(CONTROL_MSS, |mss| mss.min(CONTROL_MSS)));
     let connect = move || -> Result<_, EngineError> {
         let mut first_error = None;
         for address in target.addresses(options.family)? {
