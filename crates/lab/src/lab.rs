@@ -39,7 +39,8 @@ impl Lab {
         if let Some(needs) = scenario.obstacle() {
             return Err(LabError::NotHere { scenario: scenario.case.clone(), needs });
         }
-        let emulator = if netem::is_available() { Emulator::Netem } else { Emulator::Relay };
+        let by_netem = netem::is_available() && !scenario.needs_relay();
+        let emulator = if by_netem { Emulator::Netem } else { Emulator::Relay };
         let built = build::build(&Wiring::of(scenario, emulator), SEED)?;
         let mut lab = Self { undo: Vec::new(), built, in_user_namespace: in_user_namespace() };
         lab.wait_until_reachable()?;

@@ -12,8 +12,10 @@ pub struct Counters {
     pub forwarded: u64,
     /// Dropped for want of room in the queue.
     pub queue_drops: u64,
-    /// Lost at random, as asked.
+    /// Lost at random or for their size, as asked.
     pub lost: u64,
+    /// Delivered with a congestion mark.
+    pub marked: u64,
     /// Delivered, but later than they were due by more than [`EXACT_NS`]: how often the emulation
     /// was not exact, as the machine was too busy.
     pub late: u64,
@@ -27,6 +29,7 @@ pub(super) struct Tally {
     forwarded: AtomicU64,
     queue_drops: AtomicU64,
     lost: AtomicU64,
+    marked: AtomicU64,
     late: AtomicU64,
     refused: AtomicU64,
 }
@@ -47,6 +50,10 @@ impl Tally {
         self.lost.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(super) fn marked(&self) {
+        self.marked.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(super) fn refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
@@ -57,6 +64,7 @@ impl Tally {
             forwarded: read(&self.forwarded),
             queue_drops: read(&self.queue_drops),
             lost: read(&self.lost),
+            marked: read(&self.marked),
             late: read(&self.late),
             refused: read(&self.refused),
         }

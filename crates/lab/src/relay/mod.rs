@@ -1,5 +1,5 @@
 //! An emulated link for kernels without netem: two TUN devices joined by one thread a direction,
-//! which delay, limit, lose and reorder packets.
+//! which delay, limit, lose, mark and reorder packets.
 //!
 //! With segmentation on, super-packets cross whole: fast, but a super-packet is then the unit that
 //! is queued, dropped and delivered; the rate still counts every segment with its headers.
@@ -12,6 +12,7 @@ use std::thread::{self, JoinHandle};
 use rustix::event::{EventfdFlags, eventfd};
 
 mod counters;
+mod ecn;
 mod flight;
 mod priority;
 mod pump;

@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::counters::Tally;
+use super::ecn;
 use super::flight::{Flight, Packet};
 use super::priority;
 use super::shape::{Fate, Shaper};
@@ -70,9 +71,13 @@ impl Pump {
         Ok(false)
     }
 
-    fn admit(&mut self, flight: &mut Flight, buffer: Box<[u8]>, len: usize) {
+    fn admit(&mut self, flight: &mut Flight, mut buffer: Box<[u8]>, len: usize) {
         let wire_bytes = vnet::wire_bytes(&buffer[..len]);
         let fate = self.shaper.admit(now(), wire_bytes);
+        let arrives = matches!(fate, Fate::At(_) | Fate::Overtaking(_));
+        if arrives && self.shaper.marks() && ecn::mark(&mut buffer[vnet::HEADER_BYTES..len]) {
+            self.tally.marked();
+        }
         match fate {
             Fate::At(due) => flight.send_in_order(Packet { due, len, buffer }),
             Fate::Overtaking(due) => flight.send_ahead(Packet { due, len, buffer }),

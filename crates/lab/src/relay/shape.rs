@@ -5,6 +5,7 @@
 //! bytes waiting at any time follow from it. That keeps the rate exact however late a thread wakes.
 
 use super::random::Random;
+use super::vnet::ETHERNET_BYTES;
 
 /// What one direction of an emulated link shall do.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,6 +20,14 @@ pub struct Shape {
     pub jitter_ns: u64,
     /// Share of packets lost at random, 0 to 1.
     pub loss: f64,
+    /// Packets that get lost in a row, on average, 1 or more; above 1 losses come in bursts (the
+    /// two-state chain of Gilbert, 1960, that loses all in its bad state), as long as `loss` says in
+    /// all.
+    pub loss_run: f64,
+    /// Share of packets that get a congestion mark, of those whose flow understands it.
+    pub mark: f64,
+    /// IP packets of more bytes vanish.
+    pub largest_bytes: u64,
     /// Share of packets that overtake: they leave without the delay, as with netem (tc-netem(8)).
     pub reorder: f64,
     /// Bytes that may wait for the bottleneck; matters only with a rate.
@@ -34,6 +43,9 @@ impl Default for Shape {
             delay_ns: 0,
             jitter_ns: 0,
             loss: 0.0,
+            loss_run: 1.0,
+            mark: 0.0,
+            largest_bytes: u64::MAX,
             reorder: 0.0,
             queue_bytes: u64::MAX,
             seed: 1,
@@ -50,7 +62,7 @@ pub(super) enum Fate {
     Overtaking(u64),
     /// No room in the bottleneck's queue.
     QueueFull,
-    /// Lost at random.
+    /// Lost at random, or for its size.
     Lost,
 }
 
@@ -61,18 +73,20 @@ pub(super) struct Shaper {
     random: Random,
     free_at: u64,
     last_delivery: u64,
+    losing: bool,
 }
 
 impl Shaper {
     pub(super) fn new(shape: Shape) -> Self {
-        Self { shape, random: Random::seeded(shape.seed), free_at: 0, last_delivery: 0 }
+        Self { shape, random: Random::seeded(shape.seed), free_at: 0, last_delivery: 0, losing: false }
     }
 
     /// Decides about a packet of `wire_bytes` that came at `now`; times are nanoseconds of one
     /// clock that never runs back.
     pub(super) fn admit(&mut self, now: u64, wire_bytes: u64) -> Fate {
         let Some(sent_at) = self.serialise(now, wire_bytes) else { return Fate::QueueFull };
-        if self.random.hit(self.shape.loss) {
+        let too_large = wire_bytes.saturating_sub(ETHERNET_BYTES) > self.shape.largest_bytes;
+        if too_large || self.loses() {
             return Fate::Lost;
         }
         if self.random.hit(self.shape.reorder) {
@@ -82,6 +96,22 @@ impl Shaper {
         let due = (sent_at + self.shape.delay_ns).saturating_add_signed(jitter).max(sent_at);
         self.last_delivery = self.last_delivery.max(due);
         Fate::At(self.last_delivery)
+    }
+
+    /// Whether a delivered packet gets a congestion mark.
+    pub(super) fn marks(&mut self) -> bool {
+        self.random.hit(self.shape.mark)
+    }
+
+    fn loses(&mut self) -> bool {
+        let Shape { loss, loss_run, .. } = self.shape;
+        if loss_run <= 1.0 {
+            return self.random.hit(loss);
+        }
+        // In balance, the bad state takes the share `loss` of the packets.
+        let chance = if self.losing { 1.0 - 1.0 / loss_run } else { loss / (1.0 - loss) / loss_run };
+        self.losing = self.random.hit(chance);
+        self.losing
     }
 
     /// When the last bit has left the bottleneck; `None` where the packet finds no room.
@@ -126,6 +156,24 @@ mod tests {
     fn an_overtaker_leaves_without_the_delay() {
         let shape = Shape { delay_ns: 5_000, reorder: 1.0, ..Shape::default() };
         assert_eq!(Shaper::new(shape).admit(10, 100), Fate::Overtaking(10));
+    }
+
+    #[test]
+    fn what_is_too_large_vanishes() {
+        let mut shaper = Shaper::new(Shape { largest_bytes: 1400, ..Shape::default() });
+        assert_eq!([1414, 1415].map(|bytes| shaper.admit(0, bytes)), [Fate::At(0), Fate::Lost]);
+    }
+
+    #[test]
+    fn bursts_are_as_long_and_as_many_as_asked() {
+        let shape = Shape { loss: 0.01, loss_run: 5.0, ..Shape::default() };
+        let mut shaper = Shaper::new(shape);
+        let lost: Vec<_> = (0..1_000_000).map(|_| shaper.admit(0, 100) == Fate::Lost).collect();
+        let all = lost.iter().filter(|lost| **lost).count();
+        let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+        // 10,000 in 2,000 bursts; the deviation of the mean of 2,000 geometric lengths is 2 %.
+        assert!((9_000..11_000).contains(&all), "{all}");
+        assert!((1_800..2_200).contains(&bursts), "{bursts}");
     }
 
     proptest! {

@@ -8,7 +8,7 @@
 pub(super) const HEADER_BYTES: usize = 10;
 
 /// Bytes that Ethernet puts before each packet, as tc(8) counts a packet's length.
-const ETHERNET_BYTES: u64 = 14;
+pub(super) const ETHERNET_BYTES: u64 = 14;
 
 /// `VIRTIO_NET_HDR_GSO_NONE`.
 const GSO_NONE: u8 = 0;

@@ -39,6 +39,13 @@ pub struct Link {
     /// Share of packets lost at random.
     #[serde(deserialize_with = "amount::optional")]
     pub loss: Option<Percent>,
+    /// Packets lost in a row, on average; one by one unless said otherwise.
+    pub loss_run: Option<f64>,
+    /// Share of packets that get a congestion mark, of flows that understand it.
+    #[serde(deserialize_with = "amount::optional")]
+    pub mark: Option<Percent>,
+    /// Larger IP packets vanish, and nobody is told; bytes.
+    pub largest: Option<u32>,
     /// Share of packets that overtake those waiting for the delay.
     #[serde(deserialize_with = "amount::optional")]
     pub reorder: Option<Percent>,
@@ -55,7 +62,7 @@ pub struct Link {
 }
 
 /// One direction of a link, complete. The default does nothing to packets.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Way {
     /// Bits per second; `None`: as fast as it goes.
     pub rate: Option<BitRate>,
@@ -65,10 +72,32 @@ pub struct Way {
     pub jitter: Duration,
     /// Share of packets lost, percent.
     pub loss_percent: f64,
+    /// Packets lost in a row, on average.
+    pub loss_run: f64,
+    /// Share of packets that get a congestion mark, percent.
+    pub mark_percent: f64,
+    /// Larger IP packets vanish, bytes.
+    pub largest: Option<u32>,
     /// Share of packets that overtake, percent.
     pub reorder_percent: f64,
     /// Room of the queue, where the scenario says so.
     pub queue: Option<Queue>,
+}
+
+impl Default for Way {
+    fn default() -> Self {
+        Self {
+            rate: None,
+            delay: Duration::ZERO,
+            jitter: Duration::ZERO,
+            loss_percent: 0.0,
+            loss_run: 1.0,
+            mark_percent: 0.0,
+            largest: None,
+            reorder_percent: 0.0,
+            queue: None,
+        }
+    }
 }
 
 impl Link {
@@ -85,6 +114,9 @@ impl Link {
             delay: back.delay.or(self.delay),
             jitter: back.jitter.or(self.jitter),
             loss: back.loss.or(self.loss),
+            loss_run: back.loss_run.or(self.loss_run),
+            mark: back.mark.or(self.mark),
+            largest: back.largest.or(self.largest),
             reorder: back.reorder.or(self.reorder),
             queue: back.queue.or(self.queue),
             ..Self::default()
@@ -100,6 +132,9 @@ impl Link {
             delay: time(self.delay),
             jitter: time(self.jitter),
             loss_percent: share(self.loss),
+            loss_run: self.loss_run.unwrap_or(1.0),
+            mark_percent: share(self.mark),
+            largest: self.largest,
             reorder_percent: share(self.reorder),
             queue: self.queue,
         }
@@ -109,6 +144,12 @@ impl Link {
     pub fn is_emulated(&self) -> bool {
         let (forward, back) = self.ways();
         self.segmentation.is_some() || [forward, back].iter().any(Way::is_emulated)
+    }
+
+    /// Whether only our own relay can make it: netem neither marks nor drops by size.
+    pub fn needs_relay(&self) -> bool {
+        let (forward, back) = self.ways();
+        [forward, back].iter().any(Way::needs_relay)
     }
 
     /// What is wrong with the link, if anything, as a phrase that follows its name.
@@ -131,7 +172,11 @@ impl Way {
     /// Whether this direction delays, loses or reorders.
     pub fn is_emulated(&self) -> bool {
         let late = !self.delay.is_zero() || !self.jitter.is_zero();
-        late || self.loss_percent > 0.0 || self.reorder_percent > 0.0
+        late || self.loss_percent > 0.0 || self.reorder_percent > 0.0 || self.needs_relay()
+    }
+
+    fn needs_relay(&self) -> bool {
+        self.mark_percent > 0.0 || self.largest.is_some() || self.loss_run != 1.0
     }
 
     /// Room of the queue, bytes: what the scenario says, else 50 ms at the rate.
@@ -161,6 +206,9 @@ impl Way {
             delay: self.delay + next.delay,
             jitter: self.jitter + next.jitter,
             loss_percent: either(self.loss_percent, next.loss_percent),
+            loss_run: self.loss_run.max(next.loss_run),
+            mark_percent: either(self.mark_percent, next.mark_percent),
+            largest: [self.largest, next.largest].into_iter().flatten().min(),
             reorder_percent: either(self.reorder_percent, next.reorder_percent),
         }
     }
@@ -175,9 +223,15 @@ impl Way {
         if self.queue.is_some() && self.rate.is_none() {
             return Some("queue needs a rate, as nothing waits without one".into());
         }
-        if whole && (self.loss_percent > 0.0 || self.reorder_percent > 0.0) {
+        let runs = self.loss_run >= 1.0 && self.loss_run.is_finite();
+        if !runs || (self.loss_run > 1.0 && !(0.0..100.0).contains(&self.loss_percent)) {
+            return Some("loss_run must be 1 or more packets, with a loss below 100 %".into());
+        }
+        let spoils = self.loss_percent > 0.0 || self.reorder_percent > 0.0 || self.needs_relay();
+        if whole && spoils {
             return Some(
-                "loss and reorder are for single packets: set segmentation = \"off\"".into(),
+                "loss, marks, sizes and reorder are for single packets: set segmentation = \"off\""
+                    .into(),
             );
         }
         None

@@ -13,6 +13,8 @@ use crate::{cgroup, netem, nft};
 pub enum Need {
     /// To emulate links: the kernel's netem, or else the right to make TUN devices.
     Emulation,
+    /// To emulate links as netem cannot: the right to make TUN devices.
+    Relay,
     /// To make groups of processes with a CPU quota.
     CpuGroup,
     /// The program nft, for loss by the packet filter.
@@ -25,6 +27,7 @@ impl Need {
     pub fn missing(self) -> Option<String> {
         match self {
             Self::Emulation => tun_missing().filter(|_| !netem::is_available()),
+            Self::Relay => tun_missing(),
             Self::CpuGroup => cgroup::missing(),
             Self::PacketFilter => nft::missing(),
         }
@@ -35,6 +38,7 @@ impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Emulation => "netem in the kernel or a TUN device, for its emulated link",
+            Self::Relay => "a TUN device, for its emulated link",
             Self::CpuGroup => "a CPU control group",
             Self::PacketFilter => "the packet filter's program",
         })
@@ -57,17 +61,27 @@ fn tun_missing() -> Option<String> {
 impl Scenario {
     /// What it needs beyond network namespaces.
     pub fn needs(&self) -> Vec<Need> {
-        let emulated = match self.topology() {
-            Topology::Pair(link) => link.is_emulated(),
-            Topology::Routed(near, far) => [near, far].iter().any(Link::is_emulated),
-        };
-        let mut needs: Vec<_> = emulated.then_some(Need::Emulation).into_iter().collect();
+        let emulated = self.links().iter().any(Link::is_emulated);
+        let need = if self.needs_relay() { Need::Relay } else { Need::Emulation };
+        let mut needs: Vec<_> = emulated.then_some(need).into_iter().collect();
         for need in self.faults.iter().flat_map(|planned| planned.fault.needs()) {
             if !needs.contains(need) {
                 needs.push(*need);
             }
         }
         needs
+    }
+
+    /// Whether only our own relay can make its links.
+    pub(crate) fn needs_relay(&self) -> bool {
+        self.links().iter().any(Link::needs_relay)
+    }
+
+    fn links(&self) -> Vec<Link> {
+        match self.topology() {
+            Topology::Pair(link) => vec![link],
+            Topology::Routed(near, far) => vec![near, far],
+        }
     }
 
     /// Why it cannot run here: what is missing, and what would give it. `None` where it can.
