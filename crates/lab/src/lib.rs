@@ -13,6 +13,7 @@ mod netem;
 mod nft;
 pub mod privilege;
 pub mod relay;
+mod route_metrics;
 mod run;
 pub mod scenario;
 mod scenarios;

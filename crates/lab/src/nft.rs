@@ -1,6 +1,11 @@
-//! Where nft(8) is: ordinary users do not have its folder among those that are searched.
+//! The packet filter's program, nft(8): where it is (ordinary users do not have its folder among
+//! those that are searched), and rules for a host.
 
+use std::io::{self, Write};
 use std::path::Path;
+use std::process::{Output, Stdio};
+
+use crate::host::Host;
 
 /// Path of the program, if it is installed.
 pub(crate) fn program() -> Option<&'static Path> {
@@ -11,4 +16,37 @@ pub(crate) fn program() -> Option<&'static Path> {
 /// Why it is not here, in words; `None` where it is.
 pub(crate) fn missing() -> Option<String> {
     program().is_none().then(|| "nft is not installed: apt-get install nftables".into())
+}
+
+/// Adds rules to those of a host, all or none. The error is in words.
+pub(crate) fn load(host: &Host, rules: &str) -> Result<(), String> {
+    run(host, &["-f", "-"], rules).map(drop)
+}
+
+/// Every rule of a host, as nft prints them. The error is in words.
+pub(crate) fn list(host: &Host) -> Result<String, String> {
+    run(host, &["list", "ruleset"], "")
+}
+
+fn run(host: &Host, args: &[&str], input: &str) -> Result<String, String> {
+    let output = speak(host, args, input).map_err(|error| format!("cannot run nft: {error}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("nft refused it: {}", said.trim()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn speak(host: &Host, args: &[&str], input: &str) -> io::Result<Output> {
+    let program = program().ok_or(io::ErrorKind::NotFound)?;
+    let mut command = host.command(program)?;
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    // Dropped at once, so that nft sees the end. One that has gone already says why itself.
+    let written = child.stdin.take().map(|mut stdin| stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output()?;
+    match written {
+        Some(Err(error)) if output.status.success() => Err(error),
+        _ => Ok(output),
+    }
 }

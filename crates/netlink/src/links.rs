@@ -130,6 +130,14 @@ impl Netlink {
         self.request(&format!("set link {index} up"), question, 0).map(drop)
     }
 
+    /// Sets a link down. Its IPv6 addresses and the routes over it go.
+    pub fn set_down(&mut self, index: u32) -> Result<(), NetlinkError> {
+        let mut message = message_for(index);
+        message.header.change_mask = LinkFlags::Up;
+        let question = RouteNetlinkMessage::SetLink(message);
+        self.request(&format!("set link {index} down"), question, 0).map(drop)
+    }
+
     /// Sets the largest packet of a link, bytes.
     pub fn set_mtu(&mut self, index: u32, mtu: u32) -> Result<(), NetlinkError> {
         self.set(&format!("set the mtu of link {index} to {mtu}"), index, LinkAttribute::Mtu(mtu))

@@ -3,14 +3,10 @@
 //! Unlike the loss of an emulated link it needs no TUN device, but a super-packet counts as one
 //! packet here: for packets as on a wire, switch `tso` and `gso` off at the sender.
 
-use std::io::{self, Write};
-use std::process::{Output, Stdio};
-
 use serde::Deserialize;
 
 use super::{Fault, Kind, Site, Undo, read};
 use crate::error::LabError;
-use crate::host::Host;
 use crate::nft;
 use crate::scenario::amount::{self, Percent};
 use crate::scenario::{HostName, Need};
@@ -43,30 +39,6 @@ impl Loss {
              iifname != \"lo\" numgen random mod 1000000 < {of_a_million} drop\n }}\n}}\n"
         )
     }
-
-    fn nft(&self, host: &Host, args: &[&str], input: &str) -> Result<String, LabError> {
-        let output = speak(host, args, input);
-        let output = output.map_err(|error| self.failed(format!("cannot run nft: {error}")))?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(self.failed(format!("nft refused it: {}", said.trim())));
-        }
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    }
-}
-
-fn speak(host: &Host, args: &[&str], input: &str) -> io::Result<Output> {
-    let program = nft::program().ok_or(io::ErrorKind::NotFound)?;
-    let mut command = host.command(program)?;
-    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn()?;
-    // Dropped at once, so that nft sees the end. One that has gone already says why itself.
-    let written = child.stdin.take().map(|mut stdin| stdin.write_all(input.as_bytes()));
-    let output = child.wait_with_output()?;
-    match written {
-        Some(Err(error)) if output.status.success() => Err(error),
-        _ => Ok(output),
-    }
 }
 
 impl Fault for Loss {
@@ -79,10 +51,10 @@ impl Fault for Loss {
     }
 
     fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
-        self.nft(site.host, &["-f", "-"], &self.rules()).map(|_| None)
+        nft::load(site.host, &self.rules()).map_err(|why| self.failed(why)).map(|()| None)
     }
 
     fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
-        self.nft(site.host, &["list", "ruleset"], "")
+        nft::list(site.host).map_err(|why| self.failed(why))
     }
 }

@@ -8,8 +8,12 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer};
 
 mod cpu_quota;
+mod icmp_filter;
+mod link_flap;
 mod loss;
+mod mtu;
 mod offload;
+mod route_mtu;
 mod route_window;
 mod sysctl;
 mod tbf;
@@ -21,8 +25,12 @@ use crate::scenario::{HostName, Need};
 /// Every kind of fault.
 pub const ALL: &[&Kind] = &[
     &cpu_quota::KIND,
+    &icmp_filter::KIND,
+    &link_flap::KIND,
     &loss::KIND,
+    &mtu::KIND,
     &offload::KIND,
+    &route_mtu::KIND,
     &route_window::KIND,
     &sysctl::KIND,
     &tbf::KIND,

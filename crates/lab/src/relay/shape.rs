@@ -78,7 +78,13 @@ pub(super) struct Shaper {
 
 impl Shaper {
     pub(super) fn new(shape: Shape) -> Self {
-        Self { shape, random: Random::seeded(shape.seed), free_at: 0, last_delivery: 0, losing: false }
+        Self {
+            shape,
+            random: Random::seeded(shape.seed),
+            free_at: 0,
+            last_delivery: 0,
+            losing: false,
+        }
     }
 
     /// Decides about a packet of `wire_bytes` that came at `now`; times are nanoseconds of one
@@ -109,7 +115,8 @@ impl Shaper {
             return self.random.hit(loss);
         }
         // In balance, the bad state takes the share `loss` of the packets.
-        let chance = if self.losing { 1.0 - 1.0 / loss_run } else { loss / (1.0 - loss) / loss_run };
+        let chance =
+            if self.losing { 1.0 - 1.0 / loss_run } else { loss / (1.0 - loss) / loss_run };
         self.losing = self.random.hit(chance);
         self.losing
     }
