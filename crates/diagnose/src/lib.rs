@@ -7,6 +7,7 @@
 pub mod bounds;
 pub mod ceiling;
 mod change;
+pub mod check;
 mod cpu_bound;
 mod diagnosis;
 mod elimination;

@@ -22,6 +22,12 @@ const USUAL_BRIDGED_US: f64 = 15.0;
 /// Share of the units sent that had to wait for tokens, from which packets wait as a rule.
 const WAITS: f64 = 0.1;
 
+/// Burst, bytes, that costs neither goodput nor batching at `rate`, bits per second: 1 ms of it, at
+/// least one super-packet.
+pub fn needed_burst(rate: f64) -> f64 {
+    BATCH_BYTES.max(rate / 8.0 * LATENESS_S)
+}
+
 /// A shaper on the sender's device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shaper<'a> {
@@ -64,7 +70,7 @@ impl<'a> Shaper<'a> {
 
     /// Burst that costs neither goodput nor batching: 1 ms of the rate, at least one super-packet.
     pub fn needed_burst(&self) -> f64 {
-        BATCH_BYTES.max(self.rate / 8.0 * LATENESS_S)
+        needed_burst(self.rate)
     }
 
     /// How late each packet would have to leave, on average, to explain `goodput`: as late as the

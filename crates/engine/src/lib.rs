@@ -2,6 +2,7 @@
 //! events and records are the contract, not the terminal's text.
 #![forbid(unsafe_code)]
 
+mod check;
 pub mod client;
 pub mod compare;
 pub mod conclude;
@@ -21,6 +22,7 @@ pub mod serve;
 pub mod target;
 mod traffic;
 
+pub use check::check;
 pub use client::Client;
 pub use conclude::{Conclusion, conclude};
 pub use error::EngineError;

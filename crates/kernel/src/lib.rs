@@ -5,6 +5,7 @@
 
 mod context;
 mod device;
+mod devices;
 mod foreign;
 mod host;
 pub mod parse;
@@ -12,8 +13,10 @@ mod root;
 mod socket;
 pub mod sources;
 mod tcp_info;
+mod wakeups;
 
 pub use context::Context;
+pub use devices::devices;
 pub use foreign::{ForeignSocket, SocketFilter, foreign_sockets, socket_inodes_of};
 pub use host::host;
 pub use root::Root;
@@ -23,3 +26,4 @@ pub use socket::{
 };
 pub use sources::snapshot;
 pub use tcp_info::{decode, tcp_info};
+pub use wakeups::longest_wakeup_delay;

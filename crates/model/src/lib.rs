@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod change;
+pub mod check;
 pub mod comparison;
 pub mod end;
 pub mod evidence;
@@ -21,6 +22,7 @@ pub mod verdict;
 pub mod way;
 
 pub use change::Change;
+pub use check::CheckReport;
 pub use comparison::{ArmResult, Comparison, Effect, Judgement, Mechanism, Trial};
 pub use end::{End, EndName, Host};
 pub use evidence::{Evidence, Measured};

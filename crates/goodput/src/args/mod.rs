@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use clap::{ArgAction, Parser, Subcommand};
 
 pub use measure::OutputArgs;
-pub use verbs::{CompareArgs, Generate, HistoryArgs, Lab, Listed, ServeArgs, Settings, TestArgs};
+pub use verbs::{
+    CheckArgs, CompareArgs, Generate, HistoryArgs, Lab, Listed, ServeArgs, Settings, TestArgs,
+};
 
 /// How fast a network path really is, what holds it back, and which change fixes it, proven by
 /// measurement.
@@ -38,6 +40,8 @@ pub enum Command {
     Test(Box<TestArgs>),
     /// Prove a change: interleaved runs, statistics, always put back
     Compare(Box<CompareArgs>),
+    /// What could limit this host, from its settings and counters, without any traffic
+    Check(CheckArgs),
     /// Read and change settings; undo what an interrupted run left
     #[command(subcommand)]
     Settings(Settings),

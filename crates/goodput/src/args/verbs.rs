@@ -91,6 +91,24 @@ pub struct CompareArgs {
     pub seed: Option<u64>,
 }
 
+/// `goodput check`
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Network devices [default: all hardware that is up, and what the default routes use]
+    #[arg(value_name = "DEVICE")]
+    pub devices: Vec<String>,
+    /// Watch the counters and the CPUs' wake-ups for so long; without it only what stands still is
+    /// told
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub watch: Option<f64>,
+    /// Print the JSON report
+    #[arg(long)]
+    pub json: bool,
+    /// Also show which checks could not tell, and why
+    #[arg(long)]
+    pub undecided: bool,
+}
+
 /// `goodput settings`
 #[derive(Debug, Subcommand)]
 pub enum Settings {
@@ -171,6 +189,8 @@ pub struct HistoryArgs {
 pub enum Listed {
     /// Causes the diagnosis can name
     Rules,
+    /// What is checked of a host without traffic
+    Checks,
     /// What can be changed
     Settings,
     /// Ways to move payload

@@ -37,3 +37,8 @@ fn man(directory: &Path) -> Result<()> {
 fn schema() -> Result<String> {
     Ok(serde_json::to_string_pretty(&schemars::schema_for!(goodput_model::Record))?)
 }
+
+/// The JSON Schema of what `goodput check --json` prints.
+fn check_schema() -> Result<String> {
+    Ok(serde_json::to_string_pretty(&schemars::schema_for!(goodput_model::CheckReport))?)
+}

@@ -12,6 +12,7 @@ use crate::report::table::Table;
 pub fn run(what: Listed) -> Result<Exit> {
     match what {
         Listed::Rules => rules(),
+        Listed::Checks => checks(),
         Listed::Settings => _ = settings::list(),
         Listed::Movers => movers(),
         Listed::Protocols => protocols(),
@@ -24,6 +25,14 @@ fn rules() {
     let mut table = Table::new(&["rule", "what it finds"]);
     for rule in goodput_diagnose::rules::ALL {
         table.row(&[rule.id, rule.title]);
+    }
+    table.print();
+}
+
+fn checks() {
+    let mut table = Table::new(&["check", "what it looks for"]);
+    for check in goodput_diagnose::check::checks::ALL {
+        table.row(&[check.id(), check.title()]);
     }
     table.print();
 }

@@ -1,5 +1,6 @@
 //! One file a verb.
 
+mod check;
 mod compare;
 mod demo;
 mod generate;
@@ -23,6 +24,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Serve(args) => serve::run(args, state_dir),
         Command::Test(args) => test::run(*args),
         Command::Compare(args) => compare::run(*args, state_dir),
+        Command::Check(args) => check::run(&args),
         Command::Settings(what) => settings::run(what, state_dir),
         Command::Lab(what) => lab::run(what),
         Command::History(args) => history::run(&args),

@@ -1,6 +1,7 @@
 //! How results are shown to a person.
 
 pub mod bar;
+pub mod check;
 pub mod compare;
 pub mod difference;
 mod for_good;

@@ -5,6 +5,7 @@ mod common;
 
 mod activation;
 mod bad_input;
+mod check;
 mod hostile;
 mod measures;
 mod records;

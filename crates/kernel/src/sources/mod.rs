@@ -16,6 +16,7 @@ mod napi;
 mod negotiation;
 mod neighbour;
 mod netstat;
+mod nfs;
 mod offload;
 mod pause;
 mod pressure;
@@ -67,6 +68,7 @@ pub const ALL: &[&dyn Source] = &[
     &negotiation::Negotiation,
     &neighbour::Neighbour,
     &netstat::Netstat,
+    &nfs::Nfs,
     &offload::OffloadSource,
     &pause::PauseSource,
     &pressure::PressureSource,

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::CommandFactory;
 use goodput_settings::Scope;
 
-use super::schema;
+use super::{check_schema, schema};
 use crate::args::Cli;
 
 /// Says where a document comes from, so that nobody edits it by hand.
@@ -25,6 +25,8 @@ pub fn write(directory: &Path) -> Result<()> {
         ("settings.md", settings()),
         ("movers.md", movers()),
         ("record.schema.json", schema()? + "\n"),
+        ("check.schema.json", check_schema()? + "\n"),
+        ("checks.md", checks()),
     ];
     for (name, text) in documents {
         let path = directory.join(name);
@@ -61,6 +63,22 @@ fn rules() -> String {
         // A page's headings are of the first level; here they stand below the rule's own.
         let page = format!("\n{}", rule.page()).replace("\n# ", "\n### ");
         let _ = write!(text, "\n## `{}`\n\n{}.\n{page}\n", rule.id, rule.title);
+    }
+    text
+}
+
+fn checks() -> String {
+    let mut text = format!(
+        "{MADE}\n\n# What `goodput check` looks for\n\nWithout traffic, on this host alone. What a check \
+         finds has the name of the rule that\nnames the same cause once it limits a transfer \
+         ([rules.md](rules.md)), where there is one.\n\n| check | looks at | looks for |\n|---|---|---|\n"
+    );
+    for check in goodput_diagnose::check::checks::ALL {
+        let scope = match check.scope() {
+            goodput_diagnose::check::Scope::Host => "the host",
+            goodput_diagnose::check::Scope::Device => "each device",
+        };
+        let _ = writeln!(text, "| `{}` | {scope} | {} |", check.id(), check.title());
     }
     text
 }

@@ -1,0 +1,101 @@
+//! The largest windows that this host allows, against the fastest link it has.
+
+use goodput_model::{Confidence, Finding, Missing, Place};
+
+use super::super::{Check, HostView, Scope};
+use crate::finding::{Draft, bytes, rate};
+use crate::names::{LINK_SPEED, TCP_RMEM, TCP_WMEM};
+use crate::view::positive;
+
+/// A round trip across a continent, seconds: what a host on the Internet should be fit for.
+const FAR_S: f64 = 0.05;
+
+/// One of the two triples of buffer sizes.
+pub(super) struct Buffer {
+    id: &'static str,
+    title: &'static str,
+    name: &'static str,
+    /// Payload that fits into each byte of it: the receiver's bookkeeping takes half.
+    payload: f64,
+    what: &'static str,
+}
+
+pub(super) const RECEIVE_WINDOW: Buffer = Buffer {
+    id: "receive-window",
+    title: "receive buffers too small for this link over a long path",
+    name: TCP_RMEM,
+    payload: 0.5,
+    what: "receive",
+};
+
+pub(super) const SEND_BUFFER: Buffer = Buffer {
+    id: "send-buffer",
+    title: "send buffers too small for this link over a long path",
+    name: TCP_WMEM,
+    payload: 1.0,
+    what: "send",
+};
+
+impl Check for Buffer {
+    fn id(&self) -> &'static str {
+        self.id
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Device
+    }
+
+    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
+        let speed = positive(host.count(LINK_SPEED)?, "the link's speed")?;
+        let text = host.text(self.name)?;
+        let words: Vec<f64> = text.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+        let [least, usual, most] = words[..] else {
+            let why = format!("{} is {text:?}, not three numbers", self.name);
+            return Err(Missing::because(why));
+        };
+        let allowed = most * self.payload * 8.0 / FAR_S;
+        if allowed >= speed {
+            return Ok(None);
+        }
+        let summary = format!(
+            "{} buffers of at most {} carry {} over a round trip of 50 ms; the link has {}",
+            self.what,
+            bytes(most),
+            rate(allowed),
+            rate(speed)
+        );
+        let needed = (speed / 8.0 * FAR_S / self.payload).min(f64::from(1 << 30)) as u64;
+        let to = format!("{least} {usual} {}", needed.next_power_of_two());
+        let name = self.name.trim_start_matches("sysctl.");
+        let change = host.sysctl(name, text, &to, "one bandwidth-delay product of 50 ms");
+        Draft::new(self.id, Place::Near, Confidence::Possible, summary.clone())
+            .saw(Place::Near, self.name, most, summary)
+            .changes([change])
+            .found()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Snapshot;
+
+    #[test]
+    fn six_megabytes_are_too_few_for_ten_gigabits() {
+        let mut facts = Snapshot::default();
+        facts.put(LINK_SPEED, 10_000_000_000u64);
+        facts.put(TCP_RMEM, "4096 131072 6291456");
+        let found = |facts: &Snapshot| {
+            let view = HostView { device: Some("eth0"), now: facts, before: None };
+            RECEIVE_WINDOW.check(&view).unwrap()
+        };
+        let finding = found(&facts).unwrap();
+        assert_eq!(finding.changes[0].to, "4096 131072 134217728");
+        facts.put(LINK_SPEED, 100_000_000u64);
+        assert_eq!(found(&facts), None);
+    }
+}

@@ -1,0 +1,63 @@
+//! A card in a slot that gives less than the card can use.
+
+use goodput_model::{Confidence, Finding, Missing, Place};
+
+use super::super::{Check, HostView, Scope};
+use crate::finding::Draft;
+
+/// The slot of the card.
+pub(super) struct Pcie;
+
+pub(super) const PCIE: Pcie = Pcie;
+
+impl Check for Pcie {
+    fn id(&self) -> &'static str {
+        "pcie-link"
+    }
+
+    fn title(&self) -> &'static str {
+        "a card whose PCI Express link is slower or narrower than it can be"
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Device
+    }
+
+    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
+        let (speed, most) =
+            (host.number("bus.pcie_gt_per_s")?, host.number("bus.pcie_max_gt_per_s")?);
+        let (lanes, all) = (host.number("bus.pcie_lanes")?, host.number("bus.pcie_max_lanes")?);
+        if speed >= most && lanes >= all {
+            return Ok(None);
+        }
+        let text = format!(
+            "the card runs at {speed} GT/s × {lanes} lanes and can {most} GT/s × {all} lanes"
+        );
+        // A link that nothing is asked of may sleep at a lower speed, but never with fewer lanes.
+        let confidence = if lanes < all { Confidence::Likely } else { Confidence::Possible };
+        Draft::new(self.id(), Place::Near, confidence, text.clone())
+            .saw(Place::Near, "bus.pcie_lanes", lanes, text)
+            .advice("seat the card again, or use a slot with all its lanes (lspci -vv: LnkSta)")
+            .found()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Snapshot;
+
+    #[test]
+    fn four_of_eight_lanes() {
+        let mut facts = Snapshot::default();
+        for (name, value) in [("gt_per_s", 8.0), ("max_gt_per_s", 8.0)] {
+            facts.put(format!("bus.pcie_{name}"), value);
+        }
+        facts.put("bus.pcie_lanes", 4u64);
+        facts.put("bus.pcie_max_lanes", 8u64);
+        let view = HostView { device: Some("eth0"), now: &facts, before: None };
+        let found = PCIE.check(&view).unwrap().unwrap();
+        assert_eq!(found.summary, "the card runs at 8 GT/s × 4 lanes and can 8 GT/s × 8 lanes");
+        assert_eq!(found.confidence, Confidence::Likely);
+    }
+}

@@ -1,0 +1,162 @@
+//! What the card negotiated and how its driver is set.
+
+use goodput_model::{Confidence, Finding, Missing, Place};
+
+use super::super::{Check, HostView, Scope};
+use crate::finding::{Draft, rate};
+use crate::names;
+
+/// Speed from which one queue, or an interrupt for every frame, is more than a CPU takes.
+const FAST: f64 = 10e9;
+/// Delay of an interrupt that shows in the round-trip time of a local network, microseconds.
+const LATE_US: f64 = 250.0;
+
+type Read = fn(&HostView) -> Result<Option<Draft>, Missing>;
+
+/// A check of one device's settings.
+pub(super) struct Card {
+    id: &'static str,
+    title: &'static str,
+    read: Read,
+}
+
+pub(super) const LINK_SPEED: Card =
+    Card { id: "link-speed", title: "a link slower than both sides can", read: slower };
+pub(super) const HALF_DUPLEX: Card =
+    Card { id: "duplex-mismatch", title: "a link that is half duplex", read: half };
+pub(super) const COALESCING: Card = Card {
+    id: "interrupt-coalescing",
+    title: "interrupts for every frame, or very late ones",
+    read: coalescing,
+};
+pub(super) const QUEUES: Card =
+    Card { id: "queue-imbalance", title: "one queue where the card has more", read: queues };
+
+impl Check for Card {
+    fn id(&self) -> &'static str {
+        self.id
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Device
+    }
+
+    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
+        match (self.read)(host)? {
+            Some(draft) => draft.found(),
+            None => Ok(None),
+        }
+    }
+}
+
+fn slower(host: &HostView) -> Result<Option<Draft>, Missing> {
+    let speed = host.count(names::LINK_SPEED)?;
+    let can = host.count("negotiation.supported_bits_per_s")?;
+    // A partner that does not say what it can is not to blame.
+    let both = can.min(host.count("negotiation.partner_bits_per_s").unwrap_or(speed));
+    if speed >= both {
+        return Ok(None);
+    }
+    let text = format!("the link runs at {}, both sides can {}", rate(speed), rate(both));
+    let draft = Draft::new(LINK_SPEED.id, Place::Near, Confidence::Certain, text.clone())
+        .saw(Place::Near, names::LINK_SPEED, speed, text)
+        .advice(
+            "another cable or port; autonegotiation on at both sides: ethtool -s DEV autoneg on",
+        )
+        .permanent("/etc/systemd/network/10-DEV.link", "[Link]\nAutoNegotiation=yes")
+        .permanent("FreeBSD /etc/rc.conf", "ifconfig_DEV=\"… media autoselect\"");
+    Ok(Some(draft))
+}
+
+fn half(host: &HostView) -> Result<Option<Draft>, Missing> {
+    if host.text("link.duplex")? != "half" {
+        return Ok(None);
+    }
+    let text = "the link is half duplex";
+    let draft = Draft::new(HALF_DUPLEX.id, Place::Near, Confidence::Likely, text)
+        .saw(Place::Near, "link.duplex", 1.0, text)
+        .advice("autonegotiation on at both sides; one side fixed and the other not ends like this")
+        .permanent("/etc/systemd/network/10-DEV.link", "[Link]\nAutoNegotiation=yes");
+    Ok(Some(draft))
+}
+
+fn coalescing(host: &HostView) -> Result<Option<Draft>, Missing> {
+    let us = host.count("coalescing.rx_us")?;
+    let adaptive = host.text("coalescing.rx_adaptive").unwrap_or("off") == "on";
+    let fast = host.count(names::LINK_SPEED).is_ok_and(|speed| speed >= FAST);
+    let text = match us {
+        _ if adaptive => return Ok(None),
+        us if us > LATE_US => format!("the card holds interrupts back for {us:.0} µs"),
+        0.0 if fast => "the card interrupts for every frame".into(),
+        _ => return Ok(None),
+    };
+    let why = "fewer interrupts under load, early ones without";
+    let change = host.change("coalescing.adaptive_rx", Some("off".into()), "on", why);
+    let draft = Draft::new(COALESCING.id, Place::Near, Confidence::Possible, text.clone())
+        .saw(Place::Near, "coalescing.rx_us", us, text)
+        .changes([change]);
+    Ok(Some(draft))
+}
+
+fn queues(host: &HostView) -> Result<Option<Draft>, Missing> {
+    let (used, most) = (host.count("channels.combined")?, host.count("channels.combined_max")?);
+    let cpus = host.count("cpu.count")?;
+    let fast = host.count(names::LINK_SPEED)? >= FAST;
+    if used > 1.0 || most <= 1.0 || cpus <= 1.0 || !fast {
+        return Ok(None);
+    }
+    let text = format!("the card uses 1 of {most} queues, so one CPU takes all interrupts");
+    let to = format!("{:.0}", most.min(cpus));
+    let change =
+        host.change("channels.combined", Some("1".into()), &to, "more CPUs share the work");
+    let draft = Draft::new(QUEUES.id, Place::Near, Confidence::Possible, text.clone())
+        .saw(Place::Near, "channels.combined", used, text)
+        .changes([change]);
+    Ok(Some(draft))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Snapshot;
+
+    fn of(card: &Card, facts: &Snapshot) -> Option<Finding> {
+        card.check(&HostView { device: Some("eth0"), now: facts, before: None }).unwrap()
+    }
+
+    #[test]
+    fn a_slow_link_is_certain_where_the_partner_can_more() {
+        let mut facts = Snapshot::default();
+        facts.put(names::LINK_SPEED, 100_000_000u64);
+        facts.put("negotiation.supported_bits_per_s", 1_000_000_000u64);
+        assert_eq!(of(&LINK_SPEED, &facts), None);
+        facts.put("negotiation.partner_bits_per_s", 2_500_000_000u64);
+        let found = of(&LINK_SPEED, &facts).unwrap();
+        assert_eq!(found.summary, "the link runs at 100 Mbit/s, both sides can 1 Gbit/s");
+    }
+
+    #[test]
+    fn adaptive_coalescing_is_fine() {
+        let mut facts = Snapshot::default();
+        facts.put("coalescing.rx_us", 1000u64);
+        assert!(of(&COALESCING, &facts).is_some());
+        facts.put("coalescing.rx_adaptive", "on");
+        assert_eq!(of(&COALESCING, &facts), None);
+    }
+
+    #[test]
+    fn one_queue_of_many_on_a_fast_card() {
+        let mut facts = Snapshot::default();
+        facts.put(names::LINK_SPEED, 25_000_000_000u64);
+        facts.put("channels.combined", 1u64);
+        facts.put("channels.combined_max", 63u64);
+        facts.put("cpu.count", 8u64);
+        assert_eq!(of(&QUEUES, &facts).unwrap().changes[0].to, "8");
+        facts.put("channels.combined", 8u64);
+        assert_eq!(of(&QUEUES, &facts), None);
+    }
+}

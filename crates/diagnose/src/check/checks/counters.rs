@@ -1,0 +1,267 @@
+//! Counters that should stand still: each growth is something dropped, broken or refused.
+//!
+//! Sources: include/uapi/linux/if_link.h (device counters), net/core/net-procfs.c (softnet_stat),
+//! Documentation/networking/snmp_counter.rst (the rest).
+
+use goodput_model::{Confidence, Finding, Missing, Place};
+
+use super::super::{Check, HostView, Scope};
+use crate::finding::{Draft, percent};
+
+/// A group of counters that mean the same.
+pub(super) struct Counters {
+    id: &'static str,
+    title: &'static str,
+    scope: Scope,
+    /// The counters; those that are there are added up.
+    counters: &'static [&'static str],
+    /// What went well, to hold them against.
+    of: &'static str,
+    /// Share of `of` since the start from which they are worth a line without being watched.
+    since_start: f64,
+    /// What each of them is, in the plural.
+    each: &'static str,
+    advice: &'static str,
+    permanent: Option<(&'static str, &'static str)>,
+}
+
+pub(super) const RING_OVERRUN: Counters = Counters {
+    id: "ring-overrun",
+    title: "frames that the card had no room for",
+    scope: Scope::Device,
+    counters: &["link.rx_missed_errors", "link.rx_fifo_errors"],
+    of: "link.rx_packets",
+    since_start: 1e-6,
+    each: "received frames lost for want of room in the ring",
+    advice: "a larger receive ring (ethtool -g DEV shows the largest; ethtool -G DEV rx N), or \
+             interrupts on more CPUs (ethtool -L DEV combined N)",
+    permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxBufferSize=max")),
+};
+
+pub(super) const FRAME_ERRORS: Counters = Counters {
+    id: "frame-errors",
+    title: "frames damaged on the wire",
+    scope: Scope::Device,
+    counters: &["link.rx_crc_errors"],
+    of: "link.rx_packets",
+    since_start: 1e-7,
+    each: "frames with a wrong checksum",
+    advice: "another cable, port or optic; compare the duplex of both sides",
+    permanent: None,
+};
+
+pub(super) const PAUSE_FRAMES: Counters = Counters {
+    id: "pause-frames",
+    title: "pause frames that stop the card's sending",
+    scope: Scope::Device,
+    counters: &["pause.rx_frames", "driver.rx_pause"],
+    of: "link.tx_packets",
+    since_start: 1e-3,
+    each: "pause frames received",
+    advice: "find out who sends them: a receiver or switch port that can't keep up; \
+             ethtool -A DEV rx off tx off ends it and lets that one drop instead",
+    permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxFlowControl=no")),
+};
+
+pub(super) const LINK_FLAP: Counters = Counters {
+    id: "link-flap",
+    title: "a link that goes down and up",
+    scope: Scope::Device,
+    counters: &["link.carrier_changes"],
+    of: "link.rx_packets",
+    // Coming up is a change as well, so only a watch tells.
+    since_start: f64::INFINITY,
+    each: "times the link went down or up",
+    advice: "another cable or port; energy-efficient Ethernet off (ethtool --set-eee DEV eee off)",
+    permanent: None,
+};
+
+pub(super) const LOCAL_DROP: Counters = Counters {
+    id: "local-drop",
+    title: "packets dropped on the way out of this host",
+    scope: Scope::Device,
+    counters: &["qdisc.drops", "link.tx_dropped"],
+    of: "link.tx_packets",
+    since_start: 1e-4,
+    each: "packets dropped before they left",
+    advice: "a longer queue (ip link set DEV txqueuelen N), fq_codel or fq as its discipline, or \
+             pacing",
+    permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nTransmitQueueLength=1000")),
+};
+
+pub(super) const SOFTNET_BACKLOG: Counters = Counters {
+    id: "softnet-backlog",
+    title: "packets dropped from a CPU's backlog",
+    scope: Scope::Host,
+    counters: &["softnet.dropped"],
+    of: "softnet.processed",
+    since_start: 1e-4,
+    each: "packets dropped as a CPU's backlog was full",
+    advice: "sysctl net.core.netdev_max_backlog=10000, or receive packet steering over more CPUs",
+    permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.core.netdev_max_backlog = 10000")),
+};
+
+pub(super) const UDP_RECEIVE_BUFFER: Counters = Counters {
+    id: "udp-receive-buffer",
+    title: "datagrams that found no room in their socket",
+    scope: Scope::Host,
+    counters: &["snmp.Udp.RcvbufErrors"],
+    of: "snmp.Udp.InDatagrams",
+    since_start: 1e-3,
+    each: "datagrams dropped as a socket's buffer was full",
+    advice: "a larger SO_RCVBUF in the program, and room for it: sysctl net.core.rmem_max=16777216",
+    permanent: Some((
+        "/etc/sysctl.d/90-goodput.conf",
+        "net.core.rmem_max = 16777216\nnet.core.rmem_default = 1048576",
+    )),
+};
+
+pub(super) const RECEIVE_PRUNE: Counters = Counters {
+    id: "receive-prune",
+    title: "data that TCP had received and threw away",
+    scope: Scope::Host,
+    counters: &[
+        "netstat.TcpExt.RcvPruned",
+        "netstat.TcpExt.OfoPruned",
+        "netstat.TcpExt.TCPRcvQDrop",
+        "netstat.TcpExt.TCPOFODrop",
+    ],
+    of: "snmp.Tcp.InSegs",
+    since_start: 1e-5,
+    each: "times received data was thrown away for want of memory",
+    advice: "larger receive buffers: the third number of net.ipv4.tcp_rmem",
+    permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.ipv4.tcp_rmem = 4096 131072 67108864")),
+};
+
+pub(super) const CONNECTION_SETUP: Counters = Counters {
+    id: "connection-setup",
+    title: "connections turned away by a full listen queue",
+    scope: Scope::Host,
+    counters: &["netstat.TcpExt.ListenOverflows", "netstat.TcpExt.TCPReqQFullDrop"],
+    of: "snmp.Tcp.PassiveOpens",
+    since_start: 1e-3,
+    each: "connections dropped as a listen queue was full",
+    advice: "a larger backlog in listen(2), and room for it: sysctl net.core.somaxconn=4096",
+    permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.core.somaxconn = 4096")),
+};
+
+pub(super) const FRAGMENTATION: Counters = Counters {
+    id: "fragmentation",
+    title: "datagrams whose fragments did not all come",
+    scope: Scope::Host,
+    counters: &["snmp.Ip.ReasmFails"],
+    of: "snmp.Ip.ReasmReqds",
+    since_start: 1e-3,
+    each: "datagrams that could not be put together from their fragments",
+    advice: "send datagrams that fit the MTU; for NFS over UDP a smaller rsize, or TCP",
+    permanent: None,
+};
+
+impl Check for Counters {
+    fn id(&self) -> &'static str {
+        self.id
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
+        if host.is_watched() { self.watched(host) } else { self.since_start(host) }
+    }
+}
+
+impl Counters {
+    fn watched(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
+        let (mut grown, mut seconds) = (0u64, 0.0);
+        for growth in readable(self.counters.iter().map(|name| host.grown(name)))? {
+            grown = grown.saturating_add(growth.count);
+            seconds = growth.seconds;
+        }
+        if grown == 0 {
+            return Ok(None);
+        }
+        let text = format!("{grown} {} in {seconds:.0} s", self.each);
+        self.finding(Confidence::Certain, grown as f64, &text)
+    }
+
+    fn since_start(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
+        let all = readable(self.counters.iter().map(|name| host.count(name)))?;
+        let (bad, of): (f64, f64) = (all.iter().sum(), host.count(self.of)?);
+        let share = bad / (of + bad);
+        if bad == 0.0 || share < self.since_start {
+            return Ok(None);
+        }
+        let text = format!("{bad:.0} {} since the start ({})", self.each, percent(share));
+        self.finding(Confidence::Possible, bad, &text)
+    }
+
+    fn finding(
+        &self,
+        confidence: Confidence,
+        value: f64,
+        text: &str,
+    ) -> Result<Option<Finding>, Missing> {
+        let draft = Draft::new(self.id, Place::Near, confidence, text)
+            .saw(Place::Near, self.counters[0], value, format!("{text} ({})", self.counters[0]))
+            .advice(self.advice);
+        match self.permanent {
+            Some((file, lines)) => draft.permanent(file, lines).found(),
+            None => draft.found(),
+        }
+    }
+}
+
+/// Those that could be read; the first reason where none could.
+fn readable<T>(all: impl Iterator<Item = Result<T, Missing>>) -> Result<Vec<T>, Missing> {
+    let (mut values, mut reason) = (Vec::new(), None);
+    for one in all {
+        match one {
+            Ok(value) => values.push(value),
+            Err(why) => reason = reason.or(Some(why)),
+        }
+    }
+    match reason {
+        Some(why) if values.is_empty() => Err(why),
+        _ => Ok(values),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::view::HostView;
+    use super::*;
+    use goodput_model::Snapshot;
+
+    fn facts(missed: u64, packets: u64) -> Snapshot {
+        let mut facts = Snapshot::default();
+        facts.put("link.rx_missed_errors", missed);
+        facts.put("link.rx_packets", packets);
+        facts
+    }
+
+    #[test]
+    fn a_growing_counter_is_certain_and_an_old_one_possible() {
+        let (before, now) = (facts(3, 1000), facts(9, 2000));
+        let unwatched = HostView { device: Some("eth0"), now: &now, before: None };
+        let finding = RING_OVERRUN.check(&unwatched).unwrap().unwrap();
+        assert_eq!(finding.confidence, Confidence::Possible);
+        let watched = HostView { before: Some((&before, 10.0)), ..unwatched };
+        let finding = RING_OVERRUN.check(&watched).unwrap().unwrap();
+        assert_eq!(finding.confidence, Confidence::Certain);
+        assert!(finding.summary.starts_with("6 received frames lost"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn a_few_long_ago_are_not_worth_a_line() {
+        let now = facts(1, 100_000_000);
+        let view = HostView { device: Some("eth0"), now: &now, before: None };
+        assert_eq!(RING_OVERRUN.check(&view), Ok(None));
+        let view = HostView { before: Some((&now, 10.0)), ..view };
+        assert_eq!(RING_OVERRUN.check(&view), Ok(None));
+    }
+}

@@ -1,0 +1,189 @@
+//! CPUs that are slowed down, taken away, or full of interrupts.
+
+use goodput_model::{Confidence, Finding, Missing, Place};
+
+use super::super::{Check, HostView, Scope};
+use crate::finding::{Draft, percent};
+use crate::names::{CPU_KINDS, QUOTA, QUOTA_PERCENT, THROTTLED_US};
+use crate::view::positive;
+
+/// Share of the CPU time that a hypervisor may take before it counts.
+const STOLEN: f64 = 0.02;
+/// Share of one CPU's time in interrupts from which it has little left for programs.
+const FULL: f64 = 0.9;
+/// Polls left unfinished each second, from which packets wait.
+const SQUEEZED: f64 = 10.0;
+
+type Read = fn(&HostView) -> Result<Option<Draft>, Missing>;
+
+/// A check of the CPUs.
+pub(super) struct Cpus {
+    id: &'static str,
+    title: &'static str,
+    read: Read,
+}
+
+pub(super) const FREQUENCY: Cpus =
+    Cpus { id: "cpu-frequency", title: "CPUs kept slow to save power", read: frequency };
+pub(super) const QUOTA_CHECK: Cpus =
+    Cpus { id: "cpu-quota", title: "a quota on the CPU time of this process", read: quota };
+pub(super) const STEAL: Cpus =
+    Cpus { id: "cpu-steal", title: "CPU time that the hypervisor takes away", read: steal };
+pub(super) const SOFTIRQ: Cpus =
+    Cpus { id: "softirq-saturation", title: "a CPU full of interrupts", read: softirq };
+pub(super) const BUDGET: Cpus =
+    Cpus { id: "napi-budget", title: "packets left over after a poll", read: budget };
+
+impl Check for Cpus {
+    fn id(&self) -> &'static str {
+        self.id
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Host
+    }
+
+    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
+        match (self.read)(host)? {
+            Some(draft) => draft.found(),
+            None => Ok(None),
+        }
+    }
+}
+
+fn draft(check: &Cpus, confidence: Confidence, fact: &str, value: f64, text: &str) -> Draft {
+    Draft::new(check.id, Place::Near, confidence, text).saw(Place::Near, fact, value, text)
+}
+
+fn frequency(host: &HostView) -> Result<Option<Draft>, Missing> {
+    let governor = host.text("frequency.governor")?;
+    if !governor.contains("powersave") {
+        return Ok(None);
+    }
+    let text = format!("the CPUs' frequency governor is {governor}");
+    let draft = draft(&FREQUENCY, Confidence::Possible, "frequency.governor", 1.0, &text)
+        .advice("cpupower frequency-set -g performance, and measure again")
+        .permanent("tuned", "tuned-adm profile network-throughput");
+    Ok(Some(draft))
+}
+
+fn quota(host: &HostView) -> Result<Option<Draft>, Missing> {
+    let quota = host.text(QUOTA)?;
+    if quota == "none" {
+        return Ok(None);
+    }
+    let share = host.number(QUOTA_PERCENT)?;
+    let held_back = host.grown(THROTTLED_US).is_ok_and(|growth| growth.count > 0);
+    let (confidence, held) = match held_back {
+        true => (Confidence::Likely, ", and it was held back while watched"),
+        false => (Confidence::Possible, ""),
+    };
+    let text = format!("programs started here may use {share:.0} % of one CPU ({quota}){held}");
+    let draft = draft(&QUOTA_CHECK, confidence, QUOTA_PERCENT, share, &text)
+        .advice("raise CPUQuota= of the unit, or the container's CPU limit");
+    Ok(Some(draft))
+}
+
+/// Growth of one kind of CPU time as a share of all of it.
+fn share(host: &HostView, cpu: &str, kinds: &[&str]) -> Result<f64, Missing> {
+    let grown = |kind: &&str| Ok(host.grown(&format!("{cpu}.{kind}_us"))?.count as f64);
+    let sum = |kinds: &[&str]| kinds.iter().map(grown).sum::<Result<f64, Missing>>();
+    Ok(sum(kinds)? / positive(sum(&CPU_KINDS)?, "the CPU time that was watched")?)
+}
+
+fn steal(host: &HostView) -> Result<Option<Draft>, Missing> {
+    let stolen = share(host, "cpu", &["steal"])?;
+    if stolen < STOLEN {
+        return Ok(None);
+    }
+    let text = format!("the hypervisor took {} of the CPU time away", percent(stolen));
+    let draft = draft(&STEAL, Confidence::Likely, "cpu.steal_us", stolen * 100.0, &text)
+        .advice("a host with CPUs of its own; until then measurements here vary");
+    Ok(Some(draft))
+}
+
+fn softirq(host: &HostView) -> Result<Option<Draft>, Missing> {
+    let cpus = host.count("cpu.count")? as u32;
+    let shares: Vec<f64> = (0..cpus)
+        .filter_map(|n| share(host, &format!("cpu.{n}"), &["irq", "softirq"]).ok())
+        .collect();
+    let Some(most) = shares.into_iter().reduce(f64::max) else {
+        // Gives the reason why no CPU could be read.
+        return share(host, "cpu.0", &["softirq"]).map(|_| None);
+    };
+    if most < FULL {
+        return Ok(None);
+    }
+    let text = format!("one CPU spent {} of its time in interrupts", percent(most));
+    let draft = draft(&SOFTIRQ, Confidence::Certain, "softirq_percent", most * 100.0, &text)
+        .advice("spread packets over more CPUs (ethtool -L DEV combined N, or rps_cpus)")
+        .advice(
+            "poll instead of interrupting: napi_defer_hard_irqs and gro_flush_timeout of the \
+                 device, net.core.busy_poll for programs that wait",
+        )
+        .permanent("FreeBSD /etc/rc.conf", "ifconfig_DEV=\"… polling\"");
+    Ok(Some(draft))
+}
+
+fn budget(host: &HostView) -> Result<Option<Draft>, Missing> {
+    let squeezed = host.grown("softnet.squeezed")?;
+    let dropped = host.grown("softnet.dropped")?;
+    if squeezed.rate() < SQUEEZED || dropped.count == 0 {
+        return Ok(None);
+    }
+    let text =
+        format!("{:.0} polls a second left packets over, and some were dropped", squeezed.rate());
+    let draft = draft(&BUDGET, Confidence::Likely, "softnet.squeezed", squeezed.rate(), &text)
+        .advice("sysctl net.core.netdev_budget=600 net.core.netdev_budget_usecs=8000")
+        .permanent(
+            "/etc/sysctl.d/90-goodput.conf",
+            "net.core.netdev_budget = 600\nnet.core.netdev_budget_usecs = 8000",
+        );
+    Ok(Some(draft))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Snapshot;
+
+    fn cpu(softirq: u64, idle: u64) -> Snapshot {
+        let mut facts = Snapshot::default();
+        facts.put("cpu.count", 1u64);
+        for kind in CPU_KINDS {
+            let us = match kind {
+                "softirq" => softirq,
+                "idle" => idle,
+                _ => 0,
+            };
+            facts.put(format!("cpu.0.{kind}_us"), us);
+        }
+        facts
+    }
+
+    #[test]
+    fn a_cpu_full_of_interrupts_is_seen_over_time_only() {
+        let (before, now) = (cpu(0, 0), cpu(95, 5));
+        let view = HostView { device: None, now: &now, before: None };
+        assert!(SOFTIRQ.check(&view).unwrap_err().to_string().contains("--watch"));
+        let view = HostView { before: Some((&before, 1.0)), ..view };
+        let found = SOFTIRQ.check(&view).unwrap().unwrap();
+        assert_eq!(found.summary, "one CPU spent 95 % of its time in interrupts");
+    }
+
+    #[test]
+    fn a_quota_is_worth_a_line() {
+        let mut facts = Snapshot::default();
+        facts.put(QUOTA, "20 ms each 100 ms");
+        facts.put(QUOTA_PERCENT, 20.0);
+        let view = HostView { device: None, now: &facts, before: None };
+        assert_eq!(QUOTA_CHECK.check(&view).unwrap().unwrap().confidence, Confidence::Possible);
+        facts.put(QUOTA, "none");
+        let view = HostView { device: None, now: &facts, before: None };
+        assert_eq!(QUOTA_CHECK.check(&view), Ok(None));
+    }
+}

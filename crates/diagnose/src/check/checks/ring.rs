@@ -1,0 +1,96 @@
+//! How long the receive ring lasts at line rate, against how late this host's CPUs wake up.
+
+use goodput_model::{Confidence, Finding, Missing, Place};
+
+use super::super::{Check, HostView, Scope};
+use super::wakeups::LONGEST;
+use crate::finding::{Draft, rate, time};
+use crate::names::LINK_SPEED;
+use crate::view::positive;
+
+/// Bits that a full frame of MTU 1500 takes on the wire: 1518 bytes, preamble and gap (IEEE 802.3).
+const FRAME_BITS: f64 = 1538.0 * 8.0;
+/// A ring that lasts this long rides out the usual gaps of a busy Linux host, seconds.
+const ENOUGH_S: f64 = 0.001;
+
+/// The ring.
+pub(super) struct Ring;
+
+pub(super) const RING: Ring = Ring;
+
+impl Check for Ring {
+    fn id(&self) -> &'static str {
+        "ring-size"
+    }
+
+    fn title(&self) -> &'static str {
+        "a receive ring shorter than the gaps in which no CPU empties it"
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Device
+    }
+
+    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
+        let (frames, largest) = (host.count("ring.rx_frames")?, host.count("ring.rx_max_frames")?);
+        let speed = positive(host.count(LINK_SPEED)?, "the link's speed")?;
+        let lasts = frames * FRAME_BITS / speed;
+        let gap = host.number(LONGEST).map(|us| us / 1e6);
+        let confidence = match gap {
+            Ok(gap) if gap > lasts => Confidence::Likely,
+            Err(_) if lasts < ENOUGH_S => Confidence::Possible,
+            _ => return Ok(None),
+        };
+        let ring = format!("receive ring of {frames} frames = {} at {}", time(lasts), rate(speed));
+        let summary = match gap {
+            Ok(gap) => format!("{ring}; longest gap of a CPU seen {}", time(gap)),
+            Err(_) => ring.clone(),
+        };
+        let mut draft = Draft::new(self.id(), Place::Near, confidence, summary)
+            .saw(Place::Near, "ring.rx_frames", frames, ring)
+            .saw_if(Place::Near, LONGEST, gap, |gap| format!("a CPU woke up {} late", time(gap)));
+        if largest > frames {
+            let (from, to) = (Some(format!("{frames:.0}")), format!("{largest:.0}"));
+            draft = draft.changes([host.change("ring.rx", from, &to, "rides out longer gaps")]);
+        }
+        draft.found()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Snapshot;
+
+    fn facts(frames: u64, gap_us: Option<f64>) -> Snapshot {
+        let mut facts = Snapshot::default();
+        facts.put("ring.rx_frames", frames);
+        facts.put("ring.rx_max_frames", 4096u64);
+        facts.put(LINK_SPEED, 1_000_000_000u64);
+        if let Some(us) = gap_us {
+            facts.put(LONGEST, us);
+        }
+        facts
+    }
+
+    fn of(facts: &Snapshot) -> Option<Finding> {
+        RING.check(&HostView { device: Some("eth0"), now: facts, before: None }).unwrap()
+    }
+
+    #[test]
+    fn a_ring_shorter_than_the_gap_seen_is_found() {
+        let finding = of(&facts(256, Some(4800.0))).unwrap();
+        assert_eq!(
+            finding.summary,
+            "receive ring of 256 frames = 3.1 ms at 1 Gbit/s; longest gap of a CPU seen 4.8 ms"
+        );
+        assert_eq!(finding.changes[0].to, "4096");
+        assert_eq!(of(&facts(1024, Some(4800.0))), None);
+    }
+
+    #[test]
+    fn without_a_watch_only_a_short_ring_is_worth_a_word() {
+        assert_eq!(of(&facts(64, None)).unwrap().confidence, Confidence::Possible);
+        assert_eq!(of(&facts(256, None)), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! A token bucket that can't give the rate it was told.
+
+use goodput_model::{Confidence, Finding, Missing, Place};
+
+use super::super::{Check, HostView, Scope};
+use crate::finding::{Draft, bytes, rate};
+use crate::names::{LINK_MTU, QDISC_BURST, QDISC_CEIL, QDISC_KIND, QDISC_RATE};
+use crate::shaper::needed_burst;
+
+/// Length of an Ethernet header, which the bucket counts as well, bytes.
+const HEADER: f64 = 14.0;
+/// Share of the needed burst below which it is worth a line: with a little less nearly the whole
+/// rate is given.
+const SMALL: f64 = 0.25;
+
+/// The bucket of tbf or htb.
+pub(super) struct ShaperBurst;
+
+pub(super) const SHAPER_BURST: ShaperBurst = ShaperBurst;
+
+impl Check for ShaperBurst {
+    fn id(&self) -> &'static str {
+        "shaper-burst"
+    }
+
+    fn title(&self) -> &'static str {
+        "a token bucket too small for its rate"
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Device
+    }
+
+    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
+        let kind = host.text(QDISC_KIND)?;
+        if !["tbf", "htb"].contains(&kind) {
+            return Ok(None);
+        }
+        let told = host.count(QDISC_CEIL).or_else(|_| host.count(QDISC_RATE))?;
+        let (burst, mtu) = (host.count(QDISC_BURST)?, host.count(LINK_MTU)?);
+        let needed = needed_burst(told);
+        let confidence = match burst {
+            b if b < mtu + HEADER => Confidence::Certain,
+            b if b < SMALL * needed => Confidence::Likely,
+            _ => return Ok(None),
+        };
+        let text = format!(
+            "{kind} of {} with a burst of {}: it needs {} to give that rate at little CPU",
+            rate(told),
+            bytes(burst),
+            bytes(needed)
+        );
+        let draft = Draft::new(self.id(), Place::Near, confidence, text.clone()).saw(
+            Place::Near,
+            QDISC_BURST,
+            burst,
+            text,
+        );
+        let to = format!("{needed:.0}");
+        match kind {
+            "tbf" => {
+                let from = Some(format!("{burst:.0}"));
+                let why = "1 ms of the rate, at least one super-packet";
+                draft.changes([host.change("qdisc.tbf.burst", from, &to, why)]).found()
+            }
+            _ => draft
+                .advice(format!("tc class change … htb … burst {to} cburst {to}"))
+                .permanent(
+                    "/etc/systemd/network/DEV.network",
+                    format!("[HierarchyTokenBucketClass]\nBufferBytes={to}\nCeilBufferBytes={to}"),
+                )
+                .found(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Snapshot;
+
+    fn of(rate: u64, burst: u64) -> Option<Finding> {
+        let mut facts = Snapshot::default();
+        facts.put(QDISC_KIND, "tbf");
+        facts.put(QDISC_RATE, rate);
+        facts.put(QDISC_BURST, burst);
+        facts.put(LINK_MTU, 1500u64);
+        SHAPER_BURST.check(&HostView { device: Some("eth0"), now: &facts, before: None }).unwrap()
+    }
+
+    #[test]
+    fn the_bucket_of_the_old_how_to_is_found() {
+        assert_eq!(of(100_000_000, 10_240).unwrap().confidence, Confidence::Likely);
+        assert_eq!(of(100_000_000, 1500).unwrap().confidence, Confidence::Certain);
+        assert_eq!(of(100_000_000, 125_000), None);
+    }
+}
