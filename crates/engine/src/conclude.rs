@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use goodput_diagnose::{Diagnosis, diagnose};
 use goodput_model::record::{Ends, FORMAT};
-use goodput_model::{EndName, Finding, Kind, Record};
+use goodput_model::{End, EndName, Finding, Kind, Known, Record};
 use goodput_settings::permanent;
 
 use crate::doubts::doubts;
@@ -28,10 +28,10 @@ pub fn conclude(
     started: &str,
 ) -> Result<Conclusion, EngineError> {
     let mut diagnoses = diagnoses(&measurement).into_iter();
-    let (_, main) = diagnoses.next().ok_or_else(|| nothing_counted(target))?;
+    let (_, main) = diagnoses.next().ok_or_else(|| nothing_counted(target, &measurement.far))?;
     let reverse = diagnoses.next().map(|(_, diagnosis)| diagnosis);
     let result = outcome(&measurement, main.ceiling.clone());
-    let doubts = measurement.doubts.iter().cloned().chain(doubts(&result)).collect();
+    let doubts = measurement.doubts.iter().cloned().chain(doubts(&measurement, &result)).collect();
     let mut findings = main.findings;
     let mut undecided = main.undecided;
     let mut verdict_reverse = None;
@@ -47,7 +47,7 @@ pub fn conclude(
         started: started.into(),
         target: target.into(),
         plan: measurement.plan,
-        ends: Ends { near: goodput_model::Known::Value(measurement.near), far: measurement.far },
+        ends: Ends { near: Known::Value(measurement.near), far: measurement.far },
         intervals: measurement.intervals,
         result,
         verdict: main.verdict,
@@ -73,8 +73,14 @@ fn diagnoses(measurement: &Measurement) -> Vec<(EndName, Diagnosis)> {
     senders.filter_map(|s| Some((s, diagnose(&measurement.evidence(s)?)))).collect()
 }
 
-fn nothing_counted(target: &str) -> EngineError {
-    EngineError::Flow(format!(
-        "{target}: the receiver counted nothing; the run was too short to sample, try a longer -t"
-    ))
+fn nothing_counted(target: &str, far: &Known<End>) -> EngineError {
+    EngineError::Flow(match far {
+        Known::Value(_) => format!(
+            "{target}: the receiver counted nothing; the run was too short to sample, try a longer -t"
+        ),
+        Known::Missing(why) => format!(
+            "{target}: nothing tells what arrived: {why}, and nothing was acknowledged; over UDP, \
+             only --reverse can be measured with it, over TCP a longer -t may help"
+        ),
+    })
 }

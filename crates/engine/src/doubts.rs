@@ -1,15 +1,25 @@
 //! Doubts about a measurement that its own numbers raise.
 
-use goodput_model::{EndResult, Known, Outcome};
+use goodput_model::{EndName, EndResult, Known, Outcome};
+
+use crate::measurement::Measurement;
 
 /// Share of one CPU that a hypervisor may take before results vary with its other guests, percent.
 /// Below it, the accounting of /proc/stat is mostly rounding.
 const STEAL_PERCENT: f64 = 2.0;
 
 /// What a reader should know before believing the numbers.
-pub fn doubts(result: &Outcome) -> Vec<String> {
+pub fn doubts(measurement: &Measurement, result: &Outcome) -> Vec<String> {
     let ends = [("near", &result.near), ("far", &result.far)];
-    ends.into_iter().filter_map(|(name, end)| steal(name, end)).collect()
+    let stolen = ends.into_iter().filter_map(|(name, end)| steal(name, end));
+    stolen.chain(untold(measurement)).collect()
+}
+
+/// The receiver's count is the goodput; where it is not told, the next best is.
+fn untold(measurement: &Measurement) -> Option<String> {
+    let sends = measurement.senders().contains(&EndName::Near);
+    let why = measurement.far.get().err().filter(|_| sends)?;
+    Some(format!("{why}: what it received is counted by what its TCP acknowledged"))
 }
 
 fn steal(name: &str, end: &EndResult) -> Option<String> {

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod acknowledged;
 pub mod client;
 pub mod compare;
 pub mod conclude;

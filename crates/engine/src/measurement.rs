@@ -1,5 +1,6 @@
 //! What one measurement brought home, before anything is concluded from it.
 
+use crate::acknowledged::acknowledged;
 use goodput_model::{End, EndName, Evidence, Interval, Known, Measured, Plan, Sample};
 
 /// Share of a run that may be dropped as its start, at most.
@@ -51,10 +52,14 @@ impl Measurement {
         if count < 2 { samples } else { &samples[..count.min(samples.len())] }
     }
 
-    /// Goodput of what `sender` sent, from the receiver's count after slow start. `None` where the
-    /// receiver told nothing.
+    /// Goodput of what `sender` sent, from the receiver's count after slow start; where the
+    /// receiver tells nothing, from what its TCP acknowledged. `None` where neither is there.
     pub fn measured(&self, sender: EndName) -> Option<Measured> {
-        measure(self.steady(sender), self.steady(sender.other()))
+        let sent = self.steady(sender);
+        match self.end(sender.other()) {
+            Some(_) => measure(sent, self.steady(sender.other())),
+            None => measure(sent, &acknowledged(sent)),
+        }
     }
 
     /// One direction as the rules see it; `None` where nothing could be counted.

@@ -7,6 +7,7 @@ use goodput_model::{Direction, End, EndName, Interval, Known, Length, Plan, Samp
 use goodput_wire::session::{Action, Input};
 use tokio::time::Instant as TokioInstant;
 
+use crate::acknowledged::acknowledged;
 use crate::client::{Client, blocking, unexpected};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
@@ -33,7 +34,7 @@ pub struct NearRun<'a> {
     intervals: Vec<Interval>,
     steady_samples: Option<(usize, usize)>,
     near_ended: bool,
-    far_report: Option<End>,
+    far_report: Option<Known<End>>,
     doubts: Vec<String>,
 }
 
@@ -128,6 +129,9 @@ impl<'a> NearRun<'a> {
         self.finish();
         listener(Event::Ended);
         self.gather(listener).await?;
+        if matches!(self.far_report, Some(Known::Missing(_))) {
+            self.fill_intervals(listener);
+        }
         self.close_intervals(listener);
         let after = observe(self.plan.observe, self.context.clone()).await?;
         Ok(self.into_measurement(after))
@@ -158,7 +162,12 @@ impl<'a> NearRun<'a> {
 
     /// Whether the goodput of what `sender` sends is known well enough.
     fn is_known(&self, sender: EndName, min_s: f64, precision_percent: f64) -> bool {
+        let instead;
         let (sending, receiving) = match sender {
+            EndName::Near if self.far.is_empty() => {
+                instead = acknowledged(&self.near);
+                (&self.near, &instead)
+            }
             EndName::Near => (&self.near, &self.far),
             EndName::Far => (&self.far, &self.near),
         };
@@ -187,7 +196,7 @@ impl<'a> NearRun<'a> {
     fn acted(&mut self, action: Action, listener: &mut Listener<'_>) -> Result<(), EngineError> {
         match action {
             Action::PeerSampled(sample) => self.take_sample(EndName::Far, *sample, listener),
-            Action::PeerReported(report) => self.far_report = Some(*report),
+            Action::PeerReported(report) => self.far_report = Some(report.map(|end| *end)),
             Action::Note(text) => {
                 self.doubts.push(text.clone());
                 listener(Event::Note { text });
@@ -247,6 +256,21 @@ impl<'a> NearRun<'a> {
         Ok(())
     }
 
+    /// The intervals of what the far end received and did not tell.
+    fn fill_intervals(&mut self, listener: &mut Listener<'_>) {
+        let steady = self.steady_samples.map_or(self.near.len(), |(near, _)| near);
+        let acknowledged = acknowledged(&self.near[..steady.min(self.near.len())]);
+        for (sender, maker) in &mut self.makers {
+            if *sender != EndName::Near {
+                continue;
+            }
+            for interval in acknowledged.iter().filter_map(|sample| maker.push(sample)) {
+                listener(Event::Interval(interval.clone()));
+                self.intervals.push(interval);
+            }
+        }
+    }
+
     /// The rest of each direction up to the last steady sample, where it is long enough to show.
     fn close_intervals(&mut self, listener: &mut Listener<'_>) {
         let (near, far) = self.steady_samples.unwrap_or((self.near.len(), self.far.len()));
@@ -269,7 +293,7 @@ impl<'a> NearRun<'a> {
         let near =
             End { host: goodput_kernel::host(), before: self.before, after, samples: self.near };
         let far = match self.far_report {
-            Some(report) => Known::Value(End { samples: self.far, ..report }),
+            Some(report) => report.map(|end| End { samples: self.far, ..end }),
             None => Known::missing("the far end did not report"),
         };
         // The far end needs to know that we are done, not what we saw: short enough for a path that
@@ -280,7 +304,7 @@ impl<'a> NearRun<'a> {
             after: Snapshot::default(),
             samples: Vec::new(),
         };
-        self.client.conversation.tell(Input::Report(Box::new(done)));
+        self.client.conversation.tell(Input::Report(Known::Value(Box::new(done))));
         Measurement {
             plan: self.plan,
             near,

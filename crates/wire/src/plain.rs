@@ -43,6 +43,12 @@ pub fn end(seen: End) -> End {
     }
 }
 
+/// What a peer saw, or why it does not say.
+pub fn known_end(mut seen: Known<Box<End>>) -> Known<Box<End>> {
+    reason(&mut seen);
+    seen.map(|seen| Box::new(end(*seen)))
+}
+
 /// What a peer counted.
 pub fn sample(mut sample: Sample) -> Sample {
     for FlowSample { cpu_us, tcp, memory, queued_bytes, .. } in &mut sample.flows {

@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use goodput_model::{End, EndName, FlowPlan, Host, Plan, Sample, SettingRef};
+use goodput_model::{End, EndName, FlowPlan, Host, Known, Plan, Sample, SettingRef};
 
 use crate::error::WireError;
 
@@ -132,8 +132,8 @@ pub enum Input {
     /// Client: end the measurement. Server: the measurement ends from this side, with the reason.
     Finish(Option<String>),
     /// Our own traffic has ended and this is what we saw. The samples may be empty, as the peer
-    /// was told of each when it was taken.
-    Report(Box<End>),
+    /// was told of each when it was taken. Missing where we keep it to ourselves.
+    Report(Known<Box<End>>),
     /// Client: ask the peer to read or change a setting of its own.
     AskSetting(SettingRequest),
     /// Server: the answer to [`Action::Setting`].
@@ -207,8 +207,8 @@ pub enum Action {
     PeerSampled(Box<Sample>),
     /// End the measurement: senders stop and finish their streams, receivers read to the end.
     Finish,
-    /// The peer's report on the measurement.
-    PeerReported(Box<End>),
+    /// The peer's report on the measurement, or why it does not say what it saw.
+    PeerReported(Known<Box<End>>),
     /// Server: carry out a setting request; the client has proven that it knows the token.
     Setting(SettingRequest),
     /// Client: the peer's answer to [`Input::AskSetting`].

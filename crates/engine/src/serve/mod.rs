@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use goodput_model::BitRate;
+use goodput_model::{BitRate, Host};
 use goodput_wire::session::{Limits, ServerConfig, Token};
 use rustix::process::{Resource, getrlimit};
 use tokio::sync::{Notify, watch};
@@ -43,6 +43,8 @@ pub struct Config {
     pub token: Option<Token>,
     /// Whether a client without the token is turned away.
     pub token_required: bool,
+    /// Tell clients nothing of this host, its facts and what it counts.
+    pub private: bool,
     /// Where the journal of settings is kept.
     pub state_dir: PathBuf,
 }
@@ -78,7 +80,7 @@ impl Shared {
     /// A session's configuration, with a seed of its own.
     fn session_config(&self) -> ServerConfig {
         ServerConfig {
-            host: goodput_kernel::host(),
+            host: if self.config.private { stranger_host() } else { goodput_kernel::host() },
             token: self.config.token.clone(),
             token_required: self.config.token_required,
             limits: self.config.limits,
@@ -90,6 +92,16 @@ impl Shared {
     async fn stopping(&self) {
         // An error means that the sender is gone, and with it the server.
         let _ = self.stopping.clone().wait_for(|stop| *stop).await;
+    }
+}
+
+/// What a host says of itself that keeps the rest to itself.
+fn stranger_host() -> Host {
+    Host {
+        name: "private".into(),
+        kernel: "not told".into(),
+        goodput: env!("CARGO_PKG_VERSION").into(),
+        cpus: 0,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_kernel::Context;
-use goodput_model::{BitRate, End, EndName, Plan, SettingRef, Snapshot};
+use goodput_model::{BitRate, End, EndName, Known, Plan, SettingRef, Snapshot};
 use goodput_wire::session::{Action, FlowTicket, Input, SettingRefusal, SettingRequest};
 use tokio::sync::mpsc;
 
@@ -183,7 +183,8 @@ impl ServedClient {
             return Ok(());
         }
         let sockets = std::mem::take(&mut gathering.arrived);
-        let before = observe(run.plan.observe, run.context.clone()).await?;
+        let observes = run.plan.observe && !self.shared.config.private;
+        let before = observe(observes, run.context.clone()).await?;
         let cap = self.shared.config.limits.rate_bits_per_s.map(BitRate);
         match Traffic::start(&run.plan, EndName::Far, sockets, cap) {
             Ok(traffic) => {
@@ -210,6 +211,7 @@ impl ServedClient {
 
     async fn watched(&mut self, watched: Watched) -> Result<(), EngineError> {
         match watched {
+            Watched::Sample(_) if self.shared.config.private => {}
             Watched::Sample(sample) => self.conversation.tell(Input::Sampled(sample)),
             Watched::Ended(Err(why)) => {
                 self.run = None;
@@ -227,10 +229,15 @@ impl ServedClient {
         else {
             return Ok(());
         };
+        if self.shared.config.private {
+            let why = "the far end keeps its facts to itself";
+            self.conversation.tell(Input::Report(Known::missing(why)));
+            return Ok(());
+        }
         let after = observe(plan.observe, context).await?;
         let host = goodput_kernel::host();
         let end = End { host, before, after, samples: Vec::new() };
-        self.conversation.tell(Input::Report(Box::new(end)));
+        self.conversation.tell(Input::Report(Known::Value(Box::new(end))));
         Ok(())
     }
 

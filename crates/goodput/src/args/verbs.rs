@@ -27,6 +27,9 @@ pub struct ServeArgs {
     /// Turn clients without the token away
     #[arg(long, requires = "token_file")]
     pub require_token: bool,
+    /// Tell clients nothing of this host: not its facts, nor what it counts
+    #[arg(long)]
+    pub private: bool,
     /// Measurements at the same time; one client gets three quarters of them at most
     #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub max_clients: u32,

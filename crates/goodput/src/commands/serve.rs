@@ -29,6 +29,7 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
         one_off: args.one_off,
         token_required: args.require_token,
         token,
+        private: args.private,
         state_dir: state_dir(state)?,
     };
     raise_open_files();

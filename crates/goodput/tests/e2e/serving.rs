@@ -106,3 +106,29 @@ fn without_a_token_nothing_changes_at_the_far_end() {
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("token"), "{}", stderr(&output));
 }
+
+#[test]
+fn a_private_server_tells_nothing_and_is_measured_all_the_same() {
+    let home = Home::new();
+    let server = Server::start(&home, &["--private"]);
+    for direction in [&[][..], &["--reverse"], &["--both"]] {
+        let arguments = ["test", &server.address, "--json", "--no-store", "-t", "1"];
+        let record = record(&home.run(&[&arguments[..], direction].concat()));
+        let why = record.ends.far.get().unwrap_err().to_string();
+        assert!(why.contains("to itself"), "{why}");
+        assert!(record.result.goodput_bits_per_s.0 > 1e6);
+        assert!(!record.intervals.is_empty());
+        let counted = record.doubts.iter().any(|doubt| doubt.contains("acknowledged"));
+        assert_eq!(counted, direction != ["--reverse"], "{:?}", record.doubts);
+    }
+}
+
+#[test]
+fn what_nobody_counts_is_said_to_be_so() {
+    let home = Home::new();
+    let server = Server::start(&home, &["--private"]);
+    let arguments = ["test", &server.address, "--no-store", "-t", "1", "--udp", "--rate", "1mbit"];
+    let output = home.run(&arguments);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("nothing tells what arrived"), "{}", stderr(&output));
+}

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use goodput_model::Plan;
+use goodput_model::{Known, Plan};
 
 use super::samples::{end, sample};
 use crate::session::{Action, Input, SettingRequest};
@@ -56,7 +56,7 @@ impl Script {
         }
         match action {
             Action::Begin => self.begin(),
-            Action::Finish => vec![(ms(50), Input::Report(Box::new(end(self.name))))],
+            Action::Finish => vec![(ms(50), Input::Report(Known::Value(Box::new(end(self.name)))))],
             action if self.is_client => self.act_as_client(action),
             action => Self::act_as_server(action),
         }

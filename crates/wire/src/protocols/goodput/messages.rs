@@ -4,7 +4,7 @@
 //! `hello.version` keeps its name and type for ever. Any other change makes
 //! [`PROTOCOL_VERSION`] grow.
 
-use goodput_model::{End, Host, Plan, Sample};
+use goodput_model::{End, Host, Known, Plan, Sample};
 use serde::{Deserialize, Serialize};
 
 use super::PROTOCOL_VERSION;
@@ -63,7 +63,7 @@ impl Message {
                 Self::Sample(OneSample { measurement, sample: Box::new(plain::sample(*sample)) })
             }
             Self::Report(Report { measurement, end }) => {
-                Self::Report(Report { measurement, end: Box::new(plain::end(*end)) })
+                Self::Report(Report { measurement, end: plain::known_end(end) })
             }
             other => other,
         }
@@ -158,8 +158,8 @@ pub struct Finish {
 pub struct Report {
     /// Which measurement.
     pub measurement: u32,
-    /// What it saw.
-    pub end: Box<End>,
+    /// What it saw; or why it does not say.
+    pub end: Known<Box<End>>,
 }
 
 /// A question about a setting.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use goodput_model::{End, Sample};
+use goodput_model::{End, Known, Sample};
 
 use super::channel::Channel;
 use super::messages::{Finish, Message, OneSample, Report};
@@ -135,7 +135,7 @@ impl Running {
         &mut self,
         now: Instant,
         channel: &mut Channel,
-        end: Box<End>,
+        end: Known<Box<End>>,
     ) -> Result<(), WireError> {
         if self.reported {
             return Ok(());
@@ -146,7 +146,11 @@ impl Running {
     }
 
     /// The report of the peer. Its payload has ended, so that of this end shall end as well.
-    fn peer_reported(&mut self, channel: &mut Channel, end: Box<End>) -> Result<(), WireError> {
+    fn peer_reported(
+        &mut self,
+        channel: &mut Channel,
+        end: Known<Box<End>>,
+    ) -> Result<(), WireError> {
         if self.peer_reported {
             return Err(WireError::Protocol("it reported twice".into()));
         }

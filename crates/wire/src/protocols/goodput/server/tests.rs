@@ -9,7 +9,7 @@ use super::*;
 use crate::frame::Decoder;
 use crate::pair::{end, host, limits, origin, sample, server_config};
 use crate::session::{Limits, SettingRequest};
-use goodput_model::{BitRate, Length};
+use goodput_model::{BitRate, Known, Length};
 
 /// A server session, and the plain words of a client.
 struct Rig {
@@ -148,7 +148,8 @@ fn a_report_of_megabytes_is_taken() {
     let mut rig = Rig::running(Plan::standard());
     let mut report = end("near");
     report.after.put("sysctl.long", goodput_model::Fact::Text("x".repeat(5 << 20)));
-    rig.say(&Message::Report(Report { measurement: 1, end: Box::new(report) })).unwrap();
+    rig.say(&Message::Report(Report { measurement: 1, end: Known::Value(Box::new(report)) }))
+        .unwrap();
     assert_eq!(rig.count(|a| matches!(a, Action::PeerReported(_))), 1);
     assert_eq!(rig.count(|a| matches!(a, Action::Finish)), 1, "a report is a finish as well");
 }
@@ -285,7 +286,7 @@ fn what_is_said_of_a_measurement_that_is_over_is_passed_over() {
     let late = OneSample { measurement: 1, sample: Box::new(sample(1.0, 1)) };
     rig.say(&Message::Sample(late)).unwrap();
     rig.say(&Message::Finish(Finish { measurement: 1, why: None })).unwrap();
-    rig.take(Input::Report(Box::new(end("far")))).unwrap();
+    rig.take(Input::Report(Known::Value(Box::new(end("far"))))).unwrap();
     assert_eq!(rig.count(|a| matches!(a, Action::PeerSampled(_) | Action::Finish)), 0);
     assert!(rig.say(&Message::Begin(About { measurement: 2 })).is_err());
 }
