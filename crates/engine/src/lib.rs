@@ -2,8 +2,8 @@
 //! events and records are the contract, not the terminal's text.
 #![forbid(unsafe_code)]
 
-mod check;
 mod acknowledged;
+mod check;
 pub mod client;
 pub mod compare;
 pub mod conclude;
