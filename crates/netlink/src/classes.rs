@@ -1,10 +1,11 @@
 //! Classes of classful queueing disciplines, and what htb's are configured to.
 
-use netlink_packet_core::NlasIterator;
+use netlink_packet_core::{DefaultNla, Emitable, NLM_F_CREATE, NLM_F_REPLACE, NlasIterator};
 use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::tc::TcAttribute;
 
 use crate::psched::{Clock, RATE_SPEC_BYTES, RateSpec};
-use crate::qdiscs::{QdiscStats, kind, message_for, option_bytes};
+use crate::qdiscs::{QdiscStats, TCA_OPTIONS, kind, message_for, option_bytes};
 use crate::{Netlink, NetlinkError};
 
 const TCA_HTB_PARMS: u16 = 1;
@@ -41,6 +42,13 @@ pub struct HtbClass {
     pub cburst_bytes: u32,
     /// 0 for a leaf, through which packets really pass.
     pub level: u32,
+    /// Bytes that a leaf sends before the next of its priority has its turn; 0 lets the kernel
+    /// choose.
+    pub quantum: u32,
+    /// Priority, 0 first.
+    pub prio: u32,
+    rate_spec: RateSpec,
+    ceil_spec: RateSpec,
 }
 
 impl Netlink {
@@ -51,9 +59,94 @@ impl Netlink {
         let replies = self.dump(&operation, RouteNetlinkMessage::GetTrafficClass(message))?;
         Ok(replies.iter().filter_map(class).collect())
     }
+
+    /// Makes an htb class below `parent` of a link, or changes the one that has its handle. Such a
+    /// one keeps its counters and children.
+    pub fn replace_htb_class(
+        &mut self,
+        index: u32,
+        handle: u32,
+        parent: u32,
+        htb: &HtbClass,
+    ) -> Result<(), NetlinkError> {
+        let operation = format!("set class {} of link {index}", handle_text(handle));
+        let mut message = message_for(&operation, index)?;
+        message.header.handle = handle.into();
+        message.header.parent = parent.into();
+        message.attributes.push(TcAttribute::Kind("htb".into()));
+        message.attributes.push(TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, htb.emit())));
+        let question = RouteNetlinkMessage::NewTrafficClass(message);
+        self.request(&operation, question, NLM_F_CREATE | NLM_F_REPLACE).map(drop)
+    }
+}
+
+/// A handle as tc(8) writes it: "1:a".
+pub fn handle_text(handle: u32) -> String {
+    format!("{:x}:{:x}", handle >> 16, handle & 0xffff)
 }
 
 impl HtbClass {
+    /// A class that shapes to `rate`, and to `ceil` when it may borrow.
+    pub fn new(
+        rate_bytes_per_s: u64,
+        ceil_bytes_per_s: u64,
+        burst_bytes: u32,
+        cburst_bytes: u32,
+    ) -> Self {
+        Self {
+            rate_bytes_per_s,
+            ceil_bytes_per_s,
+            burst_bytes,
+            cburst_bytes,
+            level: 0,
+            quantum: 0,
+            prio: 0,
+            rate_spec: RateSpec::default(),
+            ceil_spec: RateSpec::default(),
+        }
+    }
+
+    /// The same class as the kernel will report it once it is set: for verifying.
+    pub fn as_read_back(&self) -> Self {
+        let round = |rate, spec, bytes| match Clock::new(rate, spec) {
+            Some(clock) => clock.bytes(clock.ticks(bytes)),
+            None => bytes,
+        };
+        Self {
+            burst_bytes: round(self.rate_bytes_per_s, self.rate_spec, self.burst_bytes),
+            cburst_bytes: round(self.ceil_bytes_per_s, self.ceil_spec, self.cburst_bytes),
+            ..*self
+        }
+    }
+
+    /// Writes the content of `TCA_OPTIONS`. The kernel takes bursts as times, in ticks.
+    fn emit(&self) -> Vec<u8> {
+        let ticks = |rate, spec, bytes| Clock::new(rate, spec).map_or(0, |c| c.ticks(bytes));
+        let mut parms = self.rate_spec.emit(self.rate_bytes_per_s).to_vec();
+        parms.extend(self.ceil_spec.emit(self.ceil_bytes_per_s));
+        for word in [
+            ticks(self.rate_bytes_per_s, self.rate_spec, self.burst_bytes),
+            ticks(self.ceil_bytes_per_s, self.ceil_spec, self.cburst_bytes),
+            self.quantum,
+            self.level,
+            self.prio,
+        ] {
+            parms.extend(word.to_ne_bytes());
+        }
+        let mut attributes = vec![DefaultNla::new(TCA_HTB_PARMS, parms)];
+        for (kind, rate) in
+            [(TCA_HTB_RATE64, self.rate_bytes_per_s), (TCA_HTB_CEIL64, self.ceil_bytes_per_s)]
+        {
+            if rate > u32::MAX.into() {
+                attributes.push(DefaultNla::new(kind, rate.to_ne_bytes().to_vec()));
+            }
+        }
+        let attributes = attributes.as_slice();
+        let mut bytes = vec![0; attributes.buffer_len()];
+        attributes.emit(&mut bytes);
+        bytes
+    }
+
     fn parse(options: &[u8]) -> Option<Self> {
         let (mut parms, mut rate64, mut ceil64) = (None, None, None);
         for attribute in NlasIterator::new(options) {
@@ -78,6 +171,10 @@ impl HtbClass {
             burst_bytes: Clock::new(rate, rate_spec)?.bytes(word(24)?),
             cburst_bytes: Clock::new(ceil, ceil_spec)?.bytes(word(28)?),
             level: word(36)?,
+            quantum: word(32)?,
+            prio: word(40)?,
+            rate_spec,
+            ceil_spec,
         })
     }
 }
@@ -98,6 +195,8 @@ fn class(message: &RouteNetlinkMessage) -> Option<Class> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::namespace::tests::in_test_namespace;
+    use crate::{Qdisc, QdiscOptions};
 
     #[test]
     fn parameters_are_read_by_their_offsets_and_short_ones_are_none() {
@@ -114,5 +213,35 @@ mod tests {
         for length in 0..options.len() {
             assert_eq!(HtbClass::parse(&options[..length]), None, "{length}");
         }
+        assert_eq!(htb.emit(), options);
+    }
+
+    /// `TCA_HTB_INIT` with `struct tc_htb_glob`: version 3, rate to quantum 10, no default class.
+    fn htb_options() -> QdiscOptions {
+        let words = [3u32, 10, 0, 0, 0].map(u32::to_ne_bytes);
+        QdiscOptions::Other([&[24, 0, 2, 0], words.as_flattened()].concat())
+    }
+
+    #[test]
+    fn a_class_reads_back_as_it_was_set_and_is_changed_in_place() {
+        in_test_namespace("a_class_reads_back_as_it_was_set_and_is_changed_in_place", || {
+            let mut netlink = Netlink::open().unwrap();
+            netlink.create_veth("left", "right").unwrap();
+            let index = netlink.link("left").unwrap().index;
+            let (handle, options) = (0x1_0000, htb_options());
+            let htb = Qdisc { handle, ..Qdisc::root(index, "htb", options) };
+            netlink.replace_qdisc(&htb).unwrap();
+            for rate in [12_500_000, 125_000_000, 5_000_000_000] {
+                let mut class = HtbClass::new(rate, 2 * rate, 65_000, 131_000);
+                class.quantum = 60_000;
+                netlink.replace_htb_class(index, 0x1_000a, 0x1_0000, &class).unwrap();
+                let seen = netlink.classes(index).unwrap().remove(0);
+                assert_eq!((seen.handle, handle_text(seen.handle)), (0x1_000a, "1:a".into()));
+                assert_eq!(seen.htb, Some(class.as_read_back()));
+                let again = seen.htb.unwrap();
+                netlink.replace_htb_class(index, seen.handle, seen.parent, &again).unwrap();
+                assert_eq!(netlink.classes(index).unwrap()[0].htb, seen.htb);
+            }
+        });
     }
 }

@@ -6,7 +6,7 @@ use netlink_packet_route::tc::{TcAttribute, TcMessage, TcOption, TcStats2};
 
 use crate::{Netlink, NetlinkError, Tbf};
 
-const TCA_OPTIONS: u16 = 2;
+pub(crate) const TCA_OPTIONS: u16 = 2;
 /// `TCA_STATS_PKT64`: the packet count where 32 bits are not enough.
 const TCA_STATS_PKT64: u16 = 8;
 
@@ -79,7 +79,8 @@ impl Qdisc {
         Self::root(index, "pfifo", QdiscOptions::Pfifo { limit_packets })
     }
 
-    fn root(index: u32, kind: &str, options: QdiscOptions) -> Self {
+    /// Any kind as the root of a link.
+    pub fn root(index: u32, kind: &str, options: QdiscOptions) -> Self {
         let kind = kind.into();
         Self { index, handle: 0, parent: Self::ROOT, kind, options, stats: QdiscStats::default() }
     }

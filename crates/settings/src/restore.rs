@@ -181,12 +181,12 @@ fn put_back(entry: &Entry, contents: &Contents, here: &Place) -> Result<Outcome,
         return Ok(Outcome::AlreadyBack);
     }
     let now = machine.read(setting)?;
-    if !entry.ours.contains(&now) {
+    if !entry.ours.iter().any(|ours| machine.same(ours, &now)) {
         return Ok(Outcome::ChangedByOther { now, ours: last(entry) });
     }
     machine.write(setting, &entry.exact)?;
     let after = machine.capture(setting)?;
-    Ok(if after == entry.exact {
+    Ok(if machine.same(&after, &entry.exact) {
         Outcome::PutBack { to: entry.original.clone() }
     } else {
         Outcome::Failed(format!("wrote {:?}, the kernel made {after:?} of it", entry.exact))

@@ -36,6 +36,8 @@ pub enum Scope {
     Host,
     /// A network device, `@eth0`.
     Device,
+    /// A traffic class of a network device, `@eth0:1:10`.
+    Class,
     /// A route of the main table, `@192.0.2.0/24` or `@default`.
     Route,
 }
@@ -46,6 +48,7 @@ impl std::fmt::Display for Scope {
             Self::Plan => "measurement",
             Self::Host => "host",
             Self::Device => "device (@eth0)",
+            Self::Class => "class (@eth0:1:10)",
             Self::Route => "route (@192.0.2.0/24)",
         })
     }
@@ -76,6 +79,12 @@ pub trait Machine: Sync {
         self.read(setting)
     }
 
+    /// Whether two values read at different times are the same setting. They need not be equal where
+    /// the kernel rounds by something else that may have changed in between.
+    fn same(&self, one: &str, other: &str) -> bool {
+        one == other
+    }
+
     /// Whether the value belongs to a network namespace rather than to the whole machine.
     fn namespaced(&self, _setting: &SettingRef) -> bool {
         true
@@ -97,12 +106,14 @@ impl Setting {
     /// Refuses a scope that this setting does not have, and the lack of one it needs.
     pub(crate) fn check_scope(&self, setting: &SettingRef) -> Result<(), SettingError> {
         let why = match (self.scope, setting.scope.as_deref()) {
-            (Scope::Plan | Scope::Host, None) | (Scope::Device | Scope::Route, Some(_)) => {
+            (Scope::Plan | Scope::Host, None)
+            | (Scope::Device | Scope::Class | Scope::Route, Some(_)) => {
                 return Ok(());
             }
             (Scope::Plan, Some(_)) => "it holds for the whole measurement; leave the @ out",
             (Scope::Host, Some(_)) => "it holds for the whole host; leave the @ out",
             (Scope::Device, None) => "which device? write it like offload.tso@eth0",
+            (Scope::Class, None) => "which class? write it like qdisc.htb.burst@eth0:1:10",
             (Scope::Route, None) => "which route? write it like route.window@192.0.2.0/24",
         };
         Err(SettingError::Scope { setting: setting.clone(), why: why.into() })

@@ -11,6 +11,10 @@ use crate::error::SettingError;
 /// The word that stands for the kernel's own choice.
 pub(crate) const DEFAULT: &str = "default";
 
+/// Longest name of a congestion control: `TCP_CA_NAME_MAX` less the final zero byte
+/// (include/net/tcp.h).
+pub(crate) const CONGESTION_NAME_MAX: usize = 15;
+
 /// A value that is not one.
 pub(crate) fn bad(setting: &SettingRef, value: &str, why: impl Into<String>) -> SettingError {
     SettingError::BadValue { setting: setting.clone(), value: value.into(), why: why.into() }

@@ -75,7 +75,7 @@ impl Changes {
         };
         let now = machine.read(&setting)?;
         if let Some(known) = known {
-            still_ours(&self.contents.entries[known], &now)?;
+            still_ours(machine, &self.contents.entries[known], &now)?;
         }
         if now == wanted {
             return Ok(now);
@@ -209,13 +209,14 @@ fn make_exact(machine: &dyn Machine, entry: &Entry) -> Result<(), SettingError> 
 }
 
 /// Refuses to touch a setting that someone else has changed since we did.
-fn still_ours(entry: &Entry, now: &String) -> Result<(), SettingError> {
-    if *now == entry.original || entry.ours.contains(now) {
+fn still_ours(machine: &dyn Machine, entry: &Entry, now: &str) -> Result<(), SettingError> {
+    let mut known = entry.ours.iter().chain([&entry.original]);
+    if known.any(|value| machine.same(value, now)) {
         return Ok(());
     }
     Err(SettingError::ChangedByOther {
         setting: entry.setting.clone(),
-        now: now.clone(),
+        now: now.into(),
         ours: entry.ours.last().cloned().unwrap_or_default(),
     })
 }

@@ -10,9 +10,16 @@ pub(super) fn netlink(setting: &SettingRef) -> Result<Netlink, SettingError> {
     Netlink::open().map_err(|e| from_netlink(setting, "ask the kernel", "netlink", e))
 }
 
-/// The name behind the `@`.
-pub(super) fn name(setting: &SettingRef) -> &str {
+/// What stands behind the `@`.
+pub(super) fn scope(setting: &SettingRef) -> &str {
     setting.scope.as_deref().unwrap_or_default()
+}
+
+/// The name of the device behind the `@`. What follows a colon is not part of it: the kernel lets
+/// no name have one (net/core/dev.c `dev_valid_name`).
+pub(super) fn name(setting: &SettingRef) -> &str {
+    let scope = scope(setting);
+    scope.split_once(':').map_or(scope, |(device, _)| device)
 }
 
 /// The index of the device; its absence is told with the devices that are there.

@@ -2,17 +2,19 @@
 
 mod device;
 pub(crate) mod features;
+mod htb;
 mod jam;
 mod link_number;
 mod offload;
-mod route_window;
+pub(crate) mod route;
+mod shaped;
 mod sysctl;
 pub(crate) mod sysctl_name;
 mod sysctl_rules;
 mod token_bucket;
 
+pub(crate) use htb::{CLASS_BURST, CLASS_CBURST, CLASS_CEIL, CLASS_RATE};
 pub(crate) use link_number::{GSO_PACKETS, GSO_SIZE, Mtu, TX_QUEUE};
 pub(crate) use offload::OffloadSwitch;
-pub(crate) use route_window::RouteWindow;
 pub(crate) use sysctl::Sysctl;
-pub(crate) use token_bucket::{BURST, LIMIT};
+pub(crate) use token_bucket::{BURST, BucketRate, LIMIT};

@@ -1,12 +1,11 @@
-//! Reads and writes one size of a token bucket filter (tc-tbf(8)); everything else of it stays.
+//! Reads and writes one number of a token bucket filter (tc-tbf(8)); everything else of it stays.
 
 use goodput_model::SettingRef;
 use goodput_netlink::{Netlink, Qdisc, QdiscOptions, Tbf};
 
-use super::{device, jam};
+use super::{device, jam, shaped};
 use crate::error::{SettingError, from_netlink};
 use crate::setting::Machine;
-use crate::value;
 
 /// The backend of one size of a device's token bucket.
 pub(crate) struct TokenBucket {
@@ -32,19 +31,63 @@ impl Machine for TokenBucket {
         let mut netlink = device::netlink(setting)?;
         let (qdisc, from) = bucket(&mut netlink, setting)?;
         let mut to = from.clone();
-        (self.set)(&mut to, bytes(setting, value)?);
-        let changed = jam::change(&mut netlink, &qdisc, &from, &to).map_err(|e| {
-            from_netlink(setting, format!("change it to {value:?}"), device::name(setting), e)
-        })?;
-        if changed { Ok(()) } else { Err(jammed(setting, value)) }
+        (self.set)(&mut to, shaped::burst(setting, value)?);
+        change(&mut netlink, setting, value, (&qdisc, &from, &to))
     }
 
-    /// The kernel keeps a burst as the time that it takes at the rate, in steps of 64 ns.
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
         let (_, mut tbf) = bucket(&mut device::netlink(setting)?, setting)?;
-        (self.set)(&mut tbf, bytes(setting, value)?);
+        (self.set)(&mut tbf, shaped::burst(setting, value)?);
         Ok((self.get)(&tbf.as_read_back()).to_string())
     }
+
+    fn same(&self, one: &str, other: &str) -> bool {
+        shaped::same_burst(one, other)
+    }
+}
+
+/// The backend of the rate of a device's token bucket.
+pub(crate) struct BucketRate;
+
+impl Machine for BucketRate {
+    fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
+        let (_, tbf) = bucket(&mut device::netlink(setting)?, setting)?;
+        Ok(shaped::rate_text(tbf.rate_bytes_per_s))
+    }
+
+    fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+        let mut netlink = device::netlink(setting)?;
+        let (qdisc, from) = bucket(&mut netlink, setting)?;
+        let (rate, burst) = shaped::rate_and_burst(setting, value, from.burst_bytes)?;
+        let mut to = from.clone();
+        (to.rate_bytes_per_s, to.burst_bytes) = (rate, burst);
+        change(&mut netlink, setting, value, (&qdisc, &from, &to))
+    }
+
+    fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
+        shaped::rate(setting, value).map(shaped::rate_text)
+    }
+
+    fn capture(&self, setting: &SettingRef) -> Result<String, SettingError> {
+        let (_, tbf) = bucket(&mut device::netlink(setting)?, setting)?;
+        Ok(shaped::with_burst(tbf.rate_bytes_per_s, tbf.burst_bytes))
+    }
+
+    fn same(&self, one: &str, other: &str) -> bool {
+        shaped::same_rate(one, other)
+    }
+}
+
+fn change(
+    netlink: &mut Netlink,
+    setting: &SettingRef,
+    value: &str,
+    (qdisc, from, to): (&Qdisc, &Tbf, &Tbf),
+) -> Result<(), SettingError> {
+    let changed = jam::change(netlink, qdisc, from, to).map_err(|e| {
+        from_netlink(setting, format!("change it to {value:?}"), device::name(setting), e)
+    })?;
+    if changed { Ok(()) } else { Err(jammed(setting, value)) }
 }
 
 fn jammed(setting: &SettingRef, value: &str) -> SettingError {
@@ -56,11 +99,6 @@ fn jammed(setting: &SettingRef, value: &str) -> SettingError {
               switch segmentation off (offload.tso, offload.gso)"
                 .into(),
     }
-}
-
-fn bytes(setting: &SettingRef, value: &str) -> Result<u32, SettingError> {
-    let bytes = value::size(setting, value, u32::MAX.into())?;
-    Ok(u32::try_from(bytes).unwrap_or(u32::MAX))
 }
 
 /// The device's token bucket: the root one, or the only one.

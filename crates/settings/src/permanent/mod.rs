@@ -5,14 +5,16 @@ mod freebsd;
 mod link;
 mod network;
 mod sysctl;
+mod udev;
 
-use goodput_model::{Bytes, Permanent, SettingRef};
+use goodput_model::{BitRate, Bytes, Permanent, SettingRef};
 
 pub(crate) use application::{application, socket_buffer};
-pub(crate) use freebsd::{interface_option, loader_conf};
+pub(crate) use freebsd::{interface_option, loader_conf, sysctl_conf};
 pub(crate) use link::{link_file, offload};
-pub(crate) use network::{dispatcher, network_file};
+pub(crate) use network::{class_section, dispatcher, network_file, route_section};
 pub(crate) use sysctl::sysctl;
+pub(crate) use udev::ethtool;
 
 use crate::error::SettingError;
 use crate::lookup::find_for;
@@ -65,15 +67,36 @@ fn plain(scope: &str) -> String {
     scope.chars().map(|c| if safe(c) { c } else { '-' }).collect()
 }
 
+/// A class as it may stand in a line.
+fn plain_class(class: &str) -> String {
+    class.chars().filter(|c| c.is_ascii_hexdigit() || *c == ':').collect()
+}
+
 /// The device behind the `@`, without a class.
 pub(crate) fn device(setting: &SettingRef) -> String {
     let scope = setting.scope.as_deref().unwrap_or_default();
     plain(scope.split_once(':').map_or(scope, |(device, _class)| device))
 }
 
+/// The destination behind the `@`.
+fn route(setting: &SettingRef) -> String {
+    let scope = setting.scope.as_deref().unwrap_or_default();
+    let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ':' | '/');
+    scope.chars().filter(|c| safe(*c)).collect()
+}
+
 /// A size as files and C programs take it: in bytes, without a unit.
 pub(crate) fn in_bytes(size: &str) -> String {
     size.parse::<Bytes>().map_or_else(|_| size.into(), |bytes| bytes.0.to_string())
+}
+
+/// A rate as systemd takes it: in bits per second, with its decimal units.
+pub(crate) fn in_bits(rate: &str) -> String {
+    match rate.parse::<BitRate>() {
+        Ok(BitRate(bits)) if bits % 1e6 == 0.0 => format!("{}M", bits / 1e6),
+        Ok(BitRate(bits)) => format!("{}", bits.round()),
+        Err(_) => rate.into(),
+    }
 }
 
 #[cfg(test)]

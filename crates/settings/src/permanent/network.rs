@@ -4,6 +4,7 @@
 use goodput_model::{Permanent, SettingRef};
 
 use super::{device, entry};
+use crate::value;
 
 /// A section of the `.network` file of the setting's device. The file is the user's: of several
 /// that match only the first is applied, so that one of ours would replace it.
@@ -15,9 +16,30 @@ pub(crate) fn network_file(setting: &SettingRef, section: &str) -> Permanent {
     entry(file, section)
 }
 
+/// A section for the setting's class of htb with one more key; the rest of it is the user's.
+pub(crate) fn class_section(setting: &SettingRef, key: &str) -> String {
+    let scope = setting.scope.as_deref().unwrap_or_default();
+    let class = scope.split_once(':').map(|(_, class)| super::plain_class(class));
+    format!("[HierarchyTokenBucketClass]\nClassId={}\n{key}", class.unwrap_or_default())
+}
+
+/// A key of the section that makes the setting's route, in the file of its device.
+pub(crate) fn route_section(setting: &SettingRef, key: &str, value: &str) -> Vec<Permanent> {
+    let destination = super::route(setting);
+    // Without its key a section makes the route as if the metric had never been there.
+    let line =
+        if value == value::DEFAULT { format!("# no {key}=") } else { format!("{key}={value}") };
+    let file = format!(
+        "/etc/systemd/network/*.network, the one that makes the route to {destination} \
+         (`networkctl status` names them)"
+    );
+    vec![entry(file, format!("[Route]\n# its Destination= and Gateway=\n{line}"))]
+}
+
 /// A script that changes a route once the device of it is routable; `metrics` as ip-route(8) has
 /// them.
-pub(crate) fn dispatcher(destination: &str, metrics: &str) -> Permanent {
+pub(crate) fn dispatcher(setting: &SettingRef, metrics: &str) -> Permanent {
+    let destination = super::route(setting);
     entry(
         "/etc/networkd-dispatcher/routable.d/90-goodput (executable)",
         format!("#!/bin/sh\nip route change $(ip route show {destination} | head -n 1) {metrics}"),

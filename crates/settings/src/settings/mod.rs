@@ -10,9 +10,23 @@ mod offload_gro;
 mod offload_gso;
 mod offload_gso_max_segs;
 mod offload_gso_max_size;
+mod offload_sg;
 mod offload_tso;
+mod offload_tx_checksum;
+mod qdisc_htb_burst;
+mod qdisc_htb_cburst;
+mod qdisc_htb_ceil;
+mod qdisc_htb_rate;
 mod qdisc_tbf_burst;
 mod qdisc_tbf_limit;
+mod qdisc_tbf_rate;
+mod route_advmss;
+mod route_congctl;
+mod route_initcwnd;
+mod route_initrwnd;
+mod route_mtu;
+mod route_quickack;
+mod route_rto_min;
 mod route_window;
 mod socket_congestion;
 mod socket_nodelay;
@@ -29,15 +43,29 @@ pub const ALL: &[&Setting] = &[
     &socket_congestion::SETTING,
     &socket_nodelay::SETTING,
     &route_window::SETTING,
+    &route_initcwnd::SETTING,
+    &route_initrwnd::SETTING,
+    &route_mtu::SETTING,
+    &route_advmss::SETTING,
+    &route_congctl::SETTING,
+    &route_quickack::SETTING,
+    &route_rto_min::SETTING,
     &offload_tso::SETTING,
     &offload_gso::SETTING,
     &offload_gro::SETTING,
+    &qdisc_tbf_rate::SETTING,
     &qdisc_tbf_burst::SETTING,
     &qdisc_tbf_limit::SETTING,
+    &qdisc_htb_rate::SETTING,
+    &qdisc_htb_ceil::SETTING,
+    &qdisc_htb_burst::SETTING,
+    &qdisc_htb_cburst::SETTING,
     &link_mtu::SETTING,
     &link_txqueuelen::SETTING,
     &offload_gso_max_size::SETTING,
     &offload_gso_max_segs::SETTING,
+    &offload_tx_checksum::SETTING,
+    &offload_sg::SETTING,
     &sysctl::SETTING,
 ];
 

@@ -1,6 +1,6 @@
 //! `route.window`: the window that a route lets its connections advertise.
 
-use crate::machine::RouteWindow;
+use crate::machine::route::WINDOW;
 use crate::permanent::{dispatcher, in_bytes};
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
@@ -16,10 +16,9 @@ pub static SETTING: Setting = Setting {
     example: "route.window@192.0.2.0/24=default,64K",
     unset: Some(value::DEFAULT),
     permanent: |setting, value| {
-        let destination = setting.scope.as_deref().unwrap_or_default();
         // 0 takes the metric away.
         let window = if value == value::DEFAULT { "0".into() } else { in_bytes(value) };
-        vec![dispatcher(destination, &format!("window {window}"))]
+        vec![dispatcher(setting, &format!("window {window}"))]
     },
-    backend: Backend::Machine(&RouteWindow),
+    backend: Backend::Machine(&WINDOW),
 };

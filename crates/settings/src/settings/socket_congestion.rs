@@ -4,9 +4,6 @@ use crate::permanent::application;
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
-/// `TCP_CA_NAME_MAX` less the final zero byte (include/net/tcp.h).
-const MAX_LEN: usize = 15;
-
 /// The setting.
 pub static SETTING: Setting = Setting {
     id: "socket.congestion",
@@ -25,7 +22,8 @@ pub static SETTING: Setting = Setting {
         })
     },
     backend: Backend::Plan(|plan, setting, value| {
-        plan.socket.congestion = value::or_default(value, |v| value::word(setting, v, MAX_LEN))?;
+        plan.socket.congestion =
+            value::or_default(value, |v| value::word(setting, v, value::CONGESTION_NAME_MAX))?;
         Ok(())
     }),
 };

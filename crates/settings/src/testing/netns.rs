@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use goodput_netlink::{Netlink, Qdisc, Tbf, namespace};
+use goodput_netlink::{HtbClass, Netlink, Qdisc, QdiscOptions, Tbf, namespace};
 
 /// Runs `test` in a namespace with the device, address, token bucket and route of the examples.
 pub(crate) fn in_scene(name: &str, test: impl FnOnce(&Path) + Send) {
@@ -35,4 +35,16 @@ pub(crate) fn build() {
     netlink.set_up(peer).unwrap();
     // 1 Gbit/s, where a burst is not read back to the byte.
     netlink.replace_qdisc(&Qdisc::root_tbf(index, Tbf::new(125_000_000, 10_007, 100_000))).unwrap();
+    classes(&mut netlink, peer);
+}
+
+/// A hierarchy token bucket with one class, 1:10.
+fn classes(netlink: &mut Netlink, index: u32) {
+    // `TCA_HTB_INIT` with `struct tc_htb_glob`: version 3, rate to quantum 10, default class 10.
+    let words = [3u32, 10, 0x10, 0, 0].map(u32::to_ne_bytes);
+    let options = QdiscOptions::Other([&[24, 0, 2, 0], words.as_flattened()].concat());
+    let htb = Qdisc { handle: 0x1_0000, ..Qdisc::root(index, "htb", options) };
+    netlink.replace_qdisc(&htb).unwrap();
+    let class = HtbClass::new(37_500_000, 62_500_000, 20_011, 30_011);
+    netlink.replace_htb_class(index, 0x1_0010, 0x1_0000, &class).unwrap();
 }

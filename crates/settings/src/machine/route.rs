@@ -1,10 +1,10 @@
-//! Reads and writes the window of a route of the main table (`RTAX_WINDOW`, ip-route(8)).
+//! Reads and writes one metric of a route of the main table (`RTAX_*`, ip-route(8)).
 
 use std::net::IpAddr;
 
 use goodput_model::SettingRef;
 use goodput_netlink::routes::{destination_text, network};
-use goodput_netlink::{Family, Netlink, Route};
+use goodput_netlink::{Family, Netlink, Route, RouteMetrics};
 
 use super::device;
 use crate::error::{SettingError, from_netlink};
@@ -14,36 +14,115 @@ use crate::value;
 /// `RT_TABLE_MAIN` of include/uapi/linux/rtnetlink.h.
 const MAIN: u32 = 254;
 
-/// The backend of `route.window`.
-pub(crate) struct RouteWindow;
+/// The backend of one metric of a route.
+pub(crate) struct RouteMetric {
+    get: fn(&RouteMetrics) -> Option<String>,
+    /// Takes a checked value.
+    set: fn(&mut RouteMetrics, Option<&str>),
+    /// The value as it reads back.
+    check: fn(&SettingRef, &str) -> Result<String, SettingError>,
+}
 
-impl Machine for RouteWindow {
+fn text(number: u32) -> String {
+    number.to_string()
+}
+
+fn digits(value: &str) -> Option<u32> {
+    value.parse().ok()
+}
+
+fn bytes(setting: &SettingRef, value: &str) -> Result<String, SettingError> {
+    value::size(setting, value, u32::MAX.into()).map(|bytes| bytes.to_string())
+}
+
+fn within<const FROM: u32, const TO: u32>(
+    setting: &SettingRef,
+    value: &str,
+) -> Result<String, SettingError> {
+    value::number(setting, value, &(FROM..=TO)).map(text)
+}
+
+/// The largest window that connections over the route advertise.
+pub(crate) static WINDOW: RouteMetric = RouteMetric {
+    get: |metrics| metrics.window.map(text),
+    set: |metrics, value| metrics.window = value.and_then(digits),
+    check: bytes,
+};
+
+/// The initial congestion window, segments; TCP takes no more than fit into its sequence space.
+pub(crate) static INITCWND: RouteMetric = RouteMetric {
+    get: |metrics| metrics.initcwnd.map(text),
+    set: |metrics, value| metrics.initcwnd = value.and_then(digits),
+    check: within::<1, 65535>,
+};
+
+/// The initial receive window, segments.
+pub(crate) static INITRWND: RouteMetric = RouteMetric {
+    get: |metrics| metrics.initrwnd.map(text),
+    set: |metrics, value| metrics.initrwnd = value.and_then(digits),
+    check: within::<1, 65535>,
+};
+
+/// The path's MTU; the kernel cuts off what is above (net/ipv4/metrics.c `ip_metrics_convert`).
+pub(crate) static MTU: RouteMetric = RouteMetric {
+    get: |metrics| metrics.mtu.map(text),
+    set: |metrics, value| metrics.mtu = value.and_then(digits),
+    check: within::<68, 65520>,
+};
+
+/// The maximum segment size to advertise, with the kernel's own limit (as above).
+pub(crate) static ADVMSS: RouteMetric = RouteMetric {
+    get: |metrics| metrics.advmss.map(text),
+    set: |metrics, value| metrics.advmss = value.and_then(digits),
+    check: within::<48, 65495>,
+};
+
+/// The smallest retransmission time-out, milliseconds.
+pub(crate) static RTO_MIN: RouteMetric = RouteMetric {
+    get: |metrics| metrics.rto_min.map(text),
+    set: |metrics, value| metrics.rto_min = value.and_then(digits),
+    check: within::<1, 120_000>,
+};
+
+/// Whether every segment is acknowledged at once.
+pub(crate) static QUICKACK: RouteMetric = RouteMetric {
+    get: |metrics| metrics.quickack.map(|on| value::on_off(on != 0).into()),
+    set: |metrics, value| metrics.quickack = value.map(|value| u32::from(value == "on")),
+    check: |setting, value| value::switch(setting, value).map(|on| value::on_off(on).into()),
+};
+
+/// The congestion control of connections over the route.
+pub(crate) static CONGCTL: RouteMetric = RouteMetric {
+    get: |metrics| metrics.congctl.clone(),
+    set: |metrics, value| metrics.congctl = value.map(Into::into),
+    check: |setting, value| value::word(setting, value, value::CONGESTION_NAME_MAX),
+};
+
+impl RouteMetric {
+    fn checked(&self, setting: &SettingRef, value: &str) -> Result<Option<String>, SettingError> {
+        value::or_default(value, |value| (self.check)(setting, value))
+    }
+}
+
+impl Machine for RouteMetric {
     fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
         let route = route(&mut device::netlink(setting)?, setting)?;
-        let window = route.metrics.window.map(|bytes| bytes.to_string());
-        Ok(window.unwrap_or_else(|| value::DEFAULT.into()))
+        Ok((self.get)(&route.metrics).unwrap_or_else(|| value::DEFAULT.into()))
     }
 
     fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
-        let window = window(setting, value)?;
+        let checked = self.checked(setting, value)?;
         let mut netlink = device::netlink(setting)?;
         let mut route = route(&mut netlink, setting)?;
-        route.metrics.window = window;
+        (self.set)(&mut route.metrics, checked.as_deref());
         netlink.replace_route(&route).map_err(|e| {
-            from_netlink(setting, format!("change it to {value:?}"), device::name(setting), e)
+            from_netlink(setting, format!("change it to {value:?}"), device::scope(setting), e)
         })
     }
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
-        let window = window(setting, value)?.map(|bytes| bytes.to_string());
-        Ok(window.unwrap_or_else(|| value::DEFAULT.into()))
+        Ok(self.checked(setting, value)?.unwrap_or_else(|| value::DEFAULT.into()))
     }
-}
-
-fn window(setting: &SettingRef, value: &str) -> Result<Option<u32>, SettingError> {
-    let max = u32::MAX;
-    let bytes = value::or_default(value, |v| value::size(setting, v, max.into()))?;
-    Ok(bytes.map(|bytes| u32::try_from(bytes).unwrap_or(max)))
 }
 
 /// The route that the scope names; of several to the same destination the one that is used.
@@ -58,7 +137,7 @@ fn route(netlink: &mut Netlink, setting: &SettingRef) -> Result<Route, SettingEr
         setting: setting.clone(),
         what: device::missing(
             "route to exactly",
-            device::name(setting),
+            device::scope(setting),
             main.iter().map(destination_text).collect(),
         ),
     })
@@ -86,7 +165,7 @@ impl Destination {
 }
 
 fn destination(setting: &SettingRef) -> Result<Destination, SettingError> {
-    let text = device::name(setting);
+    let text = device::scope(setting);
     if text == value::DEFAULT {
         return Ok(Destination::Default);
     }

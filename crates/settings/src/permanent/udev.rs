@@ -1,0 +1,20 @@
+//! A rule of udev(7), for what systemd.link(5) has no key.
+
+use goodput_model::{Permanent, SettingRef};
+
+use super::{device, entry};
+
+/// Does `actions` when the device appears, or gets its name: a renamed one comes with `move`.
+pub(crate) fn udev_rule(setting: &SettingRef, actions: &str) -> Permanent {
+    let device = device(setting);
+    entry(
+        "/etc/udev/rules.d/90-goodput.rules",
+        format!("ACTION==\"add|move\", SUBSYSTEM==\"net\", KERNEL==\"{device}\", {actions}"),
+    )
+}
+
+/// The same by ethtool(8); `arguments` without the device.
+pub(crate) fn ethtool(setting: &SettingRef, option: &str, arguments: &str) -> Permanent {
+    let device = device(setting);
+    udev_rule(setting, &format!("RUN+=\"/usr/sbin/ethtool {option} {device} {arguments}\""))
+}

@@ -1,0 +1,23 @@
+//! `offload.sg`: sending from scattered memory.
+
+use goodput_netlink::Offload;
+
+use crate::machine::OffloadSwitch;
+use crate::permanent::ethtool;
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "offload.sg",
+    title: "sending from scattered memory",
+    why: "Without it every packet is copied together first, and segmentation offload goes with it.",
+    scope: Scope::Device,
+    values: "on or off",
+    example: "offload.sg@eth1=on,off",
+    unset: None,
+    permanent: |setting, value| vec![ethtool(setting, "-K", &format!("sg {value}"))],
+    backend: Backend::Machine(&OffloadSwitch {
+        offload: Offload::ScatterGather,
+        features: &["tx-scatter-gather", "tx-scatter-gather-fraglist"],
+    }),
+};

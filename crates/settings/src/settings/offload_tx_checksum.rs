@@ -1,0 +1,31 @@
+//! `offload.tx-checksum`: checksums of sent packets by the device.
+
+use goodput_netlink::Offload;
+
+use crate::machine::OffloadSwitch;
+use crate::permanent::offload;
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "offload.tx-checksum",
+    title: "checksums of sent packets by the device",
+    why: "Without it the CPU adds up every byte, and segmentation offload goes with it; a device that computes them wrongly loses every packet.",
+    scope: Scope::Device,
+    values: "on or off",
+    example: "offload.tx-checksum@eth1=on,off",
+    unset: None,
+    permanent: |setting, value| {
+        offload(setting, value, &["TransmitChecksumOffload"], Some("txcsum"))
+    },
+    backend: Backend::Machine(&OffloadSwitch {
+        offload: Offload::TxChecksum,
+        features: &[
+            "tx-checksum-ipv4",
+            "tx-checksum-ip-generic",
+            "tx-checksum-ipv6",
+            "tx-checksum-fcoe-crc",
+            "tx-checksum-sctp",
+        ],
+    }),
+};

@@ -1,0 +1,21 @@
+//! `qdisc.htb.burst`: what a class may send at once at its rate.
+
+use crate::machine::CLASS_BURST;
+use crate::permanent::{class_section, in_bytes, network_file};
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "qdisc.htb.burst",
+    title: "burst of a class of htb at its rate",
+    why: "tc computes a burst of one packet, which loses part of the rate at every late timer.",
+    scope: Scope::Class,
+    values: "a size in bytes like 15K",
+    example: "qdisc.htb.burst@eth1:1:10=1600,125K",
+    unset: None,
+    permanent: |setting, value| {
+        let section = class_section(setting, &format!("BufferBytes={}", in_bytes(value)));
+        vec![network_file(setting, &section)]
+    },
+    backend: Backend::Machine(&CLASS_BURST),
+};

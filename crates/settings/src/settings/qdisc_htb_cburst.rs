@@ -1,0 +1,21 @@
+//! `qdisc.htb.cburst`: what a class may send at once at its ceiling.
+
+use crate::machine::CLASS_CBURST;
+use crate::permanent::{class_section, in_bytes, network_file};
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "qdisc.htb.cburst",
+    title: "burst of a class of htb at its ceiling",
+    why: "tc computes a burst of one packet, which loses part of the ceiling at every late timer.",
+    scope: Scope::Class,
+    values: "a size in bytes like 15K",
+    example: "qdisc.htb.cburst@eth1:1:10=1600,125K",
+    unset: None,
+    permanent: |setting, value| {
+        let section = class_section(setting, &format!("CeilBufferBytes={}", in_bytes(value)));
+        vec![network_file(setting, &section)]
+    },
+    backend: Backend::Machine(&CLASS_CBURST),
+};

@@ -1,0 +1,21 @@
+//! `qdisc.htb.ceil`: the rate that a class may borrow up to.
+
+use crate::machine::CLASS_CEIL;
+use crate::permanent::{class_section, in_bits, network_file};
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "qdisc.htb.ceil",
+    title: "rate that a class of htb may reach by borrowing",
+    why: "Above its rate a class gets what others leave, up to its ceiling.",
+    scope: Scope::Class,
+    values: "a rate like 100mbit",
+    example: "qdisc.htb.ceil@eth1:1:10=200mbit,1gbit",
+    unset: None,
+    permanent: |setting, value| {
+        let section = class_section(setting, &format!("CeilRate={}", in_bits(value)));
+        vec![network_file(setting, &section)]
+    },
+    backend: Backend::Machine(&CLASS_CEIL),
+};

@@ -1,0 +1,21 @@
+//! `qdisc.htb.rate`: the rate that a class is assured of.
+
+use crate::machine::CLASS_RATE;
+use crate::permanent::{class_section, in_bits, network_file};
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "qdisc.htb.rate",
+    title: "rate that a class of htb is assured of",
+    why: "A class gets its rate before any other may borrow, and no more than its ceiling.",
+    scope: Scope::Class,
+    values: "a rate like 100mbit",
+    example: "qdisc.htb.rate@eth1:1:10=100mbit,200mbit",
+    unset: None,
+    permanent: |setting, value| {
+        let section = class_section(setting, &format!("Rate={}", in_bits(value)));
+        vec![network_file(setting, &section)]
+    },
+    backend: Backend::Machine(&CLASS_RATE),
+};

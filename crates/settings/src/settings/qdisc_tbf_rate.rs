@@ -1,0 +1,21 @@
+//! `qdisc.tbf.rate`: the rate of a token bucket.
+
+use crate::machine::BucketRate;
+use crate::permanent::{in_bits, network_file};
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "qdisc.tbf.rate",
+    title: "rate of the device's token bucket filter",
+    why: "The rate counts the link-layer frame, so that payload gets some 4 % less of it.",
+    scope: Scope::Device,
+    values: "a rate like 100mbit",
+    example: "qdisc.tbf.rate@eth0=1gbit,300mbit",
+    unset: None,
+    permanent: |setting, value| {
+        let section = format!("[TokenBucketFilter]\nRate={}", in_bits(value));
+        vec![network_file(setting, &section)]
+    },
+    backend: Backend::Machine(&BucketRate),
+};

@@ -1,0 +1,25 @@
+//! `route.congctl`: the congestion control of connections over a route.
+
+use crate::machine::route::CONGCTL;
+use crate::permanent::{route_section, sysctl_conf};
+use crate::setting::{Backend, Scope, Setting};
+use crate::value;
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "route.congctl",
+    title: "congestion control of a route",
+    why: "How a sender takes loss and delay decides what it gets out of shallow queues and lossy paths; a route carries it to every program of the host.",
+    scope: Scope::Route,
+    values: "a name of /proc/sys/net/ipv4/tcp_available_congestion_control, or default",
+    example: "route.congctl@192.0.2.0/24=default,reno",
+    unset: Some(value::DEFAULT),
+    permanent: |setting, value| {
+        let mut files = route_section(setting, "TCPCongestionControlAlgorithm", value);
+        if value != value::DEFAULT {
+            files.push(sysctl_conf("net.inet.tcp.cc.algorithm", value));
+        }
+        files
+    },
+    backend: Backend::Machine(&CONGCTL),
+};

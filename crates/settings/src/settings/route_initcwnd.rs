@@ -1,0 +1,25 @@
+//! `route.initcwnd`: the congestion window that connections of a route begin with.
+
+use crate::machine::route::INITCWND;
+use crate::permanent::{route_section, sysctl_conf};
+use crate::setting::{Backend, Scope, Setting};
+use crate::value;
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "route.initcwnd",
+    title: "initial congestion window of a route",
+    why: "Short transfers on long paths spend most of their time in slow start; a larger start saves round trips and risks loss in shallow queues (RFC 6928).",
+    scope: Scope::Route,
+    values: "segments, or default for 10",
+    example: "route.initcwnd@192.0.2.0/24=default,30",
+    unset: Some(value::DEFAULT),
+    permanent: |setting, value| {
+        let mut files = route_section(setting, "InitialCongestionWindow", value);
+        if value != value::DEFAULT {
+            files.push(sysctl_conf("net.inet.tcp.initcwnd_segments", value));
+        }
+        files
+    },
+    backend: Backend::Machine(&INITCWND),
+};

@@ -1,0 +1,19 @@
+//! `route.initrwnd`: the receive window that connections of a route begin with.
+
+use crate::machine::route::INITRWND;
+use crate::permanent::route_section;
+use crate::setting::{Backend, Scope, Setting};
+use crate::value;
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "route.initrwnd",
+    title: "initial receive window of a route",
+    why: "A sender can not begin with more than the receiver first advertises.",
+    scope: Scope::Route,
+    values: "segments, or default",
+    example: "route.initrwnd@192.0.2.0/24=default,40",
+    unset: Some(value::DEFAULT),
+    permanent: |setting, value| route_section(setting, "InitialAdvertisedReceiveWindow", value),
+    backend: Backend::Machine(&INITRWND),
+};

@@ -1,0 +1,19 @@
+//! `route.mtu`: the path MTU of a route.
+
+use crate::machine::route::MTU;
+use crate::permanent::route_section;
+use crate::setting::{Backend, Scope, Setting};
+use crate::value;
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "route.mtu",
+    title: "path MTU of a route",
+    why: "A path that takes less than the device, and does not say so, swallows whatever is larger.",
+    scope: Scope::Route,
+    values: "bytes, or default for what path MTU discovery finds",
+    example: "route.mtu@192.0.2.0/24=default,1400",
+    unset: Some(value::DEFAULT),
+    permanent: |setting, value| route_section(setting, "MTUBytes", value),
+    backend: Backend::Machine(&MTU),
+};

@@ -1,0 +1,19 @@
+//! `route.quickack`: acknowledging at once on a route.
+
+use crate::machine::route::QUICKACK;
+use crate::permanent::route_section;
+use crate::setting::{Backend, Scope, Setting};
+use crate::value;
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "route.quickack",
+    title: "acknowledging every segment of a route at once",
+    why: "A delayed acknowledgement makes a sender wait that has nothing more to send (RFC 1122, 4.2.3.2).",
+    scope: Scope::Route,
+    values: "on, off, or default",
+    example: "route.quickack@192.0.2.0/24=default,on",
+    unset: Some(value::DEFAULT),
+    permanent: |setting, value| route_section(setting, "QuickAck", value),
+    backend: Backend::Machine(&QUICKACK),
+};

@@ -1,0 +1,23 @@
+//! `route.rto_min`: the smallest retransmission time-out of a route.
+
+use crate::machine::route::RTO_MIN;
+use crate::permanent::dispatcher;
+use crate::setting::{Backend, Scope, Setting};
+use crate::value;
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "route.rto_min",
+    title: "smallest retransmission time-out of a route",
+    why: "Where the round-trip time is far below 200 ms, a lost tail costs 200 ms all the same.",
+    scope: Scope::Route,
+    values: "milliseconds, or default for 200",
+    example: "route.rto_min@192.0.2.0/24=default,20",
+    unset: Some(value::DEFAULT),
+    permanent: |setting, value| {
+        // 0 takes the metric away.
+        let time = if value == value::DEFAULT { "0" } else { value };
+        vec![dispatcher(setting, &format!("rto_min {time}ms"))]
+    },
+    backend: Backend::Machine(&RTO_MIN),
+};
