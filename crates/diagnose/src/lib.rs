@@ -13,6 +13,8 @@ mod diagnosis;
 mod elimination;
 mod finding;
 pub mod framing;
+mod link_file;
+mod lost_here;
 pub mod models;
 pub mod names;
 mod rank;

@@ -14,6 +14,18 @@ pub const LINK_RX_DROPPED: &str = "link.rx_dropped";
 pub const LINK_RX_MISSED: &str = "link.rx_missed_errors";
 /// Packets dropped as the per-CPU backlog was full.
 pub const SOFTNET_DROPPED: &str = "softnet.dropped";
+/// Times that a CPU ran out of budget or time with packets left.
+pub const SOFTNET_SQUEEZED: &str = "softnet.squeezed";
+/// Packets taken in by the softirqs of all CPUs.
+pub const SOFTNET_PROCESSED: &str = "softnet.processed";
+/// Receive descriptors of each queue of the device.
+pub const RING_RX: &str = "ring.rx_frames";
+/// The most receive descriptors that the device takes.
+pub const RING_RX_MAX: &str = "ring.rx_max_frames";
+/// Duplex of the link, `half` or `full`.
+pub const LINK_DUPLEX: &str = "link.duplex";
+/// Autonegotiation, `on` or `off`.
+pub const AUTONEG: &str = "negotiation.autoneg";
 
 /// Kind of the queueing discipline at the root of the device.
 pub const QDISC_KIND: &str = "qdisc.kind";

@@ -1,33 +1,51 @@
 //! Every rule, one file each. To add one: write its file, add its line to [`ALL`].
 
 mod cpu_quota;
+mod duplex_mismatch;
+mod frame_errors;
 mod line_rate;
+mod link_speed;
+mod napi_budget;
 mod path_loss;
 mod path_rate;
+mod pause_frames;
+mod pcie_link;
 pub(crate) mod queue_too_short;
 mod receive_window;
 mod receiver_application;
 mod receiver_cpu;
+mod ring_overrun;
 mod send_buffer;
 mod sender_application;
 mod sender_cpu;
 pub(crate) mod shaper_burst;
 mod shaper_rate;
+mod softirq_saturation;
+mod softnet_backlog;
 
 use crate::rule::Rule;
 
 /// Every rule.
 pub const ALL: &[&Rule] = &[
     &line_rate::RULE,
+    &link_speed::RULE,
+    &pcie_link::RULE,
     &shaper_rate::RULE,
     &cpu_quota::RULE,
     &shaper_burst::RULE,
     &queue_too_short::RULE,
+    &duplex_mismatch::RULE,
+    &frame_errors::RULE,
+    &pause_frames::RULE,
+    &ring_overrun::RULE,
+    &napi_budget::RULE,
+    &softnet_backlog::RULE,
     &sender_application::RULE,
     &receiver_application::RULE,
     &receive_window::RULE,
     &send_buffer::RULE,
     &sender_cpu::RULE,
+    &softirq_saturation::RULE,
     &receiver_cpu::RULE,
     &path_loss::RULE,
     &path_rate::RULE,

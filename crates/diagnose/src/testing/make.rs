@@ -138,6 +138,11 @@ pub(super) fn healthy_facts() -> Snapshot {
     facts.put(names::LINK_DEVICE, "eth0");
     facts.put(names::LINK_SPEED, 1_000_000_000u64);
     facts.put(names::LINK_MTU, 1500u64);
+    facts.put("bus.kind", "pci");
+    facts.put("bus.pcie_gt_per_s", 5.0);
+    facts.put("bus.pcie_max_gt_per_s", 5.0);
+    facts.put("bus.pcie_lanes", 4u64);
+    facts.put("bus.pcie_max_lanes", 4u64);
     facts.put(names::QDISC_KIND, "fq_codel");
     facts.put(names::OFFLOAD_TSO, "on");
     facts.put(names::TCP_RMEM, "4096 131072 33554432");
@@ -148,6 +153,12 @@ pub(super) fn healthy_facts() -> Snapshot {
         names::LINK_RX_DROPPED,
         names::LINK_RX_MISSED,
         names::SOFTNET_DROPPED,
+        names::SOFTNET_SQUEEZED,
+        names::SOFTNET_PROCESSED,
+        "link.rx_packets",
+        "link.rx_crc_errors",
+        "link.tx_window_errors",
+        "pause.rx_frames",
         names::QDISC_PACKETS,
         names::QDISC_DROPS,
         names::QDISC_OVERLIMITS,

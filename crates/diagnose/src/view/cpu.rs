@@ -10,6 +10,7 @@ use crate::names::{CPU_KINDS, QUOTA, THROTTLED_US};
 
 /// Time of one CPU between the two snapshots, microseconds.
 struct CpuTime {
+    number: u32,
     total: f64,
     interrupts: f64,
     idle: f64,
@@ -20,6 +21,17 @@ impl Side<'_> {
     pub fn softirq_share(&self) -> Result<f64, Missing> {
         let shares = self.cpus()?.into_iter().map(|cpu| cpu.interrupts / cpu.total);
         Ok(shares.fold(0.0, f64::max))
+    }
+
+    /// Time between the two snapshots, seconds, as the CPU accounting shows it.
+    pub fn span_s(&self) -> Result<f64, Missing> {
+        Ok(self.cpus()?.iter().map(|cpu| cpu.total).fold(0.0, f64::max) / 1e6)
+    }
+
+    /// Each CPU by number, with the share of its time that interrupts and softirqs took.
+    pub fn interrupt_shares(&self) -> Result<Vec<(u32, f64)>, Missing> {
+        let cpus = self.cpus()?.into_iter();
+        Ok(cpus.map(|cpu| (cpu.number, cpu.interrupts / cpu.total)).collect())
     }
 
     /// Everything but idle on all CPUs together, as a share of their time.
@@ -72,6 +84,7 @@ impl CpuTime {
             total += grown(kind)?;
         }
         Ok(Self {
+            number,
             total: positive(total, "the CPU time between the snapshots")?,
             interrupts: grown("irq")? + grown("softirq")?,
             idle: grown("idle")? + grown("iowait")?,

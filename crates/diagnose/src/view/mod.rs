@@ -1,6 +1,7 @@
 //! What rules look through: quantities derived from the evidence, restricted to the measured window.
 
 mod cpu;
+mod device;
 mod flows;
 mod host;
 mod rates;
@@ -8,7 +9,7 @@ mod side;
 mod tcp;
 mod udp;
 
-use goodput_model::{EndName, Evidence, Missing, Place, Plan, Role, Transport};
+use goodput_model::{EndName, Evidence, Finding, Missing, Place, Plan, Role, Transport};
 
 pub use rates::Plateau;
 pub use side::Side;
@@ -87,6 +88,23 @@ impl Side<'_> {
     pub fn place(&self) -> Place {
         self.name.into()
     }
+}
+
+/// The first finding that either side gives. Where there is none, a side that could not be asked is
+/// why it can't be told.
+pub(crate) fn first_of(
+    view: &View,
+    ask: impl Fn(&Side) -> Result<Option<Finding>, Missing>,
+) -> Result<Option<Finding>, Missing> {
+    let mut unknown = None;
+    for side in view.sides() {
+        match ask(side) {
+            Ok(Some(finding)) => return Ok(Some(finding)),
+            Ok(None) => {}
+            Err(why) => unknown = unknown.or(Some(why)),
+        }
+    }
+    unknown.map_or(Ok(None), Err)
 }
 
 /// A finite number above zero, or the reason why nothing can be divided by it.

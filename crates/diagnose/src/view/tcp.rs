@@ -138,6 +138,13 @@ impl Side<'_> {
         mine.map(|f| Ok(f.tcp.get()?.total_retrans_segments()? as f64)).sum()
     }
 
+    /// Data segments sent from the start to the end of the window.
+    pub fn segments_sent(&self) -> Result<f64, Missing> {
+        let (_, last) = self.edges()?;
+        let mine = last.flows.iter().filter(|f| f.role == self.role);
+        mine.map(|f| Ok(f.tcp.get()?.data_segs_out()? as f64)).sum()
+    }
+
     /// Retransmissions that the peer reported as needless, within the window.
     pub fn needless_retransmits(&self) -> Result<f64, Missing> {
         self.delta_sum("tcp_info.dsack_dups", |f| f.tcp.get()?.dsack_dups())

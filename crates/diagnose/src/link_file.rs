@@ -1,0 +1,17 @@
+//! The file of systemd that keeps a setting of a device for good (systemd.link(5)).
+
+/// Where such a file goes. Only the first file that matches a device is applied, in the order of
+/// the names, so it comes before the distribution's 99-default.link.
+pub fn name(device: &str) -> String {
+    format!("/etc/systemd/network/10-{device}.link")
+}
+
+/// A whole file with `lines` in `[Link]`. It replaces 99-default.link for the device, whose two
+/// lines it repeats so that the device keeps its name and address.
+pub fn text(device: &str, lines: &str) -> String {
+    format!(
+        "# MACAddress: as in /sys/class/net/{device}/address\n[Match]\nMACAddress=ADDRESS\n\n\
+         [Link]\nNamePolicy=keep kernel database onboard slot path\nMACAddressPolicy=persistent\n\
+         {lines}"
+    )
+}

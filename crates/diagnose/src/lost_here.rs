@@ -1,0 +1,115 @@
+//! Whether packets that a host counted as dropped are those that the flows lost, and whether
+//! losing them limits.
+
+use goodput_model::{Confidence, Missing};
+
+use crate::ceiling::ceiling;
+use crate::models::rate_at_loss;
+use crate::split::split;
+use crate::thresholds::{AT_CEILING, HEAVY_LOSS, HOLDS};
+use crate::view::View;
+
+/// Part of what the flows lost that a count must explain.
+const MOST: f64 = 0.5;
+/// Drops over what the flows lost beyond which most of them were another program's.
+const OTHERS: f64 = 2.0;
+/// Fewer lost packets than this tell nothing.
+const ENOUGH: f64 = 3.0;
+/// Goodput over the rate that congestion control could have at this loss, where the loss limits.
+/// Time-outs make it lower.
+const EXPLAINED: std::ops::Range<f64> = 0.1..2.0;
+
+/// Counted drops beside what the flows lost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LostHere {
+    /// Packets that the host dropped, in packets of the path.
+    pub drops: f64,
+    /// Packets that the flows lost.
+    pub lost: f64,
+    /// Those as a share of what was sent.
+    pub share: f64,
+}
+
+impl LostHere {
+    /// Holds `drops` at the receiving host, in packets of the path, against what the flows lost.
+    /// `None` where they explain less than half of it, or where it does not limit.
+    pub fn of(view: &View, drops: f64) -> Result<Option<Self>, Missing> {
+        if drops == 0.0 {
+            return Ok(None);
+        }
+        let (lost, share) = if view.is_tcp() {
+            let side = &view.sender;
+            (side.retransmitted_segments_in_all()?, side.retransmitted_share()?)
+        } else {
+            (view.receiver.datagrams_lost()?, view.receiver.lost_share()?)
+        };
+        let ours = lost >= ENOUGH && drops >= MOST * lost;
+        let limits = ours && limits(view, share)?;
+        Ok(limits.then_some(Self { drops, lost, share }))
+    }
+
+    /// How sure it is that these are the flows' packets: far more drops than losses are, for the most part,
+    /// another program's.
+    pub fn confidence(&self) -> Confidence {
+        if self.drops <= OTHERS * self.lost { Confidence::Certain } else { Confidence::Likely }
+    }
+
+    /// What the flows lost, in words.
+    pub fn text(&self, view: &View) -> String {
+        let share = crate::finding::percent(self.share);
+        match view.is_tcp() {
+            true => format!(
+                "the flows sent {:.0} segments again in all, {share} of the bytes of the window \
+                 (tcp_info total_retrans, bytes_retrans)",
+                self.lost
+            ),
+            false => format!("{:.0} datagrams were lost, {share} of them", self.lost),
+        }
+    }
+}
+
+/// Whether losing this share holds the goodput back.
+fn limits(view: &View, share: f64) -> Result<bool, Missing> {
+    let goodput = view.goodput_or_zero();
+    if ceiling(view).value().is_some_and(|ceiling| goodput >= AT_CEILING * ceiling.0) {
+        return Ok(false);
+    }
+    if !view.is_tcp() || share >= HEAVY_LOSS {
+        return Ok(share >= HEAVY_LOSS);
+    }
+    let held = split(view)?.path_percent / 100.0 >= HOLDS;
+    let backs_off = view.backs_off_at_loss().unwrap_or(false);
+    let explained = rate_at_loss(view)?.is_some_and(|rate| EXPLAINED.contains(&(goodput / rate)));
+    Ok(held && backs_off && explained)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Case;
+
+    fn of(case: Case, drops: f64) -> Option<LostHere> {
+        LostHere::of(&View::new(&case.evidence()), drops).unwrap()
+    }
+
+    #[test]
+    fn drops_that_are_the_flows_losses_limit() {
+        // 22 Mbit/s for 4 s with 0.1 % lost: about 7 segments.
+        let lost = of(Case::path_loss(), 7.0).unwrap();
+        assert_eq!(lost.confidence(), Confidence::Certain);
+        assert_eq!(of(Case::path_loss(), 70.0).unwrap().confidence(), Confidence::Likely);
+    }
+
+    #[test]
+    fn drops_beside_a_healthy_flow_limit_nothing() {
+        assert_eq!(of(Case::healthy(), 1e6), None);
+        assert_eq!(of(Case::path_loss(), 2.0), None);
+        assert_eq!(of(Case::healthy_udp().lost(0.001), 1e6), None);
+        assert_eq!(of(Case::path_loss().goodput(935e6), 1e6), None);
+    }
+
+    #[test]
+    fn datagrams_count_as_such() {
+        assert!(of(Case::healthy_udp().lost(0.05), 20_000.0).is_some());
+    }
+}

@@ -1,0 +1,214 @@
+//! # What it means
+//! The link runs slower than the card could, and that is what limits.
+//!
+//! # Why it limits
+//! A cable with one broken pair, a plug not quite in, a port set by hand or an offer cut short makes the
+//! two ends agree on 100 Mbit/s where both know 1 Gbit/s.
+//!
+//! # How it is seen
+//! Goodput is at least 90 % of what the link carries at its present speed, and the card supports a
+//! faster one: this end doesn't offer it or does not negotiate, or both ends offer it and the link runs
+//! slower all the same.
+//!
+//! # What to try
+//! Autonegotiation on with all speeds offered, at both ends; then the cable and the plug.
+//!
+//! # When it is wrong
+//! Where the other end of the cable offers no more than the present speed, the link is what it can be:
+//! line-rate says so. Few drivers tell what the other end offers; without that it is only possible
+//! that the fault is the cable's, as a slower port looks the same. Virtual devices have no such speed.
+//! Not seen on hardware by the authors.
+//!
+//! # Source
+//! IEEE 802.3 clause 28 (autonegotiation); ethtool(8) ("Supported", "Advertised", "Link partner
+//! advertised link modes"); systemd.link(5) (`AutoNegotiation=`, `Advertise=`).
+
+use goodput_model::{BitRate, Confidence, Finding, Known, Missing};
+
+use crate::bounds::next_after;
+use crate::ceiling::link_ceiling;
+use crate::finding::{Draft, percent, rate};
+use crate::link_file;
+use crate::names::{AUTONEG, LINK_SPEED};
+use crate::rule::{Rule, Stage};
+use crate::view::{Side, View, first_of};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "link-speed",
+    title: "The link runs below what its ends can",
+    stage: Stage::Ceiling,
+    explains: &["line-rate", "path-rate"],
+    check,
+    witness,
+    witness_name: "goodput_of_present_speed_percent",
+    source: include_str!("link_speed.rs"),
+};
+
+/// Share of the present speed from which the link is what limits. Lower than for line-rate, since a
+/// faster link is at hand.
+const LIMITS: f64 = 0.9;
+
+/// Why the link runs slower than the card could.
+enum Reason {
+    /// This end negotiates nothing.
+    Forced,
+    /// This end offers no more than this.
+    OffersLess(f64),
+    /// Both ends offer this, and yet.
+    Degraded(f64),
+    /// The other end does not tell what it offers.
+    Unknown,
+}
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    first_of(view, |side| at(view, side))
+}
+
+fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
+    if !side.on_hardware()? {
+        return Ok(None);
+    }
+    let (goodput, ceiling) = (view.goodput()?, link_ceiling(view, side)?);
+    if goodput < LIMITS * ceiling {
+        return Ok(None);
+    }
+    let (speed, supported) =
+        (side.count(LINK_SPEED)?, side.count("negotiation.supported_bits_per_s")?);
+    let Some((reason, confidence)) = reason(side, speed, supported) else { return Ok(None) };
+    let (place, device) = (side.place(), side.device()?);
+    let summary = format!("the link of {device}, at {} where it could run faster", rate(speed));
+    let text = format!(
+        "{} of the {} that {} Ethernet can carry",
+        percent(goodput / ceiling),
+        rate(ceiling),
+        rate(speed)
+    );
+    let could = format!("the card supports {}; {}", rate(supported), words(&reason));
+    Draft::new(RULE.id, place, confidence, summary)
+        .saw(place, RULE.witness_name, goodput / ceiling * 100.0, text)
+        .saw(place, "negotiation.supported_bits_per_s", supported, could)
+        .predicted(predicted(view, ceiling / speed * supported))
+        .advice(format!(
+            "negotiate all speeds: ethtool -s {device} autoneg on, \
+             and the same at the switch's port"
+        ))
+        .advice("then the cable: gigabit and faster need all four pairs")
+        .advice("FreeBSD: ifconfig DEVICE media autoselect")
+        .permanent(&link_file::name(device), link_file::text(device, "AutoNegotiation=yes"))
+        .permanent("/etc/rc.conf (FreeBSD)", "ifconfig_em0=\"DHCP media autoselect\"")
+        .found()
+}
+
+/// Why it runs slower than it could, and how sure that is; `None` where it does not.
+fn reason(side: &Side, speed: f64, supported: f64) -> Option<(Reason, Confidence)> {
+    if supported <= speed {
+        return None;
+    }
+    let partner = side.count("negotiation.partner_bits_per_s").ok();
+    let advertised = side.count("negotiation.advertised_bits_per_s").ok();
+    if side.text(AUTONEG).is_ok_and(|autoneg| autoneg == "off") {
+        return Some((Reason::Forced, Confidence::Likely));
+    }
+    match (advertised, partner) {
+        // The other end knows no more: nothing is wrong with this one.
+        (_, Some(partner)) if partner <= speed => None,
+        (Some(offer), _) if offer < supported => {
+            Some((Reason::OffersLess(offer), Confidence::Likely))
+        }
+        (_, Some(partner)) => Some((Reason::Degraded(partner.min(supported)), Confidence::Likely)),
+        _ => Some((Reason::Unknown, Confidence::Possible)),
+    }
+}
+
+fn words(reason: &Reason) -> String {
+    match reason {
+        Reason::Forced => "its autonegotiation is off (ethtool)".into(),
+        Reason::OffersLess(offer) => format!("it offers {} at most (ethtool)", rate(*offer)),
+        Reason::Degraded(both) => {
+            format!("both ends offer {}, and the link runs slower", rate(*both))
+        }
+        Reason::Unknown => "what the other end of the cable offers is not known".into(),
+    }
+}
+
+/// What the faster link would carry, or a lower limit of something else.
+fn predicted(view: &View, faster: f64) -> Known<BitRate> {
+    let other = next_after(view, &[RULE.id, "line-rate"]);
+    let other = other.value().map_or(f64::INFINITY, |rate| rate.0);
+    Known::Value(BitRate(faster.min(other)))
+}
+
+/// Goodput as a percentage of what the present speed of the slower link can carry.
+fn witness(view: &View) -> Result<f64, Missing> {
+    let shares = view.sides().map(|side| Ok(view.goodput()? / link_ceiling(view, side)? * 100.0));
+    match shares {
+        [Ok(one), Ok(other)] => Ok(f64::max(one, other)),
+        [one, other] => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::{Far, Near};
+    use goodput_model::Place;
+
+    fn fast_ethernet() -> Case {
+        let case = Case::healthy().goodput(93.5e6).fact(Far, LINK_SPEED, 100_000_000u64);
+        let case = case.writer(0.9, 0.0, 0.02).reader(0.9, 0.0, 0.02).fact(
+            Near,
+            "negotiation.supported_bits_per_s",
+            1_000_000_000u64,
+        );
+        case.fact(Far, "negotiation.supported_bits_per_s", 1_000_000_000u64)
+            .fact(Far, "negotiation.advertised_bits_per_s", 1_000_000_000u64)
+            .fact(Far, AUTONEG, "on")
+    }
+
+    #[test]
+    fn a_cable_that_lost_a_pair_is_named_and_predicts_the_faster_link() {
+        let case = || fast_ethernet().fact(Far, "negotiation.partner_bits_per_s", 1_000_000_000u64);
+        let finding = fires(&RULE, case());
+        assert_eq!((finding.end, finding.confidence), (Place::Far, Confidence::Likely));
+        assert!(finding.predicted_bits_per_s.value().unwrap().0 > 700e6);
+        assert_eq!(crate::diagnose(&case().evidence()).verdict.limit, "link-speed");
+    }
+
+    #[test]
+    fn a_port_that_knows_no_more_is_the_line_rate() {
+        let case = || fast_ethernet().fact(Far, "negotiation.partner_bits_per_s", 100_000_000u64);
+        quiet(&RULE, case());
+        assert_eq!(crate::diagnose(&case().evidence()).verdict.limit, "line-rate");
+    }
+
+    #[test]
+    fn what_is_set_by_hand_or_offered_too_low_is_said() {
+        let finding = fires(&RULE, fast_ethernet().fact(Far, AUTONEG, "off"));
+        assert!(finding.evidence[1].text.contains("autonegotiation is off"));
+        let finding = fires(
+            &RULE,
+            fast_ethernet().fact(Far, "negotiation.advertised_bits_per_s", 100_000_000u64),
+        );
+        assert!(finding.evidence[1].text.contains("offers 100 Mbit/s at most"));
+    }
+
+    #[test]
+    fn without_the_other_ends_word_it_is_only_possible() {
+        assert_eq!(fires(&RULE, fast_ethernet()).confidence, Confidence::Possible);
+        assert_eq!(crate::diagnose(&fast_ethernet().evidence()).verdict.limit, "line-rate");
+    }
+
+    #[test]
+    fn stays_quiet_below_the_present_speed_and_on_virtual_links() {
+        quiet(&RULE, fast_ethernet().goodput(50e6));
+        quiet(&RULE, fast_ethernet().without_links());
+    }
+
+    #[test]
+    fn cannot_tell_at_the_present_speed_without_the_modes() {
+        let case = Case::healthy().goodput(93.5e6).fact(Far, LINK_SPEED, 100_000_000u64);
+        cannot_tell(&RULE, case);
+    }
+}

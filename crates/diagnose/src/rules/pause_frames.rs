@@ -1,0 +1,154 @@
+//! # What it means
+//! The other end of the sender's cable, a switch or the receiver itself, tells it to stop again and
+//! again by pause frames.
+//!
+//! # Why it limits
+//! A card that heeds a pause frame sends nothing for up to 65535 × 512 bit times: 33.6 ms at 1 Gbit/s.
+//! One slow receiver behind a switch stops the whole port, and all its flows with it. Nothing is lost, so
+//! no congestion control sees why it is slow.
+//!
+//! # How it is seen
+//! The sender's card received pause frames at a rate of at least 10 a second while the path held the
+//! flows, hardly anything was lost, and the goodput stayed below what the link carries.
+//!
+//! # What to try
+//! Find who pauses: where the receiver's card sent pause frames, its ring or its CPU. Pause frames off,
+//! so that congestion control sees drops in place of standstill.
+//!
+//! # When it is wrong
+//! The kernel counts frames, not how long each stopped the card: few frames can mean all of the time,
+//! many hardly any. So it is likely only where even the shortest reading leaves no other cause, or
+//! where the receiver says that it paused. Priority flow control (PFC) is counted apart by drivers. Not
+//! seen on hardware by the authors.
+//!
+//! # Source
+//! IEEE 802.3 annex 31B (pause quanta); Documentation/networking/ethtool-netlink.rst (PAUSE_GET);
+//! ethtool(8) `-a`, `-A`, `-I`.
+
+use goodput_model::{Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::ceiling::ceiling;
+use crate::finding::{Draft, percent, time};
+use crate::link_file;
+use crate::names::LINK_SPEED;
+use crate::rule::{Rule, Stage};
+use crate::split::split;
+use crate::thresholds::{AT_CEILING, HEAVY_LOSS, HOLDS};
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "pause-frames",
+    title: "Pause frames stop the sender's card",
+    stage: Stage::Counted,
+    explains: &["path-rate"],
+    check,
+    witness,
+    witness_name: "pauses_per_s",
+    source: include_str!("pause_frames.rs"),
+};
+
+/// Pause frames a second from which they may matter.
+const MANY_PER_S: f64 = 10.0;
+/// The longest that one pause frame stops a card, bit times (IEEE 802.3 annex 31B).
+const LONGEST_BITS: f64 = 65_535.0 * 512.0;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    let side = &view.sender;
+    if !side.on_hardware()? {
+        return Ok(None);
+    }
+    let each_s = side.pauses_received()? / side.span_s()?;
+    if each_s < MANY_PER_S || ignored(view) || !standstill(view)? {
+        return Ok(None);
+    }
+    let paused_by_peer = view.receiver.pauses_sent().is_ok_and(|sent| sent / 2.0 >= MANY_PER_S);
+    let confidence = if paused_by_peer { Confidence::Likely } else { Confidence::Possible };
+    let (place, device) = (side.place(), side.device()?);
+    let text = format!("{device} was told to pause {each_s:.0} times a second (ethtool -I -a)");
+    let longest = side.count(LINK_SPEED).map(|speed| LONGEST_BITS / speed);
+    Draft::new(RULE.id, place, confidence, format!("pause frames to {device}"))
+        .saw(place, RULE.witness_name, each_s, text)
+        .saw_if(place, "longest_pause_s", longest, |s| {
+            format!("one pause lasts up to {} at this speed", time(s))
+        })
+        .saw_if(view.receiver.place(), "pauses_sent", view.receiver.pauses_sent(), |sent| {
+            format!("the receiver's card sent {sent:.0} pause frames")
+        })
+        .saw_if(place, "path_share", split(view).map(|s| s.path_percent / 100.0), |share| {
+            format!("the path held the sender {} of the time, hardly anything lost", percent(share))
+        })
+        .predicted(next_after(view, &[RULE.id]))
+        .advice(format!(
+            "do without: ethtool -A {device} rx off tx off; \
+             then the far card's ring and CPU drop what is too much"
+        ))
+        .permanent(
+            &link_file::name(device),
+            link_file::text(
+                device,
+                "AutoNegotiationFlowControl=no\nRxFlowControl=no\nTxFlowControl=no",
+            ),
+        )
+        .permanent("/etc/sysctl.conf (FreeBSD, em)", "dev.em.0.fc=0")
+        .found()
+}
+
+/// Whether the card is known not to heed pause frames.
+fn ignored(view: &View) -> bool {
+    view.sender.text("pause.rx").is_ok_and(|heeds| heeds == "off")
+}
+
+/// Whether the path holds the flows below what the link carries, and next to nothing is lost.
+fn standstill(view: &View) -> Result<bool, Missing> {
+    let goodput = view.goodput()?;
+    if ceiling(view).value().is_some_and(|ceiling| goodput >= AT_CEILING * ceiling.0) {
+        return Ok(false);
+    }
+    let lost = if view.is_tcp() {
+        view.sender.retransmitted_share()?
+    } else {
+        view.receiver.lost_share()?
+    };
+    Ok(lost < HEAVY_LOSS && split(view)?.path_percent / 100.0 >= HOLDS)
+}
+
+/// Pause frames that the sender's card received, per second.
+fn witness(view: &View) -> Result<f64, Missing> {
+    Ok(view.sender.pauses_received()? / view.sender.span_s()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::{Far, Near};
+    use goodput_model::Place;
+
+    fn paused() -> Case {
+        Case::healthy().goodput(400e6).grows(Near, "pause.rx_frames", 8000)
+    }
+
+    #[test]
+    fn likely_where_the_receiver_says_that_it_paused() {
+        let finding = fires(&RULE, paused().grows(Far, "pause.tx_frames", 8000));
+        assert_eq!((finding.end, finding.confidence), (Place::Near, Confidence::Likely));
+        assert!(finding.evidence[1].text.contains("33.6 ms"), "{finding:?}");
+        assert_eq!(fires(&RULE, paused()).confidence, Confidence::Possible);
+    }
+
+    #[test]
+    fn stays_quiet_where_pauses_are_few_ignored_or_cost_nothing() {
+        quiet(&RULE, paused().grows(Near, "pause.rx_frames", 20));
+        quiet(&RULE, paused().fact(Near, "pause.rx", "off"));
+        quiet(&RULE, paused().goodput(935e6));
+        quiet(&RULE, paused().retransmitted(0.01));
+        quiet(&RULE, paused().without_links());
+    }
+
+    #[test]
+    fn cannot_tell_without_the_count() {
+        cannot_tell(&RULE, paused().without(Near, "pause"));
+    }
+}

@@ -1,0 +1,197 @@
+//! # What it means
+//! The card hangs on a PCI Express link that is narrower or slower than card and slot could have, and
+//! that link is full.
+//!
+//! # Why it limits
+//! Every byte crosses it once, in packets of 128 to 512 bytes with about 26 bytes of header each. A
+//! card for 10 Gbit/s in a slot that gives it one lane of generation 3 gets 6.4 Gbit/s.
+//!
+//! # How it is seen
+//! The card's present speed or width is below its most, and the goodput with its headers is at least
+//! 85 % of what the present link gives.
+//!
+//! # What to try
+//! Another slot, or the card seated anew; a slot's width on the board is often less than its length.
+//!
+//! # When it is wrong
+//! What the link gives is a model for payloads of 256 bytes (±10 %); a second card behind the same
+//! switch shares it unseen. A card whose present link equals its most is not reported, even if both are
+//! too small. Not seen on hardware by the authors: virtual machines show no link.
+//!
+//! # Source
+//! Documentation/ABI/testing/sysfs-bus-pci (`current_link_speed`, `current_link_width`); Neugebauer et
+//! al.: Understanding PCIe performance for end host networking, SIGCOMM 2018; PCI Express base
+//! specification 5.0, section 4.2.2 (128b/130b).
+
+use goodput_model::{BitRate, Confidence, Finding, Known, Missing};
+
+use crate::bounds::next_after;
+use crate::finding::{Draft, percent, rate};
+use crate::framing::{Packet, QDISC_EXTRA};
+use crate::rule::{Rule, Stage};
+use crate::view::{Side, View, first_of, positive};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "pcie-link",
+    title: "The card's PCI Express link is full and below its most",
+    stage: Stage::Ceiling,
+    explains: &["path-rate"],
+    check,
+    witness,
+    witness_name: "pcie_percent",
+    source: include_str!("pcie_link.rs"),
+};
+
+/// Share of what the link gives from which it limits.
+const FULL: f64 = 0.85;
+/// Part that flow control and acknowledgements of the data link layer leave.
+const LINK_LAYER: f64 = 0.9;
+/// Payload of a transaction, and its header, sequence number, check and framing, bytes.
+const PAYLOAD: f64 = 256.0;
+const HEADER: f64 = 26.0;
+
+/// What one direction of a link of `gt_per_s` thousand million transfers a second on each of `lanes`
+/// carries for a card, bits per second.
+fn gives(gt_per_s: f64, lanes: f64) -> f64 {
+    // 8b/10b up to generation 2, 128b/130b up to 5, 242 of 256 bytes of a flit from 6 on.
+    let coding = match gt_per_s {
+        gt if gt <= 5.0 => 0.8,
+        gt if gt <= 32.0 => 128.0 / 130.0,
+        _ => 242.0 / 256.0,
+    };
+    gt_per_s * 1e9 * lanes * coding * LINK_LAYER * PAYLOAD / (PAYLOAD + HEADER)
+}
+
+/// The present link of a card, and its most.
+struct Link {
+    now: (f64, f64),
+    most: (f64, f64),
+}
+
+impl Link {
+    fn of(side: &Side) -> Result<Self, Missing> {
+        Ok(Self {
+            now: (side.number("bus.pcie_gt_per_s")?, side.number("bus.pcie_lanes")?),
+            most: (side.number("bus.pcie_max_gt_per_s")?, side.number("bus.pcie_max_lanes")?),
+        })
+    }
+
+    fn is_below_its_most(&self) -> bool {
+        self.now.0 < self.most.0 || self.now.1 < self.most.1
+    }
+
+    /// Share of the present link that the measurement takes: frames without checksum, as the card
+    /// writes them into memory.
+    fn share(&self, view: &View) -> Result<f64, Missing> {
+        let crossed = view.goodput()? / Packet::of(view)?.share(QDISC_EXTRA);
+        Ok(crossed / positive(gives(self.now.0, self.now.1), "what the link gives")?)
+    }
+}
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    first_of(view, |side| at(view, side))
+}
+
+fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
+    if !side.on_hardware()? || has_no_pcie(side) {
+        return Ok(None);
+    }
+    let link = Link::of(side)?;
+    let share = link.share(view)?;
+    if !link.is_below_its_most() || share < FULL {
+        return Ok(None);
+    }
+    let (place, device) = (side.place(), side.device()?);
+    let (now, most) = (words(link.now), words(link.most));
+    let text = format!(
+        "{device} runs at {now}, which gives about {}; {} of it is used (lspci -vv: LnkSta)",
+        rate(gives(link.now.0, link.now.1)),
+        percent(share)
+    );
+    let could = gives(link.most.0, link.most.1);
+    let most = format!("the card can do {most}, which gives {} (LnkCap)", rate(could));
+    let predicted = view.goodput()? / share * could / gives(link.now.0, link.now.1);
+    Draft::new(RULE.id, place, Confidence::Likely, format!("the PCI Express link of {device}"))
+        .saw(place, RULE.witness_name, share * 100.0, text)
+        .saw(place, "bus.pcie_max_lanes", link.most.1, most)
+        .predicted(lower(view, predicted))
+        .advice("seat the card anew, or in a slot with the lanes it can use: lspci -vv -s ADDRESS")
+        .found()
+}
+
+/// Whether this device is known to hang on something else.
+fn has_no_pcie(side: &Side) -> bool {
+    let kind = side.text("bus.kind");
+    kind.is_ok_and(|kind| kind != "pci" || side.number("bus.pcie_lanes").is_err())
+}
+
+fn words((gt_per_s, lanes): (f64, f64)) -> String {
+    format!("{gt_per_s} GT/s × {lanes} lanes")
+}
+
+fn lower(view: &View, rate: f64) -> Known<BitRate> {
+    let other = next_after(view, &[RULE.id]);
+    let other = other.value().map_or(f64::INFINITY, |rate| rate.0);
+    Known::Value(BitRate(rate.min(other)))
+}
+
+/// Share of the fuller of the two ends' PCI Express links that is used, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    let shares = view.sides().map(|side| Ok(Link::of(side)?.share(view)? * 100.0));
+    match shares {
+        [Ok(one), Ok(other)] => Ok(f64::max(one, other)),
+        [one, other] => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::{Far, Near};
+
+    fn in_slot(case: Case, lanes: u64) -> Case {
+        [Near, Far].into_iter().fold(case, |case, end| {
+            let lanes = if end == Far { lanes } else { 8 };
+            case.fact(end, "link.speed_bits_per_s", 10_000_000_000u64)
+                .fact(end, "bus.kind", "pci")
+                .fact(end, "bus.pcie_gt_per_s", 8.0)
+                .fact(end, "bus.pcie_max_gt_per_s", 8.0)
+                .fact(end, "bus.pcie_lanes", lanes)
+                .fact(end, "bus.pcie_max_lanes", 8u64)
+        })
+    }
+
+    #[test]
+    fn the_model_gives_the_published_rates() {
+        for (gt, lanes, gbit) in
+            [(2.5, 1.0, 1.6), (5.0, 2.0, 6.6), (8.0, 4.0, 26.0), (16.0, 16.0, 207.0)]
+        {
+            let given = gives(gt, lanes) / 1e9;
+            assert!((given / gbit - 1.0).abs() < 0.03, "{gt} {lanes} {given}");
+        }
+    }
+
+    #[test]
+    fn a_full_link_of_one_lane_is_named_and_the_link_speed_comes_next() {
+        let finding = fires(&RULE, in_slot(Case::healthy().goodput(6e9), 1));
+        assert_eq!(finding.end, goodput_model::Place::Far);
+        let next = finding.predicted_bits_per_s.value().unwrap().to_string();
+        assert_eq!(next, "9.41 Gbit/s");
+    }
+
+    #[test]
+    fn stays_quiet_with_room_or_at_its_most_or_without_a_link() {
+        quiet(&RULE, in_slot(Case::healthy().goodput(3e9), 1));
+        quiet(&RULE, in_slot(Case::healthy().goodput(9e9), 8));
+        quiet(&RULE, Case::healthy().goodput(6e9).without_links());
+        let emulated = Case::healthy().without(Near, "bus").fact(Near, "bus.kind", "pci");
+        quiet(&RULE, emulated.without(Far, "bus").fact(Far, "bus.kind", "usb"));
+    }
+
+    #[test]
+    fn cannot_tell_without_the_bus() {
+        cannot_tell(&RULE, in_slot(Case::healthy(), 8).without(Near, "bus"));
+    }
+}

@@ -1,0 +1,160 @@
+//! # What it means
+//! The receiving card had no free descriptor in its receive ring, and threw frames away that had
+//! arrived whole.
+//!
+//! # Why it limits
+//! The ring holds what arrives until a CPU comes to empty it: 256 frames last 3.1 ms at 1 Gbit/s and
+//! 0.31 ms at 10 Gbit/s. A burst longer than that is cut, and the sender slows down for it as for any
+//! loss. With the old 3-frame cards this was the loss of every datagram above 4 KiB.
+//!
+//! # How it is seen
+//! The card, its driver or the kernel counted missed frames, at least half as many as the flows
+//! lost, and that loss explains the goodput or is at least 0.5 %.
+//!
+//! # What to try
+//! A larger receive ring. Where it is at its most: more queues, a sender that paces, or pause frames.
+//!
+//! # When it is wrong
+//! A CPU with no time left for the ring overruns it at any size: then softirq-saturation is named
+//! instead, and napi-budget where the CPU had time but no budget. A ring of the largest size on an idle
+//! host points at the host's interconnect. Drivers name these counters freely; of the names known here,
+//! only virtio's were seen on a device, and the rest are from the drivers' sources.
+//!
+//! # Source
+//! Documentation/networking/statistics.rst and include/uapi/linux/if_link.h (`rx_missed_errors`);
+//! Documentation/netlink/specs/netdev.yaml (`rx-hw-drop-overruns`); ethtool(8) `-G`, `-S`;
+//! Ethernet-HOWTO ("overruns").
+
+use goodput_model::{Change, Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::change::of_host;
+use crate::finding::{Draft, percent, time};
+use crate::lost_here::LostHere;
+use crate::names::{RING_RX, RING_RX_MAX};
+use crate::rule::{Rule, Stage};
+use crate::view::{Side, View};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "ring-overrun",
+    title: "The receive ring of the card is too short",
+    stage: Stage::Counted,
+    explains: &["path-loss"],
+    check,
+    witness,
+    witness_name: "ring_drops_per_s",
+    source: include_str!("ring_overrun.rs"),
+};
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    let side = &view.receiver;
+    let drops = side.ring_drops()?;
+    let Some(lost) = LostHere::of(view, drops)? else { return Ok(None) };
+    let counter = side.ring_counter();
+    let place = side.place();
+    let device = side.device()?;
+    let text = format!("{device} missed {drops:.0} frames for want of a free buffer ({counter})");
+    let at_most = is_at_most(side);
+    // At its largest the ring is what it can be, and something else makes it overflow.
+    let confidence =
+        lost.confidence().min(if at_most { Confidence::Likely } else { Confidence::Certain });
+    Draft::new(RULE.id, place, confidence, format!("the receive ring of {device}"))
+        .saw(place, counter, drops, text)
+        .saw(view.sender.place(), "lost", lost.lost, lost.text(view))
+        .saw_if(place, RING_RX, side.count(RING_RX), |frames| ring(side, frames))
+        .saw_if(place, "softirq_share", side.softirq_share(), |share| {
+            format!("softirqs took {} of the CPU that has most of them", percent(share))
+        })
+        .predicted(next_after(view, &[RULE.id]))
+        .changes(larger(side, device))
+        .advice(format!(
+            "let the sender pace (fq, BBR), or let the card ask for a pause: \
+             ethtool -A {device} rx on tx on"
+        ))
+        .advice(format!(
+            "more queues share the frames of several flows: \
+             ethtool -L {device} combined N"
+        ))
+        .permanent("/boot/loader.conf (FreeBSD, em)", "hw.em.rxd=\"4096\"")
+        .found()
+}
+
+/// The ring in words: frames, how long they last, and how many there could be.
+pub fn ring(side: &Side, frames: f64) -> String {
+    let lasts = side.ring_s().map(|s| format!(" = {} at line rate", time(s))).unwrap_or_default();
+    let most = side.count(RING_RX_MAX).map(|most| format!("; the card takes {most:.0}"));
+    format!(
+        "the receive ring has {frames:.0} frames{lasts}{} (ethtool -g)",
+        most.unwrap_or_default()
+    )
+}
+
+/// Whether the ring is known to be as large as the card takes.
+pub fn is_at_most(side: &Side) -> bool {
+    matches!((side.count(RING_RX), side.count(RING_RX_MAX)), (Ok(now), Ok(most)) if now >= most)
+}
+
+fn larger(side: &Side, device: &str) -> Option<Change> {
+    let (now, most) = (side.count(RING_RX).ok()?, side.count(RING_RX_MAX).ok()?);
+    let values = (Some(format!("{now:.0}")), format!("{most:.0}"));
+    let why = "the most that the card takes; it costs memory, and cache on a slow link";
+    (most > now).then(|| of_host(side, "ring.rx", Some(device), values, why))
+}
+
+/// Frames that found no descriptor, per second.
+fn witness(view: &View) -> Result<f64, Missing> {
+    Ok(view.receiver.ring_drops()? / view.receiver.span_s()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Far;
+    use goodput_model::Place;
+
+    fn overrun() -> Case {
+        Case::path_loss().fact(Far, RING_RX, 256u64).fact(Far, RING_RX_MAX, 4096u64).grows(
+            Far,
+            "driver.rx_missed",
+            7,
+        )
+    }
+
+    #[test]
+    fn fires_on_counted_overruns_and_enlarges_the_ring() {
+        let finding = fires(&RULE, overrun());
+        assert_eq!((finding.end, finding.confidence), (Place::Far, Confidence::Certain));
+        assert_eq!(finding.changes[0].as_argument(), "far:ring.rx@eth0=256,4096");
+        let ring = &finding.evidence[2].text;
+        assert!(ring.contains("256 frames = 3.1 ms at line rate"), "{ring}");
+    }
+
+    #[test]
+    fn a_ring_at_its_most_is_not_changed() {
+        let finding = fires(&RULE, overrun().fact(Far, RING_RX, 4096u64));
+        assert!(finding.changes.is_empty());
+        assert_eq!(finding.confidence, Confidence::Likely);
+    }
+
+    #[test]
+    fn it_takes_the_place_of_loss_on_the_path() {
+        let diagnosis = crate::diagnose(&overrun().evidence());
+        assert_eq!(diagnosis.verdict.limit, "ring-overrun");
+        assert!(diagnosis.findings.iter().all(|f| f.rule != "path-loss"));
+    }
+
+    #[test]
+    fn stays_quiet_where_the_ring_lost_little_of_what_was_lost_or_nothing_limits() {
+        quiet(&RULE, overrun().grows(Far, "driver.rx_missed", 2));
+        quiet(&RULE, Case::path_loss());
+        quiet(&RULE, Case::healthy().grows(Far, "driver.rx_missed", 5000));
+    }
+
+    #[test]
+    fn cannot_tell_without_counters() {
+        cannot_tell(&RULE, Case::path_loss().without(Far, "link"));
+        cannot_tell(&RULE, overrun().without_far());
+    }
+}

@@ -1,0 +1,168 @@
+//! # What it means
+//! One CPU of the receiving host does nothing but take packets in, and can't take more.
+//!
+//! # Why it limits
+//! All packets of one receive queue, and of one flow, pass one CPU. When interrupts and softirqs fill
+//! it, packets wait and are dropped, and the program that should read them gets no turn on it. Beyond
+//! that point more packets offered are fewer packets delivered (receive livelock).
+//!
+//! # How it is seen
+//! Interrupts and softirqs took at least 95 % of one CPU's time between the snapshots, while the reader
+//! waited for data or packets were dropped before it.
+//!
+//! # What to try
+//! Fewer, larger packets to the stack (GRO, larger MTU), spreading (more queues, RPS, RFS), longer
+//! coalescing, threaded or deferred polling.
+//!
+//! # When it is wrong
+//! Other flows of the host, or of other network namespaces, may be what fills the CPU; the remedy is
+//! the same. Both ends of a lab share their CPUs, where senders' softirqs count too. Without
+//! CONFIG_IRQ_TIME_ACCOUNTING the share is sampled at the timer's tick.
+//!
+//! # Source
+//! proc(5) (`/proc/stat`); Mogul, Ramakrishnan: Eliminating receive livelock, USENIX ATC 1996;
+//! Documentation/networking/scaling.rst, napi.rst; polling(4) of FreeBSD.
+
+use goodput_model::{Change, Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::change::of_host;
+use crate::finding::{Draft, percent};
+use crate::rule::{Rule, Stage};
+use crate::thresholds::{BEHIND, HEAVY_LOSS};
+use crate::view::{Side, View};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "softirq-saturation",
+    title: "One CPU is full of softirqs",
+    stage: Stage::Cpu,
+    explains: &[
+        "receiver-cpu",
+        "ring-overrun",
+        "softnet-backlog",
+        "napi-budget",
+        "path-loss",
+        "path-rate",
+    ],
+    check,
+    witness,
+    witness_name: "softirq_percent",
+    source: include_str!("softirq_saturation.rs"),
+};
+
+/// Share of one CPU's time from which nothing is left of it.
+const SATURATED: f64 = 0.95;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    let side = &view.receiver;
+    let (cpu, share) = side.softirq_cpu()?;
+    if share < SATURATED || !starves(view)? {
+        return Ok(None);
+    }
+    let place = side.place();
+    let text = format!("interrupts and softirqs took {} of CPU {cpu} (/proc/stat)", percent(share));
+    let summary = format!("softirqs on CPU {cpu} of the {} end", side.name);
+    Draft::new(RULE.id, place, Confidence::Likely, summary)
+        .share(share)
+        .saw(place, RULE.witness_name, share * 100.0, text)
+        .saw_if(place, "reader_blocked_share", side.blocked_share(), |waits| {
+            format!("the reader waited for data {} of the time", percent(waits))
+        })
+        .saw_if(place, "squeezes_per_s", side.squeezes_per_s(), |squeezes| {
+            format!("softirqs ran out of budget {squeezes:.0} times a second (softnet_stat)")
+        })
+        .saw_if(place, "interrupts_part", part_of_interrupts(side, cpu), |part| {
+            format!("{} of the card's interrupts land on it", percent(part))
+        })
+        .predicted(next_after(view, &[RULE.id, "receiver-cpu"]))
+        .changes(gro(side))
+        .changes(more_queues(side))
+        .advice("spread the flows, of which each stays on one CPU: \
+             echo MASK > /sys/class/net/DEVICE/queues/rx-0/rps_cpus")
+        .advice("poll in a thread, or instead of interrupting: echo 1 > /sys/class/net/DEVICE/threaded; \
+             napi_defer_hard_irqs 10 and gro_flush_timeout 20000 there")
+        .permanent(
+            "/etc/tmpfiles.d/goodput.conf",
+            "w /sys/class/net/DEVICE/queues/rx-0/rps_cpus - - - - f",
+        )
+        .permanent("/etc/rc.conf (FreeBSD)", "ifconfig_em0=\"DHCP polling\"")
+        .found()
+}
+
+/// Whether the saturated CPU keeps packets from the reader: it waits for data, or they are dropped.
+fn starves(view: &View) -> Result<bool, Missing> {
+    let waits = view.receiver.blocked_share()? >= BEHIND;
+    let lost = view.receiver.lost_share().or_else(|_| view.sender.retransmitted_share());
+    Ok(waits || lost.is_ok_and(|share| share >= HEAVY_LOSS))
+}
+
+fn part_of_interrupts(side: &Side, cpu: u32) -> Result<f64, Missing> {
+    match side.largest_part("interrupts.device")? {
+        (most, part) if most == cpu => Ok(part),
+        _ => Err(Missing::because("they land on another CPU")),
+    }
+}
+
+fn gro(side: &Side) -> Option<Change> {
+    let values = (Some("off".into()), "on".into());
+    let why = "hands over fewer, larger packets";
+    let off = side.text("offload.gro").is_ok_and(|gro| gro == "off");
+    off.then(|| of_host(side, "offload.gro", side.device().ok(), values, why))
+}
+
+/// A queue for each CPU, as far as the card has them.
+pub fn more_queues(side: &Side) -> Option<Change> {
+    let now = side.count("channels.combined").ok()?;
+    let most = side.count("channels.combined_max").ok()?;
+    let cpus = f64::from(side.end().ok()?.host.cpus);
+    let wanted = most.min(cpus);
+    let values = (Some(format!("{now:.0}")), format!("{wanted:.0}"));
+    let why = "a queue with an interrupt of its own for each CPU";
+    let device = side.device().ok()?;
+    (wanted > now).then(|| of_host(side, "channels.combined", Some(device), values, why))
+}
+
+/// Share of the time that the CPU with most interrupts and softirqs spent in them, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    Ok(view.receiver.softirq_share()? * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Far;
+
+    fn full() -> Case {
+        Case::healthy().cpu(Far, 0.97, 0.99)
+    }
+
+    #[test]
+    fn fires_on_a_full_cpu_and_is_more_than_a_busy_receiver() {
+        let case =
+            full().fact(Far, "channels.combined", 1u64).fact(Far, "channels.combined_max", 8u64);
+        let finding = fires(&RULE, case);
+        assert_eq!(finding.changes[0].as_argument(), "far:channels.combined@eth0=1,2");
+        let diagnosis = crate::diagnose(&full().evidence());
+        assert_eq!(diagnosis.verdict.limit, "softirq-saturation");
+        assert!(diagnosis.findings.iter().all(|finding| finding.rule != "receiver-cpu"));
+    }
+
+    #[test]
+    fn it_is_the_reason_for_rings_that_overflow() {
+        let case = Case::path_loss().cpu(Far, 0.97, 0.99).grows(Far, "driver.rx_missed", 7);
+        assert_eq!(crate::diagnose(&case.evidence()).verdict.limit, "softirq-saturation");
+    }
+
+    #[test]
+    fn stays_quiet_with_time_left_or_a_reader_that_never_waits() {
+        quiet(&RULE, Case::healthy().cpu(Far, 0.9, 0.99));
+        quiet(&RULE, full().reader(0.05, 0.0, 0.9));
+    }
+
+    #[test]
+    fn cannot_tell_without_the_cpus() {
+        cannot_tell(&RULE, full().without(Far, "cpu"));
+    }
+}
