@@ -7,8 +7,8 @@
 //! that point more packets offered are fewer packets delivered (receive livelock).
 //!
 //! # How it is seen
-//! Interrupts and softirqs took at least 95 % of one CPU's time between the snapshots, while the reader
-//! waited for data or packets were dropped before it.
+//! Interrupts and softirqs took at least 90 % of one CPU's time between the snapshots, while the
+//! reader waited for data or packets were dropped before it.
 //!
 //! # What to try
 //! Fewer, larger packets to the stack (GRO, larger MTU), spreading (more queues, RPS, RFS), longer
@@ -51,8 +51,9 @@ pub const RULE: Rule = Rule {
     source: include_str!("softirq_saturation.rs"),
 };
 
-/// Share of one CPU's time from which nothing is left of it.
-const SATURATED: f64 = 0.95;
+/// Share of one CPU's time from which nothing is left of it: the rest is the programs' that the
+/// kernel lets run now and then, so that they don't starve (net/core/dev.c, ksoftirqd).
+const SATURATED: f64 = 0.9;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.receiver;
@@ -80,8 +81,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .changes(more_queues(side))
         .advice("spread the flows, of which each stays on one CPU: \
              echo MASK > /sys/class/net/DEVICE/queues/rx-0/rps_cpus")
-        .advice("poll in a thread, or instead of interrupting: echo 1 > /sys/class/net/DEVICE/threaded; \
-             napi_defer_hard_irqs 10 and gro_flush_timeout 20000 there")
+        .advice("poll in a thread: echo 1 > /sys/class/net/DEVICE/threaded; or instead of interrupting: \
+             napi_defer_hard_irqs 10 and gro_flush_timeout 20000 in the same folder")
         .permanent(
             "/etc/tmpfiles.d/goodput.conf",
             "w /sys/class/net/DEVICE/queues/rx-0/rps_cpus - - - - f",
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn stays_quiet_with_time_left_or_a_reader_that_never_waits() {
-        quiet(&RULE, Case::healthy().cpu(Far, 0.9, 0.99));
+        quiet(&RULE, Case::healthy().cpu(Far, 0.85, 0.99));
         quiet(&RULE, full().reader(0.05, 0.0, 0.9));
     }
 
