@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use goodput_model::{Host, Plan, SocketOptions};
 use goodput_wire::error::WireError;
-use goodput_wire::session::{Action, ClientConfig, Input, SettingRequest, Token};
+use goodput_wire::session::{Action, ClientConfig, ClockOffset, Input, SettingRequest, Token};
 use tokio::net::TcpStream;
 
+use crate::clock::wall_clock;
 use crate::control::Conversation;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
@@ -30,6 +31,8 @@ pub struct Client {
     pub(crate) address: SocketAddr,
     /// The machine at the other end.
     pub peer: Host,
+    /// How its time of day differs from ours, where it told.
+    pub clock: Option<ClockOffset>,
 }
 
 impl Client {
@@ -41,13 +44,13 @@ impl Client {
         listener: &mut Listener<'_>,
     ) -> Result<Self, EngineError> {
         let (stream, address) = dial(target.clone(), options.clone()).await?;
-        let config = ClientConfig { host: goodput_kernel::host(), token };
+        let config = ClientConfig { host: goodput_kernel::host(), token, clock: wall_clock() };
         let session = (target.protocol.client)(std::time::Instant::now(), config);
         let mut conversation = Conversation::new(session, stream);
         match next(&mut conversation, target).await? {
-            Action::Greeted { peer, secured } => {
+            Action::Greeted { peer, secured, clock } => {
                 listener(Event::Connected { peer: peer.clone(), secured });
-                Ok(Self { conversation, target: target.clone(), address, peer })
+                Ok(Self { conversation, target: target.clone(), address, peer, clock })
             }
             other => Err(unexpected(target, &other)),
         }

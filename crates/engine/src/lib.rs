@@ -5,6 +5,7 @@
 mod acknowledged;
 mod check;
 pub mod client;
+mod clock;
 pub mod compare;
 pub mod conclude;
 mod control;

@@ -9,6 +9,7 @@ use tokio::time::Instant as TokioInstant;
 
 use crate::acknowledged::acknowledged;
 use crate::client::{Client, blocking, unexpected};
+use crate::clock;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
@@ -68,8 +69,10 @@ impl<'a> NearRun<'a> {
             device: plan.socket.device.clone(),
             ..Context::default()
         };
-        let before = observe(plan.observe, context.clone()).await?;
-        Ok(Self::new(client, plan.clone(), traffic, context, before, opened.doubts))
+        let mut before = observe(plan.observe, context.clone()).await?;
+        clock::note(&mut before, client.clock);
+        let doubts = opened.doubts.into_iter().chain(clock::doubt(client.clock)).collect();
+        Ok(Self::new(client, plan.clone(), traffic, context, before, doubts))
     }
 
     fn new(

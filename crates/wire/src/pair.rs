@@ -10,7 +10,9 @@ mod script;
 use std::time::{Duration, Instant};
 
 pub use self::link::{Cut, Link};
-pub use self::samples::{client_config, end, host, limits, origin, sample, server_config, token};
+pub use self::samples::{
+    FAR_AHEAD_US, client_config, end, host, limits, origin, sample, server_config, token,
+};
 pub use self::script::{Script, Step};
 use crate::error::WireError;
 use crate::session::{Action, ClientConfig, Input, Output, Protocol, ServerConfig, Session};

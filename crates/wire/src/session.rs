@@ -49,6 +49,8 @@ pub struct ClientConfig {
     pub host: Host,
     /// The shared token, where the user gave one.
     pub token: Option<Token>,
+    /// The time of day here.
+    pub clock: WallClock,
 }
 
 /// What the answering side brings.
@@ -64,6 +66,35 @@ pub struct ServerConfig {
     pub limits: Limits,
     /// Random bytes for the cookies of this session, from the system's generator.
     pub seed: [u8; 32],
+    /// The time of day here.
+    pub clock: WallClock,
+}
+
+/// What the time of day was at one instant of the monotonic clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WallClock {
+    /// The instant.
+    pub at: Instant,
+    /// Microseconds since 1970, UTC.
+    pub unix_us: u64,
+}
+
+impl WallClock {
+    /// The time of day at `now`, microseconds since 1970.
+    pub(crate) fn unix_us(&self, now: Instant) -> u64 {
+        let passed = now.saturating_duration_since(self.at).as_micros();
+        self.unix_us.saturating_add(u64::try_from(passed).unwrap_or(u64::MAX))
+    }
+}
+
+/// How far the peer's time of day is ahead of ours. The answer to a question took a round trip, and
+/// was given somewhere within it (RFC 5905 section 8).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClockOffset {
+    /// Microseconds; below 0 where the peer is behind.
+    pub ahead_us: f64,
+    /// At most so far off, microseconds: half the round trip.
+    pub uncertainty_us: f64,
 }
 
 /// What one client may ask of a server. A plan beyond it is refused in words, never cut silently.
@@ -183,6 +214,8 @@ pub enum Action {
         peer: Host,
         /// Whether the control connection is protected by the shared token.
         secured: bool,
+        /// How the clocks differ; `None` where the peer did not tell the time.
+        clock: Option<ClockOffset>,
     },
     /// Client: connect these flows and prove them.
     OpenFlows {

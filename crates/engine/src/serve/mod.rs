@@ -19,6 +19,7 @@ use goodput_wire::session::{Limits, ServerConfig, Token};
 use rustix::process::{Resource, getrlimit};
 use tokio::sync::{Notify, watch};
 
+use crate::clock::wall_clock;
 use crate::error::EngineError;
 use admission::{Admission, Bounds};
 pub use sockets::Sockets;
@@ -85,6 +86,7 @@ impl Shared {
             token_required: self.config.token_required,
             limits: self.config.limits,
             seed: rand::random(),
+            clock: wall_clock(),
         }
     }
 

@@ -126,7 +126,7 @@ impl ServedClient {
                 let answer = self.setting(request).await;
                 self.conversation.tell(Input::SettingDone(answer));
             }
-            Action::Greeted { peer, secured } => {
+            Action::Greeted { peer, secured, .. } => {
                 let name = &peer.name;
                 tracing::info!(peer = %self.peer, "connected: {name}, {}",
                     if secured { "with the token" } else { "without a token" });

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use goodput_model::{End, Host, Sample, Snapshot};
 
-use crate::session::{ClientConfig, Limits, ServerConfig, Token};
+use crate::session::{ClientConfig, Limits, ServerConfig, Token, WallClock};
 
 /// The beginning of virtual time: always the same instant within a process.
 pub fn origin() -> Instant {
@@ -30,9 +30,16 @@ pub fn token(text: &str) -> Token {
     Token(format!("{text:x<16}").into_bytes())
 }
 
+/// How far the server's time of day is ahead of the client's, microseconds.
+pub const FAR_AHEAD_US: u64 = 7_000_000;
+
+fn clock(ahead_us: u64) -> WallClock {
+    WallClock { at: origin(), unix_us: 1_700_000_000_000_000 + ahead_us }
+}
+
 /// A client, with the token of this text if there is one.
 pub fn client_config(text: Option<&str>) -> ClientConfig {
-    ClientConfig { host: host("near"), token: text.map(token) }
+    ClientConfig { host: host("near"), token: text.map(token), clock: clock(0) }
 }
 
 /// A server, with the token of this text if there is one.
@@ -43,6 +50,7 @@ pub fn server_config(text: Option<&str>) -> ServerConfig {
         token_required: false,
         limits: limits(),
         seed: [3; 32],
+        clock: clock(FAR_AHEAD_US),
     }
 }
 

@@ -36,6 +36,8 @@ pub(super) struct ClientSession {
     /// A plan that was given before the greeting was over.
     early_plan: Option<Box<Plan>>,
     questions: Questions,
+    /// When this end said hello.
+    asked: Instant,
 }
 
 /// Where the conversation stands.

@@ -78,12 +78,16 @@ pub struct Hello {
     /// The machine, a [`Host`] in this version. Kept as it came until the version is known.
     #[serde(default)]
     host: serde_json::Value,
+    /// The speaker's time of day, microseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unix_us: Option<u64>,
 }
 
 impl Hello {
-    /// The greeting of `host`.
-    pub fn of(host: &Host) -> Result<Self, serde_json::Error> {
-        Ok(Self { version: PROTOCOL_VERSION, host: serde_json::to_value(host)? })
+    /// The greeting of `host` at its time of day, microseconds since 1970.
+    pub fn of(host: &Host, unix_us: u64) -> Result<Self, serde_json::Error> {
+        let host = serde_json::to_value(host)?;
+        Ok(Self { version: PROTOCOL_VERSION, host, unix_us: Some(unix_us) })
     }
 
     /// The machine that speaks, where it speaks this version.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::super::ALL;
 use super::{TOKENS, joined, measure};
 use crate::error::WireError;
-use crate::pair::{Pair, Step, client_config, server_config};
+use crate::pair::{FAR_AHEAD_US, Pair, Step, client_config, server_config};
 use crate::session::{Action, SettingRequest};
 use goodput_model::{Direction, Length, Plan};
 
@@ -36,6 +36,21 @@ fn a_measurement_completes() {
                 |a: &Action| matches!(a, Action::Greeted { secured: s, .. } if *s == secured);
             assert_eq!(peer.count(greeted), 1);
         }
+    }
+}
+
+#[test]
+fn the_client_learns_how_the_clocks_differ() {
+    for (protocol, token) in ALL.iter().flat_map(|p| TOKENS.map(|token| (p, token))) {
+        let mut pair = joined(protocol, token, vec![measure()]);
+        pair.run();
+        let right = |action: &Action| match action {
+            Action::Greeted { clock: Some(clock), .. } => {
+                (clock.ahead_us - FAR_AHEAD_US as f64).abs() <= clock.uncertainty_us
+            }
+            _ => false,
+        };
+        assert_eq!(pair.client.count(right), 1, "{}", protocol.id);
     }
 }
 

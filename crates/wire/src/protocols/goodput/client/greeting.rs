@@ -14,7 +14,7 @@ use super::{ClientSession, State};
 use crate::error::WireError;
 use crate::foreign;
 use crate::frame::Decoder;
-use crate::session::{Action, ClientConfig};
+use crate::session::{Action, ClientConfig, ClockOffset};
 
 /// Most bytes of a foreign greeting that are looked at.
 const FOREIGN_BYTES: usize = 256;
@@ -79,6 +79,7 @@ impl ClientSession {
             measurement: 0,
             early_plan: None,
             questions: Questions::default(),
+            asked: now,
         };
         let (greeting, deadline) = match session.open(now) {
             Ok(begun) => (Greeting::Preamble { seen: Vec::new(), begun }, now + GREETING),
@@ -102,7 +103,8 @@ impl ClientSession {
 
     fn say_hello(&mut self, now: Instant) -> Result<(), WireError> {
         let unable = |cause| WireError::Local(format!("can't describe this host: {cause}"));
-        let hello = Hello::of(&self.config.host).map_err(unable)?;
+        let hello = Hello::of(&self.config.host, self.config.clock.unix_us(now)).map_err(unable)?;
+        self.asked = now;
         self.channel.send_provoking(now, &Message::Hello(hello))
     }
 
@@ -212,15 +214,22 @@ impl ClientSession {
         if hello.version != PROTOCOL_VERSION {
             return Err(WireError::Version { ours: PROTOCOL_VERSION, theirs: hello.version });
         }
+        let clock = hello.unix_us.map(|theirs| self.clock_offset(now, theirs));
         let peer = hello.host().map_err(broken)?;
         let secured = self.channel.is_secured();
         self.channel.greeted();
         self.enter(State::Idle, None);
-        self.channel.act(Action::Greeted { peer, secured });
+        self.channel.act(Action::Greeted { peer, secured, clock });
         self.questions.greeted(now, &mut self.channel)?;
         match self.early_plan.take() {
             Some(plan) => self.propose(now, plan),
             None => Ok(()),
         }
+    }
+
+    fn clock_offset(&self, now: Instant, theirs: u64) -> ClockOffset {
+        let half = now.saturating_duration_since(self.asked).as_secs_f64() * 1e6 / 2.0;
+        let ours = self.config.clock.unix_us(self.asked) as f64 + half;
+        ClockOffset { ahead_us: theirs as f64 - ours, uncertainty_us: half }
     }
 }

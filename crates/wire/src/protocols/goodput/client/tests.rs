@@ -94,7 +94,7 @@ fn said(message: &Message) -> Vec<u8> {
 
 #[test]
 fn another_version_is_told_by_both_numbers() {
-    let mut hello = Hello::of(&host("far")).unwrap();
+    let mut hello = Hello::of(&host("far"), 0).unwrap();
     hello.version = 2;
     let bytes = said(&Message::Hello(hello));
     let (error, _) = ends(client(None), &[&bytes], false);
@@ -103,7 +103,7 @@ fn another_version_is_told_by_both_numbers() {
 
 #[test]
 fn a_client_with_a_token_never_goes_on_in_the_clear() {
-    let bytes = said(&Message::Hello(Hello::of(&host("far")).unwrap()));
+    let bytes = said(&Message::Hello(Hello::of(&host("far"), 0).unwrap()));
     let (error, _) = ends(client(Some("mine")), &[&bytes], false);
     assert!(matches!(error, WireError::Protocol(_)), "{error:?}");
 }
@@ -126,7 +126,7 @@ fn the_hello_provokes_services_that_wait_for_a_line() {
 
 #[test]
 fn a_server_that_speaks_out_of_turn_is_refused() {
-    let hello = said(&Message::Hello(Hello::of(&host("far")).unwrap()));
+    let hello = said(&Message::Hello(Hello::of(&host("far"), 0).unwrap()));
     for text in [
         &br#"{"begin":{"measurement":0}}"#[..],
         br#"{"accept":{"measurement":1,"cookies":[],"longest_s":1}}"#,
@@ -151,7 +151,7 @@ fn an_acceptance_of_thousands_of_flows_is_taken() {
         session.handle(now, Input::Received(bytes)).unwrap();
     };
     session.handle(now, Input::Received(Role::Control.preamble().to_vec())).unwrap();
-    say(&mut session, &Message::Hello(Hello::of(&host("far")).unwrap()));
+    say(&mut session, &Message::Hello(Hello::of(&host("far"), 0).unwrap()));
     let plan = Box::new(Plan { flows, ..Plan::standard() });
     session.handle(now, Input::Propose(plan)).unwrap();
     let cookies = vec![HexCookie(Cookie([7; 16])); usize::from(flows)];

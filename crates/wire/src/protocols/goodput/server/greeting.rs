@@ -123,7 +123,7 @@ impl ServerSession {
             return Err(broken("its first message is not a hello"));
         };
         let unable = |cause| WireError::Local(format!("can't describe this host: {cause}"));
-        let ours = Hello::of(&self.config.host).map_err(unable)?;
+        let ours = Hello::of(&self.config.host, self.config.clock.unix_us(now)).map_err(unable)?;
         self.channel.send(now, &Message::Hello(ours))?;
         if hello.version != PROTOCOL_VERSION {
             return Err(WireError::Version { ours: PROTOCOL_VERSION, theirs: hello.version });
@@ -133,7 +133,7 @@ impl ServerSession {
         self.requests.permit(secured);
         self.channel.greeted();
         self.enter(State::Idle, now + IDLE);
-        self.channel.act(Action::Greeted { peer, secured });
+        self.channel.act(Action::Greeted { peer, secured, clock: None });
         Ok(())
     }
 }

@@ -32,7 +32,7 @@ impl Rig {
     fn greeted(limits: Limits) -> Self {
         let mut rig = Self::new(limits);
         rig.take(Input::Received(Role::Control.preamble().to_vec())).unwrap();
-        let hello = super::super::messages::Hello::of(&host("near")).unwrap();
+        let hello = super::super::messages::Hello::of(&host("near"), 0).unwrap();
         rig.say(&Message::Hello(hello)).unwrap();
         rig
     }
