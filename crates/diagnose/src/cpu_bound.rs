@@ -2,21 +2,29 @@
 
 use goodput_model::{Confidence, Missing};
 
+use crate::finding::{Draft, percent};
+use crate::names::{PROCESS_CPUS, PROCESS_NICE, PROCESS_POLICY};
 use crate::thresholds::{ALL_BUSY, BEHIND, CPU_BOUND, CPU_FULL, HOLDS, STOPPED, THROTTLED};
 use crate::view::Side;
 
 /// Share of a CPU that is much for one thread on a host that has none left.
 const MUCH: f64 = 0.25;
+/// Share of the time in which a thread waits for a CPU from which it shares it with others. Measured
+/// on an idle host with a full CPU: up to 0.09.
+const SHARED: f64 = 0.2;
 
 /// A flow's thread that wants more CPU than there is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CpuBound {
-    /// Share of the time in which it was its turn: it waited neither for the socket nor on purpose.
+    /// Share of the time in which it was its turn: it ran or waited for a CPU; where the kernel does
+    /// not tell the wait, it waited neither for the socket nor on purpose.
     pub turn: f64,
     /// CPU time of the thread as a share of wall time.
     pub cpu: f64,
-    /// Whether it is only that the host's CPUs are all busy, with whatever, and the thread needs
-    /// much of one. It then waits for the socket as well, as the other end waits for a CPU too.
+    /// Whether other threads use its CPU as well, as it waited for it.
+    pub shared: bool,
+    /// Whether it is only that CPU was scarce, and the thread needs much of one. It then waits for
+    /// the socket as well, as the other end waits for a CPU too.
     pub crowded: bool,
 }
 
@@ -29,35 +37,61 @@ impl CpuBound {
             _ => Confidence::Likely,
         }
     }
+
+    /// What the limit is called; `whose` is `sender` or `receiver`.
+    pub fn summary(&self, whose: &str) -> String {
+        match (self.shared, self.crowded) {
+            (true, _) => format!("the {whose}'s CPU, which other threads use as well"),
+            (false, true) => format!("the {whose}'s CPUs, which are all busy"),
+            (false, false) => format!("the {whose}'s CPU"),
+        }
+    }
 }
 
-/// The thread of `side`, if the CPU holds it back: it hardly waits for anything, and spends its
-/// turn on the CPU, or waiting for one on a host whose CPUs are all busy.
+/// The thread of `side`, if the CPU holds it back: it ran or waited for a CPU nearly all the time.
+/// Where the kernel does not tell that wait: it hardly waits for anything, and spends its turn on
+/// the CPU, or waiting for one on a host whose CPUs are all busy.
 pub fn cpu_bound(side: &Side) -> Result<Option<CpuBound>, Missing> {
     let cpu = side.thread_cpu_share()?;
     let turn = 1.0 - side.blocked_share()? - side.paced_share()?;
-    let busy = side.host_busy_share().is_ok_and(|busy| busy >= ALL_BUSY);
-    let hardly_waits = turn >= 1.0 - BEHIND;
-    let on_cpu = cpu >= CPU_BOUND * turn || (busy && cpu >= HOLDS * turn);
-    let crowded = busy && cpu >= MUCH;
-    if is_throttled(side) || !(hardly_waits && on_cpu || crowded) {
+    if is_throttled(side) {
         return Ok(None);
     }
-    Ok(Some(CpuBound { turn, cpu, crowded: !(hardly_waits && on_cpu) }))
+    let busy = side.host_busy_share().is_ok_and(|busy| busy >= ALL_BUSY);
+    let hardly_waits = turn >= 1.0 - BEHIND;
+    let on_cpu = hardly_waits && cpu >= CPU_BOUND * turn;
+    let (turn, shared, sure, scarce) = match (side.cpu_wait_share(), side.cpu_wanted_share()) {
+        // What it waited for a CPU after it was woken counts as waiting for the socket too.
+        (Ok(wait), Ok(wanted)) if wait >= SHARED => {
+            (wanted.min(1.0), true, wanted >= 1.0 - BEHIND, wanted >= HOLDS)
+        }
+        (Ok(_), Ok(_)) => (turn, false, on_cpu, busy && cpu >= HOLDS),
+        _ => (
+            turn,
+            false,
+            on_cpu || hardly_waits && busy && cpu >= HOLDS * turn,
+            busy && cpu >= MUCH,
+        ),
+    };
+    Ok((sure || scarce).then_some(CpuBound { turn, cpu, shared, crowded: !sure }))
 }
 
 /// Share of the time in which the thread of `side` neither waited nor ran.
 pub fn stopped_share(side: &Side) -> Result<f64, Missing> {
     let turn = 1.0 - side.blocked_share()? - side.paced_share()?;
-    Ok((turn - side.thread_cpu_share()?).max(0.0))
+    let ready = side.thread_cpu_share()? + side.cpu_wait_share().unwrap_or(0.0);
+    Ok((turn - ready).max(0.0))
 }
 
 /// How sure it is that something stops the thread of `side`, or that it waits inside the program:
-/// only possible where all CPUs of its host are busy, so that it may have waited for one; then a
-/// thread that gets much of a CPU is left to [`cpu_bound`].
+/// where the kernel does not tell how long it waited for a CPU, only possible while all CPUs of its
+/// host are busy; then a thread that gets much of a CPU is left to [`cpu_bound`].
 pub fn stopped(side: &Side) -> Result<Option<Confidence>, Missing> {
     if stopped_share(side)? < STOPPED || is_throttled(side) {
         return Ok(None);
+    }
+    if side.cpu_wait_share().is_ok() {
+        return Ok(Some(Confidence::Likely));
     }
     let busy = side.host_busy_share()? >= ALL_BUSY;
     Ok(match busy {
@@ -70,4 +104,96 @@ pub fn stopped(side: &Side) -> Result<Option<Confidence>, Missing> {
 /// Whether a quota is known to hold this side's process back.
 pub fn is_throttled(side: &Side) -> bool {
     side.throttled_share().is_ok_and(|share| share >= THROTTLED)
+}
+
+/// Adds what a person wants to know of a CPU that is short: who ran on it.
+pub fn describe(draft: Draft, side: &Side) -> Draft {
+    let place = side.place();
+    let shared = side.cpu_wait_share().is_ok_and(|share| share >= SHARED);
+    let draft = match shared {
+        true => draft.advice("give it a CPU that nothing else uses: taskset -c N, or a cpuset"),
+        false => draft,
+    };
+    draft
+        .saw_if(place, "cpu_wait_share", side.cpu_wait_share(), |share| {
+            format!(
+                "it waited for a CPU {} of the time, ready to run (schedstat of its thread)",
+                percent(share)
+            )
+        })
+        .saw_if(place, "host_busy_share", side.host_busy_share(), |share| {
+            format!("the CPUs of its host were busy {} of the time (/proc/stat)", percent(share))
+        })
+        .saw_if(place, "softirq_share", side.softirq_share(), |share| {
+            format!("softirqs took {} of the CPU that has most of them", percent(share))
+        })
+        .saw_if(place, PROCESS_CPUS, few_cpus(side), |cpus| {
+            format!("the process may run on {cpus:.0} of its host's CPUs only")
+        })
+        .saw_if(place, PROCESS_NICE, low_priority(side), |nice| {
+            format!("the process gives way to others: its nice value is {nice:.0}")
+        })
+        .saw_if(place, PROCESS_POLICY, gives_way(side), |_| {
+            "the process runs only when no other wants to: its policy is SCHED_IDLE".into()
+        })
+}
+
+/// CPUs that the process may use, if they are fewer than the host has.
+fn few_cpus(side: &Side) -> Result<f64, Missing> {
+    let cpus = side.count(PROCESS_CPUS)?;
+    let all = f64::from(side.end()?.host.cpus);
+    if cpus < all { Ok(cpus) } else { Err(Missing::because("it may use all")) }
+}
+
+/// Nice value of the process, if it gives way to others.
+fn low_priority(side: &Side) -> Result<f64, Missing> {
+    let nice = side.number(PROCESS_NICE)?;
+    if nice > 0.0 { Ok(nice) } else { Err(Missing::because("it does not give way")) }
+}
+
+/// 1 if the process runs only when no other wants to.
+fn gives_way(side: &Side) -> Result<f64, Missing> {
+    let idle = side.text(PROCESS_POLICY)? == "idle";
+    if idle { Ok(1.0) } else { Err(Missing::because("it runs like others")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Case;
+    use crate::view::View;
+
+    fn writer(case: Case) -> Option<CpuBound> {
+        cpu_bound(&View::new(&case.evidence()).sender).unwrap()
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_a_cpu_all_the_time_lacks_it() {
+        // Nice 19 beside a busy loop, as measured: woken, it counts as waiting for the socket.
+        let bound = writer(Case::healthy().writer(0.62, 0.0, 0.01).waiting(0.99, 0.01)).unwrap();
+        assert!(bound.shared && !bound.crowded, "{bound:?}");
+        assert_eq!(bound.confidence(), Confidence::Likely);
+    }
+
+    #[test]
+    fn a_thread_that_gets_its_cpu_soon_does_not_lack_it() {
+        let near = goodput_model::EndName::Near;
+        let case = Case::healthy().cpu(near, 0.1, 0.99).writer(0.7, 0.0, 0.3).waiting(0.05, 0.05);
+        assert_eq!(writer(case), None);
+    }
+
+    #[test]
+    fn both_ends_on_scarce_cpus_are_possible() {
+        let bound = writer(Case::healthy().writer(0.56, 0.0, 0.3).waiting(0.4, 0.4)).unwrap();
+        assert!(bound.crowded, "{bound:?}");
+        assert_eq!(bound.confidence(), Confidence::Possible);
+    }
+
+    #[test]
+    fn who_waits_for_a_cpu_is_not_stopped() {
+        let side = |case: Case| stopped(&View::new(&case.evidence()).sender).unwrap();
+        let case = || Case::healthy().writer(0.2, 0.0, 0.1);
+        assert_eq!(side(case().waiting(0.0, 0.0)), Some(Confidence::Likely));
+        assert_eq!(side(case().waiting(0.6, 0.0)), None);
+    }
 }

@@ -72,3 +72,10 @@ pub const QUOTA_PERCENT: &str = "cgroup.quota_percent";
 /// Kinds of CPU time in `cpu.N.KIND_us`; together they are the wall time of CPU N (proc(5)).
 pub const CPU_KINDS: [&str; 8] =
     ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
+
+/// CPUs that the process may run on (sched_getaffinity(2)).
+pub const PROCESS_CPUS: &str = "process.allowed_cpus";
+/// Nice value of the process, -20 to 19 (getpriority(2)).
+pub const PROCESS_NICE: &str = "process.nice";
+/// Scheduling policy of the process: `other`, `idle`, `batch`, ... (sched(7)).
+pub const PROCESS_POLICY: &str = "process.policy";

@@ -104,6 +104,7 @@ fn flow() -> impl Strategy<Value = FlowSample> {
                 paced_us: own(v[2]),
                 calls: own(v[3]),
                 cpu_us: own(v[4]),
+                cpu_wait_us: own(v[0]),
                 tcp: Known::Value(tcp),
                 memory: Known::Value(SocketMemory {
                     rmem_alloc_bytes: v[5],

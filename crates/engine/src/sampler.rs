@@ -112,6 +112,7 @@ fn detail(flow: &RunningFlow) -> FlowSample {
         paced_us: Known::Value(counters.paced_us()),
         calls: Known::Value(counters.calls()),
         cpu_us: flow.cpu_us(),
+        cpu_wait_us: flow.cpu_wait_us(),
         tcp: if tcp { goodput_kernel::tcp_info(socket) } else { Known::missing("not a TCP flow") },
         memory: goodput_kernel::socket_memory(socket),
         queued_bytes: match config.role {

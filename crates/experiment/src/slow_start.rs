@@ -89,6 +89,7 @@ mod tests {
                 paced_us: Known::Value(0),
                 calls: Known::Value(0),
                 cpu_us: Known::missing("not asked"),
+                cpu_wait_us: Known::missing("not asked"),
                 tcp: Known::Value(tcp),
                 memory: Known::missing("not asked"),
                 queued_bytes: Known::missing("not asked"),

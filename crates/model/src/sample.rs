@@ -49,6 +49,11 @@ pub struct FlowSample {
     pub calls: Known<u64>,
     /// CPU time of the flow's thread, user and system.
     pub cpu_us: Known<u64>,
+    /// Time that the flow's thread was ready to run and waited for a CPU (run-queue delay, second
+    /// number of /proc/PID/task/TID/schedstat, Documentation/scheduler/sched-stats.rst). Part of it
+    /// counts as blocked too: what woke it came before it ran.
+    #[serde(default = "not_told")]
+    pub cpu_wait_us: Known<u64>,
     /// The kernel's view of the connection.
     pub tcp: Known<TcpInfo>,
     /// Memory of the socket against its limits.
@@ -58,6 +63,11 @@ pub struct FlowSample {
     /// Datagram counts; only for UDP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramCounts>,
+}
+
+/// What a peer that knows no `cpu_wait_us` leaves us with.
+fn not_told() -> Known<u64> {
+    Known::missing("the peer does not tell how long its threads waited for a CPU")
 }
 
 /// Socket memory, from `SO_MEMINFO` (include/uapi/linux/sock_diag.h, `SK_MEMINFO_*`). Bytes as the

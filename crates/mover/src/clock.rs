@@ -1,12 +1,16 @@
-//! The clocks of a flow: monotonic time, wall time for datagrams, and the CPU time of one thread.
+//! The clocks of a flow: monotonic time, wall time for datagrams, and the CPU time of one thread,
+//! had and waited for.
 
+use std::fs;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-use goodput_model::Known;
+use goodput_model::{Known, Missing};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// Marks a thread whose CPU time is not final yet. 2^64-1 ns are 584 years.
 const RUNNING: u64 = u64::MAX;
+/// Marks a wait for CPUs that the kernel did not tell.
+const UNKNOWN: u64 = u64::MAX;
 
 /// Nanoseconds of `CLOCK_MONOTONIC`.
 pub(crate) fn now_ns() -> u64 {
@@ -23,18 +27,25 @@ fn nanoseconds(time: Timespec) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// CPU time of one thread, readable from others while it runs and after it has ended.
+/// CPU time that one thread had and waited for, readable from others while it runs and after it
+/// has ended.
 #[derive(Debug)]
 pub(crate) struct ThreadCpu {
     /// Kernel thread id; 0 before the thread has begun.
     thread: AtomicI32,
     /// CPU time at the end of the thread, or [`RUNNING`].
     total_ns: AtomicU64,
+    /// What it had waited for a CPU at its end, or [`UNKNOWN`]. Valid once there is a total.
+    waited_ns: AtomicU64,
 }
 
 impl ThreadCpu {
     pub(crate) fn new() -> Self {
-        Self { thread: AtomicI32::new(0), total_ns: AtomicU64::new(RUNNING) }
+        Self {
+            thread: AtomicI32::new(0),
+            total_ns: AtomicU64::new(RUNNING),
+            waited_ns: AtomicU64::new(UNKNOWN),
+        }
     }
 
     /// Called by the thread itself, first thing.
@@ -44,6 +55,8 @@ impl ThreadCpu {
 
     /// Called by the thread itself, last thing: its clock is gone with it.
     pub(crate) fn end(&self) {
+        let waited = run_queue_wait_ns("thread-self").unwrap_or(UNKNOWN);
+        self.waited_ns.store(waited, Ordering::Release);
         let total = nanoseconds(clock_gettime(ClockId::ThreadCPUTime));
         self.total_ns.store(total, Ordering::Release);
     }
@@ -63,6 +76,29 @@ impl ThreadCpu {
             (total, _) => Known::Value(total / 1000),
         }
     }
+
+    /// Time so far in which it was ready to run and waited for a CPU, microseconds.
+    pub(crate) fn waited_us(&self) -> Known<u64> {
+        let thread = self.thread.load(Ordering::Acquire);
+        if thread == 0 {
+            return Known::missing("the flow's thread has not begun yet");
+        }
+        // In this order for the same reason as above.
+        let running = run_queue_wait_ns(&format!("self/task/{thread}"));
+        let waited = match self.total_ns.load(Ordering::Acquire) {
+            RUNNING => running,
+            _ => Some(self.waited_ns.load(Ordering::Acquire)).filter(|ns| *ns != UNKNOWN),
+        };
+        let waited = waited.map(|ns| ns / 1000);
+        waited.ok_or_else(|| Missing::because("this kernel keeps no schedstat of threads")).into()
+    }
+}
+
+/// How long a thread waited for a CPU while it was ready to run: the second of three numbers of
+/// its schedstat (Documentation/scheduler/sched-stats.rst), nanoseconds.
+fn run_queue_wait_ns(thread: &str) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
+    text.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Reads another thread's CPU clock. Clock ids of threads are `~tid << 3 | CPUCLOCK_PERTHREAD |
@@ -99,5 +135,18 @@ mod tests {
         let after = *cpu.used_us().get().unwrap();
         assert!(after >= 2000);
         assert_eq!(*cpu.used_us().get().unwrap(), after);
+    }
+
+    #[test]
+    fn the_wait_for_a_cpu_stays_known_after_the_end_of_the_thread() {
+        let cpu = ThreadCpu::new();
+        assert!(cpu.waited_us().get().is_err(), "not begun");
+        cpu.begin();
+        let before = cpu.waited_us();
+        cpu.end();
+        let after = cpu.waited_us();
+        assert_eq!(before.get().is_ok(), after.get().is_ok());
+        assert!(after.value() >= before.value());
+        assert_eq!(cpu.waited_us(), after);
     }
 }

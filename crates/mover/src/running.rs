@@ -118,6 +118,12 @@ impl RunningFlow {
         self.cpu.used_us()
     }
 
+    /// Time that its thread was ready to run and waited for a CPU, microseconds; still right after
+    /// its end.
+    pub fn cpu_wait_us(&self) -> Known<u64> {
+        self.cpu.waited_us()
+    }
+
     /// Whether its thread has ended, well or not.
     pub fn is_finished(&self) -> bool {
         self.thread.is_finished()

@@ -51,8 +51,9 @@ pub fn known_end(mut seen: Known<Box<End>>) -> Known<Box<End>> {
 
 /// What a peer counted.
 pub fn sample(mut sample: Sample) -> Sample {
-    for FlowSample { cpu_us, tcp, memory, queued_bytes, .. } in &mut sample.flows {
+    for FlowSample { cpu_us, cpu_wait_us, tcp, memory, queued_bytes, .. } in &mut sample.flows {
         reason(cpu_us);
+        reason(cpu_wait_us);
         reason(tcp);
         reason(memory);
         reason(queued_bytes);

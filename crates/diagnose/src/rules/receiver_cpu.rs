@@ -5,23 +5,24 @@
 //! One flow is read by one thread, and its packets pass the stack on one CPU.
 //!
 //! # How it is seen
-//! The reader hardly ever waits for data, and spends its turn on a CPU, or waiting for one on a
-//! host whose CPUs are all busy; or one CPU does nothing but interrupts and softirqs.
+//! The reader hardly ever waits for data, and spends its turn on a CPU; or it is ready to run and
+//! waits for a CPU, which other threads use (where the kernel does not tell that: all CPUs of the
+//! host are busy); or one CPU does nothing but interrupts and softirqs.
 //!
 //! # What to try
 //! Generic receive offload, more flows, receive scaling over several CPUs, larger reads.
 //!
 //! # When it is wrong
 //! Where both ends share the CPUs, as in a lab, each slows the other down; named is the end that
-//! waits less. Other programs that keep all CPUs busy make this only possible.
+//! waits less, and where both wait for CPUs that are scarce, it is only possible.
 //!
 //! # Source
-//! proc(5) (`/proc/stat`); Documentation/networking/scaling.rst; getrusage(2).
+//! proc(5) (`/proc/stat`); Documentation/scheduler/sched-stats.rst; Documentation/networking/scaling.rst; getrusage(2).
 
 use goodput_model::{Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
-use crate::cpu_bound::cpu_bound;
+use crate::cpu_bound::{cpu_bound, describe, is_throttled};
 use crate::finding::{Draft, percent};
 use crate::rule::{Rule, Stage};
 use crate::thresholds::CPU_FULL;
@@ -42,34 +43,29 @@ pub const RULE: Rule = Rule {
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let full = view.receiver.softirq_share().is_ok_and(|share| share >= CPU_FULL);
     match cpu_bound(&view.receiver)? {
+        // While a quota stops the other end, it is not the wait for a CPU that counts.
+        Some(bound) if bound.shared && is_throttled(&view.sender) => Ok(None),
         Some(bound) if !(bound.crowded && full) => {
-            let busy = "the receiver's CPUs, which are all busy";
-            let summary = if bound.crowded { busy } else { "the receiver's CPU" };
-            draft(view, bound.confidence(), summary).share(bound.turn).found()
+            draft(view, bound.confidence(), bound.summary("receiver")).share(bound.turn).found()
         }
         _ if full => {
-            let summary = "softirqs on one of the receiver's CPUs";
+            let summary = "softirqs on one of the receiver's CPUs".into();
             draft(view, Confidence::Likely, summary).found()
         }
         _ => Ok(None),
     }
 }
 
-fn draft(view: &View, confidence: Confidence, summary: &str) -> Draft {
+fn draft(view: &View, confidence: Confidence, summary: String) -> Draft {
     let (side, place) = (&view.receiver, view.receiver.place());
-    Draft::new(RULE.id, place, confidence, summary)
+    let draft = Draft::new(RULE.id, place, confidence, summary)
         .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
             format!("the reader used {} of a CPU (CPU time of its thread)", percent(share))
         })
         .saw_if(place, "reader_blocked_share", side.blocked_share(), |waits| {
             format!("the reader waited for data {} of the time", percent(waits))
-        })
-        .saw_if(place, "host_busy_share", side.host_busy_share(), |share| {
-            format!("the receiver's CPUs were busy {} of the time (/proc/stat)", percent(share))
-        })
-        .saw_if(place, "softirq_share", side.softirq_share(), |share| {
-            format!("softirqs took {} of the CPU that has most of them", percent(share))
-        })
+        });
+    describe(draft, side)
         .saw_if(view.sender.place(), "writer_blocked_share", view.sender.blocked_share(), |waits| {
             format!("the writer waited for room in its socket {} of the time", percent(waits))
         })

@@ -5,24 +5,26 @@
 //! One flow is one thread, and one thread has one CPU.
 //!
 //! # How it is seen
-//! The writer hardly ever waits for room in its socket, and spends its turn on a CPU, or waiting
-//! for one on a host whose CPUs are all busy; or one CPU does nothing but softirqs.
+//! The writer hardly ever waits for room in its socket, and spends its turn on a CPU; or it is
+//! ready to run and waits for a CPU, which other threads use (where the kernel does not tell that:
+//! all CPUs of the host are busy); or one CPU does nothing but softirqs.
 //!
 //! # What to try
-//! Segmentation offload where it is off, a mover that copies less, larger chunks, more flows.
+//! A mover that copies less, larger chunks, more flows. Where other threads use the CPU: a CPU of
+//! its own.
 //!
 //! # When it is wrong
 //! Where both ends share the CPUs, as in a lab, each slows the other down; named is the end that
-//! waits less. Other programs that keep all CPUs busy make this only possible.
+//! waits less, and where both wait for CPUs that are scarce, it is only possible.
 //!
 //! # Source
-//! proc(5) (`/proc/stat`); Documentation/networking/segmentation-offloads.rst; sendfile(2).
+//! proc(5) (`/proc/stat`); Documentation/scheduler/sched-stats.rst; Documentation/networking/segmentation-offloads.rst; sendfile(2).
 
 use goodput_model::{Change, Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
 use crate::change::{of_host, of_plan};
-use crate::cpu_bound::{CpuBound, cpu_bound};
+use crate::cpu_bound::{CpuBound, cpu_bound, describe, is_throttled};
 use crate::finding::{Draft, percent};
 use crate::names::OFFLOAD_TSO;
 use crate::rule::{Rule, Stage};
@@ -43,6 +45,8 @@ pub const RULE: Rule = Rule {
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     match cpu_bound(&view.sender)? {
+        // While a quota stops the other end, it is not the wait for a CPU that counts.
+        Some(bound) if bound.shared && is_throttled(&view.receiver) => Ok(None),
         Some(bound) => thread(view, bound).found(),
         None if softirqs_fill(view) => softirqs(view).found(),
         None => Ok(None),
@@ -50,12 +54,10 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 }
 
 fn thread(view: &View, bound: CpuBound) -> Draft {
-    let summary =
-        if bound.crowded { "the sender's CPUs, which are all busy" } else { "the sender's CPU" };
     // Of datagrams that got lost, a faster CPU would only send more.
     let lost = view.sends_too_much();
     let confidence = if lost { Confidence::Possible } else { bound.confidence() };
-    draft(view, confidence, summary).share(bound.turn)
+    draft(view, confidence, bound.summary("sender")).share(bound.turn)
 }
 
 /// Whether softirqs fill a CPU at the sender and not just as much at the receiver, where arriving
@@ -67,24 +69,19 @@ fn softirqs_fill(view: &View) -> bool {
 }
 
 fn softirqs(view: &View) -> Draft {
-    draft(view, Confidence::Possible, "softirqs on one of the sender's CPUs")
+    draft(view, Confidence::Possible, "softirqs on one of the sender's CPUs".into())
 }
 
-fn draft(view: &View, confidence: Confidence, summary: &str) -> Draft {
+fn draft(view: &View, confidence: Confidence, summary: String) -> Draft {
     let (side, place) = (&view.sender, view.sender.place());
-    Draft::new(RULE.id, place, confidence, summary)
+    let draft = Draft::new(RULE.id, place, confidence, summary)
         .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
             format!("the writer used {} of a CPU (CPU time of its thread)", percent(share))
         })
         .saw_if(place, "writer_blocked_share", side.blocked_share(), |waits| {
             format!("the writer waited for room in its socket {} of the time", percent(waits))
-        })
-        .saw_if(place, "host_busy_share", side.host_busy_share(), |share| {
-            format!("the sender's CPUs were busy {} of the time (/proc/stat)", percent(share))
-        })
-        .saw_if(place, "softirq_share", side.softirq_share(), |share| {
-            format!("softirqs took {} of the CPU that has most of them", percent(share))
-        })
+        });
+    describe(draft, side)
         .saw_if(
             view.receiver.place(),
             "reader_blocked_share",

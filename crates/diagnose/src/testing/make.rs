@@ -81,6 +81,10 @@ impl Case {
             paced_us: Known::Value(spent(thread.paced)),
             calls: Known::Value(bytes >> 17),
             cpu_us: Known::Value(spent(thread.cpu)),
+            cpu_wait_us: match thread.waiting {
+                Some(share) => Known::Value(spent(share)),
+                None => Known::missing("this kernel keeps no schedstat of threads"),
+            },
             tcp: Known::missing("not sampled"),
             memory: Known::Value(SocketMemory {
                 rmem_alloc_bytes: self.queued,

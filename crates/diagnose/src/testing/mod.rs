@@ -21,6 +21,7 @@ struct Thread {
     blocked: f64,
     paced: f64,
     cpu: f64,
+    waiting: Option<f64>,
 }
 
 /// A measurement in the making. Near sends, far receives; 1 Gbit/s links of MTU 1500; 4 s.
@@ -52,8 +53,8 @@ impl Case {
             plan: Plan { direction: Direction::Send, ..Plan::standard() },
             goodput: 800e6,
             wobble: 0.2,
-            writer: Thread { blocked: 0.6, paced: 0.0, cpu: 0.3 },
-            reader: Thread { blocked: 0.6, paced: 0.0, cpu: 0.3 },
+            writer: Thread { blocked: 0.6, paced: 0.0, cpu: 0.3, waiting: None },
+            reader: Thread { blocked: 0.6, paced: 0.0, cpu: 0.3, waiting: None },
             busy: 1.0,
             rwnd: 0.0,
             sndbuf: 0.0,
@@ -82,12 +83,18 @@ impl Case {
     }
 
     pub fn writer(mut self, blocked: f64, paced: f64, cpu: f64) -> Self {
-        self.writer = Thread { blocked, paced, cpu };
+        self.writer = Thread { blocked, paced, cpu, ..self.writer };
         self
     }
 
     pub fn reader(mut self, blocked: f64, paced: f64, cpu: f64) -> Self {
-        self.reader = Thread { blocked, paced, cpu };
+        self.reader = Thread { blocked, paced, cpu, ..self.reader };
+        self
+    }
+
+    /// Share of the time that the writer and the reader waited for a CPU.
+    pub fn waiting(mut self, writer: f64, reader: f64) -> Self {
+        (self.writer.waiting, self.reader.waiting) = (Some(writer), Some(reader));
         self
     }
 

@@ -77,6 +77,19 @@ impl<'a> Side<'a> {
         Ok(each.into_iter().fold(0.0, f64::max) / 1e6 / self.elapsed_s()?)
     }
 
+    /// Share of the window in which this side's thread was ready to run and waited for a CPU, the
+    /// mean of all flows.
+    pub fn cpu_wait_share(&self) -> Result<f64, Missing> {
+        self.share("the wait for a CPU", |f| f.cpu_wait_us.get().copied())
+    }
+
+    /// Share of the window in which this side's thread ran or waited for a CPU, the mean of all
+    /// flows.
+    pub fn cpu_wanted_share(&self) -> Result<f64, Missing> {
+        let ran = self.share("CPU time of a flow's thread", |f| f.cpu_us.get().copied())?;
+        Ok(ran + self.cpu_wait_share()?)
+    }
+
     /// CPU time of the flows' threads, microseconds per 10^6 payload bytes.
     pub fn cpu_us_per_mb(&self) -> Result<f64, Missing> {
         let cpu = self.delta_sum("CPU time of a flow's thread", |f| f.cpu_us.get().copied())?;

@@ -1,4 +1,5 @@
-//! What our own process used, all its threads together (getrusage(2)).
+//! What our own process used, all its threads together (getrusage(2)), and what CPU time it may
+//! have: CPUs, priority, scheduling policy (sched(7)).
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -16,7 +17,7 @@ impl Source for Process {
     }
 
     fn summary(&self) -> &'static str {
-        "CPU time, context switches and memory of our own process"
+        "CPU time, context switches and memory of our own process, its CPUs and priority"
     }
 
     fn can_run(&self, _context: &Context) -> Result<(), Missing> {
@@ -34,8 +35,42 @@ impl Source for Process {
         put("voluntary_switches", u64::try_from(usage.ru_nvcsw).ok());
         put("involuntary_switches", u64::try_from(usage.ru_nivcsw).ok());
         put("max_rss_bytes", u64::try_from(usage.ru_maxrss).ok().map(|kib| kib * 1024));
+        scheduling(snapshot);
         Ok(())
     }
+}
+
+/// Which CPUs may be used, and how others are preferred.
+fn scheduling(snapshot: &mut Snapshot) {
+    match rustix::thread::sched_getaffinity(None) {
+        Ok(cpus) => snapshot.put("process.allowed_cpus", u64::from(cpus.count())),
+        Err(error) => {
+            snapshot.lacks("process.allowed_cpus", format!("sched_getaffinity: {error}"));
+        }
+    }
+    match rustix::process::getpriority_process(None) {
+        Ok(nice) => snapshot.put("process.nice", f64::from(nice)),
+        Err(error) => snapshot.lacks("process.nice", format!("getpriority: {error}")),
+    }
+    match policy() {
+        Ok(policy) => snapshot.put("process.policy", policy),
+        Err(error) => snapshot.lacks("process.policy", format!("sched_getscheduler: {error}")),
+    }
+}
+
+#[expect(unsafe_code, reason = "rustix has no sched_getscheduler")]
+fn policy() -> io::Result<String> {
+    // SAFETY: the call takes a number and touches no memory of ours.
+    let policy = unsafe { libc::sched_getscheduler(0) };
+    Ok(match policy & !libc::SCHED_RESET_ON_FORK {
+        _ if policy < 0 => return Err(io::Error::last_os_error()),
+        libc::SCHED_OTHER => "other".into(),
+        libc::SCHED_BATCH => "batch".into(),
+        libc::SCHED_IDLE => "idle".into(),
+        libc::SCHED_FIFO => "fifo".into(),
+        libc::SCHED_RR => "rr".into(),
+        number => number.to_string(),
+    })
 }
 
 fn microseconds(time: libc::timeval) -> Option<u64> {
