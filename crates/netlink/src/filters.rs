@@ -53,10 +53,15 @@ impl Netlink {
     /// The filters at `hook` of the link with number `index`. Where the link has no queueing
     /// discipline with that hook, the kernel refuses or lists none, depending on its version.
     pub fn filters(&mut self, index: u32, hook: Hook) -> Result<Filters, NetlinkError> {
+        self.filters_at(index, hook.parent())
+    }
+
+    /// The filters below the handle `parent`.
+    pub(crate) fn filters_at(&mut self, index: u32, parent: u32) -> Result<Filters, NetlinkError> {
         let operation = format!("list the filters of link {index}");
         let mut body = vec![0u8; HEADER_BYTES];
         body[4..8].copy_from_slice(&index.to_ne_bytes());
-        body[12..16].copy_from_slice(&hook.parent().to_ne_bytes());
+        body[12..16].copy_from_slice(&parent.to_ne_bytes());
         let replies = self.dump_raw(&operation, RawMessage { kind: RTM_GETTFILTER, body })?;
         Ok(replies.iter().filter_map(filter).fold(Filters::default(), Filters::with))
     }

@@ -90,6 +90,11 @@ impl Qdisc {
         self.parent == Self::ROOT
     }
 
+    /// Whether it is no queue but a place for filters: `ingress` or `clsact` (`TC_H_INGRESS`).
+    pub fn is_hook(&self) -> bool {
+        self.parent == 0xFFFF_FFF1
+    }
+
     /// Whether nobody configured it: the kernel gave the link its default.
     pub fn is_default(&self) -> bool {
         self.handle == 0
@@ -131,7 +136,36 @@ impl Netlink {
     }
 }
 
+impl Netlink {
+    /// Whether something hangs on a queueing discipline that its parameters do not show and that
+    /// is lost with it: filters, or a table of sizes (`TCA_STAB`).
+    pub fn has_ties(&mut self, qdisc: &Qdisc) -> Result<bool, NetlinkError> {
+        let operation = format!("read what hangs on the qdisc of link {}", qdisc.index);
+        let message = message_for(&operation, qdisc.index)?;
+        let replies = self.dump(&operation, RouteNetlinkMessage::GetQueueDiscipline(message))?;
+        let sized = replies.iter().any(|reply| match reply {
+            RouteNetlinkMessage::NewQueueDiscipline(message) => {
+                let same = u32::from(message.header.handle) == qdisc.handle
+                    && u32::try_from(message.header.index) == Ok(qdisc.index);
+                same && message.attributes.iter().any(|a| matches!(a, TcAttribute::Stab(_)))
+            }
+            _ => false,
+        });
+        Ok(sized || self.filters_at(qdisc.index, qdisc.handle)?.count > 0)
+    }
+}
+
 impl QdiscOptions {
+    /// The parameters of a queueing discipline from the content of `TCA_OPTIONS`.
+    pub fn from_bytes(kind: &str, bytes: Vec<u8>) -> Self {
+        Self::parse(kind, bytes)
+    }
+
+    /// The content of `TCA_OPTIONS`.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.emit()
+    }
+
     fn parse(kind: &str, bytes: Vec<u8>) -> Self {
         let limit = bytes.first_chunk().map(|limit| u32::from_ne_bytes(*limit));
         match (kind, limit) {

@@ -2,10 +2,12 @@
 
 mod device;
 pub(crate) mod features;
+mod fifo;
 mod htb;
 mod jam;
 mod link_number;
 mod offload;
+mod qdisc_kind;
 pub(crate) mod route;
 mod shaped;
 mod sysctl;
@@ -13,8 +15,10 @@ pub(crate) mod sysctl_name;
 mod sysctl_rules;
 mod token_bucket;
 
+pub(crate) use fifo::FifoLimit;
 pub(crate) use htb::{CLASS_BURST, CLASS_CBURST, CLASS_CEIL, CLASS_RATE};
 pub(crate) use link_number::{GSO_PACKETS, GSO_SIZE, Mtu, TX_QUEUE};
 pub(crate) use offload::OffloadSwitch;
+pub(crate) use qdisc_kind::QdiscKind;
 pub(crate) use sysctl::Sysctl;
 pub(crate) use token_bucket::{BURST, BucketRate, LIMIT};

@@ -4,6 +4,7 @@ mod application;
 mod freebsd;
 mod link;
 mod network;
+mod qdisc_kind;
 mod sysctl;
 mod udev;
 
@@ -13,6 +14,7 @@ pub(crate) use application::{application, socket_buffer};
 pub(crate) use freebsd::{interface_option, loader_conf, sysctl_conf};
 pub(crate) use link::{link_file, offload};
 pub(crate) use network::{class_section, dispatcher, network_file, route_section};
+pub(crate) use qdisc_kind::qdisc_kind;
 pub(crate) use sysctl::sysctl;
 pub(crate) use udev::ethtool;
 

@@ -13,10 +13,12 @@ mod offload_gso_max_size;
 mod offload_sg;
 mod offload_tso;
 mod offload_tx_checksum;
+mod qdisc_fifo_limit;
 mod qdisc_htb_burst;
 mod qdisc_htb_cburst;
 mod qdisc_htb_ceil;
 mod qdisc_htb_rate;
+mod qdisc_kind;
 mod qdisc_tbf_burst;
 mod qdisc_tbf_limit;
 mod qdisc_tbf_rate;
@@ -53,6 +55,8 @@ pub const ALL: &[&Setting] = &[
     &offload_tso::SETTING,
     &offload_gso::SETTING,
     &offload_gro::SETTING,
+    &qdisc_kind::SETTING,
+    &qdisc_fifo_limit::SETTING,
     &qdisc_tbf_rate::SETTING,
     &qdisc_tbf_burst::SETTING,
     &qdisc_tbf_limit::SETTING,

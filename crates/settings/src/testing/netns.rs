@@ -25,7 +25,7 @@ pub(crate) fn everything_required() -> bool {
     std::env::var_os("GOODPUT_REQUIRE").is_some_and(|value| value == "all")
 }
 
-/// A veth pair, the near end with an address, its route and a token bucket.
+/// Two veth pairs: `eth0` with an address, its route and a token bucket, `eth1` with classes.
 pub(crate) fn build() {
     let mut netlink = Netlink::open().unwrap();
     netlink.create_veth("eth0", "eth1").unwrap();
@@ -36,6 +36,18 @@ pub(crate) fn build() {
     // 1 Gbit/s, where a burst is not read back to the byte.
     netlink.replace_qdisc(&Qdisc::root_tbf(index, Tbf::new(125_000_000, 10_007, 100_000))).unwrap();
     classes(&mut netlink, peer);
+    queues(&mut netlink);
+}
+
+/// A second pair: one end with the kernel's own queue, one with a queue of packets.
+fn queues(netlink: &mut Netlink) {
+    netlink.create_veth("eth2", "eth3").unwrap();
+    for name in ["eth2", "eth3"] {
+        let index = netlink.link(name).unwrap().index;
+        netlink.set_up(index).unwrap();
+    }
+    let index = netlink.link("eth3").unwrap().index;
+    netlink.replace_qdisc(&Qdisc::root_pfifo(index, 33)).unwrap();
 }
 
 /// A hierarchy token bucket with one class, 1:10.

@@ -1,0 +1,74 @@
+//! Reads and writes the length of a first-in, first-out queue (tc-bfifo(8)).
+
+use goodput_model::SettingRef;
+use goodput_netlink::{Netlink, Qdisc, QdiscOptions};
+
+use super::device;
+use crate::error::{SettingError, from_netlink};
+use crate::setting::Machine;
+use crate::value;
+
+/// The backend of `qdisc.fifo.limit`.
+pub(crate) struct FifoLimit;
+
+impl Machine for FifoLimit {
+    fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
+        let (_, limit) = fifo(&mut device::netlink(setting)?, setting)?;
+        Ok(limit.to_string())
+    }
+
+    fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+        let limit = parse(setting, value)?;
+        let mut netlink = device::netlink(setting)?;
+        let (mut qdisc, _) = fifo(&mut netlink, setting)?;
+        if let Some(place) = limit_of(&mut qdisc.options) {
+            *place = limit;
+        }
+        netlink.replace_qdisc(&qdisc).map_err(|e| {
+            from_netlink(setting, format!("change it to {value:?}"), device::name(setting), e)
+        })
+    }
+
+    fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
+        parse(setting, value).map(|limit| limit.to_string())
+    }
+}
+
+/// Packets and bytes alike are numbers; `64K` is taken for both.
+fn parse(setting: &SettingRef, value: &str) -> Result<u32, SettingError> {
+    let limit = value::size(setting, value, u32::MAX.into())?;
+    Ok(u32::try_from(limit).unwrap_or(u32::MAX))
+}
+
+fn limit_of(options: &mut QdiscOptions) -> Option<&mut u32> {
+    match options {
+        QdiscOptions::Pfifo { limit_packets: limit }
+        | QdiscOptions::Bfifo { limit_bytes: limit } => Some(limit),
+        _ => None,
+    }
+}
+
+/// The device's queue and its limit: the root one, or the only one.
+fn fifo(netlink: &mut Netlink, setting: &SettingRef) -> Result<(Qdisc, u32), SettingError> {
+    let index = device::index(netlink, setting)?;
+    let device = device::name(setting);
+    let all =
+        netlink.qdiscs(index).map_err(|e| from_netlink(setting, "read its qdiscs", device, e))?;
+    let kinds: Vec<String> = all.iter().map(|qdisc| qdisc.kind.clone()).collect();
+    let mut queues: Vec<(Qdisc, u32)> = all
+        .into_iter()
+        .filter_map(|mut qdisc| limit_of(&mut qdisc.options).copied().map(|limit| (qdisc, limit)))
+        .collect();
+    match &queues[..] {
+        [] => Err(SettingError::Gone {
+            operation: "find it".into(),
+            setting: setting.clone(),
+            what: device::missing("pfifo or bfifo at", device, kinds),
+        }),
+        [(first, _), _, ..] if !first.is_root() => Err(SettingError::Scope {
+            setting: setting.clone(),
+            why: format!("{device} has {} such queues, none of them at its root", queues.len()),
+        }),
+        _ => Ok(queues.swap_remove(0)),
+    }
+}
