@@ -16,6 +16,7 @@ pub mod links;
 pub mod namespace;
 pub mod neighbours;
 pub mod offloads;
+pub mod parameter;
 pub mod parameters;
 pub mod pause_statistics;
 mod psched;

@@ -102,17 +102,34 @@ impl Netlink {
 
     /// Makes a pair of virtual Ethernet devices, both down, with these names.
     pub fn create_veth(&mut self, name: &str, peer: &str) -> Result<(), NetlinkError> {
+        self.veth(name, peer, &[])
+    }
+
+    /// The same where each end can have up to `queues` queues in each direction; only one is used
+    /// at first.
+    pub fn create_veth_with_queues(
+        &mut self,
+        name: &str,
+        peer: &str,
+        queues: u32,
+    ) -> Result<(), NetlinkError> {
+        let queues = [LinkAttribute::NumRxQueues(queues), LinkAttribute::NumTxQueues(queues)];
+        self.veth(name, peer, &queues)
+    }
+
+    fn veth(&mut self, name: &str, peer: &str, more: &[LinkAttribute]) -> Result<(), NetlinkError> {
         let mut peer_message = LinkMessage::default();
         peer_message.attributes.push(LinkAttribute::IfName(peer.into()));
+        peer_message.attributes.extend_from_slice(more);
         let data = InfoData::Veth(InfoVeth::Peer(peer_message));
         let info = vec![LinkInfo::Kind(InfoKind::Veth), LinkInfo::Data(data)];
-        self.create(&format!("create the veth pair {name}, {peer}"), name, info)
+        self.create(&format!("create the veth pair {name}, {peer}"), name, info, more)
     }
 
     /// Makes an intermediate functional block: a device whose qdisc shapes what others receive.
     pub fn create_ifb(&mut self, name: &str) -> Result<(), NetlinkError> {
         let info = vec![LinkInfo::Kind(InfoKind::Ifb)];
-        self.create(&format!("create the ifb device {name}"), name, info)
+        self.create(&format!("create the ifb device {name}"), name, info, &[])
     }
 
     /// Deletes a link; of a veth pair both ends go.
@@ -182,10 +199,12 @@ impl Netlink {
         operation: &str,
         name: &str,
         info: Vec<LinkInfo>,
+        more: &[LinkAttribute],
     ) -> Result<(), NetlinkError> {
         let mut message = LinkMessage::default();
         message.attributes =
             vec![LinkAttribute::IfName(name.into()), LinkAttribute::LinkInfo(info)];
+        message.attributes.extend_from_slice(more);
         let question = RouteNetlinkMessage::NewLink(message);
         self.request(operation, question, NLM_F_CREATE | NLM_F_EXCL).map(drop)
     }

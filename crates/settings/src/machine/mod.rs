@@ -1,24 +1,31 @@
 //! The backends that read and write this machine.
 
 mod device;
+mod device_parameter;
 pub(crate) mod features;
 mod fifo;
 mod htb;
 mod jam;
 mod link_number;
+mod napi;
 mod offload;
+mod packet_steering;
 mod qdisc_kind;
 pub(crate) mod route;
 mod shaped;
 mod sysctl;
 pub(crate) mod sysctl_name;
 mod sysctl_rules;
+mod sysfs;
 mod token_bucket;
 
+pub(crate) use device_parameter::{DeviceNumber, DeviceSwitch};
 pub(crate) use fifo::FifoLimit;
 pub(crate) use htb::{CLASS_BURST, CLASS_CBURST, CLASS_CEIL, CLASS_RATE};
 pub(crate) use link_number::{GSO_PACKETS, GSO_SIZE, Mtu, TX_QUEUE};
+pub(crate) use napi::{DEFER_HARD_IRQS, GRO_FLUSH_TIMEOUT, Threaded};
 pub(crate) use offload::OffloadSwitch;
+pub(crate) use packet_steering::PacketSteering;
 pub(crate) use qdisc_kind::QdiscKind;
 pub(crate) use sysctl::Sysctl;
 pub(crate) use token_bucket::{BURST, BucketRate, LIMIT};

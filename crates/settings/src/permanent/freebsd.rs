@@ -1,8 +1,8 @@
 //! The same on FreeBSD: rc.conf(5), sysctl.conf(5), loader.conf(5).
 
-use goodput_model::Permanent;
+use goodput_model::{Permanent, SettingRef};
 
-use super::entry;
+use super::{device, entry};
 
 /// An option of ifconfig(8) that the interface gets at every start. rc.conf is read by sh(1), so
 /// that the line adds to what stands above it.
@@ -12,11 +12,18 @@ pub(crate) fn interface_option(device: &str, option: &str) -> Permanent {
 }
 
 /// A parameter that the loader sets before the kernel starts.
-pub(crate) fn loader_conf(line: &str) -> Permanent {
+pub(crate) fn loader_conf(line: impl Into<String>) -> Permanent {
     entry("FreeBSD /boot/loader.conf", line)
 }
 
 /// A kernel parameter.
 pub(crate) fn sysctl_conf(name: &str, value: &str) -> Permanent {
     entry("FreeBSD /etc/sysctl.conf", format!("{name}={value}"))
+}
+
+/// The setting's device as sysctl(8) has it: `em.0` of em0.
+pub(crate) fn unit(setting: &SettingRef) -> String {
+    let device = device(setting);
+    let driver = device.trim_end_matches(|c: char| c.is_ascii_digit());
+    format!("{driver}.{}", &device[driver.len()..])
 }

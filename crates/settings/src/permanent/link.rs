@@ -26,6 +26,11 @@ pub(crate) fn link_file(setting: &SettingRef, keys: &str) -> Permanent {
     )
 }
 
+/// A `.link` file with one switch.
+pub(crate) fn link_switch(setting: &SettingRef, key: &str, value: &str) -> Permanent {
+    link_file(setting, &format!("{key}={}", if value == "on" { "yes" } else { "no" }))
+}
+
 /// The files that keep an offload on or off: `keys` of systemd.link(5), and an option of FreeBSD's
 /// ifconfig(8), where it has one.
 pub(crate) fn offload(

@@ -11,12 +11,12 @@ mod udev;
 use goodput_model::{BitRate, Bytes, Permanent, SettingRef};
 
 pub(crate) use application::{application, socket_buffer};
-pub(crate) use freebsd::{interface_option, loader_conf, sysctl_conf};
-pub(crate) use link::{link_file, offload};
+pub(crate) use freebsd::{interface_option, loader_conf, sysctl_conf, unit};
+pub(crate) use link::{link_file, link_switch, offload};
 pub(crate) use network::{class_section, dispatcher, network_file, route_section};
 pub(crate) use qdisc_kind::qdisc_kind;
 pub(crate) use sysctl::sysctl;
-pub(crate) use udev::ethtool;
+pub(crate) use udev::{ethtool, udev_rule};
 
 use crate::error::SettingError;
 use crate::lookup::find_for;

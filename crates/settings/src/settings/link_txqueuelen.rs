@@ -15,7 +15,7 @@ pub static SETTING: Setting = Setting {
     unset: None,
     permanent: |setting, value| {
         let length = format!("net.link.ifqmaxlen={value}");
-        vec![link_file(setting, &format!("TransmitQueueLength={value}")), loader_conf(&length)]
+        vec![link_file(setting, &format!("TransmitQueueLength={value}")), loader_conf(length)]
     },
     backend: Backend::Machine(&TX_QUEUE),
 };

@@ -2,17 +2,29 @@
 
 use crate::setting::Setting;
 
+mod channels_combined;
+mod channels_rx;
+mod channels_tx;
 mod chunk;
+mod coalescing_adaptive_rx;
+mod coalescing_rx_usecs;
+mod coalescing_tx_usecs;
 mod link_mtu;
 mod link_txqueuelen;
 mod mover;
+mod napi_defer_hard_irqs;
+mod napi_gro_flush_timeout;
+mod napi_threaded;
 mod offload_gro;
 mod offload_gso;
 mod offload_gso_max_segs;
 mod offload_gso_max_size;
+mod offload_lro;
 mod offload_sg;
 mod offload_tso;
 mod offload_tx_checksum;
+mod pause_rx;
+mod pause_tx;
 mod qdisc_fifo_limit;
 mod qdisc_htb_burst;
 mod qdisc_htb_cburst;
@@ -22,6 +34,8 @@ mod qdisc_kind;
 mod qdisc_tbf_burst;
 mod qdisc_tbf_limit;
 mod qdisc_tbf_rate;
+mod ring_rx;
+mod ring_tx;
 mod route_advmss;
 mod route_congctl;
 mod route_initcwnd;
@@ -30,6 +44,7 @@ mod route_mtu;
 mod route_quickack;
 mod route_rto_min;
 mod route_window;
+mod rps_cpus;
 mod socket_congestion;
 mod socket_nodelay;
 mod socket_rcvbuf;
@@ -64,12 +79,27 @@ pub const ALL: &[&Setting] = &[
     &qdisc_htb_ceil::SETTING,
     &qdisc_htb_burst::SETTING,
     &qdisc_htb_cburst::SETTING,
+    &offload_lro::SETTING,
     &link_mtu::SETTING,
     &link_txqueuelen::SETTING,
     &offload_gso_max_size::SETTING,
     &offload_gso_max_segs::SETTING,
     &offload_tx_checksum::SETTING,
     &offload_sg::SETTING,
+    &ring_rx::SETTING,
+    &ring_tx::SETTING,
+    &channels_combined::SETTING,
+    &channels_rx::SETTING,
+    &channels_tx::SETTING,
+    &coalescing_rx_usecs::SETTING,
+    &coalescing_tx_usecs::SETTING,
+    &coalescing_adaptive_rx::SETTING,
+    &pause_rx::SETTING,
+    &pause_tx::SETTING,
+    &napi_defer_hard_irqs::SETTING,
+    &napi_gro_flush_timeout::SETTING,
+    &napi_threaded::SETTING,
+    &rps_cpus::SETTING,
     &sysctl::SETTING,
 ];
 

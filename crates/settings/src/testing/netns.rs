@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use goodput_netlink::{HtbClass, Netlink, Qdisc, QdiscOptions, Tbf, namespace};
+use goodput_netlink::{
+    HtbClass, Netlink, Offload, Qdisc, QdiscOptions, Tbf, namespace, set_offload,
+};
 
 /// Runs `test` in a namespace with the device, address, token bucket and route of the examples.
 pub(crate) fn in_scene(name: &str, test: impl FnOnce(&Path) + Send) {
@@ -41,7 +43,9 @@ pub(crate) fn build() {
 
 /// A second pair: one end with the kernel's own queue, one with a queue of packets.
 fn queues(netlink: &mut Netlink) {
-    netlink.create_veth("eth2", "eth3").unwrap();
+    netlink.create_veth_with_queues("eth2", "eth3", 2).unwrap();
+    // Without it a veth is not polled at all.
+    set_offload("eth3", Offload::Gro, true).unwrap();
     for name in ["eth2", "eth3"] {
         let index = netlink.link(name).unwrap().index;
         netlink.set_up(index).unwrap();

@@ -1,0 +1,160 @@
+//! One parameter of a device among rings, channels, coalescing and pause frames: read it, or change
+//! it and leave the others of its structure as they are (include/uapi/linux/ethtool.h).
+
+use crate::NetlinkError;
+use crate::ethtool::call;
+
+/// Most words that a structure of these has.
+const MOST_WORDS: usize = 23;
+
+/// One parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parameter {
+    /// Receive descriptors of each queue.
+    RingRx,
+    /// Transmit descriptors of each queue.
+    RingTx,
+    /// Channels that only receive.
+    ChannelsRx,
+    /// Channels that only send.
+    ChannelsTx,
+    /// Channels that do both.
+    ChannelsCombined,
+    /// Longest wait after a frame was received before an interrupt, microseconds.
+    CoalesceRxUs,
+    /// Longest wait after a frame was sent before an interrupt, microseconds.
+    CoalesceTxUs,
+    /// Whether the driver adapts the receive side to the traffic: 0 or 1.
+    CoalesceAdaptiveRx,
+    /// Whether this end heeds pause frames: 0 or 1.
+    PauseRx,
+    /// Whether this end sends pause frames: 0 or 1.
+    PauseTx,
+}
+
+/// Where a parameter is: the commands that get and set its structure, that one's length in words,
+/// and the place of the parameter's word.
+struct Place {
+    get: u32,
+    set: u32,
+    words: usize,
+    word: usize,
+}
+
+impl Parameter {
+    fn place(self) -> Place {
+        // ETHTOOL_GRINGPARAM, GCHANNELS, GCOALESCE, GPAUSEPARAM; each is set by the command after.
+        let (get, words, word) = match self {
+            Self::RingRx => (0x10, 9, 5),
+            Self::RingTx => (0x10, 9, 8),
+            Self::ChannelsRx => (0x3c, 9, 5),
+            Self::ChannelsTx => (0x3c, 9, 6),
+            Self::ChannelsCombined => (0x3c, 9, 8),
+            Self::CoalesceRxUs => (0x0e, MOST_WORDS, 1),
+            Self::CoalesceTxUs => (0x0e, MOST_WORDS, 5),
+            Self::CoalesceAdaptiveRx => (0x0e, MOST_WORDS, 10),
+            Self::PauseRx => (0x12, 4, 2),
+            Self::PauseTx => (0x12, 4, 3),
+        };
+        Place { get, set: get + 1, words, word }
+    }
+}
+
+/// The value of `parameter` of `device` in the calling thread's namespace. A device without it
+/// refuses with EOPNOTSUPP.
+pub fn get_parameter(device: &str, parameter: Parameter) -> Result<u32, NetlinkError> {
+    let place = parameter.place();
+    let words = read(device, parameter, &place)?;
+    Ok(u32::from_ne_bytes(words[place.word]))
+}
+
+/// Changes `parameter` of `device`. Drivers may round it: read it afterwards.
+pub fn set_parameter(device: &str, parameter: Parameter, value: u32) -> Result<(), NetlinkError> {
+    let place = parameter.place();
+    let mut words = read(device, parameter, &place)?;
+    with(&mut words, &place, value);
+    let operation = format!("set {parameter:?} of {device} to {value}");
+    call(&operation, device, place.set, words.as_flattened_mut())
+}
+
+fn read(device: &str, parameter: Parameter, place: &Place) -> Result<Vec<[u8; 4]>, NetlinkError> {
+    let mut words = vec![[0u8; 4]; place.words];
+    let operation = format!("read {parameter:?} of {device}");
+    call(&operation, device, place.get, words.as_flattened_mut())?;
+    Ok(words)
+}
+
+fn with(words: &mut [[u8; 4]], place: &Place, value: u32) {
+    words[place.word] = value.to_ne_bytes();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Netlink;
+    use crate::namespace::tests::in_test_namespace;
+    use crate::parameters::channels;
+
+    /// `struct ethtool_ringparam` of a card with 4096 of each at most and 256 now.
+    const RINGS: [u32; 9] = [0x10, 4096, 0, 0, 4096, 256, 0, 0, 256];
+    /// `struct ethtool_pauseparam`: negotiated, both ways.
+    const PAUSE: [u32; 4] = [0x12, 1, 1, 1];
+
+    fn changed<const N: usize>(from: [u32; N], parameter: Parameter, value: u32) -> Vec<u32> {
+        let mut words = from.map(u32::to_ne_bytes);
+        with(&mut words, &parameter.place(), value);
+        words.map(u32::from_ne_bytes).to_vec()
+    }
+
+    #[test]
+    fn one_word_changes_and_the_others_go_back_as_they_came() {
+        assert_eq!(
+            changed(RINGS, Parameter::RingRx, 4096),
+            [0x10, 4096, 0, 0, 4096, 4096, 0, 0, 256]
+        );
+        assert_eq!(
+            changed(RINGS, Parameter::RingTx, 512),
+            [0x10, 4096, 0, 0, 4096, 256, 0, 0, 512]
+        );
+        assert_eq!(changed(PAUSE, Parameter::PauseRx, 0), [0x12, 1, 0, 1]);
+        assert_eq!(changed(PAUSE, Parameter::PauseTx, 0), [0x12, 1, 1, 0]);
+        let coalescing: [u32; 23] = std::array::from_fn(|place| place as u32);
+        let words = changed(coalescing, Parameter::CoalesceAdaptiveRx, 1);
+        assert_eq!((words[9], words[10], words[11]), (9, 1, 11));
+    }
+
+    #[test]
+    fn commands_are_those_of_the_header() {
+        let commands = |parameter: Parameter| (parameter.place().get, parameter.place().set);
+        assert_eq!(commands(Parameter::RingRx), (0x10, 0x11));
+        assert_eq!(commands(Parameter::ChannelsCombined), (0x3c, 0x3d));
+        assert_eq!(commands(Parameter::CoalesceRxUs), (0x0e, 0x0f));
+        assert_eq!(commands(Parameter::PauseTx), (0x12, 0x13));
+    }
+
+    #[test]
+    fn the_channels_of_a_veth_change_one_by_one() {
+        in_test_namespace("the_channels_of_a_veth_change_one_by_one", || {
+            Netlink::open().unwrap().create_veth_with_queues("left", "right", 4).unwrap();
+            for (rx, tx) in [(1, 1), (3, 1), (3, 2), (1, 4)] {
+                set_parameter("left", Parameter::ChannelsRx, rx).unwrap();
+                set_parameter("left", Parameter::ChannelsTx, tx).unwrap();
+                let seen = channels("left").unwrap();
+                assert_eq!((seen.rx, seen.tx), (rx, tx));
+                assert_eq!(get_parameter("left", Parameter::ChannelsRx).unwrap(), rx);
+            }
+            assert!(set_parameter("left", Parameter::ChannelsRx, 5).is_err());
+        });
+    }
+
+    #[test]
+    fn what_a_veth_does_not_have_is_not_supported() {
+        in_test_namespace("what_a_veth_does_not_have_is_not_supported", || {
+            Netlink::open().unwrap().create_veth("left", "right").unwrap();
+            for parameter in [Parameter::RingRx, Parameter::CoalesceRxUs, Parameter::PauseTx] {
+                assert!(get_parameter("left", parameter).unwrap_err().not_supported());
+                assert!(set_parameter("left", parameter, 1).unwrap_err().not_supported());
+            }
+        });
+    }
+}

@@ -1,0 +1,78 @@
+//! Reads and writes one parameter of a device's driver: rings, channels, coalescing, pause frames
+//! (ethtool(8)).
+
+use std::ops::RangeInclusive;
+
+use goodput_model::SettingRef;
+use goodput_netlink::NetlinkError;
+use goodput_netlink::parameter::{Parameter, get_parameter, set_parameter};
+
+use super::device;
+use crate::error::{SettingError, from_netlink};
+use crate::setting::Machine;
+use crate::value;
+
+/// The backend of one number of a driver.
+pub(crate) struct DeviceNumber {
+    /// Which one.
+    pub(crate) parameter: Parameter,
+    /// What it may be; the driver has limits of its own.
+    pub(crate) range: RangeInclusive<u32>,
+}
+
+/// The backend of one switch of a driver.
+pub(crate) struct DeviceSwitch(pub(crate) Parameter);
+
+impl Machine for DeviceNumber {
+    fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
+        read(setting, self.parameter).map(|number| number.to_string())
+    }
+
+    fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+        write(setting, self.parameter, value, value::number(setting, value, &self.range)?)
+    }
+
+    fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
+        value::number(setting, value, &self.range).map(|number| number.to_string())
+    }
+}
+
+impl Machine for DeviceSwitch {
+    fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
+        read(setting, self.0).map(|word| value::on_off(word != 0).to_owned())
+    }
+
+    fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+        write(setting, self.0, value, value::switch(setting, value)?.into())
+    }
+
+    fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
+        value::switch(setting, value).map(|on| value::on_off(on).to_owned())
+    }
+}
+
+fn read(setting: &SettingRef, parameter: Parameter) -> Result<u32, SettingError> {
+    device::index(&mut device::netlink(setting)?, setting)?;
+    get_parameter(device::name(setting), parameter).map_err(|e| failed(setting, "read it", e))
+}
+
+fn write(
+    setting: &SettingRef,
+    parameter: Parameter,
+    value: &str,
+    word: u32,
+) -> Result<(), SettingError> {
+    set_parameter(device::name(setting), parameter, word)
+        .map_err(|e| failed(setting, &format!("change it to {value:?}"), e))
+}
+
+fn failed(setting: &SettingRef, operation: &str, error: NetlinkError) -> SettingError {
+    if error.not_supported() {
+        return SettingError::Refused {
+            operation: operation.into(),
+            setting: setting.clone(),
+            cause: format!("the driver of {} does not support it", device::name(setting)).into(),
+        };
+    }
+    from_netlink(setting, operation, device::name(setting), error)
+}

@@ -1,0 +1,28 @@
+//! `channels.combined`: queues of a device that receive and send.
+
+use goodput_netlink::parameter::Parameter;
+
+use crate::machine::DeviceNumber;
+use crate::permanent::{link_file, loader_conf, unit};
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "channels.combined",
+    title: "queues that receive and send",
+    why: "Each has an interrupt of its own, and so a CPU of its own for the packets of some flows.",
+    scope: Scope::Device,
+    values: "queues",
+    example: "channels.combined@eth0=1,4",
+    unset: None,
+    permanent: |setting, value| {
+        vec![
+            link_file(setting, &format!("CombinedChannels={value}")),
+            loader_conf(format!("dev.{}.iflib.override_nrxqs=\"{value}\"", unit(setting))),
+        ]
+    },
+    backend: Backend::Machine(&DeviceNumber {
+        parameter: Parameter::ChannelsCombined,
+        range: 1..=4096,
+    }),
+};

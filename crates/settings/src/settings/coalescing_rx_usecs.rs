@@ -1,0 +1,28 @@
+//! `coalescing.rx_usecs`: how long a device waits after a frame before it interrupts.
+
+use goodput_netlink::parameter::Parameter;
+
+use crate::machine::DeviceNumber;
+use crate::permanent::{link_file, sysctl_conf, unit};
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "coalescing.rx_usecs",
+    title: "wait after a received frame before the interrupt",
+    why: "Waiting joins many frames to one interrupt, which saves CPU and adds delay; too long, and the ring runs over.",
+    scope: Scope::Device,
+    values: "microseconds",
+    example: "coalescing.rx_usecs@eth0=3,50",
+    unset: None,
+    permanent: |setting, value| {
+        vec![
+            link_file(setting, &format!("RxCoalesceSec={value}us")),
+            sysctl_conf(&format!("dev.{}.rx_int_delay", unit(setting)), value),
+        ]
+    },
+    backend: Backend::Machine(&DeviceNumber {
+        parameter: Parameter::CoalesceRxUs,
+        range: 0..=1_000_000,
+    }),
+};

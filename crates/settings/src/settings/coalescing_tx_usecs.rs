@@ -1,0 +1,28 @@
+//! `coalescing.tx_usecs`: how long a device waits after a frame has left before it interrupts.
+
+use goodput_netlink::parameter::Parameter;
+
+use crate::machine::DeviceNumber;
+use crate::permanent::{link_file, sysctl_conf, unit};
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "coalescing.tx_usecs",
+    title: "wait after a sent frame before the interrupt",
+    why: "A late interrupt keeps the memory of sent packets from those that are to be sent next.",
+    scope: Scope::Device,
+    values: "microseconds",
+    example: "coalescing.tx_usecs@eth0=3,50",
+    unset: None,
+    permanent: |setting, value| {
+        vec![
+            link_file(setting, &format!("TxCoalesceSec={value}us")),
+            sysctl_conf(&format!("dev.{}.tx_int_delay", unit(setting)), value),
+        ]
+    },
+    backend: Backend::Machine(&DeviceNumber {
+        parameter: Parameter::CoalesceTxUs,
+        range: 0..=1_000_000,
+    }),
+};

@@ -1,0 +1,22 @@
+//! `napi.defer_hard_irqs`: how long a device goes on being polled without interrupts.
+
+use crate::machine::DEFER_HARD_IRQS;
+use crate::permanent::{device, interface_option, udev_rule};
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "napi.defer_hard_irqs",
+    title: "empty polls before interrupts are on again",
+    why: "With a flush time-out a busy device is polled by a timer instead of interrupting: the Linux equal of FreeBSD's polling(4).",
+    scope: Scope::Device,
+    values: "times, 0 for never",
+    example: "napi.defer_hard_irqs@eth0=0,2",
+    unset: None,
+    permanent: |setting, value| {
+        let rule = udev_rule(setting, &format!("ATTR{{napi_defer_hard_irqs}}=\"{value}\""));
+        let sign = if value == "0" { "-" } else { "" };
+        vec![rule, interface_option(&device(setting), &format!("{sign}polling"))]
+    },
+    backend: Backend::Machine(&DEFER_HARD_IRQS),
+};

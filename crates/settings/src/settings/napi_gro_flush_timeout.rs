@@ -1,0 +1,20 @@
+//! `napi.gro_flush_timeout`: when a device is polled again without an interrupt.
+
+use crate::machine::GRO_FLUSH_TIMEOUT;
+use crate::permanent::udev_rule;
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "napi.gro_flush_timeout",
+    title: "time to the next poll without an interrupt",
+    why: "Deferred interrupts need it; it also lets received segments of several polls be joined, and delays them by as much.",
+    scope: Scope::Device,
+    values: "nanoseconds, 0 for none",
+    example: "napi.gro_flush_timeout@eth0=0,20000",
+    unset: None,
+    permanent: |setting, value| {
+        vec![udev_rule(setting, &format!("ATTR{{gro_flush_timeout}}=\"{value}\""))]
+    },
+    backend: Backend::Machine(&GRO_FLUSH_TIMEOUT),
+};

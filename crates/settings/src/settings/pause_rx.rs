@@ -1,0 +1,28 @@
+//! `pause.rx`: whether a device heeds pause frames.
+
+use goodput_netlink::parameter::Parameter;
+
+use crate::machine::DeviceSwitch;
+use crate::permanent::{link_switch, sysctl_conf, unit};
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "pause.rx",
+    title: "heeding of pause frames",
+    why: "A receiver or switch that asks for pauses holds everything back that leaves by this device (IEEE 802.3, annex 31B).",
+    scope: Scope::Device,
+    values: "on or off",
+    example: "pause.rx@eth0=on,off",
+    unset: None,
+    permanent: |setting, value| {
+        vec![
+            link_switch(setting, "RxFlowControl", value),
+            sysctl_conf(
+                &format!("dev.{}.fc", unit(setting)),
+                if value == "on" { "1" } else { "0" },
+            ),
+        ]
+    },
+    backend: Backend::Machine(&DeviceSwitch(Parameter::PauseRx)),
+};

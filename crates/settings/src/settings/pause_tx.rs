@@ -1,0 +1,28 @@
+//! `pause.tx`: whether a device sends pause frames.
+
+use goodput_netlink::parameter::Parameter;
+
+use crate::machine::DeviceSwitch;
+use crate::permanent::{link_switch, sysctl_conf, unit};
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "pause.tx",
+    title: "sending of pause frames",
+    why: "A host that falls behind stops the switch instead of losing frames, and everybody else behind that port with it.",
+    scope: Scope::Device,
+    values: "on or off",
+    example: "pause.tx@eth0=on,off",
+    unset: None,
+    permanent: |setting, value| {
+        vec![
+            link_switch(setting, "TxFlowControl", value),
+            sysctl_conf(
+                &format!("dev.{}.fc", unit(setting)),
+                if value == "on" { "2" } else { "0" },
+            ),
+        ]
+    },
+    backend: Backend::Machine(&DeviceSwitch(Parameter::PauseTx)),
+};

@@ -1,0 +1,25 @@
+//! `ring.rx`: the receive ring of a device.
+
+use goodput_netlink::parameter::Parameter;
+
+use crate::machine::DeviceNumber;
+use crate::permanent::{link_file, loader_conf, unit};
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "ring.rx",
+    title: "descriptors of each receive ring",
+    why: "A ring that the host does not empty in time drops whatever comes; a change resets most cards for a moment.",
+    scope: Scope::Device,
+    values: "descriptors",
+    example: "ring.rx@eth0=256,4096",
+    unset: None,
+    permanent: |setting, value| {
+        vec![
+            link_file(setting, &format!("RxBufferSize={value}")),
+            loader_conf(format!("dev.{}.iflib.override_nrxds=\"{value}\"", unit(setting))),
+        ]
+    },
+    backend: Backend::Machine(&DeviceNumber { parameter: Parameter::RingRx, range: 1..=1 << 20 }),
+};
