@@ -74,6 +74,20 @@ pub struct LinkStats {
     pub rx_fifo_errors: u64,
     /// Packets lost because the host left no buffer to the device.
     pub rx_missed_errors: u64,
+    /// Packets received whose length was wrong.
+    pub rx_length_errors: u64,
+    /// Packets lost because the receive ring ran over, of drivers that tell it apart.
+    pub rx_over_errors: u64,
+    /// Packets received that did not end on a byte (alignment errors).
+    pub rx_frame_errors: u64,
+    /// Packets given up while sending, as a rule after too many collisions.
+    pub tx_aborted_errors: u64,
+    /// Packets that could not be sent for want of a carrier.
+    pub tx_carrier_errors: u64,
+    /// Packets lost because the device's send buffer ran dry.
+    pub tx_fifo_errors: u64,
+    /// Late collisions while sending.
+    pub tx_window_errors: u64,
     /// Collisions while sending.
     pub collisions: u64,
     /// Multicast packets received.
@@ -281,6 +295,13 @@ fn counters(stats: &Stats64) -> LinkStats {
         rx_crc_errors: stats.rx_crc_errors,
         rx_fifo_errors: stats.rx_fifo_errors,
         rx_missed_errors: stats.rx_missed_errors,
+        rx_length_errors: stats.rx_length_errors,
+        rx_over_errors: stats.rx_over_errors,
+        rx_frame_errors: stats.rx_frame_errors,
+        tx_aborted_errors: stats.tx_aborted_errors,
+        tx_carrier_errors: stats.tx_carrier_errors,
+        tx_fifo_errors: stats.tx_fifo_errors,
+        tx_window_errors: stats.tx_window_errors,
         collisions: stats.collisions,
         multicast: stats.multicast,
     }

@@ -3,26 +3,14 @@
 //! ioctl does not tell them. No device at hand counts them: the reply's form is tested on bytes made
 //! after the headers.
 
-use netlink_sys::protocols::NETLINK_GENERIC;
-
 use crate::NetlinkError;
-use crate::channel::Channel;
+use crate::ethtool_family::{self, ETHTOOL_FLAG_STATS};
+use crate::generic::{HEADER_BYTES, number};
 use crate::raw::{RawMessage, attributes};
 
-/// `struct genlmsghdr`: command, version, two reserved bytes.
-const HEADER_BYTES: usize = 4;
-const GENL_ID_CTRL: u16 = 0x10;
-const CTRL_CMD_GETFAMILY: u8 = 3;
-const CTRL_ATTR_FAMILY_ID: u16 = 1;
-const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 const ETHTOOL_MSG_PAUSE_GET: u8 = 21;
 const ETHTOOL_A_PAUSE_HEADER: u16 = 1;
 const ETHTOOL_A_PAUSE_STATS: u16 = 5;
-/// Mark of an attribute that holds others, which this family insists on.
-const NLA_F_NESTED: u16 = 1 << 15;
-const ETHTOOL_A_HEADER_DEV_NAME: u16 = 2;
-const ETHTOOL_A_HEADER_FLAGS: u16 = 3;
-const ETHTOOL_FLAG_STATS: u32 = 1 << 2;
 const ETHTOOL_A_PAUSE_STAT_TX_FRAMES: u16 = 2;
 const ETHTOOL_A_PAUSE_STAT_RX_FRAMES: u16 = 3;
 
@@ -38,44 +26,9 @@ pub struct PauseStatistics {
 /// The pause frames of `device`.
 pub fn pause_statistics(device: &str) -> Result<PauseStatistics, NetlinkError> {
     let operation = format!("count the pause frames of {device}");
-    let mut channel = Channel::open(NETLINK_GENERIC)?;
-    let family = family(&mut channel, &operation)?;
-    let header = [
-        attribute(ETHTOOL_A_HEADER_DEV_NAME, &[device.as_bytes(), b"\0"].concat()),
-        attribute(ETHTOOL_A_HEADER_FLAGS, &ETHTOOL_FLAG_STATS.to_ne_bytes()),
-    ];
-    let header = attribute(ETHTOOL_A_PAUSE_HEADER | NLA_F_NESTED, &header.concat());
-    let replies =
-        channel.request(&operation, message(family, ETHTOOL_MSG_PAUSE_GET, &header), 0)?;
-    Ok(replies.first().map(statistics).unwrap_or_default())
-}
-
-/// The number that the family "ethtool" has since this boot.
-fn family(channel: &mut Channel, operation: &str) -> Result<u16, NetlinkError> {
-    let name = attribute(CTRL_ATTR_FAMILY_NAME, b"ethtool\0");
-    let question = message(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, &name);
-    let replies = channel.request(operation, question, 0)?;
-    let id = replies.iter().find_map(|reply| {
-        let (_, id) =
-            reply.attributes(HEADER_BYTES).find(|(kind, _)| *kind == CTRL_ATTR_FAMILY_ID)?;
-        id.first_chunk().map(|id| u16::from_ne_bytes(*id))
-    });
-    id.ok_or_else(|| NetlinkError::malformed(operation, "the family has no number"))
-}
-
-fn message(kind: u16, command: u8, attributes: &[u8]) -> RawMessage {
-    let mut body = vec![command, 1, 0, 0];
-    body.extend(attributes);
-    RawMessage { kind, body }
-}
-
-/// Length and type, then the value, padded to words.
-fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
-    let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
-    bytes.extend(value);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
+    let header = (ETHTOOL_A_PAUSE_HEADER, ETHTOOL_FLAG_STATS);
+    let reply = ethtool_family::get(&operation, device, ETHTOOL_MSG_PAUSE_GET, header, &[])?;
+    Ok(reply.as_ref().map(statistics).unwrap_or_default())
 }
 
 fn statistics(reply: &RawMessage) -> PauseStatistics {
@@ -83,7 +36,7 @@ fn statistics(reply: &RawMessage) -> PauseStatistics {
     let stats = stats.map(|(_, stats)| stats).unwrap_or_default();
     let frames = |wanted| {
         let (_, value) = attributes(stats).find(|(kind, _)| *kind == wanted)?;
-        value.first_chunk().map(|value| u64::from_ne_bytes(*value))
+        number(value)
     };
     PauseStatistics {
         rx_frames: frames(ETHTOOL_A_PAUSE_STAT_RX_FRAMES),
@@ -95,6 +48,7 @@ fn statistics(reply: &RawMessage) -> PauseStatistics {
 mod tests {
     use super::*;
     use crate::Netlink;
+    use crate::generic::{attribute, message};
     use crate::namespace::tests::in_test_namespace;
     use proptest::prelude::*;
 

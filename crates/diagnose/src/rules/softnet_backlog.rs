@@ -75,9 +75,12 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .saw_if(place, BACKLOG, backlog(side), |packets| {
             format!("net.core.netdev_max_backlog is {packets:.0} packets")
         })
-        .saw_if(place, "busiest_part", side.largest_part("softnet").map(|(_, part)| part), |part| {
-            format!("{} of them on one CPU", percent(part))
-        })
+        .saw_if(
+            place,
+            "busiest_part",
+            side.largest_part(SOFTNET_DROPPED).map(|(_, part)| part),
+            |part| format!("{} of them on one CPU", percent(part)),
+        )
         .predicted(next_after(view, &[RULE.id]))
         .changes(longer(side))
         .advice(

@@ -11,7 +11,16 @@ pub const MOST_OTHERS: usize = 40;
 /// A common name, and what drivers call it. Where a driver has several of them, they are other
 /// views of the same events, and the largest counts.
 const COMMON: &[(&str, &[&str])] = &[
-    ("rx_missed", &["rx_missed_errors", "rx_missed", "rx_out_of_buffer", "rx_no_dma_resources"]),
+    (
+        "rx_missed",
+        &[
+            "rx_missed_errors",
+            "rx_missed",
+            "rx_out_of_buffer",
+            "rx_no_dma_resources",
+            "rx_missed_packets",
+        ],
+    ),
     ("rx_no_buffer", &["rx_no_buffer_count", "rx_buf_alloc_fail", "alloc_rx_buff_failed"]),
     ("rx_discards", &["rx_discards", "rx_discards_phy", "rx_total_discard_pkts"]),
     ("rx_fifo", &["rx_fifo_errors", "rx_over_errors", "rx_overflow_errors", "rx_overruns"]),
@@ -37,6 +46,10 @@ const COMMON: &[(&str, &[&str])] = &[
             "tx_pause_frames",
             "tx_xoff_sent",
         ],
+    ),
+    (
+        "late_collisions",
+        &["late_collisions", "tx_abort_late_coll", "tx_late_collisions", "tx_late_coll"],
     ),
     ("tx_timeouts", &["tx_timeout_count", "tx_timeout", "tx_timeouts"]),
     ("cloud_rate_in", &["bw_in_allowance_exceeded"]),

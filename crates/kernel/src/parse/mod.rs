@@ -4,6 +4,7 @@ pub mod cgroup;
 pub mod conntrack;
 pub mod counter_table;
 pub mod cpu_list;
+pub mod cpu_mask;
 pub mod driver_counters;
 pub mod meminfo;
 pub mod mountinfo;
@@ -17,6 +18,7 @@ pub mod softnet;
 pub mod stat;
 pub mod tcp_mem;
 pub mod vectors;
+pub mod wireless;
 
 use goodput_model::Missing;
 
@@ -74,7 +76,7 @@ mod tests {
             let _ = counter_table::parse(&text);
             let _ = meminfo::parse(&text);
             let _ = mountinfo::parse(&text);
-            let _ = sockstat::parse(&text);
+            let _ = sockstat::parse(&text, "TCP");
             let _ = softnet::parse(&text);
             let _ = stat::parse(&text);
         }
@@ -88,7 +90,7 @@ mod tests {
             let _ = counter_table::parse(&text);
             let _ = meminfo::parse(&text);
             let _ = mountinfo::parse(&text);
-            let _ = sockstat::parse(&text);
+            let _ = sockstat::parse(&text, "TCP");
             let _ = softnet::parse(&text);
             let _ = stat::parse(&text);
         }

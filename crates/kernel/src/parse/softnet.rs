@@ -5,8 +5,20 @@ use super::ParseError;
 
 const FILE: &str = "/proc/net/softnet_stat";
 
-/// The sums over all CPUs.
+/// One CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OneCpu {
+    /// Its number, where the kernel tells it (Linux 5.10 and later), else the number of the line:
+    /// CPUs that are off have no line.
+    pub cpu: u64,
+    /// Packets dropped because its backlog was full.
+    pub dropped: u64,
+    /// Times that it ran out of budget or time with packets left.
+    pub squeezed: u64,
+}
+
+/// The sums over all CPUs, and each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Softnet {
     /// Packets taken in.
     pub processed: u64,
@@ -14,7 +26,15 @@ pub struct Softnet {
     pub dropped: u64,
     /// Times that a CPU ran out of budget or time with packets left.
     pub squeezed: u64,
+    /// Packets that a CPU handed to another one (RPS); `None` where the kernel does not tell.
+    pub steered: Option<u64>,
+    /// Each CPU.
+    pub cpus: Vec<OneCpu>,
 }
+
+/// Columns, counted from 0 (net/core/net-procfs.c).
+const STEERED: usize = 9;
+const CPU: usize = 12;
 
 /// Reads the file. Every kernel has at least the three columns.
 pub fn parse(text: &str) -> Result<Softnet, ParseError> {
@@ -31,6 +51,11 @@ pub fn parse(text: &str) -> Result<Softnet, ParseError> {
         sum.processed = sum.processed.saturating_add(*processed);
         sum.dropped = sum.dropped.saturating_add(*dropped);
         sum.squeezed = sum.squeezed.saturating_add(*squeezed);
+        if let Some(steered) = columns.get(STEERED) {
+            sum.steered = Some(sum.steered.unwrap_or(0).saturating_add(*steered));
+        }
+        let cpu = columns.get(CPU).copied().unwrap_or(lines);
+        sum.cpus.push(OneCpu { cpu, dropped: *dropped, squeezed: *squeezed });
         lines += 1;
     }
     if lines == 0 { Err(ParseError::new(FILE, "no CPU")) } else { Ok(sum) }
@@ -43,7 +68,16 @@ mod tests {
     #[test]
     fn columns_are_hexadecimal_and_cpus_add_up() {
         let sum = parse("0000000d 00000001 00000002 0\n0000129e 00000000 00000003 0 0\n").unwrap();
-        assert_eq!(sum, Softnet { processed: 0xd + 0x129e, dropped: 1, squeezed: 5 });
+        assert_eq!((sum.processed, sum.dropped, sum.squeezed), (0xd + 0x129e, 1, 5));
+        assert_eq!((sum.cpus[1].cpu, sum.cpus[1].squeezed, sum.steered), (1, 3, None));
+    }
+
+    #[test]
+    fn a_newer_kernel_tells_steering_and_the_number_of_the_cpu() {
+        let line = "1 2 3 0 0 0 0 0 0 9 0 0 5 0 0\n";
+        let sum = parse(line).unwrap();
+        assert_eq!(sum.steered, Some(9));
+        assert_eq!(sum.cpus, [OneCpu { cpu: 5, dropped: 2, squeezed: 3 }]);
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub struct Wanted<'a> {
 /// What the device's vectors counted together, for each CPU of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vectors {
-    /// How many lines are the device's.
-    pub lines: u64,
+    /// Numbers of the lines that are the device's.
+    pub interrupts: Vec<u32>,
     /// One number for each CPU.
     pub counts: Vec<u64>,
 }
@@ -45,7 +45,8 @@ pub fn of_device(table: &Table<'_>, wanted: Wanted<'_>) -> Vectors {
             *sum = sum.saturating_add(*count);
         }
     }
-    Vectors { lines: rows.len() as u64, counts }
+    let interrupts = rows.iter().filter_map(|row| row.name.parse().ok()).collect();
+    Vectors { interrupts, counts }
 }
 
 fn is_at(row: &Row<'_>, wanted: Wanted<'_>) -> bool {
@@ -96,7 +97,7 @@ mod tests {
         let text = "  CPU0 CPU1\n 37: 1 0 PCI-MSIX-0000:00:03.0 0-edge virtio2-config\n \
                     38: 0 5408 PCI-MSIX-0000:00:03.0 1-edge virtio2-input.0\n \
                     40: 7 7 PCI-MSIX-0000:00:04.0 0-edge virtio3-config\n";
-        assert_eq!(picked(text), Vectors { lines: 2, counts: vec![1, 5408] });
+        assert_eq!(picked(text), Vectors { interrupts: vec![37, 38], counts: vec![1, 5408] });
     }
 
     #[test]
@@ -105,16 +106,16 @@ mod tests {
         let text = "  CPU0 CPU1\n 24: 1 2 PCI-MSI 49152-edge virtio2-config\n \
                     25: 3 4 PCI-MSI 49153-edge virtio2-input.0\n \
                     26: 9 9 PCI-MSI 65537-edge virtio3-input.0\n";
-        assert_eq!(picked(text), Vectors { lines: 2, counts: vec![4, 6] });
+        assert_eq!(picked(text), Vectors { interrupts: vec![24, 25], counts: vec![4, 6] });
     }
 
     #[test]
     fn a_name_counts_as_a_whole_word_only_where_no_address_is_found() {
         let text = "  CPU0\n 24: 1 GICv3 36 Level eth0\n 25: 2 GICv3 37 Level eth01\n \
                     26: 4 GICv3 38 Level i40e-eth0-TxRx-1\n 27: 8 GICv3 39 Level eth0.5\n";
-        assert_eq!(picked(text), Vectors { lines: 2, counts: vec![5] });
+        assert_eq!(picked(text), Vectors { interrupts: vec![24, 26], counts: vec![5] });
         let mlx = "  CPU0\n 24: 1 IR-PCI-MSI 1-edge mlx5_comp0@pci:0000:00:03.0\n";
-        assert_eq!(picked(mlx).lines, 1);
+        assert_eq!(picked(mlx).interrupts, [24]);
     }
 
     proptest! {

@@ -11,9 +11,11 @@ use crate::parse::{ParseError, conntrack};
 const ENTRIES: &str = "proc/sys/net/netfilter/nf_conntrack_count";
 const MAX: &str = "proc/sys/net/netfilter/nf_conntrack_max";
 const COUNTERS: &str = "proc/thread-self/net/stat/nf_conntrack";
-/// Packets dropped for want of room or memory, entries thrown out to make room, and entries that
-/// could not be made.
-const NAMES: [&str; 3] = ["drop", "early_drop", "insert_failed"];
+/// Packets dropped for want of room or memory, entries thrown out to make room, entries that could
+/// not be made, packets that fit no connection, lookups that had to start again, and entries that two
+/// packets made at once.
+const NAMES: [&str; 6] =
+    ["drop", "early_drop", "insert_failed", "invalid", "search_restart", "clashres"];
 
 pub(super) struct Conntrack;
 

@@ -1,5 +1,7 @@
 //! On which CPUs the interrupts of the path's device land (/proc/interrupts).
 
+use std::collections::BTreeSet;
+
 use goodput_model::{Missing, Snapshot};
 
 use super::Source;
@@ -7,10 +9,13 @@ use super::softirq::{put_per_cpu, total};
 use crate::Context;
 use crate::device::{Place, pci_numbers};
 use crate::parse::ParseError;
+use crate::parse::cpu_list;
 use crate::parse::per_cpu::{self, Table};
 use crate::parse::vectors::{Vectors, Wanted, of_device};
 
 const FILE: &str = "proc/interrupts";
+/// Interrupts whose CPUs are looked up.
+const MOST_INTERRUPTS: usize = 128;
 const NAME: &str = "/proc/interrupts";
 
 pub(super) struct Interrupts;
@@ -37,12 +42,33 @@ impl Source for Interrupts {
         let text = context.root.read(FILE)?;
         let table = table(&text)?;
         let vectors = of_device(&table, Wanted { device: &device, address, numbers });
-        if vectors.lines == 0 {
+        if vectors.interrupts.is_empty() {
             return Err(Missing::because(format!("{NAME} has no line that is {device}'s")));
         }
         put(snapshot, &table, &vectors);
+        match affinity(context, &vectors.interrupts) {
+            Ok(cpus) => snapshot.put("interrupts.affinity", cpus),
+            Err(why) => snapshot.lacks("interrupts.affinity", why.to_string()),
+        }
         Ok(())
     }
+}
+
+/// CPUs that the interrupts may land on, all of the device's together: "0,1". The kernel's word on where
+/// they do comes first (`effective_affinity_list`, Linux 4.13 and later).
+fn affinity(context: &Context, interrupts: &[u32]) -> Result<String, Missing> {
+    let mut cpus = BTreeSet::new();
+    for interrupt in interrupts.iter().take(MOST_INTERRUPTS) {
+        let directory = format!("proc/irq/{interrupt}");
+        let effective =
+            context.root.read_if_there(&format!("{directory}/effective_affinity_list"))?;
+        let text = match effective.filter(|text| !text.trim().is_empty()) {
+            Some(text) => text,
+            None => context.root.read(&format!("{directory}/smp_affinity_list"))?,
+        };
+        cpus.extend(cpu_list::parse("/proc/irq/*/smp_affinity_list", &text)?);
+    }
+    Ok(cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","))
 }
 
 /// The lines with names follow those of devices; without them the file is cut short.
@@ -55,7 +81,7 @@ fn table(text: &str) -> Result<Table<'_>, ParseError> {
 }
 
 fn put(snapshot: &mut Snapshot, table: &Table<'_>, vectors: &Vectors) {
-    snapshot.put("interrupts.vectors", vectors.lines);
+    snapshot.put("interrupts.vectors", vectors.interrupts.len() as u64);
     snapshot.put("interrupts.device", total(&vectors.counts));
     put_per_cpu(snapshot, "interrupts.device", &table.cpus, &vectors.counts);
 }
@@ -63,6 +89,23 @@ fn put(snapshot: &mut Snapshot, table: &Table<'_>, vectors: &Vectors) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cpus_of_all_interrupts_are_put_together() {
+        let host = tempfile::tempdir().unwrap();
+        for (file, text) in [
+            ("24/effective_affinity_list", "3\n"),
+            ("24/smp_affinity_list", "0-3\n"),
+            ("25/smp_affinity_list", "0-1\n"),
+        ] {
+            let path = host.path().join("proc/irq").join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let context = Context { root: crate::Root::at(host.path()), ..Context::default() };
+        assert_eq!(affinity(&context, &[24, 25]).as_deref(), Ok("0,1,3"));
+        assert!(affinity(&context, &[26]).is_err());
+    }
 
     #[test]
     fn each_cpu_has_its_share_and_a_file_cut_short_has_none() {

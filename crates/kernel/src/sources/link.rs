@@ -113,6 +113,13 @@ fn counters(snapshot: &mut Snapshot, stats: &LinkStats) {
         ("rx_crc_errors", stats.rx_crc_errors),
         ("rx_fifo_errors", stats.rx_fifo_errors),
         ("rx_missed_errors", stats.rx_missed_errors),
+        ("rx_length_errors", stats.rx_length_errors),
+        ("rx_over_errors", stats.rx_over_errors),
+        ("rx_frame_errors", stats.rx_frame_errors),
+        ("tx_aborted_errors", stats.tx_aborted_errors),
+        ("tx_carrier_errors", stats.tx_carrier_errors),
+        ("tx_fifo_errors", stats.tx_fifo_errors),
+        ("tx_window_errors", stats.tx_window_errors),
         ("collisions", stats.collisions),
     ];
     for (name, value) in all {

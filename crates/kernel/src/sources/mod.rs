@@ -7,6 +7,8 @@ mod coalescing;
 mod conntrack;
 mod cpu;
 mod driver;
+mod eee;
+mod fec;
 mod filters;
 mod frequency;
 mod interrupts;
@@ -17,11 +19,14 @@ mod negotiation;
 mod neighbour;
 mod netstat;
 mod nfs;
+mod nftables;
+mod numa;
 mod offload;
 mod pause;
 mod pressure;
 mod process;
 mod qdisc;
+mod qstats;
 mod ring;
 mod route;
 mod schedule;
@@ -29,7 +34,10 @@ mod snmp;
 mod sockstat;
 mod softirq;
 mod softnet;
+mod standard;
+mod steering;
 mod sysctl;
+mod wireless;
 
 use goodput_model::{Missing, Snapshot};
 
@@ -59,6 +67,8 @@ pub const ALL: &[&dyn Source] = &[
     &conntrack::Conntrack,
     &cpu::Cpu,
     &driver::Driver,
+    &eee::EeeSource,
+    &fec::FecSource,
     &filters::FiltersSource,
     &frequency::Frequency,
     &interrupts::Interrupts,
@@ -69,11 +79,14 @@ pub const ALL: &[&dyn Source] = &[
     &neighbour::Neighbour,
     &netstat::Netstat,
     &nfs::Nfs,
+    &nftables::Nftables,
+    &numa::Numa,
     &offload::OffloadSource,
     &pause::PauseSource,
     &pressure::PressureSource,
     &process::Process,
     &qdisc::QdiscSource,
+    &qstats::Qstats,
     &ring::Ring,
     &route::RouteSource,
     &schedule::Schedule,
@@ -81,7 +94,10 @@ pub const ALL: &[&dyn Source] = &[
     &sockstat::Sockstat,
     &softirq::Softirq,
     &softnet::SoftnetSource,
+    &standard::Standard,
+    &steering::Steering,
     &sysctl::Sysctl,
+    &wireless::Wireless,
 ];
 
 /// Everything that this host knows now about the path and itself, and why the rest is not there.

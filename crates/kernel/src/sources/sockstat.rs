@@ -1,5 +1,5 @@
-//! Memory that the TCP sockets of this network namespace's host hold (/proc/net/sockstat), and how
-//! much they may. The limits can be seen in the first network namespace only.
+//! Memory that the TCP and UDP sockets of this network namespace's host hold (/proc/net/sockstat),
+//! and how much they may (tcp(7), udp(7)). The limits can be seen in the first network namespace only.
 
 use goodput_model::{Missing, Snapshot};
 
@@ -10,7 +10,9 @@ use crate::parse::tcp_mem::{self, TcpMem};
 
 /// By the thread, because a thread may be in another network namespace than its process.
 const FILE: &str = "proc/thread-self/net/sockstat";
-const LIMITS: &str = "proc/sys/net/ipv4/tcp_mem";
+/// Protocol, its part of the facts' names, and the file of its limits, which have the same form.
+const PROTOCOLS: [(&str, &str, &str); 2] =
+    [("TCP", "tcp", "proc/sys/net/ipv4/tcp_mem"), ("UDP", "udp", "proc/sys/net/ipv4/udp_mem")];
 
 pub(super) struct Sockstat;
 
@@ -20,7 +22,7 @@ impl Source for Sockstat {
     }
 
     fn summary(&self) -> &'static str {
-        "memory that all TCP sockets hold together, and the limits of it, in pages"
+        "memory that all TCP and all UDP sockets hold together, and the limits of it, in pages"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {
@@ -28,24 +30,36 @@ impl Source for Sockstat {
     }
 
     fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
-        snapshot.put("sockstat.tcp_mem_pages", sockstat::parse(&context.root.read(FILE)?)?);
+        let text = context.root.read(FILE)?;
         snapshot.put("sockstat.page_bytes", rustix::param::page_size() as u64);
-        match limits(context) {
-            Ok(limits) => {
-                snapshot.put("sockstat.tcp_mem_pressure_pages", limits.pressure);
-                snapshot.put("sockstat.tcp_mem_max_pages", limits.max);
+        for (protocol, name, file) in PROTOCOLS {
+            match sockstat::parse(&text, protocol) {
+                Ok(pages) => snapshot.put(format!("sockstat.{name}_mem_pages"), pages),
+                Err(why) => snapshot.lacks(format!("sockstat.{name}_mem_pages"), why.to_string()),
             }
-            Err(why) => {
-                snapshot.lacks("sockstat.tcp_mem_pressure_pages", why.to_string());
-                snapshot.lacks("sockstat.tcp_mem_max_pages", why.to_string());
-            }
+            put_limits(snapshot, name, limits(context, file));
         }
         Ok(())
     }
 }
 
-fn limits(context: &Context) -> Result<TcpMem, Missing> {
-    let text = context.root.read_if_there(LIMITS)?;
+fn put_limits(snapshot: &mut Snapshot, name: &str, limits: Result<TcpMem, Missing>) {
+    let (pressure, max) =
+        (format!("sockstat.{name}_mem_pressure_pages"), format!("sockstat.{name}_mem_max_pages"));
+    match limits {
+        Ok(limits) => {
+            snapshot.put(pressure, limits.pressure);
+            snapshot.put(max, limits.max);
+        }
+        Err(why) => {
+            snapshot.lacks(pressure, why.to_string());
+            snapshot.lacks(max, why.to_string());
+        }
+    }
+}
+
+fn limits(context: &Context, file: &str) -> Result<TcpMem, Missing> {
+    let text = context.root.read_if_there(file)?;
     let text = text.ok_or_else(|| Missing::because("not visible in this network namespace"))?;
     Ok(tcp_mem::parse(&text)?)
 }

@@ -4,6 +4,7 @@
 use goodput_model::{Missing, Snapshot};
 
 use super::Source;
+use super::softirq::MOST_CPUS;
 use crate::Context;
 use crate::parse::softnet;
 
@@ -17,7 +18,7 @@ impl Source for SoftnetSource {
     }
 
     fn summary(&self) -> &'static str {
-        "packets processed, dropped and left over in soft interrupts, all CPUs"
+        "packets processed, dropped, left over and steered in soft interrupts, all CPUs and each"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {
@@ -29,6 +30,14 @@ impl Source for SoftnetSource {
         snapshot.put("softnet.processed", softnet.processed);
         snapshot.put("softnet.dropped", softnet.dropped);
         snapshot.put("softnet.squeezed", softnet.squeezed);
+        match softnet.steered {
+            Some(steered) => snapshot.put("softnet.steered", steered),
+            None => snapshot.lacks("softnet.steered", "this kernel does not tell"),
+        }
+        for one in softnet.cpus.iter().take(MOST_CPUS) {
+            snapshot.put(format!("softnet.dropped.{}", one.cpu), one.dropped);
+            snapshot.put(format!("softnet.squeezed.{}", one.cpu), one.squeezed);
+        }
         Ok(())
     }
 }

@@ -1,0 +1,119 @@
+//! Generic netlink: families found by name, and messages of a command with attributes
+//! (include/uapi/linux/genetlink.h).
+
+use netlink_sys::protocols::NETLINK_GENERIC;
+
+use crate::NetlinkError;
+use crate::channel::Channel;
+use crate::raw::RawMessage;
+
+/// `struct genlmsghdr`: command, version, two reserved bytes.
+pub(crate) const HEADER_BYTES: usize = 4;
+/// Mark of an attribute that holds others, which newer families insist on.
+pub(crate) const NLA_F_NESTED: u16 = 1 << 15;
+const GENL_ID_CTRL: u16 = 0x10;
+const CTRL_CMD_GETFAMILY: u8 = 3;
+const CTRL_ATTR_FAMILY_ID: u16 = 1;
+const CTRL_ATTR_FAMILY_NAME: u16 = 2;
+
+/// A conversation with one family.
+pub(crate) struct Family {
+    channel: Channel,
+    id: u16,
+}
+
+impl Family {
+    /// Asks for the number that the family called `name` has since this boot.
+    pub(crate) fn open(operation: &str, name: &str) -> Result<Self, NetlinkError> {
+        let mut channel = Channel::open(NETLINK_GENERIC)?;
+        let name = attribute(CTRL_ATTR_FAMILY_NAME, &[name.as_bytes(), b"\0"].concat());
+        let question = message(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, &name);
+        let replies = channel.request(operation, question, 0)?;
+        let id = replies.iter().find_map(|reply| {
+            let mut attributes = reply.attributes(HEADER_BYTES);
+            let (_, id) = attributes.find(|(kind, _)| *kind == CTRL_ATTR_FAMILY_ID)?;
+            id.first_chunk().map(|id| u16::from_ne_bytes(*id))
+        });
+        let id =
+            id.ok_or_else(|| NetlinkError::malformed(operation, "the family has no number"))?;
+        Ok(Self { channel, id })
+    }
+
+    /// Asks for one object.
+    pub(crate) fn request(
+        &mut self,
+        operation: &str,
+        command: u8,
+        attributes: &[u8],
+    ) -> Result<Vec<RawMessage>, NetlinkError> {
+        self.channel.request(operation, message(self.id, command, attributes), 0)
+    }
+
+    /// Asks for all objects of a kind.
+    pub(crate) fn dump(
+        &mut self,
+        operation: &str,
+        command: u8,
+        attributes: &[u8],
+    ) -> Result<Vec<RawMessage>, NetlinkError> {
+        self.channel.dump(operation, message(self.id, command, attributes))
+    }
+}
+
+/// A message of the family with number `kind`.
+pub(crate) fn message(kind: u16, command: u8, attributes: &[u8]) -> RawMessage {
+    let mut body = vec![command, 1, 0, 0];
+    body.extend(attributes);
+    RawMessage { kind, body }
+}
+
+/// Length and type, then the value, padded to words.
+pub(crate) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
+    let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// A number in the machine's order, of the 1, 2, 4 or 8 bytes that it has; `None` for other lengths.
+pub(crate) fn number(value: &[u8]) -> Option<u64> {
+    match value {
+        [byte] => Some(u64::from(*byte)),
+        _ => match value.len() {
+            2 => value.first_chunk().map(|bytes| u64::from(u16::from_ne_bytes(*bytes))),
+            4 => value.first_chunk().map(|bytes| u64::from(u32::from_ne_bytes(*bytes))),
+            8 => value.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes)),
+            _ => None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_number_is_as_long_as_it_is() {
+        assert_eq!(number(&[7]), Some(7));
+        assert_eq!(number(&7u32.to_ne_bytes()), Some(7));
+        assert_eq!(number(&u64::MAX.to_ne_bytes()), Some(u64::MAX));
+        assert_eq!(number(&[1, 2, 3]), None);
+    }
+
+    #[test]
+    fn a_family_that_is_not_there_is_not_found() {
+        let error = Family::open("try", "no-such-family").err().unwrap();
+        assert!(error.not_found(), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn an_attribute_is_read_back(kind in 1u16..100, value in prop::collection::vec(any::<u8>(), 0..40)) {
+            let bytes = attribute(kind, &value);
+            let read: Vec<_> = crate::raw::attributes(&bytes).collect();
+            prop_assert_eq!(read, vec![(kind, value.as_slice())]);
+        }
+    }
+}
