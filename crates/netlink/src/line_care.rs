@@ -59,7 +59,7 @@ pub fn eee(device: &str) -> Result<Eee, NetlinkError> {
     Ok(reply.as_ref().map(parse_eee).unwrap_or_default())
 }
 
-fn of<'a>(reply: &'a RawMessage, wanted: u16) -> Option<&'a [u8]> {
+fn of(reply: &RawMessage, wanted: u16) -> Option<&[u8]> {
     reply.attributes(HEADER_BYTES).find(|(kind, _)| *kind == wanted).map(|(_, value)| value)
 }
 

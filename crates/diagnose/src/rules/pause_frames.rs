@@ -25,12 +25,12 @@
 //! IEEE 802.3 annex 31B (pause quanta); Documentation/networking/ethtool-netlink.rst (PAUSE_GET);
 //! ethtool(8) `-a`, `-A`, `-I`.
 
-use goodput_model::{Confidence, Finding, Missing};
+use goodput_model::{Change, Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
 use crate::ceiling::ceiling;
+use crate::change::of_host;
 use crate::finding::{Draft, percent, time};
-use crate::link_file;
 use crate::names::LINK_SPEED;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
@@ -80,19 +80,20 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             format!("the path held the sender {} of the time, hardly anything lost", percent(share))
         })
         .predicted(next_after(view, &[RULE.id]))
+        .changes(unheeded(view))
         .advice(format!(
             "do without: ethtool -A {device} rx off tx off; \
              then the far card's ring and CPU drop what is too much"
         ))
-        .permanent(
-            &link_file::name(device),
-            link_file::text(
-                device,
-                "AutoNegotiationFlowControl=no\nRxFlowControl=no\nTxFlowControl=no",
-            ),
-        )
-        .permanent("/etc/sysctl.conf (FreeBSD, em)", "dev.em.0.fc=0")
         .found()
+}
+
+/// Pause frames off, where they are known to be on.
+fn unheeded(view: &View) -> Option<Change> {
+    let (side, values) = (&view.sender, (Some("on".into()), "off".into()));
+    let on = side.text("pause.rx").is_ok_and(|heeds| heeds == "on");
+    let why = "congestion control then sees drops in place of standstill";
+    on.then(|| of_host(side, "pause.rx", side.device().ok(), values, why))
 }
 
 /// Whether the card is known not to heed pause frames.
@@ -135,7 +136,9 @@ mod tests {
         let finding = fires(&RULE, paused().grows(Far, "pause.tx_frames", 8000));
         assert_eq!((finding.end, finding.confidence), (Place::Near, Confidence::Likely));
         assert!(finding.evidence[1].text.contains("33.6 ms"), "{finding:?}");
-        assert_eq!(fires(&RULE, paused()).confidence, Confidence::Possible);
+        let finding = fires(&RULE, paused().fact(Near, "pause.rx", "on"));
+        assert_eq!(finding.confidence, Confidence::Possible);
+        assert_eq!(finding.changes[0].as_argument(), "pause.rx@eth0=on,off");
     }
 
     #[test]

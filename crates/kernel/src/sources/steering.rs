@@ -32,6 +32,9 @@ impl Source for Steering {
         let queues = format!("{}/queues", directory(context)?);
         put_masks(snapshot, &context.root, &queues, "rps", ("rx", "rps_cpus"));
         put_masks(snapshot, &context.root, &queues, "xps", ("tx", "xps_cpus"));
+        if let Ok(mask) = context.root.read(&format!("{queues}/rx-0/rps_cpus")) {
+            snapshot.put("steering.rps_mask", mask.trim());
+        }
         match context.root.read_if_there(RFS) {
             Ok(Some(text)) => match text.trim().parse::<u64>() {
                 Ok(entries) => snapshot.put("steering.rfs_entries", entries),
