@@ -3,10 +3,10 @@
 use goodput_model::{BitRate, Known, Missing, Transport};
 
 use crate::ceiling::link_ceiling;
-use crate::names::{ROUTE_WINDOW, TCP_RMEM, TCP_WMEM};
+use crate::names::{ROUTE_WINDOW, TCP_MODERATE_RCVBUF, TCP_RMEM, TCP_WMEM};
 use crate::shaper::Shaper;
 use crate::thresholds::{ALL_BUSY, CPU_REACH};
-use crate::view::{Side, View};
+use crate::view::{Side, TcpOption, View};
 
 /// Window that a receive buffer of 1 byte gives, bytes: half of it is for the kernel's bookkeeping
 /// until a connection proves cheaper (`tcp_adv_win_scale` 1, `TCP_DEFAULT_SCALING_RATIO`).
@@ -69,9 +69,17 @@ fn tuned(view: &View, cause: &str) -> Result<f64, Missing> {
     }
 }
 
+/// Whether the window is kept from growing to what the maximum of `tcp_rmem` allows.
 fn receive_buffer_is_fixed(view: &View) -> bool {
     view.plan().socket.rcvbuf_bytes.is_some()
         || view.receiver.count(ROUTE_WINDOW).is_ok_and(|window| window > 0.0)
+        || !is_tuned(&view.receiver)
+        || view.sender.has_option(TcpOption::WindowScale).is_ok_and(|scaled| !scaled)
+}
+
+/// Whether this side's receive buffers grow as needed, as far as it says.
+pub(crate) fn is_tuned(side: &Side) -> bool {
+    side.words(TCP_MODERATE_RCVBUF).as_deref() != Some("0")
 }
 
 fn shaper(view: &View) -> Result<f64, Missing> {

@@ -48,6 +48,12 @@ pub const QDISC_OVERLIMITS: &str = "qdisc.overlimits";
 pub const OFFLOAD_TSO: &str = "offload.tso";
 /// `window` metric of the route to the peer, bytes.
 pub const ROUTE_WINDOW: &str = "route.window";
+/// `advmss` metric of the route to the peer, bytes.
+pub const ROUTE_ADVMSS: &str = "route.advmss";
+/// `mtu` metric of the route to the peer, bytes.
+pub const ROUTE_MTU: &str = "route.mtu";
+/// `congctl` metric of the route to the peer: the congestion control over it.
+pub const ROUTE_CONGCTL: &str = "route.congctl";
 /// Destination of that route, as `ip route` prints it.
 pub const ROUTE_DESTINATION: &str = "route.destination";
 
@@ -57,6 +63,18 @@ pub const TCP_RMEM: &str = "sysctl.net.ipv4.tcp_rmem";
 pub const TCP_WMEM: &str = "sysctl.net.ipv4.tcp_wmem";
 /// Whether windows above 64 KiB are offered.
 pub const TCP_WINDOW_SCALING: &str = "sysctl.net.ipv4.tcp_window_scaling";
+/// Whether receive buffers grow with what a connection needs.
+pub const TCP_MODERATE_RCVBUF: &str = "sysctl.net.ipv4.tcp_moderate_rcvbuf";
+/// Whether selective acknowledgements are offered.
+pub const TCP_SACK: &str = "sysctl.net.ipv4.tcp_sack";
+/// Unsent bytes from which a socket takes no more.
+pub const TCP_NOTSENT_LOWAT: &str = "sysctl.net.ipv4.tcp_notsent_lowat";
+/// Bytes of a socket that may wait below TCP, in the queue and the device.
+pub const TCP_LIMIT_OUTPUT: &str = "sysctl.net.ipv4.tcp_limit_output_bytes";
+/// Whether slow-start thresholds of earlier connections are not used (the name is older than that).
+pub const TCP_NO_SSTHRESH_SAVE: &str = "sysctl.net.ipv4.tcp_no_ssthresh_metrics_save";
+/// Largest SO_SNDBUF.
+pub const WMEM_MAX: &str = "sysctl.net.core.wmem_max";
 /// Congestion control of new sockets.
 pub const TCP_CONGESTION: &str = "sysctl.net.ipv4.tcp_congestion_control";
 /// Congestion controls that this kernel has.

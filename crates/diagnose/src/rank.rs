@@ -10,6 +10,10 @@ use crate::rules;
 /// A predicted rate below this multiple of the goodput gains nothing worth a change.
 const WORTHWHILE: f64 = 1.05;
 
+/// Limits whose reason may sit at the other end: the two agree on windows and segments, and what one
+/// of them sets holds for both.
+const AGREED_BY_BOTH: [&str; 4] = ["receive-window", "send-buffer", "line-rate", "shaper-rate"];
+
 /// Puts the most limiting finding first.
 pub fn rank(findings: &mut [Finding], goodput: f64) {
     findings.sort_by(|a, b| key(a, goodput).order(&key(b, goodput)));
@@ -28,7 +32,10 @@ fn explains(reason: &Finding, effect: &Finding) -> bool {
     let sure =
         reason.confidence > Confidence::Possible || effect.confidence == Confidence::Possible;
     // What a host counted explains what the path seemed to do.
-    named && sure && (reason.end == effect.end || effect.end == Place::Path)
+    let in_reach = reason.end == effect.end
+        || effect.end == Place::Path
+        || AGREED_BY_BOTH.contains(&effect.rule.as_str());
+    named && sure && in_reach
 }
 
 struct Key {

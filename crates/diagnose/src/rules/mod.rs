@@ -15,6 +15,8 @@ mod receive_window;
 mod receiver_application;
 mod receiver_cpu;
 mod ring_overrun;
+mod route_window;
+mod sack_off;
 mod send_buffer;
 mod sender_application;
 mod sender_cpu;
@@ -22,6 +24,8 @@ pub(crate) mod shaper_burst;
 mod shaper_rate;
 mod softirq_saturation;
 mod softnet_backlog;
+mod small_writes;
+mod window_scaling_off;
 
 use crate::rule::Rule;
 
@@ -40,9 +44,13 @@ pub const ALL: &[&Rule] = &[
     &ring_overrun::RULE,
     &napi_budget::RULE,
     &softnet_backlog::RULE,
+    &small_writes::RULE,
     &sender_application::RULE,
     &receiver_application::RULE,
     &receive_window::RULE,
+    &window_scaling_off::RULE,
+    &route_window::RULE,
+    &sack_off::RULE,
     &send_buffer::RULE,
     &sender_cpu::RULE,
     &softirq_saturation::RULE,

@@ -9,8 +9,9 @@
 //! the reader waited for data, so it was not slow; window / round-trip time is about the goodput.
 //!
 //! # What to try
-//! In this order: drop a fixed SO_RCVBUF, drop a `window` metric on the receiver's route, turn
-//! window scaling on, raise the maximum of `net.ipv4.tcp_rmem`.
+//! In this order: drop a fixed SO_RCVBUF, let the kernel tune the buffer
+//! (`net.ipv4.tcp_moderate_rcvbuf`), raise the maximum of `net.ipv4.tcp_rmem`. A `window` metric on
+//! the receiver's route and windows that are not scaled have rules of their own.
 //!
 //! # When it is wrong
 //! A slow reader closes the window too; only the receiving end can tell. A queue on the path that
@@ -18,15 +19,15 @@
 //! path-rate. On paths of microseconds the gain may be small: see what is predicted.
 //!
 //! # Source
-//! net/ipv4/tcp_output.c (`TCP_CHRONO_RWND_LIMITED`); RFC 7323 sections 1.1 and 2; tcp(7);
-//! ip-route(8) (`window`).
+//! net/ipv4/tcp_output.c (`TCP_CHRONO_RWND_LIMITED`); net/ipv4/tcp_input.c (`tcp_rcv_space_adjust`);
+//! RFC 7323 section 1.1; tcp(7).
 
-use goodput_model::{Change, Confidence, Finding, Missing};
+use goodput_model::{Change, Confidence, Finding, Missing, Place};
 
-use crate::bounds::next_after;
+use crate::bounds::{is_tuned, next_after};
 use crate::change::{larger_rmem, of_host, of_plan};
 use crate::finding::{Draft, bytes, percent, rate, time};
-use crate::names::{ROUTE_DESTINATION, ROUTE_WINDOW, TCP_RMEM, TCP_WINDOW_SCALING};
+use crate::names::{TCP_MODERATE_RCVBUF, TCP_RMEM};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{BEHIND, HOLDS};
@@ -47,7 +48,23 @@ pub const RULE: Rule = Rule {
 /// How near window / round-trip time must come to the goodput to be the whole explanation.
 const EXPLAINED: std::ops::Range<f64> = 0.7..1.4;
 
+/// How much, and how surely, the peer's window holds the sender.
+pub(super) struct Limited {
+    /// Share of the time.
+    pub(super) share: f64,
+    /// How sure it is that the window is too small, rather than the reader slow.
+    pub(super) confidence: Confidence,
+}
+
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    let Some(limited) = limited(view)? else { return Ok(None) };
+    draft(view, &RULE, view.receiver.place(), &limited, "the receive window")?
+        .changes(change(view))
+        .found()
+}
+
+/// Whether the peer's window is what limits, whatever keeps it small.
+pub(super) fn limited(view: &View) -> Result<Option<Limited>, Missing> {
     view.needs_tcp()?;
     let share = split(view)?.receive_window_percent / 100.0;
     if share < HOLDS {
@@ -60,7 +77,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         Err(_) if view.sender.peer_window_is_steady()? => Confidence::Possible,
         Err(why) => return Err(why),
     };
-    draft(view, share, confidence)?.changes(change(view)).found()
+    Ok(Some(Limited { share, confidence }))
 }
 
 /// Goodput that the window allows in each round trip, over all flows.
@@ -73,22 +90,36 @@ fn explains(view: &View) -> Result<bool, Missing> {
     Ok(EXPLAINED.contains(&(allowed(view)? / view.goodput()?)))
 }
 
-fn draft(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Missing> {
+/// What shows that the window limits, for any rule that knows why it is small.
+pub(super) fn draft(
+    view: &View,
+    rule: &Rule,
+    end: Place,
+    limited: &Limited,
+    summary: &str,
+) -> Result<Draft, Missing> {
     let (sender, receiver) = (view.sender.place(), view.receiver.place());
     let (window, rtt) = (view.sender.peer_window_bytes()?, view.sender.rtt_s()?);
-    let counted = format!(
-        "the peer's window stopped the sender {} of the time (tcp_info rwnd_limited)",
-        percent(share)
-    );
+    let counted = match view.sender.rwnd_limited_share() {
+        Ok(counted) if counted < limited.share => format!(
+            "the peer's window stopped the sender {} of the time (tcp_info rwnd_limited), and is \
+             the whole goodput in each round trip",
+            percent(counted)
+        ),
+        _ => format!(
+            "the peer's window stopped the sender {} of the time (tcp_info rwnd_limited)",
+            percent(limited.share)
+        ),
+    };
     let product = format!(
         "window {} (tcp_info snd_wnd) / round trip {} = {}",
         bytes(window),
         time(rtt),
         rate(window * 8.0 / rtt)
     );
-    let draft = Draft::new(RULE.id, receiver, confidence, "the receive window")
-        .share(share)
-        .saw(sender, RULE.witness_name, share * 100.0, counted)
+    Ok(Draft::new(rule.id, end, limited.confidence, summary)
+        .share(limited.share)
+        .saw(sender, RULE.witness_name, limited.share * 100.0, counted)
         .saw(sender, "tcp_info.snd_wnd_bytes", window, product)
         .saw_if(receiver, "reader_blocked_share", view.receiver.blocked_share(), |waits| {
             format!("the reader waited for data {} of the time: it is not slow", percent(waits))
@@ -96,21 +127,13 @@ fn draft(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Missi
         .saw_if(receiver, "socket.rcvbuf_bytes", view.receiver.receive_buffer_bytes(), |room| {
             format!("the socket's receive buffer is {}{}", bytes(room), set_by(view))
         })
-        .predicted(next_after(view, &[RULE.id]));
-    Ok(match route_window(view) {
-        Some((_, clamp)) => draft.saw(
-            receiver,
-            ROUTE_WINDOW,
-            clamp,
-            format!("the route to the sender has `window {clamp:.0}`"),
-        ),
-        None => draft,
-    })
+        .predicted(next_after(view, &[RULE.id])))
 }
 
 fn set_by(view: &View) -> String {
     match view.plan().socket.rcvbuf_bytes {
         Some(asked) => format!(", set by SO_RCVBUF ({})", asked.0),
+        None if !is_tuned(&view.receiver) => "; tcp_moderate_rcvbuf 0: it never grows".into(),
         None => view
             .receiver
             .words(TCP_RMEM)
@@ -119,31 +142,16 @@ fn set_by(view: &View) -> String {
     }
 }
 
-/// Destination and window of the receiver's route, where it has one.
-fn route_window<'a>(view: &View<'a>) -> Option<(Option<&'a str>, f64)> {
-    let window = view.receiver.count(ROUTE_WINDOW).ok().filter(|window| *window > 0.0)?;
-    Some((view.receiver.text(ROUTE_DESTINATION).ok(), window))
-}
-
-/// The one thing that holds the window down, the most particular first.
+/// The one thing that keeps the window small. What a rule of its own knows is not among them.
 fn change(view: &View) -> Option<Change> {
-    let free = "default".to_string();
     if let Some(asked) = view.plan().socket.rcvbuf_bytes {
         let why = "let the kernel tune the buffer";
         return Some(of_plan("socket.rcvbuf", Some(asked.0.to_string()), "default", why));
     }
-    if let Some((destination, window)) = route_window(view) {
-        let values = (Some(format!("{window:.0}")), free);
-        let why = "the metric bounds the window";
-        return Some(of_host(&view.receiver, "route.window", destination, values, why));
-    }
-    let unscaled = [&view.receiver, &view.sender]
-        .into_iter()
-        .find(|side| side.words(TCP_WINDOW_SCALING).as_deref() == Some("0"));
-    if let Some(side) = unscaled {
+    if !is_tuned(&view.receiver) {
         let values = (Some("0".into()), "1".into());
-        let why = "without scaling no window exceeds 64 KiB";
-        return Some(of_host(side, TCP_WINDOW_SCALING, None, values, why));
+        let why = "let the kernel tune the buffer";
+        return Some(of_host(&view.receiver, TCP_MODERATE_RCVBUF, None, values, why));
     }
     larger_rmem(view)
 }
@@ -179,14 +187,8 @@ mod tests {
         let fixed = Case::receive_window()
             .plan(|plan| plan.socket.rcvbuf_bytes = Some(goodput_model::Bytes(65_536)));
         assert_eq!(proposed(fixed), "socket.rcvbuf=65536,default");
-        let route = Case::receive_window().fact(Far, ROUTE_WINDOW, 60_000u64).fact(
-            Far,
-            ROUTE_DESTINATION,
-            "192.0.2.0/24",
-        );
-        assert_eq!(proposed(route), "far:route.window@192.0.2.0/24=60000,default");
-        let unscaled = Case::receive_window().fact(Far, TCP_WINDOW_SCALING, "0");
-        assert_eq!(proposed(unscaled), "far:sysctl.net.ipv4.tcp_window_scaling=0,1");
+        let never_grows = Case::receive_window().fact(Far, TCP_MODERATE_RCVBUF, "0");
+        assert_eq!(proposed(never_grows), "far:sysctl.net.ipv4.tcp_moderate_rcvbuf=0,1");
     }
 
     #[test]

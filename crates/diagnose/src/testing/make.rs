@@ -79,7 +79,7 @@ impl Case {
             bytes,
             blocked_us: Known::Value(spent(thread.blocked)),
             paced_us: Known::Value(spent(thread.paced)),
-            calls: Known::Value(bytes >> 17),
+            calls: Known::Value(bytes / self.chunk),
             cpu_us: Known::Value(spent(thread.cpu)),
             cpu_wait_us: match thread.waiting {
                 Some(share) => Known::Value(spent(share)),
@@ -110,6 +110,9 @@ impl Case {
         let mut info = TcpInfo {
             length_bytes: 280,
             options: Some(7),
+            ca_state: Some(0),
+            snd_wscale: Some(10),
+            snd_ssthresh_segments: Some(0x7fff_ffff),
             delivery_rate_app_limited: Some(u64::from(marked)),
             snd_mss_bytes: Some(1448),
             pmtu_bytes: Some(1500),

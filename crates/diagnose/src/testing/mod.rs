@@ -38,6 +38,7 @@ pub struct Case {
     retransmitted: f64,
     lost: f64,
     queued: u64,
+    chunk: u64,
     tcp: Vec<TcpTweak>,
     before: [Snapshot; 2],
     after: [Snapshot; 2],
@@ -62,6 +63,7 @@ impl Case {
             retransmitted: 0.0,
             lost: 0.0,
             queued: 0,
+            chunk: 128 << 10,
             tcp: Vec::new(),
             before: [before.clone(), before],
             after: [after.clone(), after],
@@ -123,6 +125,12 @@ impl Case {
     /// Bytes that wait for the reader, of 1 MB.
     pub fn queued(mut self, bytes: u64) -> Self {
         self.queued = bytes;
+        self
+    }
+
+    /// Bytes of each system call.
+    pub fn chunk(mut self, bytes: u64) -> Self {
+        self.chunk = bytes;
         self
     }
 

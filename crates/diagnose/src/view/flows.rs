@@ -97,6 +97,13 @@ impl<'a> Side<'a> {
         Ok(cpu / positive(bytes, "the payload moved")? * 1e6)
     }
 
+    /// Payload bytes of a system call.
+    pub fn bytes_per_call(&self) -> Result<f64, Missing> {
+        let calls = self.delta_sum("system calls", |f| f.calls.get().copied())?;
+        let bytes = self.delta_sum("payload", |f| Ok(f.bytes))?;
+        Ok(bytes / positive(calls, "the number of system calls")?)
+    }
+
     /// Flows that this side moved payload on within the window.
     pub fn flow_count(&self) -> Result<f64, Missing> {
         Ok(self.pairs()?.len() as f64)

@@ -1,5 +1,6 @@
 //! What rules look through: quantities derived from the evidence, restricted to the measured window.
 
+mod connections;
 mod cpu;
 mod device;
 mod flows;
@@ -11,8 +12,10 @@ mod udp;
 
 use goodput_model::{EndName, Evidence, Finding, Missing, Place, Plan, Role, Transport};
 
+pub use connections::Moment;
 pub use rates::Plateau;
 pub use side::Side;
+pub use tcp::TcpOption;
 
 use crate::names;
 
@@ -69,11 +72,15 @@ impl<'a> View<'a> {
         [&self.sender, &self.receiver]
     }
 
-    /// Congestion control of the flows: the plan's, else the sender's default.
+    /// Congestion control of the flows: the plan's, else that of the sender's route, else its
+    /// default.
     pub fn congestion(&self) -> Result<&'a str, Missing> {
         match &self.plan().socket.congestion {
             Some(name) => Ok(name),
-            None => self.sender.text(names::TCP_CONGESTION),
+            None => self
+                .sender
+                .text(names::ROUTE_CONGCTL)
+                .or_else(|_| self.sender.text(names::TCP_CONGESTION)),
         }
     }
 

@@ -61,6 +61,16 @@ impl<'a> Side<'a> {
         Ok(self.end()?.samples.iter().filter(move |s| s.at_s >= from_s && s.at_s <= to_s))
     }
 
+    /// Whether an instant, seconds, is within the measured window.
+    pub(super) fn is_measured(&self, at_s: f64) -> bool {
+        at_s >= self.from_s && at_s <= self.to_s
+    }
+
+    /// Start and end of the measured window, seconds.
+    pub fn window_s(&self) -> (f64, f64) {
+        (self.from_s, self.to_s)
+    }
+
     /// The detailed samples nearest to the two ends of the window. Both ends' clocks start with the
     /// traffic, so the receiver's window serves for the sender too.
     pub(super) fn edges(&self) -> Result<(&'a Sample, &'a Sample), Missing> {

@@ -27,6 +27,7 @@ const NAMES: &[&str] = &[
     "net.ipv4.tcp_moderate_rcvbuf",
     "net.ipv4.tcp_mtu_probing",
     "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_no_ssthresh_metrics_save",
     "net.ipv4.tcp_notsent_lowat",
     "net.ipv4.tcp_rmem",
     "net.ipv4.tcp_sack",

@@ -1,0 +1,41 @@
+//! Each sending connection over time, slow start included, which the measured window leaves out.
+
+use std::collections::BTreeMap;
+
+use goodput_model::{Missing, TcpInfo};
+
+use super::Side;
+
+/// One connection at one instant.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment<'a> {
+    /// Seconds since this end began to move payload.
+    pub at_s: f64,
+    /// Whether it lies in the measured window.
+    pub is_measured: bool,
+    /// The kernel's view of the connection.
+    pub tcp: &'a TcpInfo,
+}
+
+impl<'a> Side<'a> {
+    /// Every connection of this side at every instant it was sampled at, oldest first; none of them
+    /// empty, and never none.
+    pub fn connections(&self) -> Result<Vec<Vec<Moment<'a>>>, Missing> {
+        let (mut all, mut reason) = (BTreeMap::<u16, Vec<_>>::new(), None);
+        for sample in &self.end()?.samples {
+            for flow in sample.flows.iter().filter(|flow| flow.role == self.role) {
+                match flow.tcp.get() {
+                    Ok(tcp) => {
+                        let (at_s, is_measured) = (sample.at_s, self.is_measured(sample.at_s));
+                        all.entry(flow.flow).or_default().push(Moment { at_s, is_measured, tcp });
+                    }
+                    Err(why) => reason = reason.or(Some(why)),
+                }
+            }
+        }
+        if all.is_empty() {
+            return Err(reason.unwrap_or_else(|| Missing::because("no connection was sampled")));
+        }
+        Ok(all.into_values().collect())
+    }
+}
