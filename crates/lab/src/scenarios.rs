@@ -31,9 +31,13 @@ builtin!(
     "path-rate",
     "receive-window",
     "receiver-application",
+    "route-window",
+    "sack-off",
     "send-buffer",
     "sender-application",
     "shaper-rate",
+    "small-writes",
+    "window-scaling-off",
 );
 
 /// All built-in scenarios, by name.
