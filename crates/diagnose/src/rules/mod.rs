@@ -22,9 +22,9 @@ mod sender_application;
 mod sender_cpu;
 pub(crate) mod shaper_burst;
 mod shaper_rate;
+mod small_writes;
 mod softirq_saturation;
 mod softnet_backlog;
-mod small_writes;
 mod window_scaling_off;
 
 use crate::rule::Rule;

@@ -8,7 +8,7 @@
 //!
 //! # How it is seen
 //! The connection runs without the option (tcp_info options), and the sender was making up for lost
-//! segments (tcp_info ca_state) at least half of the time. One host has `net.ipv4.tcp_sack` = 0.
+//! segments (tcp_info ca_state) at least half of the time since the first loss. One host has `net.ipv4.tcp_sack` = 0.
 //!
 //! # What to try
 //! `net.ipv4.tcp_sack` = 1 at that host. The losses then cost less; they don't go away.
@@ -80,8 +80,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 pub(super) fn evidence(view: &View, draft: Draft, share: f64) -> Draft {
     let (side, place) = (&view.sender, view.sender.place());
     let held = format!(
-        "the sender was making up for lost segments {} of the time (tcp_info ca_state), without \
-         selective acknowledgements (tcp_info options)",
+        "the sender was making up for lost segments {} of the time since the first loss (tcp_info \
+         ca_state), without selective acknowledgements (tcp_info options)",
         percent(share)
     );
     draft
@@ -96,7 +96,7 @@ pub(super) fn evidence(view: &View, draft: Draft, share: f64) -> Draft {
         .predicted(next_after(view, &[RULE.id]))
 }
 
-/// Share of the time that making up for losses took, where that is what limits for want of the
+/// Share of the time since the first loss that making up for losses took, where that is what limits for want of the
 /// option, whoever is to blame.
 pub(super) fn limited(view: &View) -> Result<Option<f64>, Missing> {
     view.needs_tcp()?;

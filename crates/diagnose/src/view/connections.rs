@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use goodput_model::{Missing, TcpInfo};
 
-use super::Side;
+use super::{Side, mean};
 
 /// One connection at one instant.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,23 @@ pub struct Moment<'a> {
     pub tcp: &'a TcpInfo,
 }
 
+/// `TCP_CA_Recovery`; the only state above is `TCP_CA_Loss` (include/uapi/linux/tcp.h).
+const CA_RECOVERY: u64 = 3;
+
 impl<'a> Side<'a> {
+    /// Share of the samples in which lost segments were being made up for, from the first loss on:
+    /// what slow start lost counts, which may take longer than slow start.
+    pub fn recovering_share(&self) -> Result<f64, Missing> {
+        let mut states = Vec::new();
+        for connection in self.connections()? {
+            let since_loss = |m: &&Moment| m.tcp.total_retrans_segments.is_some_and(|n| n > 0);
+            for moment in connection.iter().filter(since_loss) {
+                states.push(f64::from(u8::from(moment.tcp.ca_state()? >= CA_RECOVERY)));
+            }
+        }
+        if states.is_empty() { Ok(0.0) } else { mean(&states, "tcp_info.ca_state") }
+    }
+
     /// Every connection of this side at every instant it was sampled at, oldest first; none of them
     /// empty, and never none.
     pub fn connections(&self) -> Result<Vec<Vec<Moment<'a>>>, Missing> {

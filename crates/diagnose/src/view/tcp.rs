@@ -8,9 +8,6 @@ use goodput_model::{Missing, TcpInfo};
 use super::{Side, mean, positive};
 use crate::thresholds::{RTT_INFLATED, RTT_STRETCHED};
 
-/// `TCP_CA_Recovery`; the only state above is `TCP_CA_Loss`.
-const CA_RECOVERY: f64 = 3.0;
-
 /// An option of a connection, as its bit in `tcpi_options`. SYNs on both ways must carry it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TcpOption {
@@ -122,15 +119,6 @@ impl Side<'_> {
     /// Scale of the windows that the peer advertises, as a power of two.
     pub fn peer_window_scale(&self) -> Result<u32, Missing> {
         Ok(self.tcp_median("tcp_info.snd_wscale", TcpInfo::snd_wscale)? as u32)
-    }
-
-    /// Share of the samples in which lost segments were being made up for: `TCP_CA_Recovery` or
-    /// `TCP_CA_Loss` (include/uapi/linux/tcp.h).
-    pub fn recovering_share(&self) -> Result<f64, Missing> {
-        let states = self.tcp_gauges(TcpInfo::ca_state)?;
-        let recovering: Vec<f64> =
-            states.iter().map(|state| f64::from(u8::from(*state >= CA_RECOVERY))).collect();
-        mean(&recovering, "tcp_info.ca_state")
     }
 
     /// Median congestion window, bytes.
