@@ -1,4 +1,4 @@
-//! What developers and CI run: `cargo xtask test | docs | bench | new | fuzz`.
+//! What developers and CI run: `cargo xtask test | docs | bench | truth | new | fuzz`.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -13,6 +13,7 @@ mod tally;
 mod test;
 mod tidy;
 mod transcript;
+mod truth;
 
 use std::process::ExitCode;
 
@@ -28,6 +29,8 @@ enum Task {
     Docs(docs::Options),
     /// Measures goodput side by side with iperf3 and writes docs/performance.md.
     Bench(bench::Options),
+    /// Runs the lab's scenarios and says how often the diagnosis is right.
+    Truth(truth::Options),
     /// Adds an entry to a registry: the file, and its two lines in mod.rs.
     New(new::Options),
     /// Runs every fuzz target for a while.
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         Task::Test(options) => test::run(&options),
         Task::Docs(options) => docs::run(&options),
         Task::Bench(options) => bench::run(&options),
+        Task::Truth(options) => truth::run(&options),
         Task::New(options) => new::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
     };

@@ -24,6 +24,6 @@ mod wiring;
 pub use error::LabError;
 pub use host::{Host, Port};
 pub use lab::Lab;
-pub use run::{Expectation, Failed, Observed, Server, run};
+pub use run::{Expectation, Failed, Observed, Server, compare, run};
 pub use scenario::{HostName, Need, Scenario};
 pub use scenarios::{Builtin, builtin, scenario_source};

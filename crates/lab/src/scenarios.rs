@@ -22,10 +22,22 @@ macro_rules! builtin {
 }
 
 builtin!(
+    "both-buffer-loss",
+    "both-burst-quota",
+    "both-window-loss",
+    "both-window-quota",
     "burst-too-small",
     "cpu-quota-far",
     "cpu-quota-near",
+    "foreign-cpu-quota",
+    "foreign-healthy",
+    "foreign-path-loss",
+    "foreign-receive-window",
+    "foreign-sender",
     "healthy-lan",
+    "healthy-load",
+    "healthy-one-cpu",
+    "healthy-routed",
     "healthy-wan",
     "path-loss",
     "path-rate",

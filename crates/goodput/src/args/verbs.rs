@@ -148,7 +148,11 @@ pub enum Settings {
 #[derive(Debug, Subcommand)]
 pub enum Lab {
     /// The scenarios that come with goodput, and whether they can run here
-    List,
+    List {
+        /// Print one JSON line for each case
+        #[arg(long)]
+        json: bool,
+    },
     /// Run scenarios and compare what comes out with what is expected
     Run {
         /// Names or files, with the case where one has several, like path-loss/mild/far; all that
@@ -158,6 +162,17 @@ pub enum Lab {
         #[arg(long)]
         full: bool,
         /// Print one JSON line for each run: case, what was expected, what came, and the record
+        #[arg(long)]
+        json: bool,
+    },
+    /// Compare values of a setting in the hosts of a scenario
+    Compare {
+        /// Name or file, with the case where it has several
+        scenario: String,
+        /// [far:]NAME[@SCOPE]=A,B: the first value is the baseline
+        #[arg(value_name = "SETTING=A,B")]
+        factor: String,
+        /// Print one JSON line: case, what was compared, and the record
         #[arg(long)]
         json: bool,
     },

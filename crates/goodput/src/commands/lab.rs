@@ -3,24 +3,26 @@
 use std::env;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use goodput_lab::{Expectation, Lab, Observed, Scenario};
 
 use super::list;
 use super::measured::{self, Signals};
 use crate::args;
 use crate::exit::Exit;
-use crate::report::style;
+use crate::report::{self, style};
 
 /// Carries out one of the subcommands.
 pub fn run(what: args::Lab) -> Result<Exit> {
     match what {
-        args::Lab::List => list::scenarios().map(|()| Exit::Fine),
+        args::Lab::List { json: false } => list::scenarios().map(|()| Exit::Fine),
+        args::Lab::List { json: true } => list::cases().map(|()| Exit::Fine),
         args::Lab::Show { scenario } => {
             print!("{}", goodput_lab::scenario_source(&scenario)?);
             Ok(Exit::Fine)
         }
         args::Lab::Run { scenarios, full, json } => run_all(&scenarios, full, json),
+        args::Lab::Compare { scenario, factor, json } => compare(&scenario, &factor, json),
         args::Lab::Up { scenario } => up(&scenario),
     }
 }
@@ -56,6 +58,35 @@ fn run_all(names: &[String], full: bool, json: bool) -> Result<Exit> {
         println!("{passed} as expected, {failed} not, {skipped} skipped");
     }
     Ok(if counted.failed == 0 { Exit::Fine } else { Exit::Problem })
+}
+
+/// The change in a fresh lab of the same case; the record as `goodput compare` makes it.
+fn compare(name: &str, factor: &str, json: bool) -> Result<Exit> {
+    goodput_lab::privilege::enter()?;
+    let scenario = Scenario::load(name)?;
+    let exe = env::current_exe().context("cannot find the program that runs")?;
+    let folder = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let compared = goodput_lab::compare(&scenario, &exe, factor, folder.path());
+    if json {
+        let mut line = serde_json::json!({ "case": scenario.case, "compared": factor });
+        let (key, value) = match &compared {
+            Ok(Ok(record)) => ("record", serde_json::to_value(record)?),
+            Ok(Err(failed)) => ("failed", failed.stderr.trim().into()),
+            Err(why) => ("failed", why.to_string().into()),
+        };
+        line[key] = value;
+        println!("{line}");
+        return Ok(Exit::Fine);
+    }
+    match compared? {
+        Ok(record) => {
+            anstream::print!("{}", report::compare::text(&record));
+            Ok(Exit::Fine)
+        }
+        Err(failed) => {
+            bail!("the comparison in {} failed: {}", scenario.case, failed.stderr.trim())
+        }
+    }
 }
 
 /// What came of one case.

@@ -81,3 +81,22 @@ pub fn scenarios() -> Result<()> {
     println!("{total} cases; `goodput lab run NAME --full` runs all of one");
     Ok(())
 }
+
+/// Every case of every scenario, a JSON line each: its name, what is wrong, what it is expected to
+/// show, and what it would need that is not here.
+pub fn cases() -> Result<()> {
+    for builtin in goodput_lab::builtin() {
+        let default = goodput_lab::Scenario::load(builtin.name)?.case;
+        for case in goodput_lab::Scenario::cases(builtin.name)? {
+            let needs = case.obstacle();
+            println!(
+                "{}",
+                serde_json::json!({
+                    "scenario": case.name, "case": case.case, "title": case.title,
+                    "default": case.case == default, "expected": case.expect, "needs": needs,
+                })
+            );
+        }
+    }
+    Ok(())
+}

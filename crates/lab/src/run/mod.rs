@@ -79,6 +79,47 @@ pub fn run(
     Ok(observe(scenario, finished))
 }
 
+/// What lets the near host change settings of the far one. The lab's hosts reach nobody else.
+const TOKEN: &str = "a token that is known only in the lab";
+
+/// Longest comparison, seconds.
+const COMPARE_S: &str = "60";
+
+/// Brings `scenario` up and compares the values of `factor`, `SETTING=A,B`, in it: short runs, so
+/// for an effect that is more than small. The record of the comparison, or how it failed. Files are
+/// kept in `folder`, the journal of settings among them. Call [`crate::privilege::enter`] first.
+pub fn compare(
+    scenario: &Scenario,
+    goodput: &Path,
+    factor: &str,
+    folder: &Path,
+) -> Result<Result<Record, Failed>, LabError> {
+    let token = folder.join("token");
+    std::fs::write(&token, TOKEN).map_err(|source| LabError::Io {
+        what: "write",
+        object: token.display().to_string(),
+        source,
+    })?;
+    let mut scenario = scenario.clone();
+    let token = ["--token-file".to_owned(), token.display().to_string()];
+    scenario.run.server.extend(token.clone());
+    let mut lab = Lab::up(&scenario)?;
+    let server = Server::start(&lab, &scenario, goodput)?;
+    let far = server.pid();
+    lab.plant(&scenario, When::ProcessRuns, |host| (host == HostName::Far).then_some(far))?;
+    let mut command = command(lab.near(), goodput)?;
+    pin(&mut command, &scenario);
+    command.arg("compare").arg(target(&lab)).arg(factor);
+    command.args(["--json", "--no-store", "--time", "1", "--max-time", COMPARE_S]).args(token);
+    command.args(&scenario.run.client).env("GOODPUT_STATE_DIR", folder.join("state"));
+    let client = Process::start(command, "goodput compare in near")?;
+    let near = client.pid();
+    lab.plant(&scenario, When::ProcessRuns, |host| (host == HostName::Near).then_some(near))?;
+    let finished = client.finish(CLIENT_WITHIN).map_err(|why| beside(why, &server.process))?;
+    server.stop()?;
+    Ok(observe(&scenario, finished).record)
+}
+
 /// `goodput serve` in the far host of a lab. Dropping it kills it.
 #[derive(Debug)]
 pub struct Server {
@@ -90,6 +131,7 @@ impl Server {
     /// Starts it with the scenario's own arguments and waits until it listens.
     pub fn start(lab: &Lab, scenario: &Scenario, goodput: &Path) -> Result<Self, LabError> {
         let mut command = command(lab.far(), goodput)?;
+        pin(&mut command, scenario);
         command.args(["serve", "--bind"]).arg(target(lab)).args(&scenario.run.server);
         command.args(scenario.run.private.then_some("--private"));
         let mut process = Process::start(command, "goodput serve in far")?;
@@ -122,9 +164,16 @@ fn start_client(
     let verb = scenario.run.verb.as_str();
     let mut command = command(lab.near(), goodput)?;
     let seconds = scenario.run.seconds.unwrap_or(TEST_S).to_string();
+    pin(&mut command, scenario);
     command.arg(verb).arg(target(lab)).args(["--json", "--no-store", "--time", &seconds]);
     command.args(&scenario.run.client).args(client_args);
     Process::start(command, &format!("goodput {verb} in near"))
+}
+
+fn pin(command: &mut Command, scenario: &Scenario) {
+    if let Some(cpus) = scenario.run.cpus {
+        process::pin(command, cpus);
+    }
 }
 
 fn target(lab: &Lab) -> String {

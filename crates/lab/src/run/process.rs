@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process, pidfd_open, set_parent_process_death_signal,
 };
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::error::LabError;
 
@@ -32,6 +33,16 @@ pub(super) struct Finished {
     pub(super) exit_code: Option<i32>,
     pub(super) stdout: String,
     pub(super) stderr: String,
+}
+
+/// Lets a program run on the first so many CPUs only.
+#[expect(unsafe_code, reason = "pre_exec runs code between fork and exec")]
+pub(super) fn pin(command: &mut Command, cpus: usize) {
+    let mut set = CpuSet::new();
+    (0..cpus.min(CpuSet::MAX_CPU)).for_each(|cpu| set.set(cpu));
+    let pin = move || Ok(sched_setaffinity(None, &set)?);
+    // SAFETY: the closure makes one system call; it neither allocates nor takes a lock.
+    unsafe { command.pre_exec(pin) };
 }
 
 impl Process {

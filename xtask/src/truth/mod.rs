@@ -1,0 +1,123 @@
+//! `cargo xtask truth`: every scenario of the lab against its expected verdict, and what share of
+//! them the diagnosis named right.
+
+mod case;
+mod fixes;
+mod program;
+mod report;
+mod score;
+mod wilson;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell::{cargo, root, run as run_command};
+use case::Ran;
+use program::{Listed, Program};
+
+/// Options of `cargo xtask truth`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Every strength on every link, and the page docs/truth.md written from it.
+    #[arg(long, conflicts_with = "quick")]
+    full: bool,
+    /// One case of each scenario, shown only; the default.
+    #[arg(long)]
+    quick: bool,
+    /// Only scenarios or cases whose name begins so; nothing is written then.
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// How often each case runs.
+    #[arg(long, default_value_t = 1)]
+    repeat: u32,
+    /// Also compare the change that each first finding proposes.
+    #[arg(long)]
+    fixes: bool,
+    /// The program to judge instead of the one built here.
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// Keep what each run said, one JSON line a run, in this file.
+    #[arg(long, value_name = "FILE", default_value = "target/truth.jsonl")]
+    keep: PathBuf,
+    /// Run nothing: make the tables of what an earlier run kept in this file.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "repeat", "fixes"])]
+    from: Option<PathBuf>,
+}
+
+/// Runs the cases and shows or writes the tables.
+pub fn run(options: &Options) -> Result<()> {
+    let lines = match &options.from {
+        Some(file) => {
+            fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?
+        }
+        None => measure(options)?,
+    };
+    let runs = lines.lines().map(Ran::parse).collect::<Result<Vec<_>>>()?;
+    if runs.is_empty() {
+        bail!("there is no such case: see `goodput lab list`");
+    }
+    let page = report::page(&runs)?;
+    if options.full && options.only.is_empty() {
+        let path = root().join("docs/truth.md");
+        fs::write(&path, page).with_context(|| format!("write {}", path.display()))?;
+        println!("{}", report::summary(&runs));
+    } else {
+        print!("{page}");
+    }
+    Ok(())
+}
+
+/// Runs all cases one after the other: they share the CPUs that they measure. What each said is on
+/// disk before the next begins.
+fn measure(options: &Options) -> Result<String> {
+    let program = Program::at(built(options)?);
+    let mut kept = Kept::create(&root().join(&options.keep))?;
+    let wanted = |case: &&Listed| {
+        options.only.is_empty() || options.only.iter().any(|only| case.name.starts_with(only))
+    };
+    let cases = if options.full { program.every_case()? } else { program.default_cases()? };
+    let cases: Vec<_> = cases.iter().filter(wanted).collect();
+    for round in 1..=options.repeat {
+        for (number, case) in cases.iter().enumerate() {
+            let mut line = program.run(case)?;
+            let ran = Ran::parse(&line)?;
+            println!("{round}: {} of {}: {}", number + 1, cases.len(), report::one_line(&ran));
+            if options.fixes && round == 1 {
+                line = fixes::add(&program, case, &line)?;
+            }
+            kept.add(&line)?;
+        }
+    }
+    Ok(kept.lines)
+}
+
+fn built(options: &Options) -> Result<PathBuf> {
+    if let Some(program) = &options.program {
+        return Ok(program.clone());
+    }
+    run_command(&mut cargo(["build", "--quiet", "--package", "goodput"]))?;
+    Ok(root().join("target/debug/goodput"))
+}
+
+/// What the runs said so far, in memory and on disk.
+struct Kept {
+    file: File,
+    lines: String,
+}
+
+impl Kept {
+    fn create(path: &Path) -> Result<Self> {
+        let file = File::create(path).with_context(|| format!("create {}", path.display()))?;
+        Ok(Self { file, lines: String::new() })
+    }
+
+    fn add(&mut self, line: &str) -> Result<()> {
+        writeln!(self.file, "{line}").context("keep what a run said")?;
+        self.lines.push_str(line);
+        self.lines.push('\n');
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! How right a verdict was.
+
+use super::case::{Came, Planted, Ran, Verdict};
+
+/// How right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Score {
+    /// One planted cause, and it is the verdict.
+    First,
+    /// It is the second or third finding.
+    AmongThree,
+    /// Another cause is named, and it is not among the first three.
+    Wrong,
+    /// No cause is named at all.
+    Missed,
+    /// Nothing planted, and nothing named that may not be.
+    Quiet,
+    /// Nothing planted, and a cause named.
+    FalseAlarm,
+    /// Several planted, all named, one of them as the verdict.
+    AllNamed,
+    /// Several planted, one of them as the verdict, and another not named.
+    SomeNamed,
+    /// Several planted, and none of them is the verdict.
+    NoneFirst,
+}
+
+/// How right a run was; `None` where there is no verdict.
+pub fn score(ran: &Ran) -> Option<Score> {
+    let Came::Verdict(verdict) = &ran.came else { return None };
+    Some(match &ran.planted {
+        Planted::One { rules, end } => one(verdict, rules, end.as_deref()),
+        Planted::Several(rules) => several(verdict, rules),
+        Planted::Nothing(may) => nothing(verdict, may),
+    })
+}
+
+fn one(verdict: &Verdict, rules: &[String], end: Option<&str>) -> Score {
+    let there = end.is_none_or(|end| verdict.end == end);
+    if rules.contains(&verdict.limit) && there {
+        Score::First
+    } else if verdict.found.iter().take(3).any(|rule| rules.contains(rule)) && there {
+        Score::AmongThree
+    } else if verdict.limit == "none" {
+        Score::Missed
+    } else {
+        Score::Wrong
+    }
+}
+
+fn several(verdict: &Verdict, rules: &[String]) -> Score {
+    match (rules.contains(&verdict.limit), rules.iter().all(|rule| verdict.found.contains(rule))) {
+        (true, true) => Score::AllNamed,
+        (true, false) => Score::SomeNamed,
+        (false, _) => Score::NoneFirst,
+    }
+}
+
+fn nothing(verdict: &Verdict, may: &[String]) -> Score {
+    let all = verdict.found.iter().chain([&verdict.limit]);
+    let quiet = all.filter(|rule| *rule != "none").all(|rule| may.contains(rule));
+    if quiet { Score::Quiet } else { Score::FalseAlarm }
+}
+
+impl Score {
+    /// Whether the verdict is one of the planted causes, or one that may be named. What confidence
+    /// means is measured by it.
+    pub fn is_right(self) -> bool {
+        matches!(self, Self::First | Self::AllNamed | Self::SomeNamed | Self::Quiet)
+    }
+
+    /// Whether all is as it should be.
+    pub fn is_perfect(self) -> bool {
+        self.is_right() && self != Self::SomeNamed
+    }
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::First => "right",
+            Self::AmongThree => "right among the first three",
+            Self::Wrong => "wrong",
+            Self::Missed => "missed",
+            Self::Quiet => "quiet",
+            Self::FalseAlarm => "false alarm",
+            Self::AllNamed => "all named",
+            Self::SomeNamed => "one named",
+            Self::NoneFirst => "another first",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(found: &[&str]) -> Verdict {
+        Verdict {
+            limit: found.first().unwrap_or(&"none").to_string(),
+            end: "near".into(),
+            found: found.iter().map(|rule| rule.to_string()).collect(),
+            ..Verdict::default()
+        }
+    }
+
+    fn scored(planted: Planted, found: &[&str]) -> Option<Score> {
+        score(&Ran { case: "x".into(), planted, came: Came::Verdict(Box::new(verdict(found))) })
+    }
+
+    #[test]
+    fn one_cause_is_right_first_among_three_wrong_or_missed() {
+        let planted =
+            |end: Option<&str>| Planted::One { rules: vec!["a".into()], end: end.map(Into::into) };
+        assert_eq!(scored(planted(None), &["a", "b"]), Some(Score::First));
+        assert_eq!(scored(planted(None), &["b", "c", "a"]), Some(Score::AmongThree));
+        assert_eq!(scored(planted(None), &["b", "c", "d", "a"]), Some(Score::Wrong));
+        assert_eq!(scored(planted(None), &[]), Some(Score::Missed));
+        assert_eq!(scored(planted(Some("far")), &["a"]), Some(Score::Wrong));
+    }
+
+    #[test]
+    fn several_causes_are_all_to_be_named() {
+        let planted = || Planted::Several(vec!["a".into(), "b".into()]);
+        assert_eq!(scored(planted(), &["b", "a"]), Some(Score::AllNamed));
+        assert_eq!(scored(planted(), &["b", "c"]), Some(Score::SomeNamed));
+        assert_eq!(scored(planted(), &["c", "a", "b"]), Some(Score::NoneFirst));
+    }
+
+    #[test]
+    fn on_a_healthy_path_any_other_finding_is_an_alarm() {
+        let planted = || Planted::Nothing(vec!["none".into(), "a".into()]);
+        assert_eq!(scored(planted(), &[]), Some(Score::Quiet));
+        assert_eq!(scored(planted(), &["a"]), Some(Score::Quiet));
+        assert_eq!(scored(planted(), &["a", "b"]), Some(Score::FalseAlarm));
+    }
+
+    #[test]
+    fn what_did_not_run_has_no_score() {
+        let ran = Ran {
+            case: "x".into(),
+            planted: Planted::Several(Vec::new()),
+            came: Came::Skipped("x".into()),
+        };
+        assert_eq!(score(&ran), None);
+    }
+}
