@@ -1,8 +1,13 @@
 //! Every rule, one file each. To add one: write its file, add its line to [`ALL`].
 
+mod cpu_frequency;
+mod cpu_placement;
 mod cpu_quota;
 mod duplex_mismatch;
 mod frame_errors;
+mod host_interconnect;
+mod interrupt_coalescing;
+mod legacy_bus;
 mod line_rate;
 mod link_speed;
 mod napi_budget;
@@ -10,6 +15,7 @@ mod path_loss;
 mod path_rate;
 mod pause_frames;
 mod pcie_link;
+mod queue_imbalance;
 pub(crate) mod queue_too_short;
 mod receive_window;
 mod receiver_application;
@@ -34,6 +40,7 @@ pub const ALL: &[&Rule] = &[
     &line_rate::RULE,
     &link_speed::RULE,
     &pcie_link::RULE,
+    &legacy_bus::RULE,
     &shaper_rate::RULE,
     &cpu_quota::RULE,
     &shaper_burst::RULE,
@@ -42,6 +49,7 @@ pub const ALL: &[&Rule] = &[
     &frame_errors::RULE,
     &pause_frames::RULE,
     &ring_overrun::RULE,
+    &host_interconnect::RULE,
     &napi_budget::RULE,
     &softnet_backlog::RULE,
     &small_writes::RULE,
@@ -53,7 +61,11 @@ pub const ALL: &[&Rule] = &[
     &sack_off::RULE,
     &send_buffer::RULE,
     &sender_cpu::RULE,
+    &cpu_frequency::RULE,
+    &queue_imbalance::RULE,
+    &interrupt_coalescing::RULE,
     &softirq_saturation::RULE,
+    &cpu_placement::RULE,
     &receiver_cpu::RULE,
     &path_loss::RULE,
     &path_rate::RULE,

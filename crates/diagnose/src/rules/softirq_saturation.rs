@@ -79,14 +79,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .predicted(next_after(view, &[RULE.id, "receiver-cpu"]))
         .changes(gro(side))
         .changes(more_queues(side))
-        .advice("spread the flows, of which each stays on one CPU: \
-             echo MASK > /sys/class/net/DEVICE/queues/rx-0/rps_cpus")
-        .advice("poll in a thread: echo 1 > /sys/class/net/DEVICE/threaded; or instead of interrupting: \
-             napi_defer_hard_irqs 10 and gro_flush_timeout 20000 in the same folder")
-        .permanent(
-            "/etc/tmpfiles.d/goodput.conf",
-            "w /sys/class/net/DEVICE/queues/rx-0/rps_cpus - - - - f",
-        )
+        .changes(spread(side))
+        .changes(threaded(side))
+        .advice("several flows can use several CPUs; one flow stays on one: -P")
         .permanent("/etc/rc.conf (FreeBSD)", "ifconfig_em0=\"DHCP polling\"")
         .found()
 }
@@ -110,6 +105,26 @@ fn gro(side: &Side) -> Option<Change> {
     let why = "hands over fewer, larger packets";
     let off = side.text("offload.gro").is_ok_and(|gro| gro == "off");
     off.then(|| of_host(side, "offload.gro", side.device().ok(), values, why))
+}
+
+/// Packets handed on to all CPUs, where the CPU that takes them in hands on none.
+fn spread(side: &Side) -> Option<Change> {
+    let mask = side.text("steering.rps_mask").ok()?;
+    let none = mask.chars().all(|c| c == '0' || c == ',');
+    let cpus = side.end().ok()?.host.cpus;
+    let all = format!("{:x}", (1u64 << cpus.min(32)) - 1);
+    let values = (Some("0".into()), all);
+    let why = "another CPU takes the packets through the stack";
+    let device = side.device().ok()?;
+    (none && cpus > 1).then(|| of_host(side, "rps.cpus", Some(device), values, why))
+}
+
+/// Polling by a thread, which another CPU can take over.
+fn threaded(side: &Side) -> Option<Change> {
+    let values = (Some("off".into()), "on".into());
+    let why = "a thread is scheduled beside the reader, not before it";
+    let off = side.count("napi.threaded").is_ok_and(|threaded| threaded == 0.0);
+    off.then(|| of_host(side, "napi.threaded", side.device().ok(), values, why))
 }
 
 /// A queue for each CPU, as far as the card has them.
@@ -145,6 +160,8 @@ mod tests {
             full().fact(Far, "channels.combined", 1u64).fact(Far, "channels.combined_max", 8u64);
         let finding = fires(&RULE, case);
         assert_eq!(finding.changes[0].as_argument(), "far:channels.combined@eth0=1,2");
+        let finding = fires(&RULE, full().fact(Far, "steering.rps_mask", "00"));
+        assert_eq!(finding.changes[0].as_argument(), "far:rps.cpus@eth0=0,3");
         let diagnosis = crate::diagnose(&full().evidence());
         assert_eq!(diagnosis.verdict.limit, "softirq-saturation");
         assert!(diagnosis.findings.iter().all(|finding| finding.rule != "receiver-cpu"));

@@ -1,0 +1,154 @@
+//! # What it means
+//! A CPU that limits runs slower than it could: held down by a power policy, or by heat.
+//!
+//! # Why it limits
+//! What one thread or one softirq does takes a number of cycles, so that goodput follows the clock.
+//!
+//! # How it is seen
+//! The CPU is what holds this end back (its thread is CPU-bound or a CPU is full of softirqs), and the
+//! highest clock that the policy allows is at most 90 % of what the CPU can do; or heat slowed the
+//! cores down during the measurement.
+//!
+//! # What to try
+//! The governor `performance`, no limit on the clock, better cooling.
+//!
+//! # When it is wrong
+//! The most that a CPU can do is often a turbo clock for one core alone, which it would not reach with
+//! all cores at work. What the clock is at an instant says little and is not used. Virtual machines show
+//! no clock: there it can't be told. Not seen on hardware by the authors.
+//!
+//! # Source
+//! Documentation/admin-guide/pm/cpufreq.rst (`scaling_max_freq`, `cpuinfo_max_freq`);
+//! Documentation/admin-guide/pm/intel_pstate.rst; arch/x86/kernel/cpu/mce/therm_throt.c;
+//! cpupower-frequency-set(1).
+
+use goodput_model::{BitRate, Confidence, Finding, Known, Missing};
+
+use crate::bounds::next_after;
+use crate::cpu_bound::cpu_bound;
+use crate::finding::{Draft, percent};
+use crate::rule::{Rule, Stage};
+use crate::thresholds::CPU_FULL;
+use crate::view::{Side, View, first_of};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "cpu-frequency",
+    title: "The CPU that limits is clocked down",
+    stage: Stage::Cpu,
+    explains: &["sender-cpu", "receiver-cpu", "softirq-saturation"],
+    check,
+    witness,
+    witness_name: "clock_lacking_percent",
+    source: include_str!("cpu_frequency.rs"),
+};
+
+/// Share of its most from which a clock is held down: more is within what turbo clocks vary by.
+const HELD_DOWN: f64 = 0.9;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    first_of(view, |side| at(view, side))
+}
+
+fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
+    let bound = cpu_bound(side)?.is_some_and(|bound| !bound.crowded);
+    if !bound && side.softirq_share()? < CPU_FULL {
+        return Ok(None);
+    }
+    let clock = clock(side);
+    let heat = side.grown("frequency.throttle_events");
+    let share = match (&clock, &heat) {
+        (Ok(share), _) if *share <= HELD_DOWN => Some(*share),
+        (_, Ok(events)) if *events > 0 => None,
+        (Ok(_), _) | (Err(_), Ok(_)) => return Ok(None),
+        (Err(why), Err(_)) => return Err(why.clone()),
+    };
+    let place = side.place();
+    let goodput = view.goodput()?;
+    let next = next_after(view, &[RULE.id, "sender-cpu", "receiver-cpu"]);
+    let predicted = share.map(|share| goodput / share);
+    let summary = format!("the clock of the {} end's CPUs, which is held down", side.name);
+    Draft::new(RULE.id, place, Confidence::Likely, summary)
+        .saw_if(place, RULE.witness_name, clock.map(|share| (1.0 - share) * 100.0), |lacking| {
+            format!("{} of its clock is not allowed (scaling_max_freq)", percent(lacking / 100.0))
+        })
+        .saw_if(place, "throttle_events", heat.map(|events| events as f64), |events| {
+            format!("heat slowed a core down {events:.0} times")
+        })
+        .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
+            format!("the flow's thread used {} of a CPU", percent(share))
+        })
+        .predicted(lower(predicted, next))
+        .advice(
+            "cpupower frequency-set -g performance -u MOST, or \
+             tuned-adm profile network-throughput",
+        )
+        .permanent("/etc/default/cpupower", "governor='performance'")
+        .permanent("/etc/rc.conf (FreeBSD)", "performance_cpu_freq=\"HIGH\"")
+        .found()
+}
+
+/// The highest clock that the policy allows, as a share of what the CPU can do.
+fn clock(side: &Side) -> Result<f64, Missing> {
+    let most = crate::view::positive(side.count("frequency.max_hz")?, "the CPU's most")?;
+    Ok(side.count("frequency.limit_hz")? / most)
+}
+
+fn lower(own: Option<f64>, next: Known<BitRate>) -> Known<BitRate> {
+    match (own, next) {
+        (Some(own), Known::Value(next)) => Known::Value(BitRate(own.min(next.0))),
+        (Some(own), Known::Missing(_)) => Known::Value(BitRate(own)),
+        (None, _) => Known::missing("how much heat costs is not known"),
+    }
+}
+
+/// Share of the clock that the policy of either end withholds, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    let lacking = view.sides().map(|side| Ok((1.0 - clock(side)?) * 100.0));
+    match lacking {
+        [Ok(one), Ok(other)] => Ok(f64::max(one, other)),
+        [one, other] => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::{Far, Near};
+
+    fn clocked(limit: u64) -> Case {
+        let case = Case::healthy().writer(0.01, 0.0, 0.97);
+        [Near, Far].into_iter().fold(case, |case, end| {
+            case.fact(end, "frequency.max_hz", 3_600_000_000u64)
+                .fact(end, "frequency.limit_hz", limit)
+                .fact(end, "frequency.throttle_events", 0u64)
+        })
+    }
+
+    #[test]
+    fn a_cpu_that_limits_at_half_its_clock_is_named_with_what_the_rest_would_give() {
+        let finding = fires(&RULE, clocked(1_800_000_000));
+        assert_eq!(finding.end, goodput_model::Place::Near);
+        assert!(finding.evidence[0].text.starts_with("50 %"), "{finding:?}");
+        let verdict = crate::diagnose(&clocked(1_800_000_000).evidence()).verdict;
+        assert_eq!(verdict.limit, "cpu-frequency");
+    }
+
+    #[test]
+    fn heat_is_counted() {
+        let case = clocked(3_600_000_000).grows(Near, "frequency.throttle_events", 4);
+        assert!(fires(&RULE, case).predicted_bits_per_s.value().is_none());
+    }
+
+    #[test]
+    fn a_full_clock_or_a_cpu_with_time_left_is_quiet() {
+        quiet(&RULE, clocked(3_600_000_000));
+        quiet(&RULE, clocked(1_800_000_000).writer(0.6, 0.0, 0.3));
+    }
+
+    #[test]
+    fn cannot_tell_in_a_virtual_machine_whose_cpu_limits() {
+        cannot_tell(&RULE, Case::healthy().writer(0.01, 0.0, 0.97));
+    }
+}

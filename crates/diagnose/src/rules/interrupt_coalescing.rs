@@ -1,0 +1,214 @@
+//! # What it means
+//! The card puts its interrupts off for so long that round trips grow, or so little that they eat a
+//! CPU.
+//!
+//! # Why it limits
+//! Each end's wait is part of every round trip: where a window limits, goodput falls by as much. An
+//! interrupt for each packet costs a CPU microseconds each; at 50 000 a second nothing is left for work.
+//!
+//! # How it is seen
+//! Too long: a window or buffer holds the sender, and the waits of both cards are at least 20 % of the
+//! smallest round-trip time. Too short: the card interrupted one CPU more than 50 000 times a second, with
+//! fewer than two packets each, while that end's CPU was what limits.
+//!
+//! # What to try
+//! Adaptive coalescing, or a wait of 16 to 64 µs.
+//!
+//! # When it is wrong
+//! A card with adaptive coalescing shortens its wait by itself, so what it reads is a bound: it is only
+//! possible then. A larger window cures the first case as well, and better on long paths. No card with
+//! coalescing was at hand.
+//!
+//! # Source
+//! ethtool(8) `-c`, `-C`; Documentation/networking/napi.rst; include/uapi/linux/ethtool.h (`struct
+//! ethtool_coalesce`); em(4) of FreeBSD (`rx_int_delay`).
+
+use goodput_model::{BitRate, Change, Confidence, Finding, Known, Missing};
+
+use crate::bounds::next_after;
+use crate::change::of_host;
+use crate::cpu_bound::cpu_bound;
+use crate::finding::{Draft, percent, time};
+use crate::rule::{Rule, Stage};
+use crate::split::split;
+use crate::thresholds::{CPU_FULL, HOLDS};
+use crate::view::{Side, View};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "interrupt-coalescing",
+    title: "The card interrupts too late or too often",
+    stage: Stage::Cpu,
+    explains: &["receiver-cpu", "softirq-saturation"],
+    check,
+    witness,
+    witness_name: "coalescing_us_and_interrupts_per_ms",
+    source: include_str!("interrupt_coalescing.rs"),
+};
+
+/// Part of the smallest round-trip time from which the cards' waits matter.
+const MUCH_OF_RTT: f64 = 0.2;
+/// Interrupts a second on one CPU from which they eat it.
+const MANY_PER_S: f64 = 50_000.0;
+/// Packets for each interrupt below which they are not joined.
+const FEW: f64 = 2.0;
+/// Wait that is proposed, microseconds: in the middle of what drivers choose.
+const WAIT_US: u64 = 32;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    let side = &view.receiver;
+    // Where the card has no interrupts to put off, there is nothing to look at.
+    if !side.on_hardware()? {
+        return Ok(None);
+    }
+    match too_often(view, side)? {
+        Some(found) => Ok(Some(found)),
+        None => too_late(view),
+    }
+}
+
+/// The wait of one end's card before it tells of received packets, seconds; none where it has none.
+fn wait_s(side: &Side) -> f64 {
+    side.count("coalescing.rx_us").map_or(0.0, |us| us / 1e6)
+}
+
+fn too_late(view: &View) -> Result<Option<Finding>, Missing> {
+    if !view.is_tcp() {
+        return Ok(None);
+    }
+    let waits = view.sides().map(|side| wait_s(side));
+    let (sum, rtt) = (waits[0] + waits[1], view.sender.min_rtt_s()?);
+    let split = split(view)?;
+    let window = (split.receive_window_percent + split.send_buffer_percent) / 100.0;
+    if sum < MUCH_OF_RTT * rtt || window < HOLDS {
+        return Ok(None);
+    }
+    let longer = if waits[0] > waits[1] { &view.sender } else { &view.receiver };
+    let confidence = if adapts(longer) { Confidence::Possible } else { Confidence::Likely };
+    let place = longer.place();
+    let text = format!("the cards wait {} in all before they interrupt (ethtool -c)", time(sum));
+    // Without the waits a round trip is as much shorter, and the window goes as much more often.
+    let gain = (rtt > sum).then(|| BitRate(view.goodput_or_zero() * rtt / (rtt - sum)));
+    Draft::new(RULE.id, place, confidence, "interrupts that the card puts off")
+        .share(window)
+        .saw(place, "coalescing_us", sum * 1e6, text)
+        .saw(place, "min_rtt_us", rtt * 1e6, format!("the smallest round trip took {}", time(rtt)))
+        .saw(
+            place,
+            "window_share",
+            window,
+            format!("a window or buffer held the sender {}", percent(window)),
+        )
+        .predicted(gain.map_or(Known::missing("the waits are the whole round trip"), Known::Value))
+        .changes(shorter(longer))
+        .advice("ethtool -C DEVICE adaptive-rx on, where the card can")
+        .found()
+}
+
+fn too_often(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
+    let Ok((cpu, part)) = side.largest_part("interrupts.device") else { return Ok(None) };
+    let interrupts = side.grown("interrupts.device")? as f64;
+    let each_s = interrupts * part / side.span_s()?;
+    let packets = side.grown("link.rx_packets")? as f64 / interrupts;
+    let limits = cpu_bound(side)?.is_some() || side.softirq_share()? >= CPU_FULL;
+    if each_s < MANY_PER_S || packets >= FEW || !limits {
+        return Ok(None);
+    }
+    let place = side.place();
+    let text =
+        format!("the card interrupted CPU {cpu} {each_s:.0} times a second (/proc/interrupts)");
+    Draft::new(RULE.id, place, Confidence::Likely, "interrupts for nearly each packet")
+        .saw(place, "interrupts_per_s", each_s, text)
+        .saw(place, "packets_for_each", packets, format!("{packets:.1} packets for each"))
+        .predicted(next_after(view, &[RULE.id, "receiver-cpu"]))
+        .changes(longer(side))
+        .advice("ethtool -C DEVICE adaptive-rx on, where the card can")
+        .found()
+}
+
+fn adapts(side: &Side) -> bool {
+    side.text("coalescing.rx_adaptive").is_ok_and(|adaptive| adaptive == "on")
+}
+
+fn shorter(side: &Side) -> Option<Change> {
+    let now = side.count("coalescing.rx_us").ok()? as u64;
+    let wanted = (now / 8).min(WAIT_US);
+    let values = (Some(now.to_string()), wanted.to_string());
+    let why = "a shorter wait shortens each round trip";
+    (now > 0).then(|| of_host(side, "coalescing.rx_usecs", side.device().ok(), values, why))
+}
+
+fn longer(side: &Side) -> Option<Change> {
+    let now = side.count("coalescing.rx_us").ok()? as u64;
+    let values = (Some(now.to_string()), WAIT_US.to_string());
+    let why = "one interrupt for the packets of this time";
+    (now < WAIT_US).then(|| of_host(side, "coalescing.rx_usecs", side.device().ok(), values, why))
+}
+
+/// Waits of both cards, microseconds, and the receiver's interrupts a millisecond: each is the other's
+/// remedy, and both fall when neither is too much.
+fn witness(view: &View) -> Result<f64, Missing> {
+    let us = view.sides().map(|side| side.count("coalescing.rx_us"));
+    let interrupts = || -> Result<f64, Missing> {
+        Ok(view.receiver.grown("interrupts.device")? as f64 / view.receiver.span_s()? / 1e3)
+    };
+    let known: Vec<f64> = us.into_iter().chain([interrupts()]).flatten().collect();
+    if known.is_empty() {
+        return Err(Missing::because("neither waits nor interrupts of a card are known"));
+    }
+    Ok(known.iter().sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::{Far, Near};
+
+    /// 64 KiB of window at 250 µs, of which 100 µs are waits.
+    fn late() -> Case {
+        let case = Case::receive_window().goodput(2e9).tcp(|tcp, _| {
+            tcp.rtt_us = Some(255);
+            tcp.min_rtt_us = Some(250);
+            tcp.snd_wnd_bytes = Some(65_536);
+        });
+        case.fact(Far, "coalescing.rx_us", 50u64).fact(Near, "coalescing.rx_us", 50u64)
+    }
+
+    fn often() -> Case {
+        let case = Case::healthy().cpu(Far, 0.95, 0.99).fact(Far, "coalescing.rx_us", 1u64);
+        case.grows(Far, "interrupts.device", 300_000)
+            .grows(Far, "interrupts.device.0", 300_000)
+            .grows(Far, "link.rx_packets", 330_000)
+    }
+
+    #[test]
+    fn waits_that_lengthen_a_short_round_trip_are_named_with_their_gain() {
+        let finding = fires(&RULE, late());
+        let gain = finding.predicted_bits_per_s.value().unwrap().0 / 2e9;
+        assert!((gain - 250.0 / 150.0).abs() < 0.01, "{gain}");
+        assert_eq!(finding.changes[0].as_argument(), "far:coalescing.rx_usecs@eth0=50,6");
+        let adaptive = fires(&RULE, late().fact(Far, "coalescing.rx_adaptive", "on"));
+        assert_eq!(adaptive.confidence, Confidence::Possible);
+    }
+
+    #[test]
+    fn an_interrupt_for_each_packet_is_named() {
+        let finding = fires(&RULE, often());
+        assert_eq!(finding.changes[0].as_argument(), "far:coalescing.rx_usecs@eth0=1,32");
+    }
+
+    #[test]
+    fn stays_quiet_where_neither_holds_the_flow_back() {
+        quiet(&RULE, Case::receive_window().fact(Far, "coalescing.rx_us", 50u64));
+        quiet(&RULE, late().shares(1.0, 0.0, 0.0).tcp(|tcp, _| tcp.snd_wnd_bytes = Some(1 << 20)));
+        quiet(&RULE, often().cpu(Far, 0.3, 0.4));
+        quiet(&RULE, often().grows(Far, "link.rx_packets", 3_300_000));
+        quiet(&RULE, late().without_links());
+    }
+
+    #[test]
+    fn cannot_tell_without_the_device() {
+        cannot_tell(&RULE, late().without(Far, "link"));
+    }
+}

@@ -1,0 +1,163 @@
+//! # What it means
+//! The card hangs on a bus that is slower than its link, and the bus is full.
+//!
+//! # Why it limits
+//! USB moves packets in frames with gaps between; the old PCI bus is shared by all its cards and one
+//! direction at a time; over ISA the CPU moves each word itself. A "gigabit" adapter on USB 2 gets 200
+//! to 350 Mbit/s, an ISA card 42 at most.
+//!
+//! # How it is seen
+//! The device's bus is known to be one of these, carries less than its link could, and the goodput is
+//! between 70 % and all of what the bus gives: USB 1.1 9.7, USB 2 426, USB 3 4000 Mbit/s and more for the
+//! faster ones; ISA 42.7 Mbit/s. From 45 % on USB 2 it is possible, as adapters reach less than the bus.
+//!
+//! # What to try
+//! A port or slot of a faster bus; another adapter; virtio in place of an emulated card.
+//!
+//! # When it is wrong
+//! Hubs share one port's rate among all their devices, and cameras or disks take theirs. The speed is
+//! that of the adapter on its port: a USB 3 adapter in a USB 2 port shows 480. Conventional PCI is not told
+//! from PCI Express of a virtual machine, and is not named. Not seen on such hardware by the authors.
+//!
+//! # Source
+//! USB 1.1 section 5.8, USB 2.0 section 5.8.4 (most bulk transactions in a frame); USB 3.2 section 4.4.11;
+//! Ethernet-HOWTO ("The ISA bus can do 5.3MB/sec"); Documentation/ABI/stable/sysfs-bus-usb (`speed`).
+
+use goodput_model::{Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::ceiling::link_ceiling;
+use crate::finding::{Draft, percent, rate};
+use crate::framing::{Packet, QDISC_EXTRA};
+use crate::rule::{Rule, Stage};
+use crate::view::{Side, View, first_of};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "legacy-bus",
+    title: "The card's bus is full",
+    stage: Stage::Ceiling,
+    explains: &["path-rate"],
+    check,
+    witness,
+    witness_name: "bus_percent",
+    source: include_str!("legacy_bus.rs"),
+};
+
+/// What a bus of this speed gives to one bulk device in one direction, bits per second: 19 packets of
+/// 64 bytes a millisecond, 13 of 512 in 125 µs, 8b/10b, 128b/132b.
+const USB: [(f64, f64); 5] =
+    [(12e6, 9.73e6), (480e6, 426e6), (5e9, 4e9), (10e9, 9.69e9), (20e9, 19.4e9)];
+/// 16 bits in 3 clocks of 8 MHz, bits per second.
+const ISA: f64 = 42.7e6;
+/// Share of what the bus gives from which it limits.
+const FULL: f64 = 0.7;
+/// The same from which it may: adapters on USB 2 reach 200 to 350 Mbit/s.
+const MAY_BE: f64 = 0.45;
+/// Share above which the bus is another than it seems.
+const BEYOND: f64 = 1.05;
+/// Share of its link that the goodput leaves unused where it is the bus.
+const LINK_LEFT: f64 = 0.9;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    first_of(view, |side| at(view, side))
+}
+
+fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
+    if !side.on_hardware()? {
+        return Ok(None);
+    }
+    let Some((name, gives)) = bus(side)? else { return Ok(None) };
+    let share = crossed(view)? / gives;
+    let link = link_ceiling(view, side).ok();
+    let full_link = link.is_some_and(|link| view.goodput_or_zero() >= LINK_LEFT * link);
+    if !(MAY_BE..=BEYOND).contains(&share) || full_link {
+        return Ok(None);
+    }
+    let confidence = if share >= FULL { Confidence::Likely } else { Confidence::Possible };
+    let (place, device) = (side.place(), side.device()?);
+    let text = format!(
+        "{device} is on {name}, which gives {}; {} of it is used",
+        rate(gives),
+        percent(share)
+    );
+    Draft::new(RULE.id, place, confidence, format!("the bus of {device}, {name}"))
+        .saw(place, RULE.witness_name, share * 100.0, text)
+        .saw_if(place, "link_bits_per_s", link.ok_or_else(|| Missing::because("unknown")), |link| {
+            format!("its link could carry {}", rate(link))
+        })
+        .predicted(next_after(view, &[RULE.id]))
+        .advice(
+            "a port or slot of a faster bus: lsusb -t shows each device's speed, \
+             lspci -tv its place",
+        )
+        .found()
+}
+
+/// The bus and what it gives; `None` for a bus that is none of these.
+fn bus(side: &Side) -> Result<Option<(String, f64)>, Missing> {
+    match side.text("bus.kind")? {
+        "usb" => {
+            let speed = side.number("bus.usb_bits_per_s")?;
+            let known = USB.iter().find(|(bus, _)| *bus == speed);
+            Ok(known.map(|(_, gives)| (format!("USB at {}", rate(speed)), *gives)))
+        }
+        _ if side.text("bus.address").is_ok_and(|address| address.starts_with("ISA")) => {
+            Ok(Some(("ISA".into(), ISA)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// What crosses the bus: frames without checksum.
+fn crossed(view: &View) -> Result<f64, Missing> {
+    Ok(view.goodput()? / Packet::of(view)?.share(QDISC_EXTRA))
+}
+
+/// Share of the fuller of the two ends' buses that is used, percent; 0 where neither is one of these.
+fn witness(view: &View) -> Result<f64, Missing> {
+    let crossed = crossed(view)?;
+    let [one, other] = view.sides().map(|side| bus(side));
+    let shares = [one?, other?].into_iter().flatten().map(|(_, gives)| crossed / gives * 100.0);
+    Ok(shares.fold(0.0, f64::max))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::{Far, Near};
+
+    fn adapter(speed: u64) -> Case {
+        Case::healthy().fact(Near, "bus.kind", "usb").fact(Near, "bus.usb_bits_per_s", speed)
+    }
+
+    #[test]
+    fn a_gigabit_adapter_on_usb_2_is_named() {
+        let finding = fires(&RULE, adapter(480_000_000).goodput(340e6));
+        assert_eq!(finding.confidence, Confidence::Likely);
+        assert_eq!(finding.summary, "the bus of eth0, USB at 480 Mbit/s");
+        let slow = fires(&RULE, adapter(480_000_000).goodput(220e6));
+        assert_eq!(slow.confidence, Confidence::Possible);
+    }
+
+    #[test]
+    fn an_isa_card_is_told_by_its_address() {
+        let case = Case::healthy().goodput(38e6).fact(Far, "bus.kind", "other");
+        assert!(fires(&RULE, case.fact(Far, "bus.address", "ISA 0x300")).summary.ends_with("ISA"));
+    }
+
+    #[test]
+    fn room_on_the_bus_or_a_full_link_is_quiet() {
+        quiet(&RULE, adapter(5_000_000_000).goodput(800e6));
+        quiet(&RULE, adapter(480_000_000).goodput(100e6));
+        let case = adapter(12_000_000).fact(Near, "link.speed_bits_per_s", 10_000_000u64);
+        quiet(&RULE, case.goodput(9.3e6));
+        quiet(&RULE, Case::healthy());
+    }
+
+    #[test]
+    fn cannot_tell_without_the_bus() {
+        cannot_tell(&RULE, Case::healthy().without(Near, "bus"));
+    }
+}
