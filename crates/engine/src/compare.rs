@@ -86,6 +86,7 @@ async fn run(
     };
     rehearse(request, client, appliers, &arms).await?;
     let mut book = Book::new(request, &arms);
+    book.doubts = appliers.forget_metrics(client, &request.plan, &arms).await;
     let stopped = loop {
         match design.next(&book.trials, book.time_left()) {
             Step::Stop(why) => break why.to_string(),
@@ -152,6 +153,7 @@ struct Book {
     began: Instant,
     max_time: Duration,
     longest_block: Duration,
+    doubts: Vec<String>,
 }
 
 impl Book {
@@ -168,6 +170,7 @@ impl Book {
             began: Instant::now(),
             max_time: request.max_time,
             longest_block: Duration::from_secs_f64(run * arms.len() as f64),
+            doubts: Vec::new(),
         }
     }
 
@@ -219,7 +222,7 @@ impl Book {
         let first = self.first.ok_or_else(|| {
             EngineError::Flow(format!("no run of the baseline was finished: {stopped}"))
         })?;
-        let doubts = first.doubts.iter().cloned().chain(doubts).collect();
+        let doubts = first.doubts.iter().cloned().chain(self.doubts).chain(doubts).collect();
         Ok(Record { kind: Kind::Compare, comparison: Some(comparison), doubts, ..first })
     }
 }

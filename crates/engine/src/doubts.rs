@@ -1,6 +1,7 @@
 //! Doubts about a measurement that its own numbers raise.
 
-use goodput_model::{EndName, EndResult, Known, Outcome};
+use goodput_model::{End, EndName, EndResult, Known, Outcome, SocketOptions};
+use goodput_mover::socket::cut_buffer;
 
 use crate::measurement::Measurement;
 
@@ -12,7 +13,31 @@ const STEAL_PERCENT: f64 = 2.0;
 pub fn doubts(measurement: &Measurement, result: &Outcome) -> Vec<String> {
     let ends = [("near", &result.near), ("far", &result.far)];
     let stolen = ends.into_iter().filter_map(|(name, end)| steal(name, end));
-    stolen.chain(untold(measurement)).collect()
+    let cut = measurement.far.value().map(|far| cut(far, &measurement.plan.socket));
+    stolen.chain(untold(measurement)).chain(cut.into_iter().flatten()).collect()
+}
+
+/// What the far kernel made of the buffers that were asked for, by its flows' own memory. The near
+/// end's are compared when its sockets are opened.
+fn cut(far: &End, asked: &SocketOptions) -> Vec<String> {
+    let last = far.samples.iter().rev().find(|sample| !sample.flows.is_empty());
+    let flows = last.map_or(&[][..], |sample| &sample.flows);
+    let mut found = Vec::new();
+    for memory in flows.iter().filter_map(|flow| flow.memory.value()) {
+        for (name, asked, has, sysctl) in [
+            ("send", asked.sndbuf_bytes, memory.sndbuf_bytes, "net.core.wmem_max"),
+            ("receive", asked.rcvbuf_bytes, memory.rcvbuf_bytes, "net.core.rmem_max"),
+        ] {
+            let limit =
+                far.before.text(&format!("sysctl.{sysctl}")).ok().and_then(|t| t.parse().ok());
+            let words = asked.and_then(|asked| cut_buffer(name, asked.0, has, sysctl, limit));
+            found.extend(words.map(|words| format!("at the far end {words}")));
+        }
+    }
+    // Every flow says the same.
+    found.sort();
+    found.dedup();
+    found
 }
 
 /// The receiver's count is the goodput; where it is not told, the next best is.
@@ -35,6 +60,52 @@ fn steal(name: &str, end: &EndResult) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::{Bytes, FlowSample, Host, Role, Sample, Snapshot, SocketMemory};
+
+    fn flow(sndbuf_bytes: u64) -> FlowSample {
+        let unknown = || Known::missing("not asked");
+        let memory = SocketMemory {
+            rmem_alloc_bytes: 0,
+            rcvbuf_bytes: 131_072,
+            wmem_alloc_bytes: 0,
+            sndbuf_bytes,
+            wmem_queued_bytes: 0,
+            backlog_bytes: 0,
+            drops: 0,
+        };
+        FlowSample {
+            flow: 0,
+            role: Role::Sender,
+            bytes: 0,
+            blocked_us: unknown(),
+            paced_us: unknown(),
+            calls: unknown(),
+            cpu_us: unknown(),
+            cpu_wait_us: unknown(),
+            tcp: Known::missing("not asked"),
+            memory: Known::Value(memory),
+            queued_bytes: unknown(),
+            datagrams: None,
+        }
+    }
+
+    #[test]
+    fn what_the_far_kernel_cut_is_told_once_with_its_limit() {
+        let mut before = Snapshot::default();
+        before.put("sysctl.net.core.wmem_max", "212992");
+        let flows = vec![flow(425_984), flow(425_984)];
+        let samples = vec![Sample { at_s: 1.0, sent_bytes: 0, received_bytes: 0, flows }];
+        let host = Host { name: "b".into(), kernel: "Linux".into(), goodput: "0".into(), cpus: 1 };
+        let far = End { host, before, after: Snapshot::default(), samples };
+        let asked =
+            |bytes| SocketOptions { sndbuf_bytes: Some(Bytes(bytes)), ..SocketOptions::default() };
+        let told = cut(&far, &asked(1 << 20));
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with("at the far end a send buffer of 1048576 bytes"), "{told:?}");
+        assert!(told[0].contains("net.core.wmem_max = 212992"), "{told:?}");
+        assert!(cut(&far, &asked(212_992)).is_empty());
+        assert!(cut(&far, &SocketOptions::default()).is_empty());
+    }
 
     fn end(steal: Known<f64>) -> EndResult {
         let missing = || Known::missing("not asked");

@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 
-use goodput_model::{EndName, Plan, SettingRef};
+use goodput_model::{EndName, Plan, SettingRef, Transport};
 use goodput_settings::{Backend, Changes, GuardProgram, SettingError};
 use goodput_wire::session::SettingRequest;
 
 use super::Arm;
 use crate::client::{Client, blocking};
 use crate::error::EngineError;
+
+/// The parameter that keeps a kernel from noting what a connection learned.
+const METRICS: &str = "sysctl.net.ipv4.tcp_no_metrics_save";
 
 /// What was changed so far, at either end.
 pub struct Appliers {
@@ -21,6 +24,37 @@ impl Appliers {
     /// Nothing changed yet; the journal of this host will be in `state_dir`.
     pub fn new(state_dir: PathBuf) -> Self {
         Self { state_dir, near: None, far_touched: false }
+    }
+
+    /// Keeps the kernels of the sending ends from noting what a connection learned, so that no run
+    /// begins with the round-trip time or the reordering of another arm (net/ipv4/tcp_metrics.c).
+    /// Where that is not possible, the doubt in words. A comparison of the parameter itself is left
+    /// alone.
+    pub async fn forget_metrics(
+        &mut self,
+        client: &mut Client,
+        plan: &Plan,
+        arms: &[Arm],
+    ) -> Vec<String> {
+        let compared = |end| {
+            let mut settings = arms.iter().flat_map(|arm| &arm.0);
+            settings.any(|(setting, _)| setting.end == end && setting.name == METRICS)
+        };
+        let sends = |end| plan.flow_plans().iter().any(|flow| flow.sender == end);
+        let mut doubts = Vec::new();
+        for end in [EndName::Near, EndName::Far] {
+            if plan.transport != Transport::Tcp || !sends(end) || compared(end) {
+                continue;
+            }
+            let setting = SettingRef { end, name: METRICS.into(), scope: None };
+            if let Err(error) = self.change(client, &setting, "1").await {
+                doubts.push(format!(
+                    "the {end} kernel may carry over what it learned of the path from one run to \
+                     the next (tcp_metrics): {error}"
+                ));
+            }
+        }
+        doubts
     }
 
     /// Sets everything as `arm` has it; the plan it is to be measured with.

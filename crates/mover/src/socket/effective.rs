@@ -78,8 +78,10 @@ fn differences(
     found.into_iter().flatten().collect()
 }
 
-/// The kernel doubles what is asked for, after cutting it to its limit, and has a least size.
-fn cut_buffer(
+/// What became of a `name` buffer of `asked` bytes where the kernel says `has`, if it is another.
+/// It doubles what is asked for, after cutting it to its limit, and has a least size (socket(7)).
+/// `limit` is that of `sysctl`, where it is known.
+pub fn cut_buffer(
     name: &str,
     asked: u64,
     has: u64,

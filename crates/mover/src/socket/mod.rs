@@ -16,7 +16,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use goodput_model::BitRate;
 
-pub use effective::{Effective, check_effective, effective};
+pub use effective::{Effective, check_effective, cut_buffer, effective};
 pub use error::SocketError;
 pub use tcp::{apply_accepted, tcp_connect, tcp_listen};
 pub use udp::udp_socket;
