@@ -7,6 +7,18 @@ use goodput_netlink::{Netlink, NetlinkError};
 
 use crate::Root;
 
+/// Whose facts those of the areas `process`, `schedule` and `cgroup` are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Subject {
+    /// Ours: we move the payload.
+    #[default]
+    Ourselves,
+    /// Another program's, whose transfer is watched; by its process id.
+    Process(u32),
+    /// Another program's that could not be found out.
+    Unknown,
+}
+
 /// The path whose device, queue and route are of interest.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
@@ -18,12 +30,25 @@ pub struct Context {
     pub peer: Option<IpAddr>,
     /// Address of this end.
     pub local: Option<IpAddr>,
+    /// Whose processes move the payload.
+    pub subject: Subject,
 }
 
 impl Context {
     /// The path to `peer`.
     pub fn towards(peer: IpAddr) -> Self {
         Self { peer: Some(peer), ..Self::default() }
+    }
+
+    /// A file of the process that moves the payload, as a path below the root.
+    pub(crate) fn process_file(&self, name: &str) -> Result<String, Missing> {
+        match self.subject {
+            Subject::Ourselves => Ok(format!("proc/self/{name}")),
+            Subject::Process(pid) => Ok(format!("proc/{pid}/{name}")),
+            Subject::Unknown => {
+                Err(Missing::because("it is not known which process moves the payload"))
+            }
+        }
     }
 
     /// Name of the device of the path.

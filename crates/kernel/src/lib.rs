@@ -8,6 +8,7 @@ mod device;
 mod devices;
 mod foreign;
 mod host;
+mod owner;
 pub mod parse;
 mod root;
 mod socket;
@@ -15,10 +16,11 @@ pub mod sources;
 mod tcp_info;
 mod wakeups;
 
-pub use context::Context;
+pub use context::{Context, Subject};
 pub use devices::devices;
 pub use foreign::{ForeignSocket, SocketFilter, foreign_sockets, socket_inodes_of};
 pub use host::host;
+pub use owner::{Owner, Thread, owners_of, shares_network_namespace, threads_of};
 pub use root::Root;
 pub use socket::{
     effective_congestion, effective_rcvbuf, effective_sndbuf, queued_input, queued_output,

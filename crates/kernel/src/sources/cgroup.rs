@@ -1,4 +1,5 @@
-//! The CPU quota of the control groups we live in, version 1 or 2, and how often it stopped us.
+//! The CPU quota of the control groups that the program which moves the payload, mostly ourselves,
+//! lives in, version 1 or 2, and how often it stopped it.
 //!
 //! Only groups up to the mount point can be seen: inside a container a quota further out shows in
 //! our own throttling at most. `ip netns exec` takes the host's /sys away, and the mounted groups
@@ -14,7 +15,7 @@ use crate::parse::mountinfo::{self, Mount};
 use crate::parse::process::parse_parent;
 use crate::{Context, Root};
 
-const MEMBERSHIP: &str = "proc/self/cgroup";
+const MEMBERSHIP: &str = "cgroup";
 const MOUNTS: &str = "proc/self/mountinfo";
 const STAT: &str = "proc/self/stat";
 /// Ancestors that are asked at most: a shell, sudo, a session, a service manager and some to spare.
@@ -32,13 +33,13 @@ impl Source for Cgroup {
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {
-        context.root.readable(MEMBERSHIP)?;
+        context.root.readable(&context.process_file(MEMBERSHIP)?)?;
         context.root.readable(MOUNTS)
     }
 
     fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
         let root = &context.root;
-        let hierarchy = Hierarchy::find(root)?;
+        let hierarchy = Hierarchy::find(root, &context.process_file(MEMBERSHIP)?)?;
         let levels = hierarchy.levels(root)?;
         snapshot.put("cgroup.version", hierarchy.version.number());
         let limited: Vec<&Level> = levels.iter().filter(|level| level.quota.is_some()).collect();
@@ -87,8 +88,8 @@ type Counter = fn(&Level) -> Option<u64>;
 
 impl Hierarchy {
     /// The hierarchy as we see it, else as the nearest ancestor does.
-    fn find(root: &Root) -> Result<Self, Missing> {
-        let memberships = parse_membership(&root.read(MEMBERSHIP)?)?;
+    fn find(root: &Root, membership: &str) -> Result<Self, Missing> {
+        let memberships = parse_membership(&root.read(membership)?)?;
         let own = mountinfo::parse(&root.read(MOUNTS)?)?;
         if let Some(found) = Self::mounted(&own, &memberships) {
             return Ok(found);
@@ -250,7 +251,7 @@ mod tests {
     fn version_1_counts_the_tightest_of_our_groups_and_adds_up_throttling() {
         let host = tempfile::tempdir().unwrap();
         write(&host, MOUNTS, "1 2 0:3 / /cg rw - cgroup cgroup rw,cpu,cpuacct\n");
-        write(&host, MEMBERSHIP, "4:cpu,cpuacct:/a/b\n0::/else\n");
+        write(&host, "proc/self/cgroup", "4:cpu,cpuacct:/a/b\n0::/else\n");
         for (group, quota, throttled) in [("cg/a", 30_000, 5), ("cg/a/b", 50_000, 7)] {
             write(&host, &format!("{group}/cpu.cfs_quota_us"), &format!("{quota}\n"));
             write(&host, &format!("{group}/cpu.cfs_period_us"), "100000\n");
@@ -268,7 +269,7 @@ mod tests {
     fn version_2_in_a_container_is_found_below_the_mounts_root() {
         let host = tempfile::tempdir().unwrap();
         write(&host, MOUNTS, "1 2 0:3 /docker/x /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
-        write(&host, MEMBERSHIP, "0::/docker/x/job\n");
+        write(&host, "proc/self/cgroup", "0::/docker/x/job\n");
         write(&host, "sys/fs/cgroup/cpu.max", "150000 100000\n");
         write(
             &host,
@@ -290,7 +291,7 @@ mod tests {
         write(&host, "proc/8/mountinfo", "1 2 0:3 / / rw - ext4 /dev/vda rw\n");
         write(&host, "proc/7/stat", "7 (init) S 0 7 7 0\n");
         write(&host, "proc/7/mountinfo", "1 2 0:3 / /cg rw - cgroup cgroup rw,cpu,cpuacct\n");
-        write(&host, MEMBERSHIP, "4:cpu,cpuacct:/a\n0::/else\n");
+        write(&host, "proc/self/cgroup", "4:cpu,cpuacct:/a\n0::/else\n");
         let context = Context { root: Root::at(host.path()), ..Context::default() };
         let why = Cgroup.snapshot(&context, &mut Snapshot::default()).unwrap_err().to_string();
         assert!(why.contains("cannot read /proc/7/root/cg"), "{why}");
@@ -306,7 +307,7 @@ mod tests {
     fn no_quota_is_said_in_words_and_never_as_zero() {
         let host = tempfile::tempdir().unwrap();
         write(&host, MOUNTS, "1 2 0:3 / /cg rw - cgroup2 cgroup2 rw\n");
-        write(&host, MEMBERSHIP, "0::/../outside\n");
+        write(&host, "proc/self/cgroup", "0::/../outside\n");
         let snapshot = read(&host);
         assert_eq!(snapshot.text("cgroup.quota"), Ok("none"));
         assert!(snapshot.number("cgroup.quota_percent").is_err());

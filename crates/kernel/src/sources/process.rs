@@ -1,5 +1,6 @@
-//! What our own process used, all its threads together (getrusage(2)), and what CPU time it may
-//! have: CPUs, priority, scheduling policy (sched(7)).
+//! What the process that moves the payload used, all its threads together (our own by getrusage(2),
+//! another by /proc/PID/stat), and what CPU time ours may have: CPUs, priority, scheduling policy
+//! (sched(7)).
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -7,7 +8,8 @@ use std::mem::MaybeUninit;
 use goodput_model::{Missing, Snapshot};
 
 use super::Source;
-use crate::Context;
+use crate::parse::process::parse_cpu;
+use crate::{Context, Subject};
 
 pub(super) struct Process;
 
@@ -20,11 +22,14 @@ impl Source for Process {
         "CPU time, context switches and memory of our own process, its CPUs and priority"
     }
 
-    fn can_run(&self, _context: &Context) -> Result<(), Missing> {
-        Ok(())
+    fn can_run(&self, context: &Context) -> Result<(), Missing> {
+        context.process_file("stat").map(drop)
     }
 
-    fn snapshot(&self, _context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
+    fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
+        if let Subject::Process(_) = context.subject {
+            return another(context, snapshot);
+        }
         let usage = usage().map_err(|error| Missing::because(format!("getrusage: {error}")))?;
         let mut put = |name: &str, value: Option<u64>| match value {
             Some(value) => snapshot.put(format!("process.{name}"), value),
@@ -71,6 +76,17 @@ fn policy() -> io::Result<String> {
         libc::SCHED_RR => "rr".into(),
         number => number.to_string(),
     })
+}
+
+/// CPU time of another program, in steps of a clock tick.
+fn another(context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
+    let file = context.process_file("stat")?;
+    let (user, system) = parse_cpu(&context.root.read(&file)?)
+        .ok_or_else(|| Missing::because(format!("/{file} has no CPU times")))?;
+    let tick_us = 1_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    snapshot.put("process.user_us", user.saturating_mul(tick_us));
+    snapshot.put("process.system_us", system.saturating_mul(tick_us));
+    Ok(())
 }
 
 fn microseconds(time: libc::timeval) -> Option<u64> {

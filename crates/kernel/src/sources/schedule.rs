@@ -1,8 +1,8 @@
-//! How long our own threads were ready to run and had to wait for a CPU
-//! (/proc/self/task/*/schedstat).
+//! How long the threads that move the payload, mostly our own, were ready to run and had to wait for
+//! a CPU (/proc/PID/task/*/schedstat).
 //!
 //! A thread that has ended is no longer counted: of two snapshots the later can be below the
-//! earlier. It is not of the context's root: whichever files are looked at, these are our threads.
+//! earlier. It is not of the context's root: whichever files are looked at, these are this machine's threads.
 
 use std::fs;
 use std::io;
@@ -13,8 +13,7 @@ use super::Source;
 use crate::Context;
 use crate::parse::schedstat::{self, Schedstat};
 
-const DIRECTORY: &str = "/proc/self/task";
-/// More threads than goodput ever starts.
+/// More threads than goodput ever starts; of a larger program as many are looked at.
 const MOST_THREADS: usize = 512;
 
 pub(super) struct Schedule;
@@ -28,12 +27,12 @@ impl Source for Schedule {
         "time that our own living threads waited for a CPU while ready to run"
     }
 
-    fn can_run(&self, _context: &Context) -> Result<(), Missing> {
-        Ok(())
+    fn can_run(&self, context: &Context) -> Result<(), Missing> {
+        context.process_file("task").map(drop)
     }
 
-    fn snapshot(&self, _context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
-        let (threads, sum) = all_threads()?;
+    fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
+        let (threads, sum) = all_threads(&format!("/{}", context.process_file("task")?))?;
         snapshot.put("schedule.threads", threads);
         snapshot.put("schedule.waiting_us", sum.waiting_ns / 1000);
         snapshot.put("schedule.slices", sum.slices);
@@ -41,12 +40,12 @@ impl Source for Schedule {
     }
 }
 
-fn all_threads() -> Result<(u64, Schedstat), Missing> {
+fn all_threads(directory: &str) -> Result<(u64, Schedstat), Missing> {
     let unreadable = |error: io::Error| {
-        Missing::because(format!("cannot read {DIRECTORY}/*/schedstat: {error}"))
+        Missing::because(format!("cannot read {directory}/*/schedstat: {error}"))
     };
     let (mut threads, mut sum) = (0, Schedstat::default());
-    for entry in fs::read_dir(DIRECTORY).map_err(unreadable)?.take(MOST_THREADS) {
+    for entry in fs::read_dir(directory).map_err(unreadable)?.take(MOST_THREADS) {
         let text = match fs::read_to_string(entry.map_err(unreadable)?.path().join("schedstat")) {
             Ok(text) => text,
             // It ended since it was listed. A kernel without schedstat shows in there being none.
@@ -71,7 +70,7 @@ mod tests {
 
     #[test]
     fn this_very_thread_has_run() {
-        match all_threads() {
+        match all_threads("/proc/self/task") {
             Ok((threads, sum)) => assert!(threads >= 1 && sum.slices >= 1),
             Err(why) => assert!(why.to_string().contains("schedstat"), "{why}"),
         }

@@ -1,0 +1,110 @@
+//! The processes that hold sockets, and what their threads do (proc_pid_fd(5), proc_pid_task(5)).
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+
+use goodput_model::Missing;
+
+use crate::foreign::socket_inodes_of;
+use crate::parse::process::{parse_cpu, parse_state};
+
+/// Threads of a process that are looked at, at most.
+const MOST_THREADS: usize = 512;
+
+/// A process that holds a socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// Its process id.
+    pub pid: u32,
+    /// Its name, as the kernel cuts it: 15 bytes at most.
+    pub name: String,
+}
+
+/// One thread of a process now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thread {
+    /// Its id.
+    pub tid: u32,
+    /// State, as proc_pid_stat(5) has it: `R`, `S`, `D`, `T` and others.
+    pub state: char,
+    /// CPU time, user and system, in steps of a clock tick, microseconds.
+    pub cpu_us: u64,
+}
+
+impl Owner {
+    /// The process `pid`, if there is one.
+    pub fn of(pid: u32) -> Option<Self> {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        Some(Self { pid, name: name.trim_end().to_owned() })
+    }
+}
+
+/// The processes that hold a socket of `inodes`, as far as we may look: other users' processes can't
+/// be seen without root.
+pub fn owners_of(inodes: &BTreeSet<u64>) -> Vec<Owner> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let holds = |pid: &u32| socket_inodes_of(*pid).is_ok_and(|held| !held.is_disjoint(inodes));
+    pids.filter(holds).filter_map(Owner::of).collect()
+}
+
+/// Whether process `pid` is in the network namespace of the calling thread, whose sockets alone can
+/// be listed. Needs its user's rights, or root's.
+pub fn shares_network_namespace(pid: u32) -> Result<bool, Missing> {
+    let namespace = |process: &str| {
+        fs::read_link(format!("/proc/{process}/ns/net")).map_err(|error| {
+            Missing::because(format!("cannot read /proc/{process}/ns/net: {error}"))
+        })
+    };
+    Ok(namespace(&pid.to_string())? == namespace("thread-self")?)
+}
+
+/// The threads of process `pid`. Anybody may look.
+pub fn threads_of(pid: u32) -> Result<Vec<Thread>, Missing> {
+    let directory = format!("/proc/{pid}/task");
+    let unreadable =
+        |error: io::Error| Missing::because(format!("cannot read {directory}: {error}"));
+    let tick_us = 1_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    let mut threads = Vec::new();
+    for entry in fs::read_dir(&directory).map_err(unreadable)?.take(MOST_THREADS) {
+        let entry = entry.map_err(unreadable)?;
+        // A thread that ended since it was listed is none.
+        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
+        let tid = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        if let (Some(tid), Some(state), Some((user, system))) =
+            (tid, parse_state(&stat), parse_cpu(&stat))
+        {
+            let cpu_us = user.saturating_add(system).saturating_mul(tick_us);
+            threads.push(Thread { tid, state, cpu_us });
+        }
+    }
+    Ok(threads)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn the_holder_of_a_socket_is_found_with_its_threads() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let link = fs::read_link(format!("/proc/self/fd/{}", listener.as_raw_fd())).unwrap();
+        let text = link.to_string_lossy();
+        let inode = text.trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap();
+        let owners = owners_of(&BTreeSet::from([inode]));
+        let me = std::process::id();
+        assert!(owners.iter().any(|owner| owner.pid == me && !owner.name.is_empty()), "{owners:?}");
+        assert!(!threads_of(me).unwrap().is_empty());
+        assert_eq!(shares_network_namespace(me), Ok(true));
+    }
+
+    #[test]
+    fn a_process_that_is_gone_has_neither_name_nor_threads() {
+        assert_eq!(Owner::of(u32::MAX), None);
+        assert!(threads_of(u32::MAX).is_err() && shares_network_namespace(u32::MAX).is_err());
+    }
+}
