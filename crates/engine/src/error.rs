@@ -47,6 +47,14 @@ pub enum EngineError {
         /// In the peer's words.
         why: String,
     },
+    /// Another program's transfer could not be watched.
+    #[error("{why}")]
+    Attach {
+        /// Whether the rights of its user would help.
+        not_permitted: bool,
+        /// What is wrong, and what the user can do.
+        why: String,
+    },
     /// The user interrupted.
     #[error("interrupted")]
     Interrupted,
@@ -58,11 +66,18 @@ impl EngineError {
         move |cause| Self::Io { operation: operation.into(), cause }
     }
 
+    /// Why another program's transfer could not be watched.
+    pub(crate) fn attach(why: impl Into<String>) -> Self {
+        Self::Attach { not_permitted: false, why: why.into() }
+    }
+
     /// Whether a privilege or a token is what lacks.
     pub fn not_permitted(&self) -> bool {
         match self {
             Self::Setting(error) => error.not_permitted(),
-            Self::FarSetting { not_permitted, .. } => *not_permitted,
+            Self::FarSetting { not_permitted, .. } | Self::Attach { not_permitted, .. } => {
+                *not_permitted
+            }
             Self::Wire { failure, .. } => matches!(failure, WireError::NotPermitted(_)),
             Self::Io { cause, .. } => cause.kind() == std::io::ErrorKind::PermissionDenied,
             Self::Target(_) | Self::Refused { .. } | Self::Flow(_) | Self::Interrupted => false,

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod acknowledged;
+pub mod attach;
 mod check;
 pub mod client;
 mod clock;
@@ -24,6 +25,7 @@ pub mod serve;
 pub mod target;
 mod traffic;
 
+pub use attach::{AttachRequest, AttachTo, attach};
 pub use check::check;
 pub use client::Client;
 pub use conclude::{Conclusion, conclude};

@@ -56,6 +56,8 @@ pub struct Record {
 pub enum Kind {
     /// One measurement.
     Test,
+    /// Another program's transfer, watched from this end; `target` is its peer.
+    Attach,
     /// A comparison of arms; `plan`, `ends` and `result` are those of the baseline's first run.
     Compare,
 }

@@ -7,6 +7,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use goodput_model::{BitRate, Bytes, SettingRef};
 
+use goodput_engine::AttachTo;
+
 use super::measure::{MeasureArgs, OutputArgs, seconds};
 
 /// `goodput serve`
@@ -54,11 +56,39 @@ pub struct ServeArgs {
     pub max_buffer: Bytes,
 }
 
+/// What makes no sense where goodput moves nothing.
+const ATTACH_EXCLUDES: [&str; 19] = [
+    "target",
+    "udp",
+    "reverse",
+    "both",
+    "flows",
+    "bytes",
+    "rate",
+    "mover",
+    "chunk",
+    "bind",
+    "device",
+    "ipv4",
+    "ipv6",
+    "mss",
+    "sndbuf",
+    "rcvbuf",
+    "congestion",
+    "nodelay",
+    "dscp",
+];
+
 /// `goodput test`
 #[derive(Debug, Args)]
 pub struct TestArgs {
     /// Who is at the other end: HOST, HOST:PORT or SCHEME://HOST
-    pub target: String,
+    #[arg(required_unless_present = "attach")]
+    pub target: Option<String>,
+    /// Watch a TCP transfer of another program instead, with no traffic of our own: its process id, or
+    /// the port of either end; pid:N or port:N where a number is both
+    #[arg(long, value_name = "PID|PORT", conflicts_with_all = ATTACH_EXCLUDES)]
+    pub attach: Option<AttachTo>,
     #[command(flatten)]
     pub measure: MeasureArgs,
     #[command(flatten)]

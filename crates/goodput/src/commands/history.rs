@@ -45,7 +45,7 @@ fn show(record: &Record, json: bool) -> Result<()> {
     }
     writeln!(out, "{}   {}", record.started, record.target)?;
     let text = match record.kind {
-        Kind::Test => report::test::text(record, false),
+        Kind::Test | Kind::Attach => report::test::text(record, false),
         Kind::Compare => report::compare::text(record),
     };
     write!(out, "{text}")?;

@@ -1,8 +1,10 @@
-//! `goodput test`: measure, then say what limits it.
+//! `goodput test`: measure, or watch another program's transfer, then say what limits it.
 
-use anyhow::Result;
-use goodput_engine::{Client, Conclusion, EngineError, Target, conclude};
-use goodput_model::Plan;
+use anyhow::{Result, bail};
+use goodput_engine::{
+    AttachRequest, AttachTo, Client, Conclusion, EngineError, Target, attach, conclude,
+};
+use goodput_model::{Plan, Record};
 
 use super::measured;
 use crate::args::TestArgs;
@@ -10,9 +12,39 @@ use crate::exit::Exit;
 use crate::report::{self, live::Live};
 use crate::storage::Keeper;
 
-/// Measures once and reports.
+/// Measures once, or watches another program's transfer, and reports.
 pub fn run(args: TestArgs) -> Result<Exit> {
-    let target: Target = args.target.parse()?;
+    match (&args.target, args.attach) {
+        (Some(target), None) => measure(&args, target),
+        (_, Some(to)) => watch(&args, to),
+        (None, None) => bail!("name a target, or a transfer to watch with --attach"),
+    }
+}
+
+fn watch(args: &TestArgs, to: AttachTo) -> Result<Exit> {
+    let plan = args.measure.plan(Plan::standard().length);
+    let request = AttachRequest {
+        to,
+        length: plan.length,
+        interval_s: plan.interval_s,
+        started: measured::now(),
+    };
+    let keeper = Keeper::open(args.output.no_store)?;
+    let mut live = Live::new(&args.output, &plan);
+    let (Conclusion { record, .. }, interrupted) = measured::block_on(async |interrupt| {
+        attach(&request, &interrupt, &mut |event| live.show(&event)).await
+    })?;
+    finish(args, &record, &keeper, interrupted)
+}
+
+fn finish(args: &TestArgs, record: &Record, keeper: &Keeper, interrupted: bool) -> Result<Exit> {
+    let text = || report::test::text(record, args.undecided);
+    let exit = measured::finish(record, text, &args.output, keeper)?;
+    Ok(if interrupted { Exit::CouldNot } else { exit })
+}
+
+fn measure(args: &TestArgs, target_text: &str) -> Result<Exit> {
+    let target: Target = target_text.parse()?;
     let token = measured::token(args.measure.token_file.as_deref())?;
     let plan = args.measure.plan(Plan::standard().length);
     let keeper = Keeper::open(args.output.no_store)?;
@@ -26,9 +58,7 @@ pub fn run(args: TestArgs) -> Result<Exit> {
         };
         let measurement = client.measure(&plan, &interrupt, listener).await;
         client.leave().await;
-        conclude(measurement?, &args.target, &started)
+        conclude(measurement?, target_text, &started)
     })?;
-    let text = || report::test::text(&record, args.undecided);
-    let exit = measured::finish(&record, text, &args.output, &keeper)?;
-    Ok(if interrupted { Exit::CouldNot } else { exit })
+    finish(args, &record, &keeper, interrupted)
 }

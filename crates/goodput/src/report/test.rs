@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use goodput_model::{DirectionResult, EndName, Finding, Known, Place, Record, Transport, Verdict};
+use goodput_model::{
+    Direction, DirectionResult, EndName, Finding, Kind, Known, Place, Record, Transport, Verdict,
+};
 
 use super::{bar, for_good, style, way};
 
@@ -50,7 +52,12 @@ fn number(out: &mut String, record: &Record) {
         _ => String::new(),
     };
     let goodput = style::strong(result.goodput_bits_per_s);
-    let text = format!("{goodput}   received, {:.1} s, {precision}{ceiling}", result.duration_s);
+    let counted = match (record.kind, record.plan.direction) {
+        // Of another program's transfer only what the kernel of this end counts is known.
+        (Kind::Attach, Direction::Send) => "acknowledged",
+        _ => "received",
+    };
+    let text = format!("{goodput}   {counted}, {:.1} s, {precision}{ceiling}", result.duration_s);
     line(out, "goodput", &text);
 }
 
@@ -165,7 +172,10 @@ fn explain(out: &mut String, record: &Record, finding: &Finding) {
         line(out, label, &text);
         label = "";
     }
-    if let Some(change) = finding.changes.first() {
+    // Proving needs goodput at the other end, which a transfer of another program says nothing of.
+    if let Some(change) = finding.changes.first()
+        && record.kind != Kind::Attach
+    {
         let command = format!("goodput compare {} {}", record.target, change.as_shell_word());
         line(out, "  prove it", &style::strong(command));
     }

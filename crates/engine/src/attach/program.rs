@@ -1,0 +1,178 @@
+//! The program whose transfer is watched: who it is, its CPU time, and in which states it was seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use goodput_kernel::{ForeignSocket, Owner, Subject, Thread, owners_of, threads_of};
+use goodput_model::{Known, Sample, Snapshot};
+
+/// Looks that the shares of states are worth stating from.
+const ENOUGH_LOOKS: usize = 10;
+
+/// The program, and its threads at each look.
+pub struct Program {
+    owner: Option<Owner>,
+    looks: Vec<BTreeMap<u32, Thread>>,
+}
+
+impl Program {
+    /// The one that holds the sockets; `pid` where the user named it.
+    pub fn find(pid: Option<u32>, sockets: &[&ForeignSocket]) -> Self {
+        let owner = match pid {
+            Some(pid) => Owner::of(pid),
+            None => {
+                let held = sockets.iter().map(|socket| socket.inode).filter(|inode| *inode > 0);
+                owners_of(&held.collect::<BTreeSet<_>>()).into_iter().next()
+            }
+        };
+        Self { owner, looks: Vec::new() }
+    }
+
+    /// Whose facts a snapshot shall read.
+    pub fn subject(&self) -> Subject {
+        self.owner.as_ref().map_or(Subject::Unknown, |owner| Subject::Process(owner.pid))
+    }
+
+    /// Who it is, for a person.
+    pub fn words(&self) -> String {
+        match &self.owner {
+            Some(owner) => format!("{} (process {})", owner.name, owner.pid),
+            None => {
+                "a program that may not be looked at: its CPU time and its limits are not known; \
+                     run as its user or as root"
+                    .into()
+            }
+        }
+    }
+
+    /// Looks at its threads, once for each sample.
+    pub fn look(&mut self) {
+        let threads = self.owner.as_ref().and_then(|owner| threads_of(owner.pid).ok());
+        let threads = threads.unwrap_or_default();
+        self.looks.push(threads.into_iter().map(|thread| (thread.tid, thread)).collect());
+    }
+
+    /// Fills in the CPU time of the flows' threads. Which thread serves which flow is not known: the
+    /// busiest one is taken for the first flow's, the next for the second's. A flow beyond the last
+    /// thread is served by one that already counts.
+    pub fn enter(&self, samples: &mut [Sample]) {
+        let busiest = self.busiest();
+        for (sample, threads) in samples.iter_mut().zip(&self.looks) {
+            for (number, flow) in sample.flows.iter_mut().enumerate() {
+                flow.cpu_us = match busiest.get(number) {
+                    _ if threads.is_empty() => Known::missing("the program could not be looked at"),
+                    Some(tid) => match threads.get(tid) {
+                        Some(thread) => Known::Value(thread.cpu_us),
+                        None => Known::missing("its thread has ended"),
+                    },
+                    None => Known::Value(0),
+                };
+            }
+        }
+    }
+
+    /// Notes who it is, and the states in which its busiest thread was seen.
+    pub fn note(&self, facts: &mut Snapshot) {
+        let Some(owner) = &self.owner else { return };
+        facts.put("process.pid", u64::from(owner.pid));
+        facts.put("process.name", owner.name.as_str());
+        let Some(busiest) = self.busiest().first().copied() else { return };
+        let states: Vec<char> =
+            self.looks.iter().filter_map(|look| Some(look.get(&busiest)?.state)).collect();
+        if states.len() < ENOUGH_LOOKS {
+            return;
+        }
+        let named = [("running", 'R'), ("sleeping", 'S'), ("disk_wait", 'D'), ("stopped", 'T')];
+        for (name, state) in named {
+            let count = states.iter().filter(|seen| **seen == state).count();
+            let share = count as f64 / states.len() as f64 * 100.0;
+            facts.put(format!("process.{name}_percent"), share);
+        }
+    }
+
+    /// The threads that lived throughout, the busiest first.
+    fn busiest(&self) -> Vec<u32> {
+        let (Some(first), Some(last)) = (self.looks.first(), self.looks.last()) else {
+            return Vec::new();
+        };
+        let used =
+            |tid: &u32, now: &Thread| Some((now.cpu_us.checked_sub(first.get(tid)?.cpu_us)?, *tid));
+        let mut threads: Vec<_> = last.iter().filter_map(|(tid, now)| used(tid, now)).collect();
+        threads.sort_by_key(|(cpu_us, _)| std::cmp::Reverse(*cpu_us));
+        threads.into_iter().map(|(_, tid)| tid).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{FlowSample, Role};
+
+    fn program(looks: &[&[(u32, char, u64)]]) -> Program {
+        let look = |threads: &&[(u32, char, u64)]| {
+            let thread = |(tid, state, cpu_us): &(u32, char, u64)| {
+                (*tid, Thread { tid: *tid, state: *state, cpu_us: *cpu_us })
+            };
+            threads.iter().map(thread).collect()
+        };
+        let owner = Some(Owner { pid: 7, name: "it".into() });
+        Program { owner, looks: looks.iter().map(look).collect() }
+    }
+
+    fn sample(flows: u16) -> Sample {
+        let missing = || Known::missing("not asked");
+        let flow = |number| FlowSample {
+            flow: number,
+            role: Role::Sender,
+            bytes: 0,
+            blocked_us: missing(),
+            paced_us: missing(),
+            calls: missing(),
+            cpu_us: missing(),
+            cpu_wait_us: missing(),
+            tcp: Known::missing("not asked"),
+            memory: Known::missing("not asked"),
+            queued_bytes: missing(),
+            datagrams: None,
+        };
+        Sample {
+            at_s: 0.0,
+            sent_bytes: 0,
+            received_bytes: 0,
+            flows: (0..flows).map(flow).collect(),
+        }
+    }
+
+    #[test]
+    fn the_busiest_thread_is_the_flows() {
+        let program = program(&[&[(7, 'S', 50), (8, 'R', 10)], &[(7, 'S', 51), (8, 'R', 90)]]);
+        let mut samples = [sample(3), sample(3)];
+        program.enter(&mut samples);
+        let cpu = |n: usize| samples[1].flows[n].cpu_us.clone();
+        assert_eq!(
+            [cpu(0), cpu(1), cpu(2)].map(|k| k.value().copied()),
+            [Some(90), Some(51), Some(0)]
+        );
+    }
+
+    #[test]
+    fn states_are_shares_of_the_looks() {
+        let disk: Vec<&[(u32, char, u64)]> = vec![&[(7, 'D', 0)]; 8];
+        let runs: Vec<&[(u32, char, u64)]> = vec![&[(7, 'R', 9)]; 8];
+        let looks: Vec<_> = disk.into_iter().chain(runs).collect();
+        let mut facts = Snapshot::default();
+        program(&looks).note(&mut facts);
+        assert_eq!(facts.number("process.disk_wait_percent"), Ok(50.0));
+        assert_eq!(facts.text("process.name"), Ok("it"));
+    }
+
+    #[test]
+    fn a_program_that_may_not_be_looked_at_says_so() {
+        let mut program = Program { owner: None, looks: Vec::new() };
+        program.look();
+        let mut samples = [sample(1)];
+        program.enter(&mut samples);
+        assert!(samples[0].flows[0].cpu_us.value().is_none());
+        assert_eq!(program.subject(), Subject::Unknown);
+        assert!(program.words().contains("as root"));
+    }
+}
