@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{BitRate, Evidence, Finding, Known, Missing, Place, Split, Undecided, Verdict};
+use goodput_model::{
+    BitRate, Confidence, Evidence, Finding, Known, Missing, Place, Split, Undecided, Verdict,
+};
 
 use crate::ceiling::ceiling;
 use crate::rank::{drop_explained, rank};
+use crate::rule::Stage;
 use crate::rules;
 use crate::split::split;
 use crate::view::View;
@@ -38,6 +41,7 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
             }
         }
     }
+    doubt_what_was_inferred(&view, &mut findings);
     drop_explained(&mut findings);
     rank(&mut findings, evidence.measured.goodput.0);
     Diagnosis {
@@ -46,6 +50,20 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
         ceiling: ceiling(&view),
         findings,
         undecided,
+    }
+}
+
+/// Where a program's own waiting is only inferred from its socket, nothing that stands on it is
+/// certain.
+fn doubt_what_was_inferred(view: &View, findings: &mut [Finding]) {
+    let stands_on_it = |finding: &Finding| {
+        let stage = rules::find(&finding.rule).map(|rule| rule.stage);
+        matches!(stage, Some(Stage::Application | Stage::Window | Stage::Cpu))
+    };
+    if view.sides().iter().any(|side| side.is_watched()) {
+        for finding in findings.iter_mut().filter(|finding| stands_on_it(finding)) {
+            finding.confidence = finding.confidence.min(Confidence::Likely);
+        }
     }
 }
 
@@ -165,6 +183,23 @@ mod tests {
         let diagnosis = diagnose(&Case::send_buffer().without_far().evidence());
         assert_eq!(diagnosis.verdict.limit, "send-buffer");
         assert!(diagnosis.undecided.iter().any(|u| u.rule == "receiver-cpu"));
+    }
+
+    #[test]
+    fn of_another_program_the_near_end_alone_names_the_cause_and_is_not_certain() {
+        for (case, expected) in [
+            (Case::send_buffer(), "send-buffer"),
+            (Case::sender_application().send_queue(0.05), "sender-application"),
+            (Case::healthy().writer(0.0, 0.0, 0.97).send_queue(0.1), "sender-cpu"),
+            (Case::path_loss(), "path-loss"),
+            (Case::path_rate(), "path-rate"),
+            (Case::receive_window(), "receive-window"),
+        ] {
+            let diagnosis = diagnose(&case.without_far().watched().evidence());
+            assert_eq!(diagnosis.verdict.limit, expected, "{:?}", diagnosis.undecided);
+            let sure = diagnosis.findings.iter().map(|f| f.confidence).max();
+            assert!(sure < Some(Confidence::Certain), "{sure:?}");
+        }
     }
 
     #[test]

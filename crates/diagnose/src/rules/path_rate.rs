@@ -175,7 +175,7 @@ fn draft(view: &View, share: f64, mark: &Mark, confidence: Confidence) -> Result
             view.receiver.place(),
             "reader_blocked_share",
             view.receiver.blocked_share(),
-            |waits| format!("the reader waited for data {} of the time", percent(waits)),
+            |waits| view.receiver.waits_text(waits),
         );
     if let Some(round) = &mark.round {
         draft = draft.saw(Place::Path, "round_rate_bits_per_s", round.rate, round.text(stands));

@@ -122,7 +122,7 @@ pub(super) fn draft(
         .saw(sender, RULE.witness_name, limited.share * 100.0, counted)
         .saw(sender, "tcp_info.snd_wnd_bytes", window, product)
         .saw_if(receiver, "reader_blocked_share", view.receiver.blocked_share(), |waits| {
-            format!("the reader waited for data {} of the time: it is not slow", percent(waits))
+            format!("{}: it is not slow", view.receiver.waits_text(waits))
         })
         .saw_if(receiver, "socket.rcvbuf_bytes", view.receiver.receive_buffer_bytes(), |room| {
             format!("the socket's receive buffer is {}{}", bytes(room), set_by(view))

@@ -24,8 +24,9 @@ use goodput_model::{Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
 use crate::cpu_bound::{cpu_bound, is_throttled, stopped, stopped_share};
-use crate::finding::{Draft, percent};
+use crate::finding::{Draft, bytes, percent};
 use crate::rule::{Rule, Stage};
+use crate::split::{reader_is_behind, split};
 use crate::thresholds::{BEHIND, HOLDS};
 use crate::view::View;
 
@@ -46,7 +47,10 @@ const QUEUED: f64 = 0.25;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.receiver;
-    let blocked = side.blocked_share()?;
+    let blocked = match side.blocked_share() {
+        Ok(blocked) => blocked,
+        Err(why) => return seen_from_the_sender(view, why),
+    };
     if let Ok(Some(confidence)) = stopped(side) {
         return draft(view, blocked, confidence).share(stopped_share(side)?).found();
     }
@@ -62,9 +66,46 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     draft(view, blocked, confidence).share(1.0 - blocked).found()
 }
 
+/// Where the receiver tells nothing: the window that holds the sender falls and rises with what waits
+/// for the reader. What keeps the reader from reading can't be seen from here.
+fn seen_from_the_sender(view: &View, why: Missing) -> Result<Option<Finding>, Missing> {
+    let (side, place) = (&view.sender, view.sender.place());
+    let share = match split(view) {
+        Ok(split) => split.receive_window_percent / 100.0,
+        Err(_) => return Err(why),
+    };
+    if share < HOLDS || !reader_is_behind(view) {
+        return Err(why);
+    }
+    let window = side.peer_window_bytes()?;
+    Draft::new(
+        RULE.id,
+        view.receiver.place(),
+        Confidence::Possible,
+        "the receiving program, which reads too slowly",
+    )
+    .share(share)
+    .saw(
+        place,
+        "tcp_info.snd_wnd_bytes",
+        window,
+        format!(
+            "the peer's window, {} in the middle, falls and rises all the time, as of a reader that is \
+             behind (tcp_info snd_wnd)",
+            bytes(window)
+        ),
+    )
+    .saw_if(place, "rwnd_limited_share", side.rwnd_limited_share(), |share| {
+        format!("the window stopped the sender {} of the time (tcp_info rwnd_limited)", percent(share))
+    })
+    .predicted(next_after(view, &[RULE.id, "receive-window"]))
+    .advice("look at the receiving program: its CPU, its quota, what it does between reads")
+    .found()
+}
+
 fn draft(view: &View, blocked: f64, confidence: Confidence) -> Draft {
     let (side, place) = (&view.receiver, view.receiver.place());
-    let text = format!("the reader waited for data only {} of the time", percent(blocked));
+    let text = side.waits_text(blocked);
     Draft::new(RULE.id, place, confidence, "the receiving program, which reads too slowly")
         .saw(place, RULE.witness_name, (1.0 - blocked) * 100.0, text)
         .saw_if(place, "reader_stopped_share", stopped_share(side), |share| {
@@ -139,6 +180,16 @@ mod tests {
         quiet(&RULE, Case::receive_window());
         quiet(&RULE, slow_reader().reader(0.02, 0.0, 0.95));
         quiet(&RULE, slow_reader().grows(Far, "cgroup.throttled_us", 2_000_000));
+    }
+
+    #[test]
+    fn a_window_that_falls_and_rises_shows_it_to_the_sender_alone() {
+        let case = Case::receive_window().without_far().watched();
+        let falls = |tcp: &mut goodput_model::TcpInfo, n| {
+            tcp.snd_wnd_bytes = Some(131_072 - 8_000 * (n % 3));
+        };
+        assert_eq!(fires(&RULE, case.tcp(falls)).confidence, Confidence::Possible);
+        cannot_tell(&RULE, Case::receive_window().without_far());
     }
 
     #[test]

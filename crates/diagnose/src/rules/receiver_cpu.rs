@@ -63,11 +63,11 @@ fn draft(view: &View, confidence: Confidence, summary: String) -> Draft {
             format!("the reader used {} of a CPU (CPU time of its thread)", percent(share))
         })
         .saw_if(place, "reader_blocked_share", side.blocked_share(), |waits| {
-            format!("the reader waited for data {} of the time", percent(waits))
+            side.waits_text(waits)
         });
     describe(draft, side)
         .saw_if(view.sender.place(), "writer_blocked_share", view.sender.blocked_share(), |waits| {
-            format!("the writer waited for room in its socket {} of the time", percent(waits))
+            view.sender.waits_text(waits)
         })
         .predicted(next_after(view, &[RULE.id]))
         .advice("more flows (-P) use more CPUs")

@@ -23,7 +23,7 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing};
 
-use crate::bounds::next_after;
+use crate::bounds::{largest_of, next_after};
 use crate::change::{larger_wmem, of_plan};
 use crate::finding::{Draft, bytes, percent, rate, time};
 use crate::names::TCP_WMEM;
@@ -46,6 +46,8 @@ pub const RULE: Rule = Rule {
 
 /// Share of the send memory in use from which the buffer is full.
 const FULL: f64 = 0.8;
+/// Share of the largest buffer from which one that tunes itself is as large as it gets.
+const GROWN: f64 = 0.9;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
@@ -65,7 +67,15 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         (false, false) => Confidence::Possible,
         _ => Confidence::Likely,
     };
-    draft(view, share, confidence).changes(change(view)).found()
+    let draft = draft(view, share, confidence);
+    if program_fixed_it(view) {
+        return draft
+            .advice(
+                "let the program set no SO_SNDBUF, which switches autotuning off, or a larger one",
+            )
+            .found();
+    }
+    draft.changes(change(view)).found()
 }
 
 fn draft(view: &View, share: f64, confidence: Confidence) -> Draft {
@@ -74,9 +84,7 @@ fn draft(view: &View, share: f64, confidence: Confidence) -> Draft {
     Draft::new(RULE.id, place, confidence, "the send buffer")
         .share(share)
         .saw(place, RULE.witness_name, share * 100.0, text)
-        .saw_if(place, "writer_blocked_share", side.blocked_share(), |waits| {
-            format!("the writer waited for room in its socket {} of the time", percent(waits))
-        })
+        .saw_if(place, "writer_blocked_share", side.blocked_share(), |waits| side.waits_text(waits))
         .saw_if(place, "socket.sndbuf_bytes", side.send_buffer_bytes(), |room| against(view, room))
         .saw_if(place, "unacked_of_cwnd_share", in_flight_share(view), |part| {
             format!(
@@ -88,7 +96,7 @@ fn draft(view: &View, share: f64, confidence: Confidence) -> Draft {
             view.receiver.place(),
             "reader_blocked_share",
             view.receiver.blocked_share(),
-            |waits| format!("the reader waited for data {} of the time", percent(waits)),
+            |waits| view.receiver.waits_text(waits),
         )
         .predicted(next_after(view, &[RULE.id]))
 }
@@ -112,6 +120,15 @@ fn against(view: &View, room: f64) -> String {
         ),
         Err(_) => format!("the buffer is {}{by}", bytes(room)),
     }
+}
+
+/// Whether another program has fixed its buffer: one that tunes itself would have grown to the maximum
+/// by the time it limits.
+fn program_fixed_it(view: &View) -> bool {
+    let below = || -> Result<bool, Missing> {
+        Ok(view.sender.send_buffer_bytes()? < GROWN * largest_of(&view.sender, TCP_WMEM)?)
+    };
+    view.sender.is_watched() && below().unwrap_or(false)
 }
 
 fn change(view: &View) -> Option<Change> {
@@ -141,6 +158,19 @@ mod tests {
         let finding = fires(&RULE, Case::send_buffer());
         assert_eq!((finding.end, finding.confidence), (Place::Near, Confidence::Certain));
         assert_eq!(finding.changes[0].as_argument(), "socket.sndbuf=65536,default");
+    }
+
+    #[test]
+    fn another_programs_fixed_buffer_is_not_a_matter_of_the_hosts_maximum() {
+        let case = || {
+            let case = Case::send_buffer().watched().without_far();
+            case.fact(Near, TCP_WMEM, "4096 16384 4194304")
+        };
+        let finding = fires(&RULE, case());
+        assert!(
+            finding.changes.is_empty() && finding.advice[0].contains("SO_SNDBUF"),
+            "{finding:?}"
+        );
     }
 
     #[test]

@@ -75,10 +75,7 @@ fn draft(view: &View, confidence: Confidence, summary: String, share: f64) -> Dr
     let draft = Draft::new(RULE.id, place, confidence, summary)
         .share(share)
         .saw_if(place, "writer_blocked_percent", percents(side.blocked_share()), |value| {
-            format!(
-                "the writer waited for room in its socket {} of the time",
-                percent(value / 100.0)
-            )
+            side.waits_text(value / 100.0)
         })
         .saw_if(place, "writer_paced_percent", percents(side.paced_share()), |value| {
             format!("the writer waited on purpose {} of the time", percent(value / 100.0))
@@ -92,7 +89,7 @@ fn draft(view: &View, confidence: Confidence, summary: String, share: f64) -> Dr
         .predicted(next_after(view, &[RULE.id]));
     let reader = percents(view.receiver.blocked_share());
     let draft = draft.saw_if(view.receiver.place(), "reader_blocked_percent", reader, |value| {
-        format!("the reader waited for data {} of the time", percent(value / 100.0))
+        view.receiver.waits_text(value / 100.0)
     });
     match view.plan().rate_bits_per_s {
         Some(limit) => draft

@@ -79,14 +79,14 @@ fn draft(view: &View, confidence: Confidence, summary: String) -> Draft {
             format!("the writer used {} of a CPU (CPU time of its thread)", percent(share))
         })
         .saw_if(place, "writer_blocked_share", side.blocked_share(), |waits| {
-            format!("the writer waited for room in its socket {} of the time", percent(waits))
+            side.waits_text(waits)
         });
     describe(draft, side)
         .saw_if(
             view.receiver.place(),
             "reader_blocked_share",
             view.receiver.blocked_share(),
-            |waits| format!("the reader waited for data {} of the time", percent(waits)),
+            |waits| view.receiver.waits_text(waits),
         )
         .predicted(next_after(view, &[RULE.id]))
         .changes(offload(view))

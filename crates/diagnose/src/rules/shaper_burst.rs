@@ -123,7 +123,7 @@ fn draft(
             view.receiver.place(),
             "reader_blocked_percent",
             view.receiver.blocked_share(),
-            |s| format!("the reader waited for data {} of the time", percent(s)),
+            |share| view.receiver.waits_text(share),
         )
         .predicted(next_after(view, &[RULE.id]))
         .changes(larger_burst(view, shaper, burst));

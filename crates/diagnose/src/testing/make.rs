@@ -65,21 +65,27 @@ impl Case {
         let received = bytes / 1400;
         let lost = (received as f64 * self.lost / (1.0 - self.lost)) as u64;
         let datagrams = DatagramCounts { received, lost, ..Default::default() };
-        self.flow(Role::Receiver, number, bytes, datagrams)
+        let tcp =
+            if self.watched { self.tcp_info(number, bytes) } else { Known::missing("not sampled") };
+        FlowSample { tcp, ..self.flow(Role::Receiver, number, bytes, datagrams) }
     }
 
     fn flow(&self, role: Role, number: u64, bytes: u64, datagrams: DatagramCounts) -> FlowSample {
         let thread = if role == Role::Sender { self.writer } else { self.reader };
         let spent = |share: f64| (share * number as f64 * PERIOD_S * 1e6) as u64;
+        let own = |count: u64| match self.watched {
+            true => Known::missing("another program's"),
+            false => Known::Value(count),
+        };
         let sndbuf = self.plan.socket.sndbuf_bytes.map_or(4 << 20, |asked| asked.0 * 2);
         let udp = self.plan.transport == Transport::Udp;
         FlowSample {
             flow: 0,
             role,
             bytes,
-            blocked_us: Known::Value(spent(thread.blocked)),
-            paced_us: Known::Value(spent(thread.paced)),
-            calls: Known::Value(bytes / self.chunk),
+            blocked_us: own(spent(thread.blocked)),
+            paced_us: own(spent(thread.paced)),
+            calls: own(bytes / self.chunk),
             cpu_us: Known::Value(spent(thread.cpu)),
             cpu_wait_us: match thread.waiting {
                 Some(share) => Known::Value(spent(share)),
@@ -91,7 +97,7 @@ impl Case {
                 rcvbuf_bytes: 1_000_000,
                 wmem_alloc_bytes: 0,
                 sndbuf_bytes: sndbuf,
-                wmem_queued_bytes: sndbuf * 95 / 100,
+                wmem_queued_bytes: (sndbuf as f64 * self.send_queue) as u64,
                 backlog_bytes: 0,
                 drops: 0,
             }),
@@ -115,6 +121,7 @@ impl Case {
             snd_ssthresh_segments: Some(0x7fff_ffff),
             delivery_rate_app_limited: Some(u64::from(marked)),
             snd_mss_bytes: Some(1448),
+            notsent_bytes: Some(0),
             pmtu_bytes: Some(1500),
             unacked_segments: Some(2000),
             snd_cwnd_segments: Some(3000),

@@ -43,6 +43,8 @@ pub struct Case {
     before: [Snapshot; 2],
     after: [Snapshot; 2],
     far: bool,
+    watched: bool,
+    send_queue: f64,
     samples: u64,
 }
 
@@ -68,6 +70,8 @@ impl Case {
             before: [before.clone(), before],
             after: [after.clone(), after],
             far: true,
+            watched: false,
+            send_queue: 0.95,
             samples: SAMPLES,
         };
         case.cpu(EndName::Near, 0.1, 0.3).cpu(EndName::Far, 0.1, 0.3)
@@ -181,6 +185,18 @@ impl Case {
     /// A peer that does not report.
     pub fn without_far(mut self) -> Self {
         self.far = false;
+        self
+    }
+
+    /// Another program's: how long its threads waited is not known.
+    pub fn watched(mut self) -> Self {
+        self.watched = true;
+        self
+    }
+
+    /// Share of the send buffer in use.
+    pub fn send_queue(mut self, share: f64) -> Self {
+        self.send_queue = share;
         self
     }
 

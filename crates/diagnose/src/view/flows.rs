@@ -61,16 +61,6 @@ impl<'a> Side<'a> {
         Ok(mean(&self.deltas(what, read)?, what)? / 1e6 / self.elapsed_s()?)
     }
 
-    /// Share of the window in which this side's thread waited for the socket.
-    pub fn blocked_share(&self) -> Result<f64, Missing> {
-        self.share("blocked time", |f| f.blocked_us.get().copied())
-    }
-
-    /// Share of the window in which this side's thread waited on purpose, to hold a rate.
-    pub fn paced_share(&self) -> Result<f64, Missing> {
-        self.share("paced time", |f| f.paced_us.get().copied())
-    }
-
     /// CPU time of the busiest flow's thread as a share of the window.
     pub fn thread_cpu_share(&self) -> Result<f64, Missing> {
         let each = self.deltas("CPU time of a flow's thread", |f| f.cpu_us.get().copied())?;

@@ -9,6 +9,7 @@ mod rates;
 mod side;
 mod tcp;
 mod udp;
+mod waiting;
 
 use goodput_model::{EndName, Evidence, Finding, Missing, Place, Plan, Role, Transport};
 

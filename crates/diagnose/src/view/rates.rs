@@ -1,6 +1,6 @@
 //! How steady goodput was over the window.
 
-use goodput_model::{Missing, Role, Sample};
+use goodput_model::{FlowSample, Known, Missing, Role, Sample};
 
 use super::{Side, median, positive};
 
@@ -46,7 +46,7 @@ impl Side<'_> {
     /// Payload moved by the time `at`, between samples by straight line.
     fn moved_by(&self, samples: &[&Sample], at: f64) -> f64 {
         let bytes = |sample: &Sample| match self.role {
-            Role::Sender => sample.sent_bytes as f64,
+            Role::Sender => acknowledged(sample).unwrap_or(sample.sent_bytes) as f64,
             Role::Receiver => sample.received_bytes as f64,
         };
         let later = samples.partition_point(|sample| sample.at_s < at).clamp(1, samples.len() - 1);
@@ -55,6 +55,17 @@ impl Side<'_> {
         let part = if span > 0.0 { (at - before.at_s) / span } else { 1.0 };
         bytes(before) + (bytes(after) - bytes(before)) * part
     }
+}
+
+/// What the peer acknowledged on the flows of another program, steadier than what that program writes.
+/// Our own writers write as the connection takes it.
+fn acknowledged(sample: &Sample) -> Option<u64> {
+    let watched = |flow: &FlowSample| match flow.blocked_us {
+        Known::Value(_) => None,
+        Known::Missing(_) => flow.tcp.value()?.acked_bytes,
+    };
+    let each: Option<Vec<u64>> = sample.flows.iter().map(watched).collect();
+    each.filter(|flows| !flows.is_empty()).map(|flows| flows.iter().sum())
 }
 
 #[cfg(test)]

@@ -18,6 +18,10 @@ pub enum TcpOption {
     /// RFC 7323 section 2.
     WindowScale = 4,
 }
+/// A window below this share of the one before has fallen, rather than been rounded.
+const WINDOW_FALLS: f64 = 0.98;
+/// Share of the samples from which it does so all the time.
+const FALLS_OFTEN: f64 = 0.2;
 
 impl Side<'_> {
     fn chronograph(
@@ -86,12 +90,24 @@ impl Side<'_> {
         self.tcp_median("tcp_info.snd_wnd", TcpInfo::snd_wnd_bytes)
     }
 
-    /// Whether the advertised window stood still: never below half its median. The window of a
-    /// reader that falls behind shrinks as its queue fills.
+    /// Whether the advertised window stood still: never below half its median, and seldom lower than
+    /// before. The window of a reader that falls behind shrinks as its queue fills.
     pub fn peer_window_is_steady(&self) -> Result<bool, Missing> {
+        if self.peer_window_falls()? {
+            return Ok(false);
+        }
         let middle = self.peer_window_bytes()?;
         let all = self.tcp_gauges(TcpInfo::snd_wnd_bytes)?;
         Ok(all.into_iter().all(|window| window >= middle / 2.0))
+    }
+
+    /// Whether the advertised window keeps falling and rising again, as that of a reader does that is
+    /// behind: with what waits in its queue. A reader that keeps up gives the same window each time.
+    pub fn peer_window_falls(&self) -> Result<bool, Missing> {
+        let all = self.tcp_gauges(TcpInfo::snd_wnd_bytes)?;
+        let fell = all.windows(2).filter(|pair| pair[1] < WINDOW_FALLS * pair[0]).count();
+        let steps = positive(all.len().saturating_sub(1) as f64, "steps of the peer's window")?;
+        Ok(fell as f64 / steps >= FALLS_OFTEN)
     }
 
     /// Median maximum segment size, bytes.

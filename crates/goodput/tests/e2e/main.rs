@@ -4,6 +4,7 @@
 mod common;
 
 mod activation;
+mod attach;
 mod bad_input;
 mod check;
 mod hostile;

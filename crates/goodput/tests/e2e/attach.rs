@@ -1,0 +1,127 @@
+//! `goodput test --attach`: transfers of this very test, seen from outside.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use goodput_model::{EndName, Kind, Known, Record};
+
+use crate::common::{Home, record, stderr, stdout};
+
+/// A connection over loopback on which one end writes until it is dropped.
+struct Transfer {
+    port: u16,
+    client_port: u16,
+    stop: Arc<AtomicBool>,
+    ends: Vec<JoinHandle<()>>,
+}
+
+impl Transfer {
+    /// `pause` between writes of 16 KB.
+    fn start(pause: Duration) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut writer = TcpStream::connect(address).unwrap();
+        let client_port = writer.local_addr().unwrap().port();
+        let (mut reader, _) = listener.accept().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let ends = vec![
+            thread::spawn(move || while reader.read(&mut [0; 1 << 17]).is_ok_and(|n| n > 0) {}),
+            thread::spawn({
+                let stop = stop.clone();
+                move || {
+                    while !stop.load(Ordering::Relaxed) && writer.write_all(&[7; 16_384]).is_ok() {
+                        thread::sleep(pause);
+                    }
+                }
+            }),
+        ];
+        Self { port: address.port(), client_port, stop, ends }
+    }
+}
+
+impl Drop for Transfer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.ends.drain(..).for_each(|end| end.join().unwrap());
+    }
+}
+
+fn attach(to: &str, length: &str) -> Record {
+    let home = Home::new();
+    record(&home.run(&["test", "--attach", to, "-t", length, "--json", "--no-store"]))
+}
+
+#[test]
+fn a_writer_that_pauses_is_the_limit_and_the_senders_end_is_the_near_one() {
+    let transfer = Transfer::start(Duration::from_millis(5));
+    let record = attach(&format!("port:{}", transfer.port), "1.5");
+    assert_eq!(record.kind, Kind::Attach);
+    assert_eq!(record.target, format!("127.0.0.1:{}", transfer.port));
+    assert_eq!(record.result.directions[0].sender, EndName::Near);
+    assert_eq!(record.verdict.limit, "sender-application", "{:?}", record.undecided);
+    let near = record.ends.near.value().unwrap();
+    let name = near.after.text("process.name").unwrap();
+    assert!(!name.is_empty() && record.doubts[0].contains(name), "{:?}", record.doubts);
+    let flow = &near.samples.last().unwrap().flows[0];
+    assert!(flow.blocked_us.value().is_none() && flow.cpu_us.value().is_some(), "{flow:?}");
+    assert!(matches!(record.ends.far, Known::Missing(_)));
+}
+
+#[test]
+fn a_transfer_that_ends_is_said_to_have_ended() {
+    let transfer = Transfer::start(Duration::from_millis(2));
+    let to = format!(":{}", transfer.client_port);
+    let ended = thread::spawn(move || attach(&to, "60"));
+    thread::sleep(Duration::from_millis(2500));
+    drop(transfer);
+    let record = ended.join().unwrap();
+    assert!(record.doubts.iter().any(|d| d.contains("the transfer ended after")), "{record:?}");
+}
+
+#[test]
+fn text_says_what_is_watched_and_the_history_keeps_it() {
+    let home = Home::new();
+    let transfer = Transfer::start(Duration::from_millis(5));
+    let output = home.run(&["test", "--attach", &format!("port:{}", transfer.port), "-t", "1"]);
+    let text = stdout(&output);
+    assert!(text.contains("watches 127.0.0.1:") && text.contains("acknowledged"), "{text}");
+    assert!(!text.contains("prove it"), "{text}");
+    let shown = stdout(&home.run(&["history", "1"]));
+    assert!(shown.contains("acknowledged"), "{shown}");
+}
+
+#[test]
+fn an_idle_connection_and_a_port_without_one_are_told_apart() {
+    let home = Home::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let to = format!("port:{port}");
+    let none = home.run(&["test", "--attach", &to, "--no-store"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(stderr(&none).contains("has no TCP connection"), "{}", stderr(&none));
+    let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let idle = home.run(&["test", "--attach", &to, "--no-store"]);
+    assert_eq!(idle.status.code(), Some(2));
+    assert!(stderr(&idle).contains("is idle"), "{}", stderr(&idle));
+}
+
+#[test]
+fn what_names_no_transfer_is_refused_in_words() {
+    let home = Home::new();
+    for (arguments, words) in [
+        (&["--attach", "4194305"][..], "no process 4194305"),
+        (&["--attach", "pid:4194305"], "still running"),
+        (&["--attach", "eth0"], "neither a process id nor a port"),
+        (&["--attach", "5201", "--udp"], "cannot be used with"),
+        (&["localhost", "--attach", "5201"], "cannot be used with"),
+        (&[], "required"),
+    ] {
+        let output = home.run(&[&["test", "--no-store"][..], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(words), "{arguments:?}: {}", stderr(&output));
+    }
+}
