@@ -1,7 +1,8 @@
 //! `goodput test --attach`: transfers of this very test, seen from outside.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -74,12 +75,19 @@ fn a_writer_that_pauses_is_the_limit_and_the_senders_end_is_the_near_one() {
 #[test]
 fn a_transfer_that_ends_is_said_to_have_ended() {
     let transfer = Transfer::start(Duration::from_millis(2));
+    let home = Home::new();
     let to = format!(":{}", transfer.client_port);
-    let ended = thread::spawn(move || attach(&to, "60"));
-    thread::sleep(Duration::from_millis(2500));
+    let mut child = home
+        .goodput(&["test", "--attach", &to, "--no-store", "-t", "60", "-i", "0.5"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("bit/s")));
     drop(transfer);
-    let record = ended.join().unwrap();
-    assert!(record.doubts.iter().any(|d| d.contains("the transfer ended after")), "{record:?}");
+    let rest: String = lines.map(Result::unwrap).collect();
+    assert!(rest.contains("the transfer ended after"), "{rest}");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
