@@ -8,6 +8,7 @@ use goodput_model::Missing;
 
 use crate::foreign::socket_inodes_of;
 use crate::parse::process::{parse_cpu, parse_state};
+use crate::parse::schedstat;
 
 /// Threads of a process that are looked at, at most.
 const MOST_THREADS: usize = 512;
@@ -30,6 +31,9 @@ pub struct Thread {
     pub state: char,
     /// CPU time, user and system, in steps of a clock tick, microseconds.
     pub cpu_us: u64,
+    /// Time it was ready to run and waited for a CPU, microseconds; `None` where the kernel keeps no
+    /// schedstat.
+    pub cpu_wait_us: Option<u64>,
 }
 
 impl Owner {
@@ -76,7 +80,10 @@ pub fn threads_of(pid: u32) -> Result<Vec<Thread>, Missing> {
             (tid, parse_state(&stat), parse_cpu(&stat))
         {
             let cpu_us = user.saturating_add(system).saturating_mul(tick_us);
-            threads.push(Thread { tid, state, cpu_us });
+            let schedule = fs::read_to_string(entry.path().join("schedstat")).ok();
+            let waiting = schedule.and_then(|text| schedstat::parse(&text).ok());
+            let cpu_wait_us = waiting.map(|schedule| schedule.waiting_ns / 1000);
+            threads.push(Thread { tid, state, cpu_us, cpu_wait_us });
         }
     }
     Ok(threads)

@@ -58,13 +58,12 @@ impl Program {
         let busiest = self.busiest();
         for (sample, threads) in samples.iter_mut().zip(&self.looks) {
             for (number, flow) in sample.flows.iter_mut().enumerate() {
-                flow.cpu_us = match busiest.get(number) {
-                    _ if threads.is_empty() => Known::missing("the program could not be looked at"),
-                    Some(tid) => match threads.get(tid) {
-                        Some(thread) => Known::Value(thread.cpu_us),
-                        None => Known::missing("its thread has ended"),
-                    },
-                    None => Known::Value(0),
+                let thread = busiest.get(number).map(|tid| threads.get(tid));
+                (flow.cpu_us, flow.cpu_wait_us) = match thread {
+                    _ if threads.is_empty() => nowhere("the program could not be looked at"),
+                    Some(Some(thread)) => (Known::Value(thread.cpu_us), waited(thread)),
+                    Some(None) => nowhere("its thread has ended"),
+                    None => (Known::Value(0), Known::Value(0)),
                 };
             }
         }
@@ -102,6 +101,17 @@ impl Program {
     }
 }
 
+fn nowhere(why: &'static str) -> (Known<u64>, Known<u64>) {
+    (Known::missing(why), Known::missing(why))
+}
+
+fn waited(thread: &Thread) -> Known<u64> {
+    match thread.cpu_wait_us {
+        Some(us) => Known::Value(us),
+        None => Known::missing("this kernel keeps no schedstat of threads"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,7 +120,7 @@ mod tests {
     fn program(looks: &[&[(u32, char, u64)]]) -> Program {
         let look = |threads: &&[(u32, char, u64)]| {
             let thread = |(tid, state, cpu_us): &(u32, char, u64)| {
-                (*tid, Thread { tid: *tid, state: *state, cpu_us: *cpu_us })
+                (*tid, Thread { tid: *tid, state: *state, cpu_us: *cpu_us, cpu_wait_us: None })
             };
             threads.iter().map(thread).collect()
         };
