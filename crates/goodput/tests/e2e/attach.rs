@@ -23,11 +23,11 @@ struct Transfer {
 impl Transfer {
     /// `pause` between writes of 16 KB.
     fn start(pause: Duration) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let mut writer = TcpStream::connect(address).unwrap();
-        let client_port = writer.local_addr().unwrap().port();
-        let (mut reader, _) = listener.accept().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be listened on");
+        let address = listener.local_addr().expect("a listener has an address");
+        let mut writer = TcpStream::connect(address).expect("loopback can be reached");
+        let client_port = writer.local_addr().expect("a connection has an address").port();
+        let (mut reader, _) = listener.accept().expect("the connection is there");
         let stop = Arc::new(AtomicBool::new(false));
         let ends = vec![
             thread::spawn(move || while reader.read(&mut [0; 1 << 17]).is_ok_and(|n| n > 0) {}),
@@ -47,7 +47,9 @@ impl Transfer {
 impl Drop for Transfer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        self.ends.drain(..).for_each(|end| end.join().unwrap());
+        self.ends
+            .drain(..)
+            .for_each(|end| end.join().expect("an end of a transfer does not panic"));
     }
 }
 
