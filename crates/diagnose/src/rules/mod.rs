@@ -16,6 +16,7 @@ mod path_rate;
 mod pause_frames;
 mod pcie_link;
 mod queue_imbalance;
+mod policer;
 pub(crate) mod queue_too_short;
 mod receive_window;
 mod receiver_application;
@@ -69,6 +70,7 @@ pub const ALL: &[&Rule] = &[
     &receiver_cpu::RULE,
     &path_loss::RULE,
     &path_rate::RULE,
+    &policer::RULE,
 ];
 
 /// The rule of that id.

@@ -89,7 +89,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 }
 
 /// Whether most retransmissions were needless, or the packets were dropped at a host.
-fn lost_elsewhere(view: &View) -> Result<bool, Missing> {
+pub(super) fn lost_elsewhere(view: &View) -> Result<bool, Missing> {
     let side = &view.sender;
     let needless = side.needless_retransmits().unwrap_or(0.0);
     let by_socket = view.receiver.socket_drops().unwrap_or(0.0);
@@ -156,9 +156,8 @@ fn other_congestion_control(view: &View) -> Option<Change> {
 
 fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
     let share = view.receiver.lost_share()?;
-    let lost = view.receiver.datagrams_lost()?;
     let host = view.datagrams_dropped_at_hosts();
-    if share < HEAVY_LOSS || host >= MOST * lost {
+    if share < HEAVY_LOSS || datagrams_lost_elsewhere(view)? {
         return Ok(None);
     }
     let confidence = if is_the_rates(view) { Confidence::Possible } else { Confidence::Likely };
@@ -171,6 +170,11 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
         .predicted(next_after(view, &[RULE.id]))
         .advice("lower --rate until nothing is lost: what is left is the path's rate")
         .found()
+}
+
+/// Whether most datagrams that never arrived were dropped at a host.
+pub(super) fn datagrams_lost_elsewhere(view: &View) -> Result<bool, Missing> {
+    Ok(view.datagrams_dropped_at_hosts() >= MOST * view.receiver.datagrams_lost()?)
 }
 
 /// How near the goodput is to the rate that loss allows, percent: falls when loss goes, and when
@@ -265,7 +269,7 @@ mod tests {
 
     #[test]
     fn datagrams_are_counted() {
-        assert_eq!(fires(&RULE, Case::healthy_udp().lost(0.05)).rule, "path-loss");
+        assert_eq!(fires(&RULE, Case::healthy_udp().lost_by_chance(0.05)).rule, "path-loss");
         quiet(&RULE, Case::healthy_udp().lost(0.001));
     }
 

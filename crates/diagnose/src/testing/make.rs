@@ -64,10 +64,22 @@ impl Case {
     fn reading(&self, number: u64, bytes: u64) -> FlowSample {
         let received = bytes / 1400;
         let lost = (received as f64 * self.lost / (1.0 - self.lost)) as u64;
+        let astray = self.astray(number, received + lost);
+        let (received, lost) = (received.saturating_sub(astray), lost + astray);
         let datagrams = DatagramCounts { received, lost, ..Default::default() };
         let tcp =
             if self.watched { self.tcp_info(number, bytes) } else { Known::missing("not sampled") };
         FlowSample { tcp, ..self.flow(Role::Receiver, number, bytes, datagrams) }
+    }
+
+    /// Datagrams lost by chance beyond their share so far, of `all`: steps of the deviation of a
+    /// binomial distribution, evenly spread.
+    fn astray(&self, number: u64, all: u64) -> u64 {
+        let each = all as f64 / number.max(1) as f64;
+        let deviation = (each * self.lost * (1.0 - self.lost)).sqrt();
+        let step = |n: u64| ((n as f64 * 0.618).fract() - 0.5) * 12f64.sqrt() * deviation;
+        let ahead = 9.0 * deviation;
+        if self.chance { ((0..number).map(step).sum::<f64>() + ahead).max(0.0) as u64 } else { 0 }
     }
 
     fn flow(&self, role: Role, number: u64, bytes: u64, datagrams: DatagramCounts) -> FlowSample {
@@ -120,6 +132,7 @@ impl Case {
             snd_wscale: Some(10),
             snd_ssthresh_segments: Some(0x7fff_ffff),
             delivery_rate_app_limited: Some(u64::from(marked)),
+            data_segs_out: Some((bytes + again).div_ceil(1448)),
             snd_mss_bytes: Some(1448),
             notsent_bytes: Some(0),
             pmtu_bytes: Some(1500),

@@ -37,6 +37,7 @@ pub struct Case {
     app_limited: f64,
     retransmitted: f64,
     lost: f64,
+    chance: bool,
     queued: u64,
     chunk: u64,
     tcp: Vec<TcpTweak>,
@@ -64,6 +65,7 @@ impl Case {
             app_limited: 0.0,
             retransmitted: 0.0,
             lost: 0.0,
+            chance: false,
             queued: 0,
             chunk: 128 << 10,
             tcp: Vec::new(),
@@ -124,6 +126,12 @@ impl Case {
     pub fn lost(mut self, share: f64) -> Self {
         self.lost = share;
         self
+    }
+
+    /// The same by chance rather than by what exceeds a rate.
+    pub fn lost_by_chance(mut self, share: f64) -> Self {
+        self.chance = true;
+        self.lost(share)
     }
 
     /// Bytes that wait for the reader, of 1 MB.

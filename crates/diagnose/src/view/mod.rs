@@ -5,6 +5,7 @@ mod cpu;
 mod device;
 mod flows;
 mod host;
+mod losses;
 mod rates;
 mod side;
 mod tcp;
@@ -14,6 +15,7 @@ mod waiting;
 use goodput_model::{EndName, Evidence, Finding, Missing, Place, Plan, Role, Transport};
 
 pub use connections::Moment;
+pub use losses::{LossStep, Losses};
 pub use rates::Plateau;
 pub use side::Side;
 pub use tcp::TcpOption;

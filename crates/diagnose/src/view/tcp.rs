@@ -3,9 +3,9 @@
 //! Chronographs (net/ipv4/tcp_output.c): one state at a time, send buffer before peer's window
 //! before busy; `busy` includes the other two; the resolution is one jiffy.
 
-use goodput_model::{Missing, TcpInfo};
+use goodput_model::{FlowSample, Missing, TcpInfo};
 
-use super::{Side, mean, positive};
+use super::{Side, mean, median, positive};
 use crate::thresholds::{RTT_INFLATED, RTT_STRETCHED};
 
 /// An option of a connection, as its bit in `tcpi_options`. SYNs on both ways must carry it.
@@ -22,6 +22,8 @@ pub enum TcpOption {
 const WINDOW_FALLS: f64 = 0.98;
 /// Share of the samples from which it does so all the time.
 const FALLS_OFTEN: f64 = 0.2;
+/// From here on a slow start threshold is none (`TCP_INFINITE_SSTHRESH`, include/net/tcp.h).
+const UNSET_THRESHOLD: f64 = 2_147_483_647.0;
 
 impl Side<'_> {
     fn chronograph(
@@ -141,6 +143,45 @@ impl Side<'_> {
     pub fn congestion_window_bytes(&self) -> Result<f64, Missing> {
         let segments = self.tcp_median("tcp_info.snd_cwnd", TcpInfo::snd_cwnd_segments)?;
         Ok(segments * self.mss_bytes()?)
+    }
+
+    /// First decile, median and ninth decile of the flows' congestion windows, segments.
+    pub fn congestion_window_deciles(&self) -> Result<(f64, f64, f64), Missing> {
+        let mut all = self.tcp_gauges(TcpInfo::snd_cwnd_segments)?;
+        all.sort_by(f64::total_cmp);
+        let at = |share: f64| all.get((share * (all.len() - 1) as f64).round() as usize).copied();
+        match (all.is_empty(), at(0.1), at(0.5), at(0.9)) {
+            (false, Some(low), Some(middle), Some(high)) => Ok((low, middle, high)),
+            _ => Err(Missing::because("tcp_info.snd_cwnd was not sampled in the window")),
+        }
+    }
+
+    /// Median slow start threshold of the flows about `at_s` seconds after the start, segments;
+    /// `None` where it was not set by then.
+    pub fn slow_start_threshold_at(&self, at_s: f64) -> Result<Option<f64>, Missing> {
+        let set = |segments: &f64| *segments < UNSET_THRESHOLD;
+        let read = |f: &FlowSample| Ok(f.tcp.get()?.snd_ssthresh_segments()? as f64);
+        let all = self.first_after(at_s)?.map(read).collect::<Result<Vec<f64>, Missing>>()?;
+        Ok(median(all.into_iter().filter(set).collect(), "tcp_info.snd_ssthresh").ok())
+    }
+
+    /// Smoothed round-trip time of the flow that had to send something again first, in the sample that
+    /// shows it first, seconds.
+    pub fn rtt_at_first_loss_s(&self) -> Result<f64, Missing> {
+        let flows = self.end()?.samples.iter().flat_map(|sample| &sample.flows);
+        let lost = |tcp: &&TcpInfo| tcp.total_retrans_segments().is_ok_and(|lost| lost > 0);
+        let mine = flows.filter(|f| f.role == self.role).filter_map(|f| f.tcp.value());
+        let first =
+            mine.into_iter().find(lost).ok_or_else(|| Missing::because("nothing was lost"))?;
+        Ok(first.rtt_us()? as f64 / 1e6)
+    }
+
+    /// The flows of the first detailed sample at or after `at_s`.
+    fn first_after(&self, at_s: f64) -> Result<impl Iterator<Item = &FlowSample>, Missing> {
+        let mut samples = self.end()?.samples.iter().filter(|sample| !sample.flows.is_empty());
+        let found = samples.find(|sample| sample.at_s >= at_s);
+        let found = found.ok_or_else(|| Missing::because("no detailed sample so late"))?;
+        Ok(found.flows.iter().filter(|flow| flow.role == self.role))
     }
 
     /// Median of the bytes in flight.

@@ -1,0 +1,436 @@
+//! # What it means
+//! Something on the path drops what exceeds a rate instead of letting it wait: a policer, or a queue
+//! of a few packets.
+//!
+//! # Why it limits
+//! A policer lets a burst through only as large as its bucket. A sender without pacing sends whole
+//! windows at once, so that a bucket smaller than that costs packets at any rate, and a congestion
+//! control that backs off for each stays far below the policed rate. BBR finds the rate, and pays for
+//! it with what the policer drops.
+//!
+//! # How it is seen
+//! Packets get lost while the round-trip time stays as short as on the idle path, neither host having
+//! dropped them, and not by chance. The rate that passes stands still while what is sent beyond it is
+//! what is lost; or slow start lost a good part of its last window at once, and the window has met
+//! the same level again and again since; or losses come in clusters at a rate that stands still.
+//!
+//! # What to try
+//! At the hosts: a congestion control that paces (BBR). At the policer: a bucket of the rate × the
+//! round-trip time, or a shaper in its place.
+//!
+//! # When it is wrong
+//! Loss by chance has none of these marks: the same share of whatever is sent is lost, and windows
+//! meet it at any level. A queue shows in the round-trip time, unless it holds no more than a few
+//! packets: then it does what a policer does. Of datagrams only the rate shows, and whether what
+//! exceeds it waited first does not; so that is only possible.
+//!
+//! # Source
+//! Flach, Papageorge, Terzis, Pedrosa, Cheng, Karim, Katz-Bassett, Govindan: An Internet-Wide
+//! Analysis of Traffic Policing, SIGCOMM 2016; net/netfilter/nft_limit.c.
+
+use goodput_model::{Change, Confidence, Finding, Missing, Place};
+
+use super::path_loss::{datagrams_lost_elsewhere, lost_elsewhere};
+use crate::bounds::next_after;
+use crate::change::of_plan;
+use crate::elimination::is_local;
+use crate::finding::{Draft, percent, rate, rate_argument, time};
+use crate::names::TCP_AVAILABLE;
+use crate::round_rate::round_rate;
+use crate::rule::{Rule, Stage};
+use crate::split::split;
+use crate::thresholds::{HEAVY_LOSS, HOLDS, PLATEAU_SPREAD};
+use crate::view::{LossStep, Losses, View};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "policer",
+    title: "Something on the path drops what exceeds a rate",
+    stage: Stage::Path,
+    explains: &["path-loss", "path-rate"],
+    check,
+    witness,
+    witness_name: "retransmitted_percent",
+    source: include_str!("policer.rs"),
+};
+
+/// Packets lost for each sent more, from which a limit and not chance takes them, and the correlation
+/// that makes it more than an accident. Measured: 0.97 with 0.87 for BBR at a policer, the lost share
+/// itself by chance; where something else holds the rate, chance gives 1 too, but no clusters.
+const ELASTIC: f64 = 0.5;
+const CORRELATED: f64 = 0.6;
+/// Time from the start by which slow start has met the limit, seconds; on a longer path so many round
+/// trips.
+const STARTUP_S: f64 = 0.3;
+const STARTUP_ROUND_TRIPS: f64 = 8.0;
+/// Lost share of slow start from which it overshot a limit, with at least so many packets and so many
+/// times the share lost since. Measured: 11 to 33 % at a policer, at most 2 % at 1 % by chance.
+const OVERSHOT: f64 = 0.05;
+const OVERSHOT_PACKETS: f64 = 10.0;
+const OVERSHOT_TIMES: f64 = 2.0;
+/// Share from which slow start alone shows it.
+const OVERSHOT_BY_FAR: f64 = 0.1;
+/// A smaller share shows it too, with at least so many packets and so many times the share since.
+const OVERSHOT_LEAST: f64 = 0.02;
+const OVERSHOT_MANY: f64 = 25.0;
+const OVERSHOT_FAR_TIMES: f64 = 20.0;
+/// Congestion window since, over the level that slow start ended at, below which something else than
+/// that limit holds it: chance on a path that slow start had filled.
+const SAME_LEVEL: f64 = 0.25;
+/// Ninth over first decile of the congestion window below which it meets the same level again and
+/// again. Measured: 1.2 to 1.5 at a policer, 1.7 to 3 by chance.
+const REGULAR: f64 = 1.55;
+/// Windows smaller than this are regular whatever limits them, segments.
+const WIDE: f64 = 8.0;
+/// Losses in fewer steps than this tell no level.
+const OFTEN: usize = 5;
+/// Index of dispersion from which losses come in clusters. Chance gives 1 ± 0.4.
+const CLUSTERED: f64 = 2.0;
+/// Excess of the loss for each packet sent more over the lost share, which a limit has besides.
+const STEEPER: f64 = 2.5;
+const HARDLY_CHANCE: f64 = 0.25;
+/// Losses in clusters as these, each a share and a dispersion, need no steady rate beside them. Chance
+/// that takes whole batches of segmentation offload gives up to 45.
+const SEVERE: [(f64, f64); 2] = [(0.15, 10.0), (0.03, 100.0)];
+/// Loss below which a limit costs nothing.
+const MATTERS: f64 = 0.0005;
+/// What may wait though no queue does: the pacing's own bursts, late scheduling and the wait for a
+/// second segment to acknowledge. Bytes and seconds; either explains it, as does a share of the
+/// smallest round-trip time. Where that is shorter than the hosts take, they are more of it.
+const UNQUEUED_BYTES: f64 = 12_000.0;
+const UNQUEUED_S: f64 = 0.0004;
+const UNQUEUED_NEARBY_S: f64 = 0.001;
+const NEARBY_S: f64 = 0.0005;
+const UNQUEUED_SHARE: f64 = 0.03;
+/// So much more may wait while slow start overshoots, when the smoothed round-trip time is new.
+const WHILE_STARTING: f64 = 3.0;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    if !view.is_tcp() {
+        return datagrams(view);
+    }
+    if view.sender.retransmitted_segments_in_all()? < OVERSHOT_PACKETS
+        || lost_elsewhere(view)?
+        || split(view)?.path_percent / 100.0 < HOLDS
+        || queue_shows(view)?
+        || is_local(view)?
+    {
+        return Ok(None);
+    }
+    let marks = Marks::of(view)?;
+    match marks.confidence() {
+        Some(confidence) => draft(view, &marks, confidence)?.found(),
+        None => Ok(None),
+    }
+}
+
+/// Whether packets wait on the path longer than without any queue.
+fn queue_shows(view: &View) -> Result<bool, Missing> {
+    let base = view.sender.min_rtt_s()?;
+    is_queue(view, view.sender.rtt_s()? - base)
+}
+
+/// Whether waiting for so many seconds is more than what happens without a queue.
+fn is_queue(view: &View, waits_s: f64) -> Result<bool, Missing> {
+    let bytes = waits_s * view.goodput()? / 8.0;
+    let base = view.sender.min_rtt_s()?;
+    let least = if base < NEARBY_S { UNQUEUED_NEARBY_S } else { UNQUEUED_S };
+    Ok(bytes > UNQUEUED_BYTES && waits_s > least && waits_s > UNQUEUED_SHARE * base)
+}
+
+/// Whether packets waited on the path when slow start met the limit.
+fn queue_showed(view: &View) -> Result<bool, Missing> {
+    let waited = view.sender.rtt_at_first_loss_s()? - view.sender.min_rtt_s()?;
+    is_queue(view, waited / WHILE_STARTING)
+}
+
+/// What a limit without a queue leaves behind.
+struct Marks {
+    losses: Option<Losses>,
+    startup: LossStep,
+    elastic: bool,
+    overshot: bool,
+    overshot_by_far: bool,
+    regular: bool,
+    clustered: bool,
+    severe: bool,
+}
+
+impl Marks {
+    fn of(view: &View) -> Result<Self, Missing> {
+        let losses = view.sender.losses().ok();
+        let base = view.sender.min_rtt_s()?;
+        let until_s = STARTUP_S.max(STARTUP_ROUND_TRIPS * base);
+        let (startup, since) = view.sender.losses_until(until_s)?;
+        let overshot =
+            overshoots(&startup, &since) && same_level(view, until_s)? && !queue_showed(view)?;
+        let backs_off = view.backs_off_at_loss()?;
+        let steady = losses.as_ref().is_some_and(|l| l.passed_spread() < PLATEAU_SPREAD);
+        let slope = losses.as_ref().and_then(Losses::elasticity);
+        let share = losses.as_ref().map_or(0.0, |losses| losses.share);
+        let clustering = losses.as_ref().map_or(0.0, Losses::clustering);
+        Ok(Self {
+            elastic: losses.as_ref().is_some_and(|l| l.passed_spread() < 2.0 * PLATEAU_SPREAD)
+                && share >= HEAVY_LOSS
+                && clustering >= CLUSTERED
+                && slope.is_some_and(|(slope, r)| slope >= ELASTIC && r >= CORRELATED),
+            clustered: steady
+                && clustering >= CLUSTERED
+                && slope.is_some_and(|(slope, r)| slope >= STEEPER * share && r >= HARDLY_CHANCE),
+            severe: SEVERE.iter().any(|(least, apart)| share >= *least && clustering >= *apart),
+            regular: backs_off
+                && share >= MATTERS
+                && losses.as_ref().is_some_and(|losses| losses.events() >= OFTEN)
+                && is_regular(view)?,
+            overshot_by_far: overshot
+                && (startup.share() >= OVERSHOT_BY_FAR || by_far(&startup, &since)),
+            overshot,
+            startup,
+            losses,
+        })
+    }
+
+    /// One mark alone may be an accident, but for those that nothing else leaves.
+    fn confidence(&self) -> Option<Confidence> {
+        let marks = [self.overshot, self.regular];
+        match marks.into_iter().filter(|mark| *mark).count() {
+            _ if self.elastic || self.overshot_by_far || self.severe || self.clustered => {
+                Some(Confidence::Likely)
+            }
+            2.. => Some(Confidence::Likely),
+            _ if self.overshot => Some(Confidence::Possible),
+            _ => None,
+        }
+    }
+}
+
+/// Whether slow start lost what chance does not take.
+fn overshoots(startup: &LossStep, since: &LossStep) -> bool {
+    let much = startup.share() >= OVERSHOT
+        && startup.lost >= OVERSHOT_PACKETS
+        && startup.share() >= OVERSHOT_TIMES * since.share();
+    much || by_far(startup, since)
+}
+
+fn by_far(startup: &LossStep, since: &LossStep) -> bool {
+    startup.share() >= OVERSHOT_LEAST
+        && startup.lost >= OVERSHOT_MANY
+        && startup.share() >= OVERSHOT_FAR_TIMES * since.share()
+}
+
+/// Whether the congestion window meets about the same level all the time.
+fn is_regular(view: &View) -> Result<bool, Missing> {
+    let (low, middle, high) = view.sender.congestion_window_deciles()?;
+    Ok(middle >= WIDE && high <= REGULAR * low)
+}
+
+/// Whether the congestion window still is where slow start ended.
+fn same_level(view: &View, until_s: f64) -> Result<bool, Missing> {
+    let (_, middle, _) = view.sender.congestion_window_deciles()?;
+    let ended = view.sender.slow_start_threshold_at(until_s)?;
+    Ok(ended.is_none_or(|segments| middle >= SAME_LEVEL * segments))
+}
+
+fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Missing> {
+    let (side, place, goodput) = (&view.sender, view.sender.place(), view.goodput()?);
+    let stands = view.receiver.plateau().ok().filter(|plateau| plateau.spread < PLATEAU_SPREAD);
+    let summary = match &stands {
+        Some(plateau) if marks.elastic || marks.clustered => {
+            format!("a policer on the path, which lets {} through", rate(plateau.rate))
+        }
+        _ => "a policer on the path, or a queue of a few packets, which drops bursts".into(),
+    };
+    let share = side.retransmitted_share()?;
+    let lost = format!("{} of the bytes were sent again (tcp_info bytes_retrans)", percent(share));
+    let flat = format!(
+        "no queue: round trips took {} under load, {} at best (tcp_info rtt, min_rtt)",
+        time(side.rtt_s()?),
+        time(side.min_rtt_s()?)
+    );
+    let mut draft = Draft::new(RULE.id, Place::Path, confidence, summary)
+        .share(split(view)?.path_percent / 100.0)
+        .saw(place, RULE.witness_name, share * 100.0, lost)
+        .saw(place, "rtt_inflation", side.rtt_inflation()?, flat);
+    if marks.overshot {
+        let text = format!(
+            "slow start lost {:.0} of {:.0} packets at once",
+            marks.startup.lost, marks.startup.sent
+        );
+        draft = draft.saw(place, "startup_lost_percent", marks.startup.share() * 100.0, text);
+    }
+    if marks.regular {
+        let (low, _, high) = side.congestion_window_deciles()?;
+        let text = format!(
+            "the congestion window stayed between {low:.0} and {high:.0} segments, and met loss there again and again"
+        );
+        draft = draft.saw(place, "congestion_window_ratio", high / low, text);
+    }
+    if let Some(losses) = &marks.losses {
+        draft = of_spread(draft, place, losses, marks);
+    }
+    if let Some(plateau) = stands.filter(|_| marks.elastic || marks.clustered)
+        && let Some(round) = round_rate(view, plateau.rate)?
+    {
+        draft =
+            draft.saw(Place::Path, "round_rate_bits_per_s", round.rate, round.text(plateau.rate));
+    }
+    let paced = rate_argument(goodput);
+    Ok(draft
+        .predicted(next_after(view, &[RULE.id]))
+        .changes(pacing_congestion_control(view))
+        .advice(match marks.elastic || marks.clustered {
+            true => format!("pace below the policed rate: --rate {paced}; or have the path shape instead of police"),
+            false => "have the path's policer hold a bucket of its rate × the round-trip time, or shape instead".into(),
+        }))
+}
+
+fn of_spread(draft: Draft, place: Place, losses: &Losses, marks: &Marks) -> Draft {
+    let draft = match losses.elasticity() {
+        Some((slope, correlation)) if marks.elastic => {
+            let text = format!(
+                "of each packet sent more, {slope:.2} were lost (correlation {correlation:.2}); chance would take {:.2}",
+                losses.share
+            );
+            draft.saw(place, "lost_per_packet_more", slope, text)
+        }
+        _ => draft,
+    };
+    if !marks.clustered && !marks.severe {
+        return draft;
+    }
+    let clustering = losses.clustering();
+    let text = format!("losses came in clusters: {clustering:.1} × the variance of chance");
+    draft.saw(place, "loss_dispersion", clustering, text)
+}
+
+fn pacing_congestion_control(view: &View) -> Option<Change> {
+    let (present, available) = (view.congestion().ok()?, view.sender.text(TCP_AVAILABLE).ok()?);
+    let useful = present != "bbr" && available.split_whitespace().any(|name| name == "bbr");
+    let why = "BBR paces, so that its bursts fit a smaller bucket";
+    useful.then(|| of_plan("socket.congestion", Some(present.into()), "bbr", why))
+}
+
+/// Whether what is beyond the rate was dropped at once or waited first, datagrams do not tell.
+fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
+    let losses = view.receiver.datagram_losses();
+    if datagrams_lost_elsewhere(view)? || view.receiver.lost_share()? < HEAVY_LOSS {
+        return Ok(None);
+    }
+    let losses = losses?;
+    let variance = losses.passed_variance();
+    if losses.by_limit() != Some(true) || is_local(view)? {
+        return Ok(None);
+    }
+    let stands = view.receiver.plateau()?.rate;
+    let place = view.receiver.place();
+    let summary = format!("a policer on the path, which lets {} through", rate(stands));
+    let text = format!("what arrived varied {variance:.2} × as much as after loss by chance");
+    let lost = format!("{} of the datagrams never arrived", percent(losses.share));
+    Draft::new(RULE.id, Place::Path, Confidence::Possible, summary)
+        .saw(place, "lost_percent", losses.share * 100.0, lost)
+        .saw(place, "passed_variance", variance, text)
+        .predicted(next_after(view, &[RULE.id]))
+        .advice(format!("offer no more than it lets through: --rate {}", rate_argument(stands)))
+        .found()
+}
+
+/// Retransmitted share of the bytes, percent; of datagrams the share lost.
+fn witness(view: &View) -> Result<f64, Missing> {
+    if !view.is_tcp() {
+        return Ok(view.receiver.lost_share()? * 100.0);
+    }
+    Ok(view.sender.retransmitted_share()? * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Near;
+    use goodput_model::TcpInfo;
+
+    /// Lets each sample number be a tenth of a second of `passed` packets a second beside lost ones.
+    fn counted(case: Case, passed: u64, lost: impl Fn(u64) -> u64 + 'static) -> Case {
+        case.tcp(move |tcp, number| {
+            let again: u64 = (0..number).map(&lost).sum();
+            tcp.total_retrans_segments = Some(again);
+            tcp.retrans_bytes = Some(again * 1448);
+            tcp.data_segs_out = Some(number * passed / 10 + again);
+            tcp.sent_bytes = Some((number * passed / 10 + again) * 1448);
+        })
+    }
+
+    fn flat(tcp: &mut TcpInfo, _: u64) {
+        (tcp.rtt_us, tcp.min_rtt_us) = (Some(20_300), Some(20_000));
+    }
+
+    /// BBR at 100 Mbit/s with a bucket of 20 packets, 20 ms: 50 to 150 of 850 packets lost.
+    fn bbr() -> Case {
+        let case = Case::path_rate().without_links().tcp(flat);
+        counted(case, 8000, |number| 30 + 40 * (number % 3))
+    }
+
+    /// CUBIC at the same policer, as measured: 50 of 285 packets lost at once, then one or two at a time
+    /// at a window of 20 segments.
+    fn cubic() -> Case {
+        let case = Case::path_loss().without_links().goodput(10.6e6).wobble(0.0).tcp(flat);
+        let case = case.tcp(|tcp, number| {
+            tcp.snd_cwnd_segments = Some(17 + number % 6);
+            tcp.snd_ssthresh_segments = Some(20);
+        });
+        counted(case, 900, |number| if number < 2 { 25 } else { number % 2 })
+    }
+
+    #[test]
+    fn with_bbr_what_is_sent_more_is_lost() {
+        let finding = fires(&RULE, bbr());
+        assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
+        assert!(finding.summary.contains("95.6 Mbit/s"), "{}", finding.summary);
+        assert!(finding.changes.is_empty());
+    }
+
+    #[test]
+    fn with_cubic_slow_start_overshoots_and_the_window_meets_one_level() {
+        let finding = fires(&RULE, cubic());
+        assert_eq!(finding.confidence, Confidence::Likely);
+        assert_eq!(finding.changes[0].as_argument(), "socket.congestion=cubic,bbr");
+    }
+
+    #[test]
+    fn loss_by_chance_is_not_a_policer() {
+        quiet(&RULE, Case::path_loss());
+        let odd = |number: u64| [0, 3, 1, 0, 0, 2, 5, 1, 2, 0, 1][number as usize % 11];
+        let case = counted(Case::path_loss().tcp(flat), 1900, odd);
+        quiet(&RULE, case.tcp(|tcp, number| tcp.snd_cwnd_segments = Some(15 + 7 * (number % 5))));
+    }
+
+    #[test]
+    fn a_queue_is_not_a_policer() {
+        quiet(&RULE, bbr().tcp(|tcp, _| tcp.rtt_us = Some(24_000)));
+    }
+
+    #[test]
+    fn what_a_host_dropped_no_policer_did() {
+        quiet(&RULE, bbr().grows(Near, "qdisc.drops", 5000));
+    }
+
+    #[test]
+    fn slow_start_into_a_queue_is_not_a_policer() {
+        let queue =
+            |tcp: &mut TcpInfo, number| tcp.rtt_us = Some(if number < 4 { 40_000 } else { 20_300 });
+        quiet(&RULE, cubic().goodput(60e6).tcp(queue));
+    }
+
+    #[test]
+    fn datagrams_that_pass_as_steadily_as_no_chance_lets_them_are_possibly_policed() {
+        let case = || Case::healthy_udp().without_links().wobble(0.0).goodput(73e6);
+        assert_eq!(fires(&RULE, case().lost(0.09)).confidence, Confidence::Possible);
+        quiet(&RULE, case().lost(0.001));
+    }
+
+    #[test]
+    fn cannot_tell_without_counts() {
+        cannot_tell(&RULE, bbr().tcp(|tcp, _| tcp.total_retrans_segments = None));
+        cannot_tell(&RULE, bbr().tcp(|tcp, _| tcp.min_rtt_us = None));
+    }
+}

@@ -1,0 +1,209 @@
+//! How losses are spread over the run: what tells a limit of the rate from chance.
+//!
+//! Chance loses the same share of whatever is sent, so that the number lost in a step is binomial.
+//! A limit passes the same amount in every step, so that what is sent beyond it is what is lost.
+
+use goodput_model::{FlowSample, Missing, Role, Sample};
+
+use super::{Side, positive};
+
+/// Fewer steps than this tell nothing of a spread.
+const FEWEST: usize = 6;
+/// A step shorter than this is the last, incomplete one, seconds.
+const SHORTEST_S: f64 = 0.05;
+/// What passes after loss by chance varies as chance has it: less than this part of it is a limit's,
+/// more than the other chance's.
+const BY_LIMIT: f64 = 0.4;
+const BY_CHANCE: f64 = 0.6;
+/// Index of dispersion that chance does not reach in ten steps or more; it gives 1 ± 0.4.
+const BEYOND_CHANCE: f64 = 2.0;
+
+/// What happened between two detailed samples, all flows of a side together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LossStep {
+    /// Length, seconds.
+    pub seconds: f64,
+    /// Packets sent, repeated ones included.
+    pub sent: f64,
+    /// Packets of them that were lost: those that TCP sent again, or the gaps in a datagram flow.
+    pub lost: f64,
+}
+
+/// The steps of the window, and what they have in common; at least [`FEWEST`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Losses {
+    steps: Vec<LossStep>,
+    /// Lost share of all that was sent, above 0 and below 1.
+    pub share: f64,
+}
+
+impl Side<'_> {
+    /// How the sender's losses are spread over the window, by what TCP sent again.
+    pub fn losses(&self) -> Result<Losses, Missing> {
+        Losses::of(self.steps(self.samples()?, sent_again)?)
+    }
+
+    /// The same of datagrams, by the receiver's sequence numbers.
+    pub fn datagram_losses(&self) -> Result<Losses, Missing> {
+        Losses::of(self.steps(self.samples()?, gaps)?)
+    }
+
+    /// What was sent and lost from the start to the first detailed sample at or after `until_s`, and
+    /// from there on.
+    pub fn losses_until(&self, until_s: f64) -> Result<(LossStep, LossStep), Missing> {
+        let whole = self.steps(self.end()?.samples.iter(), sent_again)?;
+        let mut parts = [LossStep { seconds: 0.0, sent: 0.0, lost: 0.0 }; 2];
+        let mut at_s = 0.0;
+        for step in whole {
+            parts[usize::from(at_s >= until_s)].add(&step);
+            at_s += step.seconds;
+        }
+        Ok((parts[0], parts[1]))
+    }
+
+    fn steps<'a>(
+        &self,
+        samples: impl Iterator<Item = &'a Sample>,
+        read: impl Fn(&FlowSample) -> Result<(u64, u64), Missing>,
+    ) -> Result<Vec<LossStep>, Missing> {
+        let mut totals = Vec::new();
+        for sample in samples.filter(|sample| !sample.flows.is_empty()) {
+            totals.push((sample.at_s, total(&sample.flows, self.role, &read)?));
+        }
+        let step = |pair: &[(f64, (u64, u64, usize))]| {
+            let ((from_s, from), (to_s, to)) = (pair[0], pair[1]);
+            let grown = |from: u64, to: u64| to.checked_sub(from).map(|grown| grown as f64);
+            (from.2 == to.2 && to_s - from_s > 0.0).then_some(LossStep {
+                seconds: to_s - from_s,
+                sent: grown(from.0, to.0)?,
+                lost: grown(from.1, to.1)?,
+            })
+        };
+        Ok(totals.windows(2).filter_map(step).collect())
+    }
+}
+
+fn total(
+    flows: &[FlowSample],
+    role: Role,
+    read: impl Fn(&FlowSample) -> Result<(u64, u64), Missing>,
+) -> Result<(u64, u64, usize), Missing> {
+    let mut sum = (0u64, 0u64, 0);
+    for flow in flows.iter().filter(|flow| flow.role == role) {
+        let (sent, lost) = read(flow)?;
+        sum = (sum.0.saturating_add(sent), sum.1.saturating_add(lost), sum.2 + 1);
+    }
+    Ok(sum)
+}
+
+fn sent_again(flow: &FlowSample) -> Result<(u64, u64), Missing> {
+    let tcp = flow.tcp.get()?;
+    Ok((tcp.data_segs_out()?, tcp.total_retrans_segments()?))
+}
+
+fn gaps(flow: &FlowSample) -> Result<(u64, u64), Missing> {
+    let counts = flow.datagrams.ok_or_else(|| Missing::because("datagrams were not counted"))?;
+    Ok((counts.received.saturating_add(counts.lost), counts.lost))
+}
+
+impl LossStep {
+    /// Lost share of what was sent; 0 where nothing was.
+    pub fn share(&self) -> f64 {
+        if self.sent > 0.0 { self.lost / self.sent } else { 0.0 }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.seconds += other.seconds;
+        self.sent += other.sent;
+        self.lost += other.lost;
+    }
+
+    /// Packets that passed in each second.
+    fn passed(&self) -> f64 {
+        (self.sent - self.lost) / self.seconds
+    }
+}
+
+impl Losses {
+    fn of(mut steps: Vec<LossStep>) -> Result<Self, Missing> {
+        steps.retain(|step| step.seconds >= SHORTEST_S);
+        if steps.len() < FEWEST {
+            return Err(Missing::because(format!("{} steps of loss, needs {FEWEST}", steps.len())));
+        }
+        let sum = |read: fn(&LossStep) -> f64| steps.iter().map(read).sum::<f64>();
+        let share = sum(|step| step.lost) / positive(sum(|step| step.sent), "the packets sent")?;
+        if !(share > 0.0 && share < 1.0) {
+            return Err(Missing::because(format!("{share} of the packets were lost")));
+        }
+        Ok(Self { steps, share })
+    }
+
+    /// Packets lost.
+    pub fn lost(&self) -> f64 {
+        self.steps.iter().map(|step| step.lost).sum()
+    }
+
+    /// Steps in which something was lost.
+    pub fn events(&self) -> usize {
+        self.steps.iter().filter(|step| step.lost > 0.0).count()
+    }
+
+    /// How much more is lost for each packet more that is sent, and the correlation of the two: the
+    /// slope of the least-squares line through the steps. Chance gives [`Self::share`], a limit 1.
+    pub fn elasticity(&self) -> Option<(f64, f64)> {
+        let rates: Vec<(f64, f64)> = self
+            .steps
+            .iter()
+            .map(|step| (step.sent / step.seconds, step.lost / step.seconds))
+            .collect();
+        let count = rates.len() as f64;
+        let mean = |read: fn(&(f64, f64)) -> f64| rates.iter().map(read).sum::<f64>() / count;
+        let (sent, lost) = (mean(|rate| rate.0), mean(|rate| rate.1));
+        let sum = |read: &dyn Fn(f64, f64) -> f64| {
+            rates.iter().map(|rate| read(rate.0 - sent, rate.1 - lost)).sum::<f64>()
+        };
+        let (xx, xy, yy) = (sum(&|x, _| x * x), sum(&|x, y| x * y), sum(&|_, y| y * y));
+        (xx > 0.0 && yy > 0.0).then(|| (xy / xx, xy / (xx * yy).sqrt()))
+    }
+
+    /// Variance of the losses over that of the same share lost by chance: 1 for chance, more where
+    /// they come in clusters, less where they come at regular times (the index of dispersion; Cox,
+    /// Lewis: The Statistical Analysis of Series of Events, 1966).
+    pub fn clustering(&self) -> f64 {
+        let by_chance = |step: &LossStep| step.sent * self.share * (1.0 - self.share);
+        let off = |step: &LossStep| (step.lost - step.sent * self.share).powi(2);
+        let expected: f64 = self.steps.iter().map(by_chance).sum();
+        self.steps.iter().map(off).sum::<f64>() / expected
+    }
+
+    /// Variance of what passed over that of the same share lost by chance: far below 1 where a limit
+    /// sets the pace, whatever was sent.
+    pub fn passed_variance(&self) -> f64 {
+        let count = self.steps.len() as f64;
+        let seconds: f64 = self.steps.iter().map(|step| step.seconds).sum();
+        let pace = self.steps.iter().map(|step| step.sent - step.lost).sum::<f64>() / seconds;
+        let off = |step: &LossStep| ((step.passed() - pace) * step.seconds).powi(2);
+        let mean_sent = self.steps.iter().map(|step| step.sent).sum::<f64>() / count;
+        let by_chance = mean_sent * self.share * (1.0 - self.share);
+        self.steps.iter().map(off).sum::<f64>() / count / by_chance
+    }
+
+    /// Whether what passed shows a limit of the rate, or else chance; `None` where it shows neither.
+    pub fn by_limit(&self) -> Option<bool> {
+        let elastic = self.elasticity().is_some_and(|(slope, r)| slope >= 0.5 && r >= 0.6);
+        match self.passed_variance() {
+            variance if variance < BY_LIMIT => Some(true),
+            _ if elastic && self.clustering() >= BEYOND_CHANCE => Some(true),
+            variance if variance > BY_CHANCE && self.clustering() < BEYOND_CHANCE => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Standard deviation of what passed in each second, as a share of its mean.
+    pub fn passed_spread(&self) -> f64 {
+        let count = self.steps.len() as f64;
+        let mean = self.steps.iter().map(LossStep::passed).sum::<f64>() / count;
+        let off = self.steps.iter().map(|step| (step.passed() - mean).powi(2)).sum::<f64>();
+        (off / count).sqrt() / mean
+    }
+}
