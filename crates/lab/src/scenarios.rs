@@ -41,6 +41,8 @@ builtin!(
     "healthy-wan",
     "path-loss",
     "path-rate",
+    "policer",
+    "policer-paced",
     "receive-window",
     "receiver-application",
     "route-window",

@@ -13,6 +13,8 @@ mod link_flap;
 mod loss;
 mod mtu;
 mod offload;
+mod oversize;
+mod policer;
 mod route_mtu;
 mod route_window;
 mod sysctl;
@@ -30,6 +32,8 @@ pub const ALL: &[&Kind] = &[
     &loss::KIND,
     &mtu::KIND,
     &offload::KIND,
+    &oversize::KIND,
+    &policer::KIND,
     &route_mtu::KIND,
     &route_window::KIND,
     &sysctl::KIND,

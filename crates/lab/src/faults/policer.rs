@@ -1,0 +1,70 @@
+//! A policer: what the host receives or passes on beyond a rate is dropped, not queued, by the
+//! kernel's packet filter (nft(8), `limit rate over`).
+//!
+//! It counts packets, as its bucket in bytes is a second deep whatever is asked for
+//! (net/netfilter/nft_limit.c, `nft_limit_init`), and takes each for one of full size. A super-packet
+//! is one too: on a link that carries those whole, switch `tso` and `gso` off at the sender.
+
+use goodput_model::units::BitRate;
+use serde::Deserialize;
+
+use super::{Fault, Kind, Site, Undo, read};
+use crate::error::LabError;
+use crate::nft;
+use crate::scenario::amount;
+use crate::scenario::{HostName, Need};
+
+pub(super) const KIND: Kind = Kind {
+    id: "policer",
+    summary: "the host drops what comes faster than a rate",
+    example: "host = \"far\"\nrate = \"100mbit\"\nburst = 20",
+    read: read::<Policer>,
+};
+
+/// A full-sized IP packet of Ethernet, bits.
+const PACKET_BITS: f64 = 12_000.0;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Policer {
+    host: HostName,
+    #[serde(deserialize_with = "amount::rate")]
+    rate: BitRate,
+    /// Packets that the bucket holds.
+    burst: u32,
+}
+
+impl Policer {
+    fn failed(&self, why: String) -> LabError {
+        LabError::Fault { kind: KIND.id, host: self.host.to_string(), why }
+    }
+
+    /// Before routing, so that a router polices what it would pass on, too. Small packets, as
+    /// acknowledgements and the control connection's, are none of its business.
+    fn rules(&self) -> String {
+        let packets = (self.rate.0 / PACKET_BITS).round().max(1.0);
+        format!(
+            "table inet goodput_lab_policer {{\n chain police {{\n type filter hook prerouting priority -300\n \
+             iifname != \"lo\" meta length > 1000 limit rate over {packets}/second burst {} packets drop\n }}\n}}\n",
+            self.burst
+        )
+    }
+}
+
+impl Fault for Policer {
+    fn host(&self) -> HostName {
+        self.host
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::PacketFilter]
+    }
+
+    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
+        nft::load(site.host, &self.rules()).map_err(|why| self.failed(why)).map(|()| None)
+    }
+
+    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
+        nft::list(site.host).map_err(|why| self.failed(why))
+    }
+}
