@@ -46,6 +46,8 @@ pub const QDISC_OVERLIMITS: &str = "qdisc.overlimits";
 
 /// TCP segmentation offload, `on` or `off`.
 pub const OFFLOAD_TSO: &str = "offload.tso";
+/// Generic segmentation offload, `on` or `off`.
+pub const OFFLOAD_GSO: &str = "offload.gso";
 /// `window` metric of the route to the peer, bytes.
 pub const ROUTE_WINDOW: &str = "route.window";
 /// `advmss` metric of the route to the peer, bytes.

@@ -52,6 +52,7 @@ builtin!(
     "shaper-rate",
     "small-writes",
     "window-scaling-off",
+    "tso-oversize",
 );
 
 /// All built-in scenarios, by name.

@@ -33,6 +33,7 @@ mod small_writes;
 mod softirq_saturation;
 mod softnet_backlog;
 mod window_scaling_off;
+mod tso_oversize;
 
 use crate::rule::Rule;
 
@@ -71,6 +72,7 @@ pub const ALL: &[&Rule] = &[
     &path_loss::RULE,
     &path_rate::RULE,
     &policer::RULE,
+    &tso_oversize::RULE,
 ];
 
 /// The rule of that id.

@@ -61,6 +61,20 @@ impl Side<'_> {
         Ok((parts[0], parts[1]))
     }
 
+    /// What was sent and lost from the start to the detailed sample before `until_s` by which the lost
+    /// share was largest.
+    pub fn worst_start(&self, until_s: f64) -> Result<LossStep, Missing> {
+        let none = LossStep { seconds: 0.0, sent: 0.0, lost: 0.0 };
+        let (mut sum, mut worst) = (none, none);
+        for step in self.steps(self.end()?.samples.iter(), sent_again)? {
+            sum.add(&step);
+            if sum.seconds <= until_s && sum.share() > worst.share() {
+                worst = sum;
+            }
+        }
+        positive(sum.sent, "the packets sent").map(|_| worst)
+    }
+
     fn steps<'a>(
         &self,
         samples: impl Iterator<Item = &'a Sample>,

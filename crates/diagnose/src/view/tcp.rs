@@ -149,9 +149,10 @@ impl Side<'_> {
     pub fn congestion_window_deciles(&self) -> Result<(f64, f64, f64), Missing> {
         let mut all = self.tcp_gauges(TcpInfo::snd_cwnd_segments)?;
         all.sort_by(f64::total_cmp);
-        let at = |share: f64| all.get((share * (all.len() - 1) as f64).round() as usize).copied();
-        match (all.is_empty(), at(0.1), at(0.5), at(0.9)) {
-            (false, Some(low), Some(middle), Some(high)) => Ok((low, middle, high)),
+        let last = all.len().saturating_sub(1) as f64;
+        let at = |share: f64| all.get((share * last).round() as usize).copied();
+        match (at(0.1), at(0.5), at(0.9)) {
+            (Some(low), Some(middle), Some(high)) => Ok((low, middle, high)),
             _ => Err(Missing::because("tcp_info.snd_cwnd was not sampled in the window")),
         }
     }

@@ -1,0 +1,192 @@
+//! # What it means
+//! Something on the way takes the super-packets of segmentation offload for packets that are too long,
+//! and drops them: a filter by length, a policer or a queue that does not know of them, an old shaper.
+//!
+//! # Why it limits
+//! With segmentation offload TCP hands on up to 64 KiB as one packet. Where it is not cut up before an
+//! element that counts its length, only what TCP sends one segment at a time gets through: hardly more
+//! than one segment in each retransmission time-out of 200 ms.
+//!
+//! # How it is seen
+//! Segmentation offload is on at the sender; slow start lost nearly all of its first window; the flow
+//! goes on in windows of a few segments, by time-outs or one segment at a time; yet what arrives are
+//! full-sized segments. No host counted the drops.
+//!
+//! # What to try
+//! Segmentation offload off at the sending device, or an element that knows of super-packets.
+//!
+//! # When it is wrong
+//! Loss by chance takes as much of single segments as of batches, and so never most of a first window. A
+//! path MTU that is too large for a hop lets no full-sized segment through at all. A policer with a
+//! bucket of one or two packets looks the same: with offload off it still does.
+//!
+//! # Source
+//! net/core/gso.c (`skb_gso_segment`); net/ipv4/tcp_output.c (`tcp_tso_autosize`); net/sched/sch_tbf.c
+//! (drops what exceeds its bucket before Linux 3.11, e43ac79a4bc6).
+
+use goodput_model::{Change, Confidence, Finding, Missing, Place};
+
+use super::path_loss::lost_elsewhere;
+use crate::bounds::next_after;
+use crate::change::of_host;
+use crate::finding::{Draft, percent, rate};
+use crate::names::{OFFLOAD_GSO, OFFLOAD_TSO};
+use crate::rule::{Rule, Stage};
+use crate::split::split;
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "tso-oversize",
+    title: "Something drops the super-packets of segmentation offload",
+    stage: Stage::Path,
+    explains: &["path-loss", "path-rate", "policer"],
+    check,
+    witness,
+    witness_name: "startup_lost_percent",
+    source: include_str!("tso_oversize.rs"),
+};
+
+/// Time in which slow start has sent its first windows, seconds.
+const STARTUP_S: f64 = 0.65;
+/// Lost share of that from which batches are what gets lost. Measured: 0.4 to 0.8.
+const MOSTLY: f64 = 0.35;
+/// Fewer lost packets than this are no window.
+const A_WINDOW: f64 = 5.0;
+/// Congestion window that such a flow does not outgrow, segments. Measured: 2 to 6.
+const NARROW: f64 = 8.0;
+/// Goodput that is never reached one segment at a time, bits per second. Measured: at most 2 Mbit/s.
+const CRAWL: f64 = 5e6;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    view.needs_tcp()?;
+    let startup = view.sender.worst_start(STARTUP_S)?;
+    let (_, window, _) = view.sender.congestion_window_deciles()?;
+    let batches = startup.share() >= MOSTLY && startup.lost >= A_WINDOW && window <= NARROW;
+    let goodput = view.goodput_or_zero();
+    let crawls = goodput > 0.0 && goodput < CRAWL;
+    if !batches || !crawls || !sends_super_packets(view)? || dropped_at_hosts(view)? {
+        return Ok(None);
+    }
+    let place = view.sender.place();
+    let text = format!(
+        "slow start lost {:.0} of the first {:.0} packets: whole batches",
+        startup.lost, startup.sent
+    );
+    let window_text =
+        format!("the congestion window never grew: {window:.0} segments (tcp_info snd_cwnd)");
+    let device = view.sender.device()?;
+    let on = format!("{device} sends super-packets of up to 64 KiB (ethtool -k)");
+    let draft = Draft::new(
+        RULE.id,
+        Place::Path,
+        Confidence::Likely,
+        "something on the path that drops the super-packets of segmentation offload",
+    )
+    .saw(place, RULE.witness_name, startup.share() * 100.0, text)
+    .saw(place, "congestion_window_segments", window, window_text)
+    .saw(place, OFFLOAD_TSO, 1.0, on)
+    .saw_if(place, "timeouts", view.sender.timeouts(), |count| {
+        format!("{count:.0} retransmission time-outs (tcp_info total_rto)")
+    })
+    .saw(
+        view.receiver.place(),
+        "goodput",
+        goodput,
+        format!("{} got through, a segment at a time", rate(goodput)),
+    )
+    .saw_if(place, "retransmitted_percent", view.sender.retransmitted_share(), |share| {
+        format!("{} of the bytes were sent again (tcp_info bytes_retrans)", percent(share))
+    })
+    .predicted(next_after(view, &[RULE.id]))
+    .changes(without_offload(view, device));
+    match split(view) {
+        Ok(split) => draft.share(split.path_percent / 100.0).found(),
+        Err(_) => draft.found(),
+    }
+}
+
+/// Whether a host dropped what had to be sent again; since slow start that may be nothing at all.
+fn dropped_at_hosts(view: &View) -> Result<bool, Missing> {
+    Ok(view.sender.retransmitted_segments()? > 0.0 && lost_elsewhere(view)?)
+}
+
+/// Whether super-packets leave the sender's device whole, or reach its queue so.
+fn sends_super_packets(view: &View) -> Result<bool, Missing> {
+    let is_on = |name| view.sender.text(name).map(|state| state == "on");
+    Ok(is_on(OFFLOAD_TSO)? || is_on(OFFLOAD_GSO).unwrap_or(false))
+}
+
+fn without_offload(view: &View, device: &str) -> Vec<Change> {
+    let off = |name: &str, why: &str| {
+        let values = (Some("on".into()), "off".into());
+        of_host(&view.sender, name, Some(device), values, why)
+    };
+    let offloads = [
+        (OFFLOAD_TSO, "what leaves the device is then one segment a packet"),
+        (OFFLOAD_GSO, "its own queue then sees one segment a packet, too"),
+    ];
+    let on = offloads.into_iter().filter(|(name, _)| view.sender.text(name) == Ok("on"));
+    on.map(|(name, why)| off(name, why)).collect()
+}
+
+/// Lost share of what slow start sent first, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    view.needs_tcp()?;
+    let startup = view.sender.worst_start(STARTUP_S)?;
+    Ok(startup.share() * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Near;
+
+    /// `nft meta length > 1500 drop` in a router, CUBIC, as measured: 6 of 33 packets sent again in
+    /// each time-out.
+    fn crawling() -> Case {
+        Case::path_loss().without_links().goodput(1.5e6).tcp(|tcp, number| {
+            tcp.snd_cwnd_segments = Some(2);
+            tcp.total_rto = Some(number / 2);
+            let again = if number == 0 { 0 } else { 12 + number * 3 };
+            tcp.total_retrans_segments = Some(again);
+            tcp.retrans_bytes = Some(again * 1448);
+            tcp.data_segs_out = Some(number * 13 + again);
+        })
+    }
+
+    #[test]
+    fn fires_where_the_first_window_is_lost_whole_and_switches_offload_off() {
+        let finding = fires(&RULE, crawling());
+        assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
+        assert_eq!(finding.changes[0].as_argument(), "offload.tso@eth0=on,off");
+    }
+
+    #[test]
+    fn stays_quiet_without_offload_and_where_the_flow_gets_going() {
+        quiet(&RULE, crawling().fact(Near, OFFLOAD_TSO, "off"));
+        quiet(&RULE, crawling().goodput(50e6));
+        quiet(&RULE, crawling().tcp(|tcp, _| tcp.snd_cwnd_segments = Some(30)));
+    }
+
+    #[test]
+    fn heavy_loss_by_chance_is_not_it() {
+        let chance = crawling().tcp(|tcp, number| {
+            tcp.total_retrans_segments = Some(number * 4);
+            tcp.data_segs_out = Some(number * 17);
+        });
+        quiet(&RULE, chance);
+        quiet(&RULE, Case::path_loss());
+    }
+
+    #[test]
+    fn what_the_own_queue_dropped_is_its_own() {
+        quiet(&RULE, crawling().grows(Near, "qdisc.drops", 500));
+    }
+
+    #[test]
+    fn cannot_tell_without_offloads() {
+        cannot_tell(&RULE, crawling().without(Near, "offload"));
+    }
+}
