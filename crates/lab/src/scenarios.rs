@@ -51,8 +51,8 @@ builtin!(
     "sender-application",
     "shaper-rate",
     "small-writes",
-    "window-scaling-off",
     "tso-oversize",
+    "window-scaling-off",
 );
 
 /// All built-in scenarios, by name.

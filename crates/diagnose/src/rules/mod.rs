@@ -32,8 +32,8 @@ mod shaper_rate;
 mod small_writes;
 mod softirq_saturation;
 mod softnet_backlog;
-mod window_scaling_off;
 mod tso_oversize;
+mod window_scaling_off;
 
 use crate::rule::Rule;
 
