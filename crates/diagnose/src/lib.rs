@@ -13,6 +13,7 @@ mod diagnosis;
 mod elimination;
 mod finding;
 pub mod framing;
+mod htb;
 mod link_file;
 mod lost_here;
 pub mod models;

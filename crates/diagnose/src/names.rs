@@ -8,6 +8,8 @@ pub const LINK_KIND: &str = "link.kind";
 pub const LINK_SPEED: &str = "link.speed_bits_per_s";
 /// Largest IP packet of the device.
 pub const LINK_MTU: &str = "link.mtu_bytes";
+/// Packets that the device dropped on transmission.
+pub const LINK_TX_DROPPED: &str = "link.tx_dropped";
 /// Packets that the device dropped on reception.
 pub const LINK_RX_DROPPED: &str = "link.rx_dropped";
 /// Packets that the device missed on reception.
@@ -43,6 +45,9 @@ pub const QDISC_PACKETS: &str = "qdisc.sent_packets";
 pub const QDISC_DROPS: &str = "qdisc.drops";
 /// Times a packet had to wait for tokens.
 pub const QDISC_OVERLIMITS: &str = "qdisc.overlimits";
+
+/// Class of htb that takes what no filter matches, as tc(8) writes it; `none`.
+pub const CLASS_DEFAULT: &str = "class.default";
 
 /// TCP segmentation offload, `on` or `off`.
 pub const OFFLOAD_TSO: &str = "offload.tso";

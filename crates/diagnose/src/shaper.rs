@@ -3,8 +3,9 @@
 use goodput_model::Missing;
 
 use crate::framing::{Packet, QDISC_EXTRA};
+use crate::htb::{self, Leaf};
 use crate::names;
-use crate::view::{View, positive};
+use crate::view::{Side, View, positive};
 
 /// Disciplines that hold a rate.
 const SHAPERS: [&str; 4] = ["tbf", "htb", "hfsc", "cake"];
@@ -51,7 +52,11 @@ impl<'a> Shaper<'a> {
         let side = &view.sender;
         let kind = side.text(names::QDISC_KIND)?;
         // A class of htb sends up to its ceil as long as its parent lends.
-        let told = side.count(names::QDISC_CEIL).or_else(|_| side.count(names::QDISC_RATE));
+        let class = used_class(side, kind);
+        let told = match &class {
+            Some(class) => Ok(class.ceil),
+            None => side.count(names::QDISC_CEIL).or_else(|_| side.count(names::QDISC_RATE)),
+        };
         let rate = match told {
             Ok(rate) if rate > 0.0 => rate,
             Err(why) if SHAPERS.contains(&kind) => return Err(why),
@@ -64,7 +69,7 @@ impl<'a> Shaper<'a> {
             rate,
             ceiling: rate * packet.share(QDISC_EXTRA),
             frame: packet.counted_frame(),
-            burst: side.count(names::QDISC_BURST),
+            burst: class.map_or_else(|| side.count(names::QDISC_BURST), |class| Ok(class.burst)),
         }))
     }
 
@@ -105,6 +110,11 @@ impl<'a> Shaper<'a> {
         let unit = if whole { BATCH_BYTES / self.frame } else { 1.0 };
         Ok(overlimits_per_packet(view)? * unit >= WAITS)
     }
+}
+
+/// The class of htb that the flows went through, where its counters tell.
+fn used_class<'a>(side: &Side<'a>, kind: &str) -> Option<Leaf<'a>> {
+    (kind == "htb").then(|| htb::used(&htb::leaves(side).ok()?).ok()).flatten()
 }
 
 /// Times that the local shaper made a packet wait, for each packet.

@@ -11,6 +11,9 @@ use crate::{Netlink, NetlinkError};
 const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_RATE64: u16 = 6;
 const TCA_HTB_CEIL64: u16 = 7;
+const TCA_HTB_INIT: u16 = 2;
+/// `struct tc_htb_glob`: version, rate2quantum, default class, debug, direct packets.
+const ROOT_BYTES: usize = 20;
 /// `struct tc_htb_opt`: rate, ceil, buffer, cbuffer, quantum, level, prio.
 const PARMS_BYTES: usize = 2 * RATE_SPEC_BYTES + 20;
 
@@ -49,6 +52,27 @@ pub struct HtbClass {
     pub prio: u32,
     rate_spec: RateSpec,
     ceil_spec: RateSpec,
+}
+
+/// Parameters and a counter of htb itself (net/sched/sch_htb.c `htb_dump`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HtbRoot {
+    /// Minor number of the class that takes what no filter matches; 0 where such packets bypass htb.
+    pub default_class: u32,
+    /// Packets that bypassed it.
+    pub direct_packets: u32,
+}
+
+impl HtbRoot {
+    /// Reads the content of `TCA_OPTIONS`. `None` where the bytes are not htb's.
+    pub fn parse(options: &[u8]) -> Option<Self> {
+        let init = NlasIterator::new(options)
+            .map_while(Result::ok)
+            .find(|attribute| attribute.kind() == TCA_HTB_INIT)?;
+        let init = init.value().first_chunk::<ROOT_BYTES>()?;
+        let word = |at: usize| init[at..].first_chunk().map(|v| u32::from_ne_bytes(*v));
+        Some(Self { default_class: word(8)?, direct_packets: word(16)? })
+    }
 }
 
 impl Netlink {
@@ -197,6 +221,19 @@ mod tests {
     use super::*;
     use crate::namespace::tests::in_test_namespace;
     use crate::{Qdisc, QdiscOptions};
+
+    #[test]
+    fn the_default_class_is_read_and_short_options_are_none() {
+        let mut options = vec![24, 0, 2, 0];
+        for word in [3u32, 10, 0x20, 0, 7] {
+            options.extend(word.to_ne_bytes());
+        }
+        let expected = HtbRoot { default_class: 0x20, direct_packets: 7 };
+        assert_eq!(HtbRoot::parse(&options), Some(expected));
+        for length in 0..options.len() {
+            assert_eq!(HtbRoot::parse(&options[..length]), None, "{length}");
+        }
+    }
 
     #[test]
     fn parameters_are_read_by_their_offsets_and_short_ones_are_none() {

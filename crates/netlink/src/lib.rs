@@ -37,7 +37,7 @@ mod strings;
 pub mod tbf;
 
 pub use addresses::Address;
-pub use classes::{Class, HtbClass};
+pub use classes::{Class, HtbClass, HtbRoot};
 pub use error::NetlinkError;
 pub use filters::{Filters, Hook};
 pub use links::{Link, LinkStats};

@@ -3,6 +3,7 @@
 mod cpu_frequency;
 mod cpu_placement;
 mod cpu_quota;
+mod credit_bucket;
 mod duplex_mismatch;
 mod frame_errors;
 mod host_interconnect;
@@ -10,6 +11,7 @@ mod interrupt_coalescing;
 mod legacy_bus;
 mod line_rate;
 mod link_speed;
+mod local_drop;
 mod napi_budget;
 mod path_loss;
 mod path_rate;
@@ -17,6 +19,7 @@ mod pause_frames;
 mod pcie_link;
 mod queue_imbalance;
 mod policer;
+mod queue_too_long;
 pub(crate) mod queue_too_short;
 mod receive_window;
 mod receiver_application;
@@ -34,6 +37,7 @@ mod softirq_saturation;
 mod softnet_backlog;
 mod tso_oversize;
 mod window_scaling_off;
+mod wrong_class;
 
 use crate::rule::Rule;
 
@@ -45,7 +49,9 @@ pub const ALL: &[&Rule] = &[
     &legacy_bus::RULE,
     &shaper_rate::RULE,
     &cpu_quota::RULE,
+    &wrong_class::RULE,
     &shaper_burst::RULE,
+    &local_drop::RULE,
     &queue_too_short::RULE,
     &duplex_mismatch::RULE,
     &frame_errors::RULE,
@@ -71,6 +77,8 @@ pub const ALL: &[&Rule] = &[
     &receiver_cpu::RULE,
     &path_loss::RULE,
     &path_rate::RULE,
+    &credit_bucket::RULE,
+    &queue_too_long::RULE,
     &policer::RULE,
     &tso_oversize::RULE,
 ];

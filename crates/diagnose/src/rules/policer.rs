@@ -47,7 +47,7 @@ pub const RULE: Rule = Rule {
     id: "policer",
     title: "Something on the path drops what exceeds a rate",
     stage: Stage::Path,
-    explains: &["path-loss", "path-rate"],
+    explains: &["path-loss", "path-rate", "credit-bucket"],
     check,
     witness,
     witness_name: "retransmitted_percent",

@@ -58,7 +58,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let Some(shaper) = Shaper::of(view)? else { return Ok(None) };
     // A bucket that no frame fits in lets nothing at all through, and is still the cause.
     let goodput = view.goodput_or_zero();
-    let burst = view.sender.count(QDISC_BURST)?;
+    let burst = shaper.burst.clone()?;
     if goodput >= SHAPER_GIVES * shaper.ceiling || burst >= shaper.needed_burst() {
         return Ok(None);
     }

@@ -7,6 +7,7 @@ mod flows;
 mod host;
 mod losses;
 mod rates;
+mod series;
 mod side;
 mod tcp;
 mod udp;
@@ -17,6 +18,7 @@ use goodput_model::{EndName, Evidence, Finding, Missing, Place, Plan, Role, Tran
 pub use connections::Moment;
 pub use losses::{LossStep, Losses};
 pub use rates::Plateau;
+pub use series::{Interval, Step};
 pub use side::Side;
 pub use tcp::TcpOption;
 

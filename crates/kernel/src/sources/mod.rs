@@ -3,6 +3,7 @@
 mod bus;
 mod cgroup;
 mod channels;
+mod classes;
 mod coalescing;
 mod conntrack;
 mod cpu;
@@ -63,6 +64,7 @@ pub const ALL: &[&dyn Source] = &[
     &bus::Bus,
     &cgroup::Cgroup,
     &channels::ChannelsSource,
+    &classes::ClassesSource,
     &coalescing::CoalescingSource,
     &conntrack::Conntrack,
     &cpu::Cpu,

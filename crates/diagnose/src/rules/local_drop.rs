@@ -1,0 +1,127 @@
+//! # What it means
+//! The sender's own device or the queue before it drops packets, though nobody shapes there.
+//!
+//! # Why it limits
+//! Each packet dropped at home has to be sent again, and congestion control takes it for congestion of
+//! the path and slows down.
+//!
+//! # How it is seen
+//! The sender's queue or device counted at least half as many drops as segments had to be sent again,
+//! at least 0.5 % of the packets, without a shaper, and the path is what holds the sender.
+//!
+//! # What to try
+//! A longer queue of the device (txqueuelen), or a queue that holds a flow back instead of dropping (fq,
+//! fq_codel).
+//!
+//! # When it is wrong
+//! A queue that belongs to a shaper is queue-too-short's or shaper-burst's. Drops of other flows through
+//! the same device count here as well, so they are held against what this flow sent again.
+//!
+//! # Source
+//! net/sched/sch_generic.c (`pfifo_fast_enqueue`); ip-link(8) (`txqueuelen`); drivers/net/tun.c
+//! (`tun_net_xmit`).
+
+use goodput_model::{Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::finding::{Draft, percent};
+use crate::names::{LINK_TX_DROPPED, QDISC_PACKETS};
+use crate::rule::{Rule, Stage};
+use crate::shaper::Shaper;
+use crate::split::split;
+use crate::thresholds::{HEAVY_LOSS, HOLDS};
+use crate::view::{View, positive};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "local-drop",
+    title: "The sender's own device drops packets",
+    stage: Stage::Counted,
+    explains: &["queue-too-short", "path-loss", "policer", "tso-oversize"],
+    check,
+    witness,
+    witness_name: "local_drop_percent",
+    source: include_str!("local_drop.rs"),
+};
+
+/// Local drops over segments sent again from which they are the reason.
+const MOST: f64 = 0.5;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    view.needs_tcp()?;
+    let (queue, device) = (view.sender.queue_drops()?, device_drops(view));
+    let (drops, again) = (queue + device, view.sender.retransmitted_segments_in_all()?);
+    let share = witness(view)? / 100.0;
+    if drops < MOST * again || share < HEAVY_LOSS || Shaper::of(view)?.is_some() {
+        return Ok(None);
+    }
+    let held = split(view)?.path_percent / 100.0;
+    if held < HOLDS {
+        return Ok(None);
+    }
+    let (place, name) = (view.sender.place(), view.sender.device()?);
+    let dropped = format!(
+        "{name} dropped {queue:.0} packets in its queue and {device:.0} beyond it, {} of those handed to it (ip -s link, tc -s qdisc)",
+        percent(share)
+    );
+    let text = format!("{again:.0} segments had to be sent again (tcp_info total_retrans)");
+    Draft::new(RULE.id, place, Confidence::Likely, format!("drops at the sender's own {name}"))
+        .share(held)
+        .saw(place, RULE.witness_name, share * 100.0, dropped)
+        .saw(place, "total_retrans_segments", again, text)
+        .predicted(next_after(view, &[RULE.id]))
+        .advice(format!("ip link set dev {name} txqueuelen 1000"))
+        .permanent(
+            &format!("/etc/systemd/network/10-{name}.link"),
+            format!("[Match]\nOriginalName={name}\n\n[Link]\nTransmitQueueLength=1000\n"),
+        )
+        .found()
+}
+
+fn device_drops(view: &View) -> f64 {
+    view.sender.grown(LINK_TX_DROPPED).map_or(0.0, |drops| drops as f64)
+}
+
+/// Packets that the sender's queue and device dropped, of those handed to them, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    let drops = view.sender.queue_drops()? + device_drops(view);
+    if drops == 0.0 {
+        return Ok(0.0);
+    }
+    // A device without a queue counts no packets there; what TCP sent stands in for them.
+    let queued = view.sender.grown(QDISC_PACKETS)? as f64;
+    let sent = if queued > 0.0 { queued } else { view.sender.losses_until(0.0)?.1.sent };
+    Ok(drops / positive(drops + sent, "the packets handed to the device")? * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Near;
+    use goodput_model::Place;
+
+    fn dropping() -> Case {
+        let case = Case::path_loss().retransmitted(0.02);
+        case.grows(Near, LINK_TX_DROPPED, 2000).grows(Near, QDISC_PACKETS, 100_000)
+    }
+
+    #[test]
+    fn fires_where_the_device_dropped_what_was_sent_again() {
+        let finding = fires(&RULE, dropping());
+        assert_eq!((finding.end, finding.confidence), (Place::Near, Confidence::Likely));
+        assert!(finding.advice[0].contains("eth0"), "{:?}", finding.advice);
+    }
+
+    #[test]
+    fn stays_quiet_at_loss_of_the_path_and_with_a_shaper() {
+        quiet(&RULE, Case::path_loss());
+        quiet(&RULE, dropping().tbf(1e8, 125_000));
+        quiet(&RULE, dropping().grows(Near, LINK_TX_DROPPED, 20));
+    }
+
+    #[test]
+    fn cannot_tell_without_the_queue() {
+        cannot_tell(&RULE, dropping().without(Near, "qdisc"));
+    }
+}

@@ -1,0 +1,119 @@
+//! # What it means
+//! Packets wait in a long queue before the bottleneck: the rate is what it can be, and everything else
+//! that crosses the path waits as well.
+//!
+//! # Why it limits
+//! It does not limit goodput. It costs latency: calls, games, name lookups and the start of every other
+//! transfer take as much longer as the queue is long (bufferbloat).
+//!
+//! # How it is seen
+//! The path or the sender's shaper gives its rate, and round trips take at least twice as long under
+//! load as on the idle path, and 50 ms longer. Always beside the finding that names the rate.
+//!
+//! # What to try
+//! At the bottleneck a queue that is managed (fq_codel, cake) or no longer than a round trip; at the
+//! sender a congestion control that does not fill it (BBR), or a rate just below.
+//!
+//! # When it is wrong
+//! A receiver that is stopped now and then stretches round trips too; then its own finding is made, and
+//! not this.
+//!
+//! # Source
+//! RFC 6349 section 4.2 (buffer delay); RFC 7567; RFC 8290; RFC 8033.
+
+use goodput_model::{BitRate, Finding, Known, Missing, Place};
+
+use super::{path_rate, shaper_rate};
+use crate::finding::{Draft, bytes, time};
+use crate::rule::{Rule, Stage};
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "queue-too-long",
+    title: "A long queue delays everything that crosses the path",
+    stage: Stage::Path,
+    explains: &[],
+    check,
+    witness,
+    witness_name: "queue_delay_us",
+    source: include_str!("queue_too_long.rs"),
+};
+
+/// Round-trip time under load over the smallest one from which buffers are the larger part of it.
+const LONG: f64 = 2.0;
+/// Delay from which a person notices, seconds (responsiveness of a call; ITU-T G.114 allows 150 ms one
+/// way for the whole path).
+const NOTICED_S: f64 = 0.05;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    view.needs_tcp()?;
+    let (loaded, base) = (view.sender.rtt_s()?, view.sender.min_rtt_s()?);
+    let waits = loaded - base;
+    if waits < NOTICED_S || loaded < LONG * base {
+        return Ok(None);
+    }
+    let limits = [shaper_rate::RULE.check, path_rate::RULE.check];
+    let Some(limit) = limits.into_iter().find_map(|check| check(view).ok().flatten()) else {
+        return Ok(None);
+    };
+    let goodput = view.goodput()?;
+    let place = view.sender.place();
+    let summary = format!("a queue that delays everything by {}", time(waits));
+    let took = format!(
+        "round trips took {} under load, {} at best (tcp_info rtt, min_rtt)",
+        time(loaded),
+        time(base)
+    );
+    let holds = format!("{} wait in it at this rate", bytes(waits * goodput / 8.0));
+    let draft = Draft::new(RULE.id, limit.end, limit.confidence, summary)
+        .saw(place, RULE.witness_name, waits * 1e6, took)
+        .saw(place, "queue_bytes", waits * goodput / 8.0, holds)
+        // A shorter queue gains no goodput.
+        .predicted(Known::Value(BitRate(goodput)));
+    match (limit.end, view.sender.device()) {
+        (Place::Path, _) | (_, Err(_)) => draft.advice(
+            "at the bottleneck: a managed queue (fq_codel, cake), or one no longer than a round trip",
+        ),
+        (_, Ok(device)) => draft.advice(format!(
+            "a limit of a round trip, or fq_codel below the shaper: tc qdisc change dev {device} …"
+        )),
+    }
+    .found()
+}
+
+/// How long packets wait under load, microseconds.
+fn witness(view: &View) -> Result<f64, Missing> {
+    Ok((view.sender.rtt_s()? - view.sender.min_rtt_s()?).max(0.0) * 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+
+    fn bloated() -> Case {
+        Case::path_rate().tcp(|tcp, _| tcp.rtt_us = Some(154_000))
+    }
+
+    #[test]
+    fn it_contributes_after_the_rate_and_gains_nothing() {
+        let finding = fires(&RULE, bloated());
+        assert_eq!(finding.summary, "a queue that delays everything by 134.0 ms");
+        let diagnosis = diagnose(&bloated().evidence());
+        assert_eq!(diagnosis.verdict.limit, "path-rate");
+        assert_eq!(diagnosis.findings[1].rule, "queue-too-long");
+    }
+
+    #[test]
+    fn stays_quiet_at_a_short_queue_and_where_no_rate_is_named() {
+        quiet(&RULE, Case::path_rate());
+        quiet(&RULE, Case::throttled_receiver().tcp(|tcp, _| tcp.rtt_us = Some(200_000)));
+    }
+
+    #[test]
+    fn cannot_tell_without_a_round_trip_time() {
+        cannot_tell(&RULE, bloated().tcp(|tcp, _| tcp.min_rtt_us = None));
+    }
+}

@@ -1,0 +1,157 @@
+//! # What it means
+//! The flows go through a class of the sender's shaper that was not meant for them: the default class,
+//! while another may send much faster.
+//!
+//! # Why it limits
+//! htb puts what no filter matches into its default class, which is often given a small rate. A filter
+//! that is missing, or matches other addresses or ports, leaves the flows there.
+//!
+//! # How it is seen
+//! Nearly all bytes left through the default class, whose ceil the goodput has reached; another class of
+//! the same device may send at one and a half times that rate or more, and sent next to nothing.
+//!
+//! # What to try
+//! A filter that puts the flows into the class that they belong in, or a default that is fast enough.
+//!
+//! # When it is wrong
+//! Where the default class is meant to be slow for such flows, it is the shaper at its rate.
+//!
+//! # Source
+//! net/sched/sch_htb.c (`htb_classify`); tc-htb(8) (`default`).
+
+use goodput_model::{Confidence, Finding, Missing};
+
+use crate::finding::{Draft, percent, rate};
+use crate::htb::{Leaf, leaves, used};
+use crate::names::QDISC_KIND;
+use crate::rule::{Rule, Stage};
+use crate::shaper::Shaper;
+use crate::thresholds::SHAPER_NEARLY;
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "wrong-class",
+    title: "The flows are in a slow class of the local shaper",
+    stage: Stage::Counted,
+    explains: &["shaper-rate", "shaper-burst", "path-rate"],
+    check,
+    witness,
+    witness_name: "goodput_of_shaper_percent",
+    source: include_str!("wrong_class.rs"),
+};
+
+/// Ceil of another class over that of the flows' own, from which the other is the better one.
+const FASTER: f64 = 1.5;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    if view.sender.text(QDISC_KIND)? != "htb" {
+        return Ok(None);
+    }
+    let (leaves, goodput) = (leaves(&view.sender)?, view.goodput()?);
+    let own = used(&leaves)?;
+    let fastest = leaves.iter().max_by(|a, b| a.ceil.total_cmp(&b.ceil));
+    let Some(better) = fastest.filter(|leaf| leaf.ceil >= FASTER * own.ceil) else {
+        return Ok(None);
+    };
+    let Some(shaper) = Shaper::of(view)? else { return Ok(None) };
+    if !own.is_default || goodput < SHAPER_NEARLY * shaper.ceiling {
+        return Ok(None);
+    }
+    draft(view, &own, better, &shaper).predicted(predicted(view, &shaper, better)).found()
+}
+
+/// What the better class leaves for payload, headers as in the present one.
+fn predicted(
+    view: &View,
+    shaper: &Shaper,
+    better: &Leaf,
+) -> goodput_model::Known<goodput_model::BitRate> {
+    let class = better.ceil * shaper.ceiling / shaper.rate;
+    let next = crate::bounds::next_after(view, &[RULE.id, "shaper-rate"]);
+    let least = next.value().map_or(class, |next| next.0.min(class));
+    goodput_model::Known::Value(goodput_model::BitRate(least))
+}
+
+fn draft(view: &View, own: &Leaf, better: &Leaf, shaper: &Shaper) -> Draft {
+    let (place, device, goodput) = (view.sender.place(), shaper.device, view.goodput_or_zero());
+    let summary = format!(
+        "the default class {} of htb on {device}, at its rate of {}",
+        own.id,
+        rate(own.ceil)
+    );
+    let gives = format!(
+        "{} of the {} that class {} leaves for payload",
+        percent(goodput / shaper.ceiling),
+        rate(shaper.ceiling),
+        own.id
+    );
+    let through = format!("{:.0} bytes left through class {} (tc -s class)", own.sent, own.id);
+    let other = format!(
+        "class {} may send {}, and sent {:.0} bytes",
+        better.id,
+        rate(better.ceil),
+        better.sent
+    );
+    Draft::new(RULE.id, place, Confidence::Likely, summary)
+        .saw(place, RULE.witness_name, goodput / shaper.ceiling * 100.0, gives)
+        .saw(place, "class_bytes", own.sent, through)
+        .saw(place, "better_class_bits_per_s", better.ceil, other)
+        .advice(format!(
+            "tc filter add dev {device} parent {}: protocol ip prio 1 u32 match ip dst ADDRESS flowid {}",
+            own.id.split(':').next().unwrap_or("1"),
+            better.id
+        ))
+}
+
+/// Goodput as a percentage of what the flows' class allows.
+fn witness(view: &View) -> Result<f64, Missing> {
+    let own = used(&leaves(&view.sender)?)?;
+    Ok(view.goodput()? / own.ceil * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Near;
+
+    /// Class 1:10 of 900 Mbit/s, and 1:20 of 20 Mbit/s, which is the default.
+    fn classes(sent: [u64; 2]) -> Case {
+        let case = Case::path_rate().goodput(19.1e6).tbf(2e7, 1600);
+        let case = case.fact(Near, "qdisc.kind", "htb").fact(Near, "class.default", "1:20");
+        let class = |case: Case, id: &str, ceil: u64, sent: u64| {
+            let name = |what: &str| format!("class.{id}.{what}");
+            case.fact(Near, &name("rate_bits_per_s"), ceil)
+                .fact(Near, &name("ceil_bits_per_s"), ceil)
+                .fact(Near, &name("burst_bytes"), 1600u64)
+                .fact(Near, &name("cburst_bytes"), 1600u64)
+                .fact(Near, &name("level"), 0u64)
+                .fact(Near, &name("parent"), "1:0")
+                .grows(Near, &name("sent_bytes"), sent)
+        };
+        let case = class(case, "1:10", 900_000_000, sent[0]);
+        class(case, "1:20", 20_000_000, sent[1])
+    }
+
+    #[test]
+    fn fires_where_all_goes_through_a_slow_default() {
+        let finding = fires(&RULE, classes([0, 10_000_000]));
+        assert!(finding.summary.contains("1:20"), "{}", finding.summary);
+        assert!(finding.advice[0].ends_with("flowid 1:10"), "{:?}", finding.advice);
+        assert!(finding.predicted_bits_per_s.value().unwrap().0 > 8e8);
+    }
+
+    #[test]
+    fn stays_quiet_in_the_right_class_below_the_rate_and_without_classes() {
+        quiet(&RULE, classes([10_000_000, 0]).goodput(860e6));
+        quiet(&RULE, classes([0, 10_000_000]).goodput(10e6));
+        quiet(&RULE, classes([0, 10_000_000]).fact(Near, "class.default", "none"));
+        quiet(&RULE, Case::healthy());
+    }
+
+    #[test]
+    fn cannot_tell_without_the_classes() {
+        cannot_tell(&RULE, classes([0, 10_000_000]).without(Near, "class"));
+    }
+}

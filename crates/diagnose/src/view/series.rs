@@ -1,0 +1,136 @@
+//! How the rate changes over the whole run, slow start included: steps and stalls.
+
+use goodput_model::{Missing, Role};
+
+use super::{Side, median};
+
+/// Fewer intervals than this tell nothing of a change.
+const FEWEST: usize = 10;
+/// A shorter interval is the last, incomplete one, seconds.
+const SHORTEST_S: f64 = 0.05;
+/// From the median absolute deviation to the standard deviation of a normal distribution.
+const TO_DEVIATION: f64 = 1.4826;
+
+/// What one side moved between two samples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Length, seconds.
+    pub seconds: f64,
+    /// Payload, bytes.
+    pub bytes: f64,
+}
+
+impl Interval {
+    fn rate(&self) -> f64 {
+        self.bytes * 8.0 / self.seconds
+    }
+}
+
+/// A change of the rate from one level to another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// When, seconds from the start.
+    pub at_s: f64,
+    /// Mean rate until then, bits per second.
+    pub before: f64,
+    /// Median rate since, bits per second.
+    pub after: f64,
+    /// Spread of that, as a share of it: the median absolute deviation, scaled to read like a standard
+    /// deviation.
+    pub spread: f64,
+    /// Seconds since.
+    pub since_s: f64,
+}
+
+impl Side<'_> {
+    /// What this side moved between each two samples of the whole run.
+    pub fn intervals(&self) -> Result<Vec<Interval>, Missing> {
+        let samples = &self.end()?.samples;
+        let bytes = |n: usize| match self.role {
+            Role::Sender => samples[n].sent_bytes,
+            Role::Receiver => samples[n].received_bytes,
+        };
+        let between = |n: usize| {
+            let seconds = samples[n].at_s - samples[n - 1].at_s;
+            let moved = bytes(n).checked_sub(bytes(n - 1))?;
+            (seconds >= SHORTEST_S).then_some(Interval { seconds, bytes: moved as f64 })
+        };
+        let all: Vec<_> = (1..samples.len()).filter_map(between).collect();
+        if all.len() < FEWEST {
+            let why = format!("{} intervals, needs {FEWEST}", all.len());
+            return Err(Missing::because(why));
+        }
+        Ok(all)
+    }
+
+    /// The one change of level that explains most of how the rate varied: the split that takes most
+    /// from the sum of squares, if that is more than noise gives (at most one change; Sen, Srivastava
+    /// 1975; penalty of Yao 1988, `2 σ² ln n`).
+    pub fn step(&self) -> Result<Option<Step>, Missing> {
+        let intervals = self.intervals()?;
+        let rates: Vec<f64> = intervals.iter().map(Interval::rate).collect();
+        let gain = |at: usize| {
+            let (left, right) = (mean(&rates[..at]), mean(&rates[at..]));
+            let (n, m) = (at as f64, (rates.len() - at) as f64);
+            n * m / (n + m) * (left - right).powi(2)
+        };
+        let best = (1..rates.len()).max_by(|a, b| gain(*a).total_cmp(&gain(*b)));
+        let Some(at) = best else { return Ok(None) };
+        let jumps: Vec<f64> = rates.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
+        let noise = TO_DEVIATION * median(jumps, "the rate")? / 2f64.sqrt();
+        if gain(at) <= 2.0 * noise.powi(2) * (rates.len() as f64).ln() {
+            return Ok(None);
+        }
+        let sum =
+            |part: &[Interval], read: fn(&Interval) -> f64| part.iter().map(read).sum::<f64>();
+        let (first, rest) = intervals.split_at(at);
+        let at_s = sum(first, |interval| interval.seconds);
+        let after = median(rates[at..].to_vec(), "the rate")?;
+        let off = rates[at..].iter().map(|rate| (rate / after - 1.0).abs()).collect();
+        Ok(Some(Step {
+            at_s,
+            before: sum(first, |interval| interval.bytes) * 8.0 / at_s,
+            after,
+            spread: TO_DEVIATION * median(off, "the rate")?,
+            since_s: sum(rest, |interval| interval.seconds),
+        }))
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Case;
+    use crate::view::View;
+    use goodput_model::Known;
+
+    /// Adds `extra` bytes to what was received by each of the first `until` samples, spread evenly.
+    fn stepped(until: u64, extra: u64) -> Option<Step> {
+        let mut evidence = Case::path_rate().evidence();
+        if let Known::Value(end) = &mut evidence.far {
+            for (n, sample) in end.samples.iter_mut().enumerate() {
+                sample.received_bytes += extra * (n as u64).min(until) / until;
+            }
+        }
+        View::new(&evidence).receiver.step().unwrap()
+    }
+
+    #[test]
+    fn a_step_is_found_where_it_is() {
+        let step = stepped(5, 60_000_000).unwrap();
+        assert!((step.at_s - 0.5).abs() < 1e-6, "{step:?}");
+        assert!((step.after / 95.64e6 - 1.0).abs() < 1e-3 && step.spread < 0.01, "{step:?}");
+        assert!(step.before > 1e9, "{step:?}");
+    }
+
+    #[test]
+    fn a_swinging_rate_has_no_large_step() {
+        let evidence = Case::healthy().evidence();
+        let step = View::new(&evidence).receiver.step().unwrap();
+        assert!(step.is_none_or(|step| step.before < 1.4 * step.after), "{step:?}");
+    }
+}
