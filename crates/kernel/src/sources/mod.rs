@@ -3,7 +3,7 @@
 mod bus;
 mod cgroup;
 mod channels;
-mod classes;
+mod class;
 mod coalescing;
 mod conntrack;
 mod cpu;
@@ -64,7 +64,7 @@ pub const ALL: &[&dyn Source] = &[
     &bus::Bus,
     &cgroup::Cgroup,
     &channels::ChannelsSource,
-    &classes::ClassesSource,
+    &class::ClassesSource,
     &coalescing::CoalescingSource,
     &conntrack::Conntrack,
     &cpu::Cpu,
