@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::{BitRate, EndName, FlowPlan, Plan, Role, Sample};
-use goodput_mover::{FlowConfig, Gate, Mover, RunningFlow, Stop};
+use goodput_mover::{FlowConfig, Gate, RunningFlow, Stop};
 use tokio::sync::mpsc;
 
 use crate::error::EngineError;
@@ -41,8 +41,6 @@ impl Traffic {
         sockets: Vec<(FlowPlan, OwnedFd)>,
         cap: Option<BitRate>,
     ) -> Result<Self, EngineError> {
-        let mover = goodput_mover::for_plan(plan)
-            .map_err(|why| EngineError::Flow(format!("mover {}: {why}", plan.mover)))?;
         let (gate, stop) = (
             Arc::new(Gate::default()),
             Arc::new(Stop::new().map_err(EngineError::io("make the stop signal of the flows"))?),
@@ -50,7 +48,7 @@ impl Traffic {
         let (report, watched) = mpsc::unbounded_channel();
         let mut traffic = Self { gate, stop, flows: Vec::new(), watched, report };
         for (flow, socket) in sockets {
-            traffic.add(plan, end, cap, mover, flow, socket)?;
+            traffic.add(plan, end, cap, flow, socket)?;
         }
         Ok(traffic)
     }
@@ -60,11 +58,12 @@ impl Traffic {
         plan: &Plan,
         end: EndName,
         cap: Option<BitRate>,
-        mover: &'static dyn Mover,
         flow: FlowPlan,
         socket: OwnedFd,
     ) -> Result<(), EngineError> {
         let config = flow_config(plan, end, cap, flow);
+        let mover = goodput_mover::for_role(plan, config.role)
+            .map_err(|why| EngineError::Flow(why.to_string()))?;
         let running = goodput_mover::start(
             mover,
             config,

@@ -21,8 +21,12 @@ pub struct Plan {
     pub length: Length,
     /// Seconds between the intervals that are shown and kept; at least 0.1.
     pub interval_s: f64,
-    /// Id of the mover that sends and receives, as `goodput list movers` prints it.
+    /// Id of the mover that sends, as `goodput list movers` prints it; it receives too, unless
+    /// `receive_mover` names another.
     pub mover: String,
+    /// Id of the mover that receives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_mover: Option<String>,
     /// Bytes of one write or one datagram.
     pub chunk_bytes: Bytes,
     /// Strict pacing, over all flows of one direction together. `None`: as fast as it goes.
@@ -138,6 +142,7 @@ impl Plan {
             length: Length::Auto { precision_percent: 2.0, min_s: 2.0, max_s: 10.0 },
             interval_s: 1.0,
             mover: "copy".into(),
+            receive_mover: None,
             chunk_bytes: Transport::Tcp.standard_chunk(),
             rate_bits_per_s: None,
             observe: true,

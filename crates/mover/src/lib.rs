@@ -1,6 +1,6 @@
 //! The only part of goodput that moves payload: plain blocking threads, one a flow.
 //!
-//! A caller makes sockets with [`socket`], picks a mover with [`for_plan`], hands both to [`start`],
+//! A caller makes sockets with [`socket`], picks a mover with [`for_role`], hands both to [`start`],
 //! opens the [`Gate`], reads the [`Counters`] while it runs, and ends it with [`Stop`].
 
 mod clock;
@@ -25,6 +25,6 @@ pub use counters::Counters;
 pub use error::{MoveError, Unsupported};
 pub use flow::{Flow, FlowConfig};
 pub use gate::Gate;
-pub use movers::{ALL, Mover, find, for_plan};
+pub use movers::{ALL, Mover, check_plan, find, for_role};
 pub use running::{RunningFlow, start};
 pub use stop::{Phase, Stop};

@@ -153,7 +153,7 @@ impl ServedClient {
 
     fn gather(&self, plan: Plan, tickets: &[FlowTicket]) -> Result<(FarRun, Option<u16>), String> {
         let place = self.shared.admission.measurement(self.peer.ip(), &plan)?;
-        goodput_mover::for_plan(&plan).map_err(|why| format!("mover {}: {why}", plan.mover))?;
+        goodput_mover::check_plan(&plan).map_err(|why| why.to_string())?;
         known_congestion_control(plan.socket.congestion.as_deref())?;
         let (expected, arrivals) = self.shared.tickets.expect(tickets, &plan.socket);
         let door = if own_door::is_needed(&plan) { Some(self.open_door(&plan)?) } else { None };

@@ -39,6 +39,9 @@ pub struct MeasureArgs {
     /// How to move the payload, see `goodput list movers`
     #[arg(long, value_name = "MOVER", default_value = "copy")]
     pub mover: String,
+    /// How to receive it, where that is not the same mover: `discard` shows the network alone
+    #[arg(long, value_name = "MOVER")]
+    pub receive_mover: Option<String>,
     /// Bytes of a write or a datagram [default: 128K, 1472 for UDP]
     #[arg(long, value_name = "BYTES", value_parser = positive_bytes)]
     pub chunk: Option<Bytes>,
@@ -115,6 +118,7 @@ impl MeasureArgs {
             },
             interval_s: self.interval,
             mover: self.mover.clone(),
+            receive_mover: self.receive_mover.clone(),
             chunk_bytes: self.chunk.unwrap_or(transport.standard_chunk()),
             rate_bits_per_s: self.rate.filter(|rate| rate.0 > 0.0),
             observe: !self.no_observe,

@@ -16,7 +16,10 @@ pub fn text(a: &Record, b: &Record) -> String {
     row("limited by", |r| r.verdict.limit.clone());
     row("cpu near", |r| percent(&r.result.near.cpu_percent));
     row("cpu far", |r| percent(&r.result.far.cpu_percent));
-    row("mover", |r| r.plan.mover.clone());
+    row("mover", |r| match &r.plan.receive_mover {
+        Some(receive) => format!("{}, {receive} to receive", r.plan.mover),
+        None => r.plan.mover.clone(),
+    });
     row("flows", |r| r.plan.flows.to_string());
     format!("{}\n{}\n", table.text().trim_end(), change(a, b))
 }

@@ -15,7 +15,7 @@ mod zerocopy;
 
 use std::io;
 
-use goodput_model::{Plan, Transport};
+use goodput_model::{Plan, Role, Transport};
 
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
@@ -62,15 +62,25 @@ pub fn find(id: &str) -> Option<&'static dyn Mover> {
     ALL.iter().copied().find(|mover| mover.id() == id)
 }
 
-/// The mover that a plan names. `copy`, which every plan names unless told otherwise, means
-/// `datagram` over UDP.
-pub fn for_plan(plan: &Plan) -> Result<&'static dyn Mover, Unsupported> {
-    let id = match (plan.mover.as_str(), plan.transport) {
+/// The mover that a plan names for one side. `copy`, which every plan names unless told otherwise,
+/// means `datagram` over UDP.
+pub fn for_role(plan: &Plan, role: Role) -> Result<&'static dyn Mover, Unsupported> {
+    let named = match (role, &plan.receive_mover) {
+        (Role::Receiver, Some(named)) => named,
+        _ => &plan.mover,
+    };
+    let id = match (named.as_str(), plan.transport) {
         ("copy", Transport::Udp) => "datagram",
         (id, _) => id,
     };
-    let mover = find(id).ok_or_else(|| unknown(&plan.mover))?;
+    let mover = find(id).ok_or_else(|| unknown(named))?;
     mover.can_run(plan).map(|()| mover)
+}
+
+/// Whether the movers that a plan names can run it here, on both sides.
+pub fn check_plan(plan: &Plan) -> Result<(), Unsupported> {
+    for_role(plan, Role::Sender)?;
+    for_role(plan, Role::Receiver).map(drop)
 }
 
 fn unknown(id: &str) -> Unsupported {
@@ -152,15 +162,25 @@ mod tests {
 
     #[test]
     fn the_standard_mover_fits_both_transports() {
-        let id = |plan: &Plan| for_plan(plan).map(|m| m.id()).unwrap();
+        let id = |plan: &Plan| for_role(plan, Role::Receiver).map(|m| m.id()).unwrap();
         assert_eq!(id(&Plan::standard()), "copy");
         assert_eq!(id(&plan("copy", Transport::Udp, 1400)), "datagram");
         assert_eq!(id(&plan("sendfile", Transport::Tcp, 1 << 16)), "sendfile");
     }
 
     #[test]
+    fn each_side_may_have_a_mover_of_its_own() {
+        let both =
+            Plan { receive_mover: Some("discard".into()), ..plan("splice", Transport::Tcp, 65536) };
+        let id = |role| for_role(&both, role).map(|m| m.id()).unwrap();
+        assert_eq!((id(Role::Sender), id(Role::Receiver)), ("splice", "discard"));
+        let typo = Plan { receive_mover: Some("discrad".into()), ..both };
+        assert!(check_plan(&typo).unwrap_err().to_string().starts_with("mover discrad can't"));
+    }
+
+    #[test]
     fn what_cannot_run_says_what_would() {
-        let why = |plan: &Plan| for_plan(plan).map(|m| m.id()).unwrap_err().to_string();
+        let why = |plan: &Plan| check_plan(plan).unwrap_err().to_string();
         let typo = why(&plan("sendfil", Transport::Tcp, 1400));
         let start =
             "mover sendfil can't do this: there is no mover of this name; choose one of copy, ";

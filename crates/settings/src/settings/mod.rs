@@ -12,6 +12,7 @@ mod coalescing_tx_usecs;
 mod link_mtu;
 mod link_txqueuelen;
 mod mover;
+mod mover_receive;
 mod napi_defer_hard_irqs;
 mod napi_gro_flush_timeout;
 mod napi_threaded;
@@ -54,6 +55,7 @@ mod sysctl;
 /// Every setting, in the order in which they are listed.
 pub const ALL: &[&Setting] = &[
     &mover::SETTING,
+    &mover_receive::SETTING,
     &chunk::SETTING,
     &socket_sndbuf::SETTING,
     &socket_rcvbuf::SETTING,

@@ -35,8 +35,10 @@ pub(super) fn sense(plan: &Plan) -> Result<(), String> {
     check_numbers(plan, &mut problems);
     check_chunk(plan, &mut problems);
     check_options(&plan.socket, &mut problems);
-    if !is_name(&plan.mover, 2 * CONGESTION_NAME_MAX) {
-        problems.push(format!("{:?} can't be the name of a mover", short(&plan.mover)));
+    for mover in [Some(&plan.mover), plan.receive_mover.as_ref()].into_iter().flatten() {
+        if !is_name(mover, 2 * CONGESTION_NAME_MAX) {
+            problems.push(format!("{:?} can't be the name of a mover", short(mover)));
+        }
     }
     verdict(problems)
 }
@@ -234,6 +236,7 @@ mod tests {
         refused(|p| p.socket.mss_bytes = Some(20));
         refused(|p| p.socket.congestion = Some("../../etc".into()));
         refused(|p| p.mover = "x".repeat(100_000));
+        refused(|p| p.receive_mover = Some("a b".into()));
         for chunk in [31, 65_508] {
             refused(|p| (p.transport, p.chunk_bytes) = (Transport::Udp, Bytes(chunk)));
         }
