@@ -57,7 +57,7 @@ impl Netlink {
 }
 
 /// `IFA_LOCAL` is ours; `IFA_ADDRESS` is the peer's on a point-to-point link, ours elsewhere.
-fn address(message: &RouteNetlinkMessage) -> Option<Address> {
+pub(crate) fn address(message: &RouteNetlinkMessage) -> Option<Address> {
     let RouteNetlinkMessage::NewAddress(message) = message else { return None };
     let local = message.attributes.iter().find_map(|attribute| match attribute {
         AddressAttribute::Local(address) => Some(*address),

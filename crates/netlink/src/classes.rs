@@ -203,7 +203,7 @@ impl HtbClass {
     }
 }
 
-fn class(message: &RouteNetlinkMessage) -> Option<Class> {
+pub(crate) fn class(message: &RouteNetlinkMessage) -> Option<Class> {
     let RouteNetlinkMessage::NewTrafficClass(message) = message else { return None };
     let kind = kind(&message.attributes)?;
     let options = option_bytes(&message.attributes);

@@ -109,7 +109,7 @@ pub fn link_settings(device: &str) -> Result<LinkSettings, NetlinkError> {
     Ok(parse_settings(&settings))
 }
 
-fn parse_settings(settings: &[u8]) -> LinkSettings {
+pub(crate) fn parse_settings(settings: &[u8]) -> LinkSettings {
     let speed = settings.get(4..8).and_then(|bytes| bytes.first_chunk()).copied();
     let speed = speed.map(u32::from_ne_bytes).filter(|mbit| ![0, SPEED_UNKNOWN].contains(mbit));
     let duplex = match settings.get(8) {

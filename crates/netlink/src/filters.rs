@@ -78,7 +78,7 @@ impl Filters {
 }
 
 /// One filter. The kernel lists each priority too, with handle 0 and without options.
-fn filter(message: &RawMessage) -> Option<Filters> {
+pub(crate) fn filter(message: &RawMessage) -> Option<Filters> {
     let handle = u32::from_ne_bytes(*message.body.get(8..12)?.first_chunk()?);
     let find = |wanted: u16| {
         message.attributes(HEADER_BYTES).find(|(kind, _)| *kind == wanted).map(|(_, value)| value)

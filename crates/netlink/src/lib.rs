@@ -12,6 +12,8 @@ pub mod ethtool;
 mod ethtool_family;
 mod features;
 pub mod filters;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod generic;
 pub mod line_care;
 pub mod link_modes;

@@ -63,7 +63,7 @@ fn of(reply: &RawMessage, wanted: u16) -> Option<&[u8]> {
     reply.attributes(HEADER_BYTES).find(|(kind, _)| *kind == wanted).map(|(_, value)| value)
 }
 
-fn parse_fec(reply: &RawMessage) -> Fec {
+pub(crate) fn parse_fec(reply: &RawMessage) -> Fec {
     let active = of(reply, ETHTOOL_A_FEC_ACTIVE).and_then(number);
     let code = CODES.iter().find(|(bit, _)| Some(*bit) == active).map(|(_, name)| *name);
     let stats = of(reply, ETHTOOL_A_FEC_STATS).unwrap_or_default();
@@ -79,7 +79,7 @@ fn parse_fec(reply: &RawMessage) -> Fec {
     }
 }
 
-fn parse_eee(reply: &RawMessage) -> Eee {
+pub(crate) fn parse_eee(reply: &RawMessage) -> Eee {
     let flag = |kind| of(reply, kind).and_then(number).map(|value| value != 0);
     Eee {
         enabled: flag(ETHTOOL_A_EEE_ENABLED),

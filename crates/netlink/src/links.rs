@@ -241,7 +241,7 @@ fn message_for(index: u32) -> LinkMessage {
     message
 }
 
-fn link(message: &RouteNetlinkMessage) -> Option<Link> {
+pub(crate) fn link(message: &RouteNetlinkMessage) -> Option<Link> {
     let RouteNetlinkMessage::NewLink(message) = message else { return None };
     let flags = message.header.flags;
     let mut link = Link {

@@ -48,7 +48,7 @@ pub fn packet_filter() -> Result<PacketFilter, NetlinkError> {
     Ok(sum(&replies))
 }
 
-fn sum(replies: &[RawMessage]) -> PacketFilter {
+pub(crate) fn sum(replies: &[RawMessage]) -> PacketFilter {
     let mut filter = PacketFilter::default();
     for reply in replies {
         if reply.kind == NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWRULE {

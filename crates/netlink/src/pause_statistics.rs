@@ -31,7 +31,7 @@ pub fn pause_statistics(device: &str) -> Result<PauseStatistics, NetlinkError> {
     Ok(reply.as_ref().map(statistics).unwrap_or_default())
 }
 
-fn statistics(reply: &RawMessage) -> PauseStatistics {
+pub(crate) fn statistics(reply: &RawMessage) -> PauseStatistics {
     let stats = reply.attributes(HEADER_BYTES).find(|(kind, _)| *kind == ETHTOOL_A_PAUSE_STATS);
     let stats = stats.map(|(_, stats)| stats).unwrap_or_default();
     let frames = |wanted| {

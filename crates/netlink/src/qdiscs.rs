@@ -235,7 +235,7 @@ fn addressed(operation: &str, qdisc: &Qdisc) -> Result<TcMessage, NetlinkError> 
     Ok(message)
 }
 
-fn qdisc(message: &RouteNetlinkMessage) -> Option<Qdisc> {
+pub(crate) fn qdisc(message: &RouteNetlinkMessage) -> Option<Qdisc> {
     let RouteNetlinkMessage::NewQueueDiscipline(message) = message else { return None };
     let kind = kind(&message.attributes)?;
     Some(Qdisc {

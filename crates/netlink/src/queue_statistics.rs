@@ -51,7 +51,7 @@ pub fn queue_statistics(index: u32) -> Result<Vec<QueueStatistics>, NetlinkError
     Ok(replies.iter().filter_map(|reply| queue(reply, index)).collect())
 }
 
-fn queue(reply: &RawMessage, index: u32) -> Option<QueueStatistics> {
+pub(crate) fn queue(reply: &RawMessage, index: u32) -> Option<QueueStatistics> {
     let mut queue = QueueStatistics::default();
     let (mut ours, mut numbered) = (false, false);
     for (kind, value) in reply.attributes(HEADER_BYTES) {

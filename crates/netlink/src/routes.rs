@@ -235,7 +235,7 @@ pub fn network(address: IpAddr, prefix_len: u8) -> IpAddr {
     }
 }
 
-fn route(message: RouteNetlinkMessage) -> Option<Route> {
+pub(crate) fn route(message: RouteNetlinkMessage) -> Option<Route> {
     match message {
         RouteNetlinkMessage::NewRoute(message) => Route::from_message(message),
         _ => None,

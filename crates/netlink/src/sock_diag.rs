@@ -77,7 +77,7 @@ fn question(family: u8, local_port: Option<u16>, peer_port: Option<u16>) -> RawM
 }
 
 /// Takes one reply apart; `None` where it is none of ours.
-fn socket(message: &RawMessage) -> Option<DiagSocket> {
+pub(crate) fn socket(message: &RawMessage) -> Option<DiagSocket> {
     let fixed: &[u8; REPLY_BYTES] = message.body.first_chunk()?;
     if message.kind != SOCK_DIAG_BY_FAMILY {
         return None;

@@ -51,7 +51,7 @@ pub fn standard_statistics(device: &str) -> Result<Vec<(&'static str, u64)>, Net
     Ok(reply.as_ref().map(counters).unwrap_or_default())
 }
 
-fn counters(reply: &RawMessage) -> Vec<(&'static str, u64)> {
+pub(crate) fn counters(reply: &RawMessage) -> Vec<(&'static str, u64)> {
     let groups = reply.attributes(HEADER_BYTES).filter(|(kind, _)| *kind == ETHTOOL_A_STATS_GRP);
     groups.flat_map(|(_, group)| of_group(group)).collect()
 }
