@@ -10,6 +10,14 @@ pub const LINK_SPEED: &str = "link.speed_bits_per_s";
 pub const LINK_MTU: &str = "link.mtu_bytes";
 /// Packets that the device dropped on transmission.
 pub const LINK_TX_DROPPED: &str = "link.tx_dropped";
+/// Bytes that the device took to send.
+pub const LINK_TX_BYTES: &str = "link.tx_bytes";
+/// Packets that the device took to send; what it segments itself counts once on most devices.
+pub const LINK_TX_PACKETS: &str = "link.tx_packets";
+/// Bytes that the device handed over.
+pub const LINK_RX_BYTES: &str = "link.rx_bytes";
+/// Packets that the device handed over.
+pub const LINK_RX_PACKETS: &str = "link.rx_packets";
 /// Packets that the device dropped on reception.
 pub const LINK_RX_DROPPED: &str = "link.rx_dropped";
 /// Packets that the device missed on reception.
@@ -53,6 +61,12 @@ pub const CLASS_DEFAULT: &str = "class.default";
 pub const OFFLOAD_TSO: &str = "offload.tso";
 /// Generic segmentation offload, `on` or `off`.
 pub const OFFLOAD_GSO: &str = "offload.gso";
+/// Joining of arriving segments, `on` or `off`.
+pub const OFFLOAD_GRO: &str = "offload.gro";
+/// Sending from several places in memory, without which nothing can be segmented late.
+pub const OFFLOAD_SG: &str = "offload.sg";
+/// Checksums by the device, without which it can't segment.
+pub const OFFLOAD_TX_CHECKSUM: &str = "offload.tx-checksum";
 /// `window` metric of the route to the peer, bytes.
 pub const ROUTE_WINDOW: &str = "route.window";
 /// `advmss` metric of the route to the peer, bytes.
@@ -66,6 +80,8 @@ pub const ROUTE_DESTINATION: &str = "route.destination";
 
 /// Receive buffer: smallest, default and largest, bytes.
 pub const TCP_RMEM: &str = "sysctl.net.ipv4.tcp_rmem";
+/// Largest receive buffer that a program may ask for, bytes.
+pub const RMEM_MAX: &str = "sysctl.net.core.rmem_max";
 /// Send buffer: smallest, default and largest, bytes.
 pub const TCP_WMEM: &str = "sysctl.net.ipv4.tcp_wmem";
 /// Whether windows above 64 KiB are offered.

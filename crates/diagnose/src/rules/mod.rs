@@ -9,10 +9,12 @@ mod frame_errors;
 mod host_interconnect;
 mod interrupt_coalescing;
 mod legacy_bus;
+mod gro_off;
 mod line_rate;
 mod link_speed;
 mod local_drop;
 mod napi_budget;
+mod offload_off;
 mod path_loss;
 mod path_rate;
 mod pause_frames;
@@ -38,6 +40,7 @@ mod softnet_backlog;
 mod tso_oversize;
 mod window_scaling_off;
 mod wrong_class;
+mod udp_receive_buffer;
 
 use crate::rule::Rule;
 
@@ -81,6 +84,9 @@ pub const ALL: &[&Rule] = &[
     &queue_too_long::RULE,
     &policer::RULE,
     &tso_oversize::RULE,
+    &offload_off::RULE,
+    &gro_off::RULE,
+    &udp_receive_buffer::RULE,
 ];
 
 /// The rule of that id.

@@ -91,6 +91,8 @@ impl Case {
         };
         let sndbuf = self.plan.socket.sndbuf_bytes.map_or(4 << 20, |asked| asked.0 * 2);
         let udp = self.plan.transport == Transport::Udp;
+        let sent = (datagrams.received + datagrams.lost) as f64;
+        let dropped = (sent * self.dropped) as u64;
         FlowSample {
             flow: 0,
             role,
@@ -111,7 +113,7 @@ impl Case {
                 sndbuf_bytes: sndbuf,
                 wmem_queued_bytes: (sndbuf as f64 * self.send_queue) as u64,
                 backlog_bytes: 0,
-                drops: 0,
+                drops: dropped,
             }),
             queued_bytes: Known::Value(self.queued),
             datagrams: udp.then_some(datagrams),
@@ -172,6 +174,7 @@ pub(super) fn healthy_facts() -> Snapshot {
     facts.put("bus.pcie_max_lanes", 4u64);
     facts.put(names::QDISC_KIND, "fq_codel");
     facts.put(names::OFFLOAD_TSO, "on");
+    facts.put(names::OFFLOAD_GRO, "on");
     facts.put(names::TCP_RMEM, "4096 131072 33554432");
     facts.put(names::TCP_WMEM, "4096 65536 4194304");
     facts.put(names::TCP_CONGESTION, "bbr");

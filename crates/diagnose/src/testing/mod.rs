@@ -38,6 +38,7 @@ pub struct Case {
     retransmitted: f64,
     lost: f64,
     chance: bool,
+    dropped: f64,
     queued: u64,
     chunk: u64,
     tcp: Vec<TcpTweak>,
@@ -66,6 +67,7 @@ impl Case {
             retransmitted: 0.0,
             lost: 0.0,
             chance: false,
+            dropped: 0.0,
             queued: 0,
             chunk: 128 << 10,
             tcp: Vec::new(),
@@ -132,6 +134,10 @@ impl Case {
     pub fn lost_by_chance(mut self, share: f64) -> Self {
         self.chance = true;
         self.lost(share)
+    /// Share of the datagrams that the receiving socket dropped.
+    pub fn dropped(mut self, share: f64) -> Self {
+        self.dropped = share;
+        self
     }
 
     /// Bytes that wait for the reader, of 1 MB.

@@ -6,6 +6,7 @@ mod device;
 mod flows;
 mod host;
 mod losses;
+mod packets;
 mod rates;
 mod series;
 mod side;

@@ -1,0 +1,161 @@
+//! # What it means
+//! The receiver takes every arriving segment through its stack by itself, as generic receive offload
+//! is off.
+//!
+//! # Why it limits
+//! The work of a packet is the same whether it carries 1.4 or 64 KB, and the receiver's CPU is full
+//! at a fraction of the rate.
+//!
+//! # How it is seen
+//! GRO is off at the receiver's device, the packets that arrive are no longer than the MTU, more
+//! than 20000 of them a second, and the receiver's CPU is full, by its reader or by softirqs.
+//! Between virtual devices of one machine, where GRO is off by default, packets arrive as long as
+//! they were sent, and nothing is to be joined.
+//!
+//! # What to try
+//! Switch it on.
+//!
+//! # When it is wrong
+//! A device that joins segments in hardware (LRO) counts the joined ones, and stays quiet.
+//!
+//! # Source
+//! Documentation/networking/segmentation-offloads.rst (generic receive offload); net/core/gro.c;
+//! drivers/net/veth.c (GRO off by default); ethtool(8).
+
+use goodput_model::{Change, Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::change::of_host;
+use crate::cpu_bound::{cpu_bound, describe};
+use crate::finding::{Draft, percent};
+use crate::names::{LINK_DEVICE, LINK_KIND, LINK_RX_PACKETS, OFFLOAD_GRO, OFFLOAD_TSO};
+use crate::rule::{Rule, Stage};
+use crate::thresholds::CPU_FULL;
+use crate::view::{Side, View};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "gro-off",
+    title: "Receive offload is off",
+    stage: Stage::Counted,
+    explains: &["receiver-cpu"],
+    check,
+    witness,
+    witness_name: "arrived_packets_per_mb",
+    source: include_str!("gro_off.rs"),
+};
+
+/// Packets a second below which joining them saves hardly any CPU: at 3 us each, as measured, 6 %.
+const MANY_PER_S: f64 = 20_000.0;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    let side = &view.receiver;
+    if !view.is_tcp() || side.text(OFFLOAD_GRO)? == "on" || cut_by_the_sender(view) {
+        return Ok(None);
+    }
+    let length = side.arrived_packet_bytes()?;
+    let rate = view.goodput()? / 8.0 / length;
+    if !side.are_single(length)? || rate < MANY_PER_S {
+        return Ok(None);
+    }
+    match fullness(side)? {
+        Some((share, confidence)) => found(view, (share, confidence), length, rate),
+        None => Ok(None),
+    }
+}
+
+/// Whether the sender cut the segments that a virtual device only handed on; that is the cause then.
+fn cut_by_the_sender(view: &View) -> bool {
+    let virtual_device = view.sender.words(LINK_KIND).is_some_and(|kind| kind == "veth");
+    virtual_device && view.sender.text(OFFLOAD_TSO) == Ok("off")
+}
+
+fn fullness(side: &Side) -> Result<Option<(f64, Confidence)>, Missing> {
+    let softirqs = side.softirq_share().ok().filter(|share| *share >= CPU_FULL);
+    let bound = cpu_bound(side)?.map(|bound| (bound.turn, bound.confidence()));
+    let softirqs = softirqs.map(|share| (share, Confidence::Likely));
+    Ok(softirqs.or(bound))
+}
+
+fn found(
+    view: &View,
+    (share, confidence): (f64, Confidence),
+    length: f64,
+    rate: f64,
+) -> Result<Option<Finding>, Missing> {
+    let (side, place) = (&view.receiver, view.receiver.place());
+    let device = side.text(LINK_DEVICE).unwrap_or("the device");
+    let summary = format!("segments that are taken one by one: GRO is off on {device}");
+    let draft = Draft::new(RULE.id, place, confidence.min(Confidence::Likely), summary)
+        .share(share.min(1.0))
+        .saw(
+            place,
+            "arrived_packet_bytes",
+            length,
+            format!("{rate:.0} packets a second arrived, of {length:.0} bytes on average"),
+        )
+        .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
+            format!("the reader used {} of a CPU (CPU time of its thread)", percent(share))
+        });
+    describe(draft, side)
+        .predicted(next_after(view, &[RULE.id, "receiver-cpu"]))
+        .changes(switch_on(side))
+        .found()
+}
+
+fn switch_on(side: &Side) -> Option<Change> {
+    let why = "the stack handles up to 44 segments at once";
+    let values = (Some("off".into()), "on".into());
+    Some(of_host(side, OFFLOAD_GRO, Some(side.device().ok()?), values, why))
+}
+
+/// Packets that came out of the receiver's device for each 10^6 bytes; where GRO is on it joins them
+/// afterwards, and none counts.
+fn witness(view: &View) -> Result<f64, Missing> {
+    if view.receiver.text(OFFLOAD_GRO)? == "on" {
+        view.receiver.grown(LINK_RX_PACKETS)?;
+        return Ok(0.0);
+    }
+    Ok(1e6 / view.receiver.arrived_packet_bytes()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::LINK_RX_BYTES;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::{Far, Near};
+
+    fn arrives(bytes: u64, packets: u64) -> Case {
+        let case = Case::healthy().reader(0.01, 0.0, 0.97).fact(Far, OFFLOAD_GRO, "off");
+        case.grows(Far, LINK_RX_BYTES, bytes).grows(Far, LINK_RX_PACKETS, packets)
+    }
+
+    #[test]
+    fn fires_on_a_full_cpu_and_short_packets() {
+        let finding = fires(&RULE, arrives(400_000_000, 266_000));
+        assert_eq!(finding.confidence, Confidence::Likely);
+        assert_eq!(finding.changes[0].as_argument(), "far:offload.gro@eth0=off,on");
+    }
+
+    #[test]
+    fn harmless_where_packets_are_long_or_the_cpu_has_time() {
+        quiet(&RULE, arrives(400_000_000, 8_000));
+        quiet(&RULE, arrives(400_000_000, 266_000).reader(0.5, 0.0, 0.5));
+        quiet(&RULE, arrives(400_000_000, 266_000).fact(Far, OFFLOAD_GRO, "on"));
+        quiet(&RULE, arrives(4_000_000, 2_660).goodput(8e6));
+    }
+
+    #[test]
+    fn what_the_sender_cut_is_the_senders() {
+        let case = arrives(400_000_000, 266_000).without_links();
+        fires(&RULE, case);
+        let case = arrives(400_000_000, 266_000).without_links().fact(Near, OFFLOAD_TSO, "off");
+        quiet(&RULE, case);
+    }
+
+    #[test]
+    fn cannot_tell_without_the_count_of_packets() {
+        cannot_tell(&RULE, Case::healthy().fact(Far, OFFLOAD_GRO, "off"));
+    }
+}

@@ -1,0 +1,190 @@
+//! # What it means
+//! The sender's device is not allowed to cut segments, so the CPU cuts them.
+//!
+//! # Why it limits
+//! Every segment passes the whole stack by itself instead of up to 44 at once, and the CPU is full at
+//! a fraction of the rate. Through a virtual device the receiver gets them one by one as well.
+//!
+//! # How it is seen
+//! TSO is off at the sender's device (by itself, or because scatter-gather or checksums are off,
+//! which it needs), the packets are no longer than the MTU, and a CPU is full: the sender's, or,
+//! where a virtual device hands the packets on as they are, the receiver's.
+//!
+//! # What to try
+//! Switch it on again, what it depends on first.
+//!
+//! # When it is wrong
+//! A driver that can't do it, or does it badly; a link shared with a small token bucket, which long
+//! bursts would overflow. TUN and TAP devices, whose program decides, are not judged.
+//!
+//! # Source
+//! Documentation/networking/segmentation-offloads.rst; net/core/dev.c (`netdev_fix_features`: no SG
+//! without checksums, no TSO and GSO without SG); ethtool(8).
+
+use goodput_model::{Change, Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::change::of_host;
+use crate::cpu_bound::{cpu_bound, describe};
+use crate::finding::{Draft, percent};
+use crate::names::{
+    LINK_DEVICE, LINK_KIND, OFFLOAD_GSO, OFFLOAD_SG, OFFLOAD_TSO, OFFLOAD_TX_CHECKSUM,
+};
+use crate::rule::{Rule, Stage};
+use crate::thresholds::CPU_FULL;
+use crate::view::{Side, View};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "offload-off",
+    title: "Segmentation offload is off",
+    stage: Stage::Counted,
+    explains: &["sender-cpu", "receiver-cpu"],
+    check,
+    witness,
+    witness_name: "sent_packets_per_mb",
+    source: include_str!("offload_off.rs"),
+};
+
+/// Devices that segment only if the program behind them takes it.
+const PROGRAM_DECIDES: [&str; 3] = ["tun", "tap", "loopback"];
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    if !view.is_tcp() || !is_off(&view.sender)? {
+        return Ok(None);
+    }
+    let length = view.sender.sent_packet_bytes();
+    if length.as_ref().is_ok_and(|bytes| view.sender.are_single(*bytes) == Ok(false)) {
+        return Ok(None);
+    }
+    let Some((share, confidence)) = fullest(view)? else { return Ok(None) };
+    found(view, share, confidence, length)
+}
+
+/// Whether the sender's device could segment, and is told not to.
+fn is_off(side: &Side) -> Result<bool, Missing> {
+    let kind = side.words(LINK_KIND).unwrap_or_default();
+    Ok(side.text(OFFLOAD_TSO)? == "off" && !PROGRAM_DECIDES.contains(&kind.as_str()))
+}
+
+/// Share of the time that a full CPU took, and how sure that is: of the sender, or of the receiver
+/// where it gets the packets as they were sent.
+fn fullest(view: &View) -> Result<Option<(f64, Confidence)>, Missing> {
+    let own = cpu_bound(&view.sender)?.map(|bound| (bound.turn, bound.confidence()));
+    let softirqs = |side: &Side| {
+        let share = side.softirq_share().ok().filter(|share| *share >= CPU_FULL);
+        share.map(|share| (share, Confidence::Likely))
+    };
+    let far = cpu_bound(&view.receiver).ok().flatten();
+    let far = far.map(|bound| (bound.turn, bound.confidence()));
+    let far = far.or_else(|| softirqs(&view.receiver)).filter(|_| handed_on(view));
+    let all = [own.or_else(|| softirqs(&view.sender)), far];
+    Ok(all.into_iter().flatten().max_by(|a, b| a.1.cmp(&b.1).then(a.0.total_cmp(&b.0))))
+}
+
+/// Whether the receiver's device is a virtual one, which hands packets on as they were sent.
+fn handed_on(view: &View) -> bool {
+    view.receiver.words(LINK_KIND).is_some_and(|kind| kind == "veth")
+}
+
+fn found(
+    view: &View,
+    share: f64,
+    confidence: Confidence,
+    length: Result<f64, Missing>,
+) -> Result<Option<Finding>, Missing> {
+    let (side, place) = (&view.sender, view.sender.place());
+    let device = side.text(LINK_DEVICE).unwrap_or("the device");
+    let (name, word) = culprit(side);
+    let summary = format!("segmentation by the CPU: {word} is off on {device}");
+    // That a CPU is full is certain sooner than that it is for this.
+    let confidence = confidence.min(Confidence::Likely);
+    let text = format!("a CPU held the flow {} of the time", percent(share));
+    let draft = Draft::new(RULE.id, place, confidence, summary)
+        .share(share.min(1.0))
+        .saw(place, "cpu_bound_share", share, text)
+        .saw_if(place, "sent_packet_bytes", length, |bytes| {
+            format!("{device} was handed packets of {bytes:.0} bytes on average")
+        })
+        .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
+            format!("the writer used {} of a CPU (CPU time of its thread)", percent(share))
+        });
+    describe(draft, side)
+        .predicted(next_after(view, &[RULE.id, "sender-cpu", "receiver-cpu"]))
+        .changes(switch_on(side, name))
+        .changes((name != OFFLOAD_TSO).then(|| switch_on(side, OFFLOAD_TSO)).flatten())
+        .found()
+}
+
+/// What to switch on first, as a fact and in words: what the others depend on.
+fn culprit(side: &Side) -> (&'static str, &'static str) {
+    let needed = [(OFFLOAD_TX_CHECKSUM, "checksum offload"), (OFFLOAD_SG, "scatter-gather")];
+    let off = needed.into_iter().find(|(name, _)| side.text(name) == Ok("off"));
+    off.unwrap_or((OFFLOAD_TSO, "TSO"))
+}
+
+fn switch_on(side: &Side, name: &'static str) -> Option<Change> {
+    let values = (Some("off".into()), "on".into());
+    let both = side.text(OFFLOAD_GSO) == Ok("off");
+    let why = match both {
+        true => "the device cuts segments, not the CPU, and the stack handles many at once",
+        false => "the device cuts segments, not the CPU",
+    };
+    Some(of_host(side, name, Some(side.device().ok()?), values, why))
+}
+
+/// Packets that the sender's device was handed for 10^6 payload bytes.
+fn witness(view: &View) -> Result<f64, Missing> {
+    Ok(1e6 / view.sender.sent_packet_bytes()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::{LINK_TX_BYTES, LINK_TX_PACKETS};
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::{Far, Near};
+
+    fn full() -> Case {
+        Case::healthy().writer(0.01, 0.0, 0.97).fact(Near, OFFLOAD_TSO, "off")
+    }
+
+    #[test]
+    fn fires_where_the_cpu_is_full_and_switches_it_on() {
+        let finding = fires(&RULE, full());
+        assert_eq!(finding.confidence, Confidence::Likely);
+        assert_eq!(finding.changes[0].as_argument(), "offload.tso@eth0=off,on");
+        assert_eq!(finding.changes.len(), 1);
+    }
+
+    #[test]
+    fn what_it_depends_on_comes_first() {
+        let finding = fires(&RULE, full().fact(Near, OFFLOAD_SG, "off"));
+        assert_eq!(finding.changes[0].as_argument(), "offload.sg@eth0=off,on");
+        assert_eq!(finding.changes[1].as_argument(), "offload.tso@eth0=off,on");
+    }
+
+    #[test]
+    fn a_receiver_that_gets_each_segment_by_itself_counts_on_virtual_devices_only() {
+        let far = || full().writer(0.6, 0.0, 0.4).reader(0.02, 0.0, 0.95);
+        quiet(&RULE, far());
+        fires(&RULE, far().without_links());
+        assert!(!far().without_links().evidence().plan.mover.is_empty());
+    }
+
+    #[test]
+    fn harmless_where_there_is_cpu_or_packets_are_long_all_the_same() {
+        quiet(&RULE, full().writer(0.6, 0.0, 0.4));
+        quiet(&RULE, full().fact(Near, OFFLOAD_TSO, "on"));
+        quiet(&RULE, full().fact(Near, LINK_KIND, "tun"));
+        let long = full().grows(Near, LINK_TX_BYTES, 60_000_000).grows(Near, LINK_TX_PACKETS, 1000);
+        quiet(&RULE, long);
+        let short = full().grows(Near, LINK_TX_BYTES, 1_500_000).grows(Near, LINK_TX_PACKETS, 1000);
+        fires(&RULE, short);
+    }
+
+    #[test]
+    fn cannot_tell_without_offloads() {
+        cannot_tell(&RULE, full().without(Near, "offload").without(Far, "offload"));
+    }
+}

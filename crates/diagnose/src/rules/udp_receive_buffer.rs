@@ -1,0 +1,221 @@
+//! # What it means
+//! The receiving socket's buffer is too small for datagrams that arrive faster than they are read
+//! for a moment.
+//!
+//! # Why it limits
+//! A datagram that finds the buffer full is dropped, and nobody sends it again.
+//!
+//! # How it is seen
+//! The socket itself counted at least half of the datagrams that were lost, 0.5 % of all or more.
+//! The buffer is short when it holds less than 20 ms of what arrives, or the reader waited for data
+//! in between, so that it is fast enough by and large.
+//!
+//! # What to try
+//! A larger buffer: `--rcvbuf`, and `net.core.rmem_max` where the kernel allows no more.
+//!
+//! # When it is wrong
+//! A reader that is slower than the sender fills any buffer; where it is paced, stopped or its CPU
+//! is full, that is named, and this is possible at most.
+//!
+//! # Source
+//! net/ipv4/udp.c (`__udp_enqueue_schedule_skb`: dropped, and counted as `RcvbufErrors`, where
+//! `sk_rmem_alloc` exceeds `sk_rcvbuf`); socket(7) (SO_RCVBUF, `rmem_max`).
+
+use goodput_model::{BitRate, Change, Confidence, Finding, Known, Missing};
+
+use crate::bounds::next_after;
+use crate::change::of_plan;
+use crate::cpu_bound::{cpu_bound, is_throttled, stopped_share};
+use crate::finding::{Draft, percent, time};
+use crate::names::RMEM_MAX;
+use crate::rule::{Rule, Stage};
+use crate::thresholds::{BEHIND, CPU_FULL, HEAVY_LOSS, HOLDS, STOPPED};
+use crate::view::{View, positive};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "udp-receive-buffer",
+    title: "The receive buffer overflows with datagrams",
+    stage: Stage::Counted,
+    explains: &["path-loss", "path-rate"],
+    check,
+    witness,
+    witness_name: "datagrams_dropped_by_socket_percent",
+    source: include_str!("udp_receive_buffer.rs"),
+};
+
+/// Part of the lost datagrams that the socket must have dropped.
+const MOST: f64 = 0.5;
+/// A buffer that holds less than this of what arrives is short: a reader was measured to wait for a
+/// CPU for some milliseconds on a busy host, seconds.
+const SHORT_S: f64 = 0.02;
+/// What a buffer should hold of what arrives, seconds.
+const ENOUGH_S: f64 = 0.1;
+/// Memory that a datagram of 1472 bytes is charged for (`skb->truesize`), over its payload: measured
+/// 2304 of a driver that gives each packet half a page.
+const CHARGE: f64 = 1.6;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    let side = &view.receiver;
+    let dropped = side.socket_drops()?;
+    let lost = match view.is_tcp() {
+        true => return Ok(None),
+        false => side.datagrams_lost()?,
+    };
+    let share = dropped_share(view)?;
+    if share < HEAVY_LOSS || dropped < MOST * lost {
+        return Ok(None);
+    }
+    match confidence(view)? {
+        Some(confidence) => found(view, share, confidence),
+        None => Ok(None),
+    }
+}
+
+/// Share of the datagrams that the socket dropped.
+fn dropped_share(view: &View) -> Result<f64, Missing> {
+    let side = &view.receiver;
+    if view.is_tcp() {
+        return Err(Missing::because("only datagrams are dropped so"));
+    }
+    let lost = side.lost_share()?;
+    let all = positive(side.datagrams_lost()?, "the number of datagrams lost");
+    Ok(all.map_or(0.0, |all| lost * (side.socket_drops().unwrap_or(0.0) / all).min(1.0)))
+}
+
+/// How sure it is that the buffer, not the reader, is what falls short.
+fn confidence(view: &View) -> Result<Option<Confidence>, Missing> {
+    let side = &view.receiver;
+    let waits = side.blocked_share()? >= BEHIND;
+    let short = holds_s(view)? < SHORT_S;
+    let paced = side.paced_share()? >= HOLDS;
+    let stopped = is_throttled(side) || stopped_share(side)? >= STOPPED;
+    let full = side.thread_cpu_share().is_ok_and(|cpu| cpu >= CPU_FULL)
+        || cpu_bound(side)?.is_some_and(|bound| !bound.shared && !bound.crowded);
+    Ok(match (short, waits) {
+        _ if paced || stopped => None,
+        (true, true) => Some(Confidence::Certain),
+        (true, false) if !full => Some(Confidence::Likely),
+        (false, true) => Some(Confidence::Likely),
+        (true, false) => Some(Confidence::Possible),
+        (false, false) => None,
+    })
+}
+
+/// Bytes a second that arrived, dropped or not.
+fn arriving(view: &View) -> Result<f64, Missing> {
+    let kept = 1.0 - view.receiver.lost_share()?;
+    positive(view.goodput()? / 8.0 / kept, "the rate that arrived")
+}
+
+/// How much of what arrives the buffer holds, seconds.
+fn holds_s(view: &View) -> Result<f64, Missing> {
+    let flows = view.receiver.flow_count()?;
+    Ok(view.receiver.receive_buffer_bytes()? * flows / CHARGE / arriving(view)?)
+}
+
+fn found(view: &View, share: f64, confidence: Confidence) -> Result<Option<Finding>, Missing> {
+    let (side, place) = (&view.receiver, view.receiver.place());
+    let holds = holds_s(view)?;
+    let buffer = side.receive_buffer_bytes()?;
+    let dropped = format!("the socket dropped {} of the datagrams itself", percent(share));
+    let text = format!("its buffer of {buffer:.0} bytes holds {} of what arrived", time(holds));
+    let wanted = wanted_bytes(view)?;
+    let most = side.count(RMEM_MAX).ok().filter(|most| *most < wanted as f64);
+    let draft = Draft::new(RULE.id, place, confidence, "the receiving socket's buffer")
+        .share(share)
+        .saw(place, RULE.witness_name, share * 100.0, dropped)
+        .saw(place, "receive_buffer_s", holds, text)
+        .saw_if(place, "reader_blocked_share", side.blocked_share(), |waits| {
+            format!("the reader waited for data {} of the time", percent(waits))
+        })
+        .saw_if(place, "cpu_wait_share", side.cpu_wait_share(), |waits| {
+            format!("the reader waited for a CPU {} of the time", percent(waits))
+        })
+        .saw_if(place, RMEM_MAX, most.ok_or_else(|| Missing::because("it is enough")), |most| {
+            format!("the kernel allows {most:.0} bytes (net.core.rmem_max)")
+        })
+        .predicted(predicted(view)?)
+        .changes([larger(view, wanted)]);
+    match most {
+        Some(_) => draft.advice(format!(
+            "allow it on the receiver first: sysctl -w net.core.rmem_max={wanted}"
+        )),
+        None => draft,
+    }
+    .found()
+}
+
+/// What was sent, had all of it been read, or what the next limit leaves of it.
+fn predicted(view: &View) -> Result<Known<BitRate>, Missing> {
+    let offered = arriving(view)? * 8.0;
+    let next = next_after(view, &[RULE.id, "path-rate"]);
+    Ok(Known::Value(BitRate(next.value().map_or(offered, |next| next.0.min(offered)))))
+}
+
+/// A power of two, as buffer sizes are commonly written, yet at least four times the present.
+fn wanted_bytes(view: &View) -> Result<u64, Missing> {
+    let each = arriving(view)? * ENOUGH_S * CHARGE / view.receiver.flow_count()?;
+    let bytes = each.max(4.0 * view.receiver.receive_buffer_bytes()?);
+    // The kernel takes a signed 32-bit number, and doubles it (socket(7)).
+    Ok((bytes.min(f64::from(1 << 29)).ceil() as u64).next_power_of_two())
+}
+
+fn larger(view: &View, wanted: u64) -> Change {
+    let present = view.plan().socket.rcvbuf_bytes.map(|bytes| bytes.0.to_string());
+    let why = "holds 100 ms of what arrives, at least four times as much as now";
+    of_plan("socket.rcvbuf", present, &wanted.to_string(), why)
+}
+
+/// Share of the datagrams that the receiving socket dropped, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    Ok(dropped_share(view)? * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Far;
+
+    /// 800 Mbit/s read, a third of what arrived dropped by a socket of 1 MB that holds 4 ms.
+    fn overflows() -> Case {
+        Case::healthy_udp().lost(0.3).dropped(0.3)
+    }
+
+    #[test]
+    fn fires_where_the_socket_dropped_them_and_the_reader_had_time() {
+        let finding = fires(&RULE, overflows().without_links());
+        assert_eq!(finding.confidence, Confidence::Certain);
+        assert_eq!(finding.changes[0].as_argument(), "socket.rcvbuf=default,33554432");
+        assert_eq!(finding.predicted_bits_per_s.value().unwrap().0.round(), 800e6 / 0.7_f64);
+    }
+
+    #[test]
+    fn names_the_limit_of_the_kernel() {
+        let finding = fires(&RULE, overflows().fact(Far, RMEM_MAX, 212_992u64));
+        assert!(finding.advice[0].contains("net.core.rmem_max=33554432"), "{finding:?}");
+    }
+
+    #[test]
+    fn a_reader_that_is_too_slow_is_named_instead() {
+        let full = fires(&RULE, overflows().reader(0.0, 0.0, 0.98));
+        assert_eq!(full.confidence, Confidence::Possible);
+        quiet(&RULE, overflows().reader(0.0, 0.9, 0.1));
+        quiet(&RULE, overflows().reader(0.0, 0.0, 0.3));
+        quiet(&RULE, overflows().reader(0.1, 0.0, 0.98).goodput(5e6));
+        quiet(&RULE, overflows().grows(Far, "cgroup.throttled_us", 2_000_000));
+    }
+
+    #[test]
+    fn what_got_lost_elsewhere_is_not_the_buffers() {
+        quiet(&RULE, Case::healthy_udp().lost(0.3));
+        quiet(&RULE, Case::healthy_udp().lost(0.3).dropped(0.1));
+        quiet(&RULE, Case::healthy());
+    }
+
+    #[test]
+    fn cannot_tell_without_the_far_end() {
+        cannot_tell(&RULE, overflows().without_far());
+    }
+}
