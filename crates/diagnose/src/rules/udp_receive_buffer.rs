@@ -49,8 +49,6 @@ const MOST: f64 = 0.5;
 /// A buffer that holds less than this of what arrives is short: a reader was measured to wait for a
 /// CPU for some milliseconds on a busy host, seconds.
 const SHORT_S: f64 = 0.02;
-/// What a buffer should hold of what arrives, seconds.
-const ENOUGH_S: f64 = 0.1;
 /// Memory that a datagram of 1472 bytes is charged for (`skb->truesize`), over its payload: measured
 /// 2304 of a driver that gives each packet half a page.
 const CHARGE: f64 = 1.6;
@@ -121,7 +119,7 @@ fn found(view: &View, share: f64, confidence: Confidence) -> Result<Option<Findi
     let dropped = format!("the socket dropped {} of the datagrams itself", percent(share));
     let text = format!("its buffer of {buffer:.0} bytes holds {} of what arrived", time(holds));
     let wanted = wanted_bytes(view)?;
-    let most = side.count(RMEM_MAX).ok().filter(|most| *most < wanted as f64);
+    let most = side.count(RMEM_MAX).ok().map(|most| most as u64).filter(|most| *most < wanted);
     let draft = Draft::new(RULE.id, place, confidence, "the receiving socket's buffer")
         .share(share)
         .saw(place, RULE.witness_name, share * 100.0, dropped)
@@ -132,15 +130,13 @@ fn found(view: &View, share: f64, confidence: Confidence) -> Result<Option<Findi
         .saw_if(place, "cpu_wait_share", side.cpu_wait_share(), |waits| {
             format!("the reader waited for a CPU {} of the time", percent(waits))
         })
-        .saw_if(place, RMEM_MAX, most.ok_or_else(|| Missing::because("it is enough")), |most| {
-            format!("the kernel allows {most:.0} bytes (net.core.rmem_max)")
-        })
         .predicted(predicted(view)?)
-        .changes([larger(view, wanted)]);
+        .changes(larger(view, most.unwrap_or(wanted)));
     match most {
-        Some(_) => draft.advice(format!(
-            "allow it on the receiver first: sysctl -w net.core.rmem_max={wanted}"
-        )),
+        Some(most) => draft
+            .saw(place, RMEM_MAX, most as f64, format!("the kernel allows {most} bytes (rmem_max)"))
+            .advice(format!("let programs have more: sysctl -w net.core.rmem_max={wanted}"))
+            .permanent("/etc/sysctl.d/90-goodput.conf", format!("net.core.rmem_max={wanted}")),
         None => draft,
     }
     .found()
@@ -155,16 +151,18 @@ fn predicted(view: &View) -> Result<Known<BitRate>, Missing> {
 
 /// A power of two, as buffer sizes are commonly written, yet at least four times the present.
 fn wanted_bytes(view: &View) -> Result<u64, Missing> {
-    let each = arriving(view)? * ENOUGH_S * CHARGE / view.receiver.flow_count()?;
+    let each = arriving(view)? * SHORT_S * CHARGE / view.receiver.flow_count()?;
     let bytes = each.max(4.0 * view.receiver.receive_buffer_bytes()?);
     // The kernel takes a signed 32-bit number, and doubles it (socket(7)).
     Ok((bytes.min(f64::from(1 << 29)).ceil() as u64).next_power_of_two())
 }
 
-fn larger(view: &View, wanted: u64) -> Change {
+/// As much as is wanted and allowed, if that is more than now. The kernel doubles what is asked for.
+fn larger(view: &View, bytes: u64) -> Option<Change> {
+    let now = view.receiver.receive_buffer_bytes().ok()?;
     let present = view.plan().socket.rcvbuf_bytes.map(|bytes| bytes.0.to_string());
-    let why = "holds 100 ms of what arrives, at least four times as much as now";
-    of_plan("socket.rcvbuf", present, &wanted.to_string(), why)
+    let why = "holds more of what arrives while the reader waits for a CPU";
+    (2.0 * bytes as f64 > now).then(|| of_plan("socket.rcvbuf", present, &bytes.to_string(), why))
 }
 
 /// Share of the datagrams that the receiving socket dropped, percent.
@@ -187,14 +185,14 @@ mod tests {
     fn fires_where_the_socket_dropped_them_and_the_reader_had_time() {
         let finding = fires(&RULE, overflows().without_links());
         assert_eq!(finding.confidence, Confidence::Certain);
-        assert_eq!(finding.changes[0].as_argument(), "socket.rcvbuf=default,33554432");
-        assert_eq!(finding.predicted_bits_per_s.value().unwrap().0.round(), 800e6 / 0.7_f64);
+        assert_eq!(finding.changes[0].as_argument(), "socket.rcvbuf=default,4194304");
+        assert_eq!(finding.predicted_bits_per_s.value().unwrap().to_string(), "1.14 Gbit/s");
     }
 
     #[test]
     fn names_the_limit_of_the_kernel() {
         let finding = fires(&RULE, overflows().fact(Far, RMEM_MAX, 212_992u64));
-        assert!(finding.advice[0].contains("net.core.rmem_max=33554432"), "{finding:?}");
+        assert!(finding.advice[0].contains("net.core.rmem_max=4194304"), "{finding:?}");
     }
 
     #[test]
