@@ -39,6 +39,7 @@ builtin!(
     "healthy-one-cpu",
     "healthy-routed",
     "healthy-wan",
+    "offload-off",
     "path-loss",
     "path-rate",
     "policer",
@@ -52,6 +53,7 @@ builtin!(
     "shaper-rate",
     "small-writes",
     "tso-oversize",
+    "udp-receive-buffer",
     "window-scaling-off",
 );
 

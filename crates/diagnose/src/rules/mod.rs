@@ -6,10 +6,10 @@ mod cpu_quota;
 mod credit_bucket;
 mod duplex_mismatch;
 mod frame_errors;
+mod gro_off;
 mod host_interconnect;
 mod interrupt_coalescing;
 mod legacy_bus;
-mod gro_off;
 mod line_rate;
 mod link_speed;
 mod local_drop;
@@ -38,9 +38,10 @@ mod small_writes;
 mod softirq_saturation;
 mod softnet_backlog;
 mod tso_oversize;
+mod udp_receive_buffer;
+mod window_scaling_off;
 mod window_scaling_off;
 mod wrong_class;
-mod udp_receive_buffer;
 
 use crate::rule::Rule;
 

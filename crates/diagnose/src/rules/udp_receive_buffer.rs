@@ -185,14 +185,14 @@ mod tests {
     fn fires_where_the_socket_dropped_them_and_the_reader_had_time() {
         let finding = fires(&RULE, overflows().without_links());
         assert_eq!(finding.confidence, Confidence::Certain);
-        assert_eq!(finding.changes[0].as_argument(), "socket.rcvbuf=default,4194304");
+        assert_eq!(finding.changes[0].as_argument(), "socket.rcvbuf=default,8388608");
         assert_eq!(finding.predicted_bits_per_s.value().unwrap().to_string(), "1.14 Gbit/s");
     }
 
     #[test]
     fn names_the_limit_of_the_kernel() {
         let finding = fires(&RULE, overflows().fact(Far, RMEM_MAX, 212_992u64));
-        assert!(finding.advice[0].contains("net.core.rmem_max=4194304"), "{finding:?}");
+        assert!(finding.advice[0].contains("net.core.rmem_max=8388608"), "{finding:?}");
     }
 
     #[test]

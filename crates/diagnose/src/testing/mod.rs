@@ -134,6 +134,8 @@ impl Case {
     pub fn lost_by_chance(mut self, share: f64) -> Self {
         self.chance = true;
         self.lost(share)
+    }
+
     /// Share of the datagrams that the receiving socket dropped.
     pub fn dropped(mut self, share: f64) -> Self {
         self.dropped = share;
