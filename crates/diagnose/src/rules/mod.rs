@@ -40,7 +40,6 @@ mod softnet_backlog;
 mod tso_oversize;
 mod udp_receive_buffer;
 mod window_scaling_off;
-mod window_scaling_off;
 mod wrong_class;
 
 use crate::rule::Rule;
