@@ -44,6 +44,8 @@ pub struct Shaper<'a> {
     pub frame: f64,
     /// Bytes that the bucket holds, where it is known.
     pub burst: Result<f64, Missing>,
+    /// The class of htb that it is, as tc(8) writes it, where its counters tell.
+    pub class: Option<&'a str>,
 }
 
 impl<'a> Shaper<'a> {
@@ -69,6 +71,7 @@ impl<'a> Shaper<'a> {
             rate,
             ceiling: rate * packet.share(QDISC_EXTRA),
             frame: packet.counted_frame(),
+            class: class.as_ref().map(|class| class.id),
             burst: class.map_or_else(|| side.count(names::QDISC_BURST), |class| Ok(class.burst)),
         }))
     }

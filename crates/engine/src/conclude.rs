@@ -12,6 +12,9 @@ use crate::error::EngineError;
 use crate::measurement::Measurement;
 use crate::outcome::outcome;
 
+/// In the names of files that belong to that system.
+const FREEBSD: &str = "FreeBSD";
+
 /// A record, and what each rule's witness read in its main direction.
 pub struct Conclusion {
     /// The record.
@@ -61,11 +64,18 @@ pub fn conclude(
 }
 
 /// A finding whose remedy is a setting of ours gets the permanent form of the first value to try.
+/// Where the rule names a file itself, or FreeBSD's, that stands.
 fn keep_for_good(finding: &mut Finding) {
-    if let (Some(change), true) = (finding.changes.first(), finding.permanent.is_empty()) {
-        // A setting that this version does not know has no permanent form to tell.
-        finding.permanent = permanent(&change.setting, &change.to).unwrap_or_default();
-    }
+    let Some(change) = finding.changes.first() else { return };
+    // A setting that this version does not know has no permanent form to tell.
+    let ours = permanent(&change.setting, &change.to).unwrap_or_default();
+    let of_rule = std::mem::take(&mut finding.permanent);
+    let said = |file: &str| {
+        let freebsd = |file: &str| file.contains(FREEBSD);
+        of_rule.iter().any(|p| p.file == file || freebsd(&p.file) && freebsd(file))
+    };
+    finding.permanent = ours.into_iter().filter(|p| !said(&p.file)).collect();
+    finding.permanent.extend(of_rule);
 }
 
 fn diagnoses(measurement: &Measurement) -> Vec<(EndName, Diagnosis)> {

@@ -19,9 +19,10 @@
 //! # Source
 //! proc(5) (`/proc/stat`); Documentation/scheduler/sched-stats.rst; Documentation/networking/scaling.rst; getrusage(2).
 
-use goodput_model::{Confidence, Finding, Missing};
+use goodput_model::{Change, Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
+use crate::change::of_host;
 use crate::cpu_bound::{cpu_bound, describe, is_throttled};
 use crate::finding::{Draft, percent};
 use crate::rule::{Rule, Stage};
@@ -39,6 +40,9 @@ pub const RULE: Rule = Rule {
     witness_name: "receiver_cpu_us_per_mb",
     source: include_str!("receiver_cpu.rs"),
 };
+
+/// Longer than a frame of any Ethernet's usual MTU, and shorter than two joined segments, bytes.
+const FRAME_BYTES: f64 = 2000.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let full = view.receiver.softirq_share().is_ok_and(|share| share >= CPU_FULL);
@@ -70,10 +74,21 @@ fn draft(view: &View, confidence: Confidence, summary: String) -> Draft {
             view.sender.waits_text(waits)
         })
         .predicted(next_after(view, &[RULE.id]))
+        .changes(joined(view))
         .advice("more flows (-P) use more CPUs")
-        .advice(
-            "generic receive offload hands over fewer, larger packets: ethtool -K DEVICE gro on",
-        )
+}
+
+/// Generic receive offload on, where it is known to be off and packets come one by one: what is
+/// handed over in batches already, as between virtual devices, gains nothing.
+fn joined(view: &View) -> Option<Change> {
+    let side = &view.receiver;
+    let mean =
+        side.grown("link.rx_bytes").ok()? as f64 / side.grown("link.rx_packets").ok()? as f64;
+    (mean <= FRAME_BYTES).then_some(())?;
+    let off = side.text("offload.gro").is_ok_and(|gro| gro == "off");
+    let values = (Some("off".into()), "on".into());
+    let why = "hands over fewer, larger packets";
+    off.then(|| of_host(side, "offload.gro", side.device().ok(), values, why))
 }
 
 /// CPU time of the readers for 10^6 payload bytes, microseconds.
@@ -96,6 +111,16 @@ mod tests {
     fn fires_on_a_full_cpu() {
         let finding = fires(&RULE, full());
         assert_eq!((finding.end, finding.confidence), (Place::Far, Confidence::Certain));
+    }
+
+    #[test]
+    fn joining_is_proposed_only_for_packets_that_come_one_by_one() {
+        let off = |bytes: u64| {
+            let case = full().fact(Far, "offload.gro", "off").grows(Far, "link.rx_packets", 1000);
+            fires(&RULE, case.grows(Far, "link.rx_bytes", bytes)).changes
+        };
+        assert_eq!(off(1_514_000)[0].as_argument(), "far:offload.gro@eth0=off,on");
+        assert!(off(40_000_000).is_empty());
     }
 
     #[test]

@@ -130,6 +130,8 @@ fn draft(
     Ok(match (kind, split(view)) {
         ("tbf", Ok(split)) => draft.share(split.path_percent / 100.0),
         ("tbf", Err(_)) => draft,
+        ("htb", Ok(split)) if shaper.class.is_some() => draft.share(split.path_percent / 100.0),
+        ("htb", Err(_)) if shaper.class.is_some() => draft,
         (_, _) => draft.advice(format!(
             "tc class change dev {device} classid … {kind} rate {} burst {needed:.0} cburst {needed:.0}",
             rate_argument(shaper.rate)
@@ -153,7 +155,22 @@ fn larger_burst(view: &View, shaper: &Shaper, burst: f64) -> Option<Change> {
     let values = (Some(format!("{burst:.0}")), format!("{:.0}", shaper.needed_burst()));
     let why = "1 ms of the rate, at least one batch of segmentation offload";
     let scope = Some(shaper.device);
+    if shaper.kind == "htb" {
+        return larger_class(view, shaper, why);
+    }
     (shaper.kind == "tbf").then(|| of_host(&view.sender, "qdisc.tbf.burst", scope, values, why))
+}
+
+/// Both buckets of the class, as the smaller one holds where nobody lends.
+fn larger_class(view: &View, shaper: &Shaper, why: &str) -> Option<Change> {
+    let (side, class) = (&view.sender, shaper.class?);
+    let size = |what: &str| side.count(&format!("class.{class}.{what}")).ok();
+    let (burst, cburst) = (size("burst_bytes")?, size("cburst_bytes")?);
+    let from =
+        if burst == cburst { format!("{burst:.0}") } else { format!("{burst:.0} {cburst:.0}") };
+    let values = (Some(from), format!("{:.0}", shaper.needed_burst()));
+    let scope = format!("{}:{class}", shaper.device);
+    Some(of_host(side, "qdisc.htb.bursts", Some(&scope), values, why))
 }
 
 /// Times that the local shaper made a packet wait for tokens or dropped one, for 100 that it sent.
@@ -232,8 +249,25 @@ mod tests {
     }
 
     #[test]
-    fn htb_gets_a_command_instead_of_a_setting() {
-        let finding = fires(&RULE, Case::shaper_burst().fact(Near, "qdisc.kind", "htb"));
+    fn both_bursts_of_a_class_of_htb_are_raised() {
+        let mut case = Case::shaper_burst().fact(Near, "qdisc.kind", "htb");
+        for (what, number) in [
+            ("level", 0u64),
+            ("rate_bits_per_s", 1_000_000_000),
+            ("ceil_bits_per_s", 1_000_000_000),
+            ("burst_bytes", 1600),
+            ("cburst_bytes", 1500),
+        ] {
+            case = case.fact(Near, &format!("class.1:10.{what}"), number);
+        }
+        let case = case.grows(Near, "class.1:10.sent_bytes", 400_000_000);
+        let argument = fires(&RULE, case).changes[0].as_shell_word();
+        assert_eq!(argument, "'qdisc.htb.bursts@eth0:1:10=1600 1500,125000'");
+    }
+
+    #[test]
+    fn another_shaper_gets_a_command_instead_of_a_setting() {
+        let finding = fires(&RULE, Case::shaper_burst().fact(Near, "qdisc.kind", "hfsc"));
         assert!(finding.changes.is_empty());
         assert!(finding.advice[0].starts_with("tc class change dev eth0"), "{finding:?}");
     }

@@ -87,6 +87,56 @@ impl Machine for ClassBurst {
     }
 }
 
+/// The backend of both buckets' sizes at once: `BURST CBURST`, or one number where they are the
+/// same. A class that may not borrow is held by the smaller of them.
+pub(crate) struct ClassBursts;
+
+impl Machine for ClassBursts {
+    fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
+        Ok(bursts_text(&Found::of(setting)?.htb))
+    }
+
+    fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+        let mut found = Found::of(setting)?;
+        set_bursts(setting, value, &mut found.htb)?;
+        found.write(setting, value)
+    }
+
+    fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
+        let mut htb = Found::of(setting)?.htb;
+        set_bursts(setting, value, &mut htb)?;
+        Ok(bursts_text(&htb.as_read_back()))
+    }
+
+    fn capture(&self, setting: &SettingRef) -> Result<String, SettingError> {
+        let htb = Found::of(setting)?.htb;
+        Ok(format!("{} {}", htb.burst_bytes, htb.cburst_bytes))
+    }
+
+    fn same(&self, one: &str, other: &str) -> bool {
+        let (one, other) = (halves(one), halves(other));
+        shaped::same_burst(one.0, other.0) && shaped::same_burst(one.1, other.1)
+    }
+}
+
+fn halves(value: &str) -> (&str, &str) {
+    value.split_once(' ').unwrap_or((value, value))
+}
+
+fn bursts_text(htb: &HtbClass) -> String {
+    match (htb.burst_bytes, htb.cburst_bytes) {
+        (burst, cburst) if burst == cburst => burst.to_string(),
+        (burst, cburst) => format!("{burst} {cburst}"),
+    }
+}
+
+fn set_bursts(setting: &SettingRef, value: &str, htb: &mut HtbClass) -> Result<(), SettingError> {
+    let (burst, cburst) = halves(value);
+    htb.burst_bytes = shaped::burst(setting, burst)?;
+    htb.cburst_bytes = shaped::burst(setting, cburst)?;
+    Ok(())
+}
+
 /// The class that a setting names.
 struct Found {
     netlink: Netlink,

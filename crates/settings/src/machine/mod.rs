@@ -21,7 +21,7 @@ mod token_bucket;
 
 pub(crate) use device_parameter::{DeviceNumber, DeviceSwitch};
 pub(crate) use fifo::FifoLimit;
-pub(crate) use htb::{CLASS_BURST, CLASS_CBURST, CLASS_CEIL, CLASS_RATE};
+pub(crate) use htb::{CLASS_BURST, CLASS_CBURST, CLASS_CEIL, CLASS_RATE, ClassBursts};
 pub(crate) use link_number::{GSO_PACKETS, GSO_SIZE, Mtu, TX_QUEUE};
 pub(crate) use napi::{DEFER_HARD_IRQS, GRO_FLUSH_TIMEOUT, Threaded};
 pub(crate) use offload::OffloadSwitch;

@@ -28,6 +28,7 @@ mod pause_rx;
 mod pause_tx;
 mod qdisc_fifo_limit;
 mod qdisc_htb_burst;
+mod qdisc_htb_bursts;
 mod qdisc_htb_cburst;
 mod qdisc_htb_ceil;
 mod qdisc_htb_rate;
@@ -81,6 +82,7 @@ pub const ALL: &[&Setting] = &[
     &qdisc_htb_ceil::SETTING,
     &qdisc_htb_burst::SETTING,
     &qdisc_htb_cburst::SETTING,
+    &qdisc_htb_bursts::SETTING,
     &offload_lro::SETTING,
     &link_mtu::SETTING,
     &link_txqueuelen::SETTING,

@@ -54,7 +54,7 @@ fn queues(netlink: &mut Netlink) {
     netlink.replace_qdisc(&Qdisc::root_pfifo(index, 33)).unwrap();
 }
 
-/// A hierarchy token bucket with one class, 1:10.
+/// A hierarchy token bucket with two classes, 1:10 and 1:20.
 fn classes(netlink: &mut Netlink, index: u32) {
     // `TCA_HTB_INIT` with `struct tc_htb_glob`: version 3, rate to quantum 10, default class 10.
     let words = [3u32, 10, 0x10, 0, 0].map(u32::to_ne_bytes);
@@ -62,5 +62,7 @@ fn classes(netlink: &mut Netlink, index: u32) {
     let htb = Qdisc { handle: 0x1_0000, ..Qdisc::root(index, "htb", options) };
     netlink.replace_qdisc(&htb).unwrap();
     let class = HtbClass::new(37_500_000, 62_500_000, 20_011, 30_011);
-    netlink.replace_htb_class(index, 0x1_0010, 0x1_0000, &class).unwrap();
+    for handle in [0x1_0010, 0x1_0020] {
+        netlink.replace_htb_class(index, handle, 0x1_0000, &class).unwrap();
+    }
 }

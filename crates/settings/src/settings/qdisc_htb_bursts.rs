@@ -1,0 +1,23 @@
+//! `qdisc.htb.bursts`: what a class may send at once, at its rate and at its ceiling.
+
+use crate::machine::ClassBursts;
+use crate::permanent::{class_section, in_bytes, network_file};
+use crate::setting::{Backend, Scope, Setting};
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "qdisc.htb.bursts",
+    title: "burst and cburst of a class of htb together",
+    why: "tc computes bursts of one packet, and a class that has nobody to borrow from is held by \
+          the smaller of the two.",
+    scope: Scope::Class,
+    values: "one size in bytes like 125K, or two: burst and cburst",
+    example: "qdisc.htb.bursts@eth1:1:20=\"1600 3200\",125K",
+    unset: None,
+    permanent: |setting, value| {
+        let (burst, cburst) = value.split_once(' ').unwrap_or((value, value));
+        let keys = format!("BufferBytes={}\nCeilBufferBytes={}", in_bytes(burst), in_bytes(cburst));
+        vec![network_file(setting, &class_section(setting, &keys))]
+    },
+    backend: Backend::Machine(&ClassBursts),
+};
