@@ -109,7 +109,7 @@ pub fn compare(
     lab.plant(&scenario, When::ProcessRuns, |host| (host == HostName::Far).then_some(far))?;
     let mut command = command(lab.near(), goodput)?;
     pin(&mut command, &scenario);
-    command.arg("compare").arg(target(&lab)).arg(factor);
+    command.arg("compare").arg(target(&lab, &scenario)).arg(factor);
     command.args(["--json", "--no-store", "--time", "1", "--max-time", COMPARE_S]).args(token);
     command.args(&scenario.run.client).env("GOODPUT_STATE_DIR", folder.join("state"));
     let client = Process::start(command, "goodput compare in near")?;
@@ -132,11 +132,11 @@ impl Server {
     pub fn start(lab: &Lab, scenario: &Scenario, goodput: &Path) -> Result<Self, LabError> {
         let mut command = command(lab.far(), goodput)?;
         pin(&mut command, scenario);
-        command.args(["serve", "--bind"]).arg(target(lab)).args(&scenario.run.server);
+        command.args(["serve", "--bind"]).arg(target(lab, scenario)).args(&scenario.run.server);
         command.args(scenario.run.private.then_some("--private"));
         let mut process = Process::start(command, "goodput serve in far")?;
         process.wait_for_line(LISTENING, LISTEN_WITHIN)?;
-        Ok(Self { process, target: target(lab) })
+        Ok(Self { process, target: target(lab, scenario) })
     }
 
     /// Number of its process.
@@ -165,7 +165,7 @@ fn start_client(
     let mut command = command(lab.near(), goodput)?;
     let seconds = scenario.run.seconds.unwrap_or(TEST_S).to_string();
     pin(&mut command, scenario);
-    command.arg(verb).arg(target(lab)).args(["--json", "--no-store", "--time", &seconds]);
+    command.arg(verb).arg(target(lab, scenario)).args(["--json", "--no-store", "--time", &seconds]);
     command.args(&scenario.run.client).args(client_args);
     Process::start(command, &format!("goodput {verb} in near"))
 }
@@ -176,8 +176,9 @@ fn pin(command: &mut Command, scenario: &Scenario) {
     }
 }
 
-fn target(lab: &Lab) -> String {
-    lab.far().address(Family::V4).to_string()
+fn target(lab: &Lab, scenario: &Scenario) -> String {
+    let family = if scenario.run.ipv6 { Family::V6 } else { Family::V4 };
+    lab.far().address(family).to_string()
 }
 
 fn command(host: &Host, goodput: &Path) -> Result<Command, LabError> {

@@ -19,6 +19,8 @@ pub struct Run {
     /// The far end keeps its facts and samples to itself, as a public server may: only what the
     /// near host sees is there to judge by.
     pub private: bool,
+    /// Over IPv6 instead of IPv4.
+    pub ipv6: bool,
     /// CPUs that goodput may run on in either host, the same ones; all unless said otherwise.
     pub cpus: Option<usize>,
     /// How long the command may take in all; three minutes unless said otherwise.
