@@ -89,10 +89,10 @@ mod tests {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
         let mut files: Vec<_> = std::fs::read_dir(folder)
             .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
             .collect();
         files.sort();
-        let listed: Vec<_> = builtin().iter().map(|b| format!("{}.toml", b.name)).collect();
+        let listed: Vec<_> = builtin().iter().map(|b| b.name).collect();
         assert_eq!(files, listed);
     }
 
