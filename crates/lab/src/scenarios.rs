@@ -29,6 +29,7 @@ builtin!(
     "burst-too-small",
     "cpu-quota-far",
     "cpu-quota-near",
+    "credit-bucket",
     "foreign-cpu-quota",
     "foreign-healthy",
     "foreign-path-loss",

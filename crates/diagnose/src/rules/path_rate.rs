@@ -35,7 +35,7 @@ use crate::round_rate::{RoundRate, round_rate};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{HEAVY_LOSS, HOLDS, PLATEAU_SPREAD, RTT_INFLATED};
-use crate::view::{Plateau, View};
+use crate::view::{Losses, Plateau, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -189,14 +189,21 @@ fn draft(view: &View, share: f64, mark: &Mark, confidence: Confidence) -> Result
 /// by neither host.
 fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
     let share = view.receiver.lost_share()?;
-    let plateau = view.receiver.plateau()?;
+    let mut plateau = view.receiver.plateau()?;
+    let losses = view.receiver.datagram_losses().ok();
+    let by_limit = losses.as_ref().and_then(Losses::by_limit);
+    if let Some(losses) =
+        losses.filter(|_| by_limit == Some(true) && plateau.spread >= PLATEAU_SPREAD)
+    {
+        // What the limit lets through; a sender that is slow at times offers less.
+        plateau.rate = losses.passed_at_worst() * view.plan().chunk_bytes.0 as f64 * 8.0;
+    }
     let at_hosts = view.datagrams_dropped_at_hosts() >= view.receiver.datagrams_lost()? / 2.0;
-    let steady = plateau.spread < PLATEAU_SPREAD;
+    let steady = plateau.spread < PLATEAU_SPREAD || by_limit == Some(true);
     if share < HEAVY_LOSS || at_hosts || !steady || is_local(view)? || receiver_is_short(view) {
         return Ok(None);
     }
     let round = round_rate(view, plateau.rate)?;
-    let by_limit = view.receiver.datagram_losses().ok().and_then(|losses| losses.by_limit());
     let confidence = match (by_limit, share) {
         (Some(true), _) => Confidence::Likely,
         (Some(false), _) => return Ok(None),

@@ -5,7 +5,7 @@
 
 use goodput_model::{FlowSample, Missing, Role, Sample};
 
-use super::{Side, positive};
+use super::{Side, median, positive};
 
 /// Fewer steps than this tell nothing of a spread.
 const FEWEST: usize = 6;
@@ -15,6 +15,8 @@ const SHORTEST_S: f64 = 0.05;
 /// more than the other chance's.
 const BY_LIMIT: f64 = 0.4;
 const BY_CHANCE: f64 = 0.6;
+/// From the median absolute deviation to the standard deviation of a normal distribution.
+const TO_DEVIATION: f64 = 1.4826;
 /// Index of dispersion that chance does not reach in ten steps or more; it gives 1 ± 0.4.
 const BEYOND_CHANCE: f64 = 2.0;
 
@@ -190,16 +192,34 @@ impl Losses {
         self.steps.iter().map(off).sum::<f64>() / expected
     }
 
-    /// Variance of what passed over that of the same share lost by chance: far below 1 where a limit
-    /// sets the pace, whatever was sent.
+    /// The steps in which most was lost: at least half the share of the worst. A sender that is slow at
+    /// times does not meet a limit then.
+    fn worst(&self) -> Vec<&LossStep> {
+        let most = self.steps.iter().map(LossStep::share).fold(0.0, f64::max);
+        self.steps.iter().filter(|step| step.share() >= most / 2.0).collect()
+    }
+
+    /// Packets a second that passed while most was lost, the median of the steps.
+    pub fn passed_at_worst(&self) -> f64 {
+        let passed = self.worst().into_iter().map(LossStep::passed).collect();
+        median(passed, "the packets that passed").unwrap_or(f64::NAN)
+    }
+
+    /// Variance of what passed while most was lost, over that of the same share lost by chance: far
+    /// below 1 where a limit sets the pace, whatever was sent. Taken from the median absolute
+    /// deviation, as a sender may pause within a step; not a number where losses were too rare.
     pub fn passed_variance(&self) -> f64 {
-        let count = self.steps.len() as f64;
-        let seconds: f64 = self.steps.iter().map(|step| step.seconds).sum();
-        let pace = self.steps.iter().map(|step| step.sent - step.lost).sum::<f64>() / seconds;
-        let off = |step: &LossStep| ((step.passed() - pace) * step.seconds).powi(2);
-        let mean_sent = self.steps.iter().map(|step| step.sent).sum::<f64>() / count;
-        let by_chance = mean_sent * self.share * (1.0 - self.share);
-        self.steps.iter().map(off).sum::<f64>() / count / by_chance
+        let worst = self.worst();
+        if worst.len() < FEWEST {
+            return f64::NAN;
+        }
+        let pace = self.passed_at_worst();
+        let off = |step: &&LossStep| {
+            let by_chance = step.sent * step.share() * (1.0 - step.share());
+            (step.passed() - pace).abs() * step.seconds / by_chance.sqrt()
+        };
+        let off = worst.iter().map(off).collect();
+        median(off, "the packets that passed").map_or(f64::NAN, |off| (TO_DEVIATION * off).powi(2))
     }
 
     /// Whether what passed shows a limit of the rate, or else chance; `None` where it shows neither.
