@@ -7,6 +7,7 @@ use goodput_model::{
 };
 
 use crate::ceiling::ceiling;
+use crate::probes::doubt;
 use crate::rank::{drop_explained, rank};
 use crate::rule::Stage;
 use crate::rules;
@@ -44,6 +45,7 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     doubt_what_was_inferred(&view, &mut findings);
     drop_explained(&mut findings);
     rank(&mut findings, evidence.measured.goodput.0);
+    doubt(&mut findings, &undecided);
     Diagnosis {
         verdict: verdict(&view, &findings, &undecided),
         witnesses: witnesses(&view),

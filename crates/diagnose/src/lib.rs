@@ -18,6 +18,7 @@ mod link_file;
 mod lost_here;
 pub mod models;
 pub mod names;
+pub mod probes;
 mod rank;
 mod round_rate;
 pub mod rule;

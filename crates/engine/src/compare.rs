@@ -2,7 +2,7 @@
 //! with every setting put back at the end.
 
 mod arms;
-mod near_far;
+pub(crate) mod near_far;
 mod winner;
 
 use std::path::PathBuf;

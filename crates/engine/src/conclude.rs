@@ -57,6 +57,7 @@ pub fn conclude(
         verdict_reverse,
         findings,
         undecided,
+        probes: Vec::new(),
         comparison: None,
         doubts,
     };

@@ -20,6 +20,7 @@ mod near;
 mod observe;
 mod open;
 mod outcome;
+pub mod probe;
 mod sampler;
 pub mod serve;
 pub mod target;

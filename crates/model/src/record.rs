@@ -43,11 +43,35 @@ pub struct Record {
     pub findings: Vec<Finding>,
     /// Rules that could not decide.
     pub undecided: Vec<Undecided>,
+    /// Short runs that each changed one thing, to split two causes that look alike.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeRun>,
     /// The comparison, where the command was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
     /// Doubts about the measurement itself, for a person.
     pub doubts: Vec<String>,
+}
+
+/// A probe that was run, or that could not be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProbeRun {
+    /// Id of the probe.
+    pub probe: String,
+    /// What it changed, for a person.
+    pub title: String,
+    /// Ids of the two rules that it was to split.
+    pub between: Vec<String>,
+    /// Goodput before.
+    pub before_bits_per_s: BitRate,
+    /// Goodput of the probe's run, or why there was none.
+    pub goodput_bits_per_s: Known<BitRate>,
+    /// The number that decided: a ratio to before, or a share.
+    pub reading: Known<f64>,
+    /// The same in words.
+    pub text: String,
+    /// Id of the rule that it speaks for, or why it speaks for neither.
+    pub answer: Known<String>,
 }
 
 /// What kind of command made a record.

@@ -93,6 +93,10 @@ pub struct TestArgs {
     pub measure: MeasureArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    /// Where the best two causes look alike, run the short probes that split them, then give the
+    /// verdict; a probe may change a setting of this host for its run, and puts it back
+    #[arg(long, conflicts_with_all = ["attach", "both", "udp", "no_observe"])]
+    pub probe: bool,
     /// Also show which rules could not decide, and why
     #[arg(long)]
     pub undecided: bool,

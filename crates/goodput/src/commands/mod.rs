@@ -22,7 +22,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
     let state_dir = cli.state_dir;
     match cli.command {
         Command::Serve(args) => serve::run(args, state_dir),
-        Command::Test(args) => test::run(*args),
+        Command::Test(args) => test::run(*args, state_dir),
         Command::Compare(args) => compare::run(*args, state_dir),
         Command::Check(args) => check::run(&args),
         Command::Settings(what) => settings::run(what, state_dir),

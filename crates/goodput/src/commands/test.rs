@@ -1,6 +1,9 @@
 //! `goodput test`: measure, or watch another program's transfer, then say what limits it.
 
+use std::path::PathBuf;
+
 use anyhow::{Result, bail};
+use goodput_engine::probe::probe;
 use goodput_engine::{
     AttachRequest, AttachTo, Client, Conclusion, EngineError, Target, attach, conclude,
 };
@@ -10,12 +13,12 @@ use super::measured;
 use crate::args::TestArgs;
 use crate::exit::Exit;
 use crate::report::{self, live::Live};
-use crate::storage::Keeper;
+use crate::storage::{Keeper, state_dir};
 
 /// Measures once, or watches another program's transfer, and reports.
-pub fn run(args: TestArgs) -> Result<Exit> {
+pub fn run(args: TestArgs, state: Option<PathBuf>) -> Result<Exit> {
     match (&args.target, args.attach) {
-        (Some(target), None) => measure(&args, target),
+        (Some(target), None) => measure(&args, target, state),
         (_, Some(to)) => watch(&args, to),
         (None, None) => bail!("name a target, or a transfer to watch with --attach"),
     }
@@ -43,22 +46,31 @@ fn finish(args: &TestArgs, record: &Record, keeper: &Keeper, interrupted: bool) 
     Ok(if interrupted { Exit::CouldNot } else { exit })
 }
 
-fn measure(args: &TestArgs, target_text: &str) -> Result<Exit> {
+fn measure(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result<Exit> {
     let target: Target = target_text.parse()?;
     let token = measured::token(args.measure.token_file.as_deref())?;
     let plan = args.measure.plan(Plan::standard().length);
     let keeper = Keeper::open(args.output.no_store)?;
     let mut live = Live::new(&args.output, &plan);
     let started = measured::now();
+    let state_dir = args.probe.then(|| state_dir(state)).transpose()?;
     let (Conclusion { record, .. }, interrupted) = measured::block_on(async |interrupt| {
         let listener = &mut |event| live.show(&event);
         let mut client = tokio::select! {
             client = Client::connect(&target, &plan.socket, token, listener) => client?,
             () = interrupt.raised() => return Err(EngineError::Interrupted),
         };
-        let measurement = client.measure(&plan, &interrupt, listener).await;
+        let conclusion = async {
+            let measurement = client.measure(&plan, &interrupt, listener).await?;
+            let mut conclusion = conclude(measurement, target_text, &started)?;
+            if let Some(state_dir) = state_dir {
+                probe(&mut client, &mut conclusion.record, state_dir, &interrupt, listener).await?;
+            }
+            Ok(conclusion)
+        }
+        .await;
         client.leave().await;
-        conclude(measurement?, target_text, &started)
+        conclusion
     })?;
     finish(args, &record, &keeper, interrupted)
 }

@@ -24,6 +24,7 @@ pub fn text(record: &Record, show_undecided: bool) -> String {
         verdict(&mut out, record, reverse);
     }
     contributing(&mut out, record);
+    probes(&mut out, record);
     ways(&mut out, record);
     doubts(&mut out, record);
     if show_undecided {
@@ -196,6 +197,16 @@ fn contributing(out: &mut String, record: &Record) {
 fn ways(out: &mut String, record: &Record) {
     for direction in record.result.directions.iter().filter(|d| !d.way.is_empty()) {
         line(out, "lost where", &way::line(&direction.way));
+    }
+}
+
+fn probes(out: &mut String, record: &Record) {
+    for run in &record.probes {
+        let answer = match &run.answer {
+            Known::Value(rule) => style::strong(rule).to_string(),
+            Known::Missing(why) => format!("no answer: {why}"),
+        };
+        line(out, "probe", &format!("{}   {answer}", run.text));
     }
 }
 

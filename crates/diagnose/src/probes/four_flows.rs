@@ -1,0 +1,44 @@
+//! Four flows: what limits each flow allows four times as much; what limits all of them does not.
+
+use goodput_model::{Missing, Record};
+
+use super::{Pair, Probe, Reading, SetUp};
+
+const FLOWS: u16 = 4;
+
+pub const PROBE: Probe = Probe {
+    id: "four-flows",
+    title: "four times the flows",
+    set_up,
+    pairs: &[
+        Pair {
+            one: "per-flow-limit",
+            other: "path-rate",
+            read: Reading::Goodput { one_from: 2.0, other_to: 1.3 },
+            why: "a cap of each flow gives four times as much, until the path is full",
+        },
+        Pair {
+            one: "path-loss",
+            other: "path-rate",
+            read: Reading::Goodput { one_from: 2.0, other_to: 1.3 },
+            why: "each flow backs off for its own losses: 30.8, 120.8 and 237.9 Mbit/s with 1, 4 and 8 \
+                  flows, as measured",
+        },
+        Pair {
+            one: "receive-window",
+            other: "path-rate",
+            read: Reading::Goodput { one_from: 2.0, other_to: 1.3 },
+            why: "each flow has a window of its own",
+        },
+    ],
+};
+
+fn set_up(record: &Record) -> Result<SetUp, Missing> {
+    let flows = record
+        .plan
+        .flows
+        .checked_mul(FLOWS)
+        .filter(|flows| *flows <= 64)
+        .ok_or_else(|| Missing::because("there are many flows already"))?;
+    Ok(SetUp::plan(record, |plan| plan.flows = flows))
+}

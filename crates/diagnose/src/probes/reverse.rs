@@ -1,0 +1,26 @@
+//! The other direction: a host that is slow is slow both ways, at whichever end of the flow it is.
+
+use goodput_model::{Direction, Missing, Record};
+
+use super::{Pair, Probe, Reading, SetUp};
+
+pub const PROBE: Probe = Probe {
+    id: "reverse",
+    title: "the direction turned round",
+    set_up,
+    pairs: &[Pair {
+        one: "sender-cpu",
+        other: "receiver-cpu",
+        read: Reading::SameHost { least: 0.15 },
+        why: "shares of a CPU differ by up to a tenth from run to run on equal hosts",
+    }],
+};
+
+fn set_up(record: &Record) -> Result<SetUp, Missing> {
+    let turned = match record.plan.direction {
+        Direction::Send => Direction::Reverse,
+        Direction::Reverse => Direction::Send,
+        Direction::Both => return Err(Missing::because("both directions were measured at once")),
+    };
+    Ok(SetUp::plan(record, |plan| plan.direction = turned))
+}

@@ -1,0 +1,154 @@
+//! Which two causes can't be told apart, and what a probe's answer makes of them.
+
+use goodput_model::{Confidence, Finding, Known, Place, Undecided, Verdict, Witness};
+
+use super::{Probe, splitting};
+use crate::rules;
+
+/// Two causes that the kernel's counters do not tell apart.
+#[derive(Debug, Clone)]
+pub struct Rivals {
+    /// The first finding's rule.
+    pub first: String,
+    /// The other one's: a finding, or a rule that could not decide.
+    pub second: String,
+    /// What would tell; never empty.
+    pub probes: Vec<&'static Probe>,
+}
+
+/// The best two candidates, where a probe splits them and neither is certain. A weaker finding first;
+/// else, of a first finding that is only possible, a rule that could not decide.
+pub fn rivals(findings: &[Finding], undecided: &[Undecided]) -> Option<Rivals> {
+    let first = findings.first().filter(|first| first.confidence < Confidence::Certain)?;
+    let found = findings.iter().skip(1).filter(|f| f.confidence < Confidence::Certain);
+    let found = found.map(|finding| finding.rule.as_str());
+    let open = undecided.iter().map(|rule| rule.rule.as_str());
+    let open = open.filter(|_| first.confidence == Confidence::Possible);
+    found.chain(open).filter(|rule| *rule != first.rule).find_map(|second| {
+        let probes = splitting(&first.rule, second);
+        (!probes.is_empty()).then(|| Rivals {
+            first: first.rule.clone(),
+            second: second.to_owned(),
+            probes,
+        })
+    })
+}
+
+/// Says in the first finding what it may be confused with, and the probe that would tell.
+pub fn doubt(findings: &mut [Finding], undecided: &[Undecided]) {
+    let Some(rivals) = rivals(findings, undecided) else { return };
+    if let (Some(first), Some(probe)) = (findings.first_mut(), rivals.probes.first()) {
+        first.advice.push(format!(
+            "it may as well be {}, which looks the same from here; a run with {} would tell (--probe)",
+            rivals.second, probe.title
+        ));
+    }
+}
+
+/// Puts the cause that the probes speak for first, and the other one below it. `text` says what they
+/// showed, `value` the reading of the one that decided.
+pub fn settle(
+    findings: &mut Vec<Finding>,
+    verdict: &mut Verdict,
+    winner: &str,
+    loser: &str,
+    (text, value): (String, f64),
+) {
+    for finding in findings.iter_mut().filter(|finding| finding.rule == loser) {
+        finding.confidence = Confidence::Possible;
+    }
+    let place = findings.iter().position(|finding| finding.rule == winner);
+    let mut first = match place {
+        Some(place) => findings.remove(place),
+        None => unproven(winner),
+    };
+    first.confidence = first.confidence.max(Confidence::Likely);
+    first.advice.retain(|advice| !advice.ends_with("(--probe)"));
+    first.evidence.push(Witness { end: first.end, name: "probe".into(), value, text });
+    verdict.limit.clone_from(&first.rule);
+    verdict.end = first.end;
+    verdict.share_percent = first.share_percent.clone();
+    verdict.summary.clone_from(&first.summary);
+    findings.retain(|finding| finding.rule != winner);
+    findings.insert(0, first);
+}
+
+/// What only the probe speaks for: its rule could not decide.
+fn unproven(rule: &str) -> Finding {
+    let title = rules::find(rule).map_or(rule, |rule| rule.title);
+    Finding {
+        rule: rule.into(),
+        end: Place::Path,
+        confidence: Confidence::Likely,
+        share_percent: Known::missing("only a probe speaks for it"),
+        summary: title.to_lowercase(),
+        evidence: Vec::new(),
+        predicted_bits_per_s: Known::missing("not computed"),
+        changes: Vec::new(),
+        advice: Vec::new(),
+        permanent: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::EndName;
+
+    fn finding(rule: &str, confidence: Confidence) -> Finding {
+        Finding { confidence, ..unproven(rule) }
+    }
+
+    fn verdict() -> Verdict {
+        Verdict {
+            limit: "path-rate".into(),
+            end: Place::Path,
+            share_percent: Known::Value(90.0),
+            summary: "the path".into(),
+            split: Known::missing("not asked"),
+            sender: EndName::Near,
+        }
+    }
+
+    #[test]
+    fn two_findings_that_a_probe_splits_are_rivals() {
+        let mut findings = vec![
+            finding("path-rate", Confidence::Likely),
+            finding("line-rate", Confidence::Likely),
+            finding("path-loss", Confidence::Possible),
+        ];
+        let rivals = rivals(&findings, &[]).unwrap();
+        assert_eq!((rivals.first.as_str(), rivals.second.as_str()), ("path-rate", "path-loss"));
+        doubt(&mut findings, &[]);
+        assert!(findings[0].advice[0].contains("path-loss"), "{findings:?}");
+    }
+
+    #[test]
+    fn a_certain_finding_and_a_likely_one_alone_have_no_rival() {
+        let open = [Undecided { rule: "path-loss".into(), because: "x".into() }];
+        assert!(rivals(&[finding("path-rate", Confidence::Certain)], &open).is_none());
+        assert!(rivals(&[finding("path-rate", Confidence::Likely)], &open).is_none());
+        assert!(rivals(&[finding("path-rate", Confidence::Possible)], &open).is_some());
+        assert!(rivals(&[], &open).is_none());
+    }
+
+    #[test]
+    fn the_probes_answer_comes_first_and_says_why() {
+        let mut findings = vec![
+            finding("path-rate", Confidence::Likely),
+            finding("path-loss", Confidence::Possible),
+        ];
+        doubt(&mut findings, &[]);
+        let mut verdict = verdict();
+        let shown = ("four flows gave 3.9 × the goodput".to_owned(), 3.9);
+        settle(&mut findings, &mut verdict, "path-loss", "path-rate", shown);
+        assert_eq!(verdict.limit, "path-loss");
+        assert_eq!(
+            findings.iter().map(|f| f.rule.as_str()).collect::<Vec<_>>(),
+            ["path-loss", "path-rate"]
+        );
+        assert_eq!(findings[0].confidence, Confidence::Likely);
+        assert_eq!(findings[1].confidence, Confidence::Possible);
+        assert_eq!(findings[0].evidence[0].name, "probe");
+    }
+}

@@ -1,0 +1,55 @@
+//! Small segments: MSS 536, which every path takes (RFC 9293 section 3.7.1). What counts packets gets
+//! less through; what drops large packets lets them pass.
+
+use goodput_model::{Missing, Record, Transport};
+
+use super::{Pair, Probe, Reading, SetUp};
+
+const MSS: u32 = 536;
+
+pub const PROBE: Probe = Probe {
+    id: "small-segments",
+    title: "small segments (MSS 536)",
+    set_up,
+    pairs: &[
+        Pair {
+            one: "path-rate",
+            other: "receiver-cpu",
+            read: Reading::Goodput { one_from: 0.8, other_to: 0.65 },
+            why: "headers alone cost a rate 8 % (536/574 against 1448/1514); a CPU that is paid by the \
+                  packet does 2.7 times the work",
+        },
+        Pair {
+            one: "path-rate",
+            other: "sender-cpu",
+            read: Reading::Goodput { one_from: 0.8, other_to: 0.65 },
+            why: "headers alone cost a rate 8 %; a CPU that is paid by the packet does 2.7 times the work",
+        },
+        Pair {
+            one: "pmtu-black-hole",
+            other: "path-loss",
+            read: Reading::Goodput { one_from: 2.0, other_to: 1.2 },
+            why: "where large packets vanish hardly anything passes; with random loss the rate falls \
+                  with the segment's size (Mathis et al. 1997)",
+        },
+        Pair {
+            one: "mtu-mismatch",
+            other: "path-loss",
+            read: Reading::Goodput { one_from: 2.0, other_to: 1.2 },
+            why: "frames of full size are lost, small ones are not",
+        },
+        Pair {
+            one: "path-rate",
+            other: "small-mss",
+            read: Reading::Goodput { one_from: 0.8, other_to: 0.65 },
+            why: "what small segments cost already, smaller ones cost more",
+        },
+    ],
+};
+
+fn set_up(record: &Record) -> Result<SetUp, Missing> {
+    match record.plan.transport {
+        Transport::Tcp => Ok(SetUp::plan(record, |plan| plan.socket.mss_bytes = Some(MSS))),
+        Transport::Udp => Err(Missing::because("only TCP has segments")),
+    }
+}
