@@ -13,7 +13,7 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 
-/// Probes of one pair that are run at most.
+/// Probes that are run at most.
 const MOST: usize = 3;
 
 /// Splits the best two causes of `record`, where a probe can, on the same conversation. A probe that
@@ -32,11 +32,11 @@ pub async fn probe(
         return Ok(());
     };
     let before = Seen::of(record).map_err(|why| EngineError::Flow(why.to_string()))?;
-    for probe in rivals.probes.iter().take(MOST) {
+    for (second, probe) in rivals.splits.iter().take(MOST) {
         if interrupt.is_raised() {
             break;
         }
-        let Some(pair) = probe.pair(&rivals.first, &rivals.second) else { continue };
+        let Some(pair) = probe.pair(&rivals.first, second) else { continue };
         let text = format!("probes with {}: {} or {}", probe.title, pair.one, pair.other);
         listener(Event::Note { text });
         let seen = match (probe.set_up)(record) {
@@ -105,24 +105,31 @@ fn entry(probe: &Probe, pair: &Pair, before: &Seen, after: Result<Seen, Missing>
     }
 }
 
-/// The cause that more probes speak for is the verdict; on a tie the first finding stays.
+/// A rival that more of its probes speak for than against is the verdict; where none is, the first
+/// finding stays, confirmed where a probe spoke for it.
 fn decide(record: &mut Record, rivals: &Rivals) {
-    let votes = |rule: &str| {
-        let answers = record.probes.iter().filter_map(|run| run.answer.value());
-        answers.filter(|answer| *answer == rule).count()
+    let first = rivals.first.as_str();
+    let mut seconds: Vec<&str> = rivals.splits.iter().map(|(rule, _)| rule.as_str()).collect();
+    seconds.dedup();
+    let votes = |second: &str, rule: &str| {
+        let runs = record.probes.iter().filter(|run| run.between.iter().any(|r| r == second));
+        runs.filter(|run| run.answer.value().is_some_and(|answer| answer == rule)).count()
     };
-    let (first, second) = (votes(&rivals.first), votes(&rivals.second));
-    let (winner, loser) = match first.cmp(&second) {
-        std::cmp::Ordering::Greater => (&rivals.first, &rivals.second),
-        std::cmp::Ordering::Less => (&rivals.second, &rivals.first),
-        std::cmp::Ordering::Equal => {
-            let pair = format!("{} and {}", rivals.first, rivals.second);
-            record.doubts.push(format!("the probes could not split {pair}"));
+    let ahead = |second: &&str| votes(second, second) > votes(second, first);
+    let behind = |second: &&str| votes(second, second) < votes(second, first);
+    let winners: Vec<&str> = seconds.iter().copied().filter(ahead).collect();
+    let losers: Vec<&str> = seconds.iter().copied().filter(behind).collect();
+    let (winner, losers) = match (&winners[..], losers.is_empty()) {
+        ([only], _) => (*only, vec![first]),
+        ([], false) => (first, losers),
+        _ => {
+            let names = [&[first][..], &seconds].concat().join(", ");
+            record.doubts.push(format!("the probes could not tell which of these it is: {names}"));
             return;
         }
     };
-    let speaks = |run: &&ProbeRun| run.answer.value() == Some(winner);
+    let speaks = |run: &&ProbeRun| run.answer.value().is_some_and(|answer| answer == winner);
     let Some(run) = record.probes.iter().find(speaks) else { return };
     let shown = (run.text.clone(), run.reading.value().copied().unwrap_or(0.0));
-    settle(&mut record.findings, &mut record.verdict, winner, loser, shown);
+    settle(&mut record.findings, &mut record.verdict, winner, &losers, shown);
 }

@@ -30,7 +30,7 @@ pub use facts::{Fact, Snapshot};
 pub use finding::{Confidence, Finding, Permanent, Undecided, Witness};
 pub use known::{Known, Missing};
 pub use plan::{Direction, Family, FlowPlan, Length, Plan, SocketOptions, Transport};
-pub use record::{DirectionResult, EndResult, Interval, Kind, Outcome, Record};
+pub use record::{DirectionResult, EndResult, Interval, Kind, Outcome, ProbeRun, Record};
 pub use sample::{DatagramCounts, FlowSample, Role, Sample, SocketMemory};
 pub use setting::SettingRef;
 pub use tcp_info::TcpInfo;

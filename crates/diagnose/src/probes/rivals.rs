@@ -5,56 +5,68 @@ use goodput_model::{Confidence, Finding, Known, Place, Undecided, Verdict, Witne
 use super::{Probe, splitting};
 use crate::rules;
 
-/// Two causes that the kernel's counters do not tell apart.
+/// Causes whose rules can't always exclude each other, though only one of them fires: both lose packets
+/// without a queue on the path, or hold a steady rate.
+const CLOSE: [(&str, &str); 3] =
+    [("path-loss", "policer"), ("path-loss", "tso-oversize"), ("path-rate", "per-flow-limit")];
+
+/// The first finding and what it may be confused with.
 #[derive(Debug, Clone)]
 pub struct Rivals {
     /// The first finding's rule.
     pub first: String,
-    /// The other one's: a finding, or a rule that could not decide.
-    pub second: String,
-    /// What would tell; never empty.
-    pub probes: Vec<&'static Probe>,
+    /// Each probe that would tell, and the rule it tells it from; never empty.
+    pub splits: Vec<(String, &'static Probe)>,
 }
 
-/// The best two candidates, where a probe splits them and neither is certain. A weaker finding first;
-/// else, of a first finding that is only possible, a rule that could not decide.
+/// What the kernel's counters do not tell apart: the best two findings where a probe splits them and
+/// neither is certain; else a first finding that is only possible and a rule that could not decide; else
+/// the first finding's known look-alikes.
 pub fn rivals(findings: &[Finding], undecided: &[Undecided]) -> Option<Rivals> {
     let first = findings.first().filter(|first| first.confidence < Confidence::Certain)?;
     let found = findings.iter().skip(1).filter(|f| f.confidence < Confidence::Certain);
     let found = found.map(|finding| finding.rule.as_str());
     let open = undecided.iter().map(|rule| rule.rule.as_str());
     let open = open.filter(|_| first.confidence == Confidence::Possible);
-    found.chain(open).filter(|rule| *rule != first.rule).find_map(|second| {
-        let probes = splitting(&first.rule, second);
-        (!probes.is_empty()).then(|| Rivals {
-            first: first.rule.clone(),
-            second: second.to_owned(),
-            probes,
-        })
-    })
+    let best = found.chain(open).filter(|rule| *rule != first.rule);
+    let splits = best.map(|second| split_from(&first.rule, second)).find(|s| !s.is_empty());
+    let splits = splits.unwrap_or_else(|| {
+        let close = CLOSE.iter().filter_map(|(a, b)| match first.rule.as_str() {
+            rule if rule == *a => Some(*b),
+            rule if rule == *b => Some(*a),
+            _ => None,
+        });
+        close.filter_map(|second| split_from(&first.rule, second).into_iter().next()).collect()
+    });
+    (!splits.is_empty()).then(|| Rivals { first: first.rule.clone(), splits })
+}
+
+fn split_from(first: &str, second: &str) -> Vec<(String, &'static Probe)> {
+    splitting(first, second).into_iter().map(|probe| (second.to_owned(), probe)).collect()
 }
 
 /// Says in the first finding what it may be confused with, and the probe that would tell.
 pub fn doubt(findings: &mut [Finding], undecided: &[Undecided]) {
     let Some(rivals) = rivals(findings, undecided) else { return };
-    if let (Some(first), Some(probe)) = (findings.first_mut(), rivals.probes.first()) {
+    if let (Some(first), Some((second, probe))) = (findings.first_mut(), rivals.splits.first()) {
         first.advice.push(format!(
-            "it may as well be {}, which looks the same from here; a run with {} would tell (--probe)",
-            rivals.second, probe.title
+            "it may as well be {second}, which looks the same from here; a run with {} would tell \
+             (--probe)",
+            probe.title
         ));
     }
 }
 
-/// Puts the cause that the probes speak for first, and the other one below it. `text` says what they
+/// Puts the cause that the probes speak for first, and the others below it. `text` says what they
 /// showed, `value` the reading of the one that decided.
 pub fn settle(
     findings: &mut Vec<Finding>,
     verdict: &mut Verdict,
     winner: &str,
-    loser: &str,
+    losers: &[&str],
     (text, value): (String, f64),
 ) {
-    for finding in findings.iter_mut().filter(|finding| finding.rule == loser) {
+    for finding in findings.iter_mut().filter(|f| losers.contains(&f.rule.as_str())) {
         finding.confidence = Confidence::Possible;
     }
     let place = findings.iter().position(|finding| finding.rule == winner);
@@ -118,18 +130,30 @@ mod tests {
             finding("path-loss", Confidence::Possible),
         ];
         let rivals = rivals(&findings, &[]).unwrap();
-        assert_eq!((rivals.first.as_str(), rivals.second.as_str()), ("path-rate", "path-loss"));
+        assert_eq!(
+            (rivals.first.as_str(), rivals.splits[0].0.as_str()),
+            ("path-rate", "path-loss")
+        );
         doubt(&mut findings, &[]);
         assert!(findings[0].advice[0].contains("path-loss"), "{findings:?}");
     }
 
     #[test]
     fn a_certain_finding_and_a_likely_one_alone_have_no_rival() {
-        let open = [Undecided { rule: "path-loss".into(), because: "x".into() }];
-        assert!(rivals(&[finding("path-rate", Confidence::Certain)], &open).is_none());
-        assert!(rivals(&[finding("path-rate", Confidence::Likely)], &open).is_none());
-        assert!(rivals(&[finding("path-rate", Confidence::Possible)], &open).is_some());
+        let open = [Undecided { rule: "receiver-cpu".into(), because: "x".into() }];
+        assert!(rivals(&[finding("sender-cpu", Confidence::Certain)], &open).is_none());
+        assert!(rivals(&[finding("sender-cpu", Confidence::Likely)], &open).is_none());
+        assert!(rivals(&[finding("sender-cpu", Confidence::Possible)], &open).is_some());
         assert!(rivals(&[], &open).is_none());
+    }
+
+    #[test]
+    fn loss_is_probed_for_what_loses_by_rule() {
+        let rivals = rivals(&[finding("path-loss", Confidence::Likely)], &[]).unwrap();
+        let names: Vec<_> =
+            rivals.splits.iter().map(|(rule, probe)| (rule.as_str(), probe.id)).collect();
+        let expected = [("policer", "paced"), ("tso-oversize", "offload-off")];
+        assert_eq!(names, expected);
     }
 
     #[test]
@@ -141,7 +165,7 @@ mod tests {
         doubt(&mut findings, &[]);
         let mut verdict = verdict();
         let shown = ("four flows gave 3.9 × the goodput".to_owned(), 3.9);
-        settle(&mut findings, &mut verdict, "path-loss", "path-rate", shown);
+        settle(&mut findings, &mut verdict, "path-loss", &["path-rate"], shown);
         assert_eq!(verdict.limit, "path-loss");
         assert_eq!(
             findings.iter().map(|f| f.rule.as_str()).collect::<Vec<_>>(),

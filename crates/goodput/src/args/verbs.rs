@@ -79,8 +79,21 @@ const ATTACH_EXCLUDES: [&str; 19] = [
     "dscp",
 ];
 
+/// What the longer help of `goodput test` adds.
+const TEST_HELP: &str = "\
+Attached (--attach), goodput moves nothing: it watches another program's TCP connections from this end, \
+by what the kernel shows of them to anybody, and ends early where the transfer does. It needs no root \
+for programs of the same user; without it, others' CPU time and limits stay unknown. UDP and other \
+network namespaces can't be seen. Of several transfers at once, name one by a port of its own.
+
+Probes (--probe) follow where the best two causes look alike to the kernel's counters. Each is one run \
+of 2.5 s that changes one thing: segmentation offload off, half the window, pacing at 80 % of the rate, \
+small segments, four times the flows, another congestion control, UDP above the rate, or the direction \
+turned round. The record keeps each with its numbers.";
+
 /// `goodput test`
 #[derive(Debug, Args)]
+#[command(after_long_help = TEST_HELP)]
 pub struct TestArgs {
     /// Who is at the other end: HOST, HOST:PORT or SCHEME://HOST
     #[arg(required_unless_present = "attach")]

@@ -128,6 +128,8 @@ fn what_names_no_transfer_is_refused_in_words() {
         (&["--attach", "eth0"], "neither a process id nor a port"),
         (&["--attach", "5201", "--udp"], "cannot be used with"),
         (&["localhost", "--attach", "5201"], "cannot be used with"),
+        (&["--attach", "5201", "--probe"], "cannot be used with"),
+        (&["localhost", "--probe", "--both"], "cannot be used with"),
         (&[], "required"),
     ] {
         let output = home.run(&[&["test", "--no-store"][..], arguments].concat());

@@ -140,7 +140,8 @@ impl Stage {
     }
 }
 
-fn exe() -> &'static Path {
+/// The program under test.
+pub fn exe() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_goodput"))
 }
 

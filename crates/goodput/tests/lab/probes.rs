@@ -1,0 +1,60 @@
+//! `goodput test --probe`: what looks alike is split, and the machine is as it was.
+
+use goodput_lab::{Lab, Scenario, Server};
+use goodput_model::{Known, Record};
+use libtest_mimic::{Failed, Trial};
+
+use crate::stage::exe;
+
+/// Every test of this file.
+pub fn all() -> Vec<Trial> {
+    vec![
+        Trial::test("probes::random_loss_is_loss", random_loss_is_loss),
+        Trial::test("probes::a_policer_is_one", a_policer_is_one),
+    ]
+}
+
+/// A test with probes in a scenario, with CUBIC, and what is left of journals.
+fn probed(scenario: &str) -> Result<(Record, usize), Failed> {
+    let scenario = Scenario::load(scenario)?;
+    let lab = Lab::up(&scenario)?;
+    let server = Server::start(&lab, &scenario, exe())?;
+    let state = tempfile::tempdir()?;
+    let output = lab
+        .near()
+        .command(exe())?
+        .args(["test", server.target(), "--probe", "--json", "--no-store", "-t", "3"])
+        .args(["--congestion", "cubic"])
+        .env("GOODPUT_STATE_DIR", state.path())
+        .output()?;
+    let record = serde_json::from_slice(&output.stdout)
+        .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))?;
+    server.stop()?;
+    Ok((record, std::fs::read_dir(state.path()).map_or(0, Iterator::count)))
+}
+
+/// The answer of the probe that tells a bucket from chance.
+fn answer(record: &Record) -> Option<&str> {
+    let paced = record.probes.iter().find(|run| run.probe == "paced")?;
+    match &paced.answer {
+        Known::Value(rule) => Some(rule),
+        Known::Missing(_) => None,
+    }
+}
+
+fn random_loss_is_loss() -> Result<(), Failed> {
+    let (record, journals) = probed("path-loss")?;
+    if record.verdict.limit != "path-loss" || answer(&record) != Some("path-loss") || journals != 0
+    {
+        return Err(format!("{journals} {:?} {:?}", record.verdict, record.probes).into());
+    }
+    Ok(())
+}
+
+fn a_policer_is_one() -> Result<(), Failed> {
+    let (record, journals) = probed("policer")?;
+    if record.verdict.limit != "policer" || journals != 0 {
+        return Err(format!("{journals} {:?} {:?}", record.verdict, record.probes).into());
+    }
+    Ok(())
+}
