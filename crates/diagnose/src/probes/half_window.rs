@@ -45,7 +45,7 @@ fn set_up(record: &Record) -> Result<SetUp, Missing> {
     let ends = [record.ends.near.get(), record.ends.far.get()];
     let largest = |role: Role, size: fn(&SocketMemory) -> u64| {
         let ends = ends.iter().filter_map(|end| end.as_ref().ok());
-        ends.filter_map(|end| last_of(end, role)).map(|memory| size(memory)).max()
+        ends.filter_map(|end| last_of(end, role)).map(size).max()
     };
     let missing = || Missing::because("the size of the sockets' buffers is not known");
     let rcvbuf = largest(Role::Receiver, |m| m.rcvbuf_bytes).ok_or_else(missing);
