@@ -9,6 +9,7 @@ pub mod ceiling;
 mod change;
 pub mod check;
 mod cpu_bound;
+mod crawl;
 mod diagnosis;
 mod elimination;
 mod finding;

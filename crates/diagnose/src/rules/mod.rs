@@ -2,6 +2,8 @@
 
 mod cpu_frequency;
 mod cpu_placement;
+mod cached_metrics;
+mod congestion_control;
 mod cpu_quota;
 mod credit_bucket;
 mod duplex_mismatch;
@@ -39,6 +41,7 @@ mod softirq_saturation;
 mod softnet_backlog;
 mod tso_oversize;
 mod udp_receive_buffer;
+mod startup;
 mod window_scaling_off;
 mod wrong_class;
 
@@ -64,12 +67,14 @@ pub const ALL: &[&Rule] = &[
     &napi_budget::RULE,
     &softnet_backlog::RULE,
     &small_writes::RULE,
+    &startup::RULE,
     &sender_application::RULE,
     &receiver_application::RULE,
     &receive_window::RULE,
     &window_scaling_off::RULE,
     &route_window::RULE,
     &sack_off::RULE,
+    &cached_metrics::RULE,
     &send_buffer::RULE,
     &sender_cpu::RULE,
     &cpu_frequency::RULE,
@@ -78,6 +83,7 @@ pub const ALL: &[&Rule] = &[
     &softirq_saturation::RULE,
     &cpu_placement::RULE,
     &receiver_cpu::RULE,
+    &congestion_control::RULE,
     &path_loss::RULE,
     &path_rate::RULE,
     &credit_bucket::RULE,

@@ -118,4 +118,25 @@ impl Case {
                 tcp.min_rtt_us = Some(1000);
             })
     }
+
+    /// Reno at 100 ms and 200 Mbit/s, as measured: slow start ended with a loss at 190 Mbit/s, and
+    /// the window has grown by a segment in a round trip since.
+    pub fn crawling() -> Self {
+        Self::healthy()
+            .goodput(122e6)
+            .without_links()
+            .writer(0.98, 0.0, 0.02)
+            .reader(0.97, 0.0, 0.03)
+            .congestion("reno")
+            .tcp(|tcp, n| {
+                tcp.snd_cwnd_segments = Some(1060 + n);
+                tcp.unacked_segments = Some(1058 + n);
+                let begins = n == 0;
+                tcp.snd_ssthresh_segments = Some(if begins { 0x7fff_ffff } else { 1055 });
+                tcp.rtt_us = Some(100_600);
+                tcp.min_rtt_us = Some(100_000);
+                tcp.acked_bytes = Some(n * 1_525_000);
+                tcp.delivery_rate_bytes_per_s = Some(if n == 3 { 23_750_000 } else { 15_250_000 });
+            })
+    }
 }

@@ -146,6 +146,7 @@ impl Case {
             busy_us: spent(self.busy),
             rwnd_limited_us: spent(self.rwnd),
             sndbuf_limited_us: spent(self.sndbuf),
+            acked_bytes: Some(bytes),
             sent_bytes: Some(bytes + again),
             retrans_bytes: Some(again),
             total_retrans_segments: Some(again / 1448),

@@ -1,0 +1,137 @@
+//! A congestion window that is the limit though the path has room: it is full all the time, nothing
+//! is lost and no queue stands, and it grows by about a segment in a round trip.
+
+use goodput_model::{Missing, TcpInfo};
+
+use crate::thresholds::RTT_STRETCHED;
+use crate::view::{Moment, View};
+
+/// Shortest round-trip time on which a congestion window is worth looking at, seconds. On a shorter
+/// one it has grown within a test.
+const LONG_PATH_S: f64 = 0.001;
+/// Part of the window in flight from which it is full.
+const FULL: f64 = 0.85;
+/// `TCP_CA_Disorder` (include/uapi/linux/tcp.h): above it, losses are being made up for.
+const CA_DISORDER: u64 = 1;
+/// `TCP_INFINITE_SSTHRESH` (include/net/tcp.h): the threshold was never set.
+pub const NO_THRESHOLD: u64 = 0x7fff_ffff;
+
+/// How a connection crawls.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Crawl {
+    /// Share of the measured samples in which the window crawled, all connections together.
+    pub share: f64,
+    /// Times that losses began within the measured window, all connections together.
+    pub losses: u32,
+    /// The highest delivery rate that was seen, slow start included, all connections together, bits
+    /// per second.
+    pub best: f64,
+    /// The window at the last sample, segments, of the first connection.
+    pub window: u64,
+    /// Its slow-start threshold.
+    pub threshold: u64,
+}
+
+/// How the sending connections crawl.
+pub fn crawl(view: &View) -> Result<Crawl, Missing> {
+    let connections = view.sender.connections()?;
+    let (mut crawling, mut all, mut losses, mut best) = (0, 0, 0, 0.0);
+    for connection in &connections {
+        for moment in connection.iter().filter(|moment| moment.is_measured) {
+            all += 1;
+            crawling += u32::from(crawls(moment.tcp)?);
+        }
+        losses += loss_events(connection)?;
+        best += best_delivery(connection)?;
+    }
+    let last = connections[0][connections[0].len() - 1].tcp;
+    if all == 0 {
+        return Err(Missing::because("no connection was sampled in the measured window"));
+    }
+    Ok(Crawl {
+        share: f64::from(crawling) / f64::from(all),
+        losses,
+        best,
+        window: last.snd_cwnd_segments()?,
+        threshold: last.snd_ssthresh_segments()?,
+    })
+}
+
+fn crawls(tcp: &TcpInfo) -> Result<bool, Missing> {
+    let (window, threshold) = (tcp.snd_cwnd_segments()?, tcp.snd_ssthresh_segments()?);
+    let avoids_congestion = threshold < NO_THRESHOLD && window >= threshold;
+    let (loaded, base) = (tcp.rtt_us()? as f64 / 1e6, tcp.min_rtt_us()? as f64 / 1e6);
+    let queue = loaded >= RTT_STRETCHED * base;
+    let is_full = tcp.unacked_segments()? as f64 >= FULL * window as f64;
+    Ok(tcp.ca_state()? <= CA_DISORDER
+        && avoids_congestion
+        && is_full
+        && !queue
+        && base >= LONG_PATH_S)
+}
+
+/// Times that retransmissions began within the measured window, after a sample without any.
+fn loss_events(connection: &[Moment]) -> Result<u32, Missing> {
+    let (mut events, mut going_on) = (0, false);
+    for pair in connection.windows(2).filter(|pair| pair[0].is_measured && pair[1].is_measured) {
+        let lost = pair[1].tcp.total_retrans_segments()? > pair[0].tcp.total_retrans_segments()?;
+        events += u32::from(lost && !going_on);
+        going_on = lost;
+    }
+    Ok(events)
+}
+
+fn best_delivery(connection: &[Moment]) -> Result<f64, Missing> {
+    let mut best = 0;
+    for moment in connection {
+        best = best.max(moment.tcp.delivery_rate_bytes_per_s()?);
+    }
+    Ok(best as f64 * 8.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Case;
+
+    fn of(case: Case) -> Crawl {
+        crawl(&View::new(&case.evidence())).unwrap()
+    }
+
+    #[test]
+    fn a_full_window_past_its_threshold_without_loss_or_queue_crawls() {
+        let crawl = of(Case::crawling());
+        assert_eq!((crawl.share, crawl.losses), (1.0, 0));
+        assert!(crawl.best > 1.5 * 120e6, "{crawl:?}");
+    }
+
+    #[test]
+    fn a_queue_a_half_empty_window_and_slow_start_do_not() {
+        let none =
+            |change: fn(&mut TcpInfo)| of(Case::crawling().tcp(move |tcp, _| change(tcp))).share;
+        assert_eq!(none(|tcp| tcp.rtt_us = Some(130_000)), 0.0);
+        assert_eq!(none(|tcp| tcp.unacked_segments = Some(500)), 0.0);
+        assert_eq!(none(|tcp| tcp.snd_ssthresh_segments = Some(NO_THRESHOLD)), 0.0);
+        assert_eq!(none(|tcp| tcp.ca_state = Some(3)), 0.0);
+        assert_eq!(of(Case::healthy()).share, 0.0);
+    }
+
+    #[test]
+    fn losses_that_go_on_are_one_event() {
+        let case = Case::crawling().tcp(|tcp, n| {
+            tcp.total_retrans_segments = Some(match n {
+                0..=20 => 0,
+                21..=24 => n,
+                25..=34 => 24,
+                _ => 30,
+            });
+        });
+        assert_eq!(of(case).losses, 2);
+    }
+
+    #[test]
+    fn says_what_it_lacks() {
+        let case = Case::crawling().tcp(|tcp, _| tcp.ca_state = None);
+        assert!(crawl(&View::new(&case.evidence())).is_err());
+    }
+}

@@ -1,0 +1,133 @@
+//! # What it means
+//! The connection began with a slow-start threshold from an earlier connection to this peer, or from
+//! the route.
+//!
+//! # Why it limits
+//! Slow start ends at the threshold, and from there the window grows by a segment in a round trip. A
+//! threshold that was right on a bad day keeps each new connection slow for as long as it lasts.
+//!
+//! # How it is seen
+//! The threshold was set in the first sample, before anything was lost (tcp_info snd_ssthresh), and
+//! the congestion window then crawled: full, without loss and without a queue on the path.
+//!
+//! # What to try
+//! `net.ipv4.tcp_no_ssthresh_metrics_save` = 1, the kernel's default, which does not use old
+//! thresholds; forget those at hand: `ip tcp_metrics flush`.
+//!
+//! # When it is wrong
+//! CUBIC may set the threshold itself without a loss when round trips grow, yet not within the first.
+//! Where the path is full all the same, the threshold costs nothing and the rule stays quiet.
+//!
+//! # Source
+//! net/ipv4/tcp_metrics.c (`tcp_init_metrics`); ip-tcp_metrics(8); ip-route(8) (`ssthresh`).
+
+use goodput_model::{Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::change::of_host;
+use crate::crawl::{NO_THRESHOLD, crawl};
+use crate::finding::{Draft, percent, rate, time};
+use crate::names::TCP_NO_SSTHRESH_SAVE;
+use crate::rule::{Rule, Stage};
+use crate::thresholds::HOLDS;
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "cached-metrics",
+    title: "The connection began with an old slow-start threshold",
+    stage: Stage::Counted,
+    explains: &["congestion-control", "path-loss", "path-rate", "startup"],
+    check,
+    witness,
+    witness_name: "crawling_from_the_start_percent",
+    source: include_str!("cached_metrics.rs"),
+};
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    view.needs_tcp()?;
+    let Some(threshold) = inherited(view)? else { return Ok(None) };
+    let crawl = crawl(view)?;
+    if crawl.share < HOLDS {
+        return Ok(None);
+    }
+    let (side, place) = (&view.sender, view.sender.place());
+    let (mss, rtt) = (side.mss_bytes()?, side.rtt_s()?);
+    let set = format!(
+        "before anything was lost the slow-start threshold was {threshold} segments (tcp_info \
+         snd_ssthresh): {} in each {}",
+        rate(threshold as f64 * mss * 8.0 / rtt),
+        time(rtt)
+    );
+    let held = format!(
+        "the congestion window was full {} of the time, though nothing was lost and no queue stood; \
+         it ended at {} segments",
+        percent(crawl.share),
+        crawl.window
+    );
+    let draft = Draft::new(RULE.id, place, Confidence::Certain, "an old slow-start threshold")
+        .share(crawl.share)
+        .saw(place, "tcp_info.snd_ssthresh_segments", threshold as f64, set)
+        .saw(place, RULE.witness_name, crawl.share * 100.0, held)
+        .predicted(next_after(view, &[RULE.id]))
+        .advice(
+            "see what the host remembers, and forget it: ip tcp_metrics show, ip tcp_metrics flush",
+        )
+        .advice("see whether the route sets it: ip route get ADDRESS (ssthresh)");
+    let used = side.words(TCP_NO_SSTHRESH_SAVE).as_deref() == Some("0");
+    let values = (Some("0".into()), "1".into());
+    let why = "does not use the thresholds of earlier connections";
+    draft.changes(used.then(|| of_host(side, TCP_NO_SSTHRESH_SAVE, None, values, why))).found()
+}
+
+/// The threshold that the first sample shows, before anything was lost.
+fn inherited(view: &View) -> Result<Option<u64>, Missing> {
+    let connections = view.sender.connections()?;
+    let first = connections[0][0];
+    let threshold = first.tcp.snd_ssthresh_segments()?;
+    let untouched = first.tcp.total_retrans_segments()? == 0;
+    let before_any_round = first.at_s <= first.tcp.min_rtt_us()? as f64 / 1e6;
+    Ok((threshold < NO_THRESHOLD && untouched && before_any_round).then_some(threshold))
+}
+
+/// Share of the time that the window crawled from an old threshold, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    view.needs_tcp()?;
+    Ok(if inherited(view)?.is_some() { crawl(view)?.share * 100.0 } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Near;
+
+    fn remembered() -> Case {
+        let case = Case::crawling().tcp(|tcp, _| {
+            tcp.snd_ssthresh_segments = Some(20);
+            tcp.delivery_rate_bytes_per_s = Some(15_250_000);
+        });
+        case.fact(Near, TCP_NO_SSTHRESH_SAVE, "0")
+    }
+
+    #[test]
+    fn a_threshold_from_the_start_is_named_and_explains_the_crawl() {
+        let finding = fires(&RULE, remembered());
+        let change = finding.changes[0].as_argument();
+        assert_eq!(change, "sysctl.net.ipv4.tcp_no_ssthresh_metrics_save=0,1");
+        let found = diagnose(&remembered().evidence()).findings;
+        assert_eq!(found.iter().map(|f| f.rule.as_str()).collect::<Vec<_>>(), ["cached-metrics"]);
+    }
+
+    #[test]
+    fn one_that_slow_start_set_and_one_that_costs_nothing_are_quiet() {
+        quiet(&RULE, Case::crawling());
+        quiet(&RULE, remembered().tcp(|tcp, _| tcp.rtt_us = Some(200_000)));
+    }
+
+    #[test]
+    fn cannot_tell_for_datagrams() {
+        cannot_tell(&RULE, Case::healthy_udp());
+    }
+}

@@ -1,0 +1,181 @@
+//! # What it means
+//! The congestion control does not fill this path: after a loss it takes longer to get back than the
+//! test lasts, or it holds back for another reason of its own.
+//!
+//! # Why it limits
+//! No more than the congestion window can be under way in each round trip. Reno adds one segment in
+//! a round trip: after one loss it takes half a window of round trips, minutes on a long fast path.
+//! CUBIC is faster, yet not by much below its old window.
+//!
+//! # How it is seen
+//! Most of the time the congestion window was full, past its slow-start threshold, while nothing was
+//! lost and no queue stood on the path (tcp_info snd_cwnd, snd_ssthresh, unacked, rtt): there was
+//! room, and the window did not use it. Losses began at most once in the measured window. It is
+//! likely where TCP itself had seen a much higher delivery rate before.
+//!
+//! # What to try
+//! BBR, which looks for the path's rate again after each loss; for Reno also CUBIC.
+//!
+//! # When it is wrong
+//! Where losses come again and again, they are the cause, and path-loss says so. A queue too short
+//! for the path makes the loss that this rule sees the end of. A window that never left slow start is
+//! startup; one whose threshold was there from the start is cached-metrics.
+//!
+//! # Source
+//! RFC 5681 section 3.1; RFC 9438 sections 4.2 and 4.4; Cardwell, Cheng, Gunn, Yeganeh, Jacobson 2016.
+
+use goodput_model::{BitRate, Change, Confidence, Finding, Known, Missing};
+
+use crate::bounds::next_after;
+use crate::change::of_plan;
+use crate::crawl::{Crawl, crawl};
+use crate::finding::{Draft, percent, rate, time};
+use crate::names::TCP_AVAILABLE;
+use crate::rule::{Rule, Stage};
+use crate::split::split;
+use crate::thresholds::HOLDS;
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "congestion-control",
+    title: "The congestion control does not fill the path",
+    stage: Stage::Path,
+    explains: &["path-loss", "path-rate"],
+    check,
+    witness,
+    witness_name: "crawling_percent",
+    source: include_str!("congestion_control.rs"),
+};
+
+/// Times that losses may begin within the window. More often they are the cause.
+const LOSSES: u32 = 1;
+/// Best delivery rate over the goodput from which the path is known to have room.
+const ROOM: f64 = 1.15;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    view.needs_tcp()?;
+    if !view.backs_off_at_loss()? || split(view)?.path_percent / 100.0 < HOLDS {
+        return Ok(None);
+    }
+    let crawl = crawl(view)?;
+    if crawl.share < HOLDS || crawl.losses > LOSSES {
+        return Ok(None);
+    }
+    let name = view.congestion()?;
+    let room = crawl.best >= ROOM * view.goodput()?;
+    // CUBIC is what most hosts have: where it crawls, the loss before it is as much to blame.
+    let confidence = match room && name != "cubic" {
+        true => Confidence::Likely,
+        false => Confidence::Possible,
+    };
+    draft(view, name, &crawl, confidence)?.changes(changes(view, name)).found()
+}
+
+fn draft(view: &View, name: &str, crawl: &Crawl, confidence: Confidence) -> Result<Draft, Missing> {
+    let (side, place) = (&view.sender, view.sender.place());
+    let rtt = side.rtt_s()?;
+    let held = format!(
+        "{name} kept its window full {} of the time, though nothing was lost and no queue stood \
+         (tcp_info unacked, ca_state, rtt)",
+        percent(crawl.share)
+    );
+    let window = format!(
+        "the window ended at {} segments of {:.0} bytes, past a threshold of {}: {} in each {}",
+        crawl.window,
+        side.mss_bytes()?,
+        crawl.threshold,
+        rate(crawl.window as f64 * side.mss_bytes()? * 8.0 / rtt),
+        time(rtt)
+    );
+    let goodput = view.goodput()?;
+    let draft = Draft::new(RULE.id, place, confidence, format!("the congestion control, {name}"))
+        .share(crawl.share)
+        .saw(place, RULE.witness_name, crawl.share * 100.0, held)
+        .saw(place, "tcp_info.snd_cwnd_segments", crawl.window as f64, window);
+    Ok(match crawl.best >= ROOM * goodput {
+        true => draft
+            .saw(
+                place,
+                "best_delivery_bits_per_s",
+                crawl.best,
+                format!("earlier, {} were delivered (tcp_info delivery_rate)", rate(crawl.best)),
+            )
+            .predicted(Known::Value(BitRate(crawl.best))),
+        false => draft.predicted(next_after(view, &[RULE.id])),
+    })
+}
+
+fn changes(view: &View, present: &str) -> Vec<Change> {
+    let Ok(available) = view.sender.text(TCP_AVAILABLE) else { return Vec::new() };
+    let better = [
+        ("bbr", "BBR looks for the path's rate again after each loss"),
+        ("cubic", "CUBIC gets back to its window in seconds, whatever the round-trip time"),
+    ];
+    let others = better.into_iter().filter(|(name, _)| {
+        *name != present && available.split_whitespace().any(|one| one == *name)
+    });
+    others
+        .map(|(name, why)| of_plan("socket.congestion", Some(present.into()), name, why))
+        .collect()
+}
+
+/// Share of the time that the congestion window crawled, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    view.needs_tcp()?;
+    Ok(crawl(view)?.share * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Near;
+    use goodput_model::Place;
+
+    #[test]
+    fn reno_on_a_long_fast_path_is_named_and_others_are_offered() {
+        let finding = fires(&RULE, Case::crawling());
+        assert_eq!((finding.end, finding.confidence), (Place::Near, Confidence::Likely));
+        let changes: Vec<_> = finding.changes.iter().map(|c| c.as_argument()).collect();
+        assert_eq!(changes, ["socket.congestion=reno,bbr", "socket.congestion=reno,cubic"]);
+        assert_eq!(finding.predicted_bits_per_s.value().unwrap().to_string(), "190 Mbit/s");
+    }
+
+    #[test]
+    fn the_route_s_choice_counts_before_the_host_s() {
+        let case = Case::crawling().plan(|plan| plan.socket.congestion = None);
+        let finding = fires(&RULE, case.fact(Near, "route.congctl", "vegas"));
+        assert_eq!(finding.summary, "the congestion control, vegas");
+    }
+
+    #[test]
+    fn it_explains_the_loss_that_it_recovers_from() {
+        let found = diagnose(&Case::crawling().retransmitted(0.02).evidence()).findings;
+        assert_eq!(found[0].rule, "congestion-control");
+        assert!(found.iter().all(|finding| finding.rule != "path-loss"), "{found:?}");
+    }
+
+    #[test]
+    fn with_cubic_or_without_a_faster_moment_it_is_only_possible() {
+        let cubic = fires(&RULE, Case::crawling().congestion("cubic"));
+        assert_eq!(cubic.confidence, Confidence::Possible);
+        let slow = Case::crawling().tcp(|tcp, _| tcp.delivery_rate_bytes_per_s = Some(15_250_000));
+        assert_eq!(fires(&RULE, slow).confidence, Confidence::Possible);
+    }
+
+    #[test]
+    fn losses_that_keep_coming_bbr_and_a_full_path_are_others() {
+        let lossy = Case::crawling().tcp(|tcp, n| tcp.total_retrans_segments = Some(n / 8));
+        quiet(&RULE, lossy);
+        quiet(&RULE, Case::crawling().congestion("bbr"));
+        quiet(&RULE, Case::path_rate().congestion("reno"));
+        quiet(&RULE, Case::path_loss());
+    }
+
+    #[test]
+    fn cannot_tell_for_datagrams() {
+        cannot_tell(&RULE, Case::healthy_udp());
+    }
+}
