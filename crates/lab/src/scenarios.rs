@@ -27,6 +27,7 @@ builtin!(
     "both-window-loss",
     "both-window-quota",
     "burst-too-small",
+    "congestion-control",
     "cpu-quota-far",
     "cpu-quota-near",
     "credit-bucket",
@@ -55,6 +56,7 @@ builtin!(
     "small-writes",
     "tso-oversize",
     "udp-receive-buffer",
+    "startup",
     "window-scaling-off",
 );
 

@@ -15,6 +15,7 @@ mod legacy_bus;
 mod line_rate;
 mod link_speed;
 mod local_drop;
+mod middlebox;
 mod napi_budget;
 mod offload_off;
 mod path_loss;
@@ -36,6 +37,7 @@ mod sender_application;
 mod sender_cpu;
 pub(crate) mod shaper_burst;
 mod shaper_rate;
+mod small_mss;
 mod small_writes;
 mod softirq_saturation;
 mod softnet_backlog;
@@ -50,6 +52,7 @@ use crate::rule::Rule;
 /// Every rule.
 pub const ALL: &[&Rule] = &[
     &line_rate::RULE,
+    &small_mss::RULE,
     &link_speed::RULE,
     &pcie_link::RULE,
     &legacy_bus::RULE,
@@ -74,6 +77,7 @@ pub const ALL: &[&Rule] = &[
     &window_scaling_off::RULE,
     &route_window::RULE,
     &sack_off::RULE,
+    &middlebox::RULE,
     &cached_metrics::RULE,
     &send_buffer::RULE,
     &sender_cpu::RULE,

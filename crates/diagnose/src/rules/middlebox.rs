@@ -1,0 +1,206 @@
+//! # What it means
+//! Something on the path changes what the two hosts say to each other when they connect: it takes an
+//! option out of the SYN, or makes the segments smaller.
+//!
+//! # Why it limits
+//! Without window scaling no more than 64 KiB are under way in each round trip; without selective
+//! acknowledgements losses take a round trip each; small segments are mostly headers.
+//!
+//! # How it is seen
+//! Both hosts offer the option, by their own settings, and yet the connection runs without; or the
+//! segments are smaller than either end's MTU, routes and path MTU explain. And what is missing
+//! limits, as for window-scaling-off, sack-off or small-mss.
+//!
+//! # What to try
+//! Find the firewall, load balancer, VPN or accelerator on the way that normalises TCP, and let it
+//! pass the options; another path or a tunnel around it shows whether it is the one.
+//!
+//! # When it is wrong
+//! A setting that was changed while the connection ran, and a listener that inherited another one.
+//! Where one end does not report, its settings are not known, and the rule can't tell.
+//!
+//! # Source
+//! RFC 9293 section 3.1; RFC 7323 section 2.2; Honda et al., Is it still possible to extend TCP?, 2011.
+
+use goodput_model::{Finding, Missing, Place};
+
+use super::receive_window::{self, Limited};
+use super::small_mss::{self, Cause, Small};
+use super::{sack_off, window_scaling_off};
+use crate::finding::Draft;
+use crate::names::{ROUTE_ADVMSS, TCP_SACK, TCP_WINDOW_SCALING};
+use crate::rule::{Rule, Stage};
+use crate::thresholds::HOLDS;
+use crate::view::View;
+use goodput_model::Confidence;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "middlebox",
+    title: "Something on the path changes what the hosts agree on",
+    stage: Stage::Counted,
+    explains: &[
+        "receive-window",
+        "send-buffer",
+        "path-loss",
+        "path-rate",
+        "queue-too-short",
+        "line-rate",
+        "shaper-rate",
+        "congestion-control",
+    ],
+    check,
+    witness,
+    witness_name: "changed_on_the_way",
+    source: include_str!("middlebox.rs"),
+};
+
+/// What was changed, and what shows that it limits.
+enum Changed {
+    Scaling(Limited),
+    Sack(f64),
+    Segments(Small),
+}
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    let Some(changed) = changed(view)? else { return Ok(None) };
+    let draft = match changed {
+        Changed::Scaling(limited) => {
+            let summary = "something on the path, which takes window scaling away";
+            let draft = receive_window::draft(view, &RULE, Place::Path, &limited, summary)?;
+            taken(view, draft, TCP_WINDOW_SCALING, "window scaling")
+        }
+        Changed::Sack(share) => {
+            let sure = if share > HOLDS { Confidence::Likely } else { Confidence::Possible };
+            let summary = "something on the path, which takes selective acknowledgements away";
+            let draft = Draft::new(RULE.id, Place::Path, sure, summary);
+            let draft = sack_off::evidence(view, draft, share);
+            taken(view, draft, TCP_SACK, "selective acknowledgements")
+        }
+        Changed::Segments(small) => small_mss::draft(view, &RULE, Place::Path, &small).saw(
+            Place::Path,
+            "segments_made_smaller",
+            1.0,
+            "neither the routes of the two hosts nor the path MTU explain it: something on the path \
+             rewrites the segment size of the SYNs",
+        ),
+    };
+    draft
+        .advice(
+            "find what normalises TCP on the way: tcpdump -nv 'tcp[tcpflags] & tcp-syn != 0' at both \
+             ends shows the options that differ",
+        )
+        .found()
+}
+
+fn changed(view: &View) -> Result<Option<Changed>, Missing> {
+    let offered = |name: &str| -> Result<bool, Missing> {
+        let [one, other] = view.sides().map(|side| Ok(side.text(name)? != "0"));
+        Ok(one? && other?)
+    };
+    if let Some(limited) = window_scaling_off::limited(view)?
+        && offered(TCP_WINDOW_SCALING)?
+    {
+        return Ok(Some(Changed::Scaling(limited)));
+    }
+    if let Some(share) = sack_off::limited(view)?
+        && offered(TCP_SACK)?
+    {
+        return Ok(Some(Changed::Sack(share)));
+    }
+    let small = small_mss::small(view)?;
+    Ok(small.filter(|small| is_by_neither_end(view, small)).map(Changed::Segments))
+}
+
+/// Whether both ends report and neither wants small segments.
+fn is_by_neither_end(view: &View, small: &Small) -> bool {
+    let told = view.receiver.end().is_ok_and(|end| end.before.get("route.device").is_ok());
+    let nothing = matches!(Cause::of(view, small), Cause::OnTheWay);
+    told && nothing && view.receiver.count(ROUTE_ADVMSS).is_err()
+}
+
+fn taken(view: &View, mut draft: Draft, name: &str, what: &str) -> Draft {
+    for side in view.sides() {
+        if let Ok(value) = side.text(name) {
+            draft = draft.saw(
+                side.place(),
+                name,
+                value.parse().unwrap_or(1.0),
+                format!(
+                    "this host offers {what} ({} = {value})",
+                    name.trim_start_matches("sysctl.")
+                ),
+            );
+        }
+    }
+    draft
+}
+
+/// 100 where something that both hosts offer is missing and limits, else 0.
+fn witness(view: &View) -> Result<f64, Missing> {
+    view.needs_tcp()?;
+    Ok(if changed(view)?.is_some() { 100.0 } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::{Far, Near};
+
+    fn offering(case: Case) -> Case {
+        [Near, Far].into_iter().fold(case, |case, end| {
+            let case = case.fact(end, TCP_WINDOW_SCALING, "1").fact(end, TCP_SACK, "1");
+            case.fact(end, "route.device", "eth0")
+        })
+    }
+
+    fn unscaled() -> Case {
+        offering(Case::receive_window().goodput(12.4e6).tcp(|tcp, _| {
+            tcp.options = Some(3);
+            tcp.snd_wnd_bytes = Some(65_535);
+        }))
+    }
+
+    fn unselective() -> Case {
+        offering(Case::path_loss().goodput(1.8e6).retransmitted(0.1).tcp(|tcp, _| {
+            tcp.options = Some(5);
+            tcp.ca_state = Some(3);
+        }))
+    }
+
+    fn clamped() -> Case {
+        let case = Case::path_rate().without_links().goodput(444e6);
+        offering(case.tcp(|tcp, _| tcp.snd_mss_bytes = Some(524)))
+    }
+
+    #[test]
+    fn each_change_on_the_way_is_the_only_finding() {
+        for case in [unscaled(), unselective(), clamped()] {
+            let found = diagnose(&case.evidence()).findings;
+            assert_eq!(found.iter().map(|f| f.rule.as_str()).collect::<Vec<_>>(), ["middlebox"]);
+            assert_eq!(found[0].end, Place::Path);
+        }
+        assert!(fires(&RULE, clamped()).predicted_bits_per_s.value().unwrap().0 > 470e6);
+    }
+
+    #[test]
+    fn what_a_host_does_not_offer_is_its_own() {
+        quiet(&RULE, unscaled().fact(Far, TCP_WINDOW_SCALING, "0"));
+        quiet(&RULE, unselective().fact(Near, TCP_SACK, "0"));
+        quiet(&RULE, clamped().fact(Far, ROUTE_ADVMSS, 536u64));
+        quiet(&RULE, clamped().tcp(|tcp, _| tcp.pmtu_bytes = Some(576)));
+    }
+
+    #[test]
+    fn options_that_are_missing_and_cost_nothing_are_quiet() {
+        quiet(&RULE, offering(Case::healthy().tcp(|tcp, _| tcp.options = Some(1))));
+    }
+
+    #[test]
+    fn cannot_tell_what_a_silent_peer_offers() {
+        cannot_tell(&RULE, unscaled().without_far());
+        cannot_tell(&RULE, Case::healthy_udp());
+    }
+}
