@@ -1,9 +1,9 @@
 //! Every rule, one file each. To add one: write its file, add its line to [`ALL`].
 
-mod cpu_frequency;
-mod cpu_placement;
 mod cached_metrics;
 mod congestion_control;
+mod cpu_frequency;
+mod cpu_placement;
 mod cpu_quota;
 mod credit_bucket;
 mod duplex_mismatch;

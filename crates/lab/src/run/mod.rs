@@ -166,6 +166,11 @@ fn start_client(
     let seconds = scenario.run.seconds.unwrap_or(TEST_S).to_string();
     pin(&mut command, scenario);
     command.arg(verb).arg(target(lab, scenario)).args(["--json", "--no-store", "--time", &seconds]);
+    command.arg(verb).arg(target(lab)).args(["--json", "--no-store"]);
+    // A transfer of so many bytes ends when they are through.
+    if !scenario.run.client.iter().any(|argument| argument == "--bytes") {
+        command.args(["--time", &seconds]);
+    }
     command.args(&scenario.run.client).args(client_args);
     Process::start(command, &format!("goodput {verb} in near"))
 }
