@@ -44,6 +44,7 @@ mod softnet_backlog;
 mod tso_oversize;
 mod udp_receive_buffer;
 mod startup;
+mod tso_oversize;
 mod window_scaling_off;
 mod wrong_class;
 

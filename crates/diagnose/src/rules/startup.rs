@@ -54,7 +54,7 @@ const FULL_ROUNDS: u32 = 3;
 const LONG_PATH_S: f64 = 0.001;
 /// Part of the congestion window in flight, at the best of the samples, from which it is what
 /// limited. The receive window limits where it stays below.
-const FULL: f64 = 0.8;
+const FULL: f64 = 0.5;
 /// What to begin with instead of the 10 segments of RFC 6928; CDNs were measured to use 30 to 100.
 const LARGER: &str = "40";
 
