@@ -41,10 +41,10 @@ mod small_mss;
 mod small_writes;
 mod softirq_saturation;
 mod softnet_backlog;
-mod tso_oversize;
-mod udp_receive_buffer;
 mod startup;
 mod tso_oversize;
+mod tso_oversize;
+mod udp_receive_buffer;
 mod window_scaling_off;
 mod wrong_class;
 
