@@ -43,7 +43,6 @@ mod softirq_saturation;
 mod softnet_backlog;
 mod startup;
 mod tso_oversize;
-mod tso_oversize;
 mod udp_receive_buffer;
 mod window_scaling_off;
 mod wrong_class;
