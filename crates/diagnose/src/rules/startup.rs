@@ -195,7 +195,7 @@ mod tests {
         let steady = |n: u64| Some(n * 10_000_000);
         quiet(&RULE, Case::healthy().tcp(move |tcp, n| tcp.acked_bytes = steady(n)));
         quiet(&RULE, starting().tcp(|tcp, n| tcp.total_retrans_segments = Some(n / 2)));
-        quiet(&RULE, starting().tcp(|tcp, _| tcp.unacked_segments = Some(5)));
+        quiet(&RULE, starting().tcp(|tcp, _| tcp.unacked_segments = Some(2)));
         quiet(&RULE, starting().tcp(|tcp, _| tcp.min_rtt_us = Some(100)));
     }
 
