@@ -165,8 +165,7 @@ fn start_client(
     let mut command = command(lab.near(), goodput)?;
     let seconds = scenario.run.seconds.unwrap_or(TEST_S).to_string();
     pin(&mut command, scenario);
-    command.arg(verb).arg(target(lab, scenario)).args(["--json", "--no-store", "--time", &seconds]);
-    command.arg(verb).arg(target(lab)).args(["--json", "--no-store"]);
+    command.arg(verb).arg(target(lab, scenario)).args(["--json", "--no-store"]);
     // A transfer of so many bytes ends when they are through.
     if !scenario.run.client.iter().any(|argument| argument == "--bytes") {
         command.args(["--time", &seconds]);
