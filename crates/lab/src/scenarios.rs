@@ -54,9 +54,9 @@ builtin!(
     "sender-application",
     "shaper-rate",
     "small-writes",
+    "startup",
     "tso-oversize",
     "udp-receive-buffer",
-    "startup",
     "window-scaling-off",
 );
 
