@@ -80,6 +80,10 @@ const SAME_LEVEL: f64 = 0.25;
 /// Ninth over first decile of the congestion window below which it meets the same level again and
 /// again. Measured: 1.2 to 1.5 at a policer, 1.7 to 3 by chance.
 const REGULAR: f64 = 1.55;
+/// The same where losses that come in clusters met it in so many steps. Chance gives 2.1 and more then,
+/// and no clusters.
+const REGULAR_IN_CLUSTERS: f64 = 1.9;
+const MANY_STEPS: usize = 15;
 /// Windows smaller than this are regular whatever limits them, segments.
 const WIDE: f64 = 8.0;
 /// Losses in fewer steps than this tell no level.
@@ -152,6 +156,7 @@ struct Marks {
     overshot: bool,
     overshot_by_far: bool,
     regular: bool,
+    level: bool,
     clustered: bool,
     severe: bool,
 }
@@ -181,7 +186,12 @@ impl Marks {
             regular: backs_off
                 && share >= MATTERS
                 && losses.as_ref().is_some_and(|losses| losses.events() >= OFTEN)
-                && is_regular(view)?,
+                && is_regular(view, REGULAR)?,
+            level: backs_off
+                && share >= MATTERS
+                && clustering >= CLUSTERED
+                && losses.as_ref().is_some_and(|losses| losses.events() >= MANY_STEPS)
+                && is_regular(view, REGULAR_IN_CLUSTERS)?,
             overshot_by_far: overshot
                 && (startup.share() >= OVERSHOT_BY_FAR || by_far(&startup, &since)),
             overshot,
@@ -194,9 +204,8 @@ impl Marks {
     fn confidence(&self) -> Option<Confidence> {
         let marks = [self.overshot, self.regular];
         match marks.into_iter().filter(|mark| *mark).count() {
-            _ if self.elastic || self.overshot_by_far || self.severe || self.clustered => {
-                Some(Confidence::Likely)
-            }
+            _ if self.elastic || self.overshot_by_far || self.severe => Some(Confidence::Likely),
+            _ if self.clustered || self.level => Some(Confidence::Likely),
             2.. => Some(Confidence::Likely),
             _ if self.overshot => Some(Confidence::Possible),
             _ => None,
@@ -219,9 +228,9 @@ fn by_far(startup: &LossStep, since: &LossStep) -> bool {
 }
 
 /// Whether the congestion window meets about the same level all the time.
-fn is_regular(view: &View) -> Result<bool, Missing> {
+fn is_regular(view: &View, most: f64) -> Result<bool, Missing> {
     let (low, middle, high) = view.sender.congestion_window_deciles()?;
-    Ok(middle >= WIDE && high <= REGULAR * low)
+    Ok(middle >= WIDE && high <= most * low)
 }
 
 /// Whether the congestion window still is where slow start ended.
@@ -258,7 +267,7 @@ fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Mi
         );
         draft = draft.saw(place, "startup_lost_percent", marks.startup.share() * 100.0, text);
     }
-    if marks.regular {
+    if marks.regular || marks.level {
         let (low, _, high) = side.congestion_window_deciles()?;
         let text = format!(
             "the congestion window stayed between {low:.0} and {high:.0} segments, and met loss there again and again"
@@ -295,7 +304,7 @@ fn of_spread(draft: Draft, place: Place, losses: &Losses, marks: &Marks) -> Draf
         }
         _ => draft,
     };
-    if !marks.clustered && !marks.severe {
+    if !marks.clustered && !marks.severe && !marks.level {
         return draft;
     }
     let clustering = losses.clustering();
