@@ -41,6 +41,9 @@ pub const RULE: Rule = Rule {
     source: include_str!("sender_application.rs"),
 };
 
+/// Share of the samples from which a state of the thread is part of the evidence, percent.
+const OFTEN_PERCENT: f64 = 10.0;
+
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.sender;
     let paced = side.paced_share()?;
@@ -86,6 +89,12 @@ fn draft(view: &View, confidence: Confidence, summary: String, share: f64) -> Dr
                 percent(value / 100.0)
             )
         })
+        .saw_if(place, "process.disk_wait_percent", state(view, "disk_wait"), |value| {
+            format!("its thread waited for a disk in {value:.0} % of the samples (state D)")
+        })
+        .saw_if(place, "process.stopped_percent", state(view, "stopped"), |value| {
+            format!("its thread was stopped in {value:.0} % of the samples (state T)")
+        })
         .predicted(next_after(view, &[RULE.id]));
     let reader = percents(view.receiver.blocked_share());
     let draft = draft.saw_if(view.receiver.place(), "reader_blocked_percent", reader, |value| {
@@ -96,6 +105,12 @@ fn draft(view: &View, confidence: Confidence, summary: String, share: f64) -> Dr
             .advice(format!("raise or drop --rate, which holds the sender at {}", rate(limit.0))),
         None => draft,
     }
+}
+
+/// How often another program's thread was seen in a state, percent, where that is worth a word.
+fn state(view: &View, name: &str) -> Result<f64, Missing> {
+    let percent = view.sender.end()?.after.number(&format!("process.{name}_percent"))?;
+    if percent >= OFTEN_PERCENT { Ok(percent) } else { Err(Missing::because("it hardly ever was")) }
 }
 
 fn percents(share: Result<f64, Missing>) -> Result<f64, Missing> {
@@ -124,6 +139,13 @@ mod tests {
     fn a_writer_that_is_stopped_now_and_then_offers_too_little() {
         let case = Case::sender_application().shares(0.3, 0.0, 0.0).writer(0.3, 0.0, 0.1);
         assert_eq!(fires(&RULE, case).confidence, Confidence::Likely);
+    }
+
+    #[test]
+    fn another_program_that_waits_for_its_disk_is_told_so() {
+        let case = Case::sender_application().send_queue(0.05).watched().without_far();
+        let finding = fires(&RULE, case.fact(Near, "process.disk_wait_percent", 80.0));
+        assert!(finding.evidence.iter().any(|w| w.text.contains("a disk in 80 %")), "{finding:?}");
     }
 
     #[test]

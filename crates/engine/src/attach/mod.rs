@@ -100,6 +100,10 @@ fn target(found: &Found) -> String {
 fn as_attached(record: &mut Record) {
     record.kind = Kind::Attach;
     for finding in &mut record.findings {
+        for advice in &mut finding.advice {
+            // What another program sends can't be probed; the path can.
+            *advice = advice.replace("(--probe)", "(goodput test --probe of the same path)");
+        }
         let changes = std::mem::take(&mut finding.changes);
         for change in changes {
             let ours = goodput_settings::find_for(&change.setting).is_ok_and(|s| s.is_plan());
