@@ -50,7 +50,9 @@ pub fn watch(
     loop {
         let finished = wait_until(next, &flows);
         let now = Instant::now();
-        let detailed = cadence.detail.is_some_and(|_| finished || now >= next_detail);
+        // Half a period early is on time: a sample that came a little late must not skip the next.
+        let due = next_detail.checked_sub(cadence.period / 2).unwrap_or(next_detail);
+        let detailed = cadence.detail.is_some_and(|_| finished || now >= due);
         let sample = take(&flows, sample_time(&flows, began, now, finished), detailed);
         // Nobody listens any more when the measurement was broken off; the flows end all the same.
         let _ = report.send(Watched::Sample(Box::new(sample)));
@@ -58,7 +60,7 @@ pub fn watch(
             break;
         }
         if detailed {
-            next_detail = now + cadence.detail.unwrap_or_default();
+            next_detail = next + cadence.detail.unwrap_or_default();
         }
         next += cadence.period;
     }
