@@ -110,6 +110,25 @@ pub const QUOTA: &str = "cgroup.quota";
 /// CPU quota as a share of one CPU, percent.
 pub const QUOTA_PERCENT: &str = "cgroup.quota_percent";
 
+/// Packets received with a congestion mark, on the whole host.
+pub const RECEIVED_CE: &str = "netstat.IpExt.InCEPkts";
+/// Fragments made of datagrams too large for the way, on the whole host.
+pub const FRAGMENTS_MADE: &str = "snmp.Ip.FragCreates";
+/// Fragments received, on the whole host.
+pub const FRAGMENTS_RECEIVED: &str = "snmp.Ip.ReasmReqds";
+/// Datagrams given up as fragments of them were missing, on the whole host.
+pub const REASSEMBLY_FAILED: &str = "snmp.Ip.ReasmFails";
+/// How often the device's carrier came or went.
+pub const LINK_CARRIER_CHANGES: &str = "link.carrier_changes";
+/// Router that the peer is reached through; missing where there is none.
+pub const ROUTE_GATEWAY: &str = "route.gateway";
+/// Whether TCP looks for a smaller packet size by itself: 0 never, 1 after time-outs, 2 always.
+pub const TCP_MTU_PROBING: &str = "sysctl.net.ipv4.tcp_mtu_probing";
+/// Least retransmission time-out, microseconds.
+pub const TCP_RTO_MIN_US: &str = "sysctl.net.ipv4.tcp_rto_min_us";
+/// Whether TCP asks for congestion marks: 0 never, 1 always, 2 where the peer asks.
+pub const TCP_ECN: &str = "sysctl.net.ipv4.tcp_ecn";
+
 /// Kinds of CPU time in `cpu.N.KIND_us`; together they are the wall time of CPU N (proc(5)).
 pub const CPU_KINDS: [&str; 8] =
     ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];

@@ -108,6 +108,7 @@ fn shape(way: &Way, mtu: u32, seed: u64) -> Shape {
         mark: way.mark_percent / 100.0,
         largest_bytes: way.largest.map_or(u64::MAX, u64::from),
         reorder: way.reorder_percent / 100.0,
+        displace_ns: way.displace.as_nanos() as u64,
         queue_bytes: way.queue_bytes(mtu),
         seed,
     }

@@ -11,6 +11,7 @@ mod rates;
 mod series;
 mod side;
 mod tcp;
+mod trouble;
 mod udp;
 mod waiting;
 

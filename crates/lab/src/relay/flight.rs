@@ -10,12 +10,13 @@ pub(super) struct Packet {
     pub(super) buffer: Box<[u8]>,
 }
 
-/// Everything between reading and writing in one direction. Both queues are in order of due time
-/// by construction, so the next packet is the earlier of two heads.
+/// Everything between reading and writing in one direction. Each queue is in order of due time
+/// by construction, so the next packet is the earliest of the heads.
 #[derive(Debug)]
 pub(super) struct Flight {
     in_order: VecDeque<Packet>,
     overtaking: VecDeque<Packet>,
+    held_back: VecDeque<Packet>,
     spare: Vec<Box<[u8]>>,
     buffer_bytes: usize,
     most_buffers: usize,
@@ -29,6 +30,7 @@ impl Flight {
         Self {
             in_order: VecDeque::new(),
             overtaking: VecDeque::new(),
+            held_back: VecDeque::new(),
             spare: Vec::new(),
             buffer_bytes,
             most_buffers,
@@ -60,17 +62,22 @@ impl Flight {
         self.overtaking.push_back(packet);
     }
 
+    pub(super) fn send_behind(&mut self, packet: Packet) {
+        self.held_back.push_back(packet);
+    }
+
     /// When the next packet is due.
     pub(super) fn next_due(&self) -> Option<u64> {
-        let heads = [self.in_order.front(), self.overtaking.front()];
+        let heads = [self.in_order.front(), self.overtaking.front(), self.held_back.front()];
         heads.into_iter().flatten().map(|packet| packet.due).min()
     }
 
     /// The next packet, if it is due at `now`.
     pub(super) fn take_due(&mut self, now: u64) -> Option<Packet> {
         let due = self.next_due().filter(|due| *due <= now)?;
-        let ahead = self.overtaking.front().is_some_and(|packet| packet.due == due);
-        if ahead { self.overtaking.pop_front() } else { self.in_order.pop_front() }
+        let queues = [&mut self.overtaking, &mut self.in_order, &mut self.held_back];
+        let is_due = |queue: &VecDeque<Packet>| queue.front().is_some_and(|head| head.due == due);
+        queues.into_iter().find(|queue| is_due(queue))?.pop_front()
     }
 }
 
@@ -88,9 +95,10 @@ mod tests {
         flight.send_in_order(packet(50, 1));
         flight.send_in_order(packet(60, 2));
         flight.send_ahead(packet(50, 3));
+        flight.send_behind(packet(55, 4));
         assert!(flight.take_due(49).is_none());
         let order: Vec<_> = std::iter::from_fn(|| flight.take_due(60)).map(|p| p.len).collect();
-        assert_eq!(order, [3, 1, 2]);
+        assert_eq!(order, [3, 1, 4, 2]);
     }
 
     #[test]

@@ -74,13 +74,14 @@ impl Pump {
     fn admit(&mut self, flight: &mut Flight, mut buffer: Box<[u8]>, len: usize) {
         let wire_bytes = vnet::wire_bytes(&buffer[..len]);
         let fate = self.shaper.admit(now(), wire_bytes);
-        let arrives = matches!(fate, Fate::At(_) | Fate::Overtaking(_));
+        let arrives = !matches!(fate, Fate::QueueFull | Fate::Lost);
         if arrives && self.shaper.marks() && ecn::mark(&mut buffer[vnet::HEADER_BYTES..len]) {
             self.tally.marked();
         }
         match fate {
             Fate::At(due) => flight.send_in_order(Packet { due, len, buffer }),
             Fate::Overtaking(due) => flight.send_ahead(Packet { due, len, buffer }),
+            Fate::HeldBack(due) => flight.send_behind(Packet { due, len, buffer }),
             Fate::QueueFull => {
                 self.tally.queue_dropped();
                 flight.give_back(buffer);

@@ -30,6 +30,8 @@ pub struct Shape {
     pub largest_bytes: u64,
     /// Share of packets that overtake: they leave without the delay, as with netem (tc-netem(8)).
     pub reorder: f64,
+    /// Those are held back by so much instead, where it is not 0, nanoseconds.
+    pub displace_ns: u64,
     /// Bytes that may wait for the bottleneck; matters only with a rate.
     pub queue_bytes: u64,
     /// Seed of loss, jitter and reordering.
@@ -47,6 +49,7 @@ impl Default for Shape {
             mark: 0.0,
             largest_bytes: u64::MAX,
             reorder: 0.0,
+            displace_ns: 0,
             queue_bytes: u64::MAX,
             seed: 1,
         }
@@ -60,6 +63,8 @@ pub(super) enum Fate {
     At(u64),
     /// Deliver at this time, ahead of those that wait for the delay.
     Overtaking(u64),
+    /// Deliver at this time, behind others that came later.
+    HeldBack(u64),
     /// No room in the bottleneck's queue.
     QueueFull,
     /// Lost at random, or for its size.
@@ -95,12 +100,16 @@ impl Shaper {
         if too_large || self.loses() {
             return Fate::Lost;
         }
-        if self.random.hit(self.shape.reorder) {
+        let displaced = self.random.hit(self.shape.reorder);
+        if displaced && self.shape.displace_ns == 0 {
             return Fate::Overtaking(sent_at);
         }
         let jitter = self.random.around_zero(self.shape.jitter_ns);
         let due = (sent_at + self.shape.delay_ns).saturating_add_signed(jitter).max(sent_at);
         self.last_delivery = self.last_delivery.max(due);
+        if displaced {
+            return Fate::HeldBack(self.last_delivery + self.shape.displace_ns);
+        }
         Fate::At(self.last_delivery)
     }
 
@@ -163,6 +172,15 @@ mod tests {
     fn an_overtaker_leaves_without_the_delay() {
         let shape = Shape { delay_ns: 5_000, reorder: 1.0, ..Shape::default() };
         assert_eq!(Shaper::new(shape).admit(10, 100), Fate::Overtaking(10));
+    }
+
+    #[test]
+    fn what_is_held_back_comes_later_and_delays_nobody() {
+        let shape = Shape { delay_ns: 500, reorder: 1.0, displace_ns: 90, ..Shape::default() };
+        let mut shaper = Shaper::new(shape);
+        assert_eq!(shaper.admit(10, 100), Fate::HeldBack(600));
+        shaper.shape.reorder = 0.0;
+        assert_eq!(shaper.admit(20, 100), Fate::At(520));
     }
 
     #[test]

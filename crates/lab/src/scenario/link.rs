@@ -49,6 +49,9 @@ pub struct Link {
     /// Share of packets that overtake those waiting for the delay.
     #[serde(deserialize_with = "amount::optional")]
     pub reorder: Option<Percent>,
+    /// Those are held back by so much instead, and keep the delay.
+    #[serde(deserialize_with = "amount::optional")]
+    pub displace: Option<Time>,
     /// Room of the queue before the bottleneck.
     #[serde(deserialize_with = "amount::optional")]
     pub queue: Option<Queue>,
@@ -80,6 +83,8 @@ pub struct Way {
     pub largest: Option<u32>,
     /// Share of packets that overtake, percent.
     pub reorder_percent: f64,
+    /// They are held back by so much; where it is zero they overtake.
+    pub displace: Duration,
     /// Room of the queue, where the scenario says so.
     pub queue: Option<Queue>,
 }
@@ -95,6 +100,7 @@ impl Default for Way {
             mark_percent: 0.0,
             largest: None,
             reorder_percent: 0.0,
+            displace: Duration::ZERO,
             queue: None,
         }
     }
@@ -118,6 +124,7 @@ impl Link {
             mark: back.mark.or(self.mark),
             largest: back.largest.or(self.largest),
             reorder: back.reorder.or(self.reorder),
+            displace: back.displace.or(self.displace),
             queue: back.queue.or(self.queue),
             ..Self::default()
         };
@@ -136,6 +143,7 @@ impl Link {
             mark_percent: share(self.mark),
             largest: self.largest,
             reorder_percent: share(self.reorder),
+            displace: time(self.displace),
             queue: self.queue,
         }
     }
@@ -176,7 +184,8 @@ impl Way {
     }
 
     fn needs_relay(&self) -> bool {
-        self.mark_percent > 0.0 || self.largest.is_some() || self.loss_run != 1.0
+        let marks = self.mark_percent > 0.0;
+        marks || self.largest.is_some() || self.loss_run != 1.0 || !self.displace.is_zero()
     }
 
     /// Room of the queue, bytes: what the scenario says, else 50 ms at the rate.
@@ -210,6 +219,7 @@ impl Way {
             mark_percent: either(self.mark_percent, next.mark_percent),
             largest: [self.largest, next.largest].into_iter().flatten().min(),
             reorder_percent: either(self.reorder_percent, next.reorder_percent),
+            displace: self.displace.max(next.displace),
         }
     }
 
@@ -217,8 +227,9 @@ impl Way {
         if self.jitter > self.delay {
             return Some("jitter cannot be more than the delay that it varies".into());
         }
-        if self.reorder_percent > 0.0 && self.delay.is_zero() {
-            return Some("reorder needs a delay, as overtakers skip it".into());
+        let overtakes = self.reorder_percent > 0.0 && self.displace.is_zero();
+        if overtakes && self.delay.is_zero() {
+            return Some("reorder needs a delay, as overtakers skip it, or displace".into());
         }
         if self.queue.is_some() && self.rate.is_none() {
             return Some("queue needs a rate, as nothing waits without one".into());

@@ -1,0 +1,81 @@
+//! What troubled the sender's TCP: time-outs, reordering, congestion marks, cuts of its window.
+
+use goodput_model::{Missing, TcpInfo};
+
+use super::{Side, positive};
+use crate::names::RECEIVED_CE;
+
+/// `TCP_INFINITE_SSTHRESH` (include/net/tcp.h): no loss or mark has cut the window yet.
+const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
+/// Share of the congestion window in flight from which it is what holds the sender.
+const FULL: f64 = 0.8;
+
+impl Side<'_> {
+    /// Share of the window that the flows spent waiting for a retransmission time-out and in the
+    /// recovery after it (`tcp_info` total_rto_time), the mean of all flows.
+    pub fn timeout_share(&self) -> Result<f64, Missing> {
+        self.share("tcp_info.total_rto_time", |f| Ok(f.tcp.get()?.total_rto_time_ms()? * 1000))
+    }
+
+    /// Times that segments were seen to arrive in another order than sent, within the window.
+    pub fn reorderings(&self) -> Result<f64, Missing> {
+        self.delta_sum("tcp_info.reord_seen", |f| f.tcp.get()?.reord_seen())
+    }
+
+    /// Segments that arrived within the window.
+    pub fn delivered_segments(&self) -> Result<f64, Missing> {
+        self.delta_sum("tcp_info.delivered", |f| f.tcp.get()?.delivered_segments())
+    }
+
+    /// Segments that the peer acknowledged with word of a congestion mark, within the window. Until
+    /// the sender has answered a mark, every acknowledgement carries it (RFC 3168 section 6.1.3), so
+    /// it is more than were marked.
+    pub fn marked_segments(&self) -> Result<f64, Missing> {
+        self.delta_sum("tcp_info.delivered_ce", |f| f.tcp.get()?.delivered_ce_segments())
+    }
+
+    /// Marked packets that this host received, of any traffic.
+    pub fn marks_received(&self) -> Result<f64, Missing> {
+        Ok(self.grown(RECEIVED_CE)? as f64)
+    }
+
+    /// Payload bytes acknowledged over the whole measurement.
+    pub fn acknowledged_in_all(&self) -> Result<f64, Missing> {
+        self.in_all(|tcp| tcp.acked_bytes())
+    }
+
+    /// Retransmission time-outs over the whole measurement.
+    pub fn timeouts_in_all(&self) -> Result<f64, Missing> {
+        self.in_all(|tcp| tcp.total_rto())
+    }
+
+    /// Payload bytes sent over the whole measurement, retransmissions included.
+    pub fn sent_in_all(&self) -> Result<f64, Missing> {
+        self.in_all(|tcp| tcp.sent_bytes())
+    }
+
+    /// How far a counter went from the first to the last sample, all flows together.
+    fn in_all(&self, read: impl Fn(&TcpInfo) -> Result<u64, Missing>) -> Result<f64, Missing> {
+        let samples: Vec<_> = self.end()?.samples.iter().filter(|s| !s.flows.is_empty()).collect();
+        let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
+            return Err(Missing::because("no flow was sampled"));
+        };
+        let sum = |sample: &goodput_model::Sample| {
+            let mine = sample.flows.iter().filter(|f| f.role == self.role);
+            mine.map(|f| Ok(read(f.tcp.get()?)? as f64)).sum::<Result<f64, Missing>>()
+        };
+        Ok(sum(last)? - sum(first)?)
+    }
+
+    /// Share of the samples in which the congestion window was full, and loss or a mark had cut it
+    /// before.
+    pub fn cut_window_share(&self) -> Result<f64, Missing> {
+        let samples = self.tcp_gauges(|tcp| {
+            let (flight, window) = (tcp.unacked_segments()? as f64, tcp.snd_cwnd_segments()? as f64);
+            let cut = tcp.snd_ssthresh_segments()? < INFINITE_SSTHRESH;
+            Ok(u64::from(cut && flight >= FULL * window))
+        })?;
+        let full: f64 = samples.iter().sum();
+        Ok(full / positive(samples.len() as f64, "the number of samples")?)
+    }
+}
