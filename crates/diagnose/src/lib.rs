@@ -29,6 +29,7 @@ mod split;
 #[cfg(test)]
 mod testing;
 pub mod thresholds;
+mod vanishing;
 pub mod view;
 mod way;
 

@@ -22,7 +22,7 @@ pub fn cubic(mss: f64, rtt: f64, loss: f64) -> f64 {
 /// met, bits per second. `None` where nothing was lost.
 pub fn rate_at_loss(view: &View) -> Result<Option<f64>, Missing> {
     let side = &view.sender;
-    let loss = side.retransmitted_share()?;
+    let loss = side.lasting_loss()?.share;
     if loss <= 0.0 {
         return Ok(None);
     }

@@ -112,6 +112,8 @@ pub const QUOTA_PERCENT: &str = "cgroup.quota_percent";
 
 /// Packets received with a congestion mark, on the whole host.
 pub const RECEIVED_CE: &str = "netstat.IpExt.InCEPkts";
+/// Datagrams that were cut into fragments, on the whole host.
+pub const FRAGMENTED: &str = "snmp.Ip.FragOKs";
 /// Fragments made of datagrams too large for the way, on the whole host.
 pub const FRAGMENTS_MADE: &str = "snmp.Ip.FragCreates";
 /// Fragments received, on the whole host.
@@ -122,6 +124,10 @@ pub const REASSEMBLY_FAILED: &str = "snmp.Ip.ReasmFails";
 pub const LINK_CARRIER_CHANGES: &str = "link.carrier_changes";
 /// Router that the peer is reached through; missing where there is none.
 pub const ROUTE_GATEWAY: &str = "route.gateway";
+/// Device that the route to the peer uses.
+pub const ROUTE_DEVICE: &str = "route.device";
+/// Segments out of order that TCP bears before it takes one for lost.
+pub const TCP_REORDERING: &str = "sysctl.net.ipv4.tcp_reordering";
 /// Whether TCP looks for a smaller packet size by itself: 0 never, 1 after time-outs, 2 always.
 pub const TCP_MTU_PROBING: &str = "sysctl.net.ipv4.tcp_mtu_probing";
 /// Least retransmission time-out, microseconds.

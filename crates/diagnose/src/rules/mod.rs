@@ -7,21 +7,26 @@ mod cpu_placement;
 mod cpu_quota;
 mod credit_bucket;
 mod duplex_mismatch;
+mod ecn_marking;
+mod fragmentation;
 mod frame_errors;
 mod gro_off;
 mod host_interconnect;
 mod interrupt_coalescing;
 mod legacy_bus;
 mod line_rate;
+mod link_flap;
 mod link_speed;
 mod local_drop;
 mod middlebox;
+mod mtu_mismatch;
 mod napi_budget;
 mod offload_off;
 mod path_loss;
 mod path_rate;
 mod pause_frames;
 mod pcie_link;
+mod pmtu_black_hole;
 mod policer;
 mod queue_imbalance;
 mod queue_too_long;
@@ -29,8 +34,10 @@ pub(crate) mod queue_too_short;
 mod receive_window;
 mod receiver_application;
 mod receiver_cpu;
+mod reordering;
 mod ring_overrun;
 mod route_window;
+mod rto_bound;
 mod sack_off;
 mod send_buffer;
 mod sender_application;
@@ -88,6 +95,13 @@ pub const ALL: &[&Rule] = &[
     &cpu_placement::RULE,
     &receiver_cpu::RULE,
     &congestion_control::RULE,
+    &pmtu_black_hole::RULE,
+    &mtu_mismatch::RULE,
+    &fragmentation::RULE,
+    &link_flap::RULE,
+    &rto_bound::RULE,
+    &reordering::RULE,
+    &ecn_marking::RULE,
     &path_loss::RULE,
     &path_rate::RULE,
     &credit_bucket::RULE,

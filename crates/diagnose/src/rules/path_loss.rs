@@ -8,7 +8,8 @@
 //! # How it is seen
 //! TCP: the path holds the sender, retransmissions are not needless, neither host dropped as many
 //! packets itself, the round-trip time is not stretched by a queue, and the goodput is what the
-//! model of loss gives or at least 0.5 % of the bytes had to be sent again. UDP: at least 0.5 % of
+//! model of loss gives, or losses that come at any rate keep cutting the window, or at least 0.5 % of
+//! the bytes had to be sent again. UDP: at least 0.5 % of
 //! the datagrams never arrived and neither host dropped them.
 //!
 //! # What to try
@@ -55,6 +56,14 @@ const EXPLAINED: std::ops::Range<f64> = 0.5..2.0;
 const EXPLAINED_WITH_TIMEOUTS: std::ops::Range<f64> = 0.1..2.0;
 /// Fewer retransmissions than this tell nothing of a rate of loss.
 const ENOUGH: f64 = 3.0;
+/// Fewer cuts of the window than this tell nothing of what cuts it.
+const CUTS: usize = 2;
+/// Smallest over largest size at which chance cut the window; a full queue does at the same each time.
+const UNLIKE: f64 = 0.75;
+/// Part of its window that CUBIC keeps at a loss (RFC 9438 section 4.6); Reno keeps half.
+const CUT_TO: f64 = 0.7;
+/// Window over the largest one that was cut, from which it has outgrown it.
+const OUTGROWN: f64 = 1.2;
 /// Part of the lost packets that, explained otherwise, acquits the path.
 const MOST: f64 = 0.5;
 
@@ -62,17 +71,26 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if !view.is_tcp() {
         return datagrams(view);
     }
-    let share = view.sender.retransmitted_share()?;
-    if view.sender.retransmitted_segments()? < ENOUGH || lost_elsewhere(view)? {
+    let lasting = view.sender.lasting_loss()?;
+    let share = lasting.share;
+    if lost_elsewhere(view)? || split(view)?.path_percent / 100.0 < HOLDS {
         return Ok(None);
     }
-    if split(view)?.path_percent / 100.0 < HOLDS {
-        return Ok(None);
+    if lasting.segments < ENOUGH {
+        let early = cut_early(view)?;
+        let draft =
+            || stream(view, view.sender.retransmitted_share_in_all()?, Confidence::Possible);
+        return if early {
+            draft()?.changes(other_congestion_control(view)).found()
+        } else {
+            Ok(None)
+        };
     }
     let confidence = match (model_explains(view)?, view.backs_off_at_loss()) {
         (true, Ok(true)) if backlog_may_have(view) => Confidence::Possible,
         (true, Ok(true)) if !queue_shows(view) => Confidence::Likely,
         (true, Err(_)) if !queue_shows(view) => Confidence::Possible,
+        (_, Ok(true)) if cut_by_chance(view)? => Confidence::Likely,
         _ if share < HEAVY_LOSS => {
             // Little loss beside a rate that stands still is what overshooting it once has cost.
             if !losses_fill_the_buffer(view) || queue_shows(view) || is_the_rates(view) {
@@ -94,8 +112,9 @@ pub(super) fn lost_elsewhere(view: &View) -> Result<bool, Missing> {
     let needless = side.needless_retransmits().unwrap_or(0.0);
     let by_socket = view.receiver.socket_drops().unwrap_or(0.0);
     let dropped = side.queue_drops().unwrap_or(0.0) + view.receiver.device_drops().unwrap_or(0.0);
-    Ok(needless.max(by_socket) >= MOST * side.retransmitted_segments()?
-        || dropped >= MOST * side.retransmitted_segments_in_all()?)
+    let most = |part: f64, whole: f64| part > 0.0 && part >= MOST * whole;
+    Ok(most(needless.max(by_socket), side.retransmitted_segments()?)
+        || most(dropped, side.retransmitted_segments_in_all()?))
 }
 
 fn queue_shows(view: &View) -> bool {
@@ -121,19 +140,48 @@ fn model_explains(view: &View) -> Result<bool, Missing> {
     Ok(range.contains(&(view.goodput()? / modelled)))
 }
 
+/// Whether losses keep the congestion window down, whatever a model of the steady state says: it was cut,
+/// is full again, no queue stands, and it was cut at different sizes. After
+/// slow start overshot, a run of seconds never comes to the model's rate.
+fn cut_by_chance(view: &View) -> Result<bool, Missing> {
+    if view.sender.queue_stands()? || is_the_rates(view) {
+        return Ok(false);
+    }
+    let cuts = view.sender.cuts()?;
+    let cuts = cuts.get(1..).unwrap_or_default();
+    let least = cuts.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = cuts.iter().copied().fold(0.0, f64::max);
+    let at_any_size = cuts.len() >= CUTS && least <= UNLIKE * most;
+    Ok(at_any_size && view.sender.cut_window_share()? >= HOLDS)
+}
+
+/// Whether few losses, too few to tell their share, keep the window down: it has outgrown each size at
+/// which it was cut, so the path carries more than it did when it lost something.
+fn cut_early(view: &View) -> Result<bool, Missing> {
+    let lost = view.sender.retransmitted_segments_in_all()? >= 1.0;
+    let cuts = view.sender.cuts()?;
+    let largest = cuts.iter().copied().fold(0.0, f64::max) / CUT_TO;
+    let window = view.sender.congestion_window_bytes()? / view.sender.mss_bytes()?;
+    let grown = !cuts.is_empty() && window >= OUTGROWN * largest;
+    let low = grown && lost && view.sender.cut_window_share()? >= HOLDS;
+    Ok(low && view.backs_off_at_loss()? && !view.sender.queue_stands()? && !is_the_rates(view))
+}
+
 fn stream(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Missing> {
     let (side, place) = (&view.sender, view.sender.place());
     let lost = format!("{} of the bytes were sent again (tcp_info bytes_retrans)", percent(share));
-    let modelled = rate_at_loss(view)?.ok_or_else(|| Missing::because("nothing was lost"))?;
-    let model = format!(
-        "at this loss and {} the model of loss-based congestion control gives {}",
-        time(side.rtt_s()?),
-        rate(modelled)
-    );
+    let modelled = rate_at_loss(view)?.ok_or_else(|| Missing::because("nothing was lost lately"));
+    let rtt = time(side.rtt_s()?);
     Ok(Draft::new(RULE.id, Place::Path, confidence, "loss on the path")
         .share(split(view)?.path_percent / 100.0)
         .saw(place, "retransmitted_percent", share * 100.0, lost)
-        .saw(place, "rate_at_loss_bits_per_s", modelled, model)
+        .saw_if(place, "rate_at_loss_bits_per_s", modelled, |modelled| {
+            let gives = rate(modelled);
+            format!("at this loss and {rtt} the model of loss-based congestion control gives {gives}")
+        })
+        .saw_if(place, "cut_window_percent", side.cut_window_share().map(|share| share * 100.0), |p| {
+            format!("the congestion window, cut before, was full {} of the time", percent(p / 100.0))
+        })
         .saw_if(place, "rtt_inflation", side.rtt_inflation(), |ratio| {
             format!("the round-trip time under load is {ratio:.2} × the smallest (tcp_info rtt, min_rtt)")
         })
@@ -205,6 +253,42 @@ mod tests {
     fn stays_quiet_where_loss_does_not_explain_the_rate() {
         quiet(&RULE, Case::path_loss().retransmitted(1e-5));
         quiet(&RULE, Case::path_loss().tcp(|tcp, _| tcp.rtt_us = Some(60_000)));
+    }
+
+    #[test]
+    fn losses_at_any_rate_keep_the_window_down_before_the_model_holds() {
+        // 0.02 % at 80 ms: 100 Mbit/s in the first seconds, where the model gives 13, as measured.
+        let case = |thresholds: [u64; 3]| {
+            let case = Case::path_loss().goodput(100e6).wobble(0.3).retransmitted(0.0003);
+            case.without_links().tcp(move |tcp, number| {
+                tcp.rtt_us = Some(80_300);
+                tcp.min_rtt_us = Some(80_000);
+                let step = number as usize / 14;
+                tcp.snd_ssthresh_segments = Some(thresholds[step]);
+                tcp.snd_cwnd_segments = Some(thresholds[step] + 20);
+                tcp.unacked_segments = tcp.snd_cwnd_segments;
+            })
+        };
+        assert_eq!(fires(&RULE, case([1784, 1117, 411])).confidence, Confidence::Likely);
+        quiet(&RULE, case([1784, 960, 950]));
+    }
+
+    #[test]
+    fn two_losses_in_slow_start_are_possible() {
+        // 0.1 % at 80 ms: two lost of the first 100 segments, 3 Mbit/s for seconds, as measured.
+        let case = |window| {
+            let case = Case::path_loss().goodput(3e6).retransmitted(0.0).without_links();
+            case.tcp(move |tcp, number| {
+                tcp.total_retrans_segments = Some(if number > 2 { 2 } else { 0 });
+                tcp.retrans_bytes = tcp.total_retrans_segments.map(|n| n * 1448);
+                tcp.ca_state = Some(0);
+                tcp.snd_ssthresh_segments = Some(6);
+                tcp.snd_cwnd_segments = Some(window);
+                tcp.unacked_segments = Some(window);
+            })
+        };
+        assert_eq!(fires(&RULE, case(28)).confidence, Confidence::Possible);
+        quiet(&RULE, case(9));
     }
 
     #[test]

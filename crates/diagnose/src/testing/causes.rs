@@ -104,6 +104,59 @@ impl Case {
             })
     }
 
+    /// Full-sized packets vanish beyond a router, as measured.
+    pub fn black_hole() -> Self {
+        Self::healthy()
+            .goodput(0.0)
+            .writer(0.99, 0.0, 0.0)
+            .reader(0.99, 0.0, 0.0)
+            .fact(EndName::Near, names::ROUTE_DEVICE, "eth0")
+            .fact(EndName::Near, names::ROUTE_GATEWAY, "192.0.2.1")
+            .fact(EndName::Near, names::TCP_MTU_PROBING, 0u64)
+            .tcp(|tcp, number| {
+                tcp.acked_bytes = Some(25);
+                tcp.sent_bytes = Some(24 + 1448 * number.min(15));
+                tcp.total_rto = Some(number / 10);
+                tcp.unacked_segments = Some(12);
+                tcp.snd_cwnd_segments = Some(1);
+            })
+    }
+
+    /// CUBIC at 20 ms where 1 % of the packets come 8 ms late.
+    pub fn reordering() -> Self {
+        Self::path_loss().retransmitted(0.01).tcp(|tcp, number| {
+            tcp.dsack_dups = tcp.total_retrans_segments.map(|again| again * 7 / 10);
+            tcp.reord_seen = Some(200 * number);
+            tcp.delivered_segments = Some(190 * number);
+            tcp.snd_ssthresh_segments = Some(30);
+            tcp.unacked_segments = Some(40);
+            tcp.snd_cwnd_segments = Some(40);
+        })
+    }
+
+    /// CUBIC at 20 ms where 0.1 % of the packets are marked, as measured.
+    pub fn ecn_marking() -> Self {
+        let case = Self::path_loss().goodput(23e6).retransmitted(0.0);
+        case.grows(EndName::Far, names::RECEIVED_CE, 7).tcp(|tcp, number| {
+            tcp.delivered_segments = Some(195 * number);
+            tcp.delivered_ce_segments = Some(8 * number);
+            tcp.snd_ssthresh_segments = Some(28);
+            tcp.unacked_segments = Some(35);
+            tcp.snd_cwnd_segments = Some(35);
+        })
+    }
+
+    /// A path of 1 ms that loses whole windows: a time-out each third of a second.
+    pub fn rto_bound() -> Self {
+        Self::path_loss().goodput(200e6).retransmitted(0.02).tcp(|tcp, number| {
+            tcp.rtt_us = Some(1100);
+            tcp.min_rtt_us = Some(1000);
+            tcp.rto_us = Some(204_000);
+            tcp.total_rto = Some(number / 3);
+            tcp.total_rto_time_ms = Some(68 * number);
+        })
+    }
+
     /// A token bucket of 1600 bytes at 1 Gbit/s, as measured: 75 % of what it should give.
     pub fn shaper_burst() -> Self {
         Self::healthy()

@@ -54,7 +54,8 @@ impl Case {
     }
 
     fn writing(&self, number: u64, bytes: u64) -> FlowSample {
-        let datagrams = DatagramCounts { sent: bytes / 1400, ..Default::default() };
+        let sent = self.sent_datagrams.map_or(bytes / 1400, |all| all * number / SAMPLES);
+        let datagrams = DatagramCounts { sent, ..Default::default() };
         FlowSample {
             tcp: self.tcp_info(number, bytes),
             ..self.flow(Role::Sender, number, bytes, datagrams)
@@ -150,8 +151,15 @@ impl Case {
             sent_bytes: Some(bytes + again),
             retrans_bytes: Some(again),
             total_retrans_segments: Some(again / 1448),
+            acked_bytes: Some(bytes),
+            delivered_segments: Some(bytes / 1448),
+            delivered_ce_segments: Some(0),
             dsack_dups: Some(0),
+            reord_seen: Some(0),
+            rto_us: Some(240_000),
+            snd_ssthresh_segments: Some(0x7fff_ffff),
             total_rto: Some(0),
+            total_rto_time_ms: Some(0),
             snd_wnd_bytes: Some(8 << 20),
             ..TcpInfo::default()
         };
@@ -194,6 +202,11 @@ pub(super) fn healthy_facts() -> Snapshot {
         names::QDISC_DROPS,
         names::QDISC_OVERLIMITS,
         names::THROTTLED_US,
+        names::LINK_CARRIER_CHANGES,
+        names::FRAGMENTED,
+        names::FRAGMENTS_MADE,
+        names::FRAGMENTS_RECEIVED,
+        names::RECEIVED_CE,
     ] {
         facts.put(counter, 0u64);
     }

@@ -39,6 +39,7 @@ pub struct Case {
     lost: f64,
     chance: bool,
     dropped: f64,
+    sent_datagrams: Option<u64>,
     queued: u64,
     chunk: u64,
     tcp: Vec<TcpTweak>,
@@ -68,6 +69,7 @@ impl Case {
             lost: 0.0,
             chance: false,
             dropped: 0.0,
+            sent_datagrams: None,
             queued: 0,
             chunk: 128 << 10,
             tcp: Vec::new(),
@@ -139,6 +141,20 @@ impl Case {
     /// Share of the datagrams that the receiving socket dropped.
     pub fn dropped(mut self, share: f64) -> Self {
         self.dropped = share;
+        self
+    }
+
+    /// Datagrams sent, whatever arrives of them.
+    pub fn datagrams_sent(mut self, count: u64) -> Self {
+        self.sent_datagrams = Some(count);
+        self
+    }
+
+    /// Both hosts on one link: no router between.
+    pub fn on_one_link(mut self) -> Self {
+        for snapshot in [&mut self.before, &mut self.after].into_iter().flatten() {
+            snapshot.facts.remove(names::ROUTE_GATEWAY);
+        }
         self
     }
 

@@ -8,6 +8,7 @@ mod host;
 mod losses;
 mod packets;
 mod rates;
+mod recovery;
 mod series;
 mod side;
 mod tcp;

@@ -43,6 +43,22 @@ impl Side<'_> {
         Ok(Plateau { rate: middle * 8.0 / width, spread })
     }
 
+    /// Share of the window in which this side moved nothing, by whole samples.
+    pub fn still_share(&self) -> Result<f64, Missing> {
+        let samples: Vec<&Sample> = self.samples()?.collect();
+        let moved = |sample: &Sample| match self.role {
+            Role::Sender => sample.sent_bytes,
+            Role::Receiver => sample.received_bytes,
+        };
+        let (mut still, mut all) = (0.0, 0.0);
+        for pair in samples.windows(2) {
+            let span = pair[1].at_s - pair[0].at_s;
+            all += span;
+            still += if moved(pair[0]) == moved(pair[1]) { span } else { 0.0 };
+        }
+        Ok(still / positive(all, "the time between the samples")?)
+    }
+
     /// Payload moved by the time `at`, between samples by straight line.
     fn moved_by(&self, samples: &[&Sample], at: f64) -> f64 {
         let bytes = |sample: &Sample| match self.role {

@@ -224,6 +224,12 @@ impl Side<'_> {
         mine.map(|f| Ok(f.tcp.get()?.data_segs_out()? as f64)).sum()
     }
 
+    /// Retransmitted share of the bytes sent over the whole measurement.
+    pub fn retransmitted_share_in_all(&self) -> Result<f64, Missing> {
+        let again = self.in_all(TcpInfo::retrans_bytes)?;
+        Ok(again / positive(self.sent_in_all()?, "the bytes sent")?)
+    }
+
     /// Retransmissions that the peer reported as needless, within the window.
     pub fn needless_retransmits(&self) -> Result<f64, Missing> {
         self.delta_sum("tcp_info.dsack_dups", |f| f.tcp.get()?.dsack_dups())

@@ -9,12 +9,18 @@ use crate::names::RECEIVED_CE;
 const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
 /// Share of the congestion window in flight from which it is what holds the sender.
 const FULL: f64 = 0.8;
-
 impl Side<'_> {
     /// Share of the window that the flows spent waiting for a retransmission time-out and in the
     /// recovery after it (`tcp_info` total_rto_time), the mean of all flows.
     pub fn timeout_share(&self) -> Result<f64, Missing> {
-        self.share("tcp_info.total_rto_time", |f| Ok(f.tcp.get()?.total_rto_time_ms()? * 1000))
+        self.share("tcp_info.total_rto_time", |f| {
+            Ok(f.tcp.get()?.total_rto_time_ms()?.saturating_mul(1000))
+        })
+    }
+
+    /// Median of the retransmission time-out, seconds.
+    pub fn timeout_s(&self) -> Result<f64, Missing> {
+        positive(self.tcp_median("tcp_info.rto", TcpInfo::rto_us)? / 1e6, "tcp_info.rto")
     }
 
     /// Times that segments were seen to arrive in another order than sent, within the window.
@@ -55,7 +61,10 @@ impl Side<'_> {
     }
 
     /// How far a counter went from the first to the last sample, all flows together.
-    fn in_all(&self, read: impl Fn(&TcpInfo) -> Result<u64, Missing>) -> Result<f64, Missing> {
+    pub(super) fn in_all(
+        &self,
+        read: impl Fn(&TcpInfo) -> Result<u64, Missing>,
+    ) -> Result<f64, Missing> {
         let samples: Vec<_> = self.end()?.samples.iter().filter(|s| !s.flows.is_empty()).collect();
         let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
             return Err(Missing::because("no flow was sampled"));
@@ -71,7 +80,8 @@ impl Side<'_> {
     /// before.
     pub fn cut_window_share(&self) -> Result<f64, Missing> {
         let samples = self.tcp_gauges(|tcp| {
-            let (flight, window) = (tcp.unacked_segments()? as f64, tcp.snd_cwnd_segments()? as f64);
+            let (flight, window) =
+                (tcp.unacked_segments()? as f64, tcp.snd_cwnd_segments()? as f64);
             let cut = tcp.snd_ssthresh_segments()? < INFINITE_SSTHRESH;
             Ok(u64::from(cut && flight >= FULL * window))
         })?;

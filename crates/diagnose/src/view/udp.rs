@@ -11,6 +11,11 @@ impl Side<'_> {
         self.delta_sum("lost datagrams", |f| Ok(datagrams(f)?.lost))
     }
 
+    /// Datagrams sent within the window.
+    pub fn datagrams_sent(&self) -> Result<f64, Missing> {
+        self.delta_sum("sent datagrams", |f| Ok(datagrams(f)?.sent))
+    }
+
     /// Share of the datagrams that never arrived, within the window.
     pub fn lost_share(&self) -> Result<f64, Missing> {
         let lost = self.datagrams_lost()?;

@@ -1,0 +1,126 @@
+//! # What it means
+//! A router on the path marks packets as having met congestion, and the sender slows down for each
+//! mark as it would for a loss.
+//!
+//! # Why it limits
+//! Marks cut the congestion window. At a bottleneck that is as it should be. Where no queue stands,
+//! the marker's threshold is too low, or it is broken.
+//!
+//! # How it is seen
+//! The receiver counted marked packets, at least three, and at least twice as many as were lost; the
+//! congestion control backs off, its window was cut and full most of the time; no queue
+//! stretches the round trips.
+//!
+//! # What to try
+//! Look at the active queue management of the routers: its threshold against one round trip at their
+//! rate. Without ECN (`net.ipv4.tcp_ecn=0`) the same router has to drop or let pass.
+//!
+//! # When it is wrong
+//! An active queue that keeps its queue short at the rate of the link marks as well: then the rate is a
+//! plateau, and this is only possible.
+//!
+//! # Source
+//! RFC 3168; RFC 8511; RFC 7567 section 4; include/uapi/linux/tcp.h (tcpi_delivered_ce).
+
+use goodput_model::{Change, Confidence, Finding, Missing, Place};
+
+use crate::bounds::next_after;
+use crate::change::of_host;
+use crate::finding::{Draft, percent, time};
+use crate::names::{RECEIVED_CE, TCP_ECN};
+use crate::rule::{Rule, Stage};
+use crate::split::split;
+use crate::thresholds::{HOLDS, PLATEAU_SPREAD};
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "ecn-marking",
+    title: "A router marks packets, and the sender slows down",
+    stage: Stage::Path,
+    explains: &["path-loss"],
+    check,
+    witness,
+    witness_name: "marked_percent",
+    source: include_str!("ecn_marking.rs"),
+};
+
+/// Fewer marks tell nothing.
+const ENOUGH: f64 = 3.0;
+/// Marks for each lost packet from which the marks are what cuts the window.
+const BEYOND_LOSS: f64 = 2.0;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    view.needs_tcp()?;
+    let answered = view.sender.marked_segments()?;
+    let marks = view.receiver.marks_received().map_or(answered, |all| all.min(answered));
+    let lost = view.sender.retransmitted_segments()?;
+    if marks < ENOUGH || marks < BEYOND_LOSS * lost || !view.backs_off_at_loss()? {
+        return Ok(None);
+    }
+    let held = split(view)?.path_percent / 100.0;
+    let full = view.sender.cut_window_share()?;
+    if held < HOLDS || full < HOLDS || view.sender.queue_stands()? {
+        return Ok(None);
+    }
+    let plateau = view.receiver.plateau().or_else(|_| view.sender.plateau())?;
+    let steady = plateau.spread < PLATEAU_SPREAD;
+    let confidence = if steady { Confidence::Possible } else { Confidence::Likely };
+    let (place, share) = (view.sender.place(), marks / view.sender.delivered_segments()?.max(1.0));
+    let (loaded, base) = (view.sender.rtt_s()?, view.sender.min_rtt_s()?);
+    Draft::new(RULE.id, Place::Path, confidence, "congestion marks of a router")
+        .share(held)
+        .saw(view.receiver.place(), RECEIVED_CE, marks, format!("{marks:.0} packets came with a congestion mark, {} of them; {lost:.0} were lost", percent(share)))
+        .saw(place, "cut_window_percent", full * 100.0, format!("the congestion window, cut before, was full {} of the time", percent(full)))
+        .saw(place, "rtt_inflation", loaded / base, format!("no queue stands: round trips took {}, {} at best", time(loaded), time(base)))
+        .predicted(next_after(view, &[RULE.id]))
+        .changes(change(view))
+        .advice("look at the marking threshold of the routers on the path (tc -s qdisc: fq_codel ce_threshold, red, dualpi2)")
+        .found()
+}
+
+fn change(view: &View) -> Option<Change> {
+    let now = view.sender.words(TCP_ECN).filter(|now| now == "1")?;
+    let why = "without ECN nobody marks; a router then drops, or lets pass";
+    Some(of_host(&view.sender, TCP_ECN, None, (Some(now), "0".into()), why))
+}
+
+/// Segments acknowledged with word of a mark, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    Ok(view.sender.marked_segments()? / view.sender.delivered_segments()?.max(1.0) * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::{Far, Near};
+
+    #[test]
+    fn fires_where_marks_cut_the_window() {
+        let finding = fires(&RULE, Case::ecn_marking());
+        assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
+        let asked = Case::ecn_marking().fact(Near, TCP_ECN, "1");
+        assert_eq!(fires(&RULE, asked).changes[0].to, "0");
+    }
+
+    #[test]
+    fn an_active_queue_at_its_rate_is_only_possible() {
+        let case = Case::ecn_marking().wobble(0.0);
+        assert_eq!(fires(&RULE, case).confidence, Confidence::Possible);
+    }
+
+    #[test]
+    fn look_alikes_stay_quiet() {
+        quiet(&RULE, Case::path_loss());
+        quiet(&RULE, Case::ecn_marking().congestion("bbr"));
+        quiet(&RULE, Case::ecn_marking().retransmitted(0.01));
+        quiet(&RULE, Case::ecn_marking().grows(Far, RECEIVED_CE, 1));
+        quiet(&RULE, Case::ecn_marking().tcp(|tcp, _| tcp.rtt_us = Some(40_000)));
+    }
+
+    #[test]
+    fn cannot_tell_on_an_old_kernel() {
+        cannot_tell(&RULE, Case::ecn_marking().tcp(|tcp, _| tcp.delivered_ce_segments = None));
+    }
+}

@@ -1,0 +1,117 @@
+//! # What it means
+//! The link of a host goes down and comes back while payload moves.
+//!
+//! # Why it limits
+//! What is under way gets lost, and TCP finds out by time-outs that grow while the link is away; a
+//! switch may take seconds to forward again.
+//!
+//! # How it is seen
+//! Counted: the carrier of the device at one end changed during the measurement.
+//!
+//! # What to try
+//! The cable, the transceiver, the port; energy-efficient Ethernet off; the log of the kernel says
+//! when.
+//!
+//! # When it is wrong
+//! One change before the first payload byte costs nothing.
+//!
+//! # Source
+//! include/uapi/linux/if_link.h (IFLA_CARRIER_CHANGES); Documentation/ABI/testing/sysfs-class-net.
+
+use goodput_model::{Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::finding::{Draft, percent};
+use crate::names::LINK_CARRIER_CHANGES;
+use crate::rule::{Rule, Stage};
+use crate::view::{Side, View};
+
+/// Share of the time that must have been lost for it.
+const FELT: f64 = 0.02;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "link-flap",
+    title: "A link goes down and comes back",
+    stage: Stage::Counted,
+    explains: &["path-loss", "path-rate", "rto-bound", "reordering"],
+    check,
+    witness,
+    witness_name: "carrier_changes",
+    source: include_str!("link_flap.rs"),
+};
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    let counted = view.sides().map(|side| changes(side).map(|changes| (changes, side)));
+    if let [Err(why), Err(_)] = counted {
+        return Err(why);
+    }
+    let most = counted.into_iter().flatten().reduce(|a, b| if b.0 > a.0 { b } else { a });
+    let Some((changes, side)) = most.filter(|(changes, _)| *changes > 0.0) else { return Ok(None) };
+    let still = view.receiver.still_share()?;
+    let device = side.device().unwrap_or("the device").to_owned();
+    // Away for less than a sample, it shows only in what TCP had to wait for.
+    let share = still.max(view.sender.timeout_share().unwrap_or(0.0)).min(1.0);
+    let confidence = if share >= FELT { Confidence::Certain } else { Confidence::Possible };
+    Draft::new(RULE.id, side.place(), confidence, format!("the link of {device}, which comes and goes"))
+        .share(share)
+        .saw(side.place(), RULE.witness_name, changes, format!("the carrier of {device} changed {changes:.0} times (/sys/class/net/{device}/carrier_changes)"))
+        .saw(view.receiver.place(), "still_percent", still * 100.0, format!("nothing arrived {} of the time", percent(still)))
+        .saw_if(view.sender.place(), "timeout_percent", view.sender.timeout_share().map(|s| s * 100.0), |p| {
+            format!("time-outs and the recovery from them took {} of the time", percent(p / 100.0))
+        })
+        .predicted(next_after(view, &[RULE.id]))
+        .advice(format!("see when: journalctl -k --grep '{device}.*[Ll]ink'; then the cable, the transceiver, the port"))
+        .advice(format!("energy-efficient Ethernet off: ethtool --set-eee {device} eee off"))
+        .permanent(
+            "/etc/udev/rules.d/90-eee.rules",
+            format!("ACTION==\"add\", SUBSYSTEM==\"net\", KERNEL==\"{device}\", RUN+=\"/usr/sbin/ethtool --set-eee {device} eee off\""),
+        )
+        .permanent("/boot/loader.conf (FreeBSD)", "hw.em.eee_setting=1")
+        .found()
+}
+
+fn changes(side: &Side) -> Result<f64, Missing> {
+    Ok(side.grown(LINK_CARRIER_CHANGES)? as f64)
+}
+
+/// Changes of the carrier at either end.
+fn witness(view: &View) -> Result<f64, Missing> {
+    match view.sides().map(changes) {
+        [Err(why), Err(_)] => Err(why),
+        known => Ok(known.into_iter().flatten().sum()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::{
+        EndName::{Far, Near},
+        Place,
+    };
+
+    #[test]
+    fn fires_at_the_end_that_saw_it() {
+        let case = Case::rto_bound().fact(Near, LINK_CARRIER_CHANGES, 2u64);
+        let finding = fires(&RULE, case.grows(Far, LINK_CARRIER_CHANGES, 8));
+        assert_eq!((finding.end, finding.confidence), (Place::Far, Confidence::Certain));
+    }
+
+    #[test]
+    fn one_that_was_not_felt_is_only_possible() {
+        let finding = fires(&RULE, Case::healthy().grows(Near, LINK_CARRIER_CHANGES, 2));
+        assert_eq!(finding.confidence, Confidence::Possible);
+    }
+
+    #[test]
+    fn stays_quiet_while_the_carrier_stands() {
+        quiet(&RULE, Case::rto_bound().fact(Near, LINK_CARRIER_CHANGES, 2u64));
+    }
+
+    #[test]
+    fn cannot_tell_without_the_count() {
+        cannot_tell(&RULE, Case::empty());
+    }
+}

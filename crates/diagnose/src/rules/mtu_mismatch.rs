@@ -1,0 +1,109 @@
+//! # What it means
+//! Two devices on one link disagree about the largest packet: what one sends, the other, or a
+//! bridge between them, cannot take.
+//!
+//! # Why it limits
+//! A device drops what is larger than its MTU, and on one link no router is there to say so. TCP
+//! agrees on a segment size that fits both ends, but not what is between them; datagrams know
+//! neither.
+//!
+//! # How it is seen
+//! As with a black hole: short packets pass, not one full-sized packet does. The route has no gateway,
+//! so both hosts are on one link. It is certain where the sender's device carries more than the
+//! receiver's.
+//!
+//! # What to try
+//! Give every device of the link the same MTU: hosts, bridge ports, switch ports.
+//!
+//! # When it is wrong
+//! A firewall that drops by size on one link looks the same.
+//!
+//! # Source
+//! RFC 1191 (who tells of packets that are too big: routers only); ip-link(8); systemd.link(5).
+
+use goodput_model::{Confidence, Finding, Missing, Place};
+
+use crate::finding::Draft;
+use crate::names::LINK_MTU;
+use crate::rule::{Rule, Stage};
+use crate::vanishing::{shares_a_link, tried, unanswered_percent, vanishing};
+use crate::view::{Side, View};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "mtu-mismatch",
+    title: "Devices of one link disagree about the largest packet",
+    stage: Stage::Counted,
+    explains: &["path-loss", "rto-bound", "send-buffer", "receiver-application"],
+    check,
+    witness: unanswered_percent,
+    witness_name: "unanswered_percent",
+    source: include_str!("mtu_mismatch.rs"),
+};
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    let Some(found) = vanishing(view)?.filter(|_| shares_a_link(view)) else { return Ok(None) };
+    let mtus = [view.sender.count(LINK_MTU), view.receiver.count(LINK_MTU)];
+    let differ = matches!(mtus, [Ok(sender), Ok(receiver)] if sender > receiver);
+    let confidence = if differ { Confidence::Certain } else { Confidence::Likely };
+    let mut draft = Draft::new(
+        RULE.id,
+        Place::Path,
+        confidence,
+        "an MTU that is not the same everywhere on the link",
+    )
+    .share(1.0)
+    .saw(view.sender.place(), "tries", found.tries, tried(view, found))
+    .saw(
+        Place::Path,
+        "packet_bytes",
+        found.packet_bytes,
+        "short packets pass, and no router is between that could tell the size which does",
+    );
+    for side in view.sides() {
+        draft = draft.saw_if(side.place(), LINK_MTU, side.count(LINK_MTU), |mtu| {
+            format!("{} carries packets of {mtu:.0} bytes", device(side))
+        });
+    }
+    let smallest = mtus.into_iter().flatten().reduce(f64::min).unwrap_or(1500.0).min(1500.0);
+    draft
+        .advice(format!("on both hosts: ip link set {} mtu {smallest:.0}, and check bridges and switches between", device(&view.sender)))
+        .permanent(
+            "/etc/systemd/network/10-mtu.link",
+            format!("[Match]\nOriginalName={}\n\n[Link]\nNamePolicy=keep kernel database onboard slot path\nMACAddressPolicy=persistent\nMTUBytes={smallest:.0}", device(&view.sender)),
+        )
+        .permanent("/etc/rc.conf (FreeBSD)", format!("ifconfig_em0=\"… mtu {smallest:.0}\""))
+        .found()
+}
+
+fn device<'a>(side: &Side<'a>) -> &'a str {
+    side.device().unwrap_or("DEVICE")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Near;
+
+    #[test]
+    fn fires_on_one_link() {
+        let case = || Case::black_hole().on_one_link();
+        assert_eq!(fires(&RULE, case()).confidence, Confidence::Likely);
+        let finding = fires(&RULE, case().fact(Near, LINK_MTU, 9000u64));
+        assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Certain));
+        assert!(finding.advice[0].contains("ip link set eth0 mtu 1500"), "{finding:?}");
+    }
+
+    #[test]
+    fn stays_quiet_beyond_a_router_and_where_something_arrives() {
+        quiet(&RULE, Case::black_hole());
+        quiet(&RULE, Case::healthy().on_one_link().fact(Near, LINK_MTU, 9000u64));
+    }
+
+    #[test]
+    fn cannot_tell_without_counts() {
+        let case = Case::black_hole().on_one_link();
+        cannot_tell(&RULE, case.tcp(|tcp, _| tcp.acked_bytes = None));
+    }
+}

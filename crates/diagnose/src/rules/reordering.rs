@@ -1,0 +1,144 @@
+//! # What it means
+//! Packets arrive in another order than they were sent, and TCP takes some of the late ones for lost.
+//!
+//! # Why it limits
+//! Each packet that is taken for lost is sent again for nothing, and a congestion control that backs
+//! off at loss cuts its window for it. A packet that overtakes also looks like a shorter path, by
+//! which BBR reckons how much it may send.
+//!
+//! # How it is seen
+//! TCP notices late arrivals of what it had not sent twice (`reord_seen`), at least ten and one in
+//! a thousand of the segments; the receiver reports at least four in ten retransmissions as needless
+//! (DSACK); the path holds the sender.
+//!
+//! # What to try
+//! Find where the order is lost: packets of one flow over several links (round-robin bonding,
+//! ECMP by packet), queues of a device that packets of one flow are spread over.
+//!
+//! # When it is wrong
+//! Where loss and reordering come together, loss may cost more: then path-loss fires too. On
+//! short paths TCP learns to wait and hardly loses anything.
+//!
+//! # Source
+//! RFC 2883 (DSACK); RFC 8985 (RACK); RFC 4737 (reordering); net/ipv4/tcp_input.c
+//! `tcp_check_sack_reordering`.
+
+use goodput_model::{Change, Confidence, Finding, Missing, Place};
+
+use crate::bounds::next_after;
+use crate::change::{of_host, of_plan};
+use crate::finding::{Draft, percent, time};
+use crate::names::{TCP_AVAILABLE, TCP_REORDERING};
+use crate::rule::{Rule, Stage};
+use crate::split::split;
+use crate::thresholds::HOLDS;
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "reordering",
+    title: "The path changes the order of packets",
+    stage: Stage::Path,
+    explains: &["path-loss", "path-rate"],
+    check,
+    witness,
+    witness_name: "reordered_percent",
+    source: include_str!("reordering.rs"),
+};
+
+/// Fewer late arrivals than this tell nothing.
+const ENOUGH: f64 = 10.0;
+/// Share of the segments seen late from which it matters. Measured: packets held back by 1 % show
+/// as 1 to 20 %, as each of them is seen by all that overtook it.
+const MATTERS: f64 = 0.001;
+/// Share of the retransmissions that were needless. Of those after loss nearly none are.
+const NEEDLESS: f64 = 0.4;
+/// Fewer retransmissions than this have not cut the window often.
+const RETRANSMISSIONS: f64 = 3.0;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    view.needs_tcp()?;
+    let seen = view.sender.reorderings()?;
+    let share = seen / view.sender.delivered_segments()?.max(1.0);
+    let (again, needless) =
+        (view.sender.retransmitted_segments()?, view.sender.needless_retransmits()?);
+    let held = split(view)?.path_percent / 100.0;
+    let cuts = again >= RETRANSMISSIONS && needless >= NEEDLESS * again;
+    if seen < ENOUGH || share < MATTERS || held < HOLDS || !cuts {
+        return Ok(None);
+    }
+    let place = view.sender.place();
+    Draft::new(RULE.id, Place::Path, confidence(view), "packets that overtake one another")
+        .share(held)
+        .saw(place, "tcp_info.reord_seen", seen, format!("{seen:.0} segments arrived late, not lost (tcp_info reord_seen)"))
+        .saw(place, "needless_percent", needless / again * 100.0, format!("{} of the {again:.0} retransmissions were for nothing (tcp_info dsack_dups)", percent(needless / again)))
+        .saw_if(place, "tcp_info.rtt_us", view.sender.rtt_s().map(|rtt| rtt * 1e6), |rtt| {
+            let least = view.sender.min_rtt_s().map(time).unwrap_or_default();
+            format!("round trips took {}, the one that overtook most {least}", time(rtt / 1e6))
+        })
+        .predicted(next_after(view, &[RULE.id]))
+        .changes(changes(view))
+        .advice("find what sends packets of one flow over several ways: bonding in mode balance-rr, ECMP by packet, a device that spreads one flow over its queues")
+        .found()
+}
+
+/// Sure where the window was cut for it and is what holds the sender.
+fn confidence(view: &View) -> Confidence {
+    let cut = view.sender.cut_window_share().is_ok_and(|share| share >= HOLDS);
+    if cut || view.backs_off_at_loss() == Ok(false) {
+        Confidence::Likely
+    } else {
+        Confidence::Possible
+    }
+}
+
+fn changes(view: &View) -> Vec<Change> {
+    let waits = "TCP takes a packet for lost only after so many later ones";
+    let now =
+        view.sender.words(TCP_REORDERING).filter(|now| now.parse().is_ok_and(|n: u32| n < 100));
+    let patient = now
+        .map(|now| of_host(&view.sender, TCP_REORDERING, None, (Some(now), "100".into()), waits));
+    let other = || -> Option<Change> {
+        let (now, all) = (view.congestion().ok()?, view.sender.text(TCP_AVAILABLE).ok()?);
+        let useful = now != "bbr" && all.split_whitespace().any(|name| name == "bbr");
+        useful.then(|| {
+            of_plan(
+                "socket.congestion",
+                Some(now.into()),
+                "bbr",
+                "BBR does not take each loss for congestion",
+            )
+        })
+    };
+    other().into_iter().chain(patient).collect()
+}
+
+/// Segments that arrived late, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    Ok(view.sender.reorderings()? / view.sender.delivered_segments()?.max(1.0) * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+
+    #[test]
+    fn fires_where_needless_retransmissions_cut_the_window() {
+        let finding = fires(&RULE, Case::reordering());
+        assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
+        assert_eq!(finding.changes[0].as_argument(), "socket.congestion=cubic,bbr");
+    }
+
+    #[test]
+    fn loss_is_not_reordering() {
+        quiet(&RULE, Case::path_loss());
+        quiet(&RULE, Case::reordering().tcp(|tcp, _| tcp.dsack_dups = Some(0)));
+        quiet(&RULE, Case::reordering().tcp(|tcp, _| tcp.reord_seen = Some(3)));
+    }
+
+    #[test]
+    fn cannot_tell_on_an_old_kernel() {
+        cannot_tell(&RULE, Case::reordering().tcp(|tcp, _| tcp.reord_seen = None));
+    }
+}

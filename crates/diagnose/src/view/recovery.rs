@@ -1,0 +1,124 @@
+//! Losses that last, told from those that overshooting at the start has cost.
+//!
+//! A sender that finds the rate of a path for the first time sends up to twice of it for a round trip,
+//! and half of that may get lost. That is over with the first recovery (RFC 6675), and says nothing of
+//! the path.
+
+use goodput_model::{Missing, Sample, TcpInfo};
+
+use super::{Side, positive};
+
+/// `TCP_CA_Open` of include/uapi/linux/tcp.h: nothing is missing.
+const OPEN: u64 = 0;
+/// `TCP_INFINITE_SSTHRESH` (include/net/tcp.h): nothing has cut the window yet.
+const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
+
+/// What was lost after the first recovery.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LastingLoss {
+    /// Segments sent again.
+    pub segments: f64,
+    /// Share of the bytes that were sent again.
+    pub share: f64,
+}
+
+impl<'a> Side<'a> {
+    /// Retransmissions after each flow's first recovery, all flows together; those of the window
+    /// where no flow ever recovered.
+    pub fn lasting_loss(&self) -> Result<LastingLoss, Missing> {
+        let (mut again, mut sent, mut segments) = (0.0, 0.0, 0.0);
+        for flow in self.tcp_series()? {
+            let Some(last) = flow.last() else { continue };
+            let settled = settled(&flow).unwrap_or(0);
+            let first = flow[settled];
+            let grown = |from: u64, to: u64| to.saturating_sub(from) as f64;
+            again += grown(first.retrans_bytes()?, last.retrans_bytes()?);
+            sent += grown(first.sent_bytes()?, last.sent_bytes()?);
+            segments += grown(first.total_retrans_segments()?, last.total_retrans_segments()?);
+        }
+        let share = again / positive(sent, "the bytes sent")?;
+        Ok(LastingLoss { segments, share })
+    }
+
+    /// Thresholds that the congestion window was cut to, segments: of one flow, the one with most of
+    /// them. A full queue cuts a window at the same size each time, after the first; chance at any.
+    pub fn cuts(&self) -> Result<Vec<f64>, Missing> {
+        let mut most = Vec::new();
+        for flow in self.tcp_series()? {
+            let mut cuts: Vec<u64> = Vec::new();
+            for tcp in &flow {
+                let threshold = tcp.snd_ssthresh_segments()?;
+                if threshold < INFINITE_SSTHRESH && cuts.last() != Some(&threshold) {
+                    cuts.push(threshold);
+                }
+            }
+            if cuts.len() > most.len() {
+                most = cuts;
+            }
+        }
+        Ok(most.into_iter().map(|segments| segments as f64).collect())
+    }
+
+    /// The tcp_info of each flow over the whole measurement.
+    fn tcp_series(&self) -> Result<Vec<Vec<&'a TcpInfo>>, Missing> {
+        let samples: Vec<&'a Sample> =
+            self.end()?.samples.iter().filter(|s| !s.flows.is_empty()).collect();
+        let last = samples.last().ok_or_else(|| Missing::because("no flow was sampled"))?;
+        let ids = last.flows.iter().filter(|f| f.role == self.role).map(|f| f.flow);
+        ids.map(|id| {
+            let mine = samples.iter().flat_map(|sample| &sample.flows);
+            let mine = mine.filter(|f| f.flow == id && f.role == self.role);
+            mine.map(|f| f.tcp.get()).collect()
+        })
+        .collect()
+    }
+}
+
+/// The first sample after the first recovery; `None` where nothing was lost or nothing recovered.
+fn settled(flow: &[&TcpInfo]) -> Option<usize> {
+    let lost = |tcp: &TcpInfo| tcp.total_retrans_segments.is_some_and(|count| count > 0);
+    let first = flow.iter().position(|tcp| lost(tcp))?;
+    let open = |tcp: &TcpInfo| tcp.ca_state == Some(OPEN);
+    flow[first..].iter().position(|tcp| open(tcp)).map(|after| first + after)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Case;
+    use crate::view::View;
+
+    #[test]
+    fn what_overshooting_cost_does_not_last() {
+        let case = Case::healthy().tcp(|tcp, number| {
+            tcp.ca_state = Some(if (3..7).contains(&number) { 3 } else { 0 });
+            tcp.total_retrans_segments = Some(if number < 3 { 0 } else { 700 + number / 10 });
+            tcp.retrans_bytes = tcp.total_retrans_segments.map(|n| n * 1448);
+        });
+        let evidence = case.evidence();
+        let lasting = View::new(&evidence).sender.lasting_loss().unwrap();
+        assert_eq!(lasting.segments, 4.0);
+        assert!(lasting.share < 1e-4, "{lasting:?}");
+    }
+
+    #[test]
+    fn a_recovery_that_never_ends_lasts() {
+        let case = Case::path_loss().retransmitted(0.05).tcp(|tcp, _| tcp.ca_state = Some(3));
+        let evidence = case.evidence();
+        let lasting = View::new(&evidence).sender.lasting_loss().unwrap();
+        assert!((lasting.share - 0.05 / 1.05).abs() < 0.001, "{lasting:?}");
+    }
+
+    #[test]
+    fn cuts_are_told_apart_by_their_threshold() {
+        let case = Case::healthy().tcp(|tcp, number| {
+            tcp.snd_ssthresh_segments = Some(match number {
+                0..5 => 0x7fff_ffff,
+                5..20 => 1784,
+                20..30 => 1117,
+                _ => 411,
+            });
+        });
+        let evidence = case.evidence();
+        assert_eq!(View::new(&evidence).sender.cuts().unwrap(), [1784.0, 1117.0, 411.0]);
+    }
+}
