@@ -64,6 +64,8 @@ const UNLIKE: f64 = 0.75;
 const CUT_TO: f64 = 0.7;
 /// Window over the largest one that was cut, from which it has outgrown it.
 const OUTGROWN: f64 = 1.2;
+/// Round-trip time from which a queue is not mistaken for scheduling, seconds.
+const LONG_PATH_S: f64 = 0.001;
 /// Part of the lost packets that, explained otherwise, acquits the path.
 const MOST: f64 = 0.5;
 
@@ -73,7 +75,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let lasting = view.sender.lasting_loss()?;
     let share = lasting.share;
-    if lost_elsewhere(view)? || split(view)?.path_percent / 100.0 < HOLDS {
+    let held = split(view)?.path_percent / 100.0 >= HOLDS;
+    if lost_elsewhere(view)? || !held || queue_is_full(view) {
         return Ok(None);
     }
     if lasting.segments < ENOUGH {
@@ -119,6 +122,12 @@ pub(super) fn lost_elsewhere(view: &View) -> Result<bool, Missing> {
 
 fn queue_shows(view: &View) -> bool {
     view.sender.rtt_inflation().is_ok_and(|ratio| ratio >= 2.0 * RTT_INFLATED - 1.0)
+}
+
+/// Whether what gets lost finds no room in a queue: round trips take half as long again as the
+/// smallest. On a path shorter than that, late scheduling does the same.
+fn queue_is_full(view: &View) -> bool {
+    queue_shows(view) && view.sender.min_rtt_s().is_ok_and(|rtt| rtt >= LONG_PATH_S)
 }
 
 /// Whether the receiving host dropped as much in its backlog, of whatever traffic.
@@ -326,9 +335,11 @@ mod tests {
     }
 
     #[test]
-    fn loss_at_the_rate_of_the_path_is_only_possible() {
+    fn what_a_full_queue_drops_is_no_loss() {
         // BBR through a router's 100 Mbit/s and 200 kB of queue, as measured.
-        let finding = fires(&RULE, Case::path_rate().retransmitted(0.03));
+        quiet(&RULE, Case::path_rate().retransmitted(0.03));
+        let short = |tcp: &mut goodput_model::TcpInfo, _| tcp.rtt_us = Some(21_000);
+        let finding = fires(&RULE, Case::path_rate().retransmitted(0.03).tcp(short));
         assert_eq!(finding.confidence, Confidence::Possible);
     }
 
