@@ -118,8 +118,6 @@ pub const FRAGMENTED: &str = "snmp.Ip.FragOKs";
 pub const FRAGMENTS_MADE: &str = "snmp.Ip.FragCreates";
 /// Fragments received, on the whole host.
 pub const FRAGMENTS_RECEIVED: &str = "snmp.Ip.ReasmReqds";
-/// Datagrams given up as fragments of them were missing, on the whole host.
-pub const REASSEMBLY_FAILED: &str = "snmp.Ip.ReasmFails";
 /// How often the device's carrier came or went.
 pub const LINK_CARRIER_CHANGES: &str = "link.carrier_changes";
 /// Router that the peer is reached through; missing where there is none.
