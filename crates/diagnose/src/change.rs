@@ -24,6 +24,10 @@ pub fn of_host(
     Change { setting, from: values.0, to: values.1, why: why.into() }
 }
 
+/// Largest receive and send buffer where nobody set it, bytes (tcp(7); include/net/tcp.h).
+const USUAL_RMEM: f64 = 6_291_456.0;
+const USUAL_WMEM: f64 = 4_194_304.0;
+
 /// A larger maximum for the receive buffers of the receiver.
 pub fn larger_rmem(view: &View) -> Option<Change> {
     larger_buffer(view, &view.receiver, TCP_RMEM)
@@ -36,6 +40,7 @@ pub fn larger_wmem(view: &View) -> Option<Change> {
 
 /// Raises the last of three numbers to twice the bandwidth-delay product of the next limit, one
 /// for the data in flight and one for what waits behind a loss, yet at least to twice the present.
+/// Where no limit is known, to what the kernel allows by itself.
 fn larger_buffer(view: &View, side: &Side, name: &str) -> Option<Change> {
     let present = side.text(name).ok()?;
     let largest = bounds::largest_of(side, name).ok()?;
@@ -44,12 +49,14 @@ fn larger_buffer(view: &View, side: &Side, name: &str) -> Option<Change> {
         .and_then(|rate| Some(rate.bytes_in(view.sender.min_rtt_s().ok()?)));
     // The receiver's bookkeeping takes half of its buffer, so the window needs twice the memory.
     let memory = if name == TCP_RMEM { 2.0 } else { 1.0 };
-    let wanted = product.map_or(0.0, |bytes| 2.0 * memory * bytes).max(2.0 * largest);
+    let usual = if name == TCP_RMEM { USUAL_RMEM } else { USUAL_WMEM };
+    let wanted = product.map_or(usual, |bytes| 2.0 * memory * bytes).max(2.0 * largest);
     let whole = round_up(wanted)?;
     let mut words: Vec<String> = present.split_whitespace().map(Into::into).collect();
     *words.get_mut(2)? = whole.to_string();
     let why = match product {
         Some(_) => "2 × bandwidth-delay product, at least twice the present maximum",
+        None if wanted > 2.0 * largest => "what the kernel allows where nobody sets it",
         None => "twice the present maximum",
     };
     Some(of_host(side, name, None, (Some(present.into()), words.join(" ")), why))

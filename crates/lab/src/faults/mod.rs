@@ -15,8 +15,11 @@ mod mtu;
 mod offload;
 mod oversize;
 mod policer;
+mod route_advmss;
 mod route_mtu;
 mod route_window;
+mod syn_mss;
+mod syn_without;
 mod sysctl;
 mod tbf;
 
@@ -34,8 +37,11 @@ pub const ALL: &[&Kind] = &[
     &offload::KIND,
     &oversize::KIND,
     &policer::KIND,
+    &route_advmss::KIND,
     &route_mtu::KIND,
     &route_window::KIND,
+    &syn_mss::KIND,
+    &syn_without::KIND,
     &sysctl::KIND,
     &tbf::KIND,
 ];

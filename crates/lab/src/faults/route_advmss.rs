@@ -1,0 +1,37 @@
+//! An `advmss` on the host's routes: the largest segment that it offers to take (ip-route(8)).
+
+use serde::Deserialize;
+
+use super::{Fault, Kind, Site, Undo, read};
+use crate::error::LabError;
+use crate::route_metrics;
+use crate::scenario::HostName;
+
+pub(super) const KIND: Kind = Kind {
+    id: "route-advmss",
+    summary: "the host's routes advertise no larger segments than this",
+    example: "host = \"far\"\nbytes = 536",
+    read: read::<RouteAdvmss>,
+};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RouteAdvmss {
+    host: HostName,
+    bytes: u32,
+}
+
+impl Fault for RouteAdvmss {
+    fn host(&self) -> HostName {
+        self.host
+    }
+
+    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
+        route_metrics::change(site.host, |metrics| metrics.advmss = Some(self.bytes))?;
+        Ok(None)
+    }
+
+    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
+        Ok(format!("advmss {:?}", route_metrics::read(site.host, |metrics| metrics.advmss)?))
+    }
+}
