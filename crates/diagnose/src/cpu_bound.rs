@@ -76,11 +76,14 @@ pub fn cpu_bound(side: &Side) -> Result<Option<CpuBound>, Missing> {
     Ok((sure || scarce).then_some(CpuBound { turn, cpu, shared, crowded: !sure }))
 }
 
-/// Share of the time in which the thread of `side` neither waited nor ran.
+/// Share of the time in which the thread of `side` neither waited nor ran, or, where that is known
+/// not to be for want of a CPU, in which its whole process did not.
 pub fn stopped_share(side: &Side) -> Result<f64, Missing> {
     let turn = 1.0 - side.blocked_share()? - side.paced_share()?;
-    let ready = side.thread_cpu_share()? + side.cpu_wait_share().unwrap_or(0.0);
-    Ok((turn - ready).max(0.0))
+    let wait = side.cpu_wait_share();
+    let own = turn - side.thread_cpu_share()? - wait.as_ref().copied().unwrap_or(0.0);
+    let whole = wait.and_then(|wait| Ok(side.paused_share()? - wait)).unwrap_or(0.0);
+    Ok(own.max(whole).max(0.0))
 }
 
 /// How sure it is that something stops the thread of `side`, or that it waits inside the program:

@@ -143,3 +143,23 @@ pub const PROCESS_CPUS: &str = "process.allowed_cpus";
 pub const PROCESS_NICE: &str = "process.nice";
 /// Scheduling policy of the process: `other`, `idle`, `batch`, ... (sched(7)).
 pub const PROCESS_POLICY: &str = "process.policy";
+
+/// Times that TCP's memory, of all sockets together, came under pressure.
+pub const TCP_MEMORY_PRESSURES: &str = "netstat.TcpExt.TCPMemoryPressures";
+/// How long that lasted, counted when it ends, milliseconds.
+pub const TCP_MEMORY_PRESSURE_MS: &str = "netstat.TcpExt.TCPMemoryPressuresChrono";
+/// Memory that all TCP sockets hold, pages.
+pub const TCP_MEMORY_PAGES: &str = "sockstat.tcp_mem_pages";
+/// Memory from which it is under pressure (the second of `tcp_mem`), pages.
+pub const TCP_MEMORY_PRESSURE_PAGES: &str = "sockstat.tcp_mem_pressure_pages";
+
+/// Segments in order that a socket dropped for want of receive memory.
+pub const TCP_RECEIVE_DROP: &str = "netstat.TcpExt.TCPRcvQDrop";
+/// The same of segments out of order.
+pub const TCP_OUT_OF_ORDER_DROP: &str = "netstat.TcpExt.TCPOFODrop";
+/// Segments dropped as the backlog of a socket in use was full.
+pub const TCP_BACKLOG_DROP: &str = "netstat.TcpExt.TCPBacklogDrop";
+/// Segments dropped as they came after the window was closed.
+pub const TCP_ZERO_WINDOW_DROP: &str = "netstat.TcpExt.TCPZeroWindowDrop";
+/// Times that a socket's queue had to be made smaller for want of receive memory.
+pub const TCP_PRUNE_CALLED: &str = "netstat.TcpExt.PruneCalled";

@@ -7,8 +7,8 @@
 //! at a fraction of the rate.
 //!
 //! # How it is seen
-//! GRO is off at the receiver's device, the packets that arrive are no longer than the MTU, more
-//! than 20000 of them a second, and the receiver's CPU is full, by its reader or by softirqs.
+//! GRO is off at the receiver's device, the packets that arrive carry one full segment each, more
+//! than 20000 of them come in a second, and the receiver's CPU is full, by its reader or by softirqs.
 //! Between virtual devices of one machine, where GRO is off by default, packets arrive as long as
 //! they were sent, and nothing is to be joined.
 //!
@@ -55,7 +55,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let length = side.arrived_packet_bytes()?;
     let rate = view.goodput()? / 8.0 / length;
-    if !side.are_single(length)? || rate < MANY_PER_S {
+    let full = Side::are_full(length, view.sender.mss_bytes()?);
+    if !side.are_single(length)? || !full || rate < MANY_PER_S {
         return Ok(None);
     }
     match fullness(side)? {
@@ -144,6 +145,11 @@ mod tests {
         quiet(&RULE, arrives(400_000_000, 266_000).reader(0.5, 0.0, 0.5));
         quiet(&RULE, arrives(400_000_000, 266_000).fact(Far, OFFLOAD_GRO, "on"));
         quiet(&RULE, arrives(4_000_000, 2_660).goodput(8e6));
+    }
+
+    #[test]
+    fn small_writes_are_not_joined_by_it() {
+        quiet(&RULE, arrives(40_000_000, 266_000));
     }
 
     #[test]

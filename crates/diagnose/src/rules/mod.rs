@@ -5,6 +5,7 @@ mod congestion_control;
 mod cpu_frequency;
 mod cpu_placement;
 mod cpu_quota;
+mod cpu_steal;
 mod credit_bucket;
 mod duplex_mismatch;
 mod ecn_marking;
@@ -31,6 +32,7 @@ mod policer;
 mod queue_imbalance;
 mod queue_too_long;
 pub(crate) mod queue_too_short;
+mod receive_prune;
 mod receive_window;
 mod receiver_application;
 mod receiver_cpu;
@@ -49,6 +51,7 @@ mod small_writes;
 mod softirq_saturation;
 mod softnet_backlog;
 mod startup;
+mod tcp_memory;
 mod tso_oversize;
 mod udp_receive_buffer;
 mod window_scaling_off;
@@ -111,6 +114,9 @@ pub const ALL: &[&Rule] = &[
     &offload_off::RULE,
     &gro_off::RULE,
     &udp_receive_buffer::RULE,
+    &receive_prune::RULE,
+    &cpu_steal::RULE,
+    &tcp_memory::RULE,
 ];
 
 /// The rule of that id.

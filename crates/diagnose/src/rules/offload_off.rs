@@ -7,7 +7,7 @@
 //!
 //! # How it is seen
 //! TSO is off at the sender's device (by itself, or because scatter-gather or checksums are off,
-//! which it needs), the packets are no longer than the MTU, and a CPU is full: the sender's, or,
+//! which it needs), the packets carry one full segment each, and a CPU is full: the sender's, or,
 //! where a virtual device hands the packets on as they are, the receiver's.
 //!
 //! # What to try
@@ -54,7 +54,10 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         return Ok(None);
     }
     let length = view.sender.sent_packet_bytes();
-    if length.as_ref().is_ok_and(|bytes| view.sender.are_single(*bytes) == Ok(false)) {
+    let mss = view.sender.mss_bytes()?;
+    let other =
+        |bytes: f64| view.sender.are_single(bytes) == Ok(false) || !Side::are_full(bytes, mss);
+    if length.as_ref().is_ok_and(|bytes| other(*bytes)) {
         return Ok(None);
     }
     let Some((share, confidence)) = fullest(view)? else { return Ok(None) };
@@ -179,6 +182,8 @@ mod tests {
         quiet(&RULE, full().fact(Near, LINK_KIND, "tun"));
         let long = full().grows(Near, LINK_TX_BYTES, 60_000_000).grows(Near, LINK_TX_PACKETS, 1000);
         quiet(&RULE, long);
+        let small = full().grows(Near, LINK_TX_BYTES, 150_000).grows(Near, LINK_TX_PACKETS, 1000);
+        quiet(&RULE, small);
         let short = full().grows(Near, LINK_TX_BYTES, 1_500_000).grows(Near, LINK_TX_PACKETS, 1000);
         fires(&RULE, short);
     }

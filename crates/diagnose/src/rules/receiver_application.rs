@@ -176,6 +176,13 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_is_stopped_while_its_reader_waits_is_slow() {
+        let case = || Case::healthy().without_links().reader(0.85, 0.0, 0.1).stopped();
+        assert_eq!(fires(&RULE, case().waiting(0.05, 0.05)).confidence, Confidence::Likely);
+        quiet(&RULE, case().waiting(0.05, 0.5));
+    }
+
+    #[test]
     fn a_reader_that_waits_or_works_or_is_throttled_is_not_slow() {
         quiet(&RULE, Case::receive_window());
         quiet(&RULE, slow_reader().reader(0.02, 0.0, 0.95));

@@ -44,7 +44,8 @@ impl Case {
     }
 
     fn sample(&self, end: EndName, number: u64) -> Sample {
-        let at_s = number as f64 * PERIOD_S;
+        let due = if self.stopped { number / 2 * 2 + 1 } else { number };
+        let at_s = due as f64 * PERIOD_S;
         let swing = self.wobble * (TAU * at_s).sin() / TAU;
         let bytes = (self.goodput / 8.0 * (at_s + swing)) as u64;
         let near = end == EndName::Near;
@@ -205,6 +206,8 @@ pub(super) fn healthy_facts() -> Snapshot {
         names::FRAGMENTS_MADE,
         names::FRAGMENTS_RECEIVED,
         names::RECEIVED_CE,
+        names::TCP_MEMORY_PRESSURES,
+        names::TCP_RECEIVE_DROP,
     ] {
         facts.put(counter, 0u64);
     }

@@ -41,6 +41,7 @@ pub struct Case {
     dropped: f64,
     sent_datagrams: Option<u64>,
     queued: u64,
+    stopped: bool,
     chunk: u64,
     tcp: Vec<TcpTweak>,
     before: [Snapshot; 2],
@@ -71,6 +72,7 @@ impl Case {
             dropped: 0.0,
             sent_datagrams: None,
             queued: 0,
+            stopped: false,
             chunk: 128 << 10,
             tcp: Vec::new(),
             before: [before.clone(), before],
@@ -107,6 +109,12 @@ impl Case {
     /// Share of the time that the writer and the reader waited for a CPU.
     pub fn waiting(mut self, writer: f64, reader: f64) -> Self {
         (self.writer.waiting, self.reader.waiting) = (Some(writer), Some(reader));
+        self
+    }
+
+    /// Processes that are stopped for 150 of 200 ms: two samples at once, then none.
+    pub fn stopped(mut self) -> Self {
+        self.stopped = true;
         self
     }
 

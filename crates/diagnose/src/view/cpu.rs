@@ -14,6 +14,7 @@ struct CpuTime {
     total: f64,
     interrupts: f64,
     idle: f64,
+    stolen: f64,
 }
 
 impl Side<'_> {
@@ -39,6 +40,14 @@ impl Side<'_> {
         let cpus = self.cpus()?;
         let total: f64 = cpus.iter().map(|cpu| cpu.total).sum();
         Ok(1.0 - cpus.iter().map(|cpu| cpu.idle).sum::<f64>() / total)
+    }
+
+    /// Part of the time in which the host's CPUs had work that the hypervisor gave to others.
+    pub fn steal_share(&self) -> Result<f64, Missing> {
+        let cpus = self.cpus()?;
+        let sum = |part: fn(&CpuTime) -> f64| cpus.iter().map(part).sum::<f64>();
+        let busy = sum(|cpu| cpu.total) - sum(|cpu| cpu.idle);
+        Ok(if busy > 0.0 { sum(|cpu| cpu.stolen) / busy } else { 0.0 })
     }
 
     /// Time that a CPU quota held the process back, as a share of the time between the snapshots.
@@ -88,6 +97,7 @@ impl CpuTime {
             total: positive(total, "the CPU time between the snapshots")?,
             interrupts: grown("irq")? + grown("softirq")?,
             idle: grown("idle")? + grown("iowait")?,
+            stolen: grown("steal")?,
         })
     }
 }

@@ -7,6 +7,7 @@ mod flows;
 mod host;
 mod losses;
 mod packets;
+mod pauses;
 mod rates;
 mod recovery;
 mod series;

@@ -5,6 +5,9 @@ use goodput_model::Missing;
 use super::{Side, positive};
 use crate::names;
 
+/// Part of a full segment that packets have on average in a stream that the window or the next
+/// pause of its writer does not keep cutting short. Acknowledgements of our own are among them.
+const FULL: f64 = 0.7;
 /// A packet this much longer than the device's largest is several in one. Less may be headers that
 /// the device's count includes.
 const SEVERAL: f64 = 1.5;
@@ -24,6 +27,11 @@ impl Side<'_> {
     /// Whether packets of that mean length go one by one, none being several segments in one.
     pub fn are_single(&self, packet_bytes: f64) -> Result<bool, Missing> {
         Ok(packet_bytes < SEVERAL * positive(self.count(names::LINK_MTU)?, "the MTU")?)
+    }
+
+    /// Whether packets of that mean length carry full segments, rather than small writes.
+    pub fn are_full(packet_bytes: f64, segment_bytes: f64) -> bool {
+        packet_bytes >= FULL * segment_bytes
     }
 
     fn mean_length(&self, bytes: &str, packets: &str) -> Result<f64, Missing> {

@@ -1,0 +1,110 @@
+//! # What it means
+//! The hypervisor gives the CPUs of one end's virtual machine to others while it has work.
+//!
+//! # Why it limits
+//! What a CPU does for others it does not do here, and a flow's thread has only one.
+//!
+//! # How it is seen
+//! At least 10 % of the time in which the host's CPUs had work was stolen, and its CPU holds the flow.
+//!
+//! # What to try
+//! Another host or a dedicated one, fewer virtual machines on it, pinned CPUs. Repeat the measurement at another time:
+//! steal comes and goes.
+//!
+//! # When it is wrong
+//! A virtual machine with a CPU limit is shown steal for what exceeds its contract.
+//!
+//! # Source
+//! proc(5) (`/proc/stat`, steal); Documentation/admin-guide/cpu-load.rst.
+
+use goodput_model::{Confidence, Finding, Missing, Role};
+
+use crate::bounds::next_after;
+use crate::cpu_bound::{cpu_bound, describe};
+use crate::finding::{Draft, percent};
+use crate::rule::{Rule, Stage};
+use crate::view::{Side, View};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "cpu-steal",
+    title: "The hypervisor takes the CPU away",
+    stage: Stage::Counted,
+    explains: &["sender-cpu", "receiver-cpu"],
+    check,
+    witness,
+    witness_name: "stolen_percent",
+    source: include_str!("cpu_steal.rs"),
+};
+
+/// Stolen part of the time with work from which it counts. Measured on an idle hypervisor: below 1 %.
+const STOLEN: f64 = 0.1;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    match most_stolen(view)? {
+        (side, share) if share >= STOLEN && cpu_bound(side)?.is_some() => found(view, side, share),
+        _ => Ok(None),
+    }
+}
+
+/// The side that more is stolen from, of those that know it.
+fn most_stolen<'v, 'a>(view: &'v View<'a>) -> Result<(&'v Side<'a>, f64), Missing> {
+    let shares = view.sides().map(|side| Ok((side, side.steal_share()?)));
+    let why = shares.iter().find_map(|share| share.as_ref().err().cloned());
+    let most = shares.into_iter().flatten().max_by(|a, b| a.1.total_cmp(&b.1));
+    most.ok_or_else(|| why.unwrap_or_else(|| Missing::because("neither end reports")))
+}
+
+fn found(view: &View, side: &Side, share: f64) -> Result<Option<Finding>, Missing> {
+    let place = side.place();
+    let (role, cpu) = match side.role {
+        Role::Sender => ("sender", "sender-cpu"),
+        Role::Receiver => ("receiver", "receiver-cpu"),
+    };
+    let summary = format!("the {role}'s CPU, part of which the hypervisor gives to others");
+    let text = format!("{} of the time with work was stolen (/proc/stat)", percent(share));
+    let draft = Draft::new(RULE.id, place, Confidence::Likely, summary)
+        .share(share.min(1.0))
+        .saw(place, RULE.witness_name, share * 100.0, text)
+        .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
+            format!("its thread used {} of a CPU (CPU time of its thread)", percent(share))
+        });
+    describe(draft, side)
+        .predicted(next_after(view, &[RULE.id, cpu]))
+        .advice("a dedicated host, pinned CPUs, or fewer virtual machines on the same one")
+        .found()
+}
+
+/// Stolen part of the time with work, of the end that more is stolen from, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    Ok(most_stolen(view)?.1 * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Near;
+    use goodput_model::Place;
+
+    fn stolen(us: u64) -> Case {
+        let case = Case::healthy().cpu(Near, 0.1, 0.8).writer(0.01, 0.0, 0.96);
+        case.grows(Near, "cpu.0.steal_us", us)
+    }
+
+    #[test]
+    fn fires_where_much_is_stolen_and_the_cpu_limits() {
+        assert_eq!(fires(&RULE, stolen(1_500_000)).end, Place::Near);
+    }
+
+    #[test]
+    fn little_or_harmless_steal_is_quiet() {
+        quiet(&RULE, stolen(300_000));
+        quiet(&RULE, stolen(1_500_000).writer(0.6, 0.0, 0.3));
+    }
+
+    #[test]
+    fn cannot_tell_without_the_cpus() {
+        cannot_tell(&RULE, Case::empty());
+    }
+}
