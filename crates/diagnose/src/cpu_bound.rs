@@ -82,8 +82,10 @@ pub fn stopped_share(side: &Side) -> Result<f64, Missing> {
     let turn = 1.0 - side.blocked_share()? - side.paced_share()?;
     let wait = side.cpu_wait_share();
     let own = turn - side.thread_cpu_share()? - wait.as_ref().copied().unwrap_or(0.0);
-    let whole = wait.and_then(|wait| Ok(side.paused_share()? - wait)).unwrap_or(0.0);
-    Ok(own.max(whole).max(0.0))
+    // A process that waits for CPUs takes its samples late too.
+    let whole =
+        wait.and_then(|wait| Ok(Some(side.paused_share()?).filter(|paused| *paused > wait)));
+    Ok(own.max(whole.ok().flatten().unwrap_or(0.0)).max(0.0))
 }
 
 /// How sure it is that something stops the thread of `side`, or that it waits inside the program:

@@ -179,7 +179,7 @@ mod tests {
     fn a_process_that_is_stopped_while_its_reader_waits_is_slow() {
         let case = || Case::healthy().without_links().reader(0.85, 0.0, 0.1).stopped();
         assert_eq!(fires(&RULE, case().waiting(0.05, 0.05)).confidence, Confidence::Likely);
-        quiet(&RULE, case().waiting(0.05, 0.5));
+        quiet(&RULE, case().waiting(0.05, 0.7));
     }
 
     #[test]
