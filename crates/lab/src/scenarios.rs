@@ -48,6 +48,7 @@ builtin!(
     "middlebox-mss",
     "mtu-mismatch",
     "offload-off",
+    "pacing-cap",
     "path-loss",
     "path-loss-bursts",
     "path-rate",

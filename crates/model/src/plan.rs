@@ -108,6 +108,9 @@ pub struct SocketOptions {
     pub congestion: Option<String>,
     /// `TCP_NODELAY`.
     pub nodelay: bool,
+    /// `SO_MAX_PACING_RATE` of each data socket (socket(7)), in bits per second of what TCP hands
+    /// down. A rate that the plan itself holds replaces it.
+    pub max_pacing_bits_per_s: Option<BitRate>,
     /// Differentiated services code point, 0 to 63 (RFC 2474).
     pub dscp: Option<u8>,
 }

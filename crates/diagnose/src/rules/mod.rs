@@ -22,7 +22,9 @@ mod local_drop;
 mod middlebox;
 mod mtu_mismatch;
 mod napi_budget;
+mod notsent_lowat;
 mod offload_off;
+mod pacing_cap;
 mod path_loss;
 mod path_rate;
 mod pause_frames;
@@ -80,6 +82,7 @@ pub const ALL: &[&Rule] = &[
     &napi_budget::RULE,
     &softnet_backlog::RULE,
     &small_writes::RULE,
+    &pacing_cap::RULE,
     &startup::RULE,
     &sender_application::RULE,
     &receiver_application::RULE,
@@ -90,6 +93,7 @@ pub const ALL: &[&Rule] = &[
     &middlebox::RULE,
     &cached_metrics::RULE,
     &send_buffer::RULE,
+    &notsent_lowat::RULE,
     &sender_cpu::RULE,
     &cpu_frequency::RULE,
     &queue_imbalance::RULE,

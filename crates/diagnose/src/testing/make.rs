@@ -133,6 +133,8 @@ impl Case {
             length_bytes: 280,
             options: Some(7),
             ca_state: Some(0),
+            max_pacing_rate_bytes_per_s: Some(u64::MAX),
+            pacing_rate_bytes_per_s: Some(u64::MAX),
             snd_wscale: Some(10),
             snd_ssthresh_segments: Some(0x7fff_ffff),
             delivery_rate_app_limited: Some(u64::from(marked)),
@@ -186,6 +188,7 @@ pub(super) fn healthy_facts() -> Snapshot {
     facts.put(names::TCP_RMEM, "4096 131072 33554432");
     facts.put(names::TCP_WMEM, "4096 65536 4194304");
     facts.put(names::TCP_CONGESTION, "bbr");
+    facts.put(names::TCP_NOTSENT_LOWAT, "4294967295");
     facts.put(names::TCP_AVAILABLE, "reno bbr cubic");
     for counter in [
         names::LINK_RX_DROPPED,

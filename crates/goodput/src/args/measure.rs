@@ -72,6 +72,9 @@ pub struct MeasureArgs {
     /// Set TCP_NODELAY
     #[arg(long)]
     pub nodelay: bool,
+    /// Have the kernel send no faster than this, at both ends (SO_MAX_PACING_RATE)
+    #[arg(long, value_name = "RATE", conflicts_with_all = ["udp", "rate"])]
+    pub max_pacing: Option<BitRate>,
     /// Differentiated services code point, 0 to 63
     #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(0..64))]
     pub dscp: Option<u8>,
@@ -148,6 +151,7 @@ impl MeasureArgs {
             rcvbuf_bytes: self.rcvbuf,
             congestion: self.congestion.clone(),
             nodelay: self.nodelay,
+            max_pacing_bits_per_s: self.max_pacing.filter(|rate| rate.0 > 0.0),
             dscp: self.dscp,
         }
     }

@@ -57,7 +57,7 @@ pub struct ServeArgs {
 }
 
 /// What makes no sense where goodput moves nothing.
-const ATTACH_EXCLUDES: [&str; 19] = [
+const ATTACH_EXCLUDES: [&str; 20] = [
     "target",
     "udp",
     "reverse",
@@ -76,6 +76,7 @@ const ATTACH_EXCLUDES: [&str; 19] = [
     "rcvbuf",
     "congestion",
     "nodelay",
+    "max_pacing",
     "dscp",
 ];
 

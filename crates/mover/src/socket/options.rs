@@ -1,6 +1,7 @@
 //! Setting the options of a plan on a socket.
 
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
 
 use goodput_model::{Bytes, Family, SocketOptions};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -86,7 +87,16 @@ pub(super) fn set_tcp(socket: &Socket, options: &SocketOptions) -> Result<(), So
     if let Some(mss) = options.mss_bytes {
         socket.set_tcp_mss(mss).map_err(SocketError::of("set the segment size to", mss))?;
     }
+    set_max_pacing(socket, options)?;
     set_nodelay(socket, options)
+}
+
+/// `SO_MAX_PACING_RATE`, where it was asked for.
+pub(super) fn set_max_pacing(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
+    let Some(rate) = options.max_pacing_bits_per_s else { return Ok(()) };
+    let bytes_per_s = (rate.bytes_in(1.0) as u64).to_ne_bytes();
+    super::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &bytes_per_s)
+        .map_err(SocketError::of("pace at most at", rate))
 }
 
 /// `TCP_NODELAY`, where it was asked for.

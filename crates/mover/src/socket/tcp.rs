@@ -8,7 +8,9 @@ use goodput_model::SocketOptions;
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use super::error::SocketError;
-use super::options::{bind_near, check_family, new, set_buffers, set_dscp, set_nodelay, set_tcp};
+use super::options::{
+    bind_near, check_family, new, set_buffers, set_dscp, set_max_pacing, set_nodelay, set_tcp,
+};
 
 /// Connections that may wait to be accepted; the kernel cuts it to net.core.somaxconn.
 const BACKLOG: i32 = 1024;
@@ -74,6 +76,7 @@ pub fn apply_accepted(
         ));
     }
     set_buffers(&socket, options)?;
+    set_max_pacing(&socket, options)?;
     set_nodelay(&socket, options)?;
     set_dscp(&socket, options, family)?;
     Ok(doubts)

@@ -48,6 +48,7 @@ mod route_rto_min;
 mod route_window;
 mod rps_cpus;
 mod socket_congestion;
+mod socket_max_pacing;
 mod socket_nodelay;
 mod socket_rcvbuf;
 mod socket_sndbuf;
@@ -62,6 +63,7 @@ pub const ALL: &[&Setting] = &[
     &socket_rcvbuf::SETTING,
     &socket_congestion::SETTING,
     &socket_nodelay::SETTING,
+    &socket_max_pacing::SETTING,
     &route_window::SETTING,
     &route_initcwnd::SETTING,
     &route_initrwnd::SETTING,

@@ -28,6 +28,9 @@ const CONGESTION_NAME_MAX: usize = 15;
 /// What keeps a plan from being measured: one phrase for each reason.
 type Problems = Vec<String>;
 
+/// The least that a socket is paced at, bits per second: the kernel counts whole bytes.
+const PACING_MIN: f64 = 8.0;
+
 /// Whether a plan makes sense at all, wherever it is measured.
 pub(super) fn sense(plan: &Plan) -> Result<(), String> {
     let mut problems = Problems::new();
@@ -139,6 +142,9 @@ fn check_options(options: &SocketOptions, problems: &mut Problems) {
     }
     if let Some(mss) = options.mss_bytes.filter(|mss| !MSS.contains(mss)) {
         problems.push(format!("an MSS of {mss} is not between {} and {}", MSS.start(), MSS.end()));
+    }
+    if let Some(rate) = options.max_pacing_bits_per_s.filter(|rate| !(rate.0 >= PACING_MIN)) {
+        problems.push(format!("pacing at {rate} would send nothing"));
     }
     if let Some(name) = &options.congestion
         && !is_name(name, CONGESTION_NAME_MAX)

@@ -1,0 +1,127 @@
+//! # What it means
+//! A low-water mark on unsent data keeps the writer waiting while the kernel has too little to send.
+//!
+//! # Why it limits
+//! Above the mark a socket takes no more. What it holds must last until the writer has been woken and
+//! has written again: rate = mark / time to wake.
+//!
+//! # How it is seen
+//! The writer waited for room in its socket at least half of the time, and the kernel ran out of data
+//! all the same (tcp_info app_limited), while the send buffer was far from full. The mark is set:
+//! `net.ipv4.tcp_notsent_lowat`.
+//!
+//! # What to try
+//! Raise the mark to a few milliseconds of the path's rate, or drop it.
+//!
+//! # When it is wrong
+//! A send buffer that is full looks the same but for its fill, and is left to send-buffer. A writer
+//! that is woken at once, as on an idle host, fills what the mark leaves open: then it costs nothing.
+//! A mark that a program set on its own socket can't be seen.
+//!
+//! # Source
+//! tcp(7) (`TCP_NOTSENT_LOWAT`); include/net/tcp.h (`tcp_stream_memory_free`).
+
+use goodput_model::{Confidence, Finding, Missing};
+
+use crate::bounds::next_after;
+use crate::change::of_host;
+use crate::finding::{Draft, bytes, percent};
+use crate::names::TCP_NOTSENT_LOWAT;
+use crate::rule::{Rule, Stage};
+use crate::thresholds::{BEHIND, HOLDS};
+use crate::view::View;
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "notsent-lowat",
+    title: "A mark on unsent data keeps the writer waiting",
+    stage: Stage::Window,
+    explains: &["send-buffer", "sender-application"],
+    check,
+    witness,
+    witness_name: "dry_while_writer_waits_percent",
+    source: include_str!("notsent_lowat.rs"),
+};
+
+/// Share of the send memory in use below which the buffer is not what the writer waits for.
+const HALF: f64 = 0.5;
+/// The mark where nobody set one (`tcp_notsent_lowat` of ip-sysctl.rst).
+const UNSET: u64 = u32::MAX as u64;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    view.needs_tcp()?;
+    let (side, place) = (&view.sender, view.sender.place());
+    let text = side.text(TCP_NOTSENT_LOWAT)?;
+    let mark: u64 = text
+        .parse()
+        .map_err(|_| Missing::because(format!("{TCP_NOTSENT_LOWAT} is {text:?}, not a number")))?;
+    let (waits, dry) = (side.blocked_share()?, side.app_limited_share()?);
+    let reader_is_behind = view.receiver.blocked_share().is_ok_and(|waits| waits < BEHIND);
+    let by_mark = waits >= HOLDS && dry >= HOLDS && side.send_buffer_fill()? < HALF;
+    if mark >= UNSET || !by_mark || reader_is_behind {
+        return Ok(None);
+    }
+    let set = format!(
+        "the socket takes no more while {} are unsent (tcp_notsent_lowat)",
+        bytes(mark as f64)
+    );
+    let values = (Some(text.to_string()), UNSET.to_string());
+    let why = "takes what the send buffer has room for";
+    Draft::new(RULE.id, place, Confidence::Likely, "the mark on unsent data (tcp_notsent_lowat)")
+        .share(waits.min(dry))
+        .saw(place, TCP_NOTSENT_LOWAT, mark as f64, set)
+        .saw(
+            place,
+            RULE.witness_name,
+            waits.min(dry) * 100.0,
+            format!(
+                "the writer waited for room {} of the time, and TCP had nothing left to send in {} of \
+                 the samples (tcp_info app_limited)",
+                percent(waits),
+                percent(dry)
+            ),
+        )
+        .saw_if(place, "send_buffer_fill_percent", side.send_buffer_fill(), |fill| {
+            format!("of the send buffer only {} were in use", percent(fill))
+        })
+        .predicted(next_after(view, &[RULE.id, "send-buffer"]))
+        .changes([of_host(side, TCP_NOTSENT_LOWAT, None, values, why)])
+        .found()
+}
+
+/// Share of the time that the writer waited while the kernel had nothing to send, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    view.needs_tcp()?;
+    Ok(view.sender.blocked_share()?.min(view.sender.app_limited_share()?) * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Near;
+
+    fn marked() -> Case {
+        let case = Case::send_buffer().plan(|plan| plan.socket.sndbuf_bytes = None);
+        case.send_queue(0.05).fact(Near, TCP_NOTSENT_LOWAT, "1024")
+    }
+
+    #[test]
+    fn a_writer_that_waits_beside_an_empty_buffer_is_held_by_the_mark() {
+        let finding = fires(&RULE, marked());
+        let change = finding.changes[0].as_argument();
+        assert_eq!(change, "sysctl.net.ipv4.tcp_notsent_lowat=1024,4294967295");
+    }
+
+    #[test]
+    fn a_full_buffer_no_mark_and_a_kernel_with_data_are_quiet() {
+        quiet(&RULE, marked().send_queue(0.95));
+        quiet(&RULE, marked().fact(Near, TCP_NOTSENT_LOWAT, "4294967295"));
+        quiet(&RULE, marked().app_limited(0.0));
+    }
+
+    #[test]
+    fn cannot_tell_without_the_setting() {
+        cannot_tell(&RULE, marked().without(Near, "sysctl"));
+    }
+}

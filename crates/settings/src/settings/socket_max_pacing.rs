@@ -1,0 +1,40 @@
+//! `socket.max_pacing`: the rate that the kernel paces the data sockets at, at most.
+
+use goodput_model::BitRate;
+
+use crate::permanent::application;
+use crate::setting::{Backend, Scope, Setting};
+use crate::value;
+
+/// The least that a socket can be paced at, bits per second: the kernel counts whole bytes.
+const MIN: f64 = 8.0;
+
+/// The setting.
+pub static SETTING: Setting = Setting {
+    id: "socket.max_pacing",
+    title: "highest pacing rate of the data sockets",
+    why: "A cap above what the path carries does nothing, one below it is the limit; just below a \
+          policer's rate it spares the losses.",
+    scope: Scope::Plan,
+    values: "a rate like 90mbit, or default for no cap",
+    example: "socket.max_pacing=default,90mbit",
+    unset: Some(value::DEFAULT),
+    permanent: |_, value| {
+        application(match value.parse::<BitRate>() {
+            Ok(rate) => format!(
+                "setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, {:.0}), in bytes per second",
+                rate.bytes_in(1.0)
+            ),
+            Err(_) => "no setsockopt(SO_MAX_PACING_RATE)".into(),
+        })
+    },
+    backend: Backend::Plan(|plan, setting, text| {
+        let rate = value::or_default(text, |v| {
+            let rate = v.parse::<BitRate>().map_err(|e| value::bad(setting, v, e.to_string()))?;
+            let fits = rate.0.is_finite() && rate.0 >= MIN;
+            fits.then_some(rate).ok_or_else(|| value::bad(setting, v, "it is no rate above 0"))
+        })?;
+        plan.socket.max_pacing_bits_per_s = rate;
+        Ok(())
+    }),
+};
