@@ -119,7 +119,7 @@ fn change(view: &View) -> Option<Change> {
 /// Goodput as a percentage of the cap; 0 without one.
 fn witness(view: &View) -> Result<f64, Missing> {
     view.needs_tcp()?;
-    Ok(cap(view)?.map_or(Ok(0.0), |cap| Ok(view.goodput()? / cap * 100.0))?)
+    cap(view)?.map_or(Ok(0.0), |cap| Ok(view.goodput()? / cap * 100.0))
 }
 
 #[cfg(test)]
