@@ -143,7 +143,9 @@ fn check_options(options: &SocketOptions, problems: &mut Problems) {
     if let Some(mss) = options.mss_bytes.filter(|mss| !MSS.contains(mss)) {
         problems.push(format!("an MSS of {mss} is not between {} and {}", MSS.start(), MSS.end()));
     }
-    if let Some(rate) = options.max_pacing_bits_per_s.filter(|rate| !(rate.0 >= PACING_MIN)) {
+    if let Some(rate) =
+        options.max_pacing_bits_per_s.filter(|rate| rate.0.is_nan() || rate.0 < PACING_MIN)
+    {
         problems.push(format!("pacing at {rate} would send nothing"));
     }
     if let Some(name) = &options.congestion
