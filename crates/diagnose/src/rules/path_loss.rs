@@ -80,14 +80,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         return Ok(None);
     }
     if lasting.segments < ENOUGH {
-        let early = cut_early(view)?;
-        let draft =
-            || stream(view, view.sender.retransmitted_share_in_all()?, Confidence::Possible);
-        return if early {
-            draft()?.changes(other_congestion_control(view)).found()
-        } else {
-            Ok(None)
-        };
+        let Some(confidence) = cut_early(view)? else { return Ok(None) };
+        let draft = stream(view, view.sender.retransmitted_share_in_all()?, confidence)?;
+        return draft.changes(other_congestion_control(view)).found();
     }
     let confidence = match (model_explains(view)?, view.backs_off_at_loss()) {
         (true, Ok(true)) if backlog_may_have(view) => Confidence::Possible,
@@ -164,16 +159,21 @@ fn cut_by_chance(view: &View) -> Result<bool, Missing> {
     Ok(at_any_size && view.sender.cut_window_share()? >= HOLDS)
 }
 
-/// Whether few losses, too few to tell their share, keep the window down: it has outgrown each size at
-/// which it was cut, so the path carries more than it did when it lost something.
-fn cut_early(view: &View) -> Result<bool, Missing> {
-    let lost = view.sender.retransmitted_segments_in_all()? >= 1.0;
+/// Few losses, too few to tell their share, that keep the window down: it has outgrown each size at
+/// which it was cut, so the path carries more than it did when it lost something. Once that may be an
+/// accident.
+fn cut_early(view: &View) -> Result<Option<Confidence>, Missing> {
+    let lost = view.sender.retransmitted_segments_in_all()?;
     let cuts = view.sender.cuts()?;
     let largest = cuts.iter().copied().fold(0.0, f64::max) / CUT_TO;
     let window = view.sender.congestion_window_bytes()? / view.sender.mss_bytes()?;
     let grown = !cuts.is_empty() && window >= OUTGROWN * largest;
-    let low = grown && lost && view.sender.cut_window_share()? >= HOLDS;
-    Ok(low && view.backs_off_at_loss()? && !view.sender.queue_stands()? && !is_the_rates(view))
+    let low = grown && lost >= 1.0 && view.sender.cut_window_share()? >= HOLDS;
+    if !low || !view.backs_off_at_loss()? || view.sender.queue_stands()? || is_the_rates(view) {
+        return Ok(None);
+    }
+    let again = cuts.len() >= CUTS && lost >= CUTS as f64;
+    Ok(Some(if again { Confidence::Likely } else { Confidence::Possible }))
 }
 
 fn stream(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Missing> {
@@ -283,21 +283,22 @@ mod tests {
     }
 
     #[test]
-    fn two_losses_in_slow_start_are_possible() {
+    fn losses_in_slow_start_count_where_the_window_outgrew_them() {
         // 0.1 % at 80 ms: two lost of the first 100 segments, 3 Mbit/s for seconds, as measured.
-        let case = |window| {
+        let case = |first: u64, window| {
             let case = Case::path_loss().goodput(3e6).retransmitted(0.0).without_links();
             case.tcp(move |tcp, number| {
                 tcp.total_retrans_segments = Some(if number > 2 { 2 } else { 0 });
                 tcp.retrans_bytes = tcp.total_retrans_segments.map(|n| n * 1448);
                 tcp.ca_state = Some(0);
-                tcp.snd_ssthresh_segments = Some(6);
+                tcp.snd_ssthresh_segments = Some(if number < first { 7 } else { 6 });
                 tcp.snd_cwnd_segments = Some(window);
                 tcp.unacked_segments = Some(window);
             })
         };
-        assert_eq!(fires(&RULE, case(28)).confidence, Confidence::Possible);
-        quiet(&RULE, case(9));
+        assert_eq!(fires(&RULE, case(5, 28)).confidence, Confidence::Likely);
+        assert_eq!(fires(&RULE, case(0, 28)).confidence, Confidence::Possible);
+        quiet(&RULE, case(5, 9));
     }
 
     #[test]
