@@ -59,7 +59,8 @@ pub fn cpu_bound(side: &Side) -> Result<Option<CpuBound>, Missing> {
     }
     let busy = side.host_busy_share().is_ok_and(|busy| busy >= ALL_BUSY);
     let hardly_waits = turn >= 1.0 - BEHIND;
-    let on_cpu = hardly_waits && cpu >= CPU_BOUND * turn;
+    let ready = cpu + side.cpu_wait_share().unwrap_or(0.0);
+    let on_cpu = hardly_waits && ready >= CPU_BOUND * turn;
     let (turn, shared, sure, scarce) = match (side.cpu_wait_share(), side.cpu_wanted_share()) {
         // What it waited for a CPU after it was woken counts as waiting for the socket too.
         (Ok(wait), Ok(wanted)) if wait >= SHARED => {
@@ -185,6 +186,13 @@ mod tests {
         let near = goodput_model::EndName::Near;
         let case = Case::healthy().cpu(near, 0.1, 0.99).writer(0.7, 0.0, 0.3).waiting(0.05, 0.05);
         assert_eq!(writer(case), None);
+    }
+
+    #[test]
+    fn a_short_wait_for_the_cpu_is_part_of_the_turn() {
+        let case = || Case::healthy().writer(0.2, 0.0, 0.6);
+        assert!(writer(case().waiting(0.15, 0.1)).is_some_and(|bound| !bound.crowded));
+        assert_eq!(writer(case().waiting(0.01, 0.1)), None);
     }
 
     #[test]
