@@ -13,7 +13,7 @@ const FEWEST: usize = 6;
 const SHORTEST_S: f64 = 0.05;
 /// What passes after loss by chance varies as chance has it: less than this part of it is a limit's,
 /// more than the other chance's.
-const BY_LIMIT: f64 = 0.4;
+const BY_LIMIT: f64 = 0.2;
 const BY_CHANCE: f64 = 0.6;
 /// From the median absolute deviation to the standard deviation of a normal distribution.
 const TO_DEVIATION: f64 = 1.4826;
