@@ -49,6 +49,8 @@ pub const QDISC_BURST: &str = "qdisc.burst_bytes";
 pub const QDISC_LIMIT: &str = "qdisc.limit_bytes";
 /// Packets that went through.
 pub const QDISC_PACKETS: &str = "qdisc.sent_packets";
+/// Bytes that went through, as the queue counts them.
+pub const QDISC_SENT_BYTES: &str = "qdisc.sent_bytes";
 /// Packets dropped for want of room or for their size.
 pub const QDISC_DROPS: &str = "qdisc.drops";
 /// Times a packet had to wait for tokens.

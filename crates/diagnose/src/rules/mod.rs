@@ -1,5 +1,6 @@
 //! Every rule, one file each. To add one: write its file, add its line to [`ALL`].
 
+mod ack_path;
 mod cached_metrics;
 mod congestion_control;
 mod cpu_frequency;
@@ -121,6 +122,7 @@ pub const ALL: &[&Rule] = &[
     &receive_prune::RULE,
     &cpu_steal::RULE,
     &tcp_memory::RULE,
+    &ack_path::RULE,
 ];
 
 /// The rule of that id.

@@ -4,6 +4,7 @@ mod connections;
 mod cpu;
 mod device;
 mod flows;
+mod halves;
 mod host;
 mod losses;
 mod packets;
@@ -20,6 +21,7 @@ mod waiting;
 use goodput_model::{EndName, Evidence, Finding, Missing, Place, Plan, Role, Transport};
 
 pub use connections::Moment;
+pub use halves::Halves;
 pub use losses::{LossStep, Losses};
 pub use rates::Plateau;
 pub use series::{Interval, Step};

@@ -1,0 +1,250 @@
+//! # What it means
+//! Acknowledgements wait on their way back: in the receiver's own shaper, or in a queue on the path of
+//! the other direction, which carries far less.
+//!
+//! # Why it limits
+//! The sender may send only what acknowledgements allow. Where these come through a narrow or a full
+//! way back, they set the pace, and however wide the way of the data is, it is never full.
+//!
+//! # How it is seen
+//! The path holds the sender, a queue lengthens the round trip, and most of that is spent between the
+//! arrival of the data at the receiver and that of its acknowledgement at the sender: the receiver's
+//! count runs ahead of what was acknowledged, and hardly behind what was sent. Where the receiver's own
+//! shaper is full of small packets, it is the place.
+//!
+//! # What to try
+//! More rate for the receiver's shaper; a queue there that puts acknowledgements first or drops needless
+//! ones (cake ack-filter); less other traffic in that direction.
+//!
+//! # When it is wrong
+//! A reader that is behind, or a host without CPU, acknowledges late as well; then this rule stays quiet.
+//! Where both directions are measured at once, the data of one delays the acknowledgements of the other
+//! by nature. On a path shorter than a millisecond the two clocks agree too little; then only a shaper
+//! that was seen full is named with certainty.
+//!
+//! # Source
+//! RFC 3449 (asymmetric paths); RFC 5681 section 4.2; tc-tbf(8).
+
+use goodput_model::{Change, Confidence, Direction, Finding, Missing, Place};
+
+use crate::bounds::next_after;
+use crate::change::of_host;
+use crate::elimination::{host_is_short, hosts_have_time};
+use crate::finding::{Draft, percent, rate, time};
+use crate::htb;
+use crate::names::{QDISC_CEIL, QDISC_KIND, QDISC_PACKETS, QDISC_RATE, QDISC_SENT_BYTES};
+use crate::rule::{Rule, Stage};
+use crate::split::split;
+use crate::thresholds::{BEHIND, HOLDS, RTT_INFLATED};
+use crate::view::{Halves, Side, View, positive};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "ack-path",
+    title: "Acknowledgements wait on their way back",
+    stage: Stage::Path,
+    explains: &["path-rate", "path-loss", "policer", "credit-bucket", "queue-too-long"],
+    check,
+    witness,
+    witness_name: "way_back_us",
+    source: include_str!("ack_path.rs"),
+};
+
+/// A shorter wait may be scheduling at the hosts, seconds.
+const WAITS_S: f64 = 0.001;
+/// The same where no full shaper shows where it is, seconds.
+const WAITS_LONG_S: f64 = 0.005;
+/// Part of the queue's delay that the way back must have.
+const MOST: f64 = 0.5;
+/// Part of the rate of the receiver's shaper in use from which it is full; the control connection's
+/// part is in it.
+const FULL: f64 = 0.8;
+/// Mean length of what it sent, bytes, below which it is acknowledgements.
+const SMALL: f64 = 256.0;
+
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    view.needs_tcp()?;
+    let held = split(view)?.path_percent / 100.0;
+    let behind = view.receiver.blocked_share().is_ok_and(|waits| waits < BEHIND);
+    if held < HOLDS
+        || behind
+        || view.plan().direction == Direction::Both
+        || host_is_short(view)
+        || view.sender.rtt_inflation()? < RTT_INFLATED
+    {
+        return Ok(None);
+    }
+    let (halves, base) = (view.halves()?, view.sender.min_rtt_s()?);
+    let queue = view.sender.rtt_s()? - base;
+    let waits = halves.back_s - base;
+    if queue < WAITS_S || waits < MOST * queue || halves.there_s > halves.back_s / 2.0 {
+        return Ok(None);
+    }
+    let shaper = Shaped::of(&view.receiver).filter(Shaped::is_full);
+    let confidence = match &shaper {
+        Some(_) => Confidence::Certain,
+        None if queue >= WAITS_LONG_S && hosts_have_time(view) => Confidence::Likely,
+        None => Confidence::Possible,
+    };
+    draft(view, confidence, &halves, shaper.as_ref())?.share(held).found()
+}
+
+fn draft(
+    view: &View,
+    confidence: Confidence,
+    halves: &Halves,
+    shaper: Option<&Shaped>,
+) -> Result<Draft, Missing> {
+    let (end, summary) = match shaper {
+        Some(shaper) => (
+            view.receiver.place(),
+            format!(
+                "the {} of {} at the receiver, full of acknowledgements",
+                shaper.kind, shaper.device
+            ),
+        ),
+        None => (Place::Path, "the way back, where acknowledgements wait".into()),
+    };
+    let place = view.sender.place();
+    let took = format!(
+        "data was acknowledged {} after it had arrived, and arrived {} after it was sent",
+        time(halves.back_s.max(0.0)),
+        time(halves.there_s.max(0.0))
+    );
+    let trips = format!(
+        "round trips took {} under load, {} at best (tcp_info rtt, min_rtt)",
+        time(view.sender.rtt_s()?),
+        time(view.sender.min_rtt_s()?)
+    );
+    let draft = Draft::new(RULE.id, end, confidence, summary)
+        .saw(place, RULE.witness_name, halves.back_s * 1e6, took)
+        .saw(place, "rtt_inflation", view.sender.rtt_inflation()?, trips)
+        .predicted(next_after(view, &[RULE.id]));
+    let Some(shaper) = shaper else {
+        return Ok(draft.advice(
+            "on the way back: more rate, less other traffic, or a queue that puts acknowledgements \
+             first (cake ack-filter)",
+        ));
+    };
+    let full = format!(
+        "the shaper of {} there sent {} of its {}, in packets of {:.0} bytes (tc -s qdisc)",
+        shaper.device,
+        percent(shaper.used),
+        rate(shaper.rate),
+        shaper.mean_bytes
+    );
+    Ok(draft
+        .saw(end, "shaper_used_percent", shaper.used * 100.0, full)
+        .changes(shaper.more(&view.receiver)))
+}
+
+/// The shaper on the receiver's own device.
+struct Shaped<'a> {
+    kind: &'a str,
+    device: &'a str,
+    class: Option<String>,
+    rate: f64,
+    used: f64,
+    mean_bytes: f64,
+}
+
+impl<'a> Shaped<'a> {
+    fn of(side: &Side<'a>) -> Option<Self> {
+        let kind = side.text(QDISC_KIND).ok()?;
+        let leaf = (kind == "htb").then(|| htb::used(&htb::leaves(side).ok()?).ok()).flatten();
+        let told = || side.count(QDISC_CEIL).or_else(|_| side.count(QDISC_RATE)).ok();
+        let rate = leaf.as_ref().map(|leaf| leaf.ceil).or_else(told)?;
+        let sent = side.grown(QDISC_SENT_BYTES).ok()? as f64;
+        let packets = positive(side.grown(QDISC_PACKETS).ok()? as f64, "the packets sent").ok()?;
+        let could = positive(rate * side.span_s().ok()?, "the rate of the shaper").ok()?;
+        Some(Self {
+            kind,
+            device: side.device().ok()?,
+            class: leaf.map(|leaf| leaf.id.to_owned()),
+            rate,
+            used: sent * 8.0 / could,
+            mean_bytes: sent / packets,
+        })
+    }
+
+    fn is_full(&self) -> bool {
+        self.used >= FULL && self.mean_bytes < SMALL
+    }
+
+    /// Ten times the rate, which costs nothing where the device is faster.
+    fn more(&self, side: &Side) -> Option<Change> {
+        let scope = match &self.class {
+            Some(class) => format!("{}:{class}", self.device),
+            None => self.device.to_owned(),
+        };
+        let name = match self.kind {
+            "tbf" => "qdisc.tbf.rate",
+            "htb" => "qdisc.htb.ceil",
+            _ => return None,
+        };
+        let values = (Some(rate_of(self.rate)), rate_of(10.0 * self.rate));
+        Some(of_host(side, name, Some(&scope), values, "acknowledgements fill the present rate"))
+    }
+}
+
+fn rate_of(bits_per_s: f64) -> String {
+    crate::finding::rate_argument(bits_per_s)
+}
+
+/// How long an acknowledgement takes from the arrival of the data to the sender, microseconds.
+fn witness(view: &View) -> Result<f64, Missing> {
+    Ok(view.halves()?.back_s.max(0.0) * 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Far;
+
+    /// A queue of 50 ms at 33 Mbit/s; what was acknowledged lags by `behind_s`.
+    fn late(behind_s: f64) -> Case {
+        let case = Case::path_rate().without_links().wobble(0.0).goodput(33.3e6);
+        case.tcp(move |tcp, _| {
+            tcp.rtt_us = Some(70_000);
+            let behind = (behind_s * 33.3e6 / 8.0) as u64;
+            tcp.acked_bytes = tcp.acked_bytes.map(|bytes| bytes.saturating_sub(behind));
+        })
+    }
+
+    fn shaped() -> Case {
+        let case = late(0.07).fact(Far, QDISC_KIND, "tbf").fact(Far, QDISC_RATE, 1_000_000u64);
+        case.grows(Far, QDISC_SENT_BYTES, 480_000).grows(Far, QDISC_PACKETS, 7000)
+    }
+
+    #[test]
+    fn fires_where_acknowledgements_wait() {
+        let finding = fires(&RULE, late(0.07));
+        assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
+    }
+
+    #[test]
+    fn the_receivers_own_shaper_is_named() {
+        let finding = fires(&RULE, shaped());
+        assert_eq!((finding.end, finding.confidence), (Place::Far, Confidence::Certain));
+        assert_eq!(finding.changes[0].as_argument(), "far:qdisc.tbf.rate@eth0=1mbit,10mbit");
+    }
+
+    #[test]
+    fn stays_quiet_where_the_data_waits() {
+        quiet(&RULE, late(0.01));
+        quiet(&RULE, Case::path_rate());
+        quiet(&RULE, late(0.07).tcp(|tcp, _| tcp.rtt_us = Some(20_400)));
+    }
+
+    #[test]
+    fn a_reader_that_is_behind_acknowledges_late() {
+        quiet(&RULE, late(0.07).reader(0.1, 0.0, 0.1));
+        quiet(&RULE, late(0.07).plan(|plan| plan.direction = Direction::Both));
+    }
+
+    #[test]
+    fn cannot_tell_without_the_receiver() {
+        cannot_tell(&RULE, late(0.07).without_far());
+    }
+}
