@@ -19,7 +19,7 @@ const HARDLY_ANY: f64 = 0.05;
 pub fn is_local(view: &View) -> Result<bool, Missing> {
     let goodput = view.goodput()?;
     let shaper = Shaper::of(view).ok().flatten();
-    let short = [shaper_burst::RULE.check, queue_too_short::RULE.check]
+    let short = [shaper_burst::RULE.check, queue_too_short::at_sender]
         .into_iter()
         .filter_map(|check| check(view).ok().flatten())
         .any(|finding| finding.confidence > Confidence::Possible);

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bounds;
+mod burst_loss;
 pub mod ceiling;
 mod change;
 pub mod check;

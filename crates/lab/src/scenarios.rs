@@ -22,6 +22,7 @@ macro_rules! builtin {
 }
 
 builtin!(
+    "ack-path",
     "both-buffer-loss",
     "both-burst-quota",
     "both-window-loss",
@@ -55,6 +56,7 @@ builtin!(
     "pmtu-black-hole",
     "policer",
     "policer-paced",
+    "queue-too-long",
     "receive-window",
     "receiver-application",
     "reordering",

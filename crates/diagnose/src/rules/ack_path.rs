@@ -54,6 +54,10 @@ pub const RULE: Rule = Rule {
 const WAITS_S: f64 = 0.001;
 /// The same where no full shaper shows where it is, seconds.
 const WAITS_LONG_S: f64 = 0.005;
+/// Less is enough, seconds, where it is longer than an idle round trip of at least so many seconds,
+/// and so than what the two clocks may differ by.
+const WAITS_LONGER_S: f64 = 0.002;
+const DISTANT_S: f64 = 0.0005;
 /// Part of the queue's delay that the way back must have.
 const MOST: f64 = 0.5;
 /// Part of the rate of the receiver's shaper in use from which it is full; the control connection's
@@ -83,10 +87,15 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let shaper = Shaped::of(&view.receiver).filter(Shaped::is_full);
     let confidence = match &shaper {
         Some(_) => Confidence::Certain,
-        None if queue >= WAITS_LONG_S && hosts_have_time(view) => Confidence::Likely,
+        None if is_long(queue, base) && hosts_have_time(view) => Confidence::Likely,
         None => Confidence::Possible,
     };
     draft(view, confidence, &halves, shaper.as_ref())?.share(held).found()
+}
+
+/// Whether a queue of so many seconds is beyond scheduling and the difference of the clocks.
+fn is_long(queue: f64, base: f64) -> bool {
+    queue >= WAITS_LONG_S || (base >= DISTANT_S && queue >= WAITS_LONGER_S.max(base))
 }
 
 fn draft(

@@ -1,5 +1,6 @@
 //! # What it means
-//! The queue in front of the sender's own device is too short: it drops packets that it should hold.
+//! A queue is too short: that before the sender's own device, or one on the path. It drops packets that
+//! it should hold.
 //!
 //! # Why it limits
 //! Segmentation offload hands over up to 64 KiB at once, and a queue shorter than that drops part of
@@ -7,8 +8,12 @@
 //! congestion control backs off for a drop.
 //!
 //! # How it is seen
-//! The local queueing discipline dropped at least 0.5 % of the packets, the goodput is below 95 % of
-//! what a shaper there allows, and the path is what holds the sender.
+//! At the sender: the local queueing discipline dropped at least 0.5 % of the packets, the goodput is
+//! below 95 % of what a shaper there allows, and the path is what holds the sender. On the path: slow
+//! start, which doubles the window and so sends in bursts, lost many packets at once, though larger
+//! windows passed since, grown step by step. So it was not the rate that was full, and chance takes no
+//! such share. Or losses meet the window at one level again and again, and the rate falls below 95 % of
+//! its best in between.
 //!
 //! # What to try
 //! A queue of one round trip and 10 ms more at the shaper's rate, at least two batches of
@@ -16,16 +21,21 @@
 //!
 //! # When it is wrong
 //! A sender without pacing drops packets at any queue; with a bucket too small for the rate both
-//! limit, and both are named.
+//! limit, and both are named. A policer whose bucket holds a few packets loses the same bursts; where
+//! it is not met again, the two look the same to the sender, and the same helps: pacing. Where it is,
+//! the finding is policer's.
 //!
 //! # Source
 //! tc-tbf(8) (`limit`); net/sched/sch_fifo.c; Appenzeller, Keslassy, McKeown: Sizing Router Buffers,
 //! 2004.
 
-use goodput_model::{Change, Confidence, Finding, Missing};
+use goodput_model::{Change, Confidence, Finding, Missing, Place};
 
+use super::policer::{self, pacing_congestion_control};
 use crate::bounds::next_after;
+use crate::burst_loss::{BurstLoss, Level};
 use crate::change::of_host;
+use crate::elimination::is_local;
 use crate::finding::{Draft, bytes, percent, rate};
 use crate::names::{QDISC_KIND, QDISC_LIMIT};
 use crate::rule::{Rule, Stage};
@@ -37,19 +47,30 @@ use crate::view::View;
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "queue-too-short",
-    title: "The queue of the sender's device is too short",
+    title: "A queue is too short",
     stage: Stage::Counted,
-    explains: &[],
+    explains: &["path-loss", "policer", "congestion-control"],
     check,
     witness,
     witness_name: "queue_drop_percent",
     source: include_str!("queue_too_short.rs"),
 };
 
+/// Part of what was lost that the hosts must have dropped for it not to be the path's.
+const MOST: f64 = 0.5;
 /// What the queue should hold beyond one round trip, seconds.
 const BEYOND_S: f64 = 0.01;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    view.needs_tcp()?;
+    match at_sender(view) {
+        Ok(None) => on_path(view),
+        found => found,
+    }
+}
+
+/// The queue of the sender's own device.
+pub(crate) fn at_sender(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     let (share, goodput) = (view.sender.queue_drop_share()?, view.goodput()?);
     let held = split(view)?.path_percent / 100.0;
@@ -75,6 +96,70 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .predicted(next_after(view, &[RULE.id]))
         .changes(shaper.and_then(|shaper| longer_queue(view, &shaper)))
         .found()
+}
+
+/// A queue on the path, by the bursts that it lost or the level at which it overflows.
+fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
+    let (burst, level) = (BurstLoss::of(view)?, Level::of(view)?);
+    if burst.is_none() && level.is_none() {
+        return Ok(None);
+    }
+    let held = split(view)?.path_percent / 100.0;
+    let policed = || (policer::RULE.check)(view).ok().flatten();
+    if held < HOLDS
+        || dropped_at_host(view)?
+        || view.sender.queue_stands()?
+        || policed().is_some_and(|finding| finding.confidence > Confidence::Possible)
+        || is_local(view)?
+    {
+        return Ok(None);
+    }
+    let place = view.sender.place();
+    let summary = "a queue on the path, or a policer's bucket, too short for bursts";
+    let mut draft = Draft::new(RULE.id, Place::Path, Confidence::Likely, summary).share(held);
+    if let Some(burst) = burst {
+        draft = of_burst(draft, place, &burst);
+    }
+    if let Some(level) = level {
+        let met = format!(
+            "the window met loss in {} steps, each time at the level that leaves {:.0} segments, and the \
+             rate fell to {} of its best on average",
+            level.losses,
+            level.left,
+            percent(level.used)
+        );
+        draft = draft.saw(place, "rate_of_best_percent", level.used * 100.0, met);
+    }
+    draft
+        .predicted(next_after(view, &[RULE.id]))
+        .changes(pacing_congestion_control(view))
+        .advice("at the bottleneck: a queue of one round trip at its rate")
+        .found()
+}
+
+/// Whether the hosts dropped themselves what was lost, or nothing was but by mistake.
+fn dropped_at_host(view: &View) -> Result<bool, Missing> {
+    let (side, again) = (&view.sender, view.sender.retransmitted_segments_in_all()?);
+    let dropped = side.queue_drops().unwrap_or(0.0) + view.receiver.arrival_drops().unwrap_or(0.0);
+    Ok(dropped.max(side.needless_retransmits().unwrap_or(0.0)) >= MOST * again)
+}
+
+fn of_burst(draft: Draft, place: Place, burst: &BurstLoss) -> Draft {
+    let lost = format!(
+        "slow start lost {:.0} of {:.0} packets at once, at a window of {:.0} segments",
+        burst.start.lost, burst.start.sent, burst.window
+    );
+    let passed = format!(
+        "windows of {:.0} segments, grown step by step, passed since, {} of the packets lost",
+        burst.passed,
+        percent(burst.since.share())
+    );
+    draft.saw(place, "startup_lost_percent", burst.start.share() * 100.0, lost).saw(
+        place,
+        "window_passed_segments",
+        burst.passed,
+        passed,
+    )
 }
 
 /// Bytes that the queue of a shaper should hold.
@@ -115,9 +200,14 @@ fn longer_queue(view: &View, shaper: &Shaper) -> Option<Change> {
         .then(|| of_host(&view.sender, "qdisc.tbf.limit", Some(shaper.device), values, why))
 }
 
-/// Packets that the local queue dropped of those handed to it, percent.
+/// Packets that the local queue dropped of those handed to it, percent; where it dropped none, those
+/// that slow start lost on the path.
 fn witness(view: &View) -> Result<f64, Missing> {
-    Ok(view.sender.queue_drop_share()? * 100.0)
+    let local = view.sender.queue_drop_share()?;
+    if local > 0.0 {
+        return Ok(local * 100.0);
+    }
+    Ok(BurstLoss::of(view)?.map_or(0.0, |burst| burst.start.share() * 100.0))
 }
 
 #[cfg(test)]
@@ -153,6 +243,22 @@ mod tests {
         let finding = fires(&RULE, case.grows(Near, "qdisc.sent_packets", 100_000));
         assert_eq!(finding.confidence, Confidence::Possible);
         assert!(finding.changes.is_empty());
+    }
+
+    #[test]
+    fn a_queue_on_the_path_loses_what_slow_start_sends_at_once() {
+        // 10 packets at 100 Mbit/s and 20 ms, as measured: 11 of 253 packets, then none.
+        let case = |last: u64| {
+            Case::path_loss().retransmitted(0.0).without_links().tcp(move |tcp, number| {
+                tcp.total_retrans_segments = Some(11 * u64::from(number > 1));
+                tcp.data_segs_out = Some(126 * number);
+                tcp.snd_ssthresh_segments = Some(26);
+                tcp.snd_cwnd_segments = Some(26 + (last - 26) * number / 40);
+            })
+        };
+        let finding = fires(&RULE, case(126));
+        assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
+        quiet(&RULE, case(30));
     }
 
     #[test]

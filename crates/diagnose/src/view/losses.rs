@@ -159,6 +159,11 @@ impl Losses {
         self.steps.iter().map(|step| step.lost).sum()
     }
 
+    /// Steps in all.
+    pub fn count(&self) -> usize {
+        self.steps.len()
+    }
+
     /// Steps in which something was lost.
     pub fn events(&self) -> usize {
         self.steps.iter().filter(|step| step.lost > 0.0).count()
@@ -203,6 +208,19 @@ impl Losses {
     pub fn passed_at_worst(&self) -> f64 {
         let passed = self.worst().into_iter().map(LossStep::passed).collect();
         median(passed, "the packets that passed").unwrap_or(f64::NAN)
+    }
+
+    /// Packets a second that passed in the better steps: the ninth decile.
+    pub fn passed_at_best(&self) -> f64 {
+        let mut passed: Vec<f64> = self.steps.iter().map(LossStep::passed).collect();
+        passed.sort_by(f64::total_cmp);
+        passed.get(passed.len() * 9 / 10).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Packets a second that passed, the mean.
+    pub fn passed_on_average(&self) -> f64 {
+        let seconds: f64 = self.steps.iter().map(|step| step.seconds).sum();
+        self.steps.iter().map(|step| step.sent - step.lost).sum::<f64>() / seconds
     }
 
     /// Variance of what passed while most was lost, over that of the same share lost by chance: far

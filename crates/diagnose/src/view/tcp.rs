@@ -147,14 +147,16 @@ impl Side<'_> {
 
     /// First decile, median and ninth decile of the flows' congestion windows, segments.
     pub fn congestion_window_deciles(&self) -> Result<(f64, f64, f64), Missing> {
-        let mut all = self.tcp_gauges(TcpInfo::snd_cwnd_segments)?;
-        all.sort_by(f64::total_cmp);
-        let last = all.len().saturating_sub(1) as f64;
-        let at = |share: f64| all.get((share * last).round() as usize).copied();
-        match (at(0.1), at(0.5), at(0.9)) {
-            (Some(low), Some(middle), Some(high)) => Ok((low, middle, high)),
-            _ => Err(Missing::because("tcp_info.snd_cwnd was not sampled in the window")),
-        }
+        deciles(self.tcp_gauges(TcpInfo::snd_cwnd_segments)?)
+            .ok_or_else(|| Missing::because("tcp_info.snd_cwnd was not sampled in the window"))
+    }
+
+    /// First decile, median and ninth decile of the flows' slow start thresholds, segments: what was left
+    /// of the window at each loss.
+    pub fn slow_start_threshold_deciles(&self) -> Result<(f64, f64, f64), Missing> {
+        let all = self.tcp_gauges(TcpInfo::snd_ssthresh_segments)?;
+        deciles(all.into_iter().filter(|set| *set < UNSET_THRESHOLD).collect())
+            .ok_or_else(|| Missing::because("no slow start threshold was set in the window"))
     }
 
     /// Median slow start threshold of the flows about `at_s` seconds after the start, segments;
@@ -239,4 +241,12 @@ impl Side<'_> {
     pub fn timeouts(&self) -> Result<f64, Missing> {
         self.delta_sum("tcp_info.total_rto", |f| f.tcp.get()?.total_rto())
     }
+}
+
+/// First decile, median and ninth decile, nearest rank.
+fn deciles(mut all: Vec<f64>) -> Option<(f64, f64, f64)> {
+    all.sort_by(f64::total_cmp);
+    let last = all.len().saturating_sub(1) as f64;
+    let at = |share: f64| all.get((share * last).round() as usize).copied();
+    Some((at(0.1)?, at(0.5)?, at(0.9)?))
 }
