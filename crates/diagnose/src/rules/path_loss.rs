@@ -117,6 +117,7 @@ pub(super) fn lost_elsewhere(view: &View) -> Result<bool, Missing> {
 
 fn queue_shows(view: &View) -> bool {
     view.sender.rtt_inflation().is_ok_and(|ratio| ratio >= 2.0 * RTT_INFLATED - 1.0)
+        || view.window_fills_a_queue().unwrap_or(false)
 }
 
 /// Whether what gets lost finds no room in a queue: round trips take half as long again as the

@@ -4,6 +4,7 @@ mod connections;
 mod cpu;
 mod device;
 mod flows;
+mod growth;
 mod halves;
 mod host;
 mod losses;
