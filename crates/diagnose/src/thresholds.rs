@@ -12,6 +12,13 @@ pub const SHAPER_NEARLY: f64 = 0.9;
 pub const HEAVY_LOSS: f64 = 0.005;
 /// A cause that holds the sender for at least this share of the time is what limits it.
 pub const HOLDS: f64 = 0.5;
+/// Share of the time from which a window or buffer contributes, where something else holds the sender
+/// longer, and it would allow no more than so many times the goodput.
+pub const CONTRIBUTES: f64 = 0.2;
+/// The other half of [`CONTRIBUTES`].
+pub const LITTLE_MORE: f64 = 1.6;
+/// Round-trip time from which a window is more than what the hosts' own work takes, seconds.
+pub const LONG_PATH_S: f64 = 0.001;
 /// A writer or reader that waits for less than this share of the time is itself what limits.
 pub const HARDLY_WAITS: f64 = 0.1;
 /// A reader that waits for data less than this share of the time does not keep up, and neither does

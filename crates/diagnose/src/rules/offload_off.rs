@@ -31,7 +31,7 @@ use crate::names::{
     LINK_DEVICE, LINK_KIND, OFFLOAD_GSO, OFFLOAD_SG, OFFLOAD_TSO, OFFLOAD_TX_CHECKSUM,
 };
 use crate::rule::{Rule, Stage};
-use crate::thresholds::CPU_FULL;
+use crate::thresholds::{CPU_FULL, HOLDS};
 use crate::view::{Side, View};
 
 /// The rule.
@@ -75,8 +75,11 @@ fn is_off(side: &Side) -> Result<bool, Missing> {
 fn fullest(view: &View) -> Result<Option<(f64, Confidence)>, Missing> {
     let own = cpu_bound(&view.sender)?.map(|bound| (bound.turn, bound.confidence()));
     let softirqs = |side: &Side| {
-        let share = side.softirq_share().ok().filter(|share| *share >= CPU_FULL);
-        share.map(|share| (share, Confidence::Likely))
+        let share = side.softirq_share().ok()?;
+        // A CPU that has softirqs for the most part is full of them when nothing is left of it.
+        let full = share >= CPU_FULL
+            || share >= HOLDS && side.softirq_cpu_busy_share().is_ok_and(|busy| busy >= CPU_FULL);
+        full.then_some((share, Confidence::Likely))
     };
     let far = cpu_bound(&view.receiver).ok().flatten();
     let far = far.map(|bound| (bound.turn, bound.confidence()));

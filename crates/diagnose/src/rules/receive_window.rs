@@ -30,7 +30,7 @@ use crate::finding::{Draft, bytes, percent, rate, time};
 use crate::names::{TCP_MODERATE_RCVBUF, TCP_RMEM};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{BEHIND, HOLDS};
+use crate::thresholds::{BEHIND, CONTRIBUTES, HOLDS, LITTLE_MORE, LONG_PATH_S};
 use crate::view::View;
 
 /// The rule.
@@ -67,17 +67,25 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 pub(super) fn limited(view: &View) -> Result<Option<Limited>, Missing> {
     view.needs_tcp()?;
     let share = split(view)?.receive_window_percent / 100.0;
-    if share < HOLDS {
+    if share < HOLDS && !contributes(view, share)? {
         return Ok(None);
     }
     let confidence = match view.receiver.blocked_share() {
         Ok(waits) if waits < BEHIND => return Ok(None),
+        Ok(_) if share < HOLDS => Confidence::Possible,
         Ok(_) if explains(view)? => Confidence::Certain,
         Ok(_) => Confidence::Likely,
         Err(_) if view.sender.peer_window_is_steady()? => Confidence::Possible,
         Err(why) => return Err(why),
     };
     Ok(Some(Limited { share, confidence }))
+}
+
+/// Whether the window holds the sender beside something else: it would allow little more than went
+/// through.
+fn contributes(view: &View, share: f64) -> Result<bool, Missing> {
+    let long = view.sender.min_rtt_s()? >= LONG_PATH_S;
+    Ok(share >= CONTRIBUTES && long && allowed(view)? < LITTLE_MORE * view.goodput()?)
 }
 
 /// Goodput that the window allows in each round trip, over all flows.
@@ -170,6 +178,16 @@ mod tests {
 
     fn proposed(case: Case) -> String {
         fires(&RULE, case).changes[0].as_argument()
+    }
+
+    #[test]
+    fn a_window_that_allows_little_more_contributes() {
+        let part = |window: u64| {
+            let case = Case::healthy().shares(1.0, 0.35, 0.0);
+            case.tcp(move |tcp, _| tcp.snd_wnd_bytes = Some(window))
+        };
+        assert_eq!(fires(&RULE, part(6_400_000)).confidence, Confidence::Possible);
+        quiet(&RULE, part(8 << 20));
     }
 
     #[test]

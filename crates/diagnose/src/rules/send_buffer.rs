@@ -29,7 +29,7 @@ use crate::finding::{Draft, bytes, percent, rate, time};
 use crate::names::TCP_WMEM;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{BEHIND, HOLDS};
+use crate::thresholds::{BEHIND, CONTRIBUTES, HOLDS, LITTLE_MORE, LONG_PATH_S};
 use crate::view::View;
 
 /// The rule.
@@ -54,7 +54,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     // Where nothing arrives, a full buffer is a consequence.
     view.goodput()?;
     let share = split(view)?.send_buffer_percent / 100.0;
-    if share < HOLDS || view.sender.blocked_share()? < HOLDS {
+    let holds = share >= HOLDS;
+    if !holds && !contributes(view, share)? || view.sender.blocked_share()? < HOLDS {
         return Ok(None);
     }
     let reader = view.receiver.blocked_share();
@@ -63,6 +64,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let full = view.sender.send_buffer_fill().is_ok_and(|fill| fill >= FULL);
     let confidence = match (full, reader.is_ok()) {
+        _ if !holds => Confidence::Possible,
         (true, true) => Confidence::Certain,
         (false, false) => Confidence::Possible,
         _ => Confidence::Likely,
@@ -76,6 +78,15 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             .found();
     }
     draft.changes(change(view)).found()
+}
+
+/// Whether the buffer holds the sender beside something else: it would allow little more than went
+/// through.
+fn contributes(view: &View, share: f64) -> Result<bool, Missing> {
+    let side = &view.sender;
+    let allowed = side.send_buffer_bytes()? * 8.0 / side.rtt_s()? * side.flow_count()?;
+    let long = side.min_rtt_s()? >= LONG_PATH_S;
+    Ok(share >= CONTRIBUTES && long && allowed < LITTLE_MORE * view.goodput()?)
 }
 
 fn draft(view: &View, share: f64, confidence: Confidence) -> Draft {
@@ -152,6 +163,22 @@ mod tests {
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::Near;
     use goodput_model::Place;
+
+    #[test]
+    fn a_buffer_that_allows_little_more_contributes() {
+        let part = |goodput: f64| {
+            let case = Case::send_buffer().shares(1.0, 0.0, 0.3).app_limited(0.0);
+            fires_at(case.goodput(goodput))
+        };
+        // 128 KiB in 20.4 ms are 51 Mbit/s; as the goodput itself the buffer is the whole cause.
+        assert_eq!(part(36e6), Some(Confidence::Possible));
+        assert_eq!(part(20e6), None);
+    }
+
+    fn fires_at(case: Case) -> Option<Confidence> {
+        let evidence = case.evidence();
+        (RULE.check)(&View::new(&evidence)).unwrap().map(|finding| finding.confidence)
+    }
 
     #[test]
     fn trap_1_fires_though_the_kernel_counts_the_application() {

@@ -24,6 +24,15 @@ impl Side<'_> {
         Ok(shares.fold(0.0, f64::max))
     }
 
+    /// Everything but idle on the CPU that has most interrupts and softirqs, as a share of its time.
+    pub fn softirq_cpu_busy_share(&self) -> Result<f64, Missing> {
+        let most = self
+            .cpus()?
+            .into_iter()
+            .max_by(|a, b| (a.interrupts / a.total).total_cmp(&(b.interrupts / b.total)));
+        Ok(most.map_or(0.0, |cpu| 1.0 - cpu.idle / cpu.total))
+    }
+
     /// Time between the two snapshots, seconds, as the CPU accounting shows it.
     pub fn span_s(&self) -> Result<f64, Missing> {
         Ok(self.cpus()?.iter().map(|cpu| cpu.total).fold(0.0, f64::max) / 1e6)
