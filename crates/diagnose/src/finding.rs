@@ -72,7 +72,6 @@ impl Draft {
 
     /// The advice for good: the lines of a file that outlives a reboot. What a setting of ours
     /// changes needs none: the settings know their own permanent form.
-    #[allow(dead_code, reason = "rules that advise for good come one by one")]
     pub fn permanent(mut self, file: &str, lines: impl Into<String>) -> Self {
         self.0.permanent.push(Permanent { file: file.into(), lines: lines.into() });
         self

@@ -31,7 +31,7 @@ pub struct LossStep {
     pub lost: f64,
 }
 
-/// The steps of the window, and what they have in common; at least [`FEWEST`].
+/// The steps of the window, and what they have in common; at least six.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Losses {
     steps: Vec<LossStep>,

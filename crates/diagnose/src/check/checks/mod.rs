@@ -1,4 +1,4 @@
-//! Every check. To add one: write its file, or its row in [`counters`] or [`sysctls`], and its line
+//! Every check. To add one: write its file, or its row in `counters` or `sysctls`, and its line
 //! in [`ALL`].
 
 mod buffers;
