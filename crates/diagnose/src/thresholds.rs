@@ -14,7 +14,7 @@ pub const HEAVY_LOSS: f64 = 0.005;
 pub const HOLDS: f64 = 0.5;
 /// Share of the time from which a window or buffer contributes, where something else holds the sender
 /// longer, and it would allow no more than so many times the goodput.
-pub const CONTRIBUTES: f64 = 0.2;
+pub const CONTRIBUTES: f64 = 0.15;
 /// The other half of [`CONTRIBUTES`].
 pub const LITTLE_MORE: f64 = 1.6;
 /// Round-trip time from which a window is more than what the hosts' own work takes, seconds.

@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     id: "congestion-control",
     title: "The congestion control does not fill the path",
     stage: Stage::Path,
-    explains: &["path-loss", "path-rate"],
+    explains: &["path-loss", "path-rate", "policer"],
     check,
     witness,
     witness_name: "crawling_percent",

@@ -46,7 +46,7 @@ pub const RULE: Rule = Rule {
 };
 
 /// Fewer marks tell nothing.
-const ENOUGH: f64 = 3.0;
+const ENOUGH: f64 = 2.0;
 /// Marks for each lost packet from which the marks are what cuts the window.
 const BEYOND_LOSS: f64 = 2.0;
 

@@ -35,7 +35,7 @@ use crate::models::rate_at_loss;
 use crate::names::TCP_AVAILABLE;
 use crate::rule::{Rule, Stage};
 use crate::split::{losses_fill_the_buffer, split};
-use crate::thresholds::{HEAVY_LOSS, HOLDS, RTT_INFLATED};
+use crate::thresholds::{CONTRIBUTES, HEAVY_LOSS, HOLDS, RTT_INFLATED};
 use crate::view::View;
 
 /// The rule.
@@ -69,15 +69,27 @@ const LONG_PATH_S: f64 = 0.001;
 /// Part of the lost packets that, explained otherwise, acquits the path.
 const MOST: f64 = 0.5;
 
+/// Whether nothing was lost in the second half of the run, so that what was lost before is what the
+/// start has cost.
+fn has_ended(view: &View) -> Result<bool, Missing> {
+    let (before, since) = view.sender.losses_until(view.sender.elapsed_s()? / 2.0)?;
+    Ok(before.lost >= ENOUGH && since.lost == 0.0 && since.sent >= before.sent / 2.0)
+}
+
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if !view.is_tcp() {
         return datagrams(view);
     }
     let lasting = view.sender.lasting_loss()?;
     let share = lasting.share;
-    let held = split(view)?.path_percent / 100.0 >= HOLDS;
-    if lost_elsewhere(view)? || !held || queue_is_full(view) {
+    let held = split(view)?.path_percent / 100.0;
+    if lost_elsewhere(view)? || held < CONTRIBUTES || queue_is_full(view) || has_ended(view)? {
         return Ok(None);
+    }
+    if held < HOLDS {
+        let contributes = lasting.segments >= ENOUGH && model_explains(view)?;
+        let draft = || stream(view, share, Confidence::Possible);
+        return if contributes { draft()?.found() } else { Ok(None) };
     }
     if lasting.segments < ENOUGH {
         let Some(confidence) = cut_early(view)? else { return Ok(None) };
@@ -251,6 +263,19 @@ mod tests {
     use super::*;
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::{Far, Near};
+
+    #[test]
+    fn loss_that_has_ended_is_what_the_start_has_cost() {
+        let until = |end: u64| {
+            Case::path_loss().tcp(move |tcp, number| {
+                let all = tcp.total_retrans_segments.unwrap_or(0);
+                let kept = all * number.min(end) / number.max(1);
+                tcp.total_retrans_segments = Some(kept);
+            })
+        };
+        quiet(&RULE, until(12));
+        fires(&RULE, until(40));
+    }
 
     #[test]
     fn fires_where_the_model_explains_the_rate_and_offers_bbr() {

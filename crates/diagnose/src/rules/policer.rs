@@ -159,6 +159,7 @@ struct Marks {
     level: bool,
     clustered: bool,
     severe: bool,
+    ended: bool,
 }
 
 impl Marks {
@@ -195,6 +196,7 @@ impl Marks {
             overshot_by_far: overshot
                 && (startup.share() >= OVERSHOT_BY_FAR || by_far(&startup, &since)),
             overshot,
+            ended: since.lost == 0.0,
             startup,
             losses,
         })
@@ -204,6 +206,8 @@ impl Marks {
     fn confidence(&self) -> Option<Confidence> {
         let marks = [self.overshot, self.regular];
         match marks.into_iter().filter(|mark| *mark).count() {
+            // What is lost once and never again may be the end of a queue that has drained since.
+            _ if self.ended => self.overshot.then_some(Confidence::Possible),
             _ if self.elastic || self.overshot_by_far || self.severe => Some(Confidence::Likely),
             _ if self.clustered || self.level => Some(Confidence::Likely),
             2.. => Some(Confidence::Likely),

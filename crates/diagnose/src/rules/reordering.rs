@@ -77,7 +77,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     // learns of it only by the report.
     let reported =
         needless >= NEARLY_ALL * again && needless >= MATTERS * view.sender.delivered_segments()?;
-    let by_hosts = view.sender.rtt_s()? < LONG_PATH_S || host_is_short(view);
+    let by_hosts = view.sender.rtt_s()? < LONG_PATH_S || host_is_short(view) || may_be_far(view)?;
     if !(noticed || reported) || !cuts || held < HOLDS || by_hosts || path_is_full(view)? {
         return Ok(None);
     }
@@ -94,6 +94,12 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .changes(changes(view))
         .advice("find what sends packets of one flow over several ways: bonding in mode balance-rr, ECMP by packet, a device that spreads one flow over its queues")
         .found()
+}
+
+/// Whether a receiver that is not seen may be late: then a round trip that was short once is the path's
+/// own.
+fn may_be_far(view: &View) -> Result<bool, Missing> {
+    Ok(view.receiver.end().is_err() && view.sender.min_rtt_s()? < LONG_PATH_S)
 }
 
 /// Whether a queue stands, so that the path carries all it can. A packet that overtook the delay itself
@@ -168,6 +174,13 @@ mod tests {
             }),
         );
         quiet(&RULE, Case::reordering().reader(0.02, 0.0, 0.95));
+    }
+
+    #[test]
+    fn a_receiver_that_is_not_seen_may_be_late() {
+        let short_once = |tcp: &mut goodput_model::TcpInfo, _| tcp.min_rtt_us = Some(1);
+        quiet(&RULE, Case::reordering().tcp(short_once).without_far());
+        fires(&RULE, Case::reordering().without_far());
     }
 
     #[test]
