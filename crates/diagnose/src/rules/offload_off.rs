@@ -26,12 +26,14 @@ use goodput_model::{Change, Confidence, Finding, Missing};
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::cpu_bound::{cpu_bound, describe};
+use crate::elimination::is_local;
 use crate::finding::{Draft, percent};
 use crate::names::{
     LINK_DEVICE, LINK_KIND, OFFLOAD_GSO, OFFLOAD_SG, OFFLOAD_TSO, OFFLOAD_TX_CHECKSUM,
 };
 use crate::rule::{Rule, Stage};
-use crate::thresholds::{CPU_FULL, HOLDS};
+use crate::split::split;
+use crate::thresholds::{CPU_FULL, HOLDS, LONG_PATH_S};
 use crate::view::{Side, View};
 
 /// The rule.
@@ -84,8 +86,20 @@ fn fullest(view: &View) -> Result<Option<(f64, Confidence)>, Missing> {
     let far = cpu_bound(&view.receiver).ok().flatten();
     let far = far.map(|bound| (bound.turn, bound.confidence()));
     let far = far.or_else(|| softirqs(&view.receiver)).filter(|_| handed_on(view));
-    let all = [own.or_else(|| softirqs(&view.sender)), far];
+    let all = [own.or_else(|| softirqs(&view.sender)), far, scattered(view)];
     Ok(all.into_iter().flatten().max_by(|a, b| a.1.cmp(&b.1).then(a.0.total_cmp(&b.0))))
+}
+
+/// The sender's thread and the softirqs together as a share of one CPU, where they fill it in turns: on
+/// a path without delay each waits for the other, so that none of them is ever full.
+fn scattered(view: &View) -> Option<(f64, Confidence)> {
+    let side = &view.sender;
+    let softirqs: f64 = side.interrupt_shares().ok()?.iter().map(|(_, share)| share).sum();
+    let share = side.thread_cpu_share().ok()? + softirqs;
+    let nearby = side.rtt_s().is_ok_and(|rtt| rtt < LONG_PATH_S);
+    let path = split(view).is_ok_and(|split| split.path_percent >= HOLDS * 100.0);
+    let free = nearby && path && !is_local(view).unwrap_or(true);
+    (free && share >= CPU_FULL).then_some((share, Confidence::Possible))
 }
 
 /// Whether the receiver's device is a virtual one, which hands packets on as they were sent.
@@ -105,7 +119,12 @@ fn found(
     let summary = format!("segmentation by the CPU: {word} is off on {device}");
     // That a CPU is full is certain sooner than that it is for this.
     let confidence = confidence.min(Confidence::Likely);
-    let text = format!("a CPU held the flow {} of the time", percent(share));
+    let text = match confidence {
+        Confidence::Possible => {
+            format!("the writer and the softirqs took {} of a CPU together", percent(share))
+        }
+        _ => format!("a CPU held the flow {} of the time", percent(share)),
+    };
     let draft = Draft::new(RULE.id, place, confidence, summary)
         .share(share.min(1.0))
         .saw(place, "cpu_bound_share", share, text)
@@ -153,6 +172,17 @@ mod tests {
 
     fn full() -> Case {
         Case::healthy().writer(0.01, 0.0, 0.97).fact(Near, OFFLOAD_TSO, "off")
+    }
+
+    #[test]
+    fn work_that_no_cpu_has_alone_is_possibly_the_cause() {
+        let case = |rtt: u64| {
+            let case = Case::healthy().without_links().fact(Near, OFFLOAD_TSO, "off").goodput(16e9);
+            let case = case.tcp(move |tcp, _| tcp.rtt_us = Some(rtt)).cpu(Near, 0.47, 0.6);
+            case.writer(0.26, 0.0, 0.61)
+        };
+        assert_eq!(fires(&RULE, case(71)).confidence, Confidence::Possible);
+        quiet(&RULE, case(20_000));
     }
 
     #[test]
