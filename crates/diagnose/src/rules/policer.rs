@@ -93,6 +93,9 @@ const CLUSTERED: f64 = 2.0;
 /// Excess of the loss for each packet sent more over the lost share, which a limit has besides.
 const STEEPER: f64 = 2.5;
 const HARDLY_CHANCE: f64 = 0.25;
+/// Correlation of the lost with the sent that chance does not come near. Measured: 0.92 for BBR at a
+/// policer with a bucket of 12 packets.
+const CLOSELY: f64 = 0.8;
 /// Losses in clusters as these, each a share and a dispersion, need no steady rate beside them. Chance
 /// that takes whole batches of segmentation offload gives up to 45.
 const SEVERE: [(f64, f64); 2] = [(0.15, 10.0), (0.03, 100.0)];
@@ -171,8 +174,11 @@ impl Marks {
         let overshot =
             overshoots(&startup, &since) && same_level(view, until_s)? && !queue_showed(view)?;
         let backs_off = view.backs_off_at_loss()?;
-        let steady = losses.as_ref().is_some_and(|l| l.passed_spread() < PLATEAU_SPREAD);
         let slope = losses.as_ref().and_then(Losses::elasticity);
+        // What is lost follows what is sent too closely for chance, though a little less passes at times.
+        let follows = slope.is_some_and(|(_, r)| r >= CLOSELY);
+        let still = if follows { 2.0 * PLATEAU_SPREAD } else { PLATEAU_SPREAD };
+        let steady = losses.as_ref().is_some_and(|l| l.passed_spread() < still);
         let share = losses.as_ref().map_or(0.0, |losses| losses.share);
         let clustering = losses.as_ref().map_or(0.0, Losses::clustering);
         Ok(Self {
