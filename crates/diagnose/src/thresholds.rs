@@ -17,7 +17,8 @@ pub const HOLDS: f64 = 0.5;
 pub const CONTRIBUTES: f64 = 0.15;
 /// The other half of [`CONTRIBUTES`].
 pub const LITTLE_MORE: f64 = 1.6;
-/// Round-trip time from which a window is more than what the hosts' own work takes, seconds.
+/// Round-trip time from which a path is longer than the hosts' own work and scheduling, seconds: below it
+/// a window, a queue or a late packet may be theirs.
 pub const LONG_PATH_S: f64 = 0.001;
 /// A writer or reader that waits for less than this share of the time is itself what limits.
 pub const HARDLY_WAITS: f64 = 0.1;

@@ -1,11 +1,49 @@
 //! The packet filter's program, nft(8): where it is (ordinary users do not have its folder among
-//! those that are searched), and rules for a host.
+//! those that are searched), and the faults that are rules of a host.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Output, Stdio};
 
+use crate::error::LabError;
+use crate::faults::{Fault, Kind, Site, Undo};
 use crate::host::Host;
+use crate::scenario::{HostName, Need};
+
+/// A fault that is nothing but rules of a host's packet filter. They go with the host.
+pub(crate) trait FilterRules: fmt::Debug + Send + Sync {
+    /// The kind of fault, to name in errors.
+    const KIND: &'static Kind;
+
+    /// The host that has them.
+    fn host(&self) -> HostName;
+
+    /// A table of its own, as nft(8) reads it.
+    fn rules(&self) -> String;
+}
+
+impl<T: FilterRules> Fault for T {
+    fn host(&self) -> HostName {
+        FilterRules::host(self)
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::PacketFilter]
+    }
+
+    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
+        load(site.host, &self.rules()).map_err(|why| failed(self, why)).map(|()| None)
+    }
+
+    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
+        list(site.host).map_err(|why| failed(self, why))
+    }
+}
+
+fn failed<T: FilterRules>(fault: &T, why: String) -> LabError {
+    LabError::Fault { kind: T::KIND.id, host: FilterRules::host(fault).to_string(), why }
+}
 
 /// Path of the program, if it is installed.
 pub(crate) fn program() -> Option<&'static Path> {
@@ -19,12 +57,12 @@ pub(crate) fn missing() -> Option<String> {
 }
 
 /// Adds rules to those of a host, all or none. The error is in words.
-pub(crate) fn load(host: &Host, rules: &str) -> Result<(), String> {
+fn load(host: &Host, rules: &str) -> Result<(), String> {
     run(host, &["-f", "-"], rules).map(drop)
 }
 
 /// Every rule of a host, as nft prints them. The error is in words.
-pub(crate) fn list(host: &Host) -> Result<String, String> {
+fn list(host: &Host) -> Result<String, String> {
     run(host, &["list", "ruleset"], "")
 }
 

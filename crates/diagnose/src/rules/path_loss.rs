@@ -35,7 +35,7 @@ use crate::models::rate_at_loss;
 use crate::names::TCP_AVAILABLE;
 use crate::rule::{Rule, Stage};
 use crate::split::{losses_fill_the_buffer, split};
-use crate::thresholds::{CONTRIBUTES, HEAVY_LOSS, HOLDS, RTT_INFLATED};
+use crate::thresholds::{CONTRIBUTES, HEAVY_LOSS, HOLDS, LONG_PATH_S, RTT_INFLATED};
 use crate::view::View;
 
 /// The rule.
@@ -64,8 +64,6 @@ const UNLIKE: f64 = 0.75;
 const CUT_TO: f64 = 0.7;
 /// Window over the largest one that was cut, from which it has outgrown it.
 const OUTGROWN: f64 = 1.2;
-/// Round-trip time from which a queue is not mistaken for scheduling, seconds.
-const LONG_PATH_S: f64 = 0.001;
 /// Part of the lost packets that, explained otherwise, acquits the path.
 const MOST: f64 = 0.5;
 

@@ -34,7 +34,7 @@ use crate::models::rate_at_loss;
 use crate::round_rate::{RoundRate, round_rate};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{HEAVY_LOSS, HOLDS, PLATEAU_SPREAD, RTT_INFLATED};
+use crate::thresholds::{HEAVY_LOSS, HOLDS, LONG_PATH_S, PLATEAU_SPREAD, RTT_INFLATED};
 use crate::view::{Losses, Plateau, View};
 
 /// The rule.
@@ -51,8 +51,6 @@ pub const RULE: Rule = Rule {
 
 /// Loss beyond which a plateau without a queue or a round number is only possibly a rate.
 const MUCH_LOSS: f64 = 0.01;
-/// Round-trip time from which a queue is not mistaken for scheduling, seconds.
-const LONG_PATH_S: f64 = 0.001;
 /// Relative spread from which a standing queue alone tells no rate.
 const SWINGS: f64 = 0.15;
 /// A queue shorter than this may be nothing but scheduling at the hosts, seconds.

@@ -33,7 +33,7 @@ use crate::finding::{Draft, percent, time};
 use crate::names::{TCP_AVAILABLE, TCP_REORDERING};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::HOLDS;
+use crate::thresholds::{HOLDS, LONG_PATH_S};
 use crate::view::View;
 
 /// The rule.
@@ -55,8 +55,6 @@ const ENOUGH: f64 = 10.0;
 const MATTERS: f64 = 0.001;
 /// Share of the retransmissions that were needless. Of those after loss nearly none are.
 const NEEDLESS: f64 = 0.4;
-/// Round-trip time below which hosts that are late at times make packets late, seconds.
-const LONG_PATH_S: f64 = 0.001;
 /// Round-trip time over the smallest one that no queue explains.
 const OVERTOOK: f64 = 10.0;
 /// The same where nothing else shows that packets came late.

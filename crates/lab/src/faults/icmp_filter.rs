@@ -3,10 +3,9 @@
 
 use serde::Deserialize;
 
-use super::{Fault, Kind, Site, Undo, read};
-use crate::error::LabError;
-use crate::nft;
-use crate::scenario::{HostName, Need};
+use super::{Kind, read};
+use crate::nft::FilterRules;
+use crate::scenario::HostName;
 
 pub(super) const KIND: Kind = Kind {
     id: "icmp-filter",
@@ -33,26 +32,14 @@ struct IcmpFilter {
     host: HostName,
 }
 
-impl IcmpFilter {
-    fn failed(&self, why: String) -> LabError {
-        LabError::Fault { kind: KIND.id, host: self.host.to_string(), why }
-    }
-}
+impl FilterRules for IcmpFilter {
+    const KIND: &'static Kind = &KIND;
 
-impl Fault for IcmpFilter {
     fn host(&self) -> HostName {
         self.host
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::PacketFilter]
-    }
-
-    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
-        nft::load(site.host, RULES).map_err(|why| self.failed(why)).map(|()| None)
-    }
-
-    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
-        nft::list(site.host).map_err(|why| self.failed(why))
+    fn rules(&self) -> String {
+        RULES.into()
     }
 }

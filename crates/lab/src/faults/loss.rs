@@ -5,11 +5,10 @@
 
 use serde::Deserialize;
 
-use super::{Fault, Kind, Site, Undo, read};
-use crate::error::LabError;
-use crate::nft;
+use super::{Kind, read};
+use crate::nft::FilterRules;
+use crate::scenario::HostName;
 use crate::scenario::amount::{self, Percent};
-use crate::scenario::{HostName, Need};
 
 pub(super) const KIND: Kind = Kind {
     id: "loss",
@@ -26,9 +25,11 @@ struct Loss {
     percent: Percent,
 }
 
-impl Loss {
-    fn failed(&self, why: String) -> LabError {
-        LabError::Fault { kind: KIND.id, host: self.host.to_string(), why }
+impl FilterRules for Loss {
+    const KIND: &'static Kind = &KIND;
+
+    fn host(&self) -> HostName {
+        self.host
     }
 
     /// Drops before routing, so that a router loses what it would pass on, too.
@@ -38,23 +39,5 @@ impl Loss {
             "table inet goodput_lab {{\n chain lose {{\n type filter hook prerouting priority -300\n \
              iifname != \"lo\" numgen random mod 1000000 < {of_a_million} drop\n }}\n}}\n"
         )
-    }
-}
-
-impl Fault for Loss {
-    fn host(&self) -> HostName {
-        self.host
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::PacketFilter]
-    }
-
-    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
-        nft::load(site.host, &self.rules()).map_err(|why| self.failed(why)).map(|()| None)
-    }
-
-    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
-        nft::list(site.host).map_err(|why| self.failed(why))
     }
 }

@@ -3,10 +3,9 @@
 
 use serde::Deserialize;
 
-use super::{Fault, Kind, Site, Undo, read};
-use crate::error::LabError;
-use crate::nft;
-use crate::scenario::{HostName, Need};
+use super::{Kind, read};
+use crate::nft::FilterRules;
+use crate::scenario::HostName;
 
 pub(super) const KIND: Kind = Kind {
     id: "oversize",
@@ -22,9 +21,11 @@ struct Oversize {
     bytes: u32,
 }
 
-impl Oversize {
-    fn failed(&self, why: String) -> LabError {
-        LabError::Fault { kind: KIND.id, host: self.host.to_string(), why }
+impl FilterRules for Oversize {
+    const KIND: &'static Kind = &KIND;
+
+    fn host(&self) -> HostName {
+        self.host
     }
 
     fn rules(&self) -> String {
@@ -33,23 +34,5 @@ impl Oversize {
              iifname != \"lo\" meta length > {} drop\n }}\n}}\n",
             self.bytes
         )
-    }
-}
-
-impl Fault for Oversize {
-    fn host(&self) -> HostName {
-        self.host
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::PacketFilter]
-    }
-
-    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
-        nft::load(site.host, &self.rules()).map_err(|why| self.failed(why)).map(|()| None)
-    }
-
-    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
-        nft::list(site.host).map_err(|why| self.failed(why))
     }
 }

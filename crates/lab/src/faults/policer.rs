@@ -8,11 +8,10 @@
 use goodput_model::units::BitRate;
 use serde::Deserialize;
 
-use super::{Fault, Kind, Site, Undo, read};
-use crate::error::LabError;
-use crate::nft;
+use super::{Kind, read};
+use crate::nft::FilterRules;
+use crate::scenario::HostName;
 use crate::scenario::amount;
-use crate::scenario::{HostName, Need};
 
 pub(super) const KIND: Kind = Kind {
     id: "policer",
@@ -34,9 +33,11 @@ struct Policer {
     burst: u32,
 }
 
-impl Policer {
-    fn failed(&self, why: String) -> LabError {
-        LabError::Fault { kind: KIND.id, host: self.host.to_string(), why }
+impl FilterRules for Policer {
+    const KIND: &'static Kind = &KIND;
+
+    fn host(&self) -> HostName {
+        self.host
     }
 
     /// Before routing, so that a router polices what it would pass on, too. Small packets, as
@@ -48,23 +49,5 @@ impl Policer {
              iifname != \"lo\" meta length > 1000 limit rate over {packets}/second burst {} packets drop\n }}\n}}\n",
             self.burst
         )
-    }
-}
-
-impl Fault for Policer {
-    fn host(&self) -> HostName {
-        self.host
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::PacketFilter]
-    }
-
-    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
-        nft::load(site.host, &self.rules()).map_err(|why| self.failed(why)).map(|()| None)
-    }
-
-    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
-        nft::list(site.host).map_err(|why| self.failed(why))
     }
 }

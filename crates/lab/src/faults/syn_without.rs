@@ -5,10 +5,9 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::{Fault, Kind, Site, Undo, read};
-use crate::error::LabError;
-use crate::nft;
-use crate::scenario::{HostName, Need};
+use super::{Kind, read};
+use crate::nft::FilterRules;
+use crate::scenario::HostName;
 
 pub(super) const KIND: Kind = Kind {
     id: "syn-without",
@@ -43,9 +42,11 @@ impl fmt::Display for TcpOption {
     }
 }
 
-impl SynWithout {
-    fn failed(&self, why: String) -> LabError {
-        LabError::Fault { kind: KIND.id, host: self.host.to_string(), why }
+impl FilterRules for SynWithout {
+    const KIND: &'static Kind = &KIND;
+
+    fn host(&self) -> HostName {
+        self.host
     }
 
     fn rules(&self) -> String {
@@ -54,23 +55,5 @@ impl SynWithout {
              -150\n tcp flags syn reset tcp option {}\n }}\n}}\n",
             self.option
         )
-    }
-}
-
-impl Fault for SynWithout {
-    fn host(&self) -> HostName {
-        self.host
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::PacketFilter]
-    }
-
-    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
-        nft::load(site.host, &self.rules()).map_err(|why| self.failed(why)).map(|()| None)
-    }
-
-    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
-        nft::list(site.host).map_err(|why| self.failed(why))
     }
 }
