@@ -1,7 +1,7 @@
 //! What one measurement brought home, before anything is concluded from it.
 
 use crate::acknowledged::acknowledged;
-use goodput_model::{End, EndName, Evidence, Interval, Known, Measured, Plan, Sample};
+use goodput_model::{End, EndName, Evidence, Interval, Known, Measured, Plan, Sample, Totals};
 
 /// Share of a run that may be dropped as its start, at most.
 const MAX_TRIM_SHARE: f64 = 0.5;
@@ -15,6 +15,8 @@ pub struct Measurement {
     pub near: End,
     /// What the far end saw.
     pub far: Known<End>,
+    /// What a far end that is not goodput told of itself.
+    pub far_totals: Option<Totals>,
     /// The shown intervals, oldest first.
     pub intervals: Vec<Interval>,
     /// How many samples of the near and of the far end were taken before the senders were told to

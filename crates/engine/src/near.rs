@@ -3,8 +3,11 @@
 use std::time::{Duration, Instant};
 
 use goodput_kernel::Context;
-use goodput_model::{Direction, End, EndName, Interval, Known, Length, Plan, Sample, Snapshot};
+use goodput_model::{
+    Direction, End, EndName, FlowTotals, Interval, Known, Length, Plan, Sample, Snapshot, Totals,
+};
 use goodput_wire::session::{Action, Input};
+use goodput_wire::ticket::Meeting;
 use tokio::time::Instant as TokioInstant;
 
 use crate::acknowledged::acknowledged;
@@ -36,6 +39,7 @@ pub struct NearRun<'a> {
     steady_samples: Option<(usize, usize)>,
     near_ended: bool,
     far_report: Option<Known<End>>,
+    far_totals: Option<Totals>,
     doubts: Vec<String>,
 }
 
@@ -43,12 +47,14 @@ impl<'a> NearRun<'a> {
     /// Proposes the plan, opens the flows and takes the snapshot before.
     pub async fn agree(client: &'a mut Client, plan: &Plan) -> Result<Self, EngineError> {
         client.conversation.tell(Input::Propose(Box::new(plan.clone())));
-        let (tickets, data_port) = match client.next().await? {
-            Action::OpenFlows { tickets, data_port } => (tickets, data_port),
+        let (tickets, port) = match client.next().await? {
+            Action::OpenFlows { tickets, meeting: Meeting::Connect { port, apart: 0 } } => {
+                (tickets, port)
+            }
             other => return Err(unexpected(&client.target, &other)),
         };
         let mut address = client.address;
-        address.set_port(data_port.unwrap_or(address.port()));
+        address.set_port(port.unwrap_or(address.port()));
         let flow_plan = plan.clone();
         let opened = blocking(move || open_flows(address, &flow_plan, &tickets)).await?;
         let opened = match opened {
@@ -59,7 +65,7 @@ impl<'a> NearRun<'a> {
             }
         };
         client.conversation.tell(Input::FlowsReady);
-        let traffic = Traffic::start(plan, EndName::Near, opened.sockets, None)?;
+        let traffic = Traffic::start(plan, EndName::Near, opened.flows, None)?;
         match client.next().await? {
             Action::PeerReady => {}
             other => return Err(unexpected(&client.target, &other)),
@@ -103,6 +109,7 @@ impl<'a> NearRun<'a> {
             steady_samples: None,
             near_ended: false,
             far_report: None,
+            far_totals: None,
             doubts,
         }
     }
@@ -190,15 +197,29 @@ impl<'a> NearRun<'a> {
             Watched::Sample(sample) => self.take_sample(EndName::Near, *sample, listener),
             Watched::Ended(outcome) => {
                 self.near_ended = true;
-                outcome.map_err(|why| EngineError::Flow(format!("near end: {why}")))?;
+                let ending =
+                    outcome.map_err(|why| EngineError::Flow(format!("near end: {why}")))?;
+                self.client.conversation.tell(Input::Ended(ending.last));
+                self.told_on_flows(ending.told);
             }
         }
         Ok(())
     }
 
+    /// Takes what the far end told on the flows themselves for its account.
+    fn told_on_flows(&mut self, flows: Vec<FlowTotals>) {
+        if flows.is_empty() {
+            return;
+        }
+        let program = self.client.target.protocol.id.into();
+        let cpu_percent = Known::missing("it told on its flows, which have no place for that");
+        self.far_totals = Some(Totals { program, cpu_percent, flows, text: None });
+    }
+
     fn acted(&mut self, action: Action, listener: &mut Listener<'_>) -> Result<(), EngineError> {
         match action {
             Action::PeerSampled(sample) => self.take_sample(EndName::Far, *sample, listener),
+            Action::PeerTold(totals) => self.far_totals = Some(*totals),
             Action::PeerReported(report) => self.far_report = Some(report.map(|end| *end)),
             Action::Note(text) => {
                 self.doubts.push(text.clone());
@@ -312,6 +333,7 @@ impl<'a> NearRun<'a> {
             plan: self.plan,
             near,
             far,
+            far_totals: self.far_totals,
             intervals: self.intervals,
             steady_samples: self.steady_samples,
             doubts: self.doubts,

@@ -5,12 +5,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use goodput_model::{FlowPlan, Plan, Transport};
+use goodput_model::{Plan, Transport};
+use goodput_mover::Early;
 use goodput_wire::datagram::{self, FromServer};
-use goodput_wire::protocols;
-use goodput_wire::session::{Cookie, FlowTicket};
+use goodput_wire::protocols::goodput::preamble::cookie_of;
+use goodput_wire::session::Cookie;
+use goodput_wire::ticket::FlowTicket;
 
 use crate::error::EngineError;
+use crate::traffic::Connected;
 
 /// How long one data connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -22,7 +25,7 @@ const REPEAT: Duration = Duration::from_millis(200);
 /// Connected and proven flows.
 pub struct Opened {
     /// Each flow with its socket.
-    pub sockets: Vec<(FlowPlan, OwnedFd)>,
+    pub flows: Vec<Connected>,
     /// What the kernel made of the socket options, where it differs from what was asked.
     pub doubts: Vec<String>,
 }
@@ -33,10 +36,10 @@ pub fn open_flows(
     plan: &Plan,
     tickets: &[FlowTicket],
 ) -> Result<Opened, EngineError> {
-    let mut opened = Opened { sockets: Vec::new(), doubts: Vec::new() };
+    let mut opened = Opened { flows: Vec::new(), doubts: Vec::new() };
     let deadline = Instant::now() + CONNECT_ALL;
     for ticket in tickets {
-        let time = time_left(deadline, opened.sockets.len(), tickets.len())?;
+        let time = time_left(deadline, opened.flows.len(), tickets.len())?;
         let socket = match plan.transport {
             Transport::Tcp => open_tcp(address, plan, ticket, time)?,
             Transport::Udp => open_udp(address, plan, ticket, time)?,
@@ -46,7 +49,8 @@ pub fn open_flows(
                 opened.doubts.push(doubt);
             }
         }
-        opened.sockets.push((ticket.flow, socket));
+        let (framing, early) = (ticket.framing.clone(), Early::default());
+        opened.flows.push(Connected { flow: ticket.flow, socket, framing, early });
     }
     Ok(opened)
 }
@@ -73,7 +77,7 @@ fn open_tcp(
         .map_err(|error| EngineError::Flow(format!("flow {}: {error}", ticket.flow.id)))?;
     let mut stream = TcpStream::from(fd);
     let named = || format!("prove flow {} to {address}", ticket.flow.id);
-    stream.write_all(&protocols::data_opening(&ticket.cookie)).map_err(EngineError::io(named()))?;
+    stream.write_all(&ticket.proof.0).map_err(EngineError::io(named()))?;
     Ok(stream.into())
 }
 
@@ -92,7 +96,9 @@ fn open_udp(
         .map_err(|error| EngineError::Flow(format!("flow {}: {error}", ticket.flow.id)))?;
     let socket = UdpSocket::from(fd);
     let named = || format!("prove flow {} to {address} over UDP", ticket.flow.id);
-    prove_address(&socket, &ticket.cookie, time).map_err(EngineError::io(named()))?;
+    let cookie = cookie_of(&ticket.proof)
+        .ok_or_else(|| EngineError::Flow(format!("flow {} has no cookie", ticket.flow.id)))?;
+    prove_address(&socket, &cookie, time).map_err(EngineError::io(named()))?;
     Ok(socket.into())
 }
 

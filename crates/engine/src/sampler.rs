@@ -6,7 +6,7 @@ use goodput_model::{FlowSample, Known, Plan, Role, Sample, Transport};
 use goodput_mover::RunningFlow;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::traffic::Watched;
+use crate::traffic::{Ending, Watched};
 
 /// Time between two samples.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -47,7 +47,7 @@ pub fn watch(
 ) {
     let mut next_detail = began;
     let mut next = began;
-    loop {
+    let over = loop {
         let finished = wait_until(next, &flows);
         let now = Instant::now();
         // Half a period early is on time: a sample that came a little late must not skip the next.
@@ -57,16 +57,18 @@ pub fn watch(
         // Nobody listens any more when the measurement was broken off; the flows end all the same.
         let _ = report.send(Watched::Sample(Box::new(sample)));
         if finished {
-            break;
+            break now;
         }
         if detailed {
             next_detail = next + cadence.detail.unwrap_or_default();
         }
         next += cadence.period;
-    }
+    };
+    let last = Box::new(take(&flows, sample_time(&flows, began, over, true), true));
+    let told = flows.iter().filter_map(RunningFlow::told).collect();
     let failures: Vec<String> =
         flows.into_iter().filter_map(|flow| flow.join().err()).map(|e| e.to_string()).collect();
-    let ended = failures.into_iter().next().map_or(Ok(()), Err);
+    let ended = failures.into_iter().next().map_or(Ok(Ending { last, told }), Err);
     let _ = report.send(Watched::Ended(ended));
 }
 

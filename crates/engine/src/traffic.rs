@@ -4,8 +4,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use goodput_model::{BitRate, EndName, FlowPlan, Plan, Role, Sample};
-use goodput_mover::{FlowConfig, Gate, RunningFlow, Stop};
+use goodput_model::{BitRate, EndName, FlowPlan, FlowTotals, Framing, Plan, Role, Sample};
+use goodput_mover::{Early, FlowConfig, Gate, RunningFlow, Stop};
 use tokio::sync::mpsc;
 
 use crate::error::EngineError;
@@ -15,12 +15,32 @@ use crate::sampler;
 /// given up and shows as the difference of both ends' counts.
 const DRAIN: Duration = Duration::from_secs(3);
 
+/// The connection of a flow, ready to move payload.
+pub struct Connected {
+    /// The flow.
+    pub flow: FlowPlan,
+    /// Its connected socket.
+    pub socket: OwnedFd,
+    /// How its payload looks on the wire.
+    pub framing: Framing,
+    /// What of it was read already.
+    pub early: Early,
+}
+
 /// What the watching thread tells.
 pub enum Watched {
     /// Counters at one instant.
     Sample(Box<Sample>),
     /// Every flow has ended; the words say how, where one failed.
-    Ended(Result<(), String>),
+    Ended(Result<Ending, String>),
+}
+
+/// How flows have ended that did so in good order.
+pub struct Ending {
+    /// The last sample, with every flow in detail.
+    pub last: Box<Sample>,
+    /// What peers told on the flows themselves, as iperf2's do over UDP.
+    pub told: Vec<FlowTotals>,
 }
 
 /// The flows of one end, started and waiting at the gate, or running.
@@ -38,7 +58,7 @@ impl Traffic {
     pub fn start(
         plan: &Plan,
         end: EndName,
-        sockets: Vec<(FlowPlan, OwnedFd)>,
+        flows: Vec<Connected>,
         cap: Option<BitRate>,
     ) -> Result<Self, EngineError> {
         let (gate, stop) = (
@@ -47,8 +67,8 @@ impl Traffic {
         );
         let (report, watched) = mpsc::unbounded_channel();
         let mut traffic = Self { gate, stop, flows: Vec::new(), watched, report };
-        for (flow, socket) in sockets {
-            traffic.add(plan, end, cap, flow, socket)?;
+        for flow in flows {
+            traffic.add(plan, end, cap, flow)?;
         }
         Ok(traffic)
     }
@@ -58,10 +78,10 @@ impl Traffic {
         plan: &Plan,
         end: EndName,
         cap: Option<BitRate>,
-        flow: FlowPlan,
-        socket: OwnedFd,
+        connected: Connected,
     ) -> Result<(), EngineError> {
-        let config = flow_config(plan, end, cap, flow);
+        let Connected { flow, socket, framing, early } = connected;
+        let config = FlowConfig { framing, early, ..flow_config(plan, end, cap, flow) };
         let mover = goodput_mover::for_role(plan, config.role)
             .map_err(|why| EngineError::Flow(why.to_string()))?;
         let running = goodput_mover::start(
@@ -132,6 +152,8 @@ fn flow_config(plan: &Plan, end: EndName, cap: Option<BitRate>, flow: FlowPlan) 
         chunk: plan.chunk_bytes.0 as usize,
         rate,
         limit_bytes: byte_limit(plan, role, flow.id),
+        framing: Framing::default(),
+        early: Early::default(),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::end::{End, EndName};
 use crate::finding::{Finding, Undecided};
 use crate::known::Known;
 use crate::plan::Plan;
+use crate::totals::Totals;
 use crate::units::BitRate;
 use crate::verdict::Verdict;
 use crate::way::Step;
@@ -30,6 +31,9 @@ pub struct Record {
     pub plan: Plan,
     /// What both ends saw.
     pub ends: Ends,
+    /// What a far end that is not goodput told of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub far_totals: Option<Totals>,
     /// The shown intervals, oldest first.
     pub intervals: Vec<Interval>,
     /// The numbers.

@@ -1,8 +1,9 @@
 //! What a flow counts while it runs. One thread writes, anybody reads, nobody waits.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use goodput_model::DatagramCounts;
+use goodput_model::{DatagramCounts, FlowTotals};
 
 use crate::clock::now_ns;
 
@@ -19,6 +20,7 @@ pub struct Counters {
     pub(crate) blocked: WaitClock,
     pub(crate) paced: WaitClock,
     datagrams: Datagrams,
+    told: OnceLock<FlowTotals>,
 }
 
 #[derive(Debug, Default)]
@@ -73,6 +75,11 @@ impl Counters {
             duplicated: read(&counts.duplicated),
             jitter_us: f64::from_bits(read(&counts.jitter_us_bits)),
         }
+    }
+
+    /// What the peer told of the flow on the flow itself, as iperf2's server does over UDP.
+    pub fn told(&self) -> Option<&FlowTotals> {
+        self.told.get()
     }
 
     /// One system call moved `bytes`. Only for the flow's own thread.

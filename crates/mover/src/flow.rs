@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use goodput_model::{BitRate, Role, Transport};
+use goodput_model::{BitRate, Framing, Role, Transport};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -30,6 +30,19 @@ pub struct FlowConfig {
     pub rate: Option<BitRate>,
     /// Payload bytes after which a sender ends its stream. A receiver reads to the end.
     pub limit_bytes: Option<u64>,
+    /// How the payload looks on the wire, and how it ends.
+    pub framing: Framing,
+    /// What came before the flow had its mover. Only for a receiver.
+    pub early: Early,
+}
+
+/// What reached this end of a flow before its mover did: it belongs to the payload.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Early {
+    /// Bytes of a stream that were read to find out what it is.
+    pub bytes: u64,
+    /// Datagrams that came before the flow had a socket of its own.
+    pub datagrams: Vec<Vec<u8>>,
 }
 
 /// One flow while it runs.

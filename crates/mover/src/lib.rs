@@ -23,7 +23,7 @@ pub mod udp;
 
 pub use counters::Counters;
 pub use error::{MoveError, Unsupported};
-pub use flow::{Flow, FlowConfig};
+pub use flow::{Early, Flow, FlowConfig};
 pub use gate::Gate;
 pub use movers::{ALL, Mover, check_plan, find, for_role};
 pub use running::{RunningFlow, start};

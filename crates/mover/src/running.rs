@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use goodput_model::{Known, Role, Transport};
+use goodput_model::{FlowTotals, Known, Role, Transport};
 
 use crate::clock::ThreadCpu;
 use crate::counters::Counters;
@@ -122,6 +122,11 @@ impl RunningFlow {
     /// its end.
     pub fn cpu_wait_us(&self) -> Known<u64> {
         self.cpu.waited_us()
+    }
+
+    /// What the peer told of this flow on the flow itself. `None` where it told nothing.
+    pub fn told(&self) -> Option<FlowTotals> {
+        self.counters.told().cloned()
     }
 
     /// Whether its thread has ended, well or not.

@@ -1,10 +1,9 @@
 //! Cookies: how the server makes them. Who presents one, and that each is good once, is for the
 //! holder of the sockets to see to.
 
-use goodput_model::FlowPlan;
 use sha2::{Digest, Sha256};
 
-use crate::session::{Cookie, FlowTicket};
+use crate::session::Cookie;
 
 /// Separates cookies from anything else that may be made from the same seed.
 const DOMAIN: &[u8] = b"goodput cookie 1\0";
@@ -34,27 +33,21 @@ impl CookieMint {
         cookie.copy_from_slice(&hash[..16]);
         Cookie(cookie)
     }
-
-    /// A ticket for each flow.
-    pub fn tickets(&mut self, flows: &[FlowPlan]) -> Vec<FlowTicket> {
-        flows.iter().map(|flow| FlowTicket { flow: *flow, cookie: self.next_cookie() }).collect()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{Direction, Plan};
     use std::collections::HashSet;
 
-    fn tickets(seed: u8) -> Vec<FlowTicket> {
-        let plan = Plan { direction: Direction::Both, flows: 4, ..Plan::standard() };
-        CookieMint::new([seed; 32]).tickets(&plan.flow_plans())
+    fn cookies(seed: u8) -> Vec<Cookie> {
+        let mut mint = CookieMint::new([seed; 32]);
+        (0..8).map(|_| mint.next_cookie()).collect()
     }
 
     #[test]
     fn all_cookies_differ_within_and_between_seeds() {
-        let all: HashSet<_> = (0..50).flat_map(tickets).map(|t| t.cookie).collect();
+        let all: HashSet<_> = (0..50).flat_map(cookies).collect();
         assert_eq!(all.len(), 50 * 8);
     }
 }

@@ -3,6 +3,7 @@
 //! What goes over the wire is specified in `docs/protocol.md`.
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod cookie;
 pub mod datagram;
 pub mod error;
@@ -13,11 +14,13 @@ pub mod pair;
 mod plain;
 pub mod protocols;
 pub mod session;
+pub mod ticket;
 pub mod token;
 
 pub use error::WireError;
 pub use session::{
-    Action, ClientConfig, Cookie, FlowTicket, Input, Limits, Output, Protocol, ServerConfig,
-    Session, SettingRefusal, SettingRequest, Token,
+    Action, ClientConfig, Cookie, Input, Limits, Output, Protocol, ServerConfig, Session,
+    SettingRefusal, SettingRequest, Token,
 };
+pub use ticket::{FlowTicket, Meeting, Proof};
 pub use token::TokenError;

@@ -4,11 +4,13 @@
 //! [`Session::poll`] until it is empty, carries the outputs out, and comes back with what happened
 //! or when [`Session::next_timeout`] has passed.
 
+use std::net::SocketAddr;
 use std::time::Instant;
 
-use goodput_model::{End, EndName, FlowPlan, Host, Known, Plan, Sample, SettingRef};
+use goodput_model::{End, Host, Known, Plan, Sample, SettingRef, Totals};
 
 use crate::error::WireError;
+use crate::ticket::{FlowTicket, Meeting, Proof};
 
 /// One conversation on a control connection, seen from one end.
 pub trait Session: Send {
@@ -32,14 +34,56 @@ pub struct Protocol {
     pub id: &'static str,
     /// One line for `goodput list protocols`.
     pub summary: &'static str,
-    /// Port of the control connection.
+    /// The usual port: of the control connection, or of the flows where there is none.
     pub port: u16,
-    /// Whether the first bytes of a connection are this protocol's. `None`: too few to tell.
-    pub recognises: fn(&[u8]) -> Option<bool>,
+    /// Whether conversations are held on a connection of their own. Without one, a client has
+    /// nothing to send on, and a server's conversation is on the data connection itself.
+    pub has_control: bool,
+    /// Whether everything that comes to the usual port and that no other protocol knows is its own:
+    /// for those whose clients begin with payload.
+    pub takes_the_rest: bool,
+    /// What the first bytes of a connection are to this protocol.
+    pub recognises: fn(&[u8]) -> First,
+    /// What the first datagram of an address is to this protocol.
+    pub recognises_datagram: fn(&[u8]) -> FirstDatagram,
     /// The connecting side.
     pub client: fn(Instant, ClientConfig) -> Box<dyn Session>,
     /// The answering side.
     pub server: fn(Instant, ServerConfig) -> Box<dyn Session>,
+}
+
+/// What the first bytes of a connection are to a protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum First {
+    /// Something else.
+    Foreign,
+    /// So far its own, but too few to tell.
+    Short {
+        /// How many bytes tell more, at least.
+        needs: usize,
+    },
+    /// The beginning of a conversation; the server's session takes these bytes as well.
+    Control,
+    /// A data connection with this proof, which is the beginning of these bytes.
+    Data(Proof),
+    /// A data connection where a session awaits this proof, and a conversation where none does.
+    Either(Proof),
+}
+
+/// What the first datagram of an address is to a protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FirstDatagram {
+    /// Something else, or something that is answered by other means.
+    Foreign,
+    /// The opening of a flow that a session awaits from this address, in this framing. These bytes,
+    /// which are no more than came, are the answer.
+    Opens {
+        /// What is sent back where a session awaits it; nothing else is sent.
+        reply: Vec<u8>,
+    },
+    /// The beginning of a conversation without a control connection; the session takes it, and it is
+    /// payload as well.
+    Begins,
 }
 
 /// What the connecting side brings.
@@ -64,6 +108,10 @@ pub struct ServerConfig {
     pub token_required: bool,
     /// What one client may ask for.
     pub limits: Limits,
+    /// Who asks.
+    pub peer: SocketAddr,
+    /// Where it came to.
+    pub local: SocketAddr,
     /// Random bytes for the cookies of this session, from the system's generator.
     pub seed: [u8; 32],
     /// The time of day here.
@@ -123,18 +171,9 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// Proof that a data connection belongs to a session; good once.
+/// Proof that a data connection of goodput's own protocol belongs to a session; good once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cookie(pub [u8; 16]);
-
-/// A flow and what proves it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FlowTicket {
-    /// The flow.
-    pub flow: FlowPlan,
-    /// What the connecting side sends first on its data connection or in its first datagram.
-    pub cookie: Cookie,
-}
 
 /// What a session is told.
 #[derive(Debug)]
@@ -162,6 +201,8 @@ pub enum Input {
     Sampled(Box<Sample>),
     /// Client: end the measurement. Server: the measurement ends from this side, with the reason.
     Finish(Option<String>),
+    /// All flows of this end have ended; this is their last sample, in detail.
+    Ended(Box<Sample>),
     /// Our own traffic has ended and this is what we saw. The samples may be empty, as the peer
     /// was told of each when it was taken. Missing where we keep it to ourselves.
     Report(Known<Box<End>>),
@@ -221,8 +262,8 @@ pub enum Action {
     OpenFlows {
         /// One ticket for each flow.
         tickets: Vec<FlowTicket>,
-        /// Port of the data connections, where it is not that of the control connection.
-        data_port: Option<u16>,
+        /// How they come about.
+        meeting: Meeting,
     },
     /// Server: expect these flows of this plan; its `near` end is the client. Answered with
     /// [`Input::Expecting`], or with [`Input::FlowsFailed`] where it can't be done.
@@ -231,6 +272,8 @@ pub enum Action {
         plan: Box<Plan>,
         /// One ticket for each flow.
         tickets: Vec<FlowTicket>,
+        /// How they come about.
+        meeting: Meeting,
     },
     /// Client: the server's side is ready as well; observe, then [`Input::Begin`].
     PeerReady,
@@ -240,6 +283,9 @@ pub enum Action {
     PeerSampled(Box<Sample>),
     /// End the measurement: senders stop and finish their streams, receivers read to the end.
     Finish,
+    /// What a peer that is not goodput told of itself. [`Action::PeerReported`] follows, with why it
+    /// tells no more.
+    PeerTold(Box<Totals>),
     /// The peer's report on the measurement, or why it does not say what it saw.
     PeerReported(Known<Box<End>>),
     /// Server: carry out a setting request; the client has proven that it knows the token.
@@ -253,11 +299,4 @@ pub enum Action {
     /// Something the user should know: a limit that the plan may run into, or why the peer ended
     /// the measurement or broke it off.
     Note(String),
-}
-
-impl FlowTicket {
-    /// Who sends on it, seen from `end`: does this end send?
-    pub fn is_sender(&self, end: EndName) -> bool {
-        self.flow.sender == end
-    }
 }

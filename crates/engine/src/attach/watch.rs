@@ -168,6 +168,7 @@ impl Watch {
             plan: self.plan,
             near,
             far: no_far_end(),
+            far_totals: None,
             intervals: self.intervals,
             steady_samples: None,
             doubts: self.doubts,

@@ -10,7 +10,7 @@ mod stranger;
 mod tickets;
 mod udp;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -79,12 +79,14 @@ struct Shared {
 
 impl Shared {
     /// A session's configuration, with a seed of its own.
-    fn session_config(&self) -> ServerConfig {
+    fn session_config(&self, peer: SocketAddr, local: SocketAddr) -> ServerConfig {
         ServerConfig {
             host: if self.config.private { stranger_host() } else { goodput_kernel::host() },
             token: self.config.token.clone(),
             token_required: self.config.token_required,
             limits: self.config.limits,
+            peer,
+            local,
             seed: rand::random(),
             clock: wall_clock(),
         }

@@ -6,19 +6,20 @@ use std::time::Duration;
 
 use goodput_kernel::Context;
 use goodput_model::{BitRate, End, EndName, Known, Plan, SettingRef, Snapshot};
-use goodput_wire::session::{Action, FlowTicket, Input, SettingRefusal, SettingRequest};
+use goodput_wire::session::{Action, Input, SettingRefusal, SettingRequest};
+use goodput_wire::ticket::FlowTicket;
 use tokio::sync::mpsc;
 
 use super::Shared;
 use super::admission::Place;
 use super::own_door::{self, OwnDoor};
 use super::settings::SessionSettings;
-use super::tickets::{Arrival, Expected};
+use super::tickets::Expected;
 use crate::client::blocking;
 use crate::control::Conversation;
 use crate::error::EngineError;
 use crate::observe::observe;
-use crate::traffic::{Traffic, Watched};
+use crate::traffic::{Connected, Traffic, Watched};
 
 /// Serves one client until it leaves, breaks the protocol, or the server stops.
 pub async fn serve_client(conversation: Conversation, peer: SocketAddr, shared: &Arc<Shared>) {
@@ -65,7 +66,7 @@ struct FarRun {
     context: Context,
     stage: Stage,
     /// Where flows arrive. Kept to the end: while it is there, a lost welcome is repeated.
-    arrivals: mpsc::UnboundedReceiver<Arrival>,
+    arrivals: mpsc::UnboundedReceiver<Connected>,
     _place: Place,
 }
 
@@ -79,7 +80,7 @@ enum Stage {
 /// The data connections of one measurement, while they arrive.
 struct Gathering {
     awaited: usize,
-    arrived: Vec<Arrival>,
+    arrived: Vec<Connected>,
     _expected: Expected,
     _door: Option<OwnDoor>,
 }
@@ -87,7 +88,7 @@ struct Gathering {
 /// What woke the driver.
 enum Woken {
     Action(Option<Action>),
-    Arrived(Arrival),
+    Arrived(Connected),
     Watched(Watched),
 }
 
@@ -112,7 +113,7 @@ impl ServedClient {
 
     async fn act(&mut self, action: Action) -> Result<(), EngineError> {
         match action {
-            Action::ExpectFlows { plan, tickets } => self.expect(*plan, &tickets),
+            Action::ExpectFlows { plan, tickets, .. } => self.expect(*plan, &tickets),
             Action::Begin => self.begin(),
             Action::Finish => {
                 if let Some(FarRun { stage: Stage::Running { traffic, .. }, .. }) = &self.run {
@@ -175,7 +176,7 @@ impl ServedClient {
         OwnDoor::open(local, &plan.socket, Arc::clone(&self.shared))
     }
 
-    async fn arrived(&mut self, arrival: Arrival) -> Result<(), EngineError> {
+    async fn arrived(&mut self, arrival: Connected) -> Result<(), EngineError> {
         let Some(run) = &mut self.run else { return Ok(()) };
         let Stage::Gathering(gathering) = &mut run.stage else { return Ok(()) };
         gathering.arrived.push(arrival);
@@ -217,7 +218,10 @@ impl ServedClient {
                 self.run = None;
                 self.conversation.tell(Input::FlowsFailed(why));
             }
-            Watched::Ended(Ok(())) => self.report().await?,
+            Watched::Ended(Ok(ending)) => {
+                self.conversation.tell(Input::Ended(ending.last));
+                self.report().await?;
+            }
         }
         Ok(())
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_wire::protocols::{self, Opening};
-use goodput_wire::session::{Cookie, Input};
+use goodput_wire::session::Input;
+use goodput_wire::ticket::Proof;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
@@ -25,13 +26,14 @@ pub async fn meet(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>,
     };
     match opening {
         Ok(Ok(Opening::Control(protocol))) => {
-            let session = (protocol.server)(Instant::now(), shared.session_config());
+            let local = stream.local_addr().unwrap_or(peer);
+            let session = (protocol.server)(Instant::now(), shared.session_config(peer, local));
             let mut conversation = Conversation::new(session, stream);
             conversation.tell(Input::Received(first));
             run::serve_client(conversation, peer, shared).await;
         }
-        Ok(Ok(Opening::Data(cookie))) => join_flow(stream, peer, &cookie, shared),
-        Ok(Ok(Opening::Unknown | Opening::TooShort)) => {
+        Ok(Ok(Opening::Data(proof))) => join_flow(stream, peer, &proof, shared),
+        Ok(Ok(_)) => {
             tracing::info!(%peer, "turned away: speaks no known protocol")
         }
         Ok(Err(cause)) => tracing::debug!(%peer, "hung up: {cause}"),
@@ -41,27 +43,25 @@ pub async fn meet(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>,
     drop(seat);
 }
 
+/// Reads until the bytes tell what they begin, and never more: what follows a proof is payload.
 async fn read_opening(stream: &mut TcpStream, first: &mut Vec<u8>) -> std::io::Result<Opening> {
-    let mut buffer = [0; protocols::OPENING_BYTES];
     loop {
-        // Never more than an opening: what follows a cookie belongs to the flow.
-        let wanted = protocols::OPENING_BYTES - first.len();
-        let read = stream.read(&mut buffer[..wanted]).await?;
+        let needs = match protocols::opening(protocols::ALL, first) {
+            Opening::TooShort { needs } if needs > first.len() => needs,
+            decided => return Ok(decided),
+        };
+        let mut more = vec![0; needs - first.len()];
+        let read = stream.read(&mut more).await?;
         if read == 0 {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
-        first.extend_from_slice(&buffer[..read]);
-        match protocols::opening(first) {
-            Opening::TooShort if first.len() < protocols::OPENING_BYTES => {}
-            Opening::TooShort => return Ok(Opening::Unknown),
-            decided => return Ok(decided),
-        }
+        first.extend_from_slice(&more[..read]);
     }
 }
 
-fn join_flow(stream: TcpStream, peer: SocketAddr, cookie: &Cookie, shared: &Shared) {
-    let Some(ticket) = shared.tickets.redeem(cookie) else {
-        tracing::info!(%peer, "turned away: a data connection with a cookie nobody awaits");
+fn join_flow(stream: TcpStream, peer: SocketAddr, proof: &Proof, shared: &Shared) {
+    let Some(ticket) = shared.tickets.redeem(proof) else {
+        tracing::info!(%peer, "turned away: a data connection that nobody awaits");
         return;
     };
     let ready = stream.into_std().map_err(|e| e.to_string()).and_then(|stream| {
@@ -71,7 +71,7 @@ fn join_flow(stream: TcpStream, peer: SocketAddr, cookie: &Cookie, shared: &Shar
     });
     match ready {
         // The session may have ended meanwhile; then the flow is closed with it.
-        Ok(stream) => drop(ticket.to.send((ticket.flow, stream.into()))),
+        Ok(stream) => drop(ticket.to.send(ticket.connected(stream.into()))),
         Err(why) => tracing::info!(%peer, "flow {}: {why}", ticket.flow.id),
     }
 }

@@ -1,36 +1,39 @@
-//! Which data connection belongs to which session: cookies, good once.
+//! Which data connection belongs to which session: proofs, each good for one flow.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use goodput_model::{FlowPlan, SocketOptions};
-use goodput_wire::session::{Cookie, FlowTicket};
+use goodput_model::{FlowPlan, Framing, SocketOptions};
+use goodput_mover::Early;
+use goodput_wire::ticket::{FlowTicket, Proof};
 use tokio::sync::mpsc;
 
-type Open = Arc<Mutex<HashMap<Cookie, Ticket>>>;
+use crate::traffic::Connected;
 
-/// A flow that has arrived and proven itself.
-pub type Arrival = (FlowPlan, OwnedFd);
+/// Where several flows show the same proof, they are taken in the order in which they are awaited.
+type Open = Arc<Mutex<HashMap<Proof, VecDeque<Ticket>>>>;
 
-/// Every cookie that is awaited now.
+/// Every proof that is awaited now.
 #[derive(Default)]
 pub struct Tickets(Open);
 
-/// What a cookie stands for.
+/// What a proof stands for.
 pub struct Ticket {
     /// The flow.
     pub flow: FlowPlan,
+    /// How its payload looks on the wire.
+    pub framing: Framing,
     /// Options its socket shall have.
     pub options: SocketOptions,
     /// The session that awaits it.
-    pub to: mpsc::UnboundedSender<Arrival>,
+    pub to: mpsc::UnboundedSender<Connected>,
 }
 
-/// The cookies of one measurement. Dropping it invalidates those that were not used.
+/// The proofs of one measurement. Dropping it invalidates those that were not used.
 pub struct Expected {
     open: Open,
-    cookies: Vec<Cookie>,
+    proofs: Vec<Proof>,
 }
 
 impl Tickets {
@@ -39,28 +42,47 @@ impl Tickets {
         &self,
         tickets: &[FlowTicket],
         options: &SocketOptions,
-    ) -> (Expected, mpsc::UnboundedReceiver<Arrival>) {
+    ) -> (Expected, mpsc::UnboundedReceiver<Connected>) {
         let (to, arrivals) = mpsc::unbounded_channel();
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for ticket in tickets {
-            let awaited = Ticket { flow: ticket.flow, options: options.clone(), to: to.clone() };
-            open.insert(ticket.cookie, awaited);
+            let awaited = Ticket {
+                flow: ticket.flow,
+                framing: ticket.framing.clone(),
+                options: options.clone(),
+                to: to.clone(),
+            };
+            open.entry(ticket.proof.clone()).or_default().push_back(awaited);
         }
-        let cookies = tickets.iter().map(|t| t.cookie).collect();
-        (Expected { open: Arc::clone(&self.0), cookies }, arrivals)
+        let proofs = tickets.iter().map(|t| t.proof.clone()).collect();
+        (Expected { open: Arc::clone(&self.0), proofs }, arrivals)
     }
 
-    /// Takes the ticket of `cookie`, once.
-    pub fn redeem(&self, cookie: &Cookie) -> Option<Ticket> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(cookie)
+    /// Takes the next ticket of `proof`.
+    pub fn redeem(&self, proof: &Proof) -> Option<Ticket> {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let awaited = open.get_mut(proof)?;
+        let ticket = awaited.pop_front();
+        if awaited.is_empty() {
+            open.remove(proof);
+        }
+        ticket
+    }
+}
+
+impl Ticket {
+    /// The flow with the socket on which it arrived.
+    pub fn connected(&self, socket: OwnedFd) -> Connected {
+        let (flow, framing) = (self.flow, self.framing.clone());
+        Connected { flow, socket, framing, early: Early::default() }
     }
 }
 
 impl Drop for Expected {
     fn drop(&mut self) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        for cookie in &self.cookies {
-            open.remove(cookie);
+        for proof in &self.proofs {
+            open.remove(proof);
         }
     }
 }
@@ -71,18 +93,36 @@ mod tests {
     use goodput_model::EndName;
 
     #[test]
-    fn a_cookie_is_good_once_and_only_while_awaited() {
+    fn a_proof_is_good_once_and_only_while_awaited() {
         let tickets = Tickets::default();
-        let ticket = |n: u8| FlowTicket {
-            flow: FlowPlan { id: u16::from(n), sender: EndName::Near },
-            cookie: Cookie([n; 16]),
-        };
         let (expected, _arrivals) =
-            tickets.expect(&[ticket(0), ticket(1)], &SocketOptions::default());
-        assert!(tickets.redeem(&Cookie([0; 16])).is_some());
-        assert!(tickets.redeem(&Cookie([0; 16])).is_none(), "used twice");
-        assert!(tickets.redeem(&Cookie([9; 16])).is_none(), "never given out");
+            tickets.expect(&[ticket(0, 0), ticket(1, 1)], &SocketOptions::default());
+        assert!(tickets.redeem(&proof(0)).is_some());
+        assert!(tickets.redeem(&proof(0)).is_none(), "used twice");
+        assert!(tickets.redeem(&proof(9)).is_none(), "never given out");
         drop(expected);
-        assert!(tickets.redeem(&Cookie([1; 16])).is_none(), "the measurement is gone");
+        assert!(tickets.redeem(&proof(1)).is_none(), "the measurement is gone");
+    }
+
+    #[test]
+    fn flows_that_share_a_proof_are_taken_in_order() {
+        let tickets = Tickets::default();
+        let awaited = [ticket(0, 7), ticket(1, 7)];
+        let (_expected, _arrivals) = tickets.expect(&awaited, &SocketOptions::default());
+        let next = || tickets.redeem(&proof(7)).map(|ticket| ticket.flow.id);
+        assert_eq!([next(), next(), next()], [Some(0), Some(1), None]);
+    }
+
+    fn proof(byte: u8) -> Proof {
+        Proof(vec![byte; 24])
+    }
+
+    fn ticket(id: u16, byte: u8) -> FlowTicket {
+        FlowTicket {
+            flow: FlowPlan { id, sender: EndName::Near },
+            proof: proof(byte),
+            framing: Framing::Goodput,
+            shares: None,
+        }
     }
 }

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_wire::datagram::{Challenger, DatagramReply, REQUEST_BYTES, is_proof, welcome};
+use goodput_wire::protocols::goodput::preamble::data_opening;
 use goodput_wire::session::Cookie;
+use goodput_wire::ticket::Proof;
 use tokio::net::UdpSocket as AsyncUdpSocket;
 use tokio::sync::mpsc;
 
 use super::Shared;
-use super::tickets::{Arrival, Ticket};
+use super::tickets::Ticket;
+use crate::traffic::Connected;
 
 /// Longest datagram of the proof, with room to see that a longer one is none.
 const PROOF: usize = 128;
@@ -48,7 +51,7 @@ fn open(socket: UdpSocket) -> std::io::Result<(AsyncUdpSocket, SocketAddr)> {
 }
 
 fn prove(local: SocketAddr, peer: SocketAddr, cookie: Cookie, shared: &Shared) {
-    let Some(ticket) = shared.tickets.redeem(&cookie) else {
+    let Some(ticket) = shared.tickets.redeem(&Proof(data_opening(&cookie).to_vec())) else {
         tracing::debug!(%peer, "turned away: a UDP flow with a cookie nobody awaits");
         return;
     };
@@ -56,7 +59,7 @@ fn prove(local: SocketAddr, peer: SocketAddr, cookie: Cookie, shared: &Shared) {
         Ok((fd, repeater)) => {
             tokio::spawn(repeat_welcome(repeater, cookie, ticket.to.clone()));
             // The session may have ended meanwhile; then the flow is closed with it.
-            drop(ticket.to.send((ticket.flow, fd)));
+            drop(ticket.to.send(ticket.connected(fd)));
         }
         Err(cause) => tracing::info!(%peer, "flow {}: {cause}", ticket.flow.id),
     }
@@ -84,7 +87,7 @@ fn connected(
 async fn repeat_welcome(
     socket: AsyncUdpSocket,
     cookie: Cookie,
-    to: mpsc::UnboundedSender<Arrival>,
+    to: mpsc::UnboundedSender<Connected>,
 ) {
     let welcoming = async {
         let mut datagram = [0; PROOF];

@@ -5,9 +5,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_model::{Role, SocketOptions, Transport};
+use goodput_model::{Framing, Role, SocketOptions, Transport};
 use goodput_mover::socket::{tcp_connect, tcp_listen};
-use goodput_mover::{Counters, FlowConfig, Gate, MoveError, Mover, RunningFlow, Stop, start};
+use goodput_mover::{
+    Counters, Early, FlowConfig, Gate, MoveError, Mover, RunningFlow, Stop, start,
+};
 
 /// A sender and a receiver, connected, waiting at one gate.
 pub struct Pair {
@@ -75,7 +77,16 @@ impl Pair {
 
 fn config(role: Role, transport: Transport) -> FlowConfig {
     let chunk = if transport == Transport::Tcp { 64 * 1024 } else { 1400 };
-    FlowConfig { id: 0, role, transport, chunk, rate: None, limit_bytes: None }
+    FlowConfig {
+        id: 0,
+        role,
+        transport,
+        chunk,
+        rate: None,
+        limit_bytes: None,
+        framing: Framing::Goodput,
+        early: Early::default(),
+    }
 }
 
 fn ended(flow: RunningFlow) -> Ended {

@@ -49,6 +49,8 @@ pub fn server_config(text: Option<&str>) -> ServerConfig {
         token: text.map(token),
         token_required: false,
         limits: limits(),
+        peer: ([192, 0, 2, 1], 50_000).into(),
+        local: ([192, 0, 2, 2], 5_000).into(),
         seed: [3; 32],
         clock: clock(FAR_AHEAD_US),
     }

@@ -4,14 +4,13 @@
 //! ```text
 //! preamble  which role a connection has         channel   messages and keep-alives over bytes
 //! messages  what is said, as JSON               secure    the Noise handshake and encryption
-//! check     whether a plan may be measured      running   a measurement, the same at both ends
+//! running   a measurement, the same at both ends
 //! client    the connecting side's states        server    the answering side's states
 //! allowance how much a peer may say             times     the deadlines
 //! ```
 
 mod allowance;
 mod channel;
-mod check;
 mod client;
 pub mod messages;
 pub mod preamble;
@@ -20,7 +19,7 @@ mod secure;
 mod server;
 pub mod times;
 
-use crate::session::Protocol;
+use crate::session::{FirstDatagram, Protocol};
 
 /// Version of the protocol. Grows when an older peer would misunderstand what this one says; new
 /// optional fields do not make it grow.
@@ -37,7 +36,11 @@ pub const PROTOCOL: Protocol = Protocol {
     id: "goodput",
     summary: "goodput's own: both ends observed, settings of the far end with a token",
     port: PORT,
+    has_control: true,
+    takes_the_rest: false,
     recognises: preamble::recognises,
+    // Answered by a `Challenger`, who knows a secret.
+    recognises_datagram: |_| FirstDatagram::Foreign,
     client: |now, config| Box::new(client::ClientSession::new(now, config)),
     server: |now, config| Box::new(server::ServerSession::new(now, config)),
 };

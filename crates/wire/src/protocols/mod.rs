@@ -2,46 +2,56 @@
 
 pub mod goodput;
 
-use goodput::preamble;
-
-use crate::session::{Cookie, Protocol};
+use crate::session::{First, FirstDatagram, Protocol};
+use crate::ticket::Proof;
 
 /// The list is the truth: targets, `goodput list protocols`, the conformance suite and the fuzz
 /// target are made from it.
 pub const ALL: &[&Protocol] = &[&goodput::PROTOCOL];
 
-pub use goodput::preamble::data_opening;
-
-/// Most bytes that need to be read before a connection is known for what it is. A server that
-/// reads no more than these at first swallows no payload.
-pub const OPENING_BYTES: usize = preamble::DATA_OPENING_BYTES;
-
 /// What the first bytes of a connection say.
 pub enum Opening {
     /// Too few bytes to tell.
-    TooShort,
-    /// A control connection of this protocol, whose session takes these bytes as well.
+    TooShort {
+        /// How many tell more, at least. Who reads no more than these swallows no payload.
+        needs: usize,
+    },
+    /// The beginning of a conversation of this protocol, whose session takes these bytes as well.
     Control(&'static Protocol),
-    /// A data connection that shows a cookie; payload follows after [`OPENING_BYTES`].
-    Data(Cookie),
-    /// No protocol that is known here. [`crate::foreign::client`] says what it seems to be.
+    /// A data connection that shows a proof.
+    Data(Proof),
+    /// A data connection where the proof is awaited, else the beginning of a conversation.
+    Either(&'static Protocol, Proof),
+    /// No protocol of those asked. [`crate::foreign::client`] says what it seems to be.
     Unknown,
 }
 
-/// Tells by the first bytes of a connection what it is. Asking again with more of them is cheap.
-pub fn opening(first: &[u8]) -> Opening {
-    match preamble::Opening::read(first) {
-        preamble::Opening::Data(cookie) => return Opening::Data(cookie),
-        preamble::Opening::Incomplete => return Opening::TooShort,
-        _ => {}
-    }
-    match ALL.iter().find(|protocol| (protocol.recognises)(first) == Some(true)) {
-        Some(protocol) => Opening::Control(protocol),
-        None if ALL.iter().any(|protocol| (protocol.recognises)(first).is_none()) => {
-            Opening::TooShort
+/// Tells by the first bytes of a connection which of `spoken` it is. Asking again with more of them
+/// is cheap.
+pub fn opening(spoken: &[&'static Protocol], first: &[u8]) -> Opening {
+    let mut needs: Option<usize> = None;
+    for protocol in spoken {
+        match (protocol.recognises)(first) {
+            First::Foreign => {}
+            First::Short { needs: more } => needs = Some(needs.map_or(more, |n| n.min(more))),
+            First::Control => return Opening::Control(protocol),
+            First::Data(proof) => return Opening::Data(proof),
+            First::Either(proof) => return Opening::Either(protocol, proof),
         }
-        None => Opening::Unknown,
     }
+    needs.map_or(Opening::Unknown, |needs| Opening::TooShort { needs })
+}
+
+/// Which of `spoken` the first datagram of an address belongs to, and how; `None` for no one's.
+pub fn datagram_opening(
+    spoken: &[&'static Protocol],
+    datagram: &[u8],
+) -> Option<(&'static Protocol, FirstDatagram)> {
+    let read = |protocol: &&'static Protocol| {
+        let first = (protocol.recognises_datagram)(datagram);
+        (first != FirstDatagram::Foreign).then_some((*protocol, first))
+    };
+    spoken.iter().find_map(read)
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! The first 8 bytes of every connection: `goodput` and the role of the connection.
 
-use crate::session::Cookie;
+use goodput_model::{FlowPlan, Framing};
+
+use crate::session::{Cookie, First};
+use crate::ticket::{FlowTicket, Proof};
 
 /// Bytes of the preamble.
 pub const PREAMBLE_BYTES: usize = 8;
@@ -86,13 +89,31 @@ pub fn data_opening(cookie: &Cookie) -> [u8; DATA_OPENING_BYTES] {
     opening
 }
 
-/// Whether the first bytes of a connection are goodput's. `None`: too few to tell.
-pub fn recognises(bytes: &[u8]) -> Option<bool> {
-    let common = bytes.len().min(MAGIC.len());
-    if bytes[..common] != MAGIC[..common] {
-        return Some(false);
+/// A flow of goodput's own protocol.
+pub(super) fn ticket(flow: FlowPlan, cookie: &Cookie) -> FlowTicket {
+    let proof = Proof(data_opening(cookie).to_vec());
+    FlowTicket { flow, proof, framing: Framing::Goodput, shares: None }
+}
+
+/// The cookie in a proof that [`data_opening`] made.
+pub fn cookie_of(proof: &Proof) -> Option<Cookie> {
+    match Opening::read(&proof.0) {
+        Opening::Data(cookie) => Some(cookie),
+        _ => None,
     }
-    (common == MAGIC.len()).then_some(true)
+}
+
+/// What the first bytes of a connection are to goodput's own protocol.
+pub fn recognises(bytes: &[u8]) -> First {
+    match Opening::read(bytes) {
+        Opening::Foreign => First::Foreign,
+        Opening::Incomplete if bytes.len() < PREAMBLE_BYTES => {
+            First::Short { needs: PREAMBLE_BYTES }
+        }
+        Opening::Incomplete => First::Short { needs: DATA_OPENING_BYTES },
+        Opening::Control | Opening::Secured | Opening::UnknownRole(_) => First::Control,
+        Opening::Data(cookie) => First::Data(Proof(data_opening(&cookie).to_vec())),
+    }
 }
 
 #[cfg(test)]
@@ -115,19 +136,21 @@ mod tests {
 
     #[test]
     fn foreign_bytes_are_known_from_the_first_that_differs() {
-        assert_eq!(recognises(b""), None);
-        assert_eq!(recognises(b"g"), None);
-        assert_eq!(recognises(b"G"), Some(false));
-        assert_eq!(recognises(b"good morning"), Some(false));
-        assert_eq!(recognises(b"goodput"), Some(true));
+        assert_eq!(recognises(b""), First::Short { needs: 8 });
+        assert_eq!(recognises(b"g"), First::Short { needs: 8 });
+        assert_eq!(recognises(b"G"), First::Foreign);
+        assert_eq!(recognises(b"good morning"), First::Foreign);
+        assert_eq!(recognises(b"goodputc"), First::Control);
+        assert_eq!(recognises(b"goodputd"), First::Short { needs: 24 });
     }
 
     proptest! {
         #[test]
-        fn both_readers_agree_on_any_bytes(bytes in "(goodput)?.{0,20}") {
-            let bytes = bytes.as_bytes();
-            prop_assert_eq!(Opening::read(bytes) == Opening::Foreign,
-                            recognises(bytes) == Some(false));
+        fn a_proof_is_what_a_data_connection_begins_with(cookie: [u8; 16], tail: Vec<u8>) {
+            let proof = Proof(data_opening(&Cookie(cookie)).to_vec());
+            prop_assert_eq!(cookie_of(&proof), Some(Cookie(cookie)));
+            let begun = [proof.0.as_slice(), &tail].concat();
+            prop_assert_eq!(recognises(&begun), First::Data(proof));
         }
     }
 }

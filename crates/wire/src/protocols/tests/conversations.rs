@@ -7,6 +7,7 @@ use super::{TOKENS, joined, measure};
 use crate::error::WireError;
 use crate::pair::{FAR_AHEAD_US, Pair, Step, client_config, server_config};
 use crate::session::{Action, SettingRequest};
+use crate::ticket::Meeting;
 use goodput_model::{Direction, Length, Plan};
 
 fn is_peer_report(action: &Action) -> bool {
@@ -81,14 +82,14 @@ fn assert_no_cookie_serves_twice(pair: &Pair) {
     for action in &pair.server.actions {
         if let Action::ExpectFlows { tickets, .. } = action {
             given.extend(tickets.clone());
-            assert!(tickets.iter().all(|ticket| seen.insert(ticket.cookie)));
+            assert!(tickets.iter().all(|ticket| seen.insert(ticket.proof.clone())));
         }
     }
     let mut opened = Vec::new();
     for action in &pair.client.actions {
-        if let Action::OpenFlows { tickets, data_port } = action {
+        if let Action::OpenFlows { tickets, meeting } = action {
             opened.extend(tickets.clone());
-            assert_eq!(*data_port, Some(40_000));
+            assert_eq!(*meeting, Meeting::Connect { port: Some(40_000), apart: 0 });
         }
     }
     assert_eq!(opened, given);

@@ -5,13 +5,15 @@ use std::time::Instant;
 use goodput_model::Plan;
 
 use super::super::channel::broken;
-use super::super::check;
 use super::super::messages::{About, Accept, Message, Propose, Refuse};
+use super::super::preamble::ticket;
 use super::super::running::Running;
 use super::super::times::{ACCEPT, BEGIN, FLOWS, GRACE};
 use super::{ClientSession, State, Terms};
+use crate::check;
 use crate::error::WireError;
-use crate::session::{Action, FlowTicket, Input};
+use crate::session::{Action, Input};
+use crate::ticket::Meeting;
 
 impl ClientSession {
     pub(super) fn propose(&mut self, now: Instant, plan: Box<Plan>) -> Result<(), WireError> {
@@ -55,11 +57,10 @@ impl ClientSession {
             let (cookies, flows) = (accept.cookies.len(), flows.len());
             return Err(broken(format!("{cookies} cookies for {flows} flows")));
         }
-        let cookies = accept.cookies.iter().map(|cookie| cookie.0);
-        let tickets = flows.into_iter().zip(cookies);
-        let tickets = tickets.map(|(flow, cookie)| FlowTicket { flow, cookie }).collect();
-        let data_port = accept.data_port.map(Into::into);
-        self.channel.act(Action::OpenFlows { tickets, data_port });
+        let tickets = flows.into_iter().zip(&accept.cookies);
+        let tickets = tickets.map(|(flow, cookie)| ticket(flow, &cookie.0)).collect();
+        let meeting = Meeting::Connect { port: accept.data_port.map(Into::into), apart: 0 };
+        self.channel.act(Action::OpenFlows { tickets, meeting });
         let terms = Terms { longest_s, note: accept.note };
         let opening = State::Opening { terms, near_ready: false, far_ready: false };
         self.enter(opening, Some(now + FLOWS + GRACE));

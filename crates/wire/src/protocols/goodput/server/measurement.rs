@@ -4,13 +4,15 @@ use std::num::NonZeroU16;
 use std::time::Instant;
 
 use super::super::channel::broken;
-use super::super::check;
 use super::super::messages::{About, Accept, HexCookie, Message, Propose, Refuse};
+use super::super::preamble::ticket;
 use super::super::running::Running;
 use super::super::times::{ACCEPT, BEGIN, FLOWS, IDLE};
 use super::{ServerSession, State};
+use crate::check;
 use crate::error::WireError;
 use crate::session::{Action, Input};
+use crate::ticket::Meeting;
 use goodput_model::Plan;
 
 impl ServerSession {
@@ -46,9 +48,11 @@ impl ServerSession {
 
     /// Asks the host to expect the flows of a plan that is within the limits.
     fn prepare(&mut self, now: Instant, plan: Box<Plan>) -> Result<(), WireError> {
-        let tickets = self.cookies.tickets(&plan.flow_plans());
-        let cookies = tickets.iter().map(|ticket| HexCookie(ticket.cookie)).collect();
-        self.channel.act(Action::ExpectFlows { plan: plan.clone(), tickets });
+        let flows = plan.flow_plans();
+        let cookies: Vec<_> = flows.iter().map(|_| HexCookie(self.cookies.next_cookie())).collect();
+        let tickets = flows.into_iter().zip(&cookies).map(|(flow, c)| ticket(flow, &c.0)).collect();
+        let meeting = Meeting::Arrive;
+        self.channel.act(Action::ExpectFlows { plan: plan.clone(), tickets, meeting });
         self.enter(State::Preparing { plan, cookies }, now + ACCEPT);
         Ok(())
     }

@@ -183,7 +183,7 @@ fn foreign_clients_are_named() {
 
 #[test]
 fn a_data_connection_and_an_unknown_role_are_not_conversations() {
-    let data = crate::protocols::data_opening(&crate::session::Cookie([1; 16]));
+    let data = crate::protocols::goodput::preamble::data_opening(&crate::session::Cookie([1; 16]));
     for first in [&data[..], b"goodputX"] {
         let outcome = Rig::new(limits()).take(Input::Received(first.to_vec()));
         assert!(matches!(outcome, Err(WireError::Protocol(_))), "{outcome:?}");

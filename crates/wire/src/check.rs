@@ -2,7 +2,7 @@
 
 use goodput_model::{Direction, Length, Plan, SocketOptions, Transport};
 
-use super::times::LONGEST_PLAN_S;
+use crate::protocols::goodput::times::LONGEST_PLAN_S;
 use crate::session::Limits;
 
 /// Bytes of the header in front of every UDP payload datagram.
@@ -32,7 +32,7 @@ type Problems = Vec<String>;
 const PACING_MIN: f64 = 8.0;
 
 /// Whether a plan makes sense at all, wherever it is measured.
-pub(super) fn sense(plan: &Plan) -> Result<(), String> {
+pub fn sense(plan: &Plan) -> Result<(), String> {
     let mut problems = Problems::new();
     check_length(plan.length, &mut problems);
     check_numbers(plan, &mut problems);
@@ -47,7 +47,7 @@ pub(super) fn sense(plan: &Plan) -> Result<(), String> {
 }
 
 /// Whether a plan that makes sense is within `limits`.
-pub(super) fn within(plan: &Plan, limits: &Limits) -> Result<(), String> {
+pub fn within(plan: &Plan, limits: &Limits) -> Result<(), String> {
     let mut problems = Problems::new();
     let mut hold = |what: &str, asked: f64, limit: f64, unit: &str| {
         if asked > limit {
@@ -68,7 +68,7 @@ pub(super) fn within(plan: &Plan, limits: &Limits) -> Result<(), String> {
 }
 
 /// The longest that a plan takes by its own words; one of bytes does not say.
-pub(super) fn duration_s(plan: &Plan) -> Option<f64> {
+pub fn duration_s(plan: &Plan) -> Option<f64> {
     match plan.length {
         Length::Seconds(seconds) => Some(seconds),
         Length::Auto { max_s, .. } => Some(max_s),
@@ -77,7 +77,7 @@ pub(super) fn duration_s(plan: &Plan) -> Option<f64> {
 }
 
 /// What a client should know of a limit that its plan does not offend, but may run into.
-pub(super) fn note(plan: &Plan, limits: &Limits) -> Option<String> {
+pub fn note(plan: &Plan, limits: &Limits) -> Option<String> {
     let limit = limits.rate_bits_per_s.filter(|_| plan.rate_bits_per_s.is_none())?;
     let rate = goodput_model::BitRate(limit);
     Some(format!("the server sends and receives at most {rate} for one client"))

@@ -1,0 +1,41 @@
+//! How the payload of a flow looks on the wire: each protocol marks, numbers and ends it its own way.
+
+/// What a mover writes around payload, looks for in it, and takes for its end.
+///
+/// A byte stream is the same for all but its end: goodput, iperf2, nuttcp and ttcp end it by closing
+/// it, iperf3 says on the control connection that it is over. Datagrams differ in everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// goodput's own header and end markers (`docs/protocol.md`).
+    #[default]
+    Goodput,
+    /// iperf3: in each datagram the time of sending and a number from 1; no end marker.
+    Iperf3 {
+        /// Whether the number has 64 bits rather than 32 (`--udp-counters-64bit`).
+        wide: bool,
+    },
+    /// iperf2: in each datagram a number and the time of sending; the last number is negative and is
+    /// answered with the receiver's report.
+    Iperf2 {
+        /// What a sender writes behind those 16 bytes in each datagram: the settings of the test.
+        header: Vec<u8>,
+        /// Whether the negative number is answered; not for what a server sends.
+        report: bool,
+    },
+    /// nuttcp: datagrams between two begin and five end markers of four bytes.
+    Nuttcp {
+        /// Whether bytes 24 to 31 of each datagram tell how many payload bytes were sent by then,
+        /// in the sender's byte order.
+        counted: bool,
+    },
+    /// ttcp: datagrams without a number between markers of four bytes.
+    Ttcp,
+}
+
+impl Framing {
+    /// Whether a receiver learns from elsewhere that all was sent, and so can only read until
+    /// nothing more comes.
+    pub fn ends_elsewhere(&self) -> bool {
+        matches!(self, Self::Iperf3 { .. })
+    }
+}

@@ -1,0 +1,61 @@
+//! What a peer that is not goodput tells of itself when a measurement is over.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::known::Known;
+use crate::sample::Role;
+
+/// A foreign peer's own account. It stands beside what this end saw, and never replaces it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Totals {
+    /// The program and its version, as far as it told.
+    pub program: String,
+    /// CPU time that it used, as a share of the time that the measurement took, percent of one CPU.
+    pub cpu_percent: Known<f64>,
+    /// Each flow that it told of.
+    pub flows: Vec<FlowTotals>,
+    /// What it said in its own words, where it was asked to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// One flow of a foreign peer's account.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowTotals {
+    /// Number of the flow in the plan.
+    pub flow: u16,
+    /// Whether the peer sent or received on it.
+    pub role: Role,
+    /// Payload bytes that the peer counted.
+    pub bytes: Known<u64>,
+    /// How long it counted, seconds.
+    pub duration_s: Known<f64>,
+    /// Segments that the peer retransmitted.
+    pub retransmits: Known<u64>,
+    /// Datagrams: sent, or as many as the highest number that it received.
+    pub datagrams: Known<u64>,
+    /// Of these, the ones that it did not receive.
+    pub lost: Known<u64>,
+    /// Datagrams that it received after one with a higher number.
+    pub reordered: Known<u64>,
+    /// Jitter that it saw, microseconds.
+    pub jitter_us: Known<f64>,
+}
+
+impl FlowTotals {
+    /// An account that says nothing yet, because of `why`.
+    pub fn untold(flow: u16, role: Role, why: &'static str) -> Self {
+        Self {
+            flow,
+            role,
+            bytes: Known::missing(why),
+            duration_s: Known::missing(why),
+            retransmits: Known::missing(why),
+            datagrams: Known::missing(why),
+            lost: Known::missing(why),
+            reordered: Known::missing(why),
+            jitter_us: Known::missing(why),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! How the data connections of a measurement come about, and what proves that they belong to it.
+
+use goodput_model::{EndName, FlowPlan, Framing};
+
+/// What the connecting side shows first on a TCP data connection: what comes after it is payload.
+/// Empty where a protocol has none, and flows are known by their address and port.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Proof(pub Vec<u8>);
+
+/// A flow, what proves it, and how its payload looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowTicket {
+    /// The flow.
+    pub flow: FlowPlan,
+    /// What the connecting side shows. Over UDP the framing says how.
+    pub proof: Proof,
+    /// How the payload looks on the wire.
+    pub framing: Framing,
+    /// The other flow of the measurement whose connection this one shares, each sending its own way.
+    pub shares: Option<u16>,
+}
+
+/// Where the data connections of a measurement come from, seen from the end that is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Meeting {
+    /// They come to a port that this server listens on anyway, and show their proofs. Several flows
+    /// with the same proof are taken in the order of the tickets.
+    Arrive,
+    /// This end listens: flow number i of the tickets comes to port `first_port` + i, from the
+    /// peer's address.
+    Listen {
+        /// Port of the first flow.
+        first_port: u16,
+    },
+    /// This end connects to the peer's address, and shows the proofs, one after the other.
+    Connect {
+        /// Port of the first flow; that of the control connection where there is none.
+        port: Option<u16>,
+        /// How much higher the port of each further flow is.
+        apart: u16,
+    },
+    /// Server: the connection of the conversation is the data connection. The session has said on it
+    /// what it had to say, and everything that comes now is payload.
+    ThisConnection {
+        /// Payload bytes that the session has taken already.
+        taken_bytes: u64,
+    },
+}
+
+impl FlowTicket {
+    /// Who sends on it, seen from `end`: does this end send?
+    pub fn is_sender(&self, end: EndName) -> bool {
+        self.flow.sender == end
+    }
+}
