@@ -46,7 +46,7 @@ impl Client {
         let (stream, address) = dial(target.clone(), options.clone()).await?;
         let config = ClientConfig { host: goodput_kernel::host(), token, clock: wall_clock() };
         let session = (target.protocol.client)(std::time::Instant::now(), config);
-        let mut conversation = Conversation::new(session, stream);
+        let mut conversation = Conversation::new(session, Some(stream));
         match next(&mut conversation, target).await? {
             Action::Greeted { peer, secured, clock } => {
                 listener(Event::Connected { peer: peer.clone(), secured });

@@ -21,11 +21,17 @@ use crate::error::EngineError;
 use crate::observe::observe;
 use crate::traffic::{Connected, Traffic, Watched};
 
-/// Serves one client until it leaves, breaks the protocol, or the server stops.
-pub async fn serve_client(conversation: Conversation, peer: SocketAddr, shared: &Arc<Shared>) {
+/// Serves one client, that came to `local`, until it leaves, breaks the protocol, or the server stops.
+pub async fn serve_client(
+    conversation: Conversation,
+    peer: SocketAddr,
+    local: SocketAddr,
+    shared: &Arc<Shared>,
+) {
     let mut client = ServedClient {
         conversation,
         peer,
+        local,
         shared: Arc::clone(shared),
         settings: Some(SessionSettings::new(shared.config.state_dir.clone())),
         run: None,
@@ -54,6 +60,7 @@ pub async fn serve_client(conversation: Conversation, peer: SocketAddr, shared: 
 struct ServedClient {
     conversation: Conversation,
     peer: SocketAddr,
+    local: SocketAddr,
     shared: Arc<Shared>,
     settings: Option<SessionSettings>,
     run: Option<FarRun>,
@@ -172,8 +179,7 @@ impl ServedClient {
     }
 
     fn open_door(&self, plan: &Plan) -> Result<OwnDoor, String> {
-        let local = self.conversation.local_ip().map_err(|e| e.to_string())?;
-        OwnDoor::open(local, &plan.socket, Arc::clone(&self.shared))
+        OwnDoor::open(self.local.ip(), &plan.socket, Arc::clone(&self.shared))
     }
 
     async fn arrived(&mut self, arrival: Connected) -> Result<(), EngineError> {

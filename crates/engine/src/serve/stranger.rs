@@ -28,9 +28,9 @@ pub async fn meet(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>,
         Ok(Ok(Opening::Control(protocol))) => {
             let local = stream.local_addr().unwrap_or(peer);
             let session = (protocol.server)(Instant::now(), shared.session_config(peer, local));
-            let mut conversation = Conversation::new(session, stream);
+            let mut conversation = Conversation::new(session, Some(stream));
             conversation.tell(Input::Received(first));
-            run::serve_client(conversation, peer, shared).await;
+            run::serve_client(conversation, peer, local, shared).await;
         }
         Ok(Ok(Opening::Data(proof))) => join_flow(stream, peer, &proof, shared),
         Ok(Ok(_)) => {
