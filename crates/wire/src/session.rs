@@ -7,7 +7,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use goodput_model::{End, Host, Known, Plan, Sample, SettingRef, Totals};
+use goodput_model::{End, Host, Known, Plan, Sample, SettingRef, Totals, Transport};
 
 use crate::error::WireError;
 use crate::ticket::{FlowTicket, Meeting, Proof};
@@ -112,6 +112,9 @@ pub struct ServerConfig {
     pub peer: SocketAddr,
     /// Where it came to.
     pub local: SocketAddr,
+    /// Whether it came by a connection or by a datagram, which is the first that the session is
+    /// told.
+    pub transport: Transport,
     /// Random bytes for the cookies of this session, from the system's generator.
     pub seed: [u8; 32],
     /// The time of day here.
@@ -159,6 +162,9 @@ pub struct Limits {
     pub chunk_bytes: u64,
     /// Largest socket buffer a client may ask for, bytes.
     pub socket_buffer_bytes: u64,
+    /// Whether payload may be sent over UDP to an address that has not proven itself, for protocols
+    /// that know no proof. Anybody can forge such an address.
+    pub unproven_udp: bool,
 }
 
 /// A shared secret; never printed.

@@ -39,11 +39,14 @@ pub enum Meeting {
         /// How much higher the port of each further flow is.
         apart: u16,
     },
-    /// Server: the connection of the conversation is the data connection. The session has said on it
-    /// what it had to say, and everything that comes now is payload.
+    /// Server: the connection of the conversation is the data connection, of the first flow and of
+    /// those that share it. The session has said on it what it had to say, and everything that comes
+    /// now is payload. Over UDP it is the address that began the conversation.
     ThisConnection {
-        /// Payload bytes that the session has taken already.
+        /// Payload bytes of a stream that the session has taken already.
         taken_bytes: u64,
+        /// The peer's port to which this end connects for each of the other flows.
+        back: Option<u16>,
     },
 }
 

@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use goodput_model::{BitRate, Host};
+use goodput_model::{BitRate, Host, Transport};
 use goodput_wire::session::{Limits, ServerConfig, Token};
 use rustix::process::{Resource, getrlimit};
 use tokio::sync::{Notify, watch};
@@ -87,6 +87,7 @@ impl Shared {
             limits: self.config.limits,
             peer,
             local,
+            transport: Transport::Tcp,
             seed: rand::random(),
             clock: wall_clock(),
         }

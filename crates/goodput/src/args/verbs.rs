@@ -54,6 +54,10 @@ pub struct ServeArgs {
     /// Largest socket buffer a client may ask for
     #[arg(long, value_name = "BYTES", default_value = "1G")]
     pub max_buffer: Bytes,
+    /// Send UDP payload to iperf2 clients that ask for it (-u with -R, -d, -r or --full-duplex).
+    /// Their protocol proves no address: anybody who can forge one can turn this host on it
+    #[arg(long)]
+    pub allow_unproven_udp: bool,
 }
 
 /// What makes no sense where goodput moves nothing.

@@ -23,6 +23,7 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
             rate_bits_per_s: args.max_rate.map(|rate| rate.0).filter(|rate| *rate > 0.0),
             chunk_bytes: args.max_chunk.0,
             socket_buffer_bytes: args.max_buffer.0,
+            unproven_udp: args.allow_unproven_udp,
         },
         max_clients: args.max_clients,
         max_connections_per_address: args.max_connections,

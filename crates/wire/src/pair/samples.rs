@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use goodput_model::{End, Host, Sample, Snapshot};
+use goodput_model::{End, Host, Sample, Snapshot, Transport};
 
 use crate::session::{ClientConfig, Limits, ServerConfig, Token, WallClock};
 
@@ -51,6 +51,7 @@ pub fn server_config(text: Option<&str>) -> ServerConfig {
         limits: limits(),
         peer: ([192, 0, 2, 1], 50_000).into(),
         local: ([192, 0, 2, 2], 5_000).into(),
+        transport: Transport::Tcp,
         seed: [3; 32],
         clock: clock(FAR_AHEAD_US),
     }
@@ -64,6 +65,7 @@ pub fn limits() -> Limits {
         rate_bits_per_s: None,
         chunk_bytes: 16 << 20,
         socket_buffer_bytes: 64 << 20,
+        unproven_udp: false,
     }
 }
 
