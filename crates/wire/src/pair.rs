@@ -20,6 +20,9 @@ use crate::session::{Action, ClientConfig, Input, Output, Protocol, ServerConfig
 /// More virtual time than any conversation of a test takes; beyond it is a hang.
 const HANG: Duration = Duration::from_secs(3600);
 
+/// The beginning of payload, as ttcp fills it (`pattern()` of ttcp.c).
+const PAYLOAD: &[u8] = b" !\"#$%&'()*+,-./0123456789:;<=>?";
+
 /// One end of a pair.
 pub struct Peer {
     session: Box<dyn Session>,
@@ -28,6 +31,9 @@ pub struct Peer {
     planned: Vec<(Instant, Input)>,
     /// Everything the session asked its host to do, in order.
     pub actions: Vec<Action>,
+    /// Whether the session has the connection for itself. Without a control connection it is a flow:
+    /// the client shows the proof on it, and its end is that of the flows.
+    has_control: bool,
     /// How the session ended, once it has.
     pub ended: Option<Result<(), WireError>>,
     /// When it ended.
@@ -67,8 +73,8 @@ impl Pair {
         let now = origin();
         Self {
             now,
-            client: Peer::new((protocol.client)(now, client), Script::client(steps)),
-            server: Peer::new((protocol.server)(now, server), Script::server()),
+            client: Peer::new(protocol, (protocol.client)(now, client), Script::client(steps)),
+            server: Peer::new(protocol, (protocol.server)(now, server), Script::server()),
             to_server: Link::default(),
             to_client: Link::default(),
         }
@@ -98,9 +104,10 @@ impl Pair {
             None => link.next_arrival(),
             Some(_) => None,
         };
+        let to_client = receives(&self.client, &self.to_client);
         [
             (receives(&self.server, &self.to_server), Event::ServerReceives),
-            (receives(&self.client, &self.to_client), Event::ClientReceives),
+            (to_client.filter(|_| self.client.has_control), Event::ClientReceives),
             (self.client.next_act(), Event::ClientActs),
             (self.server.next_act(), Event::ServerActs),
         ]
@@ -114,11 +121,11 @@ impl Pair {
         match event {
             Event::ServerReceives => {
                 let input = self.to_server.arrive();
-                self.server.take(now, input, &mut self.to_client);
+                self.server.arrive(now, input, &mut self.to_client);
             }
             Event::ClientReceives => {
                 let input = self.to_client.arrive();
-                self.client.take(now, input, &mut self.to_server);
+                self.client.arrive(now, input, &mut self.to_server);
             }
             Event::ClientActs => self.client.act(now, &mut self.to_server),
             Event::ServerActs => self.server.act(now, &mut self.to_client),
@@ -127,9 +134,10 @@ impl Pair {
 }
 
 impl Peer {
-    fn new(session: Box<dyn Session>, script: Script) -> Self {
+    fn new(protocol: &Protocol, session: Box<dyn Session>, script: Script) -> Self {
         let (planned, actions) = (Vec::new(), Vec::new());
-        Self { session, script, planned, actions, ended: None, ended_at: None }
+        let has_control = protocol.has_control;
+        Self { session, script, planned, actions, has_control, ended: None, ended_at: None }
     }
 
     /// The error by which the session ended.
@@ -164,6 +172,17 @@ impl Peer {
         }
     }
 
+    /// Takes what comes on the connection.
+    fn arrive(&mut self, now: Instant, input: Input, out: &mut Link) {
+        match input {
+            Input::Closed if !self.has_control && self.script.is_moving() => {
+                let ended = self.script.end();
+                self.planned.extend(ended.into_iter().map(|(after, i)| (now + after, i)));
+            }
+            input => self.take(now, input, out),
+        }
+    }
+
     fn take(&mut self, now: Instant, input: Input, out: &mut Link) {
         let outcome = self.session.handle(now, input);
         self.note(now, outcome, out);
@@ -193,9 +212,22 @@ impl Peer {
                 Output::Do(action) => {
                     let answers = self.script.act(&action);
                     self.planned.extend(answers.into_iter().map(|(after, i)| (now + after, i)));
+                    if !self.has_control {
+                        self.connect(now, &action, out);
+                    }
                     self.actions.push(action);
                 }
             }
+        }
+    }
+
+    /// Makes the first flow's connection, which is all that there is without a control connection.
+    fn connect(&self, now: Instant, action: &Action, out: &mut Link) {
+        if let Action::OpenFlows { tickets, .. } = action
+            && let Some(ticket) = tickets.first()
+        {
+            out.send(now, ticket.proof.0.clone());
+            out.send(now, PAYLOAD.to_vec());
         }
     }
 }

@@ -25,6 +25,9 @@ pub struct Script {
     is_client: bool,
     steps: VecDeque<Step>,
     fails_to_open: bool,
+    moving: bool,
+    /// Whether it does not end a measurement by itself.
+    pub never_finishes: bool,
     /// Whether it does nothing at all any more.
     pub deaf: bool,
 }
@@ -39,14 +42,36 @@ fn ms(milliseconds: u64) -> Duration {
 impl Script {
     /// Follows `steps`, then leaves.
     pub fn client(steps: Vec<Step>) -> Self {
-        let steps = steps.into();
-        Self { name: "near", is_client: true, steps, fails_to_open: false, deaf: false }
+        Self::new("near", true, steps.into())
     }
 
     /// Does whatever is asked.
     pub fn server() -> Self {
-        let steps = VecDeque::new();
-        Self { name: "far", is_client: false, steps, fails_to_open: false, deaf: false }
+        Self::new("far", false, VecDeque::new())
+    }
+
+    fn new(name: &'static str, is_client: bool, steps: VecDeque<Step>) -> Self {
+        Self {
+            name,
+            is_client,
+            steps,
+            fails_to_open: false,
+            moving: false,
+            never_finishes: false,
+            deaf: false,
+        }
+    }
+
+    /// Whether payload moves.
+    pub fn is_moving(&self) -> bool {
+        self.moving && !self.deaf
+    }
+
+    /// The flows end, and what was seen is told.
+    pub fn end(&mut self) -> Answers {
+        self.moving = false;
+        let report = Input::Report(Known::Value(Box::new(end(self.name))));
+        vec![(ms(50), Input::Ended(Box::new(sample(1.0, 3000)))), (ms(50), report)]
     }
 
     /// The answer to an action.
@@ -54,21 +79,26 @@ impl Script {
         if self.deaf {
             return Vec::new();
         }
+        if matches!(action, Action::Abandon | Action::Refused(_)) {
+            self.moving = false;
+        }
         match action {
             Action::Begin => self.begin(),
-            Action::Finish => vec![(ms(50), Input::Report(Known::Value(Box::new(end(self.name)))))],
+            Action::Finish if self.moving => self.end(),
+            Action::Finish => Vec::new(),
             action if self.is_client => self.act_as_client(action),
             action => Self::act_as_server(action),
         }
     }
 
-    fn begin(&self) -> Answers {
+    fn begin(&mut self) -> Answers {
+        self.moving = true;
         let sampled = |i: u64| {
             let sample = sample(i as f64 / 5.0, 1000 * i);
             (ms(200 * i), Input::Sampled(Box::new(sample)))
         };
         let mut answers: Answers = (1..4).map(sampled).collect();
-        if self.is_client {
+        if self.is_client && !self.never_finishes {
             answers.push((ms(1000), Input::Finish(None)));
         }
         answers

@@ -37,6 +37,7 @@ pub const PROTOCOL: Protocol = Protocol {
     summary: "goodput's own: both ends observed, settings of the far end with a token",
     port: PORT,
     has_control: true,
+    observes: true,
     takes_the_rest: false,
     recognises: preamble::recognises,
     // Answered by a `Challenger`, who knows a secret.

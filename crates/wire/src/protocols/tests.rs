@@ -1,7 +1,13 @@
 //! The conformance suite: every protocol of the list, with client and server joined by a virtual
 //! clock. A new entry is tested here before anyone writes a test for it.
+//!
+//! ```text
+//! registry       the list           observing  what only those promise whose peers observe
+//! conversations  what every protocol keeps     spoilt  the same, cut short or spoilt
+//! ```
 
 mod conversations;
+mod observing;
 mod registry;
 mod spoilt;
 
@@ -11,6 +17,16 @@ use goodput_model::Plan;
 
 /// Both ways to hold a conversation: with the shared token and without.
 const TOKENS: [Option<&str>; 2] = [None, Some("the shared one")];
+
+/// The protocols whose peers observe as goodput does.
+fn observing() -> impl Iterator<Item = &'static Protocol> {
+    super::ALL.iter().copied().filter(|protocol| protocol.observes)
+}
+
+/// Each of them, with the shared token and without.
+fn observing_with_tokens() -> impl Iterator<Item = (&'static Protocol, Option<&'static str>)> {
+    observing().flat_map(|protocol| TOKENS.map(|token| (protocol, token)))
+}
 
 fn joined(protocol: &Protocol, token: Option<&str>, steps: Vec<Step>) -> Pair {
     Pair::new(protocol, client_config(token), server_config(token), steps)

@@ -1,0 +1,193 @@
+//! Conversations that go as they should, where the peers observe as goodput does.
+
+use std::collections::HashSet;
+
+use super::{TOKENS, joined, measure, observing, observing_with_tokens};
+use crate::error::WireError;
+use crate::pair::{FAR_AHEAD_US, Pair, Step, client_config, server_config};
+use crate::session::{Action, SettingRequest};
+use crate::ticket::Meeting;
+use goodput_model::{Direction, Length, Plan};
+
+fn is_peer_report(action: &Action) -> bool {
+    matches!(action, Action::PeerReported(_))
+}
+
+fn assert_complete(pair: &Pair, measurements: usize) {
+    assert_eq!(pair.client.ended, Some(Ok(())));
+    assert_eq!(pair.server.ended, Some(Ok(())));
+    assert_eq!(pair.client.count(is_peer_report), measurements);
+    assert_eq!(pair.server.count(is_peer_report), measurements);
+    let is_sample = |action: &Action| matches!(action, Action::PeerSampled(_));
+    assert_eq!(pair.client.count(is_sample), 3 * measurements);
+    assert_eq!(pair.server.count(is_sample), 3 * measurements);
+    assert_eq!(pair.server.count(|action| matches!(action, Action::Abandon)), 0);
+}
+
+#[test]
+fn a_measurement_completes() {
+    for (protocol, token) in observing_with_tokens() {
+        let mut pair = joined(protocol, token, vec![measure()]);
+        pair.run();
+        assert_complete(&pair, 1);
+        let secured = token.is_some();
+        for peer in [&pair.client, &pair.server] {
+            let greeted =
+                |a: &Action| matches!(a, Action::Greeted { secured: s, .. } if *s == secured);
+            assert_eq!(peer.count(greeted), 1);
+        }
+    }
+}
+
+#[test]
+fn the_client_learns_how_the_clocks_differ() {
+    for (protocol, token) in observing_with_tokens() {
+        let mut pair = joined(protocol, token, vec![measure()]);
+        pair.run();
+        let right = |action: &Action| match action {
+            Action::Greeted { clock: Some(clock), .. } => {
+                (clock.ahead_us - FAR_AHEAD_US as f64).abs() <= clock.uncertainty_us
+            }
+            _ => false,
+        };
+        assert_eq!(pair.client.count(right), 1, "{}", protocol.id);
+    }
+}
+
+#[test]
+fn it_completes_byte_by_byte() {
+    for (protocol, token) in observing_with_tokens() {
+        let mut pair = joined(protocol, token, vec![measure()]);
+        (pair.to_client.piece, pair.to_server.piece) = (1, 1);
+        pair.run();
+        assert_complete(&pair, 1);
+    }
+}
+
+#[test]
+fn a_second_measurement_goes_over_the_same_connection() {
+    for (protocol, token) in observing_with_tokens() {
+        let both = Plan { direction: Direction::Both, flows: 3, ..Plan::standard() };
+        let mut pair = joined(protocol, token, vec![measure(), Step::Measure(both), measure()]);
+        pair.run();
+        assert_complete(&pair, 3);
+        assert_no_cookie_serves_twice(&pair);
+    }
+}
+
+fn assert_no_cookie_serves_twice(pair: &Pair) {
+    let mut seen = HashSet::new();
+    let mut given = Vec::new();
+    for action in &pair.server.actions {
+        if let Action::ExpectFlows { tickets, .. } = action {
+            given.extend(tickets.clone());
+            assert!(tickets.iter().all(|ticket| seen.insert(ticket.proof.clone())));
+        }
+    }
+    let mut opened = Vec::new();
+    for action in &pair.client.actions {
+        if let Action::OpenFlows { tickets, meeting } = action {
+            opened.extend(tickets.clone());
+            assert_eq!(*meeting, Meeting::Connect { port: Some(40_000), apart: 0 });
+        }
+    }
+    assert_eq!(opened, given);
+}
+
+#[test]
+fn a_refused_plan_leaves_room_for_another() {
+    let too_long = Plan { length: Length::Seconds(61.0), ..Plan::standard() };
+    let nonsense = Plan { flows: 0, ..Plan::standard() };
+    for protocol in observing() {
+        let steps =
+            vec![Step::Measure(too_long.clone()), Step::Measure(nonsense.clone()), measure()];
+        let mut pair = joined(protocol, None, steps);
+        pair.run();
+        assert_complete(&pair, 1);
+        let refused = |a: &Action| matches!(a, Action::Refused(_));
+        assert_eq!(pair.client.count(refused), 2);
+        assert_eq!(pair.server.count(|a| matches!(a, Action::ExpectFlows { .. })), 1);
+    }
+}
+
+#[test]
+fn flows_that_cannot_be_had_leave_room_for_another_plan() {
+    for protocol in observing() {
+        let steps = vec![Step::FailToOpen(Plan::standard()), measure()];
+        let mut pair = joined(protocol, None, steps);
+        pair.run();
+        assert_eq!(pair.client.ended, Some(Ok(())));
+        assert_eq!(pair.server.count(|a| matches!(a, Action::Abandon)), 1);
+        assert_eq!(pair.client.count(is_peer_report), 1);
+        assert!(pair.server.count(|a| matches!(a, Action::Note(why) if why == "no route")) == 1);
+    }
+}
+
+fn read_setting() -> Step {
+    Step::Ask(SettingRequest::Read("far:sysctl.net.ipv4.tcp_rmem".parse().unwrap()))
+}
+
+#[test]
+fn settings_are_reached_with_the_token() {
+    for protocol in observing() {
+        let mut pair = joined(protocol, TOKENS[1], vec![read_setting(), measure()]);
+        pair.run();
+        assert_complete(&pair, 1);
+        let done = |a: &Action| matches!(a, Action::SettingAnswered(Ok(v)) if v == "4096 131072");
+        assert_eq!(pair.client.count(done), 1);
+    }
+}
+
+#[test]
+fn settings_are_out_of_reach_without_the_token_even_where_the_server_has_one() {
+    for (protocol, server_token) in observing_with_tokens() {
+        let steps = vec![read_setting(), measure()];
+        let mut pair = Pair::new(protocol, client_config(None), server_config(server_token), steps);
+        pair.run();
+        assert_complete(&pair, 1);
+        assert_eq!(pair.server.count(|a| matches!(a, Action::Setting(_))), 0);
+        let refused =
+            |a: &Action| matches!(a, Action::SettingAnswered(Err(why)) if why.not_permitted);
+        assert_eq!(pair.client.count(refused), 1);
+    }
+}
+
+fn assert_not_permitted(pair: &Pair) {
+    for peer in [&pair.client, &pair.server] {
+        assert!(matches!(peer.error(), Some(WireError::NotPermitted(_))), "{:?}", peer.ended);
+        assert!(peer.actions.is_empty(), "{:?}", peer.actions);
+    }
+}
+
+#[test]
+fn who_has_the_wrong_token_is_turned_away() {
+    for protocol in observing() {
+        let (ours, theirs) = (client_config(Some("mine")), server_config(Some("yours")));
+        let mut pair = Pair::new(protocol, ours, theirs, vec![measure()]);
+        pair.run();
+        assert_not_permitted(&pair);
+    }
+}
+
+#[test]
+fn who_has_no_token_is_turned_away_where_one_is_required() {
+    for protocol in observing() {
+        let mut server = server_config(Some("yours"));
+        server.token_required = true;
+        let mut pair = Pair::new(protocol, client_config(None), server, vec![measure()]);
+        pair.run();
+        assert_not_permitted(&pair);
+    }
+}
+
+#[test]
+fn who_brings_a_token_to_a_server_without_one_is_told() {
+    for protocol in observing() {
+        let (ours, theirs) = (client_config(Some("mine")), server_config(None));
+        let mut pair = Pair::new(protocol, ours, theirs, vec![measure()]);
+        pair.run();
+        assert_not_permitted(&pair);
+        let why = pair.client.error().unwrap().to_string();
+        assert!(why.contains("has no token"), "{why}");
+    }
+}
