@@ -28,7 +28,10 @@ const CONTROL_MSS: u32 = 536;
 pub struct Client {
     pub(crate) conversation: Conversation,
     pub(crate) target: Target,
-    pub(crate) address: SocketAddr,
+    /// Where it is: what the first flow may try, where there is no control connection.
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// Where the peer sees this end, where there is a control connection.
+    pub(crate) local: Option<SocketAddr>,
     /// The machine at the other end.
     pub peer: Host,
     /// How its time of day differs from ours, where it told.
@@ -36,21 +39,23 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to the target and greets it. `options` says where from (bind, device, IP version).
+    /// Connects to the target and greets it. `options` says where from (bind, device, IP version). A
+    /// protocol without a control connection meets its peer only when the first flow is opened.
     pub async fn connect(
         target: &Target,
         options: &SocketOptions,
         token: Option<Token>,
         listener: &mut Listener<'_>,
     ) -> Result<Self, EngineError> {
-        let (stream, address) = dial(target.clone(), options.clone()).await?;
+        let Dialled { stream, addresses } = dial(target.clone(), options.clone()).await?;
+        let local = stream.as_ref().and_then(|stream| stream.local_addr().ok());
         let config = ClientConfig { host: goodput_kernel::host(), token, clock: wall_clock() };
         let session = (target.protocol.client)(std::time::Instant::now(), config);
-        let mut conversation = Conversation::new(session, Some(stream));
+        let mut conversation = Conversation::new(session, stream);
         match next(&mut conversation, target).await? {
             Action::Greeted { peer, secured, clock } => {
                 listener(Event::Connected { peer: peer.clone(), secured });
-                Ok(Self { conversation, target: target.clone(), address, peer, clock })
+                Ok(Self { conversation, target: target.clone(), addresses, local, peer, clock })
             }
             other => Err(unexpected(target, &other)),
         }
@@ -113,25 +118,21 @@ pub(crate) fn unexpected(target: &Target, action: &Action) -> EngineError {
     }
 }
 
-/// Tries every address of the target in turn; the error is the first one's, as the others are
-/// mostly the same.
-async fn dial(
-    target: Target,
-    mut options: SocketOptions,
-) -> Result<(TcpStream, SocketAddr), EngineError> {
-    options.mss_bytes = Some(options.mss_bytes.map_or(CONTROL_MSS, |mss| mss.min(CONTROL_MSS)));
-    let connect = move || -> Result<_, EngineError> {
-        let mut first_error = None;
-        for address in target.addresses(options.family)? {
-            match goodput_mover::socket::tcp_connect(address, &options, CONNECT) {
-                Ok(fd) => return Ok((std::net::TcpStream::from(fd), address)),
-                Err(error) => _ = first_error.get_or_insert(error),
-            }
-        }
-        let why = first_error.map_or("no address to try".into(), |e| e.to_string());
-        Err(EngineError::Target(format!("{target}: {why}")))
-    };
-    let (stream, address) = blocking(connect).await??;
+/// A peer that can be talked to.
+struct Dialled {
+    /// The control connection, where the protocol has one.
+    stream: Option<TcpStream>,
+    /// Where the peer is; several where no flow was opened to it yet.
+    addresses: Vec<SocketAddr>,
+}
+
+/// Connects to the target, where its protocol has a control connection; else finds out where it is.
+async fn dial(target: Target, options: SocketOptions) -> Result<Dialled, EngineError> {
+    if !target.protocol.has_control {
+        let addresses = blocking(move || target.addresses(options.family)).await??;
+        return Ok(Dialled { stream: None, addresses });
+    }
+    let (stream, address) = blocking(move || connect(&target, options)).await??;
     stream
         .set_nodelay(true)
         .map_err(EngineError::io("set TCP_NODELAY on the control connection"))?;
@@ -140,7 +141,25 @@ async fn dial(
         .map_err(EngineError::io("make the control connection non-blocking"))?;
     let stream = TcpStream::from_std(stream)
         .map_err(EngineError::io("hand the control connection to the runtime"))?;
-    Ok((stream, address))
+    Ok(Dialled { stream: Some(stream), addresses: vec![address] })
+}
+
+/// Tries every address of the target in turn; the error is the first one's, as the others are
+/// mostly the same. Blocks.
+fn connect(
+    target: &Target,
+    mut options: SocketOptions,
+) -> Result<(std::net::TcpStream, SocketAddr), EngineError> {
+    options.mss_bytes = Some(options.mss_bytes.map_or(CONTROL_MSS, |mss| mss.min(CONTROL_MSS)));
+    let mut first_error = None;
+    for address in target.addresses(options.family)? {
+        match goodput_mover::socket::tcp_connect(address, &options, CONNECT) {
+            Ok(fd) => return Ok((std::net::TcpStream::from(fd), address)),
+            Err(error) => _ = first_error.get_or_insert(error),
+        }
+    }
+    let why = first_error.map_or("no address to try".into(), |e| e.to_string());
+    Err(EngineError::Target(format!("{target}: {why}")))
 }
 
 /// Runs something that blocks beside the control connections.

@@ -1,5 +1,7 @@
 //! One measurement seen from the near end: agree, open the flows, watch, stop, gather.
 
+mod agree;
+
 use std::time::{Duration, Instant};
 
 use goodput_kernel::Context;
@@ -7,11 +9,10 @@ use goodput_model::{
     Direction, End, EndName, FlowTotals, Interval, Known, Length, Plan, Sample, Snapshot, Totals,
 };
 use goodput_wire::session::{Action, Input};
-use goodput_wire::ticket::Meeting;
 use tokio::time::Instant as TokioInstant;
 
 use crate::acknowledged::acknowledged;
-use crate::client::{Client, blocking, unexpected};
+use crate::client::{Client, unexpected};
 use crate::clock;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
@@ -19,7 +20,6 @@ use crate::interrupt::Interrupt;
 use crate::intervals::IntervalMaker;
 use crate::measurement::{Measurement, measure};
 use crate::observe::observe;
-use crate::open::open_flows;
 use crate::traffic::{Traffic, Watched};
 
 /// How long the far end may take to gather and send its report.
@@ -47,37 +47,17 @@ impl<'a> NearRun<'a> {
     /// Proposes the plan, opens the flows and takes the snapshot before.
     pub async fn agree(client: &'a mut Client, plan: &Plan) -> Result<Self, EngineError> {
         client.conversation.tell(Input::Propose(Box::new(plan.clone())));
-        let (tickets, port) = match client.next().await? {
-            Action::OpenFlows { tickets, meeting: Meeting::Connect { port, apart: 0 } } => {
-                (tickets, port)
-            }
-            other => return Err(unexpected(&client.target, &other)),
-        };
-        let mut address = client.address;
-        address.set_port(port.unwrap_or(address.port()));
-        let flow_plan = plan.clone();
-        let opened = blocking(move || open_flows(address, &flow_plan, &tickets)).await?;
-        let opened = match opened {
-            Ok(opened) => opened,
-            Err(failure) => {
-                client.conversation.tell(Input::FlowsFailed(failure.to_string()));
-                return Err(failure);
-            }
-        };
-        client.conversation.tell(Input::FlowsReady);
-        let traffic = Traffic::start(plan, EndName::Near, opened.flows, None)?;
-        match client.next().await? {
-            Action::PeerReady => {}
-            other => return Err(unexpected(&client.target, &other)),
-        }
-        let context = Context {
-            peer: Some(address.ip()),
-            device: plan.socket.device.clone(),
-            ..Context::default()
-        };
+        let agreed = agree::flows(client, plan).await?;
+        let peer = agreed.opened.peer.ip();
+        let traffic = Traffic::start(plan, EndName::Near, agreed.opened.flows, None)?;
+        let notes = agree::ready(client, agreed.meanwhile).await?;
+        let context =
+            Context { peer: Some(peer), device: plan.socket.device.clone(), ..Context::default() };
         let mut before = observe(plan.observe, context.clone()).await?;
         clock::note(&mut before, client.clock);
-        let doubts = opened.doubts.into_iter().chain(clock::doubt(client.clock)).collect();
+        let doubts =
+            agreed.opened.doubts.into_iter().chain(notes).chain(clock::doubt(client.clock));
+        let doubts = doubts.collect();
         Ok(Self::new(client, plan.clone(), traffic, context, before, doubts))
     }
 

@@ -38,4 +38,10 @@ impl Framing {
     pub fn ends_elsewhere(&self) -> bool {
         matches!(self, Self::Iperf3 { .. })
     }
+
+    /// Whether a far end may say that it is ready before it listens, so that a connection that it
+    /// refuses is worth another try (nuttcp-8.2.2.c, line 4891: OK comes before listen).
+    pub fn listens_late(&self) -> bool {
+        matches!(self, Self::Nuttcp { .. })
+    }
 }

@@ -11,6 +11,8 @@
 //! server keeps nothing for an address before it has proven itself. No reply is longer than what
 //! it replies to. Each may be lost; the client repeats what was not answered.
 
+pub mod iperf3;
+
 use std::net::{IpAddr, SocketAddr};
 
 use hmac::{Hmac, KeyInit, Mac};

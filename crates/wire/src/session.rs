@@ -194,6 +194,8 @@ pub enum Input {
     /// Client: begin a measurement. One at a time; another may follow on the same connection.
     Propose(Box<Plan>),
     /// Server: the flows of [`Action::ExpectFlows`] may come; the client is told so only now.
+    /// Client: this end listens, where [`Meeting::Listen`] asked for it; the server may be told.
+    /// [`Input::FlowsReady`] follows when the flows have come.
     Expecting {
         /// Port of the data connections, where it is not that of the control connection: a plan
         /// whose socket options belong on the listener needs one of its own.

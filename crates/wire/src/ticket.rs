@@ -27,12 +27,14 @@ pub enum Meeting {
     /// with the same proof are taken in the order of the tickets.
     Arrive,
     /// This end listens: flow number i of the tickets comes to port `first_port` + i, from the
-    /// peer's address.
+    /// peer's address. [`crate::session::Input::Expecting`] says when it does. Over UDP a flow is
+    /// there with its first datagram, which is payload.
     Listen {
         /// Port of the first flow.
         first_port: u16,
     },
-    /// This end connects to the peer's address, and shows the proofs, one after the other.
+    /// This end connects to the peer's address, and shows the proofs, one after the other. A flow
+    /// that shares another one's connection is not counted for the port.
     Connect {
         /// Port of the first flow; that of the control connection where there is none.
         port: Option<u16>,

@@ -39,3 +39,14 @@ pub fn udp_socket(
     socket.connect(&SockAddr::from(peer)).map_err(SocketError::of("send to", peer))?;
     Ok(socket.into())
 }
+
+/// A UDP socket at `address` that is not connected yet: for a flow that the peer opens. `bind` and
+/// `device` are not used.
+pub fn udp_listen(address: SocketAddr, options: &SocketOptions) -> Result<OwnedFd, SocketError> {
+    check_family("receive at", address, options)?;
+    let socket = new(Type::DGRAM, address)?;
+    set_buffers(&socket, options)?;
+    set_dscp(&socket, options, Domain::for_address(address))?;
+    socket.bind(&SockAddr::from(address)).map_err(SocketError::of("receive at", address))?;
+    Ok(socket.into())
+}

@@ -1,0 +1,128 @@
+//! From a plan to flows that are open at both ends.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::pin;
+
+use goodput_model::Plan;
+use goodput_wire::session::{Action, Input};
+use goodput_wire::ticket::{FlowTicket, Meeting};
+
+use crate::client::{Client, blocking, unexpected};
+use crate::error::EngineError;
+use crate::open::{Doors, Opened, Towards, open_flows};
+
+/// Flows that this end has, and what the session said meanwhile.
+pub struct Agreed {
+    /// The flows.
+    pub opened: Opened,
+    /// What the session said.
+    pub meanwhile: Meanwhile,
+}
+
+/// What the session said before payload moves.
+#[derive(Default)]
+pub struct Meanwhile {
+    notes: Vec<String>,
+    ready: bool,
+}
+
+/// Waits for the session's word to open the flows of `plan`, which it was proposed, and opens them.
+pub async fn flows(client: &mut Client, plan: &Plan) -> Result<Agreed, EngineError> {
+    let mut meanwhile = Meanwhile::default();
+    let (tickets, meeting) = loop {
+        match client.next().await? {
+            Action::OpenFlows { tickets, meeting } => break (tickets, meeting),
+            other => meanwhile.take(client, other)?,
+        }
+    };
+    match open(client, plan, tickets, meeting, &mut meanwhile).await {
+        Ok(opened) => {
+            // Further measurements go to the same machine; its usual port is that of the target.
+            let mut address = opened.peer;
+            address.set_port(client.target.port);
+            client.addresses = vec![address];
+            client.conversation.tell(Input::FlowsReady);
+            Ok(Agreed { opened, meanwhile })
+        }
+        Err(failure) => {
+            client.conversation.tell(Input::FlowsFailed(failure.to_string()));
+            Err(failure)
+        }
+    }
+}
+
+/// Waits until the far end has the flows as well. What the session wants the user to know.
+pub async fn ready(
+    client: &mut Client,
+    mut meanwhile: Meanwhile,
+) -> Result<Vec<String>, EngineError> {
+    while !meanwhile.ready {
+        let action = client.next().await?;
+        meanwhile.take(client, action)?;
+    }
+    Ok(meanwhile.notes)
+}
+
+impl Meanwhile {
+    fn take(&mut self, client: &Client, action: Action) -> Result<(), EngineError> {
+        match action {
+            Action::PeerReady => self.ready = true,
+            Action::Note(text) => self.notes.push(text),
+            other => return Err(unexpected(&client.target, &other)),
+        }
+        Ok(())
+    }
+}
+
+async fn open(
+    client: &mut Client,
+    plan: &Plan,
+    tickets: Vec<FlowTicket>,
+    meeting: Meeting,
+    meanwhile: &mut Meanwhile,
+) -> Result<Opened, EngineError> {
+    match meeting {
+        Meeting::Connect { port, apart } => {
+            let towards = Towards { addresses: at_port(&client.addresses, port), apart };
+            let plan = plan.clone();
+            let opening = blocking(move || open_flows(&towards, &plan, &tickets));
+            beside(client, opening, meanwhile).await??
+        }
+        Meeting::Listen { first_port } => {
+            let peer = client.addresses.first().copied();
+            let peer = peer.ok_or_else(|| EngineError::Target("no address to await".into()))?;
+            let doors = Doors::open(plan, &tickets, client.local, peer, first_port)?;
+            client.conversation.tell(Input::Expecting { data_port: None });
+            beside(client, doors.take(), meanwhile).await?
+        }
+        meeting @ (Meeting::Arrive | Meeting::ThisConnection { .. }) => {
+            Err(unexpected(&client.target, &Action::OpenFlows { tickets, meeting }))
+        }
+    }
+}
+
+fn at_port(addresses: &[SocketAddr], port: Option<u16>) -> Vec<SocketAddr> {
+    let at = |address: &SocketAddr| {
+        let mut address = *address;
+        address.set_port(port.unwrap_or(address.port()));
+        address
+    };
+    addresses.iter().map(at).collect()
+}
+
+/// Goes on with the conversation while `work` is done: the far end may have to be told, or may turn
+/// the flows away.
+async fn beside<T>(
+    client: &mut Client,
+    work: impl Future<Output = T>,
+    meanwhile: &mut Meanwhile,
+) -> Result<T, EngineError> {
+    let mut work = pin!(work);
+    loop {
+        tokio::select! {
+            done = &mut work => return Ok(done),
+            action = client.next() => meanwhile.take(client, action?)?,
+        }
+    }
+}

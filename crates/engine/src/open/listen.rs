@@ -1,0 +1,134 @@
+//! Flows that the far end opens, to ports of this end.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::OwnedFd;
+
+use goodput_model::{Plan, Transport};
+use goodput_mover::Early;
+use goodput_mover::socket::{apply_accepted, tcp_listen, udp_listen};
+use goodput_wire::ticket::FlowTicket;
+use tokio::net::{TcpListener, UdpSocket};
+
+use super::{CONNECT, Opened, Opening, higher};
+use crate::error::EngineError;
+
+/// Where the flows of one measurement are awaited, one port each; closed when it is dropped.
+pub struct Doors<'a> {
+    plan: &'a Plan,
+    tickets: &'a [FlowTicket],
+    peer: SocketAddr,
+    doors: Vec<Door>,
+}
+
+enum Door {
+    Tcp(TcpListener),
+    Udp(UdpSocket),
+}
+
+impl<'a> Doors<'a> {
+    /// Listens at `local`, where there is an address that the peer knows, for each flow that has a
+    /// connection of its own. Flows are taken from the address of `peer` only.
+    pub fn open(
+        plan: &'a Plan,
+        tickets: &'a [FlowTicket],
+        local: Option<SocketAddr>,
+        peer: SocketAddr,
+        first_port: u16,
+    ) -> Result<Self, EngineError> {
+        let mut first = local.unwrap_or_else(|| any(peer));
+        first.set_port(first_port);
+        let own = tickets.iter().filter(|ticket| ticket.shares.is_none());
+        let doors: Result<_, _> =
+            own.zip(0..).map(|(_, place)| Door::open(plan, higher(first, place, 1)?)).collect();
+        Ok(Self { plan, tickets, peer, doors: doors? })
+    }
+
+    /// Takes the flows, in the order of their tickets.
+    pub async fn take(self) -> Result<Opened, EngineError> {
+        let mut opening = Opening::new(self.plan, self.tickets.len());
+        opening.peer = Some(self.peer);
+        let mut doors = self.doors.into_iter();
+        for ticket in self.tickets {
+            if opening.share(ticket)? {
+                continue;
+            }
+            let id = ticket.flow.id;
+            let door =
+                doors.next().ok_or_else(|| EngineError::Flow(format!("no port for flow {id}")))?;
+            let came = tokio::time::timeout(CONNECT, door.take(self.peer.ip(), self.plan)).await;
+            let (socket, doubts) = came
+                .unwrap_or_else(|_| Err(did_not_come(self.peer)))
+                .map_err(|cause| EngineError::Flow(format!("flow {id}: {cause}")))?;
+            opening.doubt(doubts);
+            opening.add(ticket, socket, Early::default());
+        }
+        opening.done()
+    }
+}
+
+impl Door {
+    fn open(plan: &Plan, address: SocketAddr) -> Result<Self, EngineError> {
+        let named = || format!("await a flow at {address}");
+        let listening = |error| EngineError::Flow(format!("{error}"));
+        match plan.transport {
+            Transport::Tcp => {
+                let fd = tcp_listen(address, &plan.socket).map_err(listening)?;
+                let listener = std::net::TcpListener::from(fd);
+                listener.set_nonblocking(true).map_err(EngineError::io(named()))?;
+                TcpListener::from_std(listener).map(Self::Tcp).map_err(EngineError::io(named()))
+            }
+            Transport::Udp => {
+                let fd = udp_listen(address, &plan.socket).map_err(listening)?;
+                let socket = std::net::UdpSocket::from(fd);
+                socket.set_nonblocking(true).map_err(EngineError::io(named()))?;
+                UdpSocket::from_std(socket).map(Self::Udp).map_err(EngineError::io(named()))
+            }
+        }
+    }
+
+    /// The flow that `from` opens; whatever comes from another address is dropped.
+    async fn take(self, from: IpAddr, plan: &Plan) -> std::io::Result<(OwnedFd, Vec<String>)> {
+        match self {
+            Self::Tcp(listener) => loop {
+                let (stream, peer) = listener.accept().await?;
+                if is_same(peer.ip(), from) {
+                    let doubts = apply_accepted(&stream, &plan.socket)?;
+                    return Ok((stream.into_std()?.into(), doubts));
+                }
+            },
+            Self::Udp(socket) => loop {
+                // Left where it is: it is the mover's.
+                let (_, peer) = socket.peek_from(&mut [0]).await?;
+                if is_same(peer.ip(), from) {
+                    socket.connect(peer).await?;
+                    return Ok((socket.into_std()?.into(), Vec::new()));
+                }
+                socket.recv_from(&mut [0]).await?;
+            },
+        }
+    }
+}
+
+fn is_same(one: IpAddr, other: IpAddr) -> bool {
+    one.to_canonical() == other.to_canonical()
+}
+
+/// Any address of this host that `peer` could talk to.
+fn any(peer: SocketAddr) -> SocketAddr {
+    match peer {
+        SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+        SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+    }
+}
+
+fn did_not_come(peer: SocketAddr) -> std::io::Error {
+    std::io::Error::new(
+        std::io::ErrorKind::TimedOut,
+        format!(
+            "{} did not open it within {} s; a firewall or a NAT may keep it from connecting to \
+             this host",
+            peer.ip(),
+            CONNECT.as_secs()
+        ),
+    )
+}

@@ -1,0 +1,58 @@
+//! A TCP flow that this end connects.
+
+use std::io::{ErrorKind, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use goodput_model::Plan;
+use goodput_mover::socket::{SocketError, tcp_connect};
+use goodput_wire::ticket::FlowTicket;
+
+use crate::error::EngineError;
+
+/// How long a far end that says it is ready before it listens may take to listen, and how often it is
+/// tried. nuttcp's own client waits 10 ms and 20 ms more for each further stream, and trusts in that
+/// (nuttcp-8.2.2.c, lines 5466 and 5509).
+const LATE: Duration = Duration::from_secs(1);
+const RETRY: Duration = Duration::from_millis(10);
+
+/// Connects a flow and shows what proves it. Blocks.
+pub fn open(
+    address: SocketAddr,
+    plan: &Plan,
+    ticket: &FlowTicket,
+    time: Duration,
+) -> Result<OwnedFd, EngineError> {
+    let connected = if ticket.framing.listens_late() {
+        insist(address, plan, time)
+    } else {
+        connect(address, plan, time)
+    };
+    let fd = connected
+        .map_err(|error| EngineError::Flow(format!("flow {}: {error}", ticket.flow.id)))?;
+    let mut stream = TcpStream::from(fd);
+    let named = || format!("prove flow {} to {address}", ticket.flow.id);
+    stream.write_all(&ticket.proof.0).map_err(EngineError::io(named()))?;
+    Ok(stream.into())
+}
+
+fn connect(address: SocketAddr, plan: &Plan, time: Duration) -> Result<OwnedFd, SocketError> {
+    tcp_connect(address, &plan.socket, time)
+}
+
+/// Connects to a far end that may not listen yet.
+fn insist(address: SocketAddr, plan: &Plan, time: Duration) -> Result<OwnedFd, SocketError> {
+    let give_up = Instant::now() + LATE.min(time);
+    loop {
+        match connect(address, plan, time) {
+            Err(error)
+                if error.cause.kind() == ErrorKind::ConnectionRefused
+                    && Instant::now() < give_up =>
+            {
+                std::thread::sleep(RETRY);
+            }
+            outcome => return outcome,
+        }
+    }
+}

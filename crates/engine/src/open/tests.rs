@@ -1,0 +1,164 @@
+use std::io::Read;
+use std::net::{TcpListener, UdpSocket};
+use std::thread;
+
+use goodput_model::{EndName, Framing};
+use goodput_wire::datagram::iperf3;
+use goodput_wire::ticket::Proof;
+
+use super::*;
+
+fn ticket(id: u16, framing: Framing, proof: &[u8]) -> FlowTicket {
+    let flow = FlowPlan { id, sender: EndName::Near };
+    FlowTicket { flow, proof: Proof(proof.to_vec()), framing, shares: None }
+}
+
+fn towards(address: SocketAddr, apart: u16) -> Towards {
+    Towards { addresses: vec![address], apart }
+}
+
+fn udp() -> Plan {
+    Plan { transport: Transport::Udp, ..Plan::standard() }
+}
+
+#[test]
+fn flows_come_in_order_with_their_proofs() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let tickets = [ticket(0, Framing::Ttcp, b"first"), ticket(1, Framing::Ttcp, b"other")];
+    let opened = open_flows(&towards(address, 0), &Plan::standard(), &tickets).unwrap();
+    assert_eq!(opened.peer, address);
+    for proof in [b"first", b"other"] {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut shown = [0; 5];
+        stream.read_exact(&mut shown).unwrap();
+        assert_eq!(&shown, proof);
+    }
+}
+
+#[test]
+fn a_flow_that_shares_a_connection_needs_none_of_its_own() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let back = FlowTicket { shares: Some(0), ..ticket(1, Framing::Ttcp, b"") };
+    let tickets = [ticket(0, Framing::Ttcp, b""), back];
+    let opened = open_flows(&towards(address, 7), &Plan::standard(), &tickets).unwrap();
+    let port = |place: usize| {
+        let socket = opened.flows[place].socket.try_clone().unwrap();
+        std::net::TcpStream::from(socket).local_addr().unwrap()
+    };
+    assert_eq!(port(0), port(1));
+}
+
+#[test]
+fn the_first_address_that_takes_the_flow_is_the_peer() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let there = listener.local_addr().unwrap();
+    let mut nobody = there;
+    nobody.set_ip("127.0.0.2".parse().unwrap());
+    let towards = Towards { addresses: vec![nobody, there], apart: 0 };
+    let opened = open_flows(&towards, &Plan::standard(), &[ticket(0, Framing::Ttcp, b"")]).unwrap();
+    assert_eq!(opened.peer, there);
+}
+
+#[test]
+fn a_server_that_listens_late_is_waited_for_and_no_other() {
+    // An address that no other test uses: no one else takes the port meanwhile.
+    let reserved = TcpListener::bind("127.0.0.3:0").unwrap();
+    let address = reserved.local_addr().unwrap();
+    drop(reserved);
+    let tickets = [ticket(0, Framing::Ttcp, b"")];
+    assert!(open_flows(&towards(address, 0), &Plan::standard(), &tickets).is_err());
+    let opening = thread::spawn(move || {
+        let tickets = [ticket(0, Framing::Nuttcp { counted: false }, b"")];
+        open_flows(&towards(address, 0), &Plan::standard(), &tickets).map(drop)
+    });
+    let late = TcpListener::bind(address).unwrap();
+    late.accept().unwrap();
+    opening.join().unwrap().unwrap();
+}
+
+#[test]
+fn ports_end_at_the_last_one() {
+    let first: SocketAddr = "[fe80::1%3]:65534".parse().unwrap();
+    assert_eq!(higher(first, 1, 1).unwrap().to_string(), "[fe80::1%3]:65535");
+    assert!(higher(first, 2, 1).is_err());
+    assert!(higher(first, 300, 300).is_err());
+    assert_eq!(higher(first, 300, 0).unwrap(), first);
+}
+
+#[test]
+fn an_iperf3_stream_is_asked_for_once_and_payload_before_the_answer_is_kept() {
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    let open = move |sender| {
+        thread::spawn(move || {
+            let mut ticket = ticket(0, Framing::Iperf3 { wide: false }, b"");
+            ticket.flow.sender = sender;
+            open_flows(&towards(address, 0), &udp(), &[ticket])
+        })
+    };
+    let mut asked = [0; 16];
+
+    let sending = open(EndName::Near);
+    let (length, client) = server.recv_from(&mut asked).unwrap();
+    assert_eq!(asked[..length], iperf3::REQUEST);
+    server.send_to(b"something else", client).unwrap();
+    server.send_to(&iperf3::LEGACY_REPLY, client).unwrap();
+    let opened = sending.join().unwrap().unwrap();
+    assert!(opened.flows[0].early.datagrams.is_empty());
+
+    let receiving = open(EndName::Far);
+    let (_, client) = server.recv_from(&mut asked).unwrap();
+    server.send_to(b"payload", client).unwrap();
+    let opened = receiving.join().unwrap().unwrap();
+    assert_eq!(opened.flows[0].early.datagrams, [b"payload".to_vec()]);
+}
+
+/// The plan's flows as they come to ports of this end.
+fn taken(at: &str, plan: &Plan, tickets: &[FlowTicket], knock: impl FnOnce(SocketAddr)) -> Opened {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let peer = "127.0.0.1:9".parse().unwrap();
+        // An address that no other test uses: no one else takes the port meanwhile.
+        let local = UdpSocket::bind((at, 0)).unwrap().local_addr().unwrap();
+        let doors = Doors::open(plan, tickets, Some(local), peer, local.port()).unwrap();
+        knock(local);
+        doors.take().await.unwrap()
+    })
+}
+
+#[test]
+fn only_the_peers_address_opens_a_flow_here() {
+    let mut streams = Vec::new();
+    let tickets = [ticket(0, Framing::Nuttcp { counted: false }, b"")];
+    let opened = taken("127.0.0.4", &Plan::standard(), &tickets, |at| {
+        for from in ["127.0.0.2:0", "127.0.0.1:0"] {
+            let socket =
+                socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+            socket.bind(&from.parse::<SocketAddr>().unwrap().into()).unwrap();
+            socket.connect(&at.into()).unwrap();
+            streams.push(socket);
+        }
+    });
+    let stream = std::net::TcpStream::from(opened.flows[0].socket.try_clone().unwrap());
+    assert_eq!(stream.peer_addr().unwrap(), streams[1].local_addr().unwrap().as_socket().unwrap());
+}
+
+#[test]
+fn the_first_datagram_opens_a_flow_and_stays_for_its_mover() {
+    let mut from = None;
+    let tickets = [ticket(0, Framing::Nuttcp { counted: false }, b"")];
+    let opened = taken("127.0.0.5", &udp(), &tickets, |at| {
+        let stranger = UdpSocket::bind("127.0.0.2:0").unwrap();
+        stranger.send_to(b"me", at).unwrap();
+        let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
+        peer.send_to(b"BOD0", at).unwrap();
+        from = Some(peer.local_addr().unwrap());
+    });
+    let socket = UdpSocket::from(opened.flows[0].socket.try_clone().unwrap());
+    assert_eq!(socket.peer_addr().ok(), from);
+    let mut first = [0; 16];
+    let length = socket.recv(&mut first).unwrap();
+    assert_eq!(&first[..length], b"BOD0");
+}

@@ -1,0 +1,80 @@
+//! How an iperf3 client opens a UDP stream: four bytes there, four bytes back.
+//!
+//! ```text
+//! client → server   request   39 38 37 36     before 3.12: 15 cd 5b 07
+//! server → client   reply     36 37 38 39     before 3.12: b1 68 de 3a
+//! ```
+//!
+//! iperf3 sends them in the byte order of its host; these are a little-endian one's. From 3.12 on the
+//! constants are swapped on the others (iperf 3.12, `iperf.h`, `UDP_CONNECT_MSG`, `UDP_CONNECT_REPLY`
+//! and the `LEGACY_` ones; `iperf_udp.c`, `iperf_udp_accept`, `iperf_udp_connect`).
+
+use std::time::Duration;
+
+/// What the client sends, as from 3.12 on; an older server takes any datagram.
+pub const REQUEST: [u8; 4] = [0x39, 0x38, 0x37, 0x36];
+/// What a client before 3.12 sends: 123456789.
+pub const LEGACY_REQUEST: [u8; 4] = [0x15, 0xcd, 0x5b, 0x07];
+/// What a server answers, as from 3.12 on.
+pub const REPLY: [u8; 4] = [0x36, 0x37, 0x38, 0x39];
+/// What a server before 3.12 answers, and later ones to old clients: 987654321.
+pub const LEGACY_REPLY: [u8; 4] = [0xb1, 0x68, 0xde, 0x3a];
+
+/// After which an unanswered request is sent again. iperf3's client asks once only; its server takes
+/// a second request, where the first one had come, for payload.
+pub const REPEAT: Duration = Duration::from_secs(1);
+
+/// What to answer to `datagram`, where it is a request, in either byte order.
+pub fn reply_to(datagram: &[u8]) -> Option<[u8; 4]> {
+    let word: [u8; 4] = datagram.try_into().ok()?;
+    if is_either_order(word, REQUEST) {
+        return Some(REPLY);
+    }
+    let swapped = |mut word: [u8; 4]| {
+        word.reverse();
+        word
+    };
+    match word {
+        LEGACY_REQUEST => Some(LEGACY_REPLY),
+        _ if word == swapped(LEGACY_REQUEST) => Some(swapped(LEGACY_REPLY)),
+        _ => None,
+    }
+}
+
+/// Whether `datagram` is a server's answer, of any version and in either byte order.
+pub fn is_reply(datagram: &[u8]) -> bool {
+    let Ok(word) = datagram.try_into() else { return false };
+    is_either_order(word, REPLY) || is_either_order(word, LEGACY_REPLY)
+}
+
+fn is_either_order(mut word: [u8; 4], known: [u8; 4]) -> bool {
+    if word == known {
+        return true;
+    }
+    word.reverse();
+    word == known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_generation_and_byte_order_is_answered_in_kind() {
+        assert_eq!(reply_to(&REQUEST), Some(REPLY));
+        assert_eq!(reply_to(&LEGACY_REQUEST), Some(LEGACY_REPLY));
+        assert_eq!(reply_to(&[0x07, 0x5b, 0xcd, 0x15]), Some([0x3a, 0xde, 0x68, 0xb1]));
+        for request in [REQUEST, LEGACY_REQUEST] {
+            assert!(reply_to(&request).is_some_and(|reply| is_reply(&reply)));
+            assert!(!is_reply(&request));
+        }
+    }
+
+    #[test]
+    fn payload_is_neither() {
+        for payload in [&[][..], &REQUEST[..3], &[0x39, 0x38, 0x37, 0x36, 0], b"EOD0"] {
+            assert_eq!(reply_to(payload), None);
+            assert!(!is_reply(payload));
+        }
+    }
+}
