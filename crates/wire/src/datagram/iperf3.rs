@@ -5,9 +5,10 @@
 //! server → client   reply     36 37 38 39     before 3.12: b1 68 de 3a
 //! ```
 //!
-//! iperf3 sends them in the byte order of its host; these are a little-endian one's. From 3.12 on the
-//! constants are swapped on the others (iperf 3.12, `iperf.h`, `UDP_CONNECT_MSG`, `UDP_CONNECT_REPLY`
-//! and the `LEGACY_` ones; `iperf_udp.c`, `iperf_udp_accept`, `iperf_udp_connect`).
+//! From 3.12 on these bytes are the same from every host; earlier versions sent theirs in the byte
+//! order of the host, a little-endian one's here (iperf 3.12, `iperf.h`, `UDP_CONNECT_MSG`,
+//! `UDP_CONNECT_REPLY` and the `LEGACY_` ones; `iperf_udp.c`, `iperf_udp_accept`,
+//! `iperf_udp_connect`).
 
 use std::time::Duration;
 
@@ -24,35 +25,24 @@ pub const LEGACY_REPLY: [u8; 4] = [0xb1, 0x68, 0xde, 0x3a];
 /// a second request, where the first one had come, for payload.
 pub const REPEAT: Duration = Duration::from_secs(1);
 
-/// What to answer to `datagram`, where it is a request, in either byte order.
+/// What to answer to `datagram`, where it is a request of any version.
 pub fn reply_to(datagram: &[u8]) -> Option<[u8; 4]> {
-    let word: [u8; 4] = datagram.try_into().ok()?;
-    if is_either_order(word, REQUEST) {
-        return Some(REPLY);
-    }
-    let swapped = |mut word: [u8; 4]| {
-        word.reverse();
-        word
-    };
-    match word {
+    match datagram.try_into().ok()? {
+        REQUEST => Some(REPLY),
         LEGACY_REQUEST => Some(LEGACY_REPLY),
-        _ if word == swapped(LEGACY_REQUEST) => Some(swapped(LEGACY_REPLY)),
+        word if word == swapped(LEGACY_REQUEST) => Some(swapped(LEGACY_REPLY)),
         _ => None,
     }
 }
 
-/// Whether `datagram` is a server's answer, of any version and in either byte order.
+/// Whether `datagram` is a server's answer, of any version.
 pub fn is_reply(datagram: &[u8]) -> bool {
-    let Ok(word) = datagram.try_into() else { return false };
-    is_either_order(word, REPLY) || is_either_order(word, LEGACY_REPLY)
+    [REPLY, LEGACY_REPLY, swapped(LEGACY_REPLY)].iter().any(|reply| datagram == reply)
 }
 
-fn is_either_order(mut word: [u8; 4], known: [u8; 4]) -> bool {
-    if word == known {
-        return true;
-    }
-    word.reverse();
-    word == known
+/// The same word from a host of the other byte order.
+const fn swapped(word: [u8; 4]) -> [u8; 4] {
+    u32::from_ne_bytes(word).swap_bytes().to_ne_bytes()
 }
 
 #[cfg(test)]
