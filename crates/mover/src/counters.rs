@@ -88,6 +88,11 @@ impl Counters {
         grow(&self.calls, 1);
     }
 
+    /// `bytes` of the payload came before the flow began. Only for the flow's own thread.
+    pub(crate) fn came_early(&self, bytes: u64) {
+        grow(&self.bytes, bytes);
+    }
+
     /// The kernel has copied `count` sends that should not have been. Only for the flow's own thread.
     pub(crate) fn copied_sends(&self, count: u64) {
         grow(&self.copied_sends, count);

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use goodput_model::{BitRate, Framing, Role, Transport};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -126,6 +126,19 @@ impl Flow {
     /// measurement's. The first call counts, at the latest that at the end of the thread.
     pub(crate) fn payload_is_over(&self) {
         self.over.get_or_init(Instant::now);
+    }
+
+    /// The same, where it is known later: all payload had moved at `at_ns` of the monotonic clock.
+    pub(crate) fn payload_was_over(&self, at_ns: u64) {
+        let ago = Duration::from_nanos(now_ns().saturating_sub(at_ns));
+        self.over.get_or_init(|| Instant::now().checked_sub(ago).unwrap_or_else(Instant::now));
+    }
+
+    /// Whether `cause` only says that the peer, which learned from elsewhere that the flow is over,
+    /// has closed its end first.
+    pub(crate) fn is_end(&self, cause: Errno) -> bool {
+        let gone = matches!(cause, Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN);
+        gone && !self.may_send() && self.config.framing.ends_elsewhere()
     }
 
     /// An error of the system during `operation`.

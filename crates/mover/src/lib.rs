@@ -14,6 +14,7 @@ pub mod movers;
 pub mod pace;
 mod pages;
 mod payload;
+mod quiet;
 mod running;
 mod signal;
 pub mod socket;

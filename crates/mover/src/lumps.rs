@@ -56,15 +56,17 @@ impl Lumps {
         self.since_wait += bytes as u64;
     }
 
-    /// Waits for a lump, or for anything where the stream is slow, as far as the stop lets it.
-    pub(crate) fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
+    /// Waits for a lump, or for anything where the stream is slow, as far as the stop lets it, or
+    /// until `until` on the monotonic clock.
+    pub(crate) fn wait(&mut self, flow: &Flow, until: Option<u64>) -> Result<(), MoveError> {
         let now = now_ns();
         match self.judge(now) {
             Speed::Fast => self.set_mark(flow, lump_for(flow)),
             Speed::Slow => self.set_mark(flow, 0),
             Speed::Same => {}
         }
-        flow.wait_readable((self.mark > 0).then_some(now + LATEST_NS))
+        let latest = (self.mark > 0).then_some(now + LATEST_NS);
+        flow.wait_readable([latest, until].into_iter().flatten().min())
     }
 
     fn judge(&mut self, now_ns: u64) -> Speed {

@@ -16,6 +16,7 @@ use crate::gate::Gate;
 use crate::movers::Mover;
 use crate::socket;
 use crate::stop::Stop;
+use crate::udp::formats::{Format, with_format};
 
 /// Stack of a flow's thread, bytes: its buffers are on the heap.
 const STACK_BYTES: usize = 256 * 1024;
@@ -34,7 +35,8 @@ pub struct RunningFlow {
 /// Starts the thread of one flow. It waits at `gate`, then moves payload until the flow's end or
 /// `stop`. `socket` is connected; it is put into non-blocking mode and closed with the flow.
 ///
-/// Fails where the socket refuses its mode or rate, or where no thread can be had.
+/// Fails where a datagram is too short for its header, where the socket refuses its mode or rate, or
+/// where no thread can be had.
 pub fn start(
     mover: &'static dyn Mover,
     config: FlowConfig,
@@ -42,6 +44,7 @@ pub fn start(
     gate: Arc<Gate>,
     stop: Arc<Stop>,
 ) -> io::Result<RunningFlow> {
+    check_datagram(&config)?;
     rustix::io::ioctl_fionbio(&socket, true)?;
     if let (Role::Sender, Transport::Tcp, Some(rate)) = (config.role, config.transport, config.rate)
     {
@@ -64,6 +67,23 @@ pub fn start(
         .spawn(move || run(mover, &flow, &inner))
         .map_err(|cause| no_thread(&cause))?;
     Ok(RunningFlow { config, socket, counters, cpu, over, thread })
+}
+
+fn check_datagram(config: &FlowConfig) -> io::Result<()> {
+    if (config.role, config.transport) != (Role::Sender, Transport::Udp) {
+        return Ok(());
+    }
+    let (chunk, least) = (config.chunk, with_format!(config, format => format.least()));
+    if chunk >= least {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!(
+            "a datagram of {chunk} bytes has no room for the {least} bytes that this protocol \
+             writes into each; choose a larger --chunk"
+        ),
+    ))
 }
 
 /// At most 15 bytes, the kernel's limit.

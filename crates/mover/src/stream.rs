@@ -8,6 +8,7 @@ use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::lumps::Lumps;
 use crate::pace::Pacer;
+use crate::quiet::Quiet;
 use crate::stop::Phase;
 
 /// A way to write to the socket of a flow. A function is one that waits for nothing but room.
@@ -54,6 +55,7 @@ pub(crate) fn send_pieces(flow: &Flow, most: usize, mut way: impl Write) -> Resu
             }
             Err(Errno::AGAIN) => way.wait(flow)?,
             Err(Errno::INTR) => {}
+            Err(cause) if flow.is_end(cause) => return Ok(()),
             Err(cause) => return Err(flow.failed("send", cause)),
         }
     }
@@ -66,10 +68,14 @@ fn end(flow: &Flow) -> Result<(), MoveError> {
         return Err(flow.aborted());
     }
     debug_assert_eq!(flow.config.transport, Transport::Tcp);
-    shutdown(&flow.socket, Shutdown::Write).map_err(|cause| flow.failed("end the stream", cause))
+    match shutdown(&flow.socket, Shutdown::Write) {
+        Err(cause) if !flow.is_end(cause) => Err(flow.failed("end the stream", cause)),
+        _ => Ok(()),
+    }
 }
 
-/// Receives until the peer ends the stream, or until the deadline of the stop. `read` reads up to
+/// Receives until the peer ends the stream, where it ends elsewhere until nothing more comes, or
+/// until the deadline of the stop. `read` reads up to
 /// that many bytes without waiting, at most `room`.
 pub(crate) fn receive(
     flow: &Flow,
@@ -77,7 +83,9 @@ pub(crate) fn receive(
     mut read: impl FnMut(usize) -> SysResult<usize>,
 ) -> Result<(), MoveError> {
     let (mut pacer, mut lumps) = (Pacer::for_stream(flow, room), Lumps::default());
-    while flow.may_receive()? {
+    let mut quiet = Quiet::of(flow);
+    flow.counters.came_early(flow.config.early.bytes);
+    while flow.may_receive()? && !quiet.as_mut().is_some_and(|quiet| quiet.is_over(flow)) {
         if !pacer.wait(flow)? {
             continue;
         }
@@ -87,9 +95,11 @@ pub(crate) fn receive(
                 flow.counters.moved(taken as u64);
                 pacer.sent(taken);
                 lumps.read(taken);
+                quiet.iter_mut().for_each(Quiet::heard);
             }
-            Err(Errno::AGAIN) => lumps.wait(flow)?,
+            Err(Errno::AGAIN) => lumps.wait(flow, quiet.as_ref().and_then(Quiet::until))?,
             Err(Errno::INTR) => {}
+            Err(cause) if flow.is_end(cause) => return Ok(()),
             Err(cause) => return Err(flow.failed("receive", cause)),
         }
     }

@@ -117,7 +117,7 @@ fn counters_never_run_back() {
 #[test]
 fn a_sender_stops_soon_though_nobody_reads() {
     each(|mover, transport| {
-        let (pair, peer) = Pair::start_alone(mover, transport, Role::Sender);
+        let (pair, peer) = Pair::start_alone(mover, transport, Role::Sender, |_| {});
         pair.gate.open();
         // Over UDP the peer's full socket never holds a sender up.
         if transport == Transport::Tcp {
@@ -134,7 +134,7 @@ fn a_sender_stops_soon_though_nobody_reads() {
 #[test]
 fn a_receiver_gives_up_at_the_deadline_and_a_wait_that_goes_on_counts() {
     each(|mover, transport| {
-        let (pair, peer) = Pair::start_alone(mover, transport, Role::Receiver);
+        let (pair, peer) = Pair::start_alone(mover, transport, Role::Receiver, |_| {});
         pair.gate.open();
         patience(|| pair.flow.counters().blocked_us() > 1000);
         assert!(!pair.flow.is_finished(), "{} waits for data", mover.id());
@@ -151,7 +151,7 @@ fn a_byte_alone_is_counted_though_much_came_fast_before() {
         if transport == Transport::Udp {
             return;
         }
-        let (pair, peer) = Pair::start_alone(mover, transport, Role::Receiver);
+        let (pair, peer) = Pair::start_alone(mover, transport, Role::Receiver, |_| {});
         let (mut peer, much) = (std::net::TcpStream::from(peer), vec![0; 50_000_000]);
         pair.gate.open();
         peer.write_all(&much).expect("read by the flow");
@@ -168,7 +168,7 @@ fn a_byte_alone_is_counted_though_much_came_fast_before() {
 fn an_abort_ends_both_ends_at_once() {
     each(|mover, transport| {
         for role in [Role::Sender, Role::Receiver] {
-            let (pair, peer) = Pair::start_alone(mover, transport, role);
+            let (pair, peer) = Pair::start_alone(mover, transport, role, |_| {});
             pair.gate.open();
             pair.stop.abort();
             assert_eq!(pair.stop.phase(), Phase::Abort);
@@ -185,7 +185,7 @@ fn a_peer_that_vanishes_is_named() {
         if transport == Transport::Udp {
             return;
         }
-        let (pair, peer) = Pair::start_alone(mover, transport, Role::Sender);
+        let (pair, peer) = Pair::start_alone(mover, transport, Role::Sender, |_| {});
         pair.gate.open();
         drop(peer);
         let ended = pair.flow.join();

@@ -31,7 +31,7 @@ fn threads_and_descriptors_are_gone_after_a_flow_however_it_ended() {
             ended_well(pair);
 
             for role in [Role::Sender, Role::Receiver] {
-                let (alone, peer) = Pair::start_alone(*mover, *transport, role);
+                let (alone, peer) = Pair::start_alone(*mover, *transport, role, |_| {});
                 alone.gate.open();
                 alone.stop.abort();
                 assert!(alone.flow.join().is_err());

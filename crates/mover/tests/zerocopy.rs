@@ -40,7 +40,7 @@ fn a_limit_too_low_is_named() {
     set_capabilities(None, caps).expect("giving up a privilege needs none");
     let page = Some(4096);
     setrlimit(Resource::Memlock, Rlimit { current: page, maximum: page }).expect("lowered");
-    let (alone, peer) = Pair::start_alone(zerocopy(), Transport::Tcp, Role::Sender);
+    let (alone, peer) = Pair::start_alone(zerocopy(), Transport::Tcp, Role::Sender, |_| {});
     alone.gate.open();
     let counters = Arc::clone(alone.flow.counters());
     let words = alone.flow.join().expect_err("no memory to lock").to_string();

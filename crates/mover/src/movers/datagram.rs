@@ -9,8 +9,7 @@ use goodput_model::{Plan, Transport};
 use super::{Mover, check_chunk_within, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
-use crate::udp::header;
-use crate::udp::outbox::Outbox;
+use crate::udp::formats::{LEAST, MAX_DATAGRAM};
 use crate::udp::{receiving, sending};
 
 /// Datagrams of one call at most. With 1400 bytes each, a call for more saves nothing measurable.
@@ -35,15 +34,14 @@ impl Mover for Datagram {
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
         check_transport(self, plan)?;
-        check_chunk_within(self, plan, header::LEN as u64, header::MAX_DATAGRAM as u64)
+        check_chunk_within(self, plan, LEAST as u64, MAX_DATAGRAM as u64)
     }
 
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
-        let size = flow.config.chunk.max(header::LEN);
-        sending::send(flow, Outbox::new(flow.config.id, size, 1, BATCH), size)
+        sending::send(flow, flow.config.chunk, 1, BATCH)
     }
 
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
-        receiving::receive(flow, flow.config.chunk.max(header::LEN))
+        receiving::receive(flow, None)
     }
 }

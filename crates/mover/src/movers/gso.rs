@@ -14,9 +14,9 @@ use rustix::net::{AddressFamily, SocketType, socket};
 use super::{Mover, check_chunk_within, check_kernel, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
-use crate::udp::header;
+use crate::udp::formats::{LEAST, MAX_DATAGRAM};
 use crate::udp::inbox::join_arrivals;
-use crate::udp::outbox::{Outbox, split_departures};
+use crate::udp::outbox::split_departures;
 use crate::udp::{receiving, sending};
 
 /// Datagrams of one packet at most: `UDP_MAX_SEGMENTS` (include/linux/udp.h) of Linux 4.18 to 6.8;
@@ -47,7 +47,7 @@ impl Mover for Gso {
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
         check_transport(self, plan)?;
         // Larger ones have no other to be joined with.
-        check_chunk_within(self, plan, header::LEN as u64, header::MAX_DATAGRAM as u64 / 2)?;
+        check_chunk_within(self, plan, LEAST as u64, MAX_DATAGRAM as u64 / 2)?;
         check_kernel(self, "UDP_SEGMENT and UDP_GRO", "5.0", || {
             let trial = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
             split_departures(trial.as_fd(), 1400)?;
@@ -56,17 +56,17 @@ impl Mover for Gso {
     }
 
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
-        let size = flow.config.chunk.clamp(header::LEN, header::MAX_DATAGRAM / 2);
+        let size = flow.config.chunk.min(MAX_DATAGRAM / 2);
         let failed = |cause| MoveError::from_system(flow.config.id, "use UDP_SEGMENT", cause);
         split_departures(flow.socket.as_fd(), size as u16).map_err(failed)?;
-        let joined = SEGMENTS.min(header::MAX_DATAGRAM / size);
+        let joined = SEGMENTS.min(MAX_DATAGRAM / size);
         let packets = (AT_ONCE / (joined * size)).max(1);
-        sending::send(flow, Outbox::new(flow.config.id, size, joined, packets), size)
+        sending::send(flow, size, joined, packets)
     }
 
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
         let failed = |cause| MoveError::from_system(flow.config.id, "use UDP_GRO", cause);
         join_arrivals(flow.socket.as_fd()).map_err(failed)?;
-        receiving::receive(flow, ROOM)
+        receiving::receive(flow, Some(ROOM))
     }
 }

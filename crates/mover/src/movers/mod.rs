@@ -187,7 +187,7 @@ mod tests {
         assert!(typo.starts_with(start), "{typo}");
         let udp = why(&plan("sendfile", Transport::Udp, 1400));
         assert!(udp.contains("choose one of datagram"), "{udp}");
-        assert!(why(&plan("copy", Transport::Udp, 1 << 17)).contains("32 to 65507"));
+        assert!(why(&plan("copy", Transport::Udp, 1 << 17)).contains("5 to 65507"));
         assert!(why(&plan("copy", Transport::Tcp, 0)).contains("1 to 268435456"));
     }
 

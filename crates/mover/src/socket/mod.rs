@@ -12,7 +12,9 @@ mod tcp;
 mod udp;
 
 use std::io;
+use std::mem;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
 
 use goodput_model::BitRate;
 
@@ -34,6 +36,26 @@ pub(crate) fn limit_pacing_rate(socket: BorrowedFd<'_>, rate: BitRate) -> io::Re
     }
     let value = (bytes_per_s as u64).to_ne_bytes();
     set_option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &value)
+}
+
+/// The smoothed round-trip time of a TCP connection, microseconds (`tcpi_rtt`, linux/tcp.h). At an
+/// end that only receives it is what the handshake took.
+#[expect(unsafe_code, reason = "rustix and socket2 lack TCP_INFO")]
+pub(crate) fn rtt_us(socket: BorrowedFd<'_>) -> Option<u32> {
+    // SAFETY: plain data for which all zeros are valid.
+    let mut info: libc::tcp_info = unsafe { mem::zeroed() };
+    let mut len = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: `info` is writable for `len` bytes, and the kernel writes no more than that.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            ptr::from_mut(&mut info).cast(),
+            &raw mut len,
+        )
+    };
+    (result == 0 && info.tcpi_rtt > 0).then_some(info.tcpi_rtt)
 }
 
 /// setsockopt(2) for the options that no library knows.

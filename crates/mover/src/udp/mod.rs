@@ -1,11 +1,13 @@
-//! What datagrams need beyond a socket: their header, the counting of what is missing,
-//! batches, and the loops around them.
+//! What datagrams need beyond a socket: their formats, the counting of what is missing, batches,
+//! and the loops around them.
 
+mod closing;
 mod control;
-pub mod header;
+pub mod formats;
 pub(crate) mod inbox;
 pub mod jitter;
 pub(crate) mod outbox;
 pub(crate) mod receiving;
 pub(crate) mod sending;
 pub mod sequence;
+mod tally;

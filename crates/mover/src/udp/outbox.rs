@@ -8,16 +8,15 @@ use std::os::fd::BorrowedFd;
 use rustix::io::{Errno, Result as SysResult};
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 
-use super::header::{Header, LEN};
-use crate::clock::wall_ns;
+use super::formats::{Closing, Format, Sent};
 use crate::payload;
 
 /// Messages of one call at most.
 const MESSAGES: usize = 32;
 
 /// Numbers the datagrams of one flow and sends them.
-pub(crate) struct Outbox {
-    flow: u16,
+pub(crate) struct Outbox<F> {
+    format: F,
     /// A batch of datagrams side by side: in each the header is new every time, the rest random.
     room: Vec<u8>,
     size: usize,
@@ -26,12 +25,18 @@ pub(crate) struct Outbox {
     next: u64,
 }
 
-impl Outbox {
-    /// For datagrams of up to `size` bytes, at least a header, of which `joined` make a message and
+impl<F: Format> Outbox<F> {
+    /// For datagrams of up to `size` bytes, at least the format's least, of which `joined` make a message and
     /// up to `messages` a batch. More than one in a message needs [`split_departures`].
-    pub(crate) fn new(flow: u16, size: usize, joined: usize, messages: usize) -> Self {
-        let room = payload::random(size * joined * messages.min(MESSAGES));
-        Self { flow, room, size, joined, next: 0 }
+    pub(crate) fn new(format: F, size: usize, joined: usize, messages: usize) -> Self {
+        let mut room = payload::random(size * joined * messages.min(MESSAGES));
+        room.chunks_exact_mut(size).for_each(|datagram| format.prepare(datagram));
+        Self { format, room, size, joined, next: 0 }
+    }
+
+    /// The shortest datagram that the format can have, bytes.
+    pub(crate) fn least(&self) -> usize {
+        self.format.least()
     }
 
     /// Datagrams of one call at most.
@@ -53,12 +58,11 @@ impl Outbox {
         size: usize,
     ) -> SysResult<usize> {
         debug_assert!(size == self.size || count == 1);
-        let sent_ns = wall_ns();
-        for (datagram, sequence) in
-            self.room.chunks_exact_mut(self.size).take(count).zip(self.next..)
+        let at_ns = self.format.now_ns();
+        for (datagram, number) in self.room.chunks_exact_mut(self.size).take(count).zip(self.next..)
         {
-            let header = Header { flow: self.flow, end: false, sequence, sent_ns };
-            datagram[..LEN].copy_from_slice(&header.encode());
+            let bytes = number * self.size as u64 + size as u64;
+            self.format.write(&mut datagram[..size], Sent { number, bytes, at_ns });
         }
         let filled = &self.room[..(count * size).min(self.room.len())];
         let sent = send_batch(socket, filled, self.joined * self.size);
@@ -74,10 +78,12 @@ impl Outbox {
         if self.joined > 1 && cause == Errno::INVAL { Errno::MSGSIZE } else { cause }
     }
 
-    /// Sends one end marker.
-    pub(crate) fn send_end(&self, socket: BorrowedFd<'_>) -> SysResult<()> {
-        let end = Header { flow: self.flow, end: true, sequence: self.next, sent_ns: wall_ns() };
-        rustix::net::send(socket, &end.encode(), SendFlags::empty()).map(|_| ())
+    /// What is to be sent for the time `round` to say that this was all, and the pause after it.
+    pub(crate) fn closing(&mut self, round: u64) -> Option<(&[u8], u64)> {
+        let sent = Sent { number: self.next, bytes: 0, at_ns: self.format.now_ns() };
+        let room = &mut self.room[..self.size];
+        let Closing { len, pause_ns } = self.format.closing(round, sent, room)?;
+        Some((&self.room[..len], pause_ns))
     }
 }
 

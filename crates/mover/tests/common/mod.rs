@@ -51,15 +51,18 @@ impl Pair {
         Self { sender, receiver, gate, stop }
     }
 
+    /// `adjust` may change the plan of the flow.
     pub fn start_alone(
         mover: &'static dyn Mover,
         transport: Transport,
         role: Role,
+        adjust: impl Fn(&mut FlowConfig),
     ) -> (Alone, OwnedFd) {
         let (near, far) = sockets(transport);
         let (gate, stop) =
             (Arc::new(Gate::default()), Arc::new(Stop::new().expect("two descriptors")));
-        let config = config(role, transport);
+        let mut config = config(role, transport);
+        adjust(&mut config);
         let flow =
             start(mover, config, near, Arc::clone(&gate), Arc::clone(&stop)).expect("a thread");
         (Alone { flow, gate, stop }, far)

@@ -1,4 +1,4 @@
-//! The first 32 bytes of every datagram. Numbers are big-endian.
+//! goodput: the first 32 bytes of every datagram (`docs/protocol.md`). Numbers are big-endian.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -9,34 +9,79 @@
 //! | 16-23 | time of sending, nanoseconds since 1970 by the sender's clock |
 //! | 24-31 | zero, ignored |
 
-/// Bytes of the header, which are also the smallest datagram.
-pub const LEN: usize = 32;
+use super::{Closing, Format, NUMBER_BOUND, Read, Sent};
 
-/// Largest UDP payload over IPv4: 65535 less 20 bytes of IP and 8 bytes of UDP header (RFC 768).
-pub const MAX_DATAGRAM: usize = 65507;
+/// Bytes of the header, which are also the smallest datagram.
+pub(crate) const LEN: usize = 32;
 
 const MARK: [u8; 4] = *b"gpdg";
 const END: u16 = 1;
 
-/// Sequence numbers at and above this are refused: no sender gets there, and sums can't overflow.
-const SEQUENCE_BOUND: u64 = 1 << 62;
+/// End markers of a flow: as any of them may be lost, several, spread over
+/// `END_MARKERS * END_GAP_NS`, which stays well below the 100 ms in which a sender must stop.
+const END_MARKERS: u64 = 5;
+/// Time between two end markers, nanoseconds.
+const END_GAP_NS: u64 = 10_000_000;
+
+/// The format as one flow uses it.
+#[derive(Debug, Clone)]
+pub(crate) struct Goodput {
+    flow: u16,
+}
+
+impl Goodput {
+    /// For the flow of that number.
+    pub(crate) fn new(flow: u16) -> Self {
+        Self { flow }
+    }
+}
+
+impl Format for Goodput {
+    fn least(&self) -> usize {
+        LEN
+    }
+
+    fn write(&self, datagram: &mut [u8], sent: Sent) {
+        let (sequence, sent_ns) = (sent.number, sent.at_ns);
+        let header = Header { flow: self.flow, end: false, sequence, sent_ns };
+        datagram[..LEN].copy_from_slice(&header.encode());
+    }
+
+    fn read(&mut self, datagram: &[u8]) -> Read {
+        match Header::decode(datagram) {
+            Some(header) if header.flow != self.flow => Read::Stranger,
+            Some(header) if header.end => Read::End { sent: Some(header.sequence) },
+            Some(header) => {
+                Read::Payload { number: Some(header.sequence), sent_ns: Some(header.sent_ns) }
+            }
+            None => Read::Stranger,
+        }
+    }
+
+    fn closing(&self, round: u64, sent: Sent, room: &mut [u8]) -> Option<Closing> {
+        let (sequence, sent_ns) = (sent.number, sent.at_ns);
+        let header = Header { flow: self.flow, end: true, sequence, sent_ns };
+        room[..LEN].copy_from_slice(&header.encode());
+        (round < END_MARKERS).then_some(Closing { len: LEN, pause_ns: END_GAP_NS })
+    }
+}
 
 /// What a datagram says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
+struct Header {
     /// Number of the flow.
-    pub flow: u16,
+    flow: u16,
     /// Whether it ends the flow.
-    pub end: bool,
+    end: bool,
     /// Sequence number, or in an end marker the number of datagrams sent.
-    pub sequence: u64,
+    sequence: u64,
     /// Nanoseconds since 1970 by the sender's clock.
-    pub sent_ns: u64,
+    sent_ns: u64,
 }
 
 impl Header {
     /// As bytes on the wire.
-    pub fn encode(&self) -> [u8; LEN] {
+    fn encode(&self) -> [u8; LEN] {
         let mut bytes = [0; LEN];
         bytes[..4].copy_from_slice(&MARK);
         bytes[4..6].copy_from_slice(&self.flow.to_be_bytes());
@@ -47,7 +92,7 @@ impl Header {
     }
 
     /// From a datagram; `None` where it is not one of ours.
-    pub fn decode(datagram: &[u8]) -> Option<Self> {
+    fn decode(datagram: &[u8]) -> Option<Self> {
         let bytes: &[u8; LEN] = datagram.first_chunk()?;
         let number = |at: usize| {
             bytes[at..at + 8].iter().fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte))
@@ -58,7 +103,7 @@ impl Header {
             sequence: number(8),
             sent_ns: number(16),
         };
-        (bytes[..4] == MARK && header.sequence < SEQUENCE_BOUND).then_some(header)
+        (bytes[..4] == MARK && header.sequence < NUMBER_BOUND).then_some(header)
     }
 }
 
@@ -79,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(flow: u16, end: bool, sequence in 0..SEQUENCE_BOUND,
+        fn what_is_written_is_read(flow: u16, end: bool, sequence in 0..NUMBER_BOUND,
                                    sent_ns: u64, tail in proptest::collection::vec(any::<u8>(), 0..9)) {
             let header = Header { flow, end, sequence, sent_ns };
             let datagram = [header.encode().as_slice(), &tail].concat();
@@ -89,7 +134,7 @@ mod tests {
         #[test]
         fn anything_else_is_refused_quietly(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
             if let Some(header) = Header::decode(&bytes) {
-                prop_assert!(header.sequence < SEQUENCE_BOUND);
+                prop_assert!(header.sequence < NUMBER_BOUND);
             }
         }
     }

@@ -1,0 +1,90 @@
+//! The end of a flow that has none of its own.
+//!
+//! Where a protocol says on its control connection that all was sent, that may overtake what is
+//! still on its way, and the data connection stays open. A receiver then reads until nothing has
+//! come for a while: a segment that was lost is there again after a round trip or two, but for
+//! those which take a timeout of their sender, which is too long to wait for with every test.
+
+use std::os::fd::AsFd;
+
+use goodput_model::Transport;
+
+use crate::clock::now_ns;
+use crate::flow::Flow;
+use crate::socket;
+
+/// Round trips without anything: one for the notice that a segment is missing, one for what is
+/// sent again, and as much for queues that fill or drain meanwhile.
+const ROUND_TRIPS: u64 = 4;
+/// Bounds of the wait, nanoseconds: what a busy host may leave its threads alone for, and what
+/// nobody minds at the end of a test.
+const LEAST_NS: u64 = 50_000_000;
+const MOST_NS: u64 = 250_000_000;
+/// The wait for datagrams, which are not sent again and whose round trip nobody measures.
+const DATAGRAMS_NS: u64 = 100_000_000;
+
+/// How long it has been quiet after the stop.
+#[derive(Debug)]
+pub(crate) struct Quiet {
+    wait_ns: u64,
+    /// When something came last, at the earliest the stop; `None` before that.
+    last_ns: Option<u64>,
+}
+
+impl Quiet {
+    /// For a flow that ends elsewhere; `None` for others.
+    pub(crate) fn of(flow: &Flow) -> Option<Self> {
+        flow.config.framing.ends_elsewhere().then(|| {
+            let wait_ns = match flow.config.transport {
+                Transport::Udp => DATAGRAMS_NS,
+                Transport::Tcp => wait_for(socket::rtt_us(flow.socket.as_fd())),
+            };
+            Self { wait_ns, last_ns: None }
+        })
+    }
+
+    /// Whether the flow was stopped and nothing has come for long enough. Its payload was over when
+    /// the last of it came.
+    pub(crate) fn is_over(&mut self, flow: &Flow) -> bool {
+        if flow.may_send() {
+            return false;
+        }
+        let now = now_ns();
+        let last = *self.last_ns.get_or_insert(now);
+        let is_over = now >= last + self.wait_ns;
+        if is_over {
+            flow.payload_was_over(last);
+        }
+        is_over
+    }
+
+    /// Something came.
+    pub(crate) fn heard(&mut self) {
+        if let Some(last) = &mut self.last_ns {
+            *last = now_ns();
+        }
+    }
+
+    /// When to look again, on the monotonic clock; `None` before the stop.
+    pub(crate) fn until(&self) -> Option<u64> {
+        self.last_ns.map(|last| last + self.wait_ns)
+    }
+}
+
+fn wait_for(rtt_us: Option<u32>) -> u64 {
+    let several = u64::from(rtt_us.unwrap_or(0)) * 1000 * ROUND_TRIPS;
+    several.clamp(LEAST_NS, MOST_NS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_path_is_given_more_time_but_not_for_ever() {
+        assert_eq!(wait_for(Some(30)), LEAST_NS);
+        assert_eq!(wait_for(Some(40_000)), 160_000_000);
+        assert_eq!(wait_for(Some(u32::MAX)), MOST_NS);
+        assert_eq!(wait_for(None), LEAST_NS);
+    }
+}

@@ -1,0 +1,117 @@
+//! iperf3: 12 or 16 bytes in front of every datagram (src/iperf_udp.c, `iperf_udp_send`, 3.12).
+//! Numbers are big-endian.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0-3 | time of sending, seconds of the sender's monotonic clock |
+//! | 4-7 | its microseconds |
+//! | 8-11 | number of the datagram, from 1; with `--udp-counters-64bit` bytes 8-15 |
+//!
+//! The end is told on the control connection.
+
+use super::wrap::Unwrap;
+use super::{Closing, Format, NUMBER_BOUND, Read, Sent};
+use crate::clock::now_ns;
+
+/// The format as one flow uses it.
+#[derive(Debug, Clone)]
+pub(crate) struct Iperf3 {
+    wide: bool,
+    numbers: Unwrap,
+}
+
+impl Iperf3 {
+    /// With numbers of 64 bits where `wide`, else of 32.
+    pub(crate) fn new(wide: bool) -> Self {
+        Self { wide, numbers: Unwrap::default() }
+    }
+}
+
+impl Format for Iperf3 {
+    fn least(&self) -> usize {
+        if self.wide { 16 } else { 12 }
+    }
+
+    fn now_ns(&self) -> u64 {
+        now_ns()
+    }
+
+    fn write(&self, datagram: &mut [u8], sent: Sent) {
+        let time = super::time_bytes(sent.at_ns);
+        datagram[..8].copy_from_slice(&time);
+        let number = sent.number + 1;
+        if self.wide {
+            datagram[8..16].copy_from_slice(&number.to_be_bytes());
+        } else {
+            // The lower half, as the real sender's 32 bits turn over too.
+            datagram[8..12].copy_from_slice(&(number as u32).to_be_bytes());
+        }
+    }
+
+    fn read(&mut self, datagram: &[u8]) -> Read {
+        let number = match (self.wide, datagram) {
+            (true, [_, _, _, _, _, _, _, _, a, b, c, d, e, f, g, h, ..]) => {
+                u64::from_be_bytes([*a, *b, *c, *d, *e, *f, *g, *h])
+            }
+            (false, [_, _, _, _, _, _, _, _, a, b, c, d, ..]) => {
+                self.numbers.number(u32::from_be_bytes([*a, *b, *c, *d]))
+            }
+            _ => return Read::Stranger,
+        };
+        match number.checked_sub(1) {
+            Some(number) if number < NUMBER_BOUND => {
+                Read::Payload { number: Some(number), sent_ns: super::time_at(datagram, 0) }
+            }
+            _ => Read::Stranger,
+        }
+    }
+
+    fn closing(&self, _round: u64, _sent: Sent, _room: &mut [u8]) -> Option<Closing> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const AT_NS: u64 = 764_000_123_000;
+
+    #[test]
+    fn the_layout_is_what_the_table_says() {
+        let (mut datagram, sent) = ([7; 18], Sent { number: 0, bytes: 18, at_ns: AT_NS });
+        Iperf3::new(true).write(&mut datagram, sent);
+        assert_eq!(datagram, *b"\0\0\x02\xfc\0\0\0\x7b\0\0\0\0\0\0\0\x01\x07\x07");
+        let (mut datagram, sent) = ([7; 13], Sent { number: 0x1_0000_0001, ..sent });
+        Iperf3::new(false).write(&mut datagram, sent);
+        assert_eq!(datagram, *b"\0\0\x02\xfc\0\0\0\x7b\0\0\0\x02\x07");
+    }
+
+    #[test]
+    fn there_is_no_datagram_0_but_the_one_after_the_last_of_32_bits() {
+        let mut format = Iperf3::new(false);
+        assert_eq!(format.read(&[0; 12]), Read::Stranger);
+        let mut read = |number: u32| {
+            let datagram = [&[0; 8][..], &number.to_be_bytes()].concat();
+            match format.read(&datagram) {
+                Read::Payload { number, .. } => number,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(read(u32::MAX), Some(0xffff_fffe));
+        assert_eq!(read(0), Some(0xffff_ffff));
+        assert_eq!(read(1), Some(0x1_0000_0000));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(wide: bool, number in 0u64..1 << 31, at_us in 0u64..1 << 50, tail in 0usize..9) {
+            let mut format = Iperf3::new(wide);
+            let mut datagram = vec![7; format.least() + tail];
+            format.write(&mut datagram, Sent { number, bytes: 0, at_ns: at_us * 1000 });
+            let sent_ns = Some(at_us * 1000);
+            prop_assert_eq!(format.read(&datagram), Read::Payload { number: Some(number), sent_ns });
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Runs over movers and framings: payload that looks as another program's.
+
+mod common;
+
+use std::io::Write;
+use std::net::{TcpStream, UdpSocket};
+use std::time::Duration;
+
+use common::{Alone, Pair, patience};
+use goodput_model::{Framing, Role, Transport};
+use goodput_mover::{ALL, Early, MoveError, Mover, Phase, find};
+
+/// Not a multiple of any chunk, so that the last one is cut.
+const LIMIT: u64 = 1_000_001;
+
+fn framings() -> Vec<Framing> {
+    vec![Framing::Goodput, Framing::Iperf3 { wide: false }, Framing::Iperf3 { wide: true }]
+}
+
+fn each(mut check: impl FnMut(&'static dyn Mover, Transport, &Framing)) {
+    for mover in ALL {
+        for transport in mover.transports() {
+            framings().iter().for_each(|framing| check(*mover, *transport, framing));
+        }
+    }
+}
+
+#[test]
+fn every_byte_arrives() {
+    each(|mover, transport, framing| {
+        let pair = Pair::start(mover, transport, |config| {
+            config.limit_bytes = Some(LIMIT);
+            config.framing = framing.clone();
+        });
+        pair.gate.open();
+        patience(|| pair.sender.is_finished());
+        pair.finish();
+        let (sent, received) = pair.join();
+        sent.result.unwrap();
+        received.result.unwrap();
+        let bytes = (sent.counters.bytes(), received.counters.bytes());
+        let what = format!("{} {framing:?} {bytes:?}", mover.id());
+        if transport == Transport::Tcp {
+            assert_eq!(bytes, (LIMIT, LIMIT), "{what}");
+        } else {
+            let (out, back) = (sent.counters.datagrams(), received.counters.datagrams());
+            assert!(bytes.0 >= LIMIT && bytes.1 <= bytes.0, "{what}");
+            assert!(back.received > 0 && back.received <= out.sent, "{what}: {back:?}");
+            // Where no end marker tells, what is missing at the tail is not known.
+            let all = back.received + back.lost;
+            let fits = if framing.ends_elsewhere() { all <= out.sent } else { all == out.sent };
+            assert!(fits, "{what}: {out:?} {back:?}");
+        }
+    });
+}
+
+/// A flow alone with a framing that ends elsewhere.
+fn alone(transport: Transport, role: Role) -> (Alone, std::os::fd::OwnedFd) {
+    let mover =
+        find(if transport == Transport::Tcp { "copy" } else { "datagram" }).expect("a mover");
+    Pair::start_alone(mover, transport, role, |config| {
+        config.framing = Framing::Iperf3 { wide: false };
+        config.early = Early { bytes: 7, datagrams: vec![datagram(1), datagram(2)] };
+    })
+}
+
+fn datagram(number: u32) -> Vec<u8> {
+    [&[0; 8], &number.to_be_bytes()[..], &[0; 8]].concat()
+}
+
+#[test]
+fn a_receiver_whose_stream_ends_elsewhere_reads_what_has_come_and_waits_for_no_end() {
+    let (flow, peer) = alone(Transport::Tcp, Role::Receiver);
+    let mut peer = TcpStream::from(peer);
+    peer.write_all(&[0; 1000]).unwrap();
+    flow.stop.finish(Duration::from_secs(600));
+    patience(|| flow.flow.is_finished());
+    assert_eq!(flow.flow.counters().bytes(), 1007, "with what came early");
+    flow.flow.join().unwrap();
+    drop(peer);
+}
+
+#[test]
+fn so_does_one_of_datagrams() {
+    let (flow, peer) = alone(Transport::Udp, Role::Receiver);
+    let peer = UdpSocket::from(peer);
+    [3, 5].into_iter().for_each(|number| assert_eq!(peer.send(&datagram(number)).unwrap(), 20));
+    flow.stop.finish(Duration::from_secs(600));
+    patience(|| flow.flow.is_finished());
+    let counts = flow.flow.counters().datagrams();
+    assert_eq!((counts.received, counts.lost), (4, 1), "with those that came early");
+    flow.flow.join().unwrap();
+}
+
+#[test]
+fn a_peer_that_closes_after_the_end_has_done_nothing_wrong() {
+    for role in [Role::Sender, Role::Receiver] {
+        for (finish, is_fine) in [(true, true), (false, false)] {
+            let (flow, peer) = alone(Transport::Tcp, role);
+            if finish {
+                flow.stop.finish(Duration::from_secs(600));
+            }
+            // A reset, as from a peer that leaves data unread.
+            rustix::net::sockopt::set_socket_linger(&peer, Some(Duration::ZERO)).unwrap();
+            drop(peer);
+            flow.gate.open();
+            let ended = flow.flow.join();
+            assert_eq!(ended.is_ok(), is_fine, "{role:?}: {ended:?}");
+            assert!(is_fine || matches!(ended, Err(MoveError::PeerGone { .. })));
+            assert_eq!(flow.stop.phase() == Phase::Finish, finish);
+        }
+    }
+}
