@@ -85,7 +85,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         return Ok(None);
     }
     if held < HOLDS {
-        let contributes = lasting.segments >= ENOUGH && model_explains(view)?;
+        let contributes = lasting.segments >= ENOUGH && !queue_shows(view) && model_explains(view)?;
         let draft = || stream(view, share, Confidence::Possible);
         return if contributes { draft()?.found() } else { Ok(None) };
     }

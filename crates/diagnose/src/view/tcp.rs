@@ -55,6 +55,20 @@ impl Side<'_> {
         mean(&marks, "tcp_info.delivery_rate_app_limited")
     }
 
+    /// Share of samples in which all that was written is on its way, and both windows would let four
+    /// times as much be: whatever the kernel says, more could only have come from the application,
+    /// or from a larger buffer for it.
+    pub fn starved_share(&self) -> Result<f64, Missing> {
+        const FAR_BELOW: f64 = 0.25;
+        let samples = self.tcp_gauges(|tcp| {
+            let flight = tcp.unacked_segments()? as f64;
+            let (congestion, mss) = (tcp.snd_cwnd_segments()? as f64, tcp.snd_mss_bytes()? as f64);
+            let room = congestion.min(tcp.snd_wnd_bytes()? as f64 / mss);
+            Ok(u64::from(tcp.notsent_bytes()? == 0 && flight > 0.0 && flight < FAR_BELOW * room))
+        })?;
+        mean(&samples, "tcp_info.notsent")
+    }
+
     /// Median smoothed round-trip time under load, seconds.
     pub fn rtt_s(&self) -> Result<f64, Missing> {
         positive(self.tcp_median("tcp_info.rtt", TcpInfo::rtt_us)? / 1e6, "tcp_info.rtt")

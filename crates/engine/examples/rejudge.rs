@@ -1,0 +1,98 @@
+//! Diagnoses again, with today's rules, what `cargo xtask truth --keep FILE` has kept, and prints
+//! each verdict beside what was planted: a changed rule is tried on every case within seconds.
+//!
+//! `cargo run -p goodput-engine --example rejudge -- FILE [CASE-PREFIX]`
+
+use std::error::Error;
+use std::io::BufRead;
+
+use goodput_engine::conclude;
+use goodput_engine::measurement::Measurement;
+use goodput_model::{Finding, Length, Record, Sample};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Kept {
+    case: String,
+    expected: Expected,
+    record: Record,
+}
+
+#[derive(Deserialize)]
+struct Expected {
+    limit: Vec<String>,
+    both: Vec<String>,
+    healthy: bool,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let file = arguments.next().ok_or("which file?")?;
+    let prefix = arguments.next().unwrap_or_default();
+    for line in std::io::BufReader::new(std::fs::File::open(file)?).lines() {
+        let Ok(kept) = serde_json::from_str::<Kept>(&line?) else { continue };
+        if kept.case.starts_with(&prefix) {
+            let case = kept.case.clone();
+            judge(kept).unwrap_or_else(|why| println!("WRONG {case}: {why}"));
+        }
+    }
+    Ok(())
+}
+
+fn judge(kept: Kept) -> Result<(), Box<dyn Error>> {
+    let record = kept.record;
+    let before = named(&record.findings);
+    let (target, started) = (record.target.clone(), record.started.clone());
+    let again = conclude(measurement(record)?, &target, &started)?;
+    let now = named(&again.record.findings);
+    let wanted = &kept.expected;
+    let first = again.record.verdict.limit.as_str();
+    let has = |rule: &String| again.record.findings.iter().any(|f| f.rule == *rule);
+    let right = match () {
+        () if wanted.healthy => {
+            again.record.findings.iter().all(|f| wanted.limit.contains(&f.rule))
+        }
+        () if !wanted.both.is_empty() => wanted.both.iter().all(has),
+        () => wanted.limit.iter().any(|limit| limit == first),
+    };
+    let mark = if right { "right" } else { "WRONG" };
+    let changed = if before == now { "" } else { " CHANGED from " };
+    let before = if before == now { String::new() } else { before };
+    println!("{mark} {}: {now}{changed}{before}", kept.case);
+    Ok(())
+}
+
+fn named(findings: &[Finding]) -> String {
+    let each: Vec<_> = findings
+        .iter()
+        .map(|f| {
+            let share = f.share_percent.value().copied().unwrap_or(f64::NAN);
+            format!("{} ({:?}, {share:.0} %)", f.rule, f.confidence)
+        })
+        .collect();
+    each.join(", ")
+}
+
+/// As it was before the record was made of it, but for the samples after the senders' end, which a
+/// record does not mark: those later than the plan's length are taken for them.
+fn measurement(record: Record) -> Result<Measurement, Box<dyn Error>> {
+    let near = record.ends.near.get().cloned().map_err(|why| why.to_string())?;
+    let within = |samples: &[Sample]| match record.plan.length {
+        Length::Seconds(seconds) => samples.iter().filter(|s| s.at_s <= seconds + 0.01).count(),
+        _ => samples.len(),
+    };
+    let far = record.ends.far.value().map_or(0, |end| within(&end.samples));
+    let steady_samples = match record.plan.length {
+        Length::Seconds(_) => Some((within(&near.samples), far)),
+        _ => None,
+    };
+    Ok(Measurement {
+        plan: record.plan,
+        near,
+        far: record.ends.far,
+        far_totals: record.far_totals,
+        intervals: record.intervals,
+        steady_samples,
+        doubts: Vec::new(),
+    })
+}
