@@ -1,21 +1,31 @@
-//! Cuts a receiver's cumulative samples into the intervals that are shown and kept.
+//! Cuts cumulative samples into the intervals that are shown and kept.
 
-use goodput_model::{BitRate, EndName, Interval, Sample};
+use goodput_model::{BitRate, EndName, Interval, Known, Sample};
 
-/// Makes the intervals of one direction as its receiver's samples come in.
+/// Makes the intervals of one direction as samples come in.
 pub struct IntervalMaker {
     sender: EndName,
+    counts: Counts,
     every_s: f64,
     from: (f64, u64),
 }
 
+/// What the samples count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// What arrived.
+    Received,
+    /// What was sent, as nothing tells what arrived.
+    Sent,
+}
+
 impl IntervalMaker {
     /// Intervals of at least `every_s` seconds of what `sender` sends.
-    pub fn new(sender: EndName, every_s: f64) -> Self {
-        Self { sender, every_s, from: (0.0, 0) }
+    pub fn new(sender: EndName, counts: Counts, every_s: f64) -> Self {
+        Self { sender, counts, every_s, from: (0.0, 0) }
     }
 
-    /// Takes the receiver's next sample; an interval, if one is complete with it. Its bounds are the
+    /// Takes the next sample; an interval, if one is complete with it. Its bounds are the
     /// times of the samples, as counted, not the round times that were asked for.
     pub fn push(&mut self, sample: &Sample) -> Option<Interval> {
         // Half a millisecond of grace: a sample a hair early would double the interval's length.
@@ -26,15 +36,25 @@ impl IntervalMaker {
     /// The last, usually shorter, interval: up to `sample`.
     pub fn close(&mut self, sample: &Sample) -> Option<Interval> {
         let (from_s, from_bytes) = self.from;
-        let received_bytes = sample.received_bytes.checked_sub(from_bytes)?;
-        let goodput = BitRate::over(received_bytes, sample.at_s - from_s)?;
-        self.from = (sample.at_s, sample.received_bytes);
+        let so_far = match self.counts {
+            Counts::Received => sample.received_bytes,
+            Counts::Sent => sample.sent_bytes,
+        };
+        let bytes = so_far.checked_sub(from_bytes)?;
+        let rate = BitRate::over(bytes, sample.at_s - from_s)?;
+        self.from = (sample.at_s, so_far);
+        let untold = "the far end does not tell it while it receives";
+        let (received_bytes, goodput, sent) = match self.counts {
+            Counts::Received => (Known::Value(bytes), Known::Value(rate), None),
+            Counts::Sent => (Known::missing(untold), Known::missing(untold), Some(rate)),
+        };
         Some(Interval {
             sender: self.sender,
             from_s,
             to_s: sample.at_s,
             received_bytes,
             goodput_bits_per_s: goodput,
+            sent_bits_per_s: sent,
         })
     }
 }
@@ -44,17 +64,27 @@ mod tests {
     use super::*;
 
     fn sample(at_s: f64, received_bytes: u64) -> Sample {
-        Sample { at_s, sent_bytes: 0, received_bytes, flows: Vec::new() }
+        Sample { at_s, sent_bytes: 2 * received_bytes, received_bytes, flows: Vec::new() }
     }
 
     #[test]
     fn intervals_follow_one_another_without_a_gap() {
-        let mut maker = IntervalMaker::new(EndName::Near, 0.2);
+        let mut maker = IntervalMaker::new(EndName::Near, Counts::Received, 0.2);
         assert!(maker.push(&sample(0.1, 100)).is_none());
         let first = maker.push(&sample(0.2, 250)).unwrap();
-        assert_eq!((first.from_s, first.received_bytes), (0.0, 250));
+        assert_eq!((first.from_s, first.received_bytes), (0.0, Known::Value(250)));
         let last = maker.close(&sample(0.25, 300)).unwrap();
-        assert_eq!((last.from_s, last.received_bytes), (0.2, 50));
-        assert!((last.goodput_bits_per_s.0 - 8000.0).abs() < 1e-6);
+        assert_eq!((last.from_s, last.received_bytes), (0.2, Known::Value(50)));
+        assert!((last.goodput_bits_per_s.value().unwrap().0 - 8000.0).abs() < 1e-6);
+        assert_eq!(last.sent_bits_per_s, None);
+    }
+
+    #[test]
+    fn what_was_sent_is_not_what_arrived() {
+        let mut maker = IntervalMaker::new(EndName::Near, Counts::Sent, 0.2);
+        let interval = maker.push(&sample(0.2, 250)).unwrap();
+        assert!(interval.received_bytes.value().is_none());
+        assert!(interval.goodput_bits_per_s.value().is_none());
+        assert!((interval.sent_bits_per_s.unwrap().0 - 20_000.0).abs() < 1e-6);
     }
 }

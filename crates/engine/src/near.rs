@@ -1,13 +1,13 @@
 //! One measurement seen from the near end: agree, open the flows, watch, stop, gather.
 
 mod agree;
+mod foreign;
+mod shown;
 
 use std::time::{Duration, Instant};
 
 use goodput_kernel::Context;
-use goodput_model::{
-    Direction, End, EndName, FlowTotals, Interval, Known, Length, Plan, Sample, Snapshot, Totals,
-};
+use goodput_model::{Bytes, End, EndName, Known, Length, Plan, Sample, Snapshot};
 use goodput_wire::session::{Action, Input};
 use tokio::time::Instant as TokioInstant;
 
@@ -17,10 +17,11 @@ use crate::clock;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
-use crate::intervals::IntervalMaker;
 use crate::measurement::{Measurement, measure};
 use crate::observe::observe;
 use crate::traffic::{Traffic, Watched};
+use foreign::Account;
+use shown::Shown;
 
 /// How long the far end may take to gather and send its report.
 const REPORT: Duration = Duration::from_secs(15);
@@ -34,12 +35,11 @@ pub struct NearRun<'a> {
     before: Snapshot,
     near: Vec<Sample>,
     far: Vec<Sample>,
-    makers: Vec<(EndName, IntervalMaker)>,
-    intervals: Vec<Interval>,
+    shown: Shown,
     steady_samples: Option<(usize, usize)>,
     near_ended: bool,
     far_report: Option<Known<End>>,
-    far_totals: Option<Totals>,
+    account: Account,
     doubts: Vec<String>,
 }
 
@@ -69,13 +69,8 @@ impl<'a> NearRun<'a> {
         before: Snapshot,
         doubts: Vec<String>,
     ) -> Self {
-        let senders: &[EndName] = match plan.direction {
-            Direction::Send => &[EndName::Near],
-            Direction::Reverse => &[EndName::Far],
-            Direction::Both => &[EndName::Near, EndName::Far],
-        };
-        let makers =
-            senders.iter().map(|s| (*s, IntervalMaker::new(*s, plan.interval_s))).collect();
+        let account = Account::of(&client.peer);
+        let shown = Shown::new(&plan, client.peer.is_goodput());
         Self {
             client,
             plan,
@@ -84,12 +79,11 @@ impl<'a> NearRun<'a> {
             before,
             near: Vec::new(),
             far: Vec::new(),
-            makers,
-            intervals: Vec::new(),
+            shown,
             steady_samples: None,
             near_ended: false,
             far_report: None,
-            far_totals: None,
+            account,
             doubts,
         }
     }
@@ -119,12 +113,8 @@ impl<'a> NearRun<'a> {
         self.finish();
         listener(Event::Ended);
         self.gather(listener).await?;
-        if matches!(self.far_report, Some(Known::Missing(_))) {
-            self.fill_intervals(listener);
-        }
-        self.close_intervals(listener);
         let after = observe(self.plan.observe, self.context.clone()).await?;
-        Ok(self.into_measurement(after))
+        Ok(self.into_measurement(after, listener))
     }
 
     /// When to stop at the latest; a plan of bytes ends by itself or when the peer gives up.
@@ -138,16 +128,29 @@ impl<'a> NearRun<'a> {
     }
 
     fn is_long_enough(&self) -> bool {
+        let ended = self.near_ended || self.far_report.is_some();
         match self.plan.length {
-            Length::Seconds(_) => self.near_ended || self.far_report.is_some(),
+            Length::Seconds(_) => ended,
+            // Who is told of the end has no end of its own.
+            Length::Bytes(all) if !self.client.peer.is_goodput() => ended || self.has_moved(all),
             // Both ends empty their queues by themselves; stopping would cut them off.
             Length::Bytes(_) => self.near_ended && self.far_report.is_some(),
-            Length::Auto { .. } if self.near_ended || self.far_report.is_some() => true,
-            Length::Auto { precision_percent, min_s, .. } => self
-                .makers
-                .iter()
-                .all(|(sender, _)| self.is_known(*sender, min_s, precision_percent)),
+            Length::Auto { .. } if ended => true,
+            Length::Auto { precision_percent, min_s, .. } => {
+                let senders = self.plan.direction.senders();
+                senders.iter().all(|sender| self.is_known(*sender, min_s, precision_percent))
+            }
         }
+    }
+
+    /// Whether this end has sent and received `all` bytes, as far as it is to do either.
+    fn has_moved(&self, all: Bytes) -> bool {
+        self.near.last().is_some_and(|last| {
+            self.plan.direction.senders().iter().all(|sender| match sender {
+                EndName::Near => last.sent_bytes >= all.0,
+                EndName::Far => last.received_bytes >= all.0,
+            })
+        })
     }
 
     /// Whether the goodput of what `sender` sends is known well enough.
@@ -180,26 +183,16 @@ impl<'a> NearRun<'a> {
                 let ending =
                     outcome.map_err(|why| EngineError::Flow(format!("near end: {why}")))?;
                 self.client.conversation.tell(Input::Ended(ending.last));
-                self.told_on_flows(ending.told);
+                self.account.told_on_flows(ending.told);
             }
         }
         Ok(())
     }
 
-    /// Takes what the far end told on the flows themselves for its account.
-    fn told_on_flows(&mut self, flows: Vec<FlowTotals>) {
-        if flows.is_empty() {
-            return;
-        }
-        let program = self.client.target.protocol.id.into();
-        let cpu_percent = Known::missing("it told on its flows, which have no place for that");
-        self.far_totals = Some(Totals { program, cpu_percent, flows, text: None });
-    }
-
     fn acted(&mut self, action: Action, listener: &mut Listener<'_>) -> Result<(), EngineError> {
         match action {
             Action::PeerSampled(sample) => self.take_sample(EndName::Far, *sample, listener),
-            Action::PeerTold(totals) => self.far_totals = Some(*totals),
+            Action::PeerTold(totals) => self.account.told(*totals),
             Action::PeerReported(report) => self.far_report = Some(report.map(|end| *end)),
             Action::Note(text) => {
                 self.doubts.push(text.clone());
@@ -213,17 +206,7 @@ impl<'a> NearRun<'a> {
     }
 
     fn take_sample(&mut self, at: EndName, sample: Sample, listener: &mut Listener<'_>) {
-        // What arrives after the senders were stopped is the emptying of queues: no interval of it.
-        let stopped = self.steady_samples.is_some();
-        for (sender, maker) in &mut self.makers {
-            if *sender == at.other()
-                && !stopped
-                && let Some(interval) = maker.push(&sample)
-            {
-                listener(Event::Interval(interval.clone()));
-                self.intervals.push(interval);
-            }
-        }
+        self.shown.take(at, &sample, listener);
         match at {
             EndName::Near => self.near.push(sample),
             EndName::Far => self.far.push(sample),
@@ -236,6 +219,7 @@ impl<'a> NearRun<'a> {
         if !self.near_ended && self.far_report.is_none() {
             self.steady_samples = Some((self.near.len(), self.far.len()));
         }
+        self.shown.stop();
         self.traffic.finish();
         self.client.conversation.tell(Input::Finish(None));
     }
@@ -260,40 +244,13 @@ impl<'a> NearRun<'a> {
         Ok(())
     }
 
-    /// The intervals of what the far end received and did not tell.
-    fn fill_intervals(&mut self, listener: &mut Listener<'_>) {
-        let steady = self.steady_samples.map_or(self.near.len(), |(near, _)| near);
-        let acknowledged = acknowledged(&self.near[..steady.min(self.near.len())]);
-        for (sender, maker) in &mut self.makers {
-            if *sender != EndName::Near {
-                continue;
-            }
-            for interval in acknowledged.iter().filter_map(|sample| maker.push(sample)) {
-                listener(Event::Interval(interval.clone()));
-                self.intervals.push(interval);
-            }
-        }
-    }
-
-    /// The rest of each direction up to the last steady sample, where it is long enough to show.
-    fn close_intervals(&mut self, listener: &mut Listener<'_>) {
+    fn into_measurement(mut self, after: Snapshot, listener: &mut Listener<'_>) -> Measurement {
         let (near, far) = self.steady_samples.unwrap_or((self.near.len(), self.far.len()));
-        for (sender, maker) in &mut self.makers {
-            let receiving = match sender {
-                EndName::Near => &self.far[..far.min(self.far.len())],
-                EndName::Far => &self.near[..near.min(self.near.len())],
-            };
-            let last =
-                self.intervals.iter().rev().find(|i| i.sender == *sender).map_or(0.0, |i| i.to_s);
-            let rest = receiving.last().filter(|sample| sample.at_s > last);
-            if let Some(interval) = rest.and_then(|sample| maker.close(sample)) {
-                listener(Event::Interval(interval.clone()));
-                self.intervals.push(interval);
-            }
+        let (near, far) = (&self.near[..near], &self.far[..far]);
+        if matches!(self.far_report, Some(Known::Missing(_))) {
+            self.shown.do_without_far(near, listener);
         }
-    }
-
-    fn into_measurement(self, after: Snapshot) -> Measurement {
+        let intervals = self.shown.close(near, far, listener);
         let near =
             End { host: goodput_kernel::host(), before: self.before, after, samples: self.near };
         let far = match self.far_report {
@@ -313,8 +270,8 @@ impl<'a> NearRun<'a> {
             plan: self.plan,
             near,
             far,
-            far_totals: self.far_totals,
-            intervals: self.intervals,
+            far_totals: self.account.into_totals(),
+            intervals,
             steady_samples: self.steady_samples,
             doubts: self.doubts,
         }

@@ -46,10 +46,24 @@ pub struct Host {
     pub name: String,
     /// Operating system and release, as uname(2) gives them: "Linux 6.1.0-18-amd64".
     pub kernel: String,
-    /// Version of goodput running there.
+    /// Version of goodput running there; empty where it is another program.
     pub goodput: String,
-    /// CPUs this process may run on.
+    /// CPUs this process may run on; 0 where it is not told.
     pub cpus: u32,
+}
+
+impl Host {
+    /// A host of which only the program is known that runs there: its name, and its version as far
+    /// as it told.
+    pub fn foreign(program: impl Into<String>) -> Self {
+        let kernel = String::from("not told");
+        Self { name: program.into(), kernel, goodput: String::new(), cpus: 0 }
+    }
+
+    /// Whether goodput runs there, which tells what it sees.
+    pub fn is_goodput(&self) -> bool {
+        !self.goodput.is_empty()
+    }
 }
 
 /// Everything one end saw during one measurement.

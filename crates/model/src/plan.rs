@@ -124,6 +124,17 @@ pub struct FlowPlan {
     pub sender: EndName,
 }
 
+impl Direction {
+    /// The ends that send, the near one first.
+    pub fn senders(self) -> &'static [EndName] {
+        match self {
+            Self::Send => &[EndName::Near],
+            Self::Reverse => &[EndName::Far],
+            Self::Both => &[EndName::Near, EndName::Far],
+        }
+    }
+}
+
 impl Transport {
     /// Chunk where the user names none: as iperf3 for TCP; for UDP the largest payload that a
     /// 1500-byte MTU carries over IPv4 in one piece (1500 - 20 - 8).
@@ -155,12 +166,11 @@ impl Plan {
 
     /// Every flow of the plan, near senders first.
     pub fn flow_plans(&self) -> Vec<FlowPlan> {
-        let senders: &[EndName] = match self.direction {
-            Direction::Send => &[EndName::Near],
-            Direction::Reverse => &[EndName::Far],
-            Direction::Both => &[EndName::Near, EndName::Far],
-        };
-        let each = senders.iter().flat_map(|sender| (0..self.flows).map(move |_| *sender));
+        let each = self
+            .direction
+            .senders()
+            .iter()
+            .flat_map(|sender| (0..self.flows).map(move |_| *sender));
         each.enumerate().map(|(id, sender)| FlowPlan { id: id as u16, sender }).collect()
     }
 

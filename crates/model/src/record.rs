@@ -104,14 +104,18 @@ pub struct Ends {
 pub struct Interval {
     /// The end that sent.
     pub sender: EndName,
-    /// Start on the receiver's clock, seconds.
+    /// Start on the receiver's clock, seconds; on the sender's where the receiver tells nothing.
     pub from_s: f64,
-    /// End on the receiver's clock, seconds.
+    /// End on the same clock, seconds.
     pub to_s: f64,
-    /// Payload bytes the receiver's application read.
-    pub received_bytes: u64,
+    /// Payload bytes the receiver's application read; where it does not tell, those that its TCP
+    /// acknowledged, and missing where there is no TCP.
+    pub received_bytes: Known<u64>,
     /// The same as a rate.
-    pub goodput_bits_per_s: BitRate,
+    pub goodput_bits_per_s: Known<BitRate>,
+    /// Payload the sender's application wrote per second, where nothing tells what arrived of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_bits_per_s: Option<BitRate>,
 }
 
 /// The numbers of a measurement.
@@ -165,7 +169,7 @@ pub struct DirectionResult {
 /// What the measurement cost one end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EndResult {
-    /// CPU of goodput's own process, percent of one CPU.
+    /// CPU of goodput's own process, or of the program that it measured with, percent of one CPU.
     pub cpu_percent: Known<f64>,
     /// CPU of the whole host, percent of all its CPUs, everything but idle.
     pub host_cpu_percent: Known<f64>,

@@ -14,7 +14,7 @@ use crate::client::blocking;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
-use crate::intervals::IntervalMaker;
+use crate::intervals::{Counts, IntervalMaker};
 use crate::measurement::{Measurement, measure};
 use crate::observe::observe;
 
@@ -56,7 +56,8 @@ impl Eyes {
 impl Watch {
     /// Of what was found; `context` is its path.
     pub fn new(plan: Plan, found: Found, context: Context) -> Self {
-        let maker = IntervalMaker::new(sender(found.chosen.role), plan.interval_s);
+        let maker =
+            IntervalMaker::new(sender(found.chosen.role), Counts::Received, plan.interval_s);
         let looker = Looker::new(found.chosen);
         let eyes = Eyes { looker, program: found.program, began: Instant::now() };
         Self {

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use goodput_engine::Event;
-use goodput_model::{EndName, Interval, Plan, Trial};
+use goodput_model::{EndName, Host, Interval, Known, Plan, Trial};
 
 use super::style;
 use crate::args::OutputArgs;
@@ -46,13 +46,7 @@ impl Live {
 
     fn line(&self, event: &Event) -> Option<String> {
         match event {
-            Event::Connected { peer, secured } => Some(style::faint(format!(
-                "connected   {}, {}, goodput {}{}",
-                peer.name,
-                peer.kernel,
-                peer.goodput,
-                if *secured { ", with the token" } else { "" }
-            ))),
+            Event::Connected { peer, secured } => Some(style::faint(connected(peer, *secured))),
             Event::Interval(interval) => Some(self.interval(interval)),
             Event::Note { text } => Some(style::faint(format!("note        {text}"))),
             Event::TrialEnded { values, trial } => Some(trial_line(values, trial)),
@@ -67,8 +61,22 @@ impl Live {
             (_, EndName::Far) => "  far → near",
         };
         let span = format!("{:.1}–{:.1} s", interval.from_s, interval.to_s);
-        format!("{span:11} {:>14}{direction}", interval.goodput_bits_per_s)
+        let rate = match (&interval.goodput_bits_per_s, interval.sent_bits_per_s) {
+            (Known::Value(goodput), _) => format!("{goodput:>14}"),
+            (Known::Missing(_), Some(sent)) => format!("{sent:>14} sent"),
+            (Known::Missing(why), None) => format!("unknown: {why}"),
+        };
+        format!("{span:11} {rate}{direction}")
     }
+}
+
+fn connected(peer: &Host, secured: bool) -> String {
+    if !peer.is_goodput() {
+        // All that is known of another program: what it is.
+        return format!("peer        {}", peer.name);
+    }
+    let token = if secured { ", with the token" } else { "" };
+    format!("connected   {}, {}, goodput {}{token}", peer.name, peer.kernel, peer.goodput)
 }
 
 fn trial_line(values: &[String], trial: &Trial) -> String {

@@ -1,0 +1,146 @@
+//! The intervals of a measurement, shown as it goes: by what the receiver tells, or by the next best
+//! that this end knows.
+
+use goodput_model::{EndName, Interval, Plan, Sample, Transport};
+
+use crate::acknowledged::acknowledged;
+use crate::events::{Event, Listener};
+use crate::intervals::{Counts, IntervalMaker};
+
+/// The intervals of each direction, and where they come from.
+pub struct Shown {
+    ways: Vec<Way>,
+    untold: Series,
+    stopped: bool,
+    intervals: Vec<Interval>,
+}
+
+/// One direction.
+struct Way {
+    sender: EndName,
+    series: Series,
+    maker: IntervalMaker,
+    every_s: f64,
+}
+
+/// What the intervals of a direction are cut from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Series {
+    /// The receiver's count.
+    Received,
+    /// What the receiver's TCP acknowledged, by the sender.
+    Acknowledged,
+    /// What the sender wrote.
+    Sent,
+}
+
+impl Shown {
+    /// Of a plan with a far end that tells what it receives, or does not.
+    pub fn new(plan: &Plan, far_tells: bool) -> Self {
+        // Without observing, no sample has what TCP acknowledged.
+        let untold = match plan.transport {
+            Transport::Tcp if plan.observe => Series::Acknowledged,
+            _ => Series::Sent,
+        };
+        let near = if far_tells { Series::Received } else { untold };
+        let way = |sender: &EndName| {
+            let series = if *sender == EndName::Near { near } else { Series::Received };
+            Way::new(*sender, series, plan.interval_s)
+        };
+        Self {
+            ways: plan.direction.senders().iter().map(way).collect(),
+            untold,
+            stopped: false,
+            intervals: Vec::new(),
+        }
+    }
+
+    /// The next sample of an end.
+    pub fn take(&mut self, at: EndName, sample: &Sample, listener: &mut Listener<'_>) {
+        // What arrives after the senders were stopped is the emptying of queues: no interval of it.
+        if self.stopped {
+            return;
+        }
+        for way in &mut self.ways {
+            if way.is_cut_from(at)
+                && let Some(interval) = way.push(sample)
+            {
+                show(&mut self.intervals, interval, listener);
+            }
+        }
+    }
+
+    /// The senders were told to stop.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+    }
+
+    /// The far end turns out to keep to itself what it received: makes the intervals of it from the
+    /// near end's `samples` so far.
+    pub fn do_without_far(&mut self, samples: &[Sample], listener: &mut Listener<'_>) {
+        let untold = self.untold;
+        let told = |way: &&mut Way| way.sender == EndName::Near && way.series == Series::Received;
+        for way in self.ways.iter_mut().filter(told) {
+            *way = Way::new(way.sender, untold, way.every_s);
+            for interval in samples.iter().filter_map(|sample| way.push(sample)) {
+                show(&mut self.intervals, interval, listener);
+            }
+        }
+    }
+
+    /// The rest of each direction up to the last of the steady samples, where it is long enough to
+    /// show. All intervals.
+    pub fn close(
+        mut self,
+        near: &[Sample],
+        far: &[Sample],
+        listener: &mut Listener<'_>,
+    ) -> Vec<Interval> {
+        for way in &mut self.ways {
+            let samples = if way.is_cut_from(EndName::Near) { near } else { far };
+            let mine = self.intervals.iter().rev().find(|i| i.sender == way.sender);
+            let shown_s = mine.map_or(0.0, |interval| interval.to_s);
+            if let Some(interval) = way.close(samples, shown_s) {
+                show(&mut self.intervals, interval, listener);
+            }
+        }
+        self.intervals
+    }
+}
+
+fn show(intervals: &mut Vec<Interval>, interval: Interval, listener: &mut Listener<'_>) {
+    listener(Event::Interval(interval.clone()));
+    intervals.push(interval);
+}
+
+impl Way {
+    fn new(sender: EndName, series: Series, every_s: f64) -> Self {
+        let counts = if series == Series::Sent { Counts::Sent } else { Counts::Received };
+        Self { sender, series, maker: IntervalMaker::new(sender, counts, every_s), every_s }
+    }
+
+    /// Whether the samples of `end` are those that the intervals are cut from.
+    fn is_cut_from(&self, end: EndName) -> bool {
+        match self.series {
+            Series::Received => end == self.sender.other(),
+            Series::Acknowledged | Series::Sent => end == self.sender,
+        }
+    }
+
+    fn push(&mut self, sample: &Sample) -> Option<Interval> {
+        self.maker.push(&self.counted(sample)?)
+    }
+
+    fn close(&mut self, samples: &[Sample], shown_s: f64) -> Option<Interval> {
+        let last = samples.iter().rev().find_map(|sample| self.counted(sample))?;
+        if last.at_s > shown_s { self.maker.close(&last) } else { None }
+    }
+
+    /// The sample as this direction's maker counts it, where it says enough.
+    fn counted(&self, sample: &Sample) -> Option<Sample> {
+        match self.series {
+            Series::Acknowledged => acknowledged(std::slice::from_ref(sample)).pop(),
+            Series::Received | Series::Sent => Some(Sample { flows: Vec::new(), ..sample.clone() }),
+        }
+    }
+}
