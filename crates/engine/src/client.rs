@@ -6,10 +6,10 @@ use std::time::Duration;
 use goodput_model::{Host, Plan, SocketOptions};
 use goodput_wire::error::WireError;
 use goodput_wire::session::{Action, ClientConfig, ClockOffset, Input, SettingRequest, Token};
-use tokio::net::TcpStream;
 
 use crate::clock::wall_clock;
 use crate::control::Conversation;
+use crate::dial::{Dialled, dial};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
@@ -17,12 +17,8 @@ use crate::measurement::Measurement;
 use crate::near::NearRun;
 use crate::target::Target;
 
-/// How long one address of the target may take to answer a connection attempt.
-const CONNECT: Duration = Duration::from_secs(5);
-
-/// Segment size of the control connection, bytes: what every IPv4 path carries (RFC 9293 section
-/// 3.7.1, the default for IPv4), so that both ends still talk where full-sized packets vanish.
-const CONTROL_MSS: u32 = 536;
+/// How long a far end that serves one client after the other may take between two.
+const BETWEEN: Duration = Duration::from_secs(1);
 
 /// A greeted peer.
 pub struct Client {
@@ -32,8 +28,11 @@ pub struct Client {
     pub(crate) addresses: Vec<SocketAddr>,
     /// Where the peer sees this end, where there is a control connection.
     pub(crate) local: Option<SocketAddr>,
+    options: SocketOptions,
+    token: Option<Token>,
     /// The machine at the other end.
     pub peer: Host,
+    secured: bool,
     /// How its time of day differs from ours, where it told.
     pub clock: Option<ClockOffset>,
 }
@@ -47,16 +46,37 @@ impl Client {
         token: Option<Token>,
         listener: &mut Listener<'_>,
     ) -> Result<Self, EngineError> {
-        let Dialled { stream, addresses } = dial(target.clone(), options.clone()).await?;
+        let client = Self::greet(target, options, token, Duration::ZERO).await?;
+        listener(Event::Connected { peer: client.peer.clone(), secured: client.secured });
+        Ok(client)
+    }
+
+    /// As [`Client::connect`]; a connection that is refused is tried again for `patience`.
+    async fn greet(
+        target: &Target,
+        options: &SocketOptions,
+        token: Option<Token>,
+        patience: Duration,
+    ) -> Result<Self, EngineError> {
+        let dialled = dial(target.clone(), options.clone(), patience).await?;
+        let Dialled { stream, addresses } = dialled;
         let local = stream.as_ref().and_then(|stream| stream.local_addr().ok());
-        let config = ClientConfig { host: goodput_kernel::host(), token, clock: wall_clock() };
+        let host = goodput_kernel::host();
+        let config = ClientConfig { host, token: token.clone(), clock: wall_clock() };
         let session = (target.protocol.client)(std::time::Instant::now(), config);
         let mut conversation = Conversation::new(session, stream);
         match next(&mut conversation, target).await? {
-            Action::Greeted { peer, secured, clock } => {
-                listener(Event::Connected { peer: peer.clone(), secured });
-                Ok(Self { conversation, target: target.clone(), addresses, local, peer, clock })
-            }
+            Action::Greeted { peer, secured, clock } => Ok(Self {
+                conversation,
+                target: target.clone(),
+                options: options.clone(),
+                token,
+                addresses,
+                local,
+                peer,
+                secured,
+                clock,
+            }),
             other => Err(unexpected(target, &other)),
         }
     }
@@ -69,11 +89,26 @@ impl Client {
         interrupt: &Interrupt,
         listener: &mut Listener<'_>,
     ) -> Result<Measurement, EngineError> {
+        let agreed = async {
+            if self.conversation.has_closed() {
+                self.meet_again().await?;
+            }
+            NearRun::agree(self, plan).await
+        };
         let run = tokio::select! {
-            run = NearRun::agree(self, plan) => run?,
+            run = agreed => run?,
             () = interrupt.raised() => return Err(EngineError::Interrupted),
         };
         run.run(interrupt, listener).await
+    }
+
+    /// Begins another conversation, where one is good for one measurement only.
+    async fn meet_again(&mut self) -> Result<(), EngineError> {
+        let (target, options, token) =
+            (self.target.clone(), self.options.clone(), self.token.clone());
+        self.conversation.hang_up().await;
+        *self = Self::greet(&target, &options, token, BETWEEN).await?;
+        Ok(())
     }
 
     /// Reads or changes a setting of the far end; the effective value.
@@ -116,50 +151,6 @@ pub(crate) fn unexpected(target: &Target, action: &Action) -> EngineError {
         target: target.text.clone(),
         failure: WireError::Protocol(format!("{action:?} was not expected now")),
     }
-}
-
-/// A peer that can be talked to.
-struct Dialled {
-    /// The control connection, where the protocol has one.
-    stream: Option<TcpStream>,
-    /// Where the peer is; several where no flow was opened to it yet.
-    addresses: Vec<SocketAddr>,
-}
-
-/// Connects to the target, where its protocol has a control connection; else finds out where it is.
-async fn dial(target: Target, options: SocketOptions) -> Result<Dialled, EngineError> {
-    if !target.protocol.has_control {
-        let addresses = blocking(move || target.addresses(options.family)).await??;
-        return Ok(Dialled { stream: None, addresses });
-    }
-    let (stream, address) = blocking(move || connect(&target, options)).await??;
-    stream
-        .set_nodelay(true)
-        .map_err(EngineError::io("set TCP_NODELAY on the control connection"))?;
-    stream
-        .set_nonblocking(true)
-        .map_err(EngineError::io("make the control connection non-blocking"))?;
-    let stream = TcpStream::from_std(stream)
-        .map_err(EngineError::io("hand the control connection to the runtime"))?;
-    Ok(Dialled { stream: Some(stream), addresses: vec![address] })
-}
-
-/// Tries every address of the target in turn; the error is the first one's, as the others are
-/// mostly the same. Blocks.
-fn connect(
-    target: &Target,
-    mut options: SocketOptions,
-) -> Result<(std::net::TcpStream, SocketAddr), EngineError> {
-    options.mss_bytes = Some(options.mss_bytes.map_or(CONTROL_MSS, |mss| mss.min(CONTROL_MSS)));
-    let mut first_error = None;
-    for address in target.addresses(options.family)? {
-        match goodput_mover::socket::tcp_connect(address, &options, CONNECT) {
-            Ok(fd) => return Ok((std::net::TcpStream::from(fd), address)),
-            Err(error) => _ = first_error.get_or_insert(error),
-        }
-    }
-    let why = first_error.map_or("no address to try".into(), |e| e.to_string());
-    Err(EngineError::Target(format!("{target}: {why}")))
 }
 
 /// Runs something that blocks beside the control connections.

@@ -87,6 +87,31 @@ impl Conversation {
         self.stream.take().filter(|_| flushed)
     }
 
+    /// Whether the session has closed in good order; what is left is to say goodbye.
+    pub fn has_closed(&self) -> bool {
+        self.closing && self.failure.is_none()
+    }
+
+    /// Sends what is left, and waits for the peer to close as well: some serve one client after the
+    /// other, and turn away whoever comes before they are done.
+    pub async fn hang_up(&mut self) {
+        self.say_goodbye().await;
+        let Some(stream) = &self.stream else { return };
+        let closed = async {
+            let mut buffer = [0; 1024];
+            loop {
+                stream.readable().await?;
+                match stream.try_read(&mut buffer) {
+                    Ok(0) => return std::io::Result::Ok(()),
+                    Err(cause) if cause.kind() != ErrorKind::WouldBlock => return Err(cause),
+                    _ => {}
+                }
+            }
+        };
+        // Best effort: who does not close is not waited for.
+        let _ = tokio::time::timeout(GOODBYE, closed).await;
+    }
+
     /// Sends what is left and closes, for a driver that wants no more actions.
     pub async fn leave(mut self, why: &str) {
         self.tell(Input::Leave(why.into()));

@@ -10,6 +10,7 @@ mod clock;
 pub mod compare;
 pub mod conclude;
 mod control;
+mod dial;
 mod doubts;
 pub mod error;
 pub mod events;

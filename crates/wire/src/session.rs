@@ -253,7 +253,9 @@ pub enum Output {
     Send(Vec<u8>),
     /// Act.
     Do(Action),
-    /// Close the control connection once everything is sent.
+    /// Close the control connection once everything is sent. A client's session whose conversation
+    /// is good for one measurement only closes with [`Input::Report`]; the driver begins another
+    /// conversation for the next measurement.
     Close,
 }
 
