@@ -59,13 +59,34 @@ pub fn server(bytes: &[u8]) -> String {
     }
 }
 
-/// What a client seems to be that opened with `bytes`.
-pub fn client(bytes: &[u8]) -> String {
-    let cookie = bytes.get(..IPERF3_COOKIE).is_some_and(|cookie| {
+/// Whether a datagram is how a client of iperf3 (`iperf.h`: the words that open and answer a stream
+/// up to 3.11 and from 3.12 on, in either byte order) or of nuttcp (`BOD0`, `EOD1` and the like)
+/// opens a flow.
+pub fn opens_a_flow(datagram: &[u8]) -> bool {
+    match datagram {
+        [b'B' | b'E', b'O', b'D', _] => true,
+        word => {
+            matches!(word, b"9876" | b"6789" | [0x15, 0xcd, 0x5b, 0x07] | [7, 0x5b, 0xcd, 0x15])
+        }
+    }
+}
+
+/// What a client is that opened with `bytes`, where that is certain.
+pub fn known_client(bytes: &[u8]) -> Option<String> {
+    let is_known = is_cookie(bytes) || CLIENTS.iter().any(|sign| bytes.starts_with(sign.begins));
+    is_known.then(|| client(bytes))
+}
+
+fn is_cookie(bytes: &[u8]) -> bool {
+    bytes.get(..IPERF3_COOKIE).is_some_and(|cookie| {
         cookie[IPERF3_COOKIE - 1] == 0
             && cookie[..IPERF3_COOKIE - 1].iter().all(u8::is_ascii_graphic)
-    });
-    if cookie { "an iperf3 client".into() } else { named(CLIENTS, bytes) }
+    })
+}
+
+/// What a client seems to be that opened with `bytes`.
+pub fn client(bytes: &[u8]) -> String {
+    if is_cookie(bytes) { "an iperf3 client".into() } else { named(CLIENTS, bytes) }
 }
 
 fn greeting_220(bytes: &[u8]) -> &'static str {

@@ -6,6 +6,7 @@
 pub mod check;
 pub mod cookie;
 pub mod datagram;
+mod direct;
 pub mod error;
 pub mod foreign;
 pub mod frame;

@@ -1,13 +1,15 @@
 //! Every protocol, in the order in which they are listed. The first is goodput's own.
 
 pub mod goodput;
+pub mod iperf2;
+pub mod ttcp;
 
 use crate::session::{First, FirstDatagram, Protocol};
 use crate::ticket::Proof;
 
 /// The list is the truth: targets, `goodput list protocols`, the conformance suite and the fuzz
 /// target are made from it.
-pub const ALL: &[&Protocol] = &[&goodput::PROTOCOL];
+pub const ALL: &[&Protocol] = &[&goodput::PROTOCOL, &iperf2::PROTOCOL, &ttcp::PROTOCOL];
 
 /// What the first bytes of a connection say.
 pub enum Opening {

@@ -39,7 +39,7 @@ pub const SILENCE: Duration = Duration::from_secs(15);
 pub const LONGEST_PLAN_S: f64 = 30.0 * 86_400.0;
 
 /// The instant `seconds` after `from`; a peer's number is held to what a plan may have.
-pub(super) fn after_s(from: Instant, seconds: f64) -> Instant {
+pub(crate) fn after_s(from: Instant, seconds: f64) -> Instant {
     let seconds = if seconds.is_nan() { 0.0 } else { seconds.clamp(0.0, LONGEST_PLAN_S) };
     from + Duration::from_secs_f64(seconds)
 }

@@ -1,0 +1,89 @@
+//! Conversations of protocols that have no control connection. A connection, or an address over UDP,
+//! is a flow; its first bytes say all there is to say, and what follows is payload.
+//!
+//! ```text
+//! connecting  the client: it opens its flows and says nothing else
+//! answering   the server: what the first bytes ask for, measurement by measurement
+//! ```
+
+mod answering;
+mod connecting;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use goodput_model::Host;
+
+pub(crate) use answering::{Answering, Order, Wish};
+pub(crate) use connecting::{Connecting, Dialect, out_of_reach};
+
+use crate::session::{Action, Output};
+
+/// From the first byte to all that is needed to know what is asked for.
+const GREETING: Duration = Duration::from_secs(5);
+
+/// For the driver to make itself ready for flows.
+const ACCEPT: Duration = Duration::from_secs(10);
+
+/// For the data connections.
+const FLOWS: Duration = Duration::from_secs(15);
+
+/// From all data connections to the first payload: the time for this end's first observation.
+const BEGIN: Duration = Duration::from_secs(15);
+
+/// From the end of the payload to what this end saw of it.
+const DRAIN: Duration = Duration::from_secs(15);
+
+/// How much longer than it said a sender may take to get the rest of its payload through.
+const LINGER: Duration = Duration::from_secs(10);
+
+/// A sender from whom nothing comes for this long is gone.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// From one measurement of a client to its next.
+const IDLE: Duration = Duration::from_secs(600);
+
+/// What a session wants done, in order.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    outputs: VecDeque<Output>,
+    closed: bool,
+}
+
+impl Outbox {
+    pub(crate) fn send(&mut self, bytes: Vec<u8>) {
+        if !bytes.is_empty() {
+            self.outputs.push_back(Output::Send(bytes));
+        }
+    }
+
+    pub(crate) fn act(&mut self, action: Action) {
+        self.outputs.push_back(Output::Do(action));
+    }
+
+    /// The session ends in good order.
+    pub(crate) fn close(&mut self) {
+        if !self.closed {
+            self.outputs.push_back(Output::Close);
+        }
+        self.closed = true;
+    }
+
+    /// The session ends with an error, for which these protocols have no words.
+    pub(crate) fn fail(&mut self) {
+        self.closed = true;
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    pub(crate) fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+}
+
+/// A peer of which only the program is known.
+pub(crate) fn host(program: &str) -> Host {
+    Host { name: program.into(), kernel: "unknown".into(), goodput: "none".into(), cpus: 0 }
+}

@@ -1,0 +1,343 @@
+//! The answering side of protocols without a control connection.
+//!
+//! ```text
+//! opening ──what is asked──▶ preparing ──expecting──▶ gathering ──all flows──▶ running
+//!                               ▲                                                │ flows ended
+//!                               └──── where more was ordered ──── reporting ◀────┘
+//! ```
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use goodput_model::{Direction, Known, Length, Plan, Sample, Transport};
+
+use super::{ACCEPT, DRAIN, FLOWS, GREETING, LINGER, Outbox, SILENCE, host};
+use crate::error::WireError;
+use crate::protocols::goodput::times::after_s;
+use crate::session::{Action, Input, Output, ServerConfig, Session};
+use crate::ticket::{FlowTicket, Meeting};
+
+/// One measurement that a client asks for.
+pub(crate) struct Order {
+    pub(crate) plan: Plan,
+    pub(crate) tickets: Vec<FlowTicket>,
+    pub(crate) meeting: Meeting,
+}
+
+/// What a client asks for by its first bytes.
+pub(crate) enum Wish {
+    /// Too few bytes to tell.
+    More,
+    /// Measurements, one after the other.
+    Measure {
+        /// The client's program.
+        program: String,
+        /// What is said on the connection before it becomes a flow.
+        answer: Vec<u8>,
+        /// What the operator should know.
+        notes: Vec<String>,
+        orders: VecDeque<Order>,
+    },
+    /// A conversation of its own, which begins with these bytes.
+    Converse(Box<dyn Session>),
+}
+
+/// Reads the first bytes of a connection, or the first datagram of an address.
+pub(crate) type Read = fn(Instant, &ServerConfig, &[u8]) -> Result<Wish, WireError>;
+
+/// A conversation, seen from the answering side.
+pub(crate) struct Answering {
+    config: ServerConfig,
+    read: Read,
+    outbox: Outbox,
+    state: State,
+    /// When something is due.
+    deadline: Instant,
+    /// What was ordered and has not begun.
+    orders: VecDeque<Order>,
+}
+
+enum State {
+    /// It says what it wants.
+    Opening(Vec<u8>),
+    /// The driver makes itself ready for the flows of a plan.
+    Preparing(Plan),
+    /// The flows come about.
+    Gathering(Plan),
+    /// Payload moves.
+    Running(Running),
+    /// The flows have ended; the driver gathers what it saw.
+    Reporting,
+    /// Another session took over.
+    Elsewhere(Box<dyn Session>),
+}
+
+/// Payload that moves.
+struct Running {
+    /// When the payload is ended from this side.
+    finish_at: Instant,
+    /// Why that is, where it is not what was asked for.
+    why: Option<&'static str>,
+    finishing: bool,
+    /// Whether a peer that only sends would be missed.
+    receives: bool,
+    /// What had come by the last sample that had more than the one before, and when that was.
+    progress: Option<(u64, Instant)>,
+}
+
+impl Session for Answering {
+    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        if let State::Elsewhere(session) = &mut self.state {
+            return session.handle(now, input);
+        }
+        if self.outbox.is_closed() {
+            return Ok(());
+        }
+        let outcome = self.take(now, input);
+        self.settle(outcome)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
+        if let State::Elsewhere(session) = &mut self.state {
+            return session.handle_timeout(now);
+        }
+        if self.outbox.is_closed() || now < self.deadline {
+            return Ok(());
+        }
+        let outcome = self.expire(now);
+        self.settle(outcome)
+    }
+
+    fn poll(&mut self) -> Option<Output> {
+        let other = match &mut self.state {
+            State::Elsewhere(session) => session.poll(),
+            _ => None,
+        };
+        other.or_else(|| self.outbox.poll())
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        match &self.state {
+            State::Elsewhere(session) => session.next_timeout(),
+            _ => (!self.outbox.is_closed()).then_some(self.deadline),
+        }
+    }
+}
+
+impl Answering {
+    pub(crate) fn new(now: Instant, config: ServerConfig, read: Read) -> Self {
+        Self {
+            config,
+            read,
+            outbox: Outbox::default(),
+            state: State::Opening(Vec::new()),
+            deadline: now + GREETING,
+            orders: VecDeque::new(),
+        }
+    }
+
+    fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        match input {
+            Input::Received(bytes) => self.receive(now, &bytes),
+            Input::Closed => Err(self.closed()),
+            Input::Expecting { .. } => {
+                if let State::Preparing(plan) = &self.state {
+                    self.enter(State::Gathering(plan.clone()), now + FLOWS);
+                }
+                Ok(())
+            }
+            Input::FlowsReady => {
+                self.begin(now);
+                Ok(())
+            }
+            Input::FlowsFailed(why) => match self.state {
+                State::Opening(_) => Ok(()),
+                _ => Err(WireError::Local(why)),
+            },
+            Input::Sampled(sample) => {
+                self.sampled(now, &sample);
+                Ok(())
+            }
+            Input::Finish(why) => {
+                self.finish(now, why);
+                Ok(())
+            }
+            Input::Ended(_) => {
+                if matches!(self.state, State::Running(_)) {
+                    self.enter(State::Reporting, now + DRAIN);
+                }
+                Ok(())
+            }
+            Input::Report(_) => {
+                self.reported(now);
+                Ok(())
+            }
+            Input::Leave(_) => {
+                self.abandon();
+                self.outbox.close();
+                Ok(())
+            }
+            Input::Propose(_) | Input::Begin | Input::AskSetting(_) | Input::SettingDone(_) => {
+                Ok(())
+            }
+        }
+    }
+
+    fn enter(&mut self, state: State, deadline: Instant) {
+        self.state = state;
+        self.deadline = deadline;
+    }
+
+    /// Takes bytes until they say what is asked for. What comes after that is payload, which a
+    /// driver leaves in the socket.
+    fn receive(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
+        let State::Opening(first) = &mut self.state else { return Ok(()) };
+        first.extend_from_slice(bytes);
+        match (self.read)(now, &self.config, first)? {
+            Wish::More => Ok(()),
+            Wish::Measure { program, answer, notes, orders } => {
+                let peer = host(&program);
+                self.outbox.act(Action::Greeted { peer, secured: false, clock: None });
+                for note in notes {
+                    self.outbox.act(Action::Note(note));
+                }
+                self.outbox.send(answer);
+                self.orders = orders;
+                self.next_order(now);
+                Ok(())
+            }
+            Wish::Converse(mut session) => {
+                let outcome = session.handle(now, Input::Received(std::mem::take(first)));
+                self.state = State::Elsewhere(session);
+                outcome
+            }
+        }
+    }
+
+    /// Asks for the flows of the next measurement, or ends the session after the last one.
+    fn next_order(&mut self, now: Instant) {
+        let Some(Order { plan, tickets, meeting }) = self.orders.pop_front() else {
+            return self.outbox.close();
+        };
+        let expected = Box::new(plan.clone());
+        self.outbox.act(Action::ExpectFlows { plan: expected, tickets, meeting });
+        self.enter(State::Preparing(plan), now + ACCEPT);
+    }
+
+    /// The flows are there: payload moves at once, as nobody else has to be asked.
+    fn begin(&mut self, now: Instant) {
+        let (State::Preparing(plan) | State::Gathering(plan)) = &self.state else { return };
+        let running = Running::new(now, plan, self.config.limits.duration_s);
+        self.outbox.act(Action::Begin);
+        let due = running.next_timeout(now);
+        self.enter(State::Running(running), due);
+    }
+
+    fn sampled(&mut self, now: Instant, sample: &Sample) {
+        let State::Running(running) = &mut self.state else { return };
+        if running.progress.is_none_or(|(bytes, _)| sample.received_bytes > bytes) {
+            running.progress = Some((sample.received_bytes, now));
+        }
+        if !running.finishing {
+            self.deadline = running.next_timeout(now);
+        }
+    }
+
+    fn finish(&mut self, now: Instant, why: Option<String>) {
+        let State::Running(running) = &mut self.state else { return };
+        if running.finishing {
+            return;
+        }
+        running.finishing = true;
+        if let Some(why) = why {
+            self.outbox.act(Action::Note(why));
+        }
+        self.outbox.act(Action::Finish);
+        self.deadline = now + DRAIN;
+    }
+
+    fn reported(&mut self, now: Instant) {
+        if matches!(self.state, State::Running(_) | State::Reporting) {
+            let untold = Known::missing("this protocol does not let a client say what it saw");
+            self.outbox.act(Action::PeerReported(untold));
+            self.next_order(now);
+        }
+    }
+
+    /// The state has lasted too long, or something is due in it.
+    fn expire(&mut self, now: Instant) -> Result<(), WireError> {
+        let why = match &self.state {
+            State::Running(running) if !running.finishing => {
+                let why = running.why_now(now).map(Into::into);
+                self.finish(now, why);
+                return Ok(());
+            }
+            State::Opening(first) if first.is_empty() => "it said nothing",
+            State::Opening(_) => "it did not say all of what it wants",
+            State::Preparing(_) => return Err(WireError::Local("not ready in time".into())),
+            State::Gathering(_) => "not all data connections came about in time",
+            State::Running(_) => "its flows did not end",
+            State::Reporting | State::Elsewhere(_) => {
+                return Err(WireError::Local("no report in time".into()));
+            }
+        };
+        Err(WireError::TimedOut(why.into()))
+    }
+
+    fn closed(&self) -> WireError {
+        WireError::Closed(match &self.state {
+            State::Opening(_) => "before it said what it wants".into(),
+            _ => "in the middle of a measurement".into(),
+        })
+    }
+
+    /// Has the host forget the measurement that is under way, if there is one.
+    fn abandon(&mut self) {
+        if !matches!(self.state, State::Opening(_)) {
+            self.outbox.act(Action::Abandon);
+        }
+    }
+
+    fn settle(&mut self, outcome: Result<(), WireError>) -> Result<(), WireError> {
+        if outcome.is_err() && !matches!(self.state, State::Elsewhere(_)) {
+            self.abandon();
+            self.outbox.fail();
+        }
+        outcome
+    }
+}
+
+impl Running {
+    /// Payload of `plan`, which moves for `limit_s` seconds at most.
+    fn new(now: Instant, plan: &Plan, limit_s: f64) -> Self {
+        let sends = plan.direction != Direction::Send;
+        let limit = after_s(now, limit_s) + LINGER;
+        let (finish_at, why) = match plan.length {
+            Length::Seconds(seconds) if sends => (after_s(now, seconds), None),
+            Length::Seconds(s) if s < limit_s => {
+                (after_s(now, s) + LINGER, Some("the client did not end in the time that it gave"))
+            }
+            Length::Auto { .. } | Length::Bytes(_) | Length::Seconds(_) => {
+                (limit, Some("the longest time that the server lets payload move is over"))
+            }
+        };
+        let receives = !sends && plan.transport == Transport::Tcp;
+        Self { finish_at, why, finishing: false, receives, progress: None }
+    }
+
+    /// When a sender that says nothing more is given up. Unknown before the first sample.
+    fn silent_at(&self) -> Option<Instant> {
+        self.progress.filter(|_| self.receives).map(|(_, at)| at + SILENCE)
+    }
+
+    fn next_timeout(&self, now: Instant) -> Instant {
+        self.silent_at().map_or(self.finish_at, |at| at.min(self.finish_at)).max(now)
+    }
+
+    fn why_now(&self, now: Instant) -> Option<&'static str> {
+        match self.silent_at() {
+            Some(at) if now >= at && now < self.finish_at => Some("nothing came from it any more"),
+            _ => self.why,
+        }
+    }
+}

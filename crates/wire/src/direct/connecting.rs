@@ -1,0 +1,181 @@
+//! The connecting side of protocols without a control connection.
+//!
+//! ```text
+//! idle ──propose──▶ opening ──flows ready──▶ ready ──begin──▶ running ──flows ended──▶ idle
+//! ```
+
+use std::time::Instant;
+
+use goodput_model::{Direction, Known, Plan, Sample};
+
+use super::{BEGIN, DRAIN, FLOWS, IDLE, LINGER, Outbox, host};
+use crate::check;
+use crate::error::WireError;
+use crate::protocols::goodput::times::{LONGEST_PLAN_S, after_s};
+use crate::session::{Action, Input, Output, Session};
+use crate::ticket::{FlowTicket, Meeting};
+
+/// What a protocol brings to its connecting side.
+pub(crate) struct Dialect {
+    /// What is known of the program at the far end.
+    pub(crate) program: &'static str,
+    /// The flows of a plan that makes sense, or what of it can't be expressed.
+    pub(crate) tickets: fn(&Plan) -> Result<Vec<FlowTicket>, String>,
+    /// What the user should know once the flows have ended.
+    pub(crate) doubt: fn(&Plan, &Sample) -> Option<String>,
+    /// Why the far end does not say what it saw.
+    pub(crate) untold: &'static str,
+}
+
+/// A conversation, seen from the connecting side.
+pub(crate) struct Connecting {
+    dialect: &'static Dialect,
+    outbox: Outbox,
+    state: State,
+    deadline: Instant,
+}
+
+enum State {
+    /// Nothing is measured.
+    Idle,
+    /// The driver opens the flows.
+    Opening(Box<Plan>),
+    /// The flows are there; this end observes.
+    Ready(Box<Plan>),
+    /// Payload moves, or has been told to end.
+    Running { plan: Box<Plan>, finishing: bool },
+}
+
+impl Session for Connecting {
+    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        if !self.outbox.is_closed() {
+            self.take(now, input);
+        }
+        Ok(())
+    }
+
+    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
+        if self.outbox.is_closed() || now < self.deadline {
+            return Ok(());
+        }
+        self.outbox.fail();
+        let why = match self.state {
+            State::Idle => "nothing was asked of the session for ten minutes",
+            State::Opening(_) => "the flows were not opened in time",
+            State::Ready(_) => "the measurement was not begun in time",
+            State::Running { .. } => "the flows did not end in time",
+        };
+        Err(WireError::Local(why.into()))
+    }
+
+    fn poll(&mut self) -> Option<Output> {
+        self.outbox.poll()
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        (!self.outbox.is_closed()).then_some(self.deadline)
+    }
+}
+
+impl Connecting {
+    pub(crate) fn new(now: Instant, dialect: &'static Dialect) -> Self {
+        let mut outbox = Outbox::default();
+        let peer = host(dialect.program);
+        outbox.act(Action::Greeted { peer, secured: false, clock: None });
+        Self { dialect, outbox, state: State::Idle, deadline: now + IDLE }
+    }
+
+    fn take(&mut self, now: Instant, input: Input) {
+        match (input, &self.state) {
+            (Input::Propose(plan), State::Idle) => self.propose(now, plan),
+            (Input::FlowsReady, State::Opening(plan)) => {
+                let plan = plan.clone();
+                self.outbox.act(Action::PeerReady);
+                self.enter(State::Ready(plan), now + BEGIN);
+            }
+            (Input::FlowsFailed(_), _) => self.enter(State::Idle, now + IDLE),
+            (Input::Begin, State::Ready(plan)) => {
+                let plan = plan.clone();
+                self.outbox.act(Action::Begin);
+                let longest = check::duration_s(&plan).unwrap_or(LONGEST_PLAN_S);
+                let until = after_s(now, longest) + LINGER + DRAIN;
+                self.enter(State::Running { plan, finishing: false }, until);
+            }
+            (Input::Finish(_), State::Running { plan, finishing: false }) => {
+                let plan = plan.clone();
+                self.outbox.act(Action::Finish);
+                self.enter(State::Running { plan, finishing: true }, now + LINGER + DRAIN);
+            }
+            (Input::Ended(last), State::Running { plan, .. }) => {
+                let doubt = (self.dialect.doubt)(plan, &last);
+                self.conclude(now, doubt);
+            }
+            // A driver whose flows ended has said so before it reports.
+            (Input::Report(_), State::Running { .. }) => self.conclude(now, None),
+            (Input::AskSetting(_), _) => {
+                let why =
+                    format!("{} has no settings that could be asked for", self.dialect.program);
+                let refusal = crate::session::SettingRefusal { not_permitted: false, why };
+                self.outbox.act(Action::SettingAnswered(Err(refusal)));
+            }
+            (Input::Leave(_), _) => self.outbox.close(),
+            _ => {}
+        }
+    }
+
+    fn enter(&mut self, state: State, deadline: Instant) {
+        self.state = state;
+        self.deadline = deadline;
+    }
+
+    fn propose(&mut self, now: Instant, plan: Box<Plan>) {
+        match check::sense(&plan).and_then(|()| (self.dialect.tickets)(&plan)) {
+            Err(why) => self.outbox.act(Action::Refused(why)),
+            Ok(tickets) => {
+                if plan.direction == Direction::Both && !at_one_end(&plan).is_empty() {
+                    let options = at_one_end(&plan).join(", ");
+                    let far = self.dialect.program;
+                    self.outbox.act(Action::Note(format!(
+                        "{far} can't be told {options}: \
+                        what it sends goes without"
+                    )));
+                }
+                let meeting = Meeting::Connect { port: None, apart: 0 };
+                self.outbox.act(Action::OpenFlows { tickets, meeting });
+                self.enter(State::Opening(plan), now + FLOWS);
+            }
+        }
+    }
+
+    fn conclude(&mut self, now: Instant, doubt: Option<String>) {
+        if let Some(doubt) = doubt {
+            self.outbox.act(Action::Note(doubt));
+        }
+        self.outbox.act(Action::PeerReported(Known::missing(self.dialect.untold)));
+        self.enter(State::Idle, now + IDLE);
+    }
+}
+
+/// The options of a plan that matter where payload is sent, and that a far end can't be told.
+fn at_one_end(plan: &Plan) -> Vec<&'static str> {
+    let options = &plan.socket;
+    named(&[
+        (options.sndbuf_bytes.is_some(), "--sndbuf"),
+        (options.congestion.is_some(), "--congestion"),
+        (options.nodelay, "--nodelay"),
+        (options.max_pacing_bits_per_s.is_some(), "--max-pacing"),
+    ])
+}
+
+fn named(options: &[(bool, &'static str)]) -> Vec<&'static str> {
+    options.iter().filter(|(given, _)| *given).map(|(_, name)| *name).collect()
+}
+
+/// The options of a plan that would have an effect only at a far end that can't be told them.
+pub(crate) fn out_of_reach(plan: &Plan) -> Vec<&'static str> {
+    match plan.direction {
+        Direction::Send => named(&[(plan.socket.rcvbuf_bytes.is_some(), "--rcvbuf")]),
+        Direction::Reverse => at_one_end(plan),
+        Direction::Both => Vec::new(),
+    }
+}

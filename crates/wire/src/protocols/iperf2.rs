@@ -1,0 +1,58 @@
+//! iperf2, 2.0.4 to 2.2: no control connection. A TCP client writes a header in front of its payload,
+//! or none in older versions; over UDP the header is in every datagram, and the server's report
+//! answers the last one. Nothing else is said.
+//!
+//! Layouts and names are those of `include/payloads.h` of iperf 2.1.8, unless a comment names
+//! another version.
+//!
+//! ```text
+//! header  the settings of a test      detect      what first bytes are an iperf2's
+//! order   a header as plans           bounceback  messages that are sent back
+//! ticket  a plan as headers           ack         what answers a header
+//! ```
+
+mod ack;
+mod bounceback;
+mod detect;
+mod header;
+mod order;
+mod ticket;
+
+#[cfg(test)]
+mod tests;
+
+use crate::direct::{Answering, Connecting, Dialect};
+use crate::session::Protocol;
+use goodput_model::{Direction, Plan, Sample};
+
+/// The port of TCP and UDP (`DEFAULT_PORT`, include/Settings.hpp).
+pub const PORT: u16 = 5001;
+
+/// The registry's entry.
+pub const PROTOCOL: Protocol = Protocol {
+    id: "iperf2",
+    summary: "iperf 2.0 to 2.2: no control connection; over UDP the server reports",
+    port: PORT,
+    has_control: false,
+    observes: false,
+    takes_the_rest: false,
+    recognises: detect::recognises,
+    recognises_datagram: detect::recognises_datagram,
+    client: |now, _| Box::new(Connecting::new(now, &DIALECT)),
+    server: |now, config| Box::new(Answering::new(now, config, order::read)),
+};
+
+const DIALECT: Dialect = Dialect {
+    program: "iperf2",
+    tickets: ticket::tickets,
+    doubt,
+    untold: "iperf2 tells nothing of itself but its count of datagrams, over UDP",
+};
+
+/// A server that knows no reverse tests takes the request for payload and sends nothing.
+fn doubt(plan: &Plan, last: &Sample) -> Option<String> {
+    let silent = plan.direction != Direction::Send && last.received_bytes == 0;
+    silent.then(|| {
+        "nothing came from the iperf2 server: before version 2.1 it can't be asked to send".into()
+    })
+}

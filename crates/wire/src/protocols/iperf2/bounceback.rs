@@ -1,0 +1,213 @@
+//! Bounceback, from 2.1.7 on: short messages that the server sends back with its times, to measure
+//! round trips. They stay on the conversation's own connection and are no flow.
+//!
+//! ```text
+//!  0 flags       4 size        8 number          12 flags, 14 ToS   16 duration, 10 ms
+//! 20 client's time of sending   28 server's time of reading   36 server's time of sending
+//! 44 hold, µs   48 round trip  52 client's time of reading    60 size of the reply (2.2)
+//! ```
+
+use std::time::{Duration, Instant};
+
+use super::header::{BOUNCEBACK, EXTEND, Extent, VERSION1, word};
+use crate::direct::{Outbox, host};
+use crate::error::WireError;
+use crate::session::{Action, Input, Output, ServerConfig, Session, WallClock};
+
+/// Shortest message: all up to the hold (`struct bounceback_hdr`).
+const SHORTEST: u32 = 48;
+/// Longest message or reply, bytes.
+const LONGEST: u32 = 1 << 20;
+/// Longest hold, microseconds.
+const HOLD_MAX: u32 = 10_000_000;
+/// How long a client may be silent between two messages.
+const SILENCE: Duration = Duration::from_secs(60);
+/// Bytes that a client may send ahead of the message that is on hold.
+const AHEAD: usize = 64 * 1024;
+
+/// `HEADER_BBSTOP` of the flags at 12: the last message, which is not sent back.
+const STOP: u32 = 0x1000_0000;
+/// `HEADER_BBREPLYSIZE` of 2.2: the reply has a size of its own.
+const REPLY_SIZE: u32 = 0x0800_0000;
+
+/// Whether a connection begins with such a message.
+pub(super) fn extent(first: &[u8]) -> Extent {
+    let flags = match word(first, 0) {
+        Some(flags) => flags,
+        None if BOUNCEBACK.to_be_bytes().starts_with(first) => return Extent::Needs(12),
+        None => return Extent::None,
+    };
+    if flags & (BOUNCEBACK | EXTEND | VERSION1) != BOUNCEBACK
+        || flags & !(BOUNCEBACK | 0x1_ffff) != 0
+    {
+        return Extent::None;
+    }
+    match word(first, 4) {
+        None => Extent::Needs(8),
+        Some(SHORTEST..=LONGEST) => Extent::Whole(8),
+        Some(_) => Extent::None,
+    }
+}
+
+/// Sends messages back until the client has enough.
+pub(super) struct Bounceback {
+    outbox: Outbox,
+    clock: WallClock,
+    received: Vec<u8>,
+    /// When the message that is whole is to be sent back.
+    held: Option<Instant>,
+    silent_at: Instant,
+    /// When the server has had enough.
+    until: Instant,
+}
+
+impl Session for Bounceback {
+    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        if self.outbox.is_closed() {
+            return Ok(());
+        }
+        match input {
+            Input::Received(bytes) => {
+                self.received.extend(bytes);
+                self.silent_at = now + SILENCE;
+                let outcome = self.go_on(now);
+                self.settle(outcome)
+            }
+            Input::Closed | Input::Leave(_) => {
+                self.outbox.close();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
+        if self.outbox.is_closed() {
+            return Ok(());
+        }
+        let outcome = match () {
+            () if now >= self.until => {
+                Err(WireError::TimedOut("the longest time for one client is over".into()))
+            }
+            () if now >= self.silent_at => Err(WireError::TimedOut("no message came".into())),
+            () => self.go_on(now),
+        };
+        self.settle(outcome)
+    }
+
+    fn poll(&mut self) -> Option<Output> {
+        self.outbox.poll()
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        let due = self.held.unwrap_or(self.until).min(self.until).min(self.silent_at);
+        (!self.outbox.is_closed()).then_some(due)
+    }
+}
+
+impl Bounceback {
+    pub(super) fn new(now: Instant, config: &ServerConfig) -> Self {
+        let mut outbox = Outbox::default();
+        let peer = host("iperf2 with --bounceback");
+        outbox.act(Action::Greeted { peer, secured: false, clock: None });
+        let longest =
+            Duration::try_from_secs_f64(config.limits.duration_s).unwrap_or(Duration::MAX);
+        Self {
+            outbox,
+            clock: config.clock,
+            received: Vec::new(),
+            held: None,
+            silent_at: now + SILENCE,
+            until: now.checked_add(longest).unwrap_or(now + SILENCE),
+        }
+    }
+
+    /// Sends back every message that is whole and has been held for long enough.
+    fn go_on(&mut self, now: Instant) -> Result<(), WireError> {
+        while let Some(size) = self.whole()? {
+            let send_at = match self.held {
+                Some(at) => at,
+                None => self.read(now)?,
+            };
+            if now < send_at {
+                self.held = Some(send_at);
+                return self.hold(size);
+            }
+            self.held = None;
+            let message: Vec<u8> = self.received.drain(..size).collect();
+            if word(&message, 12).is_some_and(|flags| flags & STOP != 0) {
+                self.outbox.close();
+                return Ok(());
+            }
+            self.send_back(now, message)?;
+        }
+        Ok(())
+    }
+
+    /// The size of the first message, once all of it is there.
+    fn whole(&self) -> Result<Option<usize>, WireError> {
+        match extent(&self.received) {
+            Extent::Whole(_) => {}
+            Extent::Needs(_) => return Ok(None),
+            Extent::None => {
+                return Err(WireError::Protocol("what came is no bounceback message".into()));
+            }
+        }
+        let size = word(&self.received, 4).unwrap_or(SHORTEST) as usize;
+        Ok((self.received.len() >= size).then_some(size))
+    }
+
+    /// A message is whole: notes when, and tells when it is to be sent back.
+    fn read(&mut self, now: Instant) -> Result<Instant, WireError> {
+        let hold = word(&self.received, 44).unwrap_or(0);
+        if hold > HOLD_MAX {
+            return Err(WireError::Protocol(format!("a hold of {hold} µs is too long")));
+        }
+        self.stamp(now, 28);
+        Ok(now + Duration::from_micros(hold.into()))
+    }
+
+    fn hold(&self, size: usize) -> Result<(), WireError> {
+        match self.received.len() > size + AHEAD {
+            true => Err(WireError::Protocol("it sends on without waiting for what is held".into())),
+            false => Ok(()),
+        }
+    }
+
+    fn send_back(&mut self, now: Instant, message: Vec<u8>) -> Result<(), WireError> {
+        let asked = word(&message, 12).is_some_and(|flags| flags & REPLY_SIZE != 0);
+        let reply = word(&message, 60).filter(|_| asked && message.len() >= 64);
+        let size = match reply {
+            Some(size @ SHORTEST..=LONGEST) => size as usize,
+            Some(size) => {
+                return Err(WireError::Protocol(format!("a reply of {size} bytes can't be had")));
+            }
+            None => message.len(),
+        };
+        let mut message = message;
+        message.resize(size, 0);
+        message[36..44].copy_from_slice(&self.time(now));
+        self.outbox.send(message);
+        Ok(())
+    }
+
+    fn stamp(&mut self, now: Instant, at: usize) {
+        let time = self.time(now);
+        if let Some(place) = self.received.get_mut(at..at + 8) {
+            place.copy_from_slice(&time);
+        }
+    }
+
+    fn time(&self, now: Instant) -> [u8; 8] {
+        let us = self.clock.unix_us(now);
+        let (s, us) = ((us / 1_000_000) as u32, (us % 1_000_000) as u32);
+        (u64::from(s) << 32 | u64::from(us)).to_be_bytes()
+    }
+
+    fn settle(&mut self, outcome: Result<(), WireError>) -> Result<(), WireError> {
+        if outcome.is_err() {
+            self.outbox.fail();
+        }
+        outcome
+    }
+}

@@ -1,0 +1,257 @@
+//! The settings of a test, as a client writes them in front of its payload: at the beginning of a
+//! TCP stream, and behind the number and the time of every datagram. All integers are big-endian.
+//!
+//! ```text
+//!  0 flags       4 threads    8 port          12 length of a write   16 window   20 amount
+//! 24 type 0     28 length 0  32 upper flags   34 lower flags         36 version  40 release
+//! 44 reserved   46 ToS       48 rate, low     52 rate, high << 8     56 TCP write prefetch
+//! 60 reserved (2.1) or barrier (2.2)          64 start time, s       68 µs       72 fq rate
+//! ```
+//!
+//! The first line is `client_hdr_v1`, the next two `client_hdrext`, which 2.2 made a word longer.
+
+use goodput_model::Length;
+
+/// Bytes of `client_hdr_v1`.
+pub(super) const BASE: usize = 24;
+/// Bytes up to the end of `client_hdrext` of 2.1.
+pub(super) const EXTENDED: usize = 60;
+/// Bytes up to the end of the time of sending, which trip times need.
+const TIMED: usize = 72;
+/// Longest header that a client may announce: what fits into its 8 bits.
+const LONGEST: usize = 255;
+/// Longest permit key (`MAX_PERMITKEY_LEN`).
+const KEY_MAX: usize = 128;
+
+/// `HEADER_VERSION1`: `-d` or `-r`, unless [`VERSION2`] is set as well.
+pub(super) const VERSION1: u32 = 0x8000_0000;
+/// `HEADER_EXTEND`: the extension is there.
+pub(super) const EXTEND: u32 = 0x4000_0000;
+/// `HEADER_UDPTESTS`.
+pub(super) const UDP_TESTS: u32 = 0x2000_0000;
+/// `HEADER_KEYCHECK`: a permit key follows.
+const KEY_CHECK: u32 = 0x1000_0000;
+/// `HEADER_SEQNO64B`: datagrams have 64-bit numbers.
+pub(super) const WIDE_NUMBERS: u32 = 0x0800_0000;
+/// `HEADER_VERSION2`: `-R`, `--full-duplex` or a wish for an answer.
+pub(super) const VERSION2: u32 = 0x0400_0000;
+/// `HEADER_V2PEERDETECT`: the client waits for an answer.
+pub(super) const PEER_DETECT: u32 = 0x0200_0000;
+/// `HEADER_BOUNCEBACK`: another header, see [`super::bounceback`].
+pub(super) const BOUNCEBACK: u32 = 0x0080_0000;
+/// `HEADER_LEN_BIT`: bits 1 to 8 are the length of the header.
+pub(super) const LENGTH_TOLD: u32 = 0x0001_0000;
+/// `HEADER_LEN_MASK`.
+const LENGTH: u32 = 0x0000_01fe;
+/// `RUN_NOW`: `-d` rather than `-r`.
+const RUN_NOW: u32 = 0x0000_0001;
+/// Every flag that a header may have: those above, and those of trip times in small datagrams and
+/// of 2.0's `HEADER_UDPAVOID1`.
+const KNOWN: u32 = 0xff03_01ff;
+
+/// `HEADER_NOUDPFIN` of the upper flags: the end of datagrams is not answered.
+pub(super) const NO_UDP_FIN: u16 = 0x0008;
+/// `HEADER_TRIPTIME` of the upper flags.
+const TRIP_TIMES: u16 = 0x0010;
+/// `HEADER_REVERSE` of the upper flags.
+pub(super) const REVERSE: u16 = 0x0400;
+/// `HEADER_FULLDUPLEX` of the upper flags.
+pub(super) const FULL_DUPLEX: u16 = 0x0800;
+
+/// Of a 2.2 client's number of threads, the bit that says that bits 20 to 30 are a transfer's id.
+const TRANSFER_ID: u32 = 0x8000_0000;
+/// Of such a number, the bits that count threads.
+const THREADS: u32 = 0x000f_ffff;
+
+/// Which way payload goes, besides from the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Only from the client.
+    Normal,
+    /// Only to the client (`-R`).
+    Reverse,
+    /// Also to the client, on the same connection (`--full-duplex`).
+    FullDuplex,
+    /// Also to the client, on a connection back to this port of it, at once (`-d`).
+    Dual(u16),
+    /// The same, once the client's payload has ended (`-r`).
+    TradeOff(u16),
+}
+
+/// What a client says of its test.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Header {
+    pub(super) flags: u32,
+    pub(super) upper: u16,
+    pub(super) way: Way,
+    /// Bytes of one write or datagram; 0 where the client does not say.
+    pub(super) buffer: u32,
+    /// Bytes of the client's socket buffer; 0 where the client does not say.
+    pub(super) window: u32,
+    /// `None` where the client does not say, or wants no end.
+    pub(super) length: Option<Length>,
+    /// Version and release, as the extension has them.
+    pub(super) version: Option<(u32, u32)>,
+    /// Type of service of what the server sends.
+    pub(super) tos: u8,
+    /// Bits per second; 0 where there is no limit.
+    pub(super) rate: u64,
+    /// Seconds and microseconds since 1970 at which the client sent this; only with trip times.
+    pub(super) sent: Option<(u32, u32)>,
+}
+
+/// What bytes are that may begin with a header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// Something else.
+    None,
+    /// At least so many bytes are needed to tell.
+    Needs(usize),
+    /// A header with everything that belongs to it; so many bytes.
+    Whole(usize),
+}
+
+/// The word at `at`.
+pub(super) fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let word = bytes.get(at..)?.first_chunk::<4>()?;
+    Some(u32::from_be_bytes(*word))
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    let half = bytes.get(at..)?.first_chunk::<2>()?;
+    Some(u16::from_be_bytes(*half))
+}
+
+/// How far the header reaches with which `bytes` begin, where `before` bytes of a datagram came
+/// before them. Strict: payload must not be taken for a header.
+pub(super) fn extent(bytes: &[u8], before: usize) -> Extent {
+    let Some(flags) = word(bytes, 0) else {
+        return if may_begin(bytes) { Extent::Needs(4) } else { Extent::None };
+    };
+    let Some(length) = announced(flags, before) else { return Extent::None };
+    let Some(base) = bytes.get(..BASE) else { return Extent::Needs(length.max(BASE)) };
+    if !is_plausible(base) {
+        return Extent::None;
+    }
+    let key = match flags & KEY_CHECK {
+        0 => 0,
+        // The length of the key ends the announced header.
+        _ => match half(bytes, length - 2).map(usize::from) {
+            None => return Extent::Needs(length),
+            Some(key @ 0..=KEY_MAX) => key,
+            Some(_) => return Extent::None,
+        },
+    };
+    match bytes.len() >= length + key {
+        true => Extent::Whole(length + key),
+        false => Extent::Needs(length + key),
+    }
+}
+
+/// Whether fewer than four bytes may begin the flags of a header.
+fn may_begin(bytes: &[u8]) -> bool {
+    let kinds = (VERSION1 | EXTEND).to_be_bytes();
+    let known = KNOWN.to_be_bytes();
+    bytes.first().is_none_or(|first| first & kinds[0] != 0)
+        && bytes.iter().zip(known).all(|(byte, known)| byte & !known == 0)
+}
+
+/// The length of a header with these flags; `None` where no header has them.
+fn announced(flags: u32, before: usize) -> Option<usize> {
+    if flags & (VERSION1 | EXTEND) == 0 || flags & !KNOWN != 0 {
+        return None;
+    }
+    if flags & LENGTH_TOLD != 0 {
+        let told = ((flags & LENGTH) >> 1) as usize;
+        return told.checked_sub(before).filter(|length| (BASE..=LONGEST).contains(length));
+    }
+    let extension = if flags & EXTEND != 0 { EXTENDED - BASE } else { 0 };
+    (flags & LENGTH == 0).then_some(BASE + extension)
+}
+
+/// Whether the numbers after the flags are ones that a client writes.
+fn is_plausible(base: &[u8]) -> bool {
+    let numbers = word(base, 4).zip(word(base, 8)).zip(word(base, 12));
+    let Some(((threads, port), buffer)) = numbers else { return false };
+    let threads = if threads & TRANSFER_ID != 0 { threads & THREADS } else { threads };
+    (1..=0xffff).contains(&threads) && (1..=0xffff).contains(&port) && buffer <= 1 << 30
+}
+
+/// Whether these 24 bytes are the base of 2.0.4 and 2.0.5, whose flags are 0 in a normal test.
+pub(super) fn is_plain_base(base: &[u8]) -> bool {
+    base.len() >= BASE && word(base, 0) == Some(0) && is_plausible(base)
+}
+
+/// Reads a header of which [`extent`] has told that it is whole.
+pub(super) fn read(bytes: &[u8]) -> Option<Header> {
+    let flags = word(bytes, 0)?;
+    let port = u16::try_from(word(bytes, 8)?).ok()?;
+    let extended = flags & EXTEND != 0 && bytes.len() >= EXTENDED;
+    let extension = |at| if extended { word(bytes, at).unwrap_or(0) } else { 0 };
+    let upper = (extension(32) >> 16) as u16;
+    let sent = (upper & TRIP_TIMES != 0 && bytes.len() >= TIMED)
+        .then(|| Some((word(bytes, 64)?, word(bytes, 68)?)))
+        .flatten();
+    Some(Header {
+        flags,
+        upper,
+        way: way(flags, upper, port),
+        buffer: word(bytes, 12)?,
+        window: word(bytes, 16)?,
+        length: length(word(bytes, 20)?.cast_signed()),
+        version: extended.then(|| (extension(36), extension(40))),
+        tos: extension(44) as u8,
+        rate: u64::from(extension(48)) | u64::from(extension(52) >> 8) << 32,
+        sent,
+    })
+}
+
+fn way(flags: u32, upper: u16, port: u16) -> Way {
+    match () {
+        () if flags & VERSION2 != 0 && upper & FULL_DUPLEX != 0 => Way::FullDuplex,
+        () if flags & VERSION2 != 0 && upper & REVERSE != 0 => Way::Reverse,
+        () if flags & VERSION1 == 0 || flags & VERSION2 != 0 => Way::Normal,
+        () if flags & RUN_NOW != 0 => Way::Dual(port),
+        () => Way::TradeOff(port),
+    }
+}
+
+/// More than 0: bytes; less: hundredths of a second.
+fn length(amount: i32) -> Option<Length> {
+    match amount {
+        0 => None,
+        1.. => Some(Length::Bytes(goodput_model::Bytes(amount.unsigned_abs().into()))),
+        ..0 => Some(Length::Seconds(f64::from(amount.unsigned_abs()) / 100.0)),
+    }
+}
+
+/// Writes a header of 60 bytes, as 2.1 does, for a flow that `before` bytes come before in each
+/// datagram.
+pub(super) fn write(header: &Header, threads: u16, before: usize) -> Vec<u8> {
+    let told = ((EXTENDED + before) as u32) << 1 & LENGTH;
+    let flags = header.flags | EXTEND | LENGTH_TOLD | told;
+    let (version, release) = header.version.unwrap_or_default();
+    let amount = match header.length {
+        Some(Length::Bytes(bytes)) => i32::try_from(bytes.0).unwrap_or(0),
+        Some(Length::Seconds(s)) => -((s * 100.0).ceil().clamp(1.0, f64::from(i32::MAX)) as i32),
+        Some(Length::Auto { .. }) | None => 0,
+    };
+    let words = [
+        flags,
+        threads.into(),
+        super::PORT.into(),
+        header.buffer,
+        header.window,
+        amount.cast_unsigned(),
+        0,
+        0,
+        u32::from(header.upper) << 16,
+        version,
+        release,
+        header.tos.into(),
+        header.rate as u32,
+        ((header.rate >> 32) as u32) << 8,
+        0,
+    ];
+    words.iter().flat_map(|word| word.to_be_bytes()).collect()
+}

@@ -1,0 +1,174 @@
+//! What a client asks for by its header, as plans.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use goodput_model::{BitRate, Bytes, Direction, Framing, Length, Plan, SocketOptions, Transport};
+
+use super::bounceback::{self, Bounceback};
+use super::detect::settings_at;
+use super::header::{self, Extent, Header, NO_UDP_FIN, Way};
+use super::{ack, detect};
+use crate::check;
+use crate::direct::{Order, Wish};
+use crate::error::WireError;
+use crate::session::{First, Limits, ServerConfig};
+use crate::ticket::{FlowTicket, Meeting, Proof};
+
+/// Largest UDP payload over IPv4: 65535 less 20 bytes of IP and 8 of UDP header (RFC 791, 768).
+const DATAGRAM_MAX: u32 = 65_507;
+
+/// Reads what a client wants from the first bytes of its connection, or its first datagram.
+pub(super) fn read(now: Instant, config: &ServerConfig, first: &[u8]) -> Result<Wish, WireError> {
+    if config.transport == Transport::Udp {
+        return read_datagram(config, first);
+    }
+    if matches!(bounceback::extent(first), Extent::Whole(_)) {
+        return Ok(Wish::Converse(Box::new(Bounceback::new(now, config))));
+    }
+    match (header::extent(first, 0), detect::recognises(first)) {
+        (Extent::Whole(length), _) => {
+            let header = header::read(&first[..length]);
+            let answer = header.as_ref().map(|h| ack::answer(h, config.clock.unix_us(now)));
+            wish(config, header, first.len() as u32, answer.unwrap_or_default())
+        }
+        (_, First::Short { .. }) => Ok(Wish::More),
+        (_, First::Foreign) => Err(WireError::Foreign { seems: crate::foreign::client(first) }),
+        _ => wish(config, None, first.len() as u32, Vec::new()),
+    }
+}
+
+fn read_datagram(config: &ServerConfig, first: &[u8]) -> Result<Wish, WireError> {
+    let Some(at) = settings_at(first) else {
+        return Err(WireError::Protocol("its first datagram is not one of iperf2".into()));
+    };
+    let header = match header::extent(&first[at..], at) {
+        Extent::Whole(length) => header::read(&first[at..at + length]),
+        _ => None,
+    };
+    wish(config, header, first.len() as u32, Vec::new())
+}
+
+/// What a header asks for; without one a client sends until it has enough. `taken` is how much of
+/// its payload came already.
+fn wish(
+    config: &ServerConfig,
+    header: Option<Header>,
+    taken: u32,
+    answer: Vec<u8>,
+) -> Result<Wish, WireError> {
+    let program = header.as_ref().and_then(|h| h.version).map_or("iperf2".into(), program);
+    let (way, notes) = allowed(config, header.as_ref().map_or(Way::Normal, |h| h.way));
+    let made = Maker { config, header: header.as_ref(), taken };
+    let here = |back| Meeting::ThisConnection { taken_bytes: made.taken_bytes(), back };
+    let orders = match way {
+        Way::Normal => vec![made.order(Direction::Send, false, here(None))],
+        Way::Reverse => vec![made.order(Direction::Reverse, false, here(None))],
+        Way::FullDuplex => vec![made.order(Direction::Both, true, here(None))],
+        Way::Dual(port) => vec![made.order(Direction::Both, false, here(Some(port)))],
+        Way::TradeOff(port) => {
+            let back = Meeting::Connect { port: Some(port), apart: 0 };
+            let first = made.order(Direction::Send, false, here(None));
+            vec![first, made.order(Direction::Reverse, false, back)]
+        }
+    };
+    for order in &orders {
+        check::sense(&order.plan)
+            .and_then(|()| check::within(&order.plan, &config.limits))
+            .map_err(WireError::NotPermitted)?;
+    }
+    Ok(Wish::Measure { program, answer, notes, orders: VecDeque::from(orders) })
+}
+
+/// What of it is done. Over UDP nothing is sent to an address that anybody may have forged, unless
+/// the operator wants that; what comes from it is counted all the same.
+fn allowed(config: &ServerConfig, way: Way) -> (Way, Vec<String>) {
+    if config.transport == Transport::Tcp || config.limits.unproven_udp || way == Way::Normal {
+        return (way, Vec::new());
+    }
+    let why = "it asks for UDP payload, and nothing proves its address: only what it sends is \
+               measured; serve with --allow-unproven-udp to send to it";
+    (Way::Normal, vec![why.into()])
+}
+
+/// "iperf 2.1.8" (include/version.h: the release is in the upper half of its word).
+fn program((version, release): (u32, u32)) -> String {
+    let (major, minor) = (version >> 16, version & 0xffff);
+    format!("iperf {major}.{minor}.{}", release >> 16)
+}
+
+struct Maker<'a> {
+    config: &'a ServerConfig,
+    header: Option<&'a Header>,
+    taken: u32,
+}
+
+impl Maker<'_> {
+    /// Over UDP the first datagram comes to the flow whole.
+    fn taken_bytes(&self) -> u64 {
+        if self.config.transport == Transport::Tcp { self.taken.into() } else { 0 }
+    }
+
+    fn order(&self, direction: Direction, shared: bool, meeting: Meeting) -> Order {
+        let plan = self.plan(direction);
+        let tickets = plan.flow_plans().into_iter().map(|flow| FlowTicket {
+            flow,
+            proof: Proof::default(),
+            framing: Framing::Iperf2 { header: Vec::new(), report: self.reports(shared) },
+            shares: (shared && flow.id > 0).then_some(0),
+        });
+        Order { tickets: tickets.collect(), plan, meeting }
+    }
+
+    /// Whether the end of datagrams is answered. What shares its socket with another flow ends
+    /// without, as nobody would read it.
+    fn reports(&self, shared: bool) -> bool {
+        let spared = self.header.is_some_and(|h| h.upper & NO_UDP_FIN != 0);
+        self.config.transport == Transport::Udp && !shared && !spared
+    }
+
+    fn plan(&self, direction: Direction) -> Plan {
+        let limits = &self.config.limits;
+        let sends = direction != Direction::Send;
+        let rate = self.header.map(|h| h.rate).filter(|rate| sends && *rate > 0);
+        Plan {
+            transport: self.config.transport,
+            direction,
+            flows: 1,
+            length: self
+                .header
+                .and_then(|h| h.length)
+                .unwrap_or(Length::Seconds(limits.duration_s)),
+            chunk_bytes: self.chunk(sends, limits),
+            rate_bits_per_s: rate.map(|rate| BitRate(rate as f64)),
+            socket: self.socket(sends),
+            ..Plan::standard()
+        }
+    }
+
+    /// As the client writes, where this end sends. Where it only receives, a datagram as long as the
+    /// longest that is to be expected; of a stream it reads as much at once as it likes.
+    fn chunk(&self, sends: bool, limits: &Limits) -> Bytes {
+        let standard = self.config.transport.standard_chunk();
+        let asked = self.header.map_or(0, |h| h.buffer);
+        match (self.config.transport, asked) {
+            (Transport::Udp, _) => Bytes(asked.max(self.taken).min(DATAGRAM_MAX).into()),
+            (Transport::Tcp, 0) => standard,
+            (Transport::Tcp, asked) if sends => Bytes(asked.into()),
+            (Transport::Tcp, asked) => Bytes(u64::from(asked).min(limits.chunk_bytes)),
+        }
+    }
+
+    /// The options of what this end sends: the type of service, and the window, which clients before
+    /// 2.1 tell.
+    fn socket(&self, sends: bool) -> SocketOptions {
+        let Some(header) = self.header.filter(|_| sends) else { return SocketOptions::default() };
+        let window = u64::from(header.window);
+        let told = window > 0 && self.config.transport == Transport::Tcp;
+        SocketOptions {
+            sndbuf_bytes: told.then_some(Bytes(window)),
+            dscp: (header.tos > 0).then_some(header.tos >> 2),
+            ..SocketOptions::default()
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! A plan of ours, as the header of each flow.
+
+use goodput_model::{Bytes, Direction, EndName, FlowPlan, Framing, Length, Plan, Transport};
+
+use super::ack::VERSION;
+use super::header::{
+    EXTENDED, FULL_DUPLEX, Header, NO_UDP_FIN, REVERSE, UDP_TESTS, VERSION2, WIDE_NUMBERS, Way,
+    write,
+};
+use crate::direct::out_of_reach;
+use crate::ticket::{FlowTicket, Proof};
+
+/// Bytes in front of the header in each datagram: number and time (`UDP_datagram`).
+const DATAGRAM: usize = 16;
+
+/// The flows of a plan, or what of it iperf2 can't be asked for.
+pub(super) fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
+    let lost = out_of_reach(plan);
+    if !lost.is_empty() {
+        return Err(format!("iperf2 can't be told {}", lost.join(", ")));
+    }
+    if plan.transport == Transport::Udp && plan.chunk_bytes.0 < (DATAGRAM + EXTENDED) as u64 {
+        return Err(format!("iperf2's header needs datagrams of {} bytes", DATAGRAM + EXTENDED));
+    }
+    plan.flow_plans().into_iter().map(|flow| ticket(plan, flow)).collect()
+}
+
+fn ticket(plan: &Plan, flow: FlowPlan) -> Result<FlowTicket, String> {
+    let second = plan.direction == Direction::Both && flow.sender == EndName::Far;
+    let told = header(plan, flow)?;
+    let (proof, framing) = match plan.transport {
+        Transport::Tcp => (write(&told, plan.flows, 0), Vec::new()),
+        Transport::Udp => (Vec::new(), write(&told, plan.flows, DATAGRAM)),
+    };
+    Ok(FlowTicket {
+        flow,
+        // A connection that is shared was asked for by the flow that this end sends on.
+        proof: Proof(if second { Vec::new() } else { proof }),
+        framing: Framing::Iperf2 {
+            header: framing,
+            report: plan.transport == Transport::Udp && plan.direction == Direction::Send,
+        },
+        shares: second.then(|| flow.id - plan.flows),
+    })
+}
+
+fn header(plan: &Plan, flow: FlowPlan) -> Result<Header, String> {
+    let udp = plan.transport == Transport::Udp;
+    let mut flags = if udp { WIDE_NUMBERS } else { 0 };
+    let upper = match (plan.direction, udp) {
+        (Direction::Send, _) => 0,
+        (Direction::Reverse, _) => REVERSE,
+        (Direction::Both, false) => FULL_DUPLEX,
+        (Direction::Both, true) => FULL_DUPLEX | NO_UDP_FIN,
+    };
+    if plan.direction != Direction::Send {
+        flags |= VERSION2 | if udp { UDP_TESTS } else { 0 };
+    }
+    let rate = plan.rate_per_flow().map_or(0, |rate| rate.0.max(1.0) as u64);
+    Ok(Header {
+        flags,
+        upper,
+        way: Way::Normal,
+        buffer: u32::try_from(plan.chunk_bytes.0).unwrap_or(0),
+        window: 0,
+        length: length(plan, flow)?,
+        version: Some(VERSION),
+        tos: plan.socket.dscp.unwrap_or(0) << 2,
+        rate,
+        sent: None,
+    })
+}
+
+/// How long a flow is. A number of bytes has 31 bits: what is sent to the server may be more, as the
+/// number is for its information only, and is not told then.
+fn length(plan: &Plan, flow: FlowPlan) -> Result<Option<Length>, String> {
+    let Length::Bytes(total) = plan.length else {
+        return Ok(crate::check::duration_s(plan).map(Length::Seconds));
+    };
+    let (flows, place) = (u64::from(plan.flows), u64::from(flow.id % plan.flows));
+    let share = total.0 / flows + u64::from(place < total.0 % flows);
+    match share {
+        0 => Err(format!("{} bytes are too few for {flows} flows", total.0)),
+        1..0x8000_0000 => Ok(Some(Length::Bytes(Bytes(share)))),
+        _ if plan.direction == Direction::Send => Ok(None),
+        _ => Err("iperf2 can't be asked for more than 2147483647 bytes of a flow".into()),
+    }
+}

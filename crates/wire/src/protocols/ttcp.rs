@@ -1,0 +1,150 @@
+//! ttcp: no handshake and no header, every byte is payload. A TCP stream ends by being closed; over
+//! UDP, datagrams of four bytes mark the beginning and the end (ttcp.c of the US Army's Ballistic
+//! Research Laboratory, 1985, and all that came of it).
+//!
+//! A receiver listens and answers nothing; so it can only be sent to.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use goodput_model::{Bytes, Direction, Framing, Length, Plan, Transport};
+
+use crate::direct::{Answering, Connecting, Dialect, Order, Wish, out_of_reach};
+use crate::error::WireError;
+use crate::foreign;
+use crate::session::{First, FirstDatagram, Protocol, ServerConfig};
+use crate::ticket::{FlowTicket, Meeting, Proof};
+
+/// The port of everything after the very first release, which had 2000.
+pub const PORT: u16 = 5001;
+
+/// Length of the datagrams that mark the beginning and the end, bytes.
+const MARKER: usize = 4;
+
+/// Longest datagram, bytes: which length a sender has chosen is not known before it comes.
+const DATAGRAM_MAX: u64 = 65_507;
+
+/// The registry's entry.
+pub const PROTOCOL: Protocol = Protocol {
+    id: "ttcp",
+    summary: "classic ttcp: bytes and nothing else; only to send to, and to receive from",
+    port: PORT,
+    has_control: false,
+    observes: false,
+    takes_the_rest: true,
+    // A stream of which nobody can say whose it is: what others know goes to them.
+    recognises: |_| First::Foreign,
+    recognises_datagram,
+    client: |now, _| Box::new(Connecting::new(now, &DIALECT)),
+    server: |now, config| Box::new(Answering::new(now, config, read)),
+};
+
+const DIALECT: Dialect = Dialect {
+    program: "ttcp",
+    tickets,
+    doubt: |_, _| None,
+    untold: "a ttcp receiver tells nothing to its sender",
+};
+
+/// The marker of the beginning is the first four bytes of a buffer, of which only the length is
+/// certain. What other protocols open a flow with is not one.
+fn recognises_datagram(datagram: &[u8]) -> FirstDatagram {
+    let is_others = foreign::opens_a_flow(datagram);
+    match datagram.len() == MARKER && !is_others {
+        true => FirstDatagram::Begins,
+        false => FirstDatagram::Foreign,
+    }
+}
+
+/// Takes whatever comes for payload, but for the words of clients that are lost here.
+fn read(_: Instant, config: &ServerConfig, first: &[u8]) -> Result<Wish, WireError> {
+    if config.transport == Transport::Tcp
+        && let Some(seems) = foreign::known_client(first)
+    {
+        return Err(WireError::Foreign { seems });
+    }
+    let plan = Plan {
+        transport: config.transport,
+        length: Length::Seconds(config.limits.duration_s),
+        chunk_bytes: match config.transport {
+            Transport::Tcp => Transport::Tcp.standard_chunk(),
+            Transport::Udp => Bytes(DATAGRAM_MAX),
+        },
+        ..Plan::standard()
+    };
+    // Over UDP the first datagram comes to the flow whole.
+    let taken_bytes = if config.transport == Transport::Tcp { first.len() as u64 } else { 0 };
+    let meeting = Meeting::ThisConnection { taken_bytes, back: None };
+    let order = Order { tickets: flows(&plan), plan, meeting };
+    Ok(Wish::Measure {
+        program: "ttcp".into(),
+        answer: Vec::new(),
+        notes: Vec::new(),
+        orders: VecDeque::from([order]),
+    })
+}
+
+/// The flows of a plan, or what of it ttcp can't be asked for.
+fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
+    let lost = out_of_reach(plan);
+    match plan.direction {
+        Direction::Send if lost.is_empty() => {}
+        Direction::Send => return Err(format!("ttcp can't be told {}", lost.join(", "))),
+        Direction::Reverse => return Err(only_receives("--reverse")),
+        Direction::Both => return Err(only_receives("--both")),
+    }
+    if plan.transport == Transport::Udp && plan.chunk_bytes.0 <= MARKER as u64 {
+        return Err(format!("a datagram of {MARKER} bytes or less is a marker to ttcp"));
+    }
+    Ok(flows(plan))
+}
+
+fn only_receives(option: &str) -> String {
+    format!(
+        "{option}: a ttcp receiver can't be asked to send; run `goodput serve` here and `ttcp -t` there"
+    )
+}
+
+fn flows(plan: &Plan) -> Vec<FlowTicket> {
+    let ticket =
+        |flow| FlowTicket { flow, proof: Proof::default(), framing: Framing::Ttcp, shares: None };
+    plan.flow_plans().into_iter().map(ticket).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pair::{origin, server_config};
+
+    #[test]
+    fn only_a_datagram_of_four_bytes_begins_a_flow() {
+        assert_eq!(recognises_datagram(b" !\"#"), FirstDatagram::Begins);
+        for other in [&b""[..], b" !\"", b" !\"#$", b"BOD0", b"EOD1", b"9876", b"\x15\xcd\x5b\x07"]
+        {
+            assert_eq!(recognises_datagram(other), FirstDatagram::Foreign, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn whatever_comes_is_payload_but_the_words_of_lost_clients() {
+        let config = server_config(None);
+        let read = |first: &[u8]| read(origin(), &config, first);
+        assert!(matches!(read(b"x"), Ok(Wish::Measure { .. })));
+        assert!(matches!(read(b"GET / HTTP/1.1\r\n"), Err(WireError::Foreign { .. })));
+        let Ok(Wish::Measure { orders, answer, .. }) = read(b" !\"#$%") else { panic!() };
+        assert!(answer.is_empty());
+        assert_eq!(orders[0].meeting, Meeting::ThisConnection { taken_bytes: 6, back: None });
+    }
+
+    #[test]
+    fn a_receiver_is_not_asked_to_send() {
+        let reverse = Plan { direction: Direction::Reverse, ..Plan::standard() };
+        assert!(tickets(&reverse).unwrap_err().contains("--reverse"));
+        let both = Plan { direction: Direction::Both, ..Plan::standard() };
+        assert!(tickets(&both).unwrap_err().contains("--both"));
+        let mut plan = Plan::standard();
+        plan.socket.rcvbuf_bytes = Some(Bytes(1 << 20));
+        assert!(tickets(&plan).unwrap_err().contains("--rcvbuf"));
+        assert_eq!(tickets(&Plan { flows: 4, ..Plan::standard() }).unwrap().len(), 4);
+    }
+}
