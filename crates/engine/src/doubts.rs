@@ -1,5 +1,7 @@
 //! Doubts about a measurement that its own numbers raise.
 
+mod bytes;
+
 use goodput_model::{End, EndName, EndResult, Known, Outcome, SocketOptions};
 use goodput_mover::socket::cut_buffer;
 
@@ -14,7 +16,9 @@ pub fn doubts(measurement: &Measurement, result: &Outcome) -> Vec<String> {
     let ends = [("near", &result.near), ("far", &result.far)];
     let stolen = ends.into_iter().filter_map(|(name, end)| steal(name, end));
     let cut = measurement.far.value().map(|far| cut(far, &measurement.plan.socket));
-    stolen.chain(untold(measurement)).chain(cut.into_iter().flatten()).collect()
+    let disagreements = bytes::disagree(measurement);
+    let cut = cut.into_iter().flatten();
+    stolen.chain(untold(measurement)).chain(cut).chain(disagreements).collect()
 }
 
 /// What the far kernel made of the buffers that were asked for, by its flows' own memory. The near
@@ -40,8 +44,12 @@ fn cut(far: &End, asked: &SocketOptions) -> Vec<String> {
     found
 }
 
-/// The receiver's count is the goodput; where it is not told, the next best is.
+/// The receiver's count is the goodput; where goodput's own far end does not tell it, the next best
+/// is. Of other programs nothing else is expected.
 fn untold(measurement: &Measurement) -> Option<String> {
+    if measurement.far_totals.is_some() {
+        return None;
+    }
     let sends = measurement.senders().contains(&EndName::Near);
     let why = measurement.far.get().err().filter(|_| sends)?;
     Some(format!("{why}: what it received is counted by what its TCP acknowledged"))

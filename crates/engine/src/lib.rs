@@ -25,6 +25,7 @@ pub mod probe;
 mod sampler;
 pub mod serve;
 pub mod target;
+mod told;
 mod traffic;
 
 pub use attach::{AttachRequest, AttachTo, attach};

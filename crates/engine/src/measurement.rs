@@ -1,6 +1,7 @@
 //! What one measurement brought home, before anything is concluded from it.
 
 use crate::acknowledged::acknowledged;
+use crate::told;
 use goodput_model::{End, EndName, Evidence, Interval, Known, Measured, Plan, Sample, Totals};
 
 /// Share of a run that may be dropped as its start, at most.
@@ -55,12 +56,13 @@ impl Measurement {
     }
 
     /// Goodput of what `sender` sent, from the receiver's count after slow start; where the
-    /// receiver tells nothing, from what its TCP acknowledged. `None` where neither is there.
+    /// receiver tells nothing meanwhile, from what its TCP acknowledged, or else from what it told
+    /// afterwards. `None` where none of these is there.
     pub fn measured(&self, sender: EndName) -> Option<Measured> {
         let sent = self.steady(sender);
         match self.end(sender.other()) {
             Some(_) => measure(sent, self.steady(sender.other())),
-            None => measure(sent, &acknowledged(sent)),
+            None => measure(sent, &acknowledged(sent)).or_else(|| told::measured(self)),
         }
     }
 

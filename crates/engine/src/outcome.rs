@@ -2,11 +2,15 @@
 
 use goodput_diagnose::{View, way};
 use goodput_model::{
-    BitRate, DirectionResult, End, EndName, EndResult, FlowSample, Known, Measured, Missing,
-    Outcome, Role, Snapshot, TcpInfo,
+    BitRate, DirectionResult, End, EndName, EndResult, FlowSample, FlowTotals, Known, Measured,
+    Missing, Outcome, Role, Snapshot, TcpInfo, Transport,
 };
 
 use crate::measurement::Measurement;
+use crate::told::{Told, seen_or_told};
+
+/// Why nothing is known of an end's flows that did report.
+const UNREPORTED: &str = "this end did not report its flows";
 
 /// Reads the outcome off a measurement. `ceiling` is what the path could carry at best.
 pub fn outcome(measurement: &Measurement, ceiling: Known<BitRate>) -> Outcome {
@@ -22,7 +26,7 @@ pub fn outcome(measurement: &Measurement, ceiling: Known<BitRate>) -> Outcome {
         ceiling_bits_per_s: ceiling,
         directions: measured.iter().map(|(s, m)| direction(measurement, *s, m)).collect(),
         near: end_result(Ok(&measurement.near)),
-        far: end_result(measurement.far.get()),
+        far: far_result(measurement),
     }
 }
 
@@ -33,31 +37,54 @@ fn worst_precision(measured: &[(EndName, Measured)]) -> Known<f64> {
 }
 
 fn direction(measurement: &Measurement, sender: EndName, measured: &Measured) -> DirectionResult {
-    let sending = Flows::of(measurement.end(sender), Role::Sender);
-    let receiving = Flows::of(measurement.end(sender.other()), Role::Receiver);
+    let sending = Flows::of(measurement, sender, Role::Sender);
+    let receiving = Flows::of(measurement, sender.other(), Role::Receiver);
+    let sent_bytes = seen_or_told(sending.sum(|f| Ok(f.bytes)), sending.told(|f| &f.bytes));
     DirectionResult {
         sender,
         goodput_bits_per_s: measured.goodput,
-        received_bytes: receiving.sum(|f| Ok(f.bytes)),
-        sent_bytes: sending.sum(|f| Ok(f.bytes)),
+        received_bytes: seen_or_told(receiving.sum(|f| Ok(f.bytes)), receiving.told(|f| &f.bytes)),
         retransmitted_bytes: sending.sum(|f| f.tcp.get()?.retrans_bytes()),
-        retransmits: sending.sum(|f| f.tcp.get()?.total_retrans_segments()),
+        retransmits: seen_or_told(
+            sending.sum(|f| f.tcp.get()?.total_retrans_segments()),
+            sending.told(|f| &f.retransmits),
+        ),
         rtt_us: median_rtt(measurement, sender),
         min_rtt_us: sending.smallest_rtt(),
-        lost_percent: receiving.lost_percent(),
+        lost_percent: receiving.lost_percent(&sent_bytes),
         jitter_us: receiving.jitter_us(),
+        sent_bytes,
         way: measurement.evidence(sender).map(|e| way(&View::new(&e))).unwrap_or_default(),
     }
 }
 
-/// The last detailed view of an end's flows in one role.
-struct Flows<'a>(Result<Vec<&'a FlowSample>, Missing>);
+fn far_result(measurement: &Measurement) -> EndResult {
+    let told = measurement.far_totals.as_ref().map(|totals| totals.cpu_percent.clone());
+    let seen = end_result(measurement.far.get());
+    let untold = || Known::missing("it told nothing");
+    EndResult { cpu_percent: seen_or_told(seen.cpu_percent, told.unwrap_or_else(untold)), ..seen }
+}
+
+/// The last detailed view of an end's flows in one role, and what it told of them otherwise.
+struct Flows<'a> {
+    seen: Result<Vec<&'a FlowSample>, Missing>,
+    told: Option<Told<'a>>,
+    transport: Transport,
+}
 
 impl<'a> Flows<'a> {
-    fn of(end: Option<&'a End>, role: Role) -> Self {
-        let last = end.and_then(|e| e.samples.iter().rev().find(|s| !s.flows.is_empty()));
-        let flows = last.map(|s| s.flows.iter().filter(|f| f.role == role).collect());
-        Self(flows.ok_or_else(|| Missing::because("this end did not report its flows")))
+    fn of(measurement: &'a Measurement, end: EndName, role: Role) -> Self {
+        let seen = match (measurement.end(end), &measurement.far) {
+            (Some(seen), _) => last_of(seen, role),
+            (None, Known::Missing(why)) => Err(why.clone()),
+            (None, Known::Value(_)) => Err(Missing::because(UNREPORTED)),
+        };
+        let told = (end == EndName::Far).then(|| Told::of(measurement, role));
+        Self { seen, told, transport: measurement.plan.transport }
+    }
+
+    fn told(&self, count: impl Fn(&FlowTotals) -> &Known<u64>) -> Known<u64> {
+        self.told.as_ref().map_or(Known::missing(UNREPORTED), |told| told.sum(count))
     }
 
     fn sum(&self, count: impl Fn(&FlowSample) -> Result<u64, Missing>) -> Known<u64> {
@@ -76,7 +103,13 @@ impl<'a> Flows<'a> {
             .into()
     }
 
-    fn lost_percent(&self) -> Known<f64> {
+    fn lost_percent(&self, sent_bytes: &Known<u64>) -> Known<f64> {
+        let told = self.told.as_ref().filter(|_| self.transport == Transport::Udp);
+        let told = told.map(|told| told.lost_percent(sent_bytes));
+        seen_or_told(self.seen_lost_percent(), told.unwrap_or(Known::missing(UNREPORTED)))
+    }
+
+    fn seen_lost_percent(&self) -> Known<f64> {
         let counts = self.each(|f| {
             f.datagrams
                 .map(|d| (d.lost, d.received))
@@ -98,12 +131,20 @@ impl<'a> Flows<'a> {
         let jitter = self.each(|f| {
             f.datagrams.map(|d| d.jitter_us).ok_or_else(|| Missing::because("only for UDP"))
         });
-        jitter.map(|all| all.into_iter().fold(0.0, f64::max)).into()
+        let seen = jitter.map(|all| all.into_iter().fold(0.0, f64::max)).into();
+        let told = self.told.as_ref().filter(|_| self.transport == Transport::Udp);
+        seen_or_told(seen, told.map_or(Known::missing(UNREPORTED), Told::jitter_us))
     }
 
     fn each<T>(&self, read: impl Fn(&FlowSample) -> Result<T, Missing>) -> Result<Vec<T>, Missing> {
-        self.0.as_ref().map_err(Clone::clone)?.iter().map(|flow| read(flow)).collect()
+        self.seen.as_ref().map_err(Clone::clone)?.iter().map(|flow| read(flow)).collect()
     }
+}
+
+fn last_of(end: &End, role: Role) -> Result<Vec<&FlowSample>, Missing> {
+    let last = end.samples.iter().rev().find(|sample| !sample.flows.is_empty());
+    let flows = last.map(|sample| sample.flows.iter().filter(|f| f.role == role).collect());
+    flows.ok_or_else(|| Missing::because(UNREPORTED))
 }
 
 fn median_rtt(measurement: &Measurement, sender: EndName) -> Known<f64> {

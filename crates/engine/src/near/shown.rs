@@ -144,3 +144,48 @@ impl Way {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(at_s: f64, sent_bytes: u64, received_bytes: u64) -> Sample {
+        Sample { at_s, sent_bytes, received_bytes, flows: Vec::new() }
+    }
+
+    fn udp(direction: goodput_model::Direction) -> Plan {
+        Plan { transport: Transport::Udp, direction, ..Plan::standard() }
+    }
+
+    #[test]
+    fn what_a_silent_far_end_receives_is_not_known_and_what_it_sends_is() {
+        let mut events = 0;
+        let listener = &mut |_| events += 1;
+        let mut shown = Shown::new(&udp(goodput_model::Direction::Both), false);
+        let near = [sample(1.0, 500, 300), sample(1.5, 800, 400)];
+        near.iter().for_each(|sample| shown.take(EndName::Near, sample, listener));
+        let intervals = shown.close(&near, &[], listener);
+        let seen: Vec<_> = intervals
+            .iter()
+            .map(|i| (i.sender, i.received_bytes.value().copied(), i.sent_bits_per_s.map(|r| r.0)))
+            .collect();
+        let first = [(EndName::Near, None, Some(4000.0)), (EndName::Far, Some(300), None)];
+        let rest = [(EndName::Near, None, Some(4800.0)), (EndName::Far, Some(100), None)];
+        assert_eq!(seen, [first, rest].concat());
+        assert_eq!(events, 4);
+    }
+
+    #[test]
+    fn a_far_end_that_turns_out_to_be_silent_leaves_what_was_sent() {
+        let listener = &mut |_| {};
+        let mut shown = Shown::new(&udp(goodput_model::Direction::Send), true);
+        let near = [sample(1.0, 500, 0), sample(2.0, 800, 0)];
+        near.iter().for_each(|sample| shown.take(EndName::Near, sample, listener));
+        shown.stop();
+        shown.do_without_far(&near, listener);
+        let intervals = shown.close(&near, &[], listener);
+        let sent: Vec<_> =
+            intervals.iter().filter_map(|i| i.sent_bits_per_s).map(|r| r.0).collect();
+        assert_eq!(sent, [4000.0, 2400.0]);
+    }
+}

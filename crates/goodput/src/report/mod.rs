@@ -6,6 +6,7 @@ pub mod compare;
 pub mod difference;
 mod for_good;
 pub mod live;
+mod peer;
 pub mod style;
 pub mod table;
 pub mod test;

@@ -6,7 +6,7 @@ use goodput_model::{
     Direction, DirectionResult, EndName, Finding, Kind, Known, Place, Record, Transport, Verdict,
 };
 
-use super::{bar, for_good, style, way};
+use super::{bar, for_good, peer, style, way};
 
 /// Width of the labels on the left.
 const LABEL: usize = 12;
@@ -15,6 +15,7 @@ const LABEL: usize = 12;
 pub fn text(record: &Record, show_undecided: bool) -> String {
     let mut out = String::new();
     number(&mut out, record);
+    peer::lines(record).iter().for_each(|text| line(&mut out, "peer", text));
     if record.result.directions.len() > 1 {
         record.result.directions.iter().for_each(|d| direction(&mut out, d));
     }
@@ -56,6 +57,7 @@ fn number(out: &mut String, record: &Record) {
     let counted = match (record.kind, record.plan.direction) {
         // Of another program's transfer only what the kernel of this end counts is known.
         (Kind::Attach, Direction::Send) => "acknowledged",
+        (_, Direction::Send) => peer::counted(record),
         _ => "received",
     };
     let text = format!("{goodput}   {counted}, {:.1} s, {precision}{ceiling}", result.duration_s);

@@ -1,0 +1,69 @@
+//! What is said of a far end that is not goodput: who it is, and what it counted where that is not
+//! what this end saw.
+
+use goodput_model::{BitRate, Bytes, EndName, Known, Record, Role, Totals, Transport};
+
+/// Share by which the rate that a far end counted over the whole run may differ from this end's before
+/// it is worth a line: both begin and end to count a few round trips apart.
+const EXPECTED_SHARE: f64 = 0.02;
+
+/// The lines about the far end; none where it is goodput.
+pub fn lines(record: &Record) -> Vec<String> {
+    let Some(totals) = &record.far_totals else { return Vec::new() };
+    let silent = if totals.flows.is_empty() { ", as it tells nothing of what it saw" } else { "" };
+    let who = format!("{}; only this end is observed{silent}", totals.program);
+    let accounts = record.result.directions.iter().map(|direction| direction.sender);
+    let accounts = accounts.filter_map(|sender| account(record, totals, sender));
+    std::iter::once(who).chain(accounts).collect()
+}
+
+/// What the goodput of what this end sent was counted by.
+pub fn counted(record: &Record) -> &'static str {
+    match (&record.ends.far, record.plan.transport) {
+        (Known::Value(_), _) => "received",
+        (Known::Missing(_), Transport::Tcp) if record.plan.observe => "acknowledged",
+        (Known::Missing(_), _) => "received by its own account",
+    }
+}
+
+/// The far end's own count of what `sender` sent over TCP, where it differs from this end's. Over UDP
+/// the difference is what was lost, which stands elsewhere.
+fn account(record: &Record, totals: &Totals, sender: EndName) -> Option<String> {
+    if record.plan.transport != Transport::Tcp {
+        return None;
+    }
+    let (theirs, ours) = match sender {
+        EndName::Near => (Role::Receiver, Role::Sender),
+        EndName::Far => (Role::Sender, Role::Receiver),
+    };
+    let (bytes, duration_s) = told(totals, theirs)?;
+    let last = record.ends.near.value()?.samples.last()?;
+    let ours_bytes = if ours == Role::Sender { last.sent_bytes } else { last.received_bytes };
+    let (their_rate, our_rate) =
+        (BitRate::over(bytes, duration_s)?, BitRate::over(ours_bytes, last.at_s)?);
+    let differs = (their_rate.0 - our_rate.0).abs() > EXPECTED_SHARE * our_rate.0;
+    let (did, we_did) = match sender {
+        EndName::Near => ("received", "sent"),
+        EndName::Far => ("sent", "received"),
+    };
+    differs.then(|| {
+        format!(
+            "by its own account it {did} {} in {duration_s:.2} s, {their_rate}; this end {we_did} {} \
+             in {:.2} s, {our_rate}",
+            Bytes(bytes),
+            Bytes(ours_bytes),
+            last.at_s
+        )
+    })
+}
+
+/// Bytes and seconds over all flows of a role, where every one of them tells both.
+fn told(totals: &Totals, role: Role) -> Option<(u64, f64)> {
+    let mut sum: Option<(u64, f64)> = None;
+    for flow in totals.flows.iter().filter(|flow| flow.role == role) {
+        let (bytes, seconds) = sum.unwrap_or_default();
+        let (more, its) = (*flow.bytes.value()?, *flow.duration_s.value()?);
+        sum = Some((bytes.checked_add(more)?, seconds.max(its)));
+    }
+    sum
+}
