@@ -1,0 +1,141 @@
+//! nuttcp: lines of text on a control connection, payload on ports of its own. Versions 6.1.2 to
+//! 8.2.2; line numbers in comments are those of nuttcp-8.2.2.c.
+//!
+//! ```text
+//! C→S  HELO nuttcp v8.2.2
+//! S→C  HELO nuttcp v6.1.2
+//! C→S  buflen = 65536, nbuf = …, port = 5101, trans = 1, …        one line of parameters
+//! S→C  OK v6.1.2                                                  or KO, the reason, KO
+//!        … payload …
+//! S→C  interval lines, DONE                                       where asked for
+//! S→C  nuttcp-r: …                                                what the server counted
+//! S    closes
+//! ```
+//!
+//! ```text
+//! version     who can do what               lines       bounded lines of text
+//! parameters  the line, read and written    plan        the line and a plan
+//! client      the connecting side           account     what a server told of itself
+//! server      the answering side            report      what ours tells
+//! intervals   its lines while it runs
+//! ```
+
+mod account;
+mod client;
+mod intervals;
+mod lines;
+mod parameters;
+mod plan;
+mod report;
+mod server;
+mod version;
+
+use std::time::Duration;
+
+use goodput_model::{Framing, Plan, Transport};
+
+use crate::session::{First, FirstDatagram, Protocol};
+use crate::ticket::{FlowTicket, Proof};
+
+/// The registry's entry.
+pub const PROTOCOL: Protocol = Protocol {
+    id: "nuttcp",
+    summary: "nuttcp 6.1.2 to 8.2.2: one direction, TCP or UDP, totals of the far end",
+    port: 5000,
+    has_control: true,
+    takes_the_rest: false,
+    recognises,
+    recognises_datagram,
+    client: |now, config| Box::new(client::ClientSession::new(now, config)),
+    server: |now, config| Box::new(server::ServerSession::new(now, config)),
+};
+
+/// The version that this end says it is.
+const OURS: version::Version = version::Version::new(8, 2, 2);
+
+/// First data port that a client of ours names: the usual one since 6.2.8 (line 1052).
+const DATA_PORT: u16 = 5101;
+
+/// Most streams of one measurement (`MAXSTREAM`, line 864).
+const STREAMS_MAX: u16 = 128;
+
+/// From the connection to the parameters, at each end.
+const GREETING: Duration = Duration::from_secs(5);
+
+/// From the parameters to their acceptance or refusal.
+const ACCEPT: Duration = Duration::from_secs(10);
+
+/// From the acceptance to all data connections. nuttcp gives each 5 s (`ACCEPT_TIMEOUT`, line 852).
+const FLOWS: Duration = Duration::from_secs(10);
+
+/// From all data connections to the first payload.
+const BEGIN: Duration = Duration::from_secs(15);
+
+/// From the longest end of the payload to the server's last line.
+const DRAIN: Duration = Duration::from_secs(15);
+
+/// How much longer a server lets a client send than the client said.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// What a client says first, up to its version: since 3.1.1, and before.
+const OPENINGS: [&[u8]; 2] = [version::HELO, parameters::BEGINS];
+
+fn recognises(first: &[u8]) -> First {
+    for opening in OPENINGS {
+        if first.starts_with(opening) {
+            return First::Control;
+        }
+    }
+    let begun = OPENINGS.iter().filter(|opening| opening.starts_with(first));
+    match begun.map(|opening| opening.len()).min() {
+        Some(needs) => First::Short { needs },
+        None => First::Foreign,
+    }
+}
+
+/// A sender's begin markers; nothing is answered (lines 7273 to 7285).
+fn recognises_datagram(datagram: &[u8]) -> FirstDatagram {
+    match datagram {
+        b"BOD0" | b"BOD1" => FirstDatagram::Opens { reply: Vec::new() },
+        _ => FirstDatagram::Foreign,
+    }
+}
+
+/// A ticket for each flow of a plan; nothing proves a flow but its address and port.
+fn tickets(plan: &Plan, interval_s: f64) -> Vec<FlowTicket> {
+    let framing = Framing::Nuttcp { counted: is_counted(plan, interval_s) };
+    let ticket = |flow| FlowTicket {
+        flow,
+        proof: Proof::default(),
+        framing: framing.clone(),
+        shares: None,
+    };
+    plan.flow_plans().into_iter().map(ticket).collect()
+}
+
+/// Whether each datagram tells how many bytes were sent by then (line 4736).
+fn is_counted(plan: &Plan, interval_s: f64) -> bool {
+    plan.transport == Transport::Udp && interval_s > 0.0 && plan.chunk_bytes.0 >= 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_to_begin_are_known_by_their_first_bytes() {
+        assert_eq!(recognises(b"HELO nuttcp v6.1.2\n"), First::Control);
+        assert_eq!(recognises(b"buflen = 65536, nbuf"), First::Control);
+        assert_eq!(recognises(b"HELO n"), First::Short { needs: 13 });
+        assert_eq!(recognises(b""), First::Short { needs: 9 });
+        assert_eq!(recognises(b"HELO mail.example.org\r\n"), First::Foreign);
+    }
+
+    #[test]
+    fn only_begin_markers_open_a_flow() {
+        assert_eq!(recognises_datagram(b"BOD0"), FirstDatagram::Opens { reply: Vec::new() });
+        for other in [&b"EOD0"[..], b"BOD0 ", b"BO", b""] {
+            assert_eq!(recognises_datagram(other), FirstDatagram::Foreign);
+        }
+    }
+}

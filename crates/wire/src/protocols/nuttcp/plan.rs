@@ -1,0 +1,287 @@
+//! Parameters and a plan: the same measurement, said in two ways.
+
+use goodput_model::{BitRate, Bytes, Direction, Length, Plan, SocketOptions, Transport};
+
+use super::parameters::{NO_LIMIT, NO_RATE, Parameters, format};
+use super::version::Version;
+use super::{OURS, STREAMS_MAX};
+use crate::check;
+use crate::session::Limits;
+
+/// Lowest data port (line 4430): below, ports belong to the system.
+const PORT_MIN: u64 = 1024;
+
+/// Greatest type of service: one byte.
+const TOS_MAX: u64 = 0xff;
+
+/// Between two interval lines at least, seconds: how often this end looks.
+const INTERVAL_MIN_S: f64 = 0.1;
+
+/// Bits of the type of service below the code point (RFC 3168).
+const ECN_BITS: u64 = 0x3;
+
+/// The plan of a client's parameters, or why it is not served. `control` is the port of the control
+/// connection here.
+pub fn plan_of(asked: &Parameters, limits: &Limits, control: u16) -> Result<Plan, String> {
+    serves(asked)?;
+    holds_ports(asked, control)?;
+    let plan = translated(asked, limits)?;
+    check::sense(&plan)?;
+    check::within(&plan, limits)?;
+    Ok(plan)
+}
+
+/// Refuses what this end does not do, rather than to do something else.
+fn serves(asked: &Parameters) -> Result<(), String> {
+    let server_sends = !asked.client_sends;
+    let refusals = [
+        (asked.third_party, "doesn't allow 3rd party nuttcp"),
+        (asked.traceroute, "doesn't run traceroute for a client"),
+        (asked.multicast > 0, "multicast is not served here"),
+        (asked.multilink || asked.stride > 0, "streams to other addresses than the client's own \
+            are not served here"),
+        (asked.do_jitter > 0, "jitter as nuttcp measures it is not served here"),
+        (asked.do_owd > 0, "one-way delay as nuttcp measures it is not served here"),
+        (server_sends && asked.maxburst > 1, "bursts of more than one packet are not sent here"),
+        (server_sends && asked.iratesss, "a smoothed slow start is not sent here"),
+        (asked.connects() && asked.srcport > 0, "a source port can't be chosen here"),
+        (asked.reverse && asked.udp, "flip option not supported for UDP"),
+        (asked.tos & ECN_BITS != 0, "invalid tos: its two lowest bits are the network's (ECN)"),
+        (asked.tos > TOS_MAX, "invalid tos"),
+        (asked.buflen == 0, "invalid buflen"),
+        (asked.nbuf == 0, "invalid nbuf"),
+        (asked.nstream == 0 || asked.nstream > u64::from(STREAMS_MAX), "invalid nstream"),
+        (asked.interval_s > 0.0 && asked.interval_s < INTERVAL_MIN_S, "invalid interval: this \
+            server looks every 0.1 s"),
+    ];
+    match refusals.iter().find(|(is_so, _)| *is_so) {
+        Some((_, why)) => Err((*why).into()),
+        None => Ok(()),
+    }
+}
+
+fn holds_ports(asked: &Parameters, control: u16) -> Result<(), String> {
+    let last = asked.port.saturating_add(asked.nstream - 1);
+    if asked.port < PORT_MIN || last > u64::from(u16::MAX) {
+        return Err("invalid port/nstream".into());
+    }
+    if (asked.port..=last).contains(&u64::from(control)) {
+        return Err("ctlport overlaps port/nstream".into());
+    }
+    Ok(())
+}
+
+fn translated(asked: &Parameters, limits: &Limits) -> Result<Plan, String> {
+    let unpaced = matches!(asked.rate, 0 | NO_RATE..);
+    Ok(Plan {
+        transport: if asked.udp { Transport::Udp } else { Transport::Tcp },
+        direction: if asked.client_sends { Direction::Send } else { Direction::Reverse },
+        flows: u16::try_from(asked.nstream).map_err(|_| "invalid nstream")?,
+        length: length(asked, limits),
+        interval_s: if asked.interval_s > 0.0 { asked.interval_s } else { 1.0 },
+        chunk_bytes: Bytes(asked.buflen),
+        rate_bits_per_s: (!unpaced).then(|| BitRate(asked.rate as f64 * 1000.0)),
+        socket: socket(asked)?,
+        ..Plan::standard()
+    })
+}
+
+/// A client that sends ends by itself; what it said is only held against the limits.
+fn length(asked: &Parameters, limits: &Limits) -> Length {
+    let bytes = asked.nbuf.checked_mul(asked.buflen).filter(|_| asked.nbuf != NO_LIMIT);
+    match bytes {
+        Some(bytes) if !asked.client_sends || asked.timeout_s == 0.0 => Length::Bytes(Bytes(bytes)),
+        _ if asked.timeout_s > 0.0 => Length::Seconds(asked.timeout_s),
+        _ => Length::Seconds(limits.duration_s),
+    }
+}
+
+/// A server sets what concerns its own side of the streams (lines 5345 to 5420).
+fn socket(asked: &Parameters) -> Result<SocketOptions, String> {
+    let sends = !asked.client_sends;
+    let window = |is_set: bool| (is_set && asked.win > 0).then_some(Bytes(asked.win));
+    let mss = (sends && asked.datamss > 0).then_some(asked.datamss);
+    let mss = mss.map(u32::try_from).transpose().map_err(|_| "invalid datamss")?;
+    let dscp = (asked.tos > 0).then_some(asked.tos >> 2);
+    Ok(SocketOptions {
+        sndbuf_bytes: window(sends || asked.braindead),
+        rcvbuf_bytes: window(!sends || asked.braindead),
+        mss_bytes: mss.filter(|_| !asked.udp),
+        nodelay: sends && asked.nodelay,
+        dscp: dscp.map(u8::try_from).transpose().map_err(|_| "invalid tos")?,
+        ..SocketOptions::default()
+    })
+}
+
+impl Parameters {
+    /// Whether the server connects, and the client listens: a sender does, unless reversed. Over
+    /// UDP it begins.
+    pub fn connects(&self) -> bool {
+        self.client_sends == self.reverse
+    }
+}
+
+/// What the protocol can't say of a plan, where there is such a thing.
+pub fn unspoken(plan: &Plan) -> Option<String> {
+    let far_sends = plan.direction == Direction::Reverse;
+    let odd_rate = plan.rate_bits_per_s.is_some_and(|rate| rate.0 < 1000.0);
+    let refusals = [
+        (plan.direction == Direction::Both, "both directions at once (--both)"),
+        (plan.flows > STREAMS_MAX, "more than 128 flows (--flows)"),
+        (far_sends && odd_rate, "a rate below 1 kbit/s (--rate)"),
+        (plan.chunk_bytes.0 > NO_LIMIT, "a chunk of more than 2 GiB (--chunk)"),
+        (far_sends && plan.socket.congestion.is_some(), "the congestion control of the far end"),
+        (far_sends && plan.socket.max_pacing_bits_per_s.is_some(), "the pacing of the far end"),
+    ];
+    let what = refusals.iter().find(|(is_so, _)| *is_so).map(|(_, what)| what)?;
+    Some(format!("the nuttcp protocol has no words for {what}"))
+}
+
+/// The parameters of a plan that the protocol can express, for a server of version `theirs`.
+///
+/// Where the far end sends over TCP this end connects all the same, as that passes NAT and
+/// firewalls here: every version since 3.4.1 can be reversed so.
+pub fn parameters_of(plan: &Plan, theirs: Version, port: u16) -> Parameters {
+    let client_sends = plan.direction == Direction::Send;
+    let udp = plan.transport == Transport::Udp;
+    let far_window = if client_sends { plan.socket.rcvbuf_bytes } else { plan.socket.sndbuf_bytes };
+    let (nbuf, timeout_s) = match plan.length {
+        Length::Seconds(seconds) => (NO_LIMIT, seconds),
+        Length::Auto { max_s, .. } => (NO_LIMIT, max_s),
+        Length::Bytes(bytes) => (bytes.0.div_ceil(plan.chunk_bytes.0.max(1)), 0.0),
+    };
+    Parameters {
+        buflen: plan.chunk_bytes.0,
+        nbuf,
+        win: far_window.map_or(0, |window| window.0),
+        nstream: u64::from(plan.flows),
+        rate: plan.rate_bits_per_s.map_or(NO_RATE, |rate| ((rate.0 / 1000.0).round() as u64).max(1)),
+        port: u64::from(port),
+        client_sends,
+        timeout_s,
+        udp,
+        version: theirs.min(OURS),
+        // A sender counts in its datagrams where interval lines are asked for, and writes none.
+        interval_s: if udp && !client_sends { plan.interval_s } else { 0.0 },
+        reverse: !udp && !client_sends,
+        format: u64::from(format::PARSE | format::WANT_RTT),
+        irate: plan.rate_bits_per_s.is_some(),
+        datamss: plan.socket.mss_bytes.map_or(0, u64::from),
+        tos: plan.socket.dscp.map_or(0, |dscp| u64::from(dscp) << 2),
+        nodelay: plan.socket.nodelay,
+        ..Parameters::standard(theirs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pair::limits;
+
+    fn asked(change: impl FnOnce(&mut Parameters)) -> Result<Plan, String> {
+        let mut asked = Parameters { port: 5101, timeout_s: 10.0, ..Parameters::standard(OURS) };
+        change(&mut asked);
+        plan_of(&asked, &limits(), 5000)
+    }
+
+    #[test]
+    fn the_usual_client_sends_for_ten_seconds() {
+        let plan = asked(|_| {}).unwrap();
+        let usual = Plan {
+            length: Length::Seconds(10.0),
+            chunk_bytes: Bytes(65_536),
+            ..Plan::standard()
+        };
+        assert_eq!(plan, usual);
+    }
+
+    #[test]
+    fn options_become_those_of_the_servers_own_side() {
+        let plan = asked(|a| {
+            (a.client_sends, a.win, a.datamss, a.tos, a.nodelay) = (false, 9000, 1400, 0xb8, true);
+            (a.rate, a.nbuf, a.nstream) = (10_000, 100, 4);
+        });
+        let plan = plan.unwrap();
+        assert_eq!(plan.direction, Direction::Reverse);
+        assert_eq!(plan.length, Length::Bytes(Bytes(6_553_600)));
+        assert_eq!((plan.flows, plan.rate_bits_per_s), (4, Some(BitRate(1e7))));
+        let socket = plan.socket;
+        assert_eq!((socket.sndbuf_bytes, socket.rcvbuf_bytes), (Some(Bytes(9000)), None));
+        assert_eq!((socket.mss_bytes, socket.dscp, socket.nodelay), (Some(1400), Some(46), true));
+    }
+
+    #[test]
+    fn what_is_out_of_bounds_or_not_done_here_is_refused_in_words() {
+        type Change = fn(&mut Parameters);
+        let cases: [(Change, &str); 14] = [
+            (|a| a.third_party = true, "doesn't allow 3rd party nuttcp"),
+            (|a| a.traceroute = true, "traceroute"),
+            (|a| a.multicast = 5, "multicast"),
+            (|a| a.do_jitter = 2, "jitter"),
+            (|a| a.port = 1023, "invalid port/nstream"),
+            (|a| (a.port, a.nstream) = (65_535, 2), "invalid port/nstream"),
+            (|a| (a.port, a.nstream) = (4999, 2), "ctlport overlaps"),
+            (|a| a.nstream = 1_000_000_000, "invalid nstream"),
+            (|a| a.buflen = 0, "invalid buflen"),
+            (|a| a.buflen = u64::MAX, "a chunk of"),
+            (|a| a.timeout_s = 1e9, "a duration of"),
+            (|a| a.win = u64::MAX, "a receive buffer of"),
+            (|a| (a.udp, a.buflen) = (true, 5), "a datagram of 5 bytes"),
+            (|a| (a.client_sends, a.maxburst) = (false, 9), "bursts"),
+        ];
+        for (change, words) in cases {
+            let why = asked(change).unwrap_err();
+            assert!(why.contains(words), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_limit_that_the_client_does_not_name_is_the_servers() {
+        let plan = asked(|a| a.timeout_s = 0.0).unwrap();
+        assert_eq!(plan.length, Length::Seconds(limits().duration_s));
+    }
+
+    #[test]
+    fn a_plan_comes_back_from_its_parameters() {
+        let plan = Plan {
+            transport: Transport::Udp,
+            direction: Direction::Reverse,
+            length: Length::Seconds(2.5),
+            chunk_bytes: Bytes(1400),
+            flows: 3,
+            rate_bits_per_s: Some(BitRate(2e6)),
+            socket: SocketOptions { dscp: Some(10), ..SocketOptions::default() },
+            ..Plan::standard()
+        };
+        let there = parameters_of(&plan, OURS, 5101);
+        assert_eq!(plan_of(&there, &limits(), 5000), Ok(plan));
+    }
+
+    #[test]
+    fn this_end_connects_over_tcp_in_both_directions() {
+        for direction in [Direction::Send, Direction::Reverse] {
+            let plan = Plan { direction, ..Plan::standard() };
+            assert!(!parameters_of(&plan, OURS, 5101).connects());
+        }
+        let udp = Plan {
+            direction: Direction::Reverse,
+            transport: Transport::Udp,
+            ..Plan::standard()
+        };
+        assert!(parameters_of(&udp, OURS, 5101).connects());
+    }
+
+    #[test]
+    fn the_version_is_the_lower_one_of_both_ends() {
+        let version = |theirs| parameters_of(&Plan::standard(), theirs, 5101).version;
+        assert_eq!(version(Version::new(6, 1, 2)), Version::new(6, 1, 2));
+        assert_eq!(version(Version::new(9, 0, 0)), OURS);
+    }
+
+    #[test]
+    fn what_has_no_words_is_named() {
+        let both = Plan { direction: Direction::Both, ..Plan::standard() };
+        assert!(unspoken(&both).unwrap().contains("--both"));
+        assert_eq!(unspoken(&Plan::standard()), None);
+    }
+}
