@@ -1,0 +1,223 @@
+//! What a server told of itself when the payload was over, in the layout `key=value`.
+//!
+//! ```text
+//! nuttcp-t: connect=192.0.2.1 mss=1448 rtt_ms=0.059
+//! nuttcp-t: megabytes=2.4375 real_seconds=1.02 rate_KBps=2438.62 rate_Mbps=19.9772
+//! nuttcp-t: retrans=0 cwnd=543
+//! nuttcp-t: stats=cpu user=0.0 system=0.0 elapsed=0:01 cpu=0% memory=0i+0d-764maxrss …
+//! ```
+//!
+//! The last line is that of the CPU, in every version. Bytes are told in MB of 2^20 with four
+//! digits behind the point, so that they are known to ± 53 bytes; over UDP, where all datagrams have
+//! one length, that gives their exact number.
+
+use goodput_model::{FlowTotals, Known, Plan, Role, Sample, Totals, Transport};
+
+use super::version::Version;
+use crate::error::WireError;
+use crate::plain::phrase;
+
+/// Most text of a server that is kept, bytes.
+const TEXT_MAX: usize = 64 * 1024;
+
+/// What nuttcp calls MB, bytes.
+const MEGABYTE: f64 = 1_048_576.0;
+
+/// Half of the last digit of a number of MB, bytes.
+const PRECISION: f64 = MEGABYTE * 0.000_05;
+
+/// Why most of what other protocols tell is not there.
+const UNTOLD: &str = "a nuttcp server does not tell";
+
+/// What was told so far.
+#[derive(Debug, Default)]
+pub struct Account {
+    text: String,
+    megabytes: Option<f64>,
+    seconds: Option<f64>,
+    cpu_percent: Option<f64>,
+    retransmits: Option<u64>,
+    complaint: Option<String>,
+}
+
+impl Account {
+    /// Takes a line.
+    pub fn hear(&mut self, line: &str) -> Result<(), WireError> {
+        let line = phrase(line);
+        if self.text.len() + line.len() > TEXT_MAX {
+            let why = format!("it tells more than {} KiB of itself", TEXT_MAX >> 10);
+            return Err(WireError::Protocol(why));
+        }
+        self.read(&line);
+        self.text.push_str(&line);
+        self.text.push('\n');
+        Ok(())
+    }
+
+    fn read(&mut self, line: &str) {
+        if line.contains("Error") {
+            self.complaint.get_or_insert_with(|| line.into());
+        }
+        let Some(told) = line.strip_prefix("nuttcp-r: ").or(line.strip_prefix("nuttcp-t: ")) else {
+            return;
+        };
+        let value = |name: &str| {
+            let items = told.split_whitespace().filter_map(|item| item.split_once('='));
+            items.filter(|(key, _)| *key == name).map(|(_, value)| value).next()
+        };
+        let number = |name: &str| value(name).and_then(|text| at_least_zero(text));
+        if let (Some(megabytes), Some(seconds)) = (number("megabytes"), number("real_seconds")) {
+            (self.megabytes, self.seconds) = (Some(megabytes), Some(seconds));
+        }
+        if let Some(percent) = value("cpu").filter(|_| value("stats") == Some("cpu")) {
+            self.cpu_percent = percent.strip_suffix('%').and_then(at_least_zero);
+        }
+        if let Some(retransmits) = value("retrans") {
+            self.retransmits = retransmits.parse().ok();
+        }
+    }
+
+    /// Whether it is all there.
+    pub fn is_complete(&self) -> bool {
+        self.megabytes.is_some() && self.cpu_percent.is_some()
+    }
+
+    /// What the server complained of.
+    pub fn complaint(&self) -> Option<&str> {
+        self.complaint.as_deref()
+    }
+
+    /// The account of a measurement of `plan` by a server of version `theirs`, where `ours` is the
+    /// last sample of this end.
+    pub fn totals(&self, plan: &Plan, theirs: Version, ours: &Sample) -> Totals {
+        let flows = plan.flow_plans();
+        let Some(first) = flows.first() else {
+            return self.totals_of(theirs, Vec::new());
+        };
+        let role = match first.sender {
+            goodput_model::EndName::Near => Role::Receiver,
+            goodput_model::EndName::Far => Role::Sender,
+        };
+        let (bytes, datagrams) = self.counts(plan);
+        let lost = datagrams.filter(|_| role == Role::Receiver).and_then(|received| {
+            let sent = ours.flows.iter().map(|flow| flow.datagrams.map(|counts| counts.sent));
+            sent.sum::<Option<u64>>()?.checked_sub(received)
+        });
+        let known = |value: Option<u64>| value.map_or(Known::missing(UNTOLD), Known::Value);
+        let untold = FlowTotals::untold(first.id, role, UNTOLD);
+        let told = FlowTotals {
+            together_with: flows.len() as u16 - 1,
+            bytes: known(bytes),
+            duration_s: self.seconds.map_or(Known::missing(UNTOLD), Known::Value),
+            retransmits: known(self.retransmits),
+            // nuttcp counts what arrived; what was sent is this end's to say.
+            datagrams: known(datagrams.and_then(|counted| counted.checked_add(lost.unwrap_or(0)))),
+            lost: known(lost),
+            ..untold
+        };
+        self.totals_of(theirs, vec![told])
+    }
+
+    fn totals_of(&self, theirs: Version, flows: Vec<FlowTotals>) -> Totals {
+        Totals {
+            program: format!("nuttcp {theirs}"),
+            cpu_percent: self.cpu_percent.map_or(Known::missing(UNTOLD), Known::Value),
+            flows,
+            text: Some(self.text.trim_end().into()),
+        }
+    }
+
+    /// Bytes to the printed precision, and over UDP whole datagrams.
+    fn counts(&self, plan: &Plan) -> (Option<u64>, Option<u64>) {
+        let bytes = self.megabytes.map(|megabytes| (megabytes * MEGABYTE).round());
+        let chunk = plan.chunk_bytes.0 as f64;
+        if plan.transport != Transport::Udp || chunk <= 2.0 * PRECISION {
+            return (bytes.map(|bytes| bytes as u64), None);
+        }
+        let datagrams = bytes.map(|bytes| (bytes / chunk).round() as u64);
+        (datagrams.and_then(|count| count.checked_mul(plan.chunk_bytes.0)), datagrams)
+    }
+}
+
+fn at_least_zero(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pair::sample;
+    use goodput_model::{Bytes, Direction};
+    use proptest::prelude::*;
+
+    /// Of Debian's 6.1.2: `nuttcp -r -fparse -v -T1 -R20m`.
+    const LINES: [&str; 9] = [
+        "nuttcp-t: v6.1.2: socket",
+        "nuttcp-t: buflen=65536 nstream=1 port=5001 mode=tcp host=127.0.0.1",
+        "nuttcp-t: connect=127.0.0.1 mss=32741 rtt_ms=0.059",
+        "nuttcp-t: send_window_size=3939840 receive_window_size=131072",
+        "nuttcp-t: megabytes=2.4375 real_seconds=1.02 rate_KBps=2438.62 rate_Mbps=19.9772",
+        "nuttcp-t: megabytes=2.4375 cpu_seconds=0.00 KB_per_cpu_second=1101014.56",
+        "nuttcp-t: retrans=3 cwnd=543",
+        "nuttcp-t: io_calls=40 msec_per_call=26.20 calls_per_sec=39.08",
+        "nuttcp-t: stats=cpu user=0.0 system=0.0 elapsed=0:01 cpu=7% memory=0i+0d-764maxrss io=0+15pf swaps=40+1csw",
+    ];
+
+    fn told(lines: &[&str]) -> Account {
+        let mut account = Account::default();
+        lines.iter().for_each(|line| account.hear(line).unwrap());
+        account
+    }
+
+    #[test]
+    fn a_senders_account_is_read() {
+        let account = told(&LINES);
+        assert!(account.is_complete());
+        let plan = Plan { direction: Direction::Reverse, ..Plan::standard() };
+        let totals = account.totals(&plan, Version::new(6, 1, 2), &sample(1.0, 0));
+        assert_eq!((totals.program.as_str(), totals.cpu_percent), ("nuttcp 6.1.2", Known::Value(7.0)));
+        let flow = &totals.flows[0];
+        assert_eq!((flow.role, &flow.bytes), (Role::Sender, &Known::Value(2_555_904)));
+        assert_eq!((&flow.duration_s, &flow.retransmits), (&Known::Value(1.02), &Known::Value(3)));
+        assert!(flow.lost.value().is_none());
+        assert!(totals.text.unwrap().starts_with("nuttcp-t: v6.1.2: socket\nnuttcp-t: buflen"));
+    }
+
+    #[test]
+    fn it_is_complete_only_with_its_last_line() {
+        for lines in 0..LINES.len() {
+            assert!(!told(&LINES[..lines]).is_complete(), "{lines}");
+        }
+    }
+
+    #[test]
+    fn datagrams_are_counted_exactly_although_bytes_are_rounded() {
+        let perf = "nuttcp-r: megabytes=0.0401 real_seconds=1.02 rate_KBps=2438.62 rate_Mbps=19.9";
+        let plan = Plan {
+            transport: Transport::Udp,
+            chunk_bytes: Bytes(1400),
+            ..Plan::standard()
+        };
+        let totals = told(&[perf]).totals(&plan, Version::new(8, 2, 2), &sample(1.0, 0));
+        assert_eq!(totals.flows[0].bytes, Known::Value(42_000));
+    }
+
+    #[test]
+    fn a_servers_text_is_made_plain_and_its_complaint_remembered() {
+        let account = told(&["nuttcp-r: v6.1.2: \x1b[31mError: bind: Address already in use"]);
+        let complaint = account.complaint().unwrap();
+        assert!(complaint.ends_with("Address already in use") && !complaint.contains('\x1b'));
+        let flood = "x".repeat(1000);
+        let mut account = Account::default();
+        assert!((0..100).any(|_| account.hear(&flood).is_err()));
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_taken(line in "(nuttcp-r: )?(megabytes=.{0,9} real_seconds=.{0,9})?.{0,80}") {
+            let mut account = Account::default();
+            prop_assert!(account.hear(&line).is_ok());
+            let _ = account.totals(&Plan::standard(), Version::new(6, 1, 2), &sample(1.0, 0));
+        }
+    }
+}

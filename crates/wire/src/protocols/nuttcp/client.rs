@@ -1,0 +1,277 @@
+//! The connecting side: one measurement a connection.
+//!
+//! ```text
+//! greeting ──HELO──▶ idle ──propose──▶ agreeing ──OK, flows──▶ ready ──begin──▶ running ──▶ over
+//!                                         └──KO──▶ refusing ──reason──▶ over
+//! ```
+//!
+//! This end connects wherever the protocol lets it, as that passes NAT and firewalls: always over
+//! TCP, by reversing who connects where the far end sends (`-r -F`, since 3.4.1). Over UDP a far
+//! sender begins, so that this end listens, and has a port before it names it.
+
+mod agreement;
+mod measurement;
+
+use std::time::Instant;
+
+use goodput_model::{Host, Plan};
+
+use self::agreement::Agreement;
+use self::measurement::Running;
+use super::account::Account;
+use super::lines::Lines;
+use super::outbox::Outbox;
+use super::version::{HELO, Version};
+use super::{GREETING, OURS};
+use crate::error::WireError;
+use crate::foreign;
+use crate::plain::phrase;
+use crate::session::{Action, ClientConfig, Input, Output, Session};
+
+/// The oldest version that this end speaks to: that of Debian, where this was tested.
+const OLDEST: Version = Version::new(6, 1, 2);
+
+/// A conversation, seen from the connecting side.
+pub struct ClientSession {
+    out: Outbox,
+    lines: Lines,
+    state: State,
+    /// When the state must have ended, where it may not last.
+    deadline: Option<Instant>,
+    /// A plan that was given before the greeting was over.
+    early_plan: Option<Box<Plan>>,
+    /// The server's version.
+    theirs: Version,
+    /// What it says of itself.
+    account: Account,
+}
+
+/// Where the conversation stands.
+enum State {
+    /// The server's HELO is awaited.
+    Greeting,
+    /// Nothing is measured yet.
+    Idle,
+    /// Both sides get ready for a measurement.
+    Agreeing(Agreement),
+    /// The server gives its reasons.
+    Refusing(String),
+    /// The driver observes, and then begins.
+    Ready(Box<Plan>),
+    /// Payload moves, or the server's account of it is on its way.
+    Running(Running),
+    /// The one measurement is over.
+    Over,
+}
+
+impl Session for ClientSession {
+    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        if self.out.is_closed() {
+            return Ok(());
+        }
+        let outcome = self.take(now, input);
+        self.settle(outcome)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
+        if self.out.is_closed() || self.deadline.is_none_or(|deadline| now < deadline) {
+            return Ok(());
+        }
+        let outcome = self.expire();
+        self.settle(outcome)
+    }
+
+    fn poll(&mut self) -> Option<Output> {
+        self.out.poll()
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        self.deadline.filter(|_| !self.out.is_closed())
+    }
+}
+
+impl ClientSession {
+    /// Opens the conversation. The protocol has no place for a token, nor for what this host is.
+    pub fn new(now: Instant, _config: ClientConfig) -> Self {
+        let mut out = Outbox::default();
+        out.send(OURS.helo());
+        Self {
+            out,
+            lines: Lines::default(),
+            state: State::Greeting,
+            deadline: Some(now + GREETING),
+            early_plan: None,
+            theirs: OURS,
+            account: Account::default(),
+        }
+    }
+
+    fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        match input {
+            Input::Received(bytes) => self.receive(now, &bytes),
+            Input::Closed => self.closed(),
+            Input::Propose(plan) if matches!(self.state, State::Greeting) => {
+                self.early_plan = Some(plan);
+                Ok(())
+            }
+            Input::Propose(plan) => {
+                self.propose(now, plan);
+                Ok(())
+            }
+            Input::Expecting { data_port } => {
+                self.listening(now, data_port);
+                Ok(())
+            }
+            Input::FlowsReady => {
+                self.flows_ready(now);
+                Ok(())
+            }
+            Input::FlowsFailed(_) => {
+                self.break_off();
+                Ok(())
+            }
+            Input::Leave(_) => {
+                self.out.close();
+                Ok(())
+            }
+            input => {
+                self.take_running(now, input);
+                Ok(())
+            }
+        }
+    }
+
+    fn receive(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
+        self.lines.push(bytes);
+        if matches!(self.state, State::Greeting) && !begins_like_helo(self.lines.rest()) {
+            return Err(seems(self.lines.rest()));
+        }
+        while !self.out.is_closed()
+            && let Some(line) = self.lines.next()?
+        {
+            self.hear(now, &line)?;
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, now: Instant, line: &str) -> Result<(), WireError> {
+        match &mut self.state {
+            State::Greeting => self.greeted(now, line),
+            State::Agreeing(_) => self.answered(now, line),
+            State::Refusing(reasons) => {
+                if line == "KO" {
+                    self.refused();
+                } else if reasons.len() < line.len().max(1024) {
+                    reasons.push_str(line);
+                    reasons.push(' ');
+                }
+                Ok(())
+            }
+            State::Running(_) | State::Ready(_) => self.account.hear(line),
+            State::Idle | State::Over => Ok(()),
+        }
+    }
+
+    fn greeted(&mut self, now: Instant, line: &str) -> Result<(), WireError> {
+        let Some(theirs) = Version::of_helo(line) else { return Err(seems(line.as_bytes())) };
+        if theirs < OLDEST {
+            let why = format!("it is nuttcp {theirs}, and this end speaks to {OLDEST} and later");
+            return Err(WireError::Protocol(why));
+        }
+        self.theirs = theirs;
+        self.enter(State::Idle, None);
+        let peer = Host::foreign(format!("nuttcp {theirs}"));
+        self.out.act(Action::Greeted { peer, secured: false, clock: None });
+        if let Some(plan) = self.early_plan.take() {
+            self.propose(now, plan);
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, state: State, deadline: Option<Instant>) {
+        self.state = state;
+        self.deadline = deadline;
+    }
+
+    /// Gives the measurement up; the server notices when the connection is closed.
+    fn break_off(&mut self) {
+        if !matches!(self.state, State::Greeting | State::Idle) {
+            self.enter(State::Over, None);
+        }
+    }
+
+    fn expire(&mut self) -> Result<(), WireError> {
+        let why = match &self.state {
+            State::Greeting => match self.lines.rest() {
+                [] => return Err(seems_to_be("a service that waits for something else".into())),
+                begun => return Err(seems(begun)),
+            },
+            State::Idle | State::Over => return Ok(()),
+            State::Agreeing(agreement) => agreement.lacks(),
+            State::Refusing(_) => {
+                self.refused();
+                return Ok(());
+            }
+            State::Ready(_) => "this end did not begin in time",
+            State::Running(_) => "it did not tell what it counted in time",
+        };
+        Err(WireError::TimedOut(why.into()))
+    }
+
+    fn closed(&mut self) -> Result<(), WireError> {
+        let when = match &mut self.state {
+            State::Greeting if self.lines.rest().is_empty() => return Err(seems(&[])),
+            State::Greeting => "in the middle of its greeting",
+            State::Idle => "while nothing was measured",
+            State::Refusing(_) => {
+                self.refused();
+                return Ok(());
+            }
+            State::Agreeing(_) | State::Ready(_) => "before the measurement began",
+            State::Running(running) if self.account.is_complete() => {
+                running.told = true;
+                self.conclude();
+                return Ok(());
+            }
+            State::Running(_) => "before it told all that it counted",
+            State::Over => return Ok(()),
+        };
+        Err(WireError::Closed(match self.account.complaint() {
+            Some(complaint) => format!("{when}; it said: {complaint}"),
+            None => when.into(),
+        }))
+    }
+
+    /// The server has given all its reasons.
+    fn refused(&mut self) {
+        if let State::Refusing(reasons) = &self.state {
+            let why = phrase(reasons.trim());
+            self.out.act(Action::Refused(why));
+            self.enter(State::Over, None);
+        }
+    }
+
+    /// Ends the session where `outcome` is an error; nuttcp has no words for it.
+    fn settle(&mut self, outcome: Result<(), WireError>) -> Result<(), WireError> {
+        if outcome.is_err() {
+            self.out.close();
+        }
+        outcome
+    }
+}
+
+fn begins_like_helo(bytes: &[u8]) -> bool {
+    let shorter = bytes.len().min(HELO.len());
+    bytes[..shorter] == HELO[..shorter]
+}
+
+fn seems(bytes: &[u8]) -> WireError {
+    seems_to_be(foreign::server(bytes))
+}
+
+fn seems_to_be(seems: String) -> WireError {
+    WireError::Foreign { seems }
+}
+
+#[cfg(test)]
+mod tests;

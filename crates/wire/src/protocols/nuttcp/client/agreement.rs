@@ -1,0 +1,127 @@
+//! From a plan to flows that are open at both ends.
+
+use std::time::Instant;
+
+use goodput_model::{Length, Plan};
+
+use super::super::plan::{parameters_of, unspoken};
+use super::super::{ACCEPT, BEGIN, DATA_PORT, FLOWS, tickets};
+use super::{ClientSession, State};
+use crate::check;
+use crate::error::WireError;
+use crate::session::Action;
+use crate::ticket::Meeting;
+
+/// A measurement that both sides get ready for.
+pub struct Agreement {
+    plan: Box<Plan>,
+    /// Whether this end awaits the flows, and must have a port before the server is told.
+    listens: bool,
+    asked: bool,
+    accepted: bool,
+    flows_ready: bool,
+}
+
+impl Agreement {
+    /// What did not come in time.
+    pub fn lacks(&self) -> &'static str {
+        match (self.asked, self.accepted) {
+            (false, _) => "this end did not listen in time",
+            (true, false) => "it neither accepts nor refuses the parameters",
+            (true, true) => "the data connections were not made in time",
+        }
+    }
+}
+
+impl ClientSession {
+    pub(super) fn propose(&mut self, now: Instant, plan: Box<Plan>) {
+        let refusal = match self.state {
+            State::Idle => check::sense(&plan).err().or_else(|| unspoken(&plan)),
+            _ => Some("a nuttcp server makes one measurement a connection".into()),
+        };
+        if let Some(why) = refusal {
+            return self.out.act(Action::Refused(why));
+        }
+        let listens = parameters_of(&plan, self.theirs, DATA_PORT).connects();
+        let agreement =
+            Agreement { plan, listens, asked: false, accepted: false, flows_ready: false };
+        self.enter(State::Agreeing(agreement), Some(now + ACCEPT));
+        if listens {
+            self.open_flows(Meeting::Listen { first_port: DATA_PORT });
+        } else {
+            self.ask(DATA_PORT);
+        }
+    }
+
+    /// Writes the parameters.
+    fn ask(&mut self, port: u16) {
+        let State::Agreeing(agreement) = &mut self.state else { return };
+        agreement.asked = true;
+        let (plan, parameters) = (&agreement.plan, parameters_of(&agreement.plan, self.theirs, port));
+        let whole = match plan.length {
+            Length::Bytes(bytes) => bytes.0 % plan.chunk_bytes.0 == 0,
+            Length::Seconds(_) | Length::Auto { .. } => true,
+        };
+        if !whole && !parameters.client_sends {
+            let why = "nuttcp sends whole chunks only: a little more than asked for will come";
+            self.out.act(Action::Note(why.into()));
+        }
+        self.out.send(parameters.write());
+    }
+
+    fn open_flows(&mut self, meeting: Meeting) {
+        let State::Agreeing(agreement) = &self.state else { return };
+        let parameters = parameters_of(&agreement.plan, self.theirs, DATA_PORT);
+        let tickets = tickets(&agreement.plan, parameters.interval_s);
+        self.out.act(Action::OpenFlows { tickets, meeting });
+    }
+
+    /// This end listens, so that the server may be told where.
+    pub(super) fn listening(&mut self, now: Instant, data_port: Option<u16>) {
+        if let State::Agreeing(Agreement { listens: true, asked: false, .. }) = self.state {
+            self.deadline = Some(now + ACCEPT);
+            self.ask(data_port.unwrap_or(DATA_PORT));
+        }
+    }
+
+    /// The server's answer to the parameters.
+    pub(super) fn answered(&mut self, now: Instant, line: &str) -> Result<(), WireError> {
+        let State::Agreeing(agreement) = &mut self.state else { return Ok(()) };
+        if agreement.accepted {
+            // A server of 6.1.2 accepts before it has its ports, and complains afterwards.
+            return self.account.hear(line);
+        }
+        if line.starts_with("KO") {
+            self.enter(State::Refusing(String::new()), Some(now + ACCEPT));
+            return Ok(());
+        }
+        if !line.starts_with("OK") {
+            let why = "it answers the parameters with neither OK nor KO";
+            return Err(WireError::Protocol(why.into()));
+        }
+        agreement.accepted = true;
+        let listens = agreement.listens;
+        self.deadline = Some(now + FLOWS);
+        if !listens {
+            self.open_flows(Meeting::Connect { port: Some(DATA_PORT), apart: 1 });
+        }
+        self.be_ready(now);
+        Ok(())
+    }
+
+    pub(super) fn flows_ready(&mut self, now: Instant) {
+        if let State::Agreeing(agreement) = &mut self.state {
+            agreement.flows_ready = true;
+            self.be_ready(now);
+        }
+    }
+
+    fn be_ready(&mut self, now: Instant) {
+        let State::Agreeing(agreement) = &self.state else { return };
+        if agreement.accepted && agreement.flows_ready {
+            let plan = agreement.plan.clone();
+            self.enter(State::Ready(plan), Some(now + BEGIN));
+            self.out.act(Action::PeerReady);
+        }
+    }
+}

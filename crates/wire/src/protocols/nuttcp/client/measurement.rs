@@ -1,0 +1,86 @@
+//! While payload moves, and until the server has told what it counted.
+
+use std::time::Instant;
+
+use goodput_model::{Direction, Known, Plan, Sample, Transport};
+
+use super::super::{DRAIN, GRACE};
+use super::{ClientSession, State};
+use crate::check;
+use crate::protocols::goodput::times::after_s;
+use crate::session::{Action, Input};
+
+/// Why a server's own view is not there.
+const UNTOLD: &str = "a nuttcp server tells its totals only";
+
+/// A measurement that has begun.
+pub struct Running {
+    plan: Box<Plan>,
+    finishing: bool,
+    /// The last sample of this end, once its flows have ended.
+    ended: Option<Box<Sample>>,
+    /// Whether the server has told everything, and closed.
+    pub told: bool,
+}
+
+impl ClientSession {
+    /// Takes an input of a measurement that is ready or has begun.
+    pub(super) fn take_running(&mut self, now: Instant, input: Input) {
+        match input {
+            Input::Begin => self.begin(now),
+            Input::Finish(_) => self.finish(),
+            Input::Ended(last) => self.ended(now, last),
+            // Samples, reports and questions have no words here.
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, now: Instant) {
+        let State::Ready(plan) = &self.state else { return };
+        let plan = plan.clone();
+        let until = after_s(now, check::duration_s(&plan).unwrap_or(f64::MAX)) + DRAIN + GRACE;
+        let running = Running { plan, finishing: false, ended: None, told: false };
+        self.enter(State::Running(running), Some(until));
+        self.out.act(Action::Begin);
+    }
+
+    /// The driver ends the payload. A far sender stops at the length that it was told, and before
+    /// that where it finds something to read on the control connection, such as its end (lines 7391
+    /// to 7404).
+    fn finish(&mut self) {
+        let State::Running(running) = &mut self.state else { return };
+        if std::mem::replace(&mut running.finishing, true) {
+            return;
+        }
+        if running.plan.direction == Direction::Reverse && !running.told {
+            self.out.end_sending();
+        }
+        self.out.act(Action::Finish);
+    }
+
+    /// A receiver over UDP that has missed every end marker ends with the control connection (lines
+    /// 1400 to 1408).
+    fn ended(&mut self, now: Instant, last: Box<Sample>) {
+        let State::Running(running) = &mut self.state else { return };
+        if running.ended.is_some() {
+            return;
+        }
+        running.ended = Some(last);
+        if running.plan.transport == Transport::Udp && !running.told {
+            self.out.end_sending();
+        }
+        self.deadline = Some(now + DRAIN);
+        self.conclude();
+    }
+
+    /// Goes on when both ends have ended.
+    pub(super) fn conclude(&mut self) {
+        let State::Running(Running { plan, ended: Some(last), told: true, .. }) = &self.state else {
+            return;
+        };
+        let totals = self.account.totals(plan, self.theirs, last);
+        self.out.act(Action::PeerTold(Box::new(totals)));
+        self.out.act(Action::PeerReported(Known::missing(UNTOLD)));
+        self.enter(State::Over, None);
+    }
+}

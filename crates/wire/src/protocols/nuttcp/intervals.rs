@@ -1,0 +1,243 @@
+//! The lines of a receiving server while payload moves, and `DONE` behind them.
+//!
+//! A sending server says nothing: its client sees what comes. Layouts are those of `sigalarm()`
+//! (lines 1645 to 1800) and of the formats from line 930 on.
+
+use goodput_model::Sample;
+
+use super::parameters::{Parameters, format};
+
+/// What nuttcp calls MB, bytes.
+pub const MEGABYTE: f64 = 1_048_576.0;
+
+/// A sample that comes so little before an interval's end is its end, seconds: half of the usual
+/// distance of two.
+const EARLY_S: f64 = 0.05;
+
+/// The interval lines of one measurement.
+#[derive(Debug)]
+pub struct Intervals {
+    /// Seconds from line to line; 0 for none.
+    every_s: f64,
+    look: Look,
+    /// When payload began, seconds from the beginning of the measurement; over UDP a while after it,
+    /// with the second begin marker.
+    began_s: Option<f64>,
+    last: Mark,
+    lines: u32,
+}
+
+/// How lines look.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    udp: bool,
+    parse: bool,
+    running_total: bool,
+    transmitted: bool,
+    datagram_bytes: u64,
+}
+
+/// What was counted at the end of an interval.
+#[derive(Debug, Clone, Copy, Default)]
+struct Mark {
+    at_s: f64,
+    bytes: u64,
+    lost: u64,
+    received: u64,
+}
+
+impl Intervals {
+    /// Those that a client asked for.
+    pub fn new(asked: &Parameters) -> Self {
+        let wants = |bit: u32| asked.format & u64::from(bit) != 0;
+        let look = Look {
+            udp: asked.udp,
+            parse: asked.parse(),
+            running_total: wants(format::RUNNING_TOTAL),
+            transmitted: wants(format::TRANSMITTED),
+            datagram_bytes: asked.buflen,
+        };
+        let every_s = if asked.client_sends { asked.interval_s } else { 0.0 };
+        let began_s = (!asked.udp).then_some(0.0);
+        Self { every_s, look, began_s, last: Mark::default(), lines: 0 }
+    }
+
+    /// The first payload came `after_s` seconds after the beginning.
+    pub fn moving(&mut self, after_s: f64) {
+        self.began_s.get_or_insert(after_s);
+    }
+
+    /// When payload began, seconds from the beginning.
+    pub fn began_s(&self) -> f64 {
+        self.began_s.unwrap_or(0.0)
+    }
+
+    /// The line of an interval that `sample` ends, if it does.
+    pub fn lines(&mut self, sample: &Sample) -> String {
+        let (Some(began_s), true) = (self.began_s, self.every_s > 0.0) else {
+            return String::new();
+        };
+        let now = Mark::of(sample, began_s, self.last);
+        if now.at_s + EARLY_S < f64::from(self.lines + 1) * self.every_s {
+            return String::new();
+        }
+        self.lines = (((now.at_s + EARLY_S) / self.every_s) as u32).max(self.lines + 1);
+        let before = std::mem::replace(&mut self.last, now);
+        self.look.line(before, now)
+    }
+
+    /// What says that no more comes, where lines were asked for.
+    pub fn close(&self) -> &'static str {
+        if self.every_s > 0.0 { "DONE\n" } else { "" }
+    }
+}
+
+impl Mark {
+    /// Counts of datagrams are only in samples with details; without, they stay as they were.
+    fn of(sample: &Sample, began_s: f64, before: Self) -> Self {
+        let mut mark = Self {
+            at_s: sample.at_s - began_s,
+            bytes: sample.received_bytes,
+            ..before
+        };
+        if !sample.flows.is_empty() {
+            let counts = || sample.flows.iter().filter_map(|flow| flow.datagrams);
+            mark.lost = counts().map(|counts| counts.lost).sum();
+            mark.received = counts().map(|counts| counts.received).sum();
+        }
+        mark
+    }
+}
+
+impl Look {
+    fn line(self, from: Mark, to: Mark) -> String {
+        let mut line = if self.parse {
+            rate(&["megabytes=", " real_sec=", " rate_Mbps="], from, to, false)
+        } else {
+            rate(&[" ", " MB / ", " sec = "], from, to, true) + " Mbps"
+        };
+        if self.udp {
+            line.push_str(&self.loss(from, to));
+        }
+        if self.running_total {
+            line.push_str(&if self.parse {
+                let names = [" total_megabytes=", " total_real_sec=", " total_rate_Mbps="];
+                rate(&names, Mark::default(), to, false)
+            } else {
+                rate(&[" Tot: ", " MB / ", " sec = "], Mark::default(), to, true) + " Mbps"
+            });
+        }
+        if self.udp && self.transmitted {
+            let bytes = (lost(from, to) + to.received.saturating_sub(from.received)) * self.datagram_bytes;
+            let megabytes = bytes as f64 / MEGABYTE;
+            line.push_str(&match self.parse {
+                true => format!(" tx_megabytes={megabytes:.4}"),
+                false => format!(" Trans: {megabytes:10.4} MB"),
+            });
+        }
+        line.push('\n');
+        line
+    }
+
+    /// Datagrams that late ones take back from an earlier interval's loss are none of this one's.
+    fn loss(self, from: Mark, to: Mark) -> String {
+        let drop = lost(from, to);
+        let all = drop + to.received.saturating_sub(from.received);
+        let percent = if all > 0 { drop as f64 / all as f64 * 100.0 } else { 0.0 };
+        match self.parse {
+            true => format!(" drop={drop} pkt={all} data_loss={percent:.5}"),
+            false => format!(" {drop:5} / {all:5} ~drop/pkt {percent:5.2} ~%loss"),
+        }
+    }
+}
+
+fn lost(from: Mark, to: Mark) -> u64 {
+    to.lost.saturating_sub(from.lost)
+}
+
+/// Megabytes, seconds and their rate behind these words; in columns where asked for.
+fn rate(words: &[&str; 3], from: Mark, to: Mark, columns: bool) -> String {
+    let bytes = to.bytes.saturating_sub(from.bytes) as f64;
+    let seconds = (to.at_s - from.at_s).max(1e-6);
+    let (megabytes, mbps) = (bytes / MEGABYTE, bytes / seconds / 125_000.0);
+    let [first, second, third] = words;
+    if columns {
+        let first = first.trim_start_matches(' ');
+        let blank = if first.is_empty() { "" } else { " " };
+        return format!("{blank}{first}{megabytes:10.4}{second}{seconds:6.2}{third}{mbps:9.4}");
+    }
+    format!("{first}{megabytes:.4}{second}{seconds:.2}{third}{mbps:.4}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::OURS;
+    use super::*;
+    use goodput_model::{DatagramCounts, FlowSample, Known, Role};
+
+    fn asked(change: impl FnOnce(&mut Parameters)) -> Intervals {
+        let mut asked = Parameters { interval_s: 0.5, buflen: 1024, ..Parameters::standard(OURS) };
+        change(&mut asked);
+        Intervals::new(&asked)
+    }
+
+    fn received(at_s: f64, bytes: u64, counts: Option<DatagramCounts>) -> Sample {
+        let flow = |datagrams| FlowSample {
+            flow: 0,
+            role: Role::Receiver,
+            bytes,
+            blocked_us: Known::Value(0),
+            paced_us: Known::Value(0),
+            calls: Known::Value(1),
+            cpu_us: Known::Value(1),
+            cpu_wait_us: Known::Value(0),
+            tcp: Known::missing("no"),
+            memory: Known::missing("no"),
+            queued_bytes: Known::Value(0),
+            datagrams: Some(datagrams),
+        };
+        Sample { at_s, sent_bytes: 0, received_bytes: bytes, flows: counts.map(flow).into_iter().collect() }
+    }
+
+    #[test]
+    fn a_line_stands_for_each_interval_and_done_behind_the_last() {
+        let mut intervals = asked(|_| {});
+        assert_eq!(intervals.lines(&received(0.1, 1000, None)), "");
+        let line = intervals.lines(&received(0.5, 1 << 20, None));
+        assert_eq!(line, "    1.0000 MB /   0.50 sec =   16.7772 Mbps\n");
+        assert_eq!(intervals.lines(&received(0.6, 1 << 20, None)), "");
+        let line = intervals.lines(&received(0.999, 1 << 20, None));
+        assert_eq!(line, "    0.0000 MB /   0.50 sec =    0.0000 Mbps\n");
+        assert_eq!(intervals.close(), "DONE\n");
+    }
+
+    #[test]
+    fn datagrams_are_told_with_their_loss_and_the_total_where_it_is_wanted() {
+        let counts = DatagramCounts { received: 14, lost: 1, ..DatagramCounts::default() };
+        let sample = received(0.75, 14 * 1024, Some(counts));
+        let classic = |asked: &mut Parameters| (asked.udp, asked.format) = (true, 0x5);
+        let mut intervals = asked(classic);
+        intervals.moving(0.25);
+        assert_eq!(
+            intervals.lines(&sample),
+            "    0.0137 MB /   0.50 sec =    0.2294 Mbps     1 /    15 ~drop/pkt  6.67 ~%loss \
+             Tot:     0.0137 MB /   0.50 sec =    0.2294 Mbps Trans:     0.0146 MB\n"
+        );
+        let mut intervals = asked(|a| (a.udp, a.format) = (true, 0x45));
+        intervals.moving(0.25);
+        assert_eq!(
+            intervals.lines(&sample),
+            "megabytes=0.0137 real_sec=0.50 rate_Mbps=0.2294 drop=1 pkt=15 data_loss=6.66667 \
+             total_megabytes=0.0137 total_real_sec=0.50 total_rate_Mbps=0.2294 tx_megabytes=0.0146\n"
+        );
+    }
+
+    #[test]
+    fn nothing_is_said_before_datagrams_come_nor_by_a_sender() {
+        let mut udp = asked(|asked| asked.udp = true);
+        assert_eq!(udp.lines(&received(2.0, 0, None)), "");
+        let mut sender = asked(|asked| asked.client_sends = false);
+        assert_eq!(sender.lines(&received(2.0, 9, None)), "");
+        assert_eq!(sender.close(), "");
+    }
+}

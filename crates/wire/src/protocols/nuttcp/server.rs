@@ -1,0 +1,287 @@
+//! The answering side: one measurement a connection.
+//!
+//! ```text
+//! greeting ──HELO──▶ asking ──parameters──▶ preparing ──OK──▶ expecting ──flows──▶ running ──▶ over
+//!                       └────────────────── KO ──────┘
+//! ```
+//!
+//! A client says nothing more after its parameters. Where this end sends, its silence ends with the
+//! measurement: nuttcp stops when it finds anything to read, and so does this end.
+
+mod measurement;
+
+use std::time::Instant;
+
+use goodput_model::{Host, Plan};
+
+use self::measurement::Running;
+use super::lines::Lines;
+use super::outbox::Outbox;
+use super::parameters::Parameters;
+use super::plan::plan_of;
+use super::version::Version;
+use super::{ACCEPT, GREETING, OURS, tickets};
+use crate::error::WireError;
+use crate::foreign;
+use crate::plain::phrase;
+use crate::session::{Action, Input, Output, ServerConfig, Session};
+use crate::ticket::Meeting;
+
+/// A conversation, seen from the answering side.
+pub struct ServerSession {
+    out: Outbox,
+    config: ServerConfig,
+    lines: Lines,
+    state: State,
+    /// When the state must have ended, or something is due in it.
+    deadline: Instant,
+}
+
+/// What a client asked for, and the plan that it makes.
+pub struct Asked {
+    /// Its own words.
+    pub parameters: Parameters,
+    /// What they mean.
+    pub plan: Plan,
+}
+
+/// Where the conversation stands.
+enum State {
+    /// The client's first line is awaited.
+    Greeting,
+    /// Its parameters are awaited.
+    Asking,
+    /// The host makes itself ready for the data connections.
+    Preparing(Box<Asked>),
+    /// The client was told OK; its data connections are to come.
+    Expecting(Box<Asked>),
+    /// Payload moves.
+    Running(Box<Running>),
+    /// Everything was said.
+    Over,
+}
+
+impl Session for ServerSession {
+    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        if self.out.is_closed() {
+            return Ok(());
+        }
+        let outcome = self.take(now, input);
+        self.settle(outcome)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
+        if self.out.is_closed() || now < self.deadline {
+            return Ok(());
+        }
+        let outcome = self.expire();
+        self.settle(outcome)
+    }
+
+    fn poll(&mut self) -> Option<Output> {
+        self.out.poll()
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        (!self.out.is_closed()).then_some(self.deadline)
+    }
+}
+
+impl ServerSession {
+    /// Waits for a client's first line.
+    pub fn new(now: Instant, config: ServerConfig) -> Self {
+        Self {
+            out: Outbox::default(),
+            config,
+            lines: Lines::default(),
+            state: State::Greeting,
+            deadline: now + GREETING,
+        }
+    }
+
+    fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        match input {
+            Input::Received(bytes) => self.receive(now, &bytes)?,
+            Input::Closed => self.closed()?,
+            Input::Expecting { .. } => self.expecting(now),
+            Input::FlowsReady => self.flows_ready(now),
+            Input::FlowsFailed(why) => self.refuse(&why),
+            Input::Leave(why) => self.leave(&why),
+            input => self.take_running(now, input),
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
+        if !matches!(self.state, State::Greeting | State::Asking) {
+            self.interrupted();
+            return Ok(());
+        }
+        self.lines.push(bytes);
+        while matches!(self.state, State::Greeting | State::Asking)
+            && !self.out.is_closed()
+            && let Some(line) = self.lines.next()?
+        {
+            self.hear(now, &line)?;
+        }
+        Ok(())
+    }
+
+    /// A HELO comes first, since 3.1.1; before, the parameters did (lines 4180 to 4193).
+    fn hear(&mut self, now: Instant, line: &str) -> Result<(), WireError> {
+        let greeting = matches!(self.state, State::Greeting);
+        if greeting && let Some(theirs) = Version::of_helo(line) {
+            self.out.send(OURS.helo());
+            self.state = State::Asking;
+            self.greeted(theirs);
+            return Ok(());
+        }
+        match Parameters::read(line) {
+            Ok(parameters) => {
+                if greeting {
+                    self.greeted(parameters.version);
+                }
+                self.asked(now, parameters);
+                Ok(())
+            }
+            Err(why) => {
+                self.ko(&why, true);
+                let seems = foreign::client(line.as_bytes());
+                Err(if greeting { WireError::Foreign { seems } } else { WireError::Protocol(why) })
+            }
+        }
+    }
+
+    fn greeted(&mut self, theirs: Version) {
+        let peer = Host::foreign(format!("nuttcp {theirs}"));
+        self.out.act(Action::Greeted { peer, secured: false, clock: None });
+    }
+
+    fn asked(&mut self, now: Instant, parameters: Parameters) {
+        let limits = &self.config.limits;
+        if self.config.token_required {
+            return self.turn_away("this server asks for a token, which nuttcp has no words for", true);
+        }
+        let plan = match plan_of(&parameters, limits, self.config.local.port()) {
+            Ok(plan) => plan,
+            Err(why) => return self.turn_away(&why, parameters.client_sends),
+        };
+        // The port was held against the limits above.
+        let first_port = u16::try_from(parameters.port).unwrap_or(u16::MAX);
+        let meeting = if parameters.connects() {
+            Meeting::Connect { port: Some(first_port), apart: 1 }
+        } else {
+            Meeting::Listen { first_port }
+        };
+        let tickets = tickets(&plan, parameters.interval_s);
+        self.out.act(Action::ExpectFlows { plan: Box::new(plan.clone()), tickets, meeting });
+        self.enter(State::Preparing(Box::new(Asked { parameters, plan })), now + ACCEPT);
+    }
+
+    fn enter(&mut self, state: State, deadline: Instant) {
+        self.state = state;
+        self.deadline = deadline;
+    }
+
+    /// Says KO and why, and has the log say so.
+    fn turn_away(&mut self, why: &str, client_sends: bool) {
+        self.ko(why, client_sends);
+        self.out.act(Action::Refused(why.into()));
+        self.end();
+    }
+
+    fn ko(&mut self, why: &str, client_sends: bool) {
+        let said = complaint(client_sends, why);
+        self.out.send(format!("KO\n{said}KO\n"));
+    }
+
+    /// The flows can't be had, or not any more.
+    fn refuse(&mut self, why: &str) {
+        match &self.state {
+            State::Preparing(asked) => {
+                let client_sends = asked.parameters.client_sends;
+                self.ko(why, client_sends);
+            }
+            State::Expecting(asked) => {
+                let said = complaint(asked.parameters.client_sends, &format!("Error: {why}"));
+                self.out.send(said);
+            }
+            State::Running(running) => {
+                let said = complaint(running.client_sends(), &format!("Error: {why}"));
+                self.out.send(said);
+            }
+            State::Greeting | State::Asking | State::Over => return,
+        }
+        self.end();
+    }
+
+    fn leave(&mut self, why: &str) {
+        self.abandon();
+        self.refuse(why);
+        self.out.close();
+    }
+
+    fn end(&mut self) {
+        self.state = State::Over;
+        self.out.close();
+    }
+
+    fn expire(&mut self) -> Result<(), WireError> {
+        let why = match &self.state {
+            State::Greeting => "it did not say what it speaks",
+            State::Asking => "it did not say what it asks for",
+            State::Preparing(_) => "the server did not get ready in time",
+            State::Expecting(_) => "not all data connections came in time",
+            State::Running(running) if !running.is_finishing() => {
+                self.finish_overdue();
+                return Ok(());
+            }
+            State::Running(_) => "the flows did not end in time",
+            State::Over => return Ok(()),
+        };
+        self.abandon();
+        self.refuse(why);
+        Err(WireError::TimedOut(why.into()))
+    }
+
+    fn closed(&mut self) -> Result<(), WireError> {
+        let when = match &self.state {
+            State::Greeting => "before it greeted",
+            State::Asking => "before it said what it asks for",
+            State::Preparing(_) | State::Expecting(_) => "before the measurement began",
+            State::Running(running) if running.may_be_interrupted() => {
+                self.interrupted();
+                return Ok(());
+            }
+            State::Running(_) => "in the middle of the measurement",
+            State::Over => return Ok(()),
+        };
+        Err(WireError::Closed(when.into()))
+    }
+
+    /// Has the host forget the measurement that is under way, if there is one.
+    fn abandon(&mut self) {
+        let idle = matches!(self.state, State::Greeting | State::Asking | State::Over);
+        if !idle {
+            self.out.act(Action::Abandon);
+        }
+    }
+
+    /// Ends the session where `outcome` is an error.
+    fn settle(&mut self, outcome: Result<(), WireError>) -> Result<(), WireError> {
+        if outcome.is_err() {
+            self.abandon();
+            self.end();
+        }
+        outcome
+    }
+}
+
+/// A line as nuttcp's servers say what is wrong; a client shows it.
+fn complaint(client_sends: bool, why: &str) -> String {
+    let role = if client_sends { 'r' } else { 't' };
+    format!("nuttcp-{role}: v{OURS}: {}\n", phrase(why))
+}
+
+#[cfg(test)]
+mod tests;

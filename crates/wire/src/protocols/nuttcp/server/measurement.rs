@@ -1,0 +1,135 @@
+//! From the client's OK to the last line about the measurement.
+
+use std::time::Instant;
+
+use goodput_model::{Known, Sample};
+
+use super::super::intervals::Intervals;
+use super::super::{DRAIN, FLOWS, GRACE, OURS, report};
+use super::{Asked, ServerSession, State};
+use crate::check;
+use crate::protocols::goodput::times::after_s;
+use crate::session::{Action, Input};
+
+/// What a client of nuttcp tells of itself.
+const UNTOLD: &str = "a nuttcp client tells nothing of itself";
+
+/// A measurement that has begun.
+pub struct Running {
+    asked: Box<Asked>,
+    intervals: Intervals,
+    finishing: bool,
+    last: Option<Box<Sample>>,
+}
+
+impl Running {
+    fn new(asked: Box<Asked>) -> Self {
+        let intervals = Intervals::new(&asked.parameters);
+        Self { asked, intervals, finishing: false, last: None }
+    }
+
+    /// Whether the client sends.
+    pub fn client_sends(&self) -> bool {
+        self.asked.parameters.client_sends
+    }
+
+    /// Whether the host was told to finish.
+    pub fn is_finishing(&self) -> bool {
+        self.finishing
+    }
+
+    /// Whether a client may end its half of the control connection: a receiver that wants no more,
+    /// and a sender of datagrams that is done.
+    pub fn may_be_interrupted(&self) -> bool {
+        self.asked.parameters.udp || !self.client_sends()
+    }
+}
+
+impl ServerSession {
+    /// The host expects the flows: now the client may send.
+    pub(super) fn expecting(&mut self, now: Instant) {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Preparing(asked) => {
+                self.out.send(format!("OK v{OURS}\n"));
+                self.enter(State::Expecting(asked), now + FLOWS);
+            }
+            other => self.state = other,
+        }
+    }
+
+    pub(super) fn flows_ready(&mut self, now: Instant) {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Expecting(asked) => {
+                let until = self.finish_at(now, &asked);
+                self.out.act(Action::Begin);
+                self.enter(State::Running(Box::new(Running::new(asked))), until);
+            }
+            other => self.state = other,
+        }
+    }
+
+    /// When this end ends the measurement: a sender when its time is up; a receiver when the client
+    /// should have ended it a while ago.
+    fn finish_at(&self, now: Instant, asked: &Asked) -> Instant {
+        let own = Some(asked.parameters.timeout_s).filter(|seconds| *seconds > 0.0);
+        let longest = self.config.limits.duration_s;
+        let seconds = own.or(check::duration_s(&asked.plan)).unwrap_or(longest);
+        let at = after_s(now, seconds);
+        if asked.parameters.client_sends { at + GRACE } else { at }
+    }
+
+    /// The client is heard of while it should be silent.
+    pub(super) fn interrupted(&mut self) {
+        if let State::Running(running) = &self.state
+            && running.may_be_interrupted()
+        {
+            self.finish();
+        }
+    }
+
+    fn finish(&mut self) {
+        if let State::Running(running) = &mut self.state
+            && !std::mem::replace(&mut running.finishing, true)
+        {
+            self.deadline += DRAIN;
+            self.out.act(Action::Finish);
+        }
+    }
+
+    pub(super) fn finish_overdue(&mut self) {
+        self.finish();
+    }
+
+    /// Takes an input that means something only while payload moves.
+    pub(super) fn take_running(&mut self, now: Instant, input: Input) {
+        let State::Running(running) = &mut self.state else { return };
+        match input {
+            Input::Sampled(sample) => {
+                let lines = running.intervals.lines(&sample);
+                if !lines.is_empty() {
+                    self.out.send(lines);
+                }
+            }
+            Input::Finish(_) => self.finish(),
+            Input::Ended(last) => {
+                running.last = Some(last);
+                self.deadline = now + DRAIN;
+            }
+            Input::Report(_) => self.report(),
+            // What is asked of a client's session has no place here.
+            _ => {}
+        }
+    }
+
+    /// Tells what this end counted, and that is all.
+    fn report(&mut self) {
+        let State::Running(running) = &mut self.state else { return };
+        let Some(last) = running.last.take() else { return };
+        let mut text = running.intervals.close(&last);
+        let began_s = running.intervals.began_s();
+        text.push_str(&report::lines(&running.asked, &last, began_s, &self.config));
+        self.out.send(text);
+        self.out.act(Action::PeerReported(Known::missing(UNTOLD)));
+        self.end();
+    }
+}
