@@ -25,9 +25,13 @@ pub struct Totals {
 pub struct FlowTotals {
     /// Number of the flow in the plan.
     pub flow: u16,
+    /// How many flows after this one are counted in it: nuttcp tells only the sum of all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub together_with: u16,
     /// Whether the peer sent or received on it.
     pub role: Role,
-    /// Payload bytes that the peer counted.
+    /// Payload bytes that the peer counted; as exactly as its protocol tells them: those of a TCP
+    /// stream of nuttcp, which prints megabytes with four digits, to ± 53.
     pub bytes: Known<u64>,
     /// How long it counted, seconds.
     pub duration_s: Known<f64>,
@@ -48,6 +52,7 @@ impl FlowTotals {
     pub fn untold(flow: u16, role: Role, why: &'static str) -> Self {
         Self {
             flow,
+            together_with: 0,
             role,
             bytes: Known::missing(why),
             duration_s: Known::missing(why),
@@ -58,4 +63,9 @@ impl FlowTotals {
             jitter_us: Known::missing(why),
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_zero(count: &u16) -> bool {
+    *count == 0
 }

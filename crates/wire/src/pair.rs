@@ -204,6 +204,7 @@ impl Peer {
         while let Some(output) = self.session.poll() {
             match output {
                 Output::Send(bytes) => out.send(now, bytes),
+                Output::EndSending => out.close(now),
                 Output::Close => {
                     self.ended.get_or_insert(Ok(()));
                     self.ended_at = Some(now);

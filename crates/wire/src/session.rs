@@ -208,6 +208,11 @@ pub enum Input {
     FlowsFailed(String),
     /// Client: both ends are ready and observed; let the payload move.
     Begin,
+    /// The first payload has moved at this end.
+    Moving {
+        /// How long after the beginning, seconds: flows may be there before their payload is.
+        after_s: f64,
+    },
     /// A sample of our own, for the peer.
     Sampled(Box<Sample>),
     /// Client: end the measurement. Server: the measurement ends from this side, with the reason.
@@ -253,6 +258,9 @@ pub enum Output {
     Send(Vec<u8>),
     /// Act.
     Do(Action),
+    /// Say nothing more on the control connection once everything is sent, but go on to hear what
+    /// comes: half-close it.
+    EndSending,
     /// Close the control connection once everything is sent. A client's session whose conversation
     /// is good for one measurement only closes with [`Input::Report`]; the driver begins another
     /// conversation for the next measurement.

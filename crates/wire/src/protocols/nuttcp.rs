@@ -17,13 +17,14 @@
 //! parameters  the line, read and written    plan        the line and a plan
 //! client      the connecting side           account     what a server told of itself
 //! server      the answering side            report      what ours tells
-//! intervals   its lines while it runs
+//! intervals   its lines while it runs             outbox      what a session wants done
 //! ```
 
 mod account;
 mod client;
 mod intervals;
 mod lines;
+mod outbox;
 mod parameters;
 mod plan;
 mod report;
@@ -43,6 +44,7 @@ pub const PROTOCOL: Protocol = Protocol {
     summary: "nuttcp 6.1.2 to 8.2.2: one direction, TCP or UDP, totals of the far end",
     port: 5000,
     has_control: true,
+    observes: false,
     takes_the_rest: false,
     recognises,
     recognises_datagram,
@@ -104,12 +106,8 @@ fn recognises_datagram(datagram: &[u8]) -> FirstDatagram {
 /// A ticket for each flow of a plan; nothing proves a flow but its address and port.
 fn tickets(plan: &Plan, interval_s: f64) -> Vec<FlowTicket> {
     let framing = Framing::Nuttcp { counted: is_counted(plan, interval_s) };
-    let ticket = |flow| FlowTicket {
-        flow,
-        proof: Proof::default(),
-        framing: framing.clone(),
-        shares: None,
-    };
+    let ticket =
+        |flow| FlowTicket { flow, proof: Proof::default(), framing: framing.clone(), shares: None };
     plan.flow_plans().into_iter().map(ticket).collect()
 }
 

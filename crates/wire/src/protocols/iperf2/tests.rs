@@ -245,6 +245,7 @@ fn messages_are_sent_back_with_the_servers_times_until_the_client_stops() {
     while let Some(output) = session.poll() {
         match output {
             Output::Send(bytes) => sent.push(bytes),
+            Output::EndSending => panic!("it goes on to listen"),
             Output::Close => closed = true,
             Output::Do(action) => assert!(matches!(action, Action::Greeted { .. })),
         }

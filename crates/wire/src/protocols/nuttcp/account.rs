@@ -175,7 +175,10 @@ mod tests {
         assert!(account.is_complete());
         let plan = Plan { direction: Direction::Reverse, ..Plan::standard() };
         let totals = account.totals(&plan, Version::new(6, 1, 2), &sample(1.0, 0));
-        assert_eq!((totals.program.as_str(), totals.cpu_percent), ("nuttcp 6.1.2", Known::Value(7.0)));
+        assert_eq!(
+            (totals.program.as_str(), totals.cpu_percent),
+            ("nuttcp 6.1.2", Known::Value(7.0))
+        );
         let flow = &totals.flows[0];
         assert_eq!((flow.role, &flow.bytes), (Role::Sender, &Known::Value(2_555_904)));
         assert_eq!((&flow.duration_s, &flow.retransmits), (&Known::Value(1.02), &Known::Value(3)));
@@ -193,11 +196,7 @@ mod tests {
     #[test]
     fn datagrams_are_counted_exactly_although_bytes_are_rounded() {
         let perf = "nuttcp-r: megabytes=0.0401 real_seconds=1.02 rate_KBps=2438.62 rate_Mbps=19.9";
-        let plan = Plan {
-            transport: Transport::Udp,
-            chunk_bytes: Bytes(1400),
-            ..Plan::standard()
-        };
+        let plan = Plan { transport: Transport::Udp, chunk_bytes: Bytes(1400), ..Plan::standard() };
         let totals = told(&[perf]).totals(&plan, Version::new(8, 2, 2), &sample(1.0, 0));
         assert_eq!(totals.flows[0].bytes, Known::Value(42_000));
     }

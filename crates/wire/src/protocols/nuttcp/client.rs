@@ -44,6 +44,8 @@ pub struct ClientSession {
     theirs: Version,
     /// What it says of itself.
     account: Account,
+    /// Whether the driver has all that it wants.
+    reported: bool,
 }
 
 /// Where the conversation stands.
@@ -103,6 +105,7 @@ impl ClientSession {
             early_plan: None,
             theirs: OURS,
             account: Account::default(),
+            reported: false,
         }
     }
 
@@ -132,6 +135,13 @@ impl ClientSession {
             }
             Input::Leave(_) => {
                 self.out.close();
+                Ok(())
+            }
+            Input::Report(_) => {
+                self.reported = true;
+                if matches!(self.state, State::Over) {
+                    self.out.close();
+                }
                 Ok(())
             }
             input => {
@@ -186,6 +196,14 @@ impl ClientSession {
             self.propose(now, plan);
         }
         Ok(())
+    }
+
+    /// The measurement is over, and with it the conversation once the driver has reported.
+    fn be_over(&mut self) {
+        self.enter(State::Over, None);
+        if self.reported {
+            self.out.close();
+        }
     }
 
     fn enter(&mut self, state: State, deadline: Option<Instant>) {
@@ -272,6 +290,3 @@ fn seems(bytes: &[u8]) -> WireError {
 fn seems_to_be(seems: String) -> WireError {
     WireError::Foreign { seems }
 }
-
-#[cfg(test)]
-mod tests;

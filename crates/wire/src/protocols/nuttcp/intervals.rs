@@ -95,11 +95,7 @@ impl Intervals {
 impl Mark {
     /// Counts of datagrams are only in samples with details; without, they stay as they were.
     fn of(sample: &Sample, began_s: f64, before: Self) -> Self {
-        let mut mark = Self {
-            at_s: sample.at_s - began_s,
-            bytes: sample.received_bytes,
-            ..before
-        };
+        let mut mark = Self { at_s: sample.at_s - began_s, bytes: sample.received_bytes, ..before };
         if !sample.flows.is_empty() {
             let counts = || sample.flows.iter().filter_map(|flow| flow.datagrams);
             mark.lost = counts().map(|counts| counts.lost).sum();
@@ -128,7 +124,8 @@ impl Look {
             });
         }
         if self.udp && self.transmitted {
-            let bytes = (lost(from, to) + to.received.saturating_sub(from.received)) * self.datagram_bytes;
+            let bytes =
+                (lost(from, to) + to.received.saturating_sub(from.received)) * self.datagram_bytes;
             let megabytes = bytes as f64 / MEGABYTE;
             line.push_str(&match self.parse {
                 true => format!(" tx_megabytes={megabytes:.4}"),
@@ -196,7 +193,12 @@ mod tests {
             queued_bytes: Known::Value(0),
             datagrams: Some(datagrams),
         };
-        Sample { at_s, sent_bytes: 0, received_bytes: bytes, flows: counts.map(flow).into_iter().collect() }
+        Sample {
+            at_s,
+            sent_bytes: 0,
+            received_bytes: bytes,
+            flows: counts.map(flow).into_iter().collect(),
+        }
     }
 
     #[test]

@@ -237,7 +237,10 @@ struct Scan<'a>(&'a str);
 impl<'a> Scan<'a> {
     fn text(&self, name: &str) -> Option<&'a str> {
         let items = self.0.split(',').filter_map(|item| item.split_once('='));
-        items.map(|(key, value)| (key.trim(), value.trim())).find(|(key, _)| *key == name).map(|i| i.1)
+        items
+            .map(|(key, value)| (key.trim(), value.trim()))
+            .find(|(key, _)| *key == name)
+            .map(|i| i.1)
     }
 
     fn has(&self, name: &str) -> bool {
@@ -256,7 +259,11 @@ impl<'a> Scan<'a> {
     }
 
     fn number_unless(&self, name: &str, none: &str) -> Result<Option<u64>, String> {
-        self.read(name, None, |text| if text == none { Some(None) } else { text.parse().ok().map(Some) })
+        self.read(
+            name,
+            None,
+            |text| if text == none { Some(None) } else { text.parse().ok().map(Some) },
+        )
     }
 
     fn hexadecimal(&self, name: &str) -> Result<u64, String> {
@@ -309,7 +316,8 @@ mod tests {
 
     #[test]
     fn keys_are_found_in_any_order_and_may_be_missing() {
-        let read = Parameters::read("buflen = 9, trans = 0, udp = 1, port = 7000, tos = B8").unwrap();
+        let read =
+            Parameters::read("buflen = 9, trans = 0, udp = 1, port = 7000, tos = B8").unwrap();
         assert_eq!((read.buflen, read.port, read.client_sends, read.udp), (9, 7000, false, true));
         assert_eq!((read.tos, read.nstream, read.nbuf, read.affinity), (0xb8, 1, NO_LIMIT, None));
     }

@@ -38,8 +38,11 @@ fn serves(asked: &Parameters) -> Result<(), String> {
         (asked.third_party, "doesn't allow 3rd party nuttcp"),
         (asked.traceroute, "doesn't run traceroute for a client"),
         (asked.multicast > 0, "multicast is not served here"),
-        (asked.multilink || asked.stride > 0, "streams to other addresses than the client's own \
-            are not served here"),
+        (
+            asked.multilink || asked.stride > 0,
+            "streams to other addresses than the client's own \
+            are not served here",
+        ),
         (asked.do_jitter > 0, "jitter as nuttcp measures it is not served here"),
         (asked.do_owd > 0, "one-way delay as nuttcp measures it is not served here"),
         (server_sends && asked.maxburst > 1, "bursts of more than one packet are not sent here"),
@@ -51,8 +54,11 @@ fn serves(asked: &Parameters) -> Result<(), String> {
         (asked.buflen == 0, "invalid buflen"),
         (asked.nbuf == 0, "invalid nbuf"),
         (asked.nstream == 0 || asked.nstream > u64::from(STREAMS_MAX), "invalid nstream"),
-        (asked.interval_s > 0.0 && asked.interval_s < INTERVAL_MIN_S, "invalid interval: this \
-            server looks every 0.1 s"),
+        (
+            asked.interval_s > 0.0 && asked.interval_s < INTERVAL_MIN_S,
+            "invalid interval: this \
+            server looks every 0.1 s",
+        ),
     ];
     match refusals.iter().find(|(is_so, _)| *is_so) {
         Some((_, why)) => Err((*why).into()),
@@ -155,7 +161,9 @@ pub fn parameters_of(plan: &Plan, theirs: Version, port: u16) -> Parameters {
         nbuf,
         win: far_window.map_or(0, |window| window.0),
         nstream: u64::from(plan.flows),
-        rate: plan.rate_bits_per_s.map_or(NO_RATE, |rate| ((rate.0 / 1000.0).round() as u64).max(1)),
+        rate: plan
+            .rate_bits_per_s
+            .map_or(NO_RATE, |rate| ((rate.0 / 1000.0).round() as u64).max(1)),
         port: u64::from(port),
         client_sends,
         timeout_s,
@@ -187,11 +195,8 @@ mod tests {
     #[test]
     fn the_usual_client_sends_for_ten_seconds() {
         let plan = asked(|_| {}).unwrap();
-        let usual = Plan {
-            length: Length::Seconds(10.0),
-            chunk_bytes: Bytes(65_536),
-            ..Plan::standard()
-        };
+        let usual =
+            Plan { length: Length::Seconds(10.0), chunk_bytes: Bytes(65_536), ..Plan::standard() };
         assert_eq!(plan, usual);
     }
 
@@ -263,11 +268,8 @@ mod tests {
             let plan = Plan { direction, ..Plan::standard() };
             assert!(!parameters_of(&plan, OURS, 5101).connects());
         }
-        let udp = Plan {
-            direction: Direction::Reverse,
-            transport: Transport::Udp,
-            ..Plan::standard()
-        };
+        let udp =
+            Plan { direction: Direction::Reverse, transport: Transport::Udp, ..Plan::standard() };
         assert!(parameters_of(&udp, OURS, 5101).connects());
     }
 

@@ -76,11 +76,12 @@ impl Report<'_> {
         };
         said.push(match parse {
             true => format!(
-                "buflen={} {limit}nstream={} port={} mode={mode}", p.buflen, p.nstream, p.port
+                "buflen={} {limit}nstream={} port={} mode={mode}",
+                p.buflen, p.nstream, p.port
             ),
-            false => format!(
-                "buflen={}, {limit}nstream={}, port={} {mode}", p.buflen, p.nstream, p.port
-            ),
+            false => {
+                format!("buflen={}, {limit}nstream={}, port={} {mode}", p.buflen, p.nstream, p.port)
+            }
         });
         if let Some(cpu) = p.affinity {
             // nuttcp shows a line with this word even where it shows little.
@@ -136,7 +137,9 @@ impl Report<'_> {
         };
         let facts = [
             mss.map(|mss| format!("mss={mss}")),
-            rtt_ms.map(|ms| if parse { format!("rtt_ms={ms:.3}") } else { format!("RTT={ms:.3} ms") }),
+            rtt_ms.map(
+                |ms| if parse { format!("rtt_ms={ms:.3}") } else { format!("RTT={ms:.3} ms") },
+            ),
         ];
         let facts: Vec<_> = facts.into_iter().flatten().collect();
         if parse {
@@ -178,9 +181,9 @@ impl Report<'_> {
                 true => format!(
                     "megabytes={megabytes:.4} cpu_seconds={cpu:.2} KB_per_cpu_second={each:.2}"
                 ),
-                false => format!(
-                    "{megabytes:.4} MB in {cpu:.2} CPU seconds = {each:.2} KB/cpu sec"
-                ),
+                false => {
+                    format!("{megabytes:.4} MB in {cpu:.2} CPU seconds = {each:.2} KB/cpu sec")
+                }
             });
         }
         self.retransmits(said);
@@ -188,12 +191,12 @@ impl Report<'_> {
             // nuttcp's milliseconds are 1024 to the second here (line 8814).
             let (each, per_s) = (1024.0 * s / calls as f64, calls as f64 / s);
             said.push(match parse {
-                true => format!(
-                    "io_calls={calls} msec_per_call={each:.2} calls_per_sec={per_s:.2}"
-                ),
-                false => format!(
-                    "{calls} I/O calls, msec/call = {each:.2}, calls/sec = {per_s:.2}"
-                ),
+                true => {
+                    format!("io_calls={calls} msec_per_call={each:.2} calls_per_sec={per_s:.2}")
+                }
+                false => {
+                    format!("{calls} I/O calls, msec/call = {each:.2}, calls/sec = {per_s:.2}")
+                }
             });
         }
         said.push(self.cpu(cpu_us.unwrap_or(0)));
@@ -220,7 +223,8 @@ impl Report<'_> {
     fn by_stream(&self, name: &str, unit: &str, each: &[u64]) -> String {
         let sum: u64 = each.iter().sum();
         let parts: Vec<_> = each.iter().map(u64::to_string).collect();
-        let mut said = if self.parse() { format!("{name}={sum}") } else { format!("{name} = {sum}{unit}") };
+        let mut said =
+            if self.parse() { format!("{name}={sum}") } else { format!("{name} = {sum}{unit}") };
         if each.len() > 1 && sum > 0 {
             let parts = parts.join("+");
             // Writing to a string can't fail.
@@ -247,6 +251,3 @@ impl Report<'_> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

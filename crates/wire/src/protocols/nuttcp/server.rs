@@ -74,7 +74,7 @@ impl Session for ServerSession {
         if self.out.is_closed() || now < self.deadline {
             return Ok(());
         }
-        let outcome = self.expire();
+        let outcome = self.expire(now);
         self.settle(outcome)
     }
 
@@ -102,7 +102,7 @@ impl ServerSession {
     fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
         match input {
             Input::Received(bytes) => self.receive(now, &bytes)?,
-            Input::Closed => self.closed()?,
+            Input::Closed => self.closed(now)?,
             Input::Expecting { .. } => self.expecting(now),
             Input::FlowsReady => self.flows_ready(now),
             Input::FlowsFailed(why) => self.refuse(&why),
@@ -114,7 +114,7 @@ impl ServerSession {
 
     fn receive(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
         if !matches!(self.state, State::Greeting | State::Asking) {
-            self.interrupted();
+            self.interrupted(now);
             return Ok(());
         }
         self.lines.push(bytes);
@@ -160,7 +160,8 @@ impl ServerSession {
     fn asked(&mut self, now: Instant, parameters: Parameters) {
         let limits = &self.config.limits;
         if self.config.token_required {
-            return self.turn_away("this server asks for a token, which nuttcp has no words for", true);
+            return self
+                .turn_away("this server asks for a token, which nuttcp has no words for", true);
         }
         let plan = match plan_of(&parameters, limits, self.config.local.port()) {
             Ok(plan) => plan,
@@ -226,14 +227,14 @@ impl ServerSession {
         self.out.close();
     }
 
-    fn expire(&mut self) -> Result<(), WireError> {
+    fn expire(&mut self, now: Instant) -> Result<(), WireError> {
         let why = match &self.state {
             State::Greeting => "it did not say what it speaks",
             State::Asking => "it did not say what it asks for",
             State::Preparing(_) => "the server did not get ready in time",
             State::Expecting(_) => "not all data connections came in time",
             State::Running(running) if !running.is_finishing() => {
-                self.finish_overdue();
+                self.finish(now);
                 return Ok(());
             }
             State::Running(_) => "the flows did not end in time",
@@ -244,13 +245,13 @@ impl ServerSession {
         Err(WireError::TimedOut(why.into()))
     }
 
-    fn closed(&mut self) -> Result<(), WireError> {
+    fn closed(&mut self, now: Instant) -> Result<(), WireError> {
         let when = match &self.state {
             State::Greeting => "before it greeted",
             State::Asking => "before it said what it asks for",
             State::Preparing(_) | State::Expecting(_) => "before the measurement began",
             State::Running(running) if running.may_be_interrupted() => {
-                self.interrupted();
+                self.interrupted(now);
                 return Ok(());
             }
             State::Running(_) => "in the middle of the measurement",
@@ -282,6 +283,3 @@ fn complaint(client_sends: bool, why: &str) -> String {
     let role = if client_sends { 'r' } else { 't' };
     format!("nuttcp-{role}: v{OURS}: {}\n", phrase(why))
 }
-
-#[cfg(test)]
-mod tests;

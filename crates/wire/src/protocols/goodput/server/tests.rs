@@ -82,6 +82,7 @@ impl Rig {
                     let body = self.replies.next_body().unwrap().unwrap();
                     self.said.push(String::from_utf8(body).unwrap());
                 }
+                Output::EndSending => self.said.push("end".into()),
                 Output::Close => self.said.push("close".into()),
             }
         }

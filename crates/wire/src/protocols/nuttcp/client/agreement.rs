@@ -57,7 +57,8 @@ impl ClientSession {
     fn ask(&mut self, port: u16) {
         let State::Agreeing(agreement) = &mut self.state else { return };
         agreement.asked = true;
-        let (plan, parameters) = (&agreement.plan, parameters_of(&agreement.plan, self.theirs, port));
+        let (plan, parameters) =
+            (&agreement.plan, parameters_of(&agreement.plan, self.theirs, port));
         let whole = match plan.length {
             Length::Bytes(bytes) => bytes.0 % plan.chunk_bytes.0 == 0,
             Length::Seconds(_) | Length::Auto { .. } => true,

@@ -75,12 +75,13 @@ impl ClientSession {
 
     /// Goes on when both ends have ended.
     pub(super) fn conclude(&mut self) {
-        let State::Running(Running { plan, ended: Some(last), told: true, .. }) = &self.state else {
+        let State::Running(Running { plan, ended: Some(last), told: true, .. }) = &self.state
+        else {
             return;
         };
         let totals = self.account.totals(plan, self.theirs, last);
         self.out.act(Action::PeerTold(Box::new(totals)));
         self.out.act(Action::PeerReported(Known::missing(UNTOLD)));
-        self.enter(State::Over, None);
+        self.be_over();
     }
 }

@@ -79,25 +79,21 @@ impl ServerSession {
     }
 
     /// The client is heard of while it should be silent.
-    pub(super) fn interrupted(&mut self) {
+    pub(super) fn interrupted(&mut self, now: Instant) {
         if let State::Running(running) = &self.state
             && running.may_be_interrupted()
         {
-            self.finish();
+            self.finish(now);
         }
     }
 
-    fn finish(&mut self) {
+    pub(super) fn finish(&mut self, now: Instant) {
         if let State::Running(running) = &mut self.state
             && !std::mem::replace(&mut running.finishing, true)
         {
-            self.deadline += DRAIN;
+            self.deadline = now + DRAIN;
             self.out.act(Action::Finish);
         }
-    }
-
-    pub(super) fn finish_overdue(&mut self) {
-        self.finish();
     }
 
     /// Takes an input that means something only while payload moves.
@@ -110,7 +106,8 @@ impl ServerSession {
                     self.out.send(lines);
                 }
             }
-            Input::Finish(_) => self.finish(),
+            Input::Finish(_) => self.finish(now),
+            Input::Moving { after_s } => running.intervals.moving(after_s),
             Input::Ended(last) => {
                 running.last = Some(last);
                 self.deadline = now + DRAIN;
@@ -125,7 +122,7 @@ impl ServerSession {
     fn report(&mut self) {
         let State::Running(running) = &mut self.state else { return };
         let Some(last) = running.last.take() else { return };
-        let mut text = running.intervals.close(&last);
+        let mut text = String::from(running.intervals.close());
         let began_s = running.intervals.began_s();
         text.push_str(&report::lines(&running.asked, &last, began_s, &self.config));
         self.out.send(text);
