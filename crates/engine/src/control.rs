@@ -30,6 +30,10 @@ pub struct Conversation {
     actions: VecDeque<Action>,
     failure: Option<WireError>,
     closing: bool,
+    /// Whether the session says nothing more, but goes on to hear.
+    only_hears: bool,
+    /// Whether the peer says nothing more.
+    heard_all: bool,
 }
 
 impl Conversation {
@@ -43,6 +47,8 @@ impl Conversation {
             actions: VecDeque::new(),
             failure: None,
             closing: false,
+            only_hears: false,
+            heard_all: false,
         };
         conversation.collect();
         conversation
@@ -122,7 +128,7 @@ impl Conversation {
     async fn turn(&mut self) {
         let deadline = self.session.next_timeout();
         tokio::select! {
-            ready = readable(self.stream.as_ref()) => match ready {
+            ready = readable(self.stream.as_ref().filter(|_| !self.heard_all)) => match ready {
                 Ok(()) => self.read_now(),
                 Err(cause) => self.fail(&cause),
             },
@@ -149,6 +155,7 @@ impl Conversation {
             // A reset is how many peers hang up; the session knows what it means at this point.
             Err(_) => Input::Closed,
         };
+        self.heard_all = matches!(input, Input::Closed);
         self.tell(input);
     }
 
@@ -158,6 +165,17 @@ impl Conversation {
             Ok(written) => drop(self.outgoing.drain(..written)),
             Err(cause) if cause.kind() == ErrorKind::WouldBlock => {}
             Err(cause) => self.fail(&cause),
+        }
+        self.end_sending();
+    }
+
+    /// Tells the peer that nothing more comes, once everything is sent.
+    fn end_sending(&mut self) {
+        if let Some(stream) = self.stream.as_ref().filter(|_| self.only_hears)
+            && self.outgoing.is_empty()
+        {
+            // Fails only where the connection is gone already, which reading it tells.
+            let _ = rustix::net::shutdown(stream, rustix::net::Shutdown::Write);
         }
     }
 
@@ -178,9 +196,11 @@ impl Conversation {
             match output {
                 Output::Send(bytes) => self.send(bytes),
                 Output::Do(action) => self.actions.push_back(action),
+                Output::EndSending => self.only_hears = true,
                 Output::Close => self.closing = true,
             }
         }
+        self.end_sending();
     }
 
     /// Queues bytes, unless the peer has left too many unread already: a stranger that does not

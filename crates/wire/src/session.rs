@@ -208,11 +208,6 @@ pub enum Input {
     FlowsFailed(String),
     /// Client: both ends are ready and observed; let the payload move.
     Begin,
-    /// The first payload has moved at this end.
-    Moving {
-        /// How long after the beginning, seconds: flows may be there before their payload is.
-        after_s: f64,
-    },
     /// A sample of our own, for the peer.
     Sampled(Box<Sample>),
     /// Client: end the measurement. Server: the measurement ends from this side, with the reason.

@@ -177,11 +177,9 @@ impl Answering {
                 self.outbox.close();
                 Ok(())
             }
-            Input::Propose(_)
-            | Input::Begin
-            | Input::Moving { .. }
-            | Input::AskSetting(_)
-            | Input::SettingDone(_) => Ok(()),
+            Input::Propose(_) | Input::Begin | Input::AskSetting(_) | Input::SettingDone(_) => {
+                Ok(())
+            }
         }
     }
 

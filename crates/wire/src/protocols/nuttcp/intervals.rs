@@ -20,9 +20,6 @@ pub struct Intervals {
     /// Seconds from line to line; 0 for none.
     every_s: f64,
     look: Look,
-    /// When payload began, seconds from the beginning of the measurement; over UDP a while after it,
-    /// with the second begin marker.
-    began_s: Option<f64>,
     last: Mark,
     lines: u32,
 }
@@ -58,27 +55,14 @@ impl Intervals {
             datagram_bytes: asked.buflen,
         };
         let every_s = if asked.client_sends { asked.interval_s } else { 0.0 };
-        let began_s = (!asked.udp).then_some(0.0);
-        Self { every_s, look, began_s, last: Mark::default(), lines: 0 }
-    }
-
-    /// The first payload came `after_s` seconds after the beginning.
-    pub fn moving(&mut self, after_s: f64) {
-        self.began_s.get_or_insert(after_s);
-    }
-
-    /// When payload began, seconds from the beginning.
-    pub fn began_s(&self) -> f64 {
-        self.began_s.unwrap_or(0.0)
+        Self { every_s, look, last: Mark::default(), lines: 0 }
     }
 
     /// The line of an interval that `sample` ends, if it does.
     pub fn lines(&mut self, sample: &Sample) -> String {
-        let (Some(began_s), true) = (self.began_s, self.every_s > 0.0) else {
-            return String::new();
-        };
-        let now = Mark::of(sample, began_s, self.last);
-        if now.at_s + EARLY_S < f64::from(self.lines + 1) * self.every_s {
+        let now = Mark::of(sample, self.last);
+        let due = f64::from(self.lines + 1) * self.every_s;
+        if self.every_s <= 0.0 || now.at_s + EARLY_S < due {
             return String::new();
         }
         self.lines = (((now.at_s + EARLY_S) / self.every_s) as u32).max(self.lines + 1);
@@ -94,8 +78,8 @@ impl Intervals {
 
 impl Mark {
     /// Counts of datagrams are only in samples with details; without, they stay as they were.
-    fn of(sample: &Sample, began_s: f64, before: Self) -> Self {
-        let mut mark = Self { at_s: sample.at_s - began_s, bytes: sample.received_bytes, ..before };
+    fn of(sample: &Sample, before: Self) -> Self {
+        let mut mark = Self { at_s: sample.at_s, bytes: sample.received_bytes, ..before };
         if !sample.flows.is_empty() {
             let counts = || sample.flows.iter().filter_map(|flow| flow.datagrams);
             mark.lost = counts().map(|counts| counts.lost).sum();
@@ -216,17 +200,15 @@ mod tests {
     #[test]
     fn datagrams_are_told_with_their_loss_and_the_total_where_it_is_wanted() {
         let counts = DatagramCounts { received: 14, lost: 1, ..DatagramCounts::default() };
-        let sample = received(0.75, 14 * 1024, Some(counts));
+        let sample = received(0.5, 14 * 1024, Some(counts));
         let classic = |asked: &mut Parameters| (asked.udp, asked.format) = (true, 0x5);
         let mut intervals = asked(classic);
-        intervals.moving(0.25);
         assert_eq!(
             intervals.lines(&sample),
             "    0.0137 MB /   0.50 sec =    0.2294 Mbps     1 /    15 ~drop/pkt  6.67 ~%loss \
              Tot:     0.0137 MB /   0.50 sec =    0.2294 Mbps Trans:     0.0146 MB\n"
         );
         let mut intervals = asked(|a| (a.udp, a.format) = (true, 0x45));
-        intervals.moving(0.25);
         assert_eq!(
             intervals.lines(&sample),
             "megabytes=0.0137 real_sec=0.50 rate_Mbps=0.2294 drop=1 pkt=15 data_loss=6.66667 \
@@ -235,9 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_before_datagrams_come_nor_by_a_sender() {
-        let mut udp = asked(|asked| asked.udp = true);
-        assert_eq!(udp.lines(&received(2.0, 0, None)), "");
+    fn a_sender_says_nothing() {
         let mut sender = asked(|asked| asked.client_sends = false);
         assert_eq!(sender.lines(&received(2.0, 9, None)), "");
         assert_eq!(sender.close(), "");

@@ -20,14 +20,13 @@ use crate::session::ServerConfig;
 /// Least time that a measurement takes, seconds: nothing is divided by zero (line 8467).
 const LEAST_S: f64 = 1e-6;
 
-/// The lines about a measurement whose last sample is `last`, and whose payload began `began_s`
-/// seconds after its beginning.
-pub fn lines(asked: &Asked, last: &Sample, began_s: f64, config: &ServerConfig) -> String {
+/// The lines about a measurement whose last sample is `last`.
+pub fn lines(asked: &Asked, last: &Sample, config: &ServerConfig) -> String {
     let report = Report {
         asked,
         last,
         bytes: if asked.parameters.client_sends { last.received_bytes } else { last.sent_bytes },
-        seconds: (last.at_s - began_s).max(LEAST_S),
+        seconds: last.at_s.max(LEAST_S),
     };
     let mut said = Vec::new();
     said.push(format!("v{OURS}: socket of goodput {}", config.host.goodput));

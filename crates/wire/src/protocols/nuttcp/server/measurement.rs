@@ -107,7 +107,6 @@ impl ServerSession {
                 }
             }
             Input::Finish(_) => self.finish(now),
-            Input::Moving { after_s } => running.intervals.moving(after_s),
             Input::Ended(last) => {
                 running.last = Some(last);
                 self.deadline = now + DRAIN;
@@ -123,8 +122,7 @@ impl ServerSession {
         let State::Running(running) = &mut self.state else { return };
         let Some(last) = running.last.take() else { return };
         let mut text = String::from(running.intervals.close());
-        let began_s = running.intervals.began_s();
-        text.push_str(&report::lines(&running.asked, &last, began_s, &self.config));
+        text.push_str(&report::lines(&running.asked, &last, &self.config));
         self.out.send(text);
         self.out.act(Action::PeerReported(Known::missing(UNTOLD)));
         self.end();
