@@ -137,7 +137,7 @@ impl Talk {
                 Output::Do(Action::Greeted { secured, .. }) => self.secured = secured,
                 Output::Do(Action::Setting(_)) => assert!(self.secured, "changed by a stranger"),
                 Output::Close => self.ended = true,
-                Output::Send(_) | Output::Do(_) => {}
+                Output::Send(_) | Output::Do(_) | Output::EndSending => {}
             }
         }
     }
