@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use goodput_model::Plan;
+use goodput_model::{Known, Plan};
 use goodput_wire::pair::{client_config, end, origin, sample, server_config};
 use goodput_wire::session::{Action, Input, Output, Session, SettingRequest};
 use goodput_wire::{frame, protocols};
@@ -30,6 +30,22 @@ const WELL_FORMED: &[&str] = &[
     r#"{"goodbye":{"code":"done","why":"bye"}}"#,
 ];
 
+/// Lines of nuttcp, as each end says them.
+const LINES: &[&str] = &[
+    "HELO nuttcp v8.2.2\n",
+    "HELO nuttcp v6.1.2\n",
+    "buflen = 1024, nbuf = 4, win = 0, nstream = 1, rate = 4294967295, port = 5001, trans = 1, \
+        braindead = 0, timeout = 0.000000, udp = 0, vers = 6.1.2, interval = 1.000000, \
+        reverse = 0, format = 2048, traceroute = 0, irate = 0, thirdparty = _NULL_ , \
+        multicast = 0 , datamss = 0 , tos = 0 , nbuf_bytes = 0 , rate_pps = 0 , nodelay = 0\n",
+    "buflen = 1400, port = 5101, trans = 0, udp = 1, timeout = 1.0, interval = 0.5, nstream = 2\n",
+    "OK v6.1.2\n",
+    "KO\n",
+    "DONE\n",
+    "nuttcp-r: megabytes=2.4375 real_seconds=1.02 rate_KBps=2438.62 rate_Mbps=19.9772\n",
+    "nuttcp-r: stats=cpu user=0.0 system=0.0 elapsed=0:01 cpu=0% memory=0i+0d-764maxrss\n",
+];
+
 fuzz_target!(|data: &[u8]| {
     let Some((&kind, script)) = data.split_first() else { return };
     let token = (kind & 1 == 1).then_some("the shared one");
@@ -40,7 +56,7 @@ fuzz_target!(|data: &[u8]| {
             false => (protocol.server)(now, server_config(token)),
         };
         let mut talk = Talk { session, now, secured: false, ended: false };
-        if token.is_none() {
+        if token.is_none() && protocol.observes {
             talk.tell(Input::Received(b"goodputc".to_vec()));
         }
         talk.follow(script);
@@ -65,7 +81,8 @@ impl Talk {
             script = match letter % 16 {
                 0 | 1 => self.hear(rest, |said| said.to_vec()),
                 2 | 3 => self.hear(rest, framed),
-                4 | 5 => self.hear_well_formed(rest),
+                4 => self.hear_well_formed(rest),
+                5 => self.hear_line(rest),
                 _ => {
                     self.drive(letter % 16);
                     rest
@@ -90,6 +107,12 @@ impl Talk {
         rest
     }
 
+    fn hear_line<'a>(&mut self, script: &'a [u8]) -> &'a [u8] {
+        let Some((&which, rest)) = script.split_first() else { return &[] };
+        self.tell(Input::Received(LINES[usize::from(which) % LINES.len()].into()));
+        rest
+    }
+
     fn drive(&mut self, letter: u8) {
         let input = match letter {
             6 => Input::Propose(Box::new(Plan::standard())),
@@ -98,12 +121,18 @@ impl Talk {
             9 => Input::FlowsFailed("no".into()),
             10 => Input::Begin,
             11 => Input::Sampled(Box::new(sample(1.0, 1))),
-            12 => Input::Finish(None),
-            13 => Input::Report(Box::new(end("here"))),
+            12 => self.finish(),
+            13 => Input::Report(Known::Value(Box::new(end("here")))),
             14 => Input::AskSetting(SettingRequest::Restore),
             _ => return self.wait(),
         };
         self.tell(input);
+    }
+
+    /// The end of the payload: by this end's wish, or of the flows themselves.
+    fn finish(&mut self) -> Input {
+        self.tell(Input::Finish(None));
+        Input::Ended(Box::new(sample(2.0, 2)))
     }
 
     fn tell(&mut self, input: Input) {

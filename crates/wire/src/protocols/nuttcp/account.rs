@@ -65,7 +65,7 @@ impl Account {
             let items = told.split_whitespace().filter_map(|item| item.split_once('='));
             items.filter(|(key, _)| *key == name).map(|(_, value)| value).next()
         };
-        let number = |name: &str| value(name).and_then(|text| at_least_zero(text));
+        let number = |name: &str| value(name).and_then(at_least_zero);
         if let (Some(megabytes), Some(seconds)) = (number("megabytes"), number("real_seconds")) {
             (self.megabytes, self.seconds) = (Some(megabytes), Some(seconds));
         }

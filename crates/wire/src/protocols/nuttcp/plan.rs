@@ -86,7 +86,7 @@ fn translated(asked: &Parameters, limits: &Limits) -> Result<Plan, String> {
         length: length(asked, limits),
         interval_s: if asked.interval_s > 0.0 { asked.interval_s } else { 1.0 },
         chunk_bytes: Bytes(asked.buflen),
-        rate_bits_per_s: (!unpaced).then(|| BitRate(asked.rate as f64 * 1000.0)),
+        rate_bits_per_s: (!unpaced).then_some(BitRate(asked.rate as f64 * 1000.0)),
         socket: socket(asked)?,
         ..Plan::standard()
     })
