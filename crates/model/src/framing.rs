@@ -19,7 +19,8 @@ pub enum Framing {
     Iperf2 {
         /// What a sender writes behind those 16 bytes in each datagram: the settings of the test.
         header: Vec<u8>,
-        /// Whether the negative number is answered; not for what a server sends.
+        /// Whether the receiver answers: the negative number with its report, the header of a byte
+        /// stream with a few bytes. Not for what a server sends.
         report: bool,
     },
     /// nuttcp: datagrams between two begin and five end markers of four bytes.
@@ -43,5 +44,17 @@ impl Framing {
     /// refuses is worth another try (nuttcp-8.2.2.c, line 4891: OK comes before listen).
     pub fn listens_late(&self) -> bool {
         matches!(self, Self::Nuttcp { .. })
+    }
+
+    /// Whether the receiver of a byte stream says something on it, which a sender must read before it
+    /// closes: for what is unread then, the kernel throws away what it has not sent (`tcp_close`,
+    /// net/ipv4/tcp.c).
+    pub fn answers_streams(&self) -> bool {
+        matches!(self, Self::Iperf2 { report: true, .. })
+    }
+
+    /// Whether what a sender shows to prove a connection is payload as well.
+    pub fn counts_proof(&self) -> bool {
+        matches!(self, Self::Iperf2 { .. })
     }
 }

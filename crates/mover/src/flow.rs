@@ -32,14 +32,14 @@ pub struct FlowConfig {
     pub limit_bytes: Option<u64>,
     /// How the payload looks on the wire, and how it ends.
     pub framing: Framing,
-    /// What came before the flow had its mover. Only for a receiver.
+    /// What of the payload moved before the flow had its mover.
     pub early: Early,
 }
 
-/// What reached this end of a flow before its mover did: it belongs to the payload.
+/// What of a flow's payload moved before its mover did.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Early {
-    /// Bytes of a stream that were read to find out what it is.
+    /// Bytes of a stream that were read to find out what it is, or written to show it.
     pub bytes: u64,
     /// Datagrams that came before the flow had a socket of its own.
     pub datagrams: Vec<Vec<u8>>,

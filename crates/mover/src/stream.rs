@@ -1,8 +1,9 @@
 //! The loops of every mover that moves a byte stream; a mover brings only its way to write or read.
 
 use goodput_model::Transport;
+use rustix::event::PollFlags;
 use rustix::io::{Errno, Result as SysResult};
-use rustix::net::{Shutdown, shutdown};
+use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 
 use crate::error::MoveError;
 use crate::flow::Flow;
@@ -36,7 +37,9 @@ pub(crate) fn send(flow: &Flow, way: impl Write) -> Result<(), MoveError> {
 
 /// Sends up to `most` bytes at a time until the limit or the stop, then ends the stream.
 pub(crate) fn send_pieces(flow: &Flow, most: usize, mut way: impl Write) -> Result<(), MoveError> {
-    let mut left = flow.config.limit_bytes.unwrap_or(u64::MAX);
+    let shown = flow.config.early.bytes;
+    flow.counters.came_early(shown);
+    let mut left = flow.config.limit_bytes.map_or(u64::MAX, |limit| limit.saturating_sub(shown));
     let mut pacer = Pacer::for_stream(flow, most);
     while left > 0 && flow.may_send() {
         if !pacer.wait(flow)? {
@@ -70,8 +73,25 @@ fn end(flow: &Flow) -> Result<(), MoveError> {
     debug_assert_eq!(flow.config.transport, Transport::Tcp);
     match shutdown(&flow.socket, Shutdown::Write) {
         Err(cause) if !flow.is_end(cause) => Err(flow.failed("end the stream", cause)),
+        Ok(()) if flow.config.framing.answers_streams() => hear_out(flow),
         _ => Ok(()),
     }
+}
+
+/// Reads what the receiver says until it closes as well. How it ends is of no interest: all payload
+/// is with the kernel.
+fn hear_out(flow: &Flow) -> Result<(), MoveError> {
+    flow.payload_is_over();
+    let mut said = [0; 1024];
+    while flow.may_receive()? {
+        match recv(&flow.socket, &mut said[..], RecvFlags::empty()) {
+            Ok((0, _)) => break,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => flow.park(Some(PollFlags::IN), None)?,
+            Err(_) => break,
+        }
+    }
+    Ok(())
 }
 
 /// Receives until the peer ends the stream, where it ends elsewhere until nothing more comes, or

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::time::Duration;
 
@@ -110,4 +110,37 @@ fn a_peer_that_closes_after_the_end_has_done_nothing_wrong() {
             assert_eq!(flow.stop.phase() == Phase::Finish, finish);
         }
     }
+}
+
+/// More than the buffers of both ends hold.
+const QUEUED: u64 = 20_000_000;
+
+/// iperf2's server answers the header with a few bytes, which nobody reads. A sender that closed over
+/// them would have the kernel throw away what it had not sent yet.
+#[test]
+fn what_is_queued_arrives_though_the_receiver_spoke() {
+    let mover = find("copy").expect("a mover");
+    let (alone, peer) = Pair::start_alone(mover, Transport::Tcp, Role::Sender, |config| {
+        config.limit_bytes = Some(QUEUED);
+        config.framing = Framing::Iperf2 { header: Vec::new(), report: true };
+        config.early = Early { bytes: 60, datagrams: Vec::new() };
+    });
+    let mut peer = TcpStream::from(peer);
+    peer.write_all(&[2; 28]).unwrap();
+    alone.gate.open();
+    let mut received = 0;
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match peer.read(&mut buffer).unwrap() {
+            0 => break,
+            read => received += read as u64,
+        }
+    }
+    // The proof is payload, and was sent before.
+    assert_eq!(received, QUEUED - 60);
+    assert!(!alone.flow.is_finished(), "it hears its receiver out");
+    drop(peer);
+    patience(|| alone.flow.is_finished());
+    assert_eq!(alone.flow.counters().bytes(), QUEUED);
+    alone.flow.join().unwrap();
 }

@@ -12,8 +12,6 @@ mod connecting;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use goodput_model::Host;
-
 pub(crate) use answering::{Answering, Order, Wish};
 pub(crate) use connecting::{Connecting, Dialect, out_of_reach};
 
@@ -81,9 +79,4 @@ impl Outbox {
     pub(crate) fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
-}
-
-/// A peer of which only the program is known.
-pub(crate) fn host(program: &str) -> Host {
-    Host { name: program.into(), kernel: "unknown".into(), goodput: "none".into(), cpus: 0 }
 }

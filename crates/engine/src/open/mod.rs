@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use goodput_model::{FlowPlan, Plan, Transport};
+use goodput_model::{EndName, FlowPlan, Plan, Transport};
 use goodput_mover::Early;
 use goodput_wire::ticket::FlowTicket;
 
@@ -95,9 +95,16 @@ fn open(
     time: Duration,
 ) -> Result<(OwnedFd, Early), EngineError> {
     match plan.transport {
-        Transport::Tcp => Ok((tcp::open(address, plan, ticket, time)?, Early::default())),
+        Transport::Tcp => Ok((tcp::open(address, plan, ticket, time)?, shown(ticket))),
         Transport::Udp => udp::open(address, plan, ticket, time),
     }
+}
+
+/// What a proof is of the payload of the flow.
+fn shown(ticket: &FlowTicket) -> Early {
+    let is_payload = ticket.framing.counts_proof() && ticket.is_sender(EndName::Near);
+    let bytes = if is_payload { ticket.proof.0.len() as u64 } else { 0 };
+    Early { bytes, datagrams: Vec::new() }
 }
 
 /// The address of the flow that comes `connections` after the first one.

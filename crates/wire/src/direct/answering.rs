@@ -9,9 +9,9 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use goodput_model::{Direction, Known, Length, Plan, Sample, Transport};
+use goodput_model::{Direction, Host, Known, Length, Plan, Sample, Transport};
 
-use super::{ACCEPT, DRAIN, FLOWS, GREETING, LINGER, Outbox, SILENCE, host};
+use super::{ACCEPT, DRAIN, FLOWS, GREETING, LINGER, Outbox, SILENCE};
 use crate::error::WireError;
 use crate::protocols::goodput::times::after_s;
 use crate::session::{Action, Input, Output, ServerConfig, Session};
@@ -196,7 +196,7 @@ impl Answering {
         match (self.read)(now, &self.config, first)? {
             Wish::More => Ok(()),
             Wish::Measure { program, answer, notes, orders } => {
-                let peer = host(&program);
+                let peer = Host::foreign(program);
                 self.outbox.act(Action::Greeted { peer, secured: false, clock: None });
                 for note in notes {
                     self.outbox.act(Action::Note(note));

@@ -6,9 +6,9 @@
 
 use std::time::Instant;
 
-use goodput_model::{Direction, Known, Plan, Sample};
+use goodput_model::{Direction, Host, Known, Plan, Sample};
 
-use super::{BEGIN, DRAIN, FLOWS, IDLE, LINGER, Outbox, host};
+use super::{BEGIN, DRAIN, FLOWS, IDLE, LINGER, Outbox};
 use crate::check;
 use crate::error::WireError;
 use crate::protocols::goodput::times::{LONGEST_PLAN_S, after_s};
@@ -80,7 +80,7 @@ impl Session for Connecting {
 impl Connecting {
     pub(crate) fn new(now: Instant, dialect: &'static Dialect) -> Self {
         let mut outbox = Outbox::default();
-        let peer = host(dialect.program);
+        let peer = Host::foreign(dialect.program);
         outbox.act(Action::Greeted { peer, secured: false, clock: None });
         Self { dialect, outbox, state: State::Idle, deadline: now + IDLE }
     }

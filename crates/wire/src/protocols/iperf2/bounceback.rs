@@ -9,8 +9,10 @@
 
 use std::time::{Duration, Instant};
 
+use goodput_model::Host;
+
 use super::header::{BOUNCEBACK, EXTEND, Extent, VERSION1, word};
-use crate::direct::{Outbox, host};
+use crate::direct::Outbox;
 use crate::error::WireError;
 use crate::session::{Action, Input, Output, ServerConfig, Session, WallClock};
 
@@ -108,7 +110,7 @@ impl Session for Bounceback {
 impl Bounceback {
     pub(super) fn new(now: Instant, config: &ServerConfig) -> Self {
         let mut outbox = Outbox::default();
-        let peer = host("iperf2 with --bounceback");
+        let peer = Host::foreign("iperf2 with --bounceback");
         outbox.act(Action::Greeted { peer, secured: false, clock: None });
         let longest =
             Duration::try_from_secs_f64(config.limits.duration_s).unwrap_or(Duration::MAX);

@@ -36,10 +36,7 @@ fn ticket(plan: &Plan, flow: FlowPlan) -> Result<FlowTicket, String> {
         flow,
         // A connection that is shared was asked for by the flow that this end sends on.
         proof: Proof(if second { Vec::new() } else { proof }),
-        framing: Framing::Iperf2 {
-            header: framing,
-            report: plan.transport == Transport::Udp && plan.direction == Direction::Send,
-        },
+        framing: Framing::Iperf2 { header: framing, report: plan.direction == Direction::Send },
         shares: second.then(|| flow.id - plan.flows),
     })
 }
