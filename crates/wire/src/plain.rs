@@ -82,6 +82,11 @@ fn with_plain_names<T>(named: BTreeMap<String, T>, change: impl Fn(T) -> T) -> B
     named.into_iter().map(|(name, value)| (plain(&name, FACT_MAX), change(value))).collect()
 }
 
+/// A text of at most `longest` characters.
+pub fn short(text: &str, longest: usize) -> String {
+    plain(text, longest)
+}
+
 fn plain(text: &str, longest: usize) -> String {
     let mut plain: String = text.chars().take(longest).map(plain_char).collect();
     if plain.len() < text.len() && text.chars().nth(longest).is_some() {

@@ -1,0 +1,285 @@
+//! What a server makes of a client's parameters: a plan, or iperf3's number for why not.
+
+use goodput_model::{BitRate, Bytes, Direction, Length, Plan, SocketOptions, Transport};
+
+use super::errors::number;
+use super::params::Params;
+use crate::check;
+use crate::session::Limits;
+
+/// What iperf3 itself allows (3.12, `iperf.h` and `iperf_api.h`).
+const MAX_TIME_S: u64 = 86_400;
+const MAX_OMIT_S: u64 = 600;
+const MAX_STREAMS: u64 = 128;
+const MAX_BLOCK: u64 = 1024 * 1024;
+const MAX_BUFFER: u64 = 512 * 1024 * 1024;
+const UDP_BLOCK: std::ops::RangeInclusive<u64> = 16..=65_507;
+
+/// What iperf3's server assumes where a client does not say (`iperf_defaults`).
+const TIME_S: u64 = 10;
+const TCP_BLOCK: u64 = 128 * 1024;
+const UDP_BLOCK_DEFAULT: u64 = 1460;
+
+/// Largest type of service; its upper 6 bits are the DSCP (RFC 2474).
+const TOS_MAX: u64 = 255;
+const ECN_BITS: u32 = 2;
+
+/// What was asked for, in goodput's words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agreed {
+    /// The plan, seen from the client, which is the near end.
+    pub plan: Plan,
+    /// Whether the numbers of datagrams have 64 bits.
+    pub wide: bool,
+    /// Seconds of warm-up, which the results leave out.
+    pub omit_s: f64,
+    /// Seconds that payload may move by the client's own words, warm-up included. `None` where it
+    /// ends the test by another condition.
+    pub lasts_s: Option<f64>,
+    /// Whether the client wants what a server would have printed.
+    pub wants_output: bool,
+    /// The client's version, as it says.
+    pub client_version: Option<String>,
+}
+
+/// Why not: iperf3's number, which is all that a client can be told, and words for this end.
+pub type Refusal = (u32, String);
+
+/// The plan of these parameters, within what iperf3 and this server allow.
+pub fn agree(params: &Params, limits: &Limits) -> Result<Agreed, Refusal> {
+    transport_is_ours(params)?;
+    let lasts_s = lasts_s(params)?;
+    let plan = Plan {
+        transport: if params.udp { Transport::Udp } else { Transport::Tcp },
+        direction: direction(params)?,
+        flows: streams(params)?,
+        length: length(params, lasts_s, limits),
+        interval_s: 1.0,
+        mover: if sends_files(params) { "sendfile".into() } else { "copy".into() },
+        receive_mover: discards(params).then(|| "discard".into()),
+        chunk_bytes: Bytes(block(params)?),
+        rate_bits_per_s: None,
+        observe: true,
+        socket: socket(params)?,
+    };
+    let rate = params.bandwidth.map(|rate| BitRate(rate as f64 * f64::from(plan.flows)));
+    let plan = Plan { rate_bits_per_s: rate, ..plan };
+    within(&plan, limits)?;
+    check::sense(&plan).map_err(|why| (number::RECEIVE_PARAMS, why))?;
+    check::within(&plan, limits).map_err(|why| (number::RECEIVE_PARAMS, why))?;
+    Ok(Agreed {
+        plan,
+        wide: params.udp_counters_64bit,
+        omit_s: params.omit as f64,
+        lasts_s,
+        wants_output: params.get_server_output,
+        client_version: params.client_version.clone(),
+    })
+}
+
+fn transport_is_ours(params: &Params) -> Result<(), Refusal> {
+    if params.sctp {
+        return Err((number::NO_SCTP, "it asks for SCTP".into()));
+    }
+    // Without the affinity that was asked for, the numbers would be those of another set-up.
+    if params.server_affinity.is_some() {
+        return Err((number::AFFINITY, "it asks for a CPU affinity of the server".into()));
+    }
+    // A sender's socket option that goodput does not set; a receiver has none.
+    if params.udp && params.dont_fragment && sends_to_client(params) {
+        return Err((number::NOT_IMPLEMENTED, "it asks for datagrams not to be fragmented".into()));
+    }
+    Ok(())
+}
+
+fn sends_to_client(params: &Params) -> bool {
+    params.reverse || params.bidirectional
+}
+
+/// Over UDP iperf3 ignores it (`iperf_udp.c` has no sendfile).
+fn sends_files(params: &Params) -> bool {
+    params.zerocopy && !params.udp && sends_to_client(params)
+}
+
+fn discards(params: &Params) -> bool {
+    let receives = params.bidirectional || !params.reverse;
+    params.skip_rx_copy && !params.udp && receives
+}
+
+fn direction(params: &Params) -> Result<Direction, Refusal> {
+    match (params.reverse, params.bidirectional) {
+        (true, true) => Err((number::REVERSE_BIDIR, "both reverse and bidirectional".into())),
+        (true, false) => Ok(Direction::Reverse),
+        (false, true) => Ok(Direction::Both),
+        (false, false) => Ok(Direction::Send),
+    }
+}
+
+fn streams(params: &Params) -> Result<u16, Refusal> {
+    let asked = params.parallel.unwrap_or(1);
+    let streams = u16::try_from(asked).ok().filter(|_| (1..=MAX_STREAMS).contains(&asked));
+    streams.ok_or_else(|| (number::STREAMS, format!("it asks for {asked} streams")))
+}
+
+/// Seconds until the client ends the test, warm-up included, where it ends by time.
+fn lasts_s(params: &Params) -> Result<Option<f64>, Refusal> {
+    let counted = params.num > 0 || params.blockcount > 0;
+    let time = params.time.unwrap_or(if counted { 0 } else { TIME_S });
+    if time > MAX_TIME_S {
+        return Err((number::DURATION, format!("it asks for {time} s")));
+    }
+    if params.omit > MAX_OMIT_S {
+        return Err((number::OMIT, format!("it asks for a warm-up of {} s", params.omit)));
+    }
+    Ok((time > 0 && !counted).then_some((time + params.omit) as f64))
+}
+
+/// How long this end has to go on. The client ends every test; a sender that stopped by itself after
+/// the bytes that were asked for would leave it waiting for those that were lost.
+fn length(params: &Params, lasts_s: Option<f64>, limits: &Limits) -> Length {
+    let block = params.len.unwrap_or(TCP_BLOCK);
+    let bytes = params.num.max(params.blockcount.saturating_mul(block));
+    match lasts_s {
+        Some(seconds) => Length::Seconds(seconds),
+        None if bytes > 0 && !sends_to_client(params) => Length::Bytes(Bytes(bytes)),
+        None => Length::Seconds(limits.duration_s),
+    }
+}
+
+fn block(params: &Params) -> Result<u64, Refusal> {
+    let (default, range, number) = if params.udp {
+        (UDP_BLOCK_DEFAULT, UDP_BLOCK, number::UDP_BLOCK_SIZE)
+    } else {
+        (TCP_BLOCK, 1..=MAX_BLOCK, number::BLOCK_SIZE)
+    };
+    let asked = params.len.unwrap_or(default);
+    if range.contains(&asked) {
+        return Ok(asked);
+    }
+    Err((number, format!("it asks for blocks of {asked} bytes")))
+}
+
+fn socket(params: &Params) -> Result<SocketOptions, Refusal> {
+    if let Some(window) = params.window.filter(|window| *window > MAX_BUFFER) {
+        return Err((number::BUFFER_SIZE, format!("it asks for buffers of {window} bytes")));
+    }
+    let tos = params.tos.unwrap_or(0);
+    if tos > TOS_MAX {
+        return Err((number::TOS, format!("it asks for a type of service of {tos}")));
+    }
+    let mss = params.mss.map(u32::try_from).transpose();
+    let mss_bytes = mss.map_err(|_| (number::MSS, "it asks for a huge MSS".to_string()))?;
+    Ok(SocketOptions {
+        mss_bytes,
+        sndbuf_bytes: params.window.map(Bytes),
+        rcvbuf_bytes: params.window.map(Bytes),
+        congestion: params.congestion.clone(),
+        nodelay: params.nodelay,
+        max_pacing_bits_per_s: params.fqrate.map(|rate| BitRate(rate as f64)),
+        // Congestion marks are the kernel's to set (RFC 3168), so that the lower bits are left out.
+        dscp: (tos > 0).then_some((tos >> ECN_BITS) as u8),
+        ..SocketOptions::default()
+    })
+}
+
+/// Whether the plan is within this server's limits, each with iperf3's number for it.
+fn within(plan: &Plan, limits: &Limits) -> Result<(), Refusal> {
+    let hold = |asked: f64, limit: f64, number: u32, what: &str| {
+        if asked <= limit {
+            return Ok(());
+        }
+        Err((number, format!("it asks for {asked}{what}, and this server allows {limit}{what}")))
+    };
+    let buffer = plan.socket.rcvbuf_bytes.map_or(0.0, |bytes| bytes.0 as f64);
+    let flows = plan.flow_plans().len() as f64;
+    let rate = plan.rate_bits_per_s.map_or(0.0, |rate| rate.0);
+    let most = limits.rate_bits_per_s.unwrap_or(f64::INFINITY);
+    let lasts = check::duration_s(plan).unwrap_or(0.0);
+    hold(lasts, limits.duration_s, number::MAX_DURATION, " s")?;
+    hold(flows, f64::from(limits.flows), number::STREAMS, " streams")?;
+    hold(rate, most, number::TOTAL_RATE, " bit/s")?;
+    hold(plan.chunk_bytes.0 as f64, limits.chunk_bytes as f64, number::BLOCK_SIZE, " bytes")?;
+    hold(buffer, limits.socket_buffer_bytes as f64, number::BUFFER_SIZE, " bytes of buffer")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pair::limits;
+
+    fn agreed(json: &str) -> Result<Agreed, Refusal> {
+        agree(&Params::read(&serde_json::from_str(json).unwrap()), &limits())
+    }
+
+    fn number_of(json: &str) -> u32 {
+        agreed(json).unwrap_err().0
+    }
+
+    #[test]
+    fn nothing_at_all_is_ten_seconds_of_tcp() {
+        let plan = agreed("{}").unwrap().plan;
+        let wanted = Plan { length: Length::Seconds(10.0), ..Plan::standard() };
+        assert_eq!(plan, wanted);
+    }
+
+    #[test]
+    fn every_option_arrives_in_the_plan() {
+        let agreed = agreed(
+            r#"{"udp":true,"omit":2,"time":5,"parallel":3,"bidirectional":true,"len":1000,
+            "bandwidth":1000000,"window":65536,"MSS":1400,"TOS":184,"nodelay":true,"fqrate":8000000,
+            "congestion":"reno","udp_counters_64bit":1,"get_server_output":1}"#,
+        )
+        .unwrap();
+        assert!(agreed.wide && agreed.wants_output);
+        assert_eq!((agreed.omit_s, agreed.lasts_s), (2.0, Some(7.0)));
+        let plan = &agreed.plan;
+        assert_eq!((plan.transport, plan.direction), (Transport::Udp, Direction::Both));
+        assert_eq!((plan.flows, plan.length), (3, Length::Seconds(7.0)));
+        assert_eq!(plan.rate_bits_per_s, Some(BitRate(3e6)), "of all streams together");
+        assert_eq!((plan.socket.dscp, plan.socket.mss_bytes), (Some(46), Some(1400)));
+        assert_eq!(plan.socket.sndbuf_bytes, plan.socket.rcvbuf_bytes);
+        assert_eq!(plan.socket.max_pacing_bits_per_s, Some(BitRate(8e6)));
+    }
+
+    #[test]
+    fn a_sender_goes_on_until_the_client_has_what_it_wants() {
+        let sends = agreed(r#"{"time":0,"blockcount":3,"len":1000}"#).unwrap();
+        assert_eq!(sends.plan.length, Length::Bytes(Bytes(3000)));
+        assert_eq!(sends.lasts_s, None);
+        let receives = agreed(r#"{"time":0,"num":3000,"reverse":true}"#).unwrap();
+        assert_eq!(receives.plan.length, Length::Seconds(limits().duration_s));
+        let endless = agreed(r#"{"time":0}"#).unwrap();
+        assert_eq!(endless.plan.length, Length::Seconds(limits().duration_s));
+    }
+
+    #[test]
+    fn movers_follow_the_way_the_payload_goes() {
+        let movers = |json| agreed(json).map(|a| (a.plan.mover, a.plan.receive_mover)).unwrap();
+        assert_eq!(movers(r#"{"zerocopy":1}"#), ("copy".into(), None));
+        assert_eq!(movers(r#"{"zerocopy":1,"reverse":true}"#), ("sendfile".into(), None));
+        assert_eq!(movers(r#"{"skip_rx_copy":1}"#), ("copy".into(), Some("discard".into())));
+    }
+
+    #[test]
+    fn what_cannot_be_measured_has_iperf3s_number() {
+        for (json, wanted) in [
+            (r#"{"time":90000}"#, number::DURATION),
+            (r#"{"time":61}"#, number::MAX_DURATION),
+            (r#"{"time":1,"omit":700}"#, number::OMIT),
+            (r#"{"parallel":500}"#, number::STREAMS),
+            (r#"{"parallel":0}"#, number::STREAMS),
+            (r#"{"parallel":65,"bidirectional":true}"#, number::STREAMS),
+            (r#"{"len":2000000}"#, number::BLOCK_SIZE),
+            (r#"{"udp":true,"len":15}"#, number::UDP_BLOCK_SIZE),
+            (r#"{"window":1000000000}"#, number::BUFFER_SIZE),
+            (r#"{"TOS":256}"#, number::TOS),
+            (r#"{"sctp":true}"#, number::NO_SCTP),
+            (r#"{"server_affinity":1}"#, number::AFFINITY),
+            (r#"{"reverse":true,"bidirectional":true}"#, number::REVERSE_BIDIR),
+            (r#"{"udp":true,"reverse":true,"dont_fragment":1}"#, number::NOT_IMPLEMENTED),
+            (r#"{"congestion":"../x"}"#, number::RECEIVE_PARAMS),
+        ] {
+            assert_eq!(number_of(json), wanted, "{json}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The bytes of a control connection: single bytes of state, and JSON behind its length.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::states::{ACCESS_DENIED, SERVER_ERROR};
+use crate::error::WireError;
+use crate::frame;
+use crate::plain;
+use crate::session::{Action, Output};
+
+/// Longest parameters, bytes (`MAX_PARAMS_JSON_STRING` in `iperf.h`, 3.18 and later).
+pub const PARAMS_MAX: usize = 8 * 1024;
+
+/// Longest results, bytes: 256 streams of 200 bytes, and some thousand lines of what a server printed.
+pub const RESULTS_MAX: usize = 1024 * 1024;
+
+/// Bytes that may come while nothing is awaited: a few states that crossed ours.
+const EARLY_MAX: usize = 64;
+
+/// Bytes of the length before JSON, and of each word of an error.
+const WORD: usize = 4;
+
+/// One end of a control connection.
+#[derive(Default)]
+pub struct Control {
+    outbox: VecDeque<Output>,
+    inbox: Vec<u8>,
+    closed: bool,
+}
+
+/// What two words after [`SERVER_ERROR`] said, as far as they came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ErrorWords {
+    /// iperf3's number; `None` where not even that came.
+    pub number: Option<u32>,
+    /// The other system's errno, 0 for none.
+    pub errno: u32,
+}
+
+impl Control {
+    /// Sends bytes.
+    pub fn send(&mut self, bytes: Vec<u8>) {
+        self.outbox.push_back(Output::Send(bytes));
+    }
+
+    /// Sends JSON behind its length.
+    pub fn send_json(&mut self, value: &impl Serialize) -> Result<(), WireError> {
+        let unable = |cause: String| WireError::Local(format!("can't say a message: {cause}"));
+        let body = serde_json::to_vec(value).map_err(|cause| unable(cause.to_string()))?;
+        let mut bytes = Vec::with_capacity(WORD + body.len());
+        frame::encode::<WORD>(&body, &mut bytes).map_err(|cause| unable(cause.to_string()))?;
+        self.send(bytes);
+        Ok(())
+    }
+
+    /// Tells a client of an error by iperf3's number, and closes.
+    pub fn fail(&mut self, number: u32) {
+        let errno = 0u32;
+        let words = [number.to_be_bytes(), errno.to_be_bytes()].concat();
+        self.send([&[SERVER_ERROR][..], &words].concat());
+        self.close();
+    }
+
+    /// Tells a client that there is no room for it now, and closes.
+    pub fn deny(&mut self) {
+        self.send(vec![ACCESS_DENIED]);
+        self.close();
+    }
+
+    /// Asks the host to act.
+    pub fn act(&mut self, action: Action) {
+        self.outbox.push_back(Output::Do(action));
+    }
+
+    /// Closes once everything is sent.
+    pub fn close(&mut self) {
+        if !self.closed {
+            self.closed = true;
+            self.outbox.push_back(Output::Close);
+        }
+    }
+
+    /// Whether it is closed.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The next output.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outbox.pop_front()
+    }
+
+    /// Takes bytes as they arrived.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        self.inbox.extend_from_slice(bytes);
+    }
+
+    /// What arrived and was not taken yet.
+    pub fn waiting(&self) -> &[u8] {
+        &self.inbox
+    }
+
+    /// The next `count` bytes, once they are there.
+    pub fn take(&mut self, count: usize) -> Option<Vec<u8>> {
+        (self.inbox.len() >= count).then(|| self.inbox.drain(..count).collect())
+    }
+
+    /// The next state.
+    pub fn next_state(&mut self) -> Option<u8> {
+        self.take(1).and_then(|taken| taken.first().copied())
+    }
+
+    /// An error where more has come than one who waits for nothing has to keep.
+    pub fn stay_small(&self) -> Result<(), WireError> {
+        match self.inbox.len() {
+            length if length > EARLY_MAX => Err(broken(format!("{length} bytes out of turn"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The next JSON, once it is there whole.
+    pub fn next_json(&mut self, longest: usize) -> Result<Option<Value>, WireError> {
+        let Some(length) = self.inbox.first_chunk::<WORD>() else { return Ok(None) };
+        let length = u32::from_be_bytes(*length) as usize;
+        if length > longest {
+            return Err(broken(format!("JSON of {length} bytes, where {longest} are taken")));
+        }
+        let Some(bytes) = self.take(WORD + length) else { return Ok(None) };
+        // serde_json bounds the nesting (128), and with it the stack.
+        let value = serde_json::from_slice(&bytes[WORD..]);
+        value.map(Some).map_err(|cause| broken(format!("not JSON: {cause}")))
+    }
+
+    /// The words after [`SERVER_ERROR`], once they are there. Version 3.12 leaves out the second one
+    /// of a failed authentication.
+    pub fn error_words(&self) -> ErrorWords {
+        let word = |at: usize| {
+            let bytes = self.inbox.get(at..)?.first_chunk::<WORD>()?;
+            Some(u32::from_be_bytes(*bytes))
+        };
+        ErrorWords { number: word(0), errno: word(WORD).unwrap_or(0) }
+    }
+
+    /// Whether both words of an error are there.
+    pub fn has_both_words(&self) -> bool {
+        self.inbox.len() >= 2 * WORD
+    }
+}
+
+/// An error that the peer's words caused.
+pub fn broken(cause: impl std::fmt::Display) -> WireError {
+    WireError::Protocol(plain::phrase(&cause.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holding(bytes: &[u8]) -> Control {
+        let mut control = Control::default();
+        control.receive(bytes);
+        control
+    }
+
+    #[test]
+    fn json_comes_behind_its_length_however_it_is_cut() {
+        let mut control = Control::default();
+        for byte in [&2u32.to_be_bytes()[..], b"{}\x10"].concat() {
+            assert_eq!(control.next_json(8).unwrap(), None);
+            control.receive(&[byte]);
+            if control.waiting().len() == WORD + 2 {
+                break;
+            }
+        }
+        assert_eq!(control.next_json(8).unwrap(), Some(serde_json::json!({})));
+    }
+
+    #[test]
+    fn lengths_and_nesting_are_bounded() {
+        assert!(holding(&[0x7f, 0xff, 0xff, 0xff]).next_json(PARAMS_MAX).is_err());
+        let deep = "[".repeat(4000);
+        let bytes = [&4000u32.to_be_bytes()[..], deep.as_bytes()].concat();
+        assert!(holding(&bytes).next_json(PARAMS_MAX).is_err());
+        assert!(holding(&[0; 100]).stay_small().is_err());
+    }
+
+    #[test]
+    fn an_error_may_lack_its_words() {
+        assert_eq!(holding(&[]).error_words(), ErrorWords { number: None, errno: 0 });
+        let one = holding(&142u32.to_be_bytes());
+        assert_eq!(one.error_words(), ErrorWords { number: Some(142), errno: 0 });
+        assert!(!one.has_both_words());
+    }
+}

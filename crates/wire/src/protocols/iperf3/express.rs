@@ -1,0 +1,162 @@
+//! How a plan is said in iperf3's parameters, or which option of it can't be.
+
+use goodput_model::{Direction, Length, Plan, Transport};
+
+use super::params::Params;
+use crate::check;
+
+/// Longest duration that iperf3 knows, seconds; the client ends a test itself, so that a longer one
+/// only needs a server that lets it.
+const MAX_TIME_S: f64 = 86_400.0;
+
+/// Bits of a type of service below the DSCP (RFC 2474).
+const ECN_BITS: u32 = 2;
+
+/// The parameters of a plan; else what iperf3 can't express.
+pub fn express(plan: &Plan) -> Result<Params, String> {
+    let (time, num) = end(plan.length)?;
+    let socket = &plan.socket;
+    let bandwidth = plan.rate_per_flow().map(|rate| rate.0.round() as u64);
+    if bandwidth == Some(0) {
+        return Err("iperf3 takes 0 bit/s for no limit at all; use a higher --rate".into());
+    }
+    Ok(Params {
+        tcp: plan.transport == Transport::Tcp,
+        udp: plan.transport == Transport::Udp,
+        time: Some(time),
+        num,
+        mss: socket.mss_bytes.map(u64::from),
+        nodelay: socket.nodelay,
+        parallel: Some(u64::from(plan.flows)),
+        reverse: plan.direction == Direction::Reverse,
+        bidirectional: plan.direction == Direction::Both,
+        window: window(plan)?,
+        len: Some(plan.chunk_bytes.0),
+        bandwidth,
+        fqrate: socket.max_pacing_bits_per_s.map(|rate| rate.0 as u64),
+        tos: socket.dscp.map(|dscp| u64::from(dscp) << ECN_BITS),
+        congestion: socket.congestion.clone(),
+        // A number of 32 bits would come around after 5 minutes at 10 Gbit/s of small datagrams.
+        udp_counters_64bit: plan.transport == Transport::Udp,
+        zerocopy: far_sends_by_sendfile(plan)?,
+        skip_rx_copy: far_discards(plan)?,
+        client_version: Some(format!("goodput {}", env!("CARGO_PKG_VERSION"))),
+        ..Params::default()
+    })
+}
+
+/// Seconds and bytes. The client ends the test: a server needs to know only how long it may last, and
+/// for that a part of a second is a whole one.
+fn end(length: Length) -> Result<(u64, u64), String> {
+    match length {
+        Length::Bytes(bytes) => Ok((0, bytes.0)),
+        Length::Seconds(seconds) | Length::Auto { max_s: seconds, .. } => {
+            if seconds > MAX_TIME_S {
+                return Err(format!("iperf3 measures for {MAX_TIME_S} s at most (--time)"));
+            }
+            Ok((seconds.ceil().max(1.0) as u64, 0))
+        }
+    }
+}
+
+/// iperf3 has one size for both buffers of every socket.
+fn window(plan: &Plan) -> Result<Option<u64>, String> {
+    match (plan.socket.sndbuf_bytes, plan.socket.rcvbuf_bytes) {
+        (None, None) => Ok(None),
+        (Some(send), Some(receive)) if send == receive => Ok(Some(send.0)),
+        _ => Err("iperf3 has one size for both buffers; give --sndbuf and --rcvbuf the same".into()),
+    }
+}
+
+fn far_sends_by_sendfile(plan: &Plan) -> Result<bool, String> {
+    if plan.direction == Direction::Send || plan.transport == Transport::Udp {
+        return Ok(false);
+    }
+    match plan.mover.as_str() {
+        "copy" => Ok(false),
+        "sendfile" => Ok(true),
+        other => Err(format!("iperf3 sends by copy or sendfile, and not by --mover {other}")),
+    }
+}
+
+fn far_discards(plan: &Plan) -> Result<bool, String> {
+    if plan.direction == Direction::Reverse || plan.transport == Transport::Udp {
+        return Ok(false);
+    }
+    match plan.receive_mover.as_deref() {
+        None | Some("copy") => Ok(false),
+        Some("discard") => Ok(true),
+        Some(other) => Err(format!(
+            "iperf3 receives by copy or discard, and not by --receive-mover {other}"
+        )),
+    }
+}
+
+/// Whether a plan makes sense, and how iperf3 says it.
+pub fn checked(plan: &Plan) -> Result<Params, String> {
+    check::sense(plan).map_err(|why| format!("this plan can't be measured: {why}"))?;
+    express(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::agree::agree;
+    use super::*;
+    use crate::pair::limits;
+    use goodput_model::{BitRate, Bytes, SocketOptions};
+
+    fn all_options() -> Plan {
+        Plan {
+            transport: Transport::Tcp,
+            direction: Direction::Both,
+            flows: 4,
+            length: Length::Seconds(3.0),
+            mover: "sendfile".into(),
+            receive_mover: Some("discard".into()),
+            chunk_bytes: Bytes(4096),
+            rate_bits_per_s: Some(BitRate(4e6)),
+            socket: SocketOptions {
+                mss_bytes: Some(1000),
+                sndbuf_bytes: Some(Bytes(65_536)),
+                rcvbuf_bytes: Some(Bytes(65_536)),
+                congestion: Some("cubic".into()),
+                nodelay: true,
+                max_pacing_bits_per_s: Some(BitRate(1e6)),
+                dscp: Some(46),
+                ..SocketOptions::default()
+            },
+            ..Plan::standard()
+        }
+    }
+
+    #[test]
+    fn a_plan_arrives_at_a_server_as_it_is() {
+        let plan = all_options();
+        let json = serde_json::to_value(checked(&plan).unwrap()).unwrap();
+        assert_eq!(agree(&Params::read(&json), &limits()).unwrap().plan, plan);
+    }
+
+    #[test]
+    fn parts_of_a_second_and_an_open_end_are_rounded_up() {
+        let time = |length| express(&Plan { length, ..Plan::standard() }).unwrap().time;
+        assert_eq!(time(Length::Seconds(0.3)), Some(1));
+        assert_eq!(time(Length::Seconds(2.5)), Some(3));
+        assert_eq!(time(Plan::standard().length), Some(10));
+        assert_eq!(time(Length::Bytes(Bytes(7))), Some(0));
+    }
+
+    #[test]
+    fn what_iperf3_cannot_say_is_named() {
+        let refused = |change: fn(&mut Plan)| {
+            let mut plan = all_options();
+            change(&mut plan);
+            checked(&plan).unwrap_err()
+        };
+        assert!(refused(|p| p.socket.sndbuf_bytes = None).contains("--rcvbuf"));
+        assert!(refused(|p| p.mover = "uring".into()).contains("--mover uring"));
+        assert!(refused(|p| p.receive_mover = Some("splice".into())).contains("--receive-mover"));
+        assert!(refused(|p| p.length = Length::Seconds(1e5)).contains("--time"));
+        assert!(refused(|p| p.rate_bits_per_s = Some(BitRate(1.0))).contains("--rate"));
+        assert!(refused(|p| p.flows = 0).contains("can't be measured"));
+    }
+}
