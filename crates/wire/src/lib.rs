@@ -10,6 +10,7 @@ mod direct;
 pub mod error;
 pub mod foreign;
 pub mod frame;
+pub mod login;
 #[cfg(any(test, feature = "testing"))]
 pub mod pair;
 mod plain;

@@ -4,12 +4,14 @@
 //! demand. What a driver would do with sockets, a [`Script`] does with time alone.
 
 mod link;
+mod login;
 mod samples;
 mod script;
 
 use std::time::{Duration, Instant};
 
 pub use self::link::{Cut, Link};
+pub use self::login::{accounts, login};
 pub use self::samples::{
     FAR_AHEAD_US, client_config, end, host, limits, origin, sample, server_config, token,
 };

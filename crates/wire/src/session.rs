@@ -10,6 +10,7 @@ use std::time::Instant;
 use goodput_model::{End, Host, Known, Plan, Sample, SettingRef, Totals, Transport};
 
 use crate::error::WireError;
+use crate::login::{Accounts, Login};
 use crate::ticket::{FlowTicket, Meeting, Proof};
 
 /// One conversation on a control connection, seen from one end.
@@ -96,6 +97,10 @@ pub struct ClientConfig {
     pub host: Host,
     /// The shared token, where the user gave one.
     pub token: Option<Token>,
+    /// A user name and a password, where the user gave them.
+    pub login: Option<Login>,
+    /// Random bytes for the cookie of this session, from the system's generator.
+    pub seed: [u8; 32],
     /// The time of day here.
     pub clock: WallClock,
 }
@@ -109,6 +114,8 @@ pub struct ServerConfig {
     pub token: Option<Token>,
     /// Whether a client without the token is turned away.
     pub token_required: bool,
+    /// Who may measure by a protocol with user names; everybody where there is none.
+    pub accounts: Option<Accounts>,
     /// What one client may ask for.
     pub limits: Limits,
     /// Who asks.

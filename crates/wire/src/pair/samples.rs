@@ -39,7 +39,13 @@ fn clock(ahead_us: u64) -> WallClock {
 
 /// A client, with the token of this text if there is one.
 pub fn client_config(text: Option<&str>) -> ClientConfig {
-    ClientConfig { host: host("near"), token: text.map(token), clock: clock(0) }
+    ClientConfig {
+        host: host("near"),
+        token: text.map(token),
+        login: None,
+        seed: [5; 32],
+        clock: clock(0),
+    }
 }
 
 /// A server, with the token of this text if there is one.
@@ -48,6 +54,7 @@ pub fn server_config(text: Option<&str>) -> ServerConfig {
         host: host("far"),
         token: text.map(token),
         token_required: false,
+        accounts: None,
         limits: limits(),
         peer: ([192, 0, 2, 1], 50_000).into(),
         local: ([192, 0, 2, 2], 5_000).into(),

@@ -16,7 +16,8 @@ const DOMAIN: &[u8] = b"goodput iperf3 cookie\0";
 
 /// The cookie of a client with this seed.
 pub fn cookie(seed: &[u8; 32]) -> Proof {
-    let half = |half: u8| Sha256::new().chain_update(DOMAIN).chain_update(seed).chain_update([half]);
+    let half =
+        |half: u8| Sha256::new().chain_update(DOMAIN).chain_update(seed).chain_update([half]);
     let bytes = half(0).finalize().into_iter().chain(half(1).finalize());
     let letters = bytes.take(COOKIE_BYTES - 1).map(|byte| ALPHABET[usize::from(byte) % 32]);
     Proof(letters.chain([0]).collect())

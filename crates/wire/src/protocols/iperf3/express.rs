@@ -64,7 +64,9 @@ fn window(plan: &Plan) -> Result<Option<u64>, String> {
     match (plan.socket.sndbuf_bytes, plan.socket.rcvbuf_bytes) {
         (None, None) => Ok(None),
         (Some(send), Some(receive)) if send == receive => Ok(Some(send.0)),
-        _ => Err("iperf3 has one size for both buffers; give --sndbuf and --rcvbuf the same".into()),
+        _ => {
+            Err("iperf3 has one size for both buffers; give --sndbuf and --rcvbuf the same".into())
+        }
     }
 }
 
@@ -86,9 +88,9 @@ fn far_discards(plan: &Plan) -> Result<bool, String> {
     match plan.receive_mover.as_deref() {
         None | Some("copy") => Ok(false),
         Some("discard") => Ok(true),
-        Some(other) => Err(format!(
-            "iperf3 receives by copy or discard, and not by --receive-mover {other}"
-        )),
+        Some(other) => {
+            Err(format!("iperf3 receives by copy or discard, and not by --receive-mover {other}"))
+        }
     }
 }
 

@@ -44,7 +44,8 @@ mod tests {
         assert_eq!(whole(&read("4096.9")), Some(4096));
         assert_eq!(counted(&read("1.5e+15")), Some(1_500_000_000_000_000));
         assert_eq!(finite(&read("4e-05")), Some(0.00004));
-        for none in ["-1", "18446744073709551615", "1.8446744073709552e19", "\"4\"", "null", "1e99"] {
+        for none in ["-1", "18446744073709551615", "1.8446744073709552e19", "\"4\"", "null", "1e99"]
+        {
             assert_eq!(counted(&read(none)), None, "{none}");
         }
         assert_eq!(whole(&read("18446744073709551615")), Some(u64::MAX));

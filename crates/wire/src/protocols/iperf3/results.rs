@@ -175,18 +175,28 @@ mod tests {
         let stream = |id: u16| format!(r#"{{"id":{id},"bytes":{id},"retransmits":3}}"#);
         let streams = [1, 3, 4, 5].map(stream).join(",");
         let totals = told(&format!(r#"{{"streams":[{streams}]}}"#), &plan).unwrap();
-        let flows: Vec<_> = totals.flows.iter().map(|f| (f.flow, f.role, f.retransmits.value())).collect();
+        let flows: Vec<_> =
+            totals.flows.iter().map(|f| (f.flow, f.role, f.retransmits.value())).collect();
         use Role::{Receiver, Sender};
-        let wanted = [(0, Receiver, None), (1, Receiver, None), (2, Sender, Some(&3)), (3, Sender, Some(&3))];
+        let wanted = [
+            (0, Receiver, None),
+            (1, Receiver, None),
+            (2, Sender, Some(&3)),
+            (3, Sender, Some(&3)),
+        ];
         assert_eq!(flows, wanted);
     }
 
     #[test]
     fn streams_that_were_not_there_are_an_error() {
         let plan = Plan::standard();
-        for odd in ["{}", r#"{"streams":7}"#, r#"{"streams":[{"id":2}]}"#, r#"{"streams":[{}]}"#,
-            r#"{"streams":[{"id":1},{"id":1}]}"#]
-        {
+        for odd in [
+            "{}",
+            r#"{"streams":7}"#,
+            r#"{"streams":[{"id":2}]}"#,
+            r#"{"streams":[{}]}"#,
+            r#"{"streams":[{"id":1},{"id":1}]}"#,
+        ] {
             assert!(told(odd, &plan).is_err(), "{odd}");
         }
     }

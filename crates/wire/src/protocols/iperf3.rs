@@ -1,0 +1,74 @@
+//! iperf3's protocol, versions 3.1 to 3.21: a control connection and data connections that all begin
+//! with one cookie, states of one byte, parameters and results as JSON.
+//!
+//! It is specified by its program alone (github.com/esnet/iperf, `src/`); what we know of it was read
+//! there and seen in captures of 3.12. `tests/peers` holds it to the real program.
+//!
+//! ```text
+//! cookie   how connections begin              states   what one byte says
+//! control  states and JSON over bytes         errors   iperf3's numbers, in words
+//! params   what a client asks for             number   numbers as JSON has them
+//! agree    parameters to a plan (server)      express  a plan to parameters (client)
+//! account  our counts for the peer            results  the same on the wire, and the peer's
+//! output   what a server would have printed   auth     user names and passwords
+//! client   the connecting side                server   the answering side
+//! ```
+
+mod account;
+mod agree;
+mod auth;
+mod client;
+mod control;
+mod cookie;
+mod errors;
+mod express;
+mod number;
+mod output;
+mod params;
+mod results;
+#[cfg(test)]
+mod samples;
+mod server;
+mod states;
+mod times;
+
+use goodput_model::{Framing, Plan};
+
+use crate::datagram::iperf3::reply_to;
+use crate::session::{FirstDatagram, Protocol};
+use crate::ticket::{FlowTicket, Proof};
+
+/// The port of the control connection, of TCP data connections and of UDP flows (`PORT` in `iperf.h`).
+pub const PORT: u16 = 5201;
+
+/// What a peer is called.
+const PROGRAM: &str = "iperf3";
+
+/// The registry's entry.
+pub const PROTOCOL: Protocol = Protocol {
+    id: "iperf3",
+    summary: "iperf3 3.1 and later, both ends: TCP, UDP, reverse, both directions, users",
+    port: PORT,
+    has_control: true,
+    observes: false,
+    takes_the_rest: false,
+    recognises: cookie::recognises,
+    recognises_datagram: |datagram| match reply_to(datagram) {
+        Some(reply) => FirstDatagram::Opens { reply: reply.to_vec() },
+        None => FirstDatagram::Foreign,
+    },
+    client: |now, config| Box::new(client::ClientSession::new(now, config)),
+    server: |now, config| Box::new(server::ServerSession::new(now, config)),
+};
+
+/// The flows of a plan in the order in which iperf3 connects them: those on which the client sends
+/// come first. All show the same cookie.
+fn tickets(plan: &Plan, cookie: &Proof, wide: bool) -> Vec<FlowTicket> {
+    let ticket = |flow| FlowTicket {
+        flow,
+        proof: cookie.clone(),
+        framing: Framing::Iperf3 { wide },
+        shares: None,
+    };
+    plan.flow_plans().into_iter().map(ticket).collect()
+}

@@ -1,0 +1,378 @@
+//! The connecting side.
+//!
+//! ```text
+//! greeting ──09──▶ idle ──propose──▶ proposed ──0a──▶ opening ──01 02, flows ready──▶ ready
+//!                                                                                      │ begin
+//! done ◀──0e── listening ◀──results both── ending ◀──finish, sends 04──── running ◀────┘
+//! ```
+//!
+//! `ff`, `fe` and `0b` end a measurement at any point of it. A server measures once a connection.
+
+mod stage;
+
+use std::time::{Duration, Instant};
+
+use goodput_model::{EndName, Host, Known, Plan, Sample, Totals};
+
+use self::stage::State;
+use super::account::Account;
+use super::auth;
+use super::control::{Control, RESULTS_MAX, broken};
+use super::cookie::cookie;
+use super::errors;
+use super::express;
+use super::results;
+use super::states::{
+    ACCESS_DENIED, CLIENT_TERMINATE, CREATE_STREAMS, DISPLAY_RESULTS, EXCHANGE_RESULTS, IPERF_DONE,
+    PARAM_EXCHANGE, SERVER_ERROR, SERVER_TERMINATE, TEST_END, TEST_RUNNING, TEST_START,
+};
+use super::times::{BEGIN, ERROR_WORDS, GRACE, GREETING, PREPARE, RESULTS, STREAMS};
+use super::{PROGRAM, tickets};
+use crate::check;
+use crate::error::WireError;
+use crate::foreign;
+use crate::session::{Action, ClientConfig, Input, Output, Session, SettingRefusal};
+use crate::ticket::{Meeting, Proof};
+
+/// Why a second measurement is not to be had.
+const ONCE: &str = "an iperf3 server measures once a connection; connect again";
+
+/// A conversation, seen from the connecting side.
+pub struct ClientSession {
+    control: Control,
+    config: ClientConfig,
+    cookie: Proof,
+    state: State,
+    /// When the state must have ended, where it may not last.
+    deadline: Option<Instant>,
+    /// A plan that was given before the server had answered.
+    early_plan: Option<Box<Plan>>,
+}
+
+impl Session for ClientSession {
+    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        if self.control.is_closed() {
+            return Ok(());
+        }
+        let outcome = self.take(now, input);
+        self.settle(outcome)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
+        if self.control.is_closed() || self.deadline.is_none_or(|deadline| now < deadline) {
+            return Ok(());
+        }
+        let outcome = self.expire();
+        self.settle(outcome)
+    }
+
+    fn poll(&mut self) -> Option<Output> {
+        self.control.poll()
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        self.deadline.filter(|_| !self.control.is_closed())
+    }
+}
+
+impl ClientSession {
+    /// Shows its cookie at once.
+    pub fn new(now: Instant, config: ClientConfig) -> Self {
+        let cookie = cookie(&config.seed);
+        let mut control = Control::default();
+        control.send(cookie.0.clone());
+        let deadline = Some(now + GREETING);
+        Self { control, config, cookie, state: State::Greeting, deadline, early_plan: None }
+    }
+
+    fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        match input {
+            Input::Received(bytes) => {
+                self.control.receive(&bytes);
+                self.listen(now)
+            }
+            Input::Closed => self.closed(),
+            Input::Propose(plan) => self.propose(now, plan),
+            Input::FlowsReady => {
+                if let State::Opening { opened, .. } = &mut self.state {
+                    *opened = true;
+                    self.be_ready(now);
+                }
+                Ok(())
+            }
+            Input::FlowsFailed(_) => {
+                self.break_off();
+                Ok(())
+            }
+            Input::Begin => {
+                self.begin(now);
+                Ok(())
+            }
+            Input::Finish(_) => {
+                self.finish(now);
+                Ok(())
+            }
+            Input::Ended(last) => self.flows_ended(now, *last),
+            Input::Leave(_) => {
+                self.break_off();
+                self.control.close();
+                Ok(())
+            }
+            Input::AskSetting(_) => {
+                let why = "an iperf3 server answers for no settings".into();
+                let refusal = SettingRefusal { not_permitted: false, why };
+                self.control.act(Action::SettingAnswered(Err(refusal)));
+                Ok(())
+            }
+            // A driver of iperf3 has no more to tell: its own counts go over with the results.
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes what the server said, as far as it is there.
+    fn listen(&mut self, now: Instant) -> Result<(), WireError> {
+        loop {
+            match &mut self.state {
+                State::Listening(run) => {
+                    let Some(json) = self.control.next_json(RESULTS_MAX)? else { return Ok(()) };
+                    let totals = results::read(&json, &run.plan, EndName::Far, PROGRAM);
+                    self.told(now, totals.map_err(broken)?);
+                }
+                State::Failing if self.control.has_both_words() => self.failed(),
+                State::Failing => return Ok(()),
+                State::Over => return self.control.stay_small(),
+                _ => {
+                    let waiting = self.control.waiting().to_vec();
+                    let Some(state) = self.control.next_state() else { return Ok(()) };
+                    self.hear(now, state, &waiting)?;
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, now: Instant, state: u8, bytes: &[u8]) -> Result<(), WireError> {
+        match (state, &mut self.state) {
+            (ACCESS_DENIED, _) => {
+                self.refuse("it is busy with another test; try again later".into());
+            }
+            (SERVER_ERROR, _) => self.enter(State::Failing, Some(now + ERROR_WORDS)),
+            (SERVER_TERMINATE, _) => self.refuse("the server was interrupted".into()),
+            (PARAM_EXCHANGE, State::Greeting) => self.greeted(now)?,
+            (CREATE_STREAMS, State::Proposed(_)) => self.create_streams(now),
+            (TEST_START, State::Opening { .. }) => {}
+            (TEST_RUNNING, State::Opening { running, .. }) => {
+                *running = true;
+                self.be_ready(now);
+            }
+            (EXCHANGE_RESULTS, State::Ending { asked, .. }) => {
+                *asked = true;
+                self.tell_results()?;
+            }
+            (EXCHANGE_RESULTS, State::Running(_)) => self.ended_by_server(now)?,
+            (DISPLAY_RESULTS, State::Told) => self.done(),
+            (_, State::Greeting) => {
+                let seems = foreign::server(bytes);
+                return Err(broken(format!("it is no iperf3 server: it seems to be {seems}")));
+            }
+            (other, _) => return Err(broken(format!("state {other} at the wrong time"))),
+        }
+        Ok(())
+    }
+
+    fn greeted(&mut self, now: Instant) -> Result<(), WireError> {
+        let peer = Host {
+            name: PROGRAM.into(),
+            kernel: "not told".into(),
+            goodput: "not goodput".into(),
+            cpus: 0,
+        };
+        self.control.act(Action::Greeted { peer, secured: false, clock: None });
+        self.enter(State::Idle, None);
+        match self.early_plan.take() {
+            Some(plan) => self.propose(now, plan),
+            None => Ok(()),
+        }
+    }
+
+    fn propose(&mut self, now: Instant, plan: Box<Plan>) -> Result<(), WireError> {
+        let mut params = match express::checked(&plan) {
+            Ok(params) => params,
+            Err(why) => {
+                self.control.act(Action::Refused(why));
+                return Ok(());
+            }
+        };
+        match self.state {
+            State::Greeting => self.early_plan = Some(plan),
+            State::Idle => {
+                if let Some(login) = &self.config.login {
+                    let unix_s = self.config.clock.unix_us(now) / 1_000_000;
+                    let token = auth::token(login, unix_s, &self.config.seed);
+                    params.authtoken = Some(token.map_err(WireError::Local)?);
+                }
+                self.control.send_json(&params)?;
+                self.enter(State::Proposed(plan), Some(now + PREPARE));
+            }
+            _ => self.control.act(Action::Refused(ONCE.into())),
+        }
+        Ok(())
+    }
+
+    fn create_streams(&mut self, now: Instant) {
+        let State::Proposed(plan) = &self.state else { return };
+        let plan = plan.clone();
+        // What `express` asked for.
+        let tickets = tickets(&plan, &self.cookie, true);
+        self.control
+            .act(Action::OpenFlows { tickets, meeting: Meeting::Connect { port: None, apart: 0 } });
+        let opening = State::Opening { plan, opened: false, running: false };
+        self.enter(opening, Some(now + STREAMS));
+    }
+
+    fn be_ready(&mut self, now: Instant) {
+        if let State::Opening { plan, opened: true, running: true } = &self.state {
+            let plan = plan.clone();
+            self.control.act(Action::PeerReady);
+            self.enter(State::Ready(plan), Some(now + BEGIN));
+        }
+    }
+
+    fn begin(&mut self, now: Instant) {
+        let State::Ready(plan) = &self.state else { return };
+        let run = stage::Run::new(plan.clone(), Account::new(EndName::Near, 0.0));
+        let longest = check::duration_s(&run.plan).map(Duration::from_secs_f64);
+        self.control.act(Action::Begin);
+        self.enter(State::Running(run), longest.map(|longest| now + longest + GRACE));
+    }
+
+    /// The driver ends the measurement; the server stops when it hears of it.
+    fn finish(&mut self, now: Instant) {
+        if matches!(self.state, State::Running(_)) {
+            self.end(now, false);
+            self.control.send(vec![TEST_END]);
+        }
+    }
+
+    /// Our flows have ended. Where they did so by themselves, it is for this end to say that the test
+    /// is over.
+    fn flows_ended(&mut self, now: Instant, last: Sample) -> Result<(), WireError> {
+        if let State::Running(run) | State::Ending { run, .. } = &mut self.state {
+            run.account.ended(last);
+        }
+        self.finish(now);
+        self.tell_results()
+    }
+
+    /// The server ends it, by a limit of its own.
+    fn ended_by_server(&mut self, now: Instant) -> Result<(), WireError> {
+        self.control.act(Action::Note("the server ended the measurement".into()));
+        self.end(now, true);
+        self.tell_results()
+    }
+
+    fn end(&mut self, now: Instant, asked: bool) {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Running(run) => {
+                self.control.act(Action::Finish);
+                self.enter(State::Ending { run, asked }, Some(now + RESULTS));
+            }
+            other => self.state = other,
+        }
+    }
+
+    /// Once the server asks for our results and our flows have ended.
+    fn tell_results(&mut self) -> Result<(), WireError> {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Ending { run, asked: true } if run.account.is_complete() => {
+                self.control.send_json(&run.account.results(&run.plan, None))?;
+                self.state = State::Listening(run);
+            }
+            other => self.state = other,
+        }
+        Ok(())
+    }
+
+    fn told(&mut self, now: Instant, totals: Totals) {
+        self.control.act(Action::PeerTold(Box::new(totals)));
+        self.enter(State::Told, Some(now + RESULTS));
+    }
+
+    /// Both have the other's results.
+    fn done(&mut self) {
+        let why = "an iperf3 server tells its totals and nothing more";
+        self.control.act(Action::PeerReported(Known::missing(why)));
+        self.control.send(vec![IPERF_DONE]);
+        self.enter(State::Over, None);
+        self.control.close();
+    }
+
+    /// The words after an error are there, or will not come.
+    fn failed(&mut self) {
+        let words = self.control.error_words();
+        let why = words.number.map_or_else(
+            || "it says that something failed, and not what".into(),
+            |number| errors::words(number, words.errno),
+        );
+        self.refuse(why);
+    }
+
+    /// The server wants this measurement no more.
+    fn refuse(&mut self, why: String) {
+        self.control.act(Action::Refused(why));
+        self.enter(State::Over, None);
+        self.control.close();
+    }
+
+    /// Tells the server that the measurement is off, where there is one.
+    fn break_off(&mut self) {
+        if self.state.is_measuring() {
+            self.control.send(vec![CLIENT_TERMINATE]);
+            self.enter(State::Over, None);
+        }
+    }
+
+    fn closed(&mut self) -> Result<(), WireError> {
+        match &self.state {
+            State::Over => {
+                self.control.close();
+                Ok(())
+            }
+            // Version 3.12 leaves out the second word of a failed authentication, and 3.21 all of it.
+            State::Failing => {
+                self.failed();
+                Ok(())
+            }
+            State::Proposed(_) if self.config.login.is_some() => {
+                Err(WireError::NotPermitted("it hung up on the user name and password".into()))
+            }
+            state => Err(WireError::Closed(state.when().into())),
+        }
+    }
+
+    fn expire(&mut self) -> Result<(), WireError> {
+        match &self.state {
+            State::Failing => {
+                self.failed();
+                Ok(())
+            }
+            state => Err(WireError::TimedOut(state.when().into())),
+        }
+    }
+
+    fn enter(&mut self, state: State, deadline: Option<Instant>) {
+        self.state = state;
+        self.deadline = deadline;
+    }
+
+    /// Ends the session where `outcome` is an error.
+    fn settle(&mut self, outcome: Result<(), WireError>) -> Result<(), WireError> {
+        if outcome.is_err() {
+            self.break_off();
+            self.control.close();
+        }
+        outcome
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! Where a client's conversation stands.
+
+use goodput_model::Plan;
+
+use super::super::account::Account;
+
+/// Where the conversation stands.
+pub enum State {
+    /// The cookie is shown.
+    Greeting,
+    /// The server awaits parameters.
+    Idle,
+    /// The server thinks about them.
+    Proposed(Box<Plan>),
+    /// Data connections are made; the server says when it has all of them.
+    Opening {
+        /// What is measured.
+        plan: Box<Plan>,
+        /// Whether the driver has them.
+        opened: bool,
+        /// Whether the server has them.
+        running: bool,
+    },
+    /// The driver observes, and then begins. The server is under way already.
+    Ready(Box<Plan>),
+    /// Payload moves.
+    Running(Run),
+    /// Payload ends.
+    Ending {
+        /// What was measured.
+        run: Run,
+        /// Whether the server awaits our results.
+        asked: bool,
+    },
+    /// The server has our results; its own are on their way.
+    Listening(Run),
+    /// Each has told the other; the server says when it is content.
+    Told,
+    /// The server has said that something failed; its number follows.
+    Failing,
+    /// Nothing is to come.
+    Over,
+}
+
+/// A measurement that has begun.
+pub struct Run {
+    /// What is measured.
+    pub plan: Box<Plan>,
+    /// What this end counts.
+    pub account: Account,
+}
+
+impl Run {
+    /// It begins.
+    pub fn new(plan: Box<Plan>, account: Account) -> Self {
+        Self { plan, account }
+    }
+}
+
+impl State {
+    /// Whether the server has to be told when the measurement is broken off.
+    pub fn is_measuring(&self) -> bool {
+        matches!(self, Self::Proposed(_) | Self::Opening { .. } | Self::Ready(_) | Self::Running(_))
+    }
+
+    /// What a silence or an end at this point means, in words.
+    pub fn when(&self) -> &'static str {
+        match self {
+            Self::Greeting => {
+                "no word on the cookie; it may be no iperf3 server, or one that is busy and full"
+            }
+            Self::Idle => "before it had the parameters",
+            Self::Proposed(_) => "no word on the parameters",
+            Self::Opening { .. } => "the data connections were not made",
+            Self::Ready(_) => "before payload moved",
+            Self::Running(_) => "in the middle of the measurement",
+            Self::Ending { asked: false, .. } => "it did not ask for the results at the end",
+            Self::Ending { .. } => "this end had no results",
+            Self::Listening(_) => "it did not tell its results",
+            Self::Told => "it did not say that it has the results",
+            Self::Failing | Self::Over => "after the measurement",
+        }
+    }
+}

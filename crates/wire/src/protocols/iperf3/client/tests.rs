@@ -1,0 +1,177 @@
+use super::*;
+use crate::login::Padding;
+use crate::pair::{client_config, login, origin, sample};
+use goodput_model::{Bytes, Length};
+
+/// A client that talks to a script.
+struct Talk {
+    session: ClientSession,
+    said: Vec<u8>,
+    actions: Vec<Action>,
+    closed: bool,
+}
+
+impl Talk {
+    fn begin(config: ClientConfig) -> Self {
+        let session = ClientSession::new(origin(), config);
+        let mut talk = Self { session, said: Vec::new(), actions: Vec::new(), closed: false };
+        talk.collect();
+        assert_eq!(std::mem::take(&mut talk.said).len(), 37);
+        talk
+    }
+
+    /// As far as the parameters that are sent.
+    fn proposed(config: ClientConfig, plan: Plan) -> Self {
+        let mut talk = Self::begin(config);
+        talk.tell(Input::Propose(Box::new(plan))).unwrap();
+        talk.hear(&[PARAM_EXCHANGE]).unwrap();
+        talk
+    }
+
+    /// As far as payload that moves.
+    fn running(plan: Plan) -> Self {
+        let mut talk = Self::proposed(client_config(None), plan);
+        talk.hear(&[CREATE_STREAMS]).unwrap();
+        talk.tell(Input::FlowsReady).unwrap();
+        talk.hear(&[TEST_START, TEST_RUNNING]).unwrap();
+        talk.tell(Input::Begin).unwrap();
+        talk.said.clear();
+        talk
+    }
+
+    fn hear(&mut self, bytes: &[u8]) -> Result<(), WireError> {
+        self.tell(Input::Received(bytes.to_vec()))
+    }
+
+    fn tell(&mut self, input: Input) -> Result<(), WireError> {
+        let outcome = self.session.handle(origin(), input);
+        self.collect();
+        outcome
+    }
+
+    fn collect(&mut self) {
+        while let Some(output) = self.session.poll() {
+            match output {
+                Output::Send(bytes) => self.said.extend(bytes),
+                Output::Do(action) => self.actions.push(action),
+                Output::Close => self.closed = true,
+            }
+        }
+    }
+
+    fn refusal(&self) -> &str {
+        let refused = self.actions.iter().find_map(|action| match action {
+            Action::Refused(why) => Some(why.as_str()),
+            _ => None,
+        });
+        refused.unwrap_or_default()
+    }
+}
+
+/// What a server says when something fails.
+fn error(words: &[u32]) -> Vec<u8> {
+    let words = words.iter().flat_map(|word| word.to_be_bytes());
+    [SERVER_ERROR].into_iter().chain(words).collect()
+}
+
+#[test]
+fn the_conversation_of_3_12_goes_to_its_end() {
+    let mut talk = Talk::running(Plan { length: Length::Seconds(1.0), ..Plan::standard() });
+    talk.tell(Input::Finish(None)).unwrap();
+    assert_eq!(std::mem::take(&mut talk.said), [TEST_END]);
+    talk.hear(&[EXCHANGE_RESULTS]).unwrap();
+    assert!(talk.said.is_empty(), "results before the flows have ended");
+    talk.tell(Input::Ended(Box::new(sample(1.0, 4096)))).unwrap();
+    let ours: serde_json::Value = serde_json::from_slice(&talk.said[4..]).unwrap();
+    assert_eq!(ours["streams"][0]["id"], 1);
+    talk.said.clear();
+    let theirs = br#"{"cpu_util_total":1,"sender_has_retransmits":18446744073709551615,
+        "streams":[{"id":1,"bytes":2048,"retransmits":18446744073709551615,"jitter":0,"errors":0,
+        "packets":0,"start_time":0,"end_time":8.2e-05}]}"#;
+    talk.hear(&(theirs.len() as u32).to_be_bytes()).unwrap();
+    talk.hear(theirs).unwrap();
+    talk.hear(&[DISPLAY_RESULTS]).unwrap();
+    assert_eq!(talk.said, [IPERF_DONE]);
+    let last_two = &talk.actions[talk.actions.len() - 2..];
+    assert!(matches!(last_two, [Action::PeerTold(_), Action::PeerReported(Known::Missing(_))]));
+    talk.tell(Input::Closed).unwrap();
+    assert!(talk.closed);
+}
+
+#[test]
+fn flows_that_end_by_themselves_end_the_test() {
+    let mut talk = Talk::running(Plan { length: Length::Bytes(Bytes(4096)), ..Plan::standard() });
+    talk.tell(Input::Ended(Box::new(sample(1.0, 4096)))).unwrap();
+    assert_eq!(talk.said, [TEST_END]);
+    talk.tell(Input::Finish(None)).unwrap();
+    assert_eq!(talk.said, [TEST_END], "said once");
+}
+
+#[test]
+fn a_refusal_is_told_in_words() {
+    let mut busy = Talk::begin(client_config(None));
+    busy.hear(&[ACCESS_DENIED]).unwrap();
+    assert!(busy.refusal().contains("busy") && busy.closed);
+    let mut limited = Talk::proposed(client_config(None), Plan::standard());
+    limited.hear(&error(&[37, 0])).unwrap();
+    assert!(limited.refusal().contains("--server-max-duration"), "{}", limited.refusal());
+    let mut gone = Talk::running(Plan::standard());
+    gone.hear(&[SERVER_TERMINATE]).unwrap();
+    assert!(gone.refusal().contains("interrupted"));
+}
+
+#[test]
+fn an_error_without_all_its_words_is_told_at_the_end_or_in_time() {
+    let mut closed = Talk::proposed(client_config(None), Plan::standard());
+    closed.hear(&error(&[142])).unwrap();
+    assert_eq!(closed.refusal(), "");
+    closed.tell(Input::Closed).unwrap();
+    assert!(closed.refusal().contains("password is wrong"), "{}", closed.refusal());
+    let mut silent = Talk::proposed(client_config(None), Plan::standard());
+    silent.hear(&error(&[])).unwrap();
+    silent.session.handle_timeout(origin() + ERROR_WORDS).unwrap();
+    silent.collect();
+    assert!(silent.refusal().contains("something failed"));
+}
+
+#[test]
+fn a_login_goes_with_the_parameters_and_3_21_hangs_up_on_a_wrong_one() {
+    let login = Some(login("mario", "rossi", Padding::Oaep));
+    let config = ClientConfig { login, ..client_config(None) };
+    let mut talk = Talk::proposed(config, Plan::standard());
+    let params: serde_json::Value = serde_json::from_slice(&talk.said[4..]).unwrap();
+    assert!(params["authtoken"].as_str().is_some_and(|token| token.len() > 100), "{params}");
+    let hung_up = talk.tell(Input::Closed).unwrap_err();
+    assert!(matches!(hung_up, WireError::NotPermitted(_)), "{hung_up}");
+}
+
+#[test]
+fn what_is_no_iperf3_server_is_named() {
+    let mut talk = Talk::begin(client_config(None));
+    let why = talk.hear(b"SSH-2.0-OpenSSH_9.2\r\n").unwrap_err().to_string();
+    assert!(why.contains("an SSH server"), "{why}");
+}
+
+#[test]
+fn a_plan_that_cannot_be_said_leaves_room_for_another_and_one_is_measured() {
+    let odd = Plan {
+        mover: "uring".into(),
+        direction: goodput_model::Direction::Reverse,
+        ..Plan::standard()
+    };
+    let mut talk = Talk::proposed(client_config(None), odd);
+    assert!(talk.refusal().contains("--mover uring") && talk.said.is_empty());
+    talk.actions.clear();
+    talk.tell(Input::Propose(Box::new(Plan::standard()))).unwrap();
+    assert!(!talk.said.is_empty());
+    talk.tell(Input::Propose(Box::new(Plan::standard()))).unwrap();
+    assert_eq!(talk.refusal(), ONCE);
+}
+
+#[test]
+fn a_measurement_that_is_broken_off_is_told_to_the_server() {
+    let mut talk = Talk::running(Plan::standard());
+    talk.tell(Input::Leave("done".into())).unwrap();
+    assert_eq!(talk.said, [CLIENT_TERMINATE]);
+    assert!(talk.closed);
+}

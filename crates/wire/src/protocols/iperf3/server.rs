@@ -1,0 +1,364 @@
+//! The answering side.
+//!
+//! ```text
+//! greeting ──cookie──▶ awaiting ──params──▶ preparing ──0a──▶ gathering ──all flows, 01 02──▶ running
+//!                         └──not let in──▶ denied                                              │ 04
+//! over ◀──10── parting ◀──results both── asking ◀──flows ended, sends 0d── ending ◀────────────┘
+//! ```
+//!
+//! The client ends the test; this end only where it lasts far longer than the client said.
+
+mod stage;
+
+use std::time::{Duration, Instant};
+
+use goodput_model::{EndName, Host, Known, Sample};
+
+use self::stage::{Run, Stage};
+use super::agree::{Agreed, agree};
+use super::auth;
+use super::control::{Control, PARAMS_MAX, RESULTS_MAX, broken};
+use super::cookie::{COOKIE_BYTES, read as read_cookie};
+use super::errors::number;
+use super::params::Params;
+use super::results;
+use super::states::{
+    CLIENT_TERMINATE, CREATE_STREAMS, DISPLAY_RESULTS, EXCHANGE_RESULTS, IPERF_DONE,
+    PARAM_EXCHANGE, SERVER_TERMINATE, TEST_END, TEST_RUNNING, TEST_START,
+};
+use super::times::{DENIAL, GOODBYE, GRACE, GREETING, PARAMS, PREPARE, RESULTS, STREAMS};
+use super::{PROGRAM, tickets};
+use crate::error::WireError;
+use crate::session::{Action, Input, Output, ServerConfig, Session};
+use crate::ticket::{Meeting, Proof};
+
+/// A conversation, seen from the answering side.
+pub struct ServerSession {
+    control: Control,
+    config: ServerConfig,
+    cookie: Proof,
+    stage: Stage,
+    /// When the stage must have ended, or something is due in it.
+    deadline: Instant,
+}
+
+impl Session for ServerSession {
+    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        if self.control.is_closed() {
+            return Ok(());
+        }
+        let outcome = self.take(now, input);
+        self.settle(outcome)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
+        if self.control.is_closed() || now < self.deadline {
+            return Ok(());
+        }
+        let outcome = self.expire();
+        self.settle(outcome)
+    }
+
+    fn poll(&mut self) -> Option<Output> {
+        self.control.poll()
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        (!self.control.is_closed()).then_some(self.deadline)
+    }
+}
+
+impl ServerSession {
+    /// Waits for a cookie.
+    pub fn new(now: Instant, config: ServerConfig) -> Self {
+        Self {
+            control: Control::default(),
+            config,
+            cookie: Proof::default(),
+            stage: Stage::Greeting,
+            deadline: now + GREETING,
+        }
+    }
+
+    fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        match input {
+            Input::Received(bytes) => {
+                self.control.receive(&bytes);
+                self.listen(now)
+            }
+            Input::Closed => Err(WireError::Closed(self.stage.when().into())),
+            // iperf3 has no place for a port of the data connections: they come to the usual one.
+            Input::Expecting { .. } => {
+                self.expecting(now);
+                Ok(())
+            }
+            Input::FlowsReady => {
+                self.begin(now);
+                Ok(())
+            }
+            Input::FlowsFailed(why) => self.flows_failed(why),
+            Input::Sampled(sample) => {
+                if let Some(run) = self.stage.run() {
+                    run.sampled(&sample);
+                }
+                Ok(())
+            }
+            Input::Ended(last) => {
+                self.flows_ended(now, *last);
+                Ok(())
+            }
+            Input::Finish(why) => self.terminate(why.unwrap_or_default()),
+            Input::Leave(why) => self.terminate(why),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes what the client said, as far as it is there.
+    fn listen(&mut self, now: Instant) -> Result<(), WireError> {
+        while !self.control.is_closed() {
+            match &mut self.stage {
+                Stage::Greeting => {
+                    let Some(bytes) = self.control.take(COOKIE_BYTES) else { return Ok(()) };
+                    self.greet(now, &bytes)?;
+                }
+                Stage::Awaiting => {
+                    let Some(json) = self.control.next_json(PARAMS_MAX)? else { return Ok(()) };
+                    self.proposed(now, &Params::read(&json))?;
+                }
+                Stage::Asking(run) => {
+                    let Some(json) = self.control.next_json(RESULTS_MAX)? else { return Ok(()) };
+                    let program = run.program();
+                    let totals = results::read(&json, &run.agreed.plan, EndName::Near, &program);
+                    self.control.act(Action::PeerTold(Box::new(totals.map_err(broken)?)));
+                    self.tell_results(now)?;
+                }
+                Stage::Denied => return self.control.stay_small(),
+                _ => {
+                    let Some(state) = self.control.next_state() else { return Ok(()) };
+                    self.hear(now, state)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, now: Instant, state: u8) -> Result<(), WireError> {
+        match (state, &self.stage) {
+            (TEST_END, Stage::Running(_)) => self.end(now),
+            (IPERF_DONE, Stage::Parting) => self.control.close(),
+            (CLIENT_TERMINATE | IPERF_DONE, _) => {
+                self.control.act(Action::Note("the client was interrupted".into()));
+                self.abandon();
+                self.control.close();
+            }
+            (other, _) => return Err(broken(format!("state {other} at the wrong time"))),
+        }
+        Ok(())
+    }
+
+    fn greet(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
+        self.cookie = read_cookie(bytes).ok_or_else(|| broken("it has no cookie"))?;
+        let peer = Host {
+            name: PROGRAM.into(),
+            kernel: "not told".into(),
+            goodput: "not goodput".into(),
+            cpus: 0,
+        };
+        self.control.act(Action::Greeted { peer, secured: false, clock: None });
+        self.control.send(vec![PARAM_EXCHANGE]);
+        self.enter(Stage::Awaiting, now + PARAMS);
+        Ok(())
+    }
+
+    fn proposed(&mut self, now: Instant, params: &Params) -> Result<(), WireError> {
+        if !self.lets_in(now, params) {
+            self.enter(Stage::Denied, now + DENIAL);
+            return Ok(());
+        }
+        match agree(params, &self.config.limits) {
+            Ok(agreed) => {
+                self.control.act(Action::ExpectFlows {
+                    plan: Box::new(agreed.plan.clone()),
+                    tickets: tickets(&agreed.plan, &self.cookie, agreed.wide),
+                    meeting: Meeting::Arrive,
+                });
+                let peer = self.config.peer;
+                let run = Run::new(agreed, peer);
+                self.enter(Stage::Preparing(Box::new(run)), now + PREPARE);
+            }
+            Err((number, why)) => {
+                self.control.act(Action::Refused(why));
+                self.control.fail(number);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the client may measure: with a token of its own kind where this server has users, and
+    /// never where it wants the shared token, which iperf3 does not know.
+    fn lets_in(&self, now: Instant, params: &Params) -> bool {
+        let Some(accounts) = &self.config.accounts else { return !self.config.token_required };
+        let unix_s = self.config.clock.unix_us(now) / 1_000_000;
+        let token = params.authtoken.as_deref().unwrap_or_default();
+        auth::is_user(accounts, token, unix_s, &self.config.seed)
+    }
+
+    fn expecting(&mut self, now: Instant) {
+        match std::mem::replace(&mut self.stage, Stage::Parting) {
+            Stage::Preparing(run) => {
+                self.control.send(vec![CREATE_STREAMS]);
+                self.enter(Stage::Gathering(run), now + STREAMS);
+            }
+            other => self.stage = other,
+        }
+    }
+
+    fn begin(&mut self, now: Instant) {
+        match std::mem::replace(&mut self.stage, Stage::Parting) {
+            Stage::Gathering(run) => {
+                let lasts = self.lasts(&run.agreed);
+                self.control.act(Action::Begin);
+                self.control.send(vec![TEST_START, TEST_RUNNING]);
+                self.enter(Stage::Running(run), now + lasts);
+            }
+            other => self.stage = other,
+        }
+    }
+
+    /// How long payload may move before this end ends it.
+    fn lasts(&self, agreed: &Agreed) -> Duration {
+        let told = agreed.lasts_s.map(|seconds| Duration::from_secs_f64(seconds) + GRACE);
+        let limit = Duration::from_secs_f64(self.config.limits.duration_s);
+        told.unwrap_or(limit)
+    }
+
+    /// The client's end condition is reached.
+    fn end(&mut self, now: Instant) {
+        match std::mem::replace(&mut self.stage, Stage::Parting) {
+            Stage::Running(run) => {
+                self.control.act(Action::Finish);
+                let complete = run.is_complete();
+                self.enter(Stage::Ending(run), now + RESULTS);
+                if complete {
+                    self.ask(now);
+                }
+            }
+            other => self.stage = other,
+        }
+    }
+
+    /// Our flows have ended; that says nothing of the test, which the client ends.
+    fn flows_ended(&mut self, now: Instant, last: Sample) {
+        if let Some(run) = self.stage.run() {
+            run.ended(last);
+        }
+        if matches!(self.stage, Stage::Ending(_)) {
+            self.ask(now);
+        }
+    }
+
+    /// Asks for the client's results.
+    fn ask(&mut self, now: Instant) {
+        match std::mem::replace(&mut self.stage, Stage::Parting) {
+            Stage::Ending(run) => {
+                self.control.send(vec![EXCHANGE_RESULTS]);
+                self.enter(Stage::Asking(run), now + RESULTS);
+            }
+            other => self.stage = other,
+        }
+    }
+
+    fn tell_results(&mut self, now: Instant) -> Result<(), WireError> {
+        let why = "an iperf3 client tells its totals and nothing more";
+        self.control.act(Action::PeerReported(Known::missing(why)));
+        if let Stage::Asking(run) = &self.stage {
+            self.control.send_json(&run.results())?;
+            self.control.send(vec![DISPLAY_RESULTS]);
+        }
+        self.enter(Stage::Parting, now + GOODBYE);
+        Ok(())
+    }
+
+    /// The data connections can't be had, or broke.
+    fn flows_failed(&mut self, why: String) -> Result<(), WireError> {
+        match &self.stage {
+            Stage::Preparing(_) if why.starts_with(BUSY) => self.control.deny(),
+            Stage::Preparing(run) if run.agreed.plan.socket.congestion.is_some() => {
+                self.control.fail(number::CONGESTION);
+            }
+            Stage::Preparing(_) => self.control.fail(number::CREATE_STREAM),
+            Stage::Gathering(_) => self.control.fail(number::STREAM_ACCEPT),
+            _ => self.control.fail(number::STREAM_CLOSE),
+        }
+        self.control.act(Action::Refused(why));
+        Ok(())
+    }
+
+    /// This end is about to go.
+    fn terminate(&mut self, why: String) -> Result<(), WireError> {
+        if self.stage.is_measuring() {
+            self.control.act(Action::Note(why));
+            self.control.send(vec![SERVER_TERMINATE]);
+        }
+        self.abandon();
+        self.control.close();
+        Ok(())
+    }
+
+    /// The stage has lasted too long.
+    fn expire(&mut self) -> Result<(), WireError> {
+        let number = match &self.stage {
+            Stage::Denied => {
+                self.control.fail(number::AUTH);
+                return Err(WireError::NotPermitted("no user of this server".into()));
+            }
+            Stage::Greeting => None,
+            Stage::Awaiting => Some(number::RECEIVE_PARAMS),
+            Stage::Preparing(_) => Some(number::CREATE_STREAM),
+            Stage::Gathering(_) => Some(number::STREAM_ACCEPT),
+            Stage::Running(_) => Some(number::DURATION_EXPIRED),
+            Stage::Ending(_) | Stage::Asking(_) => Some(number::RECEIVE_RESULTS),
+            Stage::Parting => None,
+        };
+        self.abandon();
+        if let Some(number) = number {
+            self.control.fail(number);
+        }
+        Err(WireError::TimedOut(self.stage.when().into()))
+    }
+
+    /// Has the host forget the measurement that is under way, if there is one.
+    fn abandon(&mut self) {
+        if self.stage.is_measuring() {
+            self.control.act(Action::Abandon);
+            self.stage = Stage::Parting;
+        }
+    }
+
+    fn enter(&mut self, stage: Stage, deadline: Instant) {
+        self.stage = stage;
+        self.deadline = deadline;
+    }
+
+    /// Ends the session where `outcome` is an error, with iperf3's number for it where the client
+    /// listens for one.
+    fn settle(&mut self, outcome: Result<(), WireError>) -> Result<(), WireError> {
+        if let Err(error) = &outcome {
+            let number = self.stage.number_of_nonsense();
+            self.abandon();
+            if let (WireError::Protocol(_), Some(number)) = (error, number)
+                && !self.control.is_closed()
+            {
+                self.control.fail(number);
+            }
+            self.control.close();
+        }
+        outcome
+    }
+}
+
+/// How the reasons begin why this end has no room for a measurement now.
+const BUSY: &str = "busy: ";
+
+#[cfg(test)]
+mod tests;

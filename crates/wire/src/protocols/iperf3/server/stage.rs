@@ -1,0 +1,133 @@
+//! Where a server's conversation stands.
+
+use std::net::SocketAddr;
+
+use goodput_model::{EndName, Sample};
+
+use super::super::PROGRAM;
+use super::super::account::Account;
+use super::super::agree::Agreed;
+use super::super::errors::number;
+use super::super::output::Printout;
+use super::super::results::Results;
+
+/// Where the conversation stands.
+pub enum Stage {
+    /// The cookie is awaited.
+    Greeting,
+    /// The parameters are awaited.
+    Awaiting,
+    /// The client may not measure; it is told in a moment.
+    Denied,
+    /// The host makes itself ready for the data connections.
+    Preparing(Box<Run>),
+    /// The data connections are to come.
+    Gathering(Box<Run>),
+    /// Payload moves.
+    Running(Box<Run>),
+    /// The client has ended the test; our flows have not ended yet.
+    Ending(Box<Run>),
+    /// The client's results are awaited.
+    Asking(Box<Run>),
+    /// Its goodbye is awaited.
+    Parting,
+}
+
+/// What is measured, and what this end counts.
+pub struct Run {
+    /// What was asked for.
+    pub agreed: Agreed,
+    account: Account,
+    output: Option<Printout>,
+}
+
+impl Run {
+    /// Nothing counted yet.
+    pub fn new(agreed: Agreed, peer: SocketAddr) -> Self {
+        let output = agreed.wants_output.then(|| Printout::new(&agreed, peer));
+        let account = Account::new(EndName::Far, agreed.omit_s);
+        Self { agreed, account, output }
+    }
+
+    /// Who the client is, by its own words.
+    pub fn program(&self) -> String {
+        match &self.agreed.client_version {
+            Some(version) => format!("{PROGRAM} {version}"),
+            None => PROGRAM.into(),
+        }
+    }
+
+    /// Takes a sample of this end.
+    pub fn sampled(&mut self, sample: &Sample) {
+        self.account.sampled(sample);
+        if let Some(output) = &mut self.output {
+            output.sampled(sample);
+        }
+    }
+
+    /// Takes the last sample of this end.
+    pub fn ended(&mut self, last: Sample) {
+        if let Some(output) = &mut self.output {
+            output.ended(&last);
+        }
+        self.account.ended(last);
+    }
+
+    /// Whether the last sample is there.
+    pub fn is_complete(&self) -> bool {
+        self.account.is_complete()
+    }
+
+    /// What the client is told.
+    pub fn results(&self) -> Results {
+        let results = self.account.results(&self.agreed.plan, None);
+        let text = self.output.as_ref().map(|output| output.text(&results));
+        Results { server_output_text: text, ..results }
+    }
+}
+
+impl Stage {
+    /// The measurement while this end counts.
+    pub fn run(&mut self) -> Option<&mut Run> {
+        match self {
+            Self::Running(run) | Self::Ending(run) => Some(run),
+            _ => None,
+        }
+    }
+
+    /// Whether the host is at work on a measurement.
+    pub fn is_measuring(&self) -> bool {
+        matches!(
+            self,
+            Self::Preparing(_)
+                | Self::Gathering(_)
+                | Self::Running(_)
+                | Self::Ending(_)
+                | Self::Asking(_)
+        )
+    }
+
+    /// iperf3's number for bytes that make no sense here, where a client listens for one.
+    pub fn number_of_nonsense(&self) -> Option<u32> {
+        match self {
+            Self::Greeting | Self::Denied | Self::Parting => None,
+            Self::Awaiting => Some(number::RECEIVE_PARAMS),
+            Self::Asking(_) => Some(number::RECEIVE_RESULTS),
+            _ => Some(number::MESSAGE),
+        }
+    }
+
+    /// What a silence or an end at this point means, in words.
+    pub fn when(&self) -> &'static str {
+        match self {
+            Self::Greeting => "before it showed a cookie",
+            Self::Awaiting => "before it told its parameters",
+            Self::Denied => "before it was told that it may not measure",
+            Self::Preparing(_) => "while this end got ready",
+            Self::Gathering(_) => "before all its data connections had come",
+            Self::Running(_) => "in the middle of the measurement",
+            Self::Ending(_) | Self::Asking(_) => "before it told its results",
+            Self::Parting => "without a goodbye",
+        }
+    }
+}
