@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use goodput_model::{Host, Plan, SocketOptions};
 use goodput_wire::error::WireError;
-use goodput_wire::session::{Action, ClientConfig, ClockOffset, Input, SettingRequest, Token};
+use goodput_wire::session::{
+    Action, ClientConfig, ClockOffset, Credentials, Input, SettingRequest,
+};
 
 use crate::clock::wall_clock;
 use crate::control::Conversation;
@@ -29,7 +31,7 @@ pub struct Client {
     /// Where the peer sees this end, where there is a control connection.
     pub(crate) local: Option<SocketAddr>,
     options: SocketOptions,
-    token: Option<Token>,
+    credentials: Credentials,
     /// The machine at the other end.
     pub peer: Host,
     secured: bool,
@@ -43,10 +45,10 @@ impl Client {
     pub async fn connect(
         target: &Target,
         options: &SocketOptions,
-        token: Option<Token>,
+        credentials: Credentials,
         listener: &mut Listener<'_>,
     ) -> Result<Self, EngineError> {
-        let client = Self::greet(target, options, token, Duration::ZERO).await?;
+        let client = Self::greet(target, options, credentials, Duration::ZERO).await?;
         listener(Event::Connected { peer: client.peer.clone(), secured: client.secured });
         Ok(client)
     }
@@ -55,14 +57,15 @@ impl Client {
     async fn greet(
         target: &Target,
         options: &SocketOptions,
-        token: Option<Token>,
+        credentials: Credentials,
         patience: Duration,
     ) -> Result<Self, EngineError> {
         let dialled = dial(target.clone(), options.clone(), patience).await?;
         let Dialled { stream, addresses } = dialled;
         let local = stream.as_ref().and_then(|stream| stream.local_addr().ok());
         let host = goodput_kernel::host();
-        let config = ClientConfig { host, token: token.clone(), clock: wall_clock() };
+        let Credentials { token, login } = credentials.clone();
+        let config = ClientConfig { host, token, login, seed: rand::random(), clock: wall_clock() };
         let session = (target.protocol.client)(std::time::Instant::now(), config);
         let mut conversation = Conversation::new(session, stream);
         match next(&mut conversation, target).await? {
@@ -70,7 +73,7 @@ impl Client {
                 conversation,
                 target: target.clone(),
                 options: options.clone(),
-                token,
+                credentials,
                 addresses,
                 local,
                 peer,
@@ -104,10 +107,10 @@ impl Client {
 
     /// Begins another conversation, where one is good for one measurement only.
     async fn meet_again(&mut self) -> Result<(), EngineError> {
-        let (target, options, token) =
-            (self.target.clone(), self.options.clone(), self.token.clone());
+        let (target, options, credentials) =
+            (self.target.clone(), self.options.clone(), self.credentials.clone());
         self.conversation.hang_up().await;
-        *self = Self::greet(&target, &options, token, BETWEEN).await?;
+        *self = Self::greet(&target, &options, credentials, BETWEEN).await?;
         Ok(())
     }
 

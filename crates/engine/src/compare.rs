@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use goodput_experiment::{Design, Step, TimeLeft, WARM_UP};
 use goodput_model::{Kind, Length, Plan, Record, Trial};
-use goodput_wire::session::Token;
+use goodput_wire::session::Credentials;
 
 pub use arms::{Arm, Factor, factorial};
 
@@ -27,8 +27,8 @@ use near_far::Appliers;
 pub struct CompareRequest {
     /// Who is at the other end.
     pub target: Target,
-    /// The shared token, where the far end asks for one.
-    pub token: Option<Token>,
+    /// What the far end may ask for.
+    pub credentials: Credentials,
     /// The measurement of every run, before an arm changes it.
     pub plan: Plan,
     /// The settings and their values.
@@ -56,7 +56,7 @@ pub async fn compare(
 ) -> Result<Record, EngineError> {
     let options = &request.plan.socket;
     let mut client = tokio::select! {
-        client = Client::connect(&request.target, options, request.token.clone(), listener) => client?,
+        client = Client::connect(&request.target, options, request.credentials.clone(), listener) => client?,
         () = interrupt.raised() => return Err(EngineError::Interrupted),
     };
     let mut appliers = Appliers::new(request.state_dir.clone());

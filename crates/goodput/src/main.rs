@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod credentials;
 mod exit;
 mod expect;
 mod logging;

@@ -177,6 +177,15 @@ pub struct Limits {
     pub unproven_udp: bool,
 }
 
+/// What a client shows to be let in, where the user gave it.
+#[derive(Debug, Clone, Default)]
+pub struct Credentials {
+    /// The shared token.
+    pub token: Option<Token>,
+    /// A user name and a password.
+    pub login: Option<Login>,
+}
+
 /// A shared secret; never printed.
 #[derive(Clone)]
 pub struct Token(pub(crate) Vec<u8>);

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use goodput_model::{BitRate, Host, Transport};
+use goodput_wire::login::Accounts;
 use goodput_wire::session::{Limits, ServerConfig, Token};
 use rustix::process::{Resource, getrlimit};
 use tokio::sync::{Notify, watch};
@@ -44,6 +45,8 @@ pub struct Config {
     pub token: Option<Token>,
     /// Whether a client without the token is turned away.
     pub token_required: bool,
+    /// Who may measure by a protocol with user names; everybody where there is none.
+    pub accounts: Option<Accounts>,
     /// Tell clients nothing of this host, its facts and what it counts.
     pub private: bool,
     /// Where the journal of settings is kept.
@@ -84,6 +87,7 @@ impl Shared {
             host: if self.config.private { stranger_host() } else { goodput_kernel::host() },
             token: self.config.token.clone(),
             token_required: self.config.token_required,
+            accounts: self.config.accounts.clone(),
             limits: self.config.limits,
             peer,
             local,

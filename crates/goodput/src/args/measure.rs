@@ -78,12 +78,32 @@ pub struct MeasureArgs {
     /// Differentiated services code point, 0 to 63
     #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(0..64))]
     pub dscp: Option<u8>,
-    /// File with the token of the far end, to change its settings
-    #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE")]
-    pub token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub credentials: CredentialArgs,
     /// Do not observe while it runs, to see what observing costs; there is no verdict then
     #[arg(long, hide = true)]
     pub no_observe: bool,
+}
+
+/// What lets this end in at the far one.
+#[derive(Debug, Clone, Args)]
+pub struct CredentialArgs {
+    /// File with the token of the far end, to change its settings
+    #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Name to log in with at an iperf3 server; the password comes from --password-file, from
+    /// $IPERF3_PASSWORD or from the terminal
+    #[arg(long, value_name = "NAME", requires = "rsa_public_key")]
+    pub username: Option<String>,
+    /// File whose first line is the password
+    #[arg(long, value_name = "FILE", requires = "username")]
+    pub password_file: Option<PathBuf>,
+    /// Public key of the iperf3 server, in PEM
+    #[arg(long, value_name = "FILE", requires = "username")]
+    pub rsa_public_key: Option<PathBuf>,
+    /// Encrypt the password as iperf3 before 3.17 does
+    #[arg(long, requires = "username")]
+    pub pkcs1_padding: bool,
 }
 
 /// What to do with the result.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, Subcommand};
 
-pub use measure::OutputArgs;
+pub use measure::{CredentialArgs, OutputArgs};
 pub use verbs::{
     CheckArgs, CompareArgs, Generate, HistoryArgs, Lab, Listed, ServeArgs, Settings, TestArgs,
 };

@@ -29,6 +29,13 @@ pub struct ServeArgs {
     /// Turn clients without the token away
     #[arg(long, requires = "token_file")]
     pub require_token: bool,
+    /// Let iperf3 clients in with a name and a password only: a file with NAME,HASH lines, as iperf3's
+    /// --authorized-users-path has it
+    #[arg(long, value_name = "FILE", requires = "rsa_private_key")]
+    pub users_file: Option<PathBuf>,
+    /// Private key, in PEM, for which these clients encrypt their passwords
+    #[arg(long, value_name = "FILE", requires = "users_file")]
+    pub rsa_private_key: Option<PathBuf>,
     /// Tell clients nothing of this host: not its facts, nor what it counts
     #[arg(long)]
     pub private: bool,

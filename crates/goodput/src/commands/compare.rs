@@ -11,6 +11,7 @@ use goodput_settings::SettingError;
 
 use super::measured;
 use crate::args::CompareArgs;
+use crate::credentials::credentials;
 use crate::exit::Exit;
 use crate::report::{self, live::Live};
 use crate::storage::{Keeper, state_dir};
@@ -25,7 +26,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let factors = args.factors.iter().map(|f| factor(f)).collect::<Result<Vec<_>>>()?;
     let request = CompareRequest {
         target,
-        token: measured::token(args.measure.token_file.as_deref())?,
+        credentials: credentials(&args.measure.credentials)?,
         plan: args.measure.plan(RUN_LENGTH),
         factors,
         precision_percent: args.precision,

@@ -1,13 +1,11 @@
-//! What the verbs that measure have in common: a runtime, Ctrl-C, the token, the output.
+//! What the verbs that measure have in common: a runtime, Ctrl-C, the output.
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
 
 use anyhow::{Context, Result};
 use goodput_engine::{EngineError, Interrupt};
 use goodput_model::Record;
-use goodput_wire::session::Token;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::OutputArgs;
@@ -65,15 +63,6 @@ impl Signals {
             _ = self.terminate.recv() => {}
         }
     }
-}
-
-/// Reads a token from its file.
-pub fn token(file: Option<&Path>) -> Result<Option<Token>> {
-    let Some(file) = file else { return Ok(None) };
-    let bytes =
-        fs::read(file).with_context(|| format!("cannot read the token {}", file.display()))?;
-    let token = Token::new(bytes).with_context(|| format!("the token in {}", file.display()))?;
-    Ok(Some(token))
 }
 
 /// Now, as records have it.

@@ -8,12 +8,15 @@ use goodput_wire::session::Limits;
 
 use super::measured::{self, Signals};
 use crate::args::ServeArgs;
+use crate::credentials;
 use crate::exit::Exit;
 use crate::storage::state_dir;
 
 /// Serves until a signal comes.
 pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
-    let token = measured::token(args.token_file.as_deref())?;
+    let token = credentials::token(args.token_file.as_deref())?;
+    let (users, key) = (args.users_file.as_deref(), args.rsa_private_key.as_deref());
+    let accounts = credentials::accounts(users, key)?;
     let config = Config {
         bind: args.bind,
         port: args.port,
@@ -30,6 +33,7 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
         one_off: args.one_off,
         token_required: args.require_token,
         token,
+        accounts,
         private: args.private,
         state_dir: state_dir(state)?,
     };

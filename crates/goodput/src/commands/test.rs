@@ -11,6 +11,7 @@ use goodput_model::{Plan, Record};
 
 use super::measured;
 use crate::args::TestArgs;
+use crate::credentials::credentials;
 use crate::exit::Exit;
 use crate::report::{self, live::Live};
 use crate::storage::{Keeper, state_dir};
@@ -48,7 +49,7 @@ fn finish(args: &TestArgs, record: &Record, keeper: &Keeper, interrupted: bool) 
 
 fn measure(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result<Exit> {
     let target: Target = target_text.parse()?;
-    let token = measured::token(args.measure.token_file.as_deref())?;
+    let credentials = credentials(&args.measure.credentials)?;
     let plan = args.measure.plan(Plan::standard().length);
     let keeper = Keeper::open(args.output.no_store)?;
     let mut live = Live::new(&args.output, &plan);
@@ -57,7 +58,7 @@ fn measure(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result
     let (Conclusion { record, .. }, interrupted) = measured::block_on(async |interrupt| {
         let listener = &mut |event| live.show(&event);
         let mut client = tokio::select! {
-            client = Client::connect(&target, &plan.socket, token, listener) => client?,
+            client = Client::connect(&target, &plan.socket, credentials, listener) => client?,
             () = interrupt.raised() => return Err(EngineError::Interrupted),
         };
         let conclusion = async {

@@ -52,7 +52,8 @@ impl Account {
     /// What the peer is told. A flow that this end has no counts of is told with zeros: readers insist
     /// on every stream.
     pub fn results(&self, plan: &Plan, output: Option<String>) -> Results {
-        let seconds = self.last.as_ref().map_or(0.0, |last| last.at_s - self.begins_at_s()).max(0.0);
+        let seconds =
+            self.last.as_ref().map_or(0.0, |last| last.at_s - self.begins_at_s()).max(0.0);
         let counted: Vec<_> =
             plan.flow_plans().iter().map(|f| (f.id, self.counted(f.id))).collect();
         let cpu_us: u64 = counted.iter().filter_map(|(_, c)| c.as_ref()?.cpu_us()).sum();

@@ -180,12 +180,7 @@ impl ClientSession {
     }
 
     fn greeted(&mut self, now: Instant) -> Result<(), WireError> {
-        let peer = Host {
-            name: PROGRAM.into(),
-            kernel: "not told".into(),
-            goodput: "not goodput".into(),
-            cpus: 0,
-        };
+        let peer = Host::foreign(PROGRAM);
         self.control.act(Action::Greeted { peer, secured: false, clock: None });
         self.enter(State::Idle, None);
         match self.early_plan.take() {

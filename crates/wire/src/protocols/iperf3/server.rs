@@ -158,12 +158,7 @@ impl ServerSession {
 
     fn greet(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
         self.cookie = read_cookie(bytes).ok_or_else(|| broken("it has no cookie"))?;
-        let peer = Host {
-            name: PROGRAM.into(),
-            kernel: "not told".into(),
-            goodput: "not goodput".into(),
-            cpus: 0,
-        };
+        let peer = Host::foreign(PROGRAM);
         self.control.act(Action::Greeted { peer, secured: false, clock: None });
         self.control.send(vec![PARAM_EXCHANGE]);
         self.enter(Stage::Awaiting, now + PARAMS);

@@ -1,0 +1,87 @@
+//! What lets a client in: the shared token, and user names with passwords.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use goodput_wire::login::{Accounts, Login, Padding};
+use goodput_wire::session::{Credentials, Token};
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+use crate::args::CredentialArgs;
+
+/// Where iperf3's client takes a password from as well.
+const PASSWORD_VARIABLE: &str = "IPERF3_PASSWORD";
+
+/// What the arguments say. Asks for the password where they name a user and no password.
+pub fn credentials(args: &CredentialArgs) -> Result<Credentials> {
+    let login = match (&args.username, &args.rsa_public_key) {
+        (Some(username), Some(key)) => Some(login(username, key, args)?),
+        _ => None,
+    };
+    Ok(Credentials { token: token(args.token_file.as_deref())?, login })
+}
+
+/// Reads a token from its file.
+pub fn token(file: Option<&Path>) -> Result<Option<Token>> {
+    let Some(file) = file else { return Ok(None) };
+    let bytes =
+        fs::read(file).with_context(|| format!("cannot read the token {}", file.display()))?;
+    let token = Token::new(bytes).with_context(|| format!("the token in {}", file.display()))?;
+    Ok(Some(token))
+}
+
+/// The users that a server lets in, and the key that their passwords are encrypted for.
+pub fn accounts(users: Option<&Path>, private_key: Option<&Path>) -> Result<Option<Accounts>> {
+    let (Some(users), Some(key)) = (users, private_key) else { return Ok(None) };
+    let accounts = Accounts::new(&read(key)?, &read(users)?);
+    let accounts = accounts
+        .with_context(|| format!("the key {} and the users {}", key.display(), users.display()))?;
+    Ok(Some(accounts))
+}
+
+fn login(username: &str, key: &Path, args: &CredentialArgs) -> Result<Login> {
+    let password = match &args.password_file {
+        Some(file) => first_line(&read(file)?),
+        None => match std::env::var(PASSWORD_VARIABLE) {
+            Ok(password) => password,
+            Err(_) => ask(username)?,
+        },
+    };
+    let padding = if args.pkcs1_padding { Padding::Pkcs1 } else { Padding::Oaep };
+    Login::new(username.into(), password, &read(key)?, padding)
+        .with_context(|| format!("the login of {username} with {}", key.display()))
+}
+
+fn read(file: &Path) -> Result<String> {
+    fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// Asks on the terminal, which shows nothing of what is typed.
+fn ask(username: &str) -> Result<String> {
+    let terminal =
+        fs::File::options().read(true).write(true).open("/dev/tty").with_context(|| {
+            format!("there is no terminal to ask on; give --password-file or {PASSWORD_VARIABLE}")
+        })?;
+    let shown = tcgetattr(&terminal).context("cannot read the terminal's settings")?;
+    let mut hidden = shown.clone();
+    hidden.local_modes.remove(LocalModes::ECHO);
+    hidden.local_modes.insert(LocalModes::ECHONL);
+    write!(&terminal, "password of {username}: ").context("cannot ask on the terminal")?;
+    tcsetattr(&terminal, OptionalActions::Flush, &hidden)
+        .context("cannot hide what is typed on the terminal")?;
+    let mut line = String::new();
+    let typed = BufReader::new(&terminal).read_line(&mut line);
+    let restored = tcsetattr(&terminal, OptionalActions::Flush, &shown);
+    typed.context("cannot read from the terminal")?;
+    restored.context("cannot make the terminal show again what is typed")?;
+    if line.is_empty() {
+        bail!("no password was typed");
+    }
+    Ok(first_line(&line))
+}
