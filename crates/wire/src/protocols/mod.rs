@@ -11,13 +11,8 @@ use crate::ticket::Proof;
 
 /// The list is the truth: targets, `goodput list protocols`, the conformance suite and the fuzz
 /// target are made from it.
-pub const ALL: &[&Protocol] = &[
-    &goodput::PROTOCOL,
-    &iperf3::PROTOCOL,
-    &iperf2::PROTOCOL,
-    &nuttcp::PROTOCOL,
-    &ttcp::PROTOCOL,
-];
+pub const ALL: &[&Protocol] =
+    &[&goodput::PROTOCOL, &iperf3::PROTOCOL, &iperf2::PROTOCOL, &nuttcp::PROTOCOL, &ttcp::PROTOCOL];
 
 /// What the first bytes of a connection say.
 pub enum Opening {
