@@ -55,6 +55,7 @@ impl Talk {
                 Output::Send(bytes) => self.said.extend(bytes),
                 Output::Do(action) => self.actions.push(action),
                 Output::Close => self.closed = true,
+                Output::EndSending => panic!("iperf3 never half-closes"),
             }
         }
     }
