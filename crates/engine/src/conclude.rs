@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use goodput_diagnose::{Diagnosis, diagnose};
 use goodput_model::record::{Ends, FORMAT};
-use goodput_model::{End, EndName, Finding, Kind, Known, Record};
+use goodput_model::{EndName, Finding, Kind, Known, Record, Transport};
 use goodput_settings::permanent;
 
 use crate::doubts::doubts;
@@ -31,7 +31,7 @@ pub fn conclude(
     started: &str,
 ) -> Result<Conclusion, EngineError> {
     let mut diagnoses = diagnoses(&measurement).into_iter();
-    let (_, main) = diagnoses.next().ok_or_else(|| nothing_counted(target, &measurement.far))?;
+    let (_, main) = diagnoses.next().ok_or_else(|| nothing_counted(target, &measurement))?;
     let reverse = diagnoses.next().map(|(_, diagnosis)| diagnosis);
     let result = outcome(&measurement, main.ceiling.clone());
     let doubts = measurement.doubts.iter().cloned().chain(doubts(&measurement, &result)).collect();
@@ -85,14 +85,18 @@ fn diagnoses(measurement: &Measurement) -> Vec<(EndName, Diagnosis)> {
     senders.filter_map(|s| Some((s, diagnose(&measurement.evidence(s)?)))).collect()
 }
 
-fn nothing_counted(target: &str, far: &Known<End>) -> EngineError {
-    EngineError::Flow(match far {
-        Known::Value(_) => format!(
+fn nothing_counted(target: &str, measurement: &Measurement) -> EngineError {
+    EngineError::Flow(match (&measurement.far, measurement.plan.transport) {
+        (Known::Value(_), _) => format!(
             "{target}: the receiver counted nothing; the run was too short to sample, try a longer -t"
         ),
-        Known::Missing(why) => format!(
-            "{target}: nothing tells what arrived: {why}, and nothing was acknowledged; over UDP, \
-             only --reverse can be measured with it, over TCP a longer -t may help"
+        (Known::Missing(why), Transport::Tcp) => format!(
+            "{target}: nothing tells what arrived: {why}, and nothing was acknowledged; a longer -t \
+             may help"
+        ),
+        (Known::Missing(why), Transport::Udp) => format!(
+            "{target}: nothing tells what arrived: {why}; over UDP, only --reverse can be measured \
+             with it"
         ),
     })
 }

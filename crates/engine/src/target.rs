@@ -30,7 +30,9 @@ impl FromStr for Target {
         let protocol = find_protocol(scheme)?;
         let (host, port) = split_port(rest.trim_end_matches('/')).ok_or_else(|| {
             EngineError::Target(format!(
-                "{text:?} does not name a host; write HOST, HOST:PORT or [IPV6]:PORT"
+                "{text:?} does not name a host; write HOST, HOST:PORT or [IPV6]:PORT, for another \
+                 protocol with its scheme in front: {}",
+                schemes()
             ))
         })?;
         let port = port.unwrap_or(protocol.port);
@@ -72,9 +74,14 @@ fn is_of(address: IpAddr, family: Option<Family>) -> bool {
 
 fn find_protocol(scheme: &str) -> Result<&'static Protocol, EngineError> {
     goodput_wire::protocols::ALL.iter().copied().find(|p| p.id == scheme).ok_or_else(|| {
-        let known: Vec<_> = goodput_wire::protocols::ALL.iter().map(|p| p.id).collect();
-        EngineError::Target(format!("{scheme}:// is not spoken here; known: {}", known.join(", ")))
+        EngineError::Target(format!("{scheme}:// is not spoken here; known: {}", schemes()))
     })
+}
+
+/// How a target of each protocol begins.
+fn schemes() -> String {
+    let all = goodput_wire::protocols::ALL.iter().map(|protocol| format!("{}://", protocol.id));
+    all.collect::<Vec<_>>().join(", ")
 }
 
 /// Host and port of `HOST`, `HOST:PORT`, `[V6]`, `[V6]:PORT` or a bare IPv6 address.
@@ -120,7 +127,9 @@ mod tests {
     #[test]
     fn what_names_no_host_is_refused_in_words() {
         for text in ["", ":99", "nas:http", "[::1", "[::1]x", "gopher://nas", "a b"] {
-            assert!(text.parse::<Target>().is_err(), "{text:?}");
+            let error = text.parse::<Target>().map(|target| target.host).unwrap_err();
+            let schemes = error.to_string().contains("goodput://, ");
+            assert!(schemes, "{text:?}: {error}");
         }
     }
 }

@@ -46,6 +46,8 @@ pub const RULE: Rule = Rule {
 const QUEUED: f64 = 0.25;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    // Where nothing arrived, a reader that does not read is no cause.
+    view.goodput()?;
     let side = &view.receiver;
     let blocked = match side.blocked_share() {
         Ok(blocked) => blocked,

@@ -59,9 +59,11 @@ fn movers() {
 }
 
 fn protocols() {
-    let mut table = Table::new(&["protocol", "port", "what it is"]);
+    let mut table = Table::new(&["target", "port", "control", "what it is"]);
     for protocol in goodput_wire::protocols::ALL {
-        table.row(&[protocol.id, &protocol.port.to_string(), protocol.summary]);
+        let target = format!("{}://HOST", protocol.id);
+        let control = if protocol.has_control { "a connection" } else { "none" };
+        table.row(&[&target, &protocol.port.to_string(), control, protocol.summary]);
     }
     table.print();
 }

@@ -36,6 +36,20 @@ fn a_measurement_completes_in_pieces_of_any_size() {
 }
 
 #[test]
+fn another_program_is_not_taken_for_goodput() {
+    for protocol in ALL {
+        let mut pair = joined(protocol, None, vec![measure()]);
+        pair.run();
+        let ours = protocol.id == "goodput";
+        for peer in [&pair.client, &pair.server] {
+            let told =
+                |a: &Action| matches!(a, Action::Greeted { peer, .. } if peer.is_goodput() == ours);
+            assert_eq!(peer.count(told), 1, "{}: Host::foreign says who it is", protocol.id);
+        }
+    }
+}
+
+#[test]
 fn nonsense_is_refused_before_anything_is_opened() {
     let nonsense = Plan { flows: 0, ..Plan::standard() };
     for protocol in ALL {
