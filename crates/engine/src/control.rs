@@ -85,7 +85,6 @@ impl Conversation {
 
     /// Sends what the session still has to say and gives the connection away; the session goes on
     /// without. `None` where it has none, or where the peer does not take what is left.
-    #[allow(dead_code, reason = "the meeting on the conversation's own connection comes next")]
     pub async fn take_stream(&mut self) -> Option<TcpStream> {
         let stream = self.stream.as_mut()?;
         let flushed = stream.write_all_buf(&mut self.outgoing);

@@ -56,6 +56,12 @@ pub struct Protocol {
     pub server: fn(Instant, ServerConfig) -> Box<dyn Session>,
 }
 
+impl std::fmt::Debug for Protocol {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.id)
+    }
+}
+
 /// What the first bytes of a connection are to a protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum First {

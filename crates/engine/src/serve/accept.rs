@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
+use super::doors::Door;
 use super::{Shared, stranger};
 
 /// Pause after a failed accept (no descriptors left, mostly), so that it does not spin.
@@ -14,9 +15,12 @@ const RECOVER: Duration = Duration::from_millis(100);
 /// Time between two warnings about it, as strangers may cause it many times a second.
 const TELL_AGAIN: Duration = Duration::from_secs(60);
 
+/// What a task keeps for as long as it lives.
+pub type Alive = mpsc::Sender<()>;
+
 /// Knows when every task it was lent to has ended.
 pub struct Tasks {
-    alive: mpsc::Sender<()>,
+    alive: Alive,
     ended: mpsc::Receiver<()>,
 }
 
@@ -29,7 +33,7 @@ impl Default for Tasks {
 
 impl Tasks {
     /// A token that a task keeps for as long as it lives.
-    pub fn token(&self) -> mpsc::Sender<()> {
+    pub fn token(&self) -> Alive {
         self.alive.clone()
     }
 
@@ -43,7 +47,7 @@ impl Tasks {
 }
 
 /// Accepts until the future is dropped.
-pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tasks: &Tasks) {
+pub async fn accept(listener: TcpListener, door: Arc<Door>, shared: Arc<Shared>, alive: Alive) {
     let listener = match nonblocking(listener) {
         Ok(listener) => listener,
         Err(cause) => {
@@ -54,7 +58,7 @@ pub async fn accept(listener: TcpListener, shared: Arc<Shared>, tasks: &Tasks) {
     let mut told: Option<Instant> = None;
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => welcome(stream, plain(peer), &shared, tasks),
+            Ok((stream, peer)) => welcome(stream, plain(peer), &door, &shared, &alive),
             Err(cause) => {
                 if told.is_none_or(|told| told.elapsed() > TELL_AGAIN) {
                     tracing::warn!("cannot accept connections for now: {cause}");
@@ -71,7 +75,13 @@ fn nonblocking(listener: TcpListener) -> std::io::Result<tokio::net::TcpListener
     tokio::net::TcpListener::from_std(listener)
 }
 
-fn welcome(stream: tokio::net::TcpStream, peer: SocketAddr, shared: &Arc<Shared>, tasks: &Tasks) {
+fn welcome(
+    stream: tokio::net::TcpStream,
+    peer: SocketAddr,
+    door: &Arc<Door>,
+    shared: &Arc<Shared>,
+    alive: &Alive,
+) {
     let seat = match shared.admission.connection(peer.ip()) {
         Ok(seat) => seat,
         Err(why) => {
@@ -79,14 +89,14 @@ fn welcome(stream: tokio::net::TcpStream, peer: SocketAddr, shared: &Arc<Shared>
             return;
         }
     };
-    let (shared, alive) = (Arc::clone(shared), tasks.token());
+    let (door, shared, alive) = (Arc::clone(door), Arc::clone(shared), alive.clone());
     tokio::spawn(async move {
-        stranger::meet(stream, peer, &shared, seat).await;
+        stranger::meet(stream, peer, &door, &shared, seat).await;
         drop(alive);
     });
 }
 
 /// An IPv4 peer of a dual-stack socket, as people write it.
-fn plain(peer: SocketAddr) -> SocketAddr {
+pub fn plain(peer: SocketAddr) -> SocketAddr {
     SocketAddr::new(peer.ip().to_canonical(), peer.port())
 }

@@ -39,6 +39,8 @@ pub struct Admission {
 #[derive(Default)]
 struct Here {
     seats: u32,
+    /// Of these, the conversations whose address may be forged.
+    unproven: u32,
     connections: HashMap<IpAddr, u32>,
     measurements: HashMap<IpAddr, u32>,
     /// Bits per second that were promised; only where there is a limit.
@@ -50,6 +52,7 @@ struct Here {
 /// A connection that was let in; dropping it makes room.
 pub struct Seat {
     client: IpAddr,
+    proven: bool,
     here: Arc<Mutex<Here>>,
 }
 
@@ -69,8 +72,22 @@ impl Admission {
 
     /// Lets a connection of `address` in, or says why not.
     pub fn connection(&self, address: IpAddr) -> Result<Seat, String> {
+        self.seat(address, true)
+    }
+
+    /// Lets a conversation over UDP in that `address` may not have begun, or says why not. All of
+    /// them together take half of the measurements at most: whoever forges addresses forges many.
+    pub fn unproven(&self, address: IpAddr) -> Result<Seat, String> {
+        self.seat(address, false)
+    }
+
+    fn seat(&self, address: IpAddr, proven: bool) -> Result<Seat, String> {
         let client = client_of(address);
         let mut here = lock(&self.here);
+        let most = self.bounds.measurements.div_ceil(2);
+        if !proven && here.unproven >= most {
+            return Err(format!("{most} conversations over UDP are under way already"));
+        }
         if here.seats >= self.bounds.connections {
             return Err(format!("{} connections are open already", here.seats));
         }
@@ -80,7 +97,8 @@ impl Admission {
         }
         here.connections.insert(client, count + 1);
         here.seats += 1;
-        Ok(Seat { client, here: Arc::clone(&self.here) })
+        here.unproven += u32::from(!proven);
+        Ok(Seat { client, proven, here: Arc::clone(&self.here) })
     }
 
     /// Lets a measurement of `address` begin, or says why not.
@@ -176,6 +194,7 @@ impl Drop for Seat {
     fn drop(&mut self) {
         let mut here = lock(&self.here);
         here.seats -= 1;
+        here.unproven -= u32::from(!self.proven);
         leave(&mut here.connections, self.client);
     }
 }
@@ -224,6 +243,18 @@ mod tests {
         assert!(admission.connection(b).is_err(), "all seats are taken");
         drop(first);
         assert!(admission.connection(a).is_ok());
+    }
+
+    #[test]
+    fn forged_addresses_leave_half_of_the_measurements_to_others() {
+        let admission = admission(4);
+        let forged = |last| admission.unproven([192, 0, 2, last].into());
+        let first = forged(1).unwrap();
+        let _second = forged(2).unwrap();
+        assert!(forged(3).is_err());
+        assert!(admission.connection(address("192.0.2.3")).is_ok());
+        drop(first);
+        assert!(forged(3).is_ok());
     }
 
     #[test]

@@ -2,37 +2,47 @@
 
 mod accept;
 mod admission;
+mod connect;
+mod doors;
+mod front;
+mod gather;
 mod own_door;
 mod run;
 mod settings;
 mod sockets;
 mod stranger;
 mod tickets;
+mod turns;
 mod udp;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use goodput_model::{BitRate, Host, Transport};
 use goodput_wire::login::Accounts;
-use goodput_wire::session::{Limits, ServerConfig, Token};
+use goodput_wire::session::{Limits, Protocol, ServerConfig, Token};
 use rustix::process::{Resource, getrlimit};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
 
 use crate::clock::wall_clock;
 use crate::error::EngineError;
 use admission::{Admission, Bounds};
+use doors::{Door, OpenedDoors};
+use run::Caller;
+use sockets::Pair;
 pub use sockets::Sockets;
 use tickets::Tickets;
+use turns::Turns;
 
 /// How to serve.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Local address; `None` listens on all, IPv6 and IPv4.
-    pub bind: Option<IpAddr>,
-    /// Port of control, data and UDP; 0 lets the system choose.
-    pub port: u16,
+    /// What is answered. The first bytes decide, at every port.
+    pub protocols: Vec<&'static Protocol>,
+    /// Whether one measurement is made at a time, and what the others are told.
+    pub exclusive: Option<Exclusive>,
     /// What one client may ask for.
     pub limits: Limits,
     /// Measurements at the same time.
@@ -51,6 +61,16 @@ pub struct Config {
     pub private: bool,
     /// Where the journal of settings is kept.
     pub state_dir: PathBuf,
+}
+
+/// What happens to a measurement while another one is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exclusive {
+    /// It is told that the server is busy.
+    Busy,
+    /// It waits for its turn, as long as its own protocol lets it. Where payload comes unasked it is
+    /// told that the server is busy.
+    Queue,
 }
 
 /// Share of this host's memory that the flows of all measurements may take, as a divisor.
@@ -73,7 +93,14 @@ fn bounds(config: &Config) -> Bounds {
 struct Shared {
     config: Config,
     admission: Admission,
+    /// The ports that were open from the start.
+    doors: Vec<Arc<Door>>,
+    /// The ports that sessions have opened.
+    opened: OpenedDoors,
     tickets: Tickets,
+    turns: Turns,
+    /// The right to make the only measurement.
+    only_one: Arc<Semaphore>,
     /// Turns true when the server shall stop.
     stopping: watch::Receiver<bool>,
     /// Rung by the first client that made a measurement when it leaves.
@@ -82,19 +109,40 @@ struct Shared {
 
 impl Shared {
     /// A session's configuration, with a seed of its own.
-    fn session_config(&self, peer: SocketAddr, local: SocketAddr) -> ServerConfig {
+    fn session_config(&self, caller: &Caller, transport: Transport) -> ServerConfig {
+        let Caller { peer, local, .. } = *caller;
         ServerConfig {
             host: if self.config.private { stranger_host() } else { goodput_kernel::host() },
             token: self.config.token.clone(),
             token_required: self.config.token_required,
             accounts: self.config.accounts.clone(),
-            limits: self.config.limits,
+            limits: self.limits(peer),
             peer,
             local,
-            transport: Transport::Tcp,
+            transport,
             seed: rand::random(),
             clock: wall_clock(),
         }
+    }
+
+    /// What a client may ask for. Nobody outside this host can come from a loopback address (RFC 1122
+    /// section 3.2.1.3), so those need no proof.
+    fn limits(&self, peer: SocketAddr) -> Limits {
+        let limits = self.config.limits;
+        Limits { unproven_udp: limits.unproven_udp || peer.ip().is_loopback(), ..limits }
+    }
+
+    /// Waits for the right to be the only measurement, where that is configured.
+    async fn alone(&self, can_wait: bool) -> Result<Option<OwnedSemaphorePermit>, String> {
+        let only_one = Arc::clone(&self.only_one);
+        let permit = match self.config.exclusive {
+            None => return Ok(None),
+            // The semaphore is never closed, so waiting for it ends only with the right.
+            Some(Exclusive::Queue) if can_wait => only_one.acquire_owned().await.ok(),
+            Some(_) => only_one.try_acquire_owned().ok(),
+        };
+        let busy = "busy: another measurement is running, and this server makes one at a time";
+        permit.map(Some).ok_or_else(|| busy.into())
     }
 
     /// Whether the server is about to stop.
@@ -123,24 +171,48 @@ pub async fn serve(
 ) -> Result<(), EngineError> {
     let (tell_stop, stopping) = watch::channel(false);
     let one_off = config.one_off;
+    let (pairs, doors) = doors(sockets, &config.protocols)?;
     let shared = Arc::new(Shared {
         admission: Admission::new(bounds(&config)),
+        doors,
+        opened: OpenedDoors::default(),
         tickets: Tickets::default(),
+        turns: Turns::default(),
+        only_one: Arc::new(Semaphore::new(1)),
         stopping,
         served_one: Notify::new(),
         config,
     });
     let tasks = accept::Tasks::default();
-    let challenges = udp::answer(sockets.udp, Arc::clone(&shared));
-    let accepting = accept::accept(sockets.tcp, Arc::clone(&shared), &tasks);
+    let mut answering = JoinSet::new();
+    for (Pair { tcp, udp, .. }, door) in pairs.into_iter().zip(&shared.doors) {
+        answering.spawn(udp::answer(udp, Arc::clone(door), Arc::clone(&shared), tasks.token()));
+        answering.spawn(accept::accept(tcp, Arc::clone(door), Arc::clone(&shared), tasks.token()));
+    }
     tokio::select! {
         () = stop => {}
         () = shared.served_one.notified(), if one_off => {}
-        () = challenges => {}
-        () = accepting => {}
+        _ = answering.join_next() => {}
     }
+    answering.shutdown().await;
     // The receiver lives in `shared`, so this cannot fail.
     let _ = tell_stop.send(true);
     tasks.join().await;
     Ok(())
+}
+
+/// What is spoken where: first those whose usual port it is, then all others but those who would take
+/// what nobody knows.
+fn doors(
+    sockets: Sockets,
+    protocols: &[&'static Protocol],
+) -> Result<(Vec<Pair>, Vec<Arc<Door>>), EngineError> {
+    let door = |pair: &Pair| -> Result<Arc<Door>, EngineError> {
+        let usual = |protocol: &&Protocol| pair.usual_for.iter().any(|p| p.id == protocol.id);
+        let (mut spoken, others): (Vec<_>, Vec<_>) = protocols.iter().copied().partition(usual);
+        spoken.extend(others.into_iter().filter(|protocol| !protocol.takes_the_rest));
+        Ok(Arc::new(Door { local: pair.address()?, spoken }))
+    };
+    let doors = sockets.0.iter().map(door).collect::<Result<_, _>>()?;
+    Ok((sockets.0, doors))
 }

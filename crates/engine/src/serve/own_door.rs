@@ -8,10 +8,12 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use goodput_model::{Plan, SocketOptions, Transport};
+use goodput_wire::protocols::goodput::PROTOCOL;
 use tokio::task::AbortHandle;
 
 use super::Shared;
 use super::accept::{Tasks, accept};
+use super::doors::Door;
 
 /// Whether a plan needs one.
 pub fn is_needed(plan: &Plan) -> bool {
@@ -36,9 +38,10 @@ impl OwnDoor {
         let listener = goodput_mover::socket::tcp_listen(SocketAddr::new(local, 0), options)
             .map_err(|e| e.to_string())?;
         let listener = TcpListener::from(listener);
-        let port = listener.local_addr().map_err(|e| e.to_string())?.port();
+        let local = listener.local_addr().map_err(|e| e.to_string())?;
+        let (door, port) = (Arc::new(Door { local, spoken: vec![&PROTOCOL] }), local.port());
         let accepting = tokio::spawn(async move {
-            accept(listener, shared, &Tasks::default()).await;
+            accept(listener, door, shared, Tasks::default().token()).await;
         });
         Ok(Self { port, accepting: accepting.abort_handle() })
     }

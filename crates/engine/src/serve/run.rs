@@ -1,40 +1,59 @@
 //! One client: its conversation, its measurements one after the other, its settings.
 
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_kernel::Context;
-use goodput_model::{BitRate, End, EndName, Known, Plan, SettingRef, Snapshot};
-use goodput_wire::session::{Action, Input, SettingRefusal, SettingRequest};
-use goodput_wire::ticket::FlowTicket;
-use tokio::sync::mpsc;
+use goodput_model::{BitRate, End, EndName, Known, Plan, Sample, Snapshot, SocketOptions};
+use goodput_mover::Early;
+use goodput_mover::socket::{apply_accepted, apply_datagram};
+use goodput_wire::session::{Action, Input, Protocol, SettingRefusal, SettingRequest};
+use goodput_wire::ticket::{FlowTicket, Meeting};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::Shared;
 use super::admission::Place;
-use super::own_door::{self, OwnDoor};
+use super::gather::{Awaiting, Gathering, Preparing, Wish, prepare};
 use super::settings::SessionSettings;
-use super::tickets::Expected;
+use super::tickets::Arrival;
 use crate::client::blocking;
 use crate::control::Conversation;
 use crate::error::EngineError;
 use crate::observe::observe;
 use crate::traffic::{Connected, Traffic, Watched};
 
-/// Serves one client, that came to `local`, until it leaves, breaks the protocol, or the server stops.
+/// Who came, where to, and what it speaks.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller {
+    /// What it speaks.
+    pub protocol: &'static Protocol,
+    /// Where it came from.
+    pub peer: SocketAddr,
+    /// Where it came to.
+    pub local: SocketAddr,
+}
+
+/// The only flow of a conversation over UDP: its socket, and what came before that.
+pub type OwnFlow = (OwnedFd, Early);
+
+/// Serves one client until it leaves, breaks the protocol, or the server stops.
 pub async fn serve_client(
     conversation: Conversation,
-    peer: SocketAddr,
-    local: SocketAddr,
+    caller: Caller,
+    own: Option<OwnFlow>,
     shared: &Arc<Shared>,
 ) {
+    let Caller { peer, protocol, .. } = caller;
     let mut client = ServedClient {
         conversation,
-        peer,
-        local,
+        caller,
+        proven: own.is_none() || shared.limits(peer).unproven_udp,
+        own,
         shared: Arc::clone(shared),
         settings: Some(SessionSettings::new(shared.config.state_dir.clone())),
-        run: None,
+        run: Run::None,
         measurements: 0,
     };
     let outcome = tokio::select! {
@@ -46,11 +65,12 @@ pub async fn serve_client(
             Ok(())
         }
     };
-    client.run = None;
+    client.run = Run::None;
     client.put_back().await;
+    let id = protocol.id;
     match outcome {
-        Ok(()) => tracing::info!(%peer, "left after {} measurements", client.measurements),
-        Err(why) => tracing::info!(%peer, "ended: {why}"),
+        Ok(()) => tracing::info!(%peer, "{id}: left after {} measurements", client.measurements),
+        Err(why) => tracing::info!(%peer, "{id}: ended: {why}"),
     }
     if client.measurements > 0 {
         shared.served_one.notify_one();
@@ -59,12 +79,23 @@ pub async fn serve_client(
 
 struct ServedClient {
     conversation: Conversation,
-    peer: SocketAddr,
-    local: SocketAddr,
+    caller: Caller,
+    proven: bool,
+    own: Option<OwnFlow>,
     shared: Arc<Shared>,
     settings: Option<SessionSettings>,
-    run: Option<FarRun>,
+    run: Run,
     measurements: u32,
+}
+
+/// What is being measured.
+enum Run {
+    /// Nothing.
+    None,
+    /// Nothing yet: the flows can't be expected so far.
+    Preparing(Preparing),
+    /// This.
+    Going(Box<FarRun>),
 }
 
 /// One measurement at the answering end.
@@ -72,9 +103,8 @@ struct FarRun {
     plan: Plan,
     context: Context,
     stage: Stage,
-    /// Where flows arrive. Kept to the end: while it is there, a lost welcome is repeated.
-    arrivals: mpsc::UnboundedReceiver<Connected>,
-    _place: Place,
+    arrivals: mpsc::UnboundedReceiver<Arrival>,
+    _places: (Place, Option<OwnedSemaphorePermit>),
 }
 
 enum Stage {
@@ -84,25 +114,18 @@ enum Stage {
     Running { traffic: Traffic, before: Snapshot },
 }
 
-/// The data connections of one measurement, while they arrive.
-struct Gathering {
-    awaited: usize,
-    arrived: Vec<Connected>,
-    _expected: Expected,
-    _door: Option<OwnDoor>,
-}
-
 /// What woke the driver.
 enum Woken {
     Action(Option<Action>),
-    Arrived(Connected),
+    Prepared(Result<Box<Awaiting>, String>),
+    Arrived(Arrival),
     Watched(Watched),
 }
 
 impl ServedClient {
     async fn converse(&mut self) -> Result<(), EngineError> {
         loop {
-            self.conversation.set_measuring(self.run.is_some());
+            self.conversation.set_measuring(!matches!(self.run, Run::None));
             let woken = tokio::select! {
                 action = self.conversation.next() => Woken::Action(action.map_err(|failure| {
                     EngineError::Wire { target: "client".into(), failure }
@@ -112,6 +135,7 @@ impl ServedClient {
             match woken {
                 Woken::Action(None) => return Ok(()),
                 Woken::Action(Some(action)) => self.act(action).await?,
+                Woken::Prepared(prepared) => self.prepared(prepared, None).await?,
                 Woken::Arrived(arrival) => self.arrived(arrival).await?,
                 Woken::Watched(watched) => self.watched(watched).await?,
             }
@@ -119,100 +143,153 @@ impl ServedClient {
     }
 
     async fn act(&mut self, action: Action) -> Result<(), EngineError> {
+        let peer = self.caller.peer;
         match action {
-            Action::ExpectFlows { plan, tickets, .. } => self.expect(*plan, &tickets),
+            Action::ExpectFlows { plan, tickets, meeting } => {
+                self.expect(*plan, tickets, meeting).await?;
+            }
             Action::Begin => self.begin(),
             Action::Finish => {
-                if let Some(FarRun { stage: Stage::Running { traffic, .. }, .. }) = &self.run {
+                if let Run::Going(run) = &self.run
+                    && let Stage::Running { traffic, .. } = &run.stage
+                {
                     traffic.finish();
                 }
             }
-            Action::Abandon => self.run = None,
+            Action::Abandon => self.run = Run::None,
             // Its last word: what began and was left in the middle is no measurement.
-            Action::PeerReported(_) => self.measurements += 1,
+            Action::PeerReported(_) if self.caller.protocol.observes => self.measurements += 1,
             Action::Setting(request) => {
                 let answer = self.setting(request).await;
                 self.conversation.tell(Input::SettingDone(answer));
             }
-            Action::Greeted { peer, secured, .. } => {
-                let name = &peer.name;
-                tracing::info!(peer = %self.peer, "connected: {name}, {}",
+            Action::Greeted { peer: host, secured, .. } => {
+                let name = &host.name;
+                tracing::info!(%peer, "{}: connected: {name}, {}", self.caller.protocol.id,
                     if secured { "with the token" } else { "without a token" });
             }
-            Action::Refused(why) => tracing::info!(peer = %self.peer, "broke off: {why}"),
+            Action::Refused(why) => tracing::info!(%peer, "broke off: {why}"),
             // What the client saw is its own to show.
             _ => {}
         }
         Ok(())
     }
 
-    fn expect(&mut self, plan: Plan, tickets: &[FlowTicket]) {
-        match self.gather(plan, tickets) {
-            Ok((run, data_port)) => {
-                self.run = Some(run);
-                self.conversation.tell(Input::Expecting { data_port });
-            }
+    async fn expect(
+        &mut self,
+        plan: Plan,
+        tickets: Vec<FlowTicket>,
+        meeting: Meeting,
+    ) -> Result<(), EngineError> {
+        let taken = match meeting {
+            Meeting::ThisConnection { taken_bytes, .. } => Some(taken_bytes),
+            _ => None,
+        };
+        let wish = Wish { plan, tickets, meeting, proven: self.proven };
+        let preparing = prepare(wish, self.caller, Arc::clone(&self.shared));
+        if taken.is_some() {
+            // Nothing more may be read as conversation, so this can't wait for it.
+            let prepared = preparing.await;
+            return self.prepared(prepared, taken).await;
+        }
+        self.run = Run::Preparing(preparing);
+        Ok(())
+    }
+
+    /// The flows may come, or why not. `taken`: the conversation's own connection is the first of
+    /// them, and so many of its payload bytes were read.
+    async fn prepared(
+        &mut self,
+        prepared: Result<Box<Awaiting>, String>,
+        taken: Option<u64>,
+    ) -> Result<(), EngineError> {
+        let Awaiting { plan, context, mut gathering, arrivals, places } = match prepared {
+            Ok(awaiting) => *awaiting,
             Err(why) => {
-                tracing::info!(peer = %self.peer, "refused: {why}");
-                self.conversation.tell(Input::FlowsFailed(why));
+                self.fail(why);
+                return Ok(());
+            }
+        };
+        let Caller { peer, protocol, .. } = self.caller;
+        tracing::info!(%peer, "{}: measures: {} flows, {:?}, {:?}", protocol.id,
+            plan.flow_plans().len(), plan.transport, plan.direction);
+        self.conversation.tell(Input::Expecting { data_port: gathering.data_port() });
+        gathering.connect(&plan, &self.caller);
+        if let Some(bytes) = taken {
+            let own = self.own_flow(bytes, &plan.socket).await;
+            if let Err(why) = own.and_then(|(socket, early)| gathering.take_own(socket, early)) {
+                self.fail(why);
+                return Ok(());
+            }
+        }
+        let stage = Stage::Gathering(gathering);
+        self.run = Run::Going(Box::new(FarRun { plan, context, stage, arrivals, _places: places }));
+        self.start_when_complete().await
+    }
+
+    /// The conversation's own connection as a flow.
+    async fn own_flow(&mut self, bytes: u64, options: &SocketOptions) -> Result<OwnFlow, String> {
+        if let Some((socket, early)) = self.own.take() {
+            apply_datagram(&socket, options).map_err(|e| e.to_string())?;
+            return Ok((socket, early));
+        }
+        let stream = self.conversation.take_stream().await;
+        let stream = stream.ok_or("its connection is gone, or it does not read what it is told")?;
+        let stream = stream.into_std().map_err(|e| e.to_string())?;
+        apply_accepted(&stream, options).map_err(|e| e.to_string())?;
+        Ok((stream.into(), Early { bytes, datagrams: Vec::new() }))
+    }
+
+    /// The measurement can't be made, or not go on.
+    fn fail(&mut self, why: String) {
+        self.run = Run::None;
+        tracing::info!(peer = %self.caller.peer, "{}: refused: {why}", self.caller.protocol.id);
+        self.conversation.tell(Input::FlowsFailed(why));
+    }
+
+    async fn arrived(&mut self, arrival: Arrival) -> Result<(), EngineError> {
+        let Run::Going(run) = &mut self.run else { return Ok(()) };
+        let Stage::Gathering(gathering) = &mut run.stage else { return Ok(()) };
+        match arrival.and_then(|connected| gathering.add(connected)) {
+            Ok(()) => self.start_when_complete().await,
+            Err(why) => {
+                self.fail(why);
+                Ok(())
             }
         }
     }
 
-    fn gather(&self, plan: Plan, tickets: &[FlowTicket]) -> Result<(FarRun, Option<u16>), String> {
-        let place = self.shared.admission.measurement(self.peer.ip(), &plan)?;
-        goodput_mover::check_plan(&plan).map_err(|why| why.to_string())?;
-        known_congestion_control(plan.socket.congestion.as_deref())?;
-        let (expected, arrivals) = self.shared.tickets.expect(tickets, &plan.socket);
-        let door = if own_door::is_needed(&plan) { Some(self.open_door(&plan)?) } else { None };
-        let data_port = door.as_ref().map(OwnDoor::port);
-        tracing::info!(peer = %self.peer, "measures: {} flows, {:?}, {:?}", tickets.len(),
-            plan.transport, plan.direction);
-        let context = Context::towards(self.peer.ip());
-        let stage = Stage::Gathering(Gathering {
-            awaited: tickets.len(),
-            arrived: Vec::new(),
-            _expected: expected,
-            _door: door,
-        });
-        Ok((FarRun { plan, context, stage, arrivals, _place: place }, data_port))
-    }
-
-    fn open_door(&self, plan: &Plan) -> Result<OwnDoor, String> {
-        OwnDoor::open(self.local.ip(), &plan.socket, Arc::clone(&self.shared))
-    }
-
-    async fn arrived(&mut self, arrival: Connected) -> Result<(), EngineError> {
-        let Some(run) = &mut self.run else { return Ok(()) };
+    async fn start_when_complete(&mut self) -> Result<(), EngineError> {
+        let Run::Going(run) = &mut self.run else { return Ok(()) };
         let Stage::Gathering(gathering) = &mut run.stage else { return Ok(()) };
-        gathering.arrived.push(arrival);
-        if gathering.arrived.len() < gathering.awaited {
-            return Ok(());
-        }
-        let sockets = std::mem::take(&mut gathering.arrived);
+        let Some(sockets) = gathering.complete() else { return Ok(()) };
         let observes = run.plan.observe && !self.shared.config.private;
         let before = observe(observes, run.context.clone()).await?;
-        let cap = self.shared.config.limits.rate_bits_per_s.map(BitRate);
-        match Traffic::start(&run.plan, EndName::Far, sockets, cap) {
+        match self.start(sockets) {
             Ok(traffic) => {
-                run.stage = Stage::Running { traffic, before };
+                if let Run::Going(run) = &mut self.run {
+                    run.stage = Stage::Running { traffic, before };
+                }
                 self.conversation.tell(Input::FlowsReady);
             }
-            Err(why) => {
-                self.run = None;
-                self.conversation.tell(Input::FlowsFailed(why.to_string()));
-            }
+            Err(why) => self.fail(why.to_string()),
         }
         Ok(())
     }
 
-    fn begin(&mut self) {
-        let Some(FarRun { plan, stage: Stage::Running { traffic, .. }, .. }) = &mut self.run else {
-            return;
+    fn start(&self, sockets: Vec<Connected>) -> Result<Traffic, EngineError> {
+        let Run::Going(run) = &self.run else {
+            return Err(EngineError::Flow("there is no measurement".into()));
         };
+        let cap = self.shared.config.limits.rate_bits_per_s.map(BitRate);
+        Traffic::start(&run.plan, EndName::Far, sockets, cap)
+    }
+
+    fn begin(&mut self) {
+        let Run::Going(run) = &mut self.run else { return };
+        let FarRun { plan, stage: Stage::Running { traffic, .. }, .. } = &mut **run else { return };
         if let Err(why) = traffic.begin(plan) {
-            self.run = None;
-            self.conversation.tell(Input::FlowsFailed(why.to_string()));
+            self.fail(why.to_string());
         }
     }
 
@@ -220,11 +297,9 @@ impl ServedClient {
         match watched {
             Watched::Sample(_) if self.shared.config.private => {}
             Watched::Sample(sample) => self.conversation.tell(Input::Sampled(sample)),
-            Watched::Ended(Err(why)) => {
-                self.run = None;
-                self.conversation.tell(Input::FlowsFailed(why));
-            }
+            Watched::Ended(Err(why)) => self.fail(why),
             Watched::Ended(Ok(ending)) => {
+                self.tell_log(&ending.last);
                 self.conversation.tell(Input::Ended(ending.last));
                 self.report().await?;
             }
@@ -232,11 +307,19 @@ impl ServedClient {
         Ok(())
     }
 
+    fn tell_log(&mut self, last: &Sample) {
+        let Caller { peer, protocol, .. } = self.caller;
+        tracing::info!(%peer, "{}: measured: received {} bytes, sent {} bytes in {:.3} s",
+            protocol.id, last.received_bytes, last.sent_bytes, last.at_s);
+        if !protocol.observes {
+            self.measurements += 1;
+        }
+    }
+
     /// All flows have ended: tells the client what this end saw.
     async fn report(&mut self) -> Result<(), EngineError> {
-        let Some(FarRun { plan, context, stage: Stage::Running { before, .. }, .. }) =
-            self.run.take()
-        else {
+        let Run::Going(run) = std::mem::replace(&mut self.run, Run::None) else { return Ok(()) };
+        let FarRun { plan, context, stage: Stage::Running { before, .. }, .. } = *run else {
             return Ok(());
         };
         if self.shared.config.private {
@@ -252,7 +335,7 @@ impl ServedClient {
     }
 
     async fn setting(&mut self, request: SettingRequest) -> Result<String, SettingRefusal> {
-        tracing::info!(peer = %self.peer, "setting: {request:?}");
+        tracing::info!(peer = %self.caller.peer, "setting: {request:?}");
         let Some(mut settings) = self.settings.take() else {
             return Err(SettingRefusal {
                 not_permitted: false,
@@ -276,39 +359,27 @@ impl ServedClient {
         let Some(mut settings) = self.settings.take() else { return };
         match blocking(move || settings.restore()).await {
             Ok(Ok(_)) => {}
-            Ok(Err(refusal)) => tracing::error!(peer = %self.peer, "not put back: {}", refusal.why),
-            Err(why) => tracing::error!(peer = %self.peer, "not put back: {why}"),
+            Ok(Err(refusal)) => {
+                tracing::error!(peer = %self.caller.peer, "not put back: {}", refusal.why)
+            }
+            Err(why) => tracing::error!(peer = %self.caller.peer, "not put back: {why}"),
         }
     }
-}
-
-/// Refuses a congestion control that is not loaded: asking for it by setsockopt(TCP_CONGESTION) as
-/// root would load a kernel module at a stranger's wish.
-fn known_congestion_control(name: Option<&str>) -> Result<(), String> {
-    let Some(name) = name else { return Ok(()) };
-    let setting = SettingRef {
-        end: EndName::Near,
-        name: "sysctl.net.ipv4.tcp_available_congestion_control".into(),
-        scope: None,
-    };
-    let available = goodput_settings::read(&setting).map_err(|e| e.to_string())?;
-    if available.split_whitespace().any(|known| known == name) {
-        return Ok(());
-    }
-    Err(format!("congestion control {name:?} is not available there; available: {available}"))
 }
 
 /// The next thing the current measurement has to say; never, while there is none.
-async fn progress(run: &mut Option<FarRun>) -> Woken {
-    match run {
-        Some(FarRun { stage: Stage::Running { traffic, .. }, .. }) => {
-            Woken::Watched(traffic.next().await)
-        }
-        Some(FarRun { arrivals, .. }) => match arrivals.recv().await {
-            Some(arrival) => Woken::Arrived(arrival),
-            // Every cookie was used or withdrawn; the session's own deadline decides what follows.
-            None => std::future::pending().await,
+async fn progress(run: &mut Run) -> Woken {
+    let run = match run {
+        Run::None => return std::future::pending().await,
+        Run::Preparing(preparing) => return Woken::Prepared(preparing.await),
+        Run::Going(run) => run,
+    };
+    match &mut run.stage {
+        Stage::Running { traffic, .. } => Woken::Watched(traffic.next().await),
+        Stage::Gathering(gathering) => tokio::select! {
+            // The sender lives in `gathering`, so there is always a next one.
+            Some(arrival) = run.arrivals.recv() => Woken::Arrived(arrival),
+            why = gathering.overdue() => Woken::Arrived(Err(why)),
         },
-        None => std::future::pending().await,
     }
 }

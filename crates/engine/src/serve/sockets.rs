@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 
+use goodput_wire::{protocols, session as wire};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::error::EngineError;
@@ -9,18 +10,77 @@ use crate::error::EngineError;
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
 
-/// What a server listens on.
-pub struct Sockets {
+/// What a server listens on: its own port first, then the usual ports of other protocols.
+pub struct Sockets(pub(super) Vec<Pair>);
+
+/// Both sockets of one port.
+pub(super) struct Pair {
     /// Control and data connections.
-    pub(super) tcp: TcpListener,
+    pub tcp: TcpListener,
     /// Data flows over UDP.
-    pub(super) udp: UdpSocket,
+    pub udp: UdpSocket,
+    /// Whose usual port it is; these may take what no other protocol knows.
+    pub usual_for: Vec<&'static wire::Protocol>,
 }
 
 impl Sockets {
     /// Opens both sockets on the same port of `bind`; of every address, IPv4 and IPv6, where there
     /// is none. Port 0 lets the system choose.
     pub fn open(bind: Option<IpAddr>, port: u16) -> Result<Self, EngineError> {
+        Ok(Self(vec![Pair::open(bind, port, Vec::new())?]))
+    }
+
+    /// Opens another port beside, the usual one of `protocols`, unless it is open already; where it
+    /// is then.
+    pub fn open_usual(
+        &mut self,
+        bind: Option<IpAddr>,
+        port: u16,
+        protocols: Vec<&'static wire::Protocol>,
+    ) -> Result<SocketAddr, EngineError> {
+        for pair in &mut self.0 {
+            let address = pair.address()?;
+            if address.port() == port {
+                pair.usual_for.extend(protocols);
+                return Ok(address);
+            }
+        }
+        let pair = Pair::open(bind, port, protocols)?;
+        let address = pair.address()?;
+        self.0.push(pair);
+        Ok(address)
+    }
+
+    /// The sockets that systemd hands over (sd_listen_fds(3)): the TCP listener of goodput's own port,
+    /// then those of others, in any order with the UDP sockets of the same ports; a UDP socket that
+    /// is not there is opened here. `None` where there are none.
+    pub fn from_systemd() -> Result<Option<Self>, EngineError> {
+        let mut handed = listenfd::ListenFd::from_env();
+        let taking = || EngineError::io("take over the sockets of systemd");
+        let (mut listeners, mut datagrams) = (Vec::new(), Vec::new());
+        for index in 0..handed.len() {
+            match handed.take_tcp_listener(index) {
+                Ok(tcp) => listeners.extend(tcp),
+                Err(_) => datagrams.extend(handed.take_udp_socket(index).map_err(taking())?),
+            }
+        }
+        let pairs = listeners.into_iter().map(|tcp| Pair::handed_over(tcp, &mut datagrams));
+        let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
+        Ok((!pairs.is_empty()).then_some(Self(pairs)))
+    }
+
+    /// Where goodput's own clients connect to.
+    pub fn address(&self) -> Result<SocketAddr, EngineError> {
+        self.0[0].address()
+    }
+}
+
+impl Pair {
+    fn open(
+        bind: Option<IpAddr>,
+        port: u16,
+        usual_for: Vec<&'static wire::Protocol>,
+    ) -> Result<Self, EngineError> {
         let wildcard = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port);
         let address = bind.map_or(wildcard, |ip| SocketAddr::new(ip, port));
         let named = |address| format!("listen on {address}; another server there? --port chooses");
@@ -33,41 +93,36 @@ impl Sockets {
         .into();
         let local = tcp.local_addr().map_err(EngineError::io("read the listener's address"))?;
         let udp = datagram_socket(local).map_err(EngineError::io(named(local)))?.into();
-        Ok(Self { tcp, udp })
+        Ok(Self { tcp, udp, usual_for })
     }
 
-    /// The sockets that systemd hands over (sd_listen_fds(3)): a TCP listener, and the UDP socket
-    /// of the same port beside it or opened here. `None` where there are none.
-    pub fn from_systemd() -> Result<Option<Self>, EngineError> {
-        let mut handed = listenfd::ListenFd::from_env();
-        let taking = || EngineError::io("take over the sockets of systemd");
-        let Some(tcp) = handed.take_tcp_listener(0).map_err(taking())? else {
-            return Ok(None);
-        };
+    /// A listener that was handed over, with its UDP socket where that was as well.
+    fn handed_over(tcp: TcpListener, datagrams: &mut Vec<UdpSocket>) -> Result<Self, EngineError> {
         let local = tcp.local_addr().map_err(EngineError::io("read the listener's address"))?;
-        let udp = match (handed.len() > 1).then(|| handed.take_udp_socket(1)) {
-            Some(socket) => socket.map_err(taking())?,
-            None => None,
-        };
-        let udp = match udp {
-            Some(udp) => {
-                SockRef::from(&udp).set_reuse_address(true).map_err(taking())?;
+        let same = |udp: &UdpSocket| udp.local_addr().is_ok_and(|a| a.port() == local.port());
+        let udp = match datagrams.iter().position(same) {
+            Some(index) => {
+                let udp = datagrams.swap_remove(index);
+                let sharing = SockRef::from(&udp).set_reuse_address(true);
+                sharing.map_err(EngineError::io(format!("share the UDP port of {local}")))?;
                 udp
             }
             None => datagram_socket(local)
                 .map_err(EngineError::io(format!("open the UDP socket of {local}")))?
                 .into(),
         };
-        Ok(Some(Self { tcp, udp }))
+        let usual = protocols::ALL.iter().copied().filter(|p| p.port == local.port());
+        Ok(Self { tcp, udp, usual_for: usual.collect() })
     }
 
-    /// Where clients connect to.
+    /// Where it is.
     pub fn address(&self) -> Result<SocketAddr, EngineError> {
         self.tcp.local_addr().map_err(EngineError::io("read the listener's address"))
     }
 }
 
-fn listener(address: SocketAddr) -> std::io::Result<Socket> {
+/// A TCP listener.
+pub fn listener(address: SocketAddr) -> std::io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6() {
         socket.set_only_v6(false)?;
@@ -78,13 +133,27 @@ fn listener(address: SocketAddr) -> std::io::Result<Socket> {
     Ok(socket)
 }
 
-fn datagram_socket(address: SocketAddr) -> std::io::Result<Socket> {
+/// A UDP socket on a port that nobody else has.
+pub fn datagram_socket(address: SocketAddr) -> std::io::Result<Socket> {
+    let socket = unbound(address)?;
+    socket.bind(&address.into())?;
+    // From here on, each flow gets a socket of its own on the same port.
+    socket.set_reuse_address(true)?;
+    Ok(socket)
+}
+
+/// Another UDP socket on a port of ours.
+pub fn shared_datagram_socket(address: SocketAddr) -> std::io::Result<Socket> {
+    let socket = unbound(address)?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
+fn unbound(address: SocketAddr) -> std::io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6() {
         socket.set_only_v6(false)?;
     }
-    // A proven flow gets a connected socket of its own on the same port.
-    socket.set_reuse_address(true)?;
-    socket.bind(&address.into())?;
     Ok(socket)
 }

@@ -1,53 +1,120 @@
-//! The first bytes of a connection decide what it is: a conversation, or a flow with its cookie.
+//! The first bytes of a connection decide what it is: a conversation, or a flow with its proof. A
+//! connection that a session awaits from this address is known without any.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use goodput_model::Transport;
+use goodput_mover::Early;
+use goodput_wire::foreign;
 use goodput_wire::protocols::{self, Opening};
-use goodput_wire::session::Input;
+use goodput_wire::session::{Input, Protocol};
 use goodput_wire::ticket::Proof;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
+use super::accept::plain;
 use super::admission::Seat;
+use super::doors::Door;
+use super::run::Caller;
+use super::tickets::{Sign, Ticket};
 use super::{Shared, run};
 use crate::control::Conversation;
 
 /// How long a stranger may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// What a new connection turned out to be.
+enum Is {
+    Conversation(&'static Protocol),
+    Flow(Ticket),
+    /// Nothing for us; in words.
+    Nothing(String),
+}
+
 /// Finds out what a new connection is and serves it.
-pub async fn meet(mut stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, seat: Seat) {
+pub async fn meet(
+    mut stream: TcpStream,
+    peer: SocketAddr,
+    door: &Door,
+    shared: &Arc<Shared>,
+    seat: Seat,
+) {
     let mut first = Vec::new();
-    let opening = tokio::select! {
-        opening = tokio::time::timeout(PATIENCE, read_opening(&mut stream, &mut first)) => opening,
+    let is = tokio::select! {
+        is = find_out(&mut stream, peer, door, shared, &mut first) => is,
         () = shared.stopping() => return,
     };
-    match opening {
-        Ok(Ok(Opening::Control(protocol))) => {
-            let local = stream.local_addr().unwrap_or(peer);
-            let session = (protocol.server)(Instant::now(), shared.session_config(peer, local));
+    match is {
+        Is::Flow(ticket) => join_flow(stream, peer, &ticket),
+        Is::Conversation(protocol) => {
+            let local = plain(stream.local_addr().unwrap_or(door.local));
+            let caller = Caller { protocol, peer, local };
+            let config = shared.session_config(&caller, Transport::Tcp);
+            let session = (protocol.server)(Instant::now(), config);
             let mut conversation = Conversation::new(session, Some(stream));
             conversation.tell(Input::Received(first));
-            run::serve_client(conversation, peer, local, shared).await;
+            run::serve_client(conversation, caller, None, shared).await;
         }
-        Ok(Ok(Opening::Data(proof))) => join_flow(stream, peer, &proof, shared),
-        Ok(Ok(_)) => {
-            tracing::info!(%peer, "turned away: speaks no known protocol")
-        }
-        Ok(Err(cause)) => tracing::debug!(%peer, "hung up: {cause}"),
-        Err(_) => tracing::info!(%peer, "turned away: said nothing for {} s", PATIENCE.as_secs()),
+        Is::Nothing(why) => tracing::info!(%peer, "turned away: {why}"),
     }
     // A connection counts against its address until it is done, or until a flow proved itself.
     drop(seat);
 }
 
+async fn find_out(
+    stream: &mut TcpStream,
+    peer: SocketAddr,
+    door: &Door,
+    shared: &Shared,
+    first: &mut Vec<u8>,
+) -> Is {
+    let reserved = Sign::Reserved(door.port(), Transport::Tcp, peer.ip());
+    if let Some(ticket) = shared.tickets.redeem(&reserved) {
+        return Is::Flow(ticket);
+    }
+    let opening = tokio::time::timeout(PATIENCE, read_opening(stream, door, first)).await;
+    let rest = door.rest().filter(|_| !first.is_empty());
+    match (opening, rest) {
+        (Ok(Ok(Opening::Control(protocol))), _) => Is::Conversation(protocol),
+        (Ok(Ok(Opening::Data(proof))), _) => awaited(&proof, peer, door, shared)
+            .map_or_else(|| Is::Nothing("a data connection that nobody awaits".into()), Is::Flow),
+        (Ok(Ok(Opening::Either(protocol, proof))), _) => {
+            awaited(&proof, peer, door, shared).map_or(Is::Conversation(protocol), Is::Flow)
+        }
+        // Too few bytes for any other, or none of theirs.
+        (_, Some(rest)) => Is::Conversation(rest),
+        (Ok(Ok(_)), None) => Is::Nothing(foreign::client(first)),
+        (Ok(Err(cause)), None) => Is::Nothing(format!("it hung up: {cause}")),
+        (Err(_), None) if first.is_empty() => {
+            Is::Nothing(format!("it said nothing for {} s", PATIENCE.as_secs()))
+        }
+        (Err(_), None) => Is::Nothing(format!(
+            "in {} s it did not say what it wants: {}",
+            PATIENCE.as_secs(),
+            foreign::client(first)
+        )),
+    }
+}
+
+/// The flow that a proof stands for, whichever protocol's it is.
+fn awaited(proof: &Proof, peer: SocketAddr, door: &Door, shared: &Shared) -> Option<Ticket> {
+    let signs = door.spoken.iter().map(|protocol| Sign::of_proof(protocol, proof, peer.ip()));
+    signs.into_iter().find_map(|sign| shared.tickets.redeem(&sign))
+}
+
 /// Reads until the bytes tell what they begin, and never more: what follows a proof is payload.
-async fn read_opening(stream: &mut TcpStream, first: &mut Vec<u8>) -> std::io::Result<Opening> {
+async fn read_opening(
+    stream: &mut TcpStream,
+    door: &Door,
+    first: &mut Vec<u8>,
+) -> std::io::Result<Opening> {
     loop {
-        let needs = match protocols::opening(protocols::ALL, first) {
+        let needs = match protocols::opening(&door.spoken, first) {
             Opening::TooShort { needs } if needs > first.len() => needs,
+            // Only who takes what nobody knows listens here.
+            Opening::Unknown if first.is_empty() => 1,
             decided => return Ok(decided),
         };
         let mut more = vec![0; needs - first.len()];
@@ -59,11 +126,7 @@ async fn read_opening(stream: &mut TcpStream, first: &mut Vec<u8>) -> std::io::R
     }
 }
 
-fn join_flow(stream: TcpStream, peer: SocketAddr, proof: &Proof, shared: &Shared) {
-    let Some(ticket) = shared.tickets.redeem(proof) else {
-        tracing::info!(%peer, "turned away: a data connection that nobody awaits");
-        return;
-    };
+fn join_flow(stream: TcpStream, peer: SocketAddr, ticket: &Ticket) {
     let ready = stream.into_std().map_err(|e| e.to_string()).and_then(|stream| {
         goodput_mover::socket::apply_accepted(&stream, &ticket.options)
             .map_err(|e| e.to_string())?;
@@ -71,7 +134,9 @@ fn join_flow(stream: TcpStream, peer: SocketAddr, proof: &Proof, shared: &Shared
     });
     match ready {
         // The session may have ended meanwhile; then the flow is closed with it.
-        Ok(stream) => drop(ticket.to.send(ticket.connected(stream.into()))),
+        Ok(stream) => {
+            drop(ticket.to.send(Ok(ticket.connected(stream.into(), Early::default()))));
+        }
         Err(why) => tracing::info!(%peer, "flow {}: {why}", ticket.flow.id),
     }
 }

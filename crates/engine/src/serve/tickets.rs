@@ -1,24 +1,70 @@
-//! Which data connection belongs to which session: proofs, each good for one flow.
+//! Which data connection belongs to which session: signs, each good for the flows that await it.
 
 use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use goodput_model::{FlowPlan, Framing, SocketOptions};
+use goodput_model::{FlowPlan, Framing, SocketOptions, Transport};
 use goodput_mover::Early;
+use goodput_wire::session::Protocol;
 use goodput_wire::ticket::{FlowTicket, Proof};
 use tokio::sync::mpsc;
 
 use crate::traffic::Connected;
 
-/// Where several flows show the same proof, they are taken in the order in which they are awaited.
-type Open = Arc<Mutex<HashMap<Proof, VecDeque<Ticket>>>>;
+/// What a data connection is known by.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Sign {
+    /// It shows what nobody can guess: its address does not matter, and a client behind a pool of
+    /// translated addresses may come from several.
+    Secret(Proof),
+    /// It shows this and comes from this address. The client chose what it shows.
+    Shown(Proof, IpAddr),
+    /// It comes from this address to this port.
+    Reserved(u16, Transport, IpAddr),
+    /// Its first datagram opens a flow of the protocol with this id, and comes from this address.
+    Opens(&'static str, IpAddr),
+}
 
-/// Every proof that is awaited now.
+impl Sign {
+    /// What a TCP connection of `protocol` from `from` that shows `proof` is known by.
+    pub fn of_proof(protocol: &Protocol, proof: &Proof, from: IpAddr) -> Self {
+        if makes_cookies(protocol) {
+            Self::Secret(proof.clone())
+        } else {
+            Self::Shown(proof.clone(), from)
+        }
+    }
+
+    /// Whether two sessions of one client may await it at the same time and be mistaken for one
+    /// another.
+    pub fn is_ambiguous(&self) -> bool {
+        matches!(self, Self::Reserved(..) | Self::Opens(..))
+    }
+}
+
+/// Whether this server makes the proofs of a protocol, rather than the client.
+pub fn makes_cookies(protocol: &Protocol) -> bool {
+    protocol.id == goodput_wire::protocols::goodput::PROTOCOL.id
+}
+
+/// A flow that arrived, or why it can't.
+pub type Arrival = Result<Connected, String>;
+
+/// Every sign that is awaited now.
 #[derive(Default)]
-pub struct Tickets(Open);
+pub struct Tickets(Arc<Mutex<Open>>);
 
-/// What a proof stands for.
+/// Where several flows have the same sign, they are taken in the order in which they are awaited.
+#[derive(Default)]
+struct Open {
+    awaited: HashMap<Sign, VecDeque<Ticket>>,
+    /// Number of the next measurement.
+    next: u64,
+}
+
+/// What a sign stands for.
 pub struct Ticket {
     /// The flow.
     pub flow: FlowPlan,
@@ -27,64 +73,77 @@ pub struct Ticket {
     /// Options its socket shall have.
     pub options: SocketOptions,
     /// The session that awaits it.
-    pub to: mpsc::UnboundedSender<Connected>,
+    pub to: mpsc::UnboundedSender<Arrival>,
+    measurement: u64,
 }
 
-/// The proofs of one measurement. Dropping it invalidates those that were not used.
+/// The signs of one measurement. Dropping it invalidates those that were not used.
 pub struct Expected {
-    open: Open,
-    proofs: Vec<Proof>,
+    open: Arc<Mutex<Open>>,
+    measurement: u64,
+    signs: Vec<Sign>,
 }
 
 impl Tickets {
-    /// Awaits the flows of one measurement; they arrive at the receiver.
+    /// Awaits the flows of one measurement, each by its sign; they arrive at `to`.
     pub fn expect(
         &self,
-        tickets: &[FlowTicket],
+        awaited: Vec<(Sign, &FlowTicket)>,
         options: &SocketOptions,
-    ) -> (Expected, mpsc::UnboundedReceiver<Connected>) {
-        let (to, arrivals) = mpsc::unbounded_channel();
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for ticket in tickets {
-            let awaited = Ticket {
+        to: &mpsc::UnboundedSender<Arrival>,
+    ) -> Expected {
+        let mut open = lock(&self.0);
+        let measurement = open.next;
+        open.next += 1;
+        let signs = awaited.iter().map(|(sign, _)| sign.clone()).collect();
+        for (sign, ticket) in awaited {
+            let ticket = Ticket {
                 flow: ticket.flow,
                 framing: ticket.framing.clone(),
                 options: options.clone(),
                 to: to.clone(),
+                measurement,
             };
-            open.entry(ticket.proof.clone()).or_default().push_back(awaited);
+            open.awaited.entry(sign).or_default().push_back(ticket);
         }
-        let proofs = tickets.iter().map(|t| t.proof.clone()).collect();
-        (Expected { open: Arc::clone(&self.0), proofs }, arrivals)
+        Expected { open: Arc::clone(&self.0), measurement, signs }
     }
 
-    /// Takes the next ticket of `proof`.
-    pub fn redeem(&self, proof: &Proof) -> Option<Ticket> {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let awaited = open.get_mut(proof)?;
+    /// Takes the next ticket of `sign`.
+    pub fn redeem(&self, sign: &Sign) -> Option<Ticket> {
+        let mut open = lock(&self.0);
+        let awaited = open.awaited.get_mut(sign)?;
         let ticket = awaited.pop_front();
         if awaited.is_empty() {
-            open.remove(proof);
+            open.awaited.remove(sign);
         }
         ticket
     }
 }
 
 impl Ticket {
-    /// The flow with the socket on which it arrived.
-    pub fn connected(&self, socket: OwnedFd) -> Connected {
-        let (flow, framing) = (self.flow, self.framing.clone());
-        Connected { flow, socket, framing, early: Early::default() }
+    /// The flow on the socket on which it arrived, with what came already.
+    pub fn connected(&self, socket: OwnedFd, early: Early) -> Connected {
+        Connected { flow: self.flow, socket, framing: self.framing.clone(), early }
     }
 }
 
 impl Drop for Expected {
     fn drop(&mut self) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        for proof in &self.proofs {
-            open.remove(proof);
+        let mut open = lock(&self.open);
+        for sign in &self.signs {
+            if let Some(awaited) = open.awaited.get_mut(sign) {
+                awaited.retain(|ticket| ticket.measurement != self.measurement);
+                if awaited.is_empty() {
+                    open.awaited.remove(sign);
+                }
+            }
         }
     }
+}
+
+fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -92,37 +151,59 @@ mod tests {
     use super::*;
     use goodput_model::EndName;
 
-    #[test]
-    fn a_proof_is_good_once_and_only_while_awaited() {
-        let tickets = Tickets::default();
-        let (expected, _arrivals) =
-            tickets.expect(&[ticket(0, 0), ticket(1, 1)], &SocketOptions::default());
-        assert!(tickets.redeem(&proof(0)).is_some());
-        assert!(tickets.redeem(&proof(0)).is_none(), "used twice");
-        assert!(tickets.redeem(&proof(9)).is_none(), "never given out");
-        drop(expected);
-        assert!(tickets.redeem(&proof(1)).is_none(), "the measurement is gone");
+    /// Awaits flows 0, 1, … by these signs.
+    fn expect(tickets: &Tickets, first: u16, signs: &[Sign]) -> Expected {
+        let flows: Vec<_> = (first..).take(signs.len()).map(flow).collect();
+        let (to, _) = mpsc::unbounded_channel();
+        let awaited = signs.iter().cloned().zip(&flows).collect();
+        tickets.expect(awaited, &SocketOptions::default(), &to)
     }
 
-    #[test]
-    fn flows_that_share_a_proof_are_taken_in_order() {
-        let tickets = Tickets::default();
-        let awaited = [ticket(0, 7), ticket(1, 7)];
-        let (_expected, _arrivals) = tickets.expect(&awaited, &SocketOptions::default());
-        let next = || tickets.redeem(&proof(7)).map(|ticket| ticket.flow.id);
-        assert_eq!([next(), next(), next()], [Some(0), Some(1), None]);
-    }
-
-    fn proof(byte: u8) -> Proof {
-        Proof(vec![byte; 24])
-    }
-
-    fn ticket(id: u16, byte: u8) -> FlowTicket {
+    fn flow(id: u16) -> FlowTicket {
         FlowTicket {
             flow: FlowPlan { id, sender: EndName::Near },
-            proof: proof(byte),
+            proof: Proof::default(),
             framing: Framing::Goodput,
             shares: None,
         }
+    }
+
+    fn secret(byte: u8) -> Sign {
+        Sign::Secret(Proof(vec![byte; 24]))
+    }
+
+    fn next(tickets: &Tickets, sign: &Sign) -> Option<u16> {
+        tickets.redeem(sign).map(|ticket| ticket.flow.id)
+    }
+
+    #[test]
+    fn a_sign_is_good_once_and_only_while_awaited() {
+        let tickets = Tickets::default();
+        let expected = expect(&tickets, 0, &[secret(0), secret(1)]);
+        assert_eq!(next(&tickets, &secret(0)), Some(0));
+        assert_eq!(next(&tickets, &secret(0)), None, "used twice");
+        assert_eq!(next(&tickets, &secret(9)), None, "never given out");
+        drop(expected);
+        assert_eq!(next(&tickets, &secret(1)), None, "the measurement is gone");
+    }
+
+    #[test]
+    fn flows_that_share_a_sign_are_taken_in_order_and_leave_others_theirs() {
+        let tickets = Tickets::default();
+        let first = expect(&tickets, 0, &[secret(7), secret(7)]);
+        let _second = expect(&tickets, 5, &[secret(7)]);
+        assert_eq!(next(&tickets, &secret(7)), Some(0));
+        drop(first);
+        assert_eq!(next(&tickets, &secret(7)), Some(5));
+        assert_eq!(next(&tickets, &secret(7)), None);
+    }
+
+    #[test]
+    fn what_a_client_chose_is_good_from_its_own_address_only() {
+        let tickets = Tickets::default();
+        let shown = |last| Sign::Shown(Proof(vec![1; 37]), [192, 0, 2, last].into());
+        let _expected = expect(&tickets, 0, &[shown(1)]);
+        assert_eq!(next(&tickets, &shown(2)), None);
+        assert_eq!(next(&tickets, &shown(1)), Some(0));
     }
 }

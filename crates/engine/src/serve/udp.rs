@@ -1,20 +1,28 @@
-//! UDP flows at the answering end: every address proves itself before anything is sent to it.
+//! UDP at the answering end: the first datagram of an address decides whose it is. Nothing is sent
+//! to an address that has not proven itself beyond what it sent.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use goodput_model::Transport;
+use goodput_mover::Early;
 use goodput_wire::datagram::{Challenger, DatagramReply, REQUEST_BYTES, is_proof, welcome};
+use goodput_wire::protocols::datagram_opening;
+use goodput_wire::protocols::goodput::PROTOCOL;
 use goodput_wire::protocols::goodput::preamble::data_opening;
-use goodput_wire::session::Cookie;
+use goodput_wire::session::{Cookie, FirstDatagram, Input, Protocol};
 use goodput_wire::ticket::Proof;
 use tokio::net::UdpSocket as AsyncUdpSocket;
 use tokio::sync::mpsc;
 
 use super::Shared;
-use super::tickets::Ticket;
-use crate::traffic::Connected;
+use super::accept::{Alive, plain};
+use super::doors::Door;
+use super::front::{Front, HandedOver};
+use super::run::{self, Caller};
+use super::tickets::{Arrival, Sign, Ticket};
+use crate::control::Conversation;
 
 /// Longest datagram of the proof, with room to see that a longer one is none.
 const PROOF: usize = 128;
@@ -22,76 +30,148 @@ const PROOF: usize = 128;
 /// How long a lost welcome is repeated on request.
 const REPEAT: Duration = Duration::from_secs(10);
 
-/// Challenges strangers and hands proven flows over, until the future is dropped.
-pub async fn answer(socket: UdpSocket, shared: Arc<Shared>) {
+/// Answers strangers and hands flows over, until the future is dropped.
+pub async fn answer(socket: UdpSocket, door: Arc<Door>, shared: Arc<Shared>, alive: Alive) {
     let challenger = Challenger::new(rand::random());
-    let (socket, local) = match open(socket) {
-        Ok(opened) => opened,
+    let front = match Front::new(socket) {
+        Ok(front) => front,
         Err(cause) => {
             tracing::error!("cannot serve UDP: {cause}");
             return std::future::pending().await;
         }
     };
-    let mut datagram = [0; PROOF];
+    let mut desk = Desk { front, door, shared, challenger };
     loop {
-        // An error here is an earlier reply that nobody took; it concerns no one else.
-        let Ok((length, peer)) = socket.recv_from(&mut datagram).await else { continue };
-        match challenger.answer(peer, &datagram[..length]) {
-            DatagramReply::Challenge(reply) => drop(socket.send_to(&reply, peer).await),
-            DatagramReply::Proven(cookie) => prove(local, peer, cookie, &shared),
+        let (datagram, peer) = desk.front.next().await;
+        desk.take(datagram, peer, &alive).await;
+    }
+}
+
+/// Where datagrams of addresses without a flow are looked at.
+struct Desk {
+    front: Front,
+    door: Arc<Door>,
+    shared: Arc<Shared>,
+    challenger: Challenger,
+}
+
+impl Desk {
+    async fn take(&mut self, datagram: Vec<u8>, peer: SocketAddr, alive: &Alive) {
+        let reserved = Sign::Reserved(self.door.port(), Transport::Udp, peer.ip());
+        if let Some(ticket) = self.shared.tickets.redeem(&reserved) {
+            self.begin_flow(Some(datagram), &[], peer, &ticket);
+            return;
+        }
+        if is_proof(&datagram) && self.door.spoken.iter().any(|p| p.id == PROTOCOL.id) {
+            return self.prove(&datagram, peer).await;
+        }
+        match datagram_opening(&self.door.spoken, &datagram) {
+            Some((protocol, FirstDatagram::Opens { reply })) if reply.len() <= datagram.len() => {
+                let sign = Sign::Opens(protocol.id, peer.ip());
+                if let Some(ticket) = self.shared.tickets.redeem(&sign) {
+                    self.begin_flow(None, &reply, peer, &ticket);
+                }
+            }
+            Some((protocol, FirstDatagram::Begins)) => self.begin(protocol, datagram, peer, alive),
+            // Not ours, or what a flow that is over has left behind.
+            _ => {}
+        }
+    }
+
+    async fn prove(&mut self, datagram: &[u8], peer: SocketAddr) {
+        match self.challenger.answer(peer, datagram) {
+            DatagramReply::Challenge(reply) => self.front.reply(&reply, peer).await,
+            DatagramReply::Proven(cookie) => self.proven(cookie, peer),
             DatagramReply::Nothing => {}
         }
     }
-}
 
-fn open(socket: UdpSocket) -> std::io::Result<(AsyncUdpSocket, SocketAddr)> {
-    let local = socket.local_addr()?;
-    socket.set_nonblocking(true)?;
-    Ok((AsyncUdpSocket::from_std(socket)?, local))
-}
-
-fn prove(local: SocketAddr, peer: SocketAddr, cookie: Cookie, shared: &Shared) {
-    let Some(ticket) = shared.tickets.redeem(&Proof(data_opening(&cookie).to_vec())) else {
-        tracing::debug!(%peer, "turned away: a UDP flow with a cookie nobody awaits");
-        return;
-    };
-    match connected(local, peer, &ticket) {
-        Ok((fd, repeater)) => {
+    fn proven(&mut self, cookie: Cookie, peer: SocketAddr) {
+        let sign = Sign::Secret(Proof(data_opening(&cookie).to_vec()));
+        let Some(ticket) = self.shared.tickets.redeem(&sign) else {
+            tracing::debug!(%peer, "turned away: a UDP flow with a cookie nobody awaits");
+            return;
+        };
+        if let Some(repeater) = self.begin_flow(None, &welcome(&cookie), peer, &ticket) {
             tokio::spawn(repeat_welcome(repeater, cookie, ticket.to.clone()));
-            // The session may have ended meanwhile; then the flow is closed with it.
-            drop(ticket.to.send(ticket.connected(fd)));
         }
-        Err(cause) => tracing::info!(%peer, "flow {}: {cause}", ticket.flow.id),
+    }
+
+    /// Gives a flow its socket, says `reply` on it, and hands it to its session with what came: first
+    /// this datagram, where it is payload. A second handle to the socket.
+    fn begin_flow(
+        &mut self,
+        first: Option<Vec<u8>>,
+        reply: &[u8],
+        peer: SocketAddr,
+        ticket: &Ticket,
+    ) -> Option<UdpSocket> {
+        let begun = self.hand_over(peer).and_then(|HandedOver { socket, early }| {
+            goodput_mover::socket::apply_datagram(&socket, &ticket.options)
+                .map_err(|e| e.to_string())?;
+            let second = socket.try_clone().map_err(|e| e.to_string())?;
+            if !reply.is_empty() {
+                // A lost one is repeated on request, or missed by a client that gives up.
+                let _ = second.send(reply);
+            }
+            let datagrams = first.into_iter().chain(early).filter(|d| !is_proof(d)).collect();
+            let early = Early { bytes: 0, datagrams };
+            // The session may have ended meanwhile; then the flow is closed with it.
+            drop(ticket.to.send(Ok(ticket.connected(socket.into(), early))));
+            Ok(second)
+        });
+        begun.inspect_err(|why| tracing::info!(%peer, "flow {}: {why}", ticket.flow.id)).ok()
+    }
+
+    fn hand_over(&mut self, peer: SocketAddr) -> Result<HandedOver, String> {
+        self.front.hand_over(peer).map_err(|cause| format!("cannot make its socket: {cause}"))
+    }
+
+    /// A conversation that has no connection, only a flow.
+    fn begin(
+        &mut self,
+        protocol: &'static Protocol,
+        datagram: Vec<u8>,
+        peer: SocketAddr,
+        alive: &Alive,
+    ) {
+        let seat = match self.shared.admission.unproven(peer.ip()) {
+            Ok(seat) => seat,
+            Err(why) => {
+                tracing::debug!(%peer, "turned away: {why}");
+                return;
+            }
+        };
+        let HandedOver { socket, mut early } = match self.hand_over(peer) {
+            Ok(handed) => handed,
+            Err(why) => {
+                tracing::info!(%peer, "turned away: {why}");
+                return;
+            }
+        };
+        early.insert(0, datagram.clone());
+        let local = socket.local_addr().map_or(self.door.local, plain);
+        let caller = Caller { protocol, peer, local };
+        let config = self.shared.session_config(&caller, Transport::Udp);
+        let session = (protocol.server)(Instant::now(), config);
+        let (shared, alive) = (Arc::clone(&self.shared), alive.clone());
+        tokio::spawn(async move {
+            let mut conversation = Conversation::new(session, None);
+            conversation.tell(Input::Received(datagram));
+            let own = (socket.into(), Early { bytes: 0, datagrams: early });
+            run::serve_client(conversation, caller, Some(own), &shared).await;
+            drop((seat, alive));
+        });
     }
 }
 
-/// A socket of the flow's own on the server's port, and a second handle to it for the welcome.
-fn connected(
-    local: SocketAddr,
-    peer: SocketAddr,
-    ticket: &Ticket,
-) -> Result<(OwnedFd, AsyncUdpSocket), String> {
-    let fd = goodput_mover::socket::udp_socket(Some(local), peer, &ticket.options, true)
-        .map_err(|e| e.to_string())?;
-    let repeater = fd.try_clone().and_then(|second| {
-        let socket = UdpSocket::from(second);
-        socket.set_nonblocking(true)?;
-        AsyncUdpSocket::from_std(socket)
-    });
-    Ok((fd, repeater.map_err(|e| e.to_string())?))
-}
-
-/// Welcomes the flow, and again whenever its answer comes again because the welcome was lost.
-/// Ends with the first payload, which it leaves in the socket, and with the measurement, when nobody
-/// takes flows at `to` any more.
-async fn repeat_welcome(
-    socket: AsyncUdpSocket,
-    cookie: Cookie,
-    to: mpsc::UnboundedSender<Connected>,
-) {
+/// Welcomes a flow again whenever its answer comes again because the welcome was lost. Ends with the
+/// first payload, which it leaves in the socket, and with the measurement, when nobody takes flows
+/// at `to` any more.
+async fn repeat_welcome(socket: UdpSocket, cookie: Cookie, to: mpsc::UnboundedSender<Arrival>) {
     let welcoming = async {
+        let socket = AsyncUdpSocket::from_std(socket)?;
         let mut datagram = [0; PROOF];
-        socket.send(&welcome(&cookie)).await?;
         loop {
             let length = socket.peek(&mut datagram).await?;
             if !is_proof(&datagram[..length]) {

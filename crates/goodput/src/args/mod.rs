@@ -1,6 +1,7 @@
 //! What can be typed. Parsing reads nothing but the command line: it never touches the machine.
 
 mod measure;
+mod spoken;
 mod verbs;
 
 use std::path::PathBuf;
@@ -9,7 +10,8 @@ use clap::{ArgAction, Parser, Subcommand};
 
 pub use measure::{CredentialArgs, OutputArgs};
 pub use verbs::{
-    CheckArgs, CompareArgs, Generate, HistoryArgs, Lab, Listed, ServeArgs, Settings, TestArgs,
+    CheckArgs, CompareArgs, Generate, HistoryArgs, Lab, Listed, Others, ServeArgs, Settings,
+    TestArgs,
 };
 
 /// How fast a network path really is, what holds it back, and which change fixes it, proven by

@@ -10,6 +10,7 @@ use goodput_model::{BitRate, Bytes, SettingRef};
 use goodput_engine::AttachTo;
 
 use super::measure::{MeasureArgs, OutputArgs, seconds};
+use super::spoken::Spoken;
 
 /// `goodput serve`
 #[derive(Debug, Args)]
@@ -17,9 +18,20 @@ pub struct ServeArgs {
     /// Local address [default: all, IPv6 and IPv4]
     #[arg(long, value_name = "ADDRESS")]
     pub bind: Option<IpAddr>,
-    /// Port of control, data and UDP; 0 lets the system choose
+    /// Goodput's own port, where all protocols are answered; 0 lets the system choose
     #[arg(long, value_name = "PORT", default_value_t = goodput_wire::protocols::goodput::PROTOCOL.port)]
     pub port: u16,
+    /// What to answer, each also on its usual port, or on the one named [default: all; on their usual
+    /// ports only where --port is not changed]
+    #[arg(long, value_name = "NAME[=PORT],…", value_delimiter = ',')]
+    pub protocols: Vec<Spoken>,
+    /// Fail where a usual port is taken, instead of serving the others
+    #[arg(long)]
+    pub strict: bool,
+    /// One measurement at a time, over all protocols: others are told that the server is busy, or
+    /// wait in a queue for as long as their protocol lets them
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "busy")]
+    pub exclusive: Option<Others>,
     /// Leave after the first client that made a measurement
     #[arg(long)]
     pub one_off: bool,
@@ -40,7 +52,7 @@ pub struct ServeArgs {
     #[arg(long)]
     pub private: bool,
     /// Measurements at the same time; one client gets three quarters of them at most
-    #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub max_clients: u32,
     /// Connections of one address that have not proven themselves as flows, at the same time
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
@@ -65,6 +77,15 @@ pub struct ServeArgs {
     /// Their protocol proves no address: anybody who can forge one can turn this host on it
     #[arg(long)]
     pub allow_unproven_udp: bool,
+}
+
+/// What happens to a measurement while another one is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Others {
+    /// It is told that the server is busy
+    Busy,
+    /// It waits for its turn; where payload comes unasked, it is told that the server is busy
+    Queue,
 }
 
 /// What makes no sense where goodput moves nothing.

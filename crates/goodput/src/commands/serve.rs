@@ -3,23 +3,59 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use goodput_engine::serve::{Config, Sockets, serve};
-use goodput_wire::session::Limits;
+use goodput_engine::EngineError;
+use goodput_engine::serve::{Config, Exclusive, Sockets, serve};
+use goodput_wire::protocols;
+use goodput_wire::session::{Limits, Protocol};
 
 use super::measured::{self, Signals};
-use crate::args::ServeArgs;
+use crate::args::{Others, ServeArgs};
 use crate::credentials;
 use crate::exit::Exit;
 use crate::storage::state_dir;
 
 /// Serves until a signal comes.
 pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
-    let token = credentials::token(args.token_file.as_deref())?;
+    let config = config(&args, state)?;
+    raise_open_files();
+    let (mut sockets, usual) = match Sockets::from_systemd()? {
+        // Whoever hands ports over has chosen them.
+        Some(sockets) => (sockets, !args.protocols.is_empty()),
+        None => {
+            let usual = !args.protocols.is_empty() || args.port == OWN.port;
+            (Sockets::open(args.bind, args.port)?, usual)
+        }
+    };
+    let mut listening =
+        vec![format!("goodput {} listening on {}", env!("CARGO_PKG_VERSION"), sockets.address()?)];
+    if usual {
+        listening.extend(open_usual(&args, &mut sockets)?);
+    }
+    measured::runtime()?.block_on(async {
+        // Before anybody is told that the server is there, and so may stop it.
+        let mut signals = Signals::listen()?;
+        listening.iter().for_each(|line| println!("{line}"));
+        // Not under systemd, there is nobody to tell.
+        let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+        let served = serve(config, sockets, signals.next()).await;
+        let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+        anyhow::Ok(served?)
+    })?;
+    Ok(Exit::Fine)
+}
+
+/// The protocol whose port is the server's own.
+const OWN: &Protocol = &protocols::goodput::PROTOCOL;
+
+fn config(args: &ServeArgs, state: Option<PathBuf>) -> Result<Config> {
     let (users, key) = (args.users_file.as_deref(), args.rsa_private_key.as_deref());
-    let accounts = credentials::accounts(users, key)?;
-    let config = Config {
-        bind: args.bind,
-        port: args.port,
+    let chosen: Vec<_> = args.protocols.iter().map(|spoken| spoken.protocol).collect();
+    Ok(Config {
+        protocols: if chosen.is_empty() { protocols::ALL.to_vec() } else { chosen },
+        exclusive: args.exclusive.map(|others| match others {
+            Others::Busy => Exclusive::Busy,
+            Others::Queue => Exclusive::Queue,
+        }),
         limits: Limits {
             duration_s: args.max_duration,
             flows: args.max_flows,
@@ -32,28 +68,41 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
         max_connections_per_address: args.max_connections,
         one_off: args.one_off,
         token_required: args.require_token,
-        token,
-        accounts,
+        token: credentials::token(args.token_file.as_deref())?,
+        accounts: credentials::accounts(users, key)?,
         private: args.private,
         state_dir: state_dir(state)?,
-    };
-    raise_open_files();
-    let sockets = match Sockets::from_systemd()? {
-        Some(sockets) => sockets,
-        None => Sockets::open(config.bind, config.port)?,
-    };
-    let address = sockets.address()?;
-    measured::runtime()?.block_on(async {
-        // Before anybody is told that the server is there, and so may stop it.
-        let mut signals = Signals::listen()?;
-        println!("goodput {} listening on {address}", env!("CARGO_PKG_VERSION"));
-        // Not under systemd, there is nobody to tell.
-        let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-        let served = serve(config, sockets, signals.next()).await;
-        let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
-        anyhow::Ok(served?)
-    })?;
-    Ok(Exit::Fine)
+    })
+}
+
+/// Opens the usual ports of the protocols; a line for each of them.
+fn open_usual(args: &ServeArgs, sockets: &mut Sockets) -> Result<Vec<String>, EngineError> {
+    let mut lines = Vec::new();
+    for (port, protocols) in usual_ports(args) {
+        let names: Vec<_> = protocols.iter().map(|protocol| protocol.id).collect();
+        let names = names.join(" and ");
+        match sockets.open_usual(args.bind, port, protocols) {
+            Ok(address) => lines.push(format!("{names} on {address}")),
+            Err(why) if args.strict => return Err(why),
+            Err(why) => eprintln!("warning: {names} is served on goodput's port only: {why}"),
+        }
+    }
+    Ok(lines)
+}
+
+/// The ports beside goodput's own, in the order of the list, with the protocols that share each.
+fn usual_ports(args: &ServeArgs) -> Vec<(u16, Vec<&'static Protocol>)> {
+    let all = protocols::ALL.iter().map(|protocol| (protocol.port, *protocol));
+    let chosen = args.protocols.iter().map(|s| (s.port.unwrap_or(s.protocol.port), s.protocol));
+    let wanted: Vec<_> = if args.protocols.is_empty() { all.collect() } else { chosen.collect() };
+    let mut ports: Vec<(u16, Vec<&'static Protocol>)> = Vec::new();
+    for (port, protocol) in wanted.into_iter().filter(|(_, protocol)| protocol.id != OWN.id) {
+        match ports.iter_mut().find(|(other, _)| *other == port && port != 0) {
+            Some((_, sharing)) => sharing.push(protocol),
+            None => ports.push((port, vec![protocol])),
+        }
+    }
+    ports
 }
 
 /// Lets this process open as many files as its hard limit allows: each flow and each client takes

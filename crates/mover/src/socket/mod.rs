@@ -21,7 +21,7 @@ use goodput_model::BitRate;
 pub use effective::{Effective, check_effective, cut_buffer, effective};
 pub use error::SocketError;
 pub use tcp::{apply_accepted, tcp_connect, tcp_listen};
-pub use udp::{udp_listen, udp_socket};
+pub use udp::{apply_datagram, udp_listen, udp_socket};
 
 /// How much faster than the rate the kernel may send a paced stream. Its own pacing counts in whole
 /// packets and must not become the limit; yet what a stall on the path has left in the send

@@ -1,10 +1,10 @@
 //! UDP sockets.
 
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use goodput_model::SocketOptions;
-use socket2::{Domain, SockAddr, Type};
+use socket2::{Domain, SockAddr, SockRef, Type};
 
 use super::error::SocketError;
 use super::options::{bind_device, bind_near, check_family, new, set_buffers, set_dscp};
@@ -49,4 +49,12 @@ pub fn udp_listen(address: SocketAddr, options: &SocketOptions) -> Result<OwnedF
     set_dscp(&socket, options, Domain::for_address(address))?;
     socket.bind(&SockAddr::from(address)).map_err(SocketError::of("receive at", address))?;
     Ok(socket.into())
+}
+
+/// Sets on a bound socket what the port's own did not have.
+pub fn apply_datagram(socket: impl AsFd, options: &SocketOptions) -> Result<(), SocketError> {
+    let socket = SockRef::from(&socket);
+    let family = socket.domain().map_err(SocketError::of("ask the IP version of", "a socket"))?;
+    set_buffers(&socket, options)?;
+    set_dscp(&socket, options, family)
 }

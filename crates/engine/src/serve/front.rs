@@ -1,0 +1,168 @@
+//! The UDP socket of a port, from which a peer's datagrams are moved to a socket of their own.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+use socket2::SockRef;
+use tokio::net::UdpSocket as AsyncUdpSocket;
+
+use super::accept::plain;
+use super::sockets::shared_datagram_socket;
+
+/// Longest datagram.
+const DATAGRAM_MAX: usize = 65_535;
+
+/// Datagrams that are taken over at most after the peer's socket is its own. What is left after so
+/// many is read from that socket.
+const TAKEN_MAX: usize = 1024;
+
+/// A datagram and where it came from.
+pub type Datagram = (Vec<u8>, SocketAddr);
+
+/// The shared socket of a port.
+pub struct Front {
+    socket: AsyncUdpSocket,
+    local: SocketAddr,
+    /// Datagrams of other peers that were found while one got its socket.
+    waiting: VecDeque<Datagram>,
+    buffer: Vec<u8>,
+}
+
+/// A peer's own socket, and its datagrams that had come before.
+pub struct HandedOver {
+    /// Connected to the peer, in non-blocking mode.
+    pub socket: UdpSocket,
+    /// In their order.
+    pub early: Vec<Vec<u8>>,
+}
+
+impl Front {
+    /// Takes over a bound socket that shares its port (`SO_REUSEADDR`).
+    pub fn new(socket: UdpSocket) -> std::io::Result<Self> {
+        let local = socket.local_addr()?;
+        socket.set_nonblocking(true)?;
+        let socket = AsyncUdpSocket::from_std(socket)?;
+        Ok(Self { socket, local, waiting: VecDeque::new(), buffer: vec![0; DATAGRAM_MAX] })
+    }
+
+    /// The next datagram of a peer without a socket of its own. Nothing is lost where it is cancelled.
+    pub async fn next(&mut self) -> Datagram {
+        loop {
+            if let Some(datagram) = self.waiting.pop_front() {
+                return datagram;
+            }
+            // An error here is an earlier reply that nobody took; it concerns no one else.
+            if let Ok((length, peer)) = self.socket.recv_from(&mut self.buffer).await {
+                return (self.buffer[..length].to_vec(), plain(peer));
+            }
+        }
+    }
+
+    /// Answers `peer`, which is best effort as all datagrams are.
+    pub async fn reply(&self, bytes: &[u8], peer: SocketAddr) {
+        // A socket of both IP versions takes IPv4 addresses only as mapped ones.
+        let _ = self.socket.send_to(bytes, spelled_for(self.local, peer)).await;
+    }
+
+    /// Gives `peer` a socket of its own on this port, and everything of it that came here, in order.
+    ///
+    /// A new socket that is first bound and then connected would catch other peers' datagrams in
+    /// between. So it is the old one, emptied before, that is connected to the peer; a new one takes
+    /// its place here before that, so that nothing is turned away meanwhile.
+    pub fn hand_over(&mut self, peer: SocketAddr) -> std::io::Result<HandedOver> {
+        let next: UdpSocket = shared_datagram_socket(self.local)?.into();
+        next.set_nonblocking(true)?;
+        let listening = AsyncUdpSocket::from_std(next.try_clone()?)?;
+        // Of equal sockets the kernel prefers the youngest: from here on strangers come to `next`.
+        let socket = std::mem::replace(&mut self.socket, listening).into_std()?;
+        let mut early = self.take_waiting(peer);
+        self.drain(&socket, peer, usize::MAX, &mut early);
+        SockRef::from(&socket).connect(&spelled_for(self.local, peer).into())?;
+        // From here on the peer comes to `socket`, and nobody else does.
+        self.drain(&next, peer, usize::MAX, &mut early);
+        self.drain(&socket, peer, TAKEN_MAX, &mut early);
+        Ok(HandedOver { socket, early })
+    }
+
+    fn take_waiting(&mut self, peer: SocketAddr) -> Vec<Vec<u8>> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let (its, others): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|(_, from)| *from == peer);
+        self.waiting = others.into();
+        its.into_iter().map(|(datagram, _)| datagram).collect()
+    }
+
+    /// Takes at most so many datagrams out of a socket: the peer's for it, the others for later.
+    fn drain(
+        &mut self,
+        socket: &UdpSocket,
+        peer: SocketAddr,
+        most: usize,
+        early: &mut Vec<Vec<u8>>,
+    ) {
+        for _ in 0..most {
+            match socket.recv_from(&mut self.buffer) {
+                Ok((length, from)) => {
+                    let (datagram, from) = (self.buffer[..length].to_vec(), plain(from));
+                    if from == peer {
+                        early.push(datagram);
+                    } else {
+                        self.waiting.push_back((datagram, from));
+                    }
+                }
+                Err(cause) if cause.kind() == std::io::ErrorKind::WouldBlock => return,
+                // An earlier reply that nobody took.
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+/// An address as a socket bound to `local` must be told it: one for both IP versions takes those of
+/// IPv4 mapped (RFC 4291 section 2.5.5.2).
+fn spelled_for(local: SocketAddr, peer: SocketAddr) -> SocketAddr {
+    match (local, peer.ip()) {
+        (SocketAddr::V6(_), IpAddr::V4(ip)) => {
+            SocketAddr::new(ip.to_ipv6_mapped().into(), peer.port())
+        }
+        _ => peer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(front: &Front) -> UdpSocket {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(("127.0.0.1", front.local.port())).unwrap();
+        socket
+    }
+
+    #[tokio::test]
+    async fn nothing_is_lost_reordered_or_given_to_another() {
+        for bind in ["127.0.0.1:0", "[::]:0"] {
+            // A kernel without IPv6 has only the first.
+            let Ok(socket) = shared_datagram_socket(bind.parse().unwrap()) else { continue };
+            let mut front = Front::new(socket.into()).unwrap();
+            let (one, other) = (client(&front), client(&front));
+            for number in 0..4_u8 {
+                one.send(&[1, number]).unwrap();
+                other.send(&[2, number]).unwrap();
+            }
+            let (first, peer) = front.next().await;
+            assert_eq!((first, peer), (vec![1, 0], one.local_addr().unwrap()));
+            let handed = front.hand_over(peer).unwrap();
+            assert_eq!(handed.early, [[1, 1], [1, 2], [1, 3]]);
+            one.send(&[1, 4]).unwrap();
+            other.send(&[2, 4]).unwrap();
+            let mut buffer = [0; 8];
+            assert_eq!(handed.socket.recv(&mut buffer).unwrap(), 2);
+            assert_eq!(buffer[..2], [1, 4]);
+            let (first, peer) = front.next().await;
+            assert_eq!((first, peer), (vec![2, 0], other.local_addr().unwrap()));
+            let handed = front.hand_over(peer).unwrap();
+            assert_eq!(handed.early, [[2, 1], [2, 2], [2, 3], [2, 4]]);
+        }
+    }
+}

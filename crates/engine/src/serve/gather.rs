@@ -1,0 +1,271 @@
+//! The data connections of one measurement, from the wish of its session until all are there.
+
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use goodput_kernel::Context;
+use goodput_model::{EndName, Plan, SettingRef, Transport};
+use goodput_mover::Early;
+use goodput_wire::ticket::{FlowTicket, Meeting};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::Instant;
+
+use super::Shared;
+use super::admission::Place;
+use super::connect::{self, Connecting};
+use super::doors::Opened;
+use super::own_door::{self, OwnDoor};
+use super::run::Caller;
+use super::tickets::{Arrival, Expected, Sign, makes_cookies};
+use super::turns::Turn;
+use crate::traffic::Connected;
+
+/// How long a flow may take to come that is known by nothing but its address: another session of the
+/// same client waits for it.
+const RESERVED: Duration = Duration::from_secs(5);
+
+/// What a session wishes to expect.
+pub struct Wish {
+    /// What was agreed.
+    pub plan: Plan,
+    /// One for each flow.
+    pub tickets: Vec<FlowTicket>,
+    /// How they come about.
+    pub meeting: Meeting,
+    /// Whether this address has proven that it receives what is sent to it.
+    pub proven: bool,
+}
+
+/// A measurement whose flows are awaited.
+pub struct Awaiting {
+    /// What was agreed.
+    pub plan: Plan,
+    /// About this host, on the path to the client.
+    pub context: Context,
+    /// Its flows, as they come.
+    pub gathering: Gathering,
+    /// Where they arrive. Kept to the end: while it is there, a lost welcome is repeated.
+    pub arrivals: mpsc::UnboundedReceiver<Arrival>,
+    /// Its place among the measurements of this server, and its right to be the only one.
+    pub places: (Place, Option<OwnedSemaphorePermit>),
+}
+
+/// The flows that have arrived, and what makes the others come.
+pub struct Gathering {
+    tickets: Vec<FlowTicket>,
+    arrived: Vec<Connected>,
+    until: Option<Instant>,
+    to: mpsc::UnboundedSender<Arrival>,
+    connect: Option<Vec<(std::net::SocketAddr, FlowTicket)>>,
+    door: Option<OwnDoor>,
+    _connecting: Option<Connecting>,
+    _expected: Expected,
+    _opened: Vec<Arc<Opened>>,
+    _turns: Vec<Turn>,
+}
+
+/// A wish that is being fulfilled.
+pub type Preparing = Pin<Box<dyn Future<Output = Result<Box<Awaiting>, String>> + Send>>;
+
+/// Makes ready for the flows of a wish, or says why that can't be done. Dropping it forgets the wish.
+pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
+    Box::pin(async move {
+        check(&wish, &caller)?;
+        let place = shared.admission.measurement(caller.peer.ip(), &wish.plan)?;
+        let alone = shared.alone(wish.can_wait()).await?;
+        let Wish { plan, tickets, meeting, .. } = wish;
+        let signs = signs(&plan, &tickets, &meeting, &caller);
+        let turns = shared.turns.take(signs.iter().map(|(sign, _)| sign.clone()).collect()).await;
+        let opened = open_doors(&signs, &caller, &shared).await?;
+        let (to, arrivals) = mpsc::unbounded_channel();
+        let reserved = signs.iter().any(|(sign, _)| sign.is_ambiguous());
+        let expected = shared.tickets.expect(signs, &plan.socket, &to);
+        let own = meeting == Meeting::Arrive && makes_cookies(caller.protocol);
+        let door = (own && own_door::is_needed(&plan))
+            .then(|| OwnDoor::open(caller.local.ip(), &plan.socket, Arc::clone(&shared)))
+            .transpose()?;
+        let gathering = Gathering {
+            connect: targets(&tickets, &meeting, &caller)?,
+            tickets,
+            arrived: Vec::new(),
+            until: reserved.then(|| Instant::now() + RESERVED),
+            to,
+            door,
+            _connecting: None,
+            _expected: expected,
+            _opened: opened,
+            _turns: turns,
+        };
+        let context = Context::towards(caller.peer.ip());
+        let places = (place, alone);
+        Ok(Box::new(Awaiting { plan, context, gathering, arrivals, places }))
+    })
+}
+
+impl Wish {
+    /// Whether its client waits to be told; where the conversation is the flow, payload comes already.
+    pub fn can_wait(&self) -> bool {
+        !matches!(self.meeting, Meeting::ThisConnection { .. })
+    }
+}
+
+impl Gathering {
+    /// Port of the data connections, where the client must be told.
+    pub fn data_port(&self) -> Option<u16> {
+        self.door.as_ref().map(OwnDoor::port)
+    }
+
+    /// Begins to connect those flows that come about so, now that the client expects them.
+    pub fn connect(&mut self, plan: &Plan, caller: &Caller) {
+        if let Some(targets) = self.connect.take() {
+            self._connecting = Some(connect::start(targets, plan, caller.local, self.to.clone()));
+        }
+    }
+
+    /// Takes the connection of the conversation for the first flow.
+    pub fn take_own(&mut self, socket: OwnedFd, early: Early) -> Result<(), String> {
+        let first = self.tickets.first().ok_or("a measurement without flows")?;
+        let (flow, framing) = (first.flow, first.framing.clone());
+        self.add(Connected { flow, socket, framing, early })
+    }
+
+    /// Takes a flow, and those that share its connection.
+    pub fn add(&mut self, arrival: Connected) -> Result<(), String> {
+        let id = arrival.flow.id;
+        let mut flows = vec![arrival];
+        for ticket in self.tickets.iter().filter(|ticket| ticket.shares == Some(id)) {
+            let socket = flows[0].socket.try_clone();
+            let socket = socket.map_err(|cause| format!("cannot share a connection: {cause}"))?;
+            let mut early = Early::default();
+            if ticket.flow.sender == EndName::Near {
+                early = std::mem::take(&mut flows[0].early);
+            }
+            let (flow, framing) = (ticket.flow, ticket.framing.clone());
+            flows.push(Connected { flow, socket, framing, early });
+        }
+        self.arrived.append(&mut flows);
+        self.until = self.until.map(|_| Instant::now() + RESERVED);
+        Ok(())
+    }
+
+    /// All flows in the order of the plan, once they are there.
+    pub fn complete(&mut self) -> Option<Vec<Connected>> {
+        if self.arrived.len() < self.tickets.len() {
+            return None;
+        }
+        self.arrived.sort_by_key(|connected| connected.flow.id);
+        Some(std::mem::take(&mut self.arrived))
+    }
+
+    /// Ends when flows have taken too long; never, where nobody waits for them.
+    pub async fn overdue(&self) -> String {
+        match self.until {
+            Some(until) => tokio::time::sleep_until(until).await,
+            None => std::future::pending().await,
+        }
+        let (came, all, s) = (self.arrived.len(), self.tickets.len(), RESERVED.as_secs());
+        format!("{came} of {all} data connections came, and no other within {s} s")
+    }
+}
+
+fn check(wish: &Wish, caller: &Caller) -> Result<(), String> {
+    let Wish { plan, tickets, .. } = wish;
+    goodput_mover::check_plan(plan).map_err(|why| why.to_string())?;
+    known_congestion_control(plan.socket.congestion.as_deref())?;
+    let sends = tickets.iter().any(|ticket| ticket.is_sender(EndName::Far));
+    if plan.transport == Transport::Udp && sends && !wish.proven {
+        return Err(format!(
+            "{} proves no address, and {} would be sent datagrams; let the client send, use TCP, or \
+             serve with --allow-unproven-udp",
+            caller.protocol.id,
+            caller.peer.ip()
+        ));
+    }
+    Ok(())
+}
+
+/// By what the flows that come to a port of this server are known.
+fn signs<'a>(
+    plan: &Plan,
+    tickets: &'a [FlowTicket],
+    meeting: &Meeting,
+    caller: &Caller,
+) -> Vec<(Sign, &'a FlowTicket)> {
+    let from = caller.peer.ip();
+    let own = usize::from(matches!(meeting, Meeting::ThisConnection { .. }));
+    let coming = tickets.iter().skip(own).filter(|ticket| ticket.shares.is_none());
+    let udp = plan.transport == Transport::Udp;
+    match *meeting {
+        Meeting::Connect { .. } | Meeting::ThisConnection { back: Some(_), .. } => Vec::new(),
+        Meeting::Listen { first_port } => (first_port..)
+            .zip(coming)
+            .map(|(port, ticket)| (Sign::Reserved(port, plan.transport, from), ticket))
+            .collect(),
+        Meeting::Arrive | Meeting::ThisConnection { .. }
+            if udp && !makes_cookies(caller.protocol) =>
+        {
+            coming.map(|ticket| (Sign::Opens(caller.protocol.id, from), ticket)).collect()
+        }
+        Meeting::Arrive | Meeting::ThisConnection { .. } => coming
+            .map(|ticket| (Sign::of_proof(caller.protocol, &ticket.proof, from), ticket))
+            .collect(),
+    }
+}
+
+/// Opens the ports at which flows are awaited and that are not open anyway.
+async fn open_doors(
+    signs: &[(Sign, &FlowTicket)],
+    caller: &Caller,
+    shared: &Arc<Shared>,
+) -> Result<Vec<Arc<Opened>>, String> {
+    let mut opened = Vec::new();
+    for (sign, _) in signs {
+        let Sign::Reserved(port, transport, _) = *sign else { continue };
+        if !shared.doors.iter().any(|door| door.port() == port) {
+            let mut local = caller.local;
+            local.set_port(port);
+            opened.push(shared.opened.open(local, transport, shared).await?);
+        }
+    }
+    Ok(opened)
+}
+
+/// Where each flow that this end connects goes: to the client's own address and nowhere else.
+fn targets(
+    tickets: &[FlowTicket],
+    meeting: &Meeting,
+    caller: &Caller,
+) -> Result<Option<Vec<(std::net::SocketAddr, FlowTicket)>>, String> {
+    let (own, first, apart) = match *meeting {
+        Meeting::Connect { port, apart } => (0, port.unwrap_or(caller.peer.port()), apart),
+        Meeting::ThisConnection { back: Some(port), .. } => (1, port, 0),
+        Meeting::Arrive | Meeting::Listen { .. } | Meeting::ThisConnection { .. } => {
+            return Ok(None);
+        }
+    };
+    let coming = tickets.iter().skip(own).filter(|ticket| ticket.shares.is_none());
+    let target = |(number, ticket): (usize, &FlowTicket)| {
+        let port = usize::from(first) + number * usize::from(apart);
+        let port = u16::try_from(port).map_err(|_| format!("port {port} does not exist"))?;
+        Ok((connect::target(caller.peer, port)?, ticket.clone()))
+    };
+    coming.enumerate().map(target).collect::<Result<_, String>>().map(Some)
+}
+
+/// Refuses a congestion control that is not loaded: asking for it by setsockopt(TCP_CONGESTION) as
+/// root would load a kernel module at a stranger's wish.
+fn known_congestion_control(name: Option<&str>) -> Result<(), String> {
+    let Some(name) = name else { return Ok(()) };
+    let setting = SettingRef {
+        end: EndName::Near,
+        name: "sysctl.net.ipv4.tcp_available_congestion_control".into(),
+        scope: None,
+    };
+    let available = goodput_settings::read(&setting).map_err(|e| e.to_string())?;
+    if available.split_whitespace().any(|known| known == name) {
+        return Ok(());
+    }
+    Err(format!("congestion control {name:?} is not available there; available: {available}"))
+}

@@ -1,0 +1,64 @@
+//! One at a time where two sessions of one client could be mistaken for one another: nothing but its
+//! address tells whose flow it is that arrives.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, Weak};
+
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use super::tickets::Sign;
+
+/// Who awaits flows by an ambiguous sign.
+#[derive(Default)]
+pub struct Turns(std::sync::Mutex<HashMap<Sign, Weak<Mutex<()>>>>);
+
+/// The right to be the only one; dropping it lets the next one in.
+pub struct Turn(#[expect(dead_code, reason = "held for its drop")] OwnedMutexGuard<()>);
+
+impl Turns {
+    /// Waits for one's turn at each of `signs`, in the order of arrival.
+    pub async fn take(&self, mut signs: Vec<Sign>) -> Vec<Turn> {
+        signs.retain(Sign::is_ambiguous);
+        // Everybody takes them in the same order, so that no two wait for each other.
+        signs.sort_by_key(|sign| format!("{sign:?}"));
+        signs.dedup();
+        let mut turns = Vec::with_capacity(signs.len());
+        for sign in signs {
+            turns.push(Turn(self.queue(sign).lock_owned().await));
+        }
+        turns
+    }
+
+    fn queue(&self, sign: Sign) -> Arc<Mutex<()>> {
+        let mut queues = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(queue) = queues.get(&sign).and_then(Weak::upgrade) {
+            return queue;
+        }
+        queues.retain(|_, queue| queue.strong_count() > 0);
+        let queue = Arc::default();
+        queues.insert(sign, Arc::downgrade(&queue));
+        queue
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Transport;
+    use std::time::Duration;
+
+    fn reserved(port: u16, last: u8) -> Sign {
+        Sign::Reserved(port, Transport::Tcp, [192, 0, 2, last].into())
+    }
+
+    #[tokio::test]
+    async fn one_client_awaits_a_port_once_and_others_do_not_wait() {
+        let turns = Turns::default();
+        let first = turns.take(vec![reserved(5002, 1), reserved(5001, 1)]).await;
+        let again = turns.take(vec![reserved(5001, 1)]);
+        assert!(tokio::time::timeout(Duration::ZERO, again).await.is_err());
+        assert_eq!(turns.take(vec![reserved(5001, 2), reserved(5001, 2)]).await.len(), 1);
+        drop(first);
+        assert_eq!(turns.take(vec![reserved(5001, 1)]).await.len(), 1);
+    }
+}

@@ -1,0 +1,54 @@
+//! Which protocols are served, and where.
+
+use std::str::FromStr;
+
+use goodput_wire::protocols::ALL;
+use goodput_wire::protocols::goodput::PROTOCOL;
+use goodput_wire::session::Protocol;
+
+/// A protocol to serve, and the port to serve it at where that is not its usual one.
+#[derive(Debug, Clone, Copy)]
+pub struct Spoken {
+    /// The protocol.
+    pub protocol: &'static Protocol,
+    /// 0 lets the system choose.
+    pub port: Option<u16>,
+}
+
+impl FromStr for Spoken {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (id, port) = match text.split_once('=') {
+            Some((id, port)) => (id, Some(port)),
+            None => (text, None),
+        };
+        let protocol = ALL.iter().find(|protocol| protocol.id == id).ok_or_else(|| {
+            let known: Vec<_> = ALL.iter().map(|protocol| protocol.id).collect();
+            format!("no protocol of that name is known; these are: {}", known.join(", "))
+        })?;
+        if port.is_some() && protocol.id == PROTOCOL.id {
+            return Err("its port is chosen with --port".into());
+        }
+        let port = port.map(|port| port.parse().map_err(|_| format!("{port:?} is not a port")));
+        Ok(Self { protocol, port: port.transpose()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_protocol_may_have_another_port() {
+        let plain: Spoken = "goodput".parse().unwrap();
+        assert_eq!((plain.protocol.id, plain.port), ("goodput", None));
+        assert!("goodput=0".parse::<Spoken>().unwrap_err().contains("--port"));
+        for other in ALL.iter().filter(|other| other.id != PROTOCOL.id) {
+            let elsewhere: Spoken = format!("{}=0", other.id).parse().unwrap();
+            assert_eq!((elsewhere.protocol.id, elsewhere.port), (other.id, Some(0)));
+            assert!(format!("{}=70000", other.id).parse::<Spoken>().unwrap_err().contains("70000"));
+        }
+        assert!("gopher".parse::<Spoken>().unwrap_err().contains("goodput"));
+    }
+}
