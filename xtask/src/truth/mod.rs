@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::shell::{cargo, root, run as run_command};
-use case::Ran;
+use case::{Planted, Ran};
 use program::{Listed, Program};
 
 /// Options of `cargo xtask truth`.
@@ -85,7 +85,8 @@ fn measure(options: &Options) -> Result<String> {
             let mut line = program.run(case)?;
             let ran = Ran::parse(&line)?;
             println!("{round}: {} of {}: {}", number + 1, cases.len(), report::one_line(&ran));
-            if options.fixes && round == 1 {
+            let planted = !matches!(ran.planted, Planted::Nothing(_));
+            if options.fixes && round == 1 && planted {
                 line = fixes::add(&program, case, &line)?;
             }
             kept.add(&line)?;

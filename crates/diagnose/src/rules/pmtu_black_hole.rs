@@ -13,8 +13,9 @@
 //! them.
 //!
 //! # What to try
-//! Let ICMP "fragmentation needed" and "packet too big" pass. `net.ipv4.tcp_mtu_probing=1` lets TCP
-//! find the size by itself after some time-outs. A router can clamp the segment size, a route can
+//! Let ICMP "fragmentation needed" and "packet too big" pass. `net.ipv4.tcp_mtu_probing=2` lets TCP
+//! begin small and find the size by itself; with 1 it does so only after time-outs, which cost each
+//! connection some seconds. A router can clamp the segment size, a route can
 //! carry the right mtu.
 //!
 //! # When it is wrong
@@ -90,9 +91,9 @@ fn change(view: &View) -> Option<Change> {
         return (now > chunk)
             .then(|| of_plan("chunk", Some(now.to_string()), &chunk.to_string(), why));
     }
-    let now = view.sender.words(TCP_MTU_PROBING).filter(|now| now == "0")?;
-    let why = "TCP looks for a smaller packet size after some time-outs";
-    Some(of_host(&view.sender, TCP_MTU_PROBING, None, (Some(now), "1".into()), why))
+    let now = view.sender.words(TCP_MTU_PROBING).filter(|now| now != "2")?;
+    let why = "TCP begins with packets that nearly every path carries, and looks for larger ones";
+    Some(of_host(&view.sender, TCP_MTU_PROBING, None, (Some(now), "2".into()), why))
 }
 
 #[cfg(test)]
@@ -107,7 +108,7 @@ mod tests {
         assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
         assert_eq!(
             finding.changes[0].as_argument(),
-            "near:sysctl.net.ipv4.tcp_mtu_probing=0,1".trim_start_matches("near:")
+            "near:sysctl.net.ipv4.tcp_mtu_probing=0,2".trim_start_matches("near:")
         );
     }
 

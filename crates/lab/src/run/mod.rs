@@ -83,7 +83,7 @@ pub fn run(
 const TOKEN: &str = "a token that is known only in the lab";
 
 /// Longest comparison, seconds.
-const COMPARE_S: &str = "60";
+const COMPARE_S: &str = "120";
 
 /// Brings `scenario` up and compares the values of `factor`, `SETTING=A,B`, in it: short runs, so
 /// for an effect that is more than small. The record of the comparison, or how it failed. Files are
@@ -110,7 +110,8 @@ pub fn compare(
     let mut command = command(lab.near(), goodput)?;
     pin(&mut command, &scenario);
     command.arg("compare").arg(target(&lab, &scenario)).arg(factor);
-    command.args(["--json", "--no-store", "--time", "1", "--max-time", COMPARE_S]).args(token);
+    command.args(["--json", "--no-store", "--max-time", COMPARE_S]).args(token);
+    command.args(length(&scenario, "1"));
     command.args(&scenario.run.client).env("GOODPUT_STATE_DIR", folder.join("state"));
     let client = Process::start(command, "goodput compare in near")?;
     let near = client.pid();
@@ -166,12 +167,14 @@ fn start_client(
     let seconds = scenario.run.seconds.unwrap_or(TEST_S).to_string();
     pin(&mut command, scenario);
     command.arg(verb).arg(target(lab, scenario)).args(["--json", "--no-store"]);
-    // A transfer of so many bytes ends when they are through.
-    if !scenario.run.client.iter().any(|argument| argument == "--bytes") {
-        command.args(["--time", &seconds]);
-    }
-    command.args(&scenario.run.client).args(client_args);
+    command.args(length(scenario, &seconds)).args(&scenario.run.client).args(client_args);
     Process::start(command, &format!("goodput {verb} in near"))
+}
+
+/// So long, but for a transfer of so many bytes, which ends when they are through.
+fn length<'a>(scenario: &Scenario, seconds: &'a str) -> Vec<&'a str> {
+    let by_bytes = scenario.run.client.iter().any(|argument| argument == "--bytes");
+    if by_bytes { Vec::new() } else { vec!["--time", seconds] }
 }
 
 fn pin(command: &mut Command, scenario: &Scenario) {
