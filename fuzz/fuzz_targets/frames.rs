@@ -10,7 +10,8 @@ fuzz_target!(|data: &[u8]| {
     let Some((&piece, bytes)) = data.split_first() else { return };
     frames::<2>(bytes, usize::from(piece) + 1);
     frames::<4>(bytes, usize::from(piece) + 1);
-    let _ = protocols::opening(bytes);
+    let _ = protocols::opening(protocols::ALL, bytes);
+    let _ = protocols::datagram_opening(protocols::ALL, bytes);
     let _ = (foreign::server(bytes), foreign::client(bytes), datagram::from_server(bytes));
     challenge(bytes);
 });

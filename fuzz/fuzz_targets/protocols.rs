@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use goodput_model::{Known, Plan};
+use goodput_model::{Known, Plan, Transport};
 use goodput_wire::pair::{client_config, end, origin, sample, server_config};
 use goodput_wire::session::{Action, Input, Output, Session, SettingRequest};
 use goodput_wire::{frame, protocols};
@@ -51,9 +51,14 @@ fuzz_target!(|data: &[u8]| {
     let token = (kind & 1 == 1).then_some("the shared one");
     for protocol in protocols::ALL {
         let (now, client) = (origin(), kind & 2 == 2);
+        let mut config = server_config(token);
+        if kind & 4 == 4 {
+            config.transport = Transport::Udp;
+            config.limits.unproven_udp = kind & 8 == 8;
+        }
         let session = match client {
             true => (protocol.client)(now, client_config(token)),
-            false => (protocol.server)(now, server_config(token)),
+            false => (protocol.server)(now, config),
         };
         let mut talk = Talk { session, now, secured: false, ended: false };
         if token.is_none() && protocol.observes {
