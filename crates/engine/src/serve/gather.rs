@@ -145,6 +145,10 @@ impl Gathering {
             let (flow, framing) = (ticket.flow, ticket.framing.clone());
             flows.push(Connected { flow, socket, framing, early });
         }
+        // What came on a connection that this end sends on was the request, and no payload.
+        for connected in flows.iter_mut().filter(|c| c.flow.sender == EndName::Far) {
+            connected.early = Early::default();
+        }
         self.arrived.append(&mut flows);
         self.until = self.until.map(|_| Instant::now() + RESERVED);
         Ok(())

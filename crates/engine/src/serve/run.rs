@@ -169,6 +169,7 @@ impl ServedClient {
                     if secured { "with the token" } else { "without a token" });
             }
             Action::Refused(why) => tracing::info!(%peer, "broke off: {why}"),
+            Action::Note(text) => tracing::info!(%peer, "{}: {text}", self.caller.protocol.id),
             // What the client saw is its own to show.
             _ => {}
         }
