@@ -161,6 +161,7 @@ fn evidence() -> impl Strategy<Value = Evidence> {
                 sender_end: if reverse { EndName::Far } else { EndName::Near },
                 near,
                 far: if one { Known::missing("noise") } else { far },
+                told_lost_share: if udp { Known::Value(goodput) } else { Known::missing("noise") },
                 measured: Measured {
                     goodput: BitRate(goodput),
                     from_s: 0.5,

@@ -73,6 +73,7 @@ impl Measurement {
             sender_end: sender,
             near: Known::Value(self.near.clone()),
             far: self.far.clone(),
+            told_lost_share: told::lost_share(self, sender),
             measured: self.measured(sender)?,
         })
     }

@@ -1,6 +1,6 @@
 //! What a far end that is not goodput told of itself, read as the numbers of a measurement.
 
-use goodput_model::{BitRate, EndName, FlowTotals, Known, Measured, Missing, Role};
+use goodput_model::{BitRate, EndName, FlowTotals, Known, Measured, Missing, Role, Transport};
 
 use crate::measurement::Measurement;
 
@@ -83,6 +83,16 @@ pub fn measured(measurement: &Measurement) -> Option<Measured> {
     })
 }
 
+/// Share of what `sender` sent in datagrams that did not arrive, by the account of the far end.
+pub fn lost_share(measurement: &Measurement, sender: EndName) -> Known<f64> {
+    if measurement.plan.transport != Transport::Udp || sender == EndName::Far {
+        return Known::missing("only a far end that received over UDP tells it");
+    }
+    let last = measurement.near.last_sample().map(|last| last.sent_bytes);
+    let sent = last.map_or(Known::missing("nothing was sampled here"), Known::Value);
+    Told::of(measurement, Role::Receiver).lost_percent(&sent).map(|percent| percent / 100.0)
+}
+
 /// What was seen here, or else what the far end told.
 pub fn seen_or_told<T>(seen: Known<T>, told: Known<T>) -> Known<T> {
     match (seen, told) {
@@ -117,7 +127,7 @@ mod tests {
         let (before, after) = (Snapshot::default(), Snapshot::default());
         let samples = vec![sample(0.0, 0), sample(2.0, 4000)];
         Measurement {
-            plan: Plan { transport: goodput_model::Transport::Udp, ..Plan::standard() },
+            plan: Plan { transport: Transport::Udp, ..Plan::standard() },
             near: End { host: Host::foreign("near"), before, after, samples },
             far: Known::missing("it does not observe"),
             far_totals: Some(Totals {

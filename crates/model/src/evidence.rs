@@ -18,6 +18,9 @@ pub struct Evidence {
     pub near: Known<End>,
     /// The far end; missing where the peer does not report.
     pub far: Known<End>,
+    /// Share of the datagrams that did not arrive, 0 to 1, by the account of a far end that is not
+    /// goodput.
+    pub told_lost_share: Known<f64>,
     /// What came out.
     pub measured: Measured,
 }

@@ -223,7 +223,10 @@ fn other_congestion_control(view: &View) -> Option<Change> {
 }
 
 fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
-    let share = view.receiver.lost_share()?;
+    let share = match view.receiver.lost_share() {
+        Ok(share) => share,
+        Err(why) => return by_account(view, why),
+    };
     let host = view.datagrams_dropped_at_hosts();
     if share < HEAVY_LOSS || datagrams_lost_elsewhere(view)? {
         return Ok(None);
@@ -237,6 +240,33 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
         .saw(place, "dropped_at_hosts", host, format!("{host:.0} of them were dropped at a host"))
         .predicted(next_after(view, &[RULE.id]))
         .advice("lower --rate until nothing is lost: what is left is the path's rate")
+        .found()
+}
+
+/// Where the receiver does not observe but told afterwards what it missed: on the path or at its host.
+fn by_account(view: &View, why: Missing) -> Result<Option<Finding>, Missing> {
+    let share = view.told_lost_share().map_err(|_| why)?;
+    let lost = share * view.sender.datagrams_sent()?;
+    let here = view.sender.queue_drops().unwrap_or(0.0);
+    if !(HEAVY_LOSS..=1.0).contains(&share) || here >= MOST * lost {
+        return Ok(None);
+    }
+    let text = format!("{} of the datagrams never arrived, by its own account", percent(share));
+    let summary = "loss on the path or at the receiving host";
+    Draft::new(RULE.id, Place::Path, Confidence::Likely, summary)
+        .share(share)
+        .saw(view.receiver.place(), "lost_percent", share * 100.0, text)
+        .saw(
+            view.sender.place(),
+            "dropped_at_sender",
+            here,
+            format!("{here:.0} of them were dropped at this host"),
+        )
+        .predicted(next_after(view, &[RULE.id]))
+        .advice("lower --rate until nothing is lost: what is left is the rate of both")
+        .advice(
+            "whether the receiving host drops them: nstat UdpRcvbufErrors there, before and after",
+        )
         .found()
 }
 
@@ -391,6 +421,15 @@ mod tests {
     fn datagrams_are_counted() {
         assert_eq!(fires(&RULE, Case::healthy_udp().lost_by_chance(0.05)).rule, "path-loss");
         quiet(&RULE, Case::healthy_udp().lost(0.001));
+    }
+
+    #[test]
+    fn a_receiver_that_only_tells_afterwards_may_have_lost_them_itself() {
+        let told = |share| Case::healthy_udp().without_far().told_lost(share);
+        let finding = fires(&RULE, told(0.05));
+        assert!(finding.summary.contains("receiving host"), "{}", finding.summary);
+        quiet(&RULE, told(0.001));
+        cannot_tell(&RULE, Case::healthy_udp().without_far());
     }
 
     #[test]

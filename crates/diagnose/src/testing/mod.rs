@@ -47,6 +47,7 @@ pub struct Case {
     before: [Snapshot; 2],
     after: [Snapshot; 2],
     far: bool,
+    told_lost_share: Option<f64>,
     watched: bool,
     send_queue: f64,
     samples: u64,
@@ -78,6 +79,7 @@ impl Case {
             before: [before.clone(), before],
             after: [after.clone(), after],
             far: true,
+            told_lost_share: None,
             watched: false,
             send_queue: 0.95,
             samples: SAMPLES,
@@ -225,6 +227,12 @@ impl Case {
     /// A peer that does not report.
     pub fn without_far(mut self) -> Self {
         self.far = false;
+        self
+    }
+
+    /// What such a peer told of the datagrams that it missed, 0 to 1.
+    pub fn told_lost(mut self, share: f64) -> Self {
+        self.told_lost_share = Some(share);
         self
     }
 

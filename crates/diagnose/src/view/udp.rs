@@ -28,7 +28,14 @@ impl View<'_> {
     /// Whether more was sent than arrived, so that the sender's pace does not limit the goodput. TCP
     /// never sends more than that for long.
     pub fn sends_too_much(&self) -> bool {
-        !self.is_tcp() && self.receiver.lost_share().is_ok_and(|share| share >= HEAVY_LOSS)
+        let lost = || self.receiver.lost_share().or_else(|_| self.told_lost_share());
+        !self.is_tcp() && lost().is_ok_and(|share| share >= HEAVY_LOSS)
+    }
+
+    /// Share of the datagrams that never arrived over the whole run, by the account of a receiver
+    /// that does not observe.
+    pub fn told_lost_share(&self) -> Result<f64, Missing> {
+        self.evidence.told_lost_share.get().copied()
     }
 
     /// Datagrams that the two hosts are known to have dropped.

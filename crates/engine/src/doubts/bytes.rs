@@ -29,10 +29,12 @@ fn near_to_far(measurement: &Measurement) -> Result<Option<String>, Missing> {
     let received = *Told::of(measurement, Role::Receiver).sum(|flow| &flow.bytes).get()?;
     let flows = last_flows(&measurement.near, Role::Sender);
     let sent: u64 = flows.iter().map(|flow| flow.bytes).sum();
-    // In the socket here, or in the one there: it can't hold more than it ever announced.
+    // In the socket here, or in the one there, which can't hold more than it ever announced. Some far
+    // ends throw away what still comes when they have been told that it is over.
     let mut on_its_way = HEADERS * flows.len() as u64;
     for flow in &flows {
-        on_its_way += flow.queued_bytes.get()? + widest_window(&measurement.near, flow.flow)?;
+        on_its_way +=
+            flow.memory.get()?.sndbuf_bytes + widest_window(&measurement.near, flow.flow)?;
     }
     Ok(compare(sent, received, on_its_way, flows.len()))
 }
@@ -49,17 +51,22 @@ fn far_to_near(measurement: &Measurement) -> Result<Option<String>, Missing> {
 }
 
 fn compare(sent: u64, received: u64, on_its_way: u64, flows: usize) -> Option<String> {
-    let said = format!("{} were sent and {} received", Bytes(sent), Bytes(received));
-    if sent.saturating_sub(received) > on_its_way {
+    let (all, less) = (Bytes(sent), sent.saturating_sub(received));
+    if less > on_its_way {
         return Some(format!(
-            "by the far end's account {said}; at most {} could be on its way at the end, so one \
-             count is wrong, or something on the path took the rest in the receiver's place",
+            "by the far end's account, {} of the {all} that were sent were not received; at most {} \
+             could be on its way at the end, so one count is wrong, or something on the path took the \
+             rest in the receiver's place",
+            Bytes(less),
             Bytes(on_its_way)
         ));
     }
-    (received.saturating_sub(sent) > HEADERS * flows as u64).then(|| {
+    let more = received.saturating_sub(sent);
+    (more > HEADERS * flows as u64).then(|| {
         format!(
-            "by the far end's account {said}; one of the counts is not of this measurement alone"
+            "by the far end's account, {} more were received than the {all} that were sent: one of \
+             the counts is not of this measurement alone",
+            Bytes(more)
         )
     })
 }
@@ -84,7 +91,7 @@ mod tests {
     fn counts_may_differ_by_what_is_on_its_way() {
         assert_eq!(compare(1_000_000, 900_000, 100_000, 1), None);
         let words = compare(1_000_000, 900_000, 99_999, 1).unwrap();
-        assert!(words.contains("1 MB were sent and 900 kB received"), "{words}");
+        assert!(words.contains("100 kB of the 1 MB"), "{words}");
     }
 
     #[test]

@@ -7,6 +7,9 @@ use goodput_model::{BitRate, Bytes, EndName, Known, Record, Role, Totals, Transp
 /// it is worth a line: both begin and end to count a few round trips apart.
 const EXPECTED_SHARE: f64 = 0.02;
 
+/// Below this length those round trips are too much of the run, seconds.
+const LONG_ENOUGH_S: f64 = 1.0;
+
 /// The lines about the far end; none where it is goodput.
 pub fn lines(record: &Record) -> Vec<String> {
     let Some(totals) = &record.far_totals else { return Vec::new() };
@@ -41,6 +44,9 @@ fn account(record: &Record, totals: &Totals, sender: EndName) -> Option<String> 
     let ours_bytes = if ours == Role::Sender { last.sent_bytes } else { last.received_bytes };
     let (their_rate, our_rate) =
         (BitRate::over(bytes, duration_s)?, BitRate::over(ours_bytes, last.at_s)?);
+    if last.at_s.min(duration_s) < LONG_ENOUGH_S {
+        return None;
+    }
     let differs = (their_rate.0 - our_rate.0).abs() > EXPECTED_SHARE * our_rate.0;
     let (did, we_did) = match sender {
         EndName::Near => ("received", "sent"),
