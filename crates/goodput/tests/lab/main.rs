@@ -7,11 +7,15 @@
 mod probes;
 mod put_back;
 mod scenarios;
+#[path = "../common/skip.rs"]
+mod skip;
 mod stage;
 
 use std::process::ExitCode;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::Arguments;
+
+use skip::needs;
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -21,16 +25,4 @@ fn main() -> ExitCode {
         Err(why) => vec![needs("lab", why.to_string())],
     };
     libtest_mimic::run(&arguments, tests).exit_code()
-}
-
-/// A test that can't run here: a skip that is printed and counted, and a failure where everything
-/// is required.
-fn needs(name: &str, what: String) -> Trial {
-    let required = std::env::var("GOODPUT_REQUIRE").is_ok_and(|value| value == "all");
-    let line = format!("SKIPPED {name}: needs {what}");
-    if required {
-        return Trial::test(name, move || Err(Failed::from(line)));
-    }
-    eprintln!("{line}");
-    Trial::test(name, || Ok(())).with_ignored_flag(true)
 }

@@ -1,0 +1,192 @@
+//! What else users of iperf3 do, at either side.
+
+use libtest_mimic::Failed;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::{PORT, TARGET, client};
+use crate::matrix::Test;
+use crate::space::{Space, exe};
+
+/// A key pair that protects nothing, and the user "mario" with the password "rossi".
+const PRIVATE: &str = include_str!("private.pem");
+const PUBLIC: &str = include_str!("public.pem");
+const USERS: &str = include_str!("users.csv");
+
+/// The tests.
+pub fn all() -> Vec<(&'static str, Test)> {
+    vec![
+        ("what_the_server_printed_reaches_the_client", server_output),
+        ("a_warm_up_is_left_out", warm_up),
+        ("bytes_and_blocks_end_a_test", bytes_and_blocks),
+        ("socket_options_are_taken", socket_options),
+        ("its_users_log_in_here", users_here),
+        ("our_users_log_in_there", users_there),
+        ("a_client_that_is_killed_leaves_room_for_the_next", killed_client),
+        ("a_server_that_is_killed_is_told_of", killed_server),
+        ("a_refusal_is_told_in_words", refusals),
+    ]
+}
+
+fn check(holds: bool, said: impl std::fmt::Display) -> Result<(), Failed> {
+    if holds { Ok(()) } else { Err(said.to_string().into()) }
+}
+
+fn server_output() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&[])?;
+    let json = client(&space, &["-t", "2", "--get-server-output"])?;
+    let text = json["server_output_text"].as_str().ok_or("there is no output of the server")?;
+    for wanted in ["Accepted connection from 127.0.0.1", "[  5]   0.00-1.", "receiver\n"] {
+        check(text.contains(wanted), format!("{wanted:?} is not in {text}"))?;
+    }
+    Ok(())
+}
+
+/// Whether sums of both sides are within 5 % of each other: they leave the warm-up out by clocks of
+/// their own.
+fn alike(end: &Value) -> Result<(), Failed> {
+    let rate = |name: &str| end[name]["bits_per_second"].as_f64().unwrap_or(0.0);
+    let (sent, received) = (rate("sum_sent"), rate("sum_received"));
+    check(sent > 0.0 && (received / sent - 1.0).abs() < 0.05, format!("{sent} and {received}"))
+}
+
+fn warm_up() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&[])?;
+    for direction in [&["-b", "50M"][..], &["-b", "50M", "-R"]] {
+        let arguments = [&["-O", "1", "-t", "2", "-i", "0.5"], direction].concat();
+        alike(&client(&space, &arguments)?["end"])?;
+    }
+    Ok(())
+}
+
+fn bytes_and_blocks() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&[])?;
+    for way in [None, Some("-R"), Some("--bidir")] {
+        for end in [["-n", "8M"], ["-k", "64"]] {
+            let arguments: Vec<_> = end.into_iter().chain(way).collect();
+            let json = client(&space, &arguments)?;
+            let sent = json["end"]["sum_sent"]["bytes"].as_u64().unwrap_or(0);
+            check(sent >= 8 << 20, format!("{arguments:?}: {sent} bytes"))?;
+        }
+    }
+    Ok(())
+}
+
+fn socket_options() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&[])?;
+    for options in [
+        &["-w", "256K"][..],
+        &["-M", "1000", "-N"],
+        &["-C", "reno", "-S", "0x10"],
+        &["--dscp", "ef", "-Z", "-R"],
+        &["-u", "--udp-counters-64bit", "-b", "20M", "-R"],
+        &["--rcv-timeout", "5000", "-R"],
+        &["--connect-timeout", "2000", "-A", "0"],
+        &["--repeating-payload", "-T", "title", "--extra-data", "more"],
+        &["-u", "-b", "20M", "--dont-fragment"],
+    ] {
+        let arguments = [&["-t", "1"], options].concat();
+        client(&space, &arguments).map_err(|why| format!("{options:?}: {why:?}"))?;
+    }
+    Ok(())
+}
+
+fn users_here() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let (users, key) = (space.file("users", USERS)?, space.file("key", PRIVATE)?);
+    let public = space.file("public", PUBLIC)?;
+    let _server = space.serve(&["--users-file", &users, "--rsa-private-key", &key])?;
+    let log_in = |password: &str| {
+        let arguments =
+            ["-c", "127.0.0.1", "-t", "1", "--username", "mario", "--rsa-public-key-path", &public];
+        space.start_with("iperf3", &arguments, &[("IPERF3_PASSWORD", password)])?.finish()
+    };
+    let right = log_in("rossi")?;
+    check(right.status.success(), &right.stderr)?;
+    let wrong = log_in("verdi")?;
+    check(wrong.stderr.contains("test authorization failed"), &wrong.stderr)
+}
+
+fn users_there() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let (users, key) = (space.file("users", USERS)?, space.file("key", PRIVATE)?);
+    let public = space.file("public", PUBLIC)?;
+    let _server = space.start(
+        "iperf3",
+        &["-s", "--rsa-private-key-path", &key, "--authorized-users-path", &users],
+    )?;
+    space.wait_for_listener(PORT)?;
+    let log_in = |password: &str| {
+        let file = space.file("password", password)?;
+        // 3.12 knows the old padding only.
+        let arguments = [
+            "test",
+            TARGET,
+            "-t",
+            "1",
+            "--no-store",
+            "--username",
+            "mario",
+            "--password-file",
+            &file,
+        ];
+        let key = ["--rsa-public-key", &public, "--pkcs1-padding"];
+        space.start(exe(), &[&arguments[..], &key].concat())?.finish()
+    };
+    let wrong = log_in("verdi\n")?;
+    check(wrong.stderr.contains("password is wrong"), &wrong.stderr)?;
+    let right = log_in("rossi\n")?;
+    check(right.status.success(), &right.stderr)
+}
+
+fn killed_client() -> Result<(), Failed> {
+    for (signal, told) in [(Signal::KILL, "ended: "), (Signal::INT, "left after 0")] {
+        let space = Space::new()?;
+        // With room for one: the killed one's has to be free.
+        let mut server = space.serve(&["--exclusive"])?;
+        let arguments = ["-c", "127.0.0.1", "-t", "60", "-i", "0.1", "--forceflush"];
+        let mut killed = space.start("iperf3", &arguments)?;
+        killed.wait_for_line("bits/sec")?;
+        killed.signal(signal)?;
+        killed.finish()?;
+        server.wait_for_complaint(told)?;
+        client(&space, &["-t", "1"])?;
+    }
+    Ok(())
+}
+
+fn killed_server() -> Result<(), Failed> {
+    for (signal, wanted) in [(Signal::KILL, "closed the connection"), (Signal::INT, "interrupted")]
+    {
+        let space = Space::new()?;
+        let server = space.start("iperf3", &["-s"])?;
+        space.wait_for_listener(PORT)?;
+        let arguments = ["test", TARGET, "-t", "60", "-i", "0.1", "--no-store", "--json-stream"];
+        let mut ours = space.start(exe(), &arguments)?;
+        ours.wait_for_line("interval")?;
+        server.signal(signal)?;
+        let ended = ours.finish()?;
+        check(!ended.status.success() && ended.stderr.contains(wanted), &ended.stderr)?;
+    }
+    Ok(())
+}
+
+fn refusals() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&["--max-duration", "5", "--max-rate", "1gbit"])?;
+    for (arguments, wanted) in [
+        (&["-t", "6"][..], "int_errno=37"),
+        (&["-t", "1", "-b", "2G"], "larger than server limit"),
+        (&["--sctp"], "SCTP"),
+    ] {
+        let all = [&["-c", "127.0.0.1"], arguments].concat();
+        let finished = space.start("iperf3", &all)?.finish()?;
+        let said = finished.stdout + &finished.stderr;
+        check(said.contains(wanted), format!("{arguments:?}: {said}"))?;
+    }
+    Ok(())
+}

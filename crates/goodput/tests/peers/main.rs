@@ -1,0 +1,45 @@
+//! The program against the real ones whose protocols it speaks: every cell of the matrix, both ways,
+//! and what else a user of theirs would try.
+//!
+//! Each test has a network namespace of its own with a loopback device, so that all use the usual
+//! ports at the same time. `cargo xtask peers` makes docs/peers.md of what they found.
+//!
+//! To add a program: a file here with a [`matrix::Peer`], and a line in [`matrix::PEERS`].
+
+mod iperf3;
+mod matrix;
+mod results;
+#[path = "../common/skip.rs"]
+mod skip;
+mod space;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Trial};
+
+/// Tests at the same time, where nobody says otherwise: they compare counts, which other load on the
+/// CPUs does not change.
+const TOGETHER: usize = 4;
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(TOGETHER);
+    let tests = match goodput_lab::privilege::enter() {
+        Ok(_) => matrix::PEERS.iter().flat_map(of).collect(),
+        Err(why) => vec![skip::needs("peers", why.to_string())],
+    };
+    libtest_mimic::run(&arguments, tests).exit_code()
+}
+
+/// The tests with one program.
+fn of(peer: &'static matrix::Peer) -> Vec<Trial> {
+    let Some(version) = peer.version() else {
+        return vec![skip::needs(peer.id, format!("{} on the path", peer.program))];
+    };
+    let cells = peer.cases().into_iter().map(|case| {
+        let version = version.clone();
+        Trial::test(case.name(), move || results::keep(&case, &version, (peer.measure)(&case)))
+    });
+    let more = (peer.more)().into_iter();
+    cells.chain(more.map(|(name, test)| Trial::test(format!("{}/{name}", peer.id), test))).collect()
+}

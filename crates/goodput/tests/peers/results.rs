@@ -1,0 +1,80 @@
+//! Whether both sides counted the same, and what the page says of it.
+
+use std::path::PathBuf;
+
+use goodput_model::{Bytes, Transport};
+use libtest_mimic::Failed;
+
+use crate::matrix::{Case, Counts, Found};
+
+/// Where each case leaves its line for the page; nowhere where this is not set.
+const DIRECTORY: &str = "GOODPUT_PEERS_DIR";
+
+/// Bytes that may be under way on a flow: both buffers at their largest (`tcp_wmem`, `tcp_rmem` of
+/// Linux: 4 MB and 6 MB), and some that a device holds.
+const UNDER_WAY_BYTES: u64 = 16 << 20;
+
+/// Judges what was found, and leaves it for the page.
+pub fn keep(case: &Case, version: &str, found: Result<Found, Failed>) -> Result<(), Failed> {
+    let judged = found.and_then(|found| judge(case, &found));
+    let text = match &judged {
+        Ok(text) => text.clone(),
+        Err(why) => format!("failed: {}", why.message().unwrap_or("it does not say why")),
+    };
+    if let Some(directory) = std::env::var_os(DIRECTORY) {
+        let name = case.name();
+        let line = serde_json::json!({ "case": name, "version": version, "ok": judged.is_ok(), "text": text });
+        std::fs::write(PathBuf::from(directory).join(name.replace('/', ".")), line.to_string())?;
+    }
+    judged.map(drop)
+}
+
+/// In words, direction by direction.
+fn judge(case: &Case, found: &Found) -> Result<String, Failed> {
+    if found.0.is_empty() {
+        return Err("nothing was counted".into());
+    }
+    let each = found.0.iter().map(|counts| of_direction(case, counts));
+    Ok(each.collect::<Result<Vec<_>, _>>()?.join("; "))
+}
+
+fn of_direction(case: &Case, counts: &Counts) -> Result<String, Failed> {
+    let Counts { sent_bytes: sent, received_bytes: received, .. } = *counts;
+    if sent == 0 || received == 0 {
+        return Err(format!("{sent} bytes sent, {received} received").into());
+    }
+    match (case.transport, counts.lost) {
+        (Transport::Tcp, _) => of_stream(case, counts),
+        (Transport::Udp, Some((lost, of))) => of_datagrams(counts, lost, of),
+        (Transport::Udp, None) => Err("the receiver does not tell what it missed".into()),
+    }
+}
+
+fn of_stream(case: &Case, counts: &Counts) -> Result<String, Failed> {
+    let Counts { sent_bytes: sent, received_bytes: received, may_stop_early, .. } = *counts;
+    if sent == received {
+        return Ok("equal".into());
+    }
+    let most = UNDER_WAY_BYTES * u64::from(case.flows);
+    if may_stop_early && received < sent && sent - received <= most {
+        return Ok("equal but for what was under way at the end".into());
+    }
+    Err(format!("{sent} bytes sent, {received} received").into())
+}
+
+/// What was lost makes up for the difference. A receiver that misses the last ones can't tell.
+fn of_datagrams(counts: &Counts, lost: u64, of: u64) -> Result<String, Failed> {
+    let Counts { sent_bytes: sent, received_bytes: received, .. } = *counts;
+    if of == 0 || lost >= of || received > sent {
+        return Err(format!("{sent} bytes sent, {received} received, {lost} of {of} lost").into());
+    }
+    let datagram = received as f64 / (of - lost) as f64;
+    let missing = (sent - received) as f64 / datagram;
+    // Half the traffic of a tenth of a second may be unknown to a receiver that stops first.
+    let tail = (of as f64 / 10.0).max(4.0);
+    if (missing - lost as f64).abs() <= tail {
+        let missed = if lost == 0 { "nothing lost".into() } else { format!("{lost} of {of} lost") };
+        return Ok(if sent == received { "equal".into() } else { missed });
+    }
+    Err(format!("{} are missing, and {lost} of {of} were lost", Bytes(sent - received)).into())
+}
