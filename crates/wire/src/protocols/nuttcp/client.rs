@@ -290,3 +290,6 @@ fn seems(bytes: &[u8]) -> WireError {
 fn seems_to_be(seems: String) -> WireError {
     WireError::Foreign { seems }
 }
+
+#[cfg(test)]
+mod tests;

@@ -283,3 +283,6 @@ fn complaint(client_sends: bool, why: &str) -> String {
     let role = if client_sends { 'r' } else { 't' };
     format!("nuttcp-{role}: v{OURS}: {}\n", phrase(why))
 }
+
+#[cfg(test)]
+mod tests;
