@@ -1,3 +1,5 @@
+//! The client against transcripts of servers.
+
 use super::*;
 use crate::pair::{client_config, end, origin, sample};
 use crate::ticket::Meeting;

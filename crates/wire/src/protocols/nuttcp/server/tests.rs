@@ -1,3 +1,5 @@
+//! The server against transcripts of clients.
+
 use super::*;
 use crate::pair::{end, origin, server_config};
 use goodput_model::{Direction, FlowSample, Known, Role, Sample, SocketMemory, TcpInfo};
