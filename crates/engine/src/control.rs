@@ -67,6 +67,11 @@ impl Conversation {
         self.unread_max = if measuring { UNREAD_MEASURING_MAX } else { UNREAD_MAX };
     }
 
+    /// The next action that the session has said already.
+    pub fn said(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
     /// The next action, when there is one. `Ok(None)`: the session has closed in good order.
     pub async fn next(&mut self) -> Result<Option<Action>, WireError> {
         loop {

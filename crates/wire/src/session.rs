@@ -226,7 +226,8 @@ pub enum Input {
     /// The data connections are up: all connected (client), all arrived and proven (server).
     FlowsReady,
     /// The data connections can't be had, or not any more: breaks the measurement off at any
-    /// point of it. The reason goes to the peer.
+    /// point of it. The reason goes to the peer. A client's session may answer with another
+    /// [`Action::OpenFlows`].
     FlowsFailed(String),
     /// Client: both ends are ready and observed; let the payload move.
     Begin,

@@ -28,28 +28,34 @@ pub struct Meanwhile {
 }
 
 /// Waits for the session's word to open the flows of `plan`, which it was proposed, and opens them.
+/// Where they can't be had, the session may know another way.
 pub async fn flows(client: &mut Client, plan: &Plan) -> Result<Agreed, EngineError> {
     let mut meanwhile = Meanwhile::default();
-    let (tickets, meeting) = loop {
+    let (mut tickets, mut meeting) = loop {
         match client.next().await? {
             Action::OpenFlows { tickets, meeting } => break (tickets, meeting),
             other => meanwhile.take(client, other)?,
         }
     };
-    match open(client, plan, tickets, meeting, &mut meanwhile).await {
-        Ok(opened) => {
-            // Further measurements go to the same machine; its usual port is that of the target.
-            let mut address = opened.peer;
-            address.set_port(client.target.port);
-            client.addresses = vec![address];
-            client.conversation.tell(Input::FlowsReady);
-            Ok(Agreed { opened, meanwhile })
+    let opened = loop {
+        let failure = match open(client, plan, tickets, meeting, &mut meanwhile).await {
+            Ok(opened) => break opened,
+            Err(failure) => failure,
+        };
+        client.conversation.tell(Input::FlowsFailed(failure.to_string()));
+        match client.conversation.said() {
+            Some(Action::OpenFlows { tickets: others, meeting: other }) => {
+                (tickets, meeting) = (others, other);
+            }
+            _ => return Err(failure),
         }
-        Err(failure) => {
-            client.conversation.tell(Input::FlowsFailed(failure.to_string()));
-            Err(failure)
-        }
-    }
+    };
+    // Further measurements go to the same machine; its usual port is that of the target.
+    let mut address = opened.peer;
+    address.set_port(client.target.port);
+    client.addresses = vec![address];
+    client.conversation.tell(Input::FlowsReady);
+    Ok(Agreed { opened, meanwhile })
 }
 
 /// Waits until the far end has the flows as well. What the session wants the user to know.

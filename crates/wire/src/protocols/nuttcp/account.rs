@@ -8,8 +8,9 @@
 //! ```
 //!
 //! The last line is that of the CPU, in every version. Bytes are told in MB of 2^20 with four
-//! digits behind the point, so that they are known to ± 53 bytes; over UDP, where all datagrams have
-//! one length, that gives their exact number.
+//! digits behind the point, so that they are known to ± 53 bytes. Over UDP, where all datagrams have
+//! one length, that gives their exact number. Over TCP a server that received prints as many MB as
+//! this end has sent, unless the stream broke off: then the count is that of this end.
 
 use goodput_model::{FlowTotals, Known, Plan, Role, Sample, Totals, Transport};
 
@@ -98,7 +99,7 @@ impl Account {
             goodput_model::EndName::Near => Role::Receiver,
             goodput_model::EndName::Far => Role::Sender,
         };
-        let (bytes, datagrams) = self.counts(plan);
+        let (bytes, datagrams) = self.counts(plan, role, ours);
         let lost = datagrams.filter(|_| role == Role::Receiver).and_then(|received| {
             let sent = ours.flows.iter().map(|flow| flow.datagrams.map(|counts| counts.sent));
             sent.sum::<Option<u64>>()?.checked_sub(received)
@@ -127,11 +128,18 @@ impl Account {
         }
     }
 
-    /// Bytes to the printed precision, and over UDP whole datagrams.
-    fn counts(&self, plan: &Plan) -> (Option<u64>, Option<u64>) {
+    /// Bytes to the printed precision or better, and over UDP whole datagrams.
+    fn counts(&self, plan: &Plan, role: Role, ours: &Sample) -> (Option<u64>, Option<u64>) {
         let bytes = self.megabytes.map(|megabytes| (megabytes * MEGABYTE).round());
         let chunk = plan.chunk_bytes.0 as f64;
-        if plan.transport != Transport::Udp || chunk <= 2.0 * PRECISION {
+        let is_sent = |bytes: &f64| (bytes - ours.sent_bytes as f64).abs() <= PRECISION;
+        if plan.transport == Transport::Tcp
+            && role == Role::Receiver
+            && bytes.is_some_and(|b| is_sent(&b))
+        {
+            return (Some(ours.sent_bytes), None);
+        }
+        if plan.transport == Transport::Tcp || chunk <= 2.0 * PRECISION {
             return (bytes.map(|bytes| bytes as u64), None);
         }
         let datagrams = bytes.map(|bytes| (bytes / chunk).round() as u64);
@@ -199,6 +207,18 @@ mod tests {
         let plan = Plan { transport: Transport::Udp, chunk_bytes: Bytes(1400), ..Plan::standard() };
         let totals = told(&[perf]).totals(&plan, Version::new(8, 2, 2), &sample(1.0, 0));
         assert_eq!(totals.flows[0].bytes, Known::Value(42_000));
+    }
+
+    #[test]
+    fn what_this_end_has_sent_is_what_was_received_where_it_prints_alike() {
+        let account = told(&["nuttcp-r: megabytes=0.9537 real_seconds=0.01 rate_Mbps=1815.7"]);
+        let bytes = |sent| {
+            let totals =
+                account.totals(&Plan::standard(), Version::new(8, 2, 2), &sample(1.0, sent));
+            totals.flows[0].bytes.clone()
+        };
+        assert_eq!(bytes(1_000_000), Known::Value(1_000_000));
+        assert_eq!(bytes(2_000_000), Known::Value(1_000_027));
     }
 
     #[test]

@@ -121,8 +121,8 @@ impl ClientSession {
                 self.propose(now, plan);
                 Ok(())
             }
-            Input::Expecting { data_port } => {
-                self.listening(now, data_port);
+            Input::Expecting { .. } => {
+                self.listening(now);
                 Ok(())
             }
             Input::FlowsReady => {
@@ -130,7 +130,7 @@ impl ClientSession {
                 Ok(())
             }
             Input::FlowsFailed(_) => {
-                self.break_off();
+                self.flows_failed();
                 Ok(())
             }
             Input::Leave(_) => {

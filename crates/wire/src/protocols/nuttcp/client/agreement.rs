@@ -12,9 +12,16 @@ use crate::error::WireError;
 use crate::session::Action;
 use crate::ticket::Meeting;
 
+/// Where this end tries to listen until it finds free ports, a measurement's number of ports apart.
+const TRIES: u16 = 8;
+
 /// A measurement that both sides get ready for.
 pub struct Agreement {
     plan: Box<Plan>,
+    /// Port of the first flow.
+    port: u16,
+    /// How often this end has tried to listen.
+    tries: u16,
     /// Whether this end awaits the flows, and must have a port before the server is told.
     listens: bool,
     asked: bool,
@@ -43,22 +50,47 @@ impl ClientSession {
             return self.out.act(Action::Refused(why));
         }
         let listens = parameters_of(&plan, self.theirs, DATA_PORT).connects();
-        let agreement =
-            Agreement { plan, listens, asked: false, accepted: false, flows_ready: false };
+        let agreement = Agreement {
+            plan,
+            port: DATA_PORT,
+            tries: 0,
+            listens,
+            asked: false,
+            accepted: false,
+            flows_ready: false,
+        };
         self.enter(State::Agreeing(agreement), Some(now + ACCEPT));
         if listens {
-            self.open_flows(Meeting::Listen { first_port: DATA_PORT });
+            self.listen();
         } else {
-            self.ask(DATA_PORT);
+            self.ask();
         }
     }
 
+    fn listen(&mut self) {
+        let State::Agreeing(agreement) = &mut self.state else { return };
+        agreement.tries += 1;
+        let first_port = agreement.port;
+        self.open_flows(Meeting::Listen { first_port });
+    }
+
+    /// The flows can't be had; ports that are taken are not the only ones.
+    pub(super) fn flows_failed(&mut self) {
+        if let State::Agreeing(agreement) = &mut self.state
+            && let Agreement { listens: true, asked: false, tries: ..TRIES, .. } = agreement
+        {
+            agreement.port += agreement.plan.flows;
+            return self.listen();
+        }
+        self.break_off();
+    }
+
     /// Writes the parameters.
-    fn ask(&mut self, port: u16) {
+    fn ask(&mut self) {
         let State::Agreeing(agreement) = &mut self.state else { return };
         agreement.asked = true;
-        let (plan, parameters) =
-            (&agreement.plan, parameters_of(&agreement.plan, self.theirs, port));
+        let plan = &agreement.plan;
+        let parameters = parameters_of(plan, self.theirs, agreement.port);
         let whole = match plan.length {
             Length::Bytes(bytes) => bytes.0 % plan.chunk_bytes.0 == 0,
             Length::Seconds(_) | Length::Auto { .. } => true,
@@ -78,10 +110,10 @@ impl ClientSession {
     }
 
     /// This end listens, so that the server may be told where.
-    pub(super) fn listening(&mut self, now: Instant, data_port: Option<u16>) {
+    pub(super) fn listening(&mut self, now: Instant) {
         if let State::Agreeing(Agreement { listens: true, asked: false, .. }) = self.state {
             self.deadline = Some(now + ACCEPT);
-            self.ask(data_port.unwrap_or(DATA_PORT));
+            self.ask();
         }
     }
 

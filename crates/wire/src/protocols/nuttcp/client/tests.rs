@@ -116,8 +116,12 @@ fn a_far_sender_is_connected_to_over_tcp_and_awaited_over_udp() {
     let mut udp = Asking::proposed("6.1.2", &Plan { transport, chunk_bytes, ..reverse });
     assert_eq!(udp.meeting(), Some(&Meeting::Listen { first_port: 5101 }));
     assert_eq!(udp.said, "HELO nuttcp v8.2.2\n", "no port is named before this end has it");
-    udp.tell(Input::Expecting { data_port: Some(5103) }).unwrap();
-    assert!(udp.said.contains("port = 5103, trans = 0"), "{}", udp.said);
+    udp.tell(Input::FlowsFailed("taken".into())).unwrap();
+    assert_eq!(udp.did.iter().filter(|did| matches!(did, Action::OpenFlows { .. })).count(), 2);
+    udp.tell(Input::Expecting { data_port: None }).unwrap();
+    assert!(udp.said.contains("port = 5102, trans = 0"), "{}", udp.said);
+    udp.tell(Input::FlowsFailed("nobody came".into())).unwrap();
+    assert_eq!(udp.did.iter().filter(|did| matches!(did, Action::OpenFlows { .. })).count(), 2);
 }
 
 #[test]
