@@ -40,6 +40,22 @@ impl Framing {
         matches!(self, Self::Iperf3 { .. })
     }
 
+    /// Whether datagrams themselves tell when the payload's clock begins, by a marker or by being
+    /// the first, rather than something that both ends agreed on before.
+    pub fn tells_its_beginning(&self) -> bool {
+        matches!(self, Self::Iperf2 { .. } | Self::Nuttcp { .. } | Self::Ttcp)
+    }
+
+    /// Whether datagrams carry a number, so that lost and late ones are known.
+    pub fn numbers_datagrams(&self) -> bool {
+        !matches!(self, Self::Nuttcp { counted: false } | Self::Ttcp)
+    }
+
+    /// Whether datagrams carry their time of sending, so that jitter is known.
+    pub fn times_datagrams(&self) -> bool {
+        !matches!(self, Self::Nuttcp { .. } | Self::Ttcp)
+    }
+
     /// Whether a far end may say that it is ready before it listens, so that a connection that it
     /// refuses is worth another try (nuttcp-8.2.2.c, line 4891: OK comes before listen).
     pub fn listens_late(&self) -> bool {

@@ -88,6 +88,11 @@ impl Counters {
         grow(&self.calls, 1);
     }
 
+    /// The peer tells of the flow. The first account stands. Only for the flow's own thread.
+    pub(crate) fn tell(&self, totals: FlowTotals) {
+        self.told.get_or_init(|| totals);
+    }
+
     /// `bytes` of the payload came before the flow began. Only for the flow's own thread.
     pub(crate) fn came_early(&self, bytes: u64) {
         grow(&self.bytes, bytes);

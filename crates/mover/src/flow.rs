@@ -58,6 +58,8 @@ pub struct Flow {
     pub stop: Arc<Stop>,
     /// When to begin.
     pub gate: Arc<Gate>,
+    /// When the payload's clock began, where the payload itself tells.
+    pub(crate) began: Arc<OnceLock<Instant>>,
     /// When the last payload had moved, once that is known.
     pub(crate) over: Arc<OnceLock<Instant>>,
 }
@@ -122,6 +124,11 @@ impl Flow {
         }
     }
 
+    /// The payload's clock began at `at_ns` of the monotonic clock. The first call counts.
+    pub(crate) fn payload_began(&self, at_ns: u64) {
+        self.began.get_or_init(|| instant(at_ns));
+    }
+
     /// All payload has moved; what follows, like end markers, takes time that is not the
     /// measurement's. The first call counts, at the latest that at the end of the thread.
     pub(crate) fn payload_is_over(&self) {
@@ -130,8 +137,7 @@ impl Flow {
 
     /// The same, where it is known later: all payload had moved at `at_ns` of the monotonic clock.
     pub(crate) fn payload_was_over(&self, at_ns: u64) {
-        let ago = Duration::from_nanos(now_ns().saturating_sub(at_ns));
-        self.over.get_or_init(|| Instant::now().checked_sub(ago).unwrap_or_else(Instant::now));
+        self.over.get_or_init(|| instant(at_ns));
     }
 
     /// Whether `cause` only says that the peer, which learned from elsewhere that the flow is over,
@@ -150,6 +156,12 @@ impl Flow {
     pub(crate) fn aborted(&self) -> MoveError {
         MoveError::Aborted { flow: self.config.id }
     }
+}
+
+/// The instant of a time of the monotonic clock that is past.
+fn instant(at_ns: u64) -> Instant {
+    let (now, ago) = (Instant::now(), Duration::from_nanos(now_ns().saturating_sub(at_ns)));
+    now.checked_sub(ago).unwrap_or(now)
 }
 
 fn timespec(nanoseconds: u64) -> Timespec {

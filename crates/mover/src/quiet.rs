@@ -7,7 +7,7 @@
 
 use std::os::fd::AsFd;
 
-use goodput_model::Transport;
+use goodput_model::{Framing, Transport};
 
 use crate::clock::now_ns;
 use crate::flow::Flow;
@@ -32,10 +32,13 @@ pub(crate) struct Quiet {
 }
 
 impl Quiet {
-    /// For a flow that ends elsewhere; `None` for others.
+    /// For a flow that ends elsewhere, or with markers that may be lost or come late; `None` for
+    /// others.
     pub(crate) fn of(flow: &Flow) -> Option<Self> {
-        flow.config.framing.ends_elsewhere().then(|| {
-            let wait_ns = match flow.config.transport {
+        let (framing, transport) = (&flow.config.framing, flow.config.transport);
+        let foreign_datagrams = transport == Transport::Udp && *framing != Framing::Goodput;
+        (framing.ends_elsewhere() || foreign_datagrams).then(|| {
+            let wait_ns = match transport {
                 Transport::Udp => DATAGRAMS_NS,
                 Transport::Tcp => wait_for(socket::rtt_us(flow.socket.as_fd())),
             };

@@ -28,6 +28,7 @@ pub struct RunningFlow {
     socket: Arc<OwnedFd>,
     counters: Arc<Counters>,
     cpu: Arc<ThreadCpu>,
+    began: Arc<OnceLock<Instant>>,
     over: Arc<OnceLock<Instant>>,
     thread: JoinHandle<Result<(), MoveError>>,
 }
@@ -51,13 +52,15 @@ pub fn start(
         socket::limit_pacing_rate(socket.as_fd(), rate)?;
     }
     let (socket, counters) = (Arc::new(socket), Arc::new(Counters::default()));
-    let (cpu, over) = (Arc::new(ThreadCpu::new()), Arc::new(OnceLock::new()));
+    let cpu = Arc::new(ThreadCpu::new());
+    let (began, over) = (Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
     let flow = Flow {
         config: config.clone(),
         socket: Arc::clone(&socket),
         counters: Arc::clone(&counters),
         stop,
         gate,
+        began: Arc::clone(&began),
         over: Arc::clone(&over),
     };
     let inner = Arc::clone(&cpu);
@@ -66,7 +69,7 @@ pub fn start(
         .stack_size(STACK_BYTES)
         .spawn(move || run(mover, &flow, &inner))
         .map_err(|cause| no_thread(&cause))?;
-    Ok(RunningFlow { config, socket, counters, cpu, over, thread })
+    Ok(RunningFlow { config, socket, counters, cpu, began, over, thread })
 }
 
 fn check_datagram(config: &FlowConfig) -> io::Result<()> {
@@ -152,6 +155,14 @@ impl RunningFlow {
     /// Whether its thread has ended, well or not.
     pub fn is_finished(&self) -> bool {
         self.thread.is_finished()
+    }
+
+    /// When its payload's clock began, where [`Framing::tells_its_beginning`]; `None` until that is
+    /// known, and where it begins with the gate.
+    ///
+    /// [`Framing::tells_its_beginning`]: goodput_model::Framing::tells_its_beginning
+    pub fn began_at(&self) -> Option<Instant> {
+        self.began.get().copied()
     }
 
     /// When it had moved its last payload. `None` until that is known, or where its thread

@@ -1,8 +1,9 @@
 //! What datagrams need beyond a socket: their formats, the counting of what is missing, batches,
 //! and the loops around them.
 
-mod closing;
+mod answering;
 mod control;
+mod edges;
 pub mod formats;
 pub(crate) mod inbox;
 pub mod jitter;

@@ -34,11 +34,6 @@ impl<F: Format> Outbox<F> {
         Self { format, room, size, joined, next: 0 }
     }
 
-    /// The shortest datagram that the format can have, bytes.
-    pub(crate) fn least(&self) -> usize {
-        self.format.least()
-    }
-
     /// Datagrams of one call at most.
     pub(crate) fn batch(&self) -> usize {
         self.room.len() / self.size
@@ -78,12 +73,17 @@ impl<F: Format> Outbox<F> {
         if self.joined > 1 && cause == Errno::INVAL { Errno::MSGSIZE } else { cause }
     }
 
-    /// What is to be sent for the time `round` to say that this was all, and the pause after it.
-    pub(crate) fn closing(&mut self, round: u64) -> Option<(&[u8], u64)> {
+    /// The format, for what surrounds the payload.
+    pub(crate) fn format(&self) -> &F {
+        &self.format
+    }
+
+    /// What is to be sent for the time `round` to say that this was all.
+    pub(crate) fn closing(&mut self, round: u64) -> Option<(&[u8], Closing)> {
         let sent = Sent { number: self.next, bytes: 0, at_ns: self.format.now_ns() };
         let room = &mut self.room[..self.size];
-        let Closing { len, pause_ns } = self.format.closing(round, sent, room)?;
-        Some((&self.room[..len], pause_ns))
+        let closing = self.format.closing(round, sent, room)?;
+        Some((&self.room[..closing.len], closing))
     }
 }
 

@@ -4,10 +4,11 @@ use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
+use super::answering;
 use super::formats::{Format, with_format};
 use super::inbox::{self, Arrival, Inbox, stamp_arrivals};
 use super::tally::Tally;
-use crate::clock::now_ns;
+use crate::clock::{now_ns, wall_ns};
 use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::pace::Pacer;
@@ -22,7 +23,14 @@ pub(crate) fn receive(flow: &Flow, joined: Option<usize>) -> Result<(), MoveErro
     })?;
     with_format!(&flow.config, format => {
         let size = joined.unwrap_or(format.longest(flow.config.chunk.max(format.least())));
-        Receiver { flow, tally: Tally::new(format), quiet: Quiet::of(flow) }.run(size)
+        Receiver {
+            flow,
+            tally: Tally::new(format),
+            quiet: Quiet::of(flow),
+            marked_ns: None,
+            last_ns: now_ns(),
+        }
+        .run(size)
     })
 }
 
@@ -31,6 +39,10 @@ struct Receiver<'a, F> {
     flow: &'a Flow,
     tally: Tally<F>,
     quiet: Option<Quiet>,
+    /// When the payload's clock was told to begin, where it was.
+    marked_ns: Option<u64>,
+    /// When something came last.
+    last_ns: u64,
 }
 
 impl<F: Format> Receiver<'_, F> {
@@ -46,13 +58,17 @@ impl<F: Format> Receiver<'_, F> {
             match self.read(&mut inbox) {
                 Ok(bytes) => pacer.sent(bytes),
                 Err(Errno::AGAIN) => {
-                    let until = last_call.or(self.quiet.as_ref().and_then(Quiet::until));
+                    let quiet = self.quiet.as_ref().and_then(Quiet::until);
+                    let until = [last_call, quiet, self.idle_until()].into_iter().flatten().min();
                     self.flow.wait_readable(until)?;
                 }
                 // An earlier packet of ours was refused; that says nothing about those to come.
                 Err(Errno::INTR | Errno::CONNREFUSED) => {}
                 Err(cause) => return Err(self.flow.failed("receive a datagram", cause)),
             }
+        }
+        if self.tally.ended {
+            answering::answer(self.flow, &mut self.tally, &mut inbox)?;
         }
         Ok(())
     }
@@ -61,11 +77,12 @@ impl<F: Format> Receiver<'_, F> {
     /// about jitter.
     fn take_early(&mut self) {
         self.tally.begin_batch();
+        let received_ns = wall_ns();
         for datagram in &self.flow.config.early.datagrams {
-            self.tally.count(&Arrival { datagram, received_ns: 0, is_first: false });
+            self.tally.count(&Arrival { datagram, received_ns, is_first: false });
         }
         self.flow.counters.came_early(self.tally.bytes);
-        self.flow.counters.show_received(&self.tally.counts());
+        self.note();
     }
 
     /// Reads one batch and counts it; returns its bytes.
@@ -75,19 +92,52 @@ impl<F: Format> Receiver<'_, F> {
         inbox.receive(self.flow.socket.as_fd(), |arrival| tally.count(&arrival))?;
         if tally.batch > 0 {
             self.flow.counters.moved(tally.bytes);
-            self.quiet.iter_mut().for_each(Quiet::heard);
         }
-        self.flow.counters.show_received(&tally.counts());
-        Ok(tally.bytes as usize)
+        self.note();
+        Ok(self.tally.bytes as usize)
+    }
+
+    /// Shows what a batch has brought.
+    fn note(&mut self) {
+        self.flow.counters.show_received(&self.tally.counts());
+        if self.quiet.is_some() {
+            self.note_times();
+        }
+    }
+
+    /// Keeps the clock of a flow whose beginning and end are its own.
+    fn note_times(&mut self) {
+        self.last_ns = now_ns();
+        if self.tally.begins {
+            self.marked_ns = Some(self.last_ns);
+        }
+        if self.tally.batch > 0 {
+            self.quiet.iter_mut().for_each(Quiet::heard);
+            if self.flow.config.framing.tells_its_beginning() {
+                self.flow.payload_began(self.marked_ns.unwrap_or(self.last_ns));
+            }
+        }
+        if let Some(ago_ns) = self.tally.over {
+            self.flow.payload_was_over(self.last_ns.saturating_sub(ago_ns));
+        }
+    }
+
+    /// When the sender is given up.
+    fn idle_until(&self) -> Option<u64> {
+        self.tally.format.idle_ns().map(|idle| self.last_ns + idle)
     }
 
     /// Whether the end has come, and all the rest, or time enough for it.
     fn is_over(&mut self, last_call: &mut Option<u64>) -> bool {
-        if let Some(quiet) = &mut self.quiet {
-            return quiet.is_over(self.flow);
+        if self.quiet.as_mut().is_some_and(|quiet| quiet.is_over(self.flow)) {
+            return true;
         }
         if !self.tally.ended {
-            return false;
+            let is_idle = self.idle_until().is_some_and(|until| now_ns() >= until);
+            if is_idle {
+                self.flow.payload_was_over(self.last_ns);
+            }
+            return is_idle;
         }
         self.flow.payload_is_over();
         let until = *last_call.get_or_insert_with(|| now_ns() + self.tally.format.stragglers_ns());

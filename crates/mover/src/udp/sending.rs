@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
-use super::closing;
+use super::edges;
 use super::formats::{Format, with_format};
 use super::outbox::Outbox;
 use crate::error::MoveError;
@@ -26,11 +26,11 @@ pub(crate) fn send(
 ) -> Result<(), MoveError> {
     with_format!(&flow.config, format => {
         let mut outbox = Outbox::new(format, size, joined, messages);
+        edges::begin(flow, outbox.format())?;
         send_all(flow, &mut outbox, size)?;
         flow.payload_is_over();
-        closing::end(flow, &mut outbox)?;
         debug_assert_eq!(flow.counters.datagrams().sent, outbox.sent());
-        Ok(())
+        edges::end(flow, &mut outbox)
     })
 }
 
@@ -42,7 +42,7 @@ fn send_all<F: Format>(flow: &Flow, outbox: &mut Outbox<F>, size: usize) -> Resu
         if !pacer.wait(flow)? {
             continue;
         }
-        let (count, size) = next_batch(left, size, most, outbox.least());
+        let (count, size) = next_batch(left, size, most, outbox.format().least());
         match outbox.send(flow.socket.as_fd(), count, size) {
             Ok(sent) => {
                 let bytes = sent * size;

@@ -50,6 +50,11 @@ impl Sequence {
         self.next = self.next.max(count);
     }
 
+    /// One more than the highest number known to have been sent.
+    pub fn known(&self) -> u64 {
+        self.next
+    }
+
     /// Datagrams that came, duplicates included.
     pub fn received(&self) -> u64 {
         self.received

@@ -2,6 +2,7 @@
 
 use goodput_model::DatagramCounts;
 
+use super::formats::iperf2_report::Summary;
 use super::formats::{Format, Read};
 use super::inbox::Arrival;
 use super::jitter::Jitter;
@@ -18,6 +19,16 @@ pub(crate) struct Tally<F> {
     pub(crate) batch: u64,
     /// Their payload bytes.
     pub(crate) bytes: u64,
+    /// Payload bytes of all batches before.
+    before: u64,
+    /// Bytes of everything that came, payload or not.
+    came: u64,
+    /// When the first payload and the last came, nanoseconds since 1970.
+    times: Option<(u64, u64)>,
+    /// Whether the payload's clock was told to begin in this batch.
+    pub(crate) begins: bool,
+    /// Whether the payload's clock has ended, and how long before it was told, nanoseconds.
+    pub(crate) over: Option<u64>,
     /// Whether the sender has ended.
     pub(crate) ended: bool,
 }
@@ -31,34 +42,79 @@ impl<F: Format> Tally<F> {
             unnumbered: 0,
             batch: 0,
             bytes: 0,
+            before: 0,
+            came: 0,
+            times: None,
+            begins: false,
+            over: None,
             ended: false,
         }
     }
 
     /// Begins a batch.
     pub(crate) fn begin_batch(&mut self) {
-        (self.batch, self.bytes) = (0, 0);
+        self.before += self.bytes;
+        (self.batch, self.bytes, self.begins) = (0, 0, false);
     }
 
     /// Counts one datagram. Those which are not of this flow are strangers, and count nothing.
     pub(crate) fn count(&mut self, arrival: &Arrival<'_>) {
+        self.came += arrival.datagram.len() as u64;
         match self.format.read(arrival.datagram) {
             Read::Payload { number, sent_ns } => {
-                self.batch += 1;
-                self.bytes += arrival.datagram.len() as u64;
-                match number {
-                    Some(number) => self.sequence.arrived(number),
-                    None => self.unnumbered += 1,
-                }
+                self.payload(arrival, number);
                 if let Some(sent_ns) = sent_ns.filter(|_| arrival.is_first) {
                     self.jitter.arrived(sent_ns, arrival.received_ns);
                 }
             }
-            Read::End { sent } => {
-                sent.into_iter().for_each(|sent| self.sequence.ended(sent));
-                self.ended = true;
+            Read::Begin => self.begins = true,
+            Read::Over => self.over = self.over.or(Some(0)),
+            Read::End { sent, is_payload, ago_ns } => {
+                // A repetition says nothing new, though its number may be another.
+                if !self.ended {
+                    if is_payload {
+                        self.payload(arrival, sent.and_then(|sent| sent.checked_sub(1)));
+                    }
+                    sent.into_iter().for_each(|sent| self.sequence.ended(sent));
+                    self.over = self.over.or(Some(ago_ns));
+                    self.ended = true;
+                }
             }
             Read::Stranger => {}
+        }
+    }
+
+    /// Counts one that came when all was over.
+    pub(crate) fn overhear(&mut self, arrival: &Arrival<'_>) {
+        self.came += arrival.datagram.len() as u64;
+    }
+
+    fn payload(&mut self, arrival: &Arrival<'_>, number: Option<u64>) {
+        self.batch += 1;
+        self.bytes += arrival.datagram.len() as u64;
+        match number {
+            Some(number) => self.sequence.arrived(number),
+            None => self.unnumbered += 1,
+        }
+        let (first, _) = self.times.unwrap_or((arrival.received_ns, 0));
+        self.times = Some((first, arrival.received_ns));
+    }
+
+    /// Bytes of everything that came, payload or not.
+    pub(crate) fn came_bytes(&self) -> u64 {
+        self.came
+    }
+
+    /// What is told to the sender when all is over.
+    pub(crate) fn summary(&self) -> Summary {
+        let (first, last) = self.times.unwrap_or_default();
+        Summary {
+            bytes: self.before + self.bytes,
+            took_ns: last.saturating_sub(first),
+            lost: self.sequence.lost(),
+            reordered: self.sequence.reordered(),
+            datagrams: self.sequence.known(),
+            jitter_us: self.jitter.us(),
         }
     }
 

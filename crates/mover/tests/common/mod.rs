@@ -74,7 +74,9 @@ impl Pair {
     }
 
     pub fn join(self) -> (Ended, Ended) {
-        (ended(self.sender), ended(self.receiver))
+        // In this order, as a sender may wait until the receiver's socket is closed.
+        let received = ended(self.receiver);
+        (ended(self.sender), received)
     }
 }
 

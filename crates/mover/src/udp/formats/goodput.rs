@@ -50,7 +50,9 @@ impl Format for Goodput {
     fn read(&mut self, datagram: &[u8]) -> Read {
         match Header::decode(datagram) {
             Some(header) if header.flow != self.flow => Read::Stranger,
-            Some(header) if header.end => Read::End { sent: Some(header.sequence) },
+            Some(header) if header.end => {
+                Read::End { sent: Some(header.sequence), is_payload: false, ago_ns: 0 }
+            }
             Some(header) => {
                 Read::Payload { number: Some(header.sequence), sent_ns: Some(header.sent_ns) }
             }
@@ -62,7 +64,8 @@ impl Format for Goodput {
         let (sequence, sent_ns) = (sent.number, sent.at_ns);
         let header = Header { flow: self.flow, end: true, sequence, sent_ns };
         room[..LEN].copy_from_slice(&header.encode());
-        (round < END_MARKERS).then_some(Closing { len: LEN, pause_ns: END_GAP_NS })
+        let closing = Closing { len: LEN, pause_ns: END_GAP_NS, is_payload: false };
+        (round < END_MARKERS).then_some(closing)
     }
 }
 

@@ -3,10 +3,17 @@
 //! To add one: a `Framing` in the model, a file here, and a line in `with_format`.
 
 pub(crate) mod goodput;
+pub(crate) mod iperf2;
+pub(crate) mod iperf2_report;
 pub(crate) mod iperf3;
+pub(crate) mod nuttcp;
+pub(crate) mod ttcp;
 pub(crate) mod wrap;
 
+use goodput_model::FlowTotals;
+
 use crate::clock::wall_ns;
+use iperf2_report::Summary;
 
 /// Largest UDP payload over IPv4: 65535 less 20 bytes of IP and 8 bytes of UDP header (RFC 768).
 pub const MAX_DATAGRAM: usize = 65507;
@@ -42,9 +49,35 @@ pub(crate) trait Format {
     /// What a datagram that came means.
     fn read(&mut self, datagram: &[u8]) -> Read;
 
+    /// What is sent before the first datagram with payload.
+    fn opening(&self) -> &'static [Marker] {
+        &[]
+    }
+
     /// Writes what tells the receiver for the time `round`, from 0, that `sent.number` datagrams
     /// were all. `None`: nothing more. `room` has the length of a datagram of the flow.
     fn closing(&self, round: u64, sent: Sent, room: &mut [u8]) -> Option<Closing>;
+
+    /// Whether the sender goes on telling the end until [`Format::hear`] finds an answer.
+    fn awaits_answer(&self) -> bool {
+        false
+    }
+
+    /// What the receiver tells of `flow` in a datagram to the sender, where it does.
+    fn hear(&self, _flow: u16, _datagram: &[u8]) -> Option<FlowTotals> {
+        None
+    }
+
+    /// What a receiver tells the sender when all is over, where it does.
+    fn answer(&self, _summary: &Summary) -> Option<Answer> {
+        None
+    }
+
+    /// How long after the last datagram a receiver gives the sender up, nanoseconds, where nothing
+    /// else could tell that it is gone.
+    fn idle_ns(&self) -> Option<u64> {
+        None
+    }
 
     /// How long a receiver reads on after the end while datagrams are missing, nanoseconds: those
     /// which took another queue may still come.
@@ -64,6 +97,18 @@ pub(crate) struct Sent {
     pub(crate) at_ns: u64,
 }
 
+/// A short datagram that stands before payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Marker {
+    /// All of it.
+    pub(crate) datagram: &'static [u8],
+    /// Pause after it, nanoseconds.
+    pub(crate) pause_ns: u64,
+}
+
+/// What a receiver answers at the end.
+pub(crate) type Answer = [u8; iperf2_report::LEN];
+
 /// A datagram that stands behind payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Closing {
@@ -71,6 +116,8 @@ pub(crate) struct Closing {
     pub(crate) len: usize,
     /// Pause after it, nanoseconds.
     pub(crate) pause_ns: u64,
+    /// Whether it counts as one more datagram with payload.
+    pub(crate) is_payload: bool,
 }
 
 /// What a datagram means to its receiver.
@@ -83,10 +130,18 @@ pub(crate) enum Read {
         /// When it was sent, nanoseconds of any clock that runs evenly.
         sent_ns: Option<u64>,
     },
+    /// The receiver's clock begins, or begins anew.
+    Begin,
+    /// The receiver's clock ends; what was sent before may still come.
+    Over,
     /// The sender has ended.
     End {
         /// How many datagrams it has sent, where it tells.
         sent: Option<u64>,
+        /// Whether this is the last of them and carries payload itself.
+        is_payload: bool,
+        /// How long ago the receiver's clock has ended, unless it has before, nanoseconds.
+        ago_ns: u64,
     },
     /// Not a datagram of this flow.
     Stranger,
@@ -101,7 +156,19 @@ macro_rules! with_format {
                 let $format = $crate::udp::formats::iperf3::Iperf3::new(*wide);
                 $body
             }
-            _ => {
+            goodput_model::Framing::Iperf2 { header, report } => {
+                let $format = $crate::udp::formats::iperf2::Iperf2::new(header.clone(), *report);
+                $body
+            }
+            goodput_model::Framing::Nuttcp { counted } => {
+                let $format = $crate::udp::formats::nuttcp::Nuttcp::new(*counted, config.chunk);
+                $body
+            }
+            goodput_model::Framing::Ttcp => {
+                let $format = $crate::udp::formats::ttcp::Ttcp::default();
+                $body
+            }
+            goodput_model::Framing::Goodput => {
                 let $format = $crate::udp::formats::goodput::Goodput::new(config.id);
                 $body
             }

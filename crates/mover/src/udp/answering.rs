@@ -1,0 +1,68 @@
+//! What a receiver answers when all is over, as iperf 2's server reports.
+
+use std::os::fd::AsFd;
+
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+
+use super::formats::Format;
+use super::inbox::Inbox;
+use super::tally::Tally;
+use crate::clock::now_ns;
+use crate::error::MoveError;
+use crate::flow::Flow;
+use crate::stop::Phase;
+
+/// Times that the answer is sent at most, and how long after each something that comes shows that
+/// it was lost, nanoseconds (`write_UDP_AckFIN`, src/Reports.c of iperf 2.1.8).
+const TIMES: usize = 10;
+const LISTEN_NS: u64 = 250_000_000;
+
+/// Answers until the sender falls silent. Nobody has proven to be there but by datagrams: never
+/// more bytes go out than came in.
+pub(super) fn answer<F: Format>(
+    flow: &Flow,
+    tally: &mut Tally<F>,
+    inbox: &mut Inbox,
+) -> Result<(), MoveError> {
+    let Some(answer) = tally.format.answer(&tally.summary()) else { return Ok(()) };
+    let (len, mut sent) = (answer.len() as u64, 0);
+    for _ in 0..TIMES {
+        if sent + len <= tally.came_bytes() {
+            sent += len;
+            // One that can't be sent is like one that gets lost.
+            if send(&flow.socket, &answer, SendFlags::empty()) == Err(Errno::CONNREFUSED) {
+                break;
+            }
+        }
+        if !hears_more(flow, tally, inbox)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Whether something more comes in time: the sender has not got the answer.
+fn hears_more<F: Format>(
+    flow: &Flow,
+    tally: &mut Tally<F>,
+    inbox: &mut Inbox,
+) -> Result<bool, MoveError> {
+    let until = now_ns() + LISTEN_NS;
+    while now_ns() < until {
+        if flow.stop.phase() == Phase::Abort {
+            return Err(flow.aborted());
+        }
+        match inbox.receive(flow.socket.as_fd(), |arrival| tally.overhear(&arrival)) {
+            Ok(()) => return Ok(true),
+            Err(Errno::AGAIN) => flow.wait_readable(Some(until))?,
+            Err(Errno::INTR) => {}
+            // The sender has what it wanted, and is gone.
+            Err(_) => return Ok(false),
+        }
+        if flow.stop.deadline_ns().is_some_and(|end| now_ns() >= end) {
+            return Ok(false);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,86 @@
+//! What a sender says before its first datagram and after its last, and what it hears then.
+
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::formats::Format;
+use super::outbox::Outbox;
+use crate::clock::now_ns;
+use crate::error::MoveError;
+use crate::flow::Flow;
+use crate::stop::Phase;
+
+/// Room for an answer, bytes: servers of iperf before 2.1 pad it to the 1470 of a datagram.
+const ANSWER: usize = 2048;
+
+/// Tells the receiver that payload will come. The payload's clock begins with it.
+pub(super) fn begin(flow: &Flow, format: &impl Format) -> Result<(), MoveError> {
+    for marker in format.opening() {
+        if !flow.may_send() {
+            return Ok(());
+        }
+        // One that is lost is made up for by the next, or by the receiver.
+        let _ = send(&flow.socket, marker.datagram, SendFlags::empty());
+        let until = now_ns() + marker.pause_ns;
+        while flow.may_send() && now_ns() < until {
+            flow.wait_paced(until)?;
+        }
+    }
+    flow.payload_began(now_ns());
+    Ok(())
+}
+
+/// Tells the receiver that this was all, as well as that can be done with datagrams, and hears what
+/// it answers.
+pub(super) fn end<F: Format>(flow: &Flow, outbox: &mut Outbox<F>) -> Result<(), MoveError> {
+    for round in 0.. {
+        let Some((datagram, closing)) = outbox.closing(round) else { break };
+        match send(&flow.socket, datagram, SendFlags::empty()) {
+            Ok(sent) if closing.is_payload => {
+                flow.counters.sent_datagrams(1);
+                flow.counters.moved(sent as u64);
+            }
+            // A receiver that has seen an earlier one may be gone already.
+            Err(Errno::CONNREFUSED) => break,
+            // One that does not fit into the socket is like one that gets lost.
+            _ => {}
+        }
+        if pause(flow, outbox.format(), now_ns() + closing.pause_ns)? || is_late(flow) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Waits until `until`. `true`: the receiver has answered before.
+fn pause(flow: &Flow, format: &impl Format, until: u64) -> Result<bool, MoveError> {
+    let events = format.awaits_answer().then_some(PollFlags::IN);
+    let mut room = [0; ANSWER];
+    while now_ns() < until && !is_late(flow) {
+        if flow.stop.phase() == Phase::Abort {
+            return Err(flow.aborted());
+        }
+        flow.park(events, Some(until))?;
+        if events.is_none() {
+            continue;
+        }
+        match recv(&flow.socket, &mut room[..], RecvFlags::DONTWAIT) {
+            Ok((len, _)) => {
+                if let Some(totals) = format.hear(flow.config.id, &room[..len]) {
+                    flow.counters.tell(totals);
+                    return Ok(true);
+                }
+            }
+            // Nobody is there to answer any more.
+            Err(Errno::CONNREFUSED) => return Ok(true),
+            Err(_) => {}
+        }
+    }
+    Ok(false)
+}
+
+/// Whether the deadline of the stop has passed.
+fn is_late(flow: &Flow) -> bool {
+    flow.stop.deadline_ns().is_some_and(|end| now_ns() >= end)
+}

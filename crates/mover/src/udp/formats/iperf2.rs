@@ -1,0 +1,288 @@
+//! iperf 2: 16 bytes in front of every datagram, a negative number at the end, and the receiver's
+//! report in answer to it (include/payloads.h, src/Client.cpp and src/Reports.c of 2.1.8). Numbers
+//! are big-endian.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0-3 | number of the datagram, lower half |
+//! | 4-7 | time of sending, seconds since 1970 |
+//! | 8-11 | its microseconds |
+//! | 12-15 | number, upper half; payload before 2.0.14, and not there before 2.0.9 |
+//! | 16- | settings of the test, in what a client sends; else digits |
+//!
+//! The end is a full datagram whose number is that of the next one, negative. From 2.0.14 on numbers
+//! begin at 1 and the last datagram counts as payload; before that they begin at 0 and it does not,
+//! so that either way the number at the end is how many there were.
+
+use goodput_model::FlowTotals;
+
+use super::iperf2_report::{self, Summary};
+use super::{Answer, Closing, Format, NUMBER_BOUND, Read, Sent, word_at};
+
+/// Bytes of the header.
+const LEN: usize = 16;
+/// What numbers have 64 bits by their flags (`HEADER_SEQNO64B`).
+const WIDE_FLAG: u32 = 0x0800_0000;
+/// Times the end is told until it is answered, and time between two, nanoseconds.
+const ENDS: u64 = 200;
+const END_GAP_NS: u64 = 10_000_000;
+/// The same where it is never answered: any of them may be lost.
+const UNANSWERED_ENDS: u64 = 5;
+/// After this time without a datagram, nanoseconds, the sender is given up: it has no control
+/// connection that could tell. A program that sends so seldom has a rate below 400 bit/s.
+const IDLE_NS: u64 = 30_000_000_000;
+
+/// How a client of some age writes its numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Generation {
+    /// 64 bits, from 2.0.14 on.
+    Wide,
+    /// 32 bits, report behind 16 bytes: 2.0.9 to 2.0.13.
+    Narrow,
+    /// 32 bits, report behind 12 bytes: up to 2.0.8.
+    Old,
+}
+
+/// The format as one flow uses it.
+#[derive(Debug, Clone)]
+pub(crate) struct Iperf2 {
+    settings: Vec<u8>,
+    answered: bool,
+    generation: Option<Generation>,
+    /// The lowest number of the sender; 1 where it does not begin with 0.
+    base: Option<u64>,
+    /// The highest of its numbers so far.
+    highest: u64,
+    /// The datagram at the end, which old clients want to see again in the report.
+    end: [u8; LEN],
+}
+
+impl Iperf2 {
+    /// Writes `settings` behind each header. `answered`: a receiver reports, a sender waits for it.
+    pub(crate) fn new(settings: Vec<u8>, answered: bool) -> Self {
+        let (generation, base, highest, end) = (None, None, 0, [0; LEN]);
+        Self { settings, answered, generation, base, highest, end }
+    }
+
+    /// The number in a datagram, and whether it is negative, as at the end.
+    fn number(&mut self, datagram: &[u8]) -> Option<(u64, bool)> {
+        let low = word_at(datagram, 0)?;
+        let generation = *self.generation.get_or_insert_with(|| generation(datagram));
+        if generation == Generation::Wide {
+            let high = word_at(datagram, 12)?;
+            let id = (u64::from(high) << 32 | u64::from(low)) as i64;
+            return Some((id.unsigned_abs(), id < 0));
+        }
+        let id = low as i32;
+        if id >= 0 {
+            return Some((u64::from(low), false));
+        }
+        // Either -n or n with the highest bit set, by version: one of them lies near what came.
+        let (negated, marked) = (u64::from(id.unsigned_abs()), u64::from(low & 0x7fff_ffff));
+        let distance = |n: u64| n.abs_diff(self.highest);
+        Some((if distance(negated) <= distance(marked) { negated } else { marked }, true))
+    }
+
+    fn base(&mut self, first: u64) -> u64 {
+        let from_one = self.generation == Some(Generation::Wide) && first != 0;
+        *self.base.get_or_insert(u64::from(from_one))
+    }
+}
+
+/// Which generation of clients writes a datagram like this.
+fn generation(datagram: &[u8]) -> Generation {
+    match [12, 16, 20].map(|at| word_at(datagram, at)) {
+        [_, Some(flags), _] if flags & WIDE_FLAG != 0 => Generation::Wide,
+        // Number of threads and port of settings that begin at byte 12.
+        [_, Some(1..=1024), Some(1..=0xffff)] => Generation::Old,
+        [Some(0 | u32::MAX), ..] => Generation::Wide,
+        [Some(_), ..] => Generation::Narrow,
+        [None, ..] => Generation::Old,
+    }
+}
+
+impl Format for Iperf2 {
+    fn least(&self) -> usize {
+        LEN + self.settings.len()
+    }
+
+    fn longest(&self, _chunk: usize) -> usize {
+        // A client need not say how long its datagrams are.
+        super::MAX_DATAGRAM
+    }
+
+    fn prepare(&self, datagram: &mut [u8]) {
+        // What is not settings must not look as if it was: the real programs' digits do not.
+        let digits = (LEN..LEN + 8).zip(b'6'..).map(|(at, digit)| (at, digit.min(b'9')));
+        digits.for_each(|(at, digit)| datagram.get_mut(at).into_iter().for_each(|b| *b = digit));
+        datagram[LEN..LEN + self.settings.len()].copy_from_slice(&self.settings);
+    }
+
+    fn write(&self, datagram: &mut [u8], sent: Sent) {
+        write_id(datagram, sent.number as i64 + 1, sent.at_ns);
+    }
+
+    fn read(&mut self, datagram: &[u8]) -> Read {
+        let Some((number, is_end)) = self.number(datagram) else { return Read::Stranger };
+        if number >= NUMBER_BOUND {
+            return Read::Stranger;
+        }
+        let base = self.base(number);
+        let Some(index) = number.checked_sub(base) else { return Read::Stranger };
+        if !is_end {
+            self.highest = self.highest.max(number);
+            let sent_ns = super::time_at(datagram, 4);
+            return Read::Payload { number: Some(index), sent_ns };
+        }
+        let kept = datagram.len().min(LEN);
+        self.end[..kept].copy_from_slice(&datagram[..kept]);
+        Read::End { sent: Some(number), is_payload: base == 1, ago_ns: 0 }
+    }
+
+    fn closing(&self, round: u64, sent: Sent, room: &mut [u8]) -> Option<Closing> {
+        // Each one has a number of its own, as if the one before had been payload.
+        write_id(room, -((sent.number + round) as i64 + 1), sent.at_ns);
+        let rounds = if self.answered { ENDS } else { UNANSWERED_ENDS };
+        let closing = Closing { len: room.len(), pause_ns: END_GAP_NS, is_payload: round == 0 };
+        (round < rounds).then_some(closing)
+    }
+
+    fn awaits_answer(&self) -> bool {
+        self.answered
+    }
+
+    fn hear(&self, flow: u16, datagram: &[u8]) -> Option<FlowTotals> {
+        iperf2_report::read(flow, datagram)
+    }
+
+    fn answer(&self, summary: &Summary) -> Option<Answer> {
+        let generation = self.generation.filter(|_| self.answered)?;
+        Some(match generation {
+            Generation::Wide => iperf2_report::write(&[0; LEN], true, summary),
+            Generation::Narrow => iperf2_report::write(&self.end, false, summary),
+            Generation::Old => iperf2_report::write(&self.end[..12], false, summary),
+        })
+    }
+
+    fn idle_ns(&self) -> Option<u64> {
+        Some(IDLE_NS)
+    }
+}
+
+fn write_id(datagram: &mut [u8], id: i64, at_ns: u64) {
+    let id = id.to_be_bytes();
+    datagram[..4].copy_from_slice(&id[4..]);
+    datagram[4..12].copy_from_slice(&super::time_bytes(at_ns));
+    datagram[12..LEN].copy_from_slice(&id[..4]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The time of a captured datagram, 2026-11-21.
+    const AT_NS: u64 = 0x6b01_ed19 * 1_000_000_000 + 0x000d_660f * 1000;
+    const TIME: [u8; 8] = *b"\x6b\x01\xed\x19\x00\x0d\x66\x0f";
+
+    fn datagram(words: &[&[u8]], len: usize) -> Vec<u8> {
+        let mut bytes = words.concat();
+        bytes.resize(len, b'5');
+        bytes
+    }
+
+    fn read(format: &mut Iperf2, id: u32, high: u32, rest: &[u8]) -> Read {
+        format.read(&datagram(&[&id.to_be_bytes(), &TIME, &high.to_be_bytes(), rest], 100))
+    }
+
+    fn payload(number: u64) -> Read {
+        Read::Payload { number: Some(number), sent_ns: Some(AT_NS) }
+    }
+
+    fn end(sent: u64, is_payload: bool) -> Read {
+        Read::End { sent: Some(sent), is_payload, ago_ns: 0 }
+    }
+
+    #[test]
+    fn a_client_of_2_1_8_is_written_as_it_was_captured() {
+        // `iperf -c 127.0.0.1 -u -n 2K -l 512 -b 1M`: 4 datagrams, then the end.
+        let settings = b"\x48\x01\x00\x98\x00\x00\x00\x01\x00\x00\x13\x89\x00\x00\x02\x00".to_vec();
+        let format = Iperf2::new(settings.clone(), true);
+        let mut room = [0; 512];
+        format.prepare(&mut room);
+        format.write(&mut room, Sent { number: 0, bytes: 512, at_ns: AT_NS });
+        let first = [&b"\0\0\0\x01"[..], &TIME, b"\0\0\0\0", &settings].concat();
+        assert_eq!(room[..32], first);
+        let sent = Sent { number: 4, bytes: 0, at_ns: AT_NS };
+        let closing = format.closing(0, sent, &mut room);
+        assert_eq!(closing, Some(Closing { len: 512, pause_ns: END_GAP_NS, is_payload: true }));
+        let last = [&b"\xff\xff\xff\xfb"[..], &TIME, b"\xff\xff\xff\xff", &settings].concat();
+        assert_eq!(room[..32], last);
+        format.closing(1, sent, &mut room);
+        assert_eq!(room[..4], *b"\xff\xff\xff\xfa", "each has a number of its own");
+        assert_eq!(format.closing(ENDS, sent, &mut room), None);
+    }
+
+    #[test]
+    fn a_server_writes_digits_behind_the_header() {
+        let mut room = [0; 30];
+        Iperf2::new(Vec::new(), false).prepare(&mut room);
+        assert_eq!(room[16..20], *b"6789");
+    }
+
+    #[test]
+    fn a_client_of_2_1_is_read_with_its_last_datagram_as_payload() {
+        let (mut format, flags) = (Iperf2::new(Vec::new(), true), b"\x48\x01\x00\x98");
+        for id in 1..5 {
+            assert_eq!(read(&mut format, id, 0, flags), payload(u64::from(id) - 1));
+        }
+        assert_eq!(read(&mut format, 0xffff_fffb, u32::MAX, flags), end(5, true));
+        assert_eq!(read(&mut format, 0, 1, flags), payload(0xffff_ffff), "upper half");
+    }
+
+    #[test]
+    fn clients_before_2_0_14_begin_at_0_and_end_without_payload() {
+        let narrow = b"\0\0\0\0";
+        for last in [0x8000_0004, 0xffff_fffc] {
+            let mut format = Iperf2::new(Vec::new(), true);
+            assert_eq!(read(&mut format, 0, 0x3233_3435, narrow), payload(0));
+            assert_eq!(read(&mut format, 3, 0x3233_3435, narrow), payload(3));
+            assert_eq!(read(&mut format, last, 0x3233_3435, narrow), end(4, false));
+            assert_eq!(format.generation, Some(Generation::Narrow));
+        }
+        let old = b"\0\0\0\x01\0\0\x13\x89";
+        let mut format = Iperf2::new(Vec::new(), true);
+        assert_eq!(read(&mut format, 0, 0, old), payload(0));
+        assert_eq!(read(&mut format, 0xffff_ffff, 0, old), end(1, false));
+        assert_eq!(format.generation, Some(Generation::Old));
+    }
+
+    #[test]
+    fn what_a_server_sends_is_read_though_no_flags_tell_its_width() {
+        let mut format = Iperf2::new(Vec::new(), false);
+        assert_eq!(read(&mut format, 1, 0, b"6789"), payload(0));
+        assert_eq!(read(&mut format, 0xffff_fffe, u32::MAX, b"6789"), end(2, true));
+    }
+
+    #[test]
+    fn numbers_that_nobody_sends_are_refused() {
+        let mut format = Iperf2::new(Vec::new(), true);
+        assert_eq!(read(&mut format, 0, 0x8000_0000, b"\x48\x01\x00\x98"), Read::Stranger);
+        assert_eq!(read(&mut format, 0, 0x7000_0000, b"\x48\x01\x00\x98"), Read::Stranger);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(number in 0u64..1 << 40, len in 16usize..99, settings in proptest::collection::vec(any::<u8>(), 0..4)) {
+            let settings = [&b"\x48"[..], &settings].concat();
+            let mut format = Iperf2::new(settings, true);
+            let mut room = vec![7; len + format.least()];
+            format.prepare(&mut room);
+            let sent = Sent { number, bytes: 0, at_ns: AT_NS };
+            format.write(&mut room, sent);
+            prop_assert_eq!(format.read(&room), payload(number));
+            format.closing(0, sent, &mut room);
+            prop_assert_eq!(format.read(&room), end(number + 1, true));
+        }
+    }
+}

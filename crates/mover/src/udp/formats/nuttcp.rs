@@ -1,0 +1,172 @@
+//! nuttcp: datagrams without a header between markers of four bytes (nuttcp-8.2.2.c: start at line
+//! 7273, receiving at 7664, end at 8051).
+//!
+//! | datagram | what |
+//! |---|---|
+//! | `BOD0`, after 250 ms `BOD1` | the receiver's clock begins, anew with each |
+//! | longer than 4 bytes | payload |
+//! | `EOD0`, `EOD1` to `EOD4` 500 ms apart | the clock ends at the first; the receiver after the second |
+//!
+//! Where both ends agreed to count, bytes 24 to 31 of payload tell how many payload bytes were sent
+//! with it and before it, in the sender's byte order.
+
+use super::{Closing, Format, Marker, NUMBER_BOUND, Read, Sent};
+
+/// Where the count of bytes stands.
+const COUNT: std::ops::Range<usize> = 24..32;
+const BEGIN: [Marker; 2] = [
+    Marker { datagram: b"BOD0", pause_ns: 250_000_000 },
+    Marker { datagram: b"BOD1", pause_ns: 0 },
+];
+/// Markers at the end, and time between two, nanoseconds.
+const ENDS: u64 = 5;
+const END_GAP_NS: u64 = 500_000_000;
+
+/// The format as one flow uses it.
+#[derive(Debug, Clone)]
+pub(crate) struct Nuttcp {
+    counted: bool,
+    /// Bytes of a full datagram.
+    size: u64,
+    /// Whether the sender's byte order is not this host's; `None` while that is open.
+    swapped: Option<bool>,
+}
+
+impl Nuttcp {
+    /// For datagrams of `size` bytes, the last perhaps shorter.
+    pub(crate) fn new(counted: bool, size: usize) -> Self {
+        Self { counted, size: size.max(1) as u64, swapped: None }
+    }
+
+    /// The number of a datagram, from how many bytes were sent before it. `None` where its count is
+    /// none.
+    fn number(&mut self, datagram: &[u8]) -> Option<u64> {
+        let count: &[u8; 8] = datagram.get(COUNT)?.first_chunk()?;
+        let (own, other) = (u64::from_ne_bytes(*count), u64::from_ne_bytes(*count).swap_bytes());
+        // In the wrong order any count below 2^32 would be one above.
+        if self.swapped.is_none() && own != other {
+            self.swapped = Some(other < own);
+        }
+        let sent = if self.swapped == Some(true) { other } else { own };
+        let before = sent.checked_sub(datagram.len() as u64)?;
+        Some(before / self.size).filter(|number| *number < NUMBER_BOUND)
+    }
+}
+
+impl Format for Nuttcp {
+    fn least(&self) -> usize {
+        if self.counted { COUNT.end } else { super::LEAST }
+    }
+
+    fn write(&self, datagram: &mut [u8], sent: Sent) {
+        if self.counted {
+            datagram[COUNT].copy_from_slice(&sent.bytes.to_ne_bytes());
+        }
+    }
+
+    fn read(&mut self, datagram: &[u8]) -> Read {
+        match datagram {
+            [b'B', b'O', b'D', b'0'..=b'9'] => Read::Begin,
+            b"EOD0" => Read::Over,
+            [b'E', b'O', b'D', round @ b'1'..=b'9'] => {
+                let ago_ns = u64::from(round - b'0') * END_GAP_NS;
+                Read::End { sent: None, is_payload: false, ago_ns }
+            }
+            [_, _, _, _, _, ..] if self.counted => match self.number(datagram) {
+                None => Read::Stranger,
+                number => Read::Payload { number, sent_ns: None },
+            },
+            [_, _, _, _, _, ..] => Read::Payload { number: None, sent_ns: None },
+            _ => Read::Stranger,
+        }
+    }
+
+    fn opening(&self) -> &'static [Marker] {
+        &BEGIN
+    }
+
+    fn closing(&self, round: u64, _sent: Sent, room: &mut [u8]) -> Option<Closing> {
+        room[..4].copy_from_slice(b"EOD0");
+        room[3] += round.min(ENDS) as u8;
+        let pause_ns = if round + 1 < ENDS { END_GAP_NS } else { 0 };
+        (round < ENDS).then_some(Closing { len: 4, pause_ns, is_payload: false })
+    }
+
+    fn stragglers_ns(&self) -> u64 {
+        // The time between the first two markers was theirs.
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn counted(count: [u8; 8], len: usize) -> Vec<u8> {
+        let mut datagram = vec![b' '; len];
+        datagram[COUNT].copy_from_slice(&count);
+        datagram
+    }
+
+    fn numbered(number: u64) -> Read {
+        Read::Payload { number: Some(number), sent_ns: None }
+    }
+
+    #[test]
+    fn markers_are_those_that_were_captured() {
+        let mut format = Nuttcp::new(false, 1024);
+        let begin: Vec<_> = format.opening().iter().map(|marker| marker.datagram).collect();
+        assert_eq!(begin, [b"\x42\x4f\x44\x30", b"\x42\x4f\x44\x31"]);
+        let (mut room, sent) = ([0; 1024], Sent { number: 4, bytes: 0, at_ns: 0 });
+        for (round, byte) in (0..5).zip(0x30..) {
+            let pause_ns = if round < 4 { END_GAP_NS } else { 0 };
+            let closing = Closing { len: 4, pause_ns, is_payload: false };
+            assert_eq!(format.closing(round, sent, &mut room), Some(closing));
+            assert_eq!(room[..4], [0x45, 0x4f, 0x44, byte]);
+        }
+        assert_eq!(format.closing(5, sent, &mut room), None);
+        assert_eq!(
+            [&b"BOD1"[..], b"EOD0", b"BODY", b"EO"].map(|d| format.read(d)),
+            [Read::Begin, Read::Over, Read::Stranger, Read::Stranger]
+        );
+        let end = Read::End { sent: None, is_payload: false, ago_ns: 2 * END_GAP_NS };
+        assert_eq!(format.read(b"EOD2"), end);
+        assert_eq!(format.read(b"EOD2+"), Read::Payload { number: None, sent_ns: None });
+    }
+
+    #[test]
+    fn counts_are_read_in_either_byte_order() {
+        // As captured with `-i`, from a little-endian host: 1024, then 2048.
+        for swap in [false, true] {
+            let mut format = Nuttcp::new(true, 1024);
+            for (number, mut count) in
+                [[0, 4, 0, 0, 0, 0, 0, 0], [0, 8, 0, 0, 0, 0, 0, 0]].into_iter().enumerate()
+            {
+                if swap {
+                    count.reverse();
+                }
+                assert_eq!(format.read(&counted(count, 1024)), numbered(number as u64));
+            }
+        }
+    }
+
+    #[test]
+    fn a_count_that_none_can_be_makes_a_stranger() {
+        let mut format = Nuttcp::new(true, 1024);
+        assert_eq!(format.read(&counted(7u64.to_ne_bytes(), 1024)), Read::Stranger);
+        assert_eq!(format.read(&[b' '; 20]), Read::Stranger);
+        assert_eq!(Nuttcp::new(true, 0).read(&counted([0xff; 8], 40)), Read::Stranger);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(number in 0u64..1 << 40, size in 32usize..2000, cut in 0usize..2000) {
+            let (mut format, len) = (Nuttcp::new(true, size), size - cut.min(size - 32));
+            let mut datagram = vec![7; len];
+            let bytes = number * size as u64 + len as u64;
+            format.write(&mut datagram, Sent { number, bytes, at_ns: 0 });
+            prop_assert_eq!(format.read(&datagram), numbered(number));
+        }
+    }
+}
