@@ -90,6 +90,7 @@ fn measurement(record: Record) -> Result<Measurement, Box<dyn Error>> {
         plan: record.plan,
         near,
         far: record.ends.far,
+        connections: record.connections.clone(),
         far_totals: record.far_totals,
         intervals: record.intervals,
         steady_samples,

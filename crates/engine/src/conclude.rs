@@ -50,6 +50,7 @@ pub fn conclude(
         started: started.into(),
         target: target.into(),
         plan: measurement.plan,
+        connections: measurement.connections,
         far_totals: measurement.far_totals,
         ends: Ends { near: Known::Value(measurement.near), far: measurement.far },
         intervals: measurement.intervals,

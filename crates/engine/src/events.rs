@@ -1,7 +1,7 @@
 //! What happens while a measurement runs, for whoever shows it: a terminal, a stream of JSON, a
 //! program that embeds the engine.
 
-use goodput_model::{Host, Interval, Trial};
+use goodput_model::{Connection, EndName, Host, Interval, Sample, Trial};
 use serde::Serialize;
 
 /// One thing that happened.
@@ -15,10 +15,22 @@ pub enum Event {
         /// Whether the control connection is protected by the shared token.
         secured: bool,
     },
+    /// The flows are open.
+    Opened {
+        /// The addresses of each, as far as they are known.
+        connections: Vec<Connection>,
+    },
     /// Both ends are ready; payload begins to move.
     Began,
     /// An interval of one direction has passed.
     Interval(Interval),
+    /// What an end had counted, several times a second, for whoever cuts intervals of its own.
+    Sampled {
+        /// The end that counted.
+        end: EndName,
+        /// What it had counted.
+        sample: Box<Sample>,
+    },
     /// The payload has stopped; both ends gather what they saw.
     Ended,
     /// Something about the measurement a reader should know.

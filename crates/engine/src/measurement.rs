@@ -2,7 +2,9 @@
 
 use crate::acknowledged::acknowledged;
 use crate::told;
-use goodput_model::{End, EndName, Evidence, Interval, Known, Measured, Plan, Sample, Totals};
+use goodput_model::{
+    Connection, End, EndName, Evidence, Interval, Known, Measured, Plan, Sample, Totals,
+};
 
 /// Share of a run that may be dropped as its start, at most.
 const MAX_TRIM_SHARE: f64 = 0.5;
@@ -16,6 +18,8 @@ pub struct Measurement {
     pub near: End,
     /// What the far end saw.
     pub far: Known<End>,
+    /// The addresses of each flow, as far as they are known.
+    pub connections: Vec<Connection>,
     /// What a far end that is not goodput told of itself.
     pub far_totals: Option<Totals>,
     /// The shown intervals, oldest first.

@@ -7,7 +7,7 @@ mod shown;
 use std::time::{Duration, Instant};
 
 use goodput_kernel::Context;
-use goodput_model::{Bytes, End, EndName, Known, Length, Plan, Sample, Snapshot};
+use goodput_model::{Bytes, Connection, End, EndName, Known, Length, Plan, Sample, Snapshot};
 use goodput_wire::session::{Action, Input};
 use tokio::time::Instant as TokioInstant;
 
@@ -19,7 +19,7 @@ use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::measurement::{Measurement, measure};
 use crate::observe::observe;
-use crate::traffic::{Traffic, Watched};
+use crate::traffic::{Traffic, Watched, connections};
 use foreign::Account;
 use shown::Shown;
 
@@ -40,6 +40,7 @@ pub struct NearRun<'a> {
     near_ended: bool,
     far_report: Option<Known<End>>,
     account: Account,
+    connections: Vec<Connection>,
     doubts: Vec<String>,
 }
 
@@ -49,6 +50,7 @@ impl<'a> NearRun<'a> {
         client.conversation.tell(Input::Propose(Box::new(plan.clone())));
         let agreed = agree::flows(client, plan).await?;
         let peer = agreed.opened.peer.ip();
+        let connections = connections(&agreed.opened.flows);
         let traffic = Traffic::start(plan, EndName::Near, agreed.opened.flows, None)?;
         let notes = agree::ready(client, agreed.meanwhile).await?;
         let context =
@@ -58,7 +60,8 @@ impl<'a> NearRun<'a> {
         let doubts =
             agreed.opened.doubts.into_iter().chain(notes).chain(clock::doubt(client.clock));
         let doubts = doubts.collect();
-        Ok(Self::new(client, plan.clone(), traffic, context, before, doubts))
+        let run = Self::new(client, plan.clone(), traffic, context, before, doubts);
+        Ok(Self { connections, ..run })
     }
 
     fn new(
@@ -84,6 +87,7 @@ impl<'a> NearRun<'a> {
             near_ended: false,
             far_report: None,
             account,
+            connections: Vec::new(),
             doubts,
         }
     }
@@ -96,6 +100,7 @@ impl<'a> NearRun<'a> {
     ) -> Result<Measurement, EngineError> {
         self.client.conversation.tell(Input::Begin);
         let began = self.traffic.begin(&self.plan)?;
+        listener(Event::Opened { connections: self.connections.clone() });
         listener(Event::Began);
         let deadline = self.latest_end(began);
         while !self.is_long_enough() {
@@ -206,6 +211,7 @@ impl<'a> NearRun<'a> {
     }
 
     fn take_sample(&mut self, at: EndName, sample: Sample, listener: &mut Listener<'_>) {
+        listener(Event::Sampled { end: at, sample: Box::new(sample.clone()) });
         self.shown.take(at, &sample, listener);
         match at {
             EndName::Near => self.near.push(sample),
@@ -270,6 +276,7 @@ impl<'a> NearRun<'a> {
             plan: self.plan,
             near,
             far,
+            connections: self.connections,
             far_totals: self.account.into_totals(),
             intervals,
             steady_samples: self.steady_samples,

@@ -130,6 +130,7 @@ mod tests {
             plan: Plan { transport: Transport::Udp, ..Plan::standard() },
             near: End { host: Host::foreign("near"), before, after, samples },
             far: Known::missing("it does not observe"),
+            connections: Vec::new(),
             far_totals: Some(Totals {
                 program: "iperf 2.1.8".into(),
                 cpu_percent: Known::missing("not told"),

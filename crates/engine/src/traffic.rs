@@ -4,7 +4,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use goodput_model::{BitRate, EndName, FlowPlan, FlowTotals, Framing, Plan, Role, Sample};
+use goodput_model::{
+    BitRate, Connection, EndName, FlowPlan, FlowTotals, Framing, Plan, Role, Sample,
+};
 use goodput_mover::{Early, FlowConfig, Gate, RunningFlow, Stop};
 use tokio::sync::mpsc;
 
@@ -25,6 +27,17 @@ pub struct Connected {
     pub framing: Framing,
     /// What of it was read already.
     pub early: Early,
+}
+
+/// Between which addresses `flows` are connected. One whose socket does not tell is left out.
+pub fn connections(flows: &[Connected]) -> Vec<Connection> {
+    let addresses = |flow: &Connected| {
+        let socket = socket2::SockRef::from(&flow.socket);
+        let local = socket.local_addr().ok()?.as_socket()?;
+        let remote = socket.peer_addr().ok()?.as_socket()?;
+        Some(Connection { flow: flow.flow.id, local, remote })
+    };
+    flows.iter().filter_map(addresses).collect()
 }
 
 /// What the watching thread tells.

@@ -37,7 +37,7 @@ pub fn explain(error: &anyhow::Error) -> Exit {
 }
 
 /// An error and its causes, each once: many name their cause in their own words already.
-fn in_words(error: &anyhow::Error) -> String {
+pub fn in_words(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !text.contains(&cause) {

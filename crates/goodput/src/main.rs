@@ -6,6 +6,7 @@ mod commands;
 mod credentials;
 mod exit;
 mod expect;
+mod formats;
 mod logging;
 mod report;
 mod storage;

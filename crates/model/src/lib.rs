@@ -7,6 +7,7 @@
 pub mod change;
 pub mod check;
 pub mod comparison;
+pub mod connection;
 pub mod end;
 pub mod evidence;
 pub mod facts;
@@ -26,6 +27,7 @@ pub mod way;
 pub use change::Change;
 pub use check::CheckReport;
 pub use comparison::{ArmResult, Comparison, Effect, Judgement, Mechanism, Trial};
+pub use connection::Connection;
 pub use end::{End, EndName, Host};
 pub use evidence::{Evidence, Measured};
 pub use facts::{Fact, Snapshot};

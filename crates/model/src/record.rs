@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::comparison::Comparison;
+use crate::connection::Connection;
 use crate::end::{End, EndName};
 use crate::finding::{Finding, Undecided};
 use crate::known::Known;
@@ -31,6 +32,9 @@ pub struct Record {
     pub plan: Plan,
     /// What both ends saw.
     pub ends: Ends,
+    /// The addresses of each flow, as far as they are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub connections: Vec<Connection>,
     /// What a far end that is not goodput told of itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far_totals: Option<Totals>,

@@ -169,6 +169,7 @@ impl Watch {
             plan: self.plan,
             near,
             far: no_far_end(),
+            connections: Vec::new(),
             far_totals: None,
             intervals: self.intervals,
             steady_samples: None,

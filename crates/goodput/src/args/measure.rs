@@ -30,9 +30,9 @@ pub struct MeasureArgs {
     /// End after this many payload bytes, all flows of a direction together
     #[arg(short = 'n', long, value_name = "BYTES", value_parser = positive_bytes)]
     pub bytes: Option<Bytes>,
-    /// Seconds between the shown intervals, at least 0.1
-    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
-    pub interval: f64,
+    /// Seconds between the shown intervals, at least 0.1; 0 shows none [default: 1]
+    #[arg(short, long, value_name = "SECONDS", value_parser = interval)]
+    pub interval: Option<f64>,
     /// Strict pacing of each direction, never faster afterwards; 0 is as fast as it goes
     #[arg(long, value_name = "RATE")]
     pub rate: Option<BitRate>,
@@ -139,7 +139,7 @@ impl MeasureArgs {
                 (_, Some(bytes)) => Length::Bytes(bytes),
                 _ => length,
             },
-            interval_s: self.interval,
+            interval_s: self.interval.filter(|seconds| *seconds > 0.0).unwrap_or(1.0),
             mover: self.mover.clone(),
             receive_mover: self.receive_mover.clone(),
             chunk_bytes: self.chunk.unwrap_or(transport.standard_chunk()),
@@ -186,6 +186,9 @@ pub fn seconds(text: &str) -> Result<f64, String> {
 }
 
 fn interval(text: &str) -> Result<f64, String> {
+    if text.parse() == Ok(0.0) {
+        return Ok(0.0);
+    }
     seconds(text).and_then(|s| {
         if s >= 0.1 { Ok(s) } else { Err("the shortest interval is 0.1 seconds".into()) }
     })

@@ -1,5 +1,6 @@
 //! What can be typed. Parsing reads nothing but the command line: it never touches the machine.
 
+mod format;
 mod measure;
 mod spoken;
 mod verbs;

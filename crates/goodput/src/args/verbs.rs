@@ -9,8 +9,10 @@ use goodput_model::{BitRate, Bytes, SettingRef};
 
 use goodput_engine::AttachTo;
 
+use super::format::FormatArgs;
 use super::measure::{MeasureArgs, OutputArgs, seconds};
 use super::spoken::Spoken;
+use crate::formats::Format;
 
 /// `goodput serve`
 #[derive(Debug, Args)]
@@ -139,6 +141,8 @@ pub struct TestArgs {
     pub measure: MeasureArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub format: FormatArgs,
     /// Where the best two causes look alike, run the short probes that split them, then give the
     /// verdict; a probe may change a setting of this host for its run, and puts it back
     #[arg(long, conflicts_with_all = ["attach", "both", "udp", "no_observe"])]
@@ -280,6 +284,10 @@ pub struct HistoryArgs {
     /// Print the JSON record of the one result asked for
     #[arg(long, requires = "ids")]
     pub json: bool,
+    /// Print the one result asked for as another program would, see `goodput list formats`
+    #[arg(long, value_name = "FORMAT", requires = "ids", conflicts_with = "json",
+          value_parser = super::format::parser())]
+    pub format: Option<&'static Format>,
 }
 
 /// What `goodput list` can list.
@@ -295,6 +303,8 @@ pub enum Listed {
     Movers,
     /// Protocols spoken with peers
     Protocols,
+    /// Outputs of other programs, for `--format`
+    Formats,
     /// Scenarios of the lab
     Scenarios,
 }

@@ -1,9 +1,10 @@
 //! `goodput history`: earlier results.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::args::HistoryArgs;
 use crate::exit::Exit;
+use crate::formats::{self, Style};
 use crate::report::{self, table::Table};
 use crate::storage;
 use goodput_model::{Kind, Record};
@@ -14,7 +15,7 @@ pub fn run(args: &HistoryArgs) -> Result<Exit> {
     let store = storage::history()?;
     match args.ids[..] {
         [] => list(&store, args.last)?,
-        [id] => show(&store.get(id)?, args.json)?,
+        [id] => show(&store.get(id)?, args)?,
         [a, b, ..] => print!("{}", report::difference::text(&store.get(a)?, &store.get(b)?)),
     }
     Ok(Exit::Fine)
@@ -36,10 +37,17 @@ fn list(store: &Store, last: u32) -> Result<()> {
     Ok(())
 }
 
-fn show(record: &Record, json: bool) -> Result<()> {
+fn show(record: &Record, args: &HistoryArgs) -> Result<()> {
     use std::io::Write;
     let mut out = anstream::stdout();
-    if json {
+    if let Some(format) = args.format {
+        if record.kind == Kind::Compare {
+            bail!("a comparison is several runs, and {} has a place for one only", format.id);
+        }
+        write!(out, "{}", formats::print(format, record, Style::default()))?;
+        return Ok(());
+    }
+    if args.json {
         writeln!(out, "{}", serde_json::to_string_pretty(record)?)?;
         return Ok(());
     }

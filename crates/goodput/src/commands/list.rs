@@ -16,6 +16,7 @@ pub fn run(what: Listed) -> Result<Exit> {
         Listed::Settings => _ = settings::list(),
         Listed::Movers => movers(),
         Listed::Protocols => protocols(),
+        Listed::Formats => formats(),
         Listed::Scenarios => scenarios()?,
     }
     Ok(Exit::Fine)
@@ -25,6 +26,14 @@ fn rules() {
     let mut table = Table::new(&["rule", "what it finds"]);
     for rule in goodput_diagnose::rules::ALL {
         table.row(&[rule.id, rule.title]);
+    }
+    table.print();
+}
+
+fn formats() {
+    let mut table = Table::new(&["format", "what it prints"]);
+    for format in crate::formats::ALL {
+        table.row(&[format.id, format.summary]);
     }
     table.print();
 }

@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use goodput_engine::probe::probe;
 use goodput_engine::{
-    AttachRequest, AttachTo, Client, Conclusion, EngineError, Target, attach, conclude,
+    AttachRequest, AttachTo, Client, Conclusion, EngineError, Event, Target, attach, conclude,
 };
-use goodput_model::{Plan, Record};
+use goodput_model::Plan;
 
 use super::measured;
 use crate::args::TestArgs;
 use crate::credentials::credentials;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
+use crate::formats::Context;
 use crate::report::{self, live::Live};
 use crate::storage::{Keeper, state_dir};
 
@@ -34,16 +35,37 @@ fn watch(args: &TestArgs, to: AttachTo) -> Result<Exit> {
         started: measured::now(),
     };
     let keeper = Keeper::open(args.output.no_store)?;
-    let mut live = Live::new(&args.output, &plan);
-    let (Conclusion { record, .. }, interrupted) = measured::block_on(async |interrupt| {
+    let mut live = live(args, &plan, "", &request.started);
+    live.show(&Event::Opened { connections: Vec::new() });
+    let outcome = measured::block_on(async |interrupt| {
         attach(&request, &interrupt, &mut |event| live.show(&event)).await
-    })?;
-    finish(args, &record, &keeper, interrupted)
+    });
+    finish(args, outcome, &keeper, live)
 }
 
-fn finish(args: &TestArgs, record: &Record, keeper: &Keeper, interrupted: bool) -> Result<Exit> {
-    let text = || report::test::text(record, args.undecided);
-    let exit = measured::finish(record, text, &args.output, keeper)?;
+/// What shows the measurement while it runs: for a person, or as another program would.
+fn live(args: &TestArgs, plan: &Plan, target: &str, started: &str) -> Live {
+    match args.format.format {
+        Some(format) => Live::foreign((format.writer)(Context {
+            plan: plan.clone(),
+            target: target.into(),
+            started: started.into(),
+            style: args.format.style(args.measure.interval),
+        })),
+        None => Live::new(&args.output, plan).with_intervals(args.measure.interval != Some(0.0)),
+    }
+}
+
+fn finish(
+    args: &TestArgs,
+    outcome: Result<(Conclusion, bool)>,
+    keeper: &Keeper,
+    mut live: Live,
+) -> Result<Exit> {
+    let (Conclusion { record, .. }, interrupted) =
+        outcome.inspect_err(|error| live.fail(&exit::in_words(error)))?;
+    let text = || live.rest(&record).unwrap_or_else(|| report::test::text(&record, args.undecided));
+    let exit = measured::finish(&record, text, &args.output, keeper)?;
     Ok(if interrupted { Exit::CouldNot } else { exit })
 }
 
@@ -52,10 +74,10 @@ fn measure(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result
     let credentials = credentials(&args.measure.credentials)?;
     let plan = args.measure.plan(Plan::standard().length);
     let keeper = Keeper::open(args.output.no_store)?;
-    let mut live = Live::new(&args.output, &plan);
     let started = measured::now();
+    let mut live = live(args, &plan, target_text, &started);
     let state_dir = args.probe.then(|| state_dir(state)).transpose()?;
-    let (Conclusion { record, .. }, interrupted) = measured::block_on(async |interrupt| {
+    let outcome = measured::block_on(async |interrupt| {
         let listener = &mut |event| live.show(&event);
         let mut client = tokio::select! {
             client = Client::connect(&target, &plan.socket, credentials, listener) => client?,
@@ -72,6 +94,6 @@ fn measure(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result
         .await;
         client.leave().await;
         conclusion
-    })?;
-    finish(args, &record, &keeper, interrupted)
+    });
+    finish(args, outcome, &keeper, live)
 }

@@ -3,20 +3,23 @@
 use std::io::Write;
 
 use goodput_engine::Event;
-use goodput_model::{EndName, Host, Interval, Known, Plan, Trial};
+use goodput_model::{EndName, Host, Interval, Known, Plan, Record, Trial};
 
 use super::style;
 use crate::args::OutputArgs;
+use crate::formats::Writer;
 
 /// Shows events as they come: lines for a person, JSON lines for a program, or nothing.
 pub struct Live {
     shows: Shows,
     both: bool,
+    intervals: bool,
 }
 
 enum Shows {
     Lines,
     Json,
+    Foreign(Box<dyn Writer>),
     Nothing,
 }
 
@@ -28,29 +31,55 @@ impl Live {
             (_, true) => Shows::Json,
             _ => Shows::Lines,
         };
-        Self { shows, both: plan.direction == goodput_model::Direction::Both }
+        Self { shows, both: plan.direction == goodput_model::Direction::Both, intervals: true }
+    }
+
+    /// As another program would.
+    pub fn foreign(writer: Box<dyn Writer>) -> Self {
+        Self { shows: Shows::Foreign(writer), both: false, intervals: true }
+    }
+
+    /// With or without the intervals, for a person.
+    pub fn with_intervals(self, intervals: bool) -> Self {
+        Self { intervals, ..self }
+    }
+
+    /// What is left to print for the whole, where another program's output is shown.
+    pub fn rest(&mut self, record: &Record) -> Option<String> {
+        match &mut self.shows {
+            Shows::Foreign(writer) => Some(writer.finish(record)),
+            _ => None,
+        }
+    }
+
+    /// What another program would print on standard output of a failure.
+    pub fn fail(&mut self, why: &str) {
+        if let Shows::Foreign(writer) = &mut self.shows {
+            print(&writer.fail(why).unwrap_or_default());
+        }
     }
 
     /// Shows one event. A reader that has gone is noticed when the result is printed.
     pub fn show(&mut self, event: &Event) {
-        let line = match self.shows {
+        let line = match &mut self.shows {
+            Shows::Foreign(writer) => return print(&writer.event(event)),
             Shows::Nothing => None,
+            // Ten a second would drown what the stream is read for; the record has them all.
+            Shows::Json if matches!(event, Event::Sampled { .. }) => None,
             Shows::Json => serde_json::to_string(event).ok(),
             Shows::Lines => self.line(event),
         };
-        if let Some(line) = line {
-            let mut out = anstream::stdout();
-            let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-        }
+        print(&line.map(|line| line + "\n").unwrap_or_default());
     }
 
     fn line(&self, event: &Event) -> Option<String> {
         match event {
             Event::Connected { peer, secured } => Some(style::faint(connected(peer, *secured))),
+            Event::Interval(_) if !self.intervals => None,
             Event::Interval(interval) => Some(self.interval(interval)),
             Event::Note { text } => Some(style::faint(format!("note        {text}"))),
             Event::TrialEnded { values, trial } => Some(trial_line(values, trial)),
-            Event::Began | Event::Ended => None,
+            Event::Opened { .. } | Event::Began | Event::Sampled { .. } | Event::Ended => None,
         }
     }
 
@@ -77,6 +106,13 @@ fn connected(peer: &Host, secured: bool) -> String {
     }
     let token = if secured { ", with the token" } else { "" };
     format!("connected   {}, {}, goodput {}{token}", peer.name, peer.kernel, peer.goodput)
+}
+
+fn print(text: &str) {
+    if !text.is_empty() {
+        let mut out = anstream::stdout();
+        let _ = write!(out, "{text}").and_then(|()| out.flush());
+    }
 }
 
 fn trial_line(values: &[String], trial: &Trial) -> String {

@@ -1,0 +1,47 @@
+//! `--format`: the output of another program.
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+use crate::formats::{self, Format, Style};
+
+/// Which other program's output is printed.
+#[derive(Debug, Clone, Args)]
+pub struct FormatArgs {
+    /// Print what another program would, see `goodput list formats`
+    #[arg(long, value_name = "FORMAT", value_parser = parser(),
+          conflicts_with_all = ["json", "json_stream"])]
+    pub format: Option<&'static Format>,
+    /// Title in that output, where the format has a place for one
+    #[arg(long, value_name = "TEXT", requires = "format")]
+    pub format_title: Option<String>,
+    /// Unit of rates in iperf's tables: k, m, g, t for bits, capitals for bytes
+    #[arg(long, value_name = "LETTER", requires = "format", value_parser = unit)]
+    pub format_units: Option<char>,
+}
+
+impl FormatArgs {
+    /// What is wanted of the format, with the intervals that `interval` asks for.
+    pub fn style(&self, interval: Option<f64>) -> Style {
+        let intervals = match interval {
+            None => formats::Intervals::Usual,
+            Some(0.0) => formats::Intervals::None,
+            Some(_) => formats::Intervals::All,
+        };
+        Style { intervals, title: self.format_title.clone(), units: self.format_units }
+    }
+}
+
+/// Reads the id of a format.
+pub fn parser() -> impl TypedValueParser<Value = &'static Format> {
+    let values = formats::ALL.iter().map(|f| PossibleValue::new(f.id).help(f.summary));
+    PossibleValuesParser::new(values).try_map(|id| formats::find(&id))
+}
+
+fn unit(text: &str) -> Result<char, String> {
+    let mut letters = text.chars();
+    match (letters.next(), letters.next()) {
+        (Some(letter), None) if formats::is_unit(letter) => Ok(letter),
+        _ => Err("write one of a, k, m, g, t for bits, A, K, M, G, T for bytes".into()),
+    }
+}

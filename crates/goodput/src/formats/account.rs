@@ -1,0 +1,187 @@
+//! What each end of each flow counted over the whole run, from the ends' samples or from what a
+//! foreign peer told.
+
+use goodput_model::{
+    Connection, DirectionResult, End, EndName, FlowPlan, FlowTotals, Record, Role, Transport,
+};
+
+use super::cut::{Datagrams, FlowSpan, grown};
+
+/// One flow, from both ends.
+#[derive(Debug, Clone)]
+pub struct FlowAccount {
+    /// Number of the flow in the plan.
+    pub flow: u16,
+    /// The end that sent.
+    pub sender: EndName,
+    /// Its addresses.
+    pub connection: Option<Connection>,
+    /// The sender's count.
+    pub sent: Side,
+    /// The receiver's count.
+    pub received: Side,
+}
+
+/// What one end counted. Absent is unknown.
+#[derive(Debug, Clone, Default)]
+pub struct Side {
+    /// Payload bytes.
+    pub bytes: Option<u64>,
+    /// How long it counted, seconds.
+    pub seconds: Option<f64>,
+    /// Segments retransmitted.
+    pub retransmits: Option<u64>,
+    /// Datagrams sent, or received and lost together.
+    pub packets: Option<u64>,
+    /// Of these, lost.
+    pub lost: Option<u64>,
+    /// Received after one with a higher number.
+    pub reordered: Option<u64>,
+    /// Interarrival jitter, milliseconds.
+    pub jitter_ms: Option<f64>,
+}
+
+impl Side {
+    /// The rate of what was counted, bits per second.
+    pub fn bits_per_s(&self) -> Option<f64> {
+        match (self.bytes, self.seconds) {
+            (Some(bytes), Some(seconds)) if seconds > 0.0 => Some(bytes as f64 * 8.0 / seconds),
+            _ => None,
+        }
+    }
+
+    /// Lost of those that should have come, percent.
+    pub fn lost_percent(&self) -> Option<f64> {
+        percent(self.lost?, self.packets?)
+    }
+}
+
+/// `part` of `whole`, percent; nothing of nothing is unknown.
+pub fn percent(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 * 100.0 / whole as f64)
+}
+
+/// Every flow of a record in the order of the plan.
+pub fn flows(record: &Record) -> Vec<FlowAccount> {
+    let plans = record.plan.flow_plans();
+    let accounts = plans.into_iter().map(|flow| account(record, flow));
+    let known = |a: &FlowAccount| a.sent.bytes.is_some() || a.received.bytes.is_some();
+    accounts.filter(known).collect()
+}
+
+/// The flows of one direction, taken together.
+#[derive(Debug, Clone)]
+pub struct DirectionAccount {
+    /// The end that sent.
+    pub sender: EndName,
+    /// The senders' counts.
+    pub sent: Side,
+    /// The receivers' counts.
+    pub received: Side,
+}
+
+/// Every direction of a record, that of the near sender first.
+pub fn directions(record: &Record, flows: &[FlowAccount]) -> Vec<DirectionAccount> {
+    let mut senders: Vec<_> = record.plan.flow_plans().iter().map(|flow| flow.sender).collect();
+    senders.dedup();
+    senders.into_iter().map(|sender| direction(record, flows, sender)).collect()
+}
+
+fn direction(record: &Record, flows: &[FlowAccount], sender: EndName) -> DirectionAccount {
+    let own: Vec<_> = flows.iter().filter(|flow| flow.sender == sender).collect();
+    let mut sum = DirectionAccount {
+        sender,
+        sent: together(own.iter().map(|flow| &flow.sent)),
+        received: together(own.iter().map(|flow| &flow.received)),
+    };
+    if let Some(result) = record.result.directions.iter().find(|d| d.sender == sender) {
+        fill(&mut sum, result, record.result.duration_s);
+    }
+    sum
+}
+
+/// Takes from the record's own result what no flow tells.
+fn fill(sum: &mut DirectionAccount, result: &DirectionResult, seconds: f64) {
+    let or =
+        |known: Option<u64>, other: &goodput_model::Known<u64>| known.or(other.value().copied());
+    sum.sent.bytes = or(sum.sent.bytes, &result.sent_bytes);
+    sum.sent.retransmits = or(sum.sent.retransmits, &result.retransmits);
+    sum.received.bytes = or(sum.received.bytes, &result.received_bytes);
+    for side in [&mut sum.sent, &mut sum.received] {
+        side.seconds = side.seconds.or_else(|| side.bytes.map(|_| seconds));
+    }
+}
+
+fn together<'a>(sides: impl Iterator<Item = &'a Side> + Clone) -> Side {
+    let sum = |read: fn(&Side) -> Option<u64>| -> Option<u64> {
+        let mut all = sides.clone().map(read).peekable();
+        all.peek()?;
+        all.try_fold(0u64, |sum, one| sum.checked_add(one?))
+    };
+    let jitters: Vec<_> = sides.clone().filter_map(|side| side.jitter_ms).collect();
+    Side {
+        bytes: sum(|s| s.bytes),
+        seconds: sides.clone().filter_map(|s| s.seconds).reduce(f64::max),
+        retransmits: sum(|s| s.retransmits),
+        packets: sum(|s| s.packets),
+        lost: sum(|s| s.lost),
+        reordered: sum(|s| s.reordered),
+        // The mean, as iperf3 has it (iperf_api.c, avg_jitter).
+        jitter_ms: (!jitters.is_empty())
+            .then(|| jitters.iter().sum::<f64>() / jitters.len() as f64),
+    }
+}
+
+fn account(record: &Record, flow: FlowPlan) -> FlowAccount {
+    let side = |at: EndName, role: Role| {
+        let seen = match at {
+            EndName::Near => record.ends.near.value(),
+            EndName::Far => record.ends.far.value(),
+        };
+        seen.and_then(|end| counted(end, flow.id, role))
+            .or_else(|| told(record, at, flow.id, role))
+            .unwrap_or_default()
+    };
+    let mut sent = side(flow.sender, Role::Sender);
+    let mut received = side(flow.sender.other(), Role::Receiver);
+    // A peer that tells no time of its own counted as long as this end did.
+    sent.seconds = sent.seconds.or(received.seconds);
+    received.seconds = received.seconds.or(sent.seconds);
+    if record.plan.transport == Transport::Udp {
+        sent.retransmits = None;
+        received.packets = received.packets.or(sent.packets.filter(|_| received.lost.is_some()));
+    }
+    let connection = record.connections.iter().find(|c| c.flow == flow.id).copied();
+    FlowAccount { flow: flow.id, sender: flow.sender, connection, sent, received }
+}
+
+fn counted(end: &End, flow: u16, role: Role) -> Option<Side> {
+    let sample = end.samples.iter().rev().find(|s| !s.flows.is_empty())?;
+    let seen = sample.flows.iter().find(|f| f.flow == flow && f.role == role)?;
+    let FlowSpan { bytes, retransmits, datagrams, .. } = grown(None, seen);
+    let received =
+        |read: fn(Datagrams) -> u64| datagrams.filter(|_| role == Role::Receiver).map(read);
+    Some(Side {
+        bytes: Some(bytes),
+        seconds: Some(sample.at_s),
+        retransmits: retransmits.filter(|_| role == Role::Sender),
+        packets: datagrams.map(|d| d.count),
+        lost: received(|d| d.lost),
+        reordered: received(|d| d.reordered),
+        jitter_ms: datagrams.filter(|_| role == Role::Receiver).map(|d| d.jitter_ms),
+    })
+}
+
+fn told(record: &Record, at: EndName, flow: u16, role: Role) -> Option<Side> {
+    let totals = record.far_totals.as_ref().filter(|_| at == EndName::Far)?;
+    let told: &FlowTotals = totals.flows.iter().find(|f| f.flow == flow && f.role == role)?;
+    Some(Side {
+        bytes: told.bytes.value().copied(),
+        seconds: told.duration_s.value().copied(),
+        retransmits: told.retransmits.value().copied(),
+        packets: told.datagrams.value().copied(),
+        lost: told.lost.value().copied(),
+        reordered: told.reordered.value().copied(),
+        jitter_ms: told.jitter_us.value().map(|us| us / 1000.0),
+    })
+}

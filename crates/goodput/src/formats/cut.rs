@@ -1,0 +1,139 @@
+//! Cuts this end's samples into intervals by flow, as the clients of other programs count theirs.
+
+use goodput_model::{FlowSample, Role, Sample, TcpInfo};
+
+/// A sample this much early closes the interval all the same, seconds: half a millisecond, as the
+/// engine's own intervals have it.
+const GRACE: f64 = 0.0005;
+/// Share of an interval below which the rest at the end is none of its own (iperf3 3.12,
+/// iperf_print_intermediate).
+const SHORTEST: f64 = 0.1;
+
+/// What the flows of one end counted between two instants.
+#[derive(Debug, Clone)]
+pub struct Span {
+    /// Start, seconds since payload began to move.
+    pub from_s: f64,
+    /// End, seconds.
+    pub to_s: f64,
+    /// Each flow.
+    pub flows: Vec<FlowSpan>,
+}
+
+/// What one flow counted between two instants.
+#[derive(Debug, Clone)]
+pub struct FlowSpan {
+    /// Number of the flow in the plan.
+    pub flow: u16,
+    /// Whether this end sent or received on it.
+    pub role: Role,
+    /// Payload bytes.
+    pub bytes: u64,
+    /// Segments retransmitted.
+    pub retransmits: Option<u64>,
+    /// The kernel's view at the end.
+    pub tcp: Option<TcpInfo>,
+    /// Datagrams; only for UDP.
+    pub datagrams: Option<Datagrams>,
+}
+
+/// Datagrams of one flow, as its sender or as its receiver counts them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Datagrams {
+    /// Sent, or received and lost together.
+    pub count: u64,
+    /// Lost.
+    pub lost: u64,
+    /// Received after one with a higher number.
+    pub reordered: u64,
+    /// Interarrival jitter at the end, milliseconds.
+    pub jitter_ms: f64,
+}
+
+impl Span {
+    /// Its length, seconds.
+    pub fn seconds(&self) -> f64 {
+        self.to_s - self.from_s
+    }
+}
+
+/// Cuts as samples come in.
+pub struct Cutter {
+    every_s: f64,
+    from: Option<Sample>,
+    latest: Option<Sample>,
+    cut: bool,
+}
+
+impl Cutter {
+    /// Intervals of at least `every_s` seconds.
+    pub fn new(every_s: f64) -> Self {
+        Self { every_s, from: None, latest: None, cut: false }
+    }
+
+    /// Takes the next sample; an interval, if one is complete with it. Samples without the detail of
+    /// flows are passed over.
+    pub fn push(&mut self, sample: &Sample) -> Option<Span> {
+        if sample.flows.is_empty() {
+            return None;
+        }
+        self.latest = Some(sample.clone());
+        let due = sample.at_s - self.begun_s() >= self.every_s - GRACE;
+        due.then(|| self.take()).flatten()
+    }
+
+    /// The rest at the end, where it is long enough, or all there is.
+    pub fn close(&mut self) -> Option<Span> {
+        let left = self.latest.as_ref()?.at_s - self.begun_s();
+        (left >= self.every_s * SHORTEST || left > 0.0 && !self.cut).then(|| self.take()).flatten()
+    }
+
+    fn begun_s(&self) -> f64 {
+        self.from.as_ref().map_or(0.0, |sample| sample.at_s)
+    }
+
+    fn take(&mut self) -> Option<Span> {
+        let to = self.latest.clone()?;
+        let flows = to.flows.iter().map(|flow| grown(self.before(flow), flow)).collect();
+        let span = Span { from_s: self.begun_s(), to_s: to.at_s, flows };
+        self.from = Some(to);
+        self.cut = true;
+        Some(span)
+    }
+
+    fn before(&self, flow: &FlowSample) -> Option<&FlowSample> {
+        let same = |f: &&FlowSample| f.flow == flow.flow && f.role == flow.role;
+        self.from.as_ref()?.flows.iter().find(same)
+    }
+}
+
+/// A flow from `before`, or from its beginning, to `now`. Counters never run back, so a difference
+/// below zero is none.
+pub fn grown(before: Option<&FlowSample>, now: &FlowSample) -> FlowSpan {
+    let retransmits = |flow: &FlowSample| flow.tcp.value()?.total_retrans_segments;
+    FlowSpan {
+        flow: now.flow,
+        role: now.role,
+        bytes: now.bytes.saturating_sub(before.map_or(0, |b| b.bytes)),
+        retransmits: retransmits(now)
+            .map(|n| n.saturating_sub(before.and_then(retransmits).unwrap_or(0))),
+        tcp: now.tcp.value().cloned(),
+        datagrams: datagrams(before, now),
+    }
+}
+
+fn datagrams(before: Option<&FlowSample>, now: &FlowSample) -> Option<Datagrams> {
+    let now_counts = now.datagrams?;
+    let earlier = before.and_then(|b| b.datagrams).unwrap_or_default();
+    let lost = now_counts.lost.saturating_sub(earlier.lost);
+    let count = match now.role {
+        Role::Sender => now_counts.sent.saturating_sub(earlier.sent),
+        Role::Receiver => now_counts.received.saturating_sub(earlier.received) + lost,
+    };
+    Some(Datagrams {
+        count,
+        lost,
+        reordered: now_counts.reordered.saturating_sub(earlier.reordered),
+        jitter_ms: now_counts.jitter_us / 1000.0,
+    })
+}

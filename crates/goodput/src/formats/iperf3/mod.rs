@@ -1,0 +1,87 @@
+//! iperf3's JSON tree (`-J`), with the keys of iperf 3.12 and those of later versions to 3.21 that we
+//! have a value for.
+
+pub mod end;
+pub mod spans;
+pub mod start;
+pub mod tree;
+
+use goodput_engine::Event;
+use goodput_model::Record;
+use serde::Serialize;
+
+use self::spans::{Interval, interval};
+use self::tree::Tree;
+use super::cut::Cutter;
+use super::{Context, Format, Intervals, Writer};
+
+/// The format.
+pub const FORMAT: Format = Format {
+    id: "iperf3",
+    summary: "one JSON object at the end, as iperf3 -J",
+    writer: |context| Box::new(Json::new(context)),
+};
+
+/// iperf3 numbers streams by their file descriptors: 5, 7, 9, … in a client of its own. Ours have
+/// other numbers; what scripts need is that they differ.
+pub fn socket(flow: u16) -> u32 {
+    5 + 2 * u32::from(flow)
+}
+
+struct Json {
+    context: Context,
+    cutter: Cutter,
+    intervals: Vec<Interval>,
+}
+
+impl Json {
+    fn new(context: Context) -> Self {
+        let cutter = Cutter::new(context.plan.interval_s);
+        Self { context, cutter, intervals: Vec::new() }
+    }
+
+    fn wants_intervals(&self) -> bool {
+        self.context.style.intervals != Intervals::None
+    }
+}
+
+impl Writer for Json {
+    fn event(&mut self, event: &Event) -> String {
+        if let Event::Sampled { end: goodput_model::EndName::Near, sample } = event
+            && self.wants_intervals()
+        {
+            self.intervals.extend(self.cutter.push(sample).map(|span| interval(&span)));
+        }
+        String::new()
+    }
+
+    fn finish(&mut self, record: &Record) -> String {
+        if self.wants_intervals() {
+            self.intervals.extend(self.cutter.close().map(|span| interval(&span)));
+        }
+        let tree = Tree {
+            start: start::of_record(record),
+            intervals: std::mem::take(&mut self.intervals),
+            end: end::end(record),
+            title: self.context.style.title.clone(),
+            server_output_text: record.far_totals.as_ref().and_then(|t| t.text.clone()),
+            error: None,
+        };
+        pretty(&tree)
+    }
+
+    fn fail(&mut self, why: &str) -> Option<String> {
+        let start = start::Start::of_none();
+        Some(pretty(&Tree { start, error: Some(why.into()), ..Tree::default() }))
+    }
+}
+
+/// As cJSON prints: indented by tabs.
+fn pretty(tree: &Tree) -> String {
+    let mut bytes = Vec::new();
+    let style = serde_json::ser::PrettyFormatter::with_indent(b"\t");
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, style);
+    // Neither a Vec nor these types can fail to take or to give a value.
+    let _ = tree.serialize(&mut serializer);
+    String::from_utf8_lossy(&bytes).into_owned() + "\n"
+}

@@ -1,0 +1,209 @@
+//! `start`: what is known before payload moves. There is no `cookie` (goodput's are not kept) and no
+//! `timemillisecs` (a record's time is in seconds).
+
+use goodput_engine::Target;
+use goodput_model::{
+    Connection, Direction, FlowSample, Host, Length, Plan, Record, Sample, SocketMemory, Transport,
+};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::socket;
+use crate::formats::Context;
+
+/// `start`.
+#[derive(Debug, Default, Serialize)]
+pub struct Start {
+    connected: Vec<Connected>,
+    version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_info: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timestamp: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connecting_to: Option<ConnectingTo>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tcp_mss: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tcp_mss_default: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target_bitrate: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fq_rate: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sock_bufsize: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sndbuf_actual: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rcvbuf_actual: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test_start: Option<TestStart>,
+}
+
+#[derive(Debug, Serialize)]
+struct Connected {
+    socket: u32,
+    local_host: String,
+    local_port: u16,
+    remote_host: String,
+    remote_port: u16,
+}
+
+#[derive(Debug, Serialize)]
+struct Time {
+    time: String,
+    timesecs: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct ConnectingTo {
+    host: String,
+    port: u16,
+}
+
+#[derive(Debug, Serialize)]
+struct TestStart {
+    protocol: &'static str,
+    num_streams: u16,
+    blksize: u64,
+    omit: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration: Option<f64>,
+    bytes: u64,
+    blocks: u64,
+    reverse: u8,
+    tos: u8,
+    target_bitrate: u64,
+    bidir: u8,
+    fqrate: u64,
+    interval: f64,
+}
+
+/// What stands behind a start.
+pub struct Known<'a> {
+    /// What is measured, with whom and when.
+    pub context: &'a Context,
+    /// The addresses of the flows.
+    pub connections: &'a [Connection],
+    /// The first sample with flows in it.
+    pub first: Option<&'a Sample>,
+    /// This host.
+    pub host: Option<&'a Host>,
+}
+
+const VERSION: &str = concat!("goodput ", env!("CARGO_PKG_VERSION"));
+
+impl Start {
+    /// Of a measurement that did not come to be.
+    pub fn of_none() -> Self {
+        Self { version: VERSION.into(), ..Self::default() }
+    }
+}
+
+/// The start of a finished record.
+pub fn of_record(record: &Record) -> Start {
+    let near = record.ends.near.value();
+    let context = Context {
+        plan: record.plan.clone(),
+        target: record.target.clone(),
+        started: record.started.clone(),
+        style: Default::default(),
+    };
+    start(&Known {
+        context: &context,
+        connections: &record.connections,
+        first: near.and_then(|end| end.samples.iter().find(|s| !s.flows.is_empty())),
+        host: near.map(|end| &end.host),
+    })
+}
+
+/// The start of a measurement.
+pub fn start(known: &Known<'_>) -> Start {
+    let Known { context: Context { plan, target, started, .. }, .. } = known;
+    let flow = known.first.and_then(|sample| sample.flows.first());
+    let memory = |read: fn(&SocketMemory) -> u64| flow?.memory.value().map(read);
+    let mss = flow.and_then(|flow: &FlowSample| flow.tcp.value()?.snd_mss_bytes);
+    let asked = plan.socket.mss_bytes.map(u64::from);
+    Start {
+        connected: known.connections.iter().map(connected).collect(),
+        version: VERSION.into(),
+        system_info: known.host.map(system),
+        timestamp: started.parse().ok().map(time),
+        connecting_to: target
+            .parse()
+            .ok()
+            .map(|to: Target| ConnectingTo { host: to.host, port: to.port }),
+        tcp_mss: asked,
+        tcp_mss_default: mss.filter(|_| asked.is_none()),
+        target_bitrate: Some(stream_rate(plan)),
+        fq_rate: Some(fq_rate(plan)),
+        sock_bufsize: Some(window(plan)),
+        sndbuf_actual: memory(|m| m.sndbuf_bytes),
+        rcvbuf_actual: memory(|m| m.rcvbuf_bytes),
+        test_start: Some(test_start(plan)),
+    }
+}
+
+fn connected(connection: &Connection) -> Connected {
+    Connected {
+        socket: socket(connection.flow),
+        local_host: connection.local.ip().to_string(),
+        local_port: connection.local.port(),
+        remote_host: connection.remote.ip().to_string(),
+        remote_port: connection.remote.port(),
+    }
+}
+
+/// `Linux NAME RELEASE`, as uname(1) begins.
+fn system(host: &Host) -> String {
+    match host.kernel.split_once(' ') {
+        Some((system, release)) => format!("{system} {} {release}", host.name),
+        None => format!("{} {}", host.kernel, host.name),
+    }
+}
+
+fn time(at: Timestamp) -> Time {
+    let time = at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    Time { time, timesecs: at.as_second() }
+}
+
+/// iperf3 has rates by stream; 0 is none.
+fn stream_rate(plan: &Plan) -> u64 {
+    plan.rate_per_flow().map_or(0, |rate| rate.0 as u64)
+}
+
+fn fq_rate(plan: &Plan) -> u64 {
+    plan.socket.max_pacing_bits_per_s.map_or(0, |rate| rate.0 as u64)
+}
+
+/// iperf3 has one size for both buffers; 0 is the system's own.
+fn window(plan: &Plan) -> u64 {
+    plan.socket.sndbuf_bytes.or(plan.socket.rcvbuf_bytes).map_or(0, |bytes| bytes.0)
+}
+
+fn test_start(plan: &Plan) -> TestStart {
+    // 0 where the other one ends the test, as iperf3 has it; a precision it does not know.
+    let (duration, bytes) = match plan.length {
+        Length::Seconds(seconds) => (Some(seconds), 0),
+        Length::Bytes(bytes) => (Some(0.0), bytes.0),
+        Length::Auto { .. } => (None, 0),
+    };
+    TestStart {
+        protocol: match plan.transport {
+            Transport::Tcp => "TCP",
+            Transport::Udp => "UDP",
+        },
+        num_streams: plan.flows,
+        blksize: plan.chunk_bytes.0,
+        omit: 0,
+        duration,
+        bytes,
+        blocks: 0,
+        reverse: (plan.direction == Direction::Reverse).into(),
+        tos: plan.socket.dscp.unwrap_or(0) << 2,
+        target_bitrate: stream_rate(plan),
+        bidir: (plan.direction == Direction::Both).into(),
+        fqrate: fq_rate(plan),
+        interval: plan.interval_s,
+    }
+}

@@ -1,0 +1,112 @@
+//! What other programs print, of any measurement: for scripts that were written against them. One
+//! file a format.
+//!
+//! Where a format has no place for "unknown", the value is left out if the format allows it; else
+//! it is what the real program prints when it does not know, and the code says so.
+
+mod account;
+mod csv;
+mod cut;
+pub mod iperf2_csv;
+pub mod iperf2_text;
+pub mod iperf3;
+pub mod iperf3_stream;
+pub mod iperf3_text;
+pub mod nuttcp;
+pub mod nuttcp_parse;
+mod replay;
+mod text;
+pub mod ttcp;
+
+use goodput_engine::Event;
+use goodput_model::{Plan, Record};
+
+pub use replay::print;
+pub use text::is_unit;
+
+/// The list is the truth: `--format`, `goodput list formats` and the conformance test are made from
+/// it.
+pub const ALL: &[&Format] = &[
+    &iperf3::FORMAT,
+    &iperf3_stream::FORMAT,
+    &iperf3_text::FORMAT,
+    &nuttcp::FORMAT,
+    &nuttcp_parse::FORMAT,
+    &iperf2_csv::FORMAT,
+    &iperf2_text::FORMAT,
+    &ttcp::FORMAT,
+];
+
+/// One way of printing.
+#[derive(Debug)]
+pub struct Format {
+    /// Its id, equal to the file's name, for `--format`.
+    pub id: &'static str,
+    /// One line for `goodput list formats`.
+    pub summary: &'static str,
+    /// A writer for one measurement.
+    pub writer: fn(Context) -> Box<dyn Writer>,
+}
+
+/// What a writer knows before anything has happened.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// What will be measured.
+    pub plan: Plan,
+    /// With whom, as the user typed it.
+    pub target: String,
+    /// When it began, RFC 3339, UTC.
+    pub started: String,
+    /// What the user wants of the format.
+    pub style: Style,
+}
+
+/// What the user wants of a format.
+#[derive(Debug, Clone, Default)]
+pub struct Style {
+    /// Which intervals are printed.
+    pub intervals: Intervals,
+    /// What stands in front of each line.
+    pub title: Option<String>,
+    /// Unit of rates as iperf's `-f` has it: a, k, m, g, t for bits, capitals for bytes.
+    pub units: Option<char>,
+}
+
+/// Which intervals are printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Intervals {
+    /// Those that the program prints unasked: iperf3 does, the others do not.
+    #[default]
+    Usual,
+    /// All.
+    All,
+    /// None.
+    None,
+}
+
+/// Prints one measurement while it runs and when it has ended.
+pub trait Writer {
+    /// The lines for one thing that happened, each with its end; mostly none.
+    fn event(&mut self, _event: &Event) -> String {
+        String::new()
+    }
+
+    /// The lines for the whole, after all events.
+    fn finish(&mut self, record: &Record) -> String;
+
+    /// What stands on standard output in place of a result, where the program puts errors there.
+    fn fail(&mut self, _why: &str) -> Option<String> {
+        None
+    }
+}
+
+/// The format of this id; it is one, or the sentence that says which there are.
+pub fn find(id: &str) -> Result<&'static Format, String> {
+    ALL.iter().copied().find(|format| format.id == id).ok_or_else(|| {
+        let known: Vec<_> = ALL.iter().map(|format| format.id).collect();
+        format!("no format is called {id:?}; there are {}", known.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests;

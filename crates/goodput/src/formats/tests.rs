@@ -1,0 +1,60 @@
+//! Every format prints every kind of record in its own shape.
+
+mod golden;
+mod made_up;
+mod shape;
+
+use goodput_model::{Direction, Transport};
+
+use super::{ALL, Intervals, Style, find, print};
+use made_up::{Far, Made, all_kinds};
+
+#[test]
+fn ids_are_told_apart_and_found() {
+    for format in ALL {
+        assert_eq!(find(format.id).unwrap().id, format.id);
+        assert_eq!(ALL.iter().filter(|other| other.id == format.id).count(), 1);
+    }
+    assert!(find("iperf4").unwrap_err().contains("iperf3"));
+}
+
+#[test]
+fn every_format_prints_every_record_in_its_shape() {
+    for made in all_kinds() {
+        let record = made.record();
+        for format in ALL {
+            for intervals in [Intervals::Usual, Intervals::All, Intervals::None] {
+                let text = print(format, &record, Style { intervals, ..Style::default() });
+                shape::check(format.id, &text).unwrap_or_else(|why| {
+                    panic!("{} of {made:?} with {intervals:?}: {why}\n{text}", format.id)
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn a_failure_is_printed_where_the_program_would() {
+    for format in ALL {
+        let made = Made {
+            transport: Transport::Tcp,
+            direction: Direction::Send,
+            flows: 1,
+            far: Far::Told,
+            samples: true,
+        };
+        let mut writer = (format.writer)(made.context());
+        match format.id {
+            "iperf3" => {
+                let text = writer.fail("no route").unwrap();
+                let tree: serde_json::Value = serde_json::from_str(&text).unwrap();
+                assert_eq!(tree["error"], "no route");
+            }
+            "iperf3-stream" => {
+                let expected = "{\"event\":\"error\",\"data\":\"no route\"}\n";
+                assert_eq!(writer.fail("no route").unwrap(), expected);
+            }
+            _ => assert_eq!(writer.fail("no route"), None),
+        }
+    }
+}

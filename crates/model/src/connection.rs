@@ -1,0 +1,19 @@
+//! Between which addresses a flow's payload moves.
+
+use std::net::SocketAddr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The addresses of one flow's socket at the near end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Connection {
+    /// Number of the flow in the plan.
+    pub flow: u16,
+    /// This end's address and port.
+    #[schemars(with = "String")]
+    pub local: SocketAddr,
+    /// The far end's address and port.
+    #[schemars(with = "String")]
+    pub remote: SocketAddr,
+}
