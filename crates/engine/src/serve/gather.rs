@@ -76,7 +76,7 @@ pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
         let place = shared.admission.measurement(caller.peer.ip(), &wish.plan)?;
         let alone = shared.alone(wish.can_wait()).await?;
         let Wish { plan, tickets, meeting, .. } = wish;
-        let signs = signs(&plan, &tickets, &meeting, &caller);
+        let signs = signs(&plan, &tickets, &meeting, &caller)?;
         let turns = shared.turns.take(signs.iter().map(|(sign, _)| sign.clone()).collect()).await;
         let opened = open_doors(&signs, &caller, &shared).await?;
         let (to, arrivals) = mpsc::unbounded_channel();
@@ -196,17 +196,20 @@ fn signs<'a>(
     tickets: &'a [FlowTicket],
     meeting: &Meeting,
     caller: &Caller,
-) -> Vec<(Sign, &'a FlowTicket)> {
+) -> Result<Vec<(Sign, &'a FlowTicket)>, String> {
     let from = caller.peer.ip();
     let own = usize::from(matches!(meeting, Meeting::ThisConnection { .. }));
     let coming = tickets.iter().skip(own).filter(|ticket| ticket.shares.is_none());
     let udp = plan.transport == Transport::Udp;
-    match *meeting {
+    Ok(match *meeting {
         Meeting::Connect { .. } | Meeting::ThisConnection { back: Some(_), .. } => Vec::new(),
-        Meeting::Listen { first_port } => (first_port..)
-            .zip(coming)
-            .map(|(port, ticket)| (Sign::Reserved(port, plan.transport, from), ticket))
-            .collect(),
+        Meeting::Listen { first_port } => coming
+            .enumerate()
+            .map(|(number, ticket)| {
+                let port = port_of(first_port, number, 1)?;
+                Ok((Sign::Reserved(port, plan.transport, from), ticket))
+            })
+            .collect::<Result<_, String>>()?,
         Meeting::Arrive | Meeting::ThisConnection { .. }
             if udp && !makes_cookies(caller.protocol) =>
         {
@@ -215,7 +218,13 @@ fn signs<'a>(
         Meeting::Arrive | Meeting::ThisConnection { .. } => coming
             .map(|ticket| (Sign::of_proof(caller.protocol, &ticket.proof, from), ticket))
             .collect(),
-    }
+    })
+}
+
+/// The port of a flow, where each is so much apart from the one before.
+fn port_of(first: u16, number: usize, apart: u16) -> Result<u16, String> {
+    let port = usize::from(first) + number * usize::from(apart);
+    u16::try_from(port).map_err(|_| format!("there is no port {port}"))
 }
 
 /// Opens the ports at which flows are awaited and that are not open anyway.
@@ -227,10 +236,17 @@ async fn open_doors(
     let mut opened = Vec::new();
     for (sign, _) in signs {
         let Sign::Reserved(port, transport, _) = *sign else { continue };
-        if !shared.doors.iter().any(|door| door.port() == port) {
-            let mut local = caller.local;
-            local.set_port(port);
-            opened.push(shared.opened.open(local, transport, shared).await?);
+        match shared.doors.iter().find(|door| door.port() == port) {
+            None => {
+                let mut local = caller.local;
+                local.set_port(port);
+                opened.push(shared.opened.open(local, transport, shared).await?);
+            }
+            // Elsewhere the flow could be another client's, behind the same address.
+            Some(door) if door.rest().is_none() => {
+                return Err(format!("port {port} is this server's own; name another"));
+            }
+            Some(_) => {}
         }
     }
     Ok(opened)
@@ -251,8 +267,7 @@ fn targets(
     };
     let coming = tickets.iter().skip(own).filter(|ticket| ticket.shares.is_none());
     let target = |(number, ticket): (usize, &FlowTicket)| {
-        let port = usize::from(first) + number * usize::from(apart);
-        let port = u16::try_from(port).map_err(|_| format!("port {port} does not exist"))?;
+        let port = port_of(first, number, apart)?;
         Ok((connect::target(caller.peer, port)?, ticket.clone()))
     };
     coming.enumerate().map(target).collect::<Result<_, String>>().map(Some)
@@ -272,4 +287,71 @@ fn known_congestion_control(name: Option<&str>) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("congestion control {name:?} is not available there; available: {available}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{Direction, Framing};
+    use goodput_wire::protocols::{iperf2, nuttcp};
+    use goodput_wire::session::Protocol;
+    use goodput_wire::ticket::Proof;
+
+    fn caller(protocol: &'static Protocol) -> Caller {
+        let address = |text: &str| text.parse().unwrap();
+        Caller { protocol, peer: address("192.0.2.1:999"), local: address("192.0.2.9:5000") }
+    }
+
+    fn plan(direction: Direction, flows: u16) -> Plan {
+        Plan { transport: Transport::Udp, direction, flows, ..Plan::standard() }
+    }
+
+    fn tickets(plan: &Plan, shares: Option<u16>) -> Vec<FlowTicket> {
+        let ticket = |flow: goodput_model::FlowPlan| {
+            let shares = shares.filter(|of| *of != flow.id);
+            FlowTicket { flow, proof: Proof::default(), framing: Framing::Ttcp, shares }
+        };
+        plan.flow_plans().into_iter().map(ticket).collect()
+    }
+
+    #[test]
+    fn nothing_is_sent_to_an_address_that_may_be_forged() {
+        let here = Meeting::ThisConnection { taken_bytes: 0, back: None };
+        let outcome = |direction, proven| {
+            let plan = Plan { chunk_bytes: Transport::Udp.standard_chunk(), ..plan(direction, 1) };
+            let tickets = tickets(&plan, None);
+            let wish = Wish { plan, tickets, meeting: here.clone(), proven };
+            check(&wish, &caller(&iperf2::PROTOCOL))
+        };
+        assert_eq!(outcome(Direction::Send, false), Ok(()));
+        assert!(outcome(Direction::Reverse, false).unwrap_err().contains("--allow-unproven-udp"));
+        assert!(outcome(Direction::Both, false).is_err());
+        assert_eq!(outcome(Direction::Reverse, true), Ok(()));
+    }
+
+    #[test]
+    fn flows_are_awaited_at_a_port_each_unless_they_share_one() {
+        let (plan, meeting) = (plan(Direction::Send, 2), Meeting::Listen { first_port: 65_535 });
+        let (alone, shared) = (tickets(&plan, None), tickets(&plan, Some(0)));
+        let caller = caller(&nuttcp::PROTOCOL);
+        let one = signs(&plan, &shared, &meeting, &caller).unwrap();
+        let sign = Sign::Reserved(65_535, Transport::Udp, [192, 0, 2, 1].into());
+        assert_eq!(one.into_iter().map(|(sign, _)| sign).collect::<Vec<_>>(), [sign]);
+        assert!(signs(&plan, &alone, &meeting, &caller).is_err(), "there is no port 65536");
+    }
+
+    #[test]
+    fn only_user_ports_of_the_client_itself_are_connected_to() {
+        let plan = plan(Direction::Reverse, 2);
+        let tickets = tickets(&plan, None);
+        let caller = caller(&nuttcp::PROTOCOL);
+        let to = |port, apart| {
+            let meeting = Meeting::Connect { port: Some(port), apart };
+            let found = targets(&tickets, &meeting, &caller).ok()??;
+            Some(found.iter().map(|(target, _)| target.to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!(to(5001, 1).unwrap(), ["192.0.2.1:5001", "192.0.2.1:5002"]);
+        assert_eq!(to(1023, 1), None);
+        assert_eq!(to(65_535, 1), None);
+    }
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_kernel::Context;
-use goodput_model::{BitRate, End, EndName, Known, Plan, Sample, Snapshot, SocketOptions};
+use goodput_model::{
+    BitRate, Direction, End, EndName, Known, Plan, Sample, Snapshot, SocketOptions, Transport,
+};
 use goodput_mover::Early;
 use goodput_mover::socket::{apply_accepted, apply_datagram};
 use goodput_wire::session::{Action, Input, Protocol, SettingRefusal, SettingRequest};
@@ -164,10 +166,14 @@ impl ServedClient {
                 self.conversation.tell(Input::SettingDone(answer));
             }
             Action::Greeted { peer: host, secured, .. } => {
-                let name = &host.name;
-                tracing::info!(%peer, "{}: connected: {name}, {}", self.caller.protocol.id,
-                    if secured { "with the token" } else { "without a token" });
+                let how = match (self.caller.protocol.observes, secured) {
+                    (false, _) => "",
+                    (true, true) => ", with the token",
+                    (true, false) => ", without a token",
+                };
+                tracing::info!(%peer, "{}: connected: {}{how}", self.caller.protocol.id, host.name);
             }
+            Action::Note(text) => tracing::info!(%peer, "{}: {text}", self.caller.protocol.id),
             Action::Refused(why) => tracing::info!(%peer, "broke off: {why}"),
             Action::Note(text) => tracing::info!(%peer, "{}: {text}", self.caller.protocol.id),
             // What the client saw is its own to show.
@@ -212,8 +218,7 @@ impl ServedClient {
             }
         };
         let Caller { peer, protocol, .. } = self.caller;
-        tracing::info!(%peer, "{}: measures: {} flows, {:?}, {:?}", protocol.id,
-            plan.flow_plans().len(), plan.transport, plan.direction);
+        tracing::info!(%peer, "{}: measures: {}", protocol.id, in_short(&plan));
         self.conversation.tell(Input::Expecting { data_port: gathering.data_port() });
         gathering.connect(&plan, &self.caller);
         if let Some(bytes) = taken {
@@ -296,7 +301,8 @@ impl ServedClient {
 
     async fn watched(&mut self, watched: Watched) -> Result<(), EngineError> {
         match watched {
-            Watched::Sample(_) if self.shared.config.private => {}
+            // Other protocols' sessions tell no more of it than their protocol demands.
+            Watched::Sample(_) if self.shared.config.private && self.caller.protocol.observes => {}
             Watched::Sample(sample) => self.conversation.tell(Input::Sampled(sample)),
             Watched::Ended(Err(why)) => self.fail(why),
             Watched::Ended(Ok(ending)) => {
@@ -310,7 +316,11 @@ impl ServedClient {
 
     fn tell_log(&mut self, last: &Sample) {
         let Caller { peer, protocol, .. } = self.caller;
-        tracing::info!(%peer, "{}: measured: received {} bytes, sent {} bytes in {:.3} s",
+        let what = match &self.run {
+            Run::Going(run) => in_short(&run.plan),
+            Run::None | Run::Preparing(_) => String::new(),
+        };
+        tracing::info!(%peer, "{}: measured: {what}: received {} bytes, sent {} bytes in {:.3} s",
             protocol.id, last.received_bytes, last.sent_bytes, last.at_s);
         if !protocol.observes {
             self.measurements += 1;
@@ -366,6 +376,21 @@ impl ServedClient {
             Err(why) => tracing::error!(peer = %self.caller.peer, "not put back: {why}"),
         }
     }
+}
+
+/// What a plan moves and where, for one line of the log.
+fn in_short(plan: &Plan) -> String {
+    let way = match plan.direction {
+        Direction::Send => "to here",
+        Direction::Reverse => "from here",
+        Direction::Both => "both ways",
+    };
+    let transport = match plan.transport {
+        Transport::Tcp => "TCP",
+        Transport::Udp => "UDP",
+    };
+    let flows = plan.flow_plans().len();
+    format!("{transport}, {flows} flow{}, {way}", if flows == 1 { "" } else { "s" })
 }
 
 /// The next thing the current measurement has to say; never, while there is none.

@@ -83,7 +83,9 @@ impl Pair {
     ) -> Result<Self, EngineError> {
         let wildcard = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port);
         let address = bind.map_or(wildcard, |ip| SocketAddr::new(ip, port));
-        let named = |address| format!("listen on {address}; another server there? --port chooses");
+        let option = if usual_for.is_empty() { "--port" } else { "--protocols" };
+        let named =
+            |address| format!("listen on {address}; another server there? {option} chooses");
         let tcp: TcpListener = match listener(address) {
             // A kernel without IPv6 still has IPv4.
             Err(_) if bind.is_none() => listener(SocketAddr::new([0, 0, 0, 0].into(), port)),

@@ -50,7 +50,8 @@ pub struct ServeArgs {
     /// Private key, in PEM, for which these clients encrypt their passwords
     #[arg(long, value_name = "FILE", requires = "users_file")]
     pub rsa_private_key: Option<PathBuf>,
-    /// Tell clients nothing of this host: not its facts, nor what it counts
+    /// Tell clients nothing of this host: not its facts, nor what it counts, beyond what the other
+    /// programs' protocols can't do without
     #[arg(long)]
     pub private: bool,
     /// Measurements at the same time; one client gets three quarters of them at most

@@ -57,7 +57,7 @@ impl Home {
 /// A running `goodput serve`; ended with the test.
 pub struct Server {
     child: Child,
-    _stdout: BufReader<ChildStdout>,
+    stdout: BufReader<ChildStdout>,
     /// Where it listens, as HOST:PORT.
     pub address: String,
 }
@@ -80,7 +80,15 @@ impl Server {
         stdout.read_line(&mut line).expect("the server says where it listens");
         let address = line.trim().rsplit(' ').next().unwrap_or_default().to_string();
         assert!(line.contains("listening on"), "{line:?}");
-        Self { child, _stdout: stdout, address }
+        Self { child, stdout, address }
+    }
+
+    /// Where it answers other protocols on their own port: the next line that says so.
+    pub fn next_door(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("the server says where else it listens");
+        assert!(line.contains(" on "), "{line:?}");
+        line.trim().rsplit(' ').next().unwrap_or_default().to_string()
     }
 
     pub fn pid(&self) -> u32 {

@@ -42,6 +42,72 @@ fn more_measurements_than_allowed_are_told_that_it_is_busy() {
     assert!(stderr(&second).contains("busy"), "{}", stderr(&second));
 }
 
+/// A measurement that goes on until it is killed, begun.
+fn begun(home: &Home, server: &Server, seconds: &str) -> std::process::Child {
+    let arguments = ["test", &server.address, "--json-stream", "--no-store", "-t", seconds];
+    let mut client = home.goodput(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(client.stdout.take().unwrap()));
+    assert!(lines.any(|line| line.unwrap().contains("began")));
+    // Its output goes on, and somebody must take it.
+    std::thread::spawn(move || lines.for_each(drop));
+    client
+}
+
+#[test]
+fn an_exclusive_server_is_busy_with_one() {
+    let home = Home::new();
+    let server = Server::start(&home, &["--exclusive"]);
+    let mut first = begun(&home, &server, "30");
+    let second = home.run(&["test", &server.address, "--no-store", "-t", "1"]);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(second.status.code(), Some(2));
+    assert!(stderr(&second).contains("one at a time"), "{}", stderr(&second));
+}
+
+#[test]
+fn an_exclusive_server_with_a_queue_serves_one_after_the_other() {
+    let home = Home::new();
+    let server = Server::start(&home, &["--exclusive=queue"]);
+    let mut first = begun(&home, &server, "2");
+    let second = record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
+    assert!(first.wait().unwrap().success());
+    assert!(second.result.goodput_bits_per_s.0 > 0.0);
+}
+
+#[test]
+fn a_port_that_is_taken_is_told_and_the_others_are_served() {
+    let home = Home::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let protocols = format!("goodput,iperf3={port},nuttcp=0");
+    let mut server = Server::start(&home, &["--protocols", &protocols]);
+    assert_ne!(server.next_door(), format!("127.0.0.1:{port}"));
+    record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
+    let log = std::fs::read_to_string(home.path().join("server.log")).unwrap();
+    assert!(
+        log.contains(&format!(
+            "iperf3 is served on goodput's port only: cannot listen on 127.0.0.1:{port}"
+        )),
+        "{log}"
+    );
+    let strict =
+        ["serve", "--port", "0", "--bind", "127.0.0.1", "--protocols", &protocols, "--strict"];
+    let refused = home.run(&strict);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains(&port.to_string()), "{}", stderr(&refused));
+}
+
+#[test]
+fn a_protocol_that_is_not_chosen_is_not_spoken() {
+    let home = Home::new();
+    let mut server = Server::start(&home, &["--protocols", "iperf3=0"]);
+    let iperf3 = server.next_door();
+    let output = home.run(&["test", &server.address, "--no-store", "-t", "1"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert_ne!(iperf3, server.address);
+}
+
 #[test]
 fn one_off_leaves_after_the_first_measurement() {
     let home = Home::new();

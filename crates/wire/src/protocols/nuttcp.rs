@@ -67,6 +67,10 @@ const GREETING: Duration = Duration::from_secs(5);
 /// From the parameters to their acceptance or refusal.
 const ACCEPT: Duration = Duration::from_secs(10);
 
+/// From the parameters to a server that is ready for its data connections: it may have to wait for
+/// its turn, as those of one address are told apart only by their order.
+const PREPARE: Duration = Duration::from_secs(60);
+
 /// From the acceptance to all data connections. nuttcp gives each 5 s (`ACCEPT_TIMEOUT`, line 852).
 const FLOWS: Duration = Duration::from_secs(10);
 

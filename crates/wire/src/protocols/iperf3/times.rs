@@ -9,8 +9,9 @@ pub const GREETING: Duration = Duration::from_secs(5);
 /// message (`net.c`).
 pub const PARAMS: Duration = Duration::from_secs(10);
 
-/// From acceptable parameters to the server's invitation of the data connections.
-pub const PREPARE: Duration = Duration::from_secs(10);
+/// From acceptable parameters to the server's invitation of the data connections: it may have to wait
+/// for its turn among others.
+pub const PREPARE: Duration = Duration::from_secs(60);
 
 /// From there to all data connections: 30 s for each answer over UDP (`iperf_udp.c`), and 128 of
 /// them one after the other over a long path.

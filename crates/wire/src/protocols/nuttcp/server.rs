@@ -20,7 +20,7 @@ use super::outbox::Outbox;
 use super::parameters::Parameters;
 use super::plan::plan_of;
 use super::version::Version;
-use super::{ACCEPT, GREETING, OURS, tickets};
+use super::{GREETING, OURS, PREPARE, tickets};
 use crate::error::WireError;
 use crate::foreign;
 use crate::plain::phrase;
@@ -176,7 +176,7 @@ impl ServerSession {
         };
         let tickets = tickets(&plan, parameters.interval_s);
         self.out.act(Action::ExpectFlows { plan: Box::new(plan.clone()), tickets, meeting });
-        self.enter(State::Preparing(Box::new(Asked { parameters, plan })), now + ACCEPT);
+        self.enter(State::Preparing(Box::new(Asked { parameters, plan })), now + PREPARE);
     }
 
     fn enter(&mut self, state: State, deadline: Instant) {
