@@ -175,7 +175,6 @@ impl ServedClient {
             }
             Action::Note(text) => tracing::info!(%peer, "{}: {text}", self.caller.protocol.id),
             Action::Refused(why) => tracing::info!(%peer, "broke off: {why}"),
-            Action::Note(text) => tracing::info!(%peer, "{}: {text}", self.caller.protocol.id),
             // What the client saw is its own to show.
             _ => {}
         }

@@ -45,9 +45,15 @@ fn more_measurements_than_allowed_are_told_that_it_is_busy() {
 /// A measurement that goes on until it is killed, begun.
 fn begun(home: &Home, server: &Server, seconds: &str) -> std::process::Child {
     let arguments = ["test", &server.address, "--json-stream", "--no-store", "-t", seconds];
-    let mut client = home.goodput(&arguments).stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(client.stdout.take().unwrap()));
-    assert!(lines.any(|line| line.unwrap().contains("began")));
+    let mut client = home
+        .goodput(&arguments)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program under test can be started");
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(
+        client.stdout.take().expect("stdout is piped"),
+    ));
+    assert!(lines.any(|line| line.expect("a client prints text").contains("began")));
     // Its output goes on, and somebody must take it.
     std::thread::spawn(move || lines.for_each(drop));
     client

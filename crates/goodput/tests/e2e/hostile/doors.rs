@@ -20,7 +20,7 @@ struct Doors {
 impl Doors {
     fn open(home: &Home) -> Self {
         // A port that the system gives out, for the two that share one.
-        let shared = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let shared = free_port();
         let protocols = format!("goodput,iperf3=0,iperf2={shared},ttcp={shared},nuttcp=0");
         let mut server = Server::start(home, &["--protocols", &protocols, "--strict"]);
         let [iperf3, rest, nuttcp] = [(); 3].map(|()| server.next_door());
@@ -32,13 +32,21 @@ impl Doors {
     }
 }
 
+/// A port that nobody has now.
+fn free_port() -> u16 {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("there are free ports");
+    socket.local_addr().expect("it has one").port()
+}
+
 fn connect_from(last: u8, address: &str) -> TcpStream {
-    let address: SocketAddr = address.parse().unwrap();
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-    socket.bind(&SocketAddr::new([127, 0, 0, last].into(), 0).into()).unwrap();
-    socket.connect(&address.into()).unwrap();
+    let address: SocketAddr = address.parse().expect("a server says where it listens");
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket can be made");
+    socket
+        .bind(&SocketAddr::new([127, 0, 0, last].into(), 0).into())
+        .expect("all of 127/8 is this host");
+    socket.connect(&address.into()).expect("the server listens");
     let stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(SOON)).unwrap();
+    stream.set_read_timeout(Some(SOON)).expect("a time that is not zero");
     stream
 }
 
@@ -64,7 +72,7 @@ fn line(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     let mut byte = [0];
     while !text.ends_with('\n') {
-        stream.read_exact(&mut byte).unwrap();
+        stream.read_exact(&mut byte).expect("the server says more");
         text.push(byte[0].into());
     }
     text
@@ -83,9 +91,9 @@ fn nuttcp_parameters(port: u16) -> String {
 /// A nuttcp client whose data connection is expected at `port`.
 fn nuttcp_client(last: u8, control: &str, port: u16) -> TcpStream {
     let mut stream = connect_from(last, control);
-    stream.write_all(b"HELO nuttcp v6.1.2\n").unwrap();
+    stream.write_all(b"HELO nuttcp v6.1.2\n").expect("the server listens");
     assert!(line(&mut stream).starts_with("HELO"));
-    stream.write_all(nuttcp_parameters(port).as_bytes()).unwrap();
+    stream.write_all(nuttcp_parameters(port).as_bytes()).expect("the server listens");
     let answer = line(&mut stream);
     assert!(answer.starts_with("OK"), "{answer}");
     stream
@@ -95,7 +103,7 @@ fn nuttcp_client(last: u8, control: &str, port: u16) -> TcpStream {
 const COOKIE: &[u8; 37] = b"abcdefghijklmnopqrstuvwxyz2345672345\0";
 
 fn log(home: &Home) -> String {
-    std::fs::read_to_string(home.path().join("server.log")).unwrap()
+    std::fs::read_to_string(home.path().join("server.log")).expect("a server has a log")
 }
 
 #[test]
@@ -183,7 +191,7 @@ fn datagrams_that_nobody_awaits_get_nothing_back() {
 fn a_reserved_connection_is_given_to_no_other_address() {
     let home = Home::new();
     let doors = Doors::open(&home);
-    let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let free = free_port();
     let shared = doors.rest.rsplit(':').next().unwrap().parse().unwrap();
     // A port that is opened for it, and one that others come to as well.
     for port in [free, shared] {
@@ -226,7 +234,7 @@ fn clients_that_vanish_between_states_leave_nothing() {
     let home = Home::new();
     let doors = Doors::open(&home);
     let held_before = held(&doors.server);
-    let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let free = free_port();
     for _ in 0..5 {
         let mut states: Vec<TcpStream> = Vec::new();
         for bytes in 0..COOKIE.len() {
