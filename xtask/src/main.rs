@@ -1,4 +1,4 @@
-//! What developers and CI run: `cargo xtask test | docs | bench | truth | new | fuzz`.
+//! What developers and CI run: `cargo xtask test | docs | bench | truth | peers | new | fuzz`.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -7,6 +7,7 @@ mod fuzz;
 mod layering;
 mod new;
 mod packages;
+mod peers;
 mod rust_source;
 mod shell;
 mod tally;
@@ -31,6 +32,8 @@ enum Task {
     Bench(bench::Options),
     /// Runs the lab's scenarios and says how often the diagnosis is right.
     Truth(truth::Options),
+    /// Measures with every program whose protocol goodput speaks, and writes docs/peers.md.
+    Peers(peers::Options),
     /// Adds an entry to a registry: the file, and its two lines in mod.rs.
     New(new::Options),
     /// Runs every fuzz target for a while.
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Task::Docs(options) => docs::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Truth(options) => truth::run(&options),
+        Task::Peers(options) => peers::run(&options),
         Task::New(options) => new::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
     };

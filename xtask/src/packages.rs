@@ -18,6 +18,14 @@ pub const FOR_TESTS: &[Package] = &[
     Package { name: "mount", program: "mount", reason: "makes a small disk, to fill it" },
     Package { name: "util-linux", program: "unshare", reason: "keeps that disk to one test" },
     Package { name: "nftables", program: "nft", reason: "drops packets at random in the lab" },
+    Package { name: "iperf3", program: "iperf3", reason: "is a peer, at either side" },
+    Package { name: "iperf", program: "iperf", reason: "is a peer, at either side (iperf2)" },
+    Package { name: "nuttcp", program: "nuttcp", reason: "is a peer, at either side" },
+    Package {
+        name: "iproute2",
+        program: "ip",
+        reason: "shows what the tests' namespaces are like",
+    },
 ];
 
 /// What the benchmark calls.

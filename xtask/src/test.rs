@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use crate::shell::{cargo, run as run_command};
 use crate::tally::{Steps, Tally, skips_forbidden};
 use crate::transcript::Transcript;
-use crate::{docs, layering, packages, tidy};
+use crate::{docs, layering, packages, peers, tidy};
 
 /// Options of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -23,7 +23,7 @@ pub struct Options {
 type Step = fn() -> Result<Tally>;
 
 /// Every step, quick ones first.
-const STEPS: [(&str, Step); 9] = [
+const STEPS: [(&str, Step); 10] = [
     ("packages", || packages::provide(packages::FOR_TESTS)),
     ("format", || one(&mut cargo(["fmt", "--all", "--check"]))),
     ("tidy", || Ok(Tally::of_problems(&tidy::problems()?))),
@@ -33,6 +33,7 @@ const STEPS: [(&str, Step); 9] = [
     // With the test targets, so that the tests below need no second build of anything.
     ("build", || one(&mut cargo(["build", "--workspace", "--all-targets"]))),
     ("tests", tests),
+    ("peers", || Ok(Tally::of_problems(&peers::problems()?))),
     ("docs", || Ok(Tally::of_problems(&docs::problems()?))),
 ];
 

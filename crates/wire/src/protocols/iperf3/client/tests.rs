@@ -1,3 +1,5 @@
+//! An iperf3 client that talks to a script: captured bytes, and what goes wrong.
+
 use super::*;
 use crate::login::Padding;
 use crate::pair::{client_config, login, origin, sample};

@@ -1,3 +1,5 @@
+//! An iperf3 server that a script talks to: captured bytes, and what goes wrong.
+
 use super::*;
 use crate::login::Padding;
 use crate::pair::{accounts, login, origin, sample, server_config};
