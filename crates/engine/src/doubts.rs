@@ -16,7 +16,7 @@ pub fn doubts(measurement: &Measurement, result: &Outcome) -> Vec<String> {
     let ends = [("near", &result.near), ("far", &result.far)];
     let stolen = ends.into_iter().filter_map(|(name, end)| steal(name, end));
     let cut = measurement.far.value().map(|far| cut(far, &measurement.plan.socket));
-    let disagreements = bytes::disagree(measurement);
+    let disagreements = uncounted(measurement).chain(bytes::disagree(measurement));
     let cut = cut.into_iter().flatten();
     stolen.chain(untold(measurement)).chain(cut).chain(disagreements).collect()
 }
@@ -53,6 +53,18 @@ fn untold(measurement: &Measurement) -> Option<String> {
     let sends = measurement.senders().contains(&EndName::Near);
     let why = measurement.far.get().err().filter(|_| sends)?;
     Some(format!("{why}: what it received is counted by what its TCP acknowledged"))
+}
+
+/// Directions in which payload moved, and of which no one tells what arrived.
+fn uncounted(measurement: &Measurement) -> impl Iterator<Item = String> {
+    let senders = measurement.senders().into_iter();
+    senders.filter(|sender| measurement.measured(*sender).is_none()).map(|sender| {
+        let why = match (sender, &measurement.far) {
+            (EndName::Near, Known::Missing(why)) => why.to_string(),
+            _ => "the receiver counted nothing".into(),
+        };
+        format!("nothing tells what arrived of what the {sender} end sent: {why}")
+    })
 }
 
 fn steal(name: &str, end: &EndResult) -> Option<String> {

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// The peer does not speak this protocol.
-    #[error("the peer is not goodput: it seems to be {seems}")]
+    #[error("the peer speaks another protocol: it seems to be {seems}")]
     Foreign {
         /// What its first bytes look like.
         seems: String,

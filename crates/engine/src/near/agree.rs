@@ -93,7 +93,8 @@ async fn open(
             let towards = Towards { addresses: at_port(&client.addresses, port), apart };
             let plan = plan.clone();
             let opening = blocking(move || open_flows(&towards, &plan, &tickets));
-            beside(client, opening, meanwhile).await??
+            let opened = beside(client, opening, meanwhile).await??;
+            opened.map_err(|failure| unreached(client, failure))
         }
         Meeting::Listen { first_port } => {
             let peer = client.addresses.first().copied();
@@ -106,6 +107,14 @@ async fn open(
             Err(unexpected(&client.target, &Action::OpenFlows { tickets, meeting }))
         }
     }
+}
+
+/// Where there is no control connection, the first flow is what reaches the target, or does not.
+fn unreached(client: &Client, failure: EngineError) -> EngineError {
+    if client.target.protocol.has_control {
+        return failure;
+    }
+    EngineError::Target(format!("{}: {failure}", client.target))
 }
 
 fn at_port(addresses: &[SocketAddr], port: Option<u16>) -> Vec<SocketAddr> {

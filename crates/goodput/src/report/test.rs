@@ -107,10 +107,15 @@ fn transfer(direction: &DirectionResult) -> String {
 }
 
 fn datagrams(out: &mut String, direction: &DirectionResult) {
-    if let (Known::Value(lost), Known::Value(jitter)) =
-        (&direction.lost_percent, &direction.jitter_us)
-    {
-        line(out, "datagrams", &format!("lost {lost:.2} %   jitter {}", micros(*jitter)));
+    let mut parts = Vec::new();
+    if let Known::Value(lost) = &direction.lost_percent {
+        parts.push(format!("lost {lost:.2} %"));
+    }
+    if let Known::Value(jitter) = &direction.jitter_us {
+        parts.push(format!("jitter {}", micros(*jitter)));
+    }
+    if !parts.is_empty() {
+        line(out, "datagrams", &parts.join("   "));
     }
 }
 
