@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::{
-    BitRate, Connection, EndName, FlowPlan, FlowTotals, Framing, Plan, Role, Sample,
+    BitRate, Connection, EndName, FlowPlan, FlowTotals, Framing, Plan, Role, Sample, Transport,
 };
-use goodput_mover::{Early, FlowConfig, Gate, RunningFlow, Stop};
+use goodput_mover::{Early, FlowConfig, Gate, Rounds, RunningFlow, Stop};
 use tokio::sync::mpsc;
 
 use crate::error::EngineError;
@@ -60,6 +60,8 @@ pub struct Ending {
 pub struct Traffic {
     gate: Arc<Gate>,
     stop: Arc<Stop>,
+    /// What sending flows share that are read in turn.
+    rounds: Arc<Rounds>,
     flows: Vec<RunningFlow>,
     watched: mpsc::UnboundedReceiver<Watched>,
     report: mpsc::UnboundedSender<Watched>,
@@ -79,7 +81,8 @@ impl Traffic {
             Arc::new(Stop::new().map_err(EngineError::io("make the stop signal of the flows"))?),
         );
         let (report, watched) = mpsc::unbounded_channel();
-        let mut traffic = Self { gate, stop, flows: Vec::new(), watched, report };
+        let mut traffic =
+            Self { gate, stop, rounds: Arc::default(), flows: Vec::new(), watched, report };
         for flow in flows {
             traffic.add(plan, end, cap, flow)?;
         }
@@ -94,7 +97,13 @@ impl Traffic {
         connected: Connected,
     ) -> Result<(), EngineError> {
         let Connected { flow, socket, framing, early } = connected;
-        let config = FlowConfig { framing, early, ..flow_config(plan, end, cap, flow) };
+        let in_turn =
+            framing.is_read_in_turn() && plan.transport == Transport::Tcp && plan.flows > 1;
+        let mut config = FlowConfig { framing, early, ..flow_config(plan, end, cap, flow) };
+        if in_turn && config.role == Role::Sender {
+            config.rounds = Some(Arc::clone(&self.rounds));
+            config.limit_bytes = byte_limit(plan, config.role, flow.id, plan.chunk_bytes.0);
+        }
         let mover = goodput_mover::for_role(plan, config.role)
             .map_err(|why| EngineError::Flow(why.to_string()))?;
         let running = goodput_mover::start(
@@ -164,23 +173,27 @@ fn flow_config(plan: &Plan, end: EndName, cap: Option<BitRate>, flow: FlowPlan) 
         transport: plan.transport,
         chunk: plan.chunk_bytes.0 as usize,
         rate,
-        limit_bytes: byte_limit(plan, role, flow.id),
+        limit_bytes: byte_limit(plan, role, flow.id, 1),
         framing: Framing::default(),
         early: Early::default(),
+        rounds: None,
     }
 }
 
-/// Bytes this flow shall send where the plan ends after a number of bytes: an even share, the first
-/// flows one more where it does not divide.
-fn byte_limit(plan: &Plan, role: Role, id: u16) -> Option<u64> {
-    match plan.length {
-        goodput_model::Length::Bytes(total) if role == Role::Sender => {
-            let flows = u64::from(plan.flows);
-            let place = u64::from(id) % flows;
-            Some(total.0 / flows + u64::from(place < total.0 % flows))
-        }
-        _ => None,
+/// Bytes this flow shall send where the plan ends after a number of bytes: an even share in whole
+/// units of `unit` bytes, the first flows one more where it does not divide, and the last unit of all
+/// perhaps shorter.
+fn byte_limit(plan: &Plan, role: Role, id: u16, unit: u64) -> Option<u64> {
+    let goodput_model::Length::Bytes(total) = plan.length else { return None };
+    if role != Role::Sender {
+        return None;
     }
+    let (flows, units) = (u64::from(plan.flows), total.0.div_ceil(unit));
+    let place = u64::from(id) % flows;
+    let own = units / flows + u64::from(place < units % flows);
+    let short = units * unit - total.0;
+    let has_last = short > 0 && place == (units - 1) % flows;
+    Some(own * unit - if has_last { short } else { 0 })
 }
 
 #[cfg(test)]
@@ -191,10 +204,12 @@ mod tests {
     #[test]
     fn shares_of_a_byte_limit_add_up() {
         let plan = Plan { flows: 3, length: Length::Bytes(Bytes(10)), ..Plan::standard() };
-        let shares: Vec<_> =
-            (0..3).map(|id| byte_limit(&plan, Role::Sender, id).unwrap()).collect();
-        assert_eq!(shares, [4, 3, 3]);
-        assert_eq!(byte_limit(&plan, Role::Receiver, 0), None);
+        let shares = |unit| [0, 1, 2].map(|id| byte_limit(&plan, Role::Sender, id, unit).unwrap());
+        assert_eq!(shares(1), [4, 3, 3]);
+        assert_eq!(shares(3), [4, 3, 3], "3 and 1, 3, 3");
+        assert_eq!(shares(4), [4, 4, 2]);
+        assert_eq!(shares(100), [10, 0, 0]);
+        assert_eq!(byte_limit(&plan, Role::Receiver, 0, 1), None);
     }
 
     #[test]

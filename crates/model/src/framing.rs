@@ -40,6 +40,12 @@ impl Framing {
         matches!(self, Self::Iperf3 { .. })
     }
 
+    /// Whether a receiver reads several byte streams strictly in turn, a chunk of each, and only to
+    /// the end of the first one (nuttcp-8.2.2.c, line 8285).
+    pub fn is_read_in_turn(&self) -> bool {
+        matches!(self, Self::Nuttcp { .. })
+    }
+
     /// Whether datagrams themselves tell when the payload's clock begins, by a marker or by being
     /// the first, rather than something that both ends agreed on before.
     pub fn tells_its_beginning(&self) -> bool {

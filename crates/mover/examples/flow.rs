@@ -39,6 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         limit_bytes: None,
         framing: Framing::Goodput,
         early: Early::default(),
+        rounds: None,
     };
     let plan = Plan { transport, chunk_bytes: Bytes(chunk as u64), ..Plan::standard() };
     mover.can_run(&plan)?;

@@ -13,10 +13,11 @@ use crate::clock::now_ns;
 use crate::counters::Counters;
 use crate::error::MoveError;
 use crate::gate::Gate;
+use crate::rounds::Rounds;
 use crate::stop::{Phase, Stop};
 
 /// What one flow shall do.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct FlowConfig {
     /// Its number in the plan.
     pub id: u16,
@@ -34,6 +35,9 @@ pub struct FlowConfig {
     pub framing: Framing,
     /// What of the payload moved before the flow had its mover.
     pub early: Early,
+    /// What it shares with the other sending flows of its measurement, where a receiver reads all
+    /// streams in turn. Only for a sender of a stream.
+    pub rounds: Option<Arc<Rounds>>,
 }
 
 /// What of a flow's payload moved before its mover did.

@@ -10,6 +10,7 @@ use crate::flow::Flow;
 use crate::lumps::Lumps;
 use crate::pace::Pacer;
 use crate::quiet::Quiet;
+use crate::rounds::Turn;
 use crate::stop::Phase;
 
 /// A way to write to the socket of a flow. A function is one that waits for nothing but room.
@@ -40,16 +41,17 @@ pub(crate) fn send_pieces(flow: &Flow, most: usize, mut way: impl Write) -> Resu
     let shown = flow.config.early.bytes;
     flow.counters.came_early(shown);
     let mut left = flow.config.limit_bytes.map_or(u64::MAX, |limit| limit.saturating_sub(shown));
-    let mut pacer = Pacer::for_stream(flow, most);
-    while left > 0 && flow.may_send() {
+    let (mut pacer, mut turn) = (Pacer::for_stream(flow, most), Turn::of(flow));
+    while left > 0 && turn.may_send(flow)? {
         if !pacer.wait(flow)? {
             continue;
         }
-        let want = usize::try_from(left).unwrap_or(usize::MAX).min(pacer.piece);
+        let want = turn.at_most(usize::try_from(left).unwrap_or(usize::MAX).min(pacer.piece));
         match way.write(want) {
             Ok(written) => {
                 flow.counters.moved(written as u64);
                 left -= written as u64;
+                turn.sent(written);
                 pacer.sent(written);
                 // A short write has filled the socket: the next one would only fail.
                 if written < want {

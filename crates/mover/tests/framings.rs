@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::{Alone, Pair, patience};
 use goodput_model::{Framing, Role, Transport};
-use goodput_mover::{ALL, Early, MoveError, Mover, Phase, find};
+use goodput_mover::{ALL, Early, MoveError, Mover, Phase, Rounds, find};
 
 /// Not a multiple of any chunk, so that the last one is cut.
 const LIMIT: u64 = 1_000_001;
@@ -160,4 +160,37 @@ fn what_is_queued_arrives_though_the_receiver_spoke() {
     patience(|| alone.flow.is_finished());
     assert_eq!(alone.flow.counters().bytes(), QUEUED);
     alone.flow.join().unwrap();
+}
+
+/// As nuttcp's receiver does: what is behind the first end it meets, nobody reads.
+#[test]
+fn streams_that_are_read_in_turn_end_after_the_same_number_of_chunks() {
+    const CHUNK: usize = 64 * 1024;
+    let rounds = std::sync::Arc::new(Rounds::default());
+    let mover = find("copy").expect("a mover");
+    let (flows, mut peers): (Vec<_>, Vec<_>) = (0..3)
+        .map(|_| {
+            let (alone, peer) = Pair::start_alone(mover, Transport::Tcp, Role::Sender, |config| {
+                config.framing = Framing::Nuttcp { counted: false };
+                config.rounds = Some(std::sync::Arc::clone(&rounds));
+            });
+            (alone, TcpStream::from(peer))
+        })
+        .unzip();
+    flows.iter().for_each(|alone| alone.gate.open());
+    let (mut chunk, mut read) = (vec![0; CHUNK], 0);
+    'turns: loop {
+        for peer in &mut peers {
+            if peer.read_exact(&mut chunk).is_err() {
+                break 'turns;
+            }
+            read += CHUNK as u64;
+        }
+        if read > 10_000_000 {
+            flows.iter().for_each(|alone| alone.stop.finish(Duration::from_secs(60)));
+        }
+    }
+    let sent: Vec<_> = flows.iter().map(|alone| alone.flow.counters().bytes()).collect();
+    assert_eq!(sent, [read / 3; 3]);
+    flows.into_iter().for_each(|alone| alone.flow.join().expect("ended well"));
 }

@@ -91,6 +91,7 @@ fn config(role: Role, transport: Transport) -> FlowConfig {
         limit_bytes: None,
         framing: Framing::Goodput,
         early: Early::default(),
+        rounds: None,
     }
 }
 
