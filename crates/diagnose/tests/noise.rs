@@ -105,6 +105,8 @@ fn flow() -> impl Strategy<Value = FlowSample> {
                 calls: own(v[3]),
                 cpu_us: own(v[4]),
                 cpu_wait_us: own(v[0]),
+                source_us: goodput_model::no_storage(),
+                sink_us: goodput_model::no_storage(),
                 tcp: Known::Value(tcp),
                 memory: Known::Value(SocketMemory {
                     rmem_alloc_bytes: v[5],

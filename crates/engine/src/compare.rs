@@ -161,7 +161,7 @@ impl Book {
         let run = match request.plan.length {
             Length::Seconds(seconds) => seconds,
             Length::Auto { max_s, .. } => max_s,
-            Length::Bytes(_) => 1.0,
+            Length::Bytes(_) | Length::Source => 1.0,
         };
         Self {
             trials: Vec::new(),

@@ -102,6 +102,8 @@ mod tests {
             calls: unknown(),
             cpu_us: unknown(),
             cpu_wait_us: unknown(),
+            source_us: goodput_model::no_storage(),
+            sink_us: goodput_model::no_storage(),
             tcp: Known::missing("not asked"),
             memory: Known::Value(memory),
             queued_bytes: unknown(),

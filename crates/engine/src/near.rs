@@ -127,7 +127,9 @@ impl<'a> NearRun<'a> {
         let seconds = match self.plan.length {
             Length::Seconds(seconds) => seconds,
             Length::Auto { max_s, .. } => max_s,
-            Length::Bytes(_) => return TokioInstant::now() + Duration::from_secs(86_400),
+            Length::Bytes(_) | Length::Source => {
+                return TokioInstant::now() + Duration::from_secs(86_400);
+            }
         };
         TokioInstant::from_std(began + Duration::from_secs_f64(seconds))
     }
@@ -139,7 +141,8 @@ impl<'a> NearRun<'a> {
             // Who is told of the end has no end of its own.
             Length::Bytes(all) if !self.client.peer.is_goodput() => ended || self.has_moved(all),
             // Both ends empty their queues by themselves; stopping would cut them off.
-            Length::Bytes(_) => self.near_ended && self.far_report.is_some(),
+            Length::Source if !self.client.peer.is_goodput() => ended,
+            Length::Bytes(_) | Length::Source => self.near_ended && self.far_report.is_some(),
             Length::Auto { .. } if ended => true,
             Length::Auto { precision_percent, min_s, .. } => {
                 let senders = self.plan.direction.senders();

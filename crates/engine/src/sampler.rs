@@ -117,6 +117,8 @@ fn detail(flow: &RunningFlow) -> FlowSample {
         calls: Known::Value(counters.calls()),
         cpu_us: flow.cpu_us(),
         cpu_wait_us: flow.cpu_wait_us(),
+        source_us: goodput_model::no_storage(),
+        sink_us: goodput_model::no_storage(),
         tcp: if tcp { goodput_kernel::tcp_info(socket) } else { Known::missing("not a TCP flow") },
         memory: goodput_kernel::socket_memory(socket),
         queued_bytes: match config.role {

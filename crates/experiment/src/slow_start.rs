@@ -90,6 +90,8 @@ mod tests {
                 calls: Known::Value(0),
                 cpu_us: Known::missing("not asked"),
                 cpu_wait_us: Known::missing("not asked"),
+                source_us: goodput_model::no_storage(),
+                sink_us: goodput_model::no_storage(),
                 tcp: Known::Value(tcp),
                 memory: Known::missing("not asked"),
                 queued_bytes: Known::missing("not asked"),

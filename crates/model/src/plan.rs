@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::end::EndName;
+use crate::storage::Storage;
 use crate::units::{BitRate, Bytes};
 
 /// One measurement, as agreed by both ends.
@@ -33,6 +34,9 @@ pub struct Plan {
     pub rate_bits_per_s: Option<BitRate>,
     /// Whether both ends observe while it runs. Off only to measure what observing costs.
     pub observe: bool,
+    /// Where payload comes from and goes to, where that is not memory.
+    #[serde(default, skip_serializing_if = "Storage::is_memory")]
+    pub storage: Storage,
     /// Socket options, set at both ends.
     pub socket: SocketOptions,
 }
@@ -67,6 +71,8 @@ pub enum Length {
     Seconds(f64),
     /// After this many payload bytes, over all flows of one direction together.
     Bytes(Bytes),
+    /// When each flow has sent its source once, from beginning to end.
+    Source,
     /// When the mean is known to ± `precision_percent`, within the bounds.
     Auto {
         /// Half-width of the 95 % interval of the mean, as a share of it.
@@ -108,6 +114,9 @@ pub struct SocketOptions {
     pub congestion: Option<String>,
     /// `TCP_NODELAY`.
     pub nodelay: bool,
+    /// `TCP_CORK` from before each transfer of the source, or the whole flow where it is memory, to
+    /// its end: no partial segment leaves before that, or for 200 ms (tcp(7)).
+    pub cork: bool,
     /// `SO_MAX_PACING_RATE` of each data socket (socket(7)), in bits per second of what TCP hands
     /// down. A rate that the plan itself holds replaces it.
     pub max_pacing_bits_per_s: Option<BitRate>,
@@ -160,6 +169,7 @@ impl Plan {
             chunk_bytes: Transport::Tcp.standard_chunk(),
             rate_bits_per_s: None,
             observe: true,
+            storage: Storage::default(),
             socket: SocketOptions::default(),
         }
     }

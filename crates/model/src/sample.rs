@@ -54,6 +54,14 @@ pub struct FlowSample {
     /// counts as blocked too: what woke it came before it ran.
     #[serde(default = "not_told")]
     pub cpu_wait_us: Known<u64>,
+    /// Time that the flow's thread took to get payload from its source, where that is not memory: in
+    /// the calls that read it. Where one call reads and sends, the time that the thread slept in it,
+    /// waits for a CPU included.
+    #[serde(default = "no_storage", skip_serializing_if = "is_no_storage")]
+    pub source_us: Known<u64>,
+    /// Time that the flow's thread took to write to its sink, and to bring it to the disk.
+    #[serde(default = "no_storage", skip_serializing_if = "is_no_storage")]
+    pub sink_us: Known<u64>,
     /// The kernel's view of the connection.
     pub tcp: Known<TcpInfo>,
     /// Memory of the socket against its limits.
@@ -68,6 +76,15 @@ pub struct FlowSample {
 /// What a peer that knows no `cpu_wait_us` leaves us with.
 fn not_told() -> Known<u64> {
     Known::missing("the peer does not tell how long its threads waited for a CPU")
+}
+
+/// What is said of the source or the sink of a flow that has none.
+pub fn no_storage() -> Known<u64> {
+    Known::missing("its payload is memory")
+}
+
+fn is_no_storage(time: &Known<u64>) -> bool {
+    *time == no_storage()
 }
 
 /// Socket memory, from `SO_MEMINFO` (include/uapi/linux/sock_diag.h, `SK_MEMINFO_*`). Bytes as the

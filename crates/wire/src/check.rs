@@ -1,5 +1,7 @@
 //! Whether a plan makes sense, and whether it lies within the limits of a server.
 
+mod storage;
+
 use goodput_model::{Direction, Length, Plan, SocketOptions, Transport};
 
 use crate::protocols::goodput::times::LONGEST_PLAN_S;
@@ -38,6 +40,7 @@ pub fn sense(plan: &Plan) -> Result<(), String> {
     check_numbers(plan, &mut problems);
     check_chunk(plan, &mut problems);
     check_options(&plan.socket, &mut problems);
+    storage::check(plan, &mut problems);
     for mover in [Some(&plan.mover), plan.receive_mover.as_ref()].into_iter().flatten() {
         if !is_name(mover, 2 * CONGESTION_NAME_MAX) {
             problems.push(format!("{:?} can't be the name of a mover", short(mover)));
@@ -72,7 +75,7 @@ pub fn duration_s(plan: &Plan) -> Option<f64> {
     match plan.length {
         Length::Seconds(seconds) => Some(seconds),
         Length::Auto { max_s, .. } => Some(max_s),
-        Length::Bytes(_) => None,
+        Length::Bytes(_) | Length::Source => None,
     }
 }
 
@@ -104,7 +107,7 @@ fn check_length(length: Length, problems: &mut Problems) {
                 problems.push(format!("at least {min_s} s and at most {max_s} s can't be kept"));
             }
         }
-        Length::Seconds(_) | Length::Bytes(_) => {}
+        Length::Seconds(_) | Length::Bytes(_) | Length::Source => {}
     }
 }
 

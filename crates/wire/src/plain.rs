@@ -51,12 +51,15 @@ pub fn known_end(mut seen: Known<Box<End>>) -> Known<Box<End>> {
 
 /// What a peer counted.
 pub fn sample(mut sample: Sample) -> Sample {
-    for FlowSample { cpu_us, cpu_wait_us, tcp, memory, queued_bytes, .. } in &mut sample.flows {
+    for flow in &mut sample.flows {
+        let FlowSample { cpu_us, cpu_wait_us, tcp, memory, queued_bytes, .. } = flow;
         reason(cpu_us);
         reason(cpu_wait_us);
         reason(tcp);
         reason(memory);
         reason(queued_bytes);
+        reason(&mut flow.source_us);
+        reason(&mut flow.sink_us);
     }
     sample
 }

@@ -108,6 +108,8 @@ impl Case {
                 Some(share) => Known::Value(spent(share)),
                 None => Known::missing("this kernel keeps no schedstat of threads"),
             },
+            source_us: goodput_model::no_storage(),
+            sink_us: goodput_model::no_storage(),
             tcp: Known::missing("not sampled"),
             memory: Known::Value(SocketMemory {
                 rmem_alloc_bytes: self.queued,

@@ -92,6 +92,8 @@ fn flow(number: usize, role: Role, bytes: u64, socket: &ForeignSocket, tcp: TcpI
         calls: unseen(),
         cpu_us: Known::missing("not yet known which thread moves the payload"),
         cpu_wait_us: Known::missing("not yet known which thread moves the payload"),
+        source_us: goodput_model::no_storage(),
+        sink_us: goodput_model::no_storage(),
         tcp: Known::Value(tcp),
         memory: socket.memory.clone(),
         queued_bytes: Known::Value(match role {

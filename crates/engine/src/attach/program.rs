@@ -139,6 +139,8 @@ mod tests {
             calls: missing(),
             cpu_us: missing(),
             cpu_wait_us: missing(),
+            source_us: goodput_model::no_storage(),
+            sink_us: goodput_model::no_storage(),
             tcp: Known::missing("not asked"),
             memory: Known::missing("not asked"),
             queued_bytes: missing(),

@@ -116,10 +116,11 @@ impl Watch {
         let at = self.last_s();
         match self.plan.length {
             Length::Seconds(seconds) => at >= seconds,
-            // The command line refuses it: bytes of others are not ours to count down.
+            // The command line refuses both: bytes of others are not ours to count down.
             Length::Bytes(bytes) => {
                 self.received.last().is_some_and(|last| last.received_bytes >= bytes.0)
             }
+            Length::Source => false,
             Length::Auto { max_s, .. } if at >= max_s => true,
             Length::Auto { precision_percent, min_s, .. } => {
                 at >= min_s

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use goodput_model::{BitRate, Bytes, Direction, Family, Length, Plan, SocketOptions, Transport};
 
+use super::storage::StorageArgs;
 use crate::expect::Expectation;
 
 /// What and how to measure.
@@ -83,6 +84,8 @@ pub struct MeasureArgs {
     /// Do not observe while it runs, to see what observing costs; there is no verdict then
     #[arg(long, hide = true)]
     pub no_observe: bool,
+    #[command(flatten)]
+    pub storage: StorageArgs,
 }
 
 /// What lets this end in at the far one.
@@ -129,6 +132,7 @@ pub struct OutputArgs {
 impl MeasureArgs {
     /// The plan. `length` is used where neither a time nor a number of bytes was given.
     pub fn plan(&self, length: Length) -> Plan {
+        let storage = self.storage.storage();
         let transport = if self.udp { Transport::Udp } else { Transport::Tcp };
         Plan {
             transport,
@@ -137,6 +141,7 @@ impl MeasureArgs {
             length: match (self.time, self.bytes) {
                 (Some(seconds), _) => Length::Seconds(seconds),
                 (_, Some(bytes)) => Length::Bytes(bytes),
+                _ if storage.source.is_some() => Length::Source,
                 _ => length,
             },
             interval_s: self.interval.filter(|seconds| *seconds > 0.0).unwrap_or(1.0),
@@ -145,6 +150,7 @@ impl MeasureArgs {
             chunk_bytes: self.chunk.unwrap_or(transport.standard_chunk()),
             rate_bits_per_s: self.rate.filter(|rate| rate.0 > 0.0),
             observe: !self.no_observe,
+            storage,
             socket: self.socket_options(),
         }
     }
@@ -171,6 +177,7 @@ impl MeasureArgs {
             rcvbuf_bytes: self.rcvbuf,
             congestion: self.congestion.clone(),
             nodelay: self.nodelay,
+            cork: self.storage.cork,
             max_pacing_bits_per_s: self.max_pacing.filter(|rate| rate.0 > 0.0),
             dscp: self.dscp,
         }
@@ -194,7 +201,7 @@ fn interval(text: &str) -> Result<f64, String> {
     })
 }
 
-fn positive_bytes(text: &str) -> Result<Bytes, String> {
+pub(super) fn positive_bytes(text: &str) -> Result<Bytes, String> {
     match text.parse::<Bytes>() {
         Ok(Bytes(0)) => Err("it must be at least one byte".into()),
         Ok(bytes) => Ok(bytes),

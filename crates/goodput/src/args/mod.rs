@@ -3,6 +3,7 @@
 mod format;
 mod measure;
 mod spoken;
+mod storage;
 mod verbs;
 
 use std::path::PathBuf;

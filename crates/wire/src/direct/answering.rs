@@ -317,7 +317,7 @@ impl Running {
             Length::Seconds(s) if s < limit_s => {
                 (after_s(now, s) + LINGER, Some("the client did not end in the time that it gave"))
             }
-            Length::Auto { .. } | Length::Bytes(_) | Length::Seconds(_) => {
+            Length::Auto { .. } | Length::Bytes(_) | Length::Source | Length::Seconds(_) => {
                 (limit, Some("the longest time that the server lets payload move is over"))
             }
         };

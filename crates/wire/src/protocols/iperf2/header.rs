@@ -234,7 +234,7 @@ pub(super) fn write(header: &Header, threads: u16, before: usize) -> Vec<u8> {
     let amount = match header.length {
         Some(Length::Bytes(bytes)) => i32::try_from(bytes.0).unwrap_or(0),
         Some(Length::Seconds(s)) => -((s * 100.0).ceil().clamp(1.0, f64::from(i32::MAX)) as i32),
-        Some(Length::Auto { .. }) | None => 0,
+        Some(Length::Auto { .. } | Length::Source) | None => 0,
     };
     let words = [
         flags,
