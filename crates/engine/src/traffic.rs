@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use goodput_model::{
     BitRate, Connection, EndName, FlowPlan, FlowTotals, Framing, Plan, Role, Sample, Transport,
 };
-use goodput_mover::{Early, FlowConfig, Gate, Rounds, RunningFlow, Stop};
+use goodput_mover::{Early, FlowConfig, FlowStorage, Gate, Rounds, RunningFlow, Stop};
 use tokio::sync::mpsc;
 
 use crate::error::EngineError;
@@ -177,6 +177,7 @@ fn flow_config(plan: &Plan, end: EndName, cap: Option<BitRate>, flow: FlowPlan) 
         framing: Framing::default(),
         early: Early::default(),
         rounds: None,
+        storage: FlowStorage::default(),
     }
 }
 

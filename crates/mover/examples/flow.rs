@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use goodput_model::{BitRate, Bytes, Framing, Plan, Role, SocketOptions, Transport};
 use goodput_mover::socket::{tcp_connect, tcp_listen, udp_socket};
-use goodput_mover::{Early, FlowConfig, Gate, RunningFlow, Stop, find, start};
+use goodput_mover::{Early, FlowConfig, FlowStorage, Gate, RunningFlow, Stop, find, start};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -40,6 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         framing: Framing::Goodput,
         early: Early::default(),
         rounds: None,
+        storage: FlowStorage::default(),
     };
     let plan = Plan { transport, chunk_bytes: Bytes(chunk as u64), ..Plan::standard() };
     mover.can_run(&plan)?;

@@ -19,6 +19,8 @@ pub struct Counters {
     copied_sends: AtomicU64,
     pub(crate) blocked: WaitClock,
     pub(crate) paced: WaitClock,
+    pub(crate) source: WaitClock,
+    pub(crate) sink: WaitClock,
     datagrams: Datagrams,
     told: OnceLock<FlowTotals>,
 }
@@ -56,6 +58,17 @@ impl Counters {
         self.paced.total_ns() / 1000
     }
 
+    /// Time in the calls that read the source, microseconds; where one call reads and sends, what
+    /// the thread slept in it. A call that is still going on included, where it only reads.
+    pub fn source_us(&self) -> u64 {
+        self.source.total_ns() / 1000
+    }
+
+    /// Time in the calls that wrote to the sink, microseconds; one that is still going on included.
+    pub fn sink_us(&self) -> u64 {
+        self.sink.total_ns() / 1000
+    }
+
     /// Sends of the mover `zerocopy` of which the kernel has told that it copied them anyway; zero
     /// for the others, which make no promise.
     pub fn copied_anyway(&self) -> u64 {
@@ -91,6 +104,12 @@ impl Counters {
     /// The peer tells of the flow. The first account stands. Only for the flow's own thread.
     pub(crate) fn tell(&self, totals: FlowTotals) {
         self.told.get_or_init(|| totals);
+    }
+
+    /// One system call moved payload on its way to the socket or from it, not over it. Only for the
+    /// flow's own thread.
+    pub(crate) fn called(&self) {
+        grow(&self.calls, 1);
     }
 
     /// `bytes` of the payload came before the flow began. Only for the flow's own thread.
@@ -149,6 +168,12 @@ impl WaitClock {
         let result = wait();
         self.word.store(less_start.wrapping_add(now_ns()) << 1, Ordering::Release);
         result
+    }
+
+    /// Counts a wait that is over. Only for the flow's own thread.
+    pub(crate) fn add(&self, nanoseconds: u64) {
+        let total = self.word.load(Ordering::Relaxed) >> 1;
+        self.word.store(total.wrapping_add(nanoseconds) << 1, Ordering::Release);
     }
 
     /// Time waited so far, nanoseconds.

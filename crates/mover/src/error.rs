@@ -27,6 +27,43 @@ pub enum MoveError {
         /// The system's words.
         cause: io::Error,
     },
+    /// The source of the flow can't be read.
+    #[error("flow {flow}: cannot read the source {name}: {cause}{}", source_advice(.cause))]
+    Source {
+        /// Number of the flow.
+        flow: u16,
+        /// Name of the source.
+        name: String,
+        /// The system's words.
+        cause: io::Error,
+    },
+    /// The source of the flow was cut while it was sent.
+    #[error(
+        "flow {flow}: the source {name} shrank while it was sent: it had {had} bytes when the test \
+         began, and has {has} now; send a file that nobody writes to"
+    )]
+    Shrunk {
+        /// Number of the flow.
+        flow: u16,
+        /// Name of the source.
+        name: String,
+        /// Its length when the test began, bytes.
+        had: u64,
+        /// Its length when that was found, bytes.
+        has: u64,
+    },
+    /// The sink of the flow can't be written.
+    #[error("flow {flow}: cannot write to the sink {name} after {written} bytes: {cause}{}", sink_advice(.cause))]
+    Sink {
+        /// Number of the flow.
+        flow: u16,
+        /// Name of the sink.
+        name: String,
+        /// Bytes that it has taken.
+        written: u64,
+        /// The system's words.
+        cause: io::Error,
+    },
     /// The measurement was aborted from this side, through [`crate::Stop::abort`].
     #[error("flow {flow}: stopped before its end, as this side aborted the measurement")]
     Aborted {
@@ -71,6 +108,41 @@ fn advice(cause: &io::Error) -> &'static str {
         Some(libc::ETIMEDOUT) => "; the peer no longer answers",
         Some(libc::ENOMEM) => "; memory is short on this host: fewer flows or a smaller --chunk",
         _ => "",
+    }
+}
+
+fn source_advice(cause: &io::Error) -> &'static str {
+    match cause.raw_os_error() {
+        Some(libc::EINVAL | libc::ENODEV | libc::EOPNOTSUPP) => {
+            "; its file system can't do this: use the mover copy"
+        }
+        Some(libc::EIO | libc::EFAULT) => {
+            "; look for errors of the disk in the kernel's log (dmesg)"
+        }
+        Some(libc::ESTALE) => "; its server has taken it away",
+        _ => "",
+    }
+}
+
+fn sink_advice(cause: &io::Error) -> &'static str {
+    match cause.raw_os_error() {
+        Some(libc::ENOSPC | libc::EDQUOT) => "; make room there, or write to another disk",
+        Some(libc::EFBIG) => "; raise the limit on the size of files (ulimit -f)",
+        Some(libc::EINVAL) => "; its file system can't do this: leave out --direct",
+        Some(libc::EPIPE) => "; whoever read it has gone",
+        _ => "",
+    }
+}
+
+impl MoveError {
+    /// Whether it is the storage of the flow that failed, which ends the flows beside it too.
+    pub(crate) fn is_of_storage(&self) -> bool {
+        matches!(self, Self::Source { .. } | Self::Shrunk { .. } | Self::Sink { .. })
+    }
+
+    /// Whether it only says that something else ended the flow.
+    pub fn is_abort(&self) -> bool {
+        matches!(self, Self::Aborted { .. })
     }
 }
 

@@ -15,6 +15,7 @@ use crate::error::MoveError;
 use crate::gate::Gate;
 use crate::rounds::Rounds;
 use crate::stop::{Phase, Stop};
+use crate::storage::FlowStorage;
 
 /// What one flow shall do.
 #[derive(Debug, Clone)]
@@ -38,6 +39,8 @@ pub struct FlowConfig {
     /// What it shares with the other sending flows of its measurement, where a receiver reads all
     /// streams in turn. Only for a sender of a stream.
     pub rounds: Option<Arc<Rounds>>,
+    /// Where its payload comes from or goes to, where that is not memory.
+    pub storage: FlowStorage,
 }
 
 /// What of a flow's payload moved before its mover did.
@@ -112,6 +115,16 @@ impl Flow {
         socket: Option<PollFlags>,
         until: Option<u64>,
     ) -> Result<(), MoveError> {
+        self.park_on(&self.socket, socket, until)
+    }
+
+    /// The same for another file of the flow.
+    pub(crate) fn park_on(
+        &self,
+        file: impl AsFd,
+        events: Option<PollFlags>,
+        until: Option<u64>,
+    ) -> Result<(), MoveError> {
         let phase = self.stop.phase();
         let deadline = if phase == Phase::Finish { self.stop.deadline_ns() } else { None };
         let until = [until, deadline].into_iter().flatten().min();
@@ -119,9 +132,9 @@ impl Flow {
         let signal = self.stop.next_signal(phase).as_fd();
         let mut watched = [
             PollFd::from_borrowed_fd(signal, PollFlags::IN),
-            PollFd::from_borrowed_fd(self.socket.as_fd(), socket.unwrap_or(PollFlags::empty())),
+            PollFd::from_borrowed_fd(file.as_fd(), events.unwrap_or(PollFlags::empty())),
         ];
-        let count = if socket.is_some() { 2 } else { 1 };
+        let count = if events.is_some() { 2 } else { 1 };
         match poll(&mut watched[..count], timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(cause) => Err(self.failed("wait for the socket", cause)),

@@ -3,6 +3,8 @@
 //! A caller makes sockets with [`socket`], picks a mover with [`for_role`], hands both to [`start`],
 //! opens the [`Gate`], reads the [`Counters`] while it runs, and ends it with [`Stop`].
 
+mod asleep;
+pub mod cache;
 mod clock;
 mod completions;
 mod counters;
@@ -10,6 +12,7 @@ mod error;
 mod flow;
 mod gate;
 mod lumps;
+mod mapping;
 pub mod movers;
 pub mod pace;
 mod pages;
@@ -20,7 +23,10 @@ mod running;
 mod signal;
 pub mod socket;
 mod stop;
+pub mod storage;
+mod storing;
 mod stream;
+mod transfer;
 pub mod udp;
 
 pub use counters::Counters;
@@ -31,3 +37,4 @@ pub use movers::{ALL, Mover, check_plan, find, for_role};
 pub use rounds::Rounds;
 pub use running::{RunningFlow, start};
 pub use stop::{Phase, Stop};
+pub use storage::{FileSink, FileSource, FlowStorage};

@@ -110,6 +110,9 @@ fn run(mover: &dyn Mover, flow: &Flow, cpu: &ThreadCpu) -> Result<(), MoveError>
         Role::Sender => mover.send(flow),
         Role::Receiver => mover.receive(flow),
     };
+    if result.as_ref().is_err_and(MoveError::is_of_storage) {
+        flow.stop.abort();
+    }
     if matches!(result, Err(MoveError::Aborted { .. })) {
         // What is still queued shall not linger in the kernel. Fails only where the peer has reset
         // the connection already.

@@ -12,6 +12,7 @@ use crate::pace::Pacer;
 use crate::quiet::Quiet;
 use crate::rounds::Turn;
 use crate::stop::Phase;
+use crate::transfer::cork;
 
 /// A way to write to the socket of a flow. A function is one that waits for nothing but room.
 pub(crate) trait Write {
@@ -42,6 +43,7 @@ pub(crate) fn send_pieces(flow: &Flow, most: usize, mut way: impl Write) -> Resu
     flow.counters.came_early(shown);
     let mut left = flow.config.limit_bytes.map_or(u64::MAX, |limit| limit.saturating_sub(shown));
     let (mut pacer, mut turn) = (Pacer::for_stream(flow, most), Turn::of(flow));
+    cork(flow, true)?;
     while left > 0 && turn.may_send(flow)? {
         if !pacer.wait(flow)? {
             continue;
@@ -64,11 +66,12 @@ pub(crate) fn send_pieces(flow: &Flow, most: usize, mut way: impl Write) -> Resu
             Err(cause) => return Err(flow.failed("send", cause)),
         }
     }
+    cork(flow, false)?;
     end(flow)
 }
 
 /// Ends a sender's stream, so that the receiver reads to its end.
-fn end(flow: &Flow) -> Result<(), MoveError> {
+pub(crate) fn end(flow: &Flow) -> Result<(), MoveError> {
     if flow.stop.phase() == Phase::Abort {
         return Err(flow.aborted());
     }

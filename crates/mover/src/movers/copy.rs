@@ -1,12 +1,14 @@
 //! The plain way: send(2) from one buffer, recv(2) into another.
 
-use goodput_model::{Plan, Transport};
+use goodput_model::{Plan, Source, Transport};
 use rustix::net::{self, RecvFlags, SendFlags};
 
 use super::{Mover, check_chunk, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
-use crate::{payload, stream};
+use crate::storage::FileSource;
+use crate::transfer::{self, Sent, Trouble, Way};
+use crate::{payload, storing, stream};
 
 /// Least room to read into, bytes. What collects while the reader is away is then read at once.
 const READ_ROOM: usize = 256 * 1024;
@@ -33,6 +35,14 @@ impl Mover for Copy {
         check_chunk(self, plan)
     }
 
+    fn takes(&self, _source: &Source) -> bool {
+        true
+    }
+
+    fn stores(&self) -> bool {
+        true
+    }
+
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
         send(flow)
     }
@@ -44,15 +54,64 @@ impl Mover for Copy {
 
 /// Writes a byte stream from a buffer.
 pub(super) fn send(flow: &Flow) -> Result<(), MoveError> {
+    if let Some(source) = flow.config.storage.source.as_deref() {
+        return transfer::send(flow, source, Copying::new(source, flow.config.chunk));
+    }
     let chunk = payload::random(flow.config.chunk);
     stream::send(flow, |want: usize| net::send(&flow.socket, &chunk[..want], SendFlags::NOSIGNAL))
 }
 
 /// Reads a byte stream, however it was sent.
 pub(super) fn receive(flow: &Flow) -> Result<(), MoveError> {
-    let mut room = vec![0; flow.config.chunk.max(READ_ROOM)];
-    let len = room.len();
+    let len = flow.config.chunk.max(READ_ROOM);
+    if let Some(sink) = flow.config.storage.sink.as_deref() {
+        return storing::receive(flow, sink, len);
+    }
+    let mut room = vec![0; len];
     stream::receive(flow, len, |want| {
         net::recv(&flow.socket, &mut room[..want], RecvFlags::empty()).map(|(taken, _)| taken)
     })
+}
+
+/// read(2) of the source into a buffer, send(2) from it.
+struct Copying<'a> {
+    source: &'a FileSource,
+    buffer: Vec<u8>,
+    /// What of the buffer is not sent yet.
+    waiting: std::ops::Range<usize>,
+}
+
+impl<'a> Copying<'a> {
+    fn new(source: &'a FileSource, chunk: usize) -> Self {
+        Self { source, buffer: vec![0; chunk], waiting: 0..0 }
+    }
+
+    fn read(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<(), Trouble> {
+        let (file, room) = (&self.source.file, &mut self.buffer[..want]);
+        let read = flow.counters.source.during(|| match self.source.bytes {
+            Some(_) => rustix::io::pread(file, room, offset),
+            None => rustix::io::read(file, room),
+        });
+        flow.counters.called();
+        match read.map_err(Trouble::Source)? {
+            0 => Err(Trouble::Ended),
+            read => {
+                self.waiting = 0..read;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Way for Copying<'_> {
+    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, Trouble> {
+        if self.waiting.is_empty() {
+            self.read(flow, offset, want)?;
+        }
+        let part =
+            &self.buffer[self.waiting.start..self.waiting.end.min(self.waiting.start + want)];
+        let sent = net::send(&flow.socket, part, SendFlags::NOSIGNAL).map_err(Trouble::Socket)?;
+        self.waiting.start += sent;
+        Ok(Sent { bytes: sent, full: sent < part.len() })
+    }
 }

@@ -1,7 +1,7 @@
 //! recv(2) with `MSG_TRUNC`: the receiver's kernel drops the payload instead of copying it out
 //! (tcp(7), since Linux 2.4).
 
-use goodput_model::{Plan, Transport};
+use goodput_model::{Plan, Source, Transport};
 use rustix::net::{RecvFlags, recv};
 
 use super::{Mover, check_chunk, check_transport, copy};
@@ -31,6 +31,10 @@ impl Mover for Discard {
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
         check_transport(self, plan)?;
         check_chunk(self, plan)
+    }
+
+    fn takes(&self, _source: &Source) -> bool {
+        true
     }
 
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {

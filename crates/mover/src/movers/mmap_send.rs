@@ -1,13 +1,18 @@
 //! send(2) straight from a mapped file: what a server does that maps its files instead of reading
 //! them.
 
-use goodput_model::{Plan, Transport};
+use goodput_model::{Plan, Source, Transport};
+use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
 use super::{Mover, check_chunk, check_transport, copy};
+use crate::asleep::Asleep;
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
+use crate::mapping::Mapping;
 use crate::pages::Pages;
+use crate::storage::FileSource;
+use crate::transfer::{self, Sent, Trouble, Way};
 use crate::{payload, stream};
 
 /// Sends from a mapping of a file in memory. Memory: a file of at least 1 MiB, in whole chunks, for
@@ -33,7 +38,18 @@ impl Mover for MmapSend {
         check_chunk(self, plan)
     }
 
+    fn takes(&self, source: &Source) -> bool {
+        *source != Source::Input
+    }
+
+    fn stores(&self) -> bool {
+        true
+    }
+
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
+        if let Some(source) = flow.config.storage.source.as_deref() {
+            return transfer::send(flow, source, Mapped::new(flow, source)?);
+        }
         let len = payload::file_len(flow.config.chunk);
         let mapped = payload::memory_file(len).and_then(|file| Pages::of_file(&file, len));
         let mapped = mapped.map_err(|cause| flow.failed("map the file to send from", cause))?;
@@ -53,5 +69,54 @@ impl Mover for MmapSend {
 
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
         copy::receive(flow)
+    }
+}
+
+/// send(2) from a mapping of the source.
+pub(super) struct Mapped<'a> {
+    source: &'a FileSource,
+    mapping: Mapping,
+    asleep: Asleep,
+}
+
+impl<'a> Mapped<'a> {
+    /// Maps the source, whose length is known.
+    pub(super) fn new(flow: &Flow, source: &'a FileSource) -> Result<Self, MoveError> {
+        let mapping = Mapping::new(&source.file, source.bytes.unwrap_or(0));
+        let mapping = mapping.map_err(|cause| MoveError::Source {
+            flow: flow.config.id,
+            name: source.name.clone(),
+            cause: cause.into(),
+        })?;
+        Ok(Self { source, mapping, asleep: Asleep::new(flow) })
+    }
+
+    /// Sends a part of it, with `flags`.
+    pub(super) fn send_part(
+        &mut self,
+        flow: &Flow,
+        offset: u64,
+        want: usize,
+        flags: i32,
+    ) -> Result<usize, Trouble> {
+        let call = || self.mapping.send(&flow.socket, offset, want, flags);
+        self.asleep.during(flow, call).map_err(|cause| match cause {
+            // The kernel says the same of a page that it can't read and of one beyond the end.
+            Errno::FAULT if self.is_cut(offset, want) => Trouble::Ended,
+            Errno::FAULT => Trouble::Source(Errno::IO),
+            cause => Trouble::Socket(cause),
+        })
+    }
+
+    fn is_cut(&self, offset: u64, want: usize) -> bool {
+        let now = rustix::fs::fstat(&self.source.file).map(|stat| stat.st_size as u64);
+        now.is_ok_and(|bytes| bytes < offset + want as u64)
+    }
+}
+
+impl Way for Mapped<'_> {
+    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, Trouble> {
+        let bytes = self.send_part(flow, offset, want, 0)?;
+        Ok(Sent { bytes, full: bytes < want })
     }
 }

@@ -15,7 +15,7 @@ mod zerocopy;
 
 use std::io;
 
-use goodput_model::{Plan, Role, Transport};
+use goodput_model::{Plan, Role, Source, Transport};
 
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
@@ -33,6 +33,16 @@ pub trait Mover: Sync {
 
     /// Whether it can run `plan` on this host; if not, why, and what would be needed.
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported>;
+
+    /// Whether it can send from `source` rather than from memory of its own.
+    fn takes(&self, _source: &Source) -> bool {
+        false
+    }
+
+    /// Whether its receiving side can write what arrives to a sink.
+    fn stores(&self) -> bool {
+        false
+    }
 
     /// Sends until the limit or the stop, and ends the stream. Returns within 100 ms of a stop.
     fn send(&self, flow: &Flow) -> Result<(), MoveError>;
@@ -74,7 +84,8 @@ pub fn for_role(plan: &Plan, role: Role) -> Result<&'static dyn Mover, Unsupport
         (id, _) => id,
     };
     let mover = find(id).ok_or_else(|| unknown(named))?;
-    mover.can_run(plan).map(|()| mover)
+    mover.can_run(plan)?;
+    check_storage(mover, plan, role).map(|()| mover)
 }
 
 /// Whether the movers that a plan names can run it here, on both sides.
@@ -142,6 +153,29 @@ fn check_kernel(
             rustix::system::uname().release().to_string_lossy()
         ),
     })
+}
+
+/// Whether it can do with the storage that the plan has for its side.
+fn check_storage(mover: &dyn Mover, plan: &Plan, role: Role) -> Result<(), Unsupported> {
+    let lacks = |why: String, needs| Err(Unsupported { mover: mover.id().into(), why, needs });
+    match (role, &plan.storage.source, &plan.storage.sink) {
+        (Role::Sender, Some(source), _) if !mover.takes(source) => lacks(
+            format!("it can't send from {}", kind_of(source)),
+            format!("choose one of {}", names(|mover| mover.takes(source))),
+        ),
+        (Role::Receiver, _, Some(_)) if !mover.stores() => lacks(
+            "what it receives can't be written to a sink".into(),
+            format!("choose a --receive-mover of {}", names(|mover| mover.stores())),
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn kind_of(source: &Source) -> &'static str {
+    match source {
+        Source::File { .. } | Source::Memory(_) => "a file",
+        Source::Input => "standard input",
+    }
 }
 
 fn transport_name(transport: Transport) -> &'static str {

@@ -1,11 +1,15 @@
 //! sendfile(2) from a file in memory: the payload is never copied on its way out.
 
-use goodput_model::{Plan, Transport};
+use goodput_model::{Plan, Source, Transport};
 use rustix::fs::sendfile;
+use rustix::io::Errno;
 
 use super::{Mover, check_chunk, check_transport, copy};
+use crate::asleep::Asleep;
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
+use crate::storage::FileSource;
+use crate::transfer::{self, Sent, Trouble, Way};
 use crate::{payload, stream};
 
 /// Sends from the page cache. Memory: a file of at least 1 MiB, in whole chunks, for each sending
@@ -30,7 +34,18 @@ impl Mover for Sendfile {
         check_chunk(self, plan)
     }
 
+    fn takes(&self, source: &Source) -> bool {
+        *source != Source::Input
+    }
+
+    fn stores(&self) -> bool {
+        true
+    }
+
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
+        if let Some(source) = flow.config.storage.source.as_deref() {
+            return transfer::send(flow, source, FromFile { source, asleep: Asleep::new(flow) });
+        }
         let len = payload::file_len(flow.config.chunk);
         let file = payload::memory_file(len)
             .map_err(|cause| flow.failed("make the file in memory to send from", cause))?;
@@ -48,5 +63,27 @@ impl Mover for Sendfile {
 
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
         copy::receive(flow)
+    }
+}
+
+/// sendfile(2) of the source.
+struct FromFile<'a> {
+    source: &'a FileSource,
+    asleep: Asleep,
+}
+
+impl Way for FromFile<'_> {
+    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, Trouble> {
+        let (mut at, file) = (offset, &self.source.file);
+        let call = || sendfile(&flow.socket, file, Some(&mut at), want);
+        match self.asleep.during(flow, call) {
+            Ok(0) => Err(Trouble::Ended),
+            Ok(bytes) => Ok(Sent { bytes, full: bytes < want }),
+            // What only a file or its file system says.
+            Err(cause @ (Errno::IO | Errno::INVAL | Errno::STALE | Errno::OPNOTSUPP)) => {
+                Err(Trouble::Source(cause))
+            }
+            Err(cause) => Err(Trouble::Socket(cause)),
+        }
     }
 }

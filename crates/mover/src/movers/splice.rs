@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use goodput_model::{Plan, Transport};
+use goodput_model::{Plan, Source, Transport};
 use rustix::io::Result as SysResult;
 use rustix::pipe::{
     IoSliceRaw, PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice,
@@ -15,7 +15,9 @@ use super::{Mover, check_chunk, check_transport, copy};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
 use crate::pages::Pages;
+use crate::storage::FileSource;
 use crate::stream;
+use crate::transfer::{self, Sent, Trouble, Way};
 
 /// Sends through a pipe that holds one chunk. Memory: one chunk for each sending flow. The receiving
 /// side copies.
@@ -45,14 +47,23 @@ impl Mover for Splice {
         })
     }
 
+    fn takes(&self, _source: &Source) -> bool {
+        true
+    }
+
+    fn stores(&self) -> bool {
+        true
+    }
+
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
         let chunk = flow.config.chunk;
+        if let Some(source) = flow.config.storage.source.as_deref() {
+            let pipe = Pipe::holding(chunk).map_err(|cause| no_pipe(flow, &cause))?;
+            return transfer::send(flow, source, FromFile { source, pipe });
+        }
         let pages = Pages::random(chunk)
             .map_err(|cause| flow.failed("make the pages to send from", cause))?;
-        let mut pipe = Pipe::holding(chunk).map_err(|cause| {
-            let cause = io::Error::new(cause.kind(), format!("{cause}; {}", needs()));
-            MoveError::from_system(flow.config.id, "make a pipe for a chunk", cause)
-        })?;
+        let mut pipe = Pipe::holding(chunk).map_err(|cause| no_pipe(flow, &cause))?;
         stream::send(flow, |want: usize| {
             if pipe.filled == 0 {
                 pipe.fill(&pages[..want])?;
@@ -64,6 +75,11 @@ impl Mover for Splice {
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
         copy::receive(flow)
     }
+}
+
+fn no_pipe(flow: &Flow, cause: &io::Error) -> MoveError {
+    let cause = io::Error::new(cause.kind(), format!("{cause}; {}", needs()));
+    MoveError::from_system(flow.config.id, "make a pipe for a chunk", cause)
 }
 
 /// What a larger pipe takes (pipe(7)).
@@ -111,6 +127,41 @@ impl Pipe {
         let moved = splice(&self.out, None, socket, None, len, SpliceFlags::NONBLOCK)?;
         self.filled -= moved;
         Ok(moved)
+    }
+}
+
+/// splice(2) of the source into the pipe, and from there into the socket.
+struct FromFile<'a> {
+    source: &'a FileSource,
+    pipe: Pipe,
+}
+
+impl FromFile<'_> {
+    fn fill(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<(), Trouble> {
+        let (mut at, flags) = (offset, SpliceFlags::NONBLOCK);
+        let filled = flow.counters.source.during(|| {
+            let at = self.source.bytes.map(|_| &mut at);
+            splice(&self.source.file, at, &self.pipe.into, None, want, flags)
+        });
+        flow.counters.called();
+        match filled.map_err(Trouble::Source)? {
+            0 => Err(Trouble::Ended),
+            filled => {
+                self.pipe.filled = filled;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Way for FromFile<'_> {
+    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, Trouble> {
+        if self.pipe.filled == 0 {
+            self.fill(flow, offset, want)?;
+        }
+        let offered = self.pipe.filled.min(want);
+        let bytes = self.pipe.empty_into(&flow.socket, offered).map_err(Trouble::Socket)?;
+        Ok(Sent { bytes, full: bytes < offered })
     }
 }
 

@@ -50,6 +50,10 @@ impl Mover for Uring {
         })
     }
 
+    fn stores(&self) -> bool {
+        true
+    }
+
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
         let chunk = flow.config.chunk;
         let pages = Pages::random(chunk)

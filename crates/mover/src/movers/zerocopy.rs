@@ -9,11 +9,12 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use goodput_model::{Plan, Transport};
+use goodput_model::{Plan, Source, Transport};
 use rustix::event::PollFlags;
 use rustix::io::{Errno, Result as SysResult};
 use rustix::net::{AddressFamily, SendFlags, SocketType, send, socket};
 
+use super::mmap_send::Mapped;
 use super::{Mover, check_chunk, check_kernel, check_transport, copy};
 use crate::clock::now_ns;
 use crate::error::MoveError;
@@ -22,6 +23,7 @@ use crate::flow::Flow;
 use crate::pages::Pages;
 use crate::socket::set_option;
 use crate::stop::Phase;
+use crate::transfer::{self, Sent, Trouble};
 use crate::{completions, stream};
 
 /// Sends that may wait for their completion. Each takes a little of the socket's option memory
@@ -38,7 +40,7 @@ const STARVED_NS: u64 = 1_000_000_000;
 /// must stop. The pages outlive it in the kernel.
 const LAST_NS: u64 = 50_000_000;
 
-/// Sends from pinned pages. Memory: one chunk for each sending flow. The receiving side copies.
+/// Sends from pinned pages, of memory or of a mapped file. Memory: one chunk for each sending flow. The receiving side copies.
 pub struct Zerocopy;
 
 impl Mover for Zerocopy {
@@ -62,15 +64,30 @@ impl Mover for Zerocopy {
         })
     }
 
+    fn takes(&self, source: &Source) -> bool {
+        *source != Source::Input
+    }
+
+    fn stores(&self) -> bool {
+        true
+    }
+
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
         let failed = |cause| MoveError::from_system(flow.config.id, "use MSG_ZEROCOPY", cause);
         enable(flow.socket.as_fd()).map_err(failed)?;
+        if let Some(source) = flow.config.storage.source.as_deref() {
+            let mut file =
+                FromFile { mapped: Mapped::new(flow, source)?, pinned: Pinned::new(flow) };
+            transfer::send(flow, source, &mut file)?;
+            flow.payload_is_over();
+            return file.pinned.wait_for_last();
+        }
         let chunk = Pages::random(flow.config.chunk)
             .map_err(|cause| flow.failed("make the buffer to send from", cause))?;
-        let mut pinned = Pinned { flow, chunk, sent: 0, done: 0, refused: false, starved_ns: None };
-        stream::send(flow, &mut pinned)?;
+        let mut memory = FromMemory { chunk, pinned: Pinned::new(flow) };
+        stream::send(flow, &mut memory)?;
         flow.payload_is_over();
-        pinned.wait_for_last()
+        memory.pinned.wait_for_last()
     }
 
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
@@ -86,7 +103,6 @@ fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
 /// A flow that sends without copying.
 struct Pinned<'a> {
     flow: &'a Flow,
-    chunk: Pages,
     /// Sends that the kernel took.
     sent: u64,
     /// Sends that it has done with.
@@ -97,13 +113,66 @@ struct Pinned<'a> {
     starved_ns: Option<u64>,
 }
 
-impl stream::Write for &mut Pinned<'_> {
+/// One buffer, sent again and again.
+struct FromMemory<'a> {
+    chunk: Pages,
+    pinned: Pinned<'a>,
+}
+
+impl stream::Write for &mut FromMemory<'_> {
     fn write(&mut self, want: usize) -> SysResult<usize> {
+        let (part, socket) = (&self.chunk[..want], &self.pinned.flow.socket);
+        self.pinned.send(|flags| {
+            let flags = SendFlags::NOSIGNAL | SendFlags::from_bits_retain(flags as u32);
+            send(socket, part, flags)
+        })
+    }
+
+    fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
+        self.pinned.wait(flow)
+    }
+}
+
+/// The pages of a file. Whoever writes to it while it is sent changes what is sent.
+struct FromFile<'a> {
+    mapped: Mapped<'a>,
+    pinned: Pinned<'a>,
+}
+
+impl transfer::Way for &mut FromFile<'_> {
+    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, Trouble> {
+        let mut trouble = None;
+        let sent = self.pinned.send(|flags| {
+            self.mapped.send_part(flow, offset, want, flags).map_err(|why| match why {
+                Trouble::Socket(cause) => cause,
+                other => {
+                    trouble = Some(other);
+                    Errno::IO
+                }
+            })
+        });
+        match sent {
+            Ok(bytes) => Ok(Sent { bytes, full: bytes < want }),
+            Err(cause) => Err(trouble.unwrap_or(Trouble::Socket(cause))),
+        }
+    }
+
+    fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
+        self.pinned.wait(flow)
+    }
+}
+
+impl<'a> Pinned<'a> {
+    fn new(flow: &'a Flow) -> Self {
+        Self { flow, sent: 0, done: 0, refused: false, starved_ns: None }
+    }
+
+    /// Makes a send with the flag that it takes.
+    fn send(&mut self, call: impl FnOnce(i32) -> SysResult<usize>) -> SysResult<usize> {
         if self.outstanding() >= OUTSTANDING {
             return Err(Errno::AGAIN);
         }
-        let flags = SendFlags::NOSIGNAL | SendFlags::from_bits_retain(libc::MSG_ZEROCOPY as u32);
-        let result = send(&self.flow.socket, &self.chunk[..want], flags);
+        let result = call(libc::MSG_ZEROCOPY);
         self.refused = result == Err(Errno::NOBUFS);
         match result {
             Ok(_) => {
@@ -119,6 +188,7 @@ impl stream::Write for &mut Pinned<'_> {
         }
     }
 
+    /// Waits until another send is worth trying.
     fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
         let done = self.done;
         // The queue must be empty before a wait: poll(2) returns at once as long as it is not.

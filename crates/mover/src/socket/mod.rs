@@ -13,7 +13,7 @@ mod udp;
 
 use std::io;
 use std::mem;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr;
 
 use goodput_model::BitRate;
@@ -36,6 +36,11 @@ pub(crate) fn limit_pacing_rate(socket: BorrowedFd<'_>, rate: BitRate) -> io::Re
     }
     let value = (bytes_per_s as u64).to_ne_bytes();
     set_option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &value)
+}
+
+/// `TCP_CORK` (tcp(7)).
+pub(crate) fn set_cork(socket: impl AsFd, on: bool) -> rustix::io::Result<()> {
+    rustix::net::sockopt::set_tcp_cork(socket, on)
 }
 
 /// The smoothed round-trip time of a TCP connection, microseconds (`tcpi_rtt`, linux/tcp.h). At an

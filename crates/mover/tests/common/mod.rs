@@ -8,7 +8,7 @@ use std::time::Duration;
 use goodput_model::{Framing, Role, SocketOptions, Transport};
 use goodput_mover::socket::{tcp_connect, tcp_listen};
 use goodput_mover::{
-    Counters, Early, FlowConfig, Gate, MoveError, Mover, RunningFlow, Stop, start,
+    Counters, Early, FlowConfig, FlowStorage, Gate, MoveError, Mover, RunningFlow, Stop, start,
 };
 
 /// A sender and a receiver, connected, waiting at one gate.
@@ -39,10 +39,20 @@ impl Pair {
         transport: Transport,
         adjust: impl Fn(&mut FlowConfig),
     ) -> Self {
+        Self::start_two([mover, mover], transport, adjust)
+    }
+
+    /// The same with a mover for each end, the sender's first.
+    pub fn start_two(
+        movers: [&'static dyn Mover; 2],
+        transport: Transport,
+        adjust: impl Fn(&mut FlowConfig),
+    ) -> Self {
         let (near, far) = sockets(transport);
         let (gate, stop) =
             (Arc::new(Gate::default()), Arc::new(Stop::new().expect("two descriptors")));
         let flow = |role, socket| {
+            let mover = if role == Role::Sender { movers[0] } else { movers[1] };
             let mut config = config(role, transport);
             adjust(&mut config);
             start(mover, config, socket, Arc::clone(&gate), Arc::clone(&stop)).expect("a thread")
@@ -92,6 +102,7 @@ fn config(role: Role, transport: Transport) -> FlowConfig {
         framing: Framing::Goodput,
         early: Early::default(),
         rounds: None,
+        storage: FlowStorage::default(),
     }
 }
 

@@ -1,0 +1,44 @@
+//! How long a thread slept within calls that read a file and send it at once.
+//!
+//! The socket is in non-blocking mode, so whoever sleeps in such a call waits for the file; or for a
+//! CPU, which can't be told apart here. The CPU clock of a thread costs a system call, so it is read
+//! only after calls that took long; the sleep is what all calls since the last look took beyond it.
+
+use crate::clock::{now_ns, thread_cpu_ns};
+use crate::flow::Flow;
+
+/// A call that takes longer may have slept, nanoseconds: 128 KiB are sent in less.
+const LONG_NS: u64 = 50_000;
+
+/// The clocks at the last look.
+#[derive(Debug)]
+pub(crate) struct Asleep {
+    wall_ns: u64,
+    awake_ns: u64,
+}
+
+impl Asleep {
+    pub(crate) fn new(flow: &Flow) -> Self {
+        Self { wall_ns: now_ns(), awake_ns: awake_ns(flow) }
+    }
+
+    /// Makes a call, and counts what it slept as time in the source.
+    pub(crate) fn during<T>(&mut self, flow: &Flow, call: impl FnOnce() -> T) -> T {
+        let began = now_ns();
+        let result = call();
+        let ended = now_ns();
+        if ended - began >= LONG_NS {
+            let awake = awake_ns(flow);
+            let asleep = (ended - self.wall_ns).saturating_sub(awake - self.awake_ns);
+            flow.counters.source.add(asleep.min(ended - began));
+            (self.wall_ns, self.awake_ns) = (ended, awake);
+        }
+        result
+    }
+}
+
+/// Time that the flow's own thread ran, or waited for anything else than its source.
+fn awake_ns(flow: &Flow) -> u64 {
+    let counters = &flow.counters;
+    thread_cpu_ns() + counters.blocked.total_ns() + counters.paced.total_ns()
+}

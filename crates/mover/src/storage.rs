@@ -1,0 +1,95 @@
+//! What a flow sends instead of memory, and where it writes what arrives.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::Errno;
+
+use crate::payload;
+
+/// Bytes of a file in memory that are made at a time.
+const PIECE: u64 = 1 << 20;
+
+/// The storage of one flow; memory and nothing else by default.
+#[derive(Debug, Clone, Default)]
+pub struct FlowStorage {
+    /// What a sender sends; `None`: random bytes of memory, again and again.
+    pub source: Option<Arc<FileSource>>,
+    /// Where a receiver writes what arrives; `None`: nowhere.
+    pub sink: Option<Arc<FileSink>>,
+    /// Bytes of a header before each transfer of the source. A receiver leaves the first so many
+    /// bytes out of its sink.
+    pub header_bytes: usize,
+    /// Whether the header is written with `MSG_MORE` (send(2)).
+    pub header_more: bool,
+    /// Whether `TCP_CORK` (tcp(7)) is set from before each transfer to its end.
+    pub cork: bool,
+}
+
+/// An open file, or a pipe, to send from.
+#[derive(Debug)]
+pub struct FileSource {
+    /// Open for reading. A pipe is in non-blocking mode.
+    pub file: OwnedFd,
+    /// Its name in errors.
+    pub name: String,
+    /// Its length when the test began, at least 1; `None` where that is not known, as of a pipe,
+    /// which can only be read on.
+    pub bytes: Option<u64>,
+    /// Whether it is sent again and again until the limit or the stop.
+    pub again: bool,
+}
+
+/// An open file, or a pipe, to write to.
+#[derive(Debug)]
+pub struct FileSink {
+    /// Open for writing. A pipe is in non-blocking mode.
+    pub file: OwnedFd,
+    /// Its name in errors.
+    pub name: String,
+    /// Whether it was opened with `O_DIRECT` (open(2)).
+    pub direct: bool,
+    /// Whether it is brought to the disk at the end (fsync(2)).
+    pub fsync: bool,
+    /// Bytes after which no more are taken, with the words that say so.
+    pub limit: Option<(u64, String)>,
+}
+
+impl FileSource {
+    /// A file in memory of `bytes` random bytes, which is sent `again` or once. Fails where memory is
+    /// short.
+    pub fn memory(bytes: u64, again: bool) -> io::Result<Self> {
+        let file = memfd_create(c"goodput-source", MemfdFlags::CLOEXEC)?;
+        let random = payload::random(PIECE.min(bytes) as usize);
+        let mut left = bytes;
+        while left > 0 {
+            let piece = left.min(PIECE) as usize;
+            match rustix::io::write(&file, &random[..piece]) {
+                Ok(written) => left -= written as u64,
+                Err(Errno::INTR) => {}
+                Err(cause) => return Err(cause.into()),
+            }
+        }
+        Ok(Self { file, name: "in memory".into(), bytes: Some(bytes), again })
+    }
+}
+
+/// Where an open file can be opened again (proc(5)).
+pub fn path_of(file: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_in_memory_has_the_length_that_was_asked_for() {
+        for bytes in [1, PIECE, 3 * PIECE + 7] {
+            let source = FileSource::memory(bytes, false).unwrap();
+            assert_eq!(rustix::fs::fstat(&source.file).unwrap().st_size as u64, bytes);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Receiving into a sink: recv(2) into a buffer, write(2) of it to a file.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::event::PollFlags;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fsync};
+use rustix::io::{Errno, write};
+use rustix::net::{RecvFlags, recv};
+
+use crate::error::MoveError;
+use crate::flow::Flow;
+use crate::storage::FileSink;
+use crate::stream;
+
+/// Alignment that `O_DIRECT` asks of address, length and offset on any disk of today, bytes (open(2);
+/// 512 is the least, 4096 fits all).
+const ALIGNED: usize = 4096;
+
+/// Receives to the end of the stream and writes all of it, but for the header, to the sink. The
+/// buffer has room for `room` bytes.
+pub(crate) fn receive(flow: &Flow, sink: &FileSink, room: usize) -> Result<(), MoveError> {
+    let mut storing = Storing::new(flow, sink, room);
+    let mut failure = None;
+    let received = stream::receive(flow, storing.room(), |want| {
+        let (taken, _) = recv(&flow.socket, storing.space(want), RecvFlags::empty())?;
+        if let Err(why) = storing.took(taken) {
+            failure = Some(why);
+            return Err(Errno::IO);
+        }
+        Ok(taken)
+    });
+    match failure {
+        Some(why) => Err(why),
+        None => received.and_then(|()| storing.finish()),
+    }
+}
+
+/// A sink and what waits to be written to it.
+struct Storing<'a> {
+    flow: &'a Flow,
+    sink: &'a FileSink,
+    /// Longer than its room, so that an aligned part of that length is in it.
+    buffer: Vec<u8>,
+    start: usize,
+    room: usize,
+    filled: usize,
+    /// Bytes of the header that are still to come.
+    header: usize,
+    written: u64,
+}
+
+impl<'a> Storing<'a> {
+    fn new(flow: &'a Flow, sink: &'a FileSink, room: usize) -> Self {
+        let room = room.next_multiple_of(ALIGNED);
+        let buffer = vec![0; room + ALIGNED];
+        let start = buffer.as_ptr().align_offset(ALIGNED).min(ALIGNED);
+        let header = flow.config.storage.header_bytes;
+        Self { flow, sink, buffer, start, room, filled: 0, header, written: 0 }
+    }
+
+    /// Most bytes of one read.
+    fn room(&self) -> usize {
+        self.room
+    }
+
+    /// Where up to `want` bytes may be read to; never empty, as what is full is written at once.
+    fn space(&mut self, want: usize) -> &mut [u8] {
+        let free = self.room - self.filled;
+        let want = if self.header > 0 { want.min(self.header) } else { want };
+        let from = self.start + self.filled;
+        &mut self.buffer[from..from + want.min(free)]
+    }
+
+    /// `taken` bytes were read to where there is space.
+    fn took(&mut self, taken: usize) -> Result<(), MoveError> {
+        if self.header > 0 {
+            self.header -= taken;
+            return Ok(());
+        }
+        self.filled += taken;
+        // Past the page cache only whole blocks can be written.
+        if !self.sink.direct || self.filled == self.room { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what is in the buffer.
+    fn flush(&mut self) -> Result<(), MoveError> {
+        if let Some((limit, words)) = &self.sink.limit
+            && self.written + self.filled as u64 > *limit
+        {
+            return Err(self.failed(io::Error::other(words.clone())));
+        }
+        let mut at = 0;
+        while at < self.filled {
+            let bytes = &self.buffer[self.start + at..self.start + self.filled];
+            let counters = &self.flow.counters;
+            match counters.sink.during(|| write(&self.sink.file, bytes)) {
+                Ok(0) => return Err(self.failed(Errno::NOSPC)),
+                Ok(written) => at += written,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => self.wait_for_reader()?,
+                Err(cause) => return Err(self.failed(cause)),
+            }
+            counters.called();
+        }
+        self.written += self.filled as u64;
+        self.filled = 0;
+        Ok(())
+    }
+
+    /// Waits until a pipe has room, as far as the stop lets it. Counts as time in the sink.
+    fn wait_for_reader(&self) -> Result<(), MoveError> {
+        if !self.flow.may_receive()? {
+            let words = "whoever reads it did not take all in time";
+            return Err(self.failed(io::Error::other(words)));
+        }
+        let wait = || self.flow.park_on(&self.sink.file, Some(PollFlags::OUT), None);
+        self.flow.counters.sink.during(wait)
+    }
+
+    /// Writes the rest, and brings it to the disk where that was asked for.
+    fn finish(&mut self) -> Result<(), MoveError> {
+        if self.sink.direct && !self.filled.is_multiple_of(ALIGNED) {
+            let whole = self.filled / ALIGNED * ALIGNED;
+            let rest = self.buffer[self.start + whole..self.start + self.filled].to_vec();
+            self.filled = whole;
+            self.flush()?;
+            through_the_cache(&self.sink.file).map_err(|cause| self.failed(cause))?;
+            self.buffer[self.start..self.start + rest.len()].copy_from_slice(&rest);
+            self.filled = rest.len();
+        }
+        self.flush()?;
+        if self.sink.fsync {
+            let synced = self.flow.counters.sink.during(|| fsync(&self.sink.file));
+            // A pipe or a terminal has no disk to bring it to (fsync(2)).
+            match synced {
+                Ok(()) | Err(Errno::INVAL | Errno::ROFS) => {}
+                Err(cause) => return Err(self.failed(cause)),
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&self, cause: impl Into<io::Error>) -> MoveError {
+        let (flow, name) = (self.flow.config.id, self.sink.name.clone());
+        MoveError::Sink { flow, name, written: self.written, cause: cause.into() }
+    }
+}
+
+/// What is no whole block goes through the page cache.
+fn through_the_cache(file: &OwnedFd) -> Result<(), Errno> {
+    fcntl_setfl(file, fcntl_getfl(file)? - OFlags::DIRECT)
+}

@@ -1,0 +1,157 @@
+//! The loop of every mover that sends a file; a mover brings only its way to send a part of it.
+
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send as send_bytes};
+
+use crate::error::MoveError;
+use crate::flow::Flow;
+use crate::pace::Pacer;
+use crate::payload;
+use crate::socket::set_cork;
+use crate::storage::FileSource;
+use crate::stream;
+
+/// A way to send a file.
+pub(crate) trait Way {
+    /// Sends up to `want` bytes, at least one, of the file from `offset`, without waiting for the
+    /// socket. A pipe knows no offset.
+    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, Trouble>;
+
+    /// Waits after `EAGAIN`, or where the socket is full, until it is worth trying again. Counts as
+    /// blocked.
+    fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
+        flow.wait_writable()
+    }
+}
+
+/// What a call has sent.
+pub(crate) struct Sent {
+    /// Bytes that the socket took.
+    pub(crate) bytes: usize,
+    /// Whether the socket is full, so that another call would only fail.
+    pub(crate) full: bool,
+}
+
+/// Why nothing was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// The socket did not take it.
+    Socket(Errno),
+    /// The source did not give it; `EAGAIN` where a pipe is empty.
+    Source(Errno),
+    /// The source ends here.
+    Ended,
+}
+
+/// How a transfer ended.
+enum Transfer {
+    /// All was sent.
+    Whole,
+    /// The peer, the stop or the source ended it.
+    Cut,
+}
+
+/// Sends the source once, or again and again until the limit or the stop; then ends the stream.
+pub(crate) fn send(flow: &Flow, source: &FileSource, mut way: impl Way) -> Result<(), MoveError> {
+    let header = payload::random(flow.config.storage.header_bytes);
+    let mut left = flow.config.limit_bytes.unwrap_or(u64::MAX);
+    let mut pacer = Pacer::for_stream(flow, flow.config.chunk);
+    while left > 0 && flow.may_send() {
+        let whole = source.bytes.map_or(left, |bytes| bytes.min(left));
+        cork(flow, true)?;
+        send_header(flow, &header)?;
+        let ended = send_once(flow, source, &mut way, &mut pacer, whole)?;
+        cork(flow, false)?;
+        left -= whole;
+        if !source.again || matches!(ended, Transfer::Cut) {
+            break;
+        }
+    }
+    stream::end(flow)
+}
+
+fn send_once(
+    flow: &Flow,
+    source: &FileSource,
+    way: &mut impl Way,
+    pacer: &mut Pacer,
+    whole: u64,
+) -> Result<Transfer, MoveError> {
+    let mut at = 0;
+    while at < whole {
+        if !flow.may_send() {
+            return Ok(Transfer::Cut);
+        }
+        if !pacer.wait(flow)? {
+            continue;
+        }
+        let want = usize::try_from(whole - at).unwrap_or(usize::MAX).min(pacer.piece);
+        match way.send(flow, at, want) {
+            Ok(sent) => {
+                flow.counters.moved(sent.bytes as u64);
+                at += sent.bytes as u64;
+                pacer.sent(sent.bytes);
+                if sent.full {
+                    way.wait(flow)?;
+                }
+            }
+            Err(Trouble::Socket(Errno::AGAIN)) => way.wait(flow)?,
+            Err(Trouble::Source(Errno::AGAIN)) => wait_for_input(flow, source)?,
+            Err(Trouble::Socket(Errno::INTR) | Trouble::Source(Errno::INTR)) => {}
+            Err(Trouble::Socket(cause)) if flow.is_end(cause) => return Ok(Transfer::Cut),
+            Err(Trouble::Ended) if source.bytes.is_none() => return Ok(Transfer::Cut),
+            Err(trouble) => return Err(failed(flow, source, trouble, at)),
+        }
+    }
+    Ok(Transfer::Whole)
+}
+
+fn failed(flow: &Flow, source: &FileSource, trouble: Trouble, at: u64) -> MoveError {
+    let (flow_id, name) = (flow.config.id, source.name.clone());
+    match trouble {
+        Trouble::Socket(cause) => flow.failed("send", cause),
+        Trouble::Source(cause) => MoveError::Source { flow: flow_id, name, cause: cause.into() },
+        Trouble::Ended => {
+            let has = rustix::fs::fstat(&source.file).map_or(at, |stat| stat.st_size as u64);
+            MoveError::Shrunk { flow: flow_id, name, had: source.bytes.unwrap_or(0), has }
+        }
+    }
+}
+
+/// Waits until a pipe has more, as far as the stop lets it. Counts as time in the source.
+fn wait_for_input(flow: &Flow, source: &FileSource) -> Result<(), MoveError> {
+    let wait = || flow.park_on(&source.file, Some(PollFlags::IN), None);
+    flow.counters.source.during(wait)
+}
+
+/// Writes the header by itself, as a program does that makes it before it opens the file.
+fn send_header(flow: &Flow, header: &[u8]) -> Result<(), MoveError> {
+    let more = flow.config.storage.header_more;
+    let flags = if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };
+    let mut at = 0;
+    while at < header.len() && flow.may_send() {
+        match send_bytes(&flow.socket, &header[at..], flags) {
+            Ok(sent) => {
+                flow.counters.moved(sent as u64);
+                at += sent;
+            }
+            Err(Errno::AGAIN) => flow.wait_writable()?,
+            Err(Errno::INTR) => {}
+            Err(cause) if flow.is_end(cause) => return Ok(()),
+            Err(cause) => return Err(flow.failed("send the header", cause)),
+        }
+    }
+    Ok(())
+}
+
+/// Puts the cork in or takes it out, where the plan wants one.
+pub(crate) fn cork(flow: &Flow, on: bool) -> Result<(), MoveError> {
+    if !flow.config.storage.cork {
+        return Ok(());
+    }
+    match set_cork(&flow.socket, on) {
+        Err(cause) if !flow.is_end(cause) => Err(flow.failed("set TCP_CORK", cause)),
+        _ => Ok(()),
+    }
+}
