@@ -24,6 +24,7 @@ mod outcome;
 pub mod probe;
 mod sampler;
 pub mod serve;
+mod storage;
 pub mod target;
 mod told;
 mod traffic;

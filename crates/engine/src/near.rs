@@ -19,6 +19,7 @@ use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::measurement::{Measurement, measure};
 use crate::observe::observe;
+use crate::storage;
 use crate::traffic::{Traffic, Watched, connections};
 use foreign::Account;
 use shown::Shown;
@@ -47,18 +48,26 @@ pub struct NearRun<'a> {
 impl<'a> NearRun<'a> {
     /// Proposes the plan, opens the flows and takes the snapshot before.
     pub async fn agree(client: &'a mut Client, plan: &Plan) -> Result<Self, EngineError> {
-        client.conversation.tell(Input::Propose(Box::new(plan.clone())));
+        let (plan, stores) = agree::files(client, plan).await?;
+        let plan = &plan;
+        client.conversation.tell(Input::Propose(Box::new(storage::for_peer(plan))));
         let agreed = agree::flows(client, plan).await?;
         let peer = agreed.opened.peer.ip();
         let connections = connections(&agreed.opened.flows);
-        let traffic = Traffic::start(plan, EndName::Near, agreed.opened.flows, None)?;
+        let traffic = Traffic::start(plan, EndName::Near, agreed.opened.flows, None, &stores)?;
         let notes = agree::ready(client, agreed.meanwhile).await?;
         let context =
             Context { peer: Some(peer), device: plan.socket.device.clone(), ..Context::default() };
         let mut before = observe(plan.observe, context.clone()).await?;
         clock::note(&mut before, client.clock);
-        let doubts =
-            agreed.opened.doubts.into_iter().chain(notes).chain(clock::doubt(client.clock));
+        stores.note(&mut before);
+        let doubts = agreed
+            .opened
+            .doubts
+            .into_iter()
+            .chain(stores.doubts)
+            .chain(notes)
+            .chain(clock::doubt(client.clock));
         let doubts = doubts.collect();
         let run = Self::new(client, plan.clone(), traffic, context, before, doubts);
         Ok(Self { connections, ..run })

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use goodput_model::{FlowSample, Known, Plan, Role, Sample, Transport};
-use goodput_mover::RunningFlow;
+use goodput_model::{FlowSample, Known, Plan, Role, Sample, Transport, no_storage};
+use goodput_mover::{MoveError, RunningFlow};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::traffic::{Ending, Watched};
@@ -66,9 +66,10 @@ pub fn watch(
     };
     let last = Box::new(take(&flows, sample_time(&flows, began, over, true), true));
     let told = flows.iter().filter_map(RunningFlow::told).collect();
-    let failures: Vec<String> =
-        flows.into_iter().filter_map(|flow| flow.join().err()).map(|e| e.to_string()).collect();
-    let ended = failures.into_iter().next().map_or(Ok(Ending { last, told }), Err);
+    let failures: Vec<MoveError> = flows.into_iter().filter_map(|flow| flow.join().err()).collect();
+    // A flow that was only ended by another one's failure says nothing of the cause.
+    let first = failures.iter().find(|failure| !failure.is_abort()).or(failures.first());
+    let ended = first.map_or(Ok(Ending { last, told }), |failure| Err(failure.to_string()));
     let _ = report.send(Watched::Ended(ended));
 }
 
@@ -117,8 +118,14 @@ fn detail(flow: &RunningFlow) -> FlowSample {
         calls: Known::Value(counters.calls()),
         cpu_us: flow.cpu_us(),
         cpu_wait_us: flow.cpu_wait_us(),
-        source_us: goodput_model::no_storage(),
-        sink_us: goodput_model::no_storage(),
+        source_us: match config.storage.source {
+            Some(_) => Known::Value(counters.source_us()),
+            None => no_storage(),
+        },
+        sink_us: match config.storage.sink {
+            Some(_) => Known::Value(counters.sink_us()),
+            None => no_storage(),
+        },
         tcp: if tcp { goodput_kernel::tcp_info(socket) } else { Known::missing("not a TCP flow") },
         memory: goodput_kernel::socket_memory(socket),
         queued_bytes: match config.role {

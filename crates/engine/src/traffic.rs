@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::error::EngineError;
 use crate::sampler;
+use crate::storage::Stores;
 
 /// How long receivers read on after the senders were stopped. What is still on its way then is
 /// given up and shows as the difference of both ends' counts.
@@ -69,12 +70,14 @@ pub struct Traffic {
 
 impl Traffic {
     /// Starts a thread for each flow; nothing moves before [`Traffic::begin`]. `cap` bounds the
-    /// rate of this end over all its flows of one direction, beside the plan's own rate.
+    /// rate of this end over all its flows of one direction, beside the plan's own rate. `stores` are
+    /// the files of this end.
     pub fn start(
         plan: &Plan,
         end: EndName,
         flows: Vec<Connected>,
         cap: Option<BitRate>,
+        stores: &Stores,
     ) -> Result<Self, EngineError> {
         let (gate, stop) = (
             Arc::new(Gate::default()),
@@ -84,7 +87,7 @@ impl Traffic {
         let mut traffic =
             Self { gate, stop, rounds: Arc::default(), flows: Vec::new(), watched, report };
         for flow in flows {
-            traffic.add(plan, end, cap, flow)?;
+            traffic.add(plan, end, cap, stores, flow)?;
         }
         Ok(traffic)
     }
@@ -94,12 +97,15 @@ impl Traffic {
         plan: &Plan,
         end: EndName,
         cap: Option<BitRate>,
+        stores: &Stores,
         connected: Connected,
     ) -> Result<(), EngineError> {
         let Connected { flow, socket, framing, early } = connected;
         let in_turn =
             framing.is_read_in_turn() && plan.transport == Transport::Tcp && plan.flows > 1;
-        let mut config = FlowConfig { framing, early, ..flow_config(plan, end, cap, flow) };
+        let config = flow_config(plan, end, cap, flow);
+        let storage = stores.of(plan, flow.id, config.role);
+        let mut config = FlowConfig { framing, early, storage, ..config };
         if in_turn && config.role == Role::Sender {
             config.rounds = Some(Arc::clone(&self.rounds));
             config.limit_bytes = byte_limit(plan, config.role, flow.id, plan.chunk_bytes.0);

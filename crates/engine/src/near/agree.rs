@@ -4,13 +4,14 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
 
-use goodput_model::Plan;
+use goodput_model::{EndName, Plan};
 use goodput_wire::session::{Action, Input};
 use goodput_wire::ticket::{FlowTicket, Meeting};
 
 use crate::client::{Client, blocking, unexpected};
 use crate::error::EngineError;
 use crate::open::{Doors, Opened, Towards, open_flows};
+use crate::storage::{Reach, Stores, for_foreign};
 
 /// Flows that this end has, and what the session said meanwhile.
 pub struct Agreed {
@@ -25,6 +26,24 @@ pub struct Agreed {
 pub struct Meanwhile {
     notes: Vec<String>,
     ready: bool,
+}
+
+/// Opens what `plan` reads and writes at this end, and makes it ready. The plan as the far end can
+/// carry it out.
+pub async fn files(client: &mut Client, plan: &Plan) -> Result<(Plan, Stores), EngineError> {
+    if plan.storage.is_memory() {
+        return Ok((plan.clone(), Stores::default()));
+    }
+    let own = plan.clone();
+    let opened = blocking(move || {
+        let mut stores = Stores::open(&own, EndName::Near, &Reach::User)?;
+        stores.make_ready(&own, &Reach::User).map(|()| stores)
+    });
+    // To read a large file takes long, and the far end asks meanwhile whether we are still there.
+    let stores = beside(client, opened, &mut Meanwhile::default()).await??;
+    let stores = stores.map_err(EngineError::Flow)?;
+    let plan = if client.peer.is_goodput() { plan.clone() } else { for_foreign(plan, &stores)? };
+    Ok((plan, stores))
 }
 
 /// Waits for the session's word to open the flows of `plan`, which it was proposed, and opens them.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use goodput_model::{BitRate, Plan};
+use goodput_model::{BitRate, Direction, Plan, Source};
 
 /// Least memory that a flow is counted with, bytes: what a mover keeps at least, and its thread.
 const FLOW_MIN_BYTES: u64 = 1 << 20;
@@ -165,7 +165,11 @@ impl Admission {
 /// Bytes that the flows of a plan are counted with.
 fn memory(plan: &Plan) -> u64 {
     let flow = plan.chunk_bytes.0.max(FLOW_MIN_BYTES).saturating_mul(COPIES);
-    flow.saturating_mul(plan.flow_plans().len() as u64)
+    let source = match plan.storage.source {
+        Some(Source::Memory(bytes)) if plan.direction != Direction::Send => bytes.0,
+        _ => 0,
+    };
+    flow.saturating_mul(plan.flow_plans().len() as u64).saturating_add(source)
 }
 
 fn client_of(address: IpAddr) -> IpAddr {

@@ -20,6 +20,8 @@ use super::own_door::{self, OwnDoor};
 use super::run::Caller;
 use super::tickets::{Arrival, Expected, Sign, makes_cookies};
 use super::turns::Turn;
+use crate::client::blocking;
+use crate::storage::{Reach, Stores};
 use crate::traffic::Connected;
 
 /// How long a flow may take to come that is known by nothing but its address: another session of the
@@ -42,6 +44,8 @@ pub struct Wish {
 pub struct Awaiting {
     /// What was agreed.
     pub plan: Plan,
+    /// What it reads and writes here.
+    pub stores: Stores,
     /// About this host, on the path to the client.
     pub context: Context,
     /// Its flows, as they come.
@@ -76,6 +80,7 @@ pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
         let place = shared.admission.measurement(caller.peer.ip(), &wish.plan)?;
         let alone = shared.alone(wish.can_wait()).await?;
         let Wish { plan, tickets, meeting, .. } = wish;
+        let (plan, stores) = open_files(plan, &shared).await?;
         let signs = signs(&plan, &tickets, &meeting, &caller)?;
         let turns = shared.turns.take(signs.iter().map(|(sign, _)| sign.clone()).collect()).await;
         let opened = open_doors(&signs, &caller, &shared).await?;
@@ -100,8 +105,22 @@ pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
         };
         let context = Context::towards(caller.peer.ip());
         let places = (place, alone);
-        Ok(Box::new(Awaiting { plan, context, gathering, arrivals, places }))
+        Ok(Box::new(Awaiting { plan, stores, context, gathering, arrivals, places }))
     })
+}
+
+/// Opens what the plan reads and writes at this end, and makes it ready; both take time.
+async fn open_files(plan: Plan, shared: &Shared) -> Result<(Plan, Stores), String> {
+    if plan.storage.is_memory() {
+        return Ok((plan, Stores::default()));
+    }
+    let reach = Reach::Served(shared.config.files.clone());
+    let opened = blocking(move || {
+        let mut stores = Stores::open(&plan, EndName::Far, &reach)?;
+        stores.make_ready(&plan, &reach)?;
+        Ok((plan, stores))
+    });
+    opened.await.map_err(|why| why.to_string())?
 }
 
 impl Wish {

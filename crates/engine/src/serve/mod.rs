@@ -28,6 +28,7 @@ use tokio::task::JoinSet;
 
 use crate::clock::wall_clock;
 use crate::error::EngineError;
+pub use crate::storage::ServedFiles;
 use admission::{Admission, Bounds};
 use doors::{Door, OpenedDoors};
 use run::Caller;
@@ -59,6 +60,8 @@ pub struct Config {
     pub accounts: Option<Accounts>,
     /// Tell clients nothing of this host, its facts and what it counts.
     pub private: bool,
+    /// What clients may read and write.
+    pub files: ServedFiles,
     /// Where the journal of settings is kept.
     pub state_dir: PathBuf,
 }

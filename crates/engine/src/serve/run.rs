@@ -24,6 +24,7 @@ use crate::client::blocking;
 use crate::control::Conversation;
 use crate::error::EngineError;
 use crate::observe::observe;
+use crate::storage::Stores;
 use crate::traffic::{Connected, Traffic, Watched};
 
 /// Who came, where to, and what it speaks.
@@ -103,6 +104,7 @@ enum Run {
 /// One measurement at the answering end.
 struct FarRun {
     plan: Plan,
+    stores: Stores,
     context: Context,
     stage: Stage,
     arrivals: mpsc::UnboundedReceiver<Arrival>,
@@ -209,7 +211,7 @@ impl ServedClient {
         prepared: Result<Box<Awaiting>, String>,
         taken: Option<u64>,
     ) -> Result<(), EngineError> {
-        let Awaiting { plan, context, mut gathering, arrivals, places } = match prepared {
+        let Awaiting { plan, stores, context, mut gathering, arrivals, places } = match prepared {
             Ok(awaiting) => *awaiting,
             Err(why) => {
                 self.fail(why);
@@ -228,7 +230,14 @@ impl ServedClient {
             }
         }
         let stage = Stage::Gathering(gathering);
-        self.run = Run::Going(Box::new(FarRun { plan, context, stage, arrivals, _places: places }));
+        self.run = Run::Going(Box::new(FarRun {
+            plan,
+            stores,
+            context,
+            stage,
+            arrivals,
+            _places: places,
+        }));
         self.start_when_complete().await
     }
 
@@ -269,7 +278,8 @@ impl ServedClient {
         let Stage::Gathering(gathering) = &mut run.stage else { return Ok(()) };
         let Some(sockets) = gathering.complete() else { return Ok(()) };
         let observes = run.plan.observe && !self.shared.config.private;
-        let before = observe(observes, run.context.clone()).await?;
+        let mut before = observe(observes, run.context.clone()).await?;
+        run.stores.note(&mut before);
         match self.start(sockets) {
             Ok(traffic) => {
                 if let Run::Going(run) = &mut self.run {
@@ -287,7 +297,7 @@ impl ServedClient {
             return Err(EngineError::Flow("there is no measurement".into()));
         };
         let cap = self.shared.config.limits.rate_bits_per_s.map(BitRate);
-        Traffic::start(&run.plan, EndName::Far, sockets, cap)
+        Traffic::start(&run.plan, EndName::Far, sockets, cap, &run.stores)
     }
 
     fn begin(&mut self) {

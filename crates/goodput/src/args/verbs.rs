@@ -54,6 +54,16 @@ pub struct ServeArgs {
     /// programs' protocols can't do without
     #[arg(long)]
     pub private: bool,
+    /// Send files of this directory, and of those beneath it, to clients that ask for them (--reverse
+    /// --source)
+    #[arg(long, value_name = "DIR")]
+    pub files: Option<PathBuf>,
+    /// Let clients make and replace files in this directory (--sink); give it a disk of its own
+    #[arg(long, value_name = "DIR")]
+    pub sinks: Option<PathBuf>,
+    /// Largest file that a flow makes there
+    #[arg(long, value_name = "BYTES", default_value = "1G")]
+    pub max_sink: Bytes,
     /// Measurements at the same time; one client gets three quarters of them at most
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub max_clients: u32,

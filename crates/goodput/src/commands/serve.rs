@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use goodput_engine::EngineError;
-use goodput_engine::serve::{Config, Exclusive, Sockets, serve};
+use goodput_engine::serve::{Config, Exclusive, ServedFiles, Sockets, serve};
 use goodput_wire::protocols;
 use goodput_wire::session::{Limits, Protocol};
 
@@ -71,6 +71,11 @@ fn config(args: &ServeArgs, state: Option<PathBuf>) -> Result<Config> {
         token: credentials::token(args.token_file.as_deref())?,
         accounts: credentials::accounts(users, key)?,
         private: args.private,
+        files: ServedFiles {
+            files: args.files.clone(),
+            sinks: args.sinks.clone(),
+            sink_bytes: args.max_sink.0,
+        },
         state_dir: state_dir(state)?,
     })
 }

@@ -59,8 +59,8 @@ pub fn agree(params: &Params, limits: &Limits) -> Result<Agreed, Refusal> {
         receive_mover: discards(params).then(|| "discard".into()),
         chunk_bytes: Bytes(block(params)?),
         rate_bits_per_s: None,
-        observe: true,
         socket: socket(params)?,
+        ..Plan::standard()
     };
     let rate = params.bandwidth.map(|rate| BitRate(rate as f64 * f64::from(plan.flows)));
     let plan = Plan { rate_bits_per_s: rate, ..plan };

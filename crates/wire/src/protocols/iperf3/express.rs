@@ -50,6 +50,9 @@ pub fn express(plan: &Plan) -> Result<Params, String> {
 fn end(length: Length) -> Result<(u64, u64), String> {
     match length {
         Length::Bytes(bytes) => Ok((0, bytes.0)),
+        Length::Source => {
+            Err("iperf3 must be told how much will be sent (-n) or for how long (-t)".into())
+        }
         Length::Seconds(seconds) | Length::Auto { max_s: seconds, .. } => {
             if seconds > MAX_TIME_S {
                 return Err(format!("iperf3 measures for {MAX_TIME_S} s at most (--time)"));

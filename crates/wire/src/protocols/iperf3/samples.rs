@@ -13,6 +13,8 @@ fn flow(flow: u16, role: Role, bytes: u64) -> FlowSample {
         calls: untold(),
         cpu_us: untold(),
         cpu_wait_us: untold(),
+        source_us: goodput_model::no_storage(),
+        sink_us: goodput_model::no_storage(),
         tcp: Known::missing("of no matter here"),
         memory: Known::missing("of no matter here"),
         queued_bytes: untold(),

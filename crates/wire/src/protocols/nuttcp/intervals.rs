@@ -172,6 +172,8 @@ mod tests {
             calls: Known::Value(1),
             cpu_us: Known::Value(1),
             cpu_wait_us: Known::Value(0),
+            source_us: goodput_model::no_storage(),
+            sink_us: goodput_model::no_storage(),
             tcp: Known::missing("no"),
             memory: Known::missing("no"),
             queued_bytes: Known::Value(0),

@@ -154,6 +154,7 @@ pub fn parameters_of(plan: &Plan, theirs: Version, port: u16) -> Parameters {
     let (nbuf, timeout_s) = match plan.length {
         Length::Seconds(seconds) => (NO_LIMIT, seconds),
         Length::Auto { max_s, .. } => (NO_LIMIT, max_s),
+        Length::Source => (NO_LIMIT, 0.0),
         Length::Bytes(bytes) => (bytes.0.div_ceil(plan.chunk_bytes.0.max(1)), 0.0),
     };
     Parameters {

@@ -93,7 +93,7 @@ impl ClientSession {
         let parameters = parameters_of(plan, self.theirs, agreement.port);
         let whole = match plan.length {
             Length::Bytes(bytes) => bytes.0 % plan.chunk_bytes.0 == 0,
-            Length::Seconds(_) | Length::Auto { .. } => true,
+            Length::Seconds(_) | Length::Auto { .. } | Length::Source => true,
         };
         if !whole && !parameters.client_sends {
             let why = "nuttcp sends whole chunks only: a little more than asked for will come";

@@ -1,0 +1,203 @@
+//! Opening files: the user's own by any path, a server's only within the directories it has for that.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use goodput_model::{EndName, Plan, Sink, Source};
+use goodput_mover::{FileSink, FileSource};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+
+use super::{Reach, ServedFiles};
+
+/// The sink that keeps nothing, which anybody may write to.
+const NULL: &str = "/dev/null";
+
+/// Opens what a sender sends.
+pub fn source(source: &Source, again: bool, reach: &Reach) -> Result<FileSource, String> {
+    match (source, reach) {
+        (Source::Memory(bytes), _) => FileSource::memory(bytes.0, again)
+            .map_err(|cause| format!("cannot make a file in memory of {} bytes: {cause}", bytes.0)),
+        (Source::File { name, .. }, Reach::User) => {
+            let file = OpenOptions::new().read(true).custom_flags(nonblock()).open(name);
+            known(file.map_err(|cause| cannot("read", name, &cause))?.into(), name, again)
+        }
+        (Source::File { name, .. }, Reach::Served(served)) => {
+            known(served_source(name, served)?, name, again)
+        }
+        (Source::Input, Reach::User) => known(own_description(0)?, "standard input", again),
+        (Source::Input, Reach::Served(_)) => {
+            Err("the far end has no standard input to send; name a file, or send from here".into())
+        }
+    }
+}
+
+/// No wait for the other end of a named pipe; files take no notice of it.
+fn nonblock() -> i32 {
+    OFlags::NONBLOCK.bits() as i32
+}
+
+fn cannot(what: &str, name: &str, cause: &io::Error) -> String {
+    format!("cannot {what} {name}: {cause}")
+}
+
+/// A source whose kind and length were looked at.
+fn known(file: OwnedFd, name: &str, again: bool) -> Result<FileSource, String> {
+    let stat = fstat(&file).map_err(|cause| cannot("ask about", name, &cause.into()))?;
+    let bytes = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile if stat.st_size == 0 => {
+            return Err(format!("{name} is empty: there is nothing to send"));
+        }
+        FileType::RegularFile => Some(stat.st_size as u64),
+        FileType::Directory => return Err(format!("{name} is a directory; name a file in it")),
+        FileType::BlockDevice => Some(device_bytes(&file, name)?),
+        _ => None,
+    };
+    Ok(FileSource { file, name: name.into(), bytes, again: again && bytes.is_some() })
+}
+
+/// The length of a disk is where its end is found.
+fn device_bytes(file: &OwnedFd, name: &str) -> Result<u64, String> {
+    let end = rustix::fs::seek(file, rustix::fs::SeekFrom::End(0));
+    match end.map_err(|cause| cannot("find the end of", name, &cause.into()))? {
+        0 => Err(format!("{name} is empty: there is nothing to send")),
+        bytes => Ok(bytes),
+    }
+}
+
+fn served_source(name: &str, served: &ServedFiles) -> Result<OwnedFd, String> {
+    let directory = served
+        .files
+        .as_deref()
+        .ok_or("this server sends no files; its operator allows it by serve --files DIR")?;
+    let file = beneath(directory, name, OFlags::RDONLY)?;
+    is_regular(&file, name).map(|()| file)
+}
+
+/// Opens a file in a directory or beneath it, wherever links and `..` in its name lead (openat2(2)).
+fn beneath(directory: &Path, name: &str, flags: OFlags) -> Result<OwnedFd, String> {
+    let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let within = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let directory = File::open(directory)
+        .map_err(|cause| format!("the directory for files can't be opened: {cause}"))?;
+    let mode = if flags.contains(OFlags::CREATE) { Mode::RUSR | Mode::WUSR } else { Mode::empty() };
+    openat2(directory.as_fd(), name, flags, mode, within).map_err(|cause| {
+        let why = match cause {
+            rustix::io::Errno::XDEV => "it is not beneath the directory for files".to_string(),
+            cause => io::Error::from(cause).to_string(),
+        };
+        format!("cannot open {name:?}: {why}")
+    })
+}
+
+fn is_regular(file: &OwnedFd, name: &str) -> Result<(), String> {
+    let stat = fstat(file).map_err(|cause| cannot("ask about", name, &cause.into()))?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Ok(()),
+        FileType::Directory => Err(format!("{name:?} is a directory; name a file in it")),
+        _ => Err(format!("{name:?} is no regular file")),
+    }
+}
+
+/// Opens a sink for each flow that `end` receives, with the number of the flow.
+pub fn sinks(
+    sink: &Sink,
+    plan: &Plan,
+    end: EndName,
+    reach: &Reach,
+) -> Result<Vec<(u16, std::sync::Arc<FileSink>)>, String> {
+    let received: Vec<u16> =
+        plan.flow_plans().iter().filter(|flow| flow.sender != end).map(|flow| flow.id).collect();
+    if sink.name == "-" && received.len() > 1 {
+        return Err("several flows can't be written to standard output; name a file".into());
+    }
+    let alone = received.len() == 1 || is_device(&sink.name);
+    let each = |flow: &u16| {
+        let name = if alone { sink.name.clone() } else { format!("{}.{flow}", sink.name) };
+        let (file, limit) = open_sink(&name, sink.direct, reach)?;
+        let sink = FileSink { file, name, direct: sink.direct, fsync: sink.fsync, limit };
+        Ok((*flow, std::sync::Arc::new(sink)))
+    };
+    received.iter().map(each).collect()
+}
+
+fn is_device(name: &str) -> bool {
+    std::fs::metadata(name).is_ok_and(|found| {
+        let kind = found.file_type();
+        kind.is_char_device() || kind.is_fifo()
+    })
+}
+
+type Opened = (OwnedFd, Option<(u64, String)>);
+
+fn open_sink(name: &str, direct: bool, reach: &Reach) -> Result<Opened, String> {
+    match reach {
+        Reach::User if name == "-" => Ok((own_description(1)?, None)),
+        Reach::User => user_sink(name, direct).map(|file| (file, None)),
+        Reach::Served(_) if name == NULL => user_sink(name, false).map(|file| (file, None)),
+        Reach::Served(served) => served_sink(name, direct, served),
+    }
+}
+
+fn user_sink(name: &str, direct: bool) -> Result<OwnedFd, String> {
+    let direct_flag = if direct { OFlags::DIRECT.bits() as i32 } else { 0 };
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .custom_flags(direct_flag)
+        .open(name)
+        .map_err(|cause| cannot("write to", name, &cause) + direct_advice(direct, &cause))?;
+    Ok(file.into())
+}
+
+fn direct_advice(direct: bool, cause: &io::Error) -> &'static str {
+    let refused = direct && cause.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error());
+    if refused {
+        "; its file system can't be written past the page cache: leave out --direct"
+    } else {
+        ""
+    }
+}
+
+fn served_sink(name: &str, direct: bool, served: &ServedFiles) -> Result<Opened, String> {
+    let directory = served
+        .sinks
+        .as_deref()
+        .ok_or("this server writes no files; its operator allows it by serve --sinks DIR")?;
+    let direct = if direct { OFlags::DIRECT } else { OFlags::empty() };
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | direct;
+    let file = beneath(directory, name, flags)?;
+    is_regular(&file, name)?;
+    rustix::fs::ftruncate(&file, 0).map_err(|cause| cannot("empty", name, &cause.into()))?;
+    let words = format!("this server writes no more than {} bytes for a flow", served.sink_bytes);
+    Ok((file, Some((served.sink_bytes, words))))
+}
+
+/// Standard input or output, where it is a pipe or a terminal opened anew: to wait for it must not
+/// block, and its mode is shared with other programs.
+fn own_description(number: u8) -> Result<OwnedFd, String> {
+    let (name, access) = match number {
+        0 => ("standard input", OFlags::RDONLY),
+        _ => ("standard output", OFlags::WRONLY),
+    };
+    let stat = match number {
+        0 => fstat(io::stdin().as_fd()),
+        _ => fstat(io::stdout().as_fd()),
+    };
+    let stat = stat.map_err(|cause| cannot("use", name, &cause.into()))?;
+    let duplicate = || match number {
+        0 => io::stdin().as_fd().try_clone_to_owned(),
+        _ => io::stdout().as_fd().try_clone_to_owned(),
+    };
+    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+        return duplicate().map_err(|cause| cannot("use", name, &cause));
+    }
+    let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let path = format!("/proc/self/fd/{number}");
+    // A socket can't be opened anew.
+    rustix::fs::openat(CWD, path, flags, Mode::empty())
+        .or_else(|_| duplicate().map_err(|cause| cannot("use", name, &cause)))
+}

@@ -1,0 +1,125 @@
+//! A source made warm or cold, and read alone, so that its own rate is known.
+
+use std::time::Duration;
+
+use goodput_model::{BitRate, Cache, Fact, Known, Source};
+use goodput_mover::FileSource;
+use goodput_mover::cache::{ReadAlone, drop_cached, read_alone, resident_percent};
+
+use super::Reach;
+
+/// How long a server reads a file for a client before it sends it.
+const SERVED: Duration = Duration::from_secs(5);
+/// How long a user's file is read to warm it: as long as it takes.
+const OWN: Duration = Duration::from_secs(86_400);
+/// How long a file is read alone for its rate: past what a disk has in its own cache, and short.
+const ALONE: Duration = Duration::from_secs(2);
+/// The same of a file that is in memory already.
+const ALONE_WARM: Duration = Duration::from_millis(250);
+/// Share of the file, percent, that may be where it should not be without a word.
+const HARDLY: f64 = 1.0;
+
+/// What was found.
+#[derive(Default)]
+pub struct Ready {
+    /// By name, `source.…`.
+    pub facts: Vec<(String, Known<Fact>)>,
+    /// For a person.
+    pub doubts: Vec<String>,
+}
+
+/// Makes `file` warm or cold as `source` says, and reads it alone.
+pub fn make_ready(
+    file: &FileSource,
+    source: &Source,
+    chunk: usize,
+    reach: &Reach,
+) -> Result<Ready, String> {
+    let Some(bytes) = file.bytes else {
+        let unknown = Known::missing("a pipe can be read only once");
+        return Ok(Ready { facts: facts("input", None, unknown, no_pages()), ..Ready::default() });
+    };
+    let failed = |cause| format!("cannot read {}: {cause}", file.name);
+    let read = |limit| read_alone(&file.file, bytes, chunk, limit).map_err(failed);
+    let (kind, alone) = match source {
+        Source::File { cache: Cache::Cold, .. } => {
+            drop_cached(&file.file).map_err(|cause| no_drop(&file.name, &cause))?;
+            let alone = read(ALONE)?;
+            drop_cached(&file.file).map_err(|cause| no_drop(&file.name, &cause))?;
+            ("cold", alone)
+        }
+        Source::File { cache: Cache::Warm, .. } => {
+            read(if matches!(reach, Reach::User) { OWN } else { SERVED })?;
+            ("warm", read(ALONE_WARM)?)
+        }
+        Source::Memory(_) | Source::Input => ("memory", read(ALONE_WARM)?),
+    };
+    let resident = resident_percent(&file.file, bytes);
+    let doubts = doubt(&file.name, kind, &resident).into_iter().collect();
+    Ok(Ready { facts: facts(kind, Some(bytes), rate(&alone), resident), doubts })
+}
+
+fn no_drop(name: &str, cause: &std::io::Error) -> String {
+    format!("cannot drop {name} from the page cache: {cause}; leave out --cold")
+}
+
+fn no_pages() -> Known<f64> {
+    Known::missing("a pipe has no pages in the cache")
+}
+
+fn rate(alone: &ReadAlone) -> Known<BitRate> {
+    alone.rate()
+}
+
+fn facts(
+    kind: &str,
+    bytes: Option<u64>,
+    alone: Known<BitRate>,
+    resident: Known<f64>,
+) -> Vec<(String, Known<Fact>)> {
+    let bytes = match bytes {
+        Some(bytes) => Known::Value(Fact::Count(bytes)),
+        None => Known::missing("a pipe has no length"),
+    };
+    vec![
+        ("source.cache".into(), Known::Value(Fact::Text(kind.into()))),
+        ("source.bytes".into(), bytes),
+        ("source.alone_bits_per_s".into(), alone.map(|rate| Fact::Real(rate.0))),
+        ("source.resident_percent".into(), resident.map(Fact::Real)),
+    ]
+}
+
+/// What a reader should know of the page cache.
+fn doubt(name: &str, kind: &str, resident: &Known<f64>) -> Option<String> {
+    match (kind, resident) {
+        ("cold", Known::Value(percent)) if *percent > HARDLY => Some(format!(
+            "{percent:.0} % of {name} is still in the page cache after it was to be dropped: another \
+             program has it mapped, or its file system keeps its pages in memory (tmpfs)"
+        )),
+        ("cold", Known::Missing(why)) => Some(format!(
+            "whether {name} was dropped from the page cache is not known: {}",
+            why.missing
+        )),
+        ("warm", Known::Value(percent)) if *percent < 100.0 - HARDLY => Some(format!(
+            "only {percent:.0} % of {name} is in the page cache after it was read once: the disk \
+             takes part"
+        )),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_where_it_should_be_is_told() {
+        let told = |kind, percent| doubt("big", kind, &Known::Value(percent));
+        assert!(told("cold", 0.0).is_none() && told("warm", 100.0).is_none());
+        assert!(told("memory", 3.0).is_none());
+        assert!(told("cold", 40.0).unwrap().contains("40 % of big is still"));
+        assert!(told("warm", 43.0).unwrap().contains("only 43 %"));
+        let why = Known::missing("the kernel tells it only to the owner of the file");
+        assert!(doubt("big", "cold", &why).unwrap().contains("only to the owner"));
+    }
+}

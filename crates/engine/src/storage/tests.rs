@@ -1,0 +1,128 @@
+//! What an end opens, and what it refuses.
+
+use goodput_model::{Cache, Sink, Storage};
+
+use super::*;
+
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("goodput-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str, content: &[u8]) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_string()
+    }
+
+    fn served(&self) -> Reach {
+        let (files, sinks) = (Some(self.0.clone()), Some(self.0.clone()));
+        Reach::Served(ServedFiles { files, sinks, sink_bytes: 1000 })
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn sending(name: &str) -> Plan {
+    let source = Some(Source::File { name: name.into(), cache: Cache::Warm });
+    let storage = Storage { source, ..Storage::default() };
+    Plan { storage, length: Length::Source, ..Plan::standard() }
+}
+
+fn receiving(name: &str, flows: u16) -> Plan {
+    let sink = Some(Sink { name: name.into(), direct: false, fsync: false });
+    let storage = Storage { sink, ..Storage::default() };
+    Plan { storage, flows, ..Plan::standard() }
+}
+
+fn refused(plan: &Plan, end: EndName, reach: &Reach) -> String {
+    Stores::open(plan, end, reach).expect_err("it is refused")
+}
+
+#[test]
+fn a_file_is_opened_where_it_is_sent() {
+    let directory = Directory::new("own");
+    let plan = sending(&directory.file("big", b"content"));
+    let mut stores = Stores::open(&plan, EndName::Near, &Reach::User).unwrap();
+    stores.make_ready(&plan, &Reach::User).unwrap();
+    assert_eq!(stores.source_bytes(), Some(7));
+    let mut before = Snapshot::default();
+    stores.note(&mut before);
+    assert_eq!(before.count("source.bytes"), Ok(7));
+    assert_eq!(before.text("source.cache"), Ok("warm"));
+    assert!(before.number("source.alone_bits_per_s").is_ok());
+    let far = Stores::open(&plan, EndName::Far, &Reach::User).unwrap();
+    assert_eq!(far.source_bytes(), None, "the near end's file");
+}
+
+#[test]
+fn what_can_not_be_sent_is_told() {
+    let directory = Directory::new("bad");
+    let near = |name: &str| refused(&sending(name), EndName::Near, &Reach::User);
+    assert!(near("/no/such/file").contains("cannot read /no/such/file"));
+    assert!(near(&directory.file("empty", b"")).contains("is empty"));
+    assert!(near(directory.0.to_str().unwrap()).contains("is a directory"));
+}
+
+fn reverse(name: &str) -> Plan {
+    Plan { direction: goodput_model::Direction::Reverse, ..sending(name) }
+}
+
+#[test]
+fn a_server_sends_only_what_is_beneath_its_directory() {
+    let directory = Directory::new("served");
+    directory.file("big", b"content");
+    std::os::unix::fs::symlink("/etc/passwd", directory.0.join("link")).unwrap();
+    let served = directory.served();
+    assert!(Stores::open(&reverse("big"), EndName::Far, &served).is_ok());
+    for name in ["/etc/passwd", "../../etc/passwd", "link", "missing", "."] {
+        refused(&reverse(name), EndName::Far, &served);
+    }
+    let nothing = Reach::Served(ServedFiles::default());
+    assert!(refused(&reverse("big"), EndName::Far, &nothing).contains("serve --files"));
+    let input = Plan {
+        storage: Storage { source: Some(Source::Input), ..Storage::default() },
+        ..reverse("big")
+    };
+    assert!(refused(&input, EndName::Far, &served).contains("standard input"));
+}
+
+#[test]
+fn a_server_writes_only_in_its_directory() {
+    let directory = Directory::new("sinks");
+    std::os::unix::fs::symlink("/tmp/goodput-elsewhere", directory.0.join("link")).unwrap();
+    let served = directory.served();
+    let sinks = |name: &str, flows| Stores::open(&receiving(name, flows), EndName::Far, &served);
+    assert_eq!(sinks("copy", 2).unwrap().sinks.len(), 2);
+    assert!(directory.0.join("copy.0").exists() && directory.0.join("copy.1").exists());
+    assert!(sinks("link", 1).is_err() && sinks("../x", 1).is_err() && sinks("/x", 1).is_err());
+    assert!(sinks("/dev/null", 3).is_ok(), "it keeps nothing");
+    let nothing = Reach::Served(ServedFiles::default());
+    let why = refused(&receiving("copy", 1), EndName::Far, &nothing);
+    assert!(why.contains("serve --sinks"), "{why}");
+}
+
+#[test]
+fn another_protocol_is_told_how_much_will_come() {
+    let directory = Directory::new("foreign");
+    let plan = Plan { flows: 3, ..sending(&directory.file("big", b"content")) };
+    let near = Stores::open(&plan, EndName::Near, &Reach::User).unwrap();
+    assert_eq!(for_foreign(&plan, &near).unwrap().length, Length::Bytes(Bytes(21)));
+    assert!(for_foreign(&reverse("big"), &Stores::default()).is_err());
+    assert!(for_foreign(&receiving("copy", 1), &Stores::default()).is_err());
+}
+
+#[test]
+fn the_names_of_the_near_end_stay_there() {
+    let sent = for_peer(&sending("/home/me/big")).storage.source.unwrap();
+    assert_eq!(sent.name(), "near");
+    assert_eq!(for_peer(&reverse("big")).storage.source.unwrap().name(), "big");
+}
