@@ -99,6 +99,8 @@ fn flow(bytes: u64, role: Role) -> FlowSample {
         calls: Known::Value(5),
         cpu_us: Known::Value(100_000),
         cpu_wait_us: Known::Value(0),
+        source_us: goodput_model::no_storage(),
+        sink_us: goodput_model::no_storage(),
         tcp: Known::Value(tcp),
         memory: Known::Value(memory),
         queued_bytes: Known::Value(0),
