@@ -186,7 +186,7 @@ fn test_start(plan: &Plan) -> TestStart {
     let (duration, bytes) = match plan.length {
         Length::Seconds(seconds) => (Some(seconds), 0),
         Length::Bytes(bytes) => (Some(0.0), bytes.0),
-        Length::Auto { .. } => (None, 0),
+        Length::Auto { .. } | Length::Source => (None, 0),
     };
     TestStart {
         protocol: match plan.transport {
