@@ -9,6 +9,7 @@ mod expect;
 mod formats;
 mod logging;
 mod report;
+mod shims;
 mod storage;
 
 use std::process::ExitCode;
@@ -16,6 +17,11 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    let words: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(shim) = words.first().and_then(|name| shims::called_as(name)) {
+        return shims::run(shim, &words[1..], false).into();
+    }
     let cli = args::Cli::parse();
     logging::begin(cli.verbose);
     match commands::run(cli) {

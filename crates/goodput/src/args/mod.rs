@@ -12,8 +12,8 @@ use clap::{ArgAction, Parser, Subcommand};
 
 pub use measure::{CredentialArgs, OutputArgs};
 pub use verbs::{
-    CheckArgs, CompareArgs, Generate, HistoryArgs, Lab, Listed, Others, ServeArgs, Settings,
-    TestArgs,
+    AsArgs, CheckArgs, CompareArgs, Generate, HistoryArgs, Lab, Listed, Others, ServeArgs,
+    Settings, ShimWork, TestArgs,
 };
 
 /// How fast a network path really is, what holds it back, and which change fixes it, proven by
@@ -54,6 +54,11 @@ pub enum Command {
     Lab(Lab),
     /// List, show and compare earlier results
     History(HistoryArgs),
+    /// Do as iperf3, iperf, nuttcp or ttcp would: their options, their output
+    As(AsArgs),
+    /// Answer to the names of those programs
+    #[command(subcommand)]
+    Shim(ShimWork),
     /// List what goodput knows
     List {
         /// What to list

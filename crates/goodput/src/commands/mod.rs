@@ -10,6 +10,7 @@ mod list;
 mod measured;
 mod serve;
 mod settings;
+mod shim;
 mod test;
 
 use anyhow::Result;
@@ -28,6 +29,8 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Settings(what) => settings::run(what, state_dir),
         Command::Lab(what) => lab::run(what),
         Command::History(args) => history::run(&args),
+        Command::As(args) => shim::run_as(&args),
+        Command::Shim(what) => shim::run(what),
         Command::List { what } => list::run(what),
         Command::Demo => demo::run(),
         Command::Generate(what) => generate::run(what),

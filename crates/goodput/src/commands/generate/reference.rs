@@ -24,6 +24,7 @@ pub fn write(directory: &Path) -> Result<()> {
         ("rules.md", rules()),
         ("settings.md", settings()),
         ("movers.md", movers()),
+        ("old-names.md", format!("{MADE}\n\n{}", crate::shims::document())),
         ("record.schema.json", schema()? + "\n"),
         ("check.schema.json", check_schema()? + "\n"),
         ("checks.md", checks()),

@@ -1,0 +1,208 @@
+//! From what was typed to goodput's own arguments, by a program's table.
+
+use clap::error::{ContextKind, ErrorKind};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use super::table::{Means, Mode, Opt, Refusal, Shim, Value};
+
+/// Key of the operands among clap's arguments; no option has it.
+const OPERANDS: &str = "operands";
+
+/// What was typed, by the table's names of options.
+#[derive(Debug)]
+pub struct Typed {
+    given: Vec<(&'static Opt, String)>,
+    operands: Vec<String>,
+}
+
+/// What a command line comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Work {
+    /// Goodput's own arguments, without its name.
+    Run {
+        /// The verb and its options.
+        arguments: Vec<String>,
+        /// Whether it leaves the terminal.
+        background: bool,
+    },
+    /// Print this, and be done.
+    Print(String),
+}
+
+impl Typed {
+    /// Whether an option was given, by its short name where it has one: `-R`, `--bidir`.
+    pub fn has(&self, name: &str) -> bool {
+        self.value(name).is_some()
+    }
+
+    /// The value of an option, the last one where it was given often. Empty where it takes none.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        let mut same = self.given.iter().filter(|(option, _)| option.name() == name);
+        same.next_back().map(|(_, value)| value.as_str())
+    }
+
+    /// The value of an option, converted; an error names the option.
+    pub fn read<T>(
+        &self,
+        name: &str,
+        convert: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, Refusal> {
+        let read = self.value(name).map(convert).transpose();
+        read.map_err(|why| Refusal(format!("option {name}: {why}")))
+    }
+
+    /// What stands without an option.
+    pub fn operands(&self) -> &[String] {
+        &self.operands
+    }
+}
+
+/// Carries `arguments`, without the program's name, over to goodput.
+pub fn translate(shim: &'static Shim, arguments: &[String]) -> Result<Work, Refusal> {
+    let typed = parse(shim, arguments)?;
+    let mode = (shim.mode)(&typed)?;
+    let (verb, finish) = match mode {
+        Mode::Help => return Ok(Work::Print(help(shim))),
+        Mode::Version => return Ok(Work::Print(version(shim))),
+        Mode::Client => ("test", shim.client),
+        Mode::Server => ("serve", shim.server),
+    };
+    let mut own = vec![verb.to_string()];
+    for (option, value) in &typed.given {
+        carry_over(option, mode, value, &mut own)?;
+    }
+    let arguments = finish(&typed, own)?;
+    Ok(Work::Run { arguments, background: mode == Mode::Server && (shim.background)(&typed) })
+}
+
+fn carry_over(option: &Opt, mode: Mode, value: &str, own: &mut Vec<String>) -> Result<(), Refusal> {
+    let name = option.name();
+    match option.means(mode) {
+        Means::Flag(arguments) => own.extend(arguments.iter().map(ToString::to_string)),
+        Means::With(options, convert) => {
+            let value = convert(value).map_err(|why| Refusal(format!("option {name}: {why}")))?;
+            // As one word, for values that begin with a dash.
+            own.extend(options.iter().map(|option| format!("{option}={value}")));
+        }
+        Means::Joined(_) | Means::Ignored(_) => {}
+        Means::Refused(why) => return Err(Refusal(format!("option {name} is refused: {why}"))),
+        Means::Elsewhere => {
+            let only = if mode == Mode::Server { "client" } else { "server" };
+            return Err(Refusal(format!("option {name} is for the {only} only")));
+        }
+    }
+    Ok(())
+}
+
+fn parse(shim: &'static Shim, arguments: &[String]) -> Result<Typed, Refusal> {
+    let matches = command(shim)
+        .try_get_matches_from(arguments)
+        .map_err(|error| Refusal(as_getopt(&error)))?;
+    let mut given: Vec<(usize, &'static Opt, String)> = Vec::new();
+    for option in shim.options {
+        given.extend(occurrences(&matches, option));
+    }
+    given.sort_by_key(|(at, ..)| *at);
+    let operands = match shim.takes_host {
+        true => matches.get_many::<String>(OPERANDS).into_iter().flatten().cloned().collect(),
+        false => Vec::new(),
+    };
+    Ok(Typed {
+        given: given.into_iter().map(|(_, option, value)| (option, value)).collect(),
+        operands,
+    })
+}
+
+fn occurrences(matches: &ArgMatches, option: &'static Opt) -> Vec<(usize, &'static Opt, String)> {
+    let name = id(option);
+    let at: Vec<usize> = matches.indices_of(name).into_iter().flatten().collect();
+    match option.value {
+        // A flag that was not given has an index all the same: that of its default.
+        Value::None if matches.get_count(name) == 0 => Vec::new(),
+        Value::None => at.first().map(|at| (*at, option, String::new())).into_iter().collect(),
+        Value::One(_) | Value::Maybe(_) => {
+            let values = matches.get_many::<String>(name).into_iter().flatten().cloned();
+            at.into_iter().zip(values).map(|(at, value)| (at, option, value)).collect()
+        }
+    }
+}
+
+/// The program's command line, as clap reads it.
+pub fn command(shim: &'static Shim) -> Command {
+    let command = Command::new(shim.name)
+        .no_binary_name(true)
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .override_usage(shim.usage.join("\n       "))
+        .args(shim.options.iter().map(argument));
+    match shim.takes_host {
+        true => command.arg(Arg::new(OPERANDS).num_args(0..).value_name("host")),
+        false => command,
+    }
+}
+
+/// What clap knows an option by.
+fn id(option: &Opt) -> &'static str {
+    const LETTERS: &str = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    let letter = option.short.and_then(|short| LETTERS.find(short));
+    letter.map(|at| &LETTERS[at..=at]).or(option.long).unwrap_or_default()
+}
+
+fn argument(option: &'static Opt) -> Arg {
+    let mut argument = Arg::new(id(option)).help(option.client.text());
+    if let Some(short) = option.short {
+        argument = argument.short(short);
+    }
+    if let Some(long) = option.long {
+        argument = argument.long(long);
+    }
+    match option.value {
+        Value::None => argument.action(ArgAction::Count),
+        Value::One(name) => {
+            argument.action(ArgAction::Append).value_name(name).allow_hyphen_values(true)
+        }
+        Value::Maybe(name) => argument
+            .action(ArgAction::Append)
+            .value_name(name)
+            .num_args(0..=1)
+            .require_equals(option.long.is_some())
+            .default_missing_value(""),
+    }
+}
+
+/// clap's errors in the words of getopt(3), which these programs use.
+fn as_getopt(error: &clap::Error) -> String {
+    let argument = || match error.get(ContextKind::InvalidArg) {
+        Some(argument) => argument.to_string(),
+        None => String::new(),
+    };
+    let bare = |text: &str| text.split([' ', '=']).next().unwrap_or(text).to_string();
+    match error.kind() {
+        ErrorKind::UnknownArgument => match argument() {
+            long if long.starts_with("--") => format!("unrecognized option '{long}'"),
+            short if short.starts_with('-') => {
+                format!("invalid option -- '{}'", short.trim_start_matches('-'))
+            }
+            operand => format!("unrecognized argument '{operand}'"),
+        },
+        ErrorKind::InvalidValue | ErrorKind::TooFewValues | ErrorKind::NoEquals => {
+            format!("option '{}' requires an argument", bare(&argument()))
+        }
+        ErrorKind::TooManyValues => {
+            format!("option '{}' doesn't allow an argument", bare(&argument()))
+        }
+        _ => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            first.trim_start_matches("error: ").into()
+        }
+    }
+}
+
+fn help(shim: &'static Shim) -> String {
+    format!("{}\n{}", version(shim), command(shim).render_long_help())
+}
+
+fn version(shim: &Shim) -> String {
+    format!("goodput {} in place of {}\n", env!("CARGO_PKG_VERSION"), shim.version)
+}

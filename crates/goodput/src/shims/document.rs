@@ -1,0 +1,81 @@
+//! The tables in words: for `goodput shim list` and `docs/old-names.md`.
+
+use std::fmt::Write;
+
+use super::table::{Opt, Shim};
+use super::{ALL, find};
+use crate::report::table::Table;
+
+/// What stands above the tables.
+const HEAD: &str = "\
+# Old names
+
+goodput answers to the names of the programs that it can stand in for. Called as `iperf3`, `iperf`,
+`nuttcp` or `ttcp` it takes that program's options, speaks its protocol, prints what it prints and ends
+with the exit code that it has: 0, or 1 where something went wrong.
+
+    goodput shim install ~/old-names     # links of all four names; then put it first in $PATH
+    goodput as iperf3 -c host -P 4       # the same without a link
+    goodput as --show iperf3 -c host -P 4   # what it comes to, without running it
+
+A host that names its scheme keeps it: `goodput as iperf3 -c goodput://host` measures with goodput's own
+protocol and prints as iperf3. Results are not kept in the history. Options that goodput can't follow
+are refused by name; what changes nothing that is measured is accepted without effect. A server
+prints one line when it listens, and no numbers.
+
+Numbers are in the format's own places: the receiver's count where the program has the receiver's, the
+sender's where it has the sender's. What is not known is left out where the format allows it; else it
+is what the program itself prints when it does not know.
+";
+
+/// Prints the table of one program, or the names of all.
+pub fn list(name: Option<&str>) -> Result<(), String> {
+    let Some(name) = name else {
+        let mut table = Table::new(&["name", "speaks", "takes the options of"]);
+        for shim in ALL {
+            table.row(&[shim.name, shim.protocol, shim.version]);
+        }
+        table.print();
+        println!("`goodput shim list NAME` shows what each of its options becomes");
+        return Ok(());
+    };
+    let shim = find(name)?;
+    let mut table = Table::new(&["option", "of a client", "of a server"]);
+    for option in shim.options {
+        let plain = |text: String| text.replace('`', "");
+        let [client, server] = [option.client.text(), option.server.text()].map(plain);
+        table.row(&[&option.spelling(), &client, &server]);
+    }
+    table.print();
+    Ok(())
+}
+
+/// The document.
+pub fn document() -> String {
+    let mut text = HEAD.to_string();
+    text += "\n## Formats\n\n`goodput test --format` prints any measurement as one of these, and `goodput history` any \
+             result\nthat was kept.\n\n| format | prints |\n|---|---|\n";
+    for format in crate::formats::ALL {
+        let _ = writeln!(text, "| `{}` | {} |", format.id, format.summary);
+    }
+    ALL.iter().for_each(|shim| section(&mut text, shim));
+    text
+}
+
+fn section(text: &mut String, shim: &Shim) {
+    let [client, server] = shim.usage;
+    // Writing to a String cannot fail, here and below.
+    let _ = write!(
+        text,
+        "\n## {}\n\nThe options are those of {}; it speaks `{}`.\n\n    {client}\n    {server}\n\n\
+         | option | of a client | of a server |\n|---|---|---|\n",
+        shim.name, shim.version, shim.protocol
+    );
+    shim.options.iter().for_each(|option| row(text, option));
+}
+
+fn row(text: &mut String, option: &Opt) {
+    let cells = [format!("`{}`", option.spelling()), option.client.text(), option.server.text()];
+    let cells = cells.map(|cell| cell.replace('|', "\\|"));
+    let _ = writeln!(text, "| {} |", cells.join(" | "));
+}

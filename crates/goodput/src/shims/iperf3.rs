@@ -1,0 +1,270 @@
+//! iperf3, by the options of 3.12 and those of later versions that goodput can follow (iperf_api.c,
+//! iperf_parse_arguments).
+
+use super::arguments::Typed;
+use super::table::Means::{Flag, Ignored, Joined, Refused, With};
+use super::table::Value::{Maybe, None as Nothing, One};
+use super::table::{Mode, Opt, Refusal, Shim, both, client, ignored, refused, server};
+use super::values::{self, bytes, decimal_rate, decimal_rate_text, dscp, same, size, tos};
+
+/// The program.
+pub const SHIM: Shim = Shim {
+    name: "iperf3",
+    protocol: "iperf3",
+    version: "iperf 3.12",
+    usage: ["iperf3 -c HOST [options]", "iperf3 -s [options]"],
+    takes_host: false,
+    options: OPTIONS,
+    mode,
+    client: as_client,
+    server: as_server,
+    background: |typed| typed.has("-D"),
+};
+
+/// Seconds of a test where the user names none (iperf3 -h).
+const DURATION: &str = "10";
+/// Rate of a UDP stream where the user names none, bits per second (iperf3 -h).
+const UDP_RATE: f64 = 1e6;
+/// Bytes of a datagram where the user names none and the path does not tell (iperf3 -h); of a TCP
+/// write goodput has the same as iperf3.
+const UDP_LENGTH: u64 = 1460;
+/// The same of a TCP write.
+const TCP_LENGTH: u64 = 128 * 1024;
+
+const NO_TEXT: &str = "goodput's server prints one line when it listens";
+const NO_FILE: &str = "goodput moves payload of its own, not files";
+const NO_SCTP: &str = "goodput has no SCTP";
+const OWN_LIMITS: &str = "goodput has time limits of its own";
+
+const OPTIONS: &[Opt] = &[
+    both(
+        Some('p'),
+        Some("port"),
+        One("PORT"),
+        Joined("the port of the target"),
+        Joined("`--port`"),
+    ),
+    both(Some('f'), Some("format"), One("UNIT"), With(&["--format-units"], same), Ignored(NO_TEXT)),
+    both(
+        Some('i'),
+        Some("interval"),
+        One("SECONDS"),
+        With(&["--interval"], same),
+        Ignored(NO_TEXT),
+    ),
+    refused(Some('I'), Some("pidfile"), One("FILE"), "no file with a process id is written"),
+    refused(Some('F'), Some("file"), One("FILE"), NO_FILE),
+    refused(Some('A'), Some("affinity"), One("N"), "start goodput with taskset(1) instead"),
+    both(
+        Some('B'),
+        Some("bind"),
+        One("HOST[%DEV]"),
+        Joined("`--bind`, and `--device` for what follows the %"),
+        With(&["--bind"], same),
+    ),
+    both(
+        None,
+        Some("bind-dev"),
+        One("DEV"),
+        With(&["--device"], same),
+        Refused("goodput's server listens on addresses, not on devices"),
+    ),
+    ignored(Some('V'), Some("verbose"), Nothing, "the lines that it adds are not printed"),
+    both(Some('J'), Some("json"), Nothing, Joined("`--format iperf3`"), Ignored(NO_TEXT)),
+    both(None, Some("json-stream"), Nothing, Joined("`--format iperf3-stream`"), Ignored(NO_TEXT)),
+    refused(None, Some("logfile"), One("FILE"), "send the output there with the shell"),
+    ignored(None, Some("forceflush"), Nothing, "lines are written as they come"),
+    refused(None, Some("timestamps"), Maybe("FORMAT"), "lines carry no time of day"),
+    ignored(None, Some("rcv-timeout"), One("MS"), OWN_LIMITS),
+    ignored(None, Some("snd-timeout"), One("MS"), OWN_LIMITS),
+    ignored(Some('d'), Some("debug"), Maybe("LEVEL"), "goodput says more with `goodput -v`"),
+    ignored(Some('m'), Some("mptcp"), Nothing, "the kernel falls back to TCP as well"),
+    both(Some('v'), Some("version"), Nothing, Joined("the version"), Joined("the version")),
+    both(Some('h'), Some("help"), Nothing, Joined("this list"), Joined("this list")),
+    server(Some('s'), Some("server"), Nothing, Joined("`goodput serve`")),
+    server(Some('D'), Some("daemon"), Nothing, Joined("it leaves the terminal")),
+    server(Some('1'), Some("one-off"), Nothing, Flag(&["--one-off"])),
+    server(None, Some("server-bitrate-limit"), One("RATE"), With(&["--max-rate"], limit)),
+    server(None, Some("idle-timeout"), One("SECONDS"), Ignored(OWN_LIMITS)),
+    server(None, Some("rsa-private-key-path"), One("FILE"), With(&["--rsa-private-key"], same)),
+    server(None, Some("authorized-users-path"), One("FILE"), With(&["--users-file"], same)),
+    server(
+        None,
+        Some("time-skew-threshold"),
+        One("SECONDS"),
+        Refused("goodput allows 10 s, iperf3's own default"),
+    ),
+    client(Some('c'), Some("client"), One("HOST[%DEV]"), Joined("`goodput test iperf3://HOST`")),
+    client(None, Some("sctp"), Nothing, Refused(NO_SCTP)),
+    client(Some('X'), Some("xbind"), One("NAME"), Refused(NO_SCTP)),
+    client(None, Some("nstreams"), One("N"), Refused(NO_SCTP)),
+    client(Some('u'), Some("udp"), Nothing, Joined("`--udp`, at 1 Mbit/s without `-b`")),
+    client(None, Some("connect-timeout"), One("MS"), Ignored(OWN_LIMITS)),
+    client(
+        Some('b'),
+        Some("bitrate"),
+        One("RATE[/BURST]"),
+        Joined("`--rate`, times the streams: goodput's is of all together; no bursts"),
+    ),
+    client(None, Some("bandwidth"), One("RATE"), Joined("`--rate`, as `-b`")),
+    client(None, Some("pacing-timer"), One("US"), Ignored("goodput paces each write by itself")),
+    client(None, Some("fq-rate"), One("RATE"), With(&["--max-pacing"], decimal_rate_text)),
+    client(Some('t'), Some("time"), One("SECONDS"), Joined("`--time`, 10 without it")),
+    client(Some('n'), Some("bytes"), One("BYTES"), Joined("`--bytes`")),
+    client(
+        Some('k'),
+        Some("blockcount"),
+        One("N"),
+        Joined("`--bytes`, times the length of a block"),
+    ),
+    client(Some('l'), Some("length"), One("BYTES"), Joined("`--chunk`, 128K or 1460 without it")),
+    client(None, Some("cport"), One("PORT"), Refused("the kernel chooses the client's ports")),
+    client(Some('P'), Some("parallel"), One("N"), With(&["--flows"], same)),
+    client(Some('R'), Some("reverse"), Nothing, Flag(&["--reverse"])),
+    client(None, Some("bidir"), Nothing, Flag(&["--both"])),
+    client(Some('w'), Some("window"), One("BYTES"), With(&["--sndbuf", "--rcvbuf"], size)),
+    client(Some('C'), Some("congestion"), One("NAME"), With(&["--congestion"], same)),
+    client(Some('M'), Some("set-mss"), One("BYTES"), With(&["--mss"], same)),
+    client(Some('N'), Some("no-delay"), Nothing, Flag(&["--nodelay"])),
+    both(
+        Some('4'),
+        Some("version4"),
+        Nothing,
+        Flag(&["--ipv4"]),
+        Refused("name an address with -B instead"),
+    ),
+    both(
+        Some('6'),
+        Some("version6"),
+        Nothing,
+        Flag(&["--ipv6"]),
+        Ignored("goodput's server listens to both"),
+    ),
+    client(Some('S'), Some("tos"), One("TOS"), With(&["--dscp"], tos)),
+    client(None, Some("dscp"), One("DSCP"), With(&["--dscp"], dscp)),
+    client(Some('L'), Some("flowlabel"), One("N"), Refused("goodput sets no flow label")),
+    client(Some('Z'), Some("zerocopy"), Maybe("WHAT"), Flag(&["--mover=sendfile"])),
+    client(None, Some("skip-rx-copy"), Nothing, Flag(&["--receive-mover=discard"])),
+    client(
+        Some('O'),
+        Some("omit"),
+        One("SECONDS"),
+        Joined(
+            "nothing where it is 0; else refused: goodput leaves slow start out by its own rule",
+        ),
+    ),
+    client(Some('T'), Some("title"), One("TEXT"), With(&["--format-title"], same)),
+    client(None, Some("extra-data"), One("TEXT"), Refused("goodput's JSON has no place for it")),
+    client(
+        None,
+        Some("get-server-output"),
+        Nothing,
+        Refused("goodput takes the server's numbers, not its text"),
+    ),
+    client(
+        None,
+        Some("udp-counters-64bit"),
+        Nothing,
+        Ignored("goodput chooses what the test needs"),
+    ),
+    client(None, Some("repeating-payload"), Nothing, Refused("goodput has one kind of payload")),
+    client(None, Some("dont-fragment"), Nothing, Refused("goodput leaves fragments to the kernel")),
+    client(None, Some("username"), One("NAME"), With(&["--username"], same)),
+    client(None, Some("rsa-public-key-path"), One("FILE"), With(&["--rsa-public-key"], same)),
+    client(None, Some("use-pkcs1-padding"), Nothing, Flag(&["--pkcs1-padding"])),
+];
+
+fn mode(typed: &Typed) -> Result<Mode, Refusal> {
+    match (typed.has("-c"), typed.has("-s")) {
+        _ if typed.has("-h") => Ok(Mode::Help),
+        _ if typed.has("-v") => Ok(Mode::Version),
+        (true, true) => Err(Refusal::because("parameter error - cannot be both server and client")),
+        (true, false) => Ok(Mode::Client),
+        (false, true) => Ok(Mode::Server),
+        (false, false) => {
+            Err(Refusal::because("parameter error - must either be a client (-c) or server (-s)"))
+        }
+    }
+}
+
+fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
+    let host = typed.value("-c").unwrap_or_default();
+    let (host, device) = values::host_and_device(host);
+    let (bind, bind_device) = values::host_and_device(typed.value("-B").unwrap_or_default());
+    own.insert(1, values::target(SHIM.protocol, host, typed.value("-p")));
+    own.extend(device.or(bind_device).map(|device| format!("--device={device}")));
+    own.extend((!bind.is_empty()).then(|| format!("--bind={bind}")));
+    own.extend(transport(typed)?);
+    own.push(length(typed)?);
+    if typed.read("-O", values::seconds)?.is_some_and(|seconds| seconds > 0.0) {
+        return Err(Refusal::because(
+            "option -O is refused: goodput leaves slow start out by its own rule, and can't omit \
+             a number of seconds",
+        ));
+    }
+    let format = match (typed.has("-J"), typed.has("--json-stream")) {
+        (_, true) => "iperf3-stream",
+        (true, _) => "iperf3",
+        _ => "iperf3-text",
+    };
+    own.extend([format!("--format={format}"), "--no-store".into()]);
+    Ok(own)
+}
+
+/// What UDP changes, and the rate: iperf3's is of one stream.
+fn transport(typed: &Typed) -> Result<Vec<String>, Refusal> {
+    let udp = typed.has("-u");
+    let name = if typed.has("-b") { "-b" } else { "--bandwidth" };
+    let rate = typed.read(name, |text| match text.contains('/') {
+        true => Err("goodput sends no bursts of packets".into()),
+        false => decimal_rate(text),
+    })?;
+    let streams = typed.read("-P", values::count)?.unwrap_or(1);
+    let mut own: Vec<String> = Vec::new();
+    own.extend(udp.then(|| "--udp".into()));
+    let rate = rate.or(udp.then_some(UDP_RATE));
+    own.extend(rate.map(|rate| format!("--rate={}", rate * streams as f64)));
+    own.push(format!("--chunk={}", block(typed)?));
+    Ok(own)
+}
+
+fn block(typed: &Typed) -> Result<u64, Refusal> {
+    let standard = if typed.has("-u") { UDP_LENGTH } else { TCP_LENGTH };
+    Ok(typed.read("-l", bytes)?.unwrap_or(standard))
+}
+
+fn length(typed: &Typed) -> Result<String, Refusal> {
+    let given = ["-t", "-n", "-k"].iter().filter(|name| typed.has(name)).count();
+    if given > 1 {
+        return Err(Refusal::because(
+            "parameter error - only one test end condition (-t, -n, -k) may be specified",
+        ));
+    }
+    if let Some(bytes) = typed.read("-n", bytes)? {
+        return Ok(format!("--bytes={bytes}"));
+    }
+    if let Some(blocks) = typed.read("-k", bytes)? {
+        let bytes = blocks.checked_mul(block(typed)?);
+        let too_many = || Refusal::because("option -k: more bytes than can be counted");
+        return Ok(format!("--bytes={}", bytes.ok_or_else(too_many)?));
+    }
+    if typed.read("-t", values::seconds)? == Some(0.0) {
+        return Err(Refusal::because("option -t: goodput has no test without an end"));
+    }
+    Ok(format!("--time={}", typed.value("-t").unwrap_or(DURATION)))
+}
+
+fn as_server(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
+    let port = typed.value("-p").unwrap_or("5201");
+    // One client at a time, as iperf3 has it: others are told that the server is busy.
+    own.extend([format!("--port={port}"), format!("--protocols={}", SHIM.protocol)]);
+    Ok(own)
+}
+
+/// `RATE[/SECONDS]`; goodput's limit needs no time to average over.
+fn limit(text: &str) -> Result<String, String> {
+    match text.split_once('/') {
+        Some((rate, _)) => decimal_rate_text(rate),
+        None => decimal_rate_text(text),
+    }
+}

@@ -1,0 +1,218 @@
+//! nuttcp, by the options of 6.1.2 (nuttcp-6.1.2.c, main).
+
+use super::arguments::Typed;
+use super::table::Means::{Flag, Ignored, Joined, Refused, With};
+use super::table::Value::{Maybe, None as Nothing, One};
+use super::table::{Mode, Opt, Refusal, Shim, both, client, ignored, refused, server};
+use super::values::{self, bytes, dscp, nuttcp_rate, nuttcp_seconds, nuttcp_window, same, tos};
+
+/// The program.
+pub const SHIM: Shim = Shim {
+    name: "nuttcp",
+    protocol: "nuttcp",
+    version: "nuttcp-6.1.2",
+    usage: ["nuttcp [-t|-r] [options] HOST", "nuttcp -S [options]"],
+    takes_host: true,
+    options: OPTIONS,
+    mode,
+    client: as_client,
+    server: as_server,
+    // nuttcp -S forks unless it is told not to.
+    background: |typed| !typed.has("--nofork"),
+};
+
+/// Seconds of a test where the user names none (nuttcp-6.1.2.c, DEFAULT_TIMEOUT).
+const DURATION: f64 = 10.0;
+/// Bytes of a write where the user names none (nuttcp -h).
+const TCP_LENGTH: u64 = 65536;
+/// Bytes of a datagram where the user names none (nuttcp-6.1.2.c, DEFAULTUDPBUFLEN).
+const UDP_LENGTH: u64 = 8192;
+
+const NO_FILE: &str = "goodput moves payload of its own, not standard input or output";
+const NO_MAPPED: &str = "goodput keeps IPv4 and IPv6 apart";
+const OF_CLIENT: &str = "the client's plan says it";
+
+const OPTIONS: &[Opt] = &[
+    client(Some('t'), None, Nothing, Ignored("this is what nuttcp does without -r")),
+    client(Some('r'), None, Nothing, Flag(&["--reverse"])),
+    both(Some('4'), None, Nothing, Flag(&["--ipv4"]), Ignored("goodput's server listens to both")),
+    both(Some('6'), None, Nothing, Flag(&["--ipv6"]), Ignored("goodput's server listens to both")),
+    client(Some('c'), None, One("DSCP"), With(&["--dscp"], dscp_or_tos)),
+    both(
+        Some('l'),
+        None,
+        One("BYTES"),
+        Joined("`--chunk`, 64K or for UDP 8K without it"),
+        Ignored(OF_CLIENT),
+    ),
+    refused(Some('s'), None, Nothing, NO_FILE),
+    client(
+        Some('n'),
+        None,
+        One("N[kmgtp]"),
+        Joined("`--bytes`: so many buffers, or bytes with a suffix (powers of 1024)"),
+    ),
+    both(
+        Some('w'),
+        None,
+        One("[s]KB"),
+        With(&["--sndbuf", "--rcvbuf"], window),
+        Refused(OF_CLIENT),
+    ),
+    refused(Some('p'), None, One("PORT"), "goodput and its peer agree on the ports of the data"),
+    both(Some('P'), None, One("PORT"), Joined("the port of the target"), Joined("`--port`")),
+    client(Some('u'), None, Nothing, Flag(&["--udp"])),
+    refused(Some('m'), None, One("TTL"), "goodput has no multicast"),
+    client(Some('M'), None, One("BYTES"), With(&["--mss"], same)),
+    client(Some('N'), None, One("N"), With(&["--flows"], same)),
+    client(
+        Some('R'),
+        None,
+        One("RATE"),
+        With(&["--rate"], |text| nuttcp_rate(text).map(|rate| rate.to_string())),
+    ),
+    client(Some('T'), None, One("TIME"), Joined("`--time`, 10 without it; m, h and d as nuttcp")),
+    client(Some('i'), None, One("TIME"), Joined("`--interval`")),
+    client(Some('I'), None, One("NAME"), With(&["--format-title"], same)),
+    client(Some('F'), None, Nothing, Refused("goodput and its peer agree on who connects")),
+    client(Some('a'), None, Nothing, Refused("goodput tries once")),
+    refused(Some('x'), None, One("WHAT"), "neither priority nor traceroute is goodput's to change"),
+    refused(Some('d'), None, Nothing, "the kernel does nothing on SO_DEBUG"),
+    both(
+        Some('v'),
+        None,
+        Nothing,
+        Refused("nuttcp's own view of its sockets is not printed; `goodput test` tells more"),
+        Ignored("goodput's server prints one line when it listens"),
+    ),
+    ignored(Some('b'), None, Nothing, "the brief line is what is printed"),
+    client(Some('D'), None, Nothing, Flag(&["--nodelay"])),
+    ignored(Some('B'), None, Nothing, "goodput writes no output that could be blocked"),
+    both(
+        Some('f'),
+        None,
+        One("FORMAT"),
+        Joined("`--format nuttcp-parse` for parse; -beta changes nothing; else refused"),
+        Ignored("goodput's server prints no numbers"),
+    ),
+    ignored(None, Some("disable-v4-mapped"), Nothing, NO_MAPPED),
+    refused(None, Some("enable-v4-mapped"), Nothing, NO_MAPPED),
+    server(Some('S'), None, Maybe("f|P"), Joined("`goodput serve`, which leaves the terminal")),
+    server(Some('1'), None, Nothing, Flag(&["--one-off"])),
+    server(
+        None,
+        Some("idle-data-timeout"),
+        One("SECONDS"),
+        Ignored("goodput has time limits of its own"),
+    ),
+    server(None, Some("no3rdparty"), Nothing, Ignored("goodput never measures for a third party")),
+    server(None, Some("nofork"), Nothing, Joined("it stays in the terminal")),
+    server(None, Some("single-threaded"), Nothing, Ignored("one client does not wait for another")),
+    both(Some('h'), Some("help"), Nothing, Joined("this list"), Joined("this list")),
+    both(Some('V'), None, Nothing, Joined("the version"), Joined("the version")),
+];
+
+fn mode(typed: &Typed) -> Result<Mode, Refusal> {
+    let server = typed.has("-S") || typed.has("-1");
+    Ok(match typed.operands() {
+        _ if typed.has("-h") => Mode::Help,
+        _ if typed.has("-V") => Mode::Version,
+        _ if server => Mode::Server,
+        [] => {
+            return Err(Refusal::because(
+                "no host is named; goodput has no \"classic\" mode, use -S for a server",
+            ));
+        }
+        [_] => Mode::Client,
+        _ => return Err(Refusal::because("goodput measures for no third party: name one host")),
+    })
+}
+
+fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
+    let [host] = typed.operands() else {
+        return Err(Refusal::because("name one host"));
+    };
+    if host.contains('/') && !host.contains("://") {
+        return Err(Refusal::because("goodput's control and data connections go to one address"));
+    }
+    own.insert(1, values::target(SHIM.protocol, host, typed.value("-P")));
+    own.push(format!("--chunk={}", buffer(typed)?));
+    own.push(length(typed)?);
+    if let Some(seconds) = typed.read("-i", nuttcp_seconds)? {
+        // 0 is nuttcp's way to ask for its own, one second.
+        let seconds = if seconds == 0.0 { 1.0 } else { seconds };
+        own.push(format!("--interval={seconds}"));
+    }
+    let format = match typed.value("-f") {
+        None | Some("-beta") => "nuttcp",
+        Some("parse") => "nuttcp-parse",
+        Some(other) => {
+            return Err(Refusal(format!(
+                "option -f{other} is refused: the line has its usual columns"
+            )));
+        }
+    };
+    own.extend([format!("--format={format}"), "--no-store".into()]);
+    Ok(own)
+}
+
+fn buffer(typed: &Typed) -> Result<u64, Refusal> {
+    let standard = if typed.has("-u") { UDP_LENGTH } else { TCP_LENGTH };
+    Ok(typed.read("-l", bytes)?.unwrap_or(standard))
+}
+
+fn length(typed: &Typed) -> Result<String, Refusal> {
+    let Some(count) = typed.read("-n", count)? else {
+        let seconds = typed.read("-T", nuttcp_seconds)?.filter(|seconds| *seconds > 0.0);
+        return Ok(format!("--time={}", seconds.unwrap_or(DURATION)));
+    };
+    if typed.has("-T") {
+        return Err(Refusal::because("options -n and -T: goodput ends a test by one of them"));
+    }
+    let bytes = match count {
+        Count::Bytes(bytes) => Some(bytes),
+        Count::Buffers(buffers) => buffers.checked_mul(buffer(typed)?),
+    };
+    let too_many = || Refusal::because("option -n: more bytes than can be counted");
+    Ok(format!("--bytes={}", bytes.ok_or_else(too_many)?))
+}
+
+/// What `-n` counts.
+enum Count {
+    Bytes(u64),
+    Buffers(u64),
+}
+
+/// With a suffix they are bytes (nuttcp-6.1.2.c, nbuf_bytes).
+fn count(text: &str) -> Result<Count, String> {
+    match text.strip_suffix(['b', 'B']) {
+        Some(number) => values::count(number).map(Count::Bytes),
+        None if text.ends_with(|c: char| c.is_ascii_digit()) => {
+            values::count(text).map(Count::Buffers)
+        }
+        None => bytes(text).map(Count::Bytes),
+    }
+}
+
+/// `-ws` is the server's window, which goodput does not set apart from the client's; `-wb` sets both,
+/// as goodput does anyway.
+fn window(text: &str) -> Result<String, String> {
+    match text.strip_prefix('s') {
+        Some(_) => Err("goodput sets the windows of both ends alike, with -w".into()),
+        None => nuttcp_window(text.strip_prefix('b').unwrap_or(text)),
+    }
+}
+
+/// With t behind it a whole type of service.
+fn dscp_or_tos(text: &str) -> Result<String, String> {
+    match text.strip_suffix(['t', 'T']) {
+        Some(number) => tos(number),
+        None => dscp(text),
+    }
+}
+
+fn as_server(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
+    let port = typed.value("-P").unwrap_or("5000");
+    own.extend([format!("--port={port}"), format!("--protocols={}", SHIM.protocol)]);
+    Ok(own)
+}

@@ -1,0 +1,102 @@
+//! Carries a program's command line out, and ends as that program would.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command as Process, Stdio};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+
+use super::arguments::{Work, translate};
+use super::table::{Refusal, Shim};
+use crate::args::Cli;
+use crate::exit::{self, Exit};
+
+/// 1, which each of these programs returns where something went wrong.
+const FAILURE: Exit = Exit::Problem;
+
+/// Runs goodput as `shim` with `arguments`, without the name in front. `show` prints what it would
+/// run instead.
+pub fn run(shim: &'static Shim, arguments: &[String], show: bool) -> Exit {
+    let work = match translate(shim, arguments) {
+        Ok(work) => work,
+        Err(Refusal(why)) => {
+            complain(shim, &why);
+            let [client, server] = shim.usage;
+            eprintln!("Usage: {client}\n       {server}\nTry `{} -h`.", shim.name);
+            return FAILURE;
+        }
+    };
+    match carry_out(work, show) {
+        Ok(Exit::Fine) => Exit::Fine,
+        Ok(_) => FAILURE,
+        Err(error) => {
+            // Output in JSON carries its error in itself (iperf3 -J).
+            if !is_json(arguments) {
+                complain(shim, &exit::in_words(&error));
+            }
+            FAILURE
+        }
+    }
+}
+
+fn is_json(arguments: &[String]) -> bool {
+    arguments.iter().any(|a| ["-J", "--json", "--json-stream"].contains(&a.as_str()))
+}
+
+/// `iperf3: error - …`, as iperf3 begins; the others have no word for it.
+fn complain(shim: &Shim, why: &str) {
+    let error = if shim.name == "iperf3" && !why.contains("error -") { "error - " } else { "" };
+    eprintln!("{}: {error}{why}", shim.name);
+}
+
+fn carry_out(work: Work, show: bool) -> Result<Exit> {
+    match work {
+        Work::Print(text) => {
+            write!(anstream::stdout(), "{text}")?;
+            Ok(Exit::Fine)
+        }
+        Work::Run { arguments, .. } if show => {
+            println!("goodput {}", arguments.join(" "));
+            Ok(Exit::Fine)
+        }
+        Work::Run { arguments, background: true } => in_background(&arguments),
+        Work::Run { arguments, .. } => {
+            let cli = parsed(&arguments)?;
+            crate::logging::begin(cli.verbose);
+            crate::commands::run(cli)
+        }
+    }
+}
+
+/// Goodput's own parsing of the arguments: what is no number or out of range shows here.
+pub fn parsed(arguments: &[String]) -> Result<Cli> {
+    let words = std::iter::once("goodput").chain(arguments.iter().map(String::as_str));
+    Cli::try_parse_from(words).map_err(|error| {
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        anyhow::anyhow!("{first}")
+    })
+}
+
+/// Starts the server apart from the terminal, and returns once it listens.
+fn in_background(arguments: &[String]) -> Result<Exit> {
+    use std::os::unix::process::CommandExt;
+    parsed(arguments)?;
+    let program = std::env::current_exe().context("cannot find goodput's own file")?;
+    let mut child = Process::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .context("cannot start the server")?;
+    let mut said = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        BufReader::new(stdout).read_line(&mut said).context("cannot hear the server")?;
+    }
+    if said.is_empty() {
+        let status = child.wait().context("cannot wait for the server")?;
+        bail!("the server ended before it listened, with {status}");
+    }
+    Ok(Exit::Fine)
+}

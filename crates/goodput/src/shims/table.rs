@@ -1,0 +1,190 @@
+//! What a program's table says.
+
+use super::arguments::Typed;
+
+/// A program that goodput stands in for.
+#[derive(Debug)]
+pub struct Shim {
+    /// The name that it is called by.
+    pub name: &'static str,
+    /// Id of the protocol that it speaks.
+    pub protocol: &'static str,
+    /// The version whose options and output these are.
+    pub version: &'static str,
+    /// How it is called, client and server.
+    pub usage: [&'static str; 2],
+    /// Whether a host stands among the options without one in front.
+    pub takes_host: bool,
+    /// Every option.
+    pub options: &'static [Opt],
+    /// Whether the options ask for a client or for a server, or why for neither.
+    pub mode: fn(&Typed) -> Result<Mode, Refusal>,
+    /// What those options become that hang together; `arguments` has what the table gives of itself.
+    pub client: fn(&Typed, arguments: Vec<String>) -> Result<Vec<String>, Refusal>,
+    /// The same of a server.
+    pub server: fn(&Typed, arguments: Vec<String>) -> Result<Vec<String>, Refusal>,
+    /// Whether a server leaves the terminal.
+    pub background: fn(&Typed) -> bool,
+}
+
+/// What a program is asked to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The side that measures.
+    Client,
+    /// The side that answers.
+    Server,
+    /// It tells its options.
+    Help,
+    /// It tells its version.
+    Version,
+}
+
+/// One option.
+#[derive(Debug)]
+pub struct Opt {
+    /// `-x`.
+    pub short: Option<char>,
+    /// `--long`.
+    pub long: Option<&'static str>,
+    /// What follows it.
+    pub value: Value,
+    /// What it means to a client.
+    pub client: Means,
+    /// What it means to a server.
+    pub server: Means,
+}
+
+/// What follows an option.
+#[derive(Debug, Clone, Copy)]
+pub enum Value {
+    /// Nothing.
+    None,
+    /// A value of this name.
+    One(&'static str),
+    /// A value of this name, or nothing.
+    Maybe(&'static str),
+}
+
+/// What becomes of an option.
+#[derive(Debug, Clone, Copy)]
+pub enum Means {
+    /// These arguments of goodput.
+    Flag(&'static [&'static str]),
+    /// These options of goodput, each with the value, converted.
+    With(&'static [&'static str], fn(&str) -> Result<String, String>),
+    /// Hangs together with others; in words what it becomes.
+    Joined(&'static str),
+    /// Accepted, and nothing changes, because of this.
+    Ignored(&'static str),
+    /// Refused, because of this.
+    Refused(&'static str),
+    /// The program has it in the other mode only.
+    Elsewhere,
+}
+
+/// Why a command line is not carried out, without the name of the program in front.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal(pub String);
+
+impl Refusal {
+    /// For the reason given.
+    pub fn because(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
+impl Opt {
+    /// The name that it is found by: the short one where there is one.
+    pub fn name(&self) -> String {
+        match (self.short, self.long) {
+            (Some(short), _) => format!("-{short}"),
+            (None, Some(long)) => format!("--{long}"),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// Both names and the value, as lists have them.
+    pub fn spelling(&self) -> String {
+        let names = [self.short.map(|s| format!("-{s}")), self.long.map(|l| format!("--{l}"))];
+        let names: Vec<_> = names.into_iter().flatten().collect();
+        match self.value {
+            Value::None => names.join(", "),
+            Value::One(value) => format!("{} {value}", names.join(", ")),
+            Value::Maybe(value) => format!("{} [{value}]", names.join(", ")),
+        }
+    }
+
+    /// What it means in `mode`.
+    pub fn means(&self, mode: Mode) -> Means {
+        if mode == Mode::Server { self.server } else { self.client }
+    }
+}
+
+impl Means {
+    /// For lists.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Flag(arguments) => format!("`{}`", arguments.join(" ")),
+            Self::With(options, _) => {
+                let all: Vec<_> = options.iter().map(|option| format!("`{option}`")).collect();
+                all.join(", ")
+            }
+            Self::Joined(text) => (*text).into(),
+            Self::Ignored(why) => format!("nothing: {why}"),
+            Self::Refused(why) => format!("refused: {why}"),
+            Self::Elsewhere => "–".into(),
+        }
+    }
+}
+
+/// An option of both modes.
+pub const fn both(
+    short: Option<char>,
+    long: Option<&'static str>,
+    value: Value,
+    client: Means,
+    server: Means,
+) -> Opt {
+    Opt { short, long, value, client, server }
+}
+
+/// An option of clients.
+pub const fn client(
+    short: Option<char>,
+    long: Option<&'static str>,
+    value: Value,
+    means: Means,
+) -> Opt {
+    Opt { short, long, value, client: means, server: Means::Elsewhere }
+}
+
+/// An option of servers.
+pub const fn server(
+    short: Option<char>,
+    long: Option<&'static str>,
+    value: Value,
+    means: Means,
+) -> Opt {
+    Opt { short, long, value, client: Means::Elsewhere, server: means }
+}
+
+/// An option that goodput refuses in both modes.
+pub const fn refused(
+    short: Option<char>,
+    long: Option<&'static str>,
+    value: Value,
+    why: &'static str,
+) -> Opt {
+    both(short, long, value, Means::Refused(why), Means::Refused(why))
+}
+
+/// An option that changes nothing in both modes.
+pub const fn ignored(
+    short: Option<char>,
+    long: Option<&'static str>,
+    value: Value,
+    why: &'static str,
+) -> Opt {
+    both(short, long, value, Means::Ignored(why), Means::Ignored(why))
+}

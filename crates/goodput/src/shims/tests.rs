@@ -1,0 +1,244 @@
+//! Every option of every table becomes something that goodput understands, or is refused in words.
+
+use clap::Parser;
+use proptest::prelude::*;
+
+use super::arguments::{Work, command, translate};
+use super::table::{Means, Mode, Opt, Shim, Value};
+use super::{ALL, called_as, find};
+use crate::args::{Cli, Command};
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(String::from).collect()
+}
+
+fn shim(name: &str) -> &'static Shim {
+    find(name).unwrap()
+}
+
+/// What a command line comes to, in one line.
+fn becomes(name: &str, typed: &str) -> String {
+    match translate(shim(name), &words(typed)) {
+        Ok(Work::Run { arguments, .. }) => arguments.join(" "),
+        other => panic!("{name} {typed}: {other:?}"),
+    }
+}
+
+fn refusal(name: &str, typed: &str) -> String {
+    match translate(shim(name), &words(typed)) {
+        Err(refusal) => refusal.0,
+        other => panic!("{name} {typed}: {other:?}"),
+    }
+}
+
+#[test]
+fn names_and_options_are_told_apart() {
+    for shim in ALL {
+        command(shim).debug_assert();
+        for option in shim.options {
+            let same = shim.options.iter().filter(|other| other.name() == option.name());
+            assert_eq!(same.count(), 1, "{} {}", shim.name, option.name());
+        }
+    }
+    assert_eq!(called_as("/usr/local/bin/iperf3").unwrap().name, "iperf3");
+    assert!(called_as("goodput").is_none());
+}
+
+/// The shortest command line of a mode.
+fn least(shim: &Shim, mode: Mode) -> Vec<String> {
+    words(match (shim.name, mode) {
+        ("iperf3" | "iperf", Mode::Server) => "-s",
+        ("iperf3" | "iperf", _) => "-c goodput://192.0.2.1",
+        ("nuttcp", Mode::Server) => "-S",
+        ("nuttcp", _) => "goodput://192.0.2.1",
+        (_, Mode::Server) => "-r -s",
+        _ => "-t -s goodput://192.0.2.1",
+    })
+}
+
+/// A value that each option should understand.
+fn sample(name: &str) -> &'static str {
+    match name {
+        "HOST[%DEV]" | "HOST" | "IP" => "192.0.2.1",
+        "UNIT" => "m",
+        "DSCP" | "TOS" => "32",
+        "RATE[/BURST]" | "RATE" => "1m",
+        "FORMAT" => "parse",
+        "C" => "C",
+        _ => "100",
+    }
+}
+
+fn typed(shim: &Shim, mode: Mode, option: &Opt) -> Vec<String> {
+    let mut arguments = least(shim, mode);
+    if arguments.contains(&option.name()) {
+        return arguments;
+    }
+    let value = match option.value {
+        Value::One(name) => Some(sample(name)),
+        Value::None | Value::Maybe(_) => None,
+    };
+    // The last option without a value would take the host for it.
+    arguments.splice(0..0, std::iter::once(option.name()).chain(value.map(String::from)));
+    arguments
+}
+
+/// Whether it makes a client or a server of the program, which tests of their own look at.
+fn turns(option: &Opt) -> bool {
+    ["-c", "-s", "-S", "-1", "-r", "-t"].contains(&option.name().as_str())
+        && !matches!(option.value, Value::One("SECONDS" | "BYTES"))
+}
+
+#[test]
+fn every_option_maps_or_is_refused_by_name() {
+    for shim in ALL {
+        for mode in [Mode::Client, Mode::Server] {
+            for option in shim.options.iter().filter(|option| !turns(option)) {
+                let arguments = typed(shim, mode, option);
+                let outcome = translate(shim, &arguments);
+                match (option.means(mode), outcome) {
+                    (Means::Refused(why), Err(refusal)) => {
+                        assert_eq!(
+                            refusal.0,
+                            format!("option {} is refused: {why}", option.name())
+                        );
+                    }
+                    (Means::Elsewhere, Err(refusal)) => {
+                        assert!(refusal.0.contains(&option.name()), "{refusal:?}");
+                    }
+                    (Means::Refused(_) | Means::Elsewhere, other) => {
+                        panic!("{} {arguments:?}: {other:?}", shim.name)
+                    }
+                    (_, Ok(Work::Run { arguments, .. })) => understood(&arguments, mode),
+                    (_, Ok(Work::Print(text))) => assert!(text.contains("goodput"), "{text}"),
+                    // Only 0 of it is not refused.
+                    (_, Err(refusal)) => assert_eq!(option.name(), "-O", "{refusal:?}"),
+                }
+            }
+        }
+    }
+}
+
+/// Options that only clap of goodput can refuse are refused for their combination, not their form.
+fn understood(arguments: &[String], mode: Mode) {
+    let all = std::iter::once("goodput").chain(arguments.iter().map(String::as_str));
+    match (Cli::try_parse_from(all), mode) {
+        (Ok(cli), Mode::Client) => assert!(matches!(cli.command, Command::Test(_))),
+        (Ok(cli), _) => assert!(matches!(cli.command, Command::Serve(_) | Command::Test(_))),
+        (Err(error), _) => {
+            use clap::error::ErrorKind::{ArgumentConflict, MissingRequiredArgument};
+            let kind = error.kind();
+            assert!(matches!(kind, ArgumentConflict | MissingRequiredArgument), "{error}");
+        }
+    }
+}
+
+#[test]
+fn iperf3_lines_come_to_what_they_mean() {
+    assert_eq!(
+        becomes("iperf3", "-c h -p 99 -P 4 -t 5 -R -w 64K"),
+        "test iperf3://h:99 --flows=4 --reverse --sndbuf=65536 --rcvbuf=65536 --chunk=131072 \
+         --time=5 --format=iperf3-text --no-store"
+    );
+    // The rate is of one stream, and UDP has one of its own.
+    let udp = becomes("iperf3", "-c h -u -P 3 -J");
+    assert!(udp.contains("--udp --rate=3000000 --chunk=1460 --time=10 --format=iperf3 "), "{udp}");
+    assert!(becomes("iperf3", "-c h -b 1.5g").contains("--rate=1500000000"));
+    assert!(becomes("iperf3", "-c h -k 10 -l 1K").contains("--bytes=10240"));
+    assert!(
+        becomes("iperf3", "-c fe80::1%eth0").starts_with("test iperf3://[fe80::1] --device=eth0")
+    );
+    assert_eq!(becomes("iperf3", "-s -p 99 -1"), "serve --one-off --port=99 --protocols=iperf3");
+    assert!(refusal("iperf3", "-c h -t 5 -n 5").contains("only one test end condition"));
+    assert!(refusal("iperf3", "-c h -b 1m/5").contains("-b"));
+    assert!(refusal("iperf3", "-c h -O 2").contains("-O"));
+    assert_eq!(refusal("iperf3", "-c h --nosuch"), "unrecognized option '--nosuch'");
+    assert_eq!(refusal("iperf3", "-c h -Q"), "invalid option -- 'Q'");
+    assert!(refusal("iperf3", "").contains("must either be a client (-c) or server (-s)"));
+    assert!(refusal("iperf3", "-s -R").contains("-R is for the client only"));
+}
+
+#[test]
+fn iperf_lines_come_to_what_they_mean() {
+    let udp = becomes("iperf", "-c h -u -b 10M -P 2 -i 1 -y C");
+    assert_eq!(
+        udp,
+        "test iperf2://h --flows=2 --interval=1 --udp --rate=20971520 --chunk=1470 --time=10 \
+         --format=iperf2-csv --no-store"
+    );
+    assert!(becomes("iperf", "-c h -n 1M -P 2").contains("--bytes=2097152"));
+    assert!(becomes("iperf", "-c h -u").contains("--rate=1048576"));
+    assert_eq!(becomes("iperf", "-s -u"), "serve --port=5001 --protocols=iperf2");
+    assert!(refusal("iperf", "-c h -r").contains("-r is refused"));
+}
+
+#[test]
+fn nuttcp_lines_come_to_what_they_mean() {
+    assert_eq!(
+        becomes("nuttcp", "-r -u -R10m -i1 -T2m -N2 -w512 -Ifoo -fparse h"),
+        "test nuttcp://h --reverse --udp --rate=10000000 --flows=2 --sndbuf=524288 \
+         --rcvbuf=524288 --format-title=foo --chunk=8192 --time=120 --interval=1 \
+         --format=nuttcp-parse --no-store"
+    );
+    assert!(becomes("nuttcp", "-n10 -l1k h").contains("--bytes=10240"));
+    assert!(becomes("nuttcp", "-n10m h").contains("--bytes=10485760"));
+    assert!(becomes("nuttcp", "-c46 h").contains("--dscp=46"));
+    assert!(becomes("nuttcp", "-c0xb8t h").contains("--dscp=46"));
+    assert_eq!(becomes("nuttcp", "-S -P5005"), "serve --port=5005 --protocols=nuttcp");
+    assert!(refusal("nuttcp", "-f-rtt h").contains("-f-rtt is refused"));
+    assert!(refusal("nuttcp", "-ws64 h").contains("-w"));
+    assert!(refusal("nuttcp", "a b").contains("third party"));
+    assert!(refusal("nuttcp", "-r").contains("classic"));
+}
+
+#[test]
+fn ttcp_lines_come_to_what_they_mean() {
+    assert_eq!(
+        becomes("ttcp", "-t -s -n4 -l1024 -D h"),
+        "test ttcp://h --nodelay --chunk=1024 --bytes=4096 --format=ttcp --no-store"
+    );
+    assert_eq!(becomes("ttcp", "-r -s -p 99"), "serve --port=99 --protocols=ttcp --one-off");
+    assert!(refusal("ttcp", "-t h").contains("add -s"));
+}
+
+#[test]
+fn servers_leave_the_terminal_where_the_program_does() {
+    let background = |name: &str, typed: &str| match translate(shim(name), &words(typed)) {
+        Ok(Work::Run { background, .. }) => background,
+        other => panic!("{other:?}"),
+    };
+    assert!(background("iperf3", "-s -D") && !background("iperf3", "-s"));
+    assert!(background("nuttcp", "-S") && !background("nuttcp", "-S --nofork"));
+    assert!(!background("ttcp", "-r -s") && !background("nuttcp", "h"));
+}
+
+#[test]
+fn the_document_names_every_option() {
+    let text = super::document();
+    for option in ALL.iter().flat_map(|shim| shim.options) {
+        assert!(text.contains(&option.name()), "{}", option.name());
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_argument_list_panics(
+        which in 0..ALL.len(),
+        arguments in prop::collection::vec("-[a-zA-Z0-9]{1,3}|--[a-z-]{1,12}(=.{0,4})?|[0-9]{1,20}[kKmMgGp%]?|.{0,8}", 0..8),
+    ) {
+        if let Ok(Work::Run { arguments, .. }) = translate(ALL[which], &arguments) {
+            let _ = super::run::parsed(&arguments);
+        }
+    }
+
+    #[test]
+    fn no_value_of_an_option_panics(
+        which in 0..ALL.len(),
+        at in any::<prop::sample::Index>(),
+        value in "[0-9.]{0,20}[a-zA-Z/%]{0,2}|.{0,10}",
+    ) {
+        let mut arguments = vec![at.get(ALL[which].options).name(), value];
+        arguments.extend(least(ALL[which], Mode::Client));
+        let _ = translate(ALL[which], &arguments);
+    }
+}

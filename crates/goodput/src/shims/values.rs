@@ -1,0 +1,248 @@
+//! Numbers as the old programs write them, turned into what goodput reads without doubt: plain bytes,
+//! plain bits per second, seconds.
+
+/// A value that is passed on as it is.
+pub fn same(text: &str) -> Result<String, String> {
+    Ok(text.into())
+}
+
+/// Bytes with a suffix of powers of 1024, small or capital (iperf3 units.c, unit_atof; ttcp and
+/// nuttcp alike).
+pub fn size(text: &str) -> Result<String, String> {
+    bytes(text).map(|bytes| bytes.to_string())
+}
+
+/// The number behind [`size`].
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let (number, suffix) = split(text)?;
+    whole(number * binary(suffix).ok_or_else(|| not_a("size", text))?, text)
+}
+
+/// Bits per second with a suffix of powers of 1000, small or capital (iperf3 units.c,
+/// unit_atof_rate).
+pub fn decimal_rate(text: &str) -> Result<f64, String> {
+    let (number, suffix) = split(text)?;
+    decimal(suffix).map(|scale| number * scale).ok_or_else(|| not_a("rate", text))
+}
+
+/// [`decimal_rate`] as text.
+pub fn decimal_rate_text(text: &str) -> Result<String, String> {
+    decimal_rate(text).map(|rate| rate.to_string())
+}
+
+/// A number of iperf 2.1: small suffixes are powers of 1000, capitals of 1024 (its -h; `-b 10M` of
+/// 2.1.8 paces at 10485760 bit/s).
+pub fn mixed(text: &str) -> Result<f64, String> {
+    let (number, suffix) = split(text)?;
+    let capital = suffix.chars().all(|c| c.is_ascii_uppercase());
+    let scale = if capital { binary(suffix) } else { decimal(suffix) };
+    scale.map(|scale| number * scale).ok_or_else(|| not_a("number with k, m, g, K, M or G", text))
+}
+
+/// [`mixed`] as whole bytes.
+pub fn mixed_size(text: &str) -> Result<String, String> {
+    whole(mixed(text)?, text).map(|bytes| bytes.to_string())
+}
+
+/// [`mixed`] as text.
+pub fn mixed_rate_text(text: &str) -> Result<String, String> {
+    mixed(text).map(|rate| rate.to_string())
+}
+
+/// Seconds.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    let (number, suffix) = split(text)?;
+    if suffix.is_empty() { Ok(number) } else { Err(not_a("number of seconds", text)) }
+}
+
+/// Seconds of nuttcp, with m for minutes, h for hours and d for days (nuttcp-6.1.2.c, case 'T').
+pub fn nuttcp_seconds(text: &str) -> Result<f64, String> {
+    let (number, suffix) = split(text)?;
+    let scale = match suffix.to_ascii_lowercase().as_str() {
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86400.0,
+        _ => return Err(not_a("time like 10, 2m or 1h", text)),
+    };
+    Ok(number * scale)
+}
+
+/// A window of nuttcp, in KB unless it says otherwise (nuttcp-6.1.2.c, case 'w').
+pub fn nuttcp_window(text: &str) -> Result<String, String> {
+    let (number, suffix) = split(text)?;
+    let scale = match suffix.to_ascii_lowercase().as_str() {
+        "" => 1024.0,
+        "b" => 1.0,
+        other => binary(other).ok_or_else(|| not_a("window like 512, 4m or 65536b", text))?,
+    };
+    whole(number * scale, text).map(|bytes| bytes.to_string())
+}
+
+/// A rate of nuttcp in bits per second: Kbit/s unless it says m or g, powers of 1000
+/// (nuttcp-6.1.2.c, case 'R').
+pub fn nuttcp_rate(text: &str) -> Result<f64, String> {
+    if text.ends_with('p') {
+        return Err("goodput has no rate in packets per second".into());
+    }
+    if text.starts_with('i') {
+        return Err("goodput has one way of pacing; the instantaneous rate limit is not it".into());
+    }
+    let (number, suffix) = split(text.strip_prefix('u').unwrap_or(text))
+        .or_else(|why| if text == "u" { Ok((0.0, "")) } else { Err(why) })?;
+    let scale = match suffix.to_ascii_lowercase().as_str() {
+        "" | "k" => 1e3,
+        "m" => 1e6,
+        "g" => 1e9,
+        _ => return Err(not_a("rate like 500, 10m or 1g", text)),
+    };
+    Ok(number * scale)
+}
+
+/// `HOST%DEVICE`, taken apart.
+pub fn host_and_device(text: &str) -> (&str, Option<&str>) {
+    match text.split_once('%') {
+        Some((host, device)) => (host, Some(device)),
+        None => (text, None),
+    }
+}
+
+/// A target of goodput. A host that names its scheme keeps it, so that any target can stand there.
+pub fn target(scheme: &str, host: &str, port: Option<&str>) -> String {
+    if host.contains("://") {
+        return host.into();
+    }
+    let bare = host.contains(':') && !host.starts_with('[');
+    let host = if bare { format!("[{host}]") } else { host.into() };
+    match port {
+        Some(port) => format!("{scheme}://{host}:{port}"),
+        None => format!("{scheme}://{host}"),
+    }
+}
+
+/// A count of at least one.
+pub fn count(text: &str) -> Result<u64, String> {
+    match text.parse::<u64>() {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err(not_a("count of at least 1", text)),
+    }
+}
+
+/// A type of service, in decimal, octal or hexadecimal, as a differentiated services code point.
+pub fn tos(text: &str) -> Result<String, String> {
+    let tos =
+        number(text).filter(|tos| *tos < 256).ok_or_else(|| not_a("type of service", text))?;
+    match tos & 3 {
+        0 => Ok((tos >> 2).to_string()),
+        _ => {
+            Err("its two lowest bits are congestion marks, which goodput leaves to the kernel"
+                .into())
+        }
+    }
+}
+
+/// A code point, as a number or by the names of RFC 2474, 2597, 3246 and 8622.
+pub fn dscp(text: &str) -> Result<String, String> {
+    let named = names().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, point)| point);
+    let point = named.or_else(|| number(text)).filter(|point| *point < 64);
+    point.map(|point| point.to_string()).ok_or_else(|| not_a("code point", text))
+}
+
+/// [`dscp`] by name, else [`tos`]: what `-S` of iperf 2 takes.
+pub fn tos_or_dscp(text: &str) -> Result<String, String> {
+    if number(text).is_some() { tos(text) } else { dscp(text) }
+}
+
+fn names() -> impl Iterator<Item = (String, u64)> {
+    let assured = (1..=4).flat_map(|class| {
+        (1..=3).map(move |drop| (format!("af{class}{drop}"), 8 * class + 2 * drop))
+    });
+    let selectors = (0..=7).map(|class| (format!("cs{class}"), 8 * class));
+    let others = [("ef", 46), ("le", 1)].map(|(name, point)| (name.to_string(), point));
+    assured.chain(selectors).chain(others)
+}
+
+/// Decimal, octal with 0 in front, hexadecimal with 0x.
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None if text.len() > 1 && text.starts_with('0') => u64::from_str_radix(text, 8).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// A number of at least zero, and what stands behind it.
+fn split(text: &str) -> Result<(f64, &str), String> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    match text[..end].parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok((number, &text[end..])),
+        _ => Err(not_a("number", text)),
+    }
+}
+
+fn decimal(suffix: &str) -> Option<f64> {
+    power(suffix).map(|power| 1000f64.powi(power))
+}
+
+fn binary(suffix: &str) -> Option<f64> {
+    power(suffix).map(|power| 1024f64.powi(power))
+}
+
+fn power(suffix: &str) -> Option<i32> {
+    let lower = suffix.to_ascii_lowercase();
+    ["", "k", "m", "g", "t", "p"].iter().position(|s| *s == lower).map(|at| at as i32)
+}
+
+fn whole(bytes: f64, text: &str) -> Result<u64, String> {
+    // 2^63: beyond it is no transfer, and a float counts no single bytes any more.
+    if bytes < 9.2e18 {
+        Ok(bytes as u64)
+    } else {
+        Err(format!("{text:?} is more than can be counted"))
+    }
+}
+
+fn not_a(what: &str, text: &str) -> String {
+    format!("{text:?} is not a {what}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn each_program_has_its_own_suffixes() {
+        assert_eq!(size("128K").unwrap(), "131072");
+        assert_eq!(size("1.5m").unwrap(), "1572864");
+        assert_eq!(decimal_rate("10M").unwrap(), 1e7);
+        assert_eq!(mixed("10M").unwrap(), 10_485_760.0);
+        assert_eq!(mixed("10m").unwrap(), 1e7);
+        assert_eq!(nuttcp_window("512").unwrap(), "524288");
+        assert_eq!(nuttcp_window("65536b").unwrap(), "65536");
+        assert_eq!(nuttcp_rate("500").unwrap(), 5e5);
+        assert_eq!(nuttcp_rate("10m").unwrap(), 1e7);
+        assert_eq!(nuttcp_rate("u").unwrap(), 0.0);
+        assert_eq!(nuttcp_seconds("2m").unwrap(), 120.0);
+    }
+
+    #[test]
+    fn code_points_have_names_and_three_bases() {
+        assert_eq!(tos("0xb8").unwrap(), "46");
+        assert_eq!(tos("0270").unwrap(), "46");
+        assert_eq!(dscp("EF").unwrap(), "46");
+        assert_eq!(dscp("af41").unwrap(), "34");
+        assert_eq!(tos_or_dscp("cs1").unwrap(), "8");
+        assert!(tos("1").unwrap_err().contains("congestion"));
+        assert!(dscp("64").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_value_or_an_error(text in "[0-9.kKmMgGiupbx%/-]{0,12}|.{0,12}") {
+            let _ = (size(&text), mixed_size(&text), nuttcp_rate(&text), nuttcp_window(&text));
+            let _ = (decimal_rate(&text), seconds(&text), nuttcp_seconds(&text), count(&text));
+            let _ = (tos(&text), dscp(&text), tos_or_dscp(&text));
+        }
+    }
+}
