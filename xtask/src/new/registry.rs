@@ -31,7 +31,7 @@ enum Entry {
 }
 
 /// Every registry.
-pub const REGISTRIES: [Registry; 7] = [
+pub const REGISTRIES: [Registry; 8] = [
     Registry {
         kind: "rule",
         folder: "crates/diagnose/src/rules",
@@ -87,6 +87,14 @@ pub const REGISTRIES: [Registry; 7] = [
         separator: '-',
         template: include_str!("../../templates/scenario.toml"),
         then: "cargo run -- lab run {id}",
+    },
+    Registry {
+        kind: "format",
+        folder: "crates/goodput/src/formats",
+        entry: Entry::Item("FORMAT"),
+        separator: '-',
+        template: include_str!("../../templates/format.rs.txt"),
+        then: "write its shape down in crates/goodput/src/formats/tests/shape.rs; cargo xtask docs",
     },
 ];
 

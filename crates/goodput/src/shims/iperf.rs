@@ -267,6 +267,6 @@ fn length(typed: &Typed) -> Result<String, Refusal> {
 
 fn as_server(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let port = typed.value("-p").unwrap_or("5001");
-    own.extend([format!("--port={port}"), format!("--protocols={}", SHIM.protocol)]);
+    own.extend(values::listen(SHIM.protocol, port));
     Ok(own)
 }

@@ -256,8 +256,9 @@ fn length(typed: &Typed) -> Result<String, Refusal> {
 
 fn as_server(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let port = typed.value("-p").unwrap_or("5201");
+    own.extend(values::listen(SHIM.protocol, port));
     // One client at a time, as iperf3 has it: others are told that the server is busy.
-    own.extend([format!("--port={port}"), format!("--protocols={}", SHIM.protocol)]);
+    own.push("--exclusive=busy".into());
     Ok(own)
 }
 

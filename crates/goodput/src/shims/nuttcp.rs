@@ -213,6 +213,6 @@ fn dscp_or_tos(text: &str) -> Result<String, String> {
 
 fn as_server(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let port = typed.value("-P").unwrap_or("5000");
-    own.extend([format!("--port={port}"), format!("--protocols={}", SHIM.protocol)]);
+    own.extend(values::listen(SHIM.protocol, port));
     Ok(own)
 }

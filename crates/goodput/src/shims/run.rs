@@ -1,7 +1,9 @@
 //! Carries a program's command line out, and ends as that program would.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
+use std::os::unix::net::UnixDatagram;
 use std::process::{Command as Process, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
@@ -13,6 +15,8 @@ use crate::exit::{self, Exit};
 
 /// 1, which each of these programs returns where something went wrong.
 const FAILURE: Exit = Exit::Problem;
+/// How often is looked whether a server that does not listen yet has ended.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Runs goodput as `shim` with `arguments`, without the name in front. `show` prints what it would
 /// run instead.
@@ -83,20 +87,27 @@ fn in_background(arguments: &[String]) -> Result<Exit> {
     use std::os::unix::process::CommandExt;
     parsed(arguments)?;
     let program = std::env::current_exe().context("cannot find goodput's own file")?;
+    // The server says that it listens as it says it to systemd (sd_notify(3)).
+    let place = tempfile::tempdir().context("cannot make a directory to hear the server in")?;
+    let socket = place.path().join("listens");
+    let hears = UnixDatagram::bind(&socket).context("cannot hear the server")?;
+    hears.set_read_timeout(Some(LOOK)).context("cannot wait for the server")?;
     let mut child = Process::new(program)
         .args(arguments)
+        .env("NOTIFY_SOCKET", &socket)
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
+        .stdout(Stdio::null())
         .process_group(0)
         .spawn()
         .context("cannot start the server")?;
-    let mut said = String::new();
-    if let Some(stdout) = child.stdout.take() {
-        BufReader::new(stdout).read_line(&mut said).context("cannot hear the server")?;
+    loop {
+        let mut said = [0; 256];
+        let length = hears.recv(&mut said).unwrap_or(0);
+        if String::from_utf8_lossy(&said[..length]).contains("READY=1") {
+            return Ok(Exit::Fine);
+        }
+        if let Some(status) = child.try_wait().context("cannot wait for the server")? {
+            bail!("the server ended before it listened, with {status}");
+        }
     }
-    if said.is_empty() {
-        let status = child.wait().context("cannot wait for the server")?;
-        bail!("the server ended before it listened, with {status}");
-    }
-    Ok(Exit::Fine)
 }

@@ -120,6 +120,12 @@ pub fn target(scheme: &str, host: &str, port: Option<&str>) -> String {
     }
 }
 
+/// What makes a server answer one protocol at one port, and nothing else elsewhere: goodput's own port
+/// and the protocol's usual one are both that port.
+pub fn listen(protocol: &str, port: &str) -> [String; 2] {
+    [format!("--port={port}"), format!("--protocols={protocol}={port}")]
+}
+
 /// A count of at least one.
 pub fn count(text: &str) -> Result<u64, String> {
     match text.parse::<u64>() {

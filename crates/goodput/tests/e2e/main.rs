@@ -9,6 +9,7 @@ mod bad_input;
 mod check;
 mod hostile;
 mod measures;
+mod old_names;
 mod records;
 mod serving;
 mod settings;
