@@ -126,7 +126,7 @@ fn path(view: &View) -> Step {
 fn lost(view: &View) -> Result<u64, Missing> {
     if !view.is_tcp() {
         let uncounted = || Missing::because("datagrams were not counted");
-        return total(&view.receiver, |f| f.datagrams.map(|d| d.lost).ok_or_else(uncounted));
+        return total(&view.receiver, |f| f.datagrams.ok_or_else(uncounted)?.lost());
     }
     let again = total(&view.sender, |f| f.tcp.get()?.total_retrans_segments())?;
     let needless = total(&view.sender, |f| f.tcp.get()?.dsack_dups())?;

@@ -111,9 +111,8 @@ impl<'a> Flows<'a> {
 
     fn seen_lost_percent(&self) -> Known<f64> {
         let counts = self.each(|f| {
-            f.datagrams
-                .map(|d| (d.lost, d.received))
-                .ok_or_else(|| Missing::because("only for UDP"))
+            let counts = f.datagrams.ok_or_else(|| Missing::because("only for UDP"))?;
+            Ok((counts.lost()?, counts.received))
         });
         let share = counts.and_then(|all| {
             let lost: u128 = all.iter().map(|(lost, _)| u128::from(*lost)).sum();
@@ -128,9 +127,8 @@ impl<'a> Flows<'a> {
     }
 
     fn jitter_us(&self) -> Known<f64> {
-        let jitter = self.each(|f| {
-            f.datagrams.map(|d| d.jitter_us).ok_or_else(|| Missing::because("only for UDP"))
-        });
+        let jitter =
+            self.each(|f| f.datagrams.ok_or_else(|| Missing::because("only for UDP"))?.jitter_us());
         let seen = jitter.map(|all| all.into_iter().fold(0.0, f64::max)).into();
         let told = self.told.as_ref().filter(|_| self.transport == Transport::Udp);
         seen_or_told(seen, told.map_or(Known::missing(UNREPORTED), Told::jitter_us))

@@ -45,6 +45,7 @@ pub fn watch(
     cadence: Cadence,
     report: &UnboundedSender<Watched>,
 ) {
+    let began = beginning(&flows, began);
     let mut next_detail = began;
     let mut next = began;
     let over = loop {
@@ -71,6 +72,25 @@ pub fn watch(
     let first = failures.iter().find(|failure| !failure.is_abort()).or(failures.first());
     let ended = first.map_or(Ok(Ending { last, told }), |failure| Err(failure.to_string()));
     let _ = report.send(Watched::Ended(ended));
+}
+
+/// When the payload's clock began: with the gate, or where the payload itself tells, with the first
+/// flow that has seen it. Waits for that.
+fn beginning(flows: &[RunningFlow], gate: Instant) -> Instant {
+    let tells = |flow: &RunningFlow| {
+        flow.config().transport == Transport::Udp && flow.config().framing.tells_its_beginning()
+    };
+    while flows.iter().any(tells) {
+        let over = flows.iter().all(RunningFlow::is_finished);
+        if let Some(began) = flows.iter().filter_map(RunningFlow::began_at).min() {
+            return began;
+        }
+        if over {
+            break;
+        }
+        std::thread::sleep(END_CHECK);
+    }
+    gate
 }
 
 /// Waits for the time of the next sample, or for the end of all flows. Tells which it was.

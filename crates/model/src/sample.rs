@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::known::Known;
+use crate::known::{Known, Missing};
 use crate::tcp_info::TcpInfo;
 
 /// Counters at one instant. Everything in it only grows from sample to sample, tcp_info's gauges
@@ -108,7 +108,7 @@ pub struct SocketMemory {
 }
 
 /// What a UDP flow counted. A sender fills `sent`; a receiver the rest.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DatagramCounts {
     /// Datagrams handed to the kernel.
     pub sent: u64,
@@ -122,4 +122,49 @@ pub struct DatagramCounts {
     pub duplicated: u64,
     /// Interarrival jitter after RFC 3550 section 6.4.1, microseconds.
     pub jitter_us: f64,
+    /// Whether the datagrams carry numbers. Where a foreign protocol has none, `lost`, `reordered`
+    /// and `duplicated` mean nothing.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub numbered: bool,
+    /// Whether the datagrams carry their time of sending; where not, `jitter_us` means nothing.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub timed: bool,
+}
+
+impl Default for DatagramCounts {
+    fn default() -> Self {
+        Self {
+            sent: 0,
+            received: 0,
+            lost: 0,
+            reordered: 0,
+            duplicated: 0,
+            jitter_us: 0.0,
+            numbered: true,
+            timed: true,
+        }
+    }
+}
+
+impl DatagramCounts {
+    /// Numbers never seen, up to the highest one seen, where there are numbers.
+    pub fn lost(&self) -> Result<u64, Missing> {
+        let unknown = || Missing::because("datagrams of this protocol carry no numbers");
+        self.numbered.then_some(self.lost).ok_or_else(unknown)
+    }
+
+    /// Interarrival jitter, microseconds, where the datagrams tell when they were sent.
+    pub fn jitter_us(&self) -> Result<f64, Missing> {
+        let unknown = || Missing::because("datagrams of this protocol carry no times");
+        self.timed.then_some(self.jitter_us).ok_or_else(unknown)
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_yes(value: &bool) -> bool {
+    *value
 }

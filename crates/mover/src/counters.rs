@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use goodput_model::{DatagramCounts, FlowTotals};
+use goodput_model::{DatagramCounts, FlowTotals, Framing};
 
 use crate::clock::now_ns;
 
@@ -23,6 +23,21 @@ pub struct Counters {
     pub(crate) sink: WaitClock,
     datagrams: Datagrams,
     told: OnceLock<FlowTotals>,
+    /// Whether datagrams carry a number and their time of sending.
+    tells: Tells,
+}
+
+/// What datagrams tell of themselves; goodput's tell both.
+#[derive(Debug)]
+struct Tells {
+    number: bool,
+    time: bool,
+}
+
+impl Default for Tells {
+    fn default() -> Self {
+        Self { number: true, time: true }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -36,6 +51,12 @@ struct Datagrams {
 }
 
 impl Counters {
+    /// Nothing yet, of a flow whose payload looks like `framing`.
+    pub(crate) fn of(framing: &Framing) -> Self {
+        let (number, time) = (framing.numbers_datagrams(), framing.times_datagrams());
+        Self { tells: Tells { number, time }, ..Self::default() }
+    }
+
     /// Payload bytes written or read.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
@@ -87,6 +108,8 @@ impl Counters {
             reordered: read(&counts.reordered),
             duplicated: read(&counts.duplicated),
             jitter_us: f64::from_bits(read(&counts.jitter_us_bits)),
+            numbered: self.tells.number,
+            timed: self.tells.time,
         }
     }
 

@@ -51,7 +51,7 @@ pub fn start(
     {
         socket::limit_pacing_rate(socket.as_fd(), rate)?;
     }
-    let (socket, counters) = (Arc::new(socket), Arc::new(Counters::default()));
+    let (socket, counters) = (Arc::new(socket), Arc::new(Counters::of(&config.framing)));
     let cpu = Arc::new(ThreadCpu::new());
     let (began, over) = (Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
     let flow = Flow {

@@ -47,6 +47,9 @@ fn every_byte_arrives() {
             patience(|| pair.sender.is_finished());
             pair.finish();
         }
+        patience(|| pair.receiver.is_finished());
+        let tells = transport == Transport::Udp && framing.tells_its_beginning();
+        assert_eq!(pair.receiver.began_at().is_some(), tells, "{} {framing:?}", mover.id());
         let (sent, received) = pair.join();
         sent.result.unwrap();
         received.result.unwrap();
@@ -67,6 +70,8 @@ fn every_byte_arrives() {
                 _ => all <= out.sent,
             };
             assert!(fits, "{what}: {out:?} {back:?}");
+            assert_eq!(back.lost().is_ok(), framing.numbers_datagrams(), "{what}");
+            assert_eq!(back.jitter_us().is_ok(), framing.times_datagrams(), "{what}");
         }
     });
 }

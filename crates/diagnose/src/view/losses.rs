@@ -119,7 +119,8 @@ fn sent_again(flow: &FlowSample) -> Result<(u64, u64), Missing> {
 
 fn gaps(flow: &FlowSample) -> Result<(u64, u64), Missing> {
     let counts = flow.datagrams.ok_or_else(|| Missing::because("datagrams were not counted"))?;
-    Ok((counts.received.saturating_add(counts.lost), counts.lost))
+    let lost = counts.lost()?;
+    Ok((counts.received.saturating_add(lost), lost))
 }
 
 impl LossStep {

@@ -8,7 +8,7 @@ use crate::thresholds::HEAVY_LOSS;
 impl Side<'_> {
     /// Datagrams lost within the window, as the receiver's sequence numbers tell.
     pub fn datagrams_lost(&self) -> Result<f64, Missing> {
-        self.delta_sum("lost datagrams", |f| Ok(datagrams(f)?.lost))
+        self.delta_sum("lost datagrams", |f| datagrams(f)?.lost())
     }
 
     /// Datagrams sent within the window.

@@ -126,12 +126,12 @@ impl<F: Format> Tally<F> {
     /// The counts so far.
     pub(crate) fn counts(&self) -> DatagramCounts {
         DatagramCounts {
-            sent: 0,
             received: self.sequence.received() + self.unnumbered,
             lost: self.sequence.lost(),
             reordered: self.sequence.reordered(),
             duplicated: self.sequence.duplicated(),
             jitter_us: self.jitter.us(),
+            ..DatagramCounts::default()
         }
     }
 }
