@@ -4,6 +4,7 @@ mod agree;
 mod foreign;
 mod shown;
 
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use goodput_kernel::Context;
@@ -45,20 +46,45 @@ pub struct NearRun<'a> {
     doubts: Vec<String>,
 }
 
+/// What this host is before payload moves.
+struct Look {
+    context: Context,
+    before: Snapshot,
+}
+
+impl Look {
+    async fn towards(peer: IpAddr, plan: &Plan) -> Result<Self, EngineError> {
+        let context =
+            Context { peer: Some(peer), device: plan.socket.device.clone(), ..Context::default() };
+        let before = observe(plan.observe, context.clone()).await?;
+        Ok(Self { context, before })
+    }
+}
+
 impl<'a> NearRun<'a> {
     /// Proposes the plan, opens the flows and takes the snapshot before.
     pub async fn agree(client: &'a mut Client, plan: &Plan) -> Result<Self, EngineError> {
         let (plan, stores) = agree::files(client, plan).await?;
         let plan = &plan;
         client.conversation.tell(Input::Propose(Box::new(storage::for_peer(plan))));
-        let agreed = agree::flows(client, plan).await?;
+        let order = agree::order(client).await?;
+        // Other programs send as soon as they have the flows; what they send must not wait until this
+        // end has looked around.
+        let towards = client.addresses.first().map(SocketAddr::ip);
+        let early = match towards {
+            Some(peer) if !client.peer.is_goodput() => Some(Look::towards(peer, plan).await?),
+            _ => None,
+        };
+        let agreed = agree::flows(client, plan, order).await?;
         let peer = agreed.opened.peer.ip();
         let connections = connections(&agreed.opened.flows);
         let traffic = Traffic::start(plan, EndName::Near, agreed.opened.flows, None, &stores)?;
         let notes = agree::ready(client, agreed.meanwhile).await?;
-        let context =
-            Context { peer: Some(peer), device: plan.socket.device.clone(), ..Context::default() };
-        let mut before = observe(plan.observe, context.clone()).await?;
+        let early = early.filter(|look| look.context.peer == Some(peer));
+        let Look { context, mut before } = match early {
+            Some(look) => look,
+            None => Look::towards(peer, plan).await?,
+        };
         clock::note(&mut before, client.clock);
         stores.note(&mut before);
         let doubts = agreed

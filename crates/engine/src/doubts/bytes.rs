@@ -1,7 +1,7 @@
 //! Whether the bytes that a foreign far end counted can be those of the same measurement. TCP loses
 //! nothing, so both counts may differ only by what was on its way when one end stopped counting.
 
-use goodput_model::{Bytes, End, EndName, FlowSample, Missing, Role, Transport};
+use goodput_model::{BitRate, Bytes, End, EndName, FlowSample, Missing, Role, Transport};
 
 use crate::measurement::Measurement;
 use crate::told::Told;
@@ -13,6 +13,10 @@ const HEADERS: u64 = 4096;
 /// What a far end may have in its send buffer when it is told to stop, bytes of each flow: the upper
 /// bound of Linux's autotuning, net.ipv4.tcp_wmem (ip-sysctl.rst).
 const SEND_BUFFER: u64 = 4 << 20;
+
+/// By how much one end may count longer than the other, seconds: until the word of the end has reached
+/// every thread of a busy host.
+const STOPPING_S: f64 = 0.02;
 
 /// What both ends say does not fit together, in words.
 pub fn disagree(measurement: &Measurement) -> Vec<String> {
@@ -31,7 +35,8 @@ fn near_to_far(measurement: &Measurement) -> Result<Option<String>, Missing> {
     let sent: u64 = flows.iter().map(|flow| flow.bytes).sum();
     // In the socket here, or in the one there, which can't hold more than it ever announced. Some far
     // ends throw away what still comes when they have been told that it is over.
-    let mut on_its_way = HEADERS * flows.len() as u64;
+    let mut on_its_way =
+        HEADERS * flows.len() as u64 + sent_while_stopping(&measurement.near, sent);
     for flow in &flows {
         on_its_way +=
             flow.memory.get()?.sndbuf_bytes + widest_window(&measurement.near, flow.flow)?;
@@ -43,11 +48,16 @@ fn far_to_near(measurement: &Measurement) -> Result<Option<String>, Missing> {
     let sent = *Told::of(measurement, Role::Sender).sum(|flow| &flow.bytes).get()?;
     let flows = last_flows(&measurement.near, Role::Receiver);
     let received: u64 = flows.iter().map(|flow| flow.bytes).sum();
-    let mut on_its_way = 0;
+    let mut on_its_way = sent_while_stopping(&measurement.near, received);
     for flow in &flows {
         on_its_way += SEND_BUFFER + flow.memory.get()?.rcvbuf_bytes;
     }
     Ok(compare(sent, received, on_its_way, flows.len()))
+}
+
+fn sent_while_stopping(end: &End, bytes: u64) -> u64 {
+    let rate = end.last_sample().and_then(|last| BitRate::over(bytes, last.at_s));
+    rate.map_or(0.0, |rate| rate.bytes_in(STOPPING_S)) as u64
 }
 
 fn compare(sent: u64, received: u64, on_its_way: u64, flows: usize) -> Option<String> {

@@ -46,16 +46,29 @@ pub async fn files(client: &mut Client, plan: &Plan) -> Result<(Plan, Stores), E
     Ok((plan, stores))
 }
 
-/// Waits for the session's word to open the flows of `plan`, which it was proposed, and opens them.
-/// Where they can't be had, the session may know another way.
-pub async fn flows(client: &mut Client, plan: &Plan) -> Result<Agreed, EngineError> {
+/// Flows that the session wants opened.
+pub struct Order {
+    tickets: Vec<FlowTicket>,
+    meeting: Meeting,
+    meanwhile: Meanwhile,
+}
+
+/// Waits for the session's word to open the flows of the plan that it was proposed.
+pub async fn order(client: &mut Client) -> Result<Order, EngineError> {
     let mut meanwhile = Meanwhile::default();
-    let (mut tickets, mut meeting) = loop {
+    loop {
         match client.next().await? {
-            Action::OpenFlows { tickets, meeting } => break (tickets, meeting),
+            Action::OpenFlows { tickets, meeting } => {
+                return Ok(Order { tickets, meeting, meanwhile });
+            }
             other => meanwhile.take(client, other)?,
         }
-    };
+    }
+}
+
+/// Opens the flows of `plan` as ordered. Where they can't be had, the session may know another way.
+pub async fn flows(client: &mut Client, plan: &Plan, order: Order) -> Result<Agreed, EngineError> {
+    let Order { mut tickets, mut meeting, mut meanwhile } = order;
     let opened = loop {
         let failure = match open(client, plan, tickets, meeting, &mut meanwhile).await {
             Ok(opened) => break opened,

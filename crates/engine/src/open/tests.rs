@@ -1,3 +1,5 @@
+//! Flows as they come about on loopback, in every way that a protocol may have.
+
 use std::io::Read;
 use std::net::{TcpListener, UdpSocket};
 use std::thread;
