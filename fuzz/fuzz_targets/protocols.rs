@@ -1,6 +1,9 @@
 //! Every protocol's sessions, at both ends, told whatever a peer, a driver and time may bring.
 #![no_main]
 
+#[path = "protocols/corpus.rs"]
+mod corpus;
+
 use std::time::{Duration, Instant};
 
 use goodput_model::{Known, Plan, Transport};
@@ -9,42 +12,7 @@ use goodput_wire::session::{Action, Input, Output, Session, SettingRequest};
 use goodput_wire::{frame, protocols};
 use libfuzzer_sys::fuzz_target;
 
-/// Messages of goodput's own protocol; other protocols take them for garbage.
-const WELL_FORMED: &[&str] = &[
-    r#"{"hello":{"version":1,"host":{"name":"x","kernel":"y","goodput":"z","cpus":1}}}"#,
-    r#"{"propose":{"measurement":1,"plan":{"transport":"tcp","direction":"both","flows":1,
-        "length":{"seconds":1.5},"interval_s":0.5,"mover":"copy","chunk_bytes":4096,
-        "rate_bits_per_s":null,"observe":true,"socket":{}}}}"#,
-    r#"{"accept":{"measurement":1,"cookies":["000102030405060708090a0b0c0d0e0f"],
-        "data_port":9,"longest_s":1.5,"note":"slowly"}}"#,
-    r#"{"refuse":{"measurement":1,"why":"no"}}"#,
-    r#"{"flows-ready":{"measurement":1}}"#,
-    r#"{"begin":{"measurement":1}}"#,
-    r#"{"sample":{"measurement":1,"sample":{"at_s":1,"sent_bytes":2,"received_bytes":3}}}"#,
-    r#"{"finish":{"measurement":1,"why":null}}"#,
-    r#"{"report":{"measurement":1,"end":{"host":{"name":"x","kernel":"y","goodput":"z","cpus":1},
-        "before":{"facts":{},"missing":{}},"after":{"facts":{"a.b":1},"missing":{}},"samples":[]}}}"#,
-    r#"{"setting":{"id":1,"request":"restore"}}"#,
-    r#"{"setting-done":{"id":1,"answer":{"value":"x"}}}"#,
-    r#"{"ping":{}}"#,
-    r#"{"goodbye":{"code":"done","why":"bye"}}"#,
-];
-
-/// Lines of nuttcp, as each end says them.
-const LINES: &[&str] = &[
-    "HELO nuttcp v8.2.2\n",
-    "HELO nuttcp v6.1.2\n",
-    "buflen = 1024, nbuf = 4, win = 0, nstream = 1, rate = 4294967295, port = 5001, trans = 1, \
-        braindead = 0, timeout = 0.000000, udp = 0, vers = 6.1.2, interval = 1.000000, \
-        reverse = 0, format = 2048, traceroute = 0, irate = 0, thirdparty = _NULL_ , \
-        multicast = 0 , datamss = 0 , tos = 0 , nbuf_bytes = 0 , rate_pps = 0 , nodelay = 0\n",
-    "buflen = 1400, port = 5101, trans = 0, udp = 1, timeout = 1.0, interval = 0.5, nstream = 2\n",
-    "OK v6.1.2\n",
-    "KO\n",
-    "DONE\n",
-    "nuttcp-r: megabytes=2.4375 real_seconds=1.02 rate_KBps=2438.62 rate_Mbps=19.9772\n",
-    "nuttcp-r: stats=cpu user=0.0 system=0.0 elapsed=0:01 cpu=0% memory=0i+0d-764maxrss\n",
-];
+use corpus::Word;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&kind, script)) = data.split_first() else { return };
@@ -60,7 +28,8 @@ fuzz_target!(|data: &[u8]| {
             true => (protocol.client)(now, client_config(token)),
             false => (protocol.server)(now, config),
         };
-        let mut talk = Talk { session, now, secured: false, ended: false };
+        let words = corpus::words(protocol.id);
+        let mut talk = Talk { session, words, now, secured: false, ended: false };
         if token.is_none() && protocol.observes {
             talk.tell(Input::Received(b"goodputc".to_vec()));
         }
@@ -72,6 +41,8 @@ fuzz_target!(|data: &[u8]| {
 /// A session and what is known of it.
 struct Talk {
     session: Box<dyn Session>,
+    /// What its peer may say.
+    words: Vec<Word>,
     now: Instant,
     secured: bool,
     ended: bool,
@@ -86,8 +57,7 @@ impl Talk {
             script = match letter % 16 {
                 0 | 1 => self.hear(rest, |said| said.to_vec()),
                 2 | 3 => self.hear(rest, framed),
-                4 => self.hear_well_formed(rest),
-                5 => self.hear_line(rest),
+                4 | 5 => self.hear_word(rest),
                 _ => {
                     self.drive(letter % 16);
                     rest
@@ -104,17 +74,16 @@ impl Talk {
         rest
     }
 
-    /// A message as a peer that knows the protocol says it, so that every state is reached.
-    fn hear_well_formed<'a>(&mut self, script: &'a [u8]) -> &'a [u8] {
+    /// Something that a peer who knows the protocol says.
+    fn hear_word<'a>(&mut self, script: &'a [u8]) -> &'a [u8] {
         let Some((&which, rest)) = script.split_first() else { return &[] };
-        let said = WELL_FORMED[usize::from(which) % WELL_FORMED.len()];
-        self.tell(Input::Received(framed(said.as_bytes())));
-        rest
-    }
-
-    fn hear_line<'a>(&mut self, script: &'a [u8]) -> &'a [u8] {
-        let Some((&which, rest)) = script.split_first() else { return &[] };
-        self.tell(Input::Received(LINES[usize::from(which) % LINES.len()].into()));
+        let said = match self.words.get(usize::from(which) % self.words.len().max(1)) {
+            Some(Word::Frame(body)) => framed(body.as_bytes()),
+            Some(Word::Text(text)) => text.as_bytes().to_vec(),
+            Some(Word::Bytes(bytes)) => bytes.to_vec(),
+            None => return rest,
+        };
+        self.tell(Input::Received(said));
         rest
     }
 
