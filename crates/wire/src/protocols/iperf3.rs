@@ -72,3 +72,6 @@ fn tickets(plan: &Plan, cookie: &Proof, wide: bool) -> Vec<FlowTicket> {
     };
     plan.flow_plans().into_iter().map(ticket).collect()
 }
+
+#[cfg(test)]
+mod tests;
