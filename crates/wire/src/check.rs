@@ -7,7 +7,7 @@ use goodput_model::{Direction, Length, Plan, SocketOptions, Transport};
 use crate::protocols::goodput::times::LONGEST_PLAN_S;
 use crate::session::Limits;
 
-/// Bytes of the header in front of every UDP payload datagram.
+/// Bytes of the header in front of every UDP payload datagram of goodput's own protocol.
 const DATAGRAM_HEADER: u64 = 32;
 
 /// Largest UDP payload over IPv4: 65535 less 20 bytes of IP and 8 of UDP header (RFC 791, 768).
@@ -35,10 +35,15 @@ const PACING_MIN: f64 = 8.0;
 
 /// Whether a plan makes sense at all, wherever it is measured.
 pub fn sense(plan: &Plan) -> Result<(), String> {
+    sense_with(plan, DATAGRAM_HEADER)
+}
+
+/// The same for a protocol whose shortest datagram has `header` bytes.
+pub fn sense_with(plan: &Plan, header: u64) -> Result<(), String> {
     let mut problems = Problems::new();
     check_length(plan.length, &mut problems);
     check_numbers(plan, &mut problems);
-    check_chunk(plan, &mut problems);
+    check_chunk(plan, header, &mut problems);
     check_options(&plan.socket, &mut problems);
     storage::check(plan, &mut problems);
     for mover in [Some(&plan.mover), plan.receive_mover.as_ref()].into_iter().flatten() {
@@ -126,13 +131,13 @@ fn check_numbers(plan: &Plan, problems: &mut Problems) {
     }
 }
 
-fn check_chunk(plan: &Plan, problems: &mut Problems) {
+fn check_chunk(plan: &Plan, header: u64, problems: &mut Problems) {
     let chunk = plan.chunk_bytes.0;
     match plan.transport {
         Transport::Tcp if chunk == 0 => problems.push("a chunk of 0 bytes moves nothing".into()),
-        Transport::Udp if !(DATAGRAM_HEADER..=DATAGRAM_MAX).contains(&chunk) => {
+        Transport::Udp if !(header..=DATAGRAM_MAX).contains(&chunk) => {
             problems.push(format!(
-                "a datagram of {chunk} bytes is not between {DATAGRAM_HEADER} and {DATAGRAM_MAX}"
+                "a datagram of {chunk} bytes is not between {header} and {DATAGRAM_MAX}"
             ));
         }
         Transport::Tcp | Transport::Udp => {}

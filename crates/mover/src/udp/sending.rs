@@ -25,6 +25,7 @@ pub(crate) fn send(
     messages: usize,
 ) -> Result<(), MoveError> {
     with_format!(&flow.config, format => {
+        let size = size.max(format.least());
         let mut outbox = Outbox::new(format, size, joined, messages);
         edges::begin(flow, outbox.format())?;
         send_all(flow, &mut outbox, size)?;

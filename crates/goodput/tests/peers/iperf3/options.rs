@@ -20,6 +20,7 @@ pub fn all() -> Vec<(&'static str, Test)> {
         ("a_warm_up_is_left_out", warm_up),
         ("bytes_and_blocks_end_a_test", bytes_and_blocks),
         ("socket_options_are_taken", socket_options),
+        ("our_options_are_said_to_its_server", our_options),
         ("its_users_log_in_here", users_here),
         ("our_users_log_in_there", users_there),
         ("a_client_that_is_killed_leaves_room_for_the_next", killed_client),
@@ -88,11 +89,36 @@ fn socket_options() -> Result<(), Failed> {
         &["--connect-timeout", "2000", "-A", "0"],
         &["--repeating-payload", "-T", "title", "--extra-data", "more"],
         &["-u", "-b", "20M", "--dont-fragment"],
+        &["-u", "-b", "1M", "-l", "16"],
     ] {
         let arguments = [&["-t", "1"], options].concat();
         client(&space, &arguments).map_err(|why| format!("{options:?}: {why:?}"))?;
     }
     Ok(())
+}
+
+fn our_options() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.start("iperf3", &["-s"])?;
+    space.wait_for_listener(PORT)?;
+    for options in [
+        &["-n", "50M", "-P", "2"][..],
+        &["-n", "50M", "-R"],
+        &["-n", "50M", "--both"],
+        &["-n", "1M", "-u", "--rate", "50mbit", "-R"],
+        &["-t", "0.5", "--sndbuf", "128K", "--rcvbuf", "128K", "--mss", "1000", "--nodelay"],
+        &["-t", "0.5", "--congestion", "reno", "--dscp", "46", "--chunk", "64K", "-R"],
+        &["-t", "0.5", "--mover", "sendfile", "-R", "--max-pacing", "1gbit"],
+        &["-t", "0.5", "--mover", "splice", "--rate", "500mbit"],
+        &["-t", "0.5", "-u", "--chunk", "1000", "--rate", "10mbit", "--receive-mover", "datagram"],
+    ] {
+        let record = space.test(&[&[TARGET], options].concat());
+        let record = record.map_err(|why| format!("{options:?}: {why:?}"))?;
+        check(record.result.goodput_bits_per_s.0 > 0.0, format!("{options:?}"))?;
+    }
+    let odd = ["test", TARGET, "--no-store", "-t", "1", "--sndbuf", "64K"];
+    let refused = space.start(exe(), &odd)?.finish()?;
+    check(refused.stderr.contains("--rcvbuf the same"), &refused.stderr)
 }
 
 fn users_here() -> Result<(), Failed> {

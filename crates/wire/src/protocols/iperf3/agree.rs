@@ -13,7 +13,8 @@ const MAX_OMIT_S: u64 = 600;
 const MAX_STREAMS: u64 = 128;
 const MAX_BLOCK: u64 = 1024 * 1024;
 const MAX_BUFFER: u64 = 512 * 1024 * 1024;
-const UDP_BLOCK: std::ops::RangeInclusive<u64> = 16..=65_507;
+/// Bytes of a datagram.
+pub const UDP_BLOCK: std::ops::RangeInclusive<u64> = 16..=65_507;
 
 /// What iperf3's server assumes where a client does not say (`iperf_defaults`).
 const TIME_S: u64 = 10;
@@ -65,7 +66,7 @@ pub fn agree(params: &Params, limits: &Limits) -> Result<Agreed, Refusal> {
     let rate = params.bandwidth.map(|rate| BitRate(rate as f64 * f64::from(plan.flows)));
     let plan = Plan { rate_bits_per_s: rate, ..plan };
     within(&plan, limits)?;
-    check::sense(&plan).map_err(|why| (number::RECEIVE_PARAMS, why))?;
+    check::sense_with(&plan, *UDP_BLOCK.start()).map_err(|why| (number::RECEIVE_PARAMS, why))?;
     check::within(&plan, limits).map_err(|why| (number::RECEIVE_PARAMS, why))?;
     Ok(Agreed {
         plan,

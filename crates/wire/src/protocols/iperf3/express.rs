@@ -2,6 +2,7 @@
 
 use goodput_model::{Direction, Length, Plan, Transport};
 
+use super::agree::UDP_BLOCK;
 use super::params::Params;
 use crate::check;
 
@@ -99,7 +100,8 @@ fn far_discards(plan: &Plan) -> Result<bool, String> {
 
 /// Whether a plan makes sense, and how iperf3 says it.
 pub fn checked(plan: &Plan) -> Result<Params, String> {
-    check::sense(plan).map_err(|why| format!("this plan can't be measured: {why}"))?;
+    check::sense_with(plan, *UDP_BLOCK.start())
+        .map_err(|why| format!("this plan can't be measured: {why}"))?;
     express(plan)
 }
 
