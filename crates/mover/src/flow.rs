@@ -43,6 +43,24 @@ pub struct FlowConfig {
     pub storage: FlowStorage,
 }
 
+impl FlowConfig {
+    /// A receiver of datagrams of `chunk` bytes.
+    pub(crate) fn receiver(framing: Framing, chunk: usize) -> Self {
+        Self {
+            id: 0,
+            role: Role::Receiver,
+            transport: Transport::Udp,
+            chunk,
+            rate: None,
+            limit_bytes: None,
+            framing,
+            early: Early::default(),
+            rounds: None,
+            storage: FlowStorage::default(),
+        }
+    }
+}
+
 /// What of a flow's payload moved before its mover did.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Early {

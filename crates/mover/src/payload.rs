@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
+use goodput_model::Framing;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{Errno, Result as SysResult};
 
@@ -13,6 +14,22 @@ const FILE_BYTES: usize = 1 << 20;
 pub(crate) fn random(len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     rand::fill(bytes.as_mut_slice());
+    bytes
+}
+
+/// `len` bytes to send with `framing`: random but for what a receiver may take for something else.
+///
+/// iperf2's looks for a header in the first bytes of a stream, and nuttcp's for counters of its own at
+/// bytes 24 to 31 behind a marker. What the real senders of iperf2 and ttcp begin with is no header.
+pub(crate) fn of(framing: &Framing, len: usize) -> Vec<u8> {
+    let mut bytes = random(len);
+    let lead = match framing {
+        Framing::Goodput | Framing::Iperf3 { .. } => &b""[..],
+        Framing::Iperf2 { .. } => b"01234567890123456789012345678901",
+        Framing::Nuttcp { .. } => b" !\"#$%&'\0\0\0\0\0\0\0\x0001234567\0\0\0\0\0\0\0\0",
+        Framing::Ttcp => b" !\"#$%&'()*+,-./0123456789:;<=>?",
+    };
+    bytes.iter_mut().zip(lead).for_each(|(byte, lead)| *byte = *lead);
     bytes
 }
 

@@ -57,7 +57,7 @@ pub(super) fn send(flow: &Flow) -> Result<(), MoveError> {
     if let Some(source) = flow.config.storage.source.as_deref() {
         return transfer::send(flow, source, Copying::new(source, flow.config.chunk));
     }
-    let chunk = payload::random(flow.config.chunk);
+    let chunk = payload::of(&flow.config.framing, flow.config.chunk);
     stream::send(flow, |want: usize| net::send(&flow.socket, &chunk[..want], SendFlags::NOSIGNAL))
 }
 

@@ -139,8 +139,29 @@ impl<F: Format> Tally<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::udp::formats::Sent;
+    use goodput_model::Framing;
+    use proptest::prelude::*;
+
     use crate::udp::formats::goodput::Goodput;
+    use crate::udp::formats::{Sent, count};
+
+    proptest! {
+        #[test]
+        fn nothing_that_comes_breaks_any_of_them(
+            datagrams in proptest::collection::vec(proptest::collection::vec(
+                prop_oneof![Just(0u8), Just(255), Just(b'0'), any::<u8>()], 0..40), 0..40),
+            flag: bool,
+        ) {
+            let iperf2 = Framing::Iperf2 { header: Vec::new(), report: true };
+            let nuttcp = Framing::Nuttcp { counted: flag };
+            for framing in
+                [Framing::Goodput, Framing::Iperf3 { wide: flag }, iperf2, nuttcp, Framing::Ttcp]
+            {
+                let counts = count(&framing, 32, datagrams.iter().map(Vec::as_slice));
+                prop_assert!(counts.received <= datagrams.len() as u64);
+            }
+        }
+    }
 
     #[test]
     fn jitter_is_between_packets_and_not_within_them() {

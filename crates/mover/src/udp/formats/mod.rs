@@ -10,9 +10,12 @@ pub(crate) mod nuttcp;
 pub(crate) mod ttcp;
 pub(crate) mod wrap;
 
-use goodput_model::FlowTotals;
+use goodput_model::{DatagramCounts, FlowTotals, Framing};
 
+use super::inbox::Arrival;
+use super::tally::Tally;
 use crate::clock::wall_ns;
+use crate::flow::FlowConfig;
 use iperf2_report::Summary;
 
 /// Largest UDP payload over IPv4: 65535 less 20 bytes of IP and 8 bytes of UDP header (RFC 768).
@@ -145,6 +148,22 @@ pub(crate) enum Read {
     },
     /// Not a datagram of this flow.
     Stranger,
+}
+
+/// What a receiver counts of `datagrams` of `chunk` bytes, in this order, from whoever sent them.
+pub fn count<'a>(
+    framing: &Framing,
+    chunk: usize,
+    datagrams: impl IntoIterator<Item = &'a [u8]>,
+) -> DatagramCounts {
+    let config = FlowConfig::receiver(framing.clone(), chunk);
+    with_format!(&config, format => {
+        let mut tally = Tally::new(format);
+        for (received_ns, datagram) in (1u64..).zip(datagrams) {
+            tally.count(&Arrival { datagram, received_ns, is_first: true });
+        }
+        tally.counts()
+    })
 }
 
 /// Runs `$body` with `$format`, the format of the flow that `$config` describes.
