@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
+use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use socket2::SockRef;
 use tokio::net::UdpSocket as AsyncUdpSocket;
 
@@ -16,6 +17,14 @@ const DATAGRAM_MAX: usize = 65_535;
 /// many is read from that socket.
 const TAKEN_MAX: usize = 1024;
 
+/// Receive buffer that is asked for, bytes: hundreds of clients may begin at once, and each of them
+/// takes a moment. Without the privilege the kernel cuts it to net.core.rmem_max.
+const BUFFER: usize = 4 << 20;
+
+/// Most bytes of datagrams that wait in this process; what comes beyond is dropped, as the kernel
+/// drops what comes beyond its buffer.
+const WAITING_MAX: usize = 4 << 20;
+
 /// A datagram and where it came from.
 pub type Datagram = (Vec<u8>, SocketAddr);
 
@@ -25,6 +34,9 @@ pub struct Front {
     local: SocketAddr,
     /// Datagrams of other peers that were found while one got its socket.
     waiting: VecDeque<Datagram>,
+    waiting_bytes: usize,
+    /// Receive buffer that sockets have here when nobody asks for another, as the kernel tells it.
+    usual_buffer: usize,
     buffer: Vec<u8>,
 }
 
@@ -40,16 +52,25 @@ impl Front {
     /// Takes over a bound socket that shares its port (`SO_REUSEADDR`).
     pub fn new(socket: UdpSocket) -> std::io::Result<Self> {
         let local = socket.local_addr()?;
+        let usual_buffer = SockRef::from(&socket).recv_buffer_size()?;
+        widen(&socket)?;
         socket.set_nonblocking(true)?;
-        let socket = AsyncUdpSocket::from_std(socket)?;
-        Ok(Self { socket, local, waiting: VecDeque::new(), buffer: vec![0; DATAGRAM_MAX] })
+        Ok(Self {
+            socket: AsyncUdpSocket::from_std(socket)?,
+            local,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            usual_buffer,
+            buffer: vec![0; DATAGRAM_MAX],
+        })
     }
 
     /// The next datagram of a peer without a socket of its own. Nothing is lost where it is cancelled.
     pub async fn next(&mut self) -> Datagram {
         loop {
-            if let Some(datagram) = self.waiting.pop_front() {
-                return datagram;
+            if let Some((datagram, peer)) = self.waiting.pop_front() {
+                self.waiting_bytes -= datagram.len();
+                return (datagram, peer);
             }
             // An error here is an earlier reply that nobody took; it concerns no one else.
             if let Ok((length, peer)) = self.socket.recv_from(&mut self.buffer).await {
@@ -71,6 +92,7 @@ impl Front {
     /// its place here before that, so that nothing is turned away meanwhile.
     pub fn hand_over(&mut self, peer: SocketAddr) -> std::io::Result<HandedOver> {
         let next: UdpSocket = shared_datagram_socket(self.local)?.into();
+        widen(&next)?;
         next.set_nonblocking(true)?;
         let listening = AsyncUdpSocket::from_std(next.try_clone()?)?;
         // Of equal sockets the kernel prefers the youngest: from here on strangers come to `next`.
@@ -81,6 +103,8 @@ impl Front {
         // From here on the peer comes to `socket`, and nobody else does.
         self.drain(&next, peer, usize::MAX, &mut early);
         self.drain(&socket, peer, TAKEN_MAX, &mut early);
+        // The kernel tells, and counts, twice what it is asked for (socket(7)).
+        SockRef::from(&socket).set_recv_buffer_size(self.usual_buffer / 2)?;
         Ok(HandedOver { socket, early })
     }
 
@@ -89,6 +113,7 @@ impl Front {
         let (its, others): (Vec<_>, Vec<_>) =
             waiting.into_iter().partition(|(_, from)| *from == peer);
         self.waiting = others.into();
+        self.waiting_bytes -= its.iter().map(|(datagram, _)| datagram.len()).sum::<usize>();
         its.into_iter().map(|(datagram, _)| datagram).collect()
     }
 
@@ -106,7 +131,8 @@ impl Front {
                     let (datagram, from) = (self.buffer[..length].to_vec(), plain(from));
                     if from == peer {
                         early.push(datagram);
-                    } else {
+                    } else if self.waiting_bytes + length <= WAITING_MAX {
+                        self.waiting_bytes += length;
                         self.waiting.push_back((datagram, from));
                     }
                 }
@@ -115,6 +141,14 @@ impl Front {
                 Err(_) => {}
             }
         }
+    }
+}
+
+/// Makes room for the first datagrams of many clients.
+fn widen(socket: &UdpSocket) -> std::io::Result<()> {
+    match set_socket_recv_buffer_size_force(socket, BUFFER) {
+        Err(_) => SockRef::from(socket).set_recv_buffer_size(BUFFER),
+        Ok(()) => Ok(()),
     }
 }
 
@@ -144,6 +178,7 @@ mod tests {
         for bind in ["127.0.0.1:0", "[::]:0"] {
             // A kernel without IPv6 has only the first.
             let Ok(socket) = shared_datagram_socket(bind.parse().unwrap()) else { continue };
+            let usual = socket.recv_buffer_size().unwrap();
             let mut front = Front::new(socket.into()).unwrap();
             let (one, other) = (client(&front), client(&front));
             for number in 0..4_u8 {
@@ -154,6 +189,7 @@ mod tests {
             assert_eq!((first, peer), (vec![1, 0], one.local_addr().unwrap()));
             let handed = front.hand_over(peer).unwrap();
             assert_eq!(handed.early, [[1, 1], [1, 2], [1, 3]]);
+            assert_eq!(SockRef::from(&handed.socket).recv_buffer_size().unwrap(), usual);
             one.send(&[1, 4]).unwrap();
             other.send(&[2, 4]).unwrap();
             let mut buffer = [0; 8];

@@ -274,11 +274,12 @@ impl ServedClient {
     }
 
     async fn start_when_complete(&mut self) -> Result<(), EngineError> {
+        let may_observe = self.may_observe();
         let Run::Going(run) = &mut self.run else { return Ok(()) };
         let Stage::Gathering(gathering) = &mut run.stage else { return Ok(()) };
         let Some(sockets) = gathering.complete() else { return Ok(()) };
-        let observes = run.plan.observe && !self.shared.config.private;
-        let mut before = observe(observes, run.context.clone()).await?;
+        let (observes, context) = (run.plan.observe && may_observe, run.context.clone());
+        let mut before = observe(observes, context).await?;
         run.stores.note(&mut before);
         match self.start(sockets) {
             Ok(traffic) => {
@@ -290,6 +291,12 @@ impl ServedClient {
             Err(why) => self.fail(why.to_string()),
         }
         Ok(())
+    }
+
+    /// Whether there is anybody to tell. Without a control connection there is not, and payload comes
+    /// already while this end would look at itself.
+    fn may_observe(&self) -> bool {
+        self.caller.protocol.has_control && !self.shared.config.private
     }
 
     fn start(&self, sockets: Vec<Connected>) -> Result<Traffic, EngineError> {
@@ -347,7 +354,7 @@ impl ServedClient {
             self.conversation.tell(Input::Report(Known::missing(why)));
             return Ok(());
         }
-        let after = observe(plan.observe, context).await?;
+        let after = observe(plan.observe && self.may_observe(), context).await?;
         let host = goodput_kernel::host();
         let end = End { host, before, after, samples: Vec::new() };
         self.conversation.tell(Input::Report(Known::Value(Box::new(end))));

@@ -152,10 +152,10 @@ impl Desk {
         early.insert(0, datagram.clone());
         let local = socket.local_addr().map_or(self.door.local, plain);
         let caller = Caller { protocol, peer, local };
-        let config = self.shared.session_config(&caller, Transport::Udp);
-        let session = (protocol.server)(Instant::now(), config);
         let (shared, alive) = (Arc::clone(&self.shared), alive.clone());
         tokio::spawn(async move {
+            let config = shared.session_config(&caller, Transport::Udp);
+            let session = (protocol.server)(Instant::now(), config);
             let mut conversation = Conversation::new(session, None);
             conversation.tell(Input::Received(datagram));
             let own = (socket.into(), Early { bytes: 0, datagrams: early });
