@@ -37,8 +37,13 @@ impl Cadence {
     }
 }
 
-/// Samples `flows` until all have ended, then joins them. Ends at the latest when their stop signal
-/// has ended them, which whoever holds it guarantees.
+/// The sample before anything has moved. A thread that samples may come too late for it.
+pub fn first(flows: &[RunningFlow], cadence: Cadence) -> Sample {
+    take(flows, 0.0, cadence.detail.is_some())
+}
+
+/// Samples `flows`, of which [`first`] was taken, until all have ended, then joins them. Ends at the
+/// latest when their stop signal has ended them, which whoever holds it guarantees.
 pub fn watch(
     flows: Vec<RunningFlow>,
     began: Instant,
@@ -46,8 +51,8 @@ pub fn watch(
     report: &UnboundedSender<Watched>,
 ) {
     let began = beginning(&flows, began);
-    let mut next_detail = began;
-    let mut next = began;
+    let mut next_detail = began + cadence.detail.unwrap_or_default();
+    let mut next = began + cadence.period;
     let over = loop {
         let finished = wait_until(next, &flows);
         let now = Instant::now();

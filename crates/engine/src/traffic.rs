@@ -128,6 +128,9 @@ impl Traffic {
     pub fn begin(&mut self, plan: &Plan) -> Result<Instant, EngineError> {
         let flows = std::mem::take(&mut self.flows);
         let cadence = sampler::Cadence::of(plan);
+        let first = Watched::Sample(Box::new(sampler::first(&flows, cadence)));
+        // The receiver lives in `self`.
+        let _ = self.report.send(first);
         let (report, began) = (self.report.clone(), Instant::now());
         std::thread::Builder::new()
             .name("sampler".into())
