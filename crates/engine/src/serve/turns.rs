@@ -13,7 +13,7 @@ use super::tickets::Sign;
 pub struct Turns(std::sync::Mutex<HashMap<Sign, Weak<Mutex<()>>>>);
 
 /// The right to be the only one; dropping it lets the next one in.
-pub struct Turn(#[expect(dead_code, reason = "held for its drop")] OwnedMutexGuard<()>);
+pub type Turn = OwnedMutexGuard<()>;
 
 impl Turns {
     /// Waits for one's turn at each of `signs`, in the order of arrival.
@@ -24,7 +24,7 @@ impl Turns {
         signs.dedup();
         let mut turns = Vec::with_capacity(signs.len());
         for sign in signs {
-            turns.push(Turn(self.queue(sign).lock_owned().await));
+            turns.push(self.queue(sign).lock_owned().await);
         }
         turns
     }
