@@ -85,7 +85,28 @@ impl Measurement {
 
 /// The measured window of one direction, from both ends' samples so far.
 pub fn measure(sender: &[Sample], receiver: &[Sample]) -> Option<Measured> {
-    let series: Vec<_> = receiver.iter().map(|s| (s.at_s, s.received_bytes)).collect();
+    let mut series: Vec<_> = receiver.iter().map(|s| (s.at_s, s.received_bytes)).collect();
+    // A transfer that was over before its second sample is measured as a whole.
+    if let [(at_s, 1..)] = series[..]
+        && at_s > 0.0
+    {
+        series.insert(0, (0.0, 0));
+    }
     let slow_start = goodput_experiment::slow_start::ended_s(sender);
     goodput_experiment::steady::measure(&series, slow_start, MAX_TRIM_SHARE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transfer_of_one_sample_is_measured_as_a_whole() {
+        let one =
+            |received_bytes| Sample { at_s: 0.5, sent_bytes: 0, received_bytes, flows: vec![] };
+        let measured = measure(&[], &[one(1000)]).unwrap();
+        assert_eq!((measured.goodput.0, measured.from_s, measured.to_s), (16_000.0, 0.0, 0.5));
+        assert!(measured.precision_percent.value().is_none());
+        assert!(measure(&[], &[one(0)]).is_none());
+    }
 }

@@ -37,6 +37,9 @@ pub struct ServeArgs {
     /// Leave after the first client that made a measurement
     #[arg(long)]
     pub one_off: bool,
+    /// Say this, in place of where it listens, once it does
+    #[arg(long, value_name = "TEXT", hide = true)]
+    pub announce: Option<String>,
     /// File with the token that lets a client change settings here
     #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,

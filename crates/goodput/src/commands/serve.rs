@@ -31,6 +31,9 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     if usual {
         listening.extend(open_usual(&args, &mut sockets)?);
     }
+    if let Some(text) = &args.announce {
+        listening = text.lines().map(Into::into).collect();
+    }
     measured::runtime()?.block_on(async {
         // Before anybody is told that the server is there, and so may stop it.
         let mut signals = Signals::listen()?;

@@ -30,7 +30,10 @@ const UDP_LENGTH: &str = "1470";
 /// The same over IPv6.
 const UDP_LENGTH_V6: &str = "1450";
 
-const NO_TEXT: &str = "goodput's server prints one line when it listens";
+/// Around the line by which scripts know that the server listens (2.1.8).
+const RULE: &str = "------------------------------------------------------------";
+
+const NO_TEXT: &str = "the server prints no numbers, only that it listens";
 const NO_BOUNCE: &str = "goodput does not bounce payload back";
 const NO_FRAMES: &str = "goodput sends no bursts or frames";
 const NO_SPREAD: &str = "all flows go to one address and port";
@@ -268,5 +271,7 @@ fn length(typed: &Typed) -> Result<String, Refusal> {
 fn as_server(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let port = typed.value("-p").unwrap_or("5001");
     own.extend(values::listen(SHIM.protocol, port));
+    let protocol = if typed.has("-u") { "UDP" } else { "TCP" };
+    own.push(format!("--announce={RULE}\nServer listening on {protocol} port {port}\n{RULE}"));
     Ok(own)
 }

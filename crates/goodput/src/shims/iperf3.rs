@@ -31,7 +31,10 @@ const UDP_LENGTH: u64 = 1460;
 /// The same of a TCP write.
 const TCP_LENGTH: u64 = 128 * 1024;
 
-const NO_TEXT: &str = "goodput's server prints one line when it listens";
+/// Around the line by which scripts know that the server listens (iperf_server_api.c).
+const RULE: &str = "-----------------------------------------------------------";
+
+const NO_TEXT: &str = "the server prints no numbers, only that it listens";
 const NO_FILE: &str = "goodput moves payload of its own, not files";
 const NO_SCTP: &str = "goodput has no SCTP";
 const OWN_LIMITS: &str = "goodput has time limits of its own";
@@ -259,6 +262,7 @@ fn as_server(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
     own.extend(values::listen(SHIM.protocol, port));
     // One client at a time, as iperf3 has it: others are told that the server is busy.
     own.push("--exclusive=busy".into());
+    own.push(format!("--announce={RULE}\nServer listening on {port} (test #1)\n{RULE}"));
     Ok(own)
 }
 

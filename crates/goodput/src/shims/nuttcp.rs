@@ -83,7 +83,7 @@ const OPTIONS: &[Opt] = &[
         None,
         Nothing,
         Refused("nuttcp's own view of its sockets is not printed; `goodput test` tells more"),
-        Ignored("goodput's server prints one line when it listens"),
+        Ignored("the server prints nothing"),
     ),
     ignored(Some('b'), None, Nothing, "the brief line is what is printed"),
     client(Some('D'), None, Nothing, Flag(&["--nodelay"])),
@@ -93,7 +93,7 @@ const OPTIONS: &[Opt] = &[
         None,
         One("FORMAT"),
         Joined("`--format nuttcp-parse` for parse; -beta changes nothing; else refused"),
-        Ignored("goodput's server prints no numbers"),
+        Ignored("the server prints nothing"),
     ),
     ignored(None, Some("disable-v4-mapped"), Nothing, NO_MAPPED),
     refused(None, Some("enable-v4-mapped"), Nothing, NO_MAPPED),
@@ -139,9 +139,11 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
     own.push(format!("--chunk={}", buffer(typed)?));
     own.push(length(typed)?);
     if let Some(seconds) = typed.read("-i", nuttcp_seconds)? {
-        // 0 is nuttcp's way to ask for its own, one second.
+        // 0 is nuttcp's way to ask for its own, one second. One as long as the test it ignores.
         let seconds = if seconds == 0.0 { 1.0 } else { seconds };
-        own.push(format!("--interval={seconds}"));
+        if typed.has("-n") || seconds < duration(typed)? {
+            own.push(format!("--interval={seconds}"));
+        }
     }
     let format = match typed.value("-f") {
         None | Some("-beta") => "nuttcp",
@@ -163,8 +165,7 @@ fn buffer(typed: &Typed) -> Result<u64, Refusal> {
 
 fn length(typed: &Typed) -> Result<String, Refusal> {
     let Some(count) = typed.read("-n", count)? else {
-        let seconds = typed.read("-T", nuttcp_seconds)?.filter(|seconds| *seconds > 0.0);
-        return Ok(format!("--time={}", seconds.unwrap_or(DURATION)));
+        return Ok(format!("--time={}", duration(typed)?));
     };
     if typed.has("-T") {
         return Err(Refusal::because("options -n and -T: goodput ends a test by one of them"));
@@ -175,6 +176,11 @@ fn length(typed: &Typed) -> Result<String, Refusal> {
     };
     let too_many = || Refusal::because("option -n: more bytes than can be counted");
     Ok(format!("--bytes={}", bytes.ok_or_else(too_many)?))
+}
+
+fn duration(typed: &Typed) -> Result<f64, Refusal> {
+    let seconds = typed.read("-T", nuttcp_seconds)?.filter(|seconds| *seconds > 0.0);
+    Ok(seconds.unwrap_or(DURATION))
 }
 
 /// What `-n` counts.
@@ -214,5 +220,6 @@ fn dscp_or_tos(text: &str) -> Result<String, String> {
 fn as_server(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let port = typed.value("-P").unwrap_or("5000");
     own.extend(values::listen(SHIM.protocol, port));
+    own.push("--announce=".into());
     Ok(own)
 }

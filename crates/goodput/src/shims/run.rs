@@ -60,7 +60,8 @@ fn carry_out(work: Work, show: bool) -> Result<Exit> {
             Ok(Exit::Fine)
         }
         Work::Run { arguments, .. } if show => {
-            println!("goodput {}", arguments.join(" "));
+            let words: Vec<_> = arguments.iter().map(|word| quoted(word)).collect();
+            println!("goodput {}", words.join(" "));
             Ok(Exit::Fine)
         }
         Work::Run { arguments, background: true } => in_background(&arguments),
@@ -69,6 +70,15 @@ fn carry_out(work: Work, show: bool) -> Result<Exit> {
             crate::logging::begin(cli.verbose);
             crate::commands::run(cli)
         }
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%@+[]".contains(c);
+    match word.chars().all(plain) {
+        true => word.into(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 

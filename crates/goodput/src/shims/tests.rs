@@ -148,10 +148,10 @@ fn iperf3_lines_come_to_what_they_mean() {
     assert!(
         becomes("iperf3", "-c fe80::1%eth0").starts_with("test iperf3://[fe80::1] --device=eth0")
     );
-    assert_eq!(
-        becomes("iperf3", "-s -p 99 -1"),
-        "serve --one-off --port=99 --protocols=iperf3=99 --exclusive=busy"
-    );
+    let server = becomes("iperf3", "-s -p 99 -1");
+    let begin = "serve --one-off --port=99 --protocols=iperf3=99 --exclusive=busy --announce=----";
+    assert!(server.starts_with(begin), "{server}");
+    assert!(server.contains("\nServer listening on 99 (test #1)\n"), "{server}");
     assert!(refusal("iperf3", "-c h -t 5 -n 5").contains("only one test end condition"));
     assert!(refusal("iperf3", "-c h -b 1m/5").contains("-b"));
     assert!(refusal("iperf3", "-c h -O 2").contains("-O"));
@@ -171,7 +171,9 @@ fn iperf_lines_come_to_what_they_mean() {
     );
     assert!(becomes("iperf", "-c h -n 1M -P 2").contains("--bytes=2097152"));
     assert!(becomes("iperf", "-c h -u").contains("--rate=1048576"));
-    assert_eq!(becomes("iperf", "-s -u"), "serve --port=5001 --protocols=iperf2=5001");
+    let server = becomes("iperf", "-s -u");
+    assert!(server.starts_with("serve --port=5001 --protocols=iperf2=5001 --announce=---"));
+    assert!(server.contains("\nServer listening on UDP port 5001\n"), "{server}");
     assert!(refusal("iperf", "-c h -r").contains("-r is refused"));
 }
 
@@ -183,11 +185,15 @@ fn nuttcp_lines_come_to_what_they_mean() {
          --rcvbuf=524288 --format-title=foo --chunk=8192 --time=120 --interval=1 \
          --format=nuttcp-parse --no-store"
     );
+    assert!(!becomes("nuttcp", "-i10 h").contains("--interval"));
     assert!(becomes("nuttcp", "-n10 -l1k h").contains("--bytes=10240"));
     assert!(becomes("nuttcp", "-n10m h").contains("--bytes=10485760"));
     assert!(becomes("nuttcp", "-c46 h").contains("--dscp=46"));
     assert!(becomes("nuttcp", "-c0xb8t h").contains("--dscp=46"));
-    assert_eq!(becomes("nuttcp", "-S -P5005"), "serve --port=5005 --protocols=nuttcp=5005");
+    assert_eq!(
+        becomes("nuttcp", "-S -P5005"),
+        "serve --port=5005 --protocols=nuttcp=5005 --announce="
+    );
     assert!(refusal("nuttcp", "-f-rtt h").contains("-f-rtt is refused"));
     assert!(refusal("nuttcp", "-ws64 h").contains("-w"));
     assert!(refusal("nuttcp", "a b").contains("third party"));
@@ -200,7 +206,10 @@ fn ttcp_lines_come_to_what_they_mean() {
         becomes("ttcp", "-t -s -n4 -l1024 -D h"),
         "test ttcp://h --nodelay --chunk=1024 --bytes=4096 --format=ttcp --no-store"
     );
-    assert_eq!(becomes("ttcp", "-r -s -p 99"), "serve --port=99 --protocols=ttcp=99 --one-off");
+    assert_eq!(
+        becomes("ttcp", "-r -s -p 99"),
+        "serve --port=99 --protocols=ttcp=99 --one-off --announce=ttcp-r: socket"
+    );
     assert!(refusal("ttcp", "-t h").contains("add -s"));
 }
 

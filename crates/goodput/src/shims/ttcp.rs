@@ -102,6 +102,6 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
 fn as_server(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let port = typed.value("-p").unwrap_or("5001");
     own.extend(values::listen(SHIM.protocol, port));
-    own.push("--one-off".into());
+    own.extend(["--one-off".into(), "--announce=ttcp-r: socket".into()]);
     Ok(own)
 }
