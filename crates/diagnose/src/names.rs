@@ -1,5 +1,10 @@
 //! Names of the facts that rules read from snapshots, so that each is spelled once.
 
+/// Rate of the source when it was read alone before the measurement.
+pub const SOURCE_ALONE: &str = "source.alone_bits_per_s";
+/// Share of the source that was in the page cache before the measurement, percent.
+pub const SOURCE_RESIDENT: &str = "source.resident_percent";
+
 /// Device that the measured path uses.
 pub const LINK_DEVICE: &str = "link.device";
 /// Kind of a virtual device (`veth`, `tun`), `loopback`, or `hardware`.

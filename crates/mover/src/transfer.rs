@@ -54,6 +54,7 @@ enum Transfer {
 
 /// Sends the source once, or again and again until the limit or the stop; then ends the stream.
 pub(crate) fn send(flow: &Flow, source: &FileSource, mut way: impl Way) -> Result<(), MoveError> {
+    flow.counters.came_early(flow.config.early.bytes);
     let header = payload::random(flow.config.storage.header_bytes);
     let mut left = flow.config.limit_bytes.unwrap_or(u64::MAX);
     let mut pacer = Pacer::for_stream(flow, flow.config.chunk);

@@ -54,6 +54,8 @@ mod small_writes;
 mod softirq_saturation;
 mod softnet_backlog;
 mod startup;
+mod storage_read;
+mod storage_write;
 mod tcp_memory;
 mod tso_oversize;
 mod udp_receive_buffer;
@@ -85,6 +87,8 @@ pub const ALL: &[&Rule] = &[
     &small_writes::RULE,
     &pacing_cap::RULE,
     &startup::RULE,
+    &storage_read::RULE,
+    &storage_write::RULE,
     &sender_application::RULE,
     &receiver_application::RULE,
     &receive_window::RULE,

@@ -88,6 +88,10 @@ impl Case {
     fn flow(&self, role: Role, number: u64, bytes: u64, datagrams: DatagramCounts) -> FlowSample {
         let thread = if role == Role::Sender { self.writer } else { self.reader };
         let spent = |share: f64| (share * number as f64 * PERIOD_S * 1e6) as u64;
+        let stored = |share: Option<f64>| match share {
+            Some(share) => Known::Value(spent(share)),
+            None => goodput_model::no_storage(),
+        };
         let own = |count: u64| match self.watched {
             true => Known::missing("another program's"),
             false => Known::Value(count),
@@ -108,8 +112,8 @@ impl Case {
                 Some(share) => Known::Value(spent(share)),
                 None => Known::missing("this kernel keeps no schedstat of threads"),
             },
-            source_us: goodput_model::no_storage(),
-            sink_us: goodput_model::no_storage(),
+            source_us: stored(self.source.filter(|_| role == Role::Sender)),
+            sink_us: stored(self.sink.filter(|_| role == Role::Receiver)),
             tcp: Known::missing("not sampled"),
             memory: Known::Value(SocketMemory {
                 rmem_alloc_bytes: self.queued,

@@ -3,7 +3,9 @@
 mod causes;
 mod make;
 
-use goodput_model::{Direction, EndName, Fact, Finding, Plan, Snapshot, TcpInfo};
+use goodput_model::{
+    Cache, Direction, EndName, Fact, Finding, Plan, Sink, Snapshot, Source, TcpInfo,
+};
 
 use crate::names;
 use crate::rule::Rule;
@@ -41,6 +43,8 @@ pub struct Case {
     dropped: f64,
     sent_datagrams: Option<u64>,
     queued: u64,
+    source: Option<f64>,
+    sink: Option<f64>,
     stopped: bool,
     chunk: u64,
     tcp: Vec<TcpTweak>,
@@ -73,6 +77,8 @@ impl Case {
             dropped: 0.0,
             sent_datagrams: None,
             queued: 0,
+            source: None,
+            sink: None,
             stopped: false,
             chunk: 128 << 10,
             tcp: Vec::new(),
@@ -111,6 +117,20 @@ impl Case {
     /// Share of the time that the writer and the reader waited for a CPU.
     pub fn waiting(mut self, writer: f64, reader: f64) -> Self {
         (self.writer.waiting, self.reader.waiting) = (Some(writer), Some(reader));
+        self
+    }
+
+    /// A sender that sends a file, and is in the calls that read it so much of the time.
+    pub fn source(mut self, share: f64) -> Self {
+        let source = Source::File { name: "big".into(), cache: Cache::Cold };
+        (self.plan.storage.source, self.source) = (Some(source), Some(share));
+        self
+    }
+
+    /// A receiver that writes to a file, and is in the calls that do so much of the time.
+    pub fn sink(mut self, share: f64) -> Self {
+        let sink = Sink { name: "copy".into(), direct: false, fsync: true };
+        (self.plan.storage.sink, self.sink) = (Some(sink), Some(share));
         self
     }
 

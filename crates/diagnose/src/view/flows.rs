@@ -80,6 +80,18 @@ impl<'a> Side<'a> {
         Ok(ran + self.cpu_wait_share()?)
     }
 
+    /// Share of the window in which this side's thread was in the calls that read its source, the
+    /// mean of all flows.
+    pub fn source_share(&self) -> Result<f64, Missing> {
+        self.share("the time in the source", |f| f.source_us.get().copied())
+    }
+
+    /// Share of the window in which this side's thread was in the calls that write to its sink, the
+    /// mean of all flows.
+    pub fn sink_share(&self) -> Result<f64, Missing> {
+        self.share("the time in the sink", |f| f.sink_us.get().copied())
+    }
+
     /// CPU time of the flows' threads, microseconds per 10^6 payload bytes.
     pub fn cpu_us_per_mb(&self) -> Result<f64, Missing> {
         let cpu = self.delta_sum("CPU time of a flow's thread", |f| f.cpu_us.get().copied())?;
