@@ -54,6 +54,7 @@ fn direction(measurement: &Measurement, sender: EndName, measured: &Measured) ->
         lost_percent: receiving.lost_percent(&sent_bytes),
         jitter_us: receiving.jitter_us(),
         sent_bytes,
+        storage: crate::storage::result(measurement, sender),
         way: measurement.evidence(sender).map(|e| way(&View::new(&e))).unwrap_or_default(),
     }
 }

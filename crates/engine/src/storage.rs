@@ -2,6 +2,7 @@
 
 mod open;
 mod ready;
+mod result;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,6 +11,8 @@ use goodput_model::{Bytes, EndName, Fact, Known, Length, Plan, Role, Snapshot, S
 use goodput_mover::{FileSink, FileSource, FlowStorage};
 
 use crate::error::EngineError;
+
+pub use result::result;
 
 /// Which files an end may use.
 #[derive(Debug, Clone)]

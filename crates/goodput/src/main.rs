@@ -10,6 +10,7 @@ mod formats;
 mod logging;
 mod report;
 mod shims;
+mod screen;
 mod storage;
 
 use std::process::ExitCode;

@@ -39,7 +39,7 @@ pub use plan::{Direction, Family, FlowPlan, Length, Plan, SocketOptions, Transpo
 pub use record::{DirectionResult, EndResult, Interval, Kind, Outcome, ProbeRun, Record};
 pub use sample::{DatagramCounts, FlowSample, Role, Sample, SocketMemory, no_storage};
 pub use setting::SettingRef;
-pub use storage::{Cache, Sink, Source, Storage};
+pub use storage::{Cache, Sink, Slowest, Source, Storage, StorageResult};
 pub use tcp_info::TcpInfo;
 pub use totals::{FlowTotals, Totals};
 pub use units::{BitRate, Bytes};

@@ -9,6 +9,7 @@ use crate::end::{End, EndName};
 use crate::finding::{Finding, Undecided};
 use crate::known::Known;
 use crate::plan::Plan;
+use crate::storage::StorageResult;
 use crate::totals::Totals;
 use crate::units::BitRate;
 use crate::verdict::Verdict;
@@ -165,6 +166,9 @@ pub struct DirectionResult {
     pub lost_percent: Known<f64>,
     /// Interarrival jitter (RFC 3550), microseconds; only for UDP.
     pub jitter_us: Known<f64>,
+    /// What its files were found to be, where payload is not memory at both ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<StorageResult>,
     /// Where the payload passed and where it was dropped, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub way: Vec<Step>,

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::units::Bytes;
+use crate::known::Known;
+use crate::units::{BitRate, Bytes};
 
 /// The storage of one measurement. The source is at the end that sends, the sink at the one that
 /// receives.
@@ -78,4 +79,48 @@ impl Source {
             Self::Input => "standard input",
         }
     }
+}
+
+/// What the storage of one direction was found to be beside the network.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StorageResult {
+    /// Name of the source; none where it is memory without an end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Bytes of the source.
+    pub source_bytes: Known<u64>,
+    /// State of the page cache that the source was brought into: `warm`, `cold`, `memory`, `input`.
+    pub cache: Known<String>,
+    /// Share of the source that was in the page cache before, percent.
+    pub resident_percent: Known<f64>,
+    /// Rate of the source when it was read alone before.
+    pub alone_bits_per_s: Known<BitRate>,
+    /// Share of the run that the sender's threads slept in the calls that read the source, percent.
+    pub source_wait_percent: Known<f64>,
+    /// Name of the sink.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sink: Option<String>,
+    /// Share of the run that the receiver's threads slept in the calls that write to the sink,
+    /// percent.
+    pub sink_wait_percent: Known<f64>,
+    /// Share of the run that the sender's threads waited for room in their sockets, percent.
+    pub network_wait_percent: Known<f64>,
+    /// What took most of the time.
+    pub slowest: Known<Slowest>,
+}
+
+/// The slowest part of a file transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Slowest {
+    /// Reading the source.
+    Source,
+    /// The sender's CPU.
+    SenderCpu,
+    /// The network.
+    Network,
+    /// The receiver's CPU.
+    ReceiverCpu,
+    /// Writing to the sink.
+    Sink,
 }

@@ -1,7 +1,6 @@
 //! What the verbs that measure have in common: a runtime, Ctrl-C, the output.
 
 use std::fs;
-use std::io::Write;
 
 use anyhow::{Context, Result};
 use goodput_engine::{EngineError, Interrupt};
@@ -10,6 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::OutputArgs;
 use crate::exit::Exit;
+use crate::screen;
 use crate::storage::Keeper;
 
 /// Runs `work` to its end. The first Ctrl-C or SIGTERM asks it to end early with what it has; the
@@ -77,15 +77,14 @@ pub fn finish(
     output: &OutputArgs,
     keeper: &Keeper,
 ) -> Result<Exit> {
-    let mut out = anstream::stdout();
     if output.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(record)?)?;
+        screen::print(&format!("{}\n", serde_json::to_string_pretty(record)?))?;
     } else if output.json_stream {
-        writeln!(out, "{}", serde_json::json!({ "event": "record", "record": record }))?;
+        let line = serde_json::json!({ "event": "record", "record": record });
+        screen::print(&format!("{line}\n"))?;
     } else {
-        write!(out, "{}", text())?;
+        screen::print(&text())?;
     }
-    out.flush()?;
     if let Some(file) = &output.record {
         let json = serde_json::to_string_pretty(record)?;
         fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;

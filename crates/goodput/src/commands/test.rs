@@ -15,6 +15,7 @@ use crate::credentials::credentials;
 use crate::exit::{self, Exit};
 use crate::formats::Context;
 use crate::report::{self, live::Live};
+use crate::screen;
 use crate::storage::{Keeper, state_dir};
 
 /// Measures once, or watches another program's transfer, and reports.
@@ -73,6 +74,7 @@ fn measure(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result
     let target: Target = target_text.parse()?;
     let credentials = credentials(&args.measure.credentials)?;
     let plan = args.measure.plan(Plan::standard().length);
+    screen::leave_to_payload(&plan);
     let keeper = Keeper::open(args.output.no_store)?;
     let started = measured::now();
     let mut live = live(args, &plan, target_text, &started);

@@ -1,13 +1,12 @@
 //! What is shown while a measurement runs.
 
-use std::io::Write;
-
 use goodput_engine::Event;
 use goodput_model::{EndName, Host, Interval, Known, Plan, Record, Trial};
 
 use super::style;
 use crate::args::OutputArgs;
 use crate::formats::Writer;
+use crate::screen;
 
 /// Shows events as they come: lines for a person, JSON lines for a program, or nothing.
 pub struct Live {
@@ -110,8 +109,7 @@ fn connected(peer: &Host, secured: bool) -> String {
 
 fn print(text: &str) {
     if !text.is_empty() {
-        let mut out = anstream::stdout();
-        let _ = write!(out, "{text}").and_then(|()| out.flush());
+        let _ = screen::print(text);
     }
 }
 

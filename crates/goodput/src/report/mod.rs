@@ -7,6 +7,7 @@ pub mod difference;
 mod for_good;
 pub mod live;
 mod peer;
+mod storage;
 pub mod style;
 pub mod table;
 pub mod test;

@@ -6,7 +6,7 @@ use goodput_model::{
     Direction, DirectionResult, EndName, Finding, Kind, Known, Place, Record, Transport, Verdict,
 };
 
-use super::{bar, for_good, peer, style, way};
+use super::{bar, for_good, peer, storage, style, way};
 
 /// Width of the labels on the left.
 const LABEL: usize = 12;
@@ -20,6 +20,7 @@ pub fn text(record: &Record, show_undecided: bool) -> String {
         record.result.directions.iter().for_each(|d| direction(&mut out, d));
     }
     costs(&mut out, record);
+    files(&mut out, record);
     verdict(&mut out, record, &record.verdict);
     if let Some(reverse) = &record.verdict_reverse {
         verdict(&mut out, record, reverse);
@@ -32,6 +33,12 @@ pub fn text(record: &Record, show_undecided: bool) -> String {
         undecided(&mut out, record);
     }
     out
+}
+
+fn files(out: &mut String, record: &Record) {
+    for storage in record.result.directions.iter().filter_map(|d| d.storage.as_ref()) {
+        storage::lines(storage).iter().for_each(|(label, text)| line(out, label, text));
+    }
 }
 
 fn line(out: &mut String, label: &str, text: &str) {

@@ -7,6 +7,7 @@ mod activation;
 mod attach;
 mod bad_input;
 mod check;
+mod files;
 mod hostile;
 mod measures;
 mod old_names;

@@ -9,6 +9,7 @@ mod chunk;
 mod coalescing_adaptive_rx;
 mod coalescing_rx_usecs;
 mod coalescing_tx_usecs;
+mod header_more;
 mod link_mtu;
 mod link_txqueuelen;
 mod mover;
@@ -48,6 +49,7 @@ mod route_rto_min;
 mod route_window;
 mod rps_cpus;
 mod socket_congestion;
+mod socket_cork;
 mod socket_max_pacing;
 mod socket_nodelay;
 mod socket_rcvbuf;
@@ -63,6 +65,8 @@ pub const ALL: &[&Setting] = &[
     &socket_rcvbuf::SETTING,
     &socket_congestion::SETTING,
     &socket_nodelay::SETTING,
+    &socket_cork::SETTING,
+    &header_more::SETTING,
     &socket_max_pacing::SETTING,
     &route_window::SETTING,
     &route_initcwnd::SETTING,

@@ -1,0 +1,80 @@
+//! The files of a measurement: what they gave alone, and what was slower, they or the network.
+
+use goodput_model::{Bytes, Known, Slowest, StorageResult};
+
+/// A line of the report each: its label and its text.
+pub fn lines(storage: &StorageResult) -> Vec<(&'static str, String)> {
+    let source = storage.source.as_ref().map(|name| ("source", source(name, storage)));
+    let sink = storage.sink.as_ref().map(|name| ("sink", sink(name, storage)));
+    let slowest = storage.slowest.value().map(|which| ("slowest", words(*which).to_string()));
+    [source, sink, slowest].into_iter().flatten().collect()
+}
+
+fn source(name: &str, storage: &StorageResult) -> String {
+    let mut parts = vec![name.to_string()];
+    if let Known::Value(bytes) = storage.source_bytes {
+        parts.push(Bytes(bytes).to_string());
+    }
+    match (storage.cache.value().map(String::as_str), &storage.resident_percent) {
+        (Some(cache @ ("cold" | "warm")), Known::Value(percent)) => {
+            parts.push(format!("{cache}, {percent:.0} % of it in the page cache"));
+        }
+        (Some(cache @ ("cold" | "warm")), Known::Missing(_)) => parts.push(cache.to_string()),
+        _ => {}
+    }
+    if let Known::Value(alone) = storage.alone_bits_per_s {
+        parts.push(format!("{alone} read alone"));
+    }
+    if let Known::Value(percent) = storage.source_wait_percent {
+        parts.push(format!("waited for {percent:.0} % of the time"));
+    }
+    parts.join(", ")
+}
+
+fn sink(name: &str, storage: &StorageResult) -> String {
+    match storage.sink_wait_percent {
+        Known::Value(percent) => format!("{name}, waited for {percent:.0} % of the time"),
+        Known::Missing(_) => name.to_string(),
+    }
+}
+
+fn words(slowest: Slowest) -> &'static str {
+    match slowest {
+        Slowest::Source => "the source: the network could take more than it gave",
+        Slowest::SenderCpu => "the sender's CPU, neither its source nor the network",
+        Slowest::Network => "the network: the source could give more than it took",
+        Slowest::ReceiverCpu => "the receiver's CPU, neither the source nor the network",
+        Slowest::Sink => "the sink: the network could bring more than it took",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::BitRate;
+
+    #[test]
+    fn a_source_is_told_with_its_own_rate_and_what_was_slower() {
+        let storage = StorageResult {
+            source: Some("big".into()),
+            source_bytes: Known::Value(64_000_000),
+            cache: Known::Value("cold".into()),
+            resident_percent: Known::Value(0.0),
+            alone_bits_per_s: Known::Value(BitRate(1.1e9)),
+            source_wait_percent: Known::Value(71.2),
+            sink: None,
+            sink_wait_percent: Known::missing("its payload is memory"),
+            network_wait_percent: Known::Value(12.0),
+            slowest: Known::Value(Slowest::Source),
+        };
+        let lines = lines(&storage);
+        assert_eq!(lines[0].0, "source");
+        let text = &lines[0].1;
+        assert!(
+            text.contains("cold, 0 % of it in the page cache, 1.10 Gbit/s read alone"),
+            "{text}"
+        );
+        assert!(text.ends_with("waited for 71 % of the time"), "{text}");
+        assert!(lines[1].1.starts_with("the source:"), "{lines:?}");
+    }
+}

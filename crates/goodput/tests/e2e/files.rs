@@ -1,0 +1,214 @@
+//! Files sent and written: what arrives, what is said of it, and what is refused.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use goodput_model::{FlowSample, Known, Record, Role, Slowest, StorageResult};
+
+use crate::common::{Home, Server, record, stderr};
+
+/// No multiple of a page or a chunk.
+const LEN: usize = 5_000_001;
+
+fn content() -> Vec<u8> {
+    (0..LEN as u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
+}
+
+/// A home with a file to send, and directories that a server may serve.
+struct Place {
+    home: Home,
+    server: Server,
+}
+
+impl Place {
+    fn new(options: &[&str]) -> Self {
+        let home = Home::new();
+        for directory in ["files", "sinks"] {
+            std::fs::create_dir(home.path().join(directory)).unwrap();
+        }
+        std::fs::write(home.path().join("files/big"), content()).unwrap();
+        let (files, sinks) = (home.path().join("files"), home.path().join("sinks"));
+        let mut all = vec!["--files", text(&files), "--sinks", text(&sinks)];
+        all.extend(options);
+        let server = Server::start(&home, &all);
+        Self { home, server }
+    }
+
+    fn big(&self) -> String {
+        text(&self.home.path().join("files/big")).into()
+    }
+
+    fn run(&self, options: &[&str]) -> Output {
+        let mut all = vec!["test", &self.server.address, "--json", "--no-store"];
+        all.extend(options);
+        self.home.run(&all)
+    }
+
+    fn written(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.home.path().join(name)).unwrap()
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("temporary directories have plain names")
+}
+
+fn storage(record: &Record) -> &StorageResult {
+    record.result.directions[0].storage.as_ref().expect("there is a file")
+}
+
+fn sender(record: &Record) -> &FlowSample {
+    let last = record.ends.near.value().unwrap().samples.last().expect("a sample");
+    last.flows.iter().find(|flow| flow.role == Role::Sender).expect("it sends")
+}
+
+fn fails(output: &Output, words: &[&str]) {
+    let text = stderr(output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    words.iter().for_each(|word| assert!(text.contains(word), "{word:?} in {text}"));
+    assert!(!text.contains("panicked"), "{text}");
+}
+
+#[test]
+fn every_mover_that_sends_files_brings_one_over_as_it_is() {
+    let place = Place::new(&[]);
+    for mover in ["copy", "discard", "sendfile", "splice", "mmap-send", "zerocopy"] {
+        let receive = ["--mover", mover, "--receive-mover", "copy"];
+        let files = ["--source", &place.big(), "--sink", mover, "--header", "512", "--cork"];
+        let record = record(&place.run(&[&receive[..], &files[..]].concat()));
+        assert!(place.written(&format!("sinks/{mover}")) == content(), "{mover}");
+        let sent = LEN as u64 + 512;
+        assert_eq!(record.result.directions[0].received_bytes, Known::Value(sent));
+        assert_eq!(storage(&record).source_bytes, Known::Value(LEN as u64));
+    }
+}
+
+#[test]
+fn a_file_of_the_server_is_written_here() {
+    let place = Place::new(&[]);
+    let sink = place.home.path().join("back");
+    let record =
+        record(&place.run(&["-R", "--source", "big", "--sink", text(&sink), "--fsync", "-P", "2"]));
+    assert!(place.written("back.0") == content() && place.written("back.1") == content());
+    assert!(storage(&record).sink_wait_percent.value().is_some(), "{:?}", storage(&record));
+}
+
+#[test]
+fn a_pipe_is_sent_and_another_one_takes_what_comes() {
+    let place = Place::new(&[]);
+    let address = place.server.address.as_str();
+    let sends = ["test", address, "--json", "--no-store", "--source", "-", "--sink", "piped"];
+    let mut child = place.home.goodput(&sends);
+    let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&content()).unwrap();
+    record(&child.wait_with_output().unwrap());
+    assert!(place.written("sinks/piped") == content());
+
+    let output =
+        place.home.run(&["test", address, "--no-store", "-R", "--source", "big", "--sink", "-"]);
+    assert!(output.stdout == content(), "nothing but the payload");
+    assert!(stderr(&output).contains("received"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_slow_source_is_named() {
+    let place = Place::new(&[]);
+    let sends = ["test", &place.server.address, "--json", "--no-store", "--source", "-"];
+    let mut child = place.home.goodput(&sends);
+    let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // What is slow is the purpose here, not waited for.
+    for _ in 0..100 {
+        input.write_all(&[1; 20_000]).unwrap();
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    drop(input);
+    let record = record(&child.wait_with_output().unwrap());
+    assert_eq!(record.verdict.limit, "storage-read", "{:?}", record.findings);
+    assert_eq!(storage(&record).slowest, Known::Value(Slowest::Source));
+}
+
+#[test]
+fn a_file_is_warm_unless_it_shall_be_cold() {
+    let place = Place::new(&[]);
+    let warm = record(&place.run(&["--source", &place.big()]));
+    assert_eq!(storage(&warm).cache, Known::Value("warm".into()));
+    assert_eq!(storage(&warm).resident_percent, Known::Value(100.0));
+    assert!(storage(&warm).alone_bits_per_s.value().is_some());
+    let cold = record(&place.run(&["--source", &place.big(), "--cold"]));
+    assert_eq!(storage(&cold).cache, Known::Value("cold".into()));
+    // Where the temporary directory is in memory, nothing can be dropped, and that is said.
+    let resident = *storage(&cold).resident_percent.get().unwrap();
+    let told = cold.doubts.iter().any(|doubt| doubt.contains("still in the page cache"));
+    assert_eq!(resident > 1.0, told, "{resident} {:?}", cold.doubts);
+}
+
+/// Header and file are a segment each with TCP_NODELAY; cork or MSG_MORE make one of them. The proof
+/// of the flow is a segment before them.
+#[test]
+fn cork_and_more_put_the_header_into_the_first_segment() {
+    let place = Place::new(&[]);
+    let file = ["--size", "1000", "--header", "500"];
+    let segments = |more: &[&str]| {
+        let record = record(&place.run(&[&file[..], more].concat()));
+        sender(&record).tcp.get().unwrap().data_segs_out().unwrap()
+    };
+    assert_eq!(segments(&["--nodelay"]), 3);
+    assert_eq!(segments(&["--cork"]), 2);
+    assert_eq!(segments(&["--nodelay", "--more"]), 2);
+}
+
+#[test]
+fn a_server_keeps_to_its_directories() {
+    let place = Place::new(&["--max-sink", "1M"]);
+    fails(&place.run(&["-R", "--source", "../files/big/../../server.log"]), &["refused"]);
+    fails(&place.run(&["-R", "--source", "/etc/passwd"]), &["not beneath"]);
+    fails(&place.run(&["--source", &place.big(), "--sink", "../x"]), &["not beneath"]);
+    fails(&place.run(&["--source", &place.big(), "--sink", "x"]), &["no more than 1048576 bytes"]);
+    assert!(place.written("sinks/x").len() <= 1 << 20);
+    let bare = Server::start(&place.home, &[]);
+    let run = |options: &[&str]| {
+        place.home.run(&[&["test", &bare.address, "--no-store"], options].concat())
+    };
+    fails(&run(&["-R", "--source", "big"]), &["serve --files"]);
+    fails(&run(&["--sink", "x"]), &["serve --sinks"]);
+    assert!(run(&["--size", "1M", "--sink", "/dev/null"]).status.success());
+}
+
+#[test]
+fn what_can_not_be_sent_or_written_is_said() {
+    let place = Place::new(&[]);
+    let empty = place.home.file("empty", "");
+    let sent = |source: &str| place.run(&["--source", source]);
+    fails(&sent("/no/such/file"), &["/no/such/file"]);
+    fails(&sent(text(&empty)), &["is empty"]);
+    fails(&sent(text(place.home.path())), &["is a directory"]);
+    fails(&place.run(&["--source", &place.big(), "--mover", "uring"]), &["sendfile"]);
+    fails(&place.run(&["--source", &place.big(), "-u"]), &["--udp"]);
+    let full = place.run(&["-R", "--source", "big", "--sink", "/dev/full"]);
+    fails(&full, &["/dev/full", "No space left", "make room"]);
+}
+
+/// The file is cut while it is sent again and again: the test ends, and says why.
+#[test]
+fn a_file_that_shrinks_ends_the_test() {
+    let place = Place::new(&[]);
+    let big = place.big();
+    let sends = ["test", &place.server.address, "--no-store", "--json-stream", "-t", "60"];
+    let mut child = place.home.goodput(&[&sends[..], &["--source", &big]].concat());
+    let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut seen = String::new();
+    // An interval means that payload moves.
+    while !seen.contains("\"interval\"") {
+        let mut some = [0; 4096];
+        let count = stdout.read(&mut some).unwrap();
+        assert!(count > 0, "{seen}");
+        seen += &String::from_utf8_lossy(&some[..count]);
+    }
+    std::fs::File::options().write(true).open(&big).unwrap().set_len(1000).unwrap();
+    std::io::copy(&mut stdout, &mut std::io::sink()).unwrap();
+    fails(&child.wait_with_output().unwrap(), &["shrank", "1000 now"]);
+}
