@@ -9,8 +9,8 @@ mod expect;
 mod formats;
 mod logging;
 mod report;
-mod shims;
 mod screen;
+mod shims;
 mod storage;
 
 use std::process::ExitCode;

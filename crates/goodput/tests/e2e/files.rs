@@ -26,9 +26,9 @@ impl Place {
     fn new(options: &[&str]) -> Self {
         let home = Home::new();
         for directory in ["files", "sinks"] {
-            std::fs::create_dir(home.path().join(directory)).unwrap();
+            std::fs::create_dir(home.path().join(directory)).expect("a new directory");
         }
-        std::fs::write(home.path().join("files/big"), content()).unwrap();
+        std::fs::write(home.path().join("files/big"), content()).expect("it is writable");
         let (files, sinks) = (home.path().join("files"), home.path().join("sinks"));
         let mut all = vec!["--files", text(&files), "--sinks", text(&sinks)];
         all.extend(options);
@@ -47,7 +47,7 @@ impl Place {
     }
 
     fn written(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.home.path().join(name)).unwrap()
+        std::fs::read(self.home.path().join(name)).expect("it was written")
     }
 }
 
@@ -60,7 +60,8 @@ fn storage(record: &Record) -> &StorageResult {
 }
 
 fn sender(record: &Record) -> &FlowSample {
-    let last = record.ends.near.value().unwrap().samples.last().expect("a sample");
+    let near = record.ends.near.value().expect("this end is known");
+    let last = near.samples.last().expect("a sample");
     last.flows.iter().find(|flow| flow.role == Role::Sender).expect("it sends")
 }
 
