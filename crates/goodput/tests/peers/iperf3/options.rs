@@ -21,6 +21,7 @@ pub fn all() -> Vec<(&'static str, Test)> {
         ("bytes_and_blocks_end_a_test", bytes_and_blocks),
         ("socket_options_are_taken", socket_options),
         ("our_options_are_said_to_its_server", our_options),
+        ("several_clients_measure_at_the_same_time", together),
         ("its_users_log_in_here", users_here),
         ("our_users_log_in_there", users_there),
         ("a_client_that_is_killed_leaves_room_for_the_next", killed_client),
@@ -119,6 +120,25 @@ fn our_options() -> Result<(), Failed> {
     let odd = ["test", TARGET, "--no-store", "-t", "1", "--sndbuf", "64K"];
     let refused = space.start(exe(), &odd)?.finish()?;
     check(refused.stderr.contains("--rcvbuf the same"), &refused.stderr)
+}
+
+/// Each gets its own counts. iperf3's own server takes one client at a time.
+fn together() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&[])?;
+    let rates = ["10M", "20M", "30M"];
+    let started = rates.iter().flat_map(|rate| {
+        let tcp = ["-c", "127.0.0.1", "-J", "-t", "2", "-b", rate];
+        let start = |arguments: &[&str]| space.start("iperf3", arguments);
+        [start(&tcp), start(&[&tcp[..], &["-u"]].concat())]
+    });
+    for client in started.collect::<Vec<_>>() {
+        let end = &serde_json::from_str::<Value>(&client?.finish()?.stdout)?["end"];
+        let count = |name: &str| end[name]["bytes"].as_u64().unwrap_or(0);
+        let (sent, received) = (count("sum_sent"), count("sum_received"));
+        check(received > sent / 2 && received <= sent, format!("{sent} and {received} bytes"))?;
+    }
+    Ok(())
 }
 
 fn users_here() -> Result<(), Failed> {

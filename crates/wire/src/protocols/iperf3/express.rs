@@ -10,6 +10,9 @@ use crate::check;
 /// only needs a server that lets it.
 const MAX_TIME_S: f64 = 86_400.0;
 
+/// Most streams of each direction (3.12, `MAX_STREAMS` in `iperf.h`).
+const MAX_STREAMS: u16 = 128;
+
 /// Bits of a type of service below the DSCP (RFC 2474).
 const ECN_BITS: u32 = 2;
 
@@ -17,6 +20,9 @@ const ECN_BITS: u32 = 2;
 pub fn express(plan: &Plan) -> Result<Params, String> {
     let (time, num) = end(plan.length)?;
     let socket = &plan.socket;
+    if plan.flows > MAX_STREAMS {
+        return Err(format!("iperf3 has {MAX_STREAMS} streams at most; use fewer --flows"));
+    }
     let bandwidth = plan.rate_per_flow().map(|rate| rate.0.round() as u64);
     if bandwidth == Some(0) {
         return Err("iperf3 takes 0 bit/s for no limit at all; use a higher --rate".into());
@@ -164,6 +170,7 @@ mod tests {
         assert!(refused(|p| p.receive_mover = Some("splice".into())).contains("--receive-mover"));
         assert!(refused(|p| p.length = Length::Seconds(1e5)).contains("--time"));
         assert!(refused(|p| p.rate_bits_per_s = Some(BitRate(1.0))).contains("--rate"));
+        assert!(refused(|p| p.flows = 129).contains("--flows"));
         assert!(refused(|p| p.flows = 0).contains("can't be measured"));
     }
 }

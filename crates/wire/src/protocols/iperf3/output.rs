@@ -106,7 +106,7 @@ impl Printout {
                 role: flow.role,
                 from_s: from_s - zero_s,
                 to_s: sample.at_s - zero_s,
-                bytes: flow.bytes - before.map_or(0, |before| before.bytes),
+                bytes: flow.bytes.saturating_sub(before.map_or(0, |before| before.bytes)),
                 count: self.count(flow, before),
                 ending: if omitted { "(omitted)" } else { "" },
             }
@@ -169,8 +169,8 @@ impl Printout {
             },
             (Transport::Udp, _) => Count::Lost {
                 jitter_ms: stream.jitter * 1e3,
-                lost: stream.errors - stream.omitted_errors,
-                of: stream.packets - stream.omitted_packets,
+                lost: stream.errors.saturating_sub(stream.omitted_errors),
+                of: stream.packets.saturating_sub(stream.omitted_packets),
             },
         }
     }

@@ -154,6 +154,29 @@ mod tests {
     }
 
     #[test]
+    fn what_3_21_adds_changes_nothing_for_a_server() {
+        let params = read(
+            r#"{"udp":true,"omit":0,"time":5,"num":0,"blockcount":0,"parallel":1,"mptcp":true,
+            "len":1448,"bandwidth":1048576,"pacing_timer":1000,"burst":10,"gso":1,
+            "gso_dg_size":1448,"gso_bf_size":64512,"gro":1,"gro_bf_size":65507,"flowlabel":7,
+            "title":"t","extra_data":"e","congestion_used":"bbr","repeating_payload":1,
+            "udp_counters_64bit":1,"skip_rx_copy":1,"client_version":"3.21"}"#,
+        );
+        let wanted = Params {
+            udp: true,
+            time: Some(5),
+            parallel: Some(1),
+            len: Some(1448),
+            bandwidth: Some(1_048_576),
+            udp_counters_64bit: true,
+            skip_rx_copy: true,
+            client_version: Some("3.21".into()),
+            ..Params::default()
+        };
+        assert_eq!(params, wanted);
+    }
+
+    #[test]
     fn whatever_json_it_is_there_are_parameters() {
         for odd in ["{}", "[]", "7", r#"{"time":"ten","udp":"yes","TOS":-1,"parallel":1e300}"#] {
             assert_eq!(read(odd), Params::default(), "{odd}");

@@ -29,6 +29,7 @@ use super::states::{
 use super::times::{DENIAL, GOODBYE, GRACE, GREETING, PARAMS, PREPARE, RESULTS, STREAMS};
 use super::{PROGRAM, tickets};
 use crate::error::WireError;
+use crate::protocols::goodput::times::LONGEST_PLAN_S;
 use crate::session::{Action, Input, Output, ServerConfig, Session};
 use crate::ticket::{Meeting, Proof};
 
@@ -98,7 +99,8 @@ impl ServerSession {
             }
             Input::FlowsFailed(why) => self.flows_failed(why),
             Input::Sampled(sample) => {
-                if let Some(run) = self.stage.run() {
+                // What is drained after the end is in the last sample, and no interval of its own.
+                if let Stage::Running(run) = &mut self.stage {
                     run.sampled(&sample);
                 }
                 Ok(())
@@ -223,8 +225,8 @@ impl ServerSession {
     /// How long payload may move before this end ends it.
     fn lasts(&self, agreed: &Agreed) -> Duration {
         let told = agreed.lasts_s.map(|seconds| Duration::from_secs_f64(seconds) + GRACE);
-        let limit = Duration::from_secs_f64(self.config.limits.duration_s);
-        told.unwrap_or(limit)
+        let limit = self.config.limits.duration_s.min(LONGEST_PLAN_S);
+        told.unwrap_or(Duration::from_secs_f64(limit))
     }
 
     /// The client's end condition is reached.
