@@ -111,6 +111,7 @@ impl Csv {
             return String::new();
         };
         let tail = match (side.lost, side.packets) {
+            // 2.1.8 prints zeros for a jitter and an order that it does not know.
             (Some(lost), Some(packets)) if receives => {
                 udp(side.jitter_ms.unwrap_or(0.0), lost, packets, side.reordered.unwrap_or(0))
             }

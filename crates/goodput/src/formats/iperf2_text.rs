@@ -145,6 +145,7 @@ impl Text {
             return String::new();
         };
         let mut text = self.line(id, (0.0, seconds), bytes);
+        // 2.1.8 prints 0 for a jitter that it does not know.
         if let (Some(lost), Some(packets), true) = (side.lost, side.packets, receives) {
             text += &loss(side.jitter_ms.unwrap_or(0.0), lost, packets);
         }

@@ -212,7 +212,8 @@ impl Text {
         let row = Row { id, to_s: seconds, bytes, ..Row::default() };
         let front = row.front(role, &self.rate(row.bits_per_s()));
         if self.udp() {
-            // A sender sees neither jitter nor loss; iperf3 prints zeros.
+            // A sender sees neither jitter nor loss; iperf3 prints zeros, and zeros too for what its
+            // peer left out of its results.
             let datagrams = Datagrams {
                 count: side.packets.unwrap_or(0),
                 lost: side.lost.unwrap_or(0),
