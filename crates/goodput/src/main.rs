@@ -21,6 +21,7 @@ fn main() -> ExitCode {
     let words: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     if let Some(shim) = words.first().and_then(|name| shims::called_as(name)) {
+        logging::begin(0);
         return shims::run(shim, &words[1..], false).into();
     }
     let cli = args::Cli::parse();

@@ -65,11 +65,7 @@ fn carry_out(work: Work, show: bool) -> Result<Exit> {
             Ok(Exit::Fine)
         }
         Work::Run { arguments, background: true } => in_background(&arguments),
-        Work::Run { arguments, .. } => {
-            let cli = parsed(&arguments)?;
-            crate::logging::begin(cli.verbose);
-            crate::commands::run(cli)
-        }
+        Work::Run { arguments, .. } => crate::commands::run(parsed(&arguments)?),
     }
 }
 

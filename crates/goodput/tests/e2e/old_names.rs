@@ -79,6 +79,10 @@ fn failures_end_with_one_and_are_said_as_the_program_says_them() {
 #[test]
 fn as_and_show_do_it_without_a_link() {
     let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let host = format!("goodput://{}", server.address);
+    let text = fine(&home.run(&["as", "iperf3", "-c", &host, "-n", "1M", "-V"]));
+    assert!(text.ends_with("\niperf Done.\n"), "{text}");
     let shown = home.run(&["as", "--show", "nuttcp", "-r", "-v0", "h"]);
     assert_eq!(shown.status.code(), Some(1), "{}", stdout(&shown));
     let shown = home.run(&["as", "--show", "nuttcp", "-r", "h"]);
