@@ -8,6 +8,7 @@
 
 mod iperf3;
 mod matrix;
+mod nuttcp;
 mod results;
 #[path = "../common/skip.rs"]
 mod skip;

@@ -1,0 +1,230 @@
+//! What else users of nuttcp do, at either side.
+
+use goodput_model::Known;
+use libtest_mimic::Failed;
+use rustix::process::Signal;
+
+use super::{DATA_PORT, TARGET, client, counts, serve};
+use crate::matrix::Test;
+use crate::space::{Finished, Space, exe};
+
+/// The tests.
+pub fn all() -> Vec<(&'static str, Test)> {
+    vec![
+        ("who_connects_can_be_reversed", reversed),
+        ("its_summary_has_its_usual_words", summary),
+        ("interval_lines_come_while_it_runs", intervals),
+        ("buffers_end_a_test", buffers),
+        ("socket_options_are_taken", socket_options),
+        ("rates_are_kept_by_whoever_sends", rates),
+        ("both_ip_versions_are_spoken", both_ip_versions),
+        ("our_own_port_answers_it_as_well", own_port),
+        ("what_is_not_served_is_refused_in_words", refusals),
+        ("a_client_that_is_killed_leaves_room_for_the_next", killed_client),
+        ("a_server_that_is_killed_is_told_of", killed_server),
+        ("a_server_of_something_else_is_named", wrong_server),
+        ("chunks_bytes_and_options_reach_its_server", our_options),
+    ]
+}
+
+fn check(holds: bool, said: impl std::fmt::Display) -> Result<(), Failed> {
+    if holds { Ok(()) } else { Err(said.to_string().into()) }
+}
+
+/// What a client prints, where it ends well.
+fn printed(space: &Space, arguments: &[&str]) -> Result<String, Failed> {
+    let Finished { status, stdout, stderr } = space.start("nuttcp", arguments)?.finish()?;
+    check(status.success(), format!("{arguments:?}: {status}: {stdout} {stderr}"))?;
+    Ok(stdout)
+}
+
+fn reversed() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&[])?;
+    for way in [&["-F"][..], &["-r", "-F"]] {
+        let said = client(&space, &[&["-T1", DATA_PORT], way].concat())?;
+        check(said.bytes('t')? == said.bytes('r')?, &said.0)?;
+    }
+    Ok(())
+}
+
+fn summary() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&[])?;
+    let classic = printed(&space, &["-T1", "127.0.0.1"])?;
+    for words in [" MB /   1.", " sec = ", " Mbps ", " %TX ", " %RX ", " retrans ", " msRTT\n"] {
+        check(classic.contains(words), format!("{words:?} is not in {classic:?}"))?;
+    }
+    let parse = printed(&space, &["-fparse", "-r", DATA_PORT, "-T1", "127.0.0.1"])?;
+    for words in ["megabytes=", " real_seconds=1.", " tx_cpu=", " rx_cpu=", " retrans="] {
+        check(parse.contains(words), format!("{words:?} is not in {parse:?}"))?;
+    }
+    Ok(())
+}
+
+fn intervals() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&[])?;
+    for (options, words) in [
+        (&["-i0.5"][..], "MB /   0.5"),
+        (&["-i0.5", "-r", DATA_PORT], "MB /   0.5"),
+        (&["-i0.5", "-u", "-R20m", "-l1400"], "~drop/pkt  0.00 ~%loss"),
+        (&["-i0.5", "-u", "-R20m", "-l1400", "-r", DATA_PORT], "~drop/pkt  0.00 ~%loss"),
+    ] {
+        let said = printed(&space, &[options, &["-T2", "127.0.0.1"]].concat())?;
+        let lines = said.lines().filter(|line| line.contains(words)).count();
+        check((3..=4).contains(&lines), format!("{options:?}: {said}"))?;
+    }
+    Ok(())
+}
+
+fn buffers() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&[])?;
+    for way in [None, Some("-r")] {
+        for (buffers, bytes) in [(["-n64", "-l65536"], 64 << 16), (["-n4", "-l1024"], 4096)] {
+            let arguments: Vec<_> = buffers.into_iter().chain([DATA_PORT]).chain(way).collect();
+            let said = client(&space, &arguments)?;
+            let both = (said.bytes('t')?, said.bytes('r')?);
+            // Four digits of a megabyte are 105 bytes.
+            let near = |count: u64| count.abs_diff(bytes) <= 53;
+            check(near(both.0) && near(both.1), format!("{arguments:?}: {both:?}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn socket_options() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&[])?;
+    for options in [
+        &["-w100"][..],
+        &["-ws100", "-r"],
+        &["-l9000"],
+        &["-M1000", "-D", "-r"],
+        &["-c10", "-r"],
+        &["-N8"],
+        &["-frunningtotal", "-i0.5"],
+        &["-fxmitstats", "-i0.5", "-u", "-l1400", "-R5m"],
+    ] {
+        client(&space, &[&["-T1", DATA_PORT], options].concat())?;
+    }
+    Ok(())
+}
+
+fn rates() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&[])?;
+    for way in [None, Some("-r")] {
+        for rate in ["-R20m", "-Ri20m"] {
+            let arguments: Vec<_> = [rate, "-T2", DATA_PORT].into_iter().chain(way).collect();
+            let mbps = client(&space, &arguments)?.number('r', "rate_Mbps")?;
+            check((18.0..22.0).contains(&mbps), format!("{arguments:?}: {mbps} Mbps"))?;
+        }
+    }
+    Ok(())
+}
+
+fn both_ip_versions() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&[])?;
+    for way in [None, Some("-r"), Some("-u")] {
+        let arguments = ["-6", "-T1", "-R20m", DATA_PORT];
+        let arguments: Vec<_> = arguments.into_iter().chain(way).chain(["::1"]).collect();
+        printed(&space, &arguments)?;
+    }
+    let _their_server = serve_v6(&space)?;
+    for way in [None, Some("--reverse")] {
+        let arguments = ["nuttcp://[::1]:5006", "-t", "1"].into_iter().chain(way);
+        counts(&space.test(&arguments.collect::<Vec<_>>())?)?;
+    }
+    Ok(())
+}
+
+fn serve_v6(space: &Space) -> Result<crate::space::Running, Failed> {
+    let server = space.start("nuttcp", &["-6", "-S", "--nofork", "-P5006"])?;
+    space.wait_for_listener(5006)?;
+    Ok(server)
+}
+
+fn own_port() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&[])?;
+    printed(&space, &["-P7487", "-T1", "127.0.0.1"]).map(drop)
+}
+
+fn refusals() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&["--max-duration", "5"])?;
+    for (arguments, words) in [
+        (&["-T1", "127.0.0.1", "127.0.0.2"][..], "doesn't allow 3rd party nuttcp"),
+        (&["-xt", "127.0.0.1"], "doesn't run traceroute"),
+        (&["-T60", "127.0.0.1"], "a duration of 60 s, and this server allows 5 s"),
+    ] {
+        let Finished { status, stdout, stderr } = space.start("nuttcp", arguments)?.finish()?;
+        let said = stdout + &stderr;
+        check(!status.success() && said.contains(words), format!("{arguments:?}: {said}"))?;
+    }
+    let _their_server = space.start("nuttcp", &["-S", "--nofork", "-P5006"])?;
+    space.wait_for_listener(5006)?;
+    let both = ["test", "nuttcp://127.0.0.1:5006", "--both", "-t", "1", "--no-store"];
+    let said = space.start(exe(), &both)?.finish()?.stderr;
+    check(said.contains("no words for both directions at once"), said)
+}
+
+fn killed_client() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let mut server = space.serve(&[])?;
+    for options in [&["-T30"][..], &["-T30", "-r", DATA_PORT], &["-T30", "-u", "-R1m"]] {
+        let killed = space.start("nuttcp", &[options, &["127.0.0.1"]].concat())?;
+        server.wait_for_complaint("nuttcp: measures: ")?;
+        drop(killed);
+        client(&space, &["-T1", DATA_PORT])?;
+    }
+    Ok(())
+}
+
+fn killed_server() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let server = serve(&space, &[])?;
+    let mut client = space.start(exe(), &["test", TARGET, "-t", "30", "--no-store"])?;
+    client.wait_for_complaint("0.0–1.0 s")?;
+    server.signal(Signal::KILL)?;
+    let finished = client.finish()?;
+    check(!finished.status.success() && !finished.stderr.contains("panicked"), &finished.stderr)
+}
+
+fn wrong_server() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&[])?;
+    for (target, words) in
+        [("nuttcp://127.0.0.1:5201", "it"), ("nuttcp://127.0.0.1:9", "Connection refused")]
+    {
+        let arguments = ["test", target, "-t", "1", "--no-store"];
+        let finished = space.start(exe(), &arguments)?.finish()?;
+        let said = &finished.stderr;
+        check(!finished.status.success() && said.contains(words), said)?;
+    }
+    Ok(())
+}
+
+fn our_options() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = serve(&space, &[])?;
+    let told = |arguments: &[&str]| -> Result<String, Failed> {
+        let record = space.test(&[&[TARGET], arguments].concat())?;
+        let totals = record.far_totals.ok_or("it told nothing")?;
+        check(matches!(totals.cpu_percent, Known::Value(_)), "no CPU was told")?;
+        Ok(totals.text.unwrap_or_default())
+    };
+    let reverse = ["-n", "1M", "--reverse", "--chunk", "8192", "--rate", "100mbit"];
+    let said = told(&reverse)?;
+    for words in ["buflen=8192 nbuf=128 ", "rate_limit=100.000 ", "rate_mode=instantaneous"] {
+        check(said.contains(words), format!("{words:?} is not in {said}"))?;
+    }
+    let said = told(&["-t", "1", "--dscp", "46", "--rcvbuf", "100000"])?;
+    for words in ["tos=0xB8", "receive_window_size=200000"] {
+        check(said.contains(words), format!("{words:?} is not in {said}"))?;
+    }
+    Ok(())
+}
