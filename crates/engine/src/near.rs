@@ -137,10 +137,16 @@ impl<'a> NearRun<'a> {
         let began = self.traffic.begin(&self.plan)?;
         listener(Event::Opened { connections: self.connections.clone() });
         listener(Event::Began);
-        let deadline = self.latest_end(began);
+        let mut deadline = self.latest_end(began);
         while !self.is_long_enough() {
             tokio::select! {
-                watched = self.traffic.next() => self.watched(watched, listener)?,
+                watched = self.traffic.next() => {
+                    self.watched(watched, listener)?;
+                    if let [first] = &self.near[..] {
+                        // Some protocols pause before their payload.
+                        deadline = self.latest_end(beginning(first));
+                    }
+                }
                 action = self.client.next() => self.acted(action?, listener)?,
                 () = tokio::time::sleep_until(deadline) => break,
                 () = interrupt.raised() => {
@@ -321,4 +327,10 @@ impl<'a> NearRun<'a> {
             doubts: self.doubts,
         }
     }
+}
+
+/// When payload began to move, by a sample that was just taken.
+fn beginning(sample: &Sample) -> Instant {
+    let (now, ago) = (Instant::now(), Duration::try_from_secs_f64(sample.at_s).unwrap_or_default());
+    now.checked_sub(ago).unwrap_or(now)
 }

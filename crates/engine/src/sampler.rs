@@ -73,6 +73,10 @@ pub fn watch(
             next_detail = next + cadence.detail.unwrap_or_default();
         }
         next += cadence.period;
+        // What still comes is no payload, and the last sample is of its end.
+        while is_over(&flows) && !wait_until(next, &flows) {
+            next += cadence.period;
+        }
     };
     let last = Box::new(take(&flows, sample_time(&flows, began, over, true), true));
     let told = flows.iter().filter_map(RunningFlow::told).collect();
@@ -116,10 +120,15 @@ fn wait_until(next: Instant, flows: &[RunningFlow]) -> bool {
     }
 }
 
+/// Whether all payload has moved, and only the flows' threads have not ended.
+fn is_over(flows: &[RunningFlow]) -> bool {
+    flows.iter().all(|flow| flow.finished_at().is_some())
+}
+
 /// The instant a sample stands for: now, or when the last flow ended, so that no idle time counts.
 fn sample_time(flows: &[RunningFlow], began: Instant, now: Instant, finished: bool) -> f64 {
     let last_end = flows.iter().filter_map(RunningFlow::finished_at).max();
-    let at = if finished { last_end.unwrap_or(now) } else { now };
+    let at = if finished || is_over(flows) { last_end.unwrap_or(now) } else { now };
     at.saturating_duration_since(began).as_secs_f64()
 }
 

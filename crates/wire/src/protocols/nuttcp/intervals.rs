@@ -10,9 +10,9 @@ use super::parameters::{Parameters, format};
 /// What nuttcp calls MB, bytes.
 pub const MEGABYTE: f64 = 1_048_576.0;
 
-/// A sample that comes so little before an interval's end is its end, seconds: half of the usual
-/// distance of two.
-const EARLY_S: f64 = 0.05;
+/// A sample that comes so little before an interval's end is its end, seconds: the last one is of
+/// the last payload, and the others are never quite on time.
+const EARLY_S: f64 = 0.02;
 
 /// The interval lines of one measurement.
 #[derive(Debug)]
@@ -27,7 +27,8 @@ pub struct Intervals {
 /// How lines look.
 #[derive(Debug, Clone, Copy)]
 struct Look {
-    udp: bool,
+    /// Whether lost datagrams are known.
+    loss: bool,
     parse: bool,
     running_total: bool,
     transmitted: bool,
@@ -48,7 +49,7 @@ impl Intervals {
     pub fn new(asked: &Parameters) -> Self {
         let wants = |bit: u32| asked.format & u64::from(bit) != 0;
         let look = Look {
-            udp: asked.udp,
+            loss: asked.udp && asked.nstream == 1,
             parse: asked.parse(),
             running_total: wants(format::RUNNING_TOTAL),
             transmitted: wants(format::TRANSMITTED),
@@ -96,7 +97,7 @@ impl Look {
         } else {
             rate(&[" ", " MB / ", " sec = "], from, to, true) + " Mbps"
         };
-        if self.udp {
+        if self.loss {
             line.push_str(&self.loss(from, to));
         }
         if self.running_total {
@@ -107,7 +108,7 @@ impl Look {
                 rate(&[" Tot: ", " MB / ", " sec = "], Mark::default(), to, true) + " Mbps"
             });
         }
-        if self.udp && self.transmitted {
+        if self.loss && self.transmitted {
             let bytes =
                 (lost(from, to) + to.received.saturating_sub(from.received)) * self.datagram_bytes;
             let megabytes = bytes as f64 / MEGABYTE;
@@ -194,8 +195,8 @@ mod tests {
         let line = intervals.lines(&received(0.5, 1 << 20, None));
         assert_eq!(line, "    1.0000 MB /   0.50 sec =   16.7772 Mbps\n");
         assert_eq!(intervals.lines(&received(0.6, 1 << 20, None)), "");
-        let line = intervals.lines(&received(0.999, 1 << 20, None));
-        assert_eq!(line, "    0.0000 MB /   0.50 sec =    0.0000 Mbps\n");
+        let line = intervals.lines(&received(0.99, 1 << 20, None));
+        assert_eq!(line, "    0.0000 MB /   0.49 sec =    0.0000 Mbps\n");
         assert_eq!(intervals.close(), "DONE\n");
     }
 

@@ -48,6 +48,10 @@ fn serves(asked: &Parameters) -> Result<(), String> {
         (server_sends && asked.maxburst > 1, "bursts of more than one packet are not sent here"),
         (server_sends && asked.iratesss, "a smoothed slow start is not sent here"),
         (asked.connects() && asked.srcport > 0, "a source port can't be chosen here"),
+        (
+            asked.udp && server_sends && asked.nstream > 1 && asked.interval_s > 0.0,
+            "datagrams of several streams are not counted together here; leave out -i or -N",
+        ),
         (asked.reverse && asked.udp, "flip option not supported for UDP"),
         (asked.tos & ECN_BITS != 0, "invalid tos: its two lowest bits are the network's (ECN)"),
         (asked.tos > TOS_MAX, "invalid tos"),
@@ -171,7 +175,7 @@ pub fn parameters_of(plan: &Plan, theirs: Version, port: u16) -> Parameters {
         udp,
         version: theirs.min(OURS),
         // A sender counts in its datagrams where interval lines are asked for, and writes none.
-        interval_s: if udp && !client_sends { plan.interval_s } else { 0.0 },
+        interval_s: if udp && !client_sends && plan.flows == 1 { plan.interval_s } else { 0.0 },
         reverse: !udp && !client_sends,
         format: u64::from(format::PARSE | format::WANT_RTT),
         irate: plan.rate_bits_per_s.is_some(),

@@ -5,7 +5,7 @@ use std::time::Instant;
 use goodput_model::{Known, Sample};
 
 use super::super::intervals::Intervals;
-use super::super::{DRAIN, FLOWS, GRACE, OURS, report};
+use super::super::{BEGIN_PAUSE, DRAIN, FLOWS, GRACE, OURS, report};
 use super::{Asked, ServerSession, State};
 use crate::check;
 use crate::protocols::goodput::times::after_s;
@@ -75,7 +75,11 @@ impl ServerSession {
         let longest = self.config.limits.duration_s;
         let seconds = own.or(check::duration_s(&asked.plan)).unwrap_or(longest);
         let at = after_s(now, seconds);
-        if asked.parameters.client_sends { at + GRACE } else { at }
+        match (asked.parameters.client_sends, asked.parameters.udp) {
+            (true, _) => at + GRACE,
+            (false, true) => at + BEGIN_PAUSE,
+            (false, false) => at,
+        }
     }
 
     /// The client is heard of while it should be silent.
