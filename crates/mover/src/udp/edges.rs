@@ -20,8 +20,12 @@ pub(super) fn begin(flow: &Flow, format: &impl Format) -> Result<(), MoveError> 
         if !flow.may_send() {
             return Ok(());
         }
-        // One that is lost is made up for by the next, or by the receiver.
-        let _ = send(&flow.socket, marker.datagram, SendFlags::empty());
+        // One that is lost is made up for by the next, or by the receiver. A send that fails since
+        // the marker before was refused, by a receiver that was not ready yet, has sent nothing.
+        let say = || send(&flow.socket, marker.datagram, SendFlags::empty());
+        if say() == Err(Errno::CONNREFUSED) {
+            let _ = say();
+        }
         let until = now_ns() + marker.pause_ns;
         while flow.may_send() && now_ns() < until {
             flow.wait_paced(until)?;
