@@ -41,13 +41,14 @@ pub struct Caller {
 /// The only flow of a conversation over UDP: its socket, and what came before that.
 pub type OwnFlow = (OwnedFd, Early);
 
-/// Serves one client until it leaves, breaks the protocol, or the server stops.
+/// Serves one client until it leaves, breaks the protocol, or the server stops. How many measurements
+/// it made.
 pub async fn serve_client(
     conversation: Conversation,
     caller: Caller,
     own: Option<OwnFlow>,
     shared: &Arc<Shared>,
-) {
+) -> u32 {
     let Caller { peer, protocol, .. } = caller;
     let mut client = ServedClient {
         conversation,
@@ -78,6 +79,7 @@ pub async fn serve_client(
     if client.measurements > 0 {
         shared.served_one.notify_one();
     }
+    client.measurements
 }
 
 struct ServedClient {

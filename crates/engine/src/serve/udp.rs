@@ -30,6 +30,12 @@ const PROOF: usize = 128;
 /// How long a lost welcome is repeated on request.
 const REPEAT: Duration = Duration::from_secs(10);
 
+/// After which silence a client that was turned away has stopped sending.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// How long what it sends is swallowed at most.
+const SWALLOWED: Duration = Duration::from_secs(30);
+
 /// Answers strangers and hands flows over, until the future is dropped.
 pub async fn answer(socket: UdpSocket, door: Arc<Door>, shared: Arc<Shared>, alive: Alive) {
     let challenger = Challenger::new(rand::random());
@@ -158,11 +164,32 @@ impl Desk {
             let session = (protocol.server)(Instant::now(), config);
             let mut conversation = Conversation::new(session, None);
             conversation.tell(Input::Received(datagram));
+            let rest = socket.try_clone();
             let own = (socket.into(), Early { bytes: 0, datagrams: early });
-            run::serve_client(conversation, caller, Some(own), &shared).await;
-            drop((seat, alive));
+            let measured = run::serve_client(conversation, caller, Some(own), &shared).await;
+            drop(alive);
+            if let (0, Ok(rest)) = (measured, rest) {
+                tokio::select! {
+                    () = swallow(rest) => {}
+                    () = shared.stopping() => {}
+                }
+            }
+            drop(seat);
         });
     }
+}
+
+/// Takes what a client still sends that was turned away: it can't be told to stop, and each of its
+/// datagrams would begin another conversation.
+async fn swallow(socket: UdpSocket) {
+    let swallowing = async {
+        let socket = AsyncUdpSocket::from_std(socket)?;
+        let mut nothing = [0; 1];
+        while tokio::time::timeout(QUIET, socket.recv(&mut nothing)).await.is_ok() {}
+        std::io::Result::Ok(())
+    };
+    // A socket that can't be read is closed, and the client is turned away again.
+    let _ = tokio::time::timeout(SWALLOWED, swallowing).await;
 }
 
 /// Welcomes a flow again whenever its answer comes again because the welcome was lost. Ends with the
