@@ -21,11 +21,7 @@ pub const FOR_TESTS: &[Package] = &[
     Package { name: "iperf3", program: "iperf3", reason: "is a peer, at either side" },
     Package { name: "iperf", program: "iperf", reason: "is a peer, at either side (iperf2)" },
     Package { name: "nuttcp", program: "nuttcp", reason: "is a peer, at either side" },
-    Package {
-        name: "iproute2",
-        program: "ip",
-        reason: "shows what the tests' namespaces are like",
-    },
+    Package { name: "iproute2", program: "ip", reason: "gives a namespace another address" },
 ];
 
 /// What the benchmark calls.
