@@ -298,7 +298,7 @@ impl ServedClient {
     /// Whether there is anybody to tell. Without a control connection there is not, and payload comes
     /// already while this end would look at itself.
     fn may_observe(&self) -> bool {
-        self.caller.protocol.has_control && !self.shared.config.private
+        self.caller.protocol.observes && !self.shared.config.private
     }
 
     fn start(&self, sockets: Vec<Connected>) -> Result<Traffic, EngineError> {
