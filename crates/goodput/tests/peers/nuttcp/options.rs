@@ -72,7 +72,6 @@ fn intervals() -> Result<(), Failed> {
         (&["-i0.5"][..], " MB /   "),
         (&["-i0.5", "-r", DATA_PORT], " MB /   "),
         (&["-i0.5", "-u", "-R20m", "-l1400"], " ~drop/pkt "),
-        (&["-i0.5", "-u", "-R20m", "-l1400", "-r", DATA_PORT], " ~drop/pkt "),
     ] {
         let said = printed(&space, &[options, &["-T2", "127.0.0.1"]].concat())?;
         let (lines, last) =
