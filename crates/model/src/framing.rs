@@ -17,7 +17,8 @@ pub enum Framing {
     /// iperf2: in each datagram a number and the time of sending; the last number is negative and is
     /// answered with the receiver's report.
     Iperf2 {
-        /// What a sender writes behind those 16 bytes in each datagram: the settings of the test.
+        /// What a sender writes behind those 16 bytes in each datagram: the settings of the test. A
+        /// receiver that has them asks for its payload with such a datagram.
         header: Vec<u8>,
         /// Whether the receiver answers: the negative number with its report, the header of a byte
         /// stream with a few bytes. Not for what a server sends.
@@ -60,6 +61,11 @@ impl Framing {
     /// Whether datagrams carry their time of sending, so that jitter is known.
     pub fn times_datagrams(&self) -> bool {
         !matches!(self, Self::Nuttcp { .. } | Self::Ttcp)
+    }
+
+    /// Whether a far end learns of a flow over UDP by its payload and not before.
+    pub fn begins_unasked(&self) -> bool {
+        matches!(self, Self::Iperf2 { .. } | Self::Ttcp)
     }
 
     /// Whether a far end may say that it is ready before it listens, so that a connection that it

@@ -199,3 +199,26 @@ fn streams_that_are_read_in_turn_end_after_the_same_number_of_chunks() {
     assert_eq!(sent, [read / 3; 3]);
     flows.into_iter().for_each(|alone| alone.flow.join().expect("ended well"));
 }
+
+/// iperf2's server sends datagrams only to a client that has asked for them with one.
+#[test]
+fn a_receiver_with_settings_asks_until_something_comes() {
+    let mover = find("datagram").expect("a mover");
+    let (alone, peer) = Pair::start_alone(mover, Transport::Udp, Role::Receiver, |config| {
+        config.framing = Framing::Iperf2 { header: vec![0x6c; 60], report: false };
+    });
+    let peer = UdpSocket::from(peer);
+    alone.gate.open();
+    let mut request = [0; 100];
+    for _ in 0..3 {
+        assert_eq!(peer.recv(&mut request).unwrap(), 76);
+        assert_eq!((&request[..4], &request[16..76]), (&[0, 0, 0, 1][..], &[0x6c; 60][..]));
+    }
+    let payload = [&[0, 0, 0, 1], &[0; 12][..], b"67890123"].concat();
+    let end = [&[0xff, 0xff, 0xff, 0xfe], &[0; 8][..], &[0xff; 4], b"67890123"].concat();
+    peer.send(&payload).unwrap();
+    peer.send(&end).unwrap();
+    patience(|| alone.flow.is_finished());
+    assert_eq!(alone.flow.counters().datagrams().received, 2, "the end is payload as well");
+    alone.flow.join().unwrap();
+}

@@ -2,6 +2,7 @@
 //! and the loops around them.
 
 mod answering;
+mod asking;
 mod control;
 mod edges;
 pub mod formats;

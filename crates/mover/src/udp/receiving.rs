@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 
 use super::answering;
+use super::asking::Asking;
 use super::formats::{Format, with_format};
 use super::inbox::{self, Arrival, Inbox, stamp_arrivals};
 use super::tally::Tally;
@@ -25,6 +26,7 @@ pub(crate) fn receive(flow: &Flow, joined: Option<usize>) -> Result<(), MoveErro
         let size = joined.unwrap_or(format.longest(flow.config.chunk.max(format.least())));
         Receiver {
             flow,
+            asking: Asking::with(format.request()),
             tally: Tally::new(format),
             quiet: Quiet::of(flow),
             marked_ns: None,
@@ -37,6 +39,7 @@ pub(crate) fn receive(flow: &Flow, joined: Option<usize>) -> Result<(), MoveErro
 /// A receiving flow and what it has counted.
 struct Receiver<'a, F> {
     flow: &'a Flow,
+    asking: Asking,
     tally: Tally<F>,
     quiet: Option<Quiet>,
     /// When the payload's clock was told to begin, where it was.
@@ -55,12 +58,13 @@ impl<F: Format> Receiver<'_, F> {
             if !pacer.wait(self.flow)? {
                 continue;
             }
+            self.asking.ask(self.flow, self.tally.came_bytes() > 0);
             match self.read(&mut inbox) {
                 Ok(bytes) => pacer.sent(bytes),
                 Err(Errno::AGAIN) => {
                     let quiet = self.quiet.as_ref().and_then(Quiet::until);
-                    let until = [last_call, quiet, self.idle_until()].into_iter().flatten().min();
-                    self.flow.wait_readable(until)?;
+                    let times = [last_call, quiet, self.idle_until(), self.asking.until()];
+                    self.flow.wait_readable(times.into_iter().flatten().min())?;
                 }
                 // An earlier packet of ours was refused; that says nothing about those to come.
                 Err(Errno::INTR | Errno::CONNREFUSED) => {}

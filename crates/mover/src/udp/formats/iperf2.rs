@@ -111,6 +111,13 @@ impl Format for Iperf2 {
         super::MAX_DATAGRAM
     }
 
+    /// A first datagram with the settings of a reverse test; a server's receiver has none.
+    fn request(&self) -> Option<Vec<u8>> {
+        let mut datagram = [&[0; LEN], &self.settings[..]].concat();
+        write_id(&mut datagram, 1, self.now_ns());
+        (!self.settings.is_empty()).then_some(datagram)
+    }
+
     fn prepare(&self, datagram: &mut [u8]) {
         // What is not settings must not look as if it was: the real programs' digits do not.
         let digits = (LEN..LEN + 8).zip(b'6'..).map(|(at, digit)| (at, digit.min(b'9')));

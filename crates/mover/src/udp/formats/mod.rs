@@ -38,6 +38,12 @@ pub(crate) trait Format {
         chunk
     }
 
+    /// What a receiver asks for its payload with, again and again until some comes; for formats whose
+    /// senders wait for that.
+    fn request(&self) -> Option<Vec<u8>> {
+        None
+    }
+
     /// Writes into a datagram what is the same in each; called once for each place of a batch.
     fn prepare(&self, _datagram: &mut [u8]) {}
 

@@ -28,15 +28,16 @@ pub(super) fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
 fn ticket(plan: &Plan, flow: FlowPlan) -> Result<FlowTicket, String> {
     let second = plan.direction == Direction::Both && flow.sender == EndName::Far;
     let told = header(plan, flow)?;
-    let (proof, framing) = match plan.transport {
+    let (proof, settings) = match plan.transport {
         Transport::Tcp => (write(&told, plan.flows, 0), Vec::new()),
         Transport::Udp => (Vec::new(), write(&told, plan.flows, DATAGRAM)),
     };
+    // A connection that is shared was asked for by the flow that this end sends on.
+    let (proof, settings) = if second { Default::default() } else { (proof, settings) };
     Ok(FlowTicket {
         flow,
-        // A connection that is shared was asked for by the flow that this end sends on.
-        proof: Proof(if second { Vec::new() } else { proof }),
-        framing: Framing::Iperf2 { header: framing, report: plan.direction == Direction::Send },
+        proof: Proof(proof),
+        framing: Framing::Iperf2 { header: settings, report: plan.direction == Direction::Send },
         shares: second.then(|| flow.id - plan.flows),
     })
 }
