@@ -23,7 +23,7 @@ mod tests;
 
 use crate::direct::{Answering, Connecting, Dialect};
 use crate::session::Protocol;
-use goodput_model::{Direction, Plan, Sample};
+use goodput_model::{Direction, Plan, Sample, Transport};
 
 /// The port of TCP and UDP (`DEFAULT_PORT`, include/Settings.hpp).
 pub const PORT: u16 = 5001;
@@ -49,10 +49,19 @@ const DIALECT: Dialect = Dialect {
     untold: "iperf2 tells nothing of itself but its count of datagrams, over UDP",
 };
 
-/// A server that knows no reverse tests takes the request for payload and sends nothing.
+/// What iperf2's server does, and does not say: one that knows no reverse tests takes the request for
+/// payload and sends nothing; one that takes up a UDP flow has no socket for the next meanwhile
+/// (`Listener::udp_accept`).
 fn doubt(plan: &Plan, last: &Sample) -> Option<String> {
-    let silent = plan.direction != Direction::Send && last.received_bytes == 0;
-    silent.then(|| {
-        "nothing came from the iperf2 server: before version 2.1 it can't be asked to send".into()
-    })
+    let words = match (plan.direction, plan.transport) {
+        (Direction::Send, Transport::Udp) if plan.flows > 1 => {
+            "an iperf2 server turns datagrams of one flow away while it takes up another: what was \
+             lost in the beginning may be its own doing"
+        }
+        (Direction::Reverse | Direction::Both, _) if last.received_bytes == 0 => {
+            "nothing came from the iperf2 server: before version 2.1 it can't be asked to send"
+        }
+        _ => return None,
+    };
+    Some(words.into())
 }

@@ -6,7 +6,7 @@ use crate::direct::Wish;
 use crate::pair::{origin, server_config};
 use crate::session::{Action, First, FirstDatagram, Input, Output, ServerConfig};
 use crate::ticket::Meeting;
-use goodput_model::{BitRate, Bytes, Framing, Length, Transport};
+use goodput_model::{BitRate, Bytes, Framing, Length};
 use proptest::prelude::*;
 
 fn bytes(hex: &str) -> Vec<u8> {
