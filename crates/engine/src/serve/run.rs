@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use goodput_kernel::Context;
 use goodput_model::{
-    BitRate, Direction, End, EndName, Known, Plan, Sample, Snapshot, SocketOptions, Transport,
+    BitRate, Direction, End, EndName, Known, Plan, Role, Sample, Snapshot, SocketOptions, Transport,
 };
 use goodput_mover::Early;
 use goodput_mover::socket::{apply_accepted, apply_datagram};
@@ -338,8 +338,8 @@ impl ServedClient {
             Run::Going(run) => in_short(&run.plan),
             Run::None | Run::Preparing(_) => String::new(),
         };
-        tracing::info!(%peer, "{}: measured: {what}: received {} bytes, sent {} bytes in {:.3} s",
-            protocol.id, last.received_bytes, last.sent_bytes, last.at_s);
+        tracing::info!(%peer, "{}: measured: {what}: received {} bytes{}, sent {} bytes in {:.3} s",
+            protocol.id, last.received_bytes, missed(last), last.sent_bytes, last.at_s);
         if !protocol.observes {
             self.measurements += 1;
         }
@@ -425,5 +425,17 @@ async fn progress(run: &mut Run) -> Woken {
             Some(arrival) = run.arrivals.recv() => Woken::Arrived(arrival),
             why = gathering.overdue() => Woken::Arrived(Err(why)),
         },
+    }
+}
+
+/// How many datagrams did not come, where any were received.
+fn missed(last: &Sample) -> String {
+    let received = last.flows.iter().filter(|flow| flow.role == Role::Receiver);
+    let counts = received
+        .filter_map(|flow| flow.datagrams)
+        .fold((0, 0), |(lost, all), seen| (lost + seen.lost, all + seen.lost + seen.received));
+    match counts {
+        (_, 0) => String::new(),
+        (lost, all) => format!(" and missed {lost} of {all} datagrams"),
     }
 }
