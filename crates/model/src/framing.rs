@@ -83,6 +83,6 @@ impl Framing {
 
     /// Whether what a sender shows to prove a connection is payload as well.
     pub fn counts_proof(&self) -> bool {
-        matches!(self, Self::Iperf2 { .. })
+        matches!(self, Self::Iperf2 { .. } | Self::Ttcp)
     }
 }

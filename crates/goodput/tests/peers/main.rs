@@ -6,6 +6,7 @@
 //!
 //! To add a program: a file here with a [`matrix::Peer`], and a line in [`matrix::PEERS`].
 
+mod iperf2;
 mod iperf3;
 mod matrix;
 mod nuttcp;
@@ -13,6 +14,7 @@ mod results;
 #[path = "../common/skip.rs"]
 mod skip;
 mod space;
+mod ttcp;
 
 use std::process::ExitCode;
 
@@ -26,10 +28,15 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(TOGETHER);
     let tests = match goodput_lab::privilege::enter() {
-        Ok(_) => matrix::PEERS.iter().flat_map(of).collect(),
+        Ok(_) => matrix::PEERS.iter().flat_map(of).chain(unpackaged()).collect(),
         Err(why) => vec![skip::needs("peers", why.to_string())],
     };
     libtest_mimic::run(&arguments, tests).exit_code()
+}
+
+/// The tests that stand for a program that nobody packages.
+fn unpackaged() -> impl Iterator<Item = Trial> {
+    ttcp::all().into_iter().map(|(name, test)| Trial::test(name, test))
 }
 
 /// The tests with one program.

@@ -6,10 +6,10 @@ use std::process::Command;
 use goodput_model::{Direction, Transport};
 use libtest_mimic::Failed;
 
-use crate::{iperf3, nuttcp};
+use crate::{iperf2, iperf3, nuttcp};
 
 /// Every program. The page lists them in this order.
-pub const PEERS: &[Peer] = &[iperf3::PEER, nuttcp::PEER];
+pub const PEERS: &[Peer] = &[iperf3::PEER, iperf2::PEER, nuttcp::PEER];
 
 /// A program that goodput talks with.
 pub struct Peer {

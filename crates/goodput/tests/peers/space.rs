@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use goodput_model::Record;
+use goodput_model::{Record, Transport};
 use goodput_netlink::{Netlink, namespace};
 use libtest_mimic::Failed;
 use rustix::process::{Pid, Signal, kill_process};
@@ -20,6 +20,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// State of a listening socket in /proc/net/tcp (`TCP_LISTEN`, include/net/tcp_states.h).
 const LISTENING: &str = "0A";
+/// State of a bound datagram socket that is not connected (`TCP_CLOSE`, the same).
+const UNCONNECTED: &str = "07";
 
 /// The namespace, and a directory that stands for the home of whoever runs something there. Both go
 /// with it.
@@ -133,12 +135,21 @@ impl Space {
     /// Waits until something listens on a TCP port, without connecting to it: a server that serves one
     /// client only would take that for the one.
     pub fn wait_for_listener(&self, port: u16) -> Result<(), Failed> {
+        self.wait_for_socket(Transport::Tcp, port)
+    }
+
+    /// The same, for UDP as well.
+    pub fn wait_for_socket(&self, transport: Transport, port: u16) -> Result<(), Failed> {
+        let (tables, state) = match transport {
+            Transport::Tcp => (["tcp", "tcp6"], LISTENING),
+            Transport::Udp => (["udp", "udp6"], UNCONNECTED),
+        };
         let listens = || -> bool {
             let read = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}"));
-            ["tcp", "tcp6"]
+            tables
                 .iter()
                 .filter_map(|name| read(name).ok())
-                .any(|table| table.lines().skip(1).any(|line| is_listening(line, port)))
+                .any(|table| table.lines().skip(1).any(|line| is_listening(line, state, port)))
         };
         let deadline = Instant::now() + PATIENCE;
         while !self.within(listens)? {
@@ -152,10 +163,10 @@ impl Space {
 }
 
 /// A line of /proc/net/tcp: number, local address and port in hex, the other's, the state.
-fn is_listening(line: &str, port: u16) -> bool {
+fn is_listening(line: &str, wanted: &str, port: u16) -> bool {
     let fields: Vec<_> = line.split_whitespace().collect();
     let [_, local, _, state, ..] = fields.as_slice() else { return false };
-    local.ends_with(&format!(":{port:04X}")) && *state == LISTENING
+    local.ends_with(&format!(":{port:04X}")) && *state == wanted
 }
 
 impl Running {
@@ -169,9 +180,19 @@ impl Running {
         self.wait_for(&self.stderr.clone(), text)
     }
 
+    /// Waits until it has written `text` to stderr so many times. All that it wrote there.
+    pub fn wait_for_complaints(&mut self, text: &str, times: usize) -> Result<String, Failed> {
+        self.wait_for_all(&self.stderr.clone(), text, times)?;
+        self.stderr()
+    }
+
     fn wait_for(&mut self, file: &Path, text: &str) -> Result<(), Failed> {
+        self.wait_for_all(file, text, 1)
+    }
+
+    fn wait_for_all(&mut self, file: &Path, text: &str, times: usize) -> Result<(), Failed> {
         let deadline = Instant::now() + PATIENCE;
-        while !fs::read_to_string(file)?.contains(text) {
+        while fs::read_to_string(file)?.matches(text).count() < times {
             if self.child.try_wait()?.is_some() || Instant::now() > deadline {
                 let said = self.stderr()?;
                 return Err(format!("{} did not say {text:?}: {said}", self.what).into());

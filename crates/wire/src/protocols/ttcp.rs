@@ -96,7 +96,24 @@ fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
     if plan.transport == Transport::Udp && plan.chunk_bytes.0 <= MARKER as u64 {
         return Err(format!("a datagram of {MARKER} bytes or less is a marker to ttcp"));
     }
-    Ok(flows(plan))
+    let mut tickets = flows(plan);
+    if plan.transport == Transport::Tcp {
+        tickets.iter_mut().for_each(|ticket| ticket.proof = beginning(plan));
+    }
+    Ok(tickets)
+}
+
+/// The beginning of the payload as ttcp fills it (`pattern()`: printable ASCII from the space on), so
+/// that no receiver that knows more than ttcp takes what is random for a request.
+fn beginning(plan: &Plan) -> Proof {
+    let most = match plan.length {
+        Length::Bytes(bytes) => bytes.0 / u64::from(plan.flows),
+        // What is read from elsewhere is payload from its first byte.
+        Length::Source => 0,
+        Length::Seconds(_) | Length::Auto { .. } => u64::MAX,
+    };
+    let length = most.min(u64::from(b'~' - b' ')) as usize;
+    Proof((b' '..=b'~').take(length).collect())
 }
 
 fn only_receives(option: &str) -> String {
@@ -145,6 +162,9 @@ mod tests {
         let mut plan = Plan::standard();
         plan.socket.rcvbuf_bytes = Some(Bytes(1 << 20));
         assert!(tickets(&plan).unwrap_err().contains("--rcvbuf"));
-        assert_eq!(tickets(&Plan { flows: 4, ..Plan::standard() }).unwrap().len(), 4);
+        let four = tickets(&Plan { flows: 4, ..Plan::standard() }).unwrap();
+        assert!(four.iter().all(|t| t.proof.0.starts_with(b" !\"#$%&'")) && four.len() == 4);
+        let few = Plan { flows: 2, length: Length::Bytes(Bytes(7)), ..Plan::standard() };
+        assert_eq!(tickets(&few).unwrap()[0].proof.0, b" !\"");
     }
 }

@@ -13,6 +13,9 @@ use crate::ticket::{FlowTicket, Proof};
 /// Bytes in front of the header in each datagram: number and time (`UDP_datagram`).
 const DATAGRAM: usize = 16;
 
+/// Bytes of a flow at least: a header.
+const HEADER: u64 = EXTENDED as u64;
+
 /// The flows of a plan, or what of it iperf2 can't be asked for.
 pub(super) fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
     let lost = out_of_reach(plan);
@@ -78,7 +81,8 @@ fn length(plan: &Plan, flow: FlowPlan) -> Result<Option<Length>, String> {
     let (flows, place) = (u64::from(plan.flows), u64::from(flow.id % plan.flows));
     let share = total.0 / flows + u64::from(place < total.0 % flows);
     match share {
-        0 => Err(format!("{} bytes are too few for {flows} flows", total.0)),
+        // Its header is payload, and always sent whole.
+        0..HEADER => Err(format!("{} bytes are too few for iperf2's header", total.0)),
         1..0x8000_0000 => Ok(Some(Length::Bytes(Bytes(share)))),
         _ if plan.direction == Direction::Send => Ok(None),
         _ => Err("iperf2 can't be asked for more than 2147483647 bytes of a flow".into()),

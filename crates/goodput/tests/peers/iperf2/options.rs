@@ -1,0 +1,190 @@
+//! What else users of iperf2 do, at either side.
+
+use goodput_model::Transport;
+use libtest_mimic::Failed;
+use rustix::process::Signal;
+
+use super::{PORT, TARGET, client, logged, rows};
+use crate::matrix::Test;
+use crate::space::{Space, exe};
+
+/// The tests.
+pub fn all() -> Vec<(&'static str, Test)> {
+    vec![
+        ("every_byte_counts", every_byte),
+        ("the_server_connects_back", back),
+        ("datagrams_come_back_too", datagrams_back),
+        ("nobody_is_sent_datagrams_unproven", unproven),
+        ("options_are_taken", options),
+        ("messages_bounce_back", bounceback),
+        ("our_bytes_arrive_there", our_bytes),
+        ("a_stream_without_header_is_ttcp_to_both", plain),
+        ("a_client_that_is_killed_leaves_room_for_the_next", killed_client),
+        ("a_server_that_is_killed_is_told_of", killed_server),
+    ]
+}
+
+fn check(holds: bool, said: impl std::fmt::Display) -> Result<(), Failed> {
+    if holds { Ok(()) } else { Err(said.to_string().into()) }
+}
+
+/// Not a multiple of anything.
+const BYTES: u64 = 1_000_003;
+
+/// Header and all: what was asked for is what both sides count.
+fn every_byte() -> Result<(), Failed> {
+    for (way, sent, received) in [(None, 0, 1), (Some("-R"), 1, 0), (Some("--full-duplex"), 1, 1)] {
+        for flows in ["1", "4"] {
+            let space = Space::new()?;
+            let mut server = space.serve(&[])?;
+            let arguments = ["-n", "1000003", "-P", flows].into_iter().chain(way);
+            let said = client(&space, &arguments.collect::<Vec<_>>())?;
+            let rows = rows(&said)?;
+            check(!rows.is_empty() && rows.iter().all(|row| row.bytes == BYTES), &said)?;
+            let count: u64 = flows.parse()?;
+            let ours = logged(&mut server, count as usize)?;
+            let counted = (ours.sent_bytes, ours.received_bytes);
+            let asked = (sent * count * BYTES, received * count * BYTES);
+            check(counted == asked, format!("{way:?}: {counted:?}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// `-d` at once, `-r` afterwards, to the port that the client names.
+fn back() -> Result<(), Failed> {
+    for (way, measurements) in [("-d", 1), ("-r", 2)] {
+        let space = Space::new()?;
+        let mut server = space.serve(&[])?;
+        let said = client(&space, &[way, "-L", "6001", "-n", "1000003"])?;
+        let rows = rows(&said)?;
+        check(rows.len() == 2 && rows.iter().all(|row| row.bytes == BYTES), &said)?;
+        let ours = logged(&mut server, measurements)?;
+        let counted = (ours.sent_bytes, ours.received_bytes);
+        check(counted == (BYTES, BYTES), format!("{way}: {counted:?}"))?;
+    }
+    Ok(())
+}
+
+fn datagrams_back() -> Result<(), Failed> {
+    for way in ["-d", "-r"] {
+        let space = Space::new()?;
+        let _server = space.serve(&["--allow-unproven-udp"])?;
+        let said = client(&space, &["-u", way, "-L", "6001", "-t", "1", "-b", "5m"])?;
+        let rows = rows(&said)?;
+        // What it sent, what our server reports of that, and what came back.
+        check(rows.len() == 3 && rows.iter().all(|row| row.bytes > 0), said)?;
+    }
+    Ok(())
+}
+
+/// An address that is not loopback's might be anybody's.
+fn unproven() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let added = space.start("ip", &["address", "add", "192.0.2.1/32", "dev", "lo"])?.finish()?;
+    check(added.status.success(), added.stderr)?;
+    let mut server = space.serve(&[])?;
+    let asked = ["-c", "192.0.2.1", "-u", "-R", "-t", "1", "-b", "5m"];
+    let said = space.start("iperf", &asked)?.finish()?.stdout;
+    check(said.contains(" 0.000 Bytes "), said)?;
+    server.wait_for_complaint("serve with --allow-unproven-udp")
+}
+
+fn options() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&[])?;
+    for options in [
+        &["-b", "20m", "-l", "4K", "-i", "0.5"][..],
+        &["-w", "256K", "-e"],
+        &["-M", "1000", "-N"],
+        &["-Z", "reno", "-S", "0x10"],
+        &["--trip-times"],
+        &["-X"],
+        &["-X", "--trip-times"],
+        &["-C"],
+        &["-R", "-b", "20m", "-l", "4K", "-i", "0.5"],
+        &["-R", "-S", "0x10", "-w", "256K"],
+        &["-y", "C"],
+        &["-u", "-b", "5m", "-l", "100"],
+        &["-u", "-b", "5m", "--trip-times"],
+        &["-u", "-b", "5m", "-e", "-i", "0.5"],
+        &["-u", "-b", "500pps"],
+    ] {
+        let arguments = [&["-t", "1"], options].concat();
+        let said = client(&space, &arguments).map_err(|why| format!("{options:?}: {why:?}"))?;
+        let told = said.contains(" Bytes ") || said.contains(",127.0.0.1,5001,");
+        check(told, format!("{options:?}: {said}"))?;
+        let unreported = options.contains(&"-u") && !said.contains("Server Report");
+        check(!unreported, format!("{options:?}: {said}"))?;
+    }
+    Ok(())
+}
+
+fn bounceback() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&[])?;
+    for more in [&[][..], &["--bounceback-hold", "2"], &["-l", "20000"]] {
+        let arguments = [&["--bounceback", "-t", "1"], more].concat();
+        let said = client(&space, &arguments)?;
+        let done = said.lines().filter_map(|line| line.split("    ").nth(1)).count();
+        check(done > 0 && said.contains(" rps"), format!("{more:?}: {said}"))?;
+    }
+    Ok(())
+}
+
+fn our_bytes() -> Result<(), Failed> {
+    for way in [None, Some("--reverse"), Some("--both")] {
+        let space = Space::new()?;
+        let server = space.start("iperf", &["-s", "-f", "B", "-P", "1"])?;
+        space.wait_for_socket(Transport::Tcp, PORT)?;
+        let arguments = [TARGET, "--bytes", "1000003"].into_iter().chain(way);
+        space.test(&arguments.collect::<Vec<_>>())?;
+        let said = server.finish()?.stdout;
+        let rows = rows(&said)?;
+        check(!rows.is_empty() && rows.iter().all(|row| row.bytes == BYTES), said)?;
+    }
+    Ok(())
+}
+
+/// iperf2's server takes any stream, and ttcp's receiver takes iperf2's.
+fn plain() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let server = space.start("iperf", &["-s", "-f", "B", "-P", "1"])?;
+    space.wait_for_socket(Transport::Tcp, PORT)?;
+    space.test(&["ttcp://127.0.0.1", "--bytes", "1000003"])?;
+    let said = server.finish()?.stdout;
+    check(rows(&said)?.iter().any(|row| row.bytes == BYTES), said)?;
+    let mut server = space.serve(&["--protocols", "ttcp"])?;
+    client(&space, &["-n", "1000003"])?;
+    let log = server.wait_for_complaints("ttcp: measured: ", 1)?;
+    check(log.contains("received 1000003 bytes"), log)
+}
+
+fn killed_client() -> Result<(), Failed> {
+    for way in [None, Some("-R"), Some("--full-duplex")] {
+        let space = Space::new()?;
+        let mut server = space.serve(&[])?;
+        let arguments = ["-c", "127.0.0.1", "-t", "60", "-i", "0.5"].into_iter().chain(way);
+        let killed = space.start("iperf", &arguments.collect::<Vec<_>>())?;
+        server.wait_for_complaint("measures")?;
+        killed.signal(Signal::KILL)?;
+        killed.finish()?;
+        server
+            .wait_for_complaint("iperf2: left after")
+            .or_else(|_| server.wait_for_complaint("iperf2: ended: "))?;
+        client(&space, &["-n", "1000003"])?;
+    }
+    Ok(())
+}
+
+fn killed_server() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let server = space.start("iperf", &["-s"])?;
+    space.wait_for_socket(Transport::Tcp, PORT)?;
+    let arguments = ["test", TARGET, "-t", "60", "-i", "0.1", "--no-store", "--json-stream"];
+    let mut ours = space.start(exe(), &arguments)?;
+    ours.wait_for_line("interval")?;
+    server.signal(Signal::KILL)?;
+    let ended = ours.finish()?;
+    check(!ended.status.success() && ended.stderr.contains("broke the connection"), ended.stderr)
+}
