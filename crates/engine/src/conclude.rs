@@ -96,8 +96,8 @@ fn nothing_counted(target: &str, measurement: &Measurement) -> EngineError {
              may help"
         ),
         (Known::Missing(why), Transport::Udp) => format!(
-            "{target}: nothing tells what arrived: {why}; over UDP, only --reverse can be measured \
-             with it"
+            "{target}: nothing tells what arrived: {why}; over UDP, only the end that receives can \
+             measure it"
         ),
     })
 }
