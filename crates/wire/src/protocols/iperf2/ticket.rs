@@ -83,7 +83,7 @@ fn length(plan: &Plan, flow: FlowPlan) -> Result<Option<Length>, String> {
     match share {
         // Its header is payload, and always sent whole.
         0..HEADER => Err(format!("{} bytes are too few for iperf2's header", total.0)),
-        1..0x8000_0000 => Ok(Some(Length::Bytes(Bytes(share)))),
+        HEADER..0x8000_0000 => Ok(Some(Length::Bytes(Bytes(share)))),
         _ if plan.direction == Direction::Send => Ok(None),
         _ => Err("iperf2 can't be asked for more than 2147483647 bytes of a flow".into()),
     }
