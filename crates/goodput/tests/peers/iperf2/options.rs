@@ -153,7 +153,8 @@ fn plain() -> Result<(), Failed> {
     space.wait_for_socket(Transport::Tcp, PORT)?;
     space.test(&["ttcp://127.0.0.1", "--bytes", "1000003"])?;
     let said = server.finish()?.stdout;
-    check(rows(&said)?.iter().any(|row| row.bytes == BYTES), said)?;
+    // 2.1.8 does not count the four bytes by which it saw that there is no header.
+    check(rows(&said)?.iter().any(|row| row.bytes == BYTES - 4), said)?;
     let mut server = space.serve(&["--protocols", "ttcp"])?;
     client(&space, &["-n", "1000003"])?;
     let log = server.wait_for_complaints("ttcp: measured: ", 1)?;
