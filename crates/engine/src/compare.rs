@@ -2,6 +2,7 @@
 //! with every setting put back at the end.
 
 mod arms;
+mod costs;
 pub(crate) mod near_far;
 mod winner;
 
@@ -20,6 +21,7 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::target::Target;
+use costs::RunCost;
 use near_far::Appliers;
 
 /// What to compare, and for how long.
@@ -148,6 +150,8 @@ fn quiet(event: Event, listener: &mut Listener<'_>) {
 /// The runs so far.
 struct Book {
     trials: Vec<Trial>,
+    /// What the runs that count have cost, by their arms, where files are sent.
+    costs: Vec<(usize, RunCost)>,
     first: Option<Record>,
     values: Vec<Vec<String>>,
     began: Instant,
@@ -161,10 +165,12 @@ impl Book {
         let run = match request.plan.length {
             Length::Seconds(seconds) => seconds,
             Length::Auto { max_s, .. } => max_s,
-            Length::Bytes(_) | Length::Source => 1.0,
+            // Not known before the first; it is tried.
+            Length::Bytes(_) | Length::Source => 0.05,
         };
         Self {
             trials: Vec::new(),
+            costs: Vec::new(),
             first: None,
             values: arms.iter().map(Arm::values).collect(),
             began: Instant::now(),
@@ -190,17 +196,19 @@ impl Book {
         run: Conclusion,
         listener: &mut Listener<'_>,
     ) {
+        let spent = RunCost::of(&run.record).filter(|_| run.record.plan.storage.source.is_some());
         let trial = Trial {
             block,
             arm,
             goodput_bits_per_s: run.record.result.goodput_bits_per_s,
-            cpu_s_per_gb: cost(&run.record),
+            cpu_s_per_gb: spent.as_ref().map_or_else(|| cost(&run.record), RunCost::cpu_s_per_gb),
             limit: run.record.verdict.limit.clone(),
             witnesses: run.witnesses,
             discarded: discarded.map(Into::into),
         };
         listener(Event::TrialEnded { values: self.values[arm].clone(), trial: trial.clone() });
         self.trials.push(trial);
+        self.costs.extend(spent.filter(|_| discarded.is_none()).map(|spent| (arm, spent)));
         if arm == 0 {
             self.first.get_or_insert(run.record);
         }
@@ -223,7 +231,11 @@ impl Book {
             EngineError::Flow(format!("no run of the baseline was finished: {stopped}"))
         })?;
         let doubts = first.doubts.iter().cloned().chain(self.doubts).chain(doubts).collect();
-        Ok(Record { kind: Kind::Compare, comparison: Some(comparison), doubts, ..first })
+        let files = request.plan.storage.source.is_some();
+        let table = files.then(|| costs::table(&request.plan, &comparison, &self.costs));
+        let transfers = table.into_iter().collect();
+        let comparison = Some(comparison);
+        Ok(Record { kind: Kind::Compare, comparison, transfers, doubts, ..first })
     }
 }
 

@@ -61,6 +61,7 @@ pub fn conclude(
         undecided,
         probes: Vec::new(),
         comparison: None,
+        transfers: Vec::new(),
         doubts,
     };
     Ok(Conclusion { record, witnesses: main.witnesses })

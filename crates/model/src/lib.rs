@@ -21,6 +21,7 @@ pub mod setting;
 pub mod storage;
 pub mod tcp_info;
 pub mod totals;
+pub mod transfers;
 pub mod units;
 pub mod verdict;
 pub mod way;

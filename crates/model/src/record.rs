@@ -11,6 +11,7 @@ use crate::known::Known;
 use crate::plan::Plan;
 use crate::storage::StorageResult;
 use crate::totals::Totals;
+use crate::transfers::Transfers;
 use crate::units::BitRate;
 use crate::verdict::Verdict;
 use crate::way::Step;
@@ -58,6 +59,9 @@ pub struct Record {
     /// The comparison, where the command was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+    /// What each way to send a file cost, by size and number of clients, where files were compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transfers: Vec<Transfers>,
     /// Doubts about the measurement itself, for a person.
     pub doubts: Vec<String>,
 }

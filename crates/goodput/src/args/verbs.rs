@@ -174,6 +174,13 @@ pub struct CompareArgs {
     /// [far:]NAME[@SCOPE]=A,B,…: the first value is the baseline; several settings are combined
     #[arg(required = true, value_name = "SETTING=A,B")]
     pub factors: Vec<String>,
+    /// Compare for each of these sizes: of a file in memory, or of the beginning of --source
+    #[arg(long, value_name = "BYTES,…", value_delimiter = ',', conflicts_with_all = ["size", "bytes", "time"])]
+    pub sizes: Vec<Bytes>,
+    /// Compare for each of these numbers of clients at once, a flow each
+    #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "flows",
+          value_parser = clap::value_parser!(u16).range(1..))]
+    pub clients: Vec<u16>,
     #[command(flatten)]
     pub measure: MeasureArgs,
     #[command(flatten)]

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
-use goodput_engine::Target;
+use anyhow::{Context, Result, bail};
 use goodput_engine::compare::{CompareRequest, Factor, compare};
-use goodput_model::{Comparison, Judgement, Length, Record};
+use goodput_engine::{EngineError, Target};
+use goodput_model::{Bytes, Comparison, Judgement, Length, Plan, Record, Source};
 use goodput_settings::SettingError;
 
 use super::measured;
@@ -24,29 +24,95 @@ const RUN_LENGTH: Length = Length::Seconds(2.0);
 pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let target: Target = args.target.parse()?;
     let factors = args.factors.iter().map(|f| factor(f)).collect::<Result<Vec<_>>>()?;
+    let plan = args.measure.plan(RUN_LENGTH);
+    let cells = cells(&plan, &args.sizes, &args.clients)?;
+    let seed = args.seed.unwrap_or_else(rand::random);
     let request = CompareRequest {
         target,
         credentials: credentials(&args.measure.credentials)?,
-        plan: args.measure.plan(RUN_LENGTH),
+        plan: plan.clone(),
         factors,
         precision_percent: args.precision,
         threshold_percent: args.threshold,
-        max_time: Duration::from_secs_f64(args.max_time),
-        seed: args.seed.unwrap_or_else(rand::random),
+        max_time: Duration::from_secs_f64(args.max_time / cells.len() as f64),
+        seed,
         state_dir: state_dir(state)?,
         started: measured::now(),
     };
     let keeper = Keeper::open(args.output.no_store)?;
-    let mut live = Live::new(&args.output, &request.plan);
+    let mut live = Live::new(&args.output, &plan);
     let (record, interrupted) = measured::block_on(async |interrupt| {
-        compare(&request, &interrupt, &mut |event| live.show(&event)).await
+        let mut whole: Option<Record> = None;
+        for plan in cells {
+            let request = CompareRequest { plan, ..request.clone() };
+            let record = compare(&request, &interrupt, &mut |event| live.show(&event)).await?;
+            whole = Some(whole.map_or(record.clone(), |whole| joined(whole, record)));
+            if interrupt.is_raised() {
+                break;
+            }
+        }
+        whole.ok_or(EngineError::Interrupted)
     })?;
-    let exit = measured::finish(&record, || report::compare::text(&record), &args.output, &keeper)?;
+    let exit = measured::finish(&record, || text(&record), &args.output, &keeper)?;
     Ok(match exit {
         _ if interrupted => Exit::CouldNot,
         Exit::Fine => conclusive(&record),
         other => other,
     })
+}
+
+/// The plan for each size and number of clients.
+fn cells(plan: &Plan, sizes: &[Bytes], clients: &[u16]) -> Result<Vec<Plan>> {
+    let sizes: Vec<_> = match sizes {
+        [] => vec![None],
+        sizes => sizes.iter().copied().map(Some).collect(),
+    };
+    let clients = if clients.is_empty() { vec![plan.flows] } else { clients.to_vec() };
+    let mut cells = Vec::new();
+    for size in sizes {
+        for flows in &clients {
+            let plan = Plan { flows: *flows, ..plan.clone() };
+            cells.push(size.map_or(Ok(plan.clone()), |size| of_size(plan, size))?);
+        }
+    }
+    Ok(cells)
+}
+
+/// The same plan for a file in memory of that size, or for so much of the file that it names.
+fn of_size(mut plan: Plan, size: Bytes) -> Result<Plan> {
+    if size.0 == 0 {
+        bail!("a size of 0 bytes measures nothing");
+    }
+    match plan.storage.source {
+        Some(Source::Input) => bail!("standard input has one size only; name a file"),
+        Some(Source::File { .. }) => {
+            let all = size.0.checked_mul(u64::from(plan.flows));
+            plan.length = Length::Bytes(Bytes(all.context("these are too many bytes")?));
+        }
+        None | Some(Source::Memory(_)) => {
+            plan.storage.source = Some(Source::Memory(size));
+            plan.length = Length::Source;
+        }
+    }
+    Ok(plan)
+}
+
+/// The record of the first, with the tables of all.
+fn joined(mut whole: Record, next: Record) -> Record {
+    whole.transfers.extend(next.transfers);
+    let new = next.doubts.into_iter().filter(|doubt| !whole.doubts.contains(doubt));
+    let new: Vec<_> = new.collect();
+    whole.doubts.extend(new);
+    whole
+}
+
+/// The tables of files; where there is one comparison, what it proves as well.
+fn text(record: &Record) -> String {
+    let tables: String = record.transfers.iter().map(report::transfers::text).collect();
+    match record.transfers.len() {
+        0 | 1 => report::compare::text(record) + &tables,
+        _ => tables,
+    }
 }
 
 /// `NAME=A,B`: a known setting and at least two values.

@@ -11,4 +11,5 @@ mod storage;
 pub mod style;
 pub mod table;
 pub mod test;
+pub mod transfers;
 mod way;

@@ -213,3 +213,30 @@ fn a_file_that_shrinks_ends_the_test() {
     std::io::copy(&mut stdout, &mut std::io::sink()).unwrap();
     fails(&child.wait_with_output().unwrap(), &["shrank", "1000 now"]);
 }
+
+#[test]
+fn a_comparison_of_files_is_a_table_for_each_size_and_number_of_clients() {
+    let place = Place::new(&[]);
+    let compare = |options: &[&str]| {
+        let arms = ["mover=copy,sendfile", "socket.cork=off,on", "--header", "512"];
+        let table = ["--sizes", "1M,2M", "--clients", "1,3", "--max-time", "4", "--no-store"];
+        let start = ["compare", &place.server.address];
+        place.home.run(&[&start[..], &arms, &table, options].concat())
+    };
+    let output = compare(&["--json"]);
+    let record: Record = serde_json::from_slice(&output.stdout).expect("a record");
+    let cells: Vec<_> = record.transfers.iter().map(|t| (t.size_bytes, t.clients)).collect();
+    let (one, two) = (Some(1 << 20), Some(2 << 20));
+    assert_eq!(cells, [(one, 1), (one, 3), (two, 1), (two, 3)]);
+    for transfers in &record.transfers {
+        let arms: Vec<_> = transfers.methods.iter().map(|method| method.values.join(" ")).collect();
+        assert_eq!(arms, ["copy off", "copy on", "sendfile off", "sendfile on"]);
+        // read(2) and send(2) of 128 KiB, against one sendfile(2), beside the header's.
+        let calls = |arm: usize| *transfers.methods[arm].near.calls_per_mb.get().unwrap();
+        assert!(calls(0) > 1.5 * calls(2), "{} {}", calls(0), calls(2));
+        assert!(transfers.methods[0].payload_per_segment_bytes.value().is_some());
+        assert!(transfers.methods[0].far.peak_memory_bytes.value().is_some());
+    }
+    let text = String::from_utf8_lossy(&compare(&[]).stdout).into_owned();
+    assert!(text.contains("3 clients at once") && text.contains("CPU seconds per GB"), "{text}");
+}

@@ -1,0 +1,200 @@
+//! What the runs of each arm cost, where files are sent.
+
+use goodput_model::transfers::{EndCost, Method, Transfers};
+use goodput_model::{
+    BitRate, Comparison, End, EndName, FlowSample, Known, Length, Missing, Plan, Record, Role,
+    Source,
+};
+
+/// What one run took.
+pub struct RunCost {
+    bytes: f64,
+    time_s: f64,
+    goodput: f64,
+    near: Spent,
+    far: Spent,
+    segments: Result<f64, Missing>,
+}
+
+/// What one run took of one end.
+struct Spent {
+    user_us: Result<f64, Missing>,
+    system_us: Result<f64, Missing>,
+    calls: Result<f64, Missing>,
+    peak_bytes: Result<f64, Missing>,
+}
+
+impl RunCost {
+    /// The cost of a run, where its payload was counted.
+    pub fn of(record: &Record) -> Option<Self> {
+        let direction = record.result.directions.first()?;
+        let bytes = *direction.received_bytes.value()? as f64;
+        let (near, far) = (record.ends.near.get(), record.ends.far.get());
+        let sends = if direction.sender == EndName::Near { &near } else { &far };
+        let lasts = [&near, &far].into_iter().filter_map(|end| end.as_ref().ok());
+        let time_s = lasts.filter_map(|end| Some(end.samples.last()?.at_s)).fold(0.0, f64::max);
+        Some(Self {
+            bytes,
+            time_s,
+            goodput: direction.goodput_bits_per_s.0,
+            segments: sends.as_ref().map_err(Clone::clone).and_then(|end| segments(end)),
+            near: Spent::of(&near),
+            far: Spent::of(&far),
+        })
+    }
+
+    /// CPU seconds of both ends per 10^9 payload bytes.
+    pub fn cpu_s_per_gb(&self) -> Known<f64> {
+        let (near, far) = (&self.near, &self.far);
+        let parts = [&near.user_us, &near.system_us, &far.user_us, &far.system_us];
+        let all: Result<Vec<f64>, Missing> = parts.into_iter().cloned().collect();
+        all.and_then(|all| per(all.iter().sum::<f64>() * 1e3, self.bytes)).into()
+    }
+}
+
+impl Spent {
+    fn of(end: &Result<&End, Missing>) -> Self {
+        let grown = |name: &str| {
+            let end = end.as_ref().map_err(Clone::clone)?;
+            end.before.grown(&end.after, name).map(|count| count as f64)
+        };
+        Self {
+            user_us: grown("process.user_us"),
+            system_us: grown("process.system_us"),
+            calls: end.as_ref().map_err(Clone::clone).and_then(|end| {
+                flows(end)?.iter().map(|flow| flow.calls.get().map(|c| *c as f64)).sum()
+            }),
+            peak_bytes: end
+                .as_ref()
+                .map_err(Clone::clone)
+                .and_then(|end| end.after.number("process.max_rss_bytes")),
+        }
+    }
+}
+
+fn flows(end: &End) -> Result<&[FlowSample], Missing> {
+    let last = end.samples.iter().rev().find(|sample| !sample.flows.is_empty());
+    last.map(|sample| &sample.flows[..])
+        .ok_or_else(|| Missing::because("this end did not report its flows"))
+}
+
+fn segments(end: &End) -> Result<f64, Missing> {
+    let senders = flows(end)?.iter().filter(|flow| flow.role == Role::Sender);
+    senders.map(|flow| Ok(flow.tcp.get()?.data_segs_out()? as f64)).sum()
+}
+
+fn per(what: f64, by: f64) -> Result<f64, Missing> {
+    if by > 0.0 { Ok(what / by) } else { Err(Missing::because("nothing was received")) }
+}
+
+/// The table of one size and number of clients. `runs` are those that count, with their arms.
+pub fn table(plan: &Plan, comparison: &Comparison, runs: &[(usize, RunCost)]) -> Transfers {
+    let arms = comparison.arms.iter().enumerate();
+    let methods = arms.map(|(arm, result)| {
+        let own: Vec<_> = runs.iter().filter(|(of, _)| *of == arm).map(|(_, run)| run).collect();
+        method(result.values.clone(), &own)
+    });
+    let counted = comparison.trials.iter().filter(|trial| trial.discarded.is_none());
+    Transfers {
+        size_bytes: size(plan, runs),
+        clients: plan.flows,
+        methods: methods.collect(),
+        limit: most_frequent(counted.map(|trial| trial.limit.clone()).collect()),
+        comparison: comparison.clone(),
+    }
+}
+
+/// Bytes for each client: as planned, or as they came.
+fn size(plan: &Plan, runs: &[(usize, RunCost)]) -> Option<u64> {
+    match (plan.length, &plan.storage.source) {
+        (Length::Bytes(bytes), _) => Some(bytes.0 / u64::from(plan.flows)),
+        (Length::Source, Some(Source::Memory(bytes))) => Some(bytes.0),
+        (Length::Source, _) => {
+            let all = runs.first().map(|(_, run)| run.bytes as u64 / u64::from(plan.flows))?;
+            all.checked_sub(u64::from(plan.storage.header_bytes))
+        }
+        _ => None,
+    }
+}
+
+fn most_frequent(mut limits: Vec<String>) -> String {
+    limits.sort();
+    let runs = limits.chunk_by(|a, b| a == b).max_by_key(|same| same.len());
+    runs.and_then(|same| same.first().cloned()).unwrap_or_else(|| "none".into())
+}
+
+fn method(values: Vec<String>, runs: &[&RunCost]) -> Method {
+    Method {
+        values,
+        n: runs.len(),
+        time_s: median(runs, |run| Ok(run.time_s)),
+        goodput_bits_per_s: median(runs, |run| Ok(run.goodput)).map(BitRate),
+        near: end_cost(runs, |run| &run.near),
+        far: end_cost(runs, |run| &run.far),
+        segments: median(runs, |run| run.segments.clone()),
+        payload_per_segment_bytes: median(runs, |run| per(run.bytes, run.segments.clone()?)),
+    }
+}
+
+fn end_cost(runs: &[&RunCost], of: fn(&RunCost) -> &Spent) -> EndCost {
+    // The clocks of a short run are coarse beside it, those of all runs together are not.
+    let sum = |read: fn(&Spent) -> &Result<f64, Missing>, scale: f64| -> Known<f64> {
+        let each: Result<Vec<f64>, Missing> =
+            runs.iter().map(|run| read(of(run)).clone()).collect();
+        let bytes: f64 = runs.iter().map(|run| run.bytes).sum();
+        each.and_then(|each| per(each.iter().sum::<f64>() * scale, bytes)).into()
+    };
+    EndCost {
+        user_s_per_gb: sum(|spent| &spent.user_us, 1e3),
+        system_s_per_gb: sum(|spent| &spent.system_us, 1e3),
+        calls_per_mb: sum(|spent| &spent.calls, 1e6),
+        peak_memory_bytes: median(runs, |run| of(run).peak_bytes.clone()),
+    }
+}
+
+fn median(runs: &[&RunCost], read: impl Fn(&RunCost) -> Result<f64, Missing>) -> Known<f64> {
+    let all: Result<Vec<f64>, Missing> = runs.iter().map(|run| read(run)).collect();
+    let middle = all.and_then(|mut all| {
+        all.sort_by(f64::total_cmp);
+        let upper = all.get(all.len() / 2).copied();
+        let lower = all.get(all.len().saturating_sub(1) / 2).copied();
+        let both = lower.zip(upper).map(|(lower, upper)| lower + (upper - lower) / 2.0);
+        both.ok_or_else(|| Missing::because("no run of it counts"))
+    });
+    middle.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(bytes: f64, time_s: f64, system_us: f64) -> RunCost {
+        let spent = |system_us| Spent {
+            user_us: Ok(0.0),
+            system_us: Ok(system_us),
+            calls: Ok(20.0),
+            peak_bytes: Ok(1e6),
+        };
+        let (near, far) = (spent(system_us), spent(0.0));
+        RunCost { bytes, time_s, goodput: bytes * 8.0 / time_s, near, far, segments: Ok(10.0) }
+    }
+
+    #[test]
+    fn times_are_medians_and_cpu_is_that_of_all_runs_by_all_bytes() {
+        let runs = [run(1e7, 1.0, 0.0), run(1e7, 3.0, 10_000.0), run(1e7, 2.0, 5_000.0)];
+        let method = method(vec!["copy".into()], &runs.iter().collect::<Vec<_>>());
+        assert_eq!((method.n, method.time_s), (3, Known::Value(2.0)));
+        // 15 ms for 30 MB.
+        assert_eq!(method.near.cpu_s_per_gb(), Known::Value(0.5));
+        assert_eq!(method.near.calls_per_mb, Known::Value(2.0));
+        assert_eq!(method.payload_per_segment_bytes, Known::Value(1e6));
+    }
+
+    #[test]
+    fn what_no_run_counted_is_missing() {
+        let none = method(Vec::new(), &[]);
+        assert!(none.time_s.value().is_none() && none.near.user_s_per_gb.value().is_none());
+        assert_eq!(most_frequent(Vec::new()), "none");
+        assert_eq!(most_frequent(vec!["b".into(), "a".into(), "b".into()]), "b");
+    }
+}
