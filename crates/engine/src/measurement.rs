@@ -64,9 +64,10 @@ impl Measurement {
     /// afterwards. `None` where none of these is there.
     pub fn measured(&self, sender: EndName) -> Option<Measured> {
         let sent = self.steady(sender);
+        let omit_s = self.plan.omit_s;
         match self.end(sender.other()) {
-            Some(_) => measure(sent, self.steady(sender.other())),
-            None => measure(sent, &acknowledged(sent)).or_else(|| told::measured(self)),
+            Some(_) => measure(sent, self.steady(sender.other()), omit_s),
+            None => measure(sent, &acknowledged(sent), omit_s).or_else(|| told::measured(self)),
         }
     }
 
@@ -83,8 +84,14 @@ impl Measurement {
     }
 }
 
-/// The measured window of one direction, from both ends' samples so far.
-pub fn measure(sender: &[Sample], receiver: &[Sample]) -> Option<Measured> {
+/// The measured window of one direction, from both ends' samples so far: without the first `omit_s`
+/// seconds, or where these are 0 without slow start.
+pub fn measure(sender: &[Sample], receiver: &[Sample], omit_s: f64) -> Option<Measured> {
+    if omit_s > 0.0 {
+        let after = receiver.iter().filter(|sample| sample.at_s >= omit_s);
+        let series: Vec<_> = after.map(|s| (s.at_s, s.received_bytes)).collect();
+        return goodput_experiment::steady::measure(&series, None, 0.0);
+    }
     let mut series: Vec<_> = receiver.iter().map(|s| (s.at_s, s.received_bytes)).collect();
     // A transfer that was over before its second sample is measured as a whole.
     if let [(at_s, 1..)] = series[..]
@@ -104,9 +111,23 @@ mod tests {
     fn a_transfer_of_one_sample_is_measured_as_a_whole() {
         let one =
             |received_bytes| Sample { at_s: 0.5, sent_bytes: 0, received_bytes, flows: vec![] };
-        let measured = measure(&[], &[one(1000)]).unwrap();
+        let measured = measure(&[], &[one(1000)], 0.0).unwrap();
         assert_eq!((measured.goodput.0, measured.from_s, measured.to_s), (16_000.0, 0.0, 0.5));
         assert!(measured.precision_percent.value().is_none());
-        assert!(measure(&[], &[one(0)]).is_none());
+        assert!(measure(&[], &[one(0)], 0.0).is_none());
+    }
+
+    #[test]
+    fn what_is_to_be_omitted_does_not_count_and_all_the_rest_does() {
+        let sample = |tenth: u64| Sample {
+            at_s: tenth as f64 / 10.0,
+            sent_bytes: 0,
+            received_bytes: if tenth < 10 { tenth } else { 10 + (tenth - 10) * 1000 },
+            flows: vec![],
+        };
+        let samples: Vec<_> = (0..=30).map(sample).collect();
+        let measured = measure(&[], &samples, 1.0).unwrap();
+        assert_eq!((measured.from_s, measured.to_s), (1.0, 3.0));
+        assert!((measured.goodput.0 - 80_000.0).abs() < 1e-6, "{measured:?}");
     }
 }

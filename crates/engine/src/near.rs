@@ -166,8 +166,8 @@ impl<'a> NearRun<'a> {
     /// When to stop at the latest; a plan of bytes ends by itself or when the peer gives up.
     fn latest_end(&self, began: Instant) -> TokioInstant {
         let seconds = match self.plan.length {
-            Length::Seconds(seconds) => seconds,
-            Length::Auto { max_s, .. } => max_s,
+            Length::Seconds(seconds) => seconds + self.plan.omit_s,
+            Length::Auto { max_s, .. } => max_s + self.plan.omit_s,
             Length::Bytes(_) | Length::Source => {
                 return TokioInstant::now() + Duration::from_secs(86_400);
             }
@@ -213,9 +213,10 @@ impl<'a> NearRun<'a> {
             EndName::Near => (&self.near, &self.far),
             EndName::Far => (&self.far, &self.near),
         };
-        let long_enough = receiving.last().is_some_and(|last| last.at_s >= min_s);
+        let omit_s = self.plan.omit_s;
+        let long_enough = receiving.last().is_some_and(|last| last.at_s >= min_s + omit_s);
         long_enough
-            && measure(sending, receiving).is_some_and(|measured| {
+            && measure(sending, receiving, omit_s).is_some_and(|measured| {
                 goodput_experiment::steady::is_precise_enough(&measured, precision_percent)
             })
     }
@@ -226,7 +227,13 @@ impl<'a> NearRun<'a> {
         listener: &mut Listener<'_>,
     ) -> Result<(), EngineError> {
         match watched {
-            Watched::Sample(sample) => self.take_sample(EndName::Near, *sample, listener),
+            Watched::Sample(sample) => {
+                // What this end tells such a peer leaves the warm-up out as well.
+                if self.plan.omit_s > 0.0 && !self.client.peer.is_goodput() {
+                    self.client.conversation.tell(Input::Sampled(sample.clone()));
+                }
+                self.take_sample(EndName::Near, *sample, listener);
+            }
             Watched::Ended(outcome) => {
                 self.near_ended = true;
                 let ending =

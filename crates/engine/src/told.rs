@@ -71,7 +71,8 @@ impl<'a> Told<'a> {
 pub fn measured(measurement: &Measurement) -> Option<Measured> {
     let told = Told::of(measurement, Role::Receiver);
     let bytes = *told.sum(|flow| &flow.bytes).value()?;
-    let sent_for = measurement.steady(EndName::Near).last().map(|last| last.at_s);
+    let sent_for =
+        measurement.steady(EndName::Near).last().map(|last| last.at_s - measurement.plan.omit_s);
     let duration_s = told.duration_s().value().copied().filter(|s| *s > 0.0).or(sent_for)?;
     Some(Measured {
         goodput: BitRate::over(bytes, duration_s)?,

@@ -32,6 +32,14 @@ pub struct Plan {
     pub chunk_bytes: Bytes,
     /// Strict pacing, over all flows of one direction together. `None`: as fast as it goes.
     pub rate_bits_per_s: Option<BitRate>,
+    /// Seconds after payload begins to move that the rates leave out, at most 600; the length counts from
+    /// their end. 0: what the measurement itself finds to be slow start. Counts of bytes and packets in
+    /// a record are those of the whole run all the same.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub omit_s: f64,
+    /// Whether the far end is asked for what it would have printed, which only iperf3 can be.
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub peer_output: bool,
     /// Whether both ends observe while it runs. Off only to measure what observing costs.
     pub observe: bool,
     /// Where payload comes from and goes to, where that is not memory.
@@ -155,6 +163,16 @@ impl Transport {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_zero(seconds: &f64) -> bool {
+    *seconds == 0.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_off(flag: &bool) -> bool {
+    !flag
+}
+
 impl Plan {
     /// Sensible values for everything: one TCP flow, sent, until the mean is known to ±2 %.
     pub fn standard() -> Self {
@@ -168,6 +186,8 @@ impl Plan {
             receive_mover: None,
             chunk_bytes: Transport::Tcp.standard_chunk(),
             rate_bits_per_s: None,
+            omit_s: 0.0,
+            peer_output: false,
             observe: true,
             storage: Storage::default(),
             socket: SocketOptions::default(),

@@ -27,6 +27,10 @@ const DSCP_MAX: u8 = 63;
 /// counted; movers' ids are held to twice that.
 const CONGESTION_NAME_MAX: usize = 15;
 
+/// Longest time at the beginning that a result leaves out, seconds, as iperf3 has it (3.12, `MAX_OMIT_TIME`
+/// in `iperf.h`).
+const OMIT_MAX_S: f64 = 600.0;
+
 /// What keeps a plan from being measured: one phrase for each reason.
 type Problems = Vec<String>;
 
@@ -75,11 +79,12 @@ pub fn within(plan: &Plan, limits: &Limits) -> Result<(), String> {
     verdict(problems)
 }
 
-/// The longest that a plan takes by its own words; one of bytes does not say.
+/// The longest that a plan takes by its own words, with what its result leaves out; one of bytes does not
+/// say.
 pub fn duration_s(plan: &Plan) -> Option<f64> {
     match plan.length {
-        Length::Seconds(seconds) => Some(seconds),
-        Length::Auto { max_s, .. } => Some(max_s),
+        Length::Seconds(seconds) => Some(seconds + plan.omit_s),
+        Length::Auto { max_s, .. } => Some(max_s + plan.omit_s),
         Length::Bytes(_) | Length::Source => None,
     }
 }
@@ -123,6 +128,10 @@ fn check_numbers(plan: &Plan, problems: &mut Problems) {
     if !(plan.interval_s >= INTERVAL_MIN_S && plan.interval_s <= LONGEST_PLAN_S) {
         let interval = plan.interval_s;
         problems.push(format!("an interval of {interval} s is not at least {INTERVAL_MIN_S} s"));
+    }
+    if !(0.0..=OMIT_MAX_S).contains(&plan.omit_s) {
+        let omit = plan.omit_s;
+        problems.push(format!("{omit} s to leave out are not between 0 and {OMIT_MAX_S} s"));
     }
     if let Some(rate) = plan.rate_bits_per_s
         && !(rate.0 > 0.0 && rate.0.is_finite())

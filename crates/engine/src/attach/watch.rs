@@ -124,7 +124,7 @@ impl Watch {
             Length::Auto { max_s, .. } if at >= max_s => true,
             Length::Auto { precision_percent, min_s, .. } => {
                 at >= min_s
-                    && measure(&self.samples, &self.received).is_some_and(|measured| {
+                    && measure(&self.samples, &self.received, 0.0).is_some_and(|measured| {
                         goodput_experiment::steady::is_precise_enough(&measured, precision_percent)
                     })
             }

@@ -28,6 +28,14 @@ pub struct MeasureArgs {
     /// End after this many seconds [default: when the mean is known to ±2 %, 2 to 10 s]
     #[arg(short = 't', long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "bytes")]
     pub time: Option<f64>,
+    /// Leave these first seconds out of the rates; --time counts from their end [default: what is found
+    /// to be slow start]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "time")]
+    pub omit: Option<f64>,
+    /// Ask an iperf3 server for what it would have printed; it is printed in its formats, and kept in
+    /// the record
+    #[arg(long)]
+    pub peer_output: bool,
     /// End after this many payload bytes, all flows of a direction together
     #[arg(short = 'n', long, value_name = "BYTES", value_parser = positive_bytes)]
     pub bytes: Option<Bytes>,
@@ -149,6 +157,8 @@ impl MeasureArgs {
             receive_mover: self.receive_mover.clone(),
             chunk_bytes: self.chunk.unwrap_or(transport.standard_chunk()),
             rate_bits_per_s: self.rate.filter(|rate| rate.0 > 0.0),
+            omit_s: self.omit.unwrap_or(0.0),
+            peer_output: self.peer_output,
             observe: !self.no_observe,
             storage,
             socket: self.socket_options(),

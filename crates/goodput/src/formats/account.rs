@@ -2,7 +2,8 @@
 //! foreign peer told.
 
 use goodput_model::{
-    Connection, DirectionResult, End, EndName, FlowPlan, FlowTotals, Record, Role, Transport,
+    Connection, DirectionResult, End, EndName, FlowPlan, FlowTotals, Record, Role, Sample,
+    Transport,
 };
 
 use super::cut::{Datagrams, FlowSpan, grown};
@@ -138,7 +139,7 @@ fn account(record: &Record, flow: FlowPlan) -> FlowAccount {
             EndName::Near => record.ends.near.value(),
             EndName::Far => record.ends.far.value(),
         };
-        seen.and_then(|end| counted(end, flow.id, role))
+        seen.and_then(|end| counted(end, record.plan.omit_s, flow.id, role))
             .or_else(|| told(record, at, flow.id, role))
             .unwrap_or_default()
     };
@@ -155,15 +156,19 @@ fn account(record: &Record, flow: FlowPlan) -> FlowAccount {
     FlowAccount { flow: flow.id, sender: flow.sender, connection, sent, received }
 }
 
-fn counted(end: &End, flow: u16, role: Role) -> Option<Side> {
+/// What one end counted, from the first detailed sample after the warm-up on.
+fn counted(end: &End, omit_s: f64, flow: u16, role: Role) -> Option<Side> {
+    let of = |s: &&'_ Sample| s.flows.iter().position(|f| f.flow == flow && f.role == role);
     let sample = end.samples.iter().rev().find(|s| !s.flows.is_empty())?;
-    let seen = sample.flows.iter().find(|f| f.flow == flow && f.role == role)?;
-    let FlowSpan { bytes, retransmits, datagrams, .. } = grown(None, seen);
+    let seen = &sample.flows[of(&sample)?];
+    let warm = end.samples.iter().find(|s| omit_s > 0.0 && s.at_s >= omit_s && of(s).is_some());
+    let before = warm.and_then(|warm| warm.flows.get(of(&warm)?));
+    let FlowSpan { bytes, retransmits, datagrams, .. } = grown(before, seen);
     let received =
         |read: fn(Datagrams) -> u64| datagrams.filter(|_| role == Role::Receiver).map(read);
     Some(Side {
         bytes: Some(bytes),
-        seconds: Some(sample.at_s),
+        seconds: Some(sample.at_s - warm.map_or(0.0, |warm| warm.at_s)),
         retransmits: retransmits.filter(|_| role == Role::Sender),
         packets: datagrams.map(|d| d.count),
         lost: received(|d| d.lost),

@@ -1,6 +1,6 @@
 //! Cuts this end's samples into intervals by flow, as the clients of other programs count theirs.
 
-use goodput_model::{FlowSample, Role, Sample, TcpInfo};
+use goodput_model::{FlowSample, Plan, Role, Sample, TcpInfo};
 
 /// A sample this much early closes the interval all the same, seconds: half a millisecond, as the
 /// engine's own intervals have it.
@@ -12,10 +12,12 @@ const SHORTEST: f64 = 0.1;
 /// What the flows of one end counted between two instants.
 #[derive(Debug, Clone)]
 pub struct Span {
-    /// Start, seconds since payload began to move.
+    /// Start, seconds since payload began to move; where a warm-up is omitted and over, since its end.
     pub from_s: f64,
     /// End, seconds.
     pub to_s: f64,
+    /// Whether it belongs to the warm-up that is left out.
+    pub omitted: bool,
     /// Each flow.
     pub flows: Vec<FlowSpan>,
 }
@@ -60,15 +62,20 @@ impl Span {
 /// Cuts as samples come in.
 pub struct Cutter {
     every_s: f64,
+    omit_s: f64,
+    /// When the warm-up was over.
+    zero_s: Option<f64>,
     from: Option<Sample>,
     latest: Option<Sample>,
     cut: bool,
 }
 
 impl Cutter {
-    /// Intervals of at least `every_s` seconds.
-    pub fn new(every_s: f64) -> Self {
-        Self { every_s, from: None, latest: None, cut: false }
+    /// Intervals of a plan, the last of a warm-up cut short where that ends.
+    pub fn new(plan: &Plan) -> Self {
+        let omit_s = plan.omit_s;
+        let zero_s = (omit_s <= 0.0).then_some(0.0);
+        Self { every_s: plan.interval_s, omit_s, zero_s, from: None, latest: None, cut: false }
     }
 
     /// Takes the next sample; an interval, if one is complete with it. Samples without the detail of
@@ -79,6 +86,11 @@ impl Cutter {
         }
         self.latest = Some(sample.clone());
         let due = sample.at_s - self.begun_s() >= self.every_s - GRACE;
+        if self.zero_s.is_none() && sample.at_s >= self.omit_s - GRACE {
+            let span = self.take();
+            self.zero_s = Some(sample.at_s);
+            return span;
+        }
         due.then(|| self.take()).flatten()
     }
 
@@ -95,7 +107,9 @@ impl Cutter {
     fn take(&mut self) -> Option<Span> {
         let to = self.latest.clone()?;
         let flows = to.flows.iter().map(|flow| grown(self.before(flow), flow)).collect();
-        let span = Span { from_s: self.begun_s(), to_s: to.at_s, flows };
+        let (omitted, zero_s) = (self.zero_s.is_none(), self.zero_s.unwrap_or(0.0));
+        let (from_s, to_s) = (self.begun_s() - zero_s, to.at_s - zero_s);
+        let span = Span { from_s, to_s, omitted, flows };
         self.from = Some(to);
         self.cut = true;
         Some(span)
@@ -136,4 +150,42 @@ fn datagrams(before: Option<&FlowSample>, now: &FlowSample) -> Option<Datagrams>
         reordered: now_counts.reordered.saturating_sub(earlier.reordered),
         jitter_ms: now_counts.jitter_us / 1000.0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Known;
+
+    fn sample(at_s: f64) -> Sample {
+        let untold = || Known::missing("of no matter here");
+        let flow = FlowSample {
+            flow: 0,
+            role: Role::Sender,
+            bytes: 0,
+            blocked_us: untold(),
+            paced_us: untold(),
+            calls: untold(),
+            cpu_us: untold(),
+            cpu_wait_us: untold(),
+            source_us: untold(),
+            sink_us: untold(),
+            tcp: Known::missing("of no matter here"),
+            memory: Known::missing("of no matter here"),
+            queued_bytes: untold(),
+            datagrams: None,
+        };
+        Sample { at_s, sent_bytes: 0, received_bytes: 0, flows: vec![flow] }
+    }
+
+    #[test]
+    fn an_omitted_warm_up_is_cut_where_it_ends_and_time_begins_again() {
+        let plan = Plan { omit_s: 1.5, ..Plan::standard() };
+        let mut cutter = Cutter::new(&plan);
+        let spans = (0..=35u32).filter_map(|tenth| cutter.push(&sample(f64::from(tenth) / 10.0)));
+        let spans: Vec<_> = spans.map(|span| (span.from_s, span.to_s, span.omitted)).collect();
+        let wanted = [(0.0, 1.0, true), (1.0, 1.5, true), (0.0, 1.0, false), (1.0, 2.0, false)];
+        assert_eq!(spans, wanted);
+        assert!(cutter.close().is_none());
+    }
 }

@@ -15,7 +15,7 @@ pub const FORMAT: Format = Format {
     id: "iperf2-csv",
     summary: "the rows of iperf 2 -y C, with -i more for each interval",
     writer: |context| {
-        let cutter = Cutter::new(context.plan.interval_s);
+        let cutter = Cutter::new(&context.plan);
         Box::new(Csv { context, cutter, connections: Vec::new() })
     },
 };

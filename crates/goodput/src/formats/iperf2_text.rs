@@ -15,7 +15,7 @@ pub const FORMAT: Format = Format {
     id: "iperf2-text",
     summary: "the tables of iperf 2, with -i lines for each interval",
     writer: |context| {
-        let cutter = Cutter::new(context.plan.interval_s);
+        let cutter = Cutter::new(&context.plan);
         Box::new(Text { context, cutter })
     },
 };

@@ -15,7 +15,7 @@ pub const FORMAT: Format = Format {
     id: "iperf3-stream",
     summary: "JSON lines while it runs, as iperf3 --json-stream",
     writer: |context| {
-        let cutter = Cutter::new(context.plan.interval_s);
+        let cutter = Cutter::new(&context.plan);
         Box::new(Stream { context, cutter, connections: Vec::new(), started: false })
     },
 };

@@ -18,7 +18,7 @@ pub const FORMAT: Format = Format {
     id: "iperf3-text",
     summary: "the tables of iperf3 without options",
     writer: |context| {
-        let cutter = Cutter::new(context.plan.interval_s);
+        let cutter = Cutter::new(&context.plan);
         Box::new(Text { context, cutter, printed: 0 })
     },
 };
@@ -46,7 +46,10 @@ impl Writer for Text {
 
     fn finish(&mut self, record: &Record) -> String {
         let rest = self.cutter.close();
-        let lines = self.interval(rest) + &self.summary(record) + "\niperf Done.\n";
+        let lines = self.interval(rest)
+            + &self.summary(record)
+            + &server_output(record)
+            + "\niperf Done.\n";
         titled(self.context.style.title.as_deref(), &lines)
     }
 }
@@ -127,7 +130,8 @@ impl Text {
     fn interval_of(&self, span: &Span, role: Role) -> String {
         let flows: Vec<_> = span.flows.iter().filter(|flow| flow.role == role).collect();
         let mut text = String::new();
-        let mut sum = Row { from_s: span.from_s, to_s: span.to_s, ..Row::default() };
+        let Span { from_s, to_s, omitted, .. } = *span;
+        let mut sum = Row { from_s, to_s, omitted, ..Row::default() };
         sum.retransmits = Some(0);
         for flow in &flows {
             let row = Row {
@@ -153,22 +157,27 @@ impl Text {
     fn interval_row(&self, row: &Row, role: Role) -> String {
         let sends = role == Role::Sender;
         let mut text = row.front(self.role(sends), &self.rate(row.bits_per_s()));
-        // The blanks at the ends of lines are iperf3's place for "(omitted)".
+        let omitted = if row.omitted { "(omitted)" } else { "" };
+        // The blanks before it are there without it too.
         match (row.datagrams, row.retransmits.filter(|_| sends)) {
             (Some(datagrams), _) if sends => {
                 let gap = if self.plan().direction == Direction::Both { "          " } else { "" };
-                let _ = writeln!(text, " {gap} {}  ", datagrams.count);
+                let _ = writeln!(text, " {gap} {}  {omitted}", datagrams.count);
             }
-            (Some(datagrams), _) => text += &(loss(&datagrams) + "  \n"),
+            (Some(datagrams), _) => {
+                let _ = writeln!(text, "{}  {omitted}", loss(&datagrams));
+            }
             (None, Some(retransmits)) => match row.cwnd {
                 Some(cwnd) => {
-                    let _ = writeln!(text, "  {retransmits:3}   {}       ", bytes(cwnd));
+                    let _ = writeln!(text, "  {retransmits:3}   {}       {omitted}", bytes(cwnd));
                 }
                 None => {
-                    let _ = writeln!(text, "  {retransmits:3}             ");
+                    let _ = writeln!(text, "  {retransmits:3}             {omitted}");
                 }
             },
-            (None, None) => text += "                  \n",
+            (None, None) => {
+                let _ = writeln!(text, "                  {omitted}");
+            }
         }
         text
     }
@@ -229,6 +238,13 @@ impl Text {
     }
 }
 
+/// What the server printed, as 3.12 has it after `--get-server-output`.
+fn server_output(record: &Record) -> String {
+    let text = record.far_totals.as_ref().and_then(|totals| totals.text.as_deref());
+    let kind = |text: &str| if text.starts_with('{') { " JSON" } else { "" };
+    text.map_or(String::new(), |text| format!("\nServer{} output:\n{text}\n\n", kind(text)))
+}
+
 fn name(id: Option<u16>) -> String {
     id.map_or("SUM".into(), |flow| socket(flow).to_string())
 }
@@ -245,6 +261,7 @@ struct Row {
     id: Option<u16>,
     from_s: f64,
     to_s: f64,
+    omitted: bool,
     bytes: u64,
     retransmits: Option<u64>,
     cwnd: Option<u64>,
@@ -253,7 +270,8 @@ struct Row {
 
 impl Row {
     fn clone_span(&self) -> Self {
-        Self { from_s: self.from_s, to_s: self.to_s, ..Self::default() }
+        let Self { from_s, to_s, omitted, .. } = *self;
+        Self { from_s, to_s, omitted, ..Self::default() }
     }
 
     fn add(&mut self, row: &Self) {

@@ -32,7 +32,8 @@ pub fn counted(record: &Record) -> &'static str {
 /// The far end's own count of what `sender` sent over TCP, where it differs from this end's. Over UDP
 /// the difference is what was lost, which stands elsewhere.
 fn account(record: &Record, totals: &Totals, sender: EndName) -> Option<String> {
-    if record.plan.transport != Transport::Tcp {
+    // With a warm-up left out, theirs is of another time than ours.
+    if record.plan.transport != Transport::Tcp || record.plan.omit_s > 0.0 {
         return None;
     }
     let (theirs, ours) = match sender {

@@ -152,18 +152,11 @@ const OPTIONS: &[Opt] = &[
         Some('O'),
         Some("omit"),
         One("SECONDS"),
-        Joined(
-            "nothing where it is 0; else refused: goodput leaves slow start out by its own rule",
-        ),
+        Joined("`--omit`, with a length in seconds; 0 leaves slow start to goodput's own rule"),
     ),
     client(Some('T'), Some("title"), One("TEXT"), With(&["--format-title"], same)),
     client(None, Some("extra-data"), One("TEXT"), Refused("goodput's JSON has no place for it")),
-    client(
-        None,
-        Some("get-server-output"),
-        Nothing,
-        Refused("goodput takes the server's numbers, not its text"),
-    ),
+    client(None, Some("get-server-output"), Nothing, Flag(&["--peer-output"])),
     client(
         None,
         Some("udp-counters-64bit"),
@@ -199,12 +192,7 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
     own.extend((!bind.is_empty()).then(|| format!("--bind={bind}")));
     own.extend(transport(typed)?);
     own.push(length(typed)?);
-    if typed.read("-O", values::seconds)?.is_some_and(|seconds| seconds > 0.0) {
-        return Err(Refusal::because(
-            "option -O is refused: goodput leaves slow start out by its own rule, and can't omit \
-             a number of seconds",
-        ));
-    }
+    own.extend(omit(typed)?);
     let format = match (typed.has("-J"), typed.has("--json-stream")) {
         (_, true) => "iperf3-stream",
         (true, _) => "iperf3",
@@ -212,6 +200,16 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
     };
     own.extend([format!("--format={format}"), "--no-store".into()]);
     Ok(own)
+}
+
+/// The warm-up, which goes with a number of seconds: with a number of bytes the sender would have to be
+/// told of its end.
+fn omit(typed: &Typed) -> Result<Option<String>, Refusal> {
+    let seconds = typed.read("-O", values::seconds)?.filter(|seconds| *seconds > 0.0);
+    if seconds.is_some() && (typed.has("-n") || typed.has("-k")) {
+        return Err(Refusal::because("option -O: goodput omits seconds of a test of seconds, -t"));
+    }
+    Ok(seconds.map(|seconds| format!("--omit={seconds}")))
 }
 
 /// What UDP changes, and the rate: iperf3's is of one stream.

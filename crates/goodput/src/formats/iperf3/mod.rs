@@ -36,7 +36,7 @@ struct Json {
 
 impl Json {
     fn new(context: Context) -> Self {
-        let cutter = Cutter::new(context.plan.interval_s);
+        let cutter = Cutter::new(&context.plan);
         Self { context, cutter, intervals: Vec::new() }
     }
 
@@ -59,12 +59,14 @@ impl Writer for Json {
         if self.wants_intervals() {
             self.intervals.extend(self.cutter.close().map(|span| interval(&span)));
         }
+        let (server_output_json, server_output_text) = server_output(record);
         let tree = Tree {
             start: start::of_record(record),
             intervals: std::mem::take(&mut self.intervals),
             end: end::end(record),
             title: self.context.style.title.clone(),
-            server_output_text: record.far_totals.as_ref().and_then(|t| t.text.clone()),
+            server_output_text,
+            server_output_json,
             error: None,
         };
         pretty(&tree)
@@ -74,6 +76,13 @@ impl Writer for Json {
         let start = start::Start::of_none();
         Some(pretty(&Tree { start, error: Some(why.into()), ..Tree::default() }))
     }
+}
+
+/// What the server printed: its JSON, or else its text.
+fn server_output(record: &Record) -> (Option<serde_json::Value>, Option<String>) {
+    let text = record.far_totals.as_ref().and_then(|totals| totals.text.clone());
+    let json = text.as_ref().and_then(|text| serde_json::from_str(text).ok());
+    if json.is_some() { (json, None) } else { (None, text) }
 }
 
 /// As cJSON prints: indented by tabs.

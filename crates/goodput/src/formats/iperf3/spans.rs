@@ -92,7 +92,7 @@ fn moved(span: &Span, bytes: u64, sender: bool) -> Counts {
         seconds: Some(seconds),
         bytes: Some(bytes),
         bits_per_second: Some(if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }),
-        omitted: Some(false),
+        omitted: Some(span.omitted),
         sender,
         ..Counts::default()
     }

@@ -195,7 +195,7 @@ fn test_start(plan: &Plan) -> TestStart {
         },
         num_streams: plan.flows,
         blksize: plan.chunk_bytes.0,
-        omit: 0,
+        omit: plan.omit_s as u32,
         duration,
         bytes,
         blocks: 0,

@@ -18,6 +18,7 @@ pub fn all() -> Vec<(&'static str, Test)> {
     vec![
         ("what_the_server_printed_reaches_the_client", server_output),
         ("a_warm_up_is_left_out", warm_up),
+        ("its_server_leaves_our_warm_up_out_and_tells_what_it_printed", our_warm_up),
         ("bytes_and_blocks_end_a_test", bytes_and_blocks),
         ("socket_options_are_taken", socket_options),
         ("our_options_are_said_to_its_server", our_options),
@@ -59,6 +60,25 @@ fn warm_up() -> Result<(), Failed> {
     for direction in [&["-b", "50M"][..], &["-b", "50M", "-R"]] {
         let arguments = [&["-O", "1", "-t", "2", "-i", "0.5"], direction].concat();
         alike(&client(&space, &arguments)?["end"])?;
+    }
+    Ok(())
+}
+
+fn our_warm_up() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.start("iperf3", &["-s"])?;
+    space.wait_for_listener(PORT)?;
+    let mut arguments = vec![TARGET, "-t", "1", "--omit", "1", "--rate", "50mbit", "--peer-output"];
+    for more in [&[][..], &["--reverse"], &["--udp"]] {
+        arguments.extend(more);
+        let record = space.test(&arguments)?;
+        let told = record.far_totals.as_ref().ok_or("there is no account of the server")?;
+        let text = told.text.as_deref().unwrap_or_default();
+        check(text.contains("(omitted)"), format!("{more:?}: the server printed {text:?}"))?;
+        // Without the second that was left out, and twice as much with it.
+        let bytes = told.flows[0].bytes.value().copied().unwrap_or(0);
+        check((5_000_000..8_000_000).contains(&bytes), format!("{more:?}: {bytes} bytes"))?;
+        arguments.truncate(arguments.len() - more.len());
     }
     Ok(())
 }

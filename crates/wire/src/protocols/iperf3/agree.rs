@@ -55,6 +55,7 @@ pub fn agree(params: &Params, limits: &Limits) -> Result<Agreed, Refusal> {
         direction: direction(params)?,
         flows: streams(params)?,
         length: length(params, lasts_s, limits),
+        omit_s: if lasts_s.is_some() { params.omit as f64 } else { 0.0 },
         interval_s: 1.0,
         mover: if sends_files(params) { "sendfile".into() } else { "copy".into() },
         receive_mover: discards(params).then(|| "discard".into()),
@@ -141,7 +142,7 @@ fn length(params: &Params, lasts_s: Option<f64>, limits: &Limits) -> Length {
     let block = params.len.unwrap_or(TCP_BLOCK);
     let bytes = params.num.max(params.blockcount.saturating_mul(block));
     match lasts_s {
-        Some(seconds) => Length::Seconds(seconds),
+        Some(seconds) => Length::Seconds(seconds - params.omit as f64),
         None if bytes > 0 && !sends_to_client(params) => Length::Bytes(Bytes(bytes)),
         None => Length::Seconds(limits.duration_s),
     }
@@ -235,7 +236,7 @@ mod tests {
         assert_eq!((agreed.omit_s, agreed.lasts_s), (2.0, Some(7.0)));
         let plan = &agreed.plan;
         assert_eq!((plan.transport, plan.direction), (Transport::Udp, Direction::Both));
-        assert_eq!((plan.flows, plan.length), (3, Length::Seconds(7.0)));
+        assert_eq!((plan.flows, plan.length), (3, Length::Seconds(5.0)));
         assert_eq!(plan.rate_bits_per_s, Some(BitRate(3e6)), "of all streams together");
         assert_eq!((plan.socket.dscp, plan.socket.mss_bytes), (Some(46), Some(1400)));
         assert_eq!(plan.socket.sndbuf_bytes, plan.socket.rcvbuf_bytes);

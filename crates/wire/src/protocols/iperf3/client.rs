@@ -108,6 +108,12 @@ impl ClientSession {
                 self.begin(now);
                 Ok(())
             }
+            Input::Sampled(sample) => {
+                if let State::Running(run) = &mut self.state {
+                    run.account.sampled(&sample);
+                }
+                Ok(())
+            }
             Input::Finish(_) => {
                 self.finish(now);
                 Ok(())
@@ -234,7 +240,7 @@ impl ClientSession {
 
     fn begin(&mut self, now: Instant) {
         let State::Ready(plan) = &self.state else { return };
-        let run = stage::Run::new(plan.clone(), Account::new(EndName::Near, 0.0));
+        let run = stage::Run::new(plan.clone(), Account::new(EndName::Near, plan.omit_s));
         let longest = check::duration_s(&run.plan).map(Duration::from_secs_f64);
         self.control.act(Action::Begin);
         self.enter(State::Running(run), longest.map(|longest| now + longest + GRACE));

@@ -30,6 +30,7 @@ pub fn express(plan: &Plan) -> Result<Params, String> {
     Ok(Params {
         tcp: plan.transport == Transport::Tcp,
         udp: plan.transport == Transport::Udp,
+        omit: omit(plan)?,
         time: Some(time),
         num,
         mss: socket.mss_bytes.map(u64::from),
@@ -43,6 +44,7 @@ pub fn express(plan: &Plan) -> Result<Params, String> {
         fqrate: socket.max_pacing_bits_per_s.map(|rate| rate.0 as u64),
         tos: socket.dscp.map(|dscp| u64::from(dscp) << ECN_BITS),
         congestion: socket.congestion.clone(),
+        get_server_output: plan.peer_output,
         // A number of 32 bits would come around after 5 minutes at 10 Gbit/s of small datagrams.
         udp_counters_64bit: plan.transport == Transport::Udp,
         zerocopy: far_sends_by_sendfile(plan)?,
@@ -66,6 +68,21 @@ fn end(length: Length) -> Result<(u64, u64), String> {
             }
             Ok((seconds.ceil().max(1.0) as u64, 0))
         }
+    }
+}
+
+/// Whole seconds of warm-up. With a number of bytes this end would have to count these from the end of
+/// the warm-up, and nothing tells the sender of it.
+fn omit(plan: &Plan) -> Result<u64, String> {
+    match plan.length {
+        _ if plan.omit_s == 0.0 => Ok(0),
+        Length::Bytes(_) | Length::Source => {
+            Err("a warm-up (--omit) goes with a number of seconds (--time) only".into())
+        }
+        _ if plan.omit_s.fract() != 0.0 => {
+            Err("iperf3 leaves out whole seconds; give --omit a whole number".into())
+        }
+        _ => Ok(plan.omit_s as u64),
     }
 }
 

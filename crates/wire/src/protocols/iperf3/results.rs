@@ -77,7 +77,8 @@ pub fn read(json: &Value, plan: &Plan, peer: EndName, program: &str) -> Result<T
         program: program.into(),
         cpu_percent: cpu.map_or_else(|| Known::missing("it did not tell"), Known::Value),
         flows: totals.collect::<Result<_, String>>()?,
-        text: text.map(printed),
+        // A server of 3.12 goes on telling it to clients that come after one that asked.
+        text: text.filter(|_| plan.peer_output).map(printed),
     })
 }
 
@@ -204,7 +205,9 @@ mod tests {
     #[test]
     fn what_a_server_printed_is_plain_text() {
         let json = "{\"streams\":[],\"server_output_text\":\"a\\u001b[2J\\n[  5] b\\n\"}";
-        let totals = told(json, &Plan::standard()).unwrap();
+        let plan = Plan { peer_output: true, ..Plan::standard() };
+        let totals = told(json, &plan).unwrap();
         assert_eq!(totals.text.as_deref(), Some("a\u{fffd}[2J\n[  5] b"));
+        assert_eq!(told(json, &Plan::standard()).unwrap().text, None);
     }
 }

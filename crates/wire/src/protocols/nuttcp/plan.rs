@@ -137,6 +137,8 @@ pub fn unspoken(plan: &Plan) -> Option<String> {
     let odd_rate = plan.rate_bits_per_s.is_some_and(|rate| rate.0 < 1000.0);
     let refusals = [
         (plan.direction == Direction::Both, "both directions at once (--both)"),
+        (plan.omit_s > 0.0, "a warm-up that is left out (--omit)"),
+        (plan.peer_output, "what the far end would print (--peer-output)"),
         (plan.flows > STREAMS_MAX, "more than 128 flows (--flows)"),
         (far_sends && odd_rate, "a rate below 1 kbit/s (--rate)"),
         (plan.chunk_bytes.0 > NO_LIMIT, "a chunk of more than 2 GiB (--chunk)"),

@@ -21,6 +21,12 @@ impl ClientSession {
             self.channel.act(Action::Refused(format!("this plan can't be measured: {why}")));
             return Ok(());
         }
+        if plan.peer_output {
+            let why =
+                "a goodput server prints nothing; leave --peer-output out, it tells all it sees";
+            self.channel.act(Action::Refused(why.into()));
+            return Ok(());
+        }
         match self.state {
             State::Greeting(_) if self.early_plan.is_none() => {
                 self.early_plan = Some(plan);
