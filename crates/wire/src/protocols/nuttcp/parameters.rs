@@ -61,7 +61,7 @@ pub struct Parameters {
     pub interval_s: f64,
     /// Whether the receiver connects to the sender (`-F`).
     pub reverse: bool,
-    /// How lines look, and more; see [`format`].
+    /// How lines look, and more; see [`mod@format`].
     pub format: u64,
     /// Whether only the route is asked for.
     pub traceroute: bool,
