@@ -60,10 +60,6 @@ pub fn watch(
         let due = next_detail.checked_sub(cadence.period / 2).unwrap_or(next_detail);
         let detailed = cadence.detail.is_some_and(|_| finished || now >= due);
         let sample = take(&flows, sample_time(&flows, began, now, finished), detailed);
-        if finished && next == began {
-            // All was over before anybody looked: it is measured from where it began.
-            let _ = report.send(Watched::Sample(Box::new(nothing_yet())));
-        }
         // Nobody listens any more when the measurement was broken off; the flows end all the same.
         let _ = report.send(Watched::Sample(Box::new(sample)));
         if finished {
@@ -130,11 +126,6 @@ fn sample_time(flows: &[RunningFlow], began: Instant, now: Instant, finished: bo
     let last_end = flows.iter().filter_map(RunningFlow::finished_at).max();
     let at = if finished || is_over(flows) { last_end.unwrap_or(now) } else { now };
     at.saturating_duration_since(began).as_secs_f64()
-}
-
-/// The counters when payload began to move.
-fn nothing_yet() -> Sample {
-    Sample { at_s: 0.0, sent_bytes: 0, received_bytes: 0, flows: Vec::new() }
 }
 
 fn take(flows: &[RunningFlow], at_s: f64, detailed: bool) -> Sample {

@@ -7,37 +7,36 @@ use super::measure::positive_bytes;
 
 /// Files instead of memory.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Files")]
 pub struct StorageArgs {
     /// Send this file, once unless -t or -n say otherwise; `-` is standard input. With --reverse a
     /// file of the far end, which serves its directory (`serve --files`)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["udp", "both"])]
+    #[arg(long, help_heading = "Files", value_name = "FILE", conflicts_with_all = ["udp", "both"])]
     pub source: Option<String>,
     /// Send a file in memory of this size, once unless -t or -n say otherwise
-    #[arg(long, value_name = "BYTES", value_parser = positive_bytes,
+    #[arg(long, help_heading = "Files", value_name = "BYTES", value_parser = positive_bytes,
           conflicts_with_all = ["source", "udp", "both"])]
     pub size: Option<Bytes>,
     /// Drop the file from the page cache first; else it is read once first
-    #[arg(long, requires = "source")]
+    #[arg(long, help_heading = "Files", requires = "source")]
     pub cold: bool,
     /// Write what arrives to this file: at the far end, in the directory that it has for that (`serve
     /// --sinks`), with --reverse here; `-` is standard output. Several flows write FILE.0, FILE.1 …
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["udp", "both"])]
+    #[arg(long, help_heading = "Files", value_name = "FILE", conflicts_with_all = ["udp", "both"])]
     pub sink: Option<String>,
     /// Write past the page cache (O_DIRECT)
-    #[arg(long, requires = "sink")]
+    #[arg(long, help_heading = "Files", requires = "sink")]
     pub direct: bool,
     /// A flow ends only when all that it wrote is on the disk (fsync)
-    #[arg(long, requires = "sink")]
+    #[arg(long, help_heading = "Files", requires = "sink")]
     pub fsync: bool,
     /// Write so many bytes by themselves before each file, as a server does its header
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, help_heading = "Files", value_name = "BYTES")]
     pub header: Option<Bytes>,
     /// Tell the kernel with the header that more follows (MSG_MORE)
-    #[arg(long, requires = "header")]
+    #[arg(long, help_heading = "Files", requires = "header")]
     pub more: bool,
     /// Let no partial segment leave before the end of a file (TCP_CORK)
-    #[arg(long, conflicts_with = "udp")]
+    #[arg(long, help_heading = "Files", conflicts_with = "udp")]
     pub cork: bool,
 }
 

@@ -105,7 +105,7 @@ pub enum Others {
 }
 
 /// What makes no sense where goodput moves nothing.
-const ATTACH_EXCLUDES: [&str; 20] = [
+const ATTACH_EXCLUDES: [&str; 25] = [
     "target",
     "udp",
     "reverse",
@@ -126,6 +126,11 @@ const ATTACH_EXCLUDES: [&str; 20] = [
     "nodelay",
     "max_pacing",
     "dscp",
+    "source",
+    "size",
+    "sink",
+    "header",
+    "cork",
 ];
 
 /// What the longer help of `goodput test` adds.
@@ -175,10 +180,10 @@ pub struct CompareArgs {
     #[arg(required = true, value_name = "SETTING=A,B")]
     pub factors: Vec<String>,
     /// Compare for each of these sizes: of a file in memory, or of the beginning of --source
-    #[arg(long, value_name = "BYTES,…", value_delimiter = ',', conflicts_with_all = ["size", "bytes", "time"])]
+    #[arg(long, help_heading = "Files", value_name = "BYTES,…", value_delimiter = ',', conflicts_with_all = ["size", "bytes", "time"])]
     pub sizes: Vec<Bytes>,
     /// Compare for each of these numbers of clients at once, a flow each
-    #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "flows",
+    #[arg(long, help_heading = "Files", value_name = "N,…", value_delimiter = ',', conflicts_with = "flows",
           value_parser = clap::value_parser!(u16).range(1..))]
     pub clients: Vec<u16>,
     #[command(flatten)]
