@@ -11,7 +11,7 @@ use crate::flow::Flow;
 const LONG_NS: u64 = 50_000;
 
 /// The clocks at the last look.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Asleep {
     wall_ns: u64,
     awake_ns: u64,

@@ -5,17 +5,21 @@
 //! Small chunks gain most, as each would otherwise be a system call of its own.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use goodput_model::{Plan, Transport};
+use goodput_model::{Plan, Source, Transport};
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::io::{Errno, Result as SysResult};
 
 use super::{Mover, check_chunk, check_transport, copy};
+use crate::asleep::Asleep;
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
 use crate::pages::Pages;
+use crate::storage::FileSource;
 use crate::stream;
+use crate::transfer::{self, Sent, Trouble, Way};
 
 /// Writes of one call at most.
 const DEPTH: usize = 64;
@@ -54,14 +58,21 @@ impl Mover for Uring {
         true
     }
 
+    fn takes(&self, source: &Source) -> bool {
+        *source != Source::Input
+    }
+
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
         let chunk = flow.config.chunk;
+        if let Some(source) = flow.config.storage.source.as_deref() {
+            let ring = new_ring(flow)?;
+            let (buffer, asleep) = (vec![0; chunk], Asleep::new(flow));
+            let way = FromFile { ring, buffer, source, waiting: 0..0, asleep };
+            return transfer::send(flow, source, way);
+        }
         let pages = Pages::random(chunk)
             .map_err(|cause| flow.failed("make the buffer to send from", cause))?;
-        let ring = IoUring::new(DEPTH as u32).map_err(|cause| {
-            let cause = io::Error::new(cause.kind(), format!("{cause}; {}", needs(&cause)));
-            MoveError::from_system(flow.config.id, "make an io_uring", cause)
-        })?;
+        let ring = new_ring(flow)?;
         let mut writer = Writer { ring, pages, socket: &flow.socket };
         let depth = (AT_ONCE / chunk).clamp(1, DEPTH);
         stream::send_pieces(flow, chunk * depth, |want: usize| writer.write(want))
@@ -70,6 +81,13 @@ impl Mover for Uring {
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
         copy::receive(flow)
     }
+}
+
+fn new_ring(flow: &Flow) -> Result<IoUring, MoveError> {
+    IoUring::new(DEPTH as u32).map_err(|cause| {
+        let cause = io::Error::new(cause.kind(), format!("{cause}; {}", needs(&cause)));
+        MoveError::from_system(flow.config.id, "make an io_uring", cause)
+    })
 }
 
 /// What io_uring takes, by the cause of its refusal (io_uring_setup(2)).
@@ -151,6 +169,95 @@ impl Writer<'_> {
             Some(cause) if written == 0 => Err(cause),
             _ => Ok(written),
         }
+    }
+}
+
+/// Reads a chunk of a file and sends it, both in one system call.
+struct FromFile<'a> {
+    // Dropped before the buffer, of which it knows the address.
+    ring: IoUring,
+    buffer: Vec<u8>,
+    source: &'a FileSource,
+    /// What of the buffer is not sent yet.
+    waiting: Range<usize>,
+    asleep: Asleep,
+}
+
+/// Marks of the two requests.
+const READ: u64 = 1;
+const SEND: u64 = 2;
+
+impl FromFile<'_> {
+    /// Notes the sending of a part of the buffer.
+    fn send_request(&self, flow: &Flow, part: Range<usize>) -> squeue::Entry {
+        let start = self.buffer[part.clone()].as_ptr();
+        opcode::Send::new(types::Fd(flow.socket.as_raw_fd()), start, part.len() as u32)
+            .flags(libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
+            .build()
+            .user_data(SEND)
+    }
+
+    /// Hands the requests over and waits for their results, which come back in the order of
+    /// [`READ`] and [`SEND`]; what was not asked for is a success of nothing.
+    #[expect(unsafe_code, reason = "the kernel is given addresses")]
+    fn carry_out(&mut self, requests: &[squeue::Entry]) -> SysResult<[i32; 2]> {
+        for request in requests {
+            // SAFETY: the buffer, the file and the socket outlive the requests, as this waits for
+            // all of them, and nobody else uses the buffer meanwhile.
+            unsafe { self.ring.submission().push(request) }.map_err(|_| Errno::BUSY)?;
+        }
+        let (mut results, mut taken) = ([0; 2], 0);
+        while taken < requests.len() {
+            match self.ring.submit_and_wait(requests.len() - taken).map_err(errno) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(cause) => return Err(cause),
+            }
+            for entry in self.ring.completion() {
+                results[usize::from(entry.user_data() == SEND)] = entry.result();
+                taken += 1;
+            }
+        }
+        Ok(results)
+    }
+
+    /// Reads `want` bytes and sends them; what the socket took.
+    fn read_and_send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<i32, Trouble> {
+        let file = types::Fd(self.source.file.as_raw_fd());
+        let read = opcode::Read::new(file, self.buffer.as_mut_ptr(), want as u32)
+            .offset(offset)
+            .build()
+            .user_data(READ)
+            .flags(squeue::Flags::IO_LINK);
+        let requests = [read, self.send_request(flow, 0..want)];
+        let mut asleep = std::mem::take(&mut self.asleep);
+        let results = asleep.during(flow, || self.carry_out(&requests));
+        self.asleep = asleep;
+        let [read, sent] = results.map_err(Trouble::Source)?;
+        match usize::try_from(read) {
+            Ok(0) => Err(Trouble::Ended),
+            Ok(read) => {
+                self.waiting = 0..read;
+                // A short read takes the send that is linked to it back: it is worth another one.
+                let canceled = sent == -Errno::CANCELED.raw_os_error();
+                Ok(if canceled { -Errno::INTR.raw_os_error() } else { sent })
+            }
+            Err(_) => Err(Trouble::Source(Errno::from_raw_os_error(-read))),
+        }
+    }
+}
+
+impl Way for FromFile<'_> {
+    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, Trouble> {
+        let sent = if self.waiting.is_empty() {
+            self.read_and_send(flow, offset, want)?
+        } else {
+            let send = self.send_request(flow, self.waiting.clone());
+            self.carry_out(&[send]).map_err(Trouble::Socket)?[1]
+        };
+        let bytes =
+            usize::try_from(sent).map_err(|_| Trouble::Socket(Errno::from_raw_os_error(-sent)))?;
+        self.waiting.start += bytes;
+        Ok(Sent { bytes, full: !self.waiting.is_empty() })
     }
 }
 
