@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use goodput_diagnose::{Diagnosis, diagnose};
 use goodput_model::record::{Ends, FORMAT};
-use goodput_model::{EndName, Finding, Kind, Known, Record, Transport};
+use goodput_model::{EndName, Finding, Kind, Known, Place, Record, Transport, Verdict};
 use goodput_settings::permanent;
 
 use crate::doubts::doubts;
@@ -30,9 +30,18 @@ pub fn conclude(
     target: &str,
     started: &str,
 ) -> Result<Conclusion, EngineError> {
-    let mut diagnoses = diagnoses(&measurement).into_iter();
-    let (_, main) = diagnoses.next().ok_or_else(|| nothing_counted(target, &measurement))?;
-    let reverse = diagnoses.next().map(|(_, diagnosis)| diagnosis);
+    if diagnoses(&measurement).is_empty() {
+        return Err(nothing_counted(target, &measurement));
+    }
+    Ok(conclude_at_least(measurement, target, started))
+}
+
+/// The same where it is no failure that nothing tells what arrived, as at a server that sends over UDP
+/// to a client that keeps its counts to itself.
+pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) -> Conclusion {
+    let mut diagnoses = diagnoses(&measurement).into_iter().map(|(_, diagnosis)| diagnosis);
+    let main = diagnoses.next().unwrap_or_else(|| undiagnosed(&measurement));
+    let reverse = diagnoses.next();
     let result = outcome(&measurement, main.ceiling.clone());
     let doubts = measurement.doubts.iter().cloned().chain(doubts(&measurement, &result)).collect();
     let mut findings = main.findings;
@@ -64,7 +73,27 @@ pub fn conclude(
         transfers: Vec::new(),
         doubts,
     };
-    Ok(Conclusion { record, witnesses: main.witnesses })
+    Conclusion { record, witnesses: main.witnesses }
+}
+
+/// What is said where nothing could be counted.
+fn undiagnosed(measurement: &Measurement) -> Diagnosis {
+    let why = "nothing tells what arrived";
+    let sender = measurement.senders().first().copied().unwrap_or(EndName::Near);
+    Diagnosis {
+        verdict: Verdict {
+            limit: "none".into(),
+            end: Place::Path,
+            share_percent: Known::missing(why),
+            summary: why.into(),
+            split: Known::missing(why),
+            sender,
+        },
+        findings: Vec::new(),
+        undecided: Vec::new(),
+        witnesses: BTreeMap::new(),
+        ceiling: Known::missing(why),
+    }
 }
 
 /// A finding whose remedy is a setting of ours gets the permanent form of the first value to try.

@@ -9,6 +9,7 @@ mod gather;
 mod own_door;
 mod run;
 mod settings;
+mod shown;
 mod sockets;
 mod stranger;
 mod tickets;
@@ -18,6 +19,7 @@ mod udp;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use goodput_model::{BitRate, Host, Transport};
 use goodput_wire::login::Accounts;
@@ -32,6 +34,7 @@ pub use crate::storage::ServedFiles;
 use admission::{Admission, Bounds};
 use doors::{Door, OpenedDoors};
 use run::Caller;
+pub use shown::{Served, Watcher, What};
 use sockets::Pair;
 pub use sockets::Sockets;
 use tickets::Tickets;
@@ -62,6 +65,8 @@ pub struct Config {
     pub private: bool,
     /// What clients may read and write.
     pub files: ServedFiles,
+    /// Who shows what is measured, where anybody does.
+    pub watcher: Option<Watcher>,
     /// Where the journal of settings is kept.
     pub state_dir: PathBuf,
 }
@@ -106,6 +111,8 @@ struct Shared {
     only_one: Arc<Semaphore>,
     /// Turns true when the server shall stop.
     stopping: watch::Receiver<bool>,
+    /// Measurements that were shown.
+    shown: AtomicU64,
     /// Rung by the first client that made a measurement when it leaves.
     served_one: Notify,
 }
@@ -183,6 +190,7 @@ pub async fn serve(
         turns: Turns::default(),
         only_one: Arc::new(Semaphore::new(1)),
         stopping,
+        shown: AtomicU64::new(0),
         served_one: Notify::new(),
         config,
     });

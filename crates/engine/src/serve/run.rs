@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use goodput_kernel::Context;
@@ -19,13 +20,14 @@ use super::Shared;
 use super::admission::Place;
 use super::gather::{Awaiting, Gathering, Preparing, Wish, prepare};
 use super::settings::SessionSettings;
+use super::shown::Shown;
 use super::tickets::Arrival;
 use crate::client::blocking;
 use crate::control::Conversation;
 use crate::error::EngineError;
 use crate::observe::observe;
 use crate::storage::Stores;
-use crate::traffic::{Connected, Traffic, Watched};
+use crate::traffic::{Connected, Traffic, Watched, connections};
 
 /// Who came, where to, and what it speaks.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +61,7 @@ pub async fn serve_client(
         settings: Some(SessionSettings::new(shared.config.state_dir.clone())),
         run: Run::None,
         measurements: 0,
+        shown: None,
     };
     let outcome = tokio::select! {
         outcome = client.converse() => outcome,
@@ -70,6 +73,7 @@ pub async fn serve_client(
         }
     };
     client.run = Run::None;
+    client.shown = None;
     client.put_back().await;
     let id = protocol.id;
     match outcome {
@@ -91,6 +95,8 @@ struct ServedClient {
     settings: Option<SessionSettings>,
     run: Run,
     measurements: u32,
+    /// The measurement as whoever watches the server sees it.
+    shown: Option<Shown>,
 }
 
 /// What is being measured.
@@ -162,9 +168,20 @@ impl ServedClient {
                     traffic.finish();
                 }
             }
-            Action::Abandon => self.run = Run::None,
-            // Its last word: what began and was left in the middle is no measurement.
-            Action::PeerReported(_) if self.caller.protocol.observes => self.measurements += 1,
+            Action::Abandon => {
+                self.run = Run::None;
+                self.shown = None;
+            }
+            Action::PeerTold(totals) => {
+                if let Some(shown) = &mut self.shown {
+                    shown.told(*totals);
+                }
+            }
+            Action::PeerReported(_) => {
+                self.shown = None;
+                // Its last word: what began and was left in the middle is no measurement.
+                self.measurements += u32::from(self.caller.protocol.observes);
+            }
             Action::Setting(request) => {
                 let answer = self.setting(request).await;
                 self.conversation.tell(Input::SettingDone(answer));
@@ -259,6 +276,7 @@ impl ServedClient {
     /// The measurement can't be made, or not go on.
     fn fail(&mut self, why: String) {
         self.run = Run::None;
+        self.shown = None;
         tracing::info!(peer = %self.caller.peer, "{}: refused: {why}", self.caller.protocol.id);
         self.conversation.tell(Input::FlowsFailed(why));
     }
@@ -283,6 +301,7 @@ impl ServedClient {
         let (observes, context) = (run.plan.observe && may_observe, run.context.clone());
         let mut before = observe(observes, context).await?;
         run.stores.note(&mut before);
+        self.show(&sockets);
         match self.start(sockets) {
             Ok(traffic) => {
                 if let Run::Going(run) = &mut self.run {
@@ -295,10 +314,26 @@ impl ServedClient {
         Ok(())
     }
 
+    /// Begins to show the measurement, where anybody watches.
+    fn show(&mut self, sockets: &[Connected]) {
+        let (Run::Going(run), Some(watcher)) = (&self.run, &self.shared.config.watcher) else {
+            return;
+        };
+        let number = self.shared.shown.fetch_add(1, Ordering::Relaxed);
+        let (watcher, connections) = (watcher.clone(), connections(sockets));
+        let shown = Shown::begin(watcher, number, self.caller.peer, &run.plan, connections);
+        self.shown = Some(shown);
+    }
+
     /// Whether there is anybody to tell. Without a control connection there is not, and payload comes
     /// already while this end would look at itself.
     fn may_observe(&self) -> bool {
-        self.caller.protocol.observes && !self.shared.config.private
+        let Caller { protocol, .. } = self.caller;
+        let config = &self.shared.config;
+        let to_tell = protocol.observes && !config.private;
+        // Such a client is told that it may send only when this end is ready.
+        let to_show = config.watcher.is_some() && protocol.has_control;
+        to_tell || to_show
     }
 
     fn start(&self, sockets: Vec<Connected>) -> Result<Traffic, EngineError> {
@@ -318,6 +353,9 @@ impl ServedClient {
     }
 
     async fn watched(&mut self, watched: Watched) -> Result<(), EngineError> {
+        if let (Some(shown), Watched::Sample(sample)) = (&mut self.shown, &watched) {
+            shown.sampled(sample);
+        }
         match watched {
             // Other protocols' sessions tell no more of it than their protocol demands.
             Watched::Sample(_) if self.shared.config.private && self.caller.protocol.observes => {}
@@ -325,6 +363,9 @@ impl ServedClient {
             Watched::Ended(Err(why)) => self.fail(why),
             Watched::Ended(Ok(ending)) => {
                 self.tell_log(&ending.last);
+                if let Some(shown) = &mut self.shown {
+                    shown.ended(&ending.last);
+                }
                 self.conversation.tell(Input::Ended(ending.last));
                 self.report().await?;
             }
@@ -357,6 +398,9 @@ impl ServedClient {
             return Ok(());
         }
         let after = observe(plan.observe && self.may_observe(), context).await?;
+        if let Some(shown) = &mut self.shown {
+            shown.observed(before.clone(), after.clone());
+        }
         let host = goodput_kernel::host();
         let end = End { host, before, after, samples: Vec::new() };
         self.conversation.tell(Input::Report(Known::Value(Box::new(end))));

@@ -20,14 +20,40 @@ pub struct FormatArgs {
     pub format_units: Option<char>,
 }
 
+/// How a server prints what it measures.
+#[derive(Debug, Clone, Args)]
+pub struct ServedFormatArgs {
+    /// Print each measurement as this end sees it, as another program's server would, see `goodput list
+    /// formats`
+    #[arg(long, value_name = "FORMAT", value_parser = parser())]
+    pub format: Option<&'static Format>,
+    /// Unit of rates in iperf's tables: k, m, g, t for bits, capitals for bytes
+    #[arg(long, value_name = "LETTER", requires = "format", value_parser = unit)]
+    pub format_units: Option<char>,
+    /// Seconds between the intervals that are printed, at least 0.1; 0 prints none [default: 1]
+    #[arg(long, value_name = "SECONDS", requires = "format", value_parser = super::measure::interval)]
+    pub interval: Option<f64>,
+}
+
+impl ServedFormatArgs {
+    /// What is wanted of the format.
+    pub fn style(&self) -> Style {
+        Style { intervals: intervals(self.interval), title: None, units: self.format_units }
+    }
+}
+
+fn intervals(interval: Option<f64>) -> formats::Intervals {
+    match interval {
+        None => formats::Intervals::Usual,
+        Some(0.0) => formats::Intervals::None,
+        Some(_) => formats::Intervals::All,
+    }
+}
+
 impl FormatArgs {
     /// What is wanted of the format, with the intervals that `interval` asks for.
     pub fn style(&self, interval: Option<f64>) -> Style {
-        let intervals = match interval {
-            None => formats::Intervals::Usual,
-            Some(0.0) => formats::Intervals::None,
-            Some(_) => formats::Intervals::All,
-        };
+        let intervals = intervals(interval);
         Style { intervals, title: self.format_title.clone(), units: self.format_units }
     }
 }

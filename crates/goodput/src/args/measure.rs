@@ -202,7 +202,7 @@ pub fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-fn interval(text: &str) -> Result<f64, String> {
+pub(super) fn interval(text: &str) -> Result<f64, String> {
     if text.parse() == Ok(0.0) {
         return Ok(0.0);
     }

@@ -39,7 +39,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Answer clients
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Measure, then say what limits it
     Test(Box<TestArgs>),
     /// Prove a change: interleaved runs, statistics, always put back

@@ -9,7 +9,7 @@ use goodput_model::{BitRate, Bytes, SettingRef};
 
 use goodput_engine::AttachTo;
 
-use super::format::FormatArgs;
+use super::format::{FormatArgs, ServedFormatArgs};
 use super::measure::{MeasureArgs, OutputArgs, seconds};
 use super::spoken::Spoken;
 use crate::formats::Format;
@@ -37,6 +37,8 @@ pub struct ServeArgs {
     /// Leave after the first client that made a measurement
     #[arg(long)]
     pub one_off: bool,
+    #[command(flatten)]
+    pub format: ServedFormatArgs,
     /// Say this, in place of where it listens, once it does
     #[arg(long, value_name = "TEXT", hide = true)]
     pub announce: Option<String>,

@@ -9,6 +9,7 @@ mod lab;
 mod list;
 mod measured;
 mod serve;
+mod served;
 mod settings;
 mod shim;
 mod test;
@@ -22,7 +23,7 @@ use crate::exit::Exit;
 pub fn run(cli: Cli) -> Result<Exit> {
     let state_dir = cli.state_dir;
     match cli.command {
-        Command::Serve(args) => serve::run(args, state_dir),
+        Command::Serve(args) => serve::run(*args, state_dir),
         Command::Test(args) => test::run(*args, state_dir),
         Command::Compare(args) => compare::run(*args, state_dir),
         Command::Check(args) => check::run(&args),

@@ -9,6 +9,7 @@ use goodput_wire::protocols;
 use goodput_wire::session::{Limits, Protocol};
 
 use super::measured::{self, Signals};
+use super::served;
 use crate::args::{Others, ServeArgs};
 use crate::credentials;
 use crate::exit::Exit;
@@ -80,6 +81,7 @@ fn config(args: &ServeArgs, state: Option<PathBuf>) -> Result<Config> {
             sink_bytes: args.max_sink.0,
         },
         state_dir: state_dir(state)?,
+        watcher: served::watcher(args),
     })
 }
 

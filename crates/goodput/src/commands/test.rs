@@ -51,6 +51,7 @@ fn live(args: &TestArgs, plan: &Plan, target: &str, started: &str) -> Live {
             plan: plan.clone(),
             target: target.into(),
             started: started.into(),
+            served: None,
             style: args.format.style(args.measure.interval),
         })),
         None => Live::new(&args.output, plan).with_intervals(args.measure.interval != Some(0.0)),

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use goodput_engine::{Event, Target};
-use goodput_model::{Connection, EndName, Record, Role, Transport};
+use goodput_model::{Connection, Direction, EndName, Record, Role, Transport};
 
 use super::account::{self, FlowAccount, Side};
 use super::cut::{Cutter, Span};
@@ -62,6 +62,10 @@ impl Writer for Text {
 }
 
 impl Text {
+    fn serves(&self) -> bool {
+        self.context.served.is_some()
+    }
+
     fn udp(&self) -> bool {
         self.context.plan.transport == Transport::Udp
     }
@@ -70,7 +74,8 @@ impl Text {
     fn head(&self, connections: &[Connection]) -> String {
         let mut text = String::new();
         let protocol = if self.udp() { "UDP" } else { "TCP" };
-        if let Ok(target) = self.context.target.parse::<Target>() {
+        let target = self.context.target.parse::<Target>().ok().filter(|_| !self.serves());
+        if let Some(target) = target {
             let Target { host, port, .. } = target;
             let _ = writeln!(text, "{RULE}Client connecting to {host}, {protocol} port {port}");
             if self.udp() {
@@ -90,7 +95,8 @@ impl Text {
                 remote.port()
             );
         }
-        text + HEADER
+        let receives = self.context.plan.direction != Direction::Send;
+        text + if self.serves() && self.udp() && receives { HEADER_UDP } else { HEADER }
     }
 
     fn line(&self, id: &str, (from_s, to_s): (f64, f64), bytes: u64) -> String {
@@ -124,6 +130,9 @@ impl Text {
     }
 
     fn own(&self, flow: &FlowAccount) -> String {
+        if flow.sender == EndName::Far && self.serves() {
+            return self.side(&name(flow.flow, Role::Sender), &flow.received, true);
+        }
         if flow.sender == EndName::Far {
             return self.side(&name(flow.flow, Role::Receiver), &flow.received, true);
         }
@@ -132,7 +141,7 @@ impl Text {
         if let Some(packets) = flow.sent.packets.filter(|_| self.udp()) {
             let _ = writeln!(text, "[{id:>3}] Sent {packets} datagrams");
         }
-        if self.udp() && flow.received.lost.is_some() {
+        if self.udp() && flow.received.lost.is_some() && !self.serves() {
             let _ = writeln!(text, "[{id:>3}] Server Report:");
             text += HEADER_UDP;
             text += &self.side(&id, &flow.received, true);

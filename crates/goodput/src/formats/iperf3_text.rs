@@ -49,7 +49,7 @@ impl Writer for Text {
         let lines = self.interval(rest)
             + &self.summary(record)
             + &server_output(record)
-            + "\niperf Done.\n";
+            + if self.serves() { "" } else { "\niperf Done.\n" };
         titled(self.context.style.title.as_deref(), &lines)
     }
 }
@@ -57,6 +57,10 @@ impl Writer for Text {
 impl Text {
     fn plan(&self) -> &Plan {
         &self.context.plan
+    }
+
+    fn serves(&self) -> bool {
+        self.context.served.is_some()
     }
 
     fn udp(&self) -> bool {
@@ -69,7 +73,9 @@ impl Text {
 
     fn head(&self, connections: &[Connection]) -> String {
         let mut text = String::new();
-        if let Ok(target) = self.context.target.parse::<Target>() {
+        if let Some(peer) = self.context.served {
+            let _ = writeln!(text, "Accepted connection from {}, port {}", peer.ip(), peer.port());
+        } else if let Ok(target) = self.context.target.parse::<Target>() {
             let _ = writeln!(text, "Connecting to host {}, port {}", target.host, target.port);
             if self.plan().direction == Direction::Reverse {
                 let _ = writeln!(text, "Reverse mode, remote host {} is sending", target.host);
@@ -103,11 +109,13 @@ impl Text {
         format!("[ ID]{role} Interval           Transfer     Bitrate{columns}\n")
     }
 
-    /// `[TX-C]` and `[RX-C]` of a bidirectional test.
+    /// `[TX-C]` and `[RX-C]` of a bidirectional test, `[TX-S]` and `[RX-S]` of its server.
     fn role(&self, sends: bool) -> &'static str {
-        match (self.plan().direction, sends) {
-            (Direction::Both, true) => "[TX-C]",
-            (Direction::Both, false) => "[RX-C]",
+        match (self.plan().direction, sends, self.serves()) {
+            (Direction::Both, true, false) => "[TX-C]",
+            (Direction::Both, false, false) => "[RX-C]",
+            (Direction::Both, true, true) => "[TX-S]",
+            (Direction::Both, false, true) => "[RX-S]",
             _ => "",
         }
     }
@@ -121,7 +129,10 @@ impl Text {
             text += SEPARATOR;
         }
         self.printed += 1;
-        for role in [Role::Sender, Role::Receiver] {
+        // A server begins with what it receives.
+        let roles = [Role::Sender, Role::Receiver];
+        let first = usize::from(self.serves());
+        for role in [roles[first], roles[1 - first]] {
             text += &self.interval_of(&span, role);
         }
         text
@@ -183,13 +194,18 @@ impl Text {
     }
 
     fn summary(&self, record: &Record) -> String {
-        let columns = match self.udp() {
-            true => "         Jitter    Lost/Total Datagrams",
-            false => "         Retr",
+        let columns = match (self.udp(), self.serves(), self.plan().direction) {
+            (true, ..) => "         Jitter    Lost/Total Datagrams",
+            (false, true, Direction::Reverse) => "",
+            (false, ..) => "         Retr",
         };
         let flows = account::flows(record);
         let mut text = format!("{SEPARATOR}{}", self.header(columns));
-        for sums in account::directions(record, &flows) {
+        let mut directions = account::directions(record, &flows);
+        if self.serves() {
+            directions.reverse();
+        }
+        for sums in directions {
             let own: Vec<_> = flows.iter().filter(|flow| flow.sender == sums.sender).collect();
             for flow in &own {
                 let one = DirectionAccount {
@@ -208,7 +224,14 @@ impl Text {
 
     /// The two lines of a stream or of all.
     fn ends(&self, id: Option<u16>, account: &DirectionAccount) -> String {
-        let role = self.role(account.sender == EndName::Near);
+        let sends = account.sender == EndName::Near;
+        let role = self.role(sends);
+        // A server prints its own line of them.
+        match (self.serves(), sends) {
+            (true, true) => return self.end(id, role, &account.sent, "sender"),
+            (true, false) => return self.end(id, role, &account.received, "receiver"),
+            (false, _) => {}
+        }
         self.end(id, role, &account.sent, "sender")
             + &self.end(id, role, &account.received, "receiver")
     }

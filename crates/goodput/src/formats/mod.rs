@@ -18,6 +18,8 @@ mod replay;
 mod text;
 pub mod ttcp;
 
+use std::net::SocketAddr;
+
 use goodput_engine::Event;
 use goodput_model::{Plan, Record};
 
@@ -57,6 +59,8 @@ pub struct Context {
     pub target: String,
     /// When it began, RFC 3339, UTC.
     pub started: String,
+    /// Where the conversation came from, where this end answers.
+    pub served: Option<SocketAddr>,
     /// What the user wants of the format.
     pub style: Style,
 }
@@ -85,7 +89,7 @@ pub enum Intervals {
 }
 
 /// Prints one measurement while it runs and when it has ended.
-pub trait Writer {
+pub trait Writer: Send {
     /// The lines for one thing that happened, each with its end; mostly none.
     fn event(&mut self, _event: &Event) -> String {
         String::new()

@@ -13,6 +13,7 @@ pub fn print(format: &Format, record: &Record, style: Style) -> String {
         plan: record.plan.clone(),
         target: record.target.clone(),
         started: record.started.clone(),
+        served: None,
         style,
     };
     let mut writer = (format.writer)(context);

@@ -21,7 +21,7 @@ with the exit code that it has: 0, or 1 where something went wrong.
 A host that names its scheme keeps it: `goodput as iperf3 -c goodput://host` measures with goodput's own
 protocol and prints as iperf3. Results are not kept in the history. Options that goodput can't follow
 are refused by name; what changes nothing that is measured is accepted without effect. A server says
-that it listens as the program does, and prints no numbers.
+that it listens as the program does; iperf3's and iperf's print each measurement as this end sees it.
 
 Numbers are in the format's own places: the receiver's count where the program has the receiver's, the
 sender's where it has the sender's. What is not known is left out where the format allows it; else it

@@ -33,7 +33,6 @@ const UDP_LENGTH_V6: &str = "1450";
 /// Around the line by which scripts know that the server listens (2.1.8).
 const RULE: &str = "------------------------------------------------------------";
 
-const NO_TEXT: &str = "the server prints no numbers, only that it listens";
 const NO_BOUNCE: &str = "goodput does not bounce payload back";
 const NO_FRAMES: &str = "goodput sends no bursts or frames";
 const NO_SPREAD: &str = "all flows go to one address and port";
@@ -55,14 +54,20 @@ const OPTIONS: &[Opt] = &[
         Ignored(OF_CLIENT),
     ),
     refused(Some('e'), Some("enhanced"), Nothing, "its columns are not printed"),
-    both(Some('f'), Some("format"), One("UNIT"), With(&["--format-units"], same), Ignored(NO_TEXT)),
+    both(
+        Some('f'),
+        Some("format"),
+        One("UNIT"),
+        With(&["--format-units"], same),
+        With(&["--format-units"], same),
+    ),
     refused(None, Some("hide-ips"), Nothing, "addresses are printed whole"),
     both(
         Some('i'),
         Some("interval"),
         One("SECONDS"),
         With(&["--interval"], same),
-        Ignored(NO_TEXT),
+        With(&["--interval"], same),
     ),
     both(
         Some('l'),
@@ -128,7 +133,7 @@ const OPTIONS: &[Opt] = &[
     server(None, Some("tcp-rx-window-clamp"), One("BYTES"), Refused("goodput clamps no window")),
     server(None, Some("tap-dev"), One("DEV"), Refused("goodput receives from sockets only")),
     server(Some('U'), Some("single_udp"), Nothing, Ignored("goodput has a thread for each flow")),
-    server(None, Some("sum-dstip"), Nothing, Ignored(NO_TEXT)),
+    server(None, Some("sum-dstip"), Nothing, Ignored("each measurement is printed by itself")),
     server(Some('D'), Some("daemon"), Nothing, Joined("it leaves the terminal")),
     both(
         Some('V'),
@@ -197,7 +202,7 @@ const OPTIONS: &[Opt] = &[
         Some("reportstyle"),
         One("C"),
         Joined("`--format iperf2-csv`"),
-        Ignored(NO_TEXT),
+        Joined("`--format iperf2-csv`"),
     ),
     both(Some('h'), Some("help"), Nothing, Joined("this list"), Joined("this list")),
     both(Some('v'), Some("version"), Nothing, Joined("the version"), Joined("the version")),
@@ -221,15 +226,16 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
     own.extend((!bind.is_empty()).then(|| format!("--bind={bind}")));
     own.extend(transport(typed)?);
     own.push(length(typed)?);
-    let format = match typed.value("-y") {
-        None => "iperf2-text",
-        Some("C" | "c") => "iperf2-csv",
-        Some(other) => {
-            return Err(Refusal(format!("option -y: {other:?} is not a style; there is C")));
-        }
-    };
-    own.extend([format!("--format={format}"), "--no-store".into()]);
+    own.extend([format!("--format={}", format(typed)?), "--no-store".into()]);
     Ok(own)
+}
+
+fn format(typed: &Typed) -> Result<&'static str, Refusal> {
+    match typed.value("-y") {
+        None => Ok("iperf2-text"),
+        Some("C" | "c") => Ok("iperf2-csv"),
+        Some(other) => Err(Refusal(format!("option -y: {other:?} is not a style; there is C"))),
+    }
 }
 
 /// What UDP changes, and the rate: iperf's is of one flow.
@@ -272,6 +278,12 @@ fn as_server(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
     let port = typed.value("-p").unwrap_or("5001");
     own.extend(values::listen(SHIM.protocol, port));
     let protocol = if typed.has("-u") { "UDP" } else { "TCP" };
+    let format = format(typed)?;
+    own.push(format!("--format={format}"));
+    if format == "iperf2-csv" {
+        own.push("--announce=".into());
+        return Ok(own);
+    }
     own.push(format!("--announce={RULE}\nServer listening on {protocol} port {port}\n{RULE}"));
     Ok(own)
 }

@@ -34,7 +34,6 @@ const TCP_LENGTH: u64 = 128 * 1024;
 /// Around the line by which scripts know that the server listens (iperf_server_api.c).
 const RULE: &str = "-----------------------------------------------------------";
 
-const NO_TEXT: &str = "the server prints no numbers, only that it listens";
 const NO_FILE: &str = "goodput moves payload of its own, not files";
 const NO_SCTP: &str = "goodput has no SCTP";
 const OWN_LIMITS: &str = "goodput has time limits of its own";
@@ -47,13 +46,19 @@ const OPTIONS: &[Opt] = &[
         Joined("the port of the target"),
         Joined("`--port`"),
     ),
-    both(Some('f'), Some("format"), One("UNIT"), With(&["--format-units"], same), Ignored(NO_TEXT)),
+    both(
+        Some('f'),
+        Some("format"),
+        One("UNIT"),
+        With(&["--format-units"], same),
+        With(&["--format-units"], same),
+    ),
     both(
         Some('i'),
         Some("interval"),
         One("SECONDS"),
         With(&["--interval"], same),
-        Ignored(NO_TEXT),
+        With(&["--interval"], same),
     ),
     refused(Some('I'), Some("pidfile"), One("FILE"), "no file with a process id is written"),
     refused(Some('F'), Some("file"), One("FILE"), NO_FILE),
@@ -73,8 +78,20 @@ const OPTIONS: &[Opt] = &[
         Refused("goodput's server listens on addresses, not on devices"),
     ),
     ignored(Some('V'), Some("verbose"), Nothing, "the lines that it adds are not printed"),
-    both(Some('J'), Some("json"), Nothing, Joined("`--format iperf3`"), Ignored(NO_TEXT)),
-    both(None, Some("json-stream"), Nothing, Joined("`--format iperf3-stream`"), Ignored(NO_TEXT)),
+    both(
+        Some('J'),
+        Some("json"),
+        Nothing,
+        Joined("`--format iperf3`"),
+        Joined("`--format iperf3`"),
+    ),
+    both(
+        None,
+        Some("json-stream"),
+        Nothing,
+        Joined("`--format iperf3-stream`"),
+        Joined("`--format iperf3-stream`"),
+    ),
     refused(None, Some("logfile"), One("FILE"), "send the output there with the shell"),
     ignored(None, Some("forceflush"), Nothing, "lines are written as they come"),
     refused(None, Some("timestamps"), Maybe("FORMAT"), "lines carry no time of day"),
@@ -193,13 +210,16 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
     own.extend(transport(typed)?);
     own.push(length(typed)?);
     own.extend(omit(typed)?);
-    let format = match (typed.has("-J"), typed.has("--json-stream")) {
+    own.extend([format!("--format={}", format(typed)), "--no-store".into()]);
+    Ok(own)
+}
+
+fn format(typed: &Typed) -> &'static str {
+    match (typed.has("-J"), typed.has("--json-stream")) {
         (_, true) => "iperf3-stream",
         (true, _) => "iperf3",
         _ => "iperf3-text",
-    };
-    own.extend([format!("--format={format}"), "--no-store".into()]);
-    Ok(own)
+    }
 }
 
 /// The warm-up, which goes with a number of seconds: with a number of bytes the sender would have to be
@@ -260,7 +280,13 @@ fn as_server(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
     own.extend(values::listen(SHIM.protocol, port));
     // One client at a time, as iperf3 has it: others are told that the server is busy.
     own.push("--exclusive=busy".into());
-    own.push(format!("--announce={RULE}\nServer listening on {port} (test #1)\n{RULE}"));
+    let format = format(typed);
+    own.push(format!("--format={format}"));
+    // JSON stands alone.
+    own.push(match format {
+        "iperf3-text" => format!("--announce={RULE}\nServer listening on {port} (test #1)\n{RULE}"),
+        _ => "--announce=".into(),
+    });
     Ok(own)
 }
 

@@ -148,7 +148,7 @@ fn iperf3_lines_come_to_what_they_mean() {
         becomes("iperf3", "-c fe80::1%eth0").starts_with("test iperf3://[fe80::1] --device=eth0")
     );
     let server = becomes("iperf3", "-s -p 99 -1");
-    let begin = "serve --one-off --port=99 --protocols=iperf3=99 --exclusive=busy --announce=----";
+    let begin = "serve --one-off --port=99 --protocols=iperf3=99 --exclusive=busy --format=iperf3-text --announce=----";
     assert!(server.starts_with(begin), "{server}");
     assert!(server.contains("\nServer listening on 99 (test #1)\n"), "{server}");
     assert!(refusal("iperf3", "-c h -t 5 -n 5").contains("only one test end condition"));
@@ -174,7 +174,9 @@ fn iperf_lines_come_to_what_they_mean() {
     assert!(becomes("iperf", "-c h -n 1M -P 2").contains("--bytes=2097152"));
     assert!(becomes("iperf", "-c h -u").contains("--rate=1048576"));
     let server = becomes("iperf", "-s -u");
-    assert!(server.starts_with("serve --port=5001 --protocols=iperf2=5001 --announce=---"));
+    assert!(server.starts_with(
+        "serve --port=5001 --protocols=iperf2=5001 --format=iperf2-text --announce=---"
+    ));
     assert!(server.contains("\nServer listening on UDP port 5001\n"), "{server}");
     assert!(refusal("iperf", "-c h -r").contains("-r is refused"));
 }

@@ -61,7 +61,7 @@ impl Writer for Json {
         }
         let (server_output_json, server_output_text) = server_output(record);
         let tree = Tree {
-            start: start::of_record(record),
+            start: start::of_record(record, self.context.served),
             intervals: std::mem::take(&mut self.intervals),
             end: end::end(record),
             title: self.context.style.title.clone(),

@@ -1,6 +1,8 @@
 //! `start`: what is known before payload moves. There is no `cookie` (goodput's are not kept) and no
 //! `timemillisecs` (a record's time is in seconds).
 
+use std::net::SocketAddr;
+
 use goodput_engine::Target;
 use goodput_model::{
     Connection, Direction, FlowSample, Host, Length, Plan, Record, Sample, SocketMemory, Transport,
@@ -22,6 +24,8 @@ pub struct Start {
     timestamp: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
     connecting_to: Option<ConnectingTo>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accepted_connection: Option<ConnectingTo>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tcp_mss: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,12 +105,13 @@ impl Start {
 }
 
 /// The start of a finished record.
-pub fn of_record(record: &Record) -> Start {
+pub fn of_record(record: &Record, served: Option<SocketAddr>) -> Start {
     let near = record.ends.near.value();
     let context = Context {
         plan: record.plan.clone(),
         target: record.target.clone(),
         started: record.started.clone(),
+        served,
         style: Default::default(),
     };
     start(&Known {
@@ -119,7 +124,7 @@ pub fn of_record(record: &Record) -> Start {
 
 /// The start of a measurement.
 pub fn start(known: &Known<'_>) -> Start {
-    let Known { context: Context { plan, target, started, .. }, .. } = known;
+    let Known { context: Context { plan, target, started, served, .. }, .. } = known;
     let flow = known.first.and_then(|sample| sample.flows.first());
     let memory = |read: fn(&SocketMemory) -> u64| flow?.memory.value().map(read);
     let mss = flow.and_then(|flow: &FlowSample| flow.tcp.value()?.snd_mss_bytes);
@@ -129,9 +134,12 @@ pub fn start(known: &Known<'_>) -> Start {
         version: VERSION.into(),
         system_info: known.host.map(system),
         timestamp: started.parse().ok().map(time),
+        accepted_connection: served
+            .map(|peer| ConnectingTo { host: peer.ip().to_string(), port: peer.port() }),
         connecting_to: target
             .parse()
             .ok()
+            .filter(|_| served.is_none())
             .map(|to: Target| ConnectingTo { host: to.host, port: to.port }),
         tcp_mss: asked,
         tcp_mss_default: mss.filter(|_| asked.is_none()),
@@ -140,7 +148,7 @@ pub fn start(known: &Known<'_>) -> Start {
         sock_bufsize: Some(window(plan)),
         sndbuf_actual: memory(|m| m.sndbuf_bytes),
         rcvbuf_actual: memory(|m| m.rcvbuf_bytes),
-        test_start: Some(test_start(plan)),
+        test_start: Some(test_start(plan, served.is_some())),
     }
 }
 
@@ -181,7 +189,9 @@ fn window(plan: &Plan) -> u64 {
     plan.socket.sndbuf_bytes.or(plan.socket.rcvbuf_bytes).map_or(0, |bytes| bytes.0)
 }
 
-fn test_start(plan: &Plan) -> TestStart {
+/// A server's says what its client asked for.
+fn test_start(plan: &Plan, serves: bool) -> TestStart {
+    let reverse = if serves { Direction::Send } else { Direction::Reverse };
     // 0 where the other one ends the test, as iperf3 has it; a precision it does not know.
     let (duration, bytes) = match plan.length {
         Length::Seconds(seconds) => (Some(seconds), 0),
@@ -199,7 +209,7 @@ fn test_start(plan: &Plan) -> TestStart {
         duration,
         bytes,
         blocks: 0,
-        reverse: (plan.direction == Direction::Reverse).into(),
+        reverse: (plan.direction == reverse).into(),
         tos: plan.socket.dscp.unwrap_or(0) << 2,
         target_bitrate: stream_rate(plan),
         bidir: (plan.direction == Direction::Both).into(),

@@ -66,6 +66,7 @@ impl Made {
             plan: self.plan(),
             target: "192.0.2.7:6201".into(),
             started: "2026-01-02T03:04:05Z".into(),
+            served: None,
             style: Style::default(),
         }
     }

@@ -19,6 +19,7 @@ pub fn all() -> Vec<(&'static str, Test)> {
         ("what_the_server_printed_reaches_the_client", server_output),
         ("a_warm_up_is_left_out", warm_up),
         ("its_server_leaves_our_warm_up_out_and_tells_what_it_printed", our_warm_up),
+        ("we_print_as_its_server_does", printed_here),
         ("bytes_and_blocks_end_a_test", bytes_and_blocks),
         ("socket_options_are_taken", socket_options),
         ("our_options_are_said_to_its_server", our_options),
@@ -79,6 +80,28 @@ fn our_warm_up() -> Result<(), Failed> {
         let bytes = told.flows[0].bytes.value().copied().unwrap_or(0);
         check((5_000_000..8_000_000).contains(&bytes), format!("{more:?}: {bytes} bytes"))?;
         arguments.truncate(arguments.len() - more.len());
+    }
+    Ok(())
+}
+
+/// What scripts read of `iperf3 -s -1`, of this end's own counts.
+fn printed_here() -> Result<(), Failed> {
+    for direction in [&[][..], &["-R"], &["--bidir"], &["-u", "-b", "20M"]] {
+        let space = Space::new()?;
+        let server = space.serve(&["--one-off", "--format", "iperf3"])?;
+        client(&space, &[&["-t", "1"], direction].concat())?;
+        let printed = server.finish()?.stdout;
+        let json = printed.find('{').map(|at| &printed[at..]).unwrap_or_default();
+        let json: Value = serde_json::from_str(json)?;
+        let peer = json["start"]["accepted_connection"]["host"].as_str();
+        check(peer == Some("127.0.0.1"), format!("{direction:?}: accepted {peer:?}"))?;
+        let reverse = i64::from(direction.contains(&"-R"));
+        check(json["start"]["test_start"]["reverse"] == reverse, format!("{direction:?}: {json}"))?;
+        let name = if direction == ["-R"] { "sum_sent" } else { "sum_received" };
+        let bytes = json["end"][name]["bytes"].as_u64().unwrap_or(0);
+        let host = json["end"]["cpu_utilization_percent"]["host_total"].as_f64();
+        check(bytes > 0 && host.is_some(), format!("{direction:?}: {bytes} bytes, CPU {host:?}"))?;
+        check(json["intervals"].as_array().is_some_and(|all| !all.is_empty()), "no intervals")?;
     }
     Ok(())
 }

@@ -1,0 +1,98 @@
+//! Prints what `goodput serve` measures as another program's server would.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use goodput_engine::serve::{Served, Watcher, What};
+use goodput_engine::{Event, conclude_at_least};
+use goodput_model::{EndName, Plan};
+
+use super::measured;
+use crate::args::ServeArgs;
+use crate::formats::{Context, Format, Style, Writer};
+use crate::screen;
+
+/// What iperf3 has in the line by which it says that it listens; it counts.
+const FIRST_TEST: &str = "(test #1)";
+
+/// A measurement that is being printed.
+struct Printed {
+    writer: Box<dyn Writer>,
+    started: String,
+    target: String,
+}
+
+/// All of them.
+struct Printer {
+    format: &'static Format,
+    style: Style,
+    interval_s: Option<f64>,
+    /// What is said when the next one is awaited, by its number.
+    again: Option<String>,
+    ended: u64,
+    running: HashMap<u64, Printed>,
+}
+
+/// Who prints, where the options ask for it.
+pub fn watcher(args: &ServeArgs) -> Option<Watcher> {
+    let again = args.announce.clone().filter(|text| text.contains(FIRST_TEST) && !args.one_off);
+    let printer = Printer {
+        format: args.format.format?,
+        style: args.format.style(),
+        interval_s: args.format.interval.filter(|seconds| *seconds > 0.0),
+        again,
+        ended: 0,
+        running: HashMap::new(),
+    };
+    let printer = Mutex::new(printer);
+    Some(Watcher::new(move |served| {
+        // A panic in between leaves nothing half done that matters to the next line.
+        let text = printer.lock().unwrap_or_else(PoisonError::into_inner).take(served);
+        // A reader that has gone is no reason not to serve.
+        let _ = screen::print(&text);
+    }))
+}
+
+impl Printer {
+    fn take(&mut self, Served { measurement, what }: Served) -> String {
+        match what {
+            What::Began { peer, plan, connections } => {
+                let interval_s = self.interval_s.unwrap_or(plan.interval_s);
+                let (started, target) = (measured::now(), peer.to_string());
+                let mut writer = (self.format.writer)(Context {
+                    plan: Plan { interval_s, ..*plan },
+                    target: target.clone(),
+                    started: started.clone(),
+                    served: Some(peer),
+                    style: self.style.clone(),
+                });
+                let text = writer.event(&Event::Opened { connections });
+                self.running.insert(measurement, Printed { writer, started, target });
+                text
+            }
+            What::Sampled(sample) => {
+                let event = Event::Sampled { end: EndName::Near, sample };
+                let running = self.running.get_mut(&measurement);
+                running.map_or_else(String::new, |printed| printed.writer.event(&event))
+            }
+            What::Ended(ended) => {
+                let Some(mut printed) = self.running.remove(&measurement) else {
+                    return String::new();
+                };
+                let Printed { writer, started, target } = &mut printed;
+                writer.finish(&conclude_at_least(*ended, target, started).record) + &self.again()
+            }
+            What::BrokenOff => {
+                let printed = self.running.remove(&measurement);
+                let why = "the client broke the measurement off";
+                printed.and_then(|mut p| p.writer.fail(why)).unwrap_or_default() + &self.again()
+            }
+        }
+    }
+
+    fn again(&mut self) -> String {
+        self.ended += 1;
+        let next = format!("(test #{})", self.ended + 1);
+        self.again.as_ref().map_or(String::new(), |text| text.replace(FIRST_TEST, &next) + "\n")
+    }
+}
