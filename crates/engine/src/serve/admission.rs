@@ -41,6 +41,7 @@ struct Here {
     seats: u32,
     /// Of these, the conversations whose address may be forged.
     unproven: u32,
+    unproven_of: HashMap<IpAddr, u32>,
     connections: HashMap<IpAddr, u32>,
     measurements: HashMap<IpAddr, u32>,
     /// Bits per second that were promised; only where there is a limit.
@@ -76,7 +77,8 @@ impl Admission {
     }
 
     /// Lets a conversation over UDP in that `address` may not have begun, or says why not. All of
-    /// them together take half of the measurements at most: whoever forges addresses forges many.
+    /// them together take half of the measurements at most, as whoever forges addresses forges many;
+    /// one client takes three quarters of that.
     pub fn unproven(&self, address: IpAddr) -> Result<Seat, String> {
         self.seat(address, false)
     }
@@ -84,9 +86,8 @@ impl Admission {
     fn seat(&self, address: IpAddr, proven: bool) -> Result<Seat, String> {
         let client = client_of(address);
         let mut here = lock(&self.here);
-        let most = self.bounds.measurements.div_ceil(2);
-        if !proven && here.unproven >= most {
-            return Err(format!("{most} conversations over UDP are under way already"));
+        if !proven {
+            self.has_unproven(&here, client)?;
         }
         if here.seats >= self.bounds.connections {
             return Err(format!("{} connections are open already", here.seats));
@@ -97,8 +98,25 @@ impl Admission {
         }
         here.connections.insert(client, count + 1);
         here.seats += 1;
-        here.unproven += u32::from(!proven);
+        if !proven {
+            here.unproven += 1;
+            *here.unproven_of.entry(client).or_default() += 1;
+        }
         Ok(Seat { client, proven, here: Arc::clone(&self.here) })
+    }
+
+    fn has_unproven(&self, here: &Here, client: IpAddr) -> Result<(), String> {
+        let most = self.bounds.measurements.div_ceil(2);
+        if here.unproven >= most {
+            return Err(format!("{most} conversations over UDP are under way already"));
+        }
+        let its = count(&here.unproven_of, client);
+        if its >= most - most / 4 {
+            return Err(format!(
+                "{its} conversations of this client over UDP are under way already"
+            ));
+        }
+        Ok(())
     }
 
     /// Lets a measurement of `address` begin, or says why not.
@@ -198,7 +216,10 @@ impl Drop for Seat {
     fn drop(&mut self) {
         let mut here = lock(&self.here);
         here.seats -= 1;
-        here.unproven -= u32::from(!self.proven);
+        if !self.proven {
+            here.unproven -= 1;
+            leave(&mut here.unproven_of, self.client);
+        }
         leave(&mut here.connections, self.client);
     }
 }
@@ -259,6 +280,19 @@ mod tests {
         assert!(admission.connection(address("192.0.2.3")).is_ok());
         drop(first);
         assert!(forged(3).is_ok());
+    }
+
+    #[test]
+    fn one_address_leaves_a_quarter_of_the_conversations_over_udp_to_others() {
+        let bounds = Bounds { connections: 9, connections_per_client: 9, ..admission(8).bounds };
+        let admission = Admission::new(bounds);
+        let from = |last| admission.unproven([192, 0, 2, last].into());
+        let mut its: Vec<_> = (0..3).map(|_| from(1).unwrap()).collect();
+        assert!(from(1).is_err());
+        let _others = from(2).unwrap();
+        assert!(from(3).is_err(), "half of eight measurements");
+        its.pop();
+        assert!(from(1).is_ok());
     }
 
     #[test]
