@@ -135,6 +135,9 @@ mod tests {
             far_totals: Some(Totals {
                 program: "iperf 2.1.8".into(),
                 cpu_percent: Known::missing("not told"),
+                cpu_user_percent: None,
+                cpu_system_percent: None,
+                congestion: None,
                 flows,
                 text: None,
             }),

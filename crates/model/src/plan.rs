@@ -40,6 +40,10 @@ pub struct Plan {
     /// Whether the far end is asked for what it would have printed, which only iperf3 can be.
     #[serde(default, skip_serializing_if = "is_off")]
     pub peer_output: bool,
+    /// Port where the first flow meets the end that awaits it, the others next to it, which only nuttcp
+    /// can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_port: Option<u16>,
     /// Whether both ends observe while it runs. Off only to measure what observing costs.
     pub observe: bool,
     /// Where payload comes from and goes to, where that is not memory.
@@ -188,6 +192,7 @@ impl Plan {
             rate_bits_per_s: None,
             omit_s: 0.0,
             peer_output: false,
+            data_port: None,
             observe: true,
             storage: Storage::default(),
             socket: SocketOptions::default(),

@@ -13,6 +13,15 @@ pub struct Totals {
     pub program: String,
     /// CPU time that it used, as a share of the time that the measurement took, percent of one CPU.
     pub cpu_percent: Known<f64>,
+    /// Of this, what its own code used, where it told both apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_user_percent: Option<f64>,
+    /// Of this, what the kernel used for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_system_percent: Option<f64>,
+    /// The congestion control that its sockets had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<String>,
     /// Each flow that it told of.
     pub flows: Vec<FlowTotals>,
     /// What it said in its own words, where it was asked to.

@@ -11,6 +11,9 @@ impl Account {
         let totals = Totals {
             program: peer.name.clone(),
             cpu_percent: Known::missing("it does not tell its CPU time"),
+            cpu_user_percent: None,
+            cpu_system_percent: None,
+            congestion: None,
             flows: Vec::new(),
             text: None,
         };

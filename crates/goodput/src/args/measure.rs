@@ -36,6 +36,10 @@ pub struct MeasureArgs {
     /// the record
     #[arg(long)]
     pub peer_output: bool,
+    /// Where the data connections go, and the next ports for more of them; only a nuttcp server can be
+    /// told
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub data_port: Option<u16>,
     /// End after this many payload bytes, all flows of a direction together
     #[arg(short = 'n', long, value_name = "BYTES", value_parser = positive_bytes)]
     pub bytes: Option<Bytes>,
@@ -159,6 +163,7 @@ impl MeasureArgs {
             rate_bits_per_s: self.rate.filter(|rate| rate.0 > 0.0),
             omit_s: self.omit.unwrap_or(0.0),
             peer_output: self.peer_output,
+            data_port: self.data_port,
             observe: !self.no_observe,
             storage,
             socket: self.socket_options(),

@@ -133,6 +133,11 @@ fn understood(arguments: &[String], mode: Mode) {
 }
 
 #[test]
+fn the_data_ports_of_nuttcp_are_said_by_its_client() {
+    assert!(becomes("nuttcp", "-p 5600 h").contains("--data-port=5600"));
+}
+
+#[test]
 fn iperf3_lines_come_to_what_they_mean() {
     assert_eq!(
         becomes("iperf3", "-c h -p 99 -P 4 -t 5 -R -w 64K"),

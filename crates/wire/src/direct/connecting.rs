@@ -174,7 +174,11 @@ fn named(options: &[(bool, &'static str)]) -> Vec<&'static str> {
 /// The options of a plan that would have an effect only at a far end that can't be told them.
 pub(crate) fn out_of_reach(plan: &Plan) -> Vec<&'static str> {
     // What no far end without a conversation can do, whoever sends.
-    let never = named(&[(plan.omit_s > 0.0, "--omit"), (plan.peer_output, "--peer-output")]);
+    let never = named(&[
+        (plan.omit_s > 0.0, "--omit"),
+        (plan.peer_output, "--peer-output"),
+        (plan.data_port.is_some(), "--data-port"),
+    ]);
     let one_way = match plan.direction {
         Direction::Send => named(&[(plan.socket.rcvbuf_bytes.is_some(), "--rcvbuf")]),
         Direction::Reverse => at_one_end(plan),

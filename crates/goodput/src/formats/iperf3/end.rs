@@ -1,6 +1,6 @@
 //! `end`: what both ends counted over the whole run.
 
-use goodput_model::{EndName, EndResult, Known, Record, Role, TcpInfo, Transport};
+use goodput_model::{EndName, EndResult, Known, Record, Role, TcpInfo, Totals, Transport};
 use serde::Serialize;
 
 use super::socket;
@@ -59,7 +59,7 @@ pub enum Stream {
     },
 }
 
-/// CPU of both programs, percent of one CPU. User and system time of the far end are not known.
+/// CPU of both programs, percent of one CPU.
 #[derive(Debug, Serialize)]
 pub struct Cpu {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -202,6 +202,7 @@ fn cpu(record: &Record) -> Cpu {
     let host_total = total(&record.result.near);
     let share = |part: &str| Some(host_total? * process_share(record, part)?);
     let told = record.far_totals.as_ref().and_then(|t| t.cpu_percent.value().copied());
+    let told_part = |read: fn(&Totals) -> Option<f64>| record.far_totals.as_ref().and_then(read);
     let far = |part: &str| {
         let far = record.ends.far.value()?;
         Some(total(&record.result.far)? * share_of(&far.before, &far.after, part)?)
@@ -211,8 +212,8 @@ fn cpu(record: &Record) -> Cpu {
         host_user: share("process.user_us"),
         host_system: share("process.system_us"),
         remote_total: total(&record.result.far).or(told),
-        remote_user: far("process.user_us"),
-        remote_system: far("process.system_us"),
+        remote_user: far("process.user_us").or(told_part(|told| told.cpu_user_percent)),
+        remote_system: far("process.system_us").or(told_part(|told| told.cpu_system_percent)),
     }
 }
 
@@ -239,7 +240,12 @@ fn congestion(
     direction: Option<&DirectionAccount>,
     of: fn(EndName) -> EndName,
 ) -> Option<String> {
-    let end = match of(direction?.sender) {
+    let at = of(direction?.sender);
+    let told = record.far_totals.as_ref().filter(|_| at == EndName::Far);
+    if let Some(told) = told.and_then(|told| told.congestion.clone()) {
+        return Some(told);
+    }
+    let end = match at {
         EndName::Near => &record.ends.near,
         EndName::Far => &record.ends.far,
     };

@@ -23,6 +23,9 @@ pub fn express(plan: &Plan) -> Result<Params, String> {
     if plan.flows > MAX_STREAMS {
         return Err(format!("iperf3 has {MAX_STREAMS} streams at most; use fewer --flows"));
     }
+    if plan.data_port.is_some() {
+        return Err("iperf3 has all its connections on one port; leave --data-port out".into());
+    }
     let bandwidth = plan.rate_per_flow().map(|rate| rate.0.round() as u64);
     if bandwidth == Some(0) {
         return Err("iperf3 takes 0 bit/s for no limit at all; use a higher --rate".into());

@@ -12,6 +12,9 @@ use crate::plain;
 const OUTPUT_LINES: usize = 4000;
 const LINE_CHARS: usize = 240;
 
+/// Longest name of a congestion control (`TCP_CA_NAME_MAX`, include/net/tcp.h), its NUL not counted.
+const NAME_CHARS: usize = 15;
+
 /// What iperf3 writes for a count that was not made.
 pub const NOT_COUNTED: i64 = -1;
 
@@ -72,10 +75,18 @@ pub fn read(json: &Value, plan: &Plan, peer: EndName, program: &str) -> Result<T
         Ok(of_stream(stream, *flow, plan.transport, peer))
     });
     let cpu = json.get("cpu_util_total").and_then(finite);
+    let congestion = json.get("congestion_used").and_then(Value::as_str);
+    // Who counts both together has zeros in these, as we do.
+    let of = |key: &str| json.get(key).and_then(finite);
+    let apart = of("cpu_util_user") > Some(0.0) || of("cpu_util_system") > Some(0.0);
+    let part = |key: &str| of(key).filter(|_| apart);
     let text = ["server_output_text", "server_output_json"].into_iter().find_map(|k| json.get(k));
     Ok(Totals {
         program: program.into(),
         cpu_percent: cpu.map_or_else(|| Known::missing("it did not tell"), Known::Value),
+        cpu_user_percent: part("cpu_util_user"),
+        cpu_system_percent: part("cpu_util_system"),
+        congestion: congestion.map(|name| plain::short(name, NAME_CHARS)),
         flows: totals.collect::<Result<_, String>>()?,
         // A server of 3.12 goes on telling it to clients that come after one that asked.
         text: text.filter(|_| plan.peer_output).map(printed),
@@ -150,6 +161,8 @@ mod tests {
             "start_time":0,"end_time":8.2e-05}]}"#;
         let totals = told(json, &Plan::standard()).unwrap();
         assert_eq!(totals.cpu_percent, Known::Value(12.5));
+        assert_eq!((totals.cpu_user_percent, totals.cpu_system_percent), (Some(1.0), Some(11.5)));
+        assert_eq!(totals.congestion.as_deref(), Some("bbr"));
         let flow = &totals.flows[0];
         assert_eq!((flow.flow, flow.role), (0, Role::Receiver));
         assert_eq!(flow.bytes, Known::Value(2048));

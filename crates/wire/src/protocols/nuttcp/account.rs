@@ -123,6 +123,9 @@ impl Account {
         Totals {
             program: format!("nuttcp {theirs}"),
             cpu_percent: self.cpu_percent.map_or(Known::missing(UNTOLD), Known::Value),
+            cpu_user_percent: None,
+            cpu_system_percent: None,
+            congestion: None,
             flows,
             text: Some(self.text.trim_end().into()),
         }

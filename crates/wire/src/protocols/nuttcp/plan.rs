@@ -135,10 +135,13 @@ impl Parameters {
 pub fn unspoken(plan: &Plan) -> Option<String> {
     let far_sends = plan.direction == Direction::Reverse;
     let odd_rate = plan.rate_bits_per_s.is_some_and(|rate| rate.0 < 1000.0);
+    let last = |port: u16| u32::from(port) + u32::from(plan.flows.saturating_sub(1));
+    let bad_port = |port: u16| u64::from(port) < PORT_MIN || last(port) > u16::MAX.into();
     let refusals = [
         (plan.direction == Direction::Both, "both directions at once (--both)"),
         (plan.omit_s > 0.0, "a warm-up that is left out (--omit)"),
         (plan.peer_output, "what the far end would print (--peer-output)"),
+        (plan.data_port.is_some_and(bad_port), "ports below 1024 or above 65535 (--data-port)"),
         (plan.flows > STREAMS_MAX, "more than 128 flows (--flows)"),
         (far_sends && odd_rate, "a rate below 1 kbit/s (--rate)"),
         (plan.chunk_bytes.0 > NO_LIMIT, "a chunk of more than 2 GiB (--chunk)"),

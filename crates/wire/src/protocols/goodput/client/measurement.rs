@@ -27,6 +27,12 @@ impl ClientSession {
             self.channel.act(Action::Refused(why.into()));
             return Ok(());
         }
+        if plan.data_port.is_some() {
+            let why =
+                "a goodput server has the ports of the flows to itself; leave --data-port out";
+            self.channel.act(Action::Refused(why.into()));
+            return Ok(());
+        }
         match self.state {
             State::Greeting(_) if self.early_plan.is_none() => {
                 self.early_plan = Some(plan);

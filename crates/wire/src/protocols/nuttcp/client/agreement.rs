@@ -50,9 +50,10 @@ impl ClientSession {
             return self.out.act(Action::Refused(why));
         }
         let listens = parameters_of(&plan, self.theirs, DATA_PORT).connects();
+        let port = plan.data_port.unwrap_or(DATA_PORT);
         let agreement = Agreement {
             plan,
-            port: DATA_PORT,
+            port,
             tries: 0,
             listens,
             asked: false,
@@ -78,6 +79,8 @@ impl ClientSession {
     pub(super) fn flows_failed(&mut self) {
         if let State::Agreeing(agreement) = &mut self.state
             && let Agreement { listens: true, asked: false, tries: ..TRIES, .. } = agreement
+            // A port that was asked for is no first guess.
+            && agreement.plan.data_port.is_none()
         {
             agreement.port += agreement.plan.flows;
             return self.listen();
@@ -133,10 +136,10 @@ impl ClientSession {
             return Err(WireError::Protocol(why.into()));
         }
         agreement.accepted = true;
-        let listens = agreement.listens;
+        let (listens, port) = (agreement.listens, agreement.port);
         self.deadline = Some(now + FLOWS);
         if !listens {
-            self.open_flows(Meeting::Connect { port: Some(DATA_PORT), apart: 1 });
+            self.open_flows(Meeting::Connect { port: Some(port), apart: 1 });
         }
         self.be_ready(now);
         Ok(())

@@ -106,6 +106,20 @@ fn a_measurement_is_asked_for_in_the_words_of_the_servers_version() {
 }
 
 #[test]
+fn the_data_goes_to_the_port_that_was_asked_for_or_nowhere() {
+    let plan = Plan { data_port: Some(6000), ..seconds(2.0) };
+    let mut tcp = Asking::proposed("6.1.2", &plan);
+    assert!(tcp.said.contains("port = 6000"), "{}", tcp.said);
+    tcp.hear("OK v6.1.2\n").unwrap();
+    assert_eq!(tcp.meeting(), Some(&Meeting::Connect { port: Some(6000), apart: 1 }));
+    let (transport, direction, chunk_bytes) = (Transport::Udp, Direction::Reverse, Bytes(1400));
+    let mut udp = Asking::proposed("6.1.2", &Plan { transport, direction, chunk_bytes, ..plan });
+    assert_eq!(udp.meeting(), Some(&Meeting::Listen { first_port: 6000 }));
+    udp.tell(Input::FlowsFailed("taken".into())).unwrap();
+    assert_eq!(udp.did.iter().filter(|did| matches!(did, Action::OpenFlows { .. })).count(), 1);
+}
+
+#[test]
 fn a_far_sender_is_connected_to_over_tcp_and_awaited_over_udp() {
     let reverse = Plan { direction: Direction::Reverse, ..seconds(2.0) };
     let mut tcp = Asking::proposed("6.1.2", &reverse);
