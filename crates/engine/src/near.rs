@@ -142,9 +142,10 @@ impl<'a> NearRun<'a> {
             tokio::select! {
                 watched = self.traffic.next() => {
                     self.watched(watched, listener)?;
-                    if let [first] = &self.near[..] {
-                        // Some protocols pause before their payload.
-                        deadline = self.latest_end(beginning(first));
+                    if let [_, second] = &self.near[..] {
+                        // Some protocols pause before their payload, where times begin; the first
+                        // sample is from before that.
+                        deadline = self.latest_end(beginning(second));
                     }
                 }
                 action = self.client.next() => self.acted(action?, listener)?,
