@@ -64,7 +64,9 @@ struct Desk {
 impl Desk {
     async fn take(&mut self, datagram: Vec<u8>, peer: SocketAddr, alive: &Alive) {
         let reserved = Sign::Reserved(self.door.port(), Transport::Udp, peer.ip());
-        if let Some(ticket) = self.shared.tickets.redeem(&reserved) {
+        if !self.begins_elsewhere(&datagram)
+            && let Some(ticket) = self.shared.tickets.redeem(&reserved)
+        {
             self.begin_flow(Some(datagram), &[], peer, &ticket);
             return;
         }
@@ -82,6 +84,15 @@ impl Desk {
             // Not ours, or what a flow that is over has left behind.
             _ => {}
         }
+    }
+
+    /// Whether it begins a conversation, and is not the payload that is awaited from its address: both
+    /// come to this port where nuttcp and iperf2 share one.
+    fn begins_elsewhere(&self, datagram: &[u8]) -> bool {
+        let begun = datagram_opening(&self.door.spoken, datagram);
+        begun.is_some_and(|(protocol, first)| {
+            first == FirstDatagram::Begins && !protocol.takes_the_rest
+        })
     }
 
     async fn prove(&mut self, datagram: &[u8], peer: SocketAddr) {

@@ -6,6 +6,7 @@
 //!
 //! To add a program: a file here with a [`matrix::Peer`], and a line in [`matrix::PEERS`].
 
+mod crowd;
 mod iperf2;
 mod iperf3;
 mod matrix;
@@ -28,7 +29,7 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads.get_or_insert(TOGETHER);
     let tests = match goodput_lab::privilege::enter() {
-        Ok(_) => matrix::PEERS.iter().flat_map(of).chain(unpackaged()).collect(),
+        Ok(_) => matrix::PEERS.iter().flat_map(of).chain(unpackaged()).chain(together()).collect(),
         Err(why) => vec![skip::needs("peers", why.to_string())],
     };
     libtest_mimic::run(&arguments, tests).exit_code()
@@ -37,6 +38,15 @@ fn main() -> ExitCode {
 /// The tests that stand for a program that nobody packages.
 fn unpackaged() -> impl Iterator<Item = Trial> {
     ttcp::all().into_iter().map(|(name, test)| Trial::test(name, test))
+}
+
+/// The tests that need all programs.
+fn together() -> Vec<Trial> {
+    let missing = matrix::PEERS.iter().find(|peer| peer.version().is_none());
+    match missing {
+        Some(peer) => vec![skip::needs("crowd", format!("{} on the path", peer.program))],
+        None => crowd::all().into_iter().map(|(name, test)| Trial::test(name, test)).collect(),
+    }
 }
 
 /// The tests with one program.
