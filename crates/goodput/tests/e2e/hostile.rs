@@ -1,6 +1,7 @@
 //! Whoever connects to `goodput serve` is a stranger, and so is whoever answers `goodput test`:
 //! bounded in time, memory and number, and unable to disturb others or to forge what is shown.
 
+mod absurd;
 mod doors;
 mod far;
 mod stranger;

@@ -9,25 +9,30 @@ use super::{SOON, eventually, held};
 use crate::common::{Home, Server, record};
 
 /// A server of every protocol, each on a port of its own.
-struct Doors {
-    server: Server,
-    iperf3: String,
+pub struct Doors {
+    pub server: Server,
+    pub iperf3: String,
     /// iperf2's and ttcp's, which take what nobody knows.
-    rest: String,
-    nuttcp: String,
+    pub rest: String,
+    pub nuttcp: String,
 }
 
 impl Doors {
-    fn open(home: &Home) -> Self {
+    pub fn open(home: &Home) -> Self {
+        Self::open_with(home, &[])
+    }
+
+    pub fn open_with(home: &Home, more: &[&str]) -> Self {
         // A port that the system gives out, for the two that share one.
         let shared = free_port();
         let protocols = format!("goodput,iperf3=0,iperf2={shared},ttcp={shared},nuttcp=0");
-        let mut server = Server::start(home, &["--protocols", &protocols, "--strict"]);
+        let mut server =
+            Server::start(home, &[&["--protocols", &protocols, "--strict"], more].concat());
         let [iperf3, rest, nuttcp] = [(); 3].map(|()| server.next_door());
         Self { server, iperf3, rest, nuttcp }
     }
 
-    fn all(&self) -> [&str; 4] {
+    pub fn all(&self) -> [&str; 4] {
         [&self.server.address, &self.iperf3, &self.rest, &self.nuttcp]
     }
 }
@@ -50,12 +55,12 @@ fn connect_from(last: u8, address: &str) -> TcpStream {
     stream
 }
 
-fn connect(address: &str) -> TcpStream {
+pub fn connect(address: &str) -> TcpStream {
     connect_from(1, address)
 }
 
 /// Everything that comes until the peer closes, or breaks off, as it does where it has not read all.
-fn until_closed(stream: &mut TcpStream) -> Vec<u8> {
+pub fn until_closed(stream: &mut TcpStream) -> Vec<u8> {
     let mut all = Vec::new();
     let mut buffer = [0; 4096];
     loop {
@@ -68,7 +73,7 @@ fn until_closed(stream: &mut TcpStream) -> Vec<u8> {
     }
 }
 
-fn line(stream: &mut TcpStream) -> String {
+pub fn line(stream: &mut TcpStream) -> String {
     let mut text = String::new();
     let mut byte = [0];
     while !text.ends_with('\n') {
@@ -79,7 +84,7 @@ fn line(stream: &mut TcpStream) -> String {
 }
 
 /// What a nuttcp client of 6.1.2 asks for (`nuttcp -T2 -p PORT`).
-fn nuttcp_parameters(port: u16) -> String {
+pub fn nuttcp_parameters(port: u16) -> String {
     format!(
         "buflen = 65536, nbuf = 2147483647, win = 0, nstream = 1, rate = 4294967295, port = {port}, \
          trans = 1, braindead = 0, timeout = 2.000000, udp = 0, vers = 6.1.2, interval = 0.000000, \
@@ -100,9 +105,9 @@ fn nuttcp_client(last: u8, control: &str, port: u16) -> TcpStream {
 }
 
 /// What an iperf3 client begins with.
-const COOKIE: &[u8; 37] = b"abcdefghijklmnopqrstuvwxyz2345672345\0";
+pub const COOKIE: &[u8; 37] = b"abcdefghijklmnopqrstuvwxyz2345672345\0";
 
-fn log(home: &Home) -> String {
+pub fn log(home: &Home) -> String {
     std::fs::read_to_string(home.path().join("server.log")).expect("a server has a log")
 }
 
