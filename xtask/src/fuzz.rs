@@ -34,7 +34,10 @@ fn targets() -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        names.extend(path.file_stem().and_then(|stem| stem.to_str()).map(String::from));
+        // A folder beside a target holds what belongs to it.
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            names.extend(path.file_stem().and_then(|stem| stem.to_str()).map(String::from));
+        }
     }
     names.sort();
     Ok(names)

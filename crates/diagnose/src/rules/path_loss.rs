@@ -18,9 +18,9 @@
 //!
 //! # When it is wrong
 //! A policer and a short queue on the path lose packets for a reason: the rate is what they allow.
-//! Where the path's rate explains the loss, loss is only possible as the cause. With BBR less than
-//! a few percent of loss hardly limit; from 0.1 % on it is possible where the send buffer would allow
-//! far more.
+//! Where the path's rate explains the loss, loss is only possible as the cause, and none under BBR, which
+//! does not back off. With BBR less than a few percent of loss hardly limit; from 0.1 % on it is possible
+//! where the send buffer would allow far more.
 //!
 //! # Source
 //! Mathis, Semke, Mahdavi, Ott 1997; RFC 9438 section 5; RFC 2883 (needless retransmissions).

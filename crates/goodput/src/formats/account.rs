@@ -6,7 +6,7 @@ use goodput_model::{
     Transport,
 };
 
-use super::cut::{Datagrams, FlowSpan, grown};
+use super::cut::{FlowSpan, grown};
 
 /// One flow, from both ends.
 #[derive(Debug, Clone)]
@@ -164,16 +164,18 @@ fn counted(end: &End, omit_s: f64, flow: u16, role: Role) -> Option<Side> {
     let warm = end.samples.iter().find(|s| omit_s > 0.0 && s.at_s >= omit_s && of(s).is_some());
     let before = warm.and_then(|warm| warm.flows.get(of(&warm)?));
     let FlowSpan { bytes, retransmits, datagrams, .. } = grown(before, seen);
-    let received =
-        |read: fn(Datagrams) -> u64| datagrams.filter(|_| role == Role::Receiver).map(read);
+    let (numbered, timed) = seen.datagrams.map_or((false, false), |d| (d.numbered, d.timed));
+    let arrived = datagrams.filter(|_| role == Role::Receiver);
+    let ordered = arrived.filter(|_| numbered);
     Some(Side {
         bytes: Some(bytes),
         seconds: Some(sample.at_s - warm.map_or(0.0, |warm| warm.at_s)),
         retransmits: retransmits.filter(|_| role == Role::Sender),
         packets: datagrams.map(|d| d.count),
-        lost: received(|d| d.lost),
-        reordered: received(|d| d.reordered),
-        jitter_ms: datagrams.filter(|_| role == Role::Receiver).map(|d| d.jitter_ms),
+        // What carries no number or time tells nothing of loss, order and jitter.
+        lost: ordered.map(|d| d.lost),
+        reordered: ordered.map(|d| d.reordered),
+        jitter_ms: arrived.filter(|_| timed).map(|d| d.jitter_ms),
     })
 }
 

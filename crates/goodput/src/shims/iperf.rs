@@ -33,11 +33,11 @@ const UDP_LENGTH_V6: &str = "1450";
 /// Around the line by which scripts know that the server listens (2.1.8).
 const RULE: &str = "------------------------------------------------------------";
 
-const NO_BOUNCE: &str = "goodput does not bounce payload back";
+const NO_BOUNCE: &str = "goodput answers bouncebacks, and sends none";
 const NO_FRAMES: &str = "goodput sends no bursts or frames";
 const NO_SPREAD: &str = "all flows go to one address and port";
 const NO_CLOCK: &str = "goodput compares no clocks of two hosts";
-const NO_FILE: &str = "goodput moves payload of its own, not files";
+const NO_FILE: &str = "files are sent by `goodput test HOST --source FILE`";
 const NO_MULTICAST: &str = "goodput has no multicast";
 const NO_HISTOGRAM: &str = "goodput prints no histograms";
 const OF_CLIENT: &str = "the client's plan says it";

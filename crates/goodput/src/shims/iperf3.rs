@@ -34,7 +34,7 @@ const TCP_LENGTH: u64 = 128 * 1024;
 /// Around the line by which scripts know that the server listens (iperf_server_api.c).
 const RULE: &str = "-----------------------------------------------------------";
 
-const NO_FILE: &str = "goodput moves payload of its own, not files";
+const NO_FILE: &str = "files are sent by `goodput test HOST --source FILE`";
 const NO_SCTP: &str = "goodput has no SCTP";
 const OWN_LIMITS: &str = "goodput has time limits of its own";
 
