@@ -18,6 +18,7 @@ pub mod pace;
 mod pages;
 mod payload;
 mod quiet;
+pub mod reference;
 mod rounds;
 mod running;
 mod signal;

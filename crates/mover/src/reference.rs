@@ -1,0 +1,153 @@
+//! What this machine can do at all, to hold a measurement against: how fast one CPU copies memory,
+//! and what a system call costs that does nothing.
+//!
+//! Both are measured on the calling thread and take as long as they are given. They say what the
+//! machine does now: what else runs on it slows both, as it slows a measurement.
+
+use std::fs;
+use std::hint::black_box;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use goodput_model::{Known, Missing};
+
+/// Calls whose time is taken together: the clock costs about as much as one.
+const CALLS: u32 = 1000;
+/// How many times the last-level cache a buffer is that no cache holds.
+const BEYOND_CACHE: u64 = 4;
+/// Bounds of such a buffer, bytes: where the cache is not known, and what a small host can spare.
+const BEYOND: std::ops::RangeInclusive<u64> = (64 << 20)..=(512 << 20);
+
+/// How fast one CPU copies from one buffer to another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CopySpeed {
+    /// Length of each of the two buffers, bytes.
+    pub buffer_bytes: u64,
+    /// The median of all passes, bytes copied a second. Each is read once and written once.
+    pub bytes_per_s: f64,
+    /// How often the whole buffer was copied, but for the first time.
+    pub passes: usize,
+}
+
+/// What a system call costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CallCost {
+    /// The median of the mean of each batch of 1000 calls, nanoseconds.
+    pub nanoseconds: f64,
+    /// How many batches there were.
+    pub batches: usize,
+}
+
+/// Copies `buffer_bytes`, at least one, again and again for `time`, and at least once. Memory: twice
+/// the buffer.
+///
+/// A buffer of [`beyond_cache_bytes`] gives the speed of the memory; one of a chunk gives that of the
+/// caches, which payload sees that is sent from the same buffer again and again.
+pub fn copy_speed(buffer_bytes: u64, time: Duration) -> CopySpeed {
+    let len = buffer_bytes.max(1) as usize;
+    // Neither is zero: the kernel would show one page of zeros in all places.
+    let (source, mut target) = (vec![0x55u8; len], vec![0xaau8; len]);
+    // Short ones are copied several times at once, as the clock costs time too.
+    let repeated = ((1 << 20) / len).max(1);
+    let mut pass = || {
+        let began = Instant::now();
+        for _ in 0..repeated {
+            target.copy_from_slice(black_box(&source));
+            black_box(&mut target);
+        }
+        (len * repeated) as f64 / began.elapsed().as_secs_f64().max(1e-9)
+    };
+    pass();
+    let mut speeds = repeat_for(time, pass);
+    CopySpeed {
+        buffer_bytes: len as u64,
+        bytes_per_s: median(&mut speeds),
+        passes: speeds.len() * repeated,
+    }
+}
+
+/// Calls getppid(2), which the kernel answers from memory and no library keeps, again and again for
+/// `time`, and at least 1000 times.
+pub fn call_cost(time: Duration) -> CallCost {
+    let mut costs = repeat_for(time, || {
+        let began = Instant::now();
+        for _ in 0..CALLS {
+            black_box(rustix::process::getppid());
+        }
+        began.elapsed().as_nanos() as f64 / f64::from(CALLS)
+    });
+    CallCost { nanoseconds: median(&mut costs), batches: costs.len() }
+}
+
+/// Length of a buffer that the last-level cache does not hold, bytes.
+pub fn beyond_cache_bytes() -> u64 {
+    let cache = last_level_cache_bytes();
+    let wanted = cache.value().map_or(0, |cache| cache.saturating_mul(BEYOND_CACHE));
+    wanted.clamp(*BEYOND.start(), *BEYOND.end())
+}
+
+/// Size of the largest cache of the first CPU, bytes
+/// (Documentation/ABI/testing/sysfs-devices-system-cpu, `cache/index*/size`).
+pub fn last_level_cache_bytes() -> Known<u64> {
+    largest_cache(Path::new("/sys/devices/system/cpu/cpu0/cache"))
+        .ok_or_else(|| Missing::because("the kernel does not tell the sizes of the CPU's caches"))
+        .into()
+}
+
+fn largest_cache(folder: &Path) -> Option<u64> {
+    let caches = fs::read_dir(folder).ok()?.flatten();
+    caches.filter_map(|cache| kibibytes(&fs::read_to_string(cache.path().join("size")).ok()?)).max()
+}
+
+/// The kernel writes `32768K` (`size_show`, drivers/base/cacheinfo.c).
+fn kibibytes(text: &str) -> Option<u64> {
+    text.trim().strip_suffix('K')?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+fn repeat_for(time: Duration, mut once: impl FnMut() -> f64) -> Vec<f64> {
+    let began = Instant::now();
+    let mut results = vec![once()];
+    while began.elapsed() < time {
+        results.push(once());
+    }
+    results
+}
+
+/// The median of at least one number.
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len().is_multiple_of(2) {
+        f64::midpoint(values[middle - 1], values[middle])
+    } else {
+        values[middle]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn even_no_time_gives_a_figure() {
+        let copied = copy_speed(5000, Duration::ZERO);
+        assert_eq!(copied.buffer_bytes, 5000);
+        assert!(copied.bytes_per_s > 1e6 && copied.passes > 0, "{copied:?}");
+        let call = call_cost(Duration::ZERO);
+        assert!(call.nanoseconds > 1.0 && call.batches == 1, "{call:?}");
+    }
+
+    #[test]
+    fn the_buffer_is_larger_than_the_cache_but_has_a_bound() {
+        assert!(BEYOND.contains(&beyond_cache_bytes()));
+        assert_eq!(kibibytes("32768K\n"), Some(32 << 20));
+        assert_eq!((kibibytes("32M"), kibibytes(""), kibibytes("K")), (None, None, None));
+        assert_eq!(largest_cache(Path::new("/nonexistent")), None);
+    }
+
+    #[test]
+    fn the_median_is_the_one_in_the_middle() {
+        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), 2.5);
+    }
+}
