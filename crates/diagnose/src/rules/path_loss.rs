@@ -70,7 +70,7 @@ const MOST: f64 = 0.5;
 /// Whether nothing was lost in the second half of the run, so that what was lost before is what the
 /// start has cost.
 fn has_ended(view: &View) -> Result<bool, Missing> {
-    let (before, since) = view.sender.losses_until(view.sender.elapsed_s()? / 2.0)?;
+    let (before, since) = view.sender.losses_by_half()?;
     Ok(before.lost >= ENOUGH && since.lost == 0.0 && since.sent >= before.sent / 2.0)
 }
 

@@ -5,8 +5,9 @@
 //! Nothing can be sent that was not written. With our own `--rate` that is the purpose.
 //!
 //! # How it is seen
-//! The writer waited on purpose for at least half of the time, or it hardly ever waited for room in
-//! the socket, yet used little CPU and was not throttled, and the connection ran dry.
+//! The writer waited on purpose for at least half of the time, or for its `--rate` and for nothing
+//! else, or it hardly ever waited for room in the socket, yet used little CPU and was not throttled,
+//! and the connection ran dry.
 //!
 //! # What to try
 //! Raise or drop `--rate`; otherwise find what the program waits for: its source, a lock, another
@@ -26,7 +27,7 @@ use crate::cpu_bound::{cpu_bound, is_throttled, stopped};
 use crate::finding::{Draft, percent, rate, rate_argument};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{BEHIND, HOLDS};
+use crate::thresholds::{BEHIND, CONTRIBUTES, HOLDS};
 use crate::view::View;
 
 /// The rule.
@@ -47,7 +48,7 @@ const OFTEN_PERCENT: f64 = 10.0;
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.sender;
     let paced = side.paced_share()?;
-    if paced >= HOLDS {
+    if paced >= HOLDS || holds_its_rate(view, paced)? {
         // Datagrams that got lost are not what the pace holds back.
         let lost = view.sends_too_much();
         let confidence = if lost { Confidence::Possible } else { Confidence::Certain };
@@ -64,6 +65,12 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     draft(view, confidence, "the sending program, which offers too little".into(), share)
         .advice("find what the program waits for: its source, a lock, another peer")
         .found()
+}
+
+/// Whether it waits for the plan's rate, though the work between the waits takes most of its time.
+fn holds_its_rate(view: &View, paced: f64) -> Result<bool, Missing> {
+    let waits = view.plan().rate_bits_per_s.is_some() && paced >= CONTRIBUTES;
+    Ok(waits && split(view)?.application_percent / 100.0 >= HOLDS)
 }
 
 fn on_purpose(view: &View) -> String {
@@ -172,6 +179,14 @@ mod tests {
         assert_eq!(fires(&RULE, case).confidence, Confidence::Certain);
         let lossy = Case::healthy_udp().writer(0.0, 0.9, 0.05).lost(0.05);
         assert_eq!(fires(&RULE, lossy).confidence, Confidence::Possible);
+    }
+
+    #[test]
+    fn a_rate_that_takes_most_of_a_cpu_is_still_the_rate() {
+        let busy = |case: Case| case.writer(0.0, 0.45, 0.55);
+        let case = busy(Case::healthy_udp()).plan(|plan| plan.rate_bits_per_s = Some(BitRate(5e7)));
+        let finding = fires(&RULE, case);
+        assert_eq!(finding.summary, "its own pacing (--rate 50mbit)");
     }
 
     #[test]
