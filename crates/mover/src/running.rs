@@ -36,8 +36,8 @@ pub struct RunningFlow {
 /// Starts the thread of one flow. It waits at `gate`, then moves payload until the flow's end or
 /// `stop`. `socket` is connected; it is put into non-blocking mode and closed with the flow.
 ///
-/// Fails where a datagram is too short for its header, where the socket refuses its mode or rate, or
-/// where no thread can be had.
+/// Fails where the mover can't do what the flow is for, where a datagram is too short for its header,
+/// where the socket refuses its mode or rate, or where no thread can be had.
 pub fn start(
     mover: &'static dyn Mover,
     config: FlowConfig,
@@ -45,6 +45,7 @@ pub fn start(
     gate: Arc<Gate>,
     stop: Arc<Stop>,
 ) -> io::Result<RunningFlow> {
+    check_role(mover, config.role)?;
     check_datagram(&config)?;
     rustix::io::ioctl_fionbio(&socket, true)?;
     if let (Role::Sender, Transport::Tcp, Some(rate)) = (config.role, config.transport, config.rate)
@@ -70,6 +71,15 @@ pub fn start(
         .spawn(move || run(mover, &flow, &inner))
         .map_err(|cause| no_thread(&cause))?;
     Ok(RunningFlow { config, socket, counters, cpu, began, over, thread })
+}
+
+fn check_role(mover: &dyn Mover, role: Role) -> io::Result<()> {
+    if mover.roles().contains(&role) {
+        return Ok(());
+    }
+    let lacks = if role == Role::Sender { "send" } else { "receive" };
+    let words = format!("the mover {} can't {lacks}", mover.id());
+    Err(io::Error::new(io::ErrorKind::InvalidInput, words))
 }
 
 fn check_datagram(config: &FlowConfig) -> io::Result<()> {

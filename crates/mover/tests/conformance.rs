@@ -4,11 +4,12 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Pair, patience};
+use common::{Pair, config, patience, sockets};
 use goodput_model::{BitRate, Role, Transport};
-use goodput_mover::{ALL, MoveError, Mover, Phase};
+use goodput_mover::{ALL, MoveError, Mover, Phase, Stop, start};
 
 /// Not a multiple of any chunk, so that the last one is cut.
 const LIMIT: u64 = 3_000_001;
@@ -19,6 +20,14 @@ fn each(mut check: impl FnMut(&'static dyn Mover, Transport)) {
             check(*mover, *transport);
         }
     }
+}
+
+fn each_that(role: Role, mut check: impl FnMut(&'static dyn Mover, Transport)) {
+    each(|mover, transport| {
+        if mover.roles().contains(&role) {
+            check(mover, transport);
+        }
+    });
 }
 
 #[test]
@@ -34,6 +43,20 @@ fn the_list_is_the_folder() {
         |id: &str| id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     assert!(ids.iter().all(|id| kebab(id)));
     assert!(ALL.iter().all(|mover| !mover.summary().is_empty() && !mover.transports().is_empty()));
+}
+
+#[test]
+fn a_mover_refuses_the_side_that_it_lacks() {
+    for role in [Role::Sender, Role::Receiver] {
+        for mover in ALL.iter().filter(|mover| !mover.roles().contains(&role)) {
+            assert!(!mover.roles().is_empty(), "{}", mover.id());
+            let (transport, stop) = (mover.transports()[0], Stop::new().expect("two descriptors"));
+            let (socket, _peer) = sockets(transport);
+            let (config, gate) = (config(role, transport), Arc::default());
+            let refused = start(*mover, config, socket, gate, Arc::new(stop));
+            assert!(refused.is_err(), "{} is not for a {role:?}", mover.id());
+        }
+    }
 }
 
 #[test]
@@ -116,7 +139,7 @@ fn counters_never_run_back() {
 /// thread alone for long, and still shows a mover that waits for its peer.
 #[test]
 fn a_sender_stops_soon_though_nobody_reads() {
-    each(|mover, transport| {
+    each_that(Role::Sender, |mover, transport| {
         let (pair, peer) = Pair::start_alone(mover, transport, Role::Sender, |_| {});
         pair.gate.open();
         // Over UDP the peer's full socket never holds a sender up.
@@ -133,7 +156,7 @@ fn a_sender_stops_soon_though_nobody_reads() {
 
 #[test]
 fn a_receiver_gives_up_at_the_deadline_and_a_wait_that_goes_on_counts() {
-    each(|mover, transport| {
+    each_that(Role::Receiver, |mover, transport| {
         let (pair, peer) = Pair::start_alone(mover, transport, Role::Receiver, |_| {});
         pair.gate.open();
         patience(|| pair.flow.counters().blocked_us() > 1000);
@@ -147,7 +170,7 @@ fn a_receiver_gives_up_at_the_deadline_and_a_wait_that_goes_on_counts() {
 /// What a receiver does to read a fast stream cheaply must not hold back the little that comes after.
 #[test]
 fn a_byte_alone_is_counted_though_much_came_fast_before() {
-    each(|mover, transport| {
+    each_that(Role::Receiver, |mover, transport| {
         if transport == Transport::Udp {
             return;
         }
@@ -167,8 +190,8 @@ fn a_byte_alone_is_counted_though_much_came_fast_before() {
 #[test]
 fn an_abort_ends_both_ends_at_once() {
     each(|mover, transport| {
-        for role in [Role::Sender, Role::Receiver] {
-            let (pair, peer) = Pair::start_alone(mover, transport, role, |_| {});
+        for role in mover.roles() {
+            let (pair, peer) = Pair::start_alone(mover, transport, *role, |_| {});
             pair.gate.open();
             pair.stop.abort();
             assert_eq!(pair.stop.phase(), Phase::Abort);
@@ -181,7 +204,7 @@ fn an_abort_ends_both_ends_at_once() {
 
 #[test]
 fn a_peer_that_vanishes_is_named() {
-    each(|mover, transport| {
+    each_that(Role::Sender, |mover, transport| {
         if transport == Transport::Udp {
             return;
         }
@@ -198,7 +221,7 @@ fn a_peer_that_vanishes_is_named() {
 #[test]
 fn a_paced_sender_never_exceeds_its_rate() {
     const RATE: f64 = 80e6;
-    each(|mover, transport| {
+    each_that(Role::Sender, |mover, transport| {
         let pair = Pair::start(mover, transport, |config| {
             config.limit_bytes = Some(1_000_000);
             config.rate = (config.role == Role::Sender).then_some(BitRate(RATE));
@@ -225,7 +248,7 @@ fn a_paced_sender_never_exceeds_its_rate() {
 #[test]
 fn a_paced_receiver_reads_no_faster() {
     const RATE: f64 = 80e6;
-    each(|mover, transport| {
+    each_that(Role::Receiver, |mover, transport| {
         if transport == Transport::Udp {
             return;
         }

@@ -4,7 +4,6 @@
 mod common;
 
 use common::{Pair, patience};
-use goodput_model::Role;
 use goodput_mover::ALL;
 
 fn threads() -> usize {
@@ -30,8 +29,8 @@ fn threads_and_descriptors_are_gone_after_a_flow_however_it_ended() {
             pair.finish();
             ended_well(pair);
 
-            for role in [Role::Sender, Role::Receiver] {
-                let (alone, peer) = Pair::start_alone(*mover, *transport, role, |_| {});
+            for role in mover.roles() {
+                let (alone, peer) = Pair::start_alone(*mover, *transport, *role, |_| {});
                 alone.gate.open();
                 alone.stop.abort();
                 assert!(alone.flow.join().is_err());

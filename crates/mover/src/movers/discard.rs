@@ -1,10 +1,10 @@
 //! recv(2) with `MSG_TRUNC`: the receiver's kernel drops the payload instead of copying it out
 //! (tcp(7), since Linux 2.4).
 
-use goodput_model::{Plan, Source, Transport};
+use goodput_model::{Plan, Role, Transport};
 use rustix::net::{RecvFlags, recv};
 
-use super::{Mover, check_chunk, check_transport, copy};
+use super::{Mover, check_chunk, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
 use crate::stream;
@@ -12,7 +12,7 @@ use crate::stream;
 /// Bytes dropped by one call at most. Nothing is copied, so no cache sets a bound.
 const AT_ONCE: usize = 4 << 20;
 
-/// Sends like `copy`. Memory to receive: none that is ever touched.
+/// Memory: none that is ever touched.
 pub struct Discard;
 
 impl Mover for Discard {
@@ -21,24 +21,20 @@ impl Mover for Discard {
     }
 
     fn summary(&self) -> &'static str {
-        "send like `copy`; the receiver's kernel drops the payload (MSG_TRUNC), which no program ever sees"
+        "have the kernel drop the payload (MSG_TRUNC), which no program ever sees"
     }
 
     fn transports(&self) -> &'static [Transport] {
         &[Transport::Tcp]
     }
 
+    fn roles(&self) -> &'static [Role] {
+        &[Role::Receiver]
+    }
+
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
         check_transport(self, plan)?;
         check_chunk(self, plan)
-    }
-
-    fn takes(&self, _source: &Source) -> bool {
-        true
-    }
-
-    fn send(&self, flow: &Flow) -> Result<(), MoveError> {
-        copy::send(flow)
     }
 
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {

@@ -1,11 +1,11 @@
 //! send(2) straight from a mapped file: what a server does that maps its files instead of reading
 //! them.
 
-use goodput_model::{Plan, Source, Transport};
+use goodput_model::{Plan, Role, Source, Transport};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
-use super::{Mover, check_chunk, check_transport, copy};
+use super::{Mover, check_chunk, check_transport};
 use crate::asleep::Asleep;
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
@@ -16,8 +16,7 @@ use crate::transfer::{self, Sent, Trouble, Way};
 use crate::{payload, stream};
 
 /// Sends from a mapping of a file in memory. Memory: a file of at least 1 MiB, in whole chunks, for
-/// each sending flow. The kernel copies from the page cache into the socket; the receiving side
-/// copies too.
+/// each sending flow. The kernel copies from the page cache into the socket.
 pub struct MmapSend;
 
 impl Mover for MmapSend {
@@ -26,11 +25,15 @@ impl Mover for MmapSend {
     }
 
     fn summary(&self) -> &'static str {
-        "send from a mapped file, one copy instead of the two of read and send; receive through a buffer"
+        "send from a mapped file, one copy instead of the two of read and send"
     }
 
     fn transports(&self) -> &'static [Transport] {
         &[Transport::Tcp]
+    }
+
+    fn roles(&self) -> &'static [Role] {
+        &[Role::Sender]
     }
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
@@ -40,10 +43,6 @@ impl Mover for MmapSend {
 
     fn takes(&self, source: &Source) -> bool {
         *source != Source::Input
-    }
-
-    fn stores(&self) -> bool {
-        true
     }
 
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
@@ -65,10 +64,6 @@ impl Mover for MmapSend {
             offset += sent;
             Ok(sent)
         })
-    }
-
-    fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
-        copy::receive(flow)
     }
 }
 

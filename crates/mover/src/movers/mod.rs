@@ -16,6 +16,7 @@ mod zerocopy;
 use std::io;
 
 use goodput_model::{Plan, Role, Source, Transport};
+use rustix::io::Errno;
 
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
@@ -31,6 +32,11 @@ pub trait Mover: Sync {
     /// The transports it can move payload over.
     fn transports(&self) -> &'static [Transport];
 
+    /// What it can do: send, receive, or both.
+    fn roles(&self) -> &'static [Role] {
+        &[Role::Sender, Role::Receiver]
+    }
+
     /// Whether it can run `plan` on this host; if not, why, and what would be needed.
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported>;
 
@@ -44,11 +50,17 @@ pub trait Mover: Sync {
         false
     }
 
-    /// Sends until the limit or the stop, and ends the stream. Returns within 100 ms of a stop.
-    fn send(&self, flow: &Flow) -> Result<(), MoveError>;
+    /// Sends until the limit or the stop, and ends the stream. Returns within 100 ms of a stop. Only
+    /// called where it is among the roles.
+    fn send(&self, flow: &Flow) -> Result<(), MoveError> {
+        Err(flow.failed("send with a mover that only receives", Errno::OPNOTSUPP))
+    }
 
-    /// Receives until the peer ends the stream, or until the deadline of the stop.
-    fn receive(&self, flow: &Flow) -> Result<(), MoveError>;
+    /// Receives until the peer ends the stream, or until the deadline of the stop. Only called where
+    /// it is among the roles.
+    fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
+        Err(flow.failed("receive with a mover that only sends", Errno::OPNOTSUPP))
+    }
 }
 
 /// Every mover.
@@ -72,20 +84,50 @@ pub fn find(id: &str) -> Option<&'static dyn Mover> {
     ALL.iter().copied().find(|mover| mover.id() == id)
 }
 
-/// The mover that a plan names for one side. `copy`, which every plan names unless told otherwise,
-/// means `datagram` over UDP.
+/// The mover that a plan names for one side. One that only sends, or only receives, leaves the other
+/// side to `copy`, which over UDP means `datagram`.
 pub fn for_role(plan: &Plan, role: Role) -> Result<&'static dyn Mover, Unsupported> {
-    let named = match (role, &plan.receive_mover) {
-        (Role::Receiver, Some(named)) => named,
-        _ => &plan.mover,
+    let mover = match (role, &plan.receive_mover) {
+        (Role::Receiver, Some(own)) => with_role(named(own, plan.transport)?, role)?,
+        (Role::Sender, Some(_)) => with_role(named(&plan.mover, plan.transport)?, role)?,
+        (_, None) => {
+            let mover = named(&plan.mover, plan.transport)?;
+            if mover.roles().contains(&role) { mover } else { plain(plan.transport) }
+        }
     };
-    let id = match (named.as_str(), plan.transport) {
-        ("copy", Transport::Udp) => "datagram",
-        (id, _) => id,
-    };
-    let mover = find(id).ok_or_else(|| unknown(named))?;
     mover.can_run(plan)?;
     check_storage(mover, plan, role).map(|()| mover)
+}
+
+/// The mover of that id for a transport.
+fn named(id: &str, transport: Transport) -> Result<&'static dyn Mover, Unsupported> {
+    match id {
+        "copy" => Ok(plain(transport)),
+        id => find(id).ok_or_else(|| unknown(id)),
+    }
+}
+
+/// What every plan gets unless told otherwise.
+fn plain(transport: Transport) -> &'static dyn Mover {
+    match transport {
+        Transport::Tcp => &copy::Copy,
+        Transport::Udp => &datagram::Datagram,
+    }
+}
+
+fn with_role(mover: &'static dyn Mover, role: Role) -> Result<&'static dyn Mover, Unsupported> {
+    if mover.roles().contains(&role) {
+        return Ok(mover);
+    }
+    let (only, option) = match role {
+        Role::Sender => ("receives", "--mover"),
+        Role::Receiver => ("sends", "--receive-mover"),
+    };
+    Err(Unsupported {
+        mover: mover.id().into(),
+        why: format!("it only {only}"),
+        needs: format!("choose a {option} of {}", names(|mover| mover.roles().contains(&role))),
+    })
 }
 
 /// Whether the movers that a plan names can run it here, on both sides.
@@ -196,7 +238,7 @@ mod tests {
 
     #[test]
     fn the_standard_mover_fits_both_transports() {
-        let id = |plan: &Plan| for_role(plan, Role::Receiver).map(|m| m.id()).unwrap();
+        let id = |plan: &Plan| for_role(plan, Role::Sender).map(|m| m.id()).unwrap();
         assert_eq!(id(&Plan::standard()), "copy");
         assert_eq!(id(&plan("copy", Transport::Udp, 1400)), "datagram");
         assert_eq!(id(&plan("sendfile", Transport::Tcp, 1 << 16)), "sendfile");
@@ -210,6 +252,29 @@ mod tests {
         assert_eq!((id(Role::Sender), id(Role::Receiver)), ("splice", "discard"));
         let typo = Plan { receive_mover: Some("discrad".into()), ..both };
         assert!(check_plan(&typo).unwrap_err().to_string().starts_with("mover discrad can't"));
+    }
+
+    #[test]
+    fn a_mover_of_one_side_leaves_the_other_to_copy() {
+        let ids = |mover| {
+            let plan = plan(mover, Transport::Tcp, 65536);
+            [Role::Sender, Role::Receiver].map(|role| for_role(&plan, role).unwrap().id())
+        };
+        assert_eq!(ids("splice"), ["splice", "copy"]);
+        assert_eq!(ids("discard"), ["copy", "discard"]);
+    }
+
+    #[test]
+    fn a_mover_is_not_used_for_the_side_that_it_lacks() {
+        let refused = |mover, receive: &str, role| {
+            let receive_mover = Some(receive.into());
+            let plan = Plan { receive_mover, ..plan(mover, Transport::Tcp, 65536) };
+            for_role(&plan, role).map(|m| m.id()).unwrap_err().to_string()
+        };
+        let why = refused("copy", "splice", Role::Receiver);
+        assert!(why.contains("it only sends; choose a --receive-mover of copy, "), "{why}");
+        let why = refused("discard", "copy", Role::Sender);
+        assert!(why.contains("it only receives; choose a --mover of copy, "), "{why}");
     }
 
     #[test]

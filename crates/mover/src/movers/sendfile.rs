@@ -1,10 +1,10 @@
 //! sendfile(2) from a file in memory: the payload is never copied on its way out.
 
-use goodput_model::{Plan, Source, Transport};
+use goodput_model::{Plan, Role, Source, Transport};
 use rustix::fs::sendfile;
 use rustix::io::Errno;
 
-use super::{Mover, check_chunk, check_transport, copy};
+use super::{Mover, check_chunk, check_transport};
 use crate::asleep::Asleep;
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
@@ -13,7 +13,7 @@ use crate::transfer::{self, Sent, Trouble, Way};
 use crate::{payload, stream};
 
 /// Sends from the page cache. Memory: a file of at least 1 MiB, in whole chunks, for each sending
-/// flow. The receiving side copies, as there is no other way.
+/// flow.
 pub struct Sendfile;
 
 impl Mover for Sendfile {
@@ -22,11 +22,15 @@ impl Mover for Sendfile {
     }
 
     fn summary(&self) -> &'static str {
-        "send straight from the page cache, without a copy; receive through a buffer"
+        "send straight from the page cache, without a copy"
     }
 
     fn transports(&self) -> &'static [Transport] {
         &[Transport::Tcp]
+    }
+
+    fn roles(&self) -> &'static [Role] {
+        &[Role::Sender]
     }
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
@@ -36,10 +40,6 @@ impl Mover for Sendfile {
 
     fn takes(&self, source: &Source) -> bool {
         *source != Source::Input
-    }
-
-    fn stores(&self) -> bool {
-        true
     }
 
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
@@ -59,10 +59,6 @@ impl Mover for Sendfile {
             let want = want.min(len - offset as usize);
             sendfile(&flow.socket, &file, Some(&mut offset), want)
         })
-    }
-
-    fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
-        copy::receive(flow)
     }
 }
 

@@ -4,14 +4,14 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use goodput_model::{Plan, Source, Transport};
+use goodput_model::{Plan, Role, Source, Transport};
 use rustix::io::Result as SysResult;
 use rustix::pipe::{
     IoSliceRaw, PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice,
     vmsplice,
 };
 
-use super::{Mover, check_chunk, check_transport, copy};
+use super::{Mover, check_chunk, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
 use crate::pages::Pages;
@@ -19,8 +19,7 @@ use crate::storage::FileSource;
 use crate::stream;
 use crate::transfer::{self, Sent, Trouble, Way};
 
-/// Sends through a pipe that holds one chunk. Memory: one chunk for each sending flow. The receiving
-/// side copies.
+/// Sends through a pipe that holds one chunk. Memory: one chunk for each sending flow.
 pub struct Splice;
 
 impl Mover for Splice {
@@ -29,11 +28,15 @@ impl Mover for Splice {
     }
 
     fn summary(&self) -> &'static str {
-        "send pages of memory through a pipe (vmsplice, splice), without a copy; receive through a buffer"
+        "send pages of memory through a pipe (vmsplice, splice), without a copy"
     }
 
     fn transports(&self) -> &'static [Transport] {
         &[Transport::Tcp]
+    }
+
+    fn roles(&self) -> &'static [Role] {
+        &[Role::Sender]
     }
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
@@ -48,10 +51,6 @@ impl Mover for Splice {
     }
 
     fn takes(&self, _source: &Source) -> bool {
-        true
-    }
-
-    fn stores(&self) -> bool {
         true
     }
 
@@ -70,10 +69,6 @@ impl Mover for Splice {
             }
             pipe.empty_into(&flow.socket, want)
         })
-    }
-
-    fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
-        copy::receive(flow)
     }
 }
 

@@ -8,11 +8,11 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use goodput_model::{Plan, Source, Transport};
+use goodput_model::{Plan, Role, Source, Transport};
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::io::{Errno, Result as SysResult};
 
-use super::{Mover, check_chunk, check_transport, copy};
+use super::{Mover, check_chunk, check_transport};
 use crate::asleep::Asleep;
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
@@ -28,7 +28,7 @@ const DEPTH: usize = 64;
 const AT_ONCE: usize = 256 << 10;
 
 /// Writes chunks, several in one call. Memory: one chunk for each sending flow, and a few KiB that
-/// are shared with the kernel. The receiving side copies.
+/// are shared with the kernel.
 pub struct Uring;
 
 impl Mover for Uring {
@@ -37,11 +37,15 @@ impl Mover for Uring {
     }
 
     fn summary(&self) -> &'static str {
-        "send many chunks in one system call (io_uring); receive through a buffer"
+        "send many chunks in one system call (io_uring)"
     }
 
     fn transports(&self) -> &'static [Transport] {
         &[Transport::Tcp]
+    }
+
+    fn roles(&self) -> &'static [Role] {
+        &[Role::Sender]
     }
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
@@ -52,10 +56,6 @@ impl Mover for Uring {
             why: format!("no io_uring can be had: {cause}"),
             needs: needs(&cause).into(),
         })
-    }
-
-    fn stores(&self) -> bool {
-        true
     }
 
     fn takes(&self, source: &Source) -> bool {
@@ -76,10 +76,6 @@ impl Mover for Uring {
         let mut writer = Writer { ring, pages, socket: &flow.socket };
         let depth = (AT_ONCE / chunk).clamp(1, DEPTH);
         stream::send_pieces(flow, chunk * depth, |want: usize| writer.write(want))
-    }
-
-    fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
-        copy::receive(flow)
     }
 }
 

@@ -9,13 +9,13 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use goodput_model::{Plan, Source, Transport};
+use goodput_model::{Plan, Role, Source, Transport};
 use rustix::event::PollFlags;
 use rustix::io::{Errno, Result as SysResult};
 use rustix::net::{AddressFamily, SendFlags, SocketType, send, socket};
 
 use super::mmap_send::Mapped;
-use super::{Mover, check_chunk, check_kernel, check_transport, copy};
+use super::{Mover, check_chunk, check_kernel, check_transport};
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::error::Unsupported;
@@ -40,7 +40,7 @@ const STARVED_NS: u64 = 1_000_000_000;
 /// must stop. The pages outlive it in the kernel.
 const LAST_NS: u64 = 50_000_000;
 
-/// Sends from pinned pages, of memory or of a mapped file. Memory: one chunk for each sending flow. The receiving side copies.
+/// Sends from pinned pages, of memory or of a mapped file. Memory: one chunk for each sending flow.
 pub struct Zerocopy;
 
 impl Mover for Zerocopy {
@@ -49,11 +49,15 @@ impl Mover for Zerocopy {
     }
 
     fn summary(&self) -> &'static str {
-        "send with MSG_ZEROCOPY, count what the kernel copied anyway; receive through a buffer"
+        "send with MSG_ZEROCOPY, count what the kernel copied anyway"
     }
 
     fn transports(&self) -> &'static [Transport] {
         &[Transport::Tcp]
+    }
+
+    fn roles(&self) -> &'static [Role] {
+        &[Role::Sender]
     }
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
@@ -66,10 +70,6 @@ impl Mover for Zerocopy {
 
     fn takes(&self, source: &Source) -> bool {
         *source != Source::Input
-    }
-
-    fn stores(&self) -> bool {
-        true
     }
 
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
@@ -88,10 +88,6 @@ impl Mover for Zerocopy {
         stream::send(flow, &mut memory)?;
         flow.payload_is_over();
         memory.pinned.wait_for_last()
-    }
-
-    fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
-        copy::receive(flow)
     }
 }
 

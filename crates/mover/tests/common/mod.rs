@@ -8,7 +8,8 @@ use std::time::Duration;
 use goodput_model::{Framing, Role, SocketOptions, Transport};
 use goodput_mover::socket::{tcp_connect, tcp_listen};
 use goodput_mover::{
-    Counters, Early, FlowConfig, FlowStorage, Gate, MoveError, Mover, RunningFlow, Stop, start,
+    Counters, Early, FlowConfig, FlowStorage, Gate, MoveError, Mover, RunningFlow, Stop, find,
+    start,
 };
 
 /// A sender and a receiver, connected, waiting at one gate.
@@ -33,13 +34,15 @@ pub struct Ended {
 }
 
 impl Pair {
-    /// `adjust` may change the plan of each end.
+    /// The mover at both ends, or `copy` at the end that it is not for. `adjust` may change the plan
+    /// of each.
     pub fn start(
         mover: &'static dyn Mover,
         transport: Transport,
         adjust: impl Fn(&mut FlowConfig),
     ) -> Self {
-        Self::start_two([mover, mover], transport, adjust)
+        let at = |role| if mover.roles().contains(&role) { mover } else { copy() };
+        Self::start_two([at(Role::Sender), at(Role::Receiver)], transport, adjust)
     }
 
     /// The same with a mover for each end, the sender's first.
@@ -90,7 +93,12 @@ impl Pair {
     }
 }
 
-fn config(role: Role, transport: Transport) -> FlowConfig {
+fn copy() -> &'static dyn Mover {
+    find("copy").expect("it is in the list")
+}
+
+/// What a flow does unless a test changes it.
+pub fn config(role: Role, transport: Transport) -> FlowConfig {
     let chunk = if transport == Transport::Tcp { 64 * 1024 } else { 1400 };
     FlowConfig {
         id: 0,
