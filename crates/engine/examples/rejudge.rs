@@ -94,6 +94,7 @@ fn measurement(record: Record) -> Result<Measurement, Box<dyn Error>> {
         far_totals: record.far_totals,
         intervals: record.intervals,
         steady_samples,
+        latency: None,
         doubts: Vec::new(),
     })
 }

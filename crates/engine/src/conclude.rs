@@ -64,6 +64,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         ends: Ends { near: Known::Value(measurement.near), far: measurement.far },
         intervals: measurement.intervals,
         result,
+        latency: measurement.latency,
         verdict: main.verdict,
         verdict_reverse,
         findings,

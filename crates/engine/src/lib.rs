@@ -16,6 +16,7 @@ pub mod error;
 pub mod events;
 mod interrupt;
 mod intervals;
+mod latency;
 pub mod measurement;
 mod near;
 mod observe;

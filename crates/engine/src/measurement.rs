@@ -3,7 +3,7 @@
 use crate::acknowledged::acknowledged;
 use crate::told;
 use goodput_model::{
-    Connection, End, EndName, Evidence, Interval, Known, Measured, Plan, Sample, Totals,
+    Connection, End, EndName, Evidence, Interval, Known, Latency, Measured, Plan, Sample, Totals,
 };
 
 /// Share of a run that may be dropped as its start, at most.
@@ -27,6 +27,8 @@ pub struct Measurement {
     /// How many samples of the near and of the far end were taken before the senders were told to
     /// stop; what came later is the emptying of queues. `None`: the flows ended by themselves.
     pub steady_samples: Option<(usize, usize)>,
+    /// How long probes took, where the plan asks for it.
+    pub latency: Option<Latency>,
     /// Doubts about the measurement itself.
     pub doubts: Vec<String>,
 }

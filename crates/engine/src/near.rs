@@ -18,10 +18,11 @@ use crate::clock;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
+use crate::latency::{Phase, Prober, Probing};
 use crate::measurement::{Measurement, measure};
 use crate::observe::observe;
-use crate::storage;
 use crate::traffic::{Traffic, Watched, connections};
+use crate::{latency, storage};
 use foreign::Account;
 use shown::Shown;
 
@@ -42,6 +43,7 @@ pub struct NearRun<'a> {
     near_ended: bool,
     far_report: Option<Known<End>>,
     account: Account,
+    prober: Option<Prober>,
     connections: Vec<Connection>,
     doubts: Vec<String>,
 }
@@ -78,6 +80,7 @@ impl<'a> NearRun<'a> {
         let agreed = agree::flows(client, plan, order).await?;
         let peer = agreed.opened.peer.ip();
         let connections = connections(&agreed.opened.flows);
+        let prober = plan.latency.then(|| Prober::of(client, plan, agreed.meanwhile.echo));
         let traffic = Traffic::start(plan, EndName::Near, agreed.opened.flows, None, &stores)?;
         let notes = agree::ready(client, agreed.meanwhile).await?;
         let early = early.filter(|look| look.context.peer == Some(peer));
@@ -96,7 +99,7 @@ impl<'a> NearRun<'a> {
             .chain(clock::doubt(client.clock));
         let doubts = doubts.collect();
         let run = Self::new(client, plan.clone(), traffic, context, before, doubts);
-        Ok(Self { connections, ..run })
+        Ok(Self { connections, prober, ..run })
     }
 
     fn new(
@@ -122,6 +125,7 @@ impl<'a> NearRun<'a> {
             near_ended: false,
             far_report: None,
             account,
+            prober: None,
             connections: Vec::new(),
             doubts,
         }
@@ -133,7 +137,9 @@ impl<'a> NearRun<'a> {
         interrupt: &Interrupt,
         listener: &mut Listener<'_>,
     ) -> Result<Measurement, EngineError> {
+        let idle = self.idle(interrupt, listener).await?;
         self.client.conversation.tell(Input::Begin);
+        let loaded = self.prober.as_ref().map(Prober::start);
         let began = self.traffic.begin(&self.plan)?;
         listener(Event::Opened { connections: self.connections.clone() });
         listener(Event::Began);
@@ -158,10 +164,50 @@ impl<'a> NearRun<'a> {
             }
         }
         self.finish();
+        loaded.iter().for_each(Probing::finish);
         listener(Event::Ended);
         self.gather(listener).await?;
+        let probed = idle.zip(self.probed(loaded, listener).await?);
         let after = observe(self.plan.observe, self.context.clone()).await?;
-        Ok(self.into_measurement(after, listener))
+        let measurement = self.into_measurement(after, listener);
+        let latency = probed.map(|(idle, loaded)| latency::latency(idle, loaded, &measurement));
+        Ok(Measurement { latency, ..measurement })
+    }
+
+    /// What probes find before the flows begin, where they are asked for.
+    async fn idle(
+        &mut self,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<Option<Phase>, EngineError> {
+        let Some(probing) = self.prober.as_ref().map(Prober::start) else { return Ok(None) };
+        let over = tokio::time::sleep(latency::IDLE);
+        let mut over = std::pin::pin!(over);
+        loop {
+            tokio::select! {
+                () = &mut over => break,
+                () = interrupt.raised() => break,
+                action = self.client.next() => self.acted(action?, listener)?,
+            }
+        }
+        probing.finish();
+        self.probed(Some(probing), listener).await
+    }
+
+    /// What probes found that were told to finish. The conversation goes on meanwhile.
+    async fn probed(
+        &mut self,
+        probing: Option<Probing>,
+        listener: &mut Listener<'_>,
+    ) -> Result<Option<Phase>, EngineError> {
+        let Some(probing) = probing else { return Ok(None) };
+        let mut probed = std::pin::pin!(probing.collect());
+        loop {
+            tokio::select! {
+                phase = &mut probed => return phase.map(Some),
+                action = self.client.next() => self.acted(action?, listener)?,
+            }
+        }
     }
 
     /// When to stop at the latest; a plan of bytes ends by itself or when the peer gives up.
@@ -332,6 +378,7 @@ impl<'a> NearRun<'a> {
             far_totals: self.account.into_totals(),
             intervals,
             steady_samples: self.steady_samples,
+            latency: None,
             doubts: self.doubts,
         }
     }

@@ -143,6 +143,7 @@ mod tests {
             }),
             intervals: Vec::new(),
             steady_samples: None,
+            latency: None,
             doubts: Vec::new(),
         }
     }

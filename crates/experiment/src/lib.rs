@@ -15,6 +15,7 @@ pub mod mechanism;
 mod median;
 mod mser;
 mod pairs;
+pub mod quantile;
 mod signed_rank;
 pub mod slow_start;
 pub mod steady;

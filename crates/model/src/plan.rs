@@ -44,6 +44,9 @@ pub struct Plan {
     /// can be told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_port: Option<u16>,
+    /// Whether round trips are probed beside the flows, before they begin and while they run.
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub latency: bool,
     /// Whether both ends observe while it runs. Off only to measure what observing costs.
     pub observe: bool,
     /// Where payload comes from and goes to, where that is not memory.
@@ -193,6 +196,7 @@ impl Plan {
             omit_s: 0.0,
             peer_output: false,
             data_port: None,
+            latency: false,
             observe: true,
             storage: Storage::default(),
             socket: SocketOptions::default(),

@@ -8,6 +8,7 @@ use crate::connection::Connection;
 use crate::end::{End, EndName};
 use crate::finding::{Finding, Undecided};
 use crate::known::Known;
+use crate::latency::Latency;
 use crate::plan::Plan;
 use crate::storage::StorageResult;
 use crate::totals::Totals;
@@ -44,6 +45,9 @@ pub struct Record {
     pub intervals: Vec<Interval>,
     /// The numbers.
     pub result: Outcome,
+    /// How long round trips took before and while the flows ran, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
     /// What limits the main direction: near to far, unless only the other one was measured.
     pub verdict: Verdict,
     /// The verdict of the opposite direction, where both were measured at once.

@@ -11,6 +11,7 @@
 //! server keeps nothing for an address before it has proven itself. No reply is longer than what
 //! it replies to. Each may be lost; the client repeats what was not answered.
 
+pub mod echo;
 pub mod iperf3;
 
 use std::net::{IpAddr, SocketAddr};
@@ -29,6 +30,8 @@ const HELLO: u8 = b'h';
 const CHALLENGE: u8 = b'q';
 const ANSWER: u8 = b'a';
 const WELCOME: u8 = b'w';
+const ECHO: u8 = b'e';
+const ECHOED: u8 = b'r';
 
 /// What an address must send back to prove that it receives what is sent to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +54,8 @@ pub enum DatagramReply {
     /// The sender receives what is sent to its address, and holds this cookie, which is still to be
     /// redeemed. Then send [`welcome`]; to the same address and cookie again, should that be lost.
     Proven(Cookie),
+    /// Send these bytes back where a measurement under way has this cookie for its echoes.
+    Echo(Cookie, Vec<u8>),
     /// Send nothing.
     Nothing,
 }
@@ -84,6 +89,9 @@ impl Challenger {
                 DatagramReply::Challenge(datagram_of(CHALLENGE, &[&nonce.0]))
             }
             ANSWER if self.is_right(from, &cookie, datagram) => DatagramReply::Proven(cookie),
+            ECHO if self.is_right(from, &cookie, datagram) => {
+                DatagramReply::Echo(cookie, echo::reply(&cookie, datagram))
+            }
             _ => DatagramReply::Nothing,
         }
     }
@@ -141,9 +149,10 @@ pub fn from_server(datagram: &[u8]) -> Option<FromServer> {
     }
 }
 
-/// Whether a datagram belongs to the proof, and not to the payload.
+/// Whether a datagram belongs to the proof or is an echo, and not payload.
 pub fn is_proof(datagram: &[u8]) -> bool {
-    kind_of(datagram).is_some_and(|(kind, _)| [HELLO, CHALLENGE, ANSWER, WELCOME].contains(&kind))
+    const KINDS: [u8; 6] = [HELLO, CHALLENGE, ANSWER, WELCOME, ECHO, ECHOED];
+    kind_of(datagram).is_some_and(|(kind, _)| KINDS.contains(&kind))
 }
 
 fn kind_of(datagram: &[u8]) -> Option<(u8, &[u8])> {
@@ -241,7 +250,9 @@ mod tests {
             let _ = from_server(&bytes);
             match challenger().answer(address("192.0.2.7:4000"), &bytes) {
                 DatagramReply::Challenge(reply) => prop_assert!(reply.len() <= bytes.len()),
-                DatagramReply::Proven(_) => prop_assert!(false, "a guess was taken as proof"),
+                DatagramReply::Proven(_) | DatagramReply::Echo(..) => {
+                    prop_assert!(false, "a guess was taken as proof");
+                }
                 DatagramReply::Nothing => {}
             }
         }

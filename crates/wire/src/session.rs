@@ -314,6 +314,10 @@ pub enum Action {
         /// How they come about.
         meeting: Meeting,
     },
+    /// Server: answer echoes with this cookie (`datagram/echo.rs`) while the measurement of the next
+    /// [`Action::ExpectFlows`] lasts. Client: the server does, for that of the next
+    /// [`Action::OpenFlows`].
+    Echo(Cookie),
     /// Client: the server's side is ready as well; observe, then [`Input::Begin`].
     PeerReady,
     /// Let the payload move.

@@ -174,6 +174,7 @@ impl Watch {
             far_totals: None,
             intervals: self.intervals,
             steady_samples: None,
+            latency: None,
             doubts: self.doubts,
         })
     }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::pin::pin;
 
 use goodput_model::{EndName, Plan};
-use goodput_wire::session::{Action, Input};
+use goodput_wire::session::{Action, Cookie, Input};
 use goodput_wire::ticket::{FlowTicket, Meeting};
 
 use crate::client::{Client, blocking, unexpected};
@@ -26,6 +26,8 @@ pub struct Agreed {
 pub struct Meanwhile {
     notes: Vec<String>,
     ready: bool,
+    /// The cookie of the echoes that the far end answers, where it answers any.
+    pub echo: Option<Cookie>,
 }
 
 /// Opens what `plan` reads and writes at this end, and makes it ready. The plan as the far end can
@@ -107,6 +109,7 @@ impl Meanwhile {
         match action {
             Action::PeerReady => self.ready = true,
             Action::Note(text) => self.notes.push(text),
+            Action::Echo(cookie) => self.echo = Some(cookie),
             other => return Err(unexpected(&client.target, &other)),
         }
         Ok(())

@@ -4,6 +4,7 @@ mod accept;
 mod admission;
 mod connect;
 mod doors;
+mod echoes;
 mod front;
 mod gather;
 mod own_door;
@@ -33,6 +34,7 @@ use crate::error::EngineError;
 pub use crate::storage::ServedFiles;
 use admission::{Admission, Bounds};
 use doors::{Door, OpenedDoors};
+use echoes::Echoes;
 use run::Caller;
 pub use shown::{Served, Watcher, What};
 use sockets::Pair;
@@ -106,6 +108,7 @@ struct Shared {
     /// The ports that sessions have opened.
     opened: OpenedDoors,
     tickets: Tickets,
+    echoes: Echoes,
     turns: Turns,
     /// The right to make the only measurement.
     only_one: Arc<Semaphore>,
@@ -187,6 +190,7 @@ pub async fn serve(
         doors,
         opened: OpenedDoors::default(),
         tickets: Tickets::default(),
+        echoes: Echoes::default(),
         turns: Turns::default(),
         only_one: Arc::new(Semaphore::new(1)),
         stopping,

@@ -18,6 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::Shared;
 use super::admission::Place;
+use super::echoes::Echoing;
 use super::gather::{Awaiting, Gathering, Preparing, Wish, prepare};
 use super::settings::SessionSettings;
 use super::shown::Shown;
@@ -62,6 +63,7 @@ pub async fn serve_client(
         run: Run::None,
         measurements: 0,
         shown: None,
+        echoing: None,
     };
     let outcome = tokio::select! {
         outcome = client.converse() => outcome,
@@ -97,6 +99,8 @@ struct ServedClient {
     measurements: u32,
     /// The measurement as whoever watches the server sees it.
     shown: Option<Shown>,
+    /// While it lives, echoes for the measurement are answered.
+    echoing: Option<Echoing>,
 }
 
 /// What is being measured.
@@ -160,6 +164,7 @@ impl ServedClient {
             Action::ExpectFlows { plan, tickets, meeting } => {
                 self.expect(*plan, tickets, meeting).await?;
             }
+            Action::Echo(cookie) => self.echoing = Some(self.shared.echoes.expect(cookie)),
             Action::Begin => self.begin(),
             Action::Finish => {
                 if let Run::Going(run) = &self.run
@@ -171,6 +176,7 @@ impl ServedClient {
             Action::Abandon => {
                 self.run = Run::None;
                 self.shown = None;
+                self.echoing = None;
             }
             Action::PeerTold(totals) => {
                 if let Some(shown) = &mut self.shown {
@@ -179,6 +185,7 @@ impl ServedClient {
             }
             Action::PeerReported(_) => {
                 self.shown = None;
+                self.echoing = None;
                 // Its last word: what began and was left in the middle is no measurement.
                 self.measurements += u32::from(self.caller.protocol.observes);
             }
@@ -277,6 +284,7 @@ impl ServedClient {
     fn fail(&mut self, why: String) {
         self.run = Run::None;
         self.shown = None;
+        self.echoing = None;
         tracing::info!(peer = %self.caller.peer, "{}: refused: {why}", self.caller.protocol.id);
         self.conversation.tell(Input::FlowsFailed(why));
     }

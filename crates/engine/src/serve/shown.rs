@@ -168,6 +168,7 @@ impl Shown {
             far_totals: self.far_totals.take(),
             intervals: Vec::new(),
             steady_samples: None,
+            latency: None,
             doubts: Vec::new(),
         }
     }

@@ -31,6 +31,8 @@ enum Is {
     Flow(Ticket),
     /// Nothing for us; in words.
     Nothing(String),
+    /// It hung up and had not said a word, as one that only times how long it takes to connect.
+    Silent,
 }
 
 /// Has each word of a conversation go out at once. Where two follow each other, the second one would
@@ -68,6 +70,7 @@ pub async fn meet(
             conversation.tell(Input::Received(first));
             run::serve_client(conversation, caller, None, shared).await;
         }
+        Is::Silent => tracing::debug!(%peer, "it hung up without a word"),
         Is::Nothing(why) => tracing::info!(%peer, "turned away: {why}"),
     }
     // A connection counts against its address until it is done, or until a flow proved itself.
@@ -97,6 +100,7 @@ async fn find_out(
         // Too few bytes for any other, or none of theirs.
         (_, Some(rest)) => Is::Conversation(rest),
         (Ok(Ok(_)), None) => Is::Nothing(foreign::client(first)),
+        (Ok(Err(_)), None) if first.is_empty() => Is::Silent,
         (Ok(Err(cause)), None) => Is::Nothing(format!("it hung up: {cause}")),
         (Err(_), None) if first.is_empty() => {
             Is::Nothing(format!("it said nothing for {} s", PATIENCE.as_secs()))

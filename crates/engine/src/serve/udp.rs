@@ -99,6 +99,11 @@ impl Desk {
         match self.challenger.answer(peer, datagram) {
             DatagramReply::Challenge(reply) => self.front.reply(&reply, peer).await,
             DatagramReply::Proven(cookie) => self.proven(cookie, peer),
+            DatagramReply::Echo(cookie, reply) => {
+                if self.shared.echoes.knows(&cookie) {
+                    self.front.reply(&reply, peer).await;
+                }
+            }
             DatagramReply::Nothing => {}
         }
     }

@@ -107,7 +107,8 @@ pub enum Others {
 }
 
 /// What makes no sense where goodput moves nothing.
-const ATTACH_EXCLUDES: [&str; 25] = [
+const ATTACH_EXCLUDES: [&str; 26] = [
+    "latency",
     "target",
     "udp",
     "reverse",

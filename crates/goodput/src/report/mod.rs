@@ -5,6 +5,7 @@ pub mod check;
 pub mod compare;
 pub mod difference;
 mod for_good;
+pub mod latency;
 pub mod live;
 mod peer;
 mod storage;

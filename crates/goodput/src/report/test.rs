@@ -6,7 +6,7 @@ use goodput_model::{
     Direction, DirectionResult, EndName, Finding, Kind, Known, Place, Record, Transport, Verdict,
 };
 
-use super::{bar, for_good, peer, storage, style, way};
+use super::{bar, for_good, latency, peer, storage, style, way};
 
 /// Width of the labels on the left.
 const LABEL: usize = 12;
@@ -20,6 +20,7 @@ pub fn text(record: &Record, show_undecided: bool) -> String {
         record.result.directions.iter().for_each(|d| direction(&mut out, d));
     }
     costs(&mut out, record);
+    round_trips(&mut out, record);
     files(&mut out, record);
     verdict(&mut out, record, &record.verdict);
     if let Some(reverse) = &record.verdict_reverse {
@@ -33,6 +34,12 @@ pub fn text(record: &Record, show_undecided: bool) -> String {
         undecided(&mut out, record);
     }
     out
+}
+
+fn round_trips(out: &mut String, record: &Record) {
+    if let Some(latency) = &record.latency {
+        latency::lines(latency).iter().for_each(|(label, text)| line(out, label, text));
+    }
 }
 
 fn files(out: &mut String, record: &Record) {
@@ -127,7 +134,7 @@ fn datagrams(out: &mut String, direction: &DirectionResult) {
 }
 
 /// Microseconds as people read them.
-fn micros(us: f64) -> String {
+pub(super) fn micros(us: f64) -> String {
     if us >= 10_000.0 {
         format!("{:.1} ms", us / 1000.0)
     } else if us >= 1000.0 {

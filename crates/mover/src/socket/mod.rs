@@ -20,7 +20,7 @@ use goodput_model::BitRate;
 
 pub use effective::{Effective, check_effective, cut_buffer, effective};
 pub use error::SocketError;
-pub use tcp::{apply_accepted, tcp_connect, tcp_listen};
+pub use tcp::{apply_accepted, tcp_begin, tcp_connect, tcp_listen};
 pub use udp::{apply_datagram, udp_listen, udp_socket};
 
 /// How much faster than the rate the kernel may send a paced stream. Its own pacing counts in whole

@@ -49,6 +49,22 @@ pub fn tcp_connect(
     Ok(socket.into())
 }
 
+/// Begins to connect as [`tcp_connect`] does, and returns at once: the socket, in non-blocking mode, is
+/// writable when the connection is there or has failed (connect(2), `EINPROGRESS`).
+pub fn tcp_begin(address: SocketAddr, options: &SocketOptions) -> Result<OwnedFd, SocketError> {
+    check_family("connect to", address, options)?;
+    let socket = new(Type::STREAM, address)?;
+    prepare(&socket, options, address)?;
+    bind_near(&socket, options, address)?;
+    socket.set_nonblocking(true).map_err(SocketError::of("not wait for", address))?;
+    match socket.connect(&SockAddr::from(address)) {
+        Err(cause) if cause.raw_os_error() != Some(libc::EINPROGRESS) => {
+            Err(SocketError::of("connect to", address)(cause))
+        }
+        _ => Ok(socket.into()),
+    }
+}
+
 fn prepare(
     socket: &Socket,
     options: &SocketOptions,

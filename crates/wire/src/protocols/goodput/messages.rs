@@ -115,6 +115,10 @@ pub struct Accept {
     /// TCP port of the data connections, where it is not that of the control connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_port: Option<std::num::NonZeroU16>,
+    /// Cookie of the echoes that the server answers over UDP while the measurement lasts, where the
+    /// plan asks for the latency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub echo: Option<HexCookie>,
     /// Seconds from `begin` after which the server ends the measurement by itself.
     pub longest_s: f64,
     /// What the client's user should know, such as a rate that the server holds.

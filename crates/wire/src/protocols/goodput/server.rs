@@ -47,7 +47,7 @@ enum State {
     /// Nothing is measured.
     Idle,
     /// A plan is within the limits; the host makes itself ready for its data connections.
-    Preparing { plan: Box<Plan>, cookies: Vec<HexCookie> },
+    Preparing { plan: Box<Plan>, cookies: Vec<HexCookie>, echo: Option<HexCookie> },
     /// A plan was accepted; its data connections are to come.
     Expecting(Box<Plan>),
     /// All data connections are there; the client observes, and then begins.

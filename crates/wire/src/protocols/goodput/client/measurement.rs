@@ -71,6 +71,9 @@ impl ClientSession {
         }
         let tickets = flows.into_iter().zip(&accept.cookies);
         let tickets = tickets.map(|(flow, cookie)| ticket(flow, &cookie.0)).collect();
+        if let Some(echo) = accept.echo {
+            self.channel.act(Action::Echo(echo.0));
+        }
         let meeting = Meeting::Connect { port: accept.data_port.map(Into::into), apart: 0 };
         self.channel.act(Action::OpenFlows { tickets, meeting });
         let terms = Terms { longest_s, note: accept.note };

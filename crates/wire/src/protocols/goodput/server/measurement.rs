@@ -51,9 +51,13 @@ impl ServerSession {
         let flows = plan.flow_plans();
         let cookies: Vec<_> = flows.iter().map(|_| HexCookie(self.cookies.next_cookie())).collect();
         let tickets = flows.into_iter().zip(&cookies).map(|(flow, c)| ticket(flow, &c.0)).collect();
+        let echo = plan.latency.then(|| HexCookie(self.cookies.next_cookie()));
+        if let Some(echo) = &echo {
+            self.channel.act(Action::Echo(echo.0));
+        }
         let meeting = Meeting::Arrive;
         self.channel.act(Action::ExpectFlows { plan: plan.clone(), tickets, meeting });
-        self.enter(State::Preparing { plan, cookies }, now + ACCEPT);
+        self.enter(State::Preparing { plan, cookies, echo }, now + ACCEPT);
         Ok(())
     }
 
@@ -63,12 +67,13 @@ impl ServerSession {
         now: Instant,
         data_port: Option<u16>,
     ) -> Result<(), WireError> {
-        let State::Preparing { plan, cookies } = &mut self.state else { return Ok(()) };
-        let (plan, cookies) = (plan.clone(), std::mem::take(cookies));
+        let State::Preparing { plan, cookies, echo } = &mut self.state else { return Ok(()) };
+        let (plan, cookies, echo) = (plan.clone(), std::mem::take(cookies), echo.take());
         let accept = Accept {
             measurement: self.measurement,
             cookies,
             data_port: data_port.and_then(NonZeroU16::new),
+            echo,
             longest_s: self.longest_s(&plan),
             note: check::note(&plan, &self.config.limits),
         };

@@ -1,0 +1,82 @@
+//! How long it takes to connect to the server's port. A connection is reset as soon as it is there: it
+//! leaves nothing behind at either end.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use goodput_model::{Missing, SocketOptions};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::SockRef;
+
+use super::schedule::{Halt, Probes, Waiting};
+
+/// Connects again and again until the halt. Errs where not even the first can be begun.
+pub fn probe(to: SocketAddr, options: &SocketOptions, halt: &Halt) -> Result<Probes, Missing> {
+    let mut waiting: Waiting<'_, OwnedFd> = Waiting::new(halt);
+    let mut begun = false;
+    while waiting.goes_on() {
+        if waiting.is_due() {
+            let at = Instant::now();
+            match goodput_mover::socket::tcp_begin(to, options) {
+                Ok(socket) => waiting.sent(socket, at),
+                Err(why) if !begun => return Err(Missing::because(why.to_string())),
+                Err(_) => waiting.not_sent(),
+            }
+            begun = true;
+        }
+        let pause = waiting.pause();
+        let ready = ready(&waiting, pause)?;
+        let at = Instant::now();
+        let mut ready = ready.into_iter();
+        waiting.settle(at, |_| ready.next().unwrap_or(false), is_connected);
+    }
+    Ok(waiting.into_probes())
+}
+
+/// Waits until a connection is there or has failed, or the time is over: for each, whether it is.
+fn ready(waiting: &Waiting<'_, OwnedFd>, time: Duration) -> Result<Vec<bool>, Missing> {
+    let mut polled: Vec<_> =
+        waiting.out().map(|socket| PollFd::new(socket, PollFlags::OUT)).collect();
+    let time = Timespec::try_from(time).map_err(|_| Missing::because("an odd time to wait"))?;
+    match poll(&mut polled, Some(&time)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(cause) => return Err(Missing::because(format!("poll: {cause}"))),
+    }
+    Ok(polled.iter().map(|fd| !fd.revents().is_empty()).collect())
+}
+
+fn is_connected(socket: &OwnedFd) -> bool {
+    let socket = SockRef::from(socket);
+    let connected = matches!(socket.take_error(), Ok(None));
+    // Where it can't be reset it is closed as any other.
+    let _ = socket.set_linger(Some(Duration::ZERO));
+    connected
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::sync::Arc;
+
+    fn probed(to: SocketAddr) -> Result<Probes, Missing> {
+        let halt = Arc::new(Halt::default());
+        let (of_thread, options) = (Arc::clone(&halt), SocketOptions::default());
+        let thread = std::thread::spawn(move || probe(to, &options, &of_thread));
+        std::thread::sleep(Duration::from_millis(100));
+        halt.finish();
+        thread.join().unwrap()
+    }
+
+    #[test]
+    fn connections_are_timed_and_refusals_are_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = listener.local_addr().unwrap();
+        let there = probed(to).unwrap();
+        assert!(there.us.len() >= 2 && there.lost == 0, "{there:?}");
+        drop(listener);
+        let gone = probed(to);
+        assert!(gone.is_err() || gone.is_ok_and(|probes| probes.us.is_empty()));
+    }
+}

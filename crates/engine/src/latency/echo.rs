@@ -1,0 +1,100 @@
+//! How long a datagram takes to the server and back.
+
+use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use goodput_model::{Missing, SocketOptions};
+use goodput_wire::datagram::echo::{echo, echoed};
+use goodput_wire::datagram::{FromServer, Nonce, from_server, hello};
+use goodput_wire::session::Cookie;
+
+use super::schedule::{GIVE_UP, Halt, Probes, Waiting};
+
+/// After which a hello is sent again.
+const REPEAT: Duration = Duration::from_millis(200);
+
+/// Probes until the halt.
+pub fn probe(
+    to: SocketAddr,
+    cookie: Cookie,
+    options: &SocketOptions,
+    halt: &Halt,
+) -> Result<Probes, Missing> {
+    let failed = |cause: std::io::Error| Missing::because(format!("echo at {to}: {cause}"));
+    let any = match to {
+        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    let local = SocketAddr::new(options.bind.unwrap_or(any), 0);
+    let socket = goodput_mover::socket::udp_socket(Some(local), to, options, false);
+    let socket: UdpSocket = socket.map_err(|why| Missing::because(why.to_string()))?.into();
+    socket.set_nonblocking(false).map_err(failed)?;
+    let nonce = challenged(&socket, &cookie).map_err(failed)?.ok_or_else(|| {
+        Missing::because(format!(
+            "no echo within {} s; a firewall may drop UDP to port {}",
+            GIVE_UP.as_secs(),
+            to.port()
+        ))
+    })?;
+    exchange(&socket, &cookie, &nonce, halt).map_err(failed)
+}
+
+fn exchange(
+    socket: &UdpSocket,
+    cookie: &Cookie,
+    nonce: &Nonce,
+    halt: &Halt,
+) -> std::io::Result<Probes> {
+    let mut waiting = Waiting::new(halt);
+    let mut number = 0;
+    while waiting.goes_on() {
+        if waiting.is_due() {
+            number += 1;
+            let at = Instant::now();
+            match socket.send(&echo(cookie, nonce, number)) {
+                Ok(_) => waiting.sent(number, at),
+                // The queue of the device is full, or an earlier one came back as an ICMP error.
+                Err(_) => waiting.not_sent(),
+            }
+        }
+        let answer = hear(socket, waiting.pause(), |datagram| echoed(cookie, datagram))?;
+        let at = Instant::now();
+        waiting.settle(at, |probe| Some(*probe) == answer, |_| true);
+    }
+    Ok(waiting.into_probes())
+}
+
+/// Proves this address; `None` where the server does not answer.
+fn challenged(socket: &UdpSocket, cookie: &Cookie) -> std::io::Result<Option<Nonce>> {
+    let until = Instant::now() + GIVE_UP;
+    while Instant::now() < until {
+        // A lost one is repeated.
+        let _ = socket.send(&hello(cookie));
+        let nonce = hear(socket, REPEAT, |datagram| match from_server(datagram) {
+            Some(FromServer::Challenge(nonce)) => Some(nonce),
+            _ => None,
+        })?;
+        if nonce.is_some() {
+            return Ok(nonce);
+        }
+    }
+    Ok(None)
+}
+
+/// What the next datagram says, where one comes in time that says anything.
+fn hear<T>(
+    socket: &UdpSocket,
+    time: Duration,
+    read: impl Fn(&[u8]) -> Option<T>,
+) -> std::io::Result<Option<T>> {
+    socket.set_read_timeout(Some(time))?;
+    let mut datagram = [0; 128];
+    match socket.recv(&mut datagram) {
+        Ok(length) => Ok(read(&datagram[..length])),
+        Err(cause) if matches!(cause.kind(), TimedOut | WouldBlock | Interrupted) => Ok(None),
+        // An ICMP error for an earlier one: that one counts as lost.
+        Err(cause) if cause.kind() == std::io::ErrorKind::ConnectionRefused => Ok(None),
+        Err(cause) => Err(cause),
+    }
+}

@@ -1,0 +1,168 @@
+//! When probes are sent and given up, and what came of them.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+/// Time between two probes. They are sent whether or not the ones before were answered: who waits for
+/// an answer first measures a bad time less often than a good one.
+pub const EVERY: Duration = Duration::from_millis(20);
+
+/// After which time an answer does not come any more.
+pub const GIVE_UP: Duration = Duration::from_secs(3);
+
+/// The longest that a thread sleeps without looking at its [`Halt`].
+const LOOK: Duration = Duration::from_millis(20);
+
+const FINISHED: u8 = 1;
+const ABANDONED: u8 = 2;
+
+/// Ends the threads that probe: politely, or at once.
+#[derive(Default)]
+pub struct Halt(AtomicU8);
+
+impl Halt {
+    /// No more probes.
+    pub fn finish(&self) {
+        self.0.fetch_max(FINISHED, Ordering::Relaxed);
+    }
+
+    /// Nobody waits for the answers any more.
+    pub fn abandon(&self) {
+        self.0.fetch_max(ABANDONED, Ordering::Relaxed);
+    }
+
+    fn is_finished(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= FINISHED
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= ABANDONED
+    }
+}
+
+/// What came of the probes of one phase.
+#[derive(Debug, Default)]
+pub struct Probes {
+    /// How long those took that were answered, microseconds, in the order of the answers.
+    pub us: Vec<f64>,
+    /// How many were not.
+    pub lost: u64,
+}
+
+/// Probes that wait for their answer, the oldest first; `T` is what one is known by.
+pub struct Waiting<'a, T> {
+    probes: Probes,
+    out: Vec<(T, Instant)>,
+    next: Instant,
+    halt: &'a Halt,
+}
+
+impl<'a, T> Waiting<'a, T> {
+    /// None yet; the first is due now.
+    pub fn new(halt: &'a Halt) -> Self {
+        Self { probes: Probes::default(), out: Vec::new(), next: Instant::now(), halt }
+    }
+
+    /// Whether a probe is to be sent now. After a stall there is one, not as many as were missed.
+    pub fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        if now < self.next || self.halt.is_finished() {
+            return false;
+        }
+        self.next = (self.next + EVERY).max(now);
+        true
+    }
+
+    /// A probe was begun at `at`.
+    pub fn sent(&mut self, probe: T, at: Instant) {
+        self.out.push((probe, at));
+    }
+
+    /// A probe could not even be sent.
+    pub fn not_sent(&mut self) {
+        self.probes.lost += 1;
+    }
+
+    /// The probes that are out.
+    pub fn out(&self) -> impl Iterator<Item = &T> {
+        self.out.iter().map(|(probe, _)| probe)
+    }
+
+    /// Those of `is` were answered at `at`, or not, where `was_answered` says so.
+    pub fn settle(
+        &mut self,
+        at: Instant,
+        mut is: impl FnMut(&T) -> bool,
+        mut was_answered: impl FnMut(&T) -> bool,
+    ) {
+        let probes = &mut self.probes;
+        self.out.retain(|(probe, since)| {
+            if !is(probe) {
+                return true;
+            }
+            if was_answered(probe) {
+                probes.us.push(at.saturating_duration_since(*since).as_nanos() as f64 / 1e3);
+            } else {
+                probes.lost += 1;
+            }
+            false
+        });
+    }
+
+    /// Gives up what has waited too long. Whether there is anything left to do.
+    pub fn goes_on(&mut self) -> bool {
+        let now = Instant::now();
+        let all = self.out.len();
+        self.out.retain(|(_, since)| now.saturating_duration_since(*since) < GIVE_UP);
+        self.probes.lost += (all - self.out.len()) as u64;
+        !(self.halt.is_abandoned() || self.halt.is_finished() && self.out.is_empty())
+    }
+
+    /// How long to sleep at most until the next probe is due.
+    pub fn pause(&self) -> Duration {
+        let left = self.next.saturating_duration_since(Instant::now());
+        if self.halt.is_finished() { LOOK } else { left.min(LOOK).max(Duration::from_micros(1)) }
+    }
+
+    /// What came of all of them.
+    pub fn into_probes(self) -> Probes {
+        self.probes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_answered_late_or_not_at_all_is_told_apart() {
+        let halt = Halt::default();
+        let mut waiting = Waiting::new(&halt);
+        let now = Instant::now();
+        let ago = |ms| now.checked_sub(Duration::from_millis(ms)).unwrap();
+        waiting.sent(1, ago(3001));
+        waiting.sent(2, ago(2000));
+        waiting.sent(3, ago(1000));
+        assert!(waiting.goes_on());
+        waiting.settle(now, |probe| *probe == 2, |_| true);
+        waiting.settle(now, |probe| *probe == 2, |_| true);
+        halt.finish();
+        assert!(waiting.goes_on(), "one may still be answered");
+        waiting.settle(now, |_| true, |_| false);
+        assert!(!waiting.goes_on());
+        let probes = waiting.into_probes();
+        assert_eq!((probes.us, probes.lost), (vec![2e6], 2));
+    }
+
+    #[test]
+    fn probes_come_evenly_and_end_with_the_phase() {
+        let halt = Halt::default();
+        let mut waiting: Waiting<'_, u8> = Waiting::new(&halt);
+        assert!(waiting.is_due());
+        assert!(!waiting.is_due());
+        assert!(waiting.pause() <= EVERY);
+        waiting.next = Instant::now();
+        halt.finish();
+        assert!(!waiting.is_due());
+    }
+}

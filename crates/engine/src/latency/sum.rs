@@ -1,0 +1,142 @@
+//! From single round trips to the numbers of a record.
+
+use goodput_experiment::quantile::{nearest_rank, trimmed_mean};
+use goodput_model::{IdleAndLoaded, Known, Latency, Missing, Role, RoundTrips, Sample, Transport};
+
+use super::schedule::GIVE_UP;
+use super::{Found, Phase};
+use crate::measurement::Measurement;
+
+/// Share of the longest times that responsiveness leaves out (draft-ietf-ippm-responsiveness: the mean
+/// is trimmed at the 95th percentile).
+const TRIMMED: f64 = 0.05;
+
+/// A minute, microseconds.
+const MINUTE_US: f64 = 60e6;
+
+/// The latency of a measurement, from what was probed before and during it.
+pub fn latency(mut idle: Phase, mut loaded: Phase, measurement: &Measurement) -> Latency {
+    idle.sort();
+    loaded.sort();
+    let compared =
+        |idle: &Found, loaded: &Found| IdleAndLoaded { idle: probed(idle), loaded: probed(loaded) };
+    Latency {
+        tcp_connect: compared(&idle.tcp_connect, &loaded.tcp_connect),
+        udp_echo: compared(&idle.udp_echo, &loaded.udp_echo),
+        tcp_rtt: tcp_rtt(measurement),
+        loaded_rpm: per_minute(&loaded),
+        idle_rpm: per_minute(&idle),
+    }
+}
+
+impl Phase {
+    fn sort(&mut self) {
+        for found in [&mut self.tcp_connect, &mut self.udp_echo].into_iter().flatten() {
+            found.us.sort_by(f64::total_cmp);
+        }
+    }
+}
+
+fn probed(found: &Found) -> Known<RoundTrips> {
+    let counted = found.as_ref().map_err(Clone::clone).and_then(|probes| {
+        let none = || match probes.lost {
+            0 => Missing::because("nothing was probed: it was over too soon"),
+            lost => Missing::because(format!(
+                "none of {lost} probes was answered within {} s",
+                GIVE_UP.as_secs()
+            )),
+        };
+        round_trips(&probes.us, Known::Value(probes.lost)).ok_or_else(none)
+    });
+    counted.into()
+}
+
+/// The numbers of times that are sorted; `None` where there are none.
+fn round_trips(sorted: &[f64], lost: Known<u64>) -> Option<RoundTrips> {
+    let at = |share| nearest_rank(sorted, share);
+    Some(RoundTrips {
+        n: sorted.len() as u64,
+        lost,
+        min_us: at(0.0)?,
+        p50_us: at(0.5)?,
+        p90_us: at(0.9)?,
+        p99_us: at(0.99)?,
+        max_us: at(1.0)?,
+    })
+}
+
+/// Round trips per minute, from every way to probe that found something.
+fn per_minute(phase: &Phase) -> Known<f64> {
+    let found = [&phase.tcp_connect, &phase.udp_echo];
+    let means: Vec<f64> = found
+        .iter()
+        .filter_map(|found| trimmed_mean(&found.as_ref().ok()?.us, TRIMMED))
+        .filter(|mean| *mean > 0.0)
+        .collect();
+    let why = found.iter().find_map(|found| found.as_ref().err().cloned());
+    let why = why.unwrap_or_else(|| Missing::because("no probe was answered"));
+    let mean = trimmed_mean(&means, 0.0).ok_or(why);
+    mean.map(|mean| MINUTE_US / mean).into()
+}
+
+/// What the sending end's TCP made of its flows' round trips.
+fn tcp_rtt(measurement: &Measurement) -> IdleAndLoaded {
+    if measurement.plan.transport == Transport::Udp {
+        return IdleAndLoaded::missing(&Missing::because("the flows are UDP"));
+    }
+    let Some(sender) = measurement.senders().first().copied() else {
+        return IdleAndLoaded::missing(&Missing::because("nothing was sent"));
+    };
+    if measurement.end(sender).is_none() {
+        let why = "only the sending end's TCP knows, and it does not tell";
+        return IdleAndLoaded::missing(&Missing::because(why));
+    }
+    let samples = measurement.steady(sender);
+    let of = |wanted: &dyn Fn(&Sample) -> bool| {
+        let samples = samples.iter().filter(|sample| wanted(sample));
+        let flows = samples.flat_map(|sample| &sample.flows).filter(|f| f.role == Role::Sender);
+        let rtt = flows.filter_map(|flow| flow.tcp.value()?.rtt_us().ok());
+        let mut times: Vec<f64> = rtt.filter(|us| *us > 0).map(|us| us as f64).collect();
+        times.sort_by(f64::total_cmp);
+        let lost = Known::missing("these are samples of an estimate, not probes");
+        let none = || Missing::because("no sample has tcp_info of a sending flow");
+        round_trips(&times, lost).ok_or_else(none).into()
+    };
+    let omit_s = measurement.plan.omit_s;
+    IdleAndLoaded {
+        idle: of(&|sample| sample.at_s == 0.0),
+        loaded: of(&|sample| sample.at_s > omit_s),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::schedule::Probes;
+    use super::*;
+
+    fn phase(tcp: &[f64], udp: Found) -> Phase {
+        let mut phase =
+            Phase { tcp_connect: Ok(Probes { us: tcp.to_vec(), lost: 0 }), udp_echo: udp };
+        phase.sort();
+        phase
+    }
+
+    #[test]
+    fn responsiveness_is_of_all_that_answered() {
+        let no_echo = || Err(Missing::because("no echo"));
+        assert_eq!(per_minute(&phase(&[40_000.0, 20_000.0], no_echo())), Known::Value(2000.0));
+        let both = phase(&[30_000.0], Ok(Probes { us: vec![10_000.0], lost: 1 }));
+        assert_eq!(per_minute(&both), Known::Value(3000.0));
+        assert_eq!(per_minute(&phase(&[], no_echo())), Known::missing("no echo"));
+    }
+
+    #[test]
+    fn what_nobody_answered_says_how_many_were_asked() {
+        let lost = probed(&Ok(Probes { us: Vec::new(), lost: 7 }));
+        assert_eq!(lost, Known::missing("none of 7 probes was answered within 3 s"));
+        let Known::Value(seen) = probed(&Ok(Probes { us: vec![1.0, 2.0, 9.0], lost: 2 })) else {
+            panic!("three were answered");
+        };
+        assert_eq!((seen.n, seen.lost, seen.p50_us, seen.max_us), (3, Known::Value(2), 2.0, 9.0));
+    }
+}

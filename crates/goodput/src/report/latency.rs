@@ -1,0 +1,100 @@
+//! How long round trips took before the flows began, and while they ran: a line for each way to time them.
+
+use goodput_model::{IdleAndLoaded, Known, Latency, RoundTrips};
+
+use super::test::micros;
+
+/// Labels and texts.
+pub fn lines(latency: &Latency) -> Vec<(&'static str, String)> {
+    let ways = [
+        ("connect", &latency.tcp_connect),
+        ("echo", &latency.udp_echo),
+        ("tcp rtt", &latency.tcp_rtt),
+    ];
+    let mut lines = Vec::new();
+    let mut label = "latency";
+    for (name, way) in ways {
+        lines.push((label, format!("{name:8} {}", way_text(way))));
+        label = "";
+    }
+    lines.push(("responsive", responsiveness(latency)));
+    lines
+}
+
+fn way_text(way: &IdleAndLoaded) -> String {
+    match (&way.idle, &way.loaded) {
+        // One reason is enough where it is the same.
+        (Known::Missing(idle), Known::Missing(loaded)) if idle == loaded => {
+            format!("unknown: {idle}")
+        }
+        (idle, loaded) => format!("idle {} → loaded {}", phase(idle), phase(loaded)),
+    }
+}
+
+fn phase(phase: &Known<RoundTrips>) -> String {
+    match phase {
+        Known::Value(seen) => {
+            let lost = match seen.lost {
+                Known::Value(lost) if lost > 0 => format!(", {lost} lost"),
+                _ => String::new(),
+            };
+            format!("{} (p99 {}, n {}{lost})", micros(seen.p50_us), micros(seen.p99_us), seen.n)
+        }
+        Known::Missing(why) => format!("unknown ({why})"),
+    }
+}
+
+fn responsiveness(latency: &Latency) -> String {
+    let rpm = |known: &Known<f64>| match known {
+        Known::Value(rpm) => Some(format!("{rpm:.0}")),
+        Known::Missing(_) => None,
+    };
+    match (rpm(&latency.loaded_rpm), rpm(&latency.idle_rpm), &latency.loaded_rpm) {
+        (Some(loaded), Some(idle), _) => {
+            format!("{loaded} round trips per minute under load, {idle} idle")
+        }
+        (Some(loaded), None, _) => format!("{loaded} round trips per minute under load"),
+        (None, _, Known::Missing(why)) => format!("unknown: {why}"),
+        (None, ..) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Missing;
+
+    fn trips(p50_us: f64, lost: Known<u64>) -> Known<RoundTrips> {
+        let (p90_us, p99_us, max_us) = (p50_us * 2.0, p50_us * 3.0, p50_us * 4.0);
+        Known::Value(RoundTrips { n: 50, lost, min_us: 1.0, p50_us, p90_us, p99_us, max_us })
+    }
+
+    #[test]
+    fn each_way_has_its_line_and_a_reason_is_told_once() {
+        let why = Missing::because("the flows are UDP");
+        let latency = Latency {
+            tcp_connect: IdleAndLoaded {
+                idle: trips(200.0, Known::Value(0)),
+                loaded: trips(40_000.0, Known::Value(2)),
+            },
+            udp_echo: IdleAndLoaded {
+                idle: trips(210.0, Known::Value(0)),
+                loaded: Known::missing("none of 7 probes was answered within 3 s"),
+            },
+            tcp_rtt: IdleAndLoaded::missing(&why),
+            loaded_rpm: Known::Value(1499.6),
+            idle_rpm: Known::Value(290_000.0),
+        };
+        let texts: Vec<_> = lines(&latency).into_iter().map(|(_, text)| text).collect();
+        assert_eq!(
+            texts,
+            [
+                "connect  idle 200 µs (p99 600 µs, n 50) → loaded 40.0 ms (p99 120.0 ms, n 50, 2 lost)",
+                "echo     idle 210 µs (p99 630 µs, n 50) → loaded unknown (none of 7 probes was \
+                 answered within 3 s)",
+                "tcp rtt  unknown: the flows are UDP",
+                "1500 round trips per minute under load, 290000 idle",
+            ]
+        );
+    }
+}
