@@ -37,6 +37,11 @@ impl<const WIDTH: usize> Decoder<WIDTH> {
         self.limit = limit;
     }
 
+    /// Longest body that is taken at present, bytes.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// Takes bytes as they arrived.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);

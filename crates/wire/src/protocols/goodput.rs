@@ -7,11 +7,13 @@
 //! running   a measurement, the same at both ends
 //! client    the connecting side's states        server    the answering side's states
 //! allowance how much a peer may say             times     the deadlines
+//! deflate   long messages made shorter
 //! ```
 
 mod allowance;
 mod channel;
 mod client;
+mod deflate;
 pub mod messages;
 pub mod preamble;
 mod running;

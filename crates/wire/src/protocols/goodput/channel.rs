@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::allowance::Allowance;
+use super::deflate::{deflated, inflated, is_deflated};
 use super::messages::{Code, Goodbye, Message, Ping};
 use super::secure::{RECORD_MAX, Tunnel};
 use super::times::{PING, SILENCE};
@@ -35,6 +36,8 @@ pub(super) struct Channel {
     frames: Decoder<4>,
     secured: Option<Secured>,
     talking: bool,
+    /// Whether the peer takes bodies that are zlib streams.
+    inflates: bool,
     closed: bool,
     last_sent: Instant,
     last_received: Instant,
@@ -53,6 +56,7 @@ impl Channel {
             frames: Decoder::new(GREETING_MAX),
             secured: None,
             talking: false,
+            inflates: false,
             closed: false,
             last_sent: now,
             last_received: now,
@@ -91,6 +95,9 @@ impl Channel {
         if body.len() > MEASURING_MAX {
             return Err(unable(format!("{} bytes are more than a peer takes", body.len())));
         }
+        if self.inflates {
+            body = deflated(body);
+        }
         let mut bytes = Vec::with_capacity(4 + body.len());
         frame::encode::<4>(&body, &mut bytes).map_err(|cause| unable(cause.to_string()))?;
         if let Some(secured) = &mut self.secured {
@@ -120,6 +127,7 @@ impl Channel {
     pub(super) fn next_message(&mut self) -> Result<Option<Message>, WireError> {
         loop {
             if let Some(body) = self.frames.next_body().map_err(broken)? {
+                let body = if is_deflated(&body) { self.inflate(&body)? } else { body };
                 let message: Message = serde_json::from_slice(&body).map_err(broken)?;
                 return Ok(Some(message.made_plain()));
             }
@@ -129,6 +137,13 @@ impl Channel {
             };
             self.frames.push(&secured.tunnel.open(&record)?);
         }
+    }
+
+    /// The body of a zlib stream, which counts for the allowance as if it had come as it is.
+    fn inflate(&mut self, stream: &[u8]) -> Result<Vec<u8>, WireError> {
+        let body = inflated(stream, self.frames.limit())?;
+        self.allowance.take(self.last_received, body.len())?;
+        Ok(body)
     }
 
     /// The peer understands plain messages.
@@ -141,8 +156,9 @@ impl Channel {
         self.secured = Some(Secured { tunnel, records: Decoder::new(GREETING_RECORD_MAX) });
     }
 
-    /// Takes longer messages now: the peer has greeted.
-    pub(super) fn greeted(&mut self) {
+    /// Takes longer messages now: the peer has greeted, and takes zlib streams or not.
+    pub(super) fn greeted(&mut self, inflates: bool) {
+        self.inflates = inflates;
         self.quiet();
         if let Some(secured) = &mut self.secured {
             secured.records.set_limit(RECORD_MAX);

@@ -81,13 +81,16 @@ pub struct Hello {
     /// The speaker's time of day, microseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unix_us: Option<u64>,
+    /// Whether the speaker takes bodies that are zlib streams.
+    #[serde(default)]
+    pub inflates: bool,
 }
 
 impl Hello {
     /// The greeting of `host` at its time of day, microseconds since 1970.
     pub fn of(host: &Host, unix_us: u64) -> Result<Self, serde_json::Error> {
         let host = serde_json::to_value(host)?;
-        Ok(Self { version: PROTOCOL_VERSION, host, unix_us: Some(unix_us) })
+        Ok(Self { version: PROTOCOL_VERSION, host, unix_us: Some(unix_us), inflates: true })
     }
 
     /// The machine that speaks, where it speaks this version.

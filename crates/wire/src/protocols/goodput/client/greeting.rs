@@ -215,9 +215,10 @@ impl ClientSession {
             return Err(WireError::Version { ours: PROTOCOL_VERSION, theirs: hello.version });
         }
         let clock = hello.unix_us.map(|theirs| self.clock_offset(now, theirs));
+        let inflates = hello.inflates;
         let peer = hello.host().map_err(broken)?;
         let secured = self.channel.is_secured();
-        self.channel.greeted();
+        self.channel.greeted(inflates);
         self.enter(State::Idle, None);
         self.channel.act(Action::Greeted { peer, secured, clock });
         self.questions.greeted(now, &mut self.channel)?;

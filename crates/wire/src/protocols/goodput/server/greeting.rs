@@ -128,10 +128,11 @@ impl ServerSession {
         if hello.version != PROTOCOL_VERSION {
             return Err(WireError::Version { ours: PROTOCOL_VERSION, theirs: hello.version });
         }
+        let inflates = hello.inflates;
         let peer = hello.host().map_err(broken)?;
         let secured = self.channel.is_secured();
         self.requests.permit(secured);
-        self.channel.greeted();
+        self.channel.greeted(inflates);
         self.enter(State::Idle, now + IDLE);
         self.channel.act(Action::Greeted { peer, secured, clock: None });
         Ok(())

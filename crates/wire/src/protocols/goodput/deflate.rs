@@ -1,0 +1,91 @@
+//! Messages made smaller: a report of 50 kB takes three segments then, which matters where each costs a
+//! time-out, or the path carries 0.1 Mbit/s.
+
+use std::io::{Read, Write};
+
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+
+use crate::error::WireError;
+use crate::frame::TooLong;
+
+use super::channel::broken;
+
+/// Shorter bodies fit one segment as they are, bytes.
+const WORTH_IT: usize = 1024;
+
+/// First byte of a zlib stream with the usual window of 32 KiB (RFC 1950 section 2.2), which no JSON
+/// begins with.
+const ZLIB: u8 = 0x78;
+
+/// The body as a zlib stream where that is worth it, else as it is.
+pub(super) fn deflated(body: Vec<u8>) -> Vec<u8> {
+    if body.len() < WORTH_IT {
+        return body;
+    }
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+    // A Vec takes every byte; were it otherwise, the body is sent as it is.
+    match encoder.write_all(&body).and_then(|()| encoder.finish()) {
+        Ok(smaller) => smaller,
+        Err(_) => body,
+    }
+}
+
+/// Whether a body is a zlib stream.
+pub(super) fn is_deflated(body: &[u8]) -> bool {
+    body.first() == Some(&ZLIB)
+}
+
+/// The body of a zlib stream. One that has more than `limit` bytes is an error before more memory is
+/// taken for it.
+pub(super) fn inflated(stream: &[u8], limit: usize) -> Result<Vec<u8>, WireError> {
+    let mut body = Vec::new();
+    let mut taken = ZlibDecoder::new(stream).take(limit as u64 + 1);
+    taken.read_to_end(&mut body).map_err(broken)?;
+    if body.len() > limit {
+        return Err(broken(TooLong { length: body.len(), limit }));
+    }
+    Ok(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_report_shrinks_and_a_short_message_stays() {
+        let report = br#"{"at_s":0.1,"flow":0,"bytes":131072},"#.repeat(1000);
+        let smaller = deflated(report.clone());
+        assert!(is_deflated(&smaller) && smaller.len() * 10 < report.len(), "{}", smaller.len());
+        assert_eq!(inflated(&smaller, report.len()).unwrap(), report);
+        let short = br#"{"ping":{}}"#.to_vec();
+        assert_eq!(deflated(short.clone()), short);
+        assert!(!is_deflated(&short));
+    }
+
+    #[test]
+    fn a_bomb_takes_no_more_than_the_limit() {
+        let bomb = deflated(vec![b' '; 64 << 20]);
+        assert!(bomb.len() < 1 << 20);
+        let refused = inflated(&bomb, 4096).unwrap_err();
+        assert!(refused.to_string().contains("at most 4096"), "{refused}");
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_deflated_comes_back(body in prop::collection::vec(any::<u8>(), 0..5000)) {
+            let stream = deflated(body.clone());
+            if body.len() >= WORTH_IT {
+                prop_assert_eq!(inflated(&stream, body.len()).unwrap(), body);
+            }
+        }
+
+        #[test]
+        fn garbage_is_an_error_and_nothing_worse(rest in prop::collection::vec(any::<u8>(), 0..500)) {
+            let stream = [&[ZLIB][..], &rest].concat();
+            let _ = inflated(&stream, 4096);
+        }
+    }
+}
