@@ -85,7 +85,7 @@ fn schemes() -> String {
 }
 
 /// Host and port of `HOST`, `HOST:PORT`, `[V6]`, `[V6]:PORT` or a bare IPv6 address.
-fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
+pub(crate) fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     if let Some(rest) = text.strip_prefix('[') {
         let (host, after) = rest.split_once(']')?;
         let port = match after {

@@ -240,12 +240,40 @@ pub enum Input {
     /// Our own traffic has ended and this is what we saw. The samples may be empty, as the peer
     /// was told of each when it was taken. Missing where we keep it to ourselves.
     Report(Known<Box<End>>),
+    /// Server: what an [`Errand`] has brought, lines for the client.
+    Told(String),
+    /// Server: the errand is over, or why it failed; nothing more of it comes.
+    ErrandDone(Result<(), String>),
     /// Client: ask the peer to read or change a setting of its own.
     AskSetting(SettingRequest),
     /// Server: the answer to [`Action::Setting`].
     SettingDone(Result<String, SettingRefusal>),
     /// Say goodbye and close.
     Leave(String),
+}
+
+/// A measurement with another server, for which a client asks this one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Errand {
+    /// Name or address of the other server, as the client wrote it.
+    pub host: String,
+    /// Port of its control connection.
+    pub port: u16,
+    /// What is measured; this end is the near one.
+    pub plan: Plan,
+    /// How the client wants to be told of it.
+    pub words: Words,
+}
+
+/// How a client wants to be told, in its own program's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Words {
+    /// As keys with values.
+    pub key_values: bool,
+    /// With a line for each interval.
+    pub intervals: bool,
+    /// With what each end says of itself.
+    pub verbose: bool,
 }
 
 /// A request about a setting of the answering host.
@@ -318,6 +346,10 @@ pub enum Action {
     /// [`Action::ExpectFlows`] lasts. Client: the server does, for that of the next
     /// [`Action::OpenFlows`].
     Echo(Cookie),
+    /// Server: measure with another server in the client's stead, where that is allowed. Answered with
+    /// [`Input::Expecting`], and then [`Input::Told`] until [`Input::ErrandDone`]; or with
+    /// [`Input::FlowsFailed`] where it is not done. [`Action::Abandon`] ends it early.
+    RunErrand(Box<Errand>),
     /// Client: the server's side is ready as well; observe, then [`Input::Begin`].
     PeerReady,
     /// Let the payload move.

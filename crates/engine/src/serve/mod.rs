@@ -5,6 +5,7 @@ mod admission;
 mod connect;
 mod doors;
 mod echoes;
+mod errand;
 mod front;
 mod gather;
 mod own_door;
@@ -35,6 +36,7 @@ pub use crate::storage::ServedFiles;
 use admission::{Admission, Bounds};
 use doors::{Door, OpenedDoors};
 use echoes::Echoes;
+pub use errand::{Allowed, ThirdParty};
 use run::Caller;
 pub use shown::{Served, Watcher, What};
 use sockets::Pair;
@@ -67,6 +69,8 @@ pub struct Config {
     pub private: bool,
     /// What clients may read and write.
     pub files: ServedFiles,
+    /// Who measures with other servers in a client's stead, where that is done at all.
+    pub third_party: Option<ThirdParty>,
     /// Who shows what is measured, where anybody does.
     pub watcher: Option<Watcher>,
     /// Where the journal of settings is kept.

@@ -12,16 +12,17 @@ use goodput_model::{
 };
 use goodput_mover::Early;
 use goodput_mover::socket::{apply_accepted, apply_datagram};
-use goodput_wire::session::{Action, Input, Protocol, SettingRefusal, SettingRequest};
+use goodput_wire::session::{Action, Errand, Input, Protocol, SettingRefusal, SettingRequest};
 use goodput_wire::ticket::{FlowTicket, Meeting};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::Shared;
 use super::admission::Place;
 use super::echoes::Echoing;
+use super::errand::{self, Said};
 use super::gather::{Awaiting, Gathering, Preparing, Wish, prepare};
 use super::settings::SessionSettings;
-use super::shown::Shown;
+use super::shown::{Shown, turned};
 use super::tickets::Arrival;
 use crate::client::blocking;
 use crate::control::Conversation;
@@ -111,6 +112,8 @@ enum Run {
     Preparing(Preparing),
     /// This.
     Going(Box<FarRun>),
+    /// Something with another server.
+    Errand(errand::Running),
 }
 
 /// One measurement at the answering end.
@@ -136,6 +139,7 @@ enum Woken {
     Prepared(Result<Box<Awaiting>, String>),
     Arrived(Arrival),
     Watched(Watched),
+    Told(Said),
 }
 
 impl ServedClient {
@@ -154,6 +158,7 @@ impl ServedClient {
                 Woken::Prepared(prepared) => self.prepared(prepared, None).await?,
                 Woken::Arrived(arrival) => self.arrived(arrival).await?,
                 Woken::Watched(watched) => self.watched(watched).await?,
+                Woken::Told(said) => self.told(said),
             }
         }
     }
@@ -165,6 +170,7 @@ impl ServedClient {
                 self.expect(*plan, tickets, meeting).await?;
             }
             Action::Echo(cookie) => self.echoing = Some(self.shared.echoes.expect(cookie)),
+            Action::RunErrand(errand) => self.run_errand(*errand).await,
             Action::Begin => self.begin(),
             Action::Finish => {
                 if let Run::Going(run) = &self.run
@@ -207,6 +213,34 @@ impl ServedClient {
             _ => {}
         }
         Ok(())
+    }
+
+    async fn run_errand(&mut self, errand: Errand) {
+        let Caller { peer, protocol, .. } = self.caller;
+        let what = format!("{}:{}: {}", errand.host, errand.port, in_short(&turned(&errand.plan)));
+        match errand::begin(errand, &self.caller, &self.shared).await {
+            Ok(running) => {
+                tracing::info!(%peer, "{}: measures in its stead with {what}", protocol.id);
+                self.run = Run::Errand(running);
+                self.conversation.tell(Input::Expecting { data_port: None });
+            }
+            Err(why) => self.fail(why),
+        }
+    }
+
+    /// What an errand has brought.
+    fn told(&mut self, said: Said) {
+        match said {
+            Said::Lines(lines) => self.conversation.tell(Input::Told(lines)),
+            Said::Over(outcome) => {
+                self.run = Run::None;
+                match &outcome {
+                    Ok(()) => self.measurements += 1,
+                    Err(why) => tracing::info!(peer = %self.caller.peer, "failed: {why}"),
+                }
+                self.conversation.tell(Input::ErrandDone(outcome));
+            }
+        }
     }
 
     async fn expect(
@@ -385,7 +419,7 @@ impl ServedClient {
         let Caller { peer, protocol, .. } = self.caller;
         let what = match &self.run {
             Run::Going(run) => in_short(&run.plan),
-            Run::None | Run::Preparing(_) => String::new(),
+            _ => String::new(),
         };
         tracing::info!(%peer, "{}: measured: {what}: received {} bytes{}, sent {} bytes in {:.3} s",
             protocol.id, last.received_bytes, missed(last), last.sent_bytes, last.at_s);
@@ -468,6 +502,7 @@ async fn progress(run: &mut Run) -> Woken {
     let run = match run {
         Run::None => return std::future::pending().await,
         Run::Preparing(preparing) => return Woken::Prepared(preparing.await),
+        Run::Errand(errand) => return Woken::Told(errand.next().await),
         Run::Going(run) => run,
     };
     match &mut run.stage {

@@ -190,7 +190,7 @@ fn plain(address: SocketAddr) -> SocketAddr {
 }
 
 /// A plan seen from the other end.
-fn turned(plan: &Plan) -> Plan {
+pub fn turned(plan: &Plan) -> Plan {
     let direction = match plan.direction.senders() {
         [EndName::Near] => Direction::Reverse,
         [EndName::Far] => Direction::Send,

@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use goodput_model::{BitRate, Bytes, SettingRef};
 
 use goodput_engine::AttachTo;
+use goodput_engine::serve::Allowed;
 
 use super::format::{FormatArgs, ServedFormatArgs};
 use super::measure::{MeasureArgs, OutputArgs, seconds};
@@ -91,6 +92,10 @@ pub struct ServeArgs {
     /// Largest socket buffer a client may ask for
     #[arg(long, value_name = "BYTES", default_value = "1G")]
     pub max_buffer: Bytes,
+    /// Let nuttcp clients have this host measure with these servers in their stead (`nuttcp A B`); a
+    /// network stands for all its addresses, and a name for itself. Nobody else is connected to
+    #[arg(long, value_name = "HOST[:PORT]|NETWORK/BITS,…", value_delimiter = ',')]
+    pub third_party: Vec<Allowed>,
     /// Send UDP payload to iperf2 clients that ask for it (-u with -R, -d, -r or --full-duplex).
     /// Their protocol proves no address: anybody who can forge one can turn this host on it
     #[arg(long)]

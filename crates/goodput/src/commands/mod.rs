@@ -13,6 +13,7 @@ mod served;
 mod settings;
 mod shim;
 mod test;
+mod third_party;
 
 use anyhow::Result;
 

@@ -10,6 +10,7 @@ use goodput_wire::session::{Limits, Protocol};
 
 use super::measured::{self, Signals};
 use super::served;
+use super::third_party;
 use crate::args::{Others, ServeArgs};
 use crate::credentials;
 use crate::exit::Exit;
@@ -81,6 +82,7 @@ fn config(args: &ServeArgs, state: Option<PathBuf>) -> Result<Config> {
             sink_bytes: args.max_sink.0,
         },
         state_dir: state_dir(state)?,
+        third_party: third_party::runner(args),
         watcher: served::watcher(args),
     })
 }

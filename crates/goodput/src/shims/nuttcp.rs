@@ -111,7 +111,12 @@ const OPTIONS: &[Opt] = &[
         One("SECONDS"),
         Ignored("goodput has time limits of its own"),
     ),
-    server(None, Some("no3rdparty"), Nothing, Ignored("goodput never measures for a third party")),
+    server(
+        None,
+        Some("no3rdparty"),
+        Nothing,
+        Ignored("only `goodput serve --third-party HOST` allows it"),
+    ),
     server(None, Some("nofork"), Nothing, Joined("it stays in the terminal")),
     server(None, Some("single-threaded"), Nothing, Ignored("one client does not wait for another")),
     both(Some('h'), Some("help"), Nothing, Joined("this list"), Joined("this list")),
@@ -130,7 +135,11 @@ fn mode(typed: &Typed) -> Result<Mode, Refusal> {
             ));
         }
         [_] => Mode::Client,
-        _ => return Err(Refusal::because("goodput measures for no third party: name one host")),
+        _ => {
+            return Err(Refusal::because(
+                "goodput asks no server to measure with a third party; start it on the first host",
+            ));
+        }
     })
 }
 

@@ -177,9 +177,12 @@ impl Answering {
                 self.outbox.close();
                 Ok(())
             }
-            Input::Propose(_) | Input::Begin | Input::AskSetting(_) | Input::SettingDone(_) => {
-                Ok(())
-            }
+            Input::Propose(_)
+            | Input::Begin
+            | Input::AskSetting(_)
+            | Input::SettingDone(_)
+            | Input::Told(_)
+            | Input::ErrandDone(_) => Ok(()),
         }
     }
 

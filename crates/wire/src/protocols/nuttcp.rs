@@ -18,10 +18,12 @@
 //! client      the connecting side           account     what a server told of itself
 //! server      the answering side            report      what ours tells
 //! intervals   its lines while it runs             outbox      what a session wants done
+//! errand      a measurement with another server
 //! ```
 
 mod account;
 mod client;
+mod errand;
 mod intervals;
 mod lines;
 mod outbox;

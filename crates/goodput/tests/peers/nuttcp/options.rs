@@ -7,7 +7,7 @@ use goodput_model::Known;
 use libtest_mimic::Failed;
 use rustix::process::Signal;
 
-use super::{DATA_PORT, TARGET, client, counts, serve};
+use super::{DATA_PORT, PORT, TARGET, client, counts, serve};
 use crate::matrix::Test;
 use crate::space::{Finished, Space, exe};
 
@@ -22,6 +22,7 @@ pub fn all() -> Vec<(&'static str, Test)> {
         ("rates_are_kept_by_whoever_sends", rates),
         ("both_ip_versions_are_spoken", both_ip_versions),
         ("our_own_port_answers_it_as_well", own_port),
+        ("a_third_party_is_measured_with_where_it_is_allowed", third_party),
         ("what_is_not_served_is_refused_in_words", refusals),
         ("a_client_that_is_killed_leaves_room_for_the_next", killed_client),
         ("a_server_that_is_killed_is_told_of", killed_server),
@@ -158,6 +159,31 @@ fn own_port() -> Result<(), Failed> {
     let space = Space::new()?;
     let _server = space.serve(&[])?;
     printed(&space, &["-P7487", "-T1", "127.0.0.1"]).map(drop)
+}
+
+/// Their server and ours share a host, by the IP version.
+fn third_party() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _theirs = space.start("nuttcp", &["-6", "-S", "--nofork"])?;
+    space.wait_for_listener(PORT)?;
+    let mut server = space.serve(&["--bind", "127.0.0.1", "--third-party", "::1"])?;
+    for (options, words) in [
+        (&["-T1"][..], "%RX"),
+        (&["-T1", "-r"], "%RX"),
+        (&["-n2m", "-N2"], "    2.0000 MB /"),
+        (&["-T1", "-u", "-R10m"], "drop/pkt"),
+        (&["-T2", "-i0.5", "-fparse", "-r"], "\n\nmegabytes="),
+    ] {
+        let said = printed(&space, &[options, &["127.0.0.1", "::1"]].concat())?;
+        check(said.contains(words) && !said.contains("Error"), format!("{options:?}: {said}"))?;
+    }
+    server.wait_for_complaint("measures in its stead with ::1:5000: TCP, 1 flow, from here")?;
+    let not_allowed = space.start("nuttcp", &["-T1", "127.0.0.1", "127.0.0.1"])?.finish()?;
+    let said = not_allowed.stdout + &not_allowed.stderr;
+    check(said.contains("doesn't allow 3rd party nuttcp with that host"), said)?;
+    // The other way round, their server becomes a client of ours.
+    let said = printed(&space, &["-T1", "::1", "127.0.0.1"])?;
+    check(said.contains("%RX"), said)
 }
 
 fn refusals() -> Result<(), Failed> {

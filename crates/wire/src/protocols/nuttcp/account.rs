@@ -27,6 +27,9 @@ const MEGABYTE: f64 = 1_048_576.0;
 /// Half of the last digit of a number of MB, bytes.
 const PRECISION: f64 = MEGABYTE * 0.000_05;
 
+/// Last digit of a number of seconds. Of a short test the rate, with four, tells the time better.
+const HUNDREDTH: f64 = 0.01;
+
 /// Why most of what other protocols tell is not there.
 const UNTOLD: &str = "a nuttcp server does not tell";
 
@@ -68,7 +71,11 @@ impl Account {
         };
         let number = |name: &str| value(name).and_then(at_least_zero);
         if let (Some(megabytes), Some(seconds)) = (number("megabytes"), number("real_seconds")) {
-            (self.megabytes, self.seconds) = (Some(megabytes), Some(seconds));
+            let rate = number("rate_Mbps");
+            let exact = rate.map(|mbps| megabytes * MEGABYTE / 125_000.0 / mbps);
+            let agrees = |exact: &f64| (exact - seconds).abs() <= HUNDREDTH / 2.0;
+            (self.megabytes, self.seconds) =
+                (Some(megabytes), Some(exact.filter(agrees).unwrap_or(seconds)));
         }
         if let Some(percent) = value("cpu").filter(|_| value("stats") == Some("cpu")) {
             self.cpu_percent = percent.strip_suffix('%').and_then(at_least_zero);
@@ -192,9 +199,20 @@ mod tests {
         );
         let flow = &totals.flows[0];
         assert_eq!((flow.role, &flow.bytes), (Role::Sender, &Known::Value(2_555_904)));
-        assert_eq!((&flow.duration_s, &flow.retransmits), (&Known::Value(1.02), &Known::Value(3)));
+        assert_eq!(flow.retransmits, Known::Value(3));
+        // 2.4375 MB at 19.9772 Mbps.
+        let seconds = flow.duration_s.value().unwrap();
+        assert!((seconds - 1.023_528).abs() < 1e-6, "{seconds}");
         assert!(flow.lost.value().is_none());
         assert!(totals.text.unwrap().starts_with("nuttcp-t: v6.1.2: socket\nnuttcp-t: buflen"));
+    }
+
+    #[test]
+    fn a_time_that_the_rate_belies_is_taken_as_it_was_told() {
+        let account = told(&["nuttcp-r: megabytes=2.4375 real_seconds=1.02 rate_Mbps=7.0"]);
+        assert_eq!(account.seconds, Some(1.02));
+        let short = told(&["nuttcp-r: megabytes=0.0039 real_seconds=0.00 rate_Mbps=163.84"]);
+        assert!(short.seconds.is_some_and(|s| s > 1.9e-4 && s < 2.1e-4), "{:?}", short.seconds);
     }
 
     #[test]

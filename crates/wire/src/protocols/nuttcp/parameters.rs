@@ -25,6 +25,9 @@ pub mod format {
     pub const RUNNING_TOTAL: u32 = 0x4;
     /// Lines have the layout `key=value`.
     pub const PARSE: u32 = 0x40;
+    /// What changes the columns of a client's lines: with what was sent, with totals, without drops,
+    /// loss, retransmissions and window.
+    pub const COLUMNS: u32 = TRANSMITTED | RUNNING_TOTAL | 0x8 | 0x10 | 0x100 | 0x2000;
     /// The default: the round-trip time is wanted.
     pub const WANT_RTT: u32 = 0x800;
 }
@@ -67,14 +70,18 @@ pub struct Parameters {
     pub traceroute: bool,
     /// Whether the rate holds between any two writes.
     pub irate: bool,
-    /// Whether the server shall be a client of another one.
-    pub third_party: bool,
+    /// Of which other server this one shall be a client, where it shall.
+    pub third_party: Option<ThirdParty>,
     /// Time to live of multicast datagrams; 0 for unicast.
     pub multicast: u64,
     /// `TCP_MAXSEG` of the sender; 0 leaves it to the system.
     pub datamss: u64,
     /// The byte of the IP header that has the code point in its upper six bits.
     pub tos: u64,
+    /// Whether `nbuf` counts bytes; told apart for a third party only.
+    pub nbuf_bytes: bool,
+    /// Whether `rate` counts packets per second; told apart for a third party only.
+    pub rate_pps: bool,
     /// `TCP_NODELAY` of the sender.
     pub nodelay: bool,
     /// CPU that the server shall run on.
@@ -93,6 +100,19 @@ pub struct Parameters {
     pub srcport: u64,
     /// Whether a TCP sender begins slowly.
     pub iratesss: bool,
+}
+
+/// Another server, and how its result is wanted (lines 3920 to 3960).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThirdParty {
+    /// Its name or address.
+    pub host: String,
+    /// Port of its control connection, where that is not the usual one.
+    pub port: Option<u64>,
+    /// The IP version to reach it by, 4 or 6, where one is wanted.
+    pub family: Option<u64>,
+    /// Whether the lines of `-v` are wanted.
+    pub verbose: bool,
 }
 
 impl Parameters {
@@ -115,10 +135,12 @@ impl Parameters {
             format: u64::from(format::WANT_RTT),
             traceroute: false,
             irate: false,
-            third_party: false,
+            third_party: None,
             multicast: 0,
             datamss: 0,
             tos: 0,
+            nbuf_bytes: false,
+            rate_pps: false,
             nodelay: false,
             affinity: None,
             maxburst: 1,
@@ -160,10 +182,12 @@ impl Parameters {
             format: scan.number("format", 0)?,
             traceroute: scan.flag("traceroute")?,
             irate: scan.flag("irate")?,
-            third_party: scan.text("thirdparty").is_some_and(|host| host != NULL),
+            third_party: scan.third_party()?,
             multicast: scan.number("multicast", 0)?,
             datamss: scan.number("datamss", 0)?,
             tos: scan.hexadecimal("tos")?,
+            nbuf_bytes: scan.flag("nbuf_bytes")?,
+            rate_pps: scan.flag("rate_pps")?,
             nodelay: scan.flag("nodelay")?,
             affinity: scan.number_unless("affinity", "-1")?,
             maxburst: scan.number("maxburst", usual.maxburst)?,
@@ -264,6 +288,17 @@ impl<'a> Scan<'a> {
             None,
             |text| if text == none { Some(None) } else { text.parse().ok().map(Some) },
         )
+    }
+
+    /// `brief3` is 1 where nothing is asked for, and more for columns of single streams.
+    fn third_party(&self) -> Result<Option<ThirdParty>, String> {
+        let Some(host) = self.text("thirdparty").filter(|host| *host != NULL) else {
+            return Ok(None);
+        };
+        let port = self.number_unless("ctlport3", "0")?;
+        let family = self.number_unless("af3", "0")?;
+        let verbose = self.text("brief3").is_some_and(|brief| brief.starts_with(['0', '-']));
+        Ok(Some(ThirdParty { host: host.into(), port, family, verbose }))
     }
 
     fn hexadecimal(&self, name: &str) -> Result<u64, String> {

@@ -34,8 +34,23 @@ pub fn plan_of(asked: &Parameters, limits: &Limits, control: u16) -> Result<Plan
 /// Refuses what this end does not do, rather than to do something else.
 fn serves(asked: &Parameters) -> Result<(), String> {
     let server_sends = !asked.client_sends;
-    let refusals = [
-        (asked.third_party, "doesn't allow 3rd party nuttcp"),
+    refuse(&[
+        (server_sends && asked.maxburst > 1, "bursts of more than one packet are not sent here"),
+        (server_sends && asked.iratesss, "a smoothed slow start is not sent here"),
+        (asked.connects() && asked.srcport > 0, "a source port can't be chosen here"),
+        (
+            asked.udp && server_sends && asked.nstream > 1 && asked.interval_s > 0.0,
+            "datagrams of several streams are not counted together here; leave out -i or -N",
+        ),
+        (asked.reverse && asked.udp, "flip option not supported for UDP"),
+        (asked.buflen == 0, "invalid buflen"),
+    ])?;
+    makes_sense(asked)
+}
+
+/// Refuses what is not done here in any role.
+pub fn makes_sense(asked: &Parameters) -> Result<(), String> {
+    refuse(&[
         (asked.traceroute, "doesn't run traceroute for a client"),
         (asked.multicast > 0, "multicast is not served here"),
         (
@@ -45,17 +60,8 @@ fn serves(asked: &Parameters) -> Result<(), String> {
         ),
         (asked.do_jitter > 0, "jitter as nuttcp measures it is not served here"),
         (asked.do_owd > 0, "one-way delay as nuttcp measures it is not served here"),
-        (server_sends && asked.maxburst > 1, "bursts of more than one packet are not sent here"),
-        (server_sends && asked.iratesss, "a smoothed slow start is not sent here"),
-        (asked.connects() && asked.srcport > 0, "a source port can't be chosen here"),
-        (
-            asked.udp && server_sends && asked.nstream > 1 && asked.interval_s > 0.0,
-            "datagrams of several streams are not counted together here; leave out -i or -N",
-        ),
-        (asked.reverse && asked.udp, "flip option not supported for UDP"),
         (asked.tos & ECN_BITS != 0, "invalid tos: its two lowest bits are the network's (ECN)"),
         (asked.tos > TOS_MAX, "invalid tos"),
-        (asked.buflen == 0, "invalid buflen"),
         (asked.nbuf == 0, "invalid nbuf"),
         (asked.nstream == 0 || asked.nstream > u64::from(STREAMS_MAX), "invalid nstream"),
         (
@@ -63,7 +69,11 @@ fn serves(asked: &Parameters) -> Result<(), String> {
             "invalid interval: this \
             server looks every 0.1 s",
         ),
-    ];
+    ])
+}
+
+/// The reason of the first of these that is so.
+pub fn refuse(refusals: &[(bool, &str)]) -> Result<(), String> {
     match refusals.iter().find(|(is_so, _)| *is_so) {
         Some((_, why)) => Err((*why).into()),
         None => Ok(()),
@@ -228,8 +238,7 @@ mod tests {
     #[test]
     fn what_is_out_of_bounds_or_not_done_here_is_refused_in_words() {
         type Change = fn(&mut Parameters);
-        let cases: [(Change, &str); 14] = [
-            (|a| a.third_party = true, "doesn't allow 3rd party nuttcp"),
+        let cases: [(Change, &str); 13] = [
             (|a| a.traceroute = true, "traceroute"),
             (|a| a.multicast = 5, "multicast"),
             (|a| a.do_jitter = 2, "jitter"),

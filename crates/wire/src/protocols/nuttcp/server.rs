@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! greeting ──HELO──▶ asking ──parameters──▶ preparing ──OK──▶ expecting ──flows──▶ running ──▶ over
-//!                       └────────────────── KO ──────┘
+//!                       ├────────────────── KO ──────┘
+//!                       └──a third party──▶ errand ──OK, lines, DONE──▶ over
 //! ```
 //!
 //! A client says nothing more after its parameters. Where this end sends, its silence ends with the
 //! measurement: nuttcp stops when it finds anything to read, and so does this end.
 
+mod errand;
 mod measurement;
 
 use std::time::Instant;
@@ -57,6 +59,8 @@ enum State {
     Expecting(Box<Asked>),
     /// Payload moves.
     Running(Box<Running>),
+    /// The host measures with another server.
+    Errand(errand::Stage),
     /// Everything was said.
     Over,
 }
@@ -106,6 +110,8 @@ impl ServerSession {
             Input::Expecting { .. } => self.expecting(now),
             Input::FlowsReady => self.flows_ready(now),
             Input::FlowsFailed(why) => self.refuse(&why),
+            Input::Told(lines) => self.told(&lines),
+            Input::ErrandDone(outcome) => self.errand_done(outcome),
             Input::Leave(why) => self.leave(&why),
             input => self.take_running(now, input),
         }
@@ -113,6 +119,10 @@ impl ServerSession {
     }
 
     fn receive(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
+        if matches!(self.state, State::Errand(_)) {
+            // A client that wants no more says so by anything at all (nuttcp-6.1.2.c, line 3832).
+            return Err(WireError::Closed("in the middle of the measurement".into()));
+        }
         if !matches!(self.state, State::Greeting | State::Asking) {
             self.interrupted(now);
             return Ok(());
@@ -163,6 +173,9 @@ impl ServerSession {
             return self
                 .turn_away("this server asks for a token, which nuttcp has no words for", true);
         }
+        if let Some(other) = parameters.third_party.clone() {
+            return self.send_on_errand(now, &parameters, &other);
+        }
         let plan = match plan_of(&parameters, limits, self.config.local.port()) {
             Ok(plan) => plan,
             Err(why) => return self.turn_away(&why, parameters.client_sends),
@@ -211,6 +224,10 @@ impl ServerSession {
                 let said = complaint(running.client_sends(), &format!("Error: {why}"));
                 self.out.send(said);
             }
+            State::Errand(stage) => {
+                let said = stage.refusal(why);
+                self.out.send(said);
+            }
             State::Greeting | State::Asking | State::Over => return,
         }
         self.end();
@@ -238,6 +255,7 @@ impl ServerSession {
                 return Ok(());
             }
             State::Running(_) => "the flows did not end in time",
+            State::Errand(_) => "the measurement with the third party did not end in time",
             State::Over => return Ok(()),
         };
         self.abandon();
@@ -254,7 +272,7 @@ impl ServerSession {
                 self.interrupted(now);
                 return Ok(());
             }
-            State::Running(_) => "in the middle of the measurement",
+            State::Running(_) | State::Errand(_) => "in the middle of the measurement",
             State::Over => return Ok(()),
         };
         Err(WireError::Closed(when.into()))

@@ -175,7 +175,6 @@ fn interval_lines_come_before_done_and_the_rest() {
 #[test]
 fn no_is_said_between_two_kos() {
     let cases = [
-        ("thirdparty = _NULL_", "thirdparty = 192.0.2.9", "doesn't allow 3rd party nuttcp"),
         ("traceroute = 0", "traceroute = 1", "doesn't run traceroute for a client"),
         ("port = 5001", "port = 1023", "invalid port/nstream"),
         ("nbuf = 4", "nbuf = 0", "invalid nbuf"),
@@ -190,6 +189,52 @@ fn no_is_said_between_two_kos() {
     let mut busy = Served::asked(&[]);
     busy.tell(Input::FlowsFailed("busy:\nDONE".into())).unwrap();
     assert!(busy.said.ends_with("KO\nnuttcp-r: v8.2.2: busy: DONE\nKO\n"), "{}", busy.said);
+}
+
+/// A client that names a third party, up to the server's answer to what its host says of it.
+fn errand(answer: Input) -> Served {
+    let mut served =
+        Served::asked(&[("thirdparty = _NULL_", "thirdparty = b.example , brief3 = 1")]);
+    assert!(
+        matches!(served.did.last(), Some(Action::RunErrand(errand)) if errand.host == "b.example")
+    );
+    served.tell(answer).unwrap();
+    served
+}
+
+#[test]
+fn what_an_errand_brings_is_said_up_to_done() {
+    let mut served = errand(Input::Expecting { data_port: None });
+    served.tell(Input::Told("    1.0000 MB\n".into())).unwrap();
+    served.tell(Input::ErrandDone(Ok(()))).unwrap();
+    assert!(served.said.ends_with("OK v8.2.2\n    1.0000 MB\nDONE\n"), "{}", served.said);
+    assert!(served.closed);
+    let mut failed = errand(Input::Expecting { data_port: None });
+    failed.tell(Input::ErrandDone(Err("refused\nDONE".into()))).unwrap();
+    let why = "OK v8.2.2\nnuttcp-t: v8.2.2: Error: refused DONE\nDONE\n";
+    assert!(failed.said.ends_with(why), "{}", failed.said);
+    let refused = errand(Input::FlowsFailed("doesn't allow 3rd party nuttcp".into()));
+    let why = "KO\nnuttcp-t: v8.2.2: doesn't allow 3rd party nuttcp\nKO\n";
+    assert!(refused.closed && refused.said.ends_with(why), "{}", refused.said);
+}
+
+#[test]
+fn an_errand_ends_with_its_client_and_in_time() {
+    for input in [Input::Closed, Input::Received(b"x".to_vec())] {
+        let mut served = errand(Input::Expecting { data_port: None });
+        assert!(served.tell(input).is_err());
+        assert!(matches!(served.did.last(), Some(Action::Abandon)));
+    }
+    let mut served = errand(Input::Expecting { data_port: None });
+    let late = served.session.next_timeout().unwrap();
+    assert!(served.session.handle_timeout(late).is_err());
+    let mut said = String::new();
+    while let Some(output) = served.session.poll() {
+        if let Output::Send(bytes) = output {
+            said.push_str(std::str::from_utf8(&bytes).unwrap());
+        }
+    }
+    assert!(said.contains("Error: ") && said.ends_with("DONE\n"), "{said}");
 }
 
 #[test]

@@ -1,0 +1,66 @@
+//! Measures with another server for a client of ours, and says it in nuttcp's words.
+
+use anyhow::bail;
+use goodput_engine::serve::ThirdParty;
+use goodput_engine::{Client, EngineError, Interrupt, Target, conclude};
+use goodput_wire::protocols::nuttcp::PROTOCOL;
+use goodput_wire::session::{Credentials, Errand};
+
+use super::measured;
+use crate::args::ServeArgs;
+use crate::exit;
+use crate::formats::{self, Context, Intervals, Style};
+
+/// Who runs errands, where the options allow any.
+pub fn runner(args: &ServeArgs) -> Option<ThirdParty> {
+    let allowed = args.third_party.clone();
+    (!allowed.is_empty()).then(|| ThirdParty::new(allowed, run))
+}
+
+fn run(errand: &Errand, interrupt: &Interrupt, say: &mut dyn FnMut(String)) -> Result<(), String> {
+    measure(errand, interrupt, say).map_err(|error| exit::in_words(&error))
+}
+
+fn measure(
+    errand: &Errand,
+    interrupt: &Interrupt,
+    say: &mut dyn FnMut(String),
+) -> anyhow::Result<()> {
+    let Errand { host, port, plan, words } = errand;
+    let text = format!("{}://{host}:{port}", PROTOCOL.id);
+    let target = Target { text, host: host.clone(), port: *port, protocol: &PROTOCOL };
+    let started = measured::now();
+    let format = match words.key_values {
+        true => &formats::nuttcp_parse::FORMAT,
+        false => &formats::nuttcp::FORMAT,
+    };
+    let intervals = if words.intervals { Intervals::All } else { Intervals::None };
+    let mut writer = (format.writer)(Context {
+        plan: plan.clone(),
+        target: target.text.clone(),
+        started: started.clone(),
+        served: None,
+        style: Style { intervals, ..Style::default() },
+    });
+    let listener = &mut |event| {
+        let lines = writer.event(&event);
+        if !lines.is_empty() {
+            say(lines);
+        }
+    };
+    let measuring = async {
+        let credentials = Credentials::default();
+        let mut client = Client::connect(&target, &plan.socket, credentials, listener).await?;
+        let measured = client.measure(plan, interrupt, listener).await;
+        client.leave().await;
+        Ok(measured?)
+    };
+    let measured = measured::runtime()?.block_on(async {
+        tokio::select! {
+            measured = measuring => measured,
+            () = interrupt.raised() => bail!(EngineError::Interrupted),
+        }
+    })?;
+    say(writer.finish(&conclude(measured, &target.text, &started)?.record));
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! A measurement with a third party: from the parameters that name it to `DONE`.
+
+use std::time::Instant;
+
+use super::super::errand::errand_of;
+use super::super::parameters::{Parameters, ThirdParty};
+use super::super::{ACCEPT, DRAIN, GRACE, OURS};
+use super::{ServerSession, State, complaint};
+use crate::check;
+use crate::plain::phrase;
+use crate::protocols::goodput::times::after_s;
+use crate::session::Action;
+
+/// How far an errand is.
+pub enum Stage {
+    /// The host has not said whether it does it.
+    Asked {
+        /// Whether this end sends to the third party.
+        sends: bool,
+        /// How long it may take, seconds.
+        limit_s: f64,
+    },
+    /// The client was told OK.
+    Under {
+        /// Whether this end sends to the third party.
+        sends: bool,
+    },
+}
+
+impl Stage {
+    /// What the client is told of its end before time.
+    pub fn refusal(&self, why: &str) -> String {
+        match self {
+            Self::Asked { sends, .. } => format!("KO\n{}KO\n", complaint(!sends, why)),
+            Self::Under { sends } => complaint(!sends, &format!("Error: {why}")) + "DONE\n",
+        }
+    }
+}
+
+impl ServerSession {
+    pub(super) fn send_on_errand(&mut self, now: Instant, asked: &Parameters, other: &ThirdParty) {
+        let limits = &self.config.limits;
+        match errand_of(asked, other, limits) {
+            Err(why) => self.turn_away(&why, !asked.client_sends),
+            Ok(errand) => {
+                // One of bytes says no time.
+                let limit_s = check::duration_s(&errand.plan).unwrap_or(limits.duration_s);
+                let stage = Stage::Asked { sends: asked.client_sends, limit_s };
+                self.out.act(Action::RunErrand(Box::new(errand)));
+                self.enter(State::Errand(stage), now + ACCEPT);
+            }
+        }
+    }
+
+    /// The host has begun with it.
+    pub(super) fn errand_begun(&mut self, now: Instant) {
+        if let State::Errand(Stage::Asked { sends, limit_s }) = self.state {
+            self.out.send(format!("OK v{OURS}\n"));
+            // The other conversation has time limits of its own; this one outlasts them.
+            let until = after_s(now, limit_s) + 4 * DRAIN + GRACE;
+            self.enter(State::Errand(Stage::Under { sends }), until);
+        }
+    }
+
+    /// What it has brought, of which the third party may have said some words.
+    pub(super) fn told(&mut self, lines: &str) {
+        if matches!(self.state, State::Errand(Stage::Under { .. })) {
+            self.out.send(lines.lines().map(|line| phrase(line) + "\n").collect::<String>());
+        }
+    }
+
+    pub(super) fn errand_done(&mut self, outcome: Result<(), String>) {
+        match outcome {
+            Err(why) => self.refuse(&why),
+            Ok(()) if matches!(self.state, State::Errand(_)) => {
+                self.out.send("DONE\n");
+                self.end();
+            }
+            Ok(()) => {}
+        }
+    }
+}
