@@ -24,6 +24,7 @@ mod open;
 mod outcome;
 pub mod probe;
 mod sampler;
+mod seating;
 pub mod serve;
 mod storage;
 pub mod target;

@@ -8,7 +8,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use goodput_kernel::Context;
-use goodput_model::{Bytes, Connection, End, EndName, Known, Length, Plan, Sample, Snapshot};
+use goodput_model::{
+    Bytes, Connection, End, EndName, Known, Length, Placement, Plan, Sample, Snapshot,
+};
 use goodput_wire::session::{Action, Input};
 use tokio::time::Instant as TokioInstant;
 
@@ -21,6 +23,7 @@ use crate::interrupt::Interrupt;
 use crate::latency::{Phase, Prober, Probing};
 use crate::measurement::{Measurement, measure};
 use crate::observe::observe;
+use crate::seating::Seating;
 use crate::traffic::{Traffic, Watched, connections};
 use crate::{latency, storage};
 use foreign::Account;
@@ -45,6 +48,7 @@ pub struct NearRun<'a> {
     account: Account,
     prober: Option<Prober>,
     connections: Vec<Connection>,
+    placement: Option<Placement>,
     doubts: Vec<String>,
 }
 
@@ -68,6 +72,7 @@ impl<'a> NearRun<'a> {
     pub async fn agree(client: &'a mut Client, plan: &Plan) -> Result<Self, EngineError> {
         let (plan, stores) = agree::files(client, plan).await?;
         let plan = &plan;
+        let seating = seating(client, plan).await?;
         client.conversation.tell(Input::Propose(Box::new(storage::for_peer(plan))));
         let order = agree::order(client).await?;
         // Other programs send as soon as they have the flows; what they send must not wait until this
@@ -81,7 +86,8 @@ impl<'a> NearRun<'a> {
         let peer = agreed.opened.peer.ip();
         let connections = connections(&agreed.opened.flows);
         let prober = plan.latency.then(|| Prober::of(client, plan, agreed.meanwhile.echo));
-        let traffic = Traffic::start(plan, EndName::Near, agreed.opened.flows, None, &stores)?;
+        let traffic =
+            Traffic::start(plan, EndName::Near, agreed.opened.flows, None, &stores, seating)?;
         let notes = agree::ready(client, agreed.meanwhile).await?;
         let early = early.filter(|look| look.context.peer == Some(peer));
         let Look { context, mut before } = match early {
@@ -127,6 +133,7 @@ impl<'a> NearRun<'a> {
             account,
             prober: None,
             connections: Vec::new(),
+            placement: None,
             doubts,
         }
     }
@@ -286,6 +293,7 @@ impl<'a> NearRun<'a> {
                 let ending =
                     outcome.map_err(|why| EngineError::Flow(format!("near end: {why}")))?;
                 self.client.conversation.tell(Input::Ended(ending.last));
+                self.placement = Some(ending.placement);
                 self.account.told_on_flows(ending.told);
             }
         }
@@ -355,8 +363,13 @@ impl<'a> NearRun<'a> {
             self.shown.do_without_far(near, listener);
         }
         let intervals = self.shown.close(near, far, listener);
-        let near =
-            End { host: goodput_kernel::host(), before: self.before, after, samples: self.near };
+        let near = End {
+            host: goodput_kernel::host(),
+            before: self.before,
+            after,
+            samples: self.near,
+            placement: self.placement,
+        };
         let far = match self.far_report {
             Some(report) => report.map(|end| End { samples: self.far, ..end }),
             None => Known::missing("the far end did not report"),
@@ -368,6 +381,7 @@ impl<'a> NearRun<'a> {
             before: Snapshot::default(),
             after: Snapshot::default(),
             samples: Vec::new(),
+            placement: None,
         };
         self.client.conversation.tell(Input::Report(Known::Value(Box::new(done))));
         Measurement {
@@ -382,6 +396,15 @@ impl<'a> NearRun<'a> {
             doubts: self.doubts,
         }
     }
+}
+
+/// The CPUs of this end's flows, on the path to the target.
+async fn seating(client: &Client, plan: &Plan) -> Result<Seating, EngineError> {
+    let peer = client.addresses.first().map(SocketAddr::ip);
+    let context = Context { peer, device: plan.socket.device.clone(), ..Context::default() };
+    Seating::of(plan, EndName::Near, &context)
+        .await
+        .map_err(|why| EngineError::Flow(format!("near end: {why}")))
 }
 
 /// When payload began to move, by a sample that was just taken.

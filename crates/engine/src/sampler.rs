@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use goodput_model::{FlowSample, Known, Plan, Role, Sample, Transport, no_storage};
+use goodput_model::{FlowPlacement, FlowSample, Known, Plan, Role, Sample, Transport, no_storage};
 use goodput_mover::{MoveError, RunningFlow};
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::seating::Seating;
 use crate::traffic::{Ending, Watched};
 
 /// Time between two samples.
@@ -48,6 +49,7 @@ pub fn watch(
     flows: Vec<RunningFlow>,
     began: Instant,
     cadence: Cadence,
+    seating: &Seating,
     report: &UnboundedSender<Watched>,
 ) {
     let began = beginning(&flows, began);
@@ -76,10 +78,12 @@ pub fn watch(
     };
     let last = Box::new(take(&flows, sample_time(&flows, began, over, true), true));
     let told = flows.iter().filter_map(RunningFlow::told).collect();
+    let placement = seating.placement(flows.iter().map(placed).collect());
     let failures: Vec<MoveError> = flows.into_iter().filter_map(|flow| flow.join().err()).collect();
     // A flow that was only ended by another one's failure says nothing of the cause.
     let first = failures.iter().find(|failure| !failure.is_abort()).or(failures.first());
-    let ended = first.map_or(Ok(Ending { last, told }), |failure| Err(failure.to_string()));
+    let ended =
+        first.map_or(Ok(Ending { last, told, placement }), |failure| Err(failure.to_string()));
     let _ = report.send(Watched::Ended(ended));
 }
 
@@ -140,7 +144,18 @@ fn take(flows: &[RunningFlow], at_s: f64, detailed: bool) -> Sample {
     }
 }
 
+fn placed(flow: &RunningFlow) -> FlowPlacement {
+    let config = flow.config();
+    FlowPlacement {
+        flow: config.id,
+        role: config.role,
+        pinned_to: config.pin,
+        seen_on: flow.seen_on(),
+    }
+}
+
 fn detail(flow: &RunningFlow) -> FlowSample {
+    flow.look_where();
     let (config, counters, socket) = (flow.config(), flow.counters(), flow.socket());
     let tcp = config.transport == Transport::Tcp;
     FlowSample {

@@ -129,7 +129,7 @@ mod tests {
         let samples = vec![sample(0.0, 0), sample(2.0, 4000)];
         Measurement {
             plan: Plan { transport: Transport::Udp, ..Plan::standard() },
-            near: End { host: Host::foreign("near"), before, after, samples },
+            near: End { host: Host::foreign("near"), before, after, samples, placement: None },
             far: Known::missing("it does not observe"),
             connections: Vec::new(),
             far_totals: Some(Totals {

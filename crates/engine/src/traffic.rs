@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::{
-    BitRate, Connection, EndName, FlowPlan, FlowTotals, Framing, Plan, Role, Sample, Transport,
+    BitRate, Connection, EndName, FlowPlan, FlowTotals, Framing, Placement, Plan, Role, Sample,
+    Transport,
 };
 use goodput_mover::{Early, FlowConfig, FlowStorage, Gate, Rounds, RunningFlow, Stop};
 use tokio::sync::mpsc;
 
 use crate::error::EngineError;
 use crate::sampler;
+use crate::seating::Seating;
 use crate::storage::Stores;
 
 /// How long receivers read on after the senders were stopped. What is still on its way then is
@@ -55,6 +57,8 @@ pub struct Ending {
     pub last: Box<Sample>,
     /// What peers told on the flows themselves, as iperf2's do over UDP.
     pub told: Vec<FlowTotals>,
+    /// Where each flow's thread ran.
+    pub placement: Placement,
 }
 
 /// The flows of one end, started and waiting at the gate, or running.
@@ -63,6 +67,7 @@ pub struct Traffic {
     stop: Arc<Stop>,
     /// What sending flows share that are read in turn.
     rounds: Arc<Rounds>,
+    seating: Seating,
     flows: Vec<RunningFlow>,
     watched: mpsc::UnboundedReceiver<Watched>,
     report: mpsc::UnboundedSender<Watched>,
@@ -71,21 +76,29 @@ pub struct Traffic {
 impl Traffic {
     /// Starts a thread for each flow; nothing moves before [`Traffic::begin`]. `cap` bounds the
     /// rate of this end over all its flows of one direction, beside the plan's own rate. `stores` are
-    /// the files of this end.
+    /// the files of this end, `seating` the CPUs of its flows.
     pub fn start(
         plan: &Plan,
         end: EndName,
         flows: Vec<Connected>,
         cap: Option<BitRate>,
         stores: &Stores,
+        seating: Seating,
     ) -> Result<Self, EngineError> {
         let (gate, stop) = (
             Arc::new(Gate::default()),
             Arc::new(Stop::new().map_err(EngineError::io("make the stop signal of the flows"))?),
         );
         let (report, watched) = mpsc::unbounded_channel();
-        let mut traffic =
-            Self { gate, stop, rounds: Arc::default(), flows: Vec::new(), watched, report };
+        let mut traffic = Self {
+            gate,
+            stop,
+            rounds: Arc::default(),
+            seating,
+            flows: Vec::new(),
+            watched,
+            report,
+        };
         for flow in flows {
             traffic.add(plan, end, cap, stores, flow)?;
         }
@@ -105,7 +118,8 @@ impl Traffic {
             framing.is_read_in_turn() && plan.transport == Transport::Tcp && plan.flows > 1;
         let config = flow_config(plan, end, cap, flow);
         let storage = stores.of(plan, flow.id, config.role);
-        let mut config = FlowConfig { framing, early, storage, ..config };
+        let pin = self.seating.of_flow(flow.id);
+        let mut config = FlowConfig { framing, early, storage, pin, ..config };
         if in_turn && config.role == Role::Sender {
             config.rounds = Some(Arc::clone(&self.rounds));
             config.limit_bytes = byte_limit(plan, config.role, flow.id, plan.chunk_bytes.0);
@@ -132,9 +146,10 @@ impl Traffic {
         // The receiver lives in `self`.
         let _ = self.report.send(first);
         let (report, began) = (self.report.clone(), Instant::now());
+        let seating = self.seating.clone();
         std::thread::Builder::new()
             .name("sampler".into())
-            .spawn(move || sampler::watch(flows, began, cadence, &report))
+            .spawn(move || sampler::watch(flows, began, cadence, &seating, &report))
             .map_err(EngineError::io("start the sampling thread"))?;
         self.gate.open();
         Ok(began)
@@ -187,6 +202,7 @@ fn flow_config(plan: &Plan, end: EndName, cap: Option<BitRate>, flow: FlowPlan) 
         early: Early::default(),
         rounds: None,
         storage: FlowStorage::default(),
+        pin: None,
     }
 }
 

@@ -10,6 +10,7 @@ mod foreign;
 mod host;
 mod owner;
 pub mod parse;
+mod placement;
 mod root;
 mod socket;
 pub mod sources;
@@ -21,6 +22,7 @@ pub use devices::devices;
 pub use foreign::{ForeignSocket, SocketFilter, foreign_sockets, socket_inodes_of};
 pub use host::host;
 pub use owner::{Owner, Thread, owners_of, shares_network_namespace, threads_of};
+pub use placement::{Seats, Surroundings, surroundings};
 pub use root::Root;
 pub use socket::{
     effective_congestion, effective_rcvbuf, effective_sndbuf, queued_input, queued_output,

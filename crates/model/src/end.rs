@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Snapshot;
+use crate::placement::Placement;
 use crate::sample::Sample;
 
 /// Which of the two ends. The near end is where the user typed the command.
@@ -77,6 +78,9 @@ pub struct End {
     pub after: Snapshot,
     /// Cumulative counts while it ran, oldest first; times are this end's own.
     pub samples: Vec<Sample>,
+    /// Where the flows' threads ran, as far as this end moved the payload itself and tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
 }
 
 impl End {

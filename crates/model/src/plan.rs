@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::end::EndName;
+use crate::placement::Pins;
 use crate::storage::Storage;
 use crate::units::{BitRate, Bytes};
 
@@ -47,6 +48,9 @@ pub struct Plan {
     /// Whether round trips are probed beside the flows, before they begin and while they run.
     #[serde(default, skip_serializing_if = "is_off")]
     pub latency: bool,
+    /// On which CPUs the flows' threads run.
+    #[serde(default, skip_serializing_if = "Pins::are_none")]
+    pub pin: Pins,
     /// Whether both ends observe while it runs. Off only to measure what observing costs.
     pub observe: bool,
     /// Where payload comes from and goes to, where that is not memory.
@@ -197,6 +201,7 @@ impl Plan {
             peer_output: false,
             data_port: None,
             latency: false,
+            pin: Pins::default(),
             observe: true,
             storage: Storage::default(),
             socket: SocketOptions::default(),

@@ -41,6 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         early: Early::default(),
         rounds: None,
         storage: FlowStorage::default(),
+        pin: None,
     };
     let plan = Plan { transport, chunk_bytes: Bytes(chunk as u64), ..Plan::standard() };
     mover.can_run(&plan)?;

@@ -66,6 +66,12 @@ impl ThreadCpu {
         self.total_ns.store(total, Ordering::Release);
     }
 
+    /// Kernel id of the thread, while it runs.
+    pub(crate) fn thread(&self) -> Option<i32> {
+        let thread = self.thread.load(Ordering::Acquire);
+        (thread != 0 && self.total_ns.load(Ordering::Acquire) == RUNNING).then_some(thread)
+    }
+
     /// User and system time so far, microseconds.
     pub(crate) fn used_us(&self) -> Known<u64> {
         let thread = self.thread.load(Ordering::Acquire);

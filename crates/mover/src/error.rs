@@ -64,6 +64,19 @@ pub enum MoveError {
         /// The system's words.
         cause: io::Error,
     },
+    /// The flow's thread can't run on the CPU that it was to be pinned to.
+    #[error(
+        "flow {flow}: cannot run on CPU {cpu} alone: {cause}; it was taken away from this program after \
+         the test was planned (taskset, the control group's cpuset, or the CPU went offline)"
+    )]
+    Pin {
+        /// Number of the flow.
+        flow: u16,
+        /// Number of the CPU.
+        cpu: u16,
+        /// The system's words.
+        cause: io::Error,
+    },
     /// The measurement was aborted from this side, through [`crate::Stop::abort`].
     #[error("flow {flow}: stopped before its end, as this side aborted the measurement")]
     Aborted {

@@ -41,6 +41,8 @@ pub struct FlowConfig {
     pub rounds: Option<Arc<Rounds>>,
     /// Where its payload comes from or goes to, where that is not memory.
     pub storage: FlowStorage,
+    /// The only CPU that its thread may run on; `None`: where the scheduler puts it.
+    pub pin: Option<u16>,
 }
 
 impl FlowConfig {
@@ -57,6 +59,7 @@ impl FlowConfig {
             early: Early::default(),
             rounds: None,
             storage: FlowStorage::default(),
+            pin: None,
         }
     }
 }

@@ -7,6 +7,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use goodput_model::{FlowTotals, Known, Role, Transport};
+use rustix::io::Errno;
 
 use crate::clock::ThreadCpu;
 use crate::counters::Counters;
@@ -14,6 +15,7 @@ use crate::error::MoveError;
 use crate::flow::{Flow, FlowConfig};
 use crate::gate::Gate;
 use crate::movers::Mover;
+use crate::seat::{self, Seat};
 use crate::socket;
 use crate::stop::Stop;
 use crate::udp::formats::{Format, with_format};
@@ -28,6 +30,7 @@ pub struct RunningFlow {
     socket: Arc<OwnedFd>,
     counters: Arc<Counters>,
     cpu: Arc<ThreadCpu>,
+    seat: Arc<Seat>,
     began: Arc<OnceLock<Instant>>,
     over: Arc<OnceLock<Instant>>,
     thread: JoinHandle<Result<(), MoveError>>,
@@ -53,7 +56,7 @@ pub fn start(
         socket::limit_pacing_rate(socket.as_fd(), rate)?;
     }
     let (socket, counters) = (Arc::new(socket), Arc::new(Counters::of(&config.framing)));
-    let cpu = Arc::new(ThreadCpu::new());
+    let (cpu, seat) = (Arc::new(ThreadCpu::new()), Arc::new(Seat::default()));
     let (began, over) = (Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
     let flow = Flow {
         config: config.clone(),
@@ -64,13 +67,13 @@ pub fn start(
         began: Arc::clone(&began),
         over: Arc::clone(&over),
     };
-    let inner = Arc::clone(&cpu);
+    let (inner_cpu, inner_seat) = (Arc::clone(&cpu), Arc::clone(&seat));
     let thread = Builder::new()
         .name(thread_name(&config))
         .stack_size(STACK_BYTES)
-        .spawn(move || run(mover, &flow, &inner))
+        .spawn(move || run(mover, &flow, &inner_cpu, &inner_seat))
         .map_err(|cause| no_thread(&cause))?;
-    Ok(RunningFlow { config, socket, counters, cpu, began, over, thread })
+    Ok(RunningFlow { config, socket, counters, cpu, seat, began, over, thread })
 }
 
 fn check_role(mover: &dyn Mover, role: Role) -> io::Result<()> {
@@ -113,13 +116,16 @@ fn no_thread(cause: &io::Error) -> io::Error {
     io::Error::new(cause.kind(), words)
 }
 
-fn run(mover: &dyn Mover, flow: &Flow, cpu: &ThreadCpu) -> Result<(), MoveError> {
+fn run(mover: &dyn Mover, flow: &Flow, cpu: &ThreadCpu, seat: &Seat) -> Result<(), MoveError> {
     cpu.begin();
-    flow.gate.wait(&flow.stop);
-    let result = match flow.config.role {
-        Role::Sender => mover.send(flow),
-        Role::Receiver => mover.receive(flow),
-    };
+    let result = sit_down(flow).and_then(|()| {
+        flow.gate.wait(&flow.stop);
+        seat.note_own();
+        match flow.config.role {
+            Role::Sender => mover.send(flow),
+            Role::Receiver => mover.receive(flow),
+        }
+    });
     if result.as_ref().is_err_and(MoveError::is_of_storage) {
         flow.stop.abort();
     }
@@ -129,8 +135,19 @@ fn run(mover: &dyn Mover, flow: &Flow, cpu: &ThreadCpu) -> Result<(), MoveError>
         let _ = rustix::net::sockopt::set_socket_linger(&flow.socket, Some(Duration::ZERO));
     }
     flow.payload_is_over();
+    seat.note_own();
     cpu.end();
     result
+}
+
+/// Goes to its CPU, before it touches the memory that it will work with.
+fn sit_down(flow: &Flow) -> Result<(), MoveError> {
+    let Some(cpu) = flow.config.pin else { return Ok(()) };
+    let failed = |cause: Errno| {
+        flow.stop.abort();
+        MoveError::Pin { flow: flow.config.id, cpu, cause: cause.into() }
+    };
+    seat::pin(cpu).map_err(failed)
 }
 
 impl RunningFlow {
@@ -158,6 +175,22 @@ impl RunningFlow {
     /// its end.
     pub fn cpu_wait_us(&self) -> Known<u64> {
         self.cpu.waited_us()
+    }
+
+    /// Looks on which CPU its thread is now.
+    pub fn look_where(&self) {
+        // Only what is still running has its id to itself.
+        if let Some(cpu) = self.cpu.thread().and_then(seat::cpu_of)
+            && self.cpu.thread().is_some()
+        {
+            self.seat.note(cpu);
+        }
+    }
+
+    /// CPUs that its thread was found on so far: when it began, whenever [`RunningFlow::look_where`]
+    /// was called, and at its end. In rising order.
+    pub fn seen_on(&self) -> Vec<u16> {
+        self.seat.seen()
     }
 
     /// What the peer told of this flow on the flow itself. `None` where it told nothing.

@@ -2,7 +2,7 @@
 
 mod storage;
 
-use goodput_model::{Direction, Length, Plan, SocketOptions, Transport};
+use goodput_model::{Direction, Length, Pin, Plan, SocketOptions, Transport};
 
 use crate::protocols::goodput::times::LONGEST_PLAN_S;
 use crate::session::Limits;
@@ -31,6 +31,9 @@ const CONGESTION_NAME_MAX: usize = 15;
 /// in `iperf.h`).
 const OMIT_MAX_S: f64 = 600.0;
 
+/// Most CPUs that a kernel has (`NR_CPUS` with `MAXSMP`, arch/x86/Kconfig).
+const CPUS: u16 = 8192;
+
 /// What keeps a plan from being measured: one phrase for each reason.
 type Problems = Vec<String>;
 
@@ -50,6 +53,8 @@ pub fn sense_with(plan: &Plan, header: u64) -> Result<(), String> {
     check_chunk(plan, header, &mut problems);
     check_options(&plan.socket, &mut problems);
     storage::check(plan, &mut problems);
+    check_pin(&plan.pin.near, &mut problems);
+    check_pin(&plan.pin.far, &mut problems);
     for mover in [Some(&plan.mover), plan.receive_mover.as_ref()].into_iter().flatten() {
         if !is_name(mover, 2 * CONGESTION_NAME_MAX) {
             problems.push(format!("{:?} can't be the name of a mover", short(mover)));
@@ -137,6 +142,16 @@ fn check_numbers(plan: &Plan, problems: &mut Problems) {
         && !(rate.0 > 0.0 && rate.0.is_finite())
     {
         problems.push(format!("a rate of {} bit/s moves nothing", rate.0));
+    }
+}
+
+fn check_pin(pin: &Pin, problems: &mut Problems) {
+    let Pin::Cpus(cpus) = pin else { return };
+    if cpus.is_empty() || cpus.len() > usize::from(CPUS) {
+        problems.push(format!("{} CPUs are not 1 to {CPUS} to pin flows to", cpus.len()));
+    }
+    if let Some(cpu) = cpus.iter().find(|cpu| **cpu >= CPUS) {
+        problems.push(format!("no host has a CPU {cpu} to pin flows to"));
     }
 }
 
@@ -262,6 +277,9 @@ mod tests {
         refused(|p| p.socket.congestion = Some("../../etc".into()));
         refused(|p| p.mover = "x".repeat(100_000));
         refused(|p| p.receive_mover = Some("a b".into()));
+        refused(|p| p.pin.far = Pin::Cpus(Vec::new()));
+        refused(|p| p.pin.near = Pin::Cpus(vec![0, CPUS]));
+        refused(|p| p.pin.near = Pin::Cpus(vec![0; usize::from(CPUS) + 1]));
         for chunk in [31, 65_508] {
             refused(|p| (p.transport, p.chunk_bytes) = (Transport::Udp, Bytes(chunk)));
         }

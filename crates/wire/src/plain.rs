@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{End, Fact, FlowSample, Host, Known, Sample, Snapshot};
+use goodput_model::{End, Fact, FlowSample, Host, Known, Placement, Sample, Snapshot};
 
 /// Longest name of a host, a kernel or a release, characters; Linux has 64 for a host's
 /// (`HOST_NAME_MAX`, limits.h).
@@ -40,7 +40,12 @@ pub fn end(seen: End) -> End {
         before: snapshot(seen.before),
         after: snapshot(seen.after),
         samples: seen.samples.into_iter().map(sample).collect(),
+        placement: seen.placement.map(placement),
     }
+}
+
+fn placement(told: Placement) -> Placement {
+    Placement { chosen: plain(&told.chosen, PHRASE_MAX), flows: told.flows }
 }
 
 /// What a peer saw, or why it does not say.

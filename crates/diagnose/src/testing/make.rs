@@ -41,7 +41,7 @@ impl Case {
             0 => Vec::new(),
             n => (0..=n).map(|n| self.sample(name, n)).collect(),
         };
-        End { host, before: before.clone(), after: after.clone(), samples }
+        End { host, before: before.clone(), after: after.clone(), samples, placement: None }
     }
 
     fn sample(&self, end: EndName, number: u64) -> Sample {

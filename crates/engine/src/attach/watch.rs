@@ -165,7 +165,13 @@ impl Watch {
         }
         self.eyes.program.enter(&mut self.samples);
         self.eyes.program.note(&mut after);
-        let near = End { host: goodput_kernel::host(), before, after, samples: self.samples };
+        let near = End {
+            host: goodput_kernel::host(),
+            before,
+            after,
+            samples: self.samples,
+            placement: None,
+        };
         Ok(Measurement {
             plan: self.plan,
             near,

@@ -21,6 +21,7 @@ use super::run::Caller;
 use super::tickets::{Arrival, Expected, Sign, makes_cookies};
 use super::turns::Turn;
 use crate::client::blocking;
+use crate::seating::Seating;
 use crate::storage::{Reach, Stores};
 use crate::traffic::Connected;
 
@@ -46,6 +47,8 @@ pub struct Awaiting {
     pub plan: Plan,
     /// What it reads and writes here.
     pub stores: Stores,
+    /// The CPUs of its flows.
+    pub seating: Seating,
     /// About this host, on the path to the client.
     pub context: Context,
     /// Its flows, as they come.
@@ -77,6 +80,8 @@ pub type Preparing = Pin<Box<dyn Future<Output = Result<Box<Awaiting>, String>> 
 pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
     Box::pin(async move {
         check(&wish, &caller)?;
+        let context = Context::towards(caller.peer.ip());
+        let seating = Seating::of(&wish.plan, EndName::Far, &context).await?;
         let place = shared.admission.measurement(caller.peer.ip(), &wish.plan)?;
         let alone = shared.alone(wish.can_wait()).await?;
         let Wish { plan, tickets, meeting, .. } = wish;
@@ -103,9 +108,8 @@ pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
             _opened: opened,
             _turns: turns,
         };
-        let context = Context::towards(caller.peer.ip());
         let places = (place, alone);
-        Ok(Box::new(Awaiting { plan, stores, context, gathering, arrivals, places }))
+        Ok(Box::new(Awaiting { plan, stores, seating, context, gathering, arrivals, places }))
     })
 }
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use goodput_kernel::Context;
 use goodput_model::{
-    BitRate, Direction, End, EndName, Known, Plan, Role, Sample, Snapshot, SocketOptions, Transport,
+    BitRate, Direction, End, EndName, Known, Placement, Plan, Role, Sample, Snapshot,
+    SocketOptions, Transport,
 };
 use goodput_mover::Early;
 use goodput_mover::socket::{apply_accepted, apply_datagram};
@@ -28,6 +29,7 @@ use crate::client::blocking;
 use crate::control::Conversation;
 use crate::error::EngineError;
 use crate::observe::observe;
+use crate::seating::Seating;
 use crate::storage::Stores;
 use crate::traffic::{Connected, Traffic, Watched, connections};
 
@@ -120,6 +122,7 @@ enum Run {
 struct FarRun {
     plan: Plan,
     stores: Stores,
+    seating: Seating,
     context: Context,
     stage: Stage,
     arrivals: mpsc::UnboundedReceiver<Arrival>,
@@ -271,13 +274,14 @@ impl ServedClient {
         prepared: Result<Box<Awaiting>, String>,
         taken: Option<u64>,
     ) -> Result<(), EngineError> {
-        let Awaiting { plan, stores, context, mut gathering, arrivals, places } = match prepared {
-            Ok(awaiting) => *awaiting,
-            Err(why) => {
-                self.fail(why);
-                return Ok(());
-            }
-        };
+        let Awaiting { plan, stores, seating, context, mut gathering, arrivals, places } =
+            match prepared {
+                Ok(awaiting) => *awaiting,
+                Err(why) => {
+                    self.fail(why);
+                    return Ok(());
+                }
+            };
         let Caller { peer, protocol, .. } = self.caller;
         tracing::info!(%peer, "{}: measures: {}", protocol.id, in_short(&plan));
         self.conversation.tell(Input::Expecting { data_port: gathering.data_port() });
@@ -293,6 +297,7 @@ impl ServedClient {
         self.run = Run::Going(Box::new(FarRun {
             plan,
             stores,
+            seating,
             context,
             stage,
             arrivals,
@@ -383,7 +388,7 @@ impl ServedClient {
             return Err(EngineError::Flow("there is no measurement".into()));
         };
         let cap = self.shared.config.limits.rate_bits_per_s.map(BitRate);
-        Traffic::start(&run.plan, EndName::Far, sockets, cap, &run.stores)
+        Traffic::start(&run.plan, EndName::Far, sockets, cap, &run.stores, run.seating.clone())
     }
 
     fn begin(&mut self) {
@@ -409,7 +414,7 @@ impl ServedClient {
                     shown.ended(&ending.last);
                 }
                 self.conversation.tell(Input::Ended(ending.last));
-                self.report().await?;
+                self.report(ending.placement).await?;
             }
         }
         Ok(())
@@ -429,7 +434,7 @@ impl ServedClient {
     }
 
     /// All flows have ended: tells the client what this end saw.
-    async fn report(&mut self) -> Result<(), EngineError> {
+    async fn report(&mut self, placement: Placement) -> Result<(), EngineError> {
         let Run::Going(run) = std::mem::replace(&mut self.run, Run::None) else { return Ok(()) };
         let FarRun { plan, context, stage: Stage::Running { before, .. }, .. } = *run else {
             return Ok(());
@@ -444,7 +449,8 @@ impl ServedClient {
             shown.observed(before.clone(), after.clone());
         }
         let host = goodput_kernel::host();
-        let end = End { host, before, after, samples: Vec::new() };
+        let placement = Some(placement);
+        let end = End { host, before, after, samples: Vec::new(), placement };
         self.conversation.tell(Input::Report(Known::Value(Box::new(end))));
         Ok(())
     }

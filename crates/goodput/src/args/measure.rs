@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use goodput_model::{BitRate, Bytes, Direction, Family, Length, Plan, SocketOptions, Transport};
 
+use super::pin::PinArg;
 use super::storage::StorageArgs;
 use crate::expect::Expectation;
 
@@ -58,6 +59,11 @@ pub struct MeasureArgs {
     /// Bytes of a write or a datagram [default: 128K, 1472 for UDP]
     #[arg(long, value_name = "BYTES", value_parser = positive_bytes)]
     pub chunk: Option<Bytes>,
+    /// CPUs for the flows' threads: none (the scheduler decides), auto (on the memory node of the path's
+    /// card and off the CPUs that serve its interrupts, where these are known), or a list, like 2,4-7,
+    /// that the flows take in turn. far: before it is for the far end
+    #[arg(long, value_name = "[far:]WHERE")]
+    pub pin: Vec<PinArg>,
     /// Local address of the connections
     #[arg(long, value_name = "ADDRESS")]
     pub bind: Option<IpAddr>,
@@ -168,6 +174,7 @@ impl MeasureArgs {
             peer_output: self.peer_output,
             data_port: self.data_port,
             latency: self.latency,
+            pin: super::pin::pins(&self.pin),
             observe: !self.no_observe,
             storage,
             socket: self.socket_options(),

@@ -112,7 +112,7 @@ pub enum Others {
 }
 
 /// What makes no sense where goodput moves nothing.
-const ATTACH_EXCLUDES: [&str; 26] = [
+const ATTACH_EXCLUDES: [&str; 27] = [
     "latency",
     "target",
     "udp",
@@ -122,6 +122,7 @@ const ATTACH_EXCLUDES: [&str; 26] = [
     "bytes",
     "rate",
     "mover",
+    "pin",
     "chunk",
     "bind",
     "device",

@@ -8,6 +8,7 @@ mod for_good;
 pub mod latency;
 pub mod live;
 mod peer;
+mod placement;
 mod storage;
 pub mod style;
 pub mod table;

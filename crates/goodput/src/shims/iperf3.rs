@@ -62,7 +62,13 @@ const OPTIONS: &[Opt] = &[
     ),
     refused(Some('I'), Some("pidfile"), One("FILE"), "no file with a process id is written"),
     refused(Some('F'), Some("file"), One("FILE"), NO_FILE),
-    refused(Some('A'), Some("affinity"), One("N"), "start goodput with taskset(1) instead"),
+    both(
+        Some('A'),
+        Some("affinity"),
+        One("N[,M]"),
+        Joined("`--pin`, and `--pin far:` for what follows the comma"),
+        Refused("start goodput with taskset(1) instead"),
+    ),
     both(
         Some('B'),
         Some("bind"),
@@ -207,6 +213,7 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
     own.insert(1, values::target(SHIM.protocol, host, typed.value("-p")));
     own.extend(device.or(bind_device).map(|device| format!("--device={device}")));
     own.extend((!bind.is_empty()).then(|| format!("--bind={bind}")));
+    own.extend(affinity(typed)?);
     own.extend(transport(typed)?);
     own.push(length(typed)?);
     own.extend(omit(typed)?);
@@ -230,6 +237,24 @@ fn omit(typed: &Typed) -> Result<Option<String>, Refusal> {
         return Err(Refusal::because("option -O: goodput omits seconds of a test of seconds, -t"));
     }
     Ok(seconds.map(|seconds| format!("--omit={seconds}")))
+}
+
+/// The CPU of this end, and after a comma that of the server.
+fn affinity(typed: &Typed) -> Result<Vec<String>, Refusal> {
+    let cpus = typed.read("-A", |text| {
+        let (near, far) = match text.split_once(',') {
+            Some((near, far)) => (near, Some(far)),
+            None => (text, None),
+        };
+        let all = [Some(near), far].into_iter().flatten();
+        match all.map(str::parse::<u16>).all(|cpu| cpu.is_ok()) {
+            true => Ok((near.to_string(), far.map(String::from))),
+            false => Err("write the number of a CPU, or two with a comma between".into()),
+        }
+    })?;
+    let Some((near, far)) = cpus else { return Ok(Vec::new()) };
+    let far = far.map(|cpu| format!("--pin=far:{cpu}"));
+    Ok([Some(format!("--pin={near}")), far].into_iter().flatten().collect())
 }
 
 /// What UDP changes, and the rate: iperf3's is of one stream.

@@ -263,3 +263,17 @@ proptest! {
         let _ = translate(ALL[which], &arguments);
     }
 }
+
+#[test]
+fn the_affinity_of_iperf3_is_of_one_end_or_of_both() {
+    let run = |value: &str| {
+        let typed = ["-c", "h", "-A", value].map(String::from);
+        match translate(ALL.iter().find(|shim| shim.protocol == "iperf3").unwrap(), &typed) {
+            Ok(Work::Run { arguments, .. }) => arguments.join(" "),
+            other => format!("{other:?}"),
+        }
+    };
+    assert!(run("2").contains("--pin=2") && !run("2").contains("far:"));
+    assert!(run("2,3").contains("--pin=2 --pin=far:3"));
+    assert!(run("a").contains("option -A") && run("1,").contains("option -A"));
+}

@@ -11,6 +11,7 @@ mod files;
 mod hostile;
 mod measures;
 mod old_names;
+mod placement;
 mod records;
 mod serving;
 mod settings;

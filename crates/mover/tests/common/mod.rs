@@ -111,6 +111,7 @@ pub fn config(role: Role, transport: Transport) -> FlowConfig {
         early: Early::default(),
         rounds: None,
         storage: FlowStorage::default(),
+        pin: None,
     }
 }
 

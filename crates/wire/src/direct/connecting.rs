@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use goodput_model::{Direction, Host, Known, Plan, Sample};
+use goodput_model::{Direction, Host, Known, Pin, Plan, Sample};
 
 use super::{BEGIN, DRAIN, FLOWS, IDLE, LINGER, Outbox};
 use crate::check;
@@ -178,6 +178,7 @@ pub(crate) fn out_of_reach(plan: &Plan) -> Vec<&'static str> {
         (plan.omit_s > 0.0, "--omit"),
         (plan.peer_output, "--peer-output"),
         (plan.data_port.is_some(), "--data-port"),
+        (plan.pin.far != Pin::None, "--pin far:"),
     ]);
     let one_way = match plan.direction {
         Direction::Send => named(&[(plan.socket.rcvbuf_bytes.is_some(), "--rcvbuf")]),

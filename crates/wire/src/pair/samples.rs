@@ -88,5 +88,6 @@ pub fn end(name: &str) -> End {
         before: Snapshot::default(),
         after: Snapshot::default(),
         samples: vec![sample(1.0, 1000)],
+        placement: None,
     }
 }

@@ -1,6 +1,6 @@
 //! How a plan is said in iperf3's parameters, or which option of it can't be.
 
-use goodput_model::{Direction, Length, Plan, Transport};
+use goodput_model::{Direction, Length, Pin, Plan, Transport};
 
 use super::agree::UDP_BLOCK;
 use super::params::Params;
@@ -36,6 +36,7 @@ pub fn express(plan: &Plan) -> Result<Params, String> {
         omit: omit(plan)?,
         time: Some(time),
         num,
+        server_affinity: far_cpu(&plan.pin.far)?,
         mss: socket.mss_bytes.map(u64::from),
         nodelay: socket.nodelay,
         parallel: Some(u64::from(plan.flows)),
@@ -55,6 +56,17 @@ pub fn express(plan: &Plan) -> Result<Params, String> {
         client_version: Some(format!("goodput {}", env!("CARGO_PKG_VERSION"))),
         ..Params::default()
     })
+}
+
+/// The one CPU that iperf3 binds its whole process to.
+fn far_cpu(pin: &Pin) -> Result<Option<u64>, String> {
+    match pin {
+        Pin::None => Ok(None),
+        Pin::Cpus(cpus) if cpus.len() == 1 => Ok(cpus.first().copied().map(u64::from)),
+        Pin::Auto | Pin::Cpus(_) => {
+            Err("an iperf3 server takes one CPU to run on (--pin far:N)".into())
+        }
+    }
 }
 
 /// Seconds and bytes. The client ends the test: a server needs to know only how long it may last, and

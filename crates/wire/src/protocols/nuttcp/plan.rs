@@ -1,6 +1,6 @@
 //! Parameters and a plan: the same measurement, said in two ways.
 
-use goodput_model::{BitRate, Bytes, Direction, Length, Plan, SocketOptions, Transport};
+use goodput_model::{BitRate, Bytes, Direction, Length, Pin, Plan, SocketOptions, Transport};
 
 use super::parameters::{NO_LIMIT, NO_RATE, Parameters, format};
 use super::version::Version;
@@ -152,6 +152,7 @@ pub fn unspoken(plan: &Plan) -> Option<String> {
         (plan.omit_s > 0.0, "a warm-up that is left out (--omit)"),
         (plan.peer_output, "what the far end would print (--peer-output)"),
         (plan.data_port.is_some_and(bad_port), "ports below 1024 or above 65535 (--data-port)"),
+        (plan.pin.far != Pin::None, "the CPUs of the far end (--pin far:)"),
         (plan.flows > STREAMS_MAX, "more than 128 flows (--flows)"),
         (far_sends && odd_rate, "a rate below 1 kbit/s (--rate)"),
         (plan.chunk_bytes.0 > NO_LIMIT, "a chunk of more than 2 GiB (--chunk)"),
