@@ -74,7 +74,7 @@ mod tests {
     fn a_pinned_thread_is_found_where_it_was_put_and_nowhere_else() {
         let last = *allowed_cpus().unwrap().last().unwrap();
         let seat = Seat::default();
-        assert_eq!(seat.seen(), []);
+        assert!(seat.seen().is_empty());
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 pin(last).unwrap();

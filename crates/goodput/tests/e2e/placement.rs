@@ -73,6 +73,6 @@ fn a_cpu_that_is_not_there_is_refused_with_those_that_are() {
         assert_eq!(output.status.code(), Some(2), "{text}");
         assert!(text.contains(end) && text.contains(&format!("CPU {absent}")), "{text}");
         assert!(text.contains(&format!("may run on CPU {}", allowed()[0])), "{text}");
-        assert_eq!(stdout(&output), "", "nothing was measured");
+        assert!(!stdout(&output).contains("received,"), "nothing was measured");
     }
 }
