@@ -107,6 +107,8 @@ fn flow() -> impl Strategy<Value = FlowSample> {
                 cpu_wait_us: own(v[0]),
                 source_us: goodput_model::no_storage(),
                 sink_us: goodput_model::no_storage(),
+                copied_sends: None,
+                mapped_bytes: None,
                 tcp: Known::Value(tcp),
                 memory: Known::Value(SocketMemory {
                     rmem_alloc_bytes: v[5],

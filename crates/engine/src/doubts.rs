@@ -1,6 +1,7 @@
 //! Doubts about a measurement that its own numbers raise.
 
 mod bytes;
+mod copies;
 
 use goodput_model::{End, EndName, EndResult, Known, Outcome, SocketOptions};
 use goodput_mover::socket::cut_buffer;
@@ -17,8 +18,10 @@ pub fn doubts(measurement: &Measurement, result: &Outcome) -> Vec<String> {
     let stolen = ends.into_iter().filter_map(|(name, end)| steal(name, end));
     let cut = measurement.far.value().map(|far| cut(far, &measurement.plan.socket));
     let disagreements = uncounted(measurement).chain(bytes::disagree(measurement));
+    let copied =
+        [EndName::Near, EndName::Far].into_iter().flat_map(|end| copies::made(measurement, end));
     let cut = cut.into_iter().flatten();
-    stolen.chain(untold(measurement)).chain(cut).chain(disagreements).collect()
+    stolen.chain(untold(measurement)).chain(cut).chain(disagreements).chain(copied).collect()
 }
 
 /// What the far kernel made of the buffers that were asked for, by its flows' own memory. The near
@@ -82,7 +85,7 @@ mod tests {
     use super::*;
     use goodput_model::{Bytes, FlowSample, Host, Role, Sample, Snapshot, SocketMemory};
 
-    fn flow(sndbuf_bytes: u64) -> FlowSample {
+    pub(super) fn flow(sndbuf_bytes: u64) -> FlowSample {
         let unknown = || Known::missing("not asked");
         let memory = SocketMemory {
             rmem_alloc_bytes: 0,
@@ -104,6 +107,8 @@ mod tests {
             cpu_wait_us: unknown(),
             source_us: goodput_model::no_storage(),
             sink_us: goodput_model::no_storage(),
+            copied_sends: None,
+            mapped_bytes: None,
             tcp: Known::missing("not asked"),
             memory: Known::Value(memory),
             queued_bytes: unknown(),

@@ -175,6 +175,8 @@ fn detail(flow: &RunningFlow) -> FlowSample {
             Some(_) => Known::Value(counters.sink_us()),
             None => no_storage(),
         },
+        copied_sends: counters.copied_anyway(),
+        mapped_bytes: counters.mapped_bytes(),
         tcp: if tcp { goodput_kernel::tcp_info(socket) } else { Known::missing("not a TCP flow") },
         memory: goodput_kernel::socket_memory(socket),
         queued_bytes: match config.role {

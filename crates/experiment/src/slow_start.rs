@@ -92,6 +92,8 @@ mod tests {
                 cpu_wait_us: Known::missing("not asked"),
                 source_us: goodput_model::no_storage(),
                 sink_us: goodput_model::no_storage(),
+                copied_sends: None,
+                mapped_bytes: None,
                 tcp: Known::Value(tcp),
                 memory: Known::missing("not asked"),
                 queued_bytes: Known::missing("not asked"),

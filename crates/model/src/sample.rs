@@ -62,6 +62,14 @@ pub struct FlowSample {
     /// Time that the flow's thread took to write to its sink, and to bring it to the disk.
     #[serde(default = "no_storage", skip_serializing_if = "is_no_storage")]
     pub sink_us: Known<u64>,
+    /// Of `calls`, sends that were to go without a copy and of which the kernel has told that it copied
+    /// them anyway (Documentation/networking/msg_zerocopy.rst). Absent for movers that copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied_sends: Option<u64>,
+    /// Of `bytes`, those whose pages were mapped instead of copied (`TCP_ZEROCOPY_RECEIVE`,
+    /// net/ipv4/tcp.c). Absent for movers that do not map.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mapped_bytes: Option<u64>,
     /// The kernel's view of the connection.
     pub tcp: Known<TcpInfo>,
     /// Memory of the socket against its limits.

@@ -89,7 +89,7 @@ fn report(flow: RunningFlow, began: Instant) -> Result<(), Box<dyn Error>> {
     let rate = BitRate::over(counters.bytes(), seconds).ok_or("no time has passed")?;
     println!(
         "{:.0} bit/s bytes {} calls {} blocked {} us paced {} us cpu {cpu_us} us of {:.0} us, \
-         copied anyway {}",
+         copied anyway {:?} mapped {:?}",
         rate.0,
         counters.bytes(),
         counters.calls(),
@@ -97,6 +97,7 @@ fn report(flow: RunningFlow, began: Instant) -> Result<(), Box<dyn Error>> {
         counters.paced_us(),
         seconds * 1e6,
         counters.copied_anyway(),
+        counters.mapped_bytes(),
     );
     println!("{:?}", counters.datagrams());
     Ok(())

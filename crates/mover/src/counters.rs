@@ -16,7 +16,8 @@ use crate::clock::now_ns;
 pub struct Counters {
     bytes: AtomicU64,
     calls: AtomicU64,
-    copied_sends: AtomicU64,
+    copied_sends: Promise,
+    mapped_bytes: Promise,
     pub(crate) blocked: WaitClock,
     pub(crate) paced: WaitClock,
     pub(crate) source: WaitClock,
@@ -90,10 +91,15 @@ impl Counters {
         self.sink.total_ns() / 1000
     }
 
-    /// Sends of the mover `zerocopy` of which the kernel has told that it copied them anyway; zero
-    /// for the others, which make no promise.
-    pub fn copied_anyway(&self) -> u64 {
-        self.copied_sends.load(Ordering::Relaxed)
+    /// Sends of which the kernel has told that it copied them anyway; `None` for movers that were not
+    /// to send without a copy.
+    pub fn copied_anyway(&self) -> Option<u64> {
+        self.copied_sends.count()
+    }
+
+    /// Payload bytes that were mapped instead of being copied; `None` for movers that do not map.
+    pub fn mapped_bytes(&self) -> Option<u64> {
+        self.mapped_bytes.count()
     }
 
     /// Counts of datagrams; all zero for TCP. Read one by one while the flow runs, so they may be
@@ -142,7 +148,12 @@ impl Counters {
 
     /// The kernel has copied `count` sends that should not have been. Only for the flow's own thread.
     pub(crate) fn copied_sends(&self, count: u64) {
-        grow(&self.copied_sends, count);
+        self.copied_sends.add(count);
+    }
+
+    /// Of the payload, `bytes` were mapped. Only for the flow's own thread.
+    pub(crate) fn mapped(&self, bytes: u64) {
+        self.mapped_bytes.add(bytes);
     }
 
     /// `count` datagrams were handed to the kernel. Only for the flow's own thread.
@@ -164,6 +175,29 @@ impl Counters {
 /// With a single writer a load and a store do, without the locked instruction of `fetch_add`.
 fn grow(counter: &AtomicU64, by: u64) {
     counter.store(counter.load(Ordering::Relaxed) + by, Ordering::Relaxed);
+}
+
+/// A count that only some movers keep: there from the first time that one counts, and be it nothing.
+#[derive(Debug)]
+struct Promise(AtomicU64);
+
+/// Marks a count that nobody keeps. No count reaches 2^64-1.
+const NOT_KEPT: u64 = u64::MAX;
+
+impl Default for Promise {
+    fn default() -> Self {
+        Self(AtomicU64::new(NOT_KEPT))
+    }
+}
+
+impl Promise {
+    fn count(&self) -> Option<u64> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|count| *count != NOT_KEPT)
+    }
+
+    fn add(&self, count: u64) {
+        self.0.store(self.count().unwrap_or(0) + count, Ordering::Relaxed);
+    }
 }
 
 /// Time spent in one kind of wait, exact at any instant even while a wait is going on.

@@ -114,6 +114,8 @@ impl Case {
             },
             source_us: stored(self.source.filter(|_| role == Role::Sender)),
             sink_us: stored(self.sink.filter(|_| role == Role::Receiver)),
+            copied_sends: None,
+            mapped_bytes: None,
             tcp: Known::missing("not sampled"),
             memory: Known::Value(SocketMemory {
                 rmem_alloc_bytes: self.queued,

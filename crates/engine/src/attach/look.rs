@@ -94,6 +94,8 @@ fn flow(number: usize, role: Role, bytes: u64, socket: &ForeignSocket, tcp: TcpI
         cpu_wait_us: Known::missing("not yet known which thread moves the payload"),
         source_us: goodput_model::no_storage(),
         sink_us: goodput_model::no_storage(),
+        copied_sends: None,
+        mapped_bytes: None,
         tcp: Known::Value(tcp),
         memory: socket.memory.clone(),
         queued_bytes: Known::Value(match role {

@@ -141,6 +141,8 @@ mod tests {
             cpu_wait_us: missing(),
             source_us: goodput_model::no_storage(),
             sink_us: goodput_model::no_storage(),
+            copied_sends: None,
+            mapped_bytes: None,
             tcp: Known::missing("not asked"),
             memory: Known::missing("not asked"),
             queued_bytes: missing(),

@@ -170,6 +170,8 @@ mod tests {
             cpu_wait_us: untold(),
             source_us: untold(),
             sink_us: untold(),
+            copied_sends: None,
+            mapped_bytes: None,
             tcp: Known::missing("of no matter here"),
             memory: Known::missing("of no matter here"),
             queued_bytes: untold(),

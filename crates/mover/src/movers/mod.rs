@@ -10,8 +10,10 @@ mod gso;
 mod mmap_send;
 mod sendfile;
 mod splice;
+mod splice_null;
 mod uring;
 mod zerocopy;
+mod zerocopy_receive;
 
 use std::io;
 
@@ -72,8 +74,10 @@ pub const ALL: &[&dyn Mover] = &[
     &mmap_send::MmapSend,
     &sendfile::Sendfile,
     &splice::Splice,
+    &splice_null::SpliceNull,
     &uring::Uring,
     &zerocopy::Zerocopy,
+    &zerocopy_receive::ZerocopyReceive,
 ];
 
 /// Largest chunk of a stream, bytes: each flow keeps one in memory.

@@ -75,6 +75,7 @@ impl Mover for Zerocopy {
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
         let failed = |cause| MoveError::from_system(flow.config.id, "use MSG_ZEROCOPY", cause);
         enable(flow.socket.as_fd()).map_err(failed)?;
+        flow.counters.copied_sends(0);
         if let Some(source) = flow.config.storage.source.as_deref() {
             let mut file =
                 FromFile { mapped: Mapped::new(flow, source)?, pinned: Pinned::new(flow) };

@@ -51,7 +51,16 @@ impl Pair {
         transport: Transport,
         adjust: impl Fn(&mut FlowConfig),
     ) -> Self {
-        let (near, far) = sockets(transport);
+        Self::start_over(sockets(transport), movers, transport, adjust)
+    }
+
+    /// The same over two connected sockets, the sender's first.
+    pub fn start_over(
+        (near, far): (OwnedFd, OwnedFd),
+        movers: [&'static dyn Mover; 2],
+        transport: Transport,
+        adjust: impl Fn(&mut FlowConfig),
+    ) -> Self {
         let (gate, stop) =
             (Arc::new(Gate::default()), Arc::new(Stop::new().expect("two descriptors")));
         let flow = |role, socket| {
@@ -129,10 +138,15 @@ pub fn sockets(transport: Transport) -> (OwnedFd, OwnedFd) {
         far.connect(near.local_addr().expect("bound")).expect("connected");
         return (near.into(), far.into());
     }
-    let options = SocketOptions::default();
-    let listener = TcpListener::from(tcp_listen(any, &options).expect("a listener"));
+    streams(&SocketOptions::default())
+}
+
+/// Two connected TCP sockets on loopback, with options.
+pub fn streams(options: &SocketOptions) -> (OwnedFd, OwnedFd) {
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listener = TcpListener::from(tcp_listen(any, options).expect("a listener"));
     let address = listener.local_addr().expect("bound");
-    let near = tcp_connect(address, &options, Duration::from_secs(60)).expect("connected");
+    let near = tcp_connect(address, options, Duration::from_secs(60)).expect("connected");
     (near, listener.accept().expect("accepted").0.into())
 }
 

@@ -15,6 +15,8 @@ fn flow(flow: u16, role: Role, bytes: u64) -> FlowSample {
         cpu_wait_us: untold(),
         source_us: goodput_model::no_storage(),
         sink_us: goodput_model::no_storage(),
+        copied_sends: None,
+        mapped_bytes: None,
         tcp: Known::missing("of no matter here"),
         memory: Known::missing("of no matter here"),
         queued_bytes: untold(),

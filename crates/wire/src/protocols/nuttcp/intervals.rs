@@ -175,6 +175,8 @@ mod tests {
             cpu_wait_us: Known::Value(0),
             source_us: goodput_model::no_storage(),
             sink_us: goodput_model::no_storage(),
+            copied_sends: None,
+            mapped_bytes: None,
             tcp: Known::missing("no"),
             memory: Known::missing("no"),
             queued_bytes: Known::Value(0),

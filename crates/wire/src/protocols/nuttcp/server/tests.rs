@@ -101,6 +101,8 @@ fn flow(bytes: u64, role: Role) -> FlowSample {
         cpu_wait_us: Known::Value(0),
         source_us: goodput_model::no_storage(),
         sink_us: goodput_model::no_storage(),
+        copied_sends: None,
+        mapped_bytes: None,
         tcp: Known::Value(tcp),
         memory: Known::Value(memory),
         queued_bytes: Known::Value(0),

@@ -1,0 +1,109 @@
+//! splice(2) of the socket into a pipe, and of the pipe into the null device: packets' pages are
+//! handed from one to the other, and nobody reads them.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use goodput_model::{Plan, Role, Transport};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::{Errno, Result as SysResult};
+use rustix::pipe::{
+    PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice,
+};
+
+use super::{Mover, check_chunk, check_transport};
+use crate::error::{MoveError, Unsupported};
+use crate::flow::Flow;
+use crate::stream;
+
+/// Bytes of the pipe, where it may have as many (pipe(7)). It has a place for each page of them, and a
+/// packet's part takes a place however short it is.
+const PIPE: usize = 1 << 20;
+/// Bytes taken out of the socket at once, at most: what so many places hold of the longest parts
+/// (32 KiB, `SKB_FRAG_PAGE_ORDER`, include/net/sock.h).
+const AT_ONCE: usize = 8 << 20;
+
+/// Receives into nothing. Memory: none but the pages of packets that are on their way.
+pub struct SpliceNull;
+
+impl Mover for SpliceNull {
+    fn id(&self) -> &'static str {
+        "splice-null"
+    }
+
+    fn summary(&self) -> &'static str {
+        "hand packets through a pipe to the null device (splice), which no program ever sees"
+    }
+
+    fn transports(&self) -> &'static [Transport] {
+        &[Transport::Tcp]
+    }
+
+    fn roles(&self) -> &'static [Role] {
+        &[Role::Receiver]
+    }
+
+    fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
+        check_transport(self, plan)?;
+        check_chunk(self, plan)?;
+        Drain::new().map(drop).map_err(|cause| Unsupported {
+            mover: self.id().into(),
+            why: format!("no pipe to /dev/null can be had: {cause}"),
+            needs: "it needs /dev/null, and three descriptors for each flow (ulimit -n)".into(),
+        })
+    }
+
+    fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
+        let drain = Drain::new().map_err(|cause| {
+            MoveError::from_system(flow.config.id, "make a pipe to null", cause)
+        })?;
+        stream::receive(flow, AT_ONCE, |want: usize| {
+            let taken = drain.fill(&flow.socket, want)?;
+            if taken > 0 {
+                flow.counters.called();
+                drain.empty(taken)?;
+            }
+            Ok(taken)
+        })
+    }
+}
+
+/// A pipe whose far end is the null device.
+struct Drain {
+    out: OwnedFd,
+    into: OwnedFd,
+    null: OwnedFd,
+}
+
+impl Drain {
+    fn new() -> io::Result<Self> {
+        let (out, into) = pipe_with(PipeFlags::CLOEXEC)?;
+        if fcntl_getpipe_size(&into)? < PIPE {
+            // A smaller one does as well, with more calls: an unprivileged user has a limit on all
+            // pipes together (pipe(7), pipe-user-pages-soft).
+            let _ = fcntl_setpipe_size(&into, PIPE);
+        }
+        let null = openat(CWD, "/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Self { out, into, null })
+    }
+
+    /// Moves up to `most` bytes from a non-blocking socket into the empty pipe; 0 at its end.
+    fn fill(&self, socket: &OwnedFd, most: usize) -> SysResult<usize> {
+        splice(socket, None, &self.into, None, most, SpliceFlags::NONBLOCK)
+    }
+
+    /// Drops the `bytes` that are in the pipe. The null device takes all that it is given.
+    fn empty(&self, bytes: usize) -> SysResult<()> {
+        let mut left = bytes;
+        while left > 0 {
+            match splice(&self.out, None, &self.null, None, left, SpliceFlags::empty()) {
+                // Whatever else this device is, it does not take payload.
+                Ok(0) => return Err(Errno::IO),
+                Ok(dropped) => left -= dropped,
+                Err(Errno::INTR) => {}
+                Err(cause) => return Err(cause),
+            }
+        }
+        Ok(())
+    }
+}

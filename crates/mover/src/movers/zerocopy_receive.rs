@@ -1,0 +1,176 @@
+//! `TCP_ZEROCOPY_RECEIVE`: the kernel maps the pages of packets into this program instead of copying
+//! out of them (net/ipv4/tcp.c, `tcp_zerocopy_receive`; tools/testing/selftests/net/tcp_mmap.c).
+//!
+//! It can do that only with payload that fills whole pages: the card must put headers elsewhere
+//! (header split), and a segment's payload must be a multiple of 4096 bytes, which takes `--mss 4108`
+//! (12 bytes are TCP's timestamps) and an MTU that holds it. All else is copied, and the flow counts how
+//! much was mapped.
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr;
+
+use goodput_model::{Plan, Role, Transport};
+use rustix::io::{Errno, Result as SysResult};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use rustix::net::{AddressFamily, RecvFlags, SocketType, recv, socket};
+
+use super::{Mover, check_chunk, check_kernel, check_transport};
+use crate::error::{MoveError, Unsupported};
+use crate::flow::Flow;
+use crate::stream;
+
+/// Bytes that are mapped at once, at most, as tcp_mmap.c has it.
+const ROOM: usize = 512 << 10;
+
+/// Receives by mapping pages. Memory: 512 KiB for what must be copied; what is mapped is the packets'
+/// own.
+pub struct ZerocopyReceive;
+
+impl Mover for ZerocopyReceive {
+    fn id(&self) -> &'static str {
+        "zerocopy-receive"
+    }
+
+    fn summary(&self) -> &'static str {
+        "map the pages of packets (TCP_ZEROCOPY_RECEIVE), count what had to be copied"
+    }
+
+    fn transports(&self) -> &'static [Transport] {
+        &[Transport::Tcp]
+    }
+
+    fn roles(&self) -> &'static [Role] {
+        &[Role::Receiver]
+    }
+
+    fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
+        check_transport(self, plan)?;
+        check_chunk(self, plan)?;
+        check_kernel(self, "TCP_ZEROCOPY_RECEIVE", "4.18", || {
+            let trial = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+            Window::of(trial.as_fd()).map(drop)
+        })
+    }
+
+    fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
+        let mut window = Window::of(flow.socket.as_fd())
+            .map_err(|cause| MoveError::from_system(flow.config.id, "map the socket", cause))?;
+        let mut buffer = vec![0; ROOM];
+        flow.counters.mapped(0);
+        stream::receive(flow, ROOM, |want: usize| {
+            let Mapped { bytes, unmappable, ended } = window.map(&flow.socket, want)?;
+            flow.counters.mapped(bytes as u64);
+            // Where there is nothing at all, only this call tells an end from a pause.
+            let copy = if bytes == 0 && unmappable == 0 { want } else { unmappable };
+            if copy == 0 || (ended && bytes > 0) {
+                return Ok(bytes);
+            }
+            if bytes > 0 {
+                flow.counters.called();
+            }
+            let room = &mut buffer[..copy.min(want - bytes)];
+            match recv(&flow.socket, room, RecvFlags::empty()) {
+                Ok((copied, _)) => Ok(bytes + copied),
+                // What was mapped has been taken out of the socket all the same.
+                Err(_) if bytes > 0 => Ok(bytes),
+                Err(cause) => Err(cause),
+            }
+        })
+    }
+}
+
+/// Addresses at which the kernel shows pages of a socket.
+struct Window {
+    start: *mut std::ffi::c_void,
+}
+
+/// What one call has shown.
+struct Mapped {
+    /// Bytes that were taken out of the socket and could be seen.
+    bytes: usize,
+    /// Bytes behind them that can only be copied.
+    unmappable: usize,
+    /// Whether the kernel says that the stream is over.
+    ended: bool,
+}
+
+/// `struct tcp_zerocopy_receive` (include/uapi/linux/tcp.h of Linux 6.18). Older kernels know its first
+/// two, three, … fields, and take a shorter one for what it is.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct ZerocopyReceiveOption {
+    address: u64,
+    length: u32,
+    recv_skip_hint: u32,
+}
+
+impl Window {
+    /// Fails where the kernel does not map sockets.
+    #[expect(unsafe_code, reason = "mapping memory")]
+    fn of(socket: BorrowedFd<'_>) -> io::Result<Self> {
+        let (access, kind) = (ProtFlags::READ, MapFlags::SHARED);
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps no other.
+        let start = unsafe { mmap(ptr::null_mut(), ROOM, access, kind, socket, 0)? };
+        Ok(Self { start })
+    }
+
+    /// Takes up to `want` bytes out of the socket that fill whole pages.
+    fn map(&mut self, socket: &OwnedFd, want: usize) -> SysResult<Mapped> {
+        let mut asked = ZerocopyReceiveOption {
+            address: self.start.addr() as u64,
+            length: want.min(ROOM) as u32,
+            recv_skip_hint: 0,
+        };
+        match ask(socket, &mut asked) {
+            Ok(()) => {}
+            // The stream is over, and nothing of it is left (`SOCK_DONE`).
+            Err(Errno::IO) => return Ok(Mapped { bytes: 0, unmappable: 0, ended: true }),
+            Err(cause) => return Err(cause),
+        }
+        let bytes = asked.length as usize;
+        if bytes > 0 {
+            self.unmap(bytes)?;
+        }
+        Ok(Mapped { bytes, unmappable: asked.recv_skip_hint as usize, ended: false })
+    }
+
+    /// Gives the pages back now, which is cheaper than to have the next call do it (tcp_mmap.c).
+    #[expect(unsafe_code, reason = "pages of the mapping go away")]
+    fn unmap(&mut self, bytes: usize) -> SysResult<()> {
+        // SAFETY: the mapping is ours, `bytes` of it were filled by the kernel, and nothing refers to
+        // them: no slice is ever made of it.
+        unsafe { madvise(self.start, bytes, Advice::LinuxDontNeed) }
+    }
+}
+
+/// getsockopt(2) with the option.
+#[expect(unsafe_code, reason = "rustix lacks TCP_ZEROCOPY_RECEIVE")]
+fn ask(socket: &OwnedFd, asked: &mut ZerocopyReceiveOption) -> SysResult<()> {
+    let mut len = mem::size_of::<ZerocopyReceiveOption>() as libc::socklen_t;
+    // SAFETY: `asked` is writable for `len` bytes; its address is that of a mapping of this socket,
+    // where the kernel may put pages, and which only it fills.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_ZEROCOPY_RECEIVE,
+            ptr::from_mut(asked).cast(),
+            &raw mut len,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(last_error()) }
+}
+
+fn last_error() -> Errno {
+    Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+impl Drop for Window {
+    #[expect(unsafe_code, reason = "unmapping memory")]
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own, and nothing refers to it.
+        let _ = unsafe { munmap(self.start, ROOM) };
+    }
+}
