@@ -113,7 +113,7 @@ fn advice(cause: &io::Error) -> &'static str {
     match cause.raw_os_error() {
         Some(libc::EMSGSIZE) => "; choose a smaller --chunk",
         Some(libc::EIO) => {
-            "; where the mover is gso, the device can't do it: use the mover datagram"
+            "; where the mover is gso, the device or its checksums can't do it: use the mover datagram"
         }
         Some(libc::EPERM) => "; a firewall rule of this host forbids the packet",
         Some(libc::EHOSTUNREACH | libc::ENETUNREACH) => "; check the route to the peer",

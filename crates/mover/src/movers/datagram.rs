@@ -10,7 +10,8 @@ use super::{Mover, check_chunk_within, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
 use crate::udp::formats::{LEAST, MAX_DATAGRAM};
-use crate::udp::{receiving, sending};
+use crate::udp::receiving::{self, Reading};
+use crate::udp::sending;
 
 /// Datagrams of one call at most. With 1400 bytes each, a call for more saves nothing measurable.
 const BATCH: usize = 32;
@@ -42,6 +43,6 @@ impl Mover for Datagram {
     }
 
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
-        receiving::receive(flow, None)
+        receiving::receive(flow, Reading::SEVERAL)
     }
 }

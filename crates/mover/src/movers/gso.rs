@@ -1,10 +1,9 @@
 //! UDP with segmentation offload: the sender hands over up to 64 numbered datagrams as one packet
-//! that is taken apart as late as possible, at best by the device (`UDP_SEGMENT`), and the receiver
-//! takes them joined again (`UDP_GRO`).
+//! that is taken apart as late as possible, at best by the device (`UDP_SEGMENT`).
 //!
 //! Each datagram has its own header, so what is lost, late or twice is counted one by one, as without
-//! offload. Jitter is between packets only: the datagrams of one have one time of arrival, and the
-//! gaps that they had on the wire are not known. Paced flows send one by one, for even gaps.
+//! offload. The receiver takes them one by one too; the mover `gro` takes them joined. A paced flow
+//! joins no more of them than its bursts may have.
 
 use std::os::fd::AsFd;
 
@@ -15,20 +14,18 @@ use super::{Mover, check_chunk_within, check_kernel, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
 use crate::udp::formats::{LEAST, MAX_DATAGRAM};
-use crate::udp::inbox::join_arrivals;
 use crate::udp::outbox::split_departures;
-use crate::udp::{receiving, sending};
+use crate::udp::receiving::{self, Reading};
+use crate::udp::sending;
 
 /// Datagrams of one packet at most: `UDP_MAX_SEGMENTS` (include/linux/udp.h) of Linux 4.18 to 6.8;
 /// later ones take 128.
 const SEGMENTS: usize = 64;
 /// Bytes handed over in one call: small datagrams make several packets of it.
 const AT_ONCE: usize = 1 << 16;
-/// Room for one joined packet, bytes: an IP packet is no longer.
-const ROOM: usize = 1 << 16;
 
-/// Datagrams of `chunk` bytes with a header each, joined. Memory: 64 KiB to send, up to 1 MiB to
-/// receive.
+/// Datagrams of `chunk` bytes with a header each, sent joined. Memory: 64 KiB to send, up to 1 MiB
+/// to receive.
 pub struct Gso;
 
 impl Mover for Gso {
@@ -37,7 +34,7 @@ impl Mover for Gso {
     }
 
     fn summary(&self) -> &'static str {
-        "numbered datagrams joined into large packets (UDP_SEGMENT, UDP_GRO), for more of them a second"
+        "numbered datagrams handed over as large packets (UDP_SEGMENT), for more of them a second"
     }
 
     fn transports(&self) -> &'static [Transport] {
@@ -48,10 +45,9 @@ impl Mover for Gso {
         check_transport(self, plan)?;
         // Larger ones have no other to be joined with.
         check_chunk_within(self, plan, LEAST as u64, MAX_DATAGRAM as u64 / 2)?;
-        check_kernel(self, "UDP_SEGMENT and UDP_GRO", "5.0", || {
+        check_kernel(self, "UDP_SEGMENT", "4.18", || {
             let trial = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
-            split_departures(trial.as_fd(), 1400)?;
-            join_arrivals(trial.as_fd())
+            split_departures(trial.as_fd(), 1400)
         })
     }
 
@@ -65,8 +61,6 @@ impl Mover for Gso {
     }
 
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
-        let failed = |cause| MoveError::from_system(flow.config.id, "use UDP_GRO", cause);
-        join_arrivals(flow.socket.as_fd()).map_err(failed)?;
-        receiving::receive(flow, Some(ROOM))
+        receiving::receive(flow, Reading::SEVERAL)
     }
 }

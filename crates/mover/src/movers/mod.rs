@@ -6,8 +6,10 @@
 mod copy;
 mod datagram;
 mod discard;
+mod gro;
 mod gso;
 mod mmap_send;
+mod plain;
 mod sendfile;
 mod splice;
 mod splice_null;
@@ -70,8 +72,10 @@ pub const ALL: &[&dyn Mover] = &[
     &copy::Copy,
     &datagram::Datagram,
     &discard::Discard,
+    &gro::Gro,
     &gso::Gso,
     &mmap_send::MmapSend,
+    &plain::Plain,
     &sendfile::Sendfile,
     &splice::Splice,
     &splice_null::SpliceNull,

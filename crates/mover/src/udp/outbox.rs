@@ -6,7 +6,7 @@ use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 
 use rustix::io::{Errno, Result as SysResult};
-use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
+use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, send, sendmmsg};
 
 use super::formats::{Closing, Format, Sent};
 use crate::payload;
@@ -60,7 +60,12 @@ impl<F: Format> Outbox<F> {
             self.format.write(&mut datagram[..size], Sent { number, bytes, at_ns });
         }
         let filled = &self.room[..(count * size).min(self.room.len())];
-        let sent = send_batch(socket, filled, self.joined * self.size);
+        let len = self.joined * self.size;
+        let sent = if filled.len() > len {
+            send_batch(socket, filled, len)
+        } else {
+            send(socket, filled, SendFlags::empty()).map(|_| 1)
+        };
         let messages = sent.map_err(|cause| self.meaning(cause))?;
         let sent = count.min(messages * self.joined);
         self.next += sent as u64;

@@ -15,15 +15,33 @@ use crate::flow::Flow;
 use crate::pace::Pacer;
 use crate::quiet::Quiet;
 
+/// How datagrams are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading {
+    /// Messages of one call at most.
+    batch: usize,
+    /// Bytes of a message at most, where the kernel joins datagrams.
+    joined: Option<usize>,
+}
+
+impl Reading {
+    /// One in each call.
+    pub(crate) const ONE: Self = Self { batch: 1, joined: None };
+    /// Several in one call.
+    pub(crate) const SEVERAL: Self = Self { batch: inbox::BATCH, joined: None };
+    /// Several messages in one call, each of datagrams that the kernel has joined, up to the length
+    /// of an IP packet. Needs [`inbox::join_arrivals`].
+    pub(crate) const JOINED: Self = Self { batch: inbox::BATCH, joined: Some(1 << 16) };
+}
+
 /// Receives until the end marker has come, and all the rest or time enough for it, where the flow
-/// ends elsewhere until nothing more comes, or until the deadline of the stop. Messages have up to
-/// `joined` bytes, where the kernel joins datagrams.
-pub(crate) fn receive(flow: &Flow, joined: Option<usize>) -> Result<(), MoveError> {
+/// ends elsewhere until nothing more comes, or until the deadline of the stop.
+pub(crate) fn receive(flow: &Flow, how: Reading) -> Result<(), MoveError> {
     stamp_arrivals(flow.socket.as_fd()).map_err(|cause| {
         MoveError::from_system(flow.config.id, "ask for times of arrival", cause)
     })?;
     with_format!(&flow.config, format => {
-        let size = joined.unwrap_or(format.longest(flow.config.chunk.max(format.least())));
+        let size = how.joined.unwrap_or(format.longest(flow.config.chunk.max(format.least())));
         Receiver {
             flow,
             asking: Asking::with(format.request()),
@@ -32,7 +50,7 @@ pub(crate) fn receive(flow: &Flow, joined: Option<usize>) -> Result<(), MoveErro
             marked_ns: None,
             last_ns: now_ns(),
         }
-        .run(size)
+        .run(size, how.batch)
     })
 }
 
@@ -49,9 +67,9 @@ struct Receiver<'a, F> {
 }
 
 impl<F: Format> Receiver<'_, F> {
-    fn run(&mut self, size: usize) -> Result<(), MoveError> {
+    fn run(&mut self, size: usize, batch: usize) -> Result<(), MoveError> {
         let mut pacer = Pacer::for_datagrams(self.flow, size);
-        let mut inbox = Inbox::new(size, if pacer.is_paced() { 1 } else { inbox::BATCH });
+        let mut inbox = Inbox::new(size, if pacer.is_paced() { 1 } else { batch });
         let mut last_call = None;
         self.take_early();
         while self.flow.may_receive()? && !self.is_over(&mut last_call) {
