@@ -2,8 +2,8 @@
 
 use goodput_diagnose::{View, way};
 use goodput_model::{
-    BitRate, DirectionResult, End, EndName, EndResult, FlowSample, FlowTotals, Known, Measured,
-    Missing, Outcome, Role, Snapshot, TcpInfo, Transport,
+    BitRate, DatagramCounts, DirectionResult, End, EndName, EndResult, FlowSample, FlowTotals,
+    Known, Measured, Missing, Outcome, Role, Snapshot, TcpInfo, Transport,
 };
 
 use crate::measurement::Measurement;
@@ -53,6 +53,14 @@ fn direction(measurement: &Measurement, sender: EndName, measured: &Measured) ->
         min_rtt_us: sending.smallest_rtt(),
         lost_percent: receiving.lost_percent(&sent_bytes),
         jitter_us: receiving.jitter_us(),
+        reordered: seen_or_told(
+            receiving.numbered(|counts| counts.reordered),
+            receiving.told(|flow| &flow.reordered),
+        ),
+        duplicated: receiving.numbered(|counts| counts.duplicated),
+        joined_percent: receiving.share(|counts| (counts.joined, counts.received)),
+        even_gaps_percent: receiving.share(|counts| (counts.even_gaps, counts.gaps)),
+        spun_us: sending.sum(|f| Ok(datagrams(f)?.spun_us)),
         sent_bytes,
         storage: crate::storage::result(measurement, sender),
         way: measurement.evidence(sender).map(|e| way(&View::new(&e))).unwrap_or_default(),
@@ -112,7 +120,7 @@ impl<'a> Flows<'a> {
 
     fn seen_lost_percent(&self) -> Known<f64> {
         let counts = self.each(|f| {
-            let counts = f.datagrams.ok_or_else(|| Missing::because("only for UDP"))?;
+            let counts = datagrams(f)?;
             Ok((counts.lost()?, counts.received))
         });
         let share = counts.and_then(|all| {
@@ -127,9 +135,29 @@ impl<'a> Flows<'a> {
         share.map(|(lost, total)| lost as f64 / total as f64 * 100.0).into()
     }
 
+    /// A count that takes numbers, of all flows together.
+    fn numbered(&self, count: impl Fn(&DatagramCounts) -> u64) -> Known<u64> {
+        self.sum(|f| {
+            let counts = datagrams(f)?;
+            counts.lost().map(|_| count(counts))
+        })
+    }
+
+    /// One count as a percentage of another, each of all flows together.
+    fn share(&self, counts: impl Fn(&DatagramCounts) -> (u64, u64)) -> Known<f64> {
+        let sum = self.each(|f| Ok(counts(datagrams(f)?))).map(|all| {
+            all.iter()
+                .fold((0, 0), |sum, one| (sum.0 + u128::from(one.0), sum.1 + u128::from(one.1)))
+        });
+        sum.and_then(|(part, whole)| match whole {
+            0 => Err(Missing::because("there were none to look at")),
+            _ => Ok(percent(part as f64, whole as f64)),
+        })
+        .into()
+    }
+
     fn jitter_us(&self) -> Known<f64> {
-        let jitter =
-            self.each(|f| f.datagrams.ok_or_else(|| Missing::because("only for UDP"))?.jitter_us());
+        let jitter = self.each(|f| datagrams(f)?.jitter_us());
         let seen = jitter.map(|all| all.into_iter().fold(0.0, f64::max)).into();
         let told = self.told.as_ref().filter(|_| self.transport == Transport::Udp);
         seen_or_told(seen, told.map_or(Known::missing(UNREPORTED), Told::jitter_us))
@@ -138,6 +166,11 @@ impl<'a> Flows<'a> {
     fn each<T>(&self, read: impl Fn(&FlowSample) -> Result<T, Missing>) -> Result<Vec<T>, Missing> {
         self.seen.as_ref().map_err(Clone::clone)?.iter().map(|flow| read(flow)).collect()
     }
+}
+
+/// The counts of a flow of datagrams.
+fn datagrams(flow: &FlowSample) -> Result<&DatagramCounts, Missing> {
+    flow.datagrams.as_ref().ok_or_else(|| Missing::because("only for UDP"))
 }
 
 fn last_of(end: &End, role: Role) -> Result<Vec<&FlowSample>, Missing> {

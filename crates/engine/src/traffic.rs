@@ -197,6 +197,8 @@ fn flow_config(plan: &Plan, end: EndName, cap: Option<BitRate>, flow: FlowPlan) 
         transport: plan.transport,
         chunk: plan.chunk_bytes.0 as usize,
         rate,
+        burst_bytes: plan.burst_bytes.map(|burst| usize::try_from(burst.0).unwrap_or(usize::MAX)),
+        expected_rate: plan.rate_per_flow(),
         limit_bytes: byte_limit(plan, role, flow.id, 1),
         framing: Framing::default(),
         early: Early::default(),

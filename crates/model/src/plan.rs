@@ -33,6 +33,10 @@ pub struct Plan {
     pub chunk_bytes: Bytes,
     /// Strict pacing, over all flows of one direction together. `None`: as fast as it goes.
     pub rate_bits_per_s: Option<BitRate>,
+    /// Bytes of one flow that leave at once at most, where datagrams are paced, at least one datagram.
+    /// `None`: one datagram, or what the rate gives in 20 us where that is more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst_bytes: Option<Bytes>,
     /// Seconds after payload begins to move that the rates leave out, at most 600; the length counts from
     /// their end. 0: what the measurement itself finds to be slow start. Counts of bytes and packets in
     /// a record are those of the whole run all the same.
@@ -197,6 +201,7 @@ impl Plan {
             receive_mover: None,
             chunk_bytes: Transport::Tcp.standard_chunk(),
             rate_bits_per_s: None,
+            burst_bytes: None,
             omit_s: 0.0,
             peer_output: false,
             data_port: None,

@@ -172,14 +172,45 @@ pub struct DirectionResult {
     pub min_rtt_us: Known<f64>,
     /// Datagrams lost, percent of those sent; only for UDP.
     pub lost_percent: Known<f64>,
-    /// Interarrival jitter (RFC 3550), microseconds; only for UDP.
+    /// Interarrival jitter (RFC 3550), microseconds, the worst of the flows; only for UDP. Gaps within
+    /// a packet of several datagrams (`joined_percent`) are not known and left out.
     pub jitter_us: Known<f64>,
+    /// Datagrams that came after one with a higher number; only for UDP. They are not lost.
+    #[serde(default = "unkept_count")]
+    pub reordered: Known<u64>,
+    /// Datagrams that came more than once; only for UDP.
+    #[serde(default = "unkept_count")]
+    pub duplicated: Known<u64>,
+    /// Datagrams that came joined behind another in one packet, percent of those received; only for
+    /// UDP.
+    #[serde(default = "unkept_share")]
+    pub joined_percent: Known<f64>,
+    /// Gaps between datagrams that were within 20 % of what the rate gives, percent of those between
+    /// two with consecutive numbers that each came alone, by the receiving kernel's times of arrival;
+    /// only for paced UDP.
+    #[serde(default = "unkept_share")]
+    pub even_gaps_percent: Known<f64>,
+    /// CPU time that the sender spun to hold its rate, microseconds, all flows together; only for paced
+    /// UDP.
+    #[serde(default = "unkept_count")]
+    pub spun_us: Known<u64>,
     /// What its files were found to be, where payload is not memory at both ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<StorageResult>,
     /// Where the payload passed and where it was dropped, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub way: Vec<Step>,
+}
+
+/// Why a record lacks what is kept by now.
+const UNKEPT: &str = "an older goodput made this record";
+
+fn unkept_count() -> Known<u64> {
+    Known::missing(UNKEPT)
+}
+
+fn unkept_share() -> Known<f64> {
+    Known::missing(UNKEPT)
 }
 
 /// What the measurement cost one end.

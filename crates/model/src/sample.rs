@@ -128,8 +128,24 @@ pub struct DatagramCounts {
     pub reordered: u64,
     /// Datagrams seen more than once, within the receiver's window of remembrance.
     pub duplicated: u64,
-    /// Interarrival jitter after RFC 3550 section 6.4.1, microseconds.
+    /// Interarrival jitter after RFC 3550 section 6.4.1, microseconds; between packets, by the
+    /// kernel's times of arrival.
     pub jitter_us: f64,
+    /// Datagrams that came joined behind another in one packet (`UDP_GRO`). The gap before each is
+    /// not known, and not part of `jitter_us`.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub joined: u64,
+    /// Gaps between two datagrams with consecutive numbers that came one after the other, each in a
+    /// packet of its own; only of paced flows.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub gaps: u64,
+    /// Those of `gaps` within 20 % of what the plan's rate gives.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub even_gaps: u64,
+    /// Time that the sender spent spinning, to hold its rate more precisely than timers do; CPU time
+    /// of its thread.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub spun_us: u64,
     /// Whether the datagrams carry numbers. Where a foreign protocol has none, `lost`, `reordered`
     /// and `duplicated` mean nothing.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
@@ -148,6 +164,10 @@ impl Default for DatagramCounts {
             reordered: 0,
             duplicated: 0,
             jitter_us: 0.0,
+            joined: 0,
+            gaps: 0,
+            even_gaps: 0,
+            spun_us: 0,
             numbered: true,
             timed: true,
         }
@@ -166,6 +186,11 @@ impl DatagramCounts {
         let unknown = || Missing::because("datagrams of this protocol carry no times");
         self.timed.then_some(self.jitter_us).ok_or_else(unknown)
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 fn yes() -> bool {

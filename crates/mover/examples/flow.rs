@@ -36,6 +36,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         transport,
         chunk,
         rate,
+        burst_bytes: None,
+        expected_rate: None,
         limit_bytes: None,
         framing: Framing::Goodput,
         early: Early::default(),

@@ -20,6 +20,7 @@ pub struct Counters {
     mapped_bytes: Promise,
     pub(crate) blocked: WaitClock,
     pub(crate) paced: WaitClock,
+    pub(crate) spun: WaitClock,
     pub(crate) source: WaitClock,
     pub(crate) sink: WaitClock,
     datagrams: Datagrams,
@@ -48,6 +49,9 @@ struct Datagrams {
     lost: AtomicU64,
     reordered: AtomicU64,
     duplicated: AtomicU64,
+    joined: AtomicU64,
+    gaps: AtomicU64,
+    even_gaps: AtomicU64,
     jitter_us_bits: AtomicU64,
 }
 
@@ -114,6 +118,10 @@ impl Counters {
             reordered: read(&counts.reordered),
             duplicated: read(&counts.duplicated),
             jitter_us: f64::from_bits(read(&counts.jitter_us_bits)),
+            joined: read(&counts.joined),
+            gaps: read(&counts.gaps),
+            even_gaps: read(&counts.even_gaps),
+            spun_us: self.spun.total_ns() / 1000,
             numbered: self.tells.number,
             timed: self.tells.time,
         }
@@ -168,6 +176,9 @@ impl Counters {
         shown.lost.store(counts.lost, Ordering::Relaxed);
         shown.reordered.store(counts.reordered, Ordering::Relaxed);
         shown.duplicated.store(counts.duplicated, Ordering::Relaxed);
+        shown.joined.store(counts.joined, Ordering::Relaxed);
+        shown.gaps.store(counts.gaps, Ordering::Relaxed);
+        shown.even_gaps.store(counts.even_gaps, Ordering::Relaxed);
         shown.jitter_us_bits.store(counts.jitter_us.to_bits(), Ordering::Relaxed);
     }
 }

@@ -30,6 +30,10 @@ pub struct FlowConfig {
     pub chunk: usize,
     /// Strict pacing of this flow; `None` or zero: as fast as it goes. A receiver reads no faster.
     pub rate: Option<BitRate>,
+    /// Bytes that a paced sender of datagrams lets leave at once at most; `None`: see [`crate::pace`].
+    pub burst_bytes: Option<usize>,
+    /// What the sender is expected to hold, for a receiver that looks how even it is.
+    pub expected_rate: Option<BitRate>,
     /// Payload bytes after which a sender ends its stream. A receiver reads to the end.
     pub limit_bytes: Option<u64>,
     /// How the payload looks on the wire, and how it ends.
@@ -54,6 +58,8 @@ impl FlowConfig {
             transport: Transport::Udp,
             chunk,
             rate: None,
+            burst_bytes: None,
+            expected_rate: None,
             limit_bytes: None,
             framing,
             early: Early::default(),

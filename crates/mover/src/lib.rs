@@ -24,6 +24,7 @@ mod running;
 mod seat;
 mod signal;
 pub mod socket;
+mod spin;
 mod stop;
 pub mod storage;
 mod storing;

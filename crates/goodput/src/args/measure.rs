@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use goodput_model::{BitRate, Bytes, Direction, Family, Length, Plan, SocketOptions, Transport};
 
+use super::pacing::PacingArgs;
 use super::pin::PinArg;
 use super::storage::StorageArgs;
 use crate::expect::Expectation;
@@ -47,9 +48,8 @@ pub struct MeasureArgs {
     /// Seconds between the shown intervals, at least 0.1; 0 shows none [default: 1]
     #[arg(short, long, value_name = "SECONDS", value_parser = interval)]
     pub interval: Option<f64>,
-    /// Strict pacing of each direction, never faster afterwards; 0 is as fast as it goes
-    #[arg(long, value_name = "RATE")]
-    pub rate: Option<BitRate>,
+    #[command(flatten)]
+    pub pacing: PacingArgs,
     /// How to move the payload, see `goodput list movers`
     #[arg(long, value_name = "MOVER", default_value = "copy")]
     pub mover: String,
@@ -155,6 +155,7 @@ impl MeasureArgs {
     pub fn plan(&self, length: Length) -> Plan {
         let storage = self.storage.storage();
         let transport = if self.udp { Transport::Udp } else { Transport::Tcp };
+        let chunk = self.chunk.unwrap_or(transport.standard_chunk());
         Plan {
             transport,
             direction: self.direction(),
@@ -168,8 +169,9 @@ impl MeasureArgs {
             interval_s: self.interval.filter(|seconds| *seconds > 0.0).unwrap_or(1.0),
             mover: self.mover.clone(),
             receive_mover: self.receive_mover.clone(),
-            chunk_bytes: self.chunk.unwrap_or(transport.standard_chunk()),
-            rate_bits_per_s: self.rate.filter(|rate| rate.0 > 0.0),
+            chunk_bytes: chunk,
+            rate_bits_per_s: self.pacing.rate(self.flows),
+            burst_bytes: self.pacing.burst(self.flows, chunk),
             omit_s: self.omit.unwrap_or(0.0),
             peer_output: self.peer_output,
             data_port: self.data_port,

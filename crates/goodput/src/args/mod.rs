@@ -2,6 +2,7 @@
 
 mod format;
 mod measure;
+mod pacing;
 mod pin;
 mod spoken;
 mod storage;

@@ -112,7 +112,7 @@ pub enum Others {
 }
 
 /// What makes no sense where goodput moves nothing.
-const ATTACH_EXCLUDES: [&str; 27] = [
+const ATTACH_EXCLUDES: [&str; 28] = [
     "latency",
     "target",
     "udp",
@@ -121,6 +121,7 @@ const ATTACH_EXCLUDES: [&str; 27] = [
     "flows",
     "bytes",
     "rate",
+    "burst",
     "mover",
     "pin",
     "chunk",

@@ -3,6 +3,7 @@
 pub mod bar;
 pub mod check;
 pub mod compare;
+mod datagrams;
 pub mod difference;
 mod for_good;
 pub mod latency;

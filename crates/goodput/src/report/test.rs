@@ -6,7 +6,7 @@ use goodput_model::{
     Direction, DirectionResult, EndName, Finding, Kind, Known, Place, Record, Transport, Verdict,
 };
 
-use super::{bar, for_good, latency, peer, placement, storage, style, way};
+use super::{bar, datagrams, for_good, latency, peer, placement, storage, style, way};
 
 /// Width of the labels on the left.
 const LABEL: usize = 12;
@@ -105,7 +105,8 @@ fn costs(out: &mut String, record: &Record) {
     }
     line(out, "cpu", &text);
     if record.plan.transport == Transport::Udp {
-        result.directions.iter().for_each(|d| datagrams(out, d));
+        let lines = result.directions.iter().flat_map(|d| datagrams::lines(&record.plan, d));
+        lines.for_each(|(label, text)| line(out, label, &text));
     }
 }
 
@@ -119,19 +120,6 @@ fn transfer(direction: &DirectionResult) -> String {
         parts.push(format!("retransmits {retransmits}"));
     }
     parts.join("   ")
-}
-
-fn datagrams(out: &mut String, direction: &DirectionResult) {
-    let mut parts = Vec::new();
-    if let Known::Value(lost) = &direction.lost_percent {
-        parts.push(format!("lost {lost:.2} %"));
-    }
-    if let Known::Value(jitter) = &direction.jitter_us {
-        parts.push(format!("jitter {}", micros(*jitter)));
-    }
-    if !parts.is_empty() {
-        line(out, "datagrams", &parts.join("   "));
-    }
 }
 
 /// Microseconds as people read them.

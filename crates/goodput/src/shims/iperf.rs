@@ -248,7 +248,11 @@ fn transport(typed: &Typed) -> Result<Vec<String>, Refusal> {
     let rate = rate.or(udp.then_some(UDP_RATE));
     let mut own: Vec<String> = Vec::new();
     own.extend(udp.then(|| "--udp".into()));
-    own.extend(rate.map(|rate| format!("--rate={}", rate * flows(typed).unwrap_or(1) as f64)));
+    own.extend(
+        rate.map(|rate| {
+            format!("--rate={}", values::rate(rate * flows(typed).unwrap_or(1) as f64))
+        }),
+    );
     let standard = match (udp, typed.has("-V")) {
         (false, _) => None,
         (true, false) => Some(UDP_LENGTH.to_string()),

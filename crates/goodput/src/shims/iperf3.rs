@@ -269,7 +269,7 @@ fn transport(typed: &Typed) -> Result<Vec<String>, Refusal> {
     let mut own: Vec<String> = Vec::new();
     own.extend(udp.then(|| "--udp".into()));
     let rate = rate.or(udp.then_some(UDP_RATE));
-    own.extend(rate.map(|rate| format!("--rate={}", rate * streams as f64)));
+    own.extend(rate.map(|rate| format!("--rate={}", values::rate(rate * streams as f64))));
     own.push(format!("--chunk={}", block(typed)?));
     Ok(own)
 }

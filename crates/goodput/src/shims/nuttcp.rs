@@ -75,7 +75,7 @@ const OPTIONS: &[Opt] = &[
         Some('R'),
         None,
         One("RATE"),
-        With(&["--rate"], |text| nuttcp_rate(text).map(|rate| rate.to_string())),
+        With(&["--rate"], |text| nuttcp_rate(text).map(values::rate)),
     ),
     client(Some('T'), None, One("TIME"), Joined("`--time`, 10 without it; m, h and d as nuttcp")),
     client(Some('i'), None, One("TIME"), Joined("`--interval`")),

@@ -148,6 +148,7 @@ fn iperf3_lines_come_to_what_they_mean() {
     let udp = becomes("iperf3", "-c h -u -P 3 -J");
     assert!(udp.contains("--udp --rate=3000000 --chunk=1460 --time=10 --format=iperf3 "), "{udp}");
     assert!(becomes("iperf3", "-c h -b 1.5g").contains("--rate=1500000000"));
+    assert!(becomes("iperf3", "-c h -u -b 0").contains("--rate=unlimited"));
     assert!(becomes("iperf3", "-c h -k 10 -l 1K").contains("--bytes=10240"));
     assert!(
         becomes("iperf3", "-c fe80::1%eth0").starts_with("test iperf3://[fe80::1] --device=eth0")

@@ -79,6 +79,11 @@ pub fn nuttcp_window(text: &str) -> Result<String, String> {
     whole(number * scale, text).map(|bytes| bytes.to_string())
 }
 
+/// A rate in bits per second for `--rate`; for those programs 0 is none.
+pub fn rate(bits_per_s: f64) -> String {
+    if bits_per_s == 0.0 { "unlimited".into() } else { bits_per_s.to_string() }
+}
+
 /// A rate of nuttcp in bits per second: Kbit/s unless it says m or g, powers of 1000
 /// (nuttcp-6.1.2.c, case 'R').
 pub fn nuttcp_rate(text: &str) -> Result<f64, String> {

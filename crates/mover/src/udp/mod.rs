@@ -5,6 +5,7 @@ mod answering;
 mod asking;
 mod control;
 mod edges;
+mod evenness;
 pub mod formats;
 pub(crate) mod inbox;
 pub mod jitter;

@@ -45,7 +45,7 @@ pub(crate) fn receive(flow: &Flow, how: Reading) -> Result<(), MoveError> {
         Receiver {
             flow,
             asking: Asking::with(format.request()),
-            tally: Tally::new(format),
+            tally: Tally::new(format, flow.config.expected_rate),
             quiet: Quiet::of(flow),
             marked_ns: None,
             last_ns: now_ns(),
@@ -68,7 +68,7 @@ struct Receiver<'a, F> {
 
 impl<F: Format> Receiver<'_, F> {
     fn run(&mut self, size: usize, batch: usize) -> Result<(), MoveError> {
-        let mut pacer = Pacer::for_datagrams(self.flow, size);
+        let mut pacer = Pacer::for_reader(self.flow, size);
         let mut inbox = Inbox::new(size, if pacer.is_paced() { 1 } else { batch });
         let mut last_call = None;
         self.take_early();
@@ -103,6 +103,7 @@ impl<F: Format> Receiver<'_, F> {
         for datagram in &self.flow.config.early.datagrams {
             self.tally.count(&Arrival { datagram, received_ns, is_first: false });
         }
+        self.tally.joined = 0;
         self.flow.counters.came_early(self.tally.bytes);
         self.note();
     }

@@ -20,9 +20,9 @@ const QUEUE_FULL_NS: u64 = 1_000_000;
 /// of iperf 2.1.8 has no socket for strangers while it takes one up (`Listener::udp_accept`).
 const SETTLING_NS: u64 = 1_000_000_000;
 
-/// Sends datagrams of `size` bytes until the limit or the stop, one by one where they are paced,
-/// then tells the receiver that this was all. Unpaced, `joined` datagrams make a message and up to
-/// `messages` a system call.
+/// Sends datagrams of `size` bytes until the limit or the stop, then tells the receiver that this was
+/// all. `joined` datagrams make a message and up to `messages` a system call; where they are paced, no
+/// more of them than may leave at once.
 pub(crate) fn send(
     flow: &Flow,
     size: usize,
@@ -44,7 +44,10 @@ fn send_all<F: Format>(flow: &Flow, outbox: &mut Outbox<F>, size: usize) -> Resu
     let mut left = flow.config.limit_bytes.unwrap_or(u64::MAX);
     let settled = now_ns() + SETTLING_NS;
     let mut pacer = Pacer::for_datagrams(flow, size);
-    let most = if pacer.is_paced() { 1 } else { outbox.batch() };
+    let most = match pacer.is_paced() {
+        true => (pacer.piece / size).clamp(1, outbox.batch()),
+        false => outbox.batch(),
+    };
     while left > 0 && flow.may_send() {
         if !pacer.wait(flow)? {
             continue;

@@ -1,7 +1,8 @@
 //! What a receiver has counted of one flow. Pure.
 
-use goodput_model::DatagramCounts;
+use goodput_model::{BitRate, DatagramCounts};
 
+use super::evenness::Evenness;
 use super::formats::iperf2_report::Summary;
 use super::formats::{Format, Read};
 use super::inbox::Arrival;
@@ -13,6 +14,9 @@ pub(crate) struct Tally<F> {
     pub(crate) format: F,
     sequence: Sequence,
     jitter: Jitter,
+    evenness: Evenness,
+    /// Datagrams that came joined behind another.
+    pub(crate) joined: u64,
     /// Datagrams that had no number.
     unnumbered: u64,
     /// Datagrams of the batch being read.
@@ -34,11 +38,14 @@ pub(crate) struct Tally<F> {
 }
 
 impl<F: Format> Tally<F> {
-    pub(crate) fn new(format: F) -> Self {
+    /// For a flow that is expected to hold `rate`, where it is to be paced.
+    pub(crate) fn new(format: F, rate: Option<BitRate>) -> Self {
         Self {
             format,
             sequence: Sequence::default(),
             jitter: Jitter::default(),
+            evenness: Evenness::new(rate),
+            joined: 0,
             unnumbered: 0,
             batch: 0,
             bytes: 0,
@@ -92,8 +99,12 @@ impl<F: Format> Tally<F> {
     fn payload(&mut self, arrival: &Arrival<'_>, number: Option<u64>) {
         self.batch += 1;
         self.bytes += arrival.datagram.len() as u64;
+        self.joined += u64::from(!arrival.is_first);
         match number {
-            Some(number) => self.sequence.arrived(number),
+            Some(number) => {
+                self.sequence.arrived(number);
+                self.evenness.arrived(number, arrival);
+            }
             None => self.unnumbered += 1,
         }
         let (first, _) = self.times.unwrap_or((arrival.received_ns, 0));
@@ -131,6 +142,9 @@ impl<F: Format> Tally<F> {
             reordered: self.sequence.reordered(),
             duplicated: self.sequence.duplicated(),
             jitter_us: self.jitter.us(),
+            joined: self.joined,
+            gaps: self.evenness.gaps,
+            even_gaps: self.evenness.even,
             ..DatagramCounts::default()
         }
     }
@@ -165,7 +179,7 @@ mod tests {
 
     #[test]
     fn jitter_is_between_packets_and_not_within_them() {
-        let mut tally = Tally::new(Goodput::new(1));
+        let mut tally = Tally::new(Goodput::new(1), None);
         let times = [(0, 10, true), (0, 10, false), (1_000, 1_010, true), (1_000, 1_010, false)];
         for (number, (at_ns, received_ns, is_first)) in times.into_iter().enumerate() {
             let mut datagram = [0; 32];

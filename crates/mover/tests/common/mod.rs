@@ -115,6 +115,8 @@ pub fn config(role: Role, transport: Transport) -> FlowConfig {
         transport,
         chunk,
         rate: None,
+        burst_bytes: None,
+        expected_rate: None,
         limit_bytes: None,
         framing: Framing::Goodput,
         early: Early::default(),

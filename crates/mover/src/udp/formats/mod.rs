@@ -164,7 +164,7 @@ pub fn count<'a>(
 ) -> DatagramCounts {
     let config = FlowConfig::receiver(framing.clone(), chunk);
     with_format!(&config, format => {
-        let mut tally = Tally::new(format);
+        let mut tally = Tally::new(format, None);
         for (received_ns, datagram) in (1u64..).zip(datagrams) {
             tally.count(&Arrival { datagram, received_ns, is_first: true });
         }

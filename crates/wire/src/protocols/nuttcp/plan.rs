@@ -154,6 +154,7 @@ pub fn unspoken(plan: &Plan) -> Option<String> {
         (plan.data_port.is_some_and(bad_port), "ports below 1024 or above 65535 (--data-port)"),
         (plan.pin.far != Pin::None, "the CPUs of the far end (--pin far:)"),
         (plan.flows > STREAMS_MAX, "more than 128 flows (--flows)"),
+        (far_sends && plan.burst_bytes.is_some(), "bursts of the far end (--burst)"),
         (far_sends && odd_rate, "a rate below 1 kbit/s (--rate)"),
         (plan.chunk_bytes.0 > NO_LIMIT, "a chunk of more than 2 GiB (--chunk)"),
         (far_sends && plan.socket.congestion.is_some(), "the congestion control of the far end"),

@@ -1,0 +1,52 @@
+//! What became of datagrams, and how evenly they came.
+
+use goodput_model::{DirectionResult, Known, Plan};
+
+use super::test::micros;
+
+/// One line about the datagrams of a direction, and one about their pace.
+pub fn lines(plan: &Plan, direction: &DirectionResult) -> Vec<(&'static str, String)> {
+    let counted = Some(counted(direction).join("   ")).filter(|text| !text.is_empty());
+    let lines = [("datagrams", counted), ("pacing", pace(plan, direction))];
+    lines.into_iter().filter_map(|(label, text)| Some((label, text?))).collect()
+}
+
+/// Lost, late, twice, and the jitter; what did not happen is left out.
+fn counted(direction: &DirectionResult) -> Vec<String> {
+    let mut parts = Vec::new();
+    if let Known::Value(lost) = &direction.lost_percent {
+        parts.push(format!("lost {lost:.2} %"));
+    }
+    for (name, count) in
+        [("reordered", &direction.reordered), ("duplicated", &direction.duplicated)]
+    {
+        if let Some(count) = count.value().filter(|count| **count > 0) {
+            parts.push(format!("{name} {count}"));
+        }
+    }
+    if let Known::Value(jitter) = &direction.jitter_us {
+        let joined = direction.joined_percent.value().filter(|joined| **joined > 0.0);
+        let joined = joined.map(|percent| {
+            format!(" between packets ({percent:.0} % came within one, their gaps are not known)")
+        });
+        parts.push(format!("jitter {}{}", micros(*jitter), joined.unwrap_or_default()));
+    }
+    parts
+}
+
+/// How even the gaps were, and what that cost.
+fn pace(plan: &Plan, direction: &DirectionResult) -> Option<String> {
+    let rate = plan.rate_per_flow()?;
+    let even = direction.even_gaps_percent.value()?;
+    let ideal_us = plan.chunk_bytes.0 as f64 * 8e6 / rate.0;
+    let mut text = format!("{even:.1} % of the gaps within 20 % of {}", gap(ideal_us));
+    if let Some(spun) = direction.spun_us.value().filter(|spun| **spun > 0) {
+        text += &format!("; the sender spun for {} to hold them", micros(*spun as f64));
+    }
+    Some(text)
+}
+
+/// A gap, with as many digits as its fifth needs.
+fn gap(us: f64) -> String {
+    if us < 100.0 { format!("{us:.1} µs") } else { micros(us) }
+}

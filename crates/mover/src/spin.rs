@@ -1,0 +1,159 @@
+//! Waiting for an instant more precisely than a timer wakes: asleep until shortly before it, then
+//! spinning.
+//!
+//! A thread that sleeps is woken some 5 to 100 us late, most of it for a CPU that has to leave its idle
+//! state; the gap between full-size datagrams at 1 Gbit/s is 11.8 us. How late this thread was woken
+//! lately decides how long before the instant it gets up. Where gaps are shorter than that it never
+//! sleeps, and takes a whole CPU.
+//!
+//! A thread that spins long loses its CPU to others sooner or later, and then for milliseconds. Where
+//! it sees that, it waits by timers alone for a while, if its gaps leave time to sleep at all.
+//!
+//! One CPU is always left to those who do not spin: a receiver on this host would else wait for what
+//! the spinning is for.
+
+use std::hint;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use crate::clock::now_ns;
+use crate::error::MoveError;
+use crate::flow::Flow;
+
+/// Bounds of how early a thread gets up, nanoseconds. Whoever is woken later than the greater one is
+/// on a host so busy that spinning mends nothing.
+const EARLIEST_NS: u64 = 200_000;
+const LATEST_NS: u64 = 5_000;
+/// What the first wait assumes, nanoseconds.
+const FIRST_NS: u64 = 60_000;
+/// A wait that was shorter than expected lowers the expectation by this part of the difference: the
+/// few late ones are what counts.
+const FORGETS: u64 = 64;
+
+/// Spinning that ends so late, nanoseconds, was interrupted by another thread: no interrupt takes so
+/// long.
+const TAKEN_NS: u64 = 500_000;
+/// How long it then sleeps only, nanoseconds.
+const REST_NS: u64 = 200_000_000;
+
+/// Threads of this process that spin right now.
+static SPINNING: AtomicUsize = AtomicUsize::new(0);
+
+/// How one thread waits.
+#[derive(Debug)]
+pub(crate) struct Spinner {
+    /// How long before the instant it gets up, nanoseconds.
+    early_ns: u64,
+    /// Until when it does not spin.
+    rests_until: u64,
+    /// Whether the last wait was by timer alone.
+    by_timer: bool,
+}
+
+impl Spinner {
+    pub(crate) fn new() -> Self {
+        Self { early_ns: FIRST_NS, rests_until: 0, by_timer: false }
+    }
+
+    /// Waits until `due` on the monotonic clock or for the stop, whatever comes first. May return
+    /// earlier. Counts as paced, and what is spun as spun.
+    pub(crate) fn wait(&mut self, flow: &Flow, due: u64) -> Result<(), MoveError> {
+        let now = now_ns();
+        if due <= now {
+            return Ok(());
+        }
+        if due - now > self.early_ns {
+            self.by_timer = now < self.rests_until;
+            let up = if self.by_timer { due } else { due - self.early_ns };
+            return self.sleep(flow, up);
+        }
+        let place = Place::take();
+        self.by_timer = place.is_none();
+        if self.by_timer {
+            return self.sleep(flow, due);
+        }
+        flow.counters.paced.during(|| spin(flow, due));
+        let ended = now_ns();
+        flow.counters.spun.add(ended - now);
+        if ended > due + TAKEN_NS {
+            self.rests_until = ended + REST_NS;
+        }
+        Ok(())
+    }
+
+    /// How late it is expected to be, nanoseconds.
+    pub(crate) fn late_ns(&self) -> u64 {
+        if self.by_timer { self.early_ns } else { 0 }
+    }
+
+    fn sleep(&mut self, flow: &Flow, until: u64) -> Result<(), MoveError> {
+        flow.wait_paced(until)?;
+        let woken = now_ns();
+        // A stop wakes before the time.
+        if woken >= until {
+            self.learn(woken - until);
+        }
+        Ok(())
+    }
+
+    /// It was woken `late_ns` after the time.
+    fn learn(&mut self, late_ns: u64) {
+        // With a little time left to spin.
+        let wanted = (late_ns + late_ns / 4).clamp(LATEST_NS, EARLIEST_NS);
+        self.early_ns =
+            wanted.max(self.early_ns - self.early_ns.saturating_sub(wanted).div_ceil(FORGETS));
+    }
+}
+
+fn spin(flow: &Flow, due: u64) {
+    while now_ns() < due && flow.may_send() {
+        hint::spin_loop();
+    }
+}
+
+/// The right to spin.
+struct Place;
+
+impl Place {
+    /// `None` where as many spin already as there are CPUs, less one.
+    fn take() -> Option<Self> {
+        static MOST: OnceLock<usize> = OnceLock::new();
+        let most = *MOST.get_or_init(|| thread::available_parallelism().map_or(1, usize::from) - 1);
+        let more = |spinning| (spinning < most).then_some(spinning + 1);
+        SPINNING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        SPINNING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_wakes_are_learnt_at_once_and_forgotten_slowly() {
+        let mut spinner = Spinner::new();
+        spinner.learn(100_000);
+        assert_eq!(spinner.early_ns, 125_000);
+        spinner.learn(10_000);
+        assert!((120_000..125_000).contains(&spinner.early_ns), "{}", spinner.early_ns);
+        (0..2000).for_each(|_| spinner.learn(10_000));
+        assert_eq!(spinner.early_ns, 12_500);
+        spinner.learn(1_000_000_000);
+        assert_eq!(spinner.early_ns, EARLIEST_NS);
+        (0..2000).for_each(|_| spinner.learn(0));
+        assert_eq!(spinner.early_ns, LATEST_NS);
+    }
+
+    #[test]
+    fn one_cpu_is_left_to_the_others() {
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        let places: Vec<_> = (0..2 * cpus).filter_map(|_| Place::take()).collect();
+        assert!(places.len() < cpus, "{} of {cpus}", places.len());
+    }
+}
