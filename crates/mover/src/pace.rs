@@ -3,7 +3,8 @@
 //! A piece may leave when the schedule says so; each piece moves the schedule by the time that its
 //! bytes take at the rate. A thread that comes late by less than [`SLACK_NS`] keeps the schedule, so
 //! that the jitter of timers costs no rate, and makes up for it by shorter gaps, never less than
-//! [`SHORTEST_GAP`] of what the piece takes, rather than by a burst. Whoever comes later than the slack
+//! [`SHORTEST_GAP`] of what the piece takes less the lateness that a timer is expected to have, rather
+//! than by a burst. Whoever comes later than the slack
 //! has stalled: the schedule is moved to now and the lost time is not made up. So in any window of t
 //! seconds never more leaves than rate × t + one piece + what the rate gives in the slack.
 //!

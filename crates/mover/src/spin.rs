@@ -9,6 +9,8 @@
 //! A thread that spins long loses its CPU to others sooner or later, and then for milliseconds. Where
 //! it sees that, it waits by timers alone for a while, if its gaps leave time to sleep at all.
 //!
+//! Timers alone make datagrams late by more than a gap, so what is late then leaves at once.
+//!
 //! One CPU is always left to those who do not spin: a receiver on this host would else wait for what
 //! the spinning is for.
 
@@ -36,6 +38,9 @@ const FORGETS: u64 = 64;
 const TAKEN_NS: u64 = 500_000;
 /// How long it then sleeps only, nanoseconds.
 const REST_NS: u64 = 200_000_000;
+/// The shortest wait that a timer is good for at all, nanoseconds: where gaps are shorter, only spinning
+/// keeps datagrams apart.
+const TIMED_NS: u64 = 30_000;
 
 /// Threads of this process that spin right now.
 static SPINNING: AtomicUsize = AtomicUsize::new(0);
@@ -63,12 +68,11 @@ impl Spinner {
         if due <= now {
             return Ok(());
         }
-        if due - now > self.early_ns {
-            self.by_timer = now < self.rests_until;
-            let up = if self.by_timer { due } else { due - self.early_ns };
-            return self.sleep(flow, up);
+        let rests = now < self.rests_until && due - now > TIMED_NS;
+        if !rests && due - now > self.early_ns {
+            return self.sleep(flow, due - self.early_ns);
         }
-        let place = Place::take();
+        let place = if rests { None } else { Place::take() };
         self.by_timer = place.is_none();
         if self.by_timer {
             return self.sleep(flow, due);

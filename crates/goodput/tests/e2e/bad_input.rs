@@ -97,6 +97,32 @@ fn unknown_options_settings_movers_and_schemes_suggest_what_exists() {
 }
 
 #[test]
+fn a_pace_that_cannot_be_held_is_refused_in_words() {
+    let home = Home::new();
+    let udp = |more: &[&str], words: &[&str]| {
+        fails(&home.run(&[&["test", "localhost", "-u"], more].concat()), 2, words);
+    };
+    udp(&["--rate", "0"], &["moves nothing", "unlimited"]);
+    udp(&["--rate", "-5"], &["negative"]);
+    udp(&["--rate=-5mbit"], &["negative"]);
+    udp(&["--rate", "0mbit/flow"], &["moves nothing"]);
+    udp(&["--burst", "64K"], &["--rate"]);
+    udp(&["--rate", "1gbit", "--burst", "0"], &["0 bytes"]);
+    udp(&["--rate", "1gbit", "--burst", "soon"], &["size", "time"]);
+    fails(&home.run(&["test", "localhost", "--rate", "1gbit", "--burst", "64K"]), 2, &["--udp"]);
+    let server = Server::start(&home, &[]);
+    let plan = |more: &[&str], words: &[&str]| {
+        let all = [&["test", &server.address, "--no-store", "-t", "1", "-u"], more].concat();
+        fails(&home.run(&all), 2, words);
+    };
+    plan(&["--rate", "100tbit"], &["1 ns", "1472 bytes"]);
+    plan(&["--rate", "1gbit", "--burst", "1000"], &["1000 bytes", "1472"]);
+    plan(&["--chunk", "31"], &["31 bytes", "65507"]);
+    plan(&["--chunk", "65508"], &["65508 bytes", "65507"]);
+    plan(&["--chunk", "40000", "--mover", "gso"], &["gso", "32753"]);
+}
+
+#[test]
 fn a_plan_beyond_the_servers_limits_is_refused_in_words() {
     let home = Home::new();
     let server = Server::start(&home, &["--max-duration", "5", "--max-flows", "2"]);

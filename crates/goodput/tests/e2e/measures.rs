@@ -76,6 +76,33 @@ fn udp_counts_every_datagram() {
 }
 
 #[test]
+fn a_paced_flow_is_judged_by_its_gaps() {
+    let paced = ["-u", "-t", "1", "-P", "2", "--rate", "5mbit/flow"];
+    let record = measure(&paced);
+    assert_eq!(record.plan.rate_bits_per_s.map(|rate| rate.0), Some(1e7));
+    let direction = &record.result.directions[0];
+    let even = *direction.even_gaps_percent.get().unwrap();
+    assert!((0.0..=100.0).contains(&even), "{even}");
+    assert_eq!((&direction.reordered, &direction.duplicated), (&Known::Value(0), &Known::Value(0)));
+    let in_bursts = measure(&[&paced[..], &["--burst", "10ms"]].concat());
+    // 10 ms at 5 Mbit/s are 4 datagrams of 1472 bytes.
+    assert_eq!(in_bursts.plan.burst_bytes.map(|burst| burst.0), Some(6250));
+    assert!(*in_bursts.result.directions[0].even_gaps_percent.get().unwrap() < 50.0);
+}
+
+#[test]
+fn offloads_of_udp_are_switched_at_each_end() {
+    let joined = |movers: &[&str]| {
+        let record =
+            measure(&[&["-u", "-t", "1", "--rate", "200mbit", "--burst", "64K"], movers].concat());
+        *record.result.directions[0].joined_percent.get().unwrap()
+    };
+    assert_eq!(joined(&["--mover", "gso"]), 0.0);
+    assert_eq!(joined(&["--mover", "plain", "--receive-mover", "gro"]), 0.0);
+    assert!(joined(&["--mover", "gso", "--receive-mover", "gro"]) > 50.0);
+}
+
+#[test]
 fn udp_in_reverse() {
     let record = measure(&["-u", "-R", "-t", "1", "--rate", "20mbit"]);
     assert_eq!(senders(&record), [EndName::Far]);
