@@ -4,32 +4,84 @@
 //! end before that. Pages that were unmapped stay with the kernel as long as it needs them and are
 //! not used again until then; memory of the heap would be, and what others write into it would go
 //! out to the peer.
+//!
+//! As nobody writes to them, all flows of a process that send the same share them: a chunk for each
+//! of many flows would take memory, and not fit into the processor's cache.
 
 use std::ops::Deref;
 use std::os::fd::OwnedFd;
 use std::ptr::{self, NonNull};
 use std::slice;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use goodput_model::Framing;
 use rustix::io::Result as SysResult;
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+
+use crate::payload;
+
+/// What is shared by now: how the payload begins and how long it is, and the pages as long as a flow
+/// has them.
+type Shared = Vec<(&'static [u8], usize, Weak<Pages>)>;
+static SHARED: Mutex<Shared> = Mutex::new(Vec::new());
+
+/// Where a huge page may begin, bytes: on x86-64 and on arm64 with pages of 4 KiB
+/// (Documentation/admin-guide/mm/transhuge.rst).
+const HUGE: usize = 2 << 20;
 
 /// Mapped memory that nobody writes to any more.
 #[derive(Debug)]
 pub(crate) struct Pages {
     start: NonNull<u8>,
     len: usize,
+    mapped: (NonNull<u8>, usize),
 }
 
+// SAFETY: nobody writes to the pages, and any thread may unmap them.
+#[expect(unsafe_code, reason = "a pointer to memory that is only read")]
+unsafe impl Send for Pages {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "a pointer to memory that is only read")]
+unsafe impl Sync for Pages {}
+
 impl Pages {
-    /// `len` random bytes, at least one. Fails where memory is short.
+    /// `len` bytes, at least one, to send with `framing`, shared with every flow that sends the same.
+    /// Fails where memory is short.
+    pub(crate) fn payload(framing: &Framing, len: usize) -> SysResult<Arc<Self>> {
+        let lead = payload::lead(framing);
+        // A thread that panicked has left whole entries.
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.retain(|(_, _, pages)| pages.strong_count() > 0);
+        let same = shared.iter().find(|(begin, size, _)| (*begin, *size) == (lead, len));
+        if let Some(pages) = same.and_then(|(_, _, pages)| pages.upgrade()) {
+            return Ok(pages);
+        }
+        let pages = Arc::new(Self::beginning_with(lead, len)?);
+        shared.push((lead, len, Arc::downgrade(&pages)));
+        Ok(pages)
+    }
+
+    /// Random bytes but for the first, in a huge page where the kernel gives one: what is sent without
+    /// a copy then takes one piece of a packet instead of sixteen.
     #[expect(unsafe_code, reason = "mapping memory")]
-    pub(crate) fn random(len: usize) -> SysResult<Self> {
+    fn beginning_with(lead: &[u8], len: usize) -> SysResult<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
+        let room = len.next_multiple_of(HUGE);
         // SAFETY: a new mapping at an address of the kernel's choice overlaps no other.
-        let start = unsafe { mmap_anonymous(ptr::null_mut(), len, access, MapFlags::PRIVATE)? };
-        let pages = Self::at(start.cast(), len);
-        // SAFETY: the mapping is readable and writable for `len` bytes, and nobody else has it yet.
-        rand::fill(unsafe { slice::from_raw_parts_mut(pages.start.as_ptr(), len) });
+        let mapped =
+            unsafe { mmap_anonymous(ptr::null_mut(), room + HUGE, access, MapFlags::PRIVATE)? };
+        let skip = mapped.cast::<u8>().align_offset(HUGE);
+        let mut pages = Self::at(mapped.cast(), room + HUGE);
+        // SAFETY: less than HUGE, which the mapping has beyond `room`.
+        pages.start = unsafe { pages.start.add(skip) };
+        pages.len = len;
+        // SAFETY: the range lies within the new mapping. Where it is refused, pages are small.
+        let _ = unsafe { madvise(pages.start.as_ptr().cast(), room, Advice::LinuxHugepage) };
+        // SAFETY: the mapping is readable and writable for `len` bytes from there, and nobody else
+        // has it yet.
+        let bytes = unsafe { slice::from_raw_parts_mut(pages.start.as_ptr(), len) };
+        rand::fill(bytes);
+        bytes.iter_mut().zip(lead).for_each(|(byte, lead)| *byte = *lead);
         Ok(pages)
     }
 
@@ -44,7 +96,8 @@ impl Pages {
     }
 
     fn at(start: *mut u8, len: usize) -> Self {
-        Self { start: NonNull::new(start).expect("a mapping is never at address zero"), len }
+        let start = NonNull::new(start).expect("a mapping is never at address zero");
+        Self { start, len, mapped: (start, len) }
     }
 }
 
@@ -63,7 +116,7 @@ impl Drop for Pages {
     #[expect(unsafe_code, reason = "unmapping memory")]
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's own, and no borrow of it is left.
-        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
+        let _ = unsafe { munmap(self.mapped.0.as_ptr().cast(), self.mapped.1) };
     }
 }
 
@@ -73,10 +126,21 @@ mod tests {
     use crate::payload;
 
     #[test]
-    fn random_pages_begin_at_a_page_and_are_not_all_zero() {
-        let pages = Pages::random(5000).unwrap();
+    fn payload_begins_at_a_page_and_as_its_framing_has_it() {
+        let pages = Pages::payload(&Framing::Ttcp, 5000).unwrap();
         assert_eq!((pages.len(), pages.as_ptr().addr() % rustix::param::page_size()), (5000, 0));
-        assert!(pages.iter().any(|byte| *byte != 0));
+        assert!(pages.starts_with(payload::lead(&Framing::Ttcp)));
+        assert!(pages[100..].iter().any(|byte| *byte != 0));
+    }
+
+    #[test]
+    fn flows_that_send_the_same_share_it() {
+        let of = |framing, len| Pages::payload(&framing, len).unwrap();
+        let (one, other) = (of(Framing::Goodput, 6000), of(Framing::Goodput, 6000));
+        assert!(Arc::ptr_eq(&one, &other));
+        assert!(!Arc::ptr_eq(&one, &of(Framing::Goodput, 6001)));
+        assert!(!Arc::ptr_eq(&one, &of(Framing::Ttcp, 6000)));
+        assert_eq!(of(Framing::Ttcp, 3)[..], payload::lead(&Framing::Ttcp)[..3]);
     }
 
     #[test]

@@ -17,20 +17,18 @@ pub(crate) fn random(len: usize) -> Vec<u8> {
     bytes
 }
 
-/// `len` bytes to send with `framing`: random but for what a receiver may take for something else.
+/// What `len` bytes to send with `framing` begin with, so that no receiver takes them for something
+/// else; the rest is random.
 ///
 /// iperf2's looks for a header in the first bytes of a stream, and nuttcp's for counters of its own at
 /// bytes 24 to 31 behind a marker. What the real senders of iperf2 and ttcp begin with is no header.
-pub(crate) fn of(framing: &Framing, len: usize) -> Vec<u8> {
-    let mut bytes = random(len);
-    let lead = match framing {
-        Framing::Goodput | Framing::Iperf3 { .. } => &b""[..],
+pub(crate) fn lead(framing: &Framing) -> &'static [u8] {
+    match framing {
+        Framing::Goodput | Framing::Iperf3 { .. } => b"",
         Framing::Iperf2 { .. } => b"01234567890123456789012345678901",
         Framing::Nuttcp { .. } => b" !\"#$%&'\0\0\0\0\0\0\0\x0001234567\0\0\0\0\0\0\0\0",
         Framing::Ttcp => b" !\"#$%&'()*+,-./0123456789:;<=>?",
-    };
-    bytes.iter_mut().zip(lead).for_each(|(byte, lead)| *byte = *lead);
-    bytes
+    }
 }
 
 /// How long a file to send `chunk` bytes at a time from is: whole chunks, at least 1 MiB.

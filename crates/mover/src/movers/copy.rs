@@ -6,9 +6,10 @@ use rustix::net::{self, RecvFlags, SendFlags};
 use super::{Mover, check_chunk, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
+use crate::pages::Pages;
 use crate::storage::FileSource;
 use crate::transfer::{self, Sent, Trouble, Way};
-use crate::{payload, storing, stream};
+use crate::{storing, stream};
 
 /// Least room to read into, bytes. What collects while the reader is away is then read at once.
 const READ_ROOM: usize = 256 * 1024;
@@ -57,7 +58,8 @@ pub(super) fn send(flow: &Flow) -> Result<(), MoveError> {
     if let Some(source) = flow.config.storage.source.as_deref() {
         return transfer::send(flow, source, Copying::new(source, flow.config.chunk));
     }
-    let chunk = payload::of(&flow.config.framing, flow.config.chunk);
+    let chunk = Pages::payload(&flow.config.framing, flow.config.chunk)
+        .map_err(|cause| flow.failed("make the buffer to send from", cause))?;
     stream::send(flow, |want: usize| net::send(&flow.socket, &chunk[..want], SendFlags::NOSIGNAL))
 }
 

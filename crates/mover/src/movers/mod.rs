@@ -14,6 +14,7 @@ mod sendfile;
 mod splice;
 mod splice_null;
 mod uring;
+mod writev;
 mod zerocopy;
 mod zerocopy_receive;
 
@@ -80,6 +81,7 @@ pub const ALL: &[&dyn Mover] = &[
     &splice::Splice,
     &splice_null::SpliceNull,
     &uring::Uring,
+    &writev::Writev,
     &zerocopy::Zerocopy,
     &zerocopy_receive::ZerocopyReceive,
 ];

@@ -1,11 +1,15 @@
 //! vmsplice(2) of user pages into a pipe, splice(2) of the pipe into the socket: the payload is
 //! never copied on its way out.
+//!
+//! A pipe has a place for each page, and every call costs the same however many it moves, so a pipe
+//! is filled with as many chunks as it has places for.
 
 use std::io;
+use std::iter::repeat_with;
 use std::os::fd::OwnedFd;
 
 use goodput_model::{Plan, Role, Source, Transport};
-use rustix::io::Result as SysResult;
+use rustix::io::{Errno, Result as SysResult};
 use rustix::pipe::{
     IoSliceRaw, PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice,
     vmsplice,
@@ -19,7 +23,15 @@ use crate::storage::FileSource;
 use crate::stream;
 use crate::transfer::{self, Sent, Trouble, Way};
 
-/// Sends through a pipe that holds one chunk. Memory: one chunk for each sending flow.
+/// Bytes of a pipe, as many as anybody may have by default (fs.pipe-max-size, pipe(7)).
+const ROOMY: usize = 1 << 20;
+/// How many flows have such a pipe; those beyond have one that holds a chunk. All pipes of a user
+/// share 64 MiB by default (fs.pipe-user-pages-soft), beyond which new ones have hardly any place.
+const ROOMY_FLOWS: u16 = 16;
+/// Parts of one vmsplice(2) at most: UIO_MAXIOV in include/uapi/linux/uio.h.
+const MOST_PARTS: usize = 1024;
+
+/// Sends through a pipe that holds one chunk or more. Memory: one chunk for all sending flows.
 pub struct Splice;
 
 impl Mover for Splice {
@@ -60,15 +72,13 @@ impl Mover for Splice {
             let pipe = Pipe::holding(chunk).map_err(|cause| no_pipe(flow, &cause))?;
             return transfer::send(flow, source, FromFile { source, pipe });
         }
-        let pages = Pages::random(chunk)
+        let pages = Pages::payload(&flow.config.framing, chunk)
             .map_err(|cause| flow.failed("make the pages to send from", cause))?;
-        let mut pipe = Pipe::holding(chunk).map_err(|cause| no_pipe(flow, &cause))?;
-        stream::send(flow, |want: usize| {
-            if pipe.filled == 0 {
-                pipe.fill(&pages[..want])?;
-            }
-            pipe.empty_into(&flow.socket, want)
-        })
+        let pipe = Pipe::roomy(flow).map_err(|cause| no_pipe(flow, &cause))?;
+        let count = pipe.chunks(chunk);
+        let parts: Vec<_> = repeat_with(|| IoSliceRaw::from_slice(&pages)).take(count).collect();
+        let mut writer = FromMemory { flow, pages: &pages, parts: &parts, pipe };
+        stream::send_pieces(flow, chunk * count, |want: usize| writer.write(want))
     }
 }
 
@@ -92,7 +102,7 @@ fn needs() -> String {
 struct Pipe {
     out: OwnedFd,
     into: OwnedFd,
-    /// Bytes in the pipe, at most one chunk: a full socket may leave some.
+    /// Bytes in the pipe: a full socket may leave some.
     filled: usize,
 }
 
@@ -106,13 +116,29 @@ impl Pipe {
         Ok(Self { out, into, filled: 0 })
     }
 
-    /// Puts pages into the empty pipe, which has a place for all of them.
+    /// A pipe that holds a chunk, and more where that can be had.
+    fn roomy(flow: &Flow) -> io::Result<Self> {
+        let pipe = Self::holding(flow.config.chunk)?;
+        if flow.config.id < ROOMY_FLOWS && fcntl_getpipe_size(&pipe.into)? < ROOMY {
+            // Where it is refused, the pipe stays as it is.
+            let _ = fcntl_setpipe_size(&pipe.into, ROOMY);
+        }
+        Ok(pipe)
+    }
+
+    /// How many chunks it has places for, at least one: each takes whole places.
+    fn chunks(&self, chunk: usize) -> usize {
+        let page = rustix::param::page_size();
+        let places = fcntl_getpipe_size(&self.into).unwrap_or(0) / page;
+        (places / chunk.div_ceil(page)).clamp(1, MOST_PARTS)
+    }
+
+    /// Puts pages into the empty pipe, as many as it has places for.
     #[expect(unsafe_code, reason = "the kernel may read the pages after the call")]
-    fn fill(&mut self, pages: &[u8]) -> SysResult<()> {
-        let parts = [IoSliceRaw::from_slice(pages)];
+    fn fill(&mut self, parts: &[IoSliceRaw<'_>]) -> SysResult<()> {
         // SAFETY: the pages are only ever read, by us as by the kernel, and once they are unmapped
         // it keeps them for as long as it needs them (see `Pages`).
-        self.filled = unsafe { vmsplice(&self.into, &parts, SpliceFlags::NONBLOCK)? };
+        self.filled = unsafe { vmsplice(&self.into, parts, SpliceFlags::NONBLOCK)? };
         Ok(())
     }
 
@@ -122,6 +148,44 @@ impl Pipe {
         let moved = splice(&self.out, None, socket, None, len, SpliceFlags::NONBLOCK)?;
         self.filled -= moved;
         Ok(moved)
+    }
+}
+
+/// vmsplice(2) of the same chunk, several times over, into the pipe, and from there into the socket.
+struct FromMemory<'a> {
+    flow: &'a Flow,
+    pages: &'a [u8],
+    /// The chunk, as often as the pipe has places for it.
+    parts: &'a [IoSliceRaw<'a>],
+    pipe: Pipe,
+}
+
+impl FromMemory<'_> {
+    /// Writes what is left in the pipe, then whole chunks, or a part of one where no more is wanted.
+    fn write(&mut self, want: usize) -> SysResult<usize> {
+        let mut written = 0;
+        while written < want {
+            if self.pipe.filled == 0 {
+                self.fill(want - written)?;
+            }
+            match self.pipe.empty_into(&self.flow.socket, want - written) {
+                Ok(moved) => written += moved,
+                Err(Errno::AGAIN | Errno::INTR) if written > 0 => break,
+                Err(cause) => return Err(cause),
+            }
+            if self.pipe.filled > 0 {
+                break;
+            }
+        }
+        Ok(written)
+    }
+
+    fn fill(&mut self, want: usize) -> SysResult<()> {
+        self.flow.counters.called();
+        match want / self.pages.len() {
+            0 => self.pipe.fill(&[IoSliceRaw::from_slice(&self.pages[..want])]),
+            whole => self.pipe.fill(&self.parts[..whole.min(self.parts.len())]),
+        }
     }
 }
 
@@ -163,13 +227,16 @@ impl Way for FromFile<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::Framing;
 
     #[test]
-    fn a_pipe_holds_a_chunk_of_whole_and_of_broken_pages() {
+    fn a_pipe_holds_chunks_of_whole_and_of_broken_pages() {
         for chunk in [1, 4096, 70_001, 1 << 20] {
-            let (pages, mut pipe) = (Pages::random(chunk).unwrap(), Pipe::holding(chunk).unwrap());
-            pipe.fill(&pages).unwrap();
-            assert_eq!(pipe.filled, chunk);
+            let (pages, mut pipe) =
+                (Pages::payload(&Framing::Goodput, chunk).unwrap(), Pipe::holding(chunk).unwrap());
+            let parts = repeat_with(|| IoSliceRaw::from_slice(&pages)).take(pipe.chunks(chunk));
+            pipe.fill(&parts.collect::<Vec<_>>()).unwrap();
+            assert_eq!(pipe.filled, chunk * pipe.chunks(chunk));
         }
     }
 }

@@ -7,6 +7,7 @@
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
 
 use goodput_model::{Plan, Role, Source, Transport};
 use io_uring::{IoUring, opcode, squeue, types};
@@ -27,8 +28,8 @@ const DEPTH: usize = 64;
 /// too.
 const AT_ONCE: usize = 256 << 10;
 
-/// Writes chunks, several in one call. Memory: one chunk for each sending flow, and a few KiB that
-/// are shared with the kernel.
+/// Writes chunks, several in one call. Memory: one chunk for all sending flows, and a
+/// few KiB for each that are shared with the kernel.
 pub struct Uring;
 
 impl Mover for Uring {
@@ -70,7 +71,7 @@ impl Mover for Uring {
             let way = FromFile { ring, buffer, source, waiting: 0..0, asleep };
             return transfer::send(flow, source, way);
         }
-        let pages = Pages::random(chunk)
+        let pages = Pages::payload(&flow.config.framing, chunk)
             .map_err(|cause| flow.failed("make the buffer to send from", cause))?;
         let ring = new_ring(flow)?;
         let mut writer = Writer { ring, pages, socket: &flow.socket };
@@ -105,7 +106,7 @@ fn needs(cause: &io::Error) -> &'static str {
 struct Writer<'a> {
     // Dropped before the pages, of which it knows the addresses.
     ring: IoUring,
-    pages: Pages,
+    pages: Arc<Pages>,
     socket: &'a OwnedFd,
 }
 
@@ -264,13 +265,15 @@ fn errno(cause: io::Error) -> Errno {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::Framing;
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
     #[test]
     fn a_call_writes_many_chunks_and_then_says_that_the_socket_is_full() {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
-        let (ring, pages) = (IoUring::new(DEPTH as u32).unwrap(), Pages::random(100).unwrap());
+        let (ring, pages) =
+            (IoUring::new(DEPTH as u32).unwrap(), Pages::payload(&Framing::Goodput, 100).unwrap());
         let mut writer = Writer { ring, pages, socket: &near };
         assert_eq!(writer.write(250), Ok(250));
         let mut read = [0; 300];

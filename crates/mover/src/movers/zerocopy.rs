@@ -8,6 +8,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use goodput_model::{Plan, Role, Source, Transport};
 use rustix::event::PollFlags;
@@ -40,7 +41,7 @@ const STARVED_NS: u64 = 1_000_000_000;
 /// must stop. The pages outlive it in the kernel.
 const LAST_NS: u64 = 50_000_000;
 
-/// Sends from pinned pages, of memory or of a mapped file. Memory: one chunk for each sending flow.
+/// Sends from pinned pages, of memory or of a mapped file. Memory: one chunk for all sending flows.
 pub struct Zerocopy;
 
 impl Mover for Zerocopy {
@@ -83,7 +84,7 @@ impl Mover for Zerocopy {
             flow.payload_is_over();
             return file.pinned.wait_for_last();
         }
-        let chunk = Pages::random(flow.config.chunk)
+        let chunk = Pages::payload(&flow.config.framing, flow.config.chunk)
             .map_err(|cause| flow.failed("make the buffer to send from", cause))?;
         let mut memory = FromMemory { chunk, pinned: Pinned::new(flow) };
         stream::send(flow, &mut memory)?;
@@ -112,7 +113,7 @@ struct Pinned<'a> {
 
 /// One buffer, sent again and again.
 struct FromMemory<'a> {
-    chunk: Pages,
+    chunk: Arc<Pages>,
     pinned: Pinned<'a>,
 }
 
