@@ -8,8 +8,9 @@
 //! congestion control backs off for a drop.
 //!
 //! # How it is seen
-//! At the sender: the local queueing discipline dropped at least 0.5 % of the packets, the goodput is
-//! below 95 % of what a shaper there allows, and the path is what holds the sender. On the path: slow
+//! At the sender: the local queueing discipline dropped at least 0.5 % of the packets, or fewer that the
+//! congestion window was cut for and has been full ever since; the goodput is below 95 % of what a
+//! shaper there allows, and the path is what holds the sender. On the path: slow
 //! start, which doubles the window and so sends in bursts, lost many packets at once, though larger
 //! windows passed since, grown step by step. So it was not the rate that was full, and chance takes no
 //! such share. Or losses meet the window at one level again and again, and the rate falls below 95 % of
@@ -76,7 +77,7 @@ pub(crate) fn at_sender(view: &View) -> Result<Option<Finding>, Missing> {
     let held = split(view)?.path_percent / 100.0;
     let shaper = Shaper::of(view)?;
     let gives = shaper.as_ref().is_some_and(|s| goodput >= SHAPER_GIVES * s.ceiling);
-    if share < HEAVY_LOSS || held < HOLDS || gives {
+    if !(share >= HEAVY_LOSS || drops_cut_the_window(view)?) || held < HOLDS || gives {
         return Ok(None);
     }
     let limit = view.sender.count(QDISC_LIMIT);
@@ -96,6 +97,19 @@ pub(crate) fn at_sender(view: &View) -> Result<Option<Finding>, Missing> {
         .predicted(next_after(view, &[RULE.id]))
         .changes(shaper.and_then(|shaper| longer_queue(view, &shaper)))
         .found()
+}
+
+/// Whether what the local queue dropped, little as it is, keeps the window down: the kernel cuts it for
+/// a drop at home as for any other, though nothing may have to be sent again.
+fn drops_cut_the_window(view: &View) -> Result<bool, Missing> {
+    let drops = view.sender.queue_drops()?;
+    let again = view.sender.retransmitted_segments_in_all()?;
+    Ok(drops >= 1.0
+        && drops >= MOST * again
+        && Shaper::of(view)?.is_some()
+        && view.backs_off_at_loss()?
+        && view.sender.cut_window_share()? >= HOLDS
+        && !view.sender.queue_stands()?)
 }
 
 /// A queue on the path, by the bursts that it lost or the level at which it overflows.
@@ -235,6 +249,22 @@ mod tests {
         quiet(&RULE, short().goodput(950e6));
         quiet(&RULE, short().grows(Near, "qdisc.drops", 90));
         quiet(&RULE, Case::path_loss());
+    }
+
+    #[test]
+    fn few_drops_that_keep_the_window_cut() {
+        // 50 Mbit/s, 40 ms, a queue of 15 kB: 2 packets dropped in slow start, 31 Mbit/s, as measured.
+        let few = |window: u64| {
+            let shaped = Case::path_loss().tbf(5e7, 10_000).goodput(31e6).retransmitted(0.0);
+            let dropped = shaped.fact(Near, QDISC_LIMIT, 15_000u64).grows(Near, "qdisc.drops", 2);
+            dropped.tcp(move |tcp, _| {
+                tcp.snd_ssthresh_segments = Some(73);
+                tcp.snd_cwnd_segments = Some(window);
+                tcp.unacked_segments = Some(100);
+            })
+        };
+        assert_eq!(fires(&RULE, few(100)).confidence, Confidence::Certain);
+        quiet(&RULE, few(300));
     }
 
     #[test]
