@@ -74,6 +74,7 @@ builtin!(
     "tso-oversize",
     "udp-receive-buffer",
     "window-scaling-off",
+    "wrong-class",
 );
 
 /// All built-in scenarios, by name.

@@ -63,6 +63,16 @@ pub struct HtbRoot {
     pub direct_packets: u32,
 }
 
+/// The content of `TCA_OPTIONS` of a new htb: `TCA_HTB_INIT` with version 3, 10 for rate to quantum and the
+/// minor number of the default class, as tc(8) has it.
+pub(crate) fn htb_options(default_class: u32) -> Vec<u8> {
+    let init = [3u32, 10, default_class, 0, 0].map(u32::to_ne_bytes);
+    let attribute = DefaultNla::new(TCA_HTB_INIT, init.as_flattened().to_vec());
+    let mut bytes = vec![0; attribute.buffer_len()];
+    attribute.emit(&mut bytes);
+    bytes
+}
+
 impl HtbRoot {
     /// Reads the content of `TCA_OPTIONS`. `None` where the bytes are not htb's.
     pub fn parse(options: &[u8]) -> Option<Self> {
@@ -219,8 +229,8 @@ pub(crate) fn class(message: &RouteNetlinkMessage) -> Option<Class> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Qdisc;
     use crate::namespace::tests::in_test_namespace;
-    use crate::{Qdisc, QdiscOptions};
 
     #[test]
     fn the_default_class_is_read_and_short_options_are_none() {
@@ -253,21 +263,13 @@ mod tests {
         assert_eq!(htb.emit(), options);
     }
 
-    /// `TCA_HTB_INIT` with `struct tc_htb_glob`: version 3, rate to quantum 10, no default class.
-    fn htb_options() -> QdiscOptions {
-        let words = [3u32, 10, 0, 0, 0].map(u32::to_ne_bytes);
-        QdiscOptions::Other([&[24, 0, 2, 0], words.as_flattened()].concat())
-    }
-
     #[test]
     fn a_class_reads_back_as_it_was_set_and_is_changed_in_place() {
         in_test_namespace("a_class_reads_back_as_it_was_set_and_is_changed_in_place", || {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let index = netlink.link("left").unwrap().index;
-            let (handle, options) = (0x1_0000, htb_options());
-            let htb = Qdisc { handle, ..Qdisc::root(index, "htb", options) };
-            netlink.replace_qdisc(&htb).unwrap();
+            netlink.replace_qdisc(&Qdisc::root_htb(index, 0x1_0000, 0)).unwrap();
             for rate in [12_500_000, 125_000_000, 5_000_000_000] {
                 let mut class = HtbClass::new(rate, 2 * rate, 65_000, 131_000);
                 class.quantum = 60_000;

@@ -39,7 +39,7 @@ mod strings;
 pub mod tbf;
 
 pub use addresses::Address;
-pub use classes::{Class, HtbClass, HtbRoot};
+pub use classes::{Class, HtbClass, HtbRoot, handle_text};
 pub use error::NetlinkError;
 pub use filters::{Filters, Hook};
 pub use links::{Link, LinkStats};

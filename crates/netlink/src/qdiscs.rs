@@ -79,6 +79,13 @@ impl Qdisc {
         Self::root(index, "pfifo", QdiscOptions::Pfifo { limit_packets })
     }
 
+    /// htb with no classes yet as the root of a link. What no filter takes to a class goes to
+    /// `default_class`, of which the minor number counts.
+    pub fn root_htb(index: u32, handle: u32, default_class: u32) -> Self {
+        let options = QdiscOptions::Other(crate::classes::htb_options(default_class & 0xffff));
+        Self { handle, ..Self::root(index, "htb", options) }
+    }
+
     /// Any kind as the root of a link.
     pub fn root(index: u32, kind: &str, options: QdiscOptions) -> Self {
         let kind = kind.into();

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer};
 
 mod cpu_quota;
+mod htb;
 mod icmp_filter;
 mod link_flap;
 mod loss;
@@ -30,6 +31,7 @@ use crate::scenario::{HostName, Need};
 /// Every kind of fault.
 pub const ALL: &[&Kind] = &[
     &cpu_quota::KIND,
+    &htb::KIND,
     &icmp_filter::KIND,
     &link_flap::KIND,
     &loss::KIND,
