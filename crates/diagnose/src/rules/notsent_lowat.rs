@@ -15,7 +15,8 @@
 //!
 //! # When it is wrong
 //! A send buffer that is full looks the same but for its fill, and is left to send-buffer. A writer
-//! that is woken at once, as on an idle host, fills what the mark leaves open: then it costs nothing.
+//! that is woken at once, as on an idle host, fills what the mark leaves open: then it costs nothing, and
+//! the path's rate is what is found.
 //! A mark that a program set on its own socket can't be seen.
 //!
 //! # Source
@@ -23,6 +24,7 @@
 
 use goodput_model::{Confidence, Finding, Missing};
 
+use super::path_rate;
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, bytes, percent};
@@ -58,7 +60,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let (waits, dry) = (side.blocked_share()?, side.app_limited_share()?);
     let reader_is_behind = view.receiver.blocked_share().is_ok_and(|waits| waits < BEHIND);
     let by_mark = waits >= HOLDS && dry >= HOLDS && side.send_buffer_fill()? < HALF;
-    if mark >= UNSET || !by_mark || reader_is_behind {
+    if mark >= UNSET || !by_mark || reader_is_behind || path_rate::is_known(view) {
         return Ok(None);
     }
     let set = format!(

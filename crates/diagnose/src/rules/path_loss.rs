@@ -101,14 +101,14 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         (_, Ok(true)) if cut_by_chance(view)? => Confidence::Likely,
         _ if share < HEAVY_LOSS => {
             // Little loss beside a rate that stands still is what overshooting it once has cost.
-            if !losses_fill_the_buffer(view) || queue_shows(view) || is_the_rates(view) {
+            if !losses_fill_the_buffer(view) || queue_shows(view) || path_rate::is_known(view) {
                 return Ok(None);
             }
             Confidence::Possible
         }
         // A congestion control that does not back off loses nothing by what a rate drops.
-        (_, Ok(false)) if is_the_rates(view) => return Ok(None),
-        _ if queue_shows(view) || is_the_rates(view) || backlog_may_have(view) => {
+        (_, Ok(false)) if path_rate::is_known(view) => return Ok(None),
+        _ if queue_shows(view) || path_rate::is_known(view) || backlog_may_have(view) => {
             Confidence::Possible
         }
         _ => Confidence::Likely,
@@ -144,12 +144,6 @@ fn backlog_may_have(view: &View) -> bool {
     view.receiver.arrival_drops().is_ok_and(|drops| drops > 0.0 && drops >= MOST * again)
 }
 
-/// Whether the rate of the path is known to drop what exceeds it.
-fn is_the_rates(view: &View) -> bool {
-    let rate = (path_rate::RULE.check)(view).ok().flatten();
-    rate.is_some_and(|finding| finding.confidence > Confidence::Possible)
-}
-
 fn model_explains(view: &View) -> Result<bool, Missing> {
     let Some(modelled) = rate_at_loss(view)? else { return Ok(false) };
     let timeouts = view.sender.timeouts().unwrap_or(0.0);
@@ -161,7 +155,7 @@ fn model_explains(view: &View) -> Result<bool, Missing> {
 /// is full again, no queue stands, and it was cut at different sizes. After
 /// slow start overshot, a run of seconds never comes to the model's rate.
 fn cut_by_chance(view: &View) -> Result<bool, Missing> {
-    if view.sender.queue_stands()? || is_the_rates(view) {
+    if view.sender.queue_stands()? || path_rate::is_known(view) {
         return Ok(false);
     }
     let cuts = view.sender.cuts()?;
@@ -182,7 +176,11 @@ fn cut_early(view: &View) -> Result<Option<Confidence>, Missing> {
     let window = view.sender.congestion_window_bytes()? / view.sender.mss_bytes()?;
     let grown = !cuts.is_empty() && window >= OUTGROWN * largest;
     let low = grown && lost >= 1.0 && view.sender.cut_window_share()? >= HOLDS;
-    if !low || !view.backs_off_at_loss()? || view.sender.queue_stands()? || is_the_rates(view) {
+    if !low
+        || !view.backs_off_at_loss()?
+        || view.sender.queue_stands()?
+        || path_rate::is_known(view)
+    {
         return Ok(None);
     }
     let again = cuts.len() >= CUTS && lost >= CUTS as f64;
@@ -233,7 +231,8 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
     if share < HEAVY_LOSS || datagrams_lost_elsewhere(view)? {
         return Ok(None);
     }
-    let confidence = if is_the_rates(view) { Confidence::Possible } else { Confidence::Likely };
+    let confidence =
+        if path_rate::is_known(view) { Confidence::Possible } else { Confidence::Likely };
     let place = view.receiver.place();
     let text = format!("{} of the datagrams never arrived", percent(share));
     Draft::new(RULE.id, Place::Path, confidence, "loss on the path")

@@ -244,6 +244,13 @@ fn witness(view: &View) -> Result<f64, Missing> {
     Ok(split(view)?.path_percent)
 }
 
+/// Whether the path is known to give the rate that it has: then it drops what exceeds it, and a writer that
+/// leaves nothing unsent keeps it full all the same.
+pub(super) fn is_known(view: &View) -> bool {
+    let rate = (RULE.check)(view).ok().flatten();
+    rate.is_some_and(|finding| finding.confidence > Confidence::Possible)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
