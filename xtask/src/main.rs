@@ -28,7 +28,7 @@ enum Task {
     Test(test::Options),
     /// Writes the documents that the program generates about itself to docs/.
     Docs(docs::Options),
-    /// Measures goodput side by side with iperf3 and writes docs/performance.md.
+    /// Measures goodput side by side with its peers and writes docs/performance.md.
     Bench(bench::Options),
     /// Runs the lab's scenarios and says how often the diagnosis is right.
     Truth(truth::Options),

@@ -28,7 +28,17 @@ pub const FOR_TESTS: &[Package] = &[
 pub const FOR_BENCH: &[Package] = &[
     Package { name: "iproute2", program: "ip", reason: "links the two network namespaces" },
     Package { name: "util-linux", program: "nsenter", reason: "runs programs in a namespace" },
-    Package { name: "iperf3", program: "iperf3", reason: "is what goodput is compared with" },
+    Package {
+        name: "iperf3",
+        program: "iperf3",
+        reason: "is a peer that goodput is compared with",
+    },
+    Package { name: "iperf", program: "iperf", reason: "is a peer (iperf2)" },
+    Package { name: "nuttcp", program: "nuttcp", reason: "is a peer" },
+    Package { name: "qperf", program: "qperf", reason: "is a peer" },
+    Package { name: "sockperf", program: "sockperf", reason: "is a peer" },
+    Package { name: "tcpdump", program: "tcpdump", reason: "has the kernel's time of each packet" },
+    Package { name: "binutils", program: "strip", reason: "takes the symbols off the program" },
 ];
 
 /// Installs what is missing when run as root; else says what to install.

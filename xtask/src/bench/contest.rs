@@ -1,193 +1,207 @@
-//! One run of one contestant: its throughput, and the CPU time of both its processes.
+//! What a contest is: a load, who takes part, what is measured of it, and the goals.
 
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use nix::sys::resource::{UsageWho, getrusage};
-use serde_json::Value;
+use anyhow::Result;
 
-use super::net::{FAR, Net, wait_for};
-use crate::shell::{capture, command, root};
+use super::kept::Values;
+use super::programs::Program;
+use super::quantity::Quantity;
+use super::run::Stage;
+use super::watch::Watch;
 
-/// A program with its options.
-pub struct Contestant {
-    /// Its name in the report.
+/// One contest. In each round every entry runs once at every place.
+pub struct Contest {
+    /// What `--only` and the kept lines call it.
+    pub id: &'static str,
+    /// Its heading.
+    pub title: &'static str,
+    /// What is sent and what to know about it; the paragraph under the heading.
+    pub about: &'static str,
+    /// Where it takes place.
+    pub places: &'static [Place],
+    /// What is sent.
+    pub load: Load,
+    /// For how long.
+    pub length: Length,
+    /// What is watched beside the programs' own counts.
+    pub watch: Watch,
+    /// Who takes part.
+    pub entries: &'static [Entry],
+    /// What the table shows.
+    pub columns: &'static [&'static Quantity],
+    /// What is asked of it.
+    pub goals: &'static [Goal],
+}
+
+/// Where client and server are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In two network namespaces joined by a veth pair.
+    Veth,
+    /// In one, over its loopback device.
+    Loopback,
+}
+
+/// What every entry sends.
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    /// Over what.
+    pub transport: Transport,
+    /// Bytes of a write, or of the payload of a datagram.
+    pub chunk_bytes: u32,
+    /// Connections, or UDP flows.
+    pub flows: u32,
+    /// Payload bits per second of all flows; `None` is as fast as it goes.
+    pub rate_bits_per_s: Option<u64>,
+}
+
+/// Over what payload is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    Tcp,
+    Udp,
+}
+
+/// For how long an entry sends.
+#[derive(Debug, Clone, Copy)]
+pub enum Length {
+    /// As `--seconds` says.
+    Asked,
+    /// So many times that: what is looked for is small.
+    Times(u32),
+    /// One second: what is looked for comes at the beginning.
+    OneSecond,
+}
+
+/// One that takes part.
+pub struct Entry {
+    /// Its name in the table; unique in the contest.
     pub name: &'static str,
-    program: Program,
-    flows: u32,
+    /// What it is.
+    pub kind: Kind,
 }
 
-enum Program {
-    Iperf3,
-    Goodput { observing: bool },
+/// What takes part.
+pub enum Kind {
+    /// A program, and options of its client beyond those of the load.
+    Runs(&'static Program, &'static [&'static str]),
+    /// Something that needs no other program: what this machine can do at all, or a size.
+    Measured(fn(&Stage<'_>, &Load) -> Result<Values>),
 }
 
-/// Places of the contestants in [`CONTESTANTS`].
-pub const IPERF3_ONE: usize = 0;
-pub const GOODPUT_ONE: usize = 1;
-pub const UNOBSERVED_ONE: usize = 2;
-pub const IPERF3_EIGHT: usize = 3;
-pub const GOODPUT_EIGHT: usize = 4;
+/// Something to reach.
+pub struct Goal {
+    /// In words, without the names of the contestants.
+    pub what: &'static str,
+    /// Of this entry.
+    pub of: &'static str,
+    /// This quantity.
+    pub quantity: &'static Quantity,
+    /// Held against what.
+    pub against: Against,
+    /// Where it shall be.
+    pub bound: Bound,
+}
 
-/// Everyone who runs in a round. All send 128 KiB a write, which is iperf3's own choice for TCP.
-pub const CONTESTANTS: [Contestant; 5] = [
-    Contestant { name: "iperf3, 1 flow", program: Program::Iperf3, flows: 1 },
-    Contestant { name: "goodput, 1 flow", program: Program::Goodput { observing: true }, flows: 1 },
-    Contestant {
-        name: "goodput, 1 flow, not observing",
-        program: Program::Goodput { observing: false },
-        flows: 1,
-    },
-    Contestant { name: "iperf3, 8 flows", program: Program::Iperf3, flows: 8 },
-    Contestant {
-        name: "goodput, 8 flows",
-        program: Program::Goodput { observing: true },
-        flows: 8,
-    },
-];
+/// What a value is held against; always of the same round and place.
+pub enum Against {
+    /// Nothing: the value as the table shows it.
+    Nothing,
+    /// The ratio to the peer that was the best by this quantity.
+    BestPeer(&'static Quantity),
+    /// The difference to that peer, in the unit of the table.
+    BestPeerMinus(&'static Quantity),
+    /// The ratio to this entry.
+    Entry(&'static str),
+    /// How many percent of this entry.
+    PercentOf(&'static str),
+    /// How many percent below this entry.
+    PercentBelow(&'static str),
+    /// How many percent above this entry.
+    PercentAbove(&'static str),
+}
 
-/// What came out of one run.
+/// Where a value shall be.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Run {
-    /// What the receiver counted, bits per second.
-    pub bits_per_s: f64,
-    /// User and system time of both processes, from start to end, per 10^9 bytes,
-    /// which are throughput × duration.
-    pub cpu_s_per_gb: f64,
+pub enum Bound {
+    AtLeast(f64),
+    Above(f64),
+    AtMost(f64),
+    Below(f64),
+    /// Anywhere: it is shown only.
+    None,
 }
 
-const PORT: u16 = 5201;
-
-/// The goodput that is measured.
-pub fn goodput() -> Result<PathBuf> {
-    let chosen = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = root().join(chosen.unwrap_or_else(|| "target".into()));
-    let program = target.join("release/goodput");
-    if program.is_file() { Ok(program) } else { bail!("{} is not built", program.display()) }
-}
-
-/// Runs one contestant for `seconds`.
-pub fn run(contestant: &Contestant, net: &Net, seconds: u32) -> Result<Run> {
-    let cpu_before = children_cpu_s()?;
-    let mut server = Server::start(contestant.serve(net)?)?;
-    net.wait_for_listener(&mut server.0, PORT)?;
-    let printed = capture(&mut contestant.test(seconds)?).context(contestant.name)?;
-    server.wait()?;
-    let cpu_s = children_cpu_s()? - cpu_before;
-    let json = serde_json::from_str(&printed).context("the result is not JSON")?;
-    let bits_per_s = contestant.throughput(&json)?;
-    if bits_per_s <= 0.0 {
-        bail!("{} moved nothing", contestant.name);
-    }
-    // Not every contestant reports the bytes of the whole run, so this is how all are counted.
-    let bytes = bits_per_s / 8.0 * f64::from(seconds);
-    Ok(Run { bits_per_s, cpu_s_per_gb: cpu_s / (bytes / 1e9) })
-}
-
-impl Contestant {
-    fn serve(&self, net: &Net) -> Result<Command> {
-        let port = PORT.to_string();
-        Ok(match self.program {
-            Program::Iperf3 => {
-                let mut command = net.at_far_end("iperf3");
-                command.args(["--server", "--one-off", "--bind", FAR, "--port", &port]);
-                command
-            }
-            Program::Goodput { .. } => {
-                let program = goodput()?;
-                let program = program.to_str().context("the target directory is not UTF-8")?;
-                let mut command = net.at_far_end(program);
-                command.args(["serve", "--one-off", "--bind", FAR, "--port", &port]);
-                command
-            }
-        })
+impl Contest {
+    /// The entry of this name.
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.name == name)
     }
 
-    fn test(&self, seconds: u32) -> Result<Command> {
-        let (port, seconds, flows) =
-            (PORT.to_string(), seconds.to_string(), self.flows.to_string());
-        let mut test;
-        match self.program {
-            Program::Iperf3 => {
-                test = command("iperf3");
-                test.args(["--client", FAR, "--port", &port, "--json", "--length", "128K"]);
-                test.args(["--time", &seconds, "--parallel", &flows]);
-            }
-            Program::Goodput { observing } => {
-                test = Command::new(goodput()?);
-                test.args(["test", &format!("{FAR}:{port}"), "--json", "--no-store"]);
-                test.args(["--mover", "copy", "--chunk", "128K", "-t", &seconds, "-P", &flows]);
-                if !observing {
-                    test.arg("--no-observe");
-                }
-            }
+    /// Seconds of a run where `--seconds` says `asked`.
+    pub fn seconds(&self, asked: u32) -> u32 {
+        match self.length {
+            Length::Asked => asked,
+            Length::Times(times) => asked * times,
+            Length::OneSecond => 1,
         }
-        Ok(test)
-    }
-
-    /// Bits per second that the receiver counted.
-    fn throughput(&self, json: &Value) -> Result<f64> {
-        let place = match self.program {
-            Program::Iperf3 => "/end/sum_received/bits_per_second",
-            Program::Goodput { .. } => "/result/goodput_bits_per_s",
-        };
-        let value = json.pointer(place).and_then(Value::as_f64);
-        value.with_context(|| format!("{}: the result has no {place}", self.name))
     }
 }
 
-/// A server that does not outlive us.
-struct Server(Child);
-
-impl Server {
-    fn start(mut command: Command) -> Result<Self> {
-        let quiet = command.stdout(Stdio::null());
-        Ok(Self(quiet.spawn().context("can't start the server")?))
+impl Entry {
+    /// How long a run of it takes, about, where the payload takes `seconds`.
+    pub fn takes(&self, load: &Load, seconds: u32) -> Duration {
+        match &self.kind {
+            Kind::Runs(program, _) => {
+                Duration::from_secs(seconds.into()) + (program.beyond)(load.transport)
+            }
+            Kind::Measured(_) => Duration::from_millis(300),
+        }
     }
 
-    /// Waits until it has ended, as one that serves once does; then its CPU time counts as ours.
-    fn wait(&mut self) -> Result<()> {
-        wait_for("the server to end", || Ok(self.0.try_wait()?.is_some()))
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Where this fails the server has ended before.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+    /// Whether it is one of those that goodput is compared with.
+    pub fn is_peer(&self) -> bool {
+        matches!(&self.kind, Kind::Runs(program, _) if program.name != super::programs::GOODPUT.name)
     }
 }
 
-/// User and system time of all our children that have ended, getrusage(2).
-fn children_cpu_s() -> Result<f64> {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
-    let times = [usage.user_time(), usage.system_time()];
-    Ok(times.iter().map(|t| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6).sum())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn the_receivers_count_is_taken_of_both() {
-        let iperf3 = json!({"end": {
-            "sum_sent": {"bits_per_second": 9.0},
-            "sum_received": {"bits_per_second": 8.0},
-        }});
-        let goodput = json!({"result": {"goodput_bits_per_s": 6.0}});
-        assert_eq!(CONTESTANTS[IPERF3_ONE].throughput(&iperf3).unwrap(), 8.0);
-        assert_eq!(CONTESTANTS[GOODPUT_ONE].throughput(&goodput).unwrap(), 6.0);
-        assert!(CONTESTANTS[IPERF3_ONE].throughput(&goodput).is_err());
+impl Place {
+    /// What the kept lines call it.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Veth => "veth",
+            Self::Loopback => "loopback",
+        }
     }
 
-    #[test]
-    fn places_name_the_right_contestants() {
-        assert_eq!(CONTESTANTS[IPERF3_EIGHT].name, "iperf3, 8 flows");
-        assert_eq!(CONTESTANTS[GOODPUT_EIGHT].name, "goodput, 8 flows");
-        assert_eq!(CONTESTANTS[UNOBSERVED_ONE].name, "goodput, 1 flow, not observing");
+    /// What a page calls it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Veth => "two namespaces, veth",
+            Self::Loopback => "loopback",
+        }
+    }
+}
+
+impl Load {
+    /// One TCP connection with writes of this length.
+    pub const fn tcp(chunk_bytes: u32) -> Self {
+        Self { transport: Transport::Tcp, chunk_bytes, flows: 1, rate_bits_per_s: None }
+    }
+
+    /// One UDP flow with datagrams of this payload.
+    pub const fn udp(chunk_bytes: u32) -> Self {
+        Self { transport: Transport::Udp, ..Self::tcp(chunk_bytes) }
+    }
+
+    /// So many of them.
+    pub const fn flows(self, flows: u32) -> Self {
+        Self { flows, ..self }
+    }
+
+    /// At this rate, payload bits per second.
+    pub const fn at(self, rate_bits_per_s: u64) -> Self {
+        Self { rate_bits_per_s: Some(rate_bits_per_s), ..self }
     }
 }

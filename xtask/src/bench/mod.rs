@@ -1,33 +1,57 @@
-//! `cargo xtask bench`: goodput beside iperf3, in two network namespaces joined by a veth pair.
+//! `cargo xtask bench`: goodput beside its peers, in two network namespaces joined by a veth pair and
+//! on loopback.
 //!
 //! The contestants take turns in random order within each round, so that a machine that gets
 //! slower for a while slows all of them; what is compared is always of one round.
 
 mod contest;
+mod contests;
+mod kept;
+mod machine;
 mod net;
-mod report;
+mod page;
+mod programs;
+mod quantity;
+mod run;
+mod schedule;
 mod stats;
+mod watch;
 
 use std::fs;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
-use rand::seq::SliceRandom;
+use anyhow::{Context, Result, bail};
 
 use crate::packages;
 use crate::shell::{cargo, command, root, run as run_command};
-use contest::{CONTESTANTS, Run};
-use net::Net;
+use contest::Contest;
+use kept::{Keeper, Kept};
+use machine::Machine;
+use schedule::Schedule;
 
 /// Options of `cargo xtask bench`.
 #[derive(clap::Args)]
 pub struct Options {
     /// Rounds; in each, every contestant runs once. Below 6 there is no 95 % interval.
-    #[arg(long, default_value_t = 12)]
+    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// Seconds of each run.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=3600))]
     seconds: u32,
+    /// Only contests whose id begins so; docs/performance.md is not written then.
+    #[arg(long, value_name = "CONTEST")]
+    only: Vec<String>,
+    /// The goodput to measure instead of the release build made here.
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// Keep what each run gave, one JSON line a run, in this file [default: target/bench.jsonl,
+    /// with --only nowhere].
+    #[arg(long, value_name = "FILE")]
+    keep: Option<PathBuf>,
+    /// Run nothing: make the page of what an earlier bench kept in this file.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "keep", "rounds", "seconds"])]
+    from: Option<PathBuf>,
     /// Set when we run again inside our own network namespace.
     #[arg(long, hide = true)]
     inside: bool,
@@ -35,53 +59,80 @@ pub struct Options {
 
 /// Measures and writes docs/performance.md.
 pub fn run(options: &Options) -> Result<()> {
+    let contests = chosen(&options.only)?;
+    if let Some(file) = &options.from {
+        return publish(options, &contests, &Kept::read(file)?);
+    }
     if options.inside {
-        return measure(options);
+        return publish(options, &contests, &measure(options, &contests)?);
     }
     if packages::provide(packages::FOR_BENCH)?.failed > 0 {
         bail!("can't do without these packages");
     }
-    run_command(&mut cargo(["build", "--release", "--quiet", "--package", "goodput"]))?;
-    enter_namespace(options)
+    if options.program.is_none() {
+        run_command(&mut cargo(["build", "--release", "--quiet", "--package", "goodput"]))?;
+    }
+    enter_namespace()
 }
 
-/// Goes on as the same program in a namespace of its own, which ends with us, however we end.
-fn enter_namespace(options: &Options) -> Result<()> {
+fn chosen(only: &[String]) -> Result<Vec<&'static Contest>> {
+    let begins = |contest: &Contest| only.iter().any(|only| contest.id.starts_with(only));
+    let all = contests::ALL.iter().copied();
+    let chosen: Vec<_> = all.filter(|contest| only.is_empty() || begins(contest)).collect();
+    if chosen.is_empty() {
+        let ids: Vec<_> = contests::ALL.iter().map(|contest| contest.id).collect();
+        bail!("no contest begins with {}; there are {}", only.join(" or "), ids.join(", "));
+    }
+    Ok(chosen)
+}
+
+/// Goes on as the same program, with the same arguments, in a namespace of its own, which ends with
+/// us, however we end.
+fn enter_namespace() -> Result<()> {
     let mut again = command("unshare");
     if !rustix::process::geteuid().is_root() {
         again.args(["--user", "--map-root-user"]);
     }
-    again.arg("--net").arg(std::env::current_exe()?).args(["bench", "--inside"]);
-    again.args(["--rounds", &options.rounds.to_string()]);
-    again.args(["--seconds", &options.seconds.to_string()]);
+    again.current_dir(std::env::current_dir()?);
+    again.arg("--net").arg(std::env::current_exe()?);
+    again.args(std::env::args_os().skip(1)).arg("--inside");
     Err(again.exec().into())
 }
 
-fn measure(options: &Options) -> Result<()> {
-    let load = fs::read_to_string("/proc/loadavg")?;
-    let net = Net::new()?;
-    let mut rounds = Vec::new();
-    for number in 1..=options.rounds {
-        println!("round {number} of {}", options.rounds);
-        rounds.push(round(&net, options.seconds)?);
+fn measure(options: &Options, contests: &[&'static Contest]) -> Result<Kept> {
+    let goodput = goodput(options)?;
+    let build =
+        options.program.as_ref().map_or("release".into(), |file| file.display().to_string());
+    let machine = Machine::read(&goodput, &build, options.seconds)?;
+    let keep = match (&options.keep, options.only.is_empty()) {
+        (None, true) => Some(root().join("target/bench.jsonl")),
+        (keep, _) => keep.clone(),
+    };
+    let mut keeper = Keeper::create(keep.as_deref())?;
+    let schedule = Schedule { contests, rounds: options.rounds, seconds: options.seconds };
+    schedule.carry_out(&goodput, machine, &mut keeper)
+}
+
+/// The goodput that is measured, by its full name: servers start in another folder.
+fn goodput(options: &Options) -> Result<PathBuf> {
+    let chosen = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = root().join(chosen.unwrap_or_else(|| "target".into()));
+    let program = options.program.clone().unwrap_or_else(|| target.join("release/goodput"));
+    fs::canonicalize(&program).with_context(|| format!("there is no {}", program.display()))
+}
+
+/// Writes the page, or shows it where it is not of all contests.
+fn publish(options: &Options, contests: &[&'static Contest], kept: &Kept) -> Result<()> {
+    let page = page::page(kept, contests)?;
+    if options.only.is_empty() {
+        write(&root().join("docs/performance.md"), &page)?;
+        print!("\n{}", page::summary(kept, contests)?);
+    } else {
+        print!("\n{page}");
     }
-    let page = report::page(&rounds, options.seconds, &load)?;
-    print!("\n{page}");
-    fs::write(root().join("docs/performance.md"), page)?;
     Ok(())
 }
 
-/// Runs every contestant once, in random order; the results in the order of the contestants.
-fn round(net: &Net, seconds: u32) -> Result<Vec<Run>> {
-    let mut order: Vec<usize> = (0..CONTESTANTS.len()).collect();
-    order.shuffle(&mut rand::rng());
-    let mut runs = Vec::new();
-    for index in order {
-        let contestant = &CONTESTANTS[index];
-        let run = contest::run(contestant, net, seconds)?;
-        println!("  {:<32} {:>6.2} Gbit/s", contestant.name, run.bits_per_s / 1e9);
-        runs.push((index, run));
-    }
-    runs.sort_by_key(|(index, _)| *index);
-    Ok(runs.into_iter().map(|(_, run)| run).collect())
+fn write(path: &Path, page: &str) -> Result<()> {
+    fs::write(path, page).with_context(|| format!("write {}", path.display()))
 }

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use super::contest::Place;
 use crate::shell::{command, run};
 
 /// Address of the far end (TEST-NET-1, RFC 5737).
-pub const FAR: &str = "192.0.2.2";
+const FAR: &str = "192.0.2.2";
 const NEAR: &str = "192.0.2.1";
 /// How often a condition is looked at, and for how long.
 const LOOK: Duration = Duration::from_millis(5);
@@ -41,31 +42,41 @@ impl Net {
         ip(&format!("link add near0 type veth peer name far0 netns {pid}"))?;
         ip(&format!("address add {NEAR}/30 dev near0"))?;
         ip("link set near0 up")?;
+        ip("link set lo up")?;
         let far_ip = |words: &str| run(net.at_far_end("ip").args(words.split(' ')));
         far_ip(&format!("address add {FAR}/30 dev far0"))?;
         far_ip("link set far0 up")?;
         Ok(net)
     }
 
-    /// A command that runs at the far end.
-    pub fn at_far_end(&self, program: &str) -> Command {
-        let mut inside = command("nsenter");
-        inside.arg(format!("--net={}", self.far_namespace())).arg("--").arg(program);
-        inside
+    /// A command that runs where the server of a place is.
+    pub fn at_server(&self, place: Place, program: &str) -> Command {
+        match place {
+            Place::Veth => self.at_far_end(program),
+            Place::Loopback => command(program),
+        }
     }
 
-    /// Waits until `server` listens on TCP `port` at the far end.
-    pub fn wait_for_listener(&self, server: &mut Child, port: u16) -> Result<()> {
-        let pid = self.holder.id();
+    /// Waits until `server` has a TCP socket that listens on `port`, or a UDP socket on it.
+    pub fn wait_for_listener(&self, place: Place, server: &mut Child, port: u16) -> Result<()> {
+        let tables = match place {
+            Place::Veth => format!("/proc/{}/net", self.holder.id()),
+            Place::Loopback => "/proc/self/net".into(),
+        };
         wait_for("the server to listen", || {
             if let Some(status) = server.try_wait()? {
                 bail!("the server ended at once with {status}");
             }
-            let tables = ["tcp", "tcp6"].map(|table| format!("/proc/{pid}/net/{table}"));
-            Ok(tables
-                .iter()
-                .any(|table| listens(&fs::read_to_string(table).unwrap_or_default(), port)))
+            let table = |name| fs::read_to_string(format!("{tables}/{name}")).unwrap_or_default();
+            Ok(["tcp", "tcp6"].iter().any(|name| has(&table(name), port, Some(LISTEN)))
+                || ["udp", "udp6"].iter().any(|name| has(&table(name), port, None)))
         })
+    }
+
+    fn at_far_end(&self, program: &str) -> Command {
+        let mut inside = command("nsenter");
+        inside.arg(format!("--net={}", self.far_namespace())).arg("--").arg(program);
+        inside
     }
 
     fn far_namespace(&self) -> String {
@@ -81,13 +92,33 @@ impl Drop for Net {
     }
 }
 
-/// Whether a table in the form of /proc/net/tcp (proc(5)) has a socket that listens on `port`.
-fn listens(table: &str, port: u16) -> bool {
-    const LISTEN: &str = "0A";
+/// Address of the server at a place.
+pub fn address(place: Place) -> &'static str {
+    match place {
+        Place::Veth => FAR,
+        Place::Loopback => "127.0.0.1",
+    }
+}
+
+/// The device at which payload arrives, in the server's namespace.
+pub fn device(place: Place) -> &'static str {
+    match place {
+        Place::Veth => "far0",
+        Place::Loopback => "lo",
+    }
+}
+
+/// The state in which a TCP socket listens (include/net/tcp_states.h).
+const LISTEN: &str = "0A";
+
+/// Whether a table in the form of /proc/net/tcp (proc(5)) has a socket on the local `port`, in this
+/// state where there is one.
+fn has(table: &str, port: u16, state: Option<&str>) -> bool {
     table.lines().any(|line| {
         let mut fields = line.split_whitespace().skip(1);
         let local = fields.next().unwrap_or_default();
-        local.ends_with(&format!(":{port:04X}")) && fields.nth(1) == Some(LISTEN)
+        let is_in = fields.nth(1);
+        local.ends_with(&format!(":{port:04X}")) && (state.is_none() || state == is_in)
     })
 }
 
@@ -112,8 +143,9 @@ mod tests {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue\n   \
                      0: 00000000:1451 00000000:0000 0A 00000000:00000000\n   \
                      1: 020000C0:1452 010000C0:9C40 01 00000000:00000000\n";
-        assert!(listens(table, 0x1451));
-        assert!(!listens(table, 0x1452), "connected");
-        assert!(!listens(table, 0x1453), "absent");
+        assert!(has(table, 0x1451, Some(LISTEN)));
+        assert!(!has(table, 0x1452, Some(LISTEN)), "connected");
+        assert!(has(table, 0x1452, None), "connected, but there");
+        assert!(!has(table, 0x1453, None), "absent");
     }
 }

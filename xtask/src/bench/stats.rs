@@ -12,18 +12,21 @@ pub struct Estimate {
     pub interval: Option<(f64, f64)>,
 }
 
-/// The median of `values`, at least one, with the narrowest symmetric order-statistic interval.
+/// The median of `values` with the narrowest symmetric order-statistic interval; `None` without any.
 ///
 /// The interval from the k-th smallest to the k-th largest of n values misses the median of
 /// their distribution with probability 2 P(B < k), B binomial with n and 1/2 (David and
 /// Nagaraja, Order Statistics, section 7.1). Six values are the fewest that give 95 %.
-pub fn estimate(values: impl IntoIterator<Item = f64>) -> Estimate {
+pub fn estimate(values: impl IntoIterator<Item = f64>) -> Option<Estimate> {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
+    if n == 0 {
+        return None;
+    }
     let median = f64::midpoint(sorted[(n - 1) / 2], sorted[n / 2]);
     let interval = rank(n).map(|k| (sorted[k - 1], sorted[n - k]));
-    Estimate { median, interval }
+    Some(Estimate { median, interval })
 }
 
 /// The largest k, from 1, whose interval still has the confidence.
@@ -58,8 +61,9 @@ mod tests {
 
     #[test]
     fn medians_of_odd_and_even_counts() {
-        assert_eq!(estimate([3.0, 1.0, 2.0]), Estimate { median: 2.0, interval: None });
+        assert_eq!(estimate([3.0, 1.0, 2.0]), Some(Estimate { median: 2.0, interval: None }));
         let six = estimate([6.0, 5.0, 4.0, 3.0, 2.0, 1.0]);
-        assert_eq!(six, Estimate { median: 3.5, interval: Some((1.0, 6.0)) });
+        assert_eq!(six, Some(Estimate { median: 3.5, interval: Some((1.0, 6.0)) }));
+        assert_eq!(estimate([]), None);
     }
 }

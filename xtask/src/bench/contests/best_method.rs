@@ -1,0 +1,51 @@
+//! TCP, one flow, each program by the fastest method that it has.
+
+use super::*;
+use crate::bench::contest::{Against, Length, Load};
+use crate::bench::quantity::{CPU, RATE};
+use crate::bench::watch::Watch;
+
+const OURS: &str = "goodput, splice and discard";
+
+pub static CONTEST: Contest = Contest {
+    id: "best-method",
+    title: "TCP, one flow, best method against best method",
+    about: "goodput sends pages without a copy and has the receiver's kernel drop the payload; iperf3 sends \
+            with `--zerocopy`, and from 3.19 on drops with `--skip-rx-copy`; the others have one method only.",
+    places: BOTH,
+    load: Load::tcp(128 << 10),
+    length: Length::Asked,
+    watch: Watch::Nothing,
+    entries: &[
+        with(OURS, &GOODPUT, &["--mover", "splice", "--receive-mover", "discard"]),
+        with("iperf3 --zerocopy", &IPERF3, &["--zerocopy"]),
+        with("iperf3 --zerocopy --skip-rx-copy", &IPERF3, &["--zerocopy", "--skip-rx-copy"]),
+        peer(&IPERF),
+        peer(&NUTTCP),
+        reference::COPY_IN_CACHE,
+    ],
+    columns: &[&RATE, &CPU],
+    goals: &[
+        Goal {
+            what: "throughput / best peer",
+            of: OURS,
+            quantity: &RATE,
+            against: Against::BestPeer(&RATE),
+            bound: Bound::AtLeast(2.0),
+        },
+        Goal {
+            what: "CPU per byte / that peer",
+            of: OURS,
+            quantity: &CPU,
+            against: Against::BestPeer(&RATE),
+            bound: Bound::None,
+        },
+        Goal {
+            what: "% of what copying alone allows, in cache",
+            of: OURS,
+            quantity: &RATE,
+            against: Against::PercentOf(reference::COPY_IN_CACHE.name),
+            bound: Bound::None,
+        },
+    ],
+};

@@ -1,0 +1,34 @@
+//! TCP, 8 flows at once.
+
+use super::*;
+use crate::bench::contest::{Against, Length, Load};
+use crate::bench::quantity::{CPU, RATE};
+use crate::bench::watch::Watch;
+
+pub static CONTEST: Contest = Contest {
+    id: "eight-flows",
+    title: "TCP, 8 flows, 128 KiB a write",
+    about: "qperf and sockperf send one flow only.",
+    places: BOTH,
+    load: Load::tcp(128 << 10).flows(8),
+    length: Length::Asked,
+    watch: Watch::Nothing,
+    entries: &[with("goodput", &GOODPUT, COPY), peer(&IPERF3), peer(&IPERF), peer(&NUTTCP)],
+    columns: &[&RATE, &CPU],
+    goals: &[
+        Goal {
+            what: "throughput / best peer",
+            of: "goodput",
+            quantity: &RATE,
+            against: Against::BestPeer(&RATE),
+            bound: Bound::AtLeast(1.0),
+        },
+        Goal {
+            what: "CPU per byte / that peer",
+            of: "goodput",
+            quantity: &CPU,
+            against: Against::BestPeer(&RATE),
+            bound: Bound::AtMost(1.0),
+        },
+    ],
+};

@@ -1,0 +1,101 @@
+//! The contests, in the order of the page.
+
+mod best_method;
+mod eight_flows;
+mod first_byte;
+mod memory;
+mod observing;
+mod reference;
+mod sixty_four_flows;
+mod size;
+mod small_writes;
+mod tcp_copy;
+mod thousand_flows;
+mod udp_packets;
+mod udp_rate;
+mod udp_throughput;
+
+use super::contest::{Bound, Contest, Entry, Goal, Kind, Place};
+use super::programs::{GOODPUT, IPERF, IPERF3, NUTTCP, Program, QPERF, SOCKPERF};
+
+/// All of them.
+pub const ALL: &[&Contest] = &[
+    &tcp_copy::CONTEST,
+    &best_method::CONTEST,
+    &small_writes::CONTEST,
+    &udp_packets::CONTEST,
+    &udp_throughput::CONTEST,
+    &eight_flows::CONTEST,
+    &sixty_four_flows::CONTEST,
+    &memory::CONTEST,
+    &thousand_flows::CONTEST,
+    &udp_rate::CONTEST,
+    &observing::CONTEST,
+    &first_byte::CONTEST,
+    &size::CONTEST,
+];
+
+const BOTH: &[Place] = &[Place::Veth, Place::Loopback];
+const VETH: &[Place] = &[Place::Veth];
+const LOOPBACK: &[Place] = &[Place::Loopback];
+
+/// A peer with its usual options.
+const fn peer(program: &'static Program) -> Entry {
+    Entry { name: program.name, kind: Kind::Runs(program, &[]) }
+}
+
+/// goodput, or a peer with further options.
+const fn with(name: &'static str, program: &'static Program, extra: &'static [&str]) -> Entry {
+    Entry { name, kind: Kind::Runs(program, extra) }
+}
+
+/// One flow of TCP as most programs send it.
+const COPY: &[&str] = &["--mover", "copy"];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::contest::Against;
+    use super::super::quantity::Quantity;
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let ids: BTreeSet<_> = ALL.iter().map(|contest| contest.id).collect();
+        assert_eq!(ids.len(), ALL.len());
+        for contest in ALL {
+            let names: BTreeSet<_> = contest.entries.iter().map(|entry| entry.name).collect();
+            assert_eq!(names.len(), contest.entries.len(), "{}", contest.id);
+        }
+    }
+
+    #[test]
+    fn goals_are_of_entries_that_are_there() {
+        for contest in ALL {
+            for goal in contest.goals {
+                let mut named = vec![goal.of];
+                if let Against::Entry(name)
+                | Against::PercentOf(name)
+                | Against::PercentBelow(name)
+                | Against::PercentAbove(name) = goal.against
+                {
+                    named.push(name);
+                }
+                for name in named {
+                    assert!(contest.entry(name).is_some(), "{}: {name}", contest.id);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_goal_is_about_is_shown() {
+        for contest in ALL {
+            let shown = |quantity: &Quantity| contest.columns.iter().any(|c| c.id == quantity.id);
+            for goal in contest.goals {
+                assert!(shown(goal.quantity), "{}: {}", contest.id, goal.what);
+            }
+        }
+    }
+}

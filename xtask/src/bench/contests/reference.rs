@@ -1,0 +1,42 @@
+//! Entries that are no programs: what this machine can do at all, measured in the same round.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use goodput_mover::reference::{beyond_cache_bytes, call_cost, copy_speed};
+
+use crate::bench::contest::{Entry, Kind, Load};
+use crate::bench::kept::Values;
+use crate::bench::quantity::RATE;
+use crate::bench::run::Stage;
+
+/// How long each is measured.
+const TIME: Duration = Duration::from_millis(200);
+
+/// Copying a chunk that stays in the caches, as payload that is sent from the same buffer does.
+pub const COPY_IN_CACHE: Entry =
+    Entry { name: "copying alone, in cache", kind: Kind::Measured(copy_in_cache) };
+
+/// Copying what no cache holds.
+pub const COPY_IN_MEMORY: Entry =
+    Entry { name: "copying alone, in memory", kind: Kind::Measured(copy_in_memory) };
+
+/// A system call that does nothing for each chunk, and no copy.
+pub const CALLS: Entry = Entry { name: "empty system calls alone", kind: Kind::Measured(calls) };
+
+fn copy_in_cache(_: &Stage<'_>, load: &Load) -> Result<Values> {
+    Ok(rate(copy_speed(load.chunk_bytes.into(), TIME).bytes_per_s))
+}
+
+fn copy_in_memory(_: &Stage<'_>, _: &Load) -> Result<Values> {
+    Ok(rate(copy_speed(beyond_cache_bytes(), TIME).bytes_per_s))
+}
+
+fn calls(_: &Stage<'_>, load: &Load) -> Result<Values> {
+    let call_s = call_cost(TIME).nanoseconds / 1e9;
+    Ok(rate(f64::from(load.chunk_bytes) / call_s))
+}
+
+fn rate(bytes_per_s: f64) -> Values {
+    Values::from([(RATE.id.into(), bytes_per_s * 8.0)])
+}

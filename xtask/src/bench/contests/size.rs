@@ -1,0 +1,40 @@
+//! The size of the program.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+
+use super::*;
+use crate::bench::contest::{Against, Length, Load};
+use crate::bench::kept::Values;
+use crate::bench::quantity::STRIPPED;
+use crate::bench::run::Stage;
+use crate::bench::watch::Watch;
+use crate::shell::{capture, command};
+
+pub static CONTEST: Contest = Contest {
+    id: "size",
+    title: "Size of the program",
+    about: "The release program after strip(1), 10^6 bytes.",
+    places: LOOPBACK,
+    load: Load::tcp(1),
+    length: Length::OneSecond,
+    watch: Watch::Nothing,
+    entries: &[Entry { name: "goodput", kind: Kind::Measured(stripped) }],
+    columns: &[&STRIPPED],
+    goals: &[Goal {
+        what: "size, MB",
+        of: "goodput",
+        quantity: &STRIPPED,
+        against: Against::Nothing,
+        bound: Bound::Below(15.0),
+    }],
+};
+
+fn stripped(stage: &Stage<'_>, _: &Load) -> Result<Values> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("stripped");
+    capture(command("strip").arg("-o").arg(&file).arg(stage.goodput))?;
+    let len = fs::metadata(&file).with_context(|| format!("look at {}", file.display()))?.len();
+    Ok(Values::from([(STRIPPED.id.into(), len as f64)]))
+}

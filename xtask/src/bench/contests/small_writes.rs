@@ -1,0 +1,58 @@
+//! TCP, one flow, in writes of 1500 bytes, where system calls cost more than copying.
+
+use super::*;
+use crate::bench::contest::{Against, Length, Load};
+use crate::bench::quantity::{CPU, RATE};
+use crate::bench::watch::Watch;
+
+pub static CONTEST: Contest = Contest {
+    id: "small-writes",
+    title: "TCP, one flow, 1500 bytes a write",
+    about: "The last row is no program: it is what would be sent if each 1500 bytes cost one system call that \
+            does nothing, and nothing else.",
+    places: VETH,
+    load: Load::tcp(1500),
+    length: Length::Asked,
+    watch: Watch::Nothing,
+    entries: &[
+        with("goodput, copy", &GOODPUT, COPY),
+        with("goodput, uring", &GOODPUT, &["--mover", "uring"]),
+        peer(&IPERF3),
+        peer(&IPERF),
+        peer(&NUTTCP),
+        peer(&QPERF),
+        peer(&SOCKPERF),
+        reference::CALLS,
+    ],
+    columns: &[&RATE, &CPU],
+    goals: &[
+        Goal {
+            what: "throughput / iperf3",
+            of: "goodput, uring",
+            quantity: &RATE,
+            against: Against::Entry("iperf3"),
+            bound: Bound::AtLeast(3.0),
+        },
+        Goal {
+            what: "throughput, one call a write / iperf3",
+            of: "goodput, copy",
+            quantity: &RATE,
+            against: Against::Entry("iperf3"),
+            bound: Bound::None,
+        },
+        Goal {
+            what: "throughput, one call a write / best peer",
+            of: "goodput, copy",
+            quantity: &RATE,
+            against: Against::BestPeer(&RATE),
+            bound: Bound::None,
+        },
+        Goal {
+            what: "% of what empty system calls alone allow",
+            of: "goodput, copy",
+            quantity: &RATE,
+            against: Against::PercentOf(reference::CALLS.name),
+            bound: Bound::None,
+        },
+    ],
+};

@@ -1,0 +1,59 @@
+//! TCP, one flow, sent as every program can: write 128 KiB, read into a buffer.
+
+use super::*;
+use crate::bench::contest::{Against, Length, Load};
+use crate::bench::quantity::{CPU, RATE};
+use crate::bench::watch::Watch;
+
+pub static CONTEST: Contest = Contest {
+    id: "tcp-copy",
+    title: "TCP, one flow, 128 KiB a write",
+    about: "Every program sends and receives through a buffer, with the kernel's own socket buffers and \
+            congestion control. sockperf is not here: its messages end at 65507 bytes. The last two rows are \
+            no programs, but one CPU that copies a buffer of 128 KiB again and again, and one far beyond \
+            its caches: a sender copies each byte once, and a receiver on another CPU once more.",
+    places: BOTH,
+    load: Load::tcp(128 << 10),
+    length: Length::Asked,
+    watch: Watch::Nothing,
+    entries: &[
+        with("goodput", &GOODPUT, COPY),
+        peer(&IPERF3),
+        peer(&IPERF),
+        peer(&NUTTCP),
+        peer(&QPERF),
+        reference::COPY_IN_CACHE,
+        reference::COPY_IN_MEMORY,
+    ],
+    columns: &[&RATE, &CPU],
+    goals: &[
+        Goal {
+            what: "throughput / best peer",
+            of: "goodput",
+            quantity: &RATE,
+            against: Against::BestPeer(&RATE),
+            bound: Bound::AtLeast(1.0),
+        },
+        Goal {
+            what: "CPU per byte / that peer",
+            of: "goodput",
+            quantity: &CPU,
+            against: Against::BestPeer(&RATE),
+            bound: Bound::AtMost(1.0),
+        },
+        Goal {
+            what: "% of what copying alone allows, in cache",
+            of: "goodput",
+            quantity: &RATE,
+            against: Against::PercentOf(reference::COPY_IN_CACHE.name),
+            bound: Bound::None,
+        },
+        Goal {
+            what: "% of what copying alone allows, in memory",
+            of: "goodput",
+            quantity: &RATE,
+            against: Against::PercentOf(reference::COPY_IN_MEMORY.name),
+            bound: Bound::None,
+        },
+    ],
+};

@@ -1,0 +1,50 @@
+//! UDP, one flow of datagrams that fill a packet: how much is received, and how much is lost.
+
+use super::*;
+use crate::bench::contest::{Against, Length, Load};
+use crate::bench::quantity::{CPU, LOSS, RATE};
+use crate::bench::watch::Watch;
+
+pub static CONTEST: Contest = Contest {
+    id: "udp-throughput",
+    title: "UDP, one flow, 1472 bytes a datagram",
+    about: "As fast as each program sends, with the kernel's own socket buffers. 1472 bytes fill a packet \
+            of 1500.",
+    places: VETH,
+    load: Load::udp(1472),
+    length: Length::Asked,
+    watch: Watch::Nothing,
+    entries: &[
+        with("goodput, gso", &GOODPUT, &["--mover", "gso"]),
+        with("goodput, datagram", &GOODPUT, &["--mover", "datagram"]),
+        peer(&IPERF3),
+        peer(&IPERF),
+        peer(&NUTTCP),
+        peer(&QPERF),
+        peer(&SOCKPERF),
+    ],
+    columns: &[&RATE, &LOSS, &CPU],
+    goals: &[
+        Goal {
+            what: "throughput / best peer",
+            of: "goodput, gso",
+            quantity: &RATE,
+            against: Against::BestPeer(&RATE),
+            bound: Bound::AtLeast(2.0),
+        },
+        Goal {
+            what: "loss − that of the best peer, percentage points",
+            of: "goodput, gso",
+            quantity: &LOSS,
+            against: Against::BestPeerMinus(&RATE),
+            bound: Bound::Below(0.0),
+        },
+        Goal {
+            what: "throughput, no joined datagrams / best peer",
+            of: "goodput, datagram",
+            quantity: &RATE,
+            against: Against::BestPeer(&RATE),
+            bound: Bound::None,
+        },
+    ],
+};

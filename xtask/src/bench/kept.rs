@@ -1,0 +1,153 @@
+//! What is kept of a bench, one JSON line a run, so that the page can be made from it again.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use super::contest::{Contest, Place};
+use super::machine::Machine;
+use super::quantity::Quantity;
+
+/// What was measured of a run, under the ids of the quantities.
+pub type Values = BTreeMap<String, f64>;
+
+/// A line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Line {
+    /// The first: what it ran on.
+    Machine(Machine),
+    /// Each other.
+    Run(Ran),
+}
+
+/// One run of one entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ran {
+    /// From 1.
+    pub round: u32,
+    /// The contest's id.
+    pub contest: String,
+    /// The place's id.
+    pub place: String,
+    /// The entry's name.
+    pub entry: String,
+    /// What came of it.
+    #[serde(flatten)]
+    pub came: Came,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Came {
+    /// These values.
+    Values(Values),
+    /// Nothing, for this reason.
+    Failed(String),
+}
+
+/// Everything that was kept.
+pub struct Kept {
+    /// What it ran on.
+    pub machine: Machine,
+    /// The runs, in the order in which they took place.
+    pub runs: Vec<Ran>,
+}
+
+impl Ran {
+    /// Its value of `quantity`.
+    pub fn value(&self, quantity: &Quantity) -> Option<f64> {
+        match &self.came {
+            Came::Values(values) => values.get(quantity.id).copied(),
+            Came::Failed(_) => None,
+        }
+    }
+}
+
+impl Kept {
+    /// Reads what an earlier bench kept in `path`.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+        Self::parse(&text).with_context(|| format!("{} is not what a bench keeps", path.display()))
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        let mut lines = text.lines().map(serde_json::from_str);
+        let Some(Line::Machine(machine)) = lines.next().transpose()? else {
+            bail!("the first line does not say what it ran on");
+        };
+        let run = |line: serde_json::Result<Line>| match line? {
+            Line::Run(ran) => Ok(ran),
+            Line::Machine(_) => bail!("it holds two benches"),
+        };
+        Ok(Self { machine, runs: lines.map(run).collect::<Result<_>>()? })
+    }
+
+    /// The runs of a contest at a place.
+    pub fn of(&self, contest: &Contest, place: Place) -> impl Iterator<Item = &Ran> {
+        let (contest, place) = (contest.id, place.id());
+        self.runs.iter().filter(move |ran| ran.contest == contest && ran.place == place)
+    }
+
+    /// How many rounds there were.
+    pub fn rounds(&self) -> u32 {
+        self.runs.iter().map(|ran| ran.round).max().unwrap_or(0)
+    }
+}
+
+/// Writes lines; each is on disk before the next run begins.
+pub struct Keeper(Option<File>);
+
+impl Keeper {
+    /// To this file, or to none.
+    pub fn create(path: Option<&Path>) -> Result<Self> {
+        let create =
+            |path: &Path| File::create(path).with_context(|| format!("create {}", path.display()));
+        Ok(Self(path.map(create).transpose()?))
+    }
+
+    /// Keeps a line.
+    pub fn add(&mut self, line: &Line) -> Result<()> {
+        let Some(file) = &mut self.0 else { return Ok(()) };
+        writeln!(file, "{}", serde_json::to_string(line)?).context("keep what a run gave")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_read_again() {
+        let machine = Line::Machine(Machine::default());
+        let ran = |came| Ran {
+            round: 2,
+            contest: "tcp-copy".into(),
+            place: "veth".into(),
+            entry: "iperf3".into(),
+            came,
+        };
+        let good = ran(Came::Values(Values::from([("bits_per_s".into(), 1.5)])));
+        let bad = ran(Came::Failed("why".into()));
+        let lines = [machine.clone(), Line::Run(good.clone()), Line::Run(bad.clone())];
+        let text: String =
+            lines.iter().map(|line| serde_json::to_string(line).unwrap() + "\n").collect();
+        let kept = Kept::parse(&text).unwrap();
+        assert_eq!(kept.runs, [good, bad]);
+        assert_eq!(kept.rounds(), 2);
+        assert!(text.contains(r#""values":{"bits_per_s":1.5}"#), "{text}");
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        let machine = serde_json::to_string(&Line::Machine(Machine::default())).unwrap();
+        for text in ["", "{}", "nonsense", &format!("{machine}\n{machine}\n")] {
+            assert!(Kept::parse(text).is_err(), "{text}");
+        }
+    }
+}

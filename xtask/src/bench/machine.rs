@@ -1,0 +1,98 @@
+//! What a bench ran on and with.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use super::programs::{ALL, GOODPUT};
+use crate::shell::{capture, command};
+
+/// The facts, as the head of the page has them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Day of the first run, UTC.
+    pub date: String,
+    /// Model of the processor.
+    pub processor: String,
+    /// How many CPUs we may use.
+    pub cpus: usize,
+    /// Its release.
+    pub kernel: String,
+    /// Of new sockets.
+    pub congestion_control: String,
+    /// Load of 1, 5 and 15 minutes before the first run.
+    pub load: String,
+    /// First line of what each program and the compiler say of themselves.
+    pub versions: Vec<String>,
+    /// Which build of goodput was measured.
+    pub build: String,
+    /// Seconds of a run.
+    pub seconds: u32,
+}
+
+impl Machine {
+    /// Reads them all.
+    pub fn read(goodput: &Path, build: &str, seconds: u32) -> Result<Self> {
+        let cpu = fs::read_to_string("/proc/cpuinfo")?;
+        let model =
+            cpu.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
+        let load = fs::read_to_string("/proc/loadavg")?;
+        let mut versions: Vec<String> = ALL
+            .iter()
+            .map(|program| {
+                let ours = program.name == GOODPUT.name;
+                let file = if ours { goodput.as_os_str() } else { program.name.as_ref() };
+                version(program.name, file.as_ref(), program.version)
+            })
+            .collect();
+        versions.push(first_line(&capture(command("rustc").arg("--version"))?));
+        Ok(Self {
+            date: first_line(&capture(command("date").args(["--utc", "+%Y-%m-%d"]))?),
+            processor: model.unwrap_or("unknown processor").into(),
+            cpus: std::thread::available_parallelism()?.get(),
+            kernel: first_line(&read("/proc/sys/kernel/osrelease")?),
+            congestion_control: first_line(&read("/proc/sys/net/ipv4/tcp_congestion_control")?),
+            load: load.split(' ').take(3).collect::<Vec<_>>().join(", "),
+            versions,
+            build: build.into(),
+            seconds,
+        })
+    }
+}
+
+/// Some end with an error after that, and some say it on stderr.
+fn version(name: &str, file: &Path, argument: &str) -> String {
+    let said = command(&file.to_string_lossy()).arg(argument).output();
+    let said = said.map(|said| {
+        let both = [said.stdout, said.stderr].concat();
+        first_line(&String::from_utf8_lossy(&both))
+    });
+    match said {
+        Ok(line) if line.contains(name) => line,
+        Ok(line) => format!("{name}: {line}"),
+        Err(error) => format!("{name}: {error}"),
+    }
+}
+
+fn read(path: &str) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("read {path}"))
+}
+
+fn first_line(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim);
+    lines.find(|line| !line.is_empty()).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_names_its_program() {
+        assert_eq!(version("sh", "echo".as_ref(), "sh 1"), "sh 1");
+        assert_eq!(version("sh", "echo".as_ref(), "1"), "sh: 1");
+        assert!(version("none", "/nonexistent".as_ref(), "1").starts_with("none: "));
+    }
+}

@@ -1,0 +1,156 @@
+//! docs/performance.md: what was measured, on what, and whether the goals were met.
+
+mod goals;
+mod tables;
+
+use std::fmt::Write;
+
+use anyhow::Result;
+
+use super::contest::{Contest, Place};
+use super::kept::{Came, Kept, Ran};
+use super::machine::Machine;
+use super::quantity::Quantity;
+use super::stats::{CONFIDENCE, Estimate};
+
+/// The whole page.
+pub fn page(kept: &Kept, contests: &[&'static Contest]) -> Result<String> {
+    let mut page = head(kept)?;
+    writeln!(page, "\n## Goals\n")?;
+    page.push_str(&summary(kept, contests)?);
+    for contest in contests {
+        writeln!(page, "\n## {}\n\n{}", contest.title, contest.about)?;
+        for &place in contest.places.iter().filter(|&&place| kept.of(contest, place).count() > 0) {
+            if contest.places.len() > 1 {
+                writeln!(page, "\n### {}", place.words())?;
+            }
+            writeln!(page)?;
+            tables::entries(&mut page, kept, contest, place)?;
+            writeln!(page)?;
+            goals::table(&mut page, kept, contest, place)?;
+            tables::failures(&mut page, kept, contest, place)?;
+        }
+    }
+    Ok(page)
+}
+
+/// Every goal of these contests in one table.
+pub fn summary(kept: &Kept, contests: &[&'static Contest]) -> Result<String> {
+    let mut summary = String::new();
+    writeln!(summary, "| contest | place | | median | goal | met |\n|---|---|---|---|---|---|")?;
+    for (contest, place) in places(contests) {
+        if kept.of(contest, place).count() > 0 {
+            goals::summary(&mut summary, kept, contest, place)?;
+        }
+    }
+    Ok(summary)
+}
+
+/// A run in a line.
+pub fn one_line(ran: &Ran, contest: &Contest) -> String {
+    let came = match &ran.came {
+        Came::Failed(why) => format!("FAILED: {why}"),
+        Came::Values(_) => {
+            let value = |quantity: &&Quantity| {
+                let value = ran.value(quantity)? * quantity.scale;
+                Some(format!("{}: {value:.*}", quantity.heading, quantity.digits))
+            };
+            contest.columns.iter().filter_map(value).collect::<Vec<_>>().join(", ")
+        }
+    };
+    format!("{} ({}), {}: {came}", ran.contest, ran.place, ran.entry)
+}
+
+fn places<'a>(
+    contests: &'a [&'static Contest],
+) -> impl Iterator<Item = (&'static Contest, Place)> + 'a {
+    contests.iter().flat_map(|&contest| contest.places.iter().map(move |&place| (contest, place)))
+}
+
+fn head(kept: &Kept) -> Result<String> {
+    let Machine {
+        date,
+        processor,
+        cpus,
+        kernel,
+        congestion_control,
+        load,
+        versions,
+        build,
+        seconds,
+    } = &kept.machine;
+    let mut head = String::from(
+        "# Performance\n\nWritten by `cargo xtask bench`; run it to get your own machine's.\n\n",
+    );
+    writeln!(
+        head,
+        "- date: {date}\n- machine: {processor}, {cpus} CPUs\n- kernel: Linux {kernel}"
+    )?;
+    writeln!(head, "- congestion control: {congestion_control}")?;
+    writeln!(head, "- versions: {}", versions.join("; "))?;
+    writeln!(head, "- build of goodput: {build}")?;
+    writeln!(head, "- load before the first run: {load} (1, 5 and 15 minutes)")?;
+    writeln!(
+        head,
+        "\n{} rounds of {seconds} s a run. In each round every contestant of a contest runs once, in random \
+         order; a ratio is always of two runs of one round, and the best peer is the one that was best in \
+         that round. Throughput is what the receiver counted; CPU is user and system time of both processes \
+         from start to end, and a GB is 10^9 bytes of received payload. Medians, in brackets the \
+         order-statistic interval of at least {CONFIDENCE} % confidence, for which it takes six rounds.",
+        kept.rounds(),
+    )?;
+    Ok(head)
+}
+
+/// `median [low, high]`, without an interval where there are too few values for one.
+fn shown(value: Estimate, digits: usize) -> String {
+    let interval = match value.interval {
+        Some((low, high)) => format!("[{low:.digits$}, {high:.digits$}]"),
+        None => return format!("{:.digits$}", value.median),
+    };
+    format!("{:.digits$} {interval}", value.median)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::contests::ALL;
+    use super::super::kept::Values;
+    use super::*;
+
+    /// Three rounds in which everyone has the same value of everything, but one peer fails.
+    fn kept() -> Kept {
+        let mut runs = Vec::new();
+        for (contest, place) in places(ALL) {
+            for (round, entry) in (1..=3).flat_map(|r| contest.entries.iter().map(move |e| (r, e)))
+            {
+                let values = contest.columns.iter().map(|column| (column.id.into(), 5e9));
+                let came = match entry.name {
+                    "nuttcp" => Came::Failed("no | route\nat all".into()),
+                    _ => Came::Values(values.collect::<Values>()),
+                };
+                let (contest, place) = (contest.id.into(), place.id().into());
+                runs.push(Ran { round, contest, place, entry: entry.name.into(), came });
+            }
+        }
+        Kept { machine: Machine { seconds: 2, ..Machine::default() }, runs }
+    }
+
+    #[test]
+    fn the_page_has_every_contest_and_names_who_failed() {
+        let page = page(&kept(), ALL).unwrap();
+        for contest in ALL {
+            assert!(page.contains(contest.title), "{}", contest.id);
+        }
+        assert!(page.contains("- nuttcp failed in 3 of 3 rounds: no | route at all"), "{page}");
+        assert!(page.contains("| nuttcp | – | – |"), "{page}");
+        assert!(page.contains("3 rounds of 2 s"), "{page}");
+    }
+
+    #[test]
+    fn a_contest_that_did_not_run_is_not_judged() {
+        let mut kept = kept();
+        kept.runs.retain(|ran| ran.contest == "size");
+        let summary = summary(&kept, ALL).unwrap();
+        assert_eq!(summary.lines().count(), 3, "{summary}");
+    }
+}

@@ -1,0 +1,45 @@
+//! What each contestant of a contest did, and who could not.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use anyhow::Result;
+
+use super::shown;
+use crate::bench::contest::{Contest, Place};
+use crate::bench::kept::{Came, Kept};
+use crate::bench::stats::estimate;
+
+/// A row for each entry, a column for each quantity.
+pub fn entries(page: &mut String, kept: &Kept, contest: &Contest, place: Place) -> Result<()> {
+    let headings: Vec<_> = contest.columns.iter().map(|column| column.heading).collect();
+    writeln!(page, "| | {} |", headings.join(" | "))?;
+    writeln!(page, "|---|{}", "---|".repeat(headings.len()))?;
+    for entry in contest.entries {
+        let cells = contest.columns.iter().map(|column| {
+            let runs = kept.of(contest, place).filter(|ran| ran.entry == entry.name);
+            let values = runs.filter_map(|ran| Some(ran.value(column)? * column.scale));
+            estimate(values).map_or("–".into(), |value| shown(value, column.digits))
+        });
+        writeln!(page, "| {} | {} |", entry.name, cells.collect::<Vec<_>>().join(" | "))?;
+    }
+    Ok(())
+}
+
+/// A line for each entry that failed, with what the first failure said.
+pub fn failures(page: &mut String, kept: &Kept, contest: &Contest, place: Place) -> Result<()> {
+    let mut failed: BTreeMap<&str, (u32, &str)> = BTreeMap::new();
+    for ran in kept.of(contest, place) {
+        if let Came::Failed(why) = &ran.came {
+            failed.entry(&ran.entry).or_insert((0, why)).0 += 1;
+        }
+    }
+    if !failed.is_empty() {
+        writeln!(page)?;
+    }
+    for (entry, (times, why)) in failed {
+        let why = why.replace('\n', " ");
+        writeln!(page, "- {entry} failed in {times} of {} rounds: {why}", kept.rounds())?;
+    }
+    Ok(())
+}

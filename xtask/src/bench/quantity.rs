@@ -1,0 +1,67 @@
+//! What is measured of a run: a value of each of these, under its id in what is kept.
+
+/// One quantity, and how a page shows it.
+#[derive(Debug)]
+pub struct Quantity {
+    /// Its name in what is kept, with the unit.
+    pub id: &'static str,
+    /// The head of its column.
+    pub heading: &'static str,
+    /// The shown value is the kept one times this.
+    pub scale: f64,
+    /// Digits behind the point.
+    pub digits: usize,
+    /// Which of two contestants is the better.
+    pub better: Better,
+}
+
+/// Which way is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    Higher,
+    Lower,
+}
+
+const fn quantity(
+    id: &'static str,
+    heading: &'static str,
+    scale: f64,
+    digits: usize,
+    better: Better,
+) -> Quantity {
+    Quantity { id, heading, scale, digits, better }
+}
+
+/// What the receiver counted.
+pub static RATE: Quantity = quantity("bits_per_s", "Gbit/s", 1e-9, 3, Better::Higher);
+/// The same in datagrams.
+pub static PACKETS: Quantity = quantity("packets_per_s", "1000 packets/s", 1e-3, 1, Better::Higher);
+/// Datagrams that were sent and not received.
+pub static LOSS: Quantity = quantity("lost_percent", "lost, %", 1.0, 2, Better::Lower);
+/// User and system time of both processes, from start to end, for 10^9 received bytes.
+pub static CPU: Quantity = quantity("cpu_s_per_gb", "CPU s/GB", 1.0, 3, Better::Lower);
+/// The highest resident memory of the client, 10^6 bytes (`VmHWM`, proc_pid_status(5)).
+pub static NEAR_PEAK: Quantity = quantity("near_peak_bytes", "client, MB", 1e-6, 1, Better::Lower);
+/// That of the server.
+pub static FAR_PEAK: Quantity = quantity("far_peak_bytes", "server, MB", 1e-6, 1, Better::Lower);
+/// How far the mean rate at the receiving device is from what was asked, in either direction.
+pub static RATE_ERROR: Quantity =
+    quantity("rate_error_percent", "mean off by, %", 1.0, 4, Better::Lower);
+/// Gaps between packets at the receiving device within 20 % of the ideal.
+pub static EVEN_GAPS: Quantity =
+    quantity("even_gaps_percent", "gaps within 20 %, %", 1.0, 2, Better::Higher);
+/// From before the client is started to the first payload on the wire.
+pub static FIRST_BYTE: Quantity =
+    quantity("first_byte_ms", "first byte after, ms", 1.0, 2, Better::Lower);
+/// The program file without symbols.
+pub static STRIPPED: Quantity = quantity("stripped_bytes", "MB", 1e-6, 2, Better::Lower);
+
+impl Quantity {
+    /// Whether `this` is better than `that`.
+    pub fn prefers(&self, this: f64, that: f64) -> bool {
+        match self.better {
+            Better::Higher => this > that,
+            Better::Lower => this < that,
+        }
+    }
+}

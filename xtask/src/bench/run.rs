@@ -1,0 +1,251 @@
+//! One run of one entry: server, client, their CPU time and memory, and what the receiver counted.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context, Result, bail};
+use nix::sys::resource::{UsageWho, getrusage};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::contest::{Contest, Entry, Kind, Load, Place, Transport};
+use super::kept::Values;
+use super::net::{Net, address, wait_for};
+use super::programs::{Counted, GOODPUT, Job, Leaves, Program, Said};
+use super::quantity::{CPU, FAR_PEAK, LOSS, NEAR_PEAK, PACKETS, Quantity, RATE};
+use super::watch::Watched;
+use crate::shell::command;
+
+/// Where a run takes place.
+pub struct Stage<'a> {
+    /// The namespaces.
+    pub net: &'a Net,
+    /// Which of them.
+    pub place: Place,
+    /// A port that no earlier run has used lately, and the next 100.
+    pub port: u16,
+    /// How long payload is sent.
+    pub seconds: u32,
+    /// The goodput that is measured.
+    pub goodput: &'a Path,
+}
+
+/// How long a program may take beyond what it was asked for: a client, and then its server.
+const PATIENCE: Duration = Duration::from_secs(20);
+const FAREWELL: Duration = Duration::from_secs(3);
+/// How often the peak of memory is looked at, which only grows; the end is seen as soon.
+const LOOK: Duration = Duration::from_millis(25);
+
+/// Runs an entry of a contest once.
+pub fn run(stage: &Stage<'_>, contest: &Contest, entry: &Entry) -> Result<Values> {
+    let (program, extra) = match &entry.kind {
+        Kind::Measured(measure) => return measure(stage, &contest.load),
+        Kind::Runs(program, extra) => (*program, *extra),
+    };
+    let seconds = stage.seconds;
+    let address = address(stage.place);
+    let job = Job { load: &contest.load, address, port: stage.port, seconds };
+    let watched = Watched::start(contest.watch, stage)?;
+    let cpu_before = children_cpu_s()?;
+    let mut server = Running::start(stage.server(program).args((program.server)(&job)))?;
+    stage.net.wait_for_listener(stage.place, &mut server.child, stage.port)?;
+    let began = SystemTime::now();
+    let mut client =
+        Running::start(stage.client(program).args((program.client)(&job)).args(extra))?;
+    let peaks = client.accompany(&server, Duration::from_secs(seconds.into()) + PATIENCE)?;
+    server.leave(program.leaves)?;
+    let cpu_s = children_cpu_s()? - cpu_before;
+    let said = Said { client: client.said()?, server: server.said()? };
+    let counted = (program.count)(&job, &said)?;
+    let mut values = values(&contest.load, counted, cpu_s, peaks)?;
+    values.extend(watched.finish(&job, program, began)?);
+    Ok(values)
+}
+
+impl Stage<'_> {
+    fn server(&self, program: &Program) -> Command {
+        self.net.at_server(self.place, &self.file(program))
+    }
+
+    fn client(&self, program: &Program) -> Command {
+        command(&self.file(program))
+    }
+
+    fn file(&self, program: &Program) -> String {
+        if program.name == GOODPUT.name {
+            self.goodput.to_string_lossy().into_owned()
+        } else {
+            program.name.into()
+        }
+    }
+}
+
+fn values(load: &Load, counted: Counted, cpu_s: f64, peaks: Peaks) -> Result<Values> {
+    if counted.bytes <= 0.0 || counted.bits_per_s <= 0.0 {
+        bail!("nothing was received");
+    }
+    let mut values = Values::new();
+    let mut add = |quantity: &Quantity, value: f64| values.insert(quantity.id.into(), value);
+    add(&RATE, counted.bits_per_s);
+    add(&CPU, cpu_s / (counted.bytes / 1e9));
+    if load.transport == Transport::Udp {
+        add(&PACKETS, counted.bits_per_s / 8.0 / f64::from(load.chunk_bytes));
+    }
+    counted.lost_percent.map(|lost| add(&LOSS, lost));
+    peaks.near_bytes.map(|bytes| add(&NEAR_PEAK, bytes));
+    peaks.far_bytes.map(|bytes| add(&FAR_PEAK, bytes));
+    Ok(values)
+}
+
+/// The highest resident memory that was seen; it misses what was added in the last moment.
+#[derive(Debug, Default, Clone, Copy)]
+struct Peaks {
+    near_bytes: Option<f64>,
+    far_bytes: Option<f64>,
+}
+
+/// A program that does not outlive us, and what it prints.
+struct Running {
+    child: Child,
+    out: File,
+    err: File,
+}
+
+impl Running {
+    fn start(command: &mut Command) -> Result<Self> {
+        let (out, err) = (tempfile::tempfile()?, tempfile::tempfile()?);
+        command.stdout(out.try_clone()?).stderr(err.try_clone()?).stdin(Stdio::null());
+        let name = command.get_program().to_string_lossy().into_owned();
+        let child = command.spawn().with_context(|| format!("can't start {name}"))?;
+        Ok(Self { child, out, err })
+    }
+
+    /// Waits until the client has ended well, and looks at the memory of both meanwhile.
+    fn accompany(&mut self, server: &Self, patience: Duration) -> Result<Peaks> {
+        let started = Instant::now();
+        let mut peaks = Peaks::default();
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                self.check("the client", status)?;
+                return Ok(peaks);
+            }
+            if started.elapsed() > patience {
+                bail!("the client has not ended after {} s", patience.as_secs());
+            }
+            peaks.near_bytes = peak_bytes(&self.child).or(peaks.near_bytes);
+            peaks.far_bytes = peak_bytes(&server.child).or(peaks.far_bytes);
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Waits for the server's end, which it is asked for where it would stay; then its CPU time
+    /// counts as ours.
+    fn leave(&mut self, leaves: Leaves) -> Result<()> {
+        if leaves == Leaves::ByItself {
+            return wait_for("the server to end", || Ok(self.child.try_wait()?.is_some()));
+        }
+        let mut asked: Option<Instant> = None;
+        wait_for("the server to end after SIGINT", || {
+            if self.child.try_wait()?.is_some() {
+                return Ok(true);
+            }
+            // Some want to be asked twice while they still wait for a client.
+            if asked.is_none_or(|asked| asked.elapsed() > FAREWELL) {
+                kill_process(Pid::from_child(&self.child), Signal::INT)?;
+                asked = Some(Instant::now());
+            }
+            Ok(false)
+        })
+    }
+
+    fn check(&mut self, who: &str, status: ExitStatus) -> Result<()> {
+        if status.success() {
+            return Ok(());
+        }
+        let (err, out) = (text(&mut self.err)?, text(&mut self.out)?);
+        let lines = err.lines().chain(out.lines()).map(str::trim);
+        let line = lines.filter(|line| !line.is_empty()).find(|line| line.contains("rror"));
+        let line = line.or_else(|| err.lines().chain(out.lines()).next());
+        bail!("{who} ended with {status}: {}", line.unwrap_or("it said nothing"))
+    }
+
+    fn said(&mut self) -> Result<String> {
+        text(&mut self.out)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Where this fails it has ended before.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn text(file: &mut File) -> Result<String> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The highest resident memory so far: `VmHWM`, proc_pid_status(5). That of getrusage(2) also
+/// counts what was there before exec, which is us.
+fn peak_bytes(child: &Child) -> Option<f64> {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kibibytes: f64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kibibytes * 1024.0)
+}
+
+/// User and system time of all our children that have ended and were waited for, getrusage(2).
+fn children_cpu_s() -> Result<f64> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let times = [usage.user_time(), usage.system_time()];
+    Ok(times.iter().map(|t| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_fails_says_why() {
+        let mut running = Running::start(
+            command("sh").args(["-c", "echo hint >&2; echo 'Error: no' >&2; exit 3"]),
+        )
+        .unwrap();
+        let status = running.child.wait().unwrap();
+        let error = running.check("the client", status).unwrap_err().to_string();
+        assert!(error.contains("exit status: 3") && error.ends_with("Error: no"), "{error}");
+    }
+
+    #[test]
+    fn a_server_that_stays_is_asked_to_leave() {
+        let mut server = Running::start(command("sleep").arg("60")).unwrap();
+        server.leave(Leaves::Interrupted).unwrap();
+    }
+
+    #[test]
+    fn our_own_peak_is_not_that_of_a_child() {
+        let mut child = Running::start(command("sleep").arg("60")).unwrap();
+        wait_for("it to be itself", || {
+            Ok(peak_bytes(&child.child).is_some_and(|bytes| bytes > 0.0))
+        })
+        .unwrap();
+        child.child.kill().unwrap();
+    }
+
+    #[test]
+    fn values_have_what_the_load_has() {
+        let counted = Counted { bytes: 2e9, bits_per_s: 8e9, lost_percent: Some(1.0) };
+        let of = |load: Load| values(&load, counted, 1.0, Peaks::default()).unwrap();
+        let udp = of(Load::udp(1000));
+        assert_eq!((udp[PACKETS.id], udp[CPU.id], udp[LOSS.id]), (1e6, 0.5, 1.0));
+        assert!(!of(Load::tcp(1000)).contains_key(PACKETS.id));
+        let nothing = Counted { bytes: 0.0, ..counted };
+        assert!(values(&Load::tcp(1000), nothing, 1.0, Peaks::default()).is_err());
+    }
+}

@@ -1,0 +1,129 @@
+//! The heads of packets on a device, by tcpdump: the kernel's time of each, in nanoseconds.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek};
+use std::process::{Child, ChildStderr, Stdio};
+
+use anyhow::{Context, Result, bail};
+use pcap_parser::pcap::{parse_pcap_frame, parse_pcap_frame_be, parse_pcap_header};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::bench::net::device;
+use crate::bench::run::Stage;
+
+/// Enough for the heads of Ethernet, IPv4 and TCP with its options.
+const HEAD_BYTES: u32 = 96;
+/// What the kernel holds for tcpdump, KiB for each second: it runs when nobody else wants the CPU.
+const BUFFER_KIB: u32 = 32 * 1024;
+
+/// A capture that runs.
+pub struct Capture {
+    tcpdump: Child,
+    said: BufReader<ChildStderr>,
+    packets: File,
+    limited: bool,
+}
+
+/// A packet, or several that the kernel handled as one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packet {
+    /// Nanoseconds since 1970.
+    pub at_ns: u64,
+    /// Its head, from Ethernet on.
+    pub head: Vec<u8>,
+}
+
+impl Capture {
+    /// Captures what `filter` (pcap-filter(7)) lets through at the stage's receiving device, all or
+    /// only the first packets.
+    pub fn start(stage: &Stage<'_>, filter: &str, first: Option<u32>) -> Result<Self> {
+        let packets = tempfile::tempfile()?;
+        let mut command = stage.net.at_server(stage.place, "nice");
+        command.args(["-n", "19", "tcpdump", "-n", "-i", device(stage.place), "-w", "-"]);
+        command.args(["-s", &HEAD_BYTES.to_string(), "--time-stamp-precision=nano"]);
+        command.args(["-B", &(BUFFER_KIB * (stage.seconds + 1)).to_string()]);
+        if let Some(first) = first {
+            command.args(["-c", &first.to_string()]);
+        }
+        command.arg(filter).stdout(packets.try_clone()?).stderr(Stdio::piped());
+        let mut tcpdump = command.spawn().context("can't start tcpdump")?;
+        let err = tcpdump.stderr.take().context("tcpdump has no stderr")?;
+        let mut capture =
+            Self { tcpdump, said: BufReader::new(err), packets, limited: first.is_some() };
+        capture.wait_until_ready()?;
+        Ok(capture)
+    }
+
+    /// tcpdump says that it is listening when its socket is open.
+    fn wait_until_ready(&mut self) -> Result<()> {
+        let mut said = String::new();
+        while !said.contains("listening on") {
+            if self.said.read_line(&mut said)? == 0 {
+                bail!("tcpdump: {}", said.trim());
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends it; all packets. An error where the kernel had to leave some out.
+    pub fn finish(mut self) -> Result<Vec<Packet>> {
+        // Where this fails it had enough packets and has ended.
+        let _ = kill_process(Pid::from_child(&self.tcpdump), Signal::INT);
+        let mut said = String::new();
+        self.said.read_to_string(&mut said)?;
+        self.tcpdump.wait()?;
+        let dropped = said.lines().find_map(|line| line.strip_suffix(" packets dropped by kernel"));
+        if !self.limited && dropped != Some("0") {
+            bail!("tcpdump could not keep up: {}", said.replace('\n', "; "));
+        }
+        let mut file = Vec::new();
+        self.packets.rewind()?;
+        self.packets.read_to_end(&mut file)?;
+        packets(&file)
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        // Where this fails it has ended before.
+        let _ = self.tcpdump.kill();
+        let _ = self.tcpdump.wait();
+    }
+}
+
+/// The packets of a file (draft-ietf-opsawg-pcap). A last one that is cut short is left out.
+fn packets(file: &[u8]) -> Result<Vec<Packet>> {
+    let Ok((mut rest, header)) = parse_pcap_header(file) else {
+        bail!("tcpdump wrote no pcap file");
+    };
+    let fraction_ns = if header.is_nanosecond_precision() { 1 } else { 1000 };
+    let frame = if header.is_bigendian() { parse_pcap_frame_be } else { parse_pcap_frame };
+    let mut packets = Vec::new();
+    while let Ok((after, frame)) = frame(rest) {
+        let fraction = u64::from(frame.ts_usec) * fraction_ns;
+        let at_ns = u64::from(frame.ts_sec) * 1_000_000_000 + fraction;
+        packets.push(Packet { at_ns, head: frame.data.to_vec() });
+        rest = after;
+    }
+    Ok(packets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_nanoseconds_is_read() {
+        let words = |words: &[u32]| words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<_>>();
+        let mut file = words(&[0xa1b2_3c4d, 0x0004_0002, 0, 0, 96, 1]);
+        file.extend(words(&[7, 5, 4, 1500]));
+        file.extend([1, 2, 3, 4]);
+        let whole = file.clone();
+        file.extend(words(&[8, 6, 4, 1500]));
+        file.extend([1, 2]);
+        let expected = vec![Packet { at_ns: 7_000_000_005, head: vec![1, 2, 3, 4] }];
+        assert_eq!(packets(&whole).unwrap(), expected);
+        assert_eq!(packets(&file).unwrap(), expected, "the last is cut short");
+        assert!(packets(&file[..10]).is_err());
+    }
+}

@@ -1,0 +1,55 @@
+//! What is watched of a run from outside its programs: packets, with the kernel's time of each.
+
+mod capture;
+mod even;
+mod first_byte;
+
+use std::time::SystemTime;
+
+use anyhow::Result;
+
+use super::kept::Values;
+use super::programs::{Job, Program};
+use super::run::Stage;
+use capture::Capture;
+
+/// What is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watch {
+    /// Nothing.
+    Nothing,
+    /// How even datagrams of a rate arrive at the receiving device.
+    Even,
+    /// When the first payload is on the wire.
+    FirstByte,
+}
+
+/// A run that is being watched.
+pub enum Watched {
+    Nothing,
+    Even(Capture),
+    FirstByte(Capture),
+}
+
+/// Packets that are enough to find the first with payload: a busy device would fill the disk.
+const FIRST_PACKETS: u32 = 4000;
+
+impl Watched {
+    /// Begins; packets from now on are seen.
+    pub fn start(watch: Watch, stage: &Stage<'_>) -> Result<Self> {
+        Ok(match watch {
+            Watch::Nothing => Self::Nothing,
+            Watch::Even => Self::Even(Capture::start(stage, "udp and greater 200", None)?),
+            Watch::FirstByte => Self::FirstByte(Capture::start(stage, "tcp", Some(FIRST_PACKETS))?),
+        })
+    }
+
+    /// Ends; what was seen of the run whose client was started at `began`.
+    pub fn finish(self, job: &Job<'_>, program: &Program, began: SystemTime) -> Result<Values> {
+        match self {
+            Self::Nothing => Ok(Values::new()),
+            Self::Even(capture) => even::values(&capture.finish()?, job.load),
+            Self::FirstByte(capture) => first_byte::values(&capture.finish()?, program, began),
+        }
+    }
+}
