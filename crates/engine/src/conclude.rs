@@ -72,6 +72,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         probes: Vec::new(),
         comparison: None,
         transfers: Vec::new(),
+        rate_searches: Vec::new(),
         doubts,
     };
     Conclusion { record, witnesses: main.witnesses }

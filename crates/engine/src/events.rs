@@ -1,7 +1,7 @@
 //! What happens while a measurement runs, for whoever shows it: a terminal, a stream of JSON, a
 //! program that embeds the engine.
 
-use goodput_model::{Connection, EndName, Host, Interval, Sample, Trial};
+use goodput_model::{Bytes, Connection, EndName, Host, Interval, RateTrial, Sample, Trial};
 use serde::Serialize;
 
 /// One thing that happened.
@@ -37,6 +37,13 @@ pub enum Event {
     Note {
         /// In words.
         text: String,
+    },
+    /// A trial of a search for the highest rate is done.
+    RateTried {
+        /// Payload of its datagrams.
+        datagram_bytes: Bytes,
+        /// What came out.
+        trial: RateTrial,
     },
     /// A run of a comparison is done.
     TrialEnded {

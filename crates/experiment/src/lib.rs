@@ -16,6 +16,7 @@ mod median;
 mod mser;
 mod pairs;
 pub mod quantile;
+pub mod rate_search;
 mod signed_rank;
 pub mod slow_start;
 pub mod steady;

@@ -10,6 +10,7 @@ use crate::finding::{Finding, Undecided};
 use crate::known::Known;
 use crate::latency::Latency;
 use crate::plan::Plan;
+use crate::rate_search::RateSearch;
 use crate::storage::StorageResult;
 use crate::totals::Totals;
 use crate::transfers::Transfers;
@@ -66,6 +67,9 @@ pub struct Record {
     /// What each way to send a file cost, by size and number of clients, where files were compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transfers: Vec<Transfers>,
+    /// What was found for each size of datagrams, where the highest rate without loss was searched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rate_searches: Vec<RateSearch>,
     /// Doubts about the measurement itself, for a person.
     pub doubts: Vec<String>,
 }
@@ -99,6 +103,9 @@ pub enum Kind {
     Test,
     /// Another program's transfer, watched from this end; `target` is its peer.
     Attach,
+    /// A search for the highest rate without loss; `plan`, `ends` and `result` are those of the last
+    /// trial, which confirmed, where one did.
+    FindRate,
     /// A comparison of arms; `plan`, `ends` and `result` are those of the baseline's first run.
     Compare,
 }

@@ -1,5 +1,6 @@
 //! What can be typed. Parsing reads nothing but the command line: it never touches the machine.
 
+mod find_rate;
 mod format;
 mod measure;
 mod pacing;

@@ -10,6 +10,7 @@ use goodput_model::{BitRate, Bytes, SettingRef};
 use goodput_engine::AttachTo;
 use goodput_engine::serve::Allowed;
 
+use super::find_rate::FindRateArgs;
 use super::format::{FormatArgs, ServedFormatArgs};
 use super::measure::{MeasureArgs, OutputArgs, seconds};
 use super::spoken::Spoken;
@@ -170,6 +171,8 @@ pub struct TestArgs {
     pub measure: MeasureArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub find_rate: FindRateArgs,
     #[command(flatten)]
     pub format: FormatArgs,
     /// Where the best two causes look alike, run the short probes that split them, then give the

@@ -41,8 +41,11 @@ fn show(record: &Record, args: &HistoryArgs) -> Result<()> {
     use std::io::Write;
     let mut out = anstream::stdout();
     if let Some(format) = args.format {
-        if record.kind == Kind::Compare {
-            bail!("a comparison is several runs, and {} has a place for one only", format.id);
+        if matches!(record.kind, Kind::Compare | Kind::FindRate) {
+            bail!(
+                "a comparison or a search is several runs, and {} has a place for one only",
+                format.id
+            );
         }
         write!(out, "{}", formats::print(format, record, Style::default()))?;
         return Ok(());
@@ -54,6 +57,7 @@ fn show(record: &Record, args: &HistoryArgs) -> Result<()> {
     writeln!(out, "{}   {}", record.started, record.target)?;
     let text = match record.kind {
         Kind::Test | Kind::Attach => report::test::text(record, false),
+        Kind::FindRate => report::rate_search::text(record),
         Kind::Compare => report::compare::text(record),
     };
     write!(out, "{text}")?;

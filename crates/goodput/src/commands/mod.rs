@@ -3,6 +3,7 @@
 mod check;
 mod compare;
 mod demo;
+mod find_rate;
 mod generate;
 mod history;
 mod lab;

@@ -9,7 +9,7 @@ use goodput_engine::{
 };
 use goodput_model::Plan;
 
-use super::measured;
+use super::{find_rate, measured};
 use crate::args::TestArgs;
 use crate::credentials::credentials;
 use crate::exit::{self, Exit};
@@ -21,6 +21,7 @@ use crate::storage::{Keeper, state_dir};
 /// Measures once, or watches another program's transfer, and reports.
 pub fn run(args: TestArgs, state: Option<PathBuf>) -> Result<Exit> {
     match (&args.target, args.attach) {
+        (Some(target), None) if args.find_rate.find_rate => find_rate::run(&args, target),
         (Some(target), None) => measure(&args, target, state),
         (_, Some(to)) => watch(&args, to),
         (None, None) => bail!("name a target, or a transfer to watch with --attach"),

@@ -3,7 +3,7 @@
 use goodput_engine::Event;
 use goodput_model::{EndName, Host, Interval, Known, Plan, Record, Trial};
 
-use super::style;
+use super::{rate_search, style};
 use crate::args::OutputArgs;
 use crate::formats::Writer;
 use crate::screen;
@@ -77,6 +77,9 @@ impl Live {
             Event::Interval(_) if !self.intervals => None,
             Event::Interval(interval) => Some(self.interval(interval)),
             Event::Note { text } => Some(style::faint(format!("note        {text}"))),
+            Event::RateTried { datagram_bytes, trial } => {
+                Some(rate_search::trial(*datagram_bytes, trial))
+            }
             Event::TrialEnded { values, trial } => Some(trial_line(values, trial)),
             Event::Opened { .. } | Event::Began | Event::Sampled { .. } | Event::Ended => None,
         }

@@ -10,6 +10,7 @@ pub mod latency;
 pub mod live;
 mod peer;
 mod placement;
+pub mod rate_search;
 mod storage;
 pub mod style;
 pub mod table;

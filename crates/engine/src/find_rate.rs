@@ -1,0 +1,277 @@
+//! The trials of a search for the highest rate without loss. What to try is decided in `experiment`.
+
+use goodput_experiment::rate_search::{Found, Next, RateSearch as Search, Tried};
+use goodput_model::{
+    BitRate, Bytes, Kind, Length, Plan, RateOutcome, RateSearch, RateTrial, Record, Sample,
+};
+use goodput_wire::session::Credentials;
+
+use crate::client::Client;
+use crate::conclude::conclude;
+use crate::error::EngineError;
+use crate::events::{Event, Listener};
+use crate::interrupt::Interrupt;
+use crate::measurement::Measurement;
+use crate::target::Target;
+
+/// How much longer than the others a trial is that confirms.
+const CONFIRMING: f64 = 3.0;
+
+/// Datagrams of a trial at the lowest rate that is tried: fewer say little of a share.
+const FEWEST: f64 = 100.0;
+
+/// What to search.
+#[derive(Clone)]
+pub struct FindRateRequest {
+    /// Who is at the other end.
+    pub target: Target,
+    /// What the far end may ask for.
+    pub credentials: Credentials,
+    /// The plan of every trial: its length in seconds; its rate, where it has one, is the highest tried.
+    pub plan: Plan,
+    /// Payloads of the datagrams; one search for each.
+    pub sizes: Vec<Bytes>,
+    /// Share of the datagrams that may be lost, percent.
+    pub max_loss_percent: f64,
+    /// When it began, RFC 3339, UTC.
+    pub started: String,
+}
+
+/// Searches for each size. An interrupt ends it early with what the trials so far have shown.
+pub async fn find_rate(
+    request: &FindRateRequest,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Record, EngineError> {
+    let options = &request.plan.socket;
+    let mut client = tokio::select! {
+        client = Client::connect(&request.target, options, request.credentials.clone(), listener) => client?,
+        () = interrupt.raised() => return Err(EngineError::Interrupted),
+    };
+    let outcome = search_all(request, &mut client, interrupt, listener).await;
+    client.leave().await;
+    outcome
+}
+
+async fn search_all(
+    request: &FindRateRequest,
+    client: &mut Client,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Record, EngineError> {
+    let (mut searches, mut last) = (Vec::new(), None);
+    for size in &request.sizes {
+        let mut trials = Trials::new(request, *size)?;
+        trials.run(request, client, interrupt, listener).await?;
+        let (search, record) = trials.into_search(request);
+        last = record.or(last);
+        searches.push(search);
+        if interrupt.is_raised() {
+            break;
+        }
+    }
+    let record = last.ok_or(EngineError::Interrupted)?;
+    Ok(Record { kind: Kind::FindRate, rate_searches: searches, ..record })
+}
+
+/// The trials of one size.
+struct Trials {
+    plan: Plan,
+    seconds: f64,
+    search: Search,
+    tried: Vec<Tried>,
+    made: Vec<RateTrial>,
+    /// What each said of its limit.
+    limits: Vec<String>,
+    found: Option<Found>,
+    last: Option<Record>,
+}
+
+impl Trials {
+    fn new(request: &FindRateRequest, size: Bytes) -> Result<Self, EngineError> {
+        let Length::Seconds(seconds) = request.plan.length else {
+            return Err(EngineError::Flow("a trial needs a length in seconds".into()));
+        };
+        let search = Search {
+            max_loss: request.max_loss_percent / 100.0,
+            lowest: FEWEST * size.0 as f64 * 8.0 / seconds,
+        };
+        let plan = Plan { chunk_bytes: size, ..request.plan.clone() };
+        let (tried, made, limits) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { plan, seconds, search, tried, made, limits, found: None, last: None })
+    }
+
+    async fn run(
+        &mut self,
+        request: &FindRateRequest,
+        client: &mut Client,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<(), EngineError> {
+        while !interrupt.is_raised() {
+            let (rate, confirms) = match self.search.next(&self.tried) {
+                Next::Try { rate, confirms } => (rate, confirms),
+                Next::Done(found) => {
+                    self.found = Some(found);
+                    break;
+                }
+            };
+            let seconds = self.seconds * if confirms { CONFIRMING } else { 1.0 };
+            let plan = Plan {
+                length: Length::Seconds(seconds),
+                rate_bits_per_s: rate.map(BitRate).or(self.plan.rate_bits_per_s),
+                ..self.plan.clone()
+            };
+            let measured = client.measure(&plan, interrupt, &mut |_| {}).await?;
+            // A trial that was cut short is not like the others.
+            if interrupt.is_raised() {
+                break;
+            }
+            self.enter(request, measured, rate, confirms, listener)?;
+        }
+        Ok(())
+    }
+
+    fn enter(
+        &mut self,
+        request: &FindRateRequest,
+        measured: Measurement,
+        rate: Option<f64>,
+        confirms: bool,
+        listener: &mut Listener<'_>,
+    ) -> Result<(), EngineError> {
+        let sent = Sent::of(&measured);
+        let record = conclude(measured, &request.target.text, &request.started)?.record;
+        let lost = lost(&record)?;
+        let sent = sent.unwrap_or_else(|| Sent::from_received(&record, lost));
+        let tried = Tried { asked: rate, sent: sent.bits_per_s, lost, confirms };
+        let trial = RateTrial {
+            asked_bits_per_s: record.plan.rate_bits_per_s,
+            sent_bits_per_s: BitRate(sent.bits_per_s),
+            sent_datagrams: (sent.bytes / self.plan.chunk_bytes.0 as f64).round() as u64,
+            lost_percent: lost * 100.0,
+            duration_s: sent.seconds,
+            confirms,
+            passed: self.search.passes(&tried),
+        };
+        let datagram_bytes = self.plan.chunk_bytes;
+        listener(Event::RateTried { datagram_bytes, trial: trial.clone() });
+        self.tried.push(tried);
+        self.made.push(trial);
+        self.limits.push(record.verdict.summary.clone());
+        self.last = Some(record);
+        Ok(())
+    }
+
+    fn into_search(self, request: &FindRateRequest) -> (RateSearch, Option<Record>) {
+        let (outcome, rate) = match self.found {
+            Some(Found::Path(rate)) => (RateOutcome::Path, Some(rate)),
+            Some(Found::Sender(rate)) => (RateOutcome::Sender, Some(rate)),
+            Some(Found::LossEverywhere(_)) => (RateOutcome::LossEverywhere, None),
+            Some(Found::Unsteady) => (RateOutcome::Unsteady, None),
+            Some(Found::Unfinished(..)) | None => (RateOutcome::Unfinished, None),
+        };
+        let bits = self.plan.chunk_bytes.0 as f64 * 8.0;
+        let search = RateSearch {
+            datagram_bytes: self.plan.chunk_bytes,
+            max_loss_percent: request.max_loss_percent,
+            outcome,
+            rate_bits_per_s: rate.map(BitRate),
+            datagrams_per_s: rate.map(|rate| rate / bits),
+            limit: self.limit(outcome),
+            doubts: self.doubts(rate),
+            trials: self.made,
+        };
+        (search, self.last)
+    }
+
+    /// What the slowest trial that failed said of its limit; the last one, where none did or the sender is
+    /// what holds the rate.
+    fn limit(&self, outcome: RateOutcome) -> String {
+        let of_path = outcome != RateOutcome::Sender;
+        let failed =
+            self.made.iter().zip(&self.limits).filter(|(trial, _)| of_path && !trial.passed);
+        let slowest =
+            failed.min_by(|(a, _), (b, _)| a.sent_bits_per_s.0.total_cmp(&b.sent_bits_per_s.0));
+        slowest.map(|(_, limit)| limit).or(self.limits.last()).cloned().unwrap_or_default()
+    }
+
+    fn doubts(&self, rate: Option<f64>) -> Vec<String> {
+        let percent = |share: f64| format!("{:.3} %", share * 100.0);
+        let contradictions = self.search.contradictions(&self.tried);
+        let mut doubts: Vec<_> = contradictions
+            .iter()
+            .map(|(passed, failed)| {
+                format!(
+                    "loss does not grow with the rate here: {} lost {}, and {} lost {}",
+                    BitRate(passed.sent),
+                    percent(passed.lost),
+                    BitRate(failed.sent),
+                    percent(failed.lost)
+                )
+            })
+            .collect();
+        let short = self.tried.iter().filter(|trial| trial.falls_short()).count();
+        if short > 0 {
+            doubts.push(format!(
+                "in {short} of {} trials the sender did not hold the rate asked of it; is its CPU busy?",
+                self.tried.len()
+            ));
+        }
+        let confirming = self.made.iter().rfind(|trial| trial.confirms && trial.passed);
+        let few = confirming.filter(|trial| {
+            rate.is_some() && (trial.sent_datagrams as f64) * self.search.max_loss < 1.0
+        });
+        if let Some(trial) = few.filter(|_| self.search.max_loss > 0.0) {
+            doubts.push(format!(
+                "{} datagrams are too few to show a share of {}; longer trials (-t) show it",
+                trial.sent_datagrams,
+                percent(self.search.max_loss)
+            ));
+        }
+        doubts
+    }
+}
+
+/// What the sender sent before it was stopped.
+struct Sent {
+    bytes: f64,
+    seconds: f64,
+    bits_per_s: f64,
+}
+
+impl Sent {
+    /// By the sending end's own counters, where it tells them.
+    fn of(measured: &Measurement) -> Option<Self> {
+        let sender = *measured.senders().first()?;
+        let last: &Sample = measured.steady(sender).last()?;
+        (last.at_s > 0.0).then(|| Self::new(last.sent_bytes as f64, last.at_s))
+    }
+
+    /// By what arrived and what was lost.
+    fn from_received(record: &Record, lost: f64) -> Self {
+        let (rate, seconds) = (record.result.goodput_bits_per_s.0, record.result.duration_s);
+        Self::new(rate / (1.0 - lost).max(f64::EPSILON) * seconds / 8.0, seconds)
+    }
+
+    fn new(bytes: f64, seconds: f64) -> Self {
+        Self { bytes, seconds, bits_per_s: bytes * 8.0 / seconds }
+    }
+}
+
+/// Share of the datagrams that did not arrive.
+fn lost(record: &Record) -> Result<f64, EngineError> {
+    let direction = record.result.directions.first();
+    let direction = direction.ok_or_else(|| EngineError::Flow("nothing was counted".into()))?;
+    let unknown = |why| EngineError::Flow(format!("the loss is not known: {why}"));
+    let by_number = direction.lost_percent.get().map_err(unknown)? / 100.0;
+    // By their numbers, those lost after the last that arrived are not missed. Both ends' counts miss
+    // them, where both count all of the run; a foreign far end stops reading when it is told to.
+    let counted = match (direction.sent_bytes.value(), direction.received_bytes.value()) {
+        (Some(sent), Some(received)) if record.far_totals.is_none() && *sent > 0 => {
+            1.0 - *received as f64 / *sent as f64
+        }
+        _ => 0.0,
+    };
+    Ok(by_number.max(counted))
+}

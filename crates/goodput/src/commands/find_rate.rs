@@ -1,0 +1,58 @@
+//! `goodput test --find-rate`: the highest rate of datagrams without loss.
+
+use anyhow::Result;
+use goodput_engine::{FindRateRequest, Target, find_rate};
+use goodput_model::{Length, RateOutcome, Record};
+
+use super::measured;
+use crate::args::TestArgs;
+use crate::credentials::credentials;
+use crate::exit::Exit;
+use crate::report::{self, live::Live};
+use crate::storage::Keeper;
+
+/// Length of one trial where the user names none: long enough for thousands of datagrams at most rates,
+/// and short enough for the dozen trials that a search takes.
+const TRIAL: Length = Length::Seconds(2.0);
+
+/// Searches and reports.
+pub fn run(args: &TestArgs, target: &str) -> Result<Exit> {
+    let target: Target = target.parse()?;
+    let plan = args.measure.plan(TRIAL);
+    let sizes = match &args.find_rate.sizes[..] {
+        [] => vec![plan.chunk_bytes],
+        sizes => sizes.to_vec(),
+    };
+    let request = FindRateRequest {
+        target,
+        credentials: credentials(&args.measure.credentials)?,
+        plan,
+        sizes,
+        max_loss_percent: args.find_rate.max_loss,
+        started: measured::now(),
+    };
+    let keeper = Keeper::open(args.output.no_store)?;
+    let mut live = Live::new(&args.output, &request.plan);
+    let (record, interrupted) = measured::block_on(async |interrupt| {
+        find_rate(&request, &interrupt, &mut |event| live.show(&event)).await
+    })?;
+    let text = || report::rate_search::text(&record);
+    let exit = measured::finish(&record, text, &args.output, &keeper)?;
+    Ok(match exit {
+        _ if interrupted => Exit::CouldNot,
+        Exit::Fine => found(&record),
+        other => other,
+    })
+}
+
+/// The worst of all sizes: loss at any rate is a problem found, and what was not found inconclusive.
+fn found(record: &Record) -> Exit {
+    let any = |wanted: RateOutcome| record.rate_searches.iter().any(|s| s.outcome == wanted);
+    if any(RateOutcome::LossEverywhere) {
+        Exit::Problem
+    } else if any(RateOutcome::Unsteady) || any(RateOutcome::Unfinished) {
+        Exit::Inconclusive
+    } else {
+        Exit::Fine
+    }
+}
