@@ -4,7 +4,7 @@ mod agree;
 mod foreign;
 mod shown;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use goodput_kernel::Context;
@@ -59,9 +59,8 @@ struct Look {
 }
 
 impl Look {
-    async fn towards(peer: IpAddr, plan: &Plan) -> Result<Self, EngineError> {
-        let context =
-            Context { peer: Some(peer), device: plan.socket.device.clone(), ..Context::default() };
+    async fn towards(peer: SocketAddr, plan: &Plan) -> Result<Self, EngineError> {
+        let context = Context { device: plan.socket.device.clone(), ..Context::towards(peer) };
         let before = observe(plan.observe, context.clone()).await?;
         Ok(Self { context, before })
     }
@@ -77,19 +76,19 @@ impl<'a> NearRun<'a> {
         let order = agree::order(client).await?;
         // Other programs send as soon as they have the flows; what they send must not wait until this
         // end has looked around.
-        let towards = client.addresses.first().map(SocketAddr::ip);
+        let towards = client.addresses.first().copied();
         let early = match towards {
             Some(peer) if !client.peer.is_goodput() => Some(Look::towards(peer, plan).await?),
             _ => None,
         };
         let agreed = agree::flows(client, plan, order).await?;
-        let peer = agreed.opened.peer.ip();
+        let peer = agreed.opened.peer;
         let connections = connections(&agreed.opened.flows);
         let prober = plan.latency.then(|| Prober::of(client, plan, agreed.meanwhile.echo));
         let traffic =
             Traffic::start(plan, EndName::Near, agreed.opened.flows, None, &stores, seating)?;
         let notes = agree::ready(client, agreed.meanwhile).await?;
-        let early = early.filter(|look| look.context.peer == Some(peer));
+        let early = early.filter(|look| look.context.peer == Some(peer.ip()));
         let Look { context, mut before } = match early {
             Some(look) => look,
             None => Look::towards(peer, plan).await?,
@@ -400,8 +399,9 @@ impl<'a> NearRun<'a> {
 
 /// The CPUs of this end's flows, on the path to the target.
 async fn seating(client: &Client, plan: &Plan) -> Result<Seating, EngineError> {
-    let peer = client.addresses.first().map(SocketAddr::ip);
-    let context = Context { peer, device: plan.socket.device.clone(), ..Context::default() };
+    let path =
+        client.addresses.first().map_or_else(Context::default, |peer| Context::towards(*peer));
+    let context = Context { device: plan.socket.device.clone(), ..path };
     Seating::of(plan, EndName::Near, &context)
         .await
         .map_err(|why| EngineError::Flow(format!("near end: {why}")))

@@ -1,6 +1,6 @@
 //! What a snapshot is about: one path from this host, and where the host's files are.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use goodput_model::Missing;
 use goodput_netlink::{Netlink, NetlinkError};
@@ -28,6 +28,8 @@ pub struct Context {
     pub device: Option<String>,
     /// Address of the other end.
     pub peer: Option<IpAddr>,
+    /// Number of the device on whose link a link-local peer is (`sin6_scope_id`, ipv6(7)); 0 for others.
+    pub scope: u32,
     /// Address of this end.
     pub local: Option<IpAddr>,
     /// Whose processes move the payload.
@@ -36,8 +38,12 @@ pub struct Context {
 
 impl Context {
     /// The path to `peer`.
-    pub fn towards(peer: IpAddr) -> Self {
-        Self { peer: Some(peer), ..Self::default() }
+    pub fn towards(peer: SocketAddr) -> Self {
+        let scope = match peer {
+            SocketAddr::V6(peer) => peer.scope_id(),
+            SocketAddr::V4(_) => 0,
+        };
+        Self { peer: Some(peer.ip()), scope, ..Self::default() }
     }
 
     /// A file of the process that moves the payload, as a path below the root.
@@ -55,6 +61,7 @@ impl Context {
     pub(crate) fn device_name(&self) -> Result<String, Missing> {
         match (&self.device, self.peer, self.local) {
             (Some(device), _, _) => Ok(device.clone()),
+            (None, Some(_), _) if self.scope > 0 => device_numbered(self.scope),
             (None, Some(peer), _) => device_towards(peer),
             (None, None, Some(local)) => device_with(local),
             (None, None, None) => {
@@ -74,9 +81,14 @@ pub(crate) fn missing(error: NetlinkError) -> Missing {
     Missing::because(error.to_string())
 }
 
+fn device_numbered(index: u32) -> Result<String, Missing> {
+    let mut netlink = Netlink::open().map_err(missing)?;
+    netlink.link_by_index(index).map(|link| link.name).map_err(missing)
+}
+
 fn device_towards(peer: IpAddr) -> Result<String, Missing> {
     let mut netlink = Netlink::open().map_err(missing)?;
-    let route = netlink.route_to(peer).map_err(missing)?;
+    let route = netlink.route_to(peer, 0).map_err(missing)?;
     let index = route
         .device
         .ok_or_else(|| Missing::because(format!("the route to {peer} has no device")))?;

@@ -175,14 +175,16 @@ impl Netlink {
     }
 
     /// How the kernel would send to `address` now: device, gateway and source, and the metrics in
-    /// force. This is a decision, not an entry of a table; see [`Netlink::entry_for`].
-    pub fn route_to(&mut self, address: IpAddr) -> Result<Route, NetlinkError> {
-        self.look_up(address, RouteFlags::empty())
+    /// force. This is a decision, not an entry of a table; see [`Netlink::entry_for`]. `scope` is the
+    /// number of the device that a link-local address is reached by, 0 for others.
+    pub fn route_to(&mut self, address: IpAddr, scope: u32) -> Result<Route, NetlinkError> {
+        self.look_up(address, scope, RouteFlags::empty())
     }
 
-    /// The entry of the routing table that packets to `address` match: what to read and replace.
-    pub fn entry_for(&mut self, address: IpAddr) -> Result<Route, NetlinkError> {
-        self.look_up(address, RouteFlags::FibMatch)
+    /// The entry of the routing table that packets to `address` match: what to read and replace. `scope`
+    /// as above.
+    pub fn entry_for(&mut self, address: IpAddr, scope: u32) -> Result<Route, NetlinkError> {
+        self.look_up(address, scope, RouteFlags::FibMatch)
     }
 
     /// Makes a route, or puts it in the place of the one with the same destination, table and
@@ -199,7 +201,12 @@ impl Netlink {
         self.request(&operation, RouteNetlinkMessage::DelRoute(route.to_message()), 0).map(drop)
     }
 
-    fn look_up(&mut self, address: IpAddr, flags: RouteFlags) -> Result<Route, NetlinkError> {
+    fn look_up(
+        &mut self,
+        address: IpAddr,
+        scope: u32,
+        flags: RouteFlags,
+    ) -> Result<Route, NetlinkError> {
         let operation = format!("find the route to {address}");
         let prefix_len = if address.is_ipv4() { 32 } else { 128 };
         let mut message = RouteMessage::default();
@@ -210,6 +217,9 @@ impl Netlink {
         message.header.destination_prefix_length = prefix_len;
         message.header.flags = flags;
         message.attributes.push(RouteAttribute::Destination(address.into()));
+        if scope > 0 {
+            message.attributes.push(RouteAttribute::Oif(scope));
+        }
         let replies = self.request(&operation, RouteNetlinkMessage::GetRoute(message), 0)?;
         let found = replies.into_iter().find_map(route);
         found.ok_or_else(|| NetlinkError::malformed(operation, "no route in it"))
@@ -299,17 +309,17 @@ mod tests {
         in_test_namespace("a_window_is_set_and_taken_back_and_nothing_else_changes", || {
             let (mut netlink, _) = connected();
             for peer in ["192.0.2.2", "2001:db8::2"] {
-                let before = netlink.entry_for(address(peer)).unwrap();
+                let before = netlink.entry_for(address(peer), 0).unwrap();
                 assert_eq!(before.metrics, RouteMetrics::default());
                 let mut changed = before.clone();
                 changed.metrics.window = Some(65536);
                 changed.metrics.congctl = Some("reno".into());
                 netlink.replace_route(&changed).unwrap();
-                let seen = netlink.entry_for(address(peer)).unwrap();
+                let seen = netlink.entry_for(address(peer), 0).unwrap();
                 assert_eq!(seen.metrics, changed.metrics);
                 assert_eq!((seen.scope, seen.protocol), (before.scope, before.protocol));
                 netlink.replace_route(&before).unwrap();
-                assert_eq!(netlink.entry_for(address(peer)).unwrap().metrics, before.metrics);
+                assert_eq!(netlink.entry_for(address(peer), 0).unwrap().metrics, before.metrics);
             }
         });
     }
@@ -318,16 +328,16 @@ mod tests {
     fn the_kernel_says_how_it_would_route() {
         in_test_namespace("the_kernel_says_how_it_would_route", || {
             let (mut netlink, index) = connected();
-            assert!(netlink.route_to(address("198.51.100.1")).is_err());
+            assert!(netlink.route_to(address("198.51.100.1"), 0).is_err());
             netlink.replace_route(&Route::via(None, address("192.0.2.254"))).unwrap();
-            let chosen = netlink.route_to(address("198.51.100.1")).unwrap();
+            let chosen = netlink.route_to(address("198.51.100.1"), 0).unwrap();
             assert_eq!(chosen.device, Some(index));
             assert_eq!(chosen.gateway, Some(address("192.0.2.254")));
             assert_eq!(chosen.preferred_source, Some(address("192.0.2.1")));
-            let entry = netlink.entry_for(address("198.51.100.1")).unwrap();
+            let entry = netlink.entry_for(address("198.51.100.1"), 0).unwrap();
             assert_eq!(destination_text(&entry), "default");
             netlink.delete_route(&entry).unwrap();
-            assert!(netlink.route_to(address("198.51.100.1")).is_err());
+            assert!(netlink.route_to(address("198.51.100.1"), 0).is_err());
         });
     }
 

@@ -1,7 +1,7 @@
 //! A UDP flow that this end opens: a socket, and the greeting that its protocol has for it.
 
 use std::io::ErrorKind::{ConnectionRefused, TimedOut, WouldBlock};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -27,12 +27,7 @@ pub fn open(
     ticket: &FlowTicket,
     time: Duration,
 ) -> Result<(OwnedFd, Early), EngineError> {
-    let local = plan.socket.bind.unwrap_or(match address {
-        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-    });
-    let local = SocketAddr::new(local, 0);
-    let fd = goodput_mover::socket::udp_socket(Some(local), address, &plan.socket, false)
+    let fd = goodput_mover::socket::udp_socket(None, address, &plan.socket, false)
         .map_err(|error| EngineError::Flow(format!("flow {}: {error}", ticket.flow.id)))?;
     let socket = UdpSocket::from(fd);
     let early = greet(&socket, ticket, time)

@@ -1,6 +1,6 @@
 //! Accepts connections and gives each a task of its own.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -96,7 +96,11 @@ fn welcome(
     });
 }
 
-/// An IPv4 peer of a dual-stack socket, as people write it.
-pub fn plain(peer: SocketAddr) -> SocketAddr {
-    SocketAddr::new(peer.ip().to_canonical(), peer.port())
+/// An address of a dual-stack socket, IPv4 as people write it. An IPv6 address keeps its scope: of a
+/// link-local one it is a part (RFC 4007 section 6).
+pub fn plain(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
+        IpAddr::V6(_) => address,
+    }
 }

@@ -40,11 +40,12 @@ impl Drop for Connecting {
 }
 
 /// The port of a client's address, where it may be connected to.
-pub fn target(peer: SocketAddr, port: u16) -> Result<SocketAddr, String> {
+pub fn target(mut peer: SocketAddr, port: u16) -> Result<SocketAddr, String> {
     if port < FIRST_USER_PORT {
         return Err(format!("port {port} belongs to the system; use a higher one"));
     }
-    Ok(SocketAddr::new(peer.ip(), port))
+    peer.set_port(port);
+    Ok(peer)
 }
 
 /// Connects flows one after the other, each from `local`'s address, and shows their proofs.
@@ -82,7 +83,8 @@ fn connect(
     let socket = match transport {
         Transport::Tcp => connect_tcp(target, ticket, options).map_err(named)?,
         Transport::Udp => {
-            let local = SocketAddr::new(local.ip(), 0);
+            let mut local = local;
+            local.set_port(0);
             udp_socket(Some(local), target, options, false).map_err(|e| named(e.to_string()))?
         }
     };

@@ -80,7 +80,7 @@ pub type Preparing = Pin<Box<dyn Future<Output = Result<Box<Awaiting>, String>> 
 pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
     Box::pin(async move {
         check(&wish, &caller)?;
-        let context = Context::towards(caller.peer.ip());
+        let context = Context::towards(caller.peer);
         let seating = Seating::of(&wish.plan, EndName::Far, &context).await?;
         let place = shared.admission.measurement(caller.peer.ip(), &wish.plan)?;
         let alone = shared.alone(wish.can_wait()).await?;
@@ -94,7 +94,7 @@ pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
         let expected = shared.tickets.expect(signs, &plan.socket, &to);
         let own = meeting == Meeting::Arrive && makes_cookies(caller.protocol);
         let door = (own && own_door::is_needed(&plan))
-            .then(|| OwnDoor::open(caller.local.ip(), &plan.socket, Arc::clone(&shared)))
+            .then(|| OwnDoor::open(caller.local, &plan.socket, Arc::clone(&shared)))
             .transpose()?;
         let gathering = Gathering {
             connect: targets(&tickets, &meeting, &caller)?,

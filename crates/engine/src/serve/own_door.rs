@@ -4,7 +4,7 @@
 //! follows from the receive buffer, and the congestion control. Changed afterwards, BBR leaves its
 //! pacing behind and a scale stays what it was.
 
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use goodput_model::{Plan, SocketOptions, Transport};
@@ -29,14 +29,15 @@ pub struct OwnDoor {
 }
 
 impl OwnDoor {
-    /// Listens on a free port of `local`, with the options of the measurement.
+    /// Listens on a free port of the address of `local`, with the options of the measurement.
     pub fn open(
-        local: IpAddr,
+        mut local: SocketAddr,
         options: &SocketOptions,
         shared: Arc<Shared>,
     ) -> Result<Self, String> {
-        let listener = goodput_mover::socket::tcp_listen(SocketAddr::new(local, 0), options)
-            .map_err(|e| e.to_string())?;
+        local.set_port(0);
+        let listener =
+            goodput_mover::socket::tcp_listen(local, options).map_err(|e| e.to_string())?;
         let listener = TcpListener::from(listener);
         let local = listener.local_addr().map_err(|e| e.to_string())?;
         let (door, port) = (Arc::new(Door { local, spoken: vec![&PROTOCOL] }), local.port());

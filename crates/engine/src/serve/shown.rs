@@ -8,6 +8,7 @@ use goodput_model::{
     Connection, Direction, End, EndName, FlowTotals, Known, Plan, Sample, Snapshot, Totals,
 };
 
+use super::accept::plain;
 use crate::measurement::Measurement;
 
 /// Samples of single flows that are kept of one measurement: 13 minutes of one flow. Beyond them only
@@ -182,11 +183,6 @@ impl Drop for Shown {
         };
         self.tell(what);
     }
-}
-
-/// An address as people write it, where one socket answers IPv4 and IPv6.
-fn plain(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 /// A plan seen from the other end.

@@ -1,6 +1,6 @@
 //! The sockets a server listens on: made here, or handed over by systemd.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 
 use goodput_wire::{protocols, session as wire};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
@@ -24,9 +24,9 @@ pub(super) struct Pair {
 }
 
 impl Sockets {
-    /// Opens both sockets on the same port of `bind`; of every address, IPv4 and IPv6, where there
+    /// Opens both sockets on the same port of `bind`, whose own port is not used; of every address, IPv4 and IPv6, where there
     /// is none. Port 0 lets the system choose.
-    pub fn open(bind: Option<IpAddr>, port: u16) -> Result<Self, EngineError> {
+    pub fn open(bind: Option<SocketAddr>, port: u16) -> Result<Self, EngineError> {
         Ok(Self(vec![Pair::open(bind, port, Vec::new())?]))
     }
 
@@ -34,7 +34,7 @@ impl Sockets {
     /// is then.
     pub fn open_usual(
         &mut self,
-        bind: Option<IpAddr>,
+        bind: Option<SocketAddr>,
         port: u16,
         protocols: Vec<&'static wire::Protocol>,
     ) -> Result<SocketAddr, EngineError> {
@@ -77,12 +77,12 @@ impl Sockets {
 
 impl Pair {
     fn open(
-        bind: Option<IpAddr>,
+        bind: Option<SocketAddr>,
         port: u16,
         usual_for: Vec<&'static wire::Protocol>,
     ) -> Result<Self, EngineError> {
-        let wildcard = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port);
-        let address = bind.map_or(wildcard, |ip| SocketAddr::new(ip, port));
+        let mut address = bind.unwrap_or(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0));
+        address.set_port(port);
         let option = if usual_for.is_empty() { "--port" } else { "--protocols" };
         let named =
             |address| format!("listen on {address}; another server there? {option} chooses");

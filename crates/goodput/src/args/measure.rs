@@ -1,11 +1,11 @@
 //! Options of a measurement, shared by every verb that makes one, and how they become a plan.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::Args;
 use goodput_model::{BitRate, Bytes, Direction, Family, Length, Plan, SocketOptions, Transport};
 
+use super::local::LocalAddress;
 use super::pacing::PacingArgs;
 use super::pin::PinArg;
 use super::storage::StorageArgs;
@@ -64,9 +64,9 @@ pub struct MeasureArgs {
     /// that the flows take in turn. far: before it is for the far end
     #[arg(long, value_name = "[far:]WHERE")]
     pub pin: Vec<PinArg>,
-    /// Local address of the connections
-    #[arg(long, value_name = "ADDRESS")]
-    pub bind: Option<IpAddr>,
+    /// Local address of the connections, and their device
+    #[arg(long, value_name = "ADDRESS[%DEVICE]")]
+    pub bind: Option<LocalAddress>,
     /// Device of the connections
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
@@ -193,8 +193,11 @@ impl MeasureArgs {
 
     fn socket_options(&self) -> SocketOptions {
         SocketOptions {
-            bind: self.bind,
-            device: self.device.clone(),
+            bind: self.bind.as_ref().map(|local| local.ip),
+            device: self
+                .device
+                .clone()
+                .or(self.bind.as_ref().and_then(|local| local.device.clone())),
             family: match (self.ipv4, self.ipv6) {
                 (true, _) => Some(Family::V4),
                 (_, true) => Some(Family::V6),

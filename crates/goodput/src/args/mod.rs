@@ -2,6 +2,7 @@
 
 mod find_rate;
 mod format;
+mod local;
 mod measure;
 mod pacing;
 mod pin;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, Subcommand};
 
+pub use local::LocalAddress;
 pub use measure::{CredentialArgs, OutputArgs};
 pub use verbs::{
     AsArgs, CheckArgs, CompareArgs, Generate, HistoryArgs, Lab, Listed, Others, ServeArgs,

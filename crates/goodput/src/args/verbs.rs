@@ -1,6 +1,5 @@
 //! The options of each verb.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -12,6 +11,7 @@ use goodput_engine::serve::Allowed;
 
 use super::find_rate::FindRateArgs;
 use super::format::{FormatArgs, ServedFormatArgs};
+use super::local::LocalAddress;
 use super::measure::{MeasureArgs, OutputArgs, seconds};
 use super::spoken::Spoken;
 use crate::formats::Format;
@@ -19,9 +19,9 @@ use crate::formats::Format;
 /// `goodput serve`
 #[derive(Debug, Args)]
 pub struct ServeArgs {
-    /// Local address [default: all, IPv6 and IPv4]
-    #[arg(long, value_name = "ADDRESS")]
-    pub bind: Option<IpAddr>,
+    /// Local address, a link-local one with its device: fe80::1%eth0 [default: all, IPv6 and IPv4]
+    #[arg(long, value_name = "ADDRESS[%DEVICE]")]
+    pub bind: Option<LocalAddress>,
     /// Goodput's own port, where all protocols are answered; 0 lets the system choose
     #[arg(long, value_name = "PORT", default_value_t = goodput_wire::protocols::goodput::PROTOCOL.port)]
     pub port: u16,

@@ -1,5 +1,6 @@
 //! `goodput serve`: answer clients.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -11,7 +12,7 @@ use goodput_wire::session::{Limits, Protocol};
 use super::measured::{self, Signals};
 use super::served;
 use super::third_party;
-use crate::args::{Others, ServeArgs};
+use crate::args::{LocalAddress, Others, ServeArgs};
 use crate::credentials;
 use crate::exit::Exit;
 use crate::storage::state_dir;
@@ -20,18 +21,19 @@ use crate::storage::state_dir;
 pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     let config = config(&args, state)?;
     raise_open_files();
+    let bind = args.bind.as_ref().map(LocalAddress::scoped).transpose()?;
     let (mut sockets, usual) = match Sockets::from_systemd()? {
         // Whoever hands ports over has chosen them.
         Some(sockets) => (sockets, !args.protocols.is_empty()),
         None => {
             let usual = !args.protocols.is_empty() || args.port == OWN.port;
-            (Sockets::open(args.bind, args.port)?, usual)
+            (Sockets::open(bind, args.port)?, usual)
         }
     };
     let mut listening =
         vec![format!("goodput {} listening on {}", env!("CARGO_PKG_VERSION"), sockets.address()?)];
     if usual {
-        listening.extend(open_usual(&args, &mut sockets)?);
+        listening.extend(open_usual(&args, bind, &mut sockets)?);
     }
     if let Some(text) = &args.announce {
         listening = text.lines().map(Into::into).collect();
@@ -88,12 +90,16 @@ fn config(args: &ServeArgs, state: Option<PathBuf>) -> Result<Config> {
 }
 
 /// Opens the usual ports of the protocols; a line for each of them.
-fn open_usual(args: &ServeArgs, sockets: &mut Sockets) -> Result<Vec<String>, EngineError> {
+fn open_usual(
+    args: &ServeArgs,
+    bind: Option<SocketAddr>,
+    sockets: &mut Sockets,
+) -> Result<Vec<String>, EngineError> {
     let mut lines = Vec::new();
     for (port, protocols) in usual_ports(args) {
         let names: Vec<_> = protocols.iter().map(|protocol| protocol.id).collect();
         let names = names.join(" and ");
-        match sockets.open_usual(args.bind, port, protocols) {
+        match sockets.open_usual(bind, port, protocols) {
             Ok(address) => lines.push(format!("{names} on {address}")),
             Err(why) if args.strict => return Err(why),
             Err(why) => eprintln!("warning: {names} is served on goodput's port only: {why}"),

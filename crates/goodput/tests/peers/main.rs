@@ -9,6 +9,7 @@
 mod crowd;
 mod iperf2;
 mod iperf3;
+mod link_local;
 mod matrix;
 mod nuttcp;
 mod results;
@@ -35,9 +36,9 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, tests).exit_code()
 }
 
-/// The tests that stand for a program that nobody packages.
+/// The tests that need no other program: of one that nobody packages, and of addresses.
 fn unpackaged() -> impl Iterator<Item = Trial> {
-    ttcp::all().into_iter().map(|(name, test)| Trial::test(name, test))
+    ttcp::all().into_iter().chain(link_local::all()).map(|(name, test)| Trial::test(name, test))
 }
 
 /// The tests that need all programs.

@@ -36,7 +36,7 @@ fn link() -> (Netlink, u32) {
 }
 
 fn towards(peer: &str) -> Snapshot {
-    snapshot(&Context::towards(peer.parse().unwrap()))
+    snapshot(&Context::towards((peer.parse::<std::net::IpAddr>().unwrap(), 0).into()))
 }
 
 fn assert_facts(snapshot: &Snapshot, expected: &[(&str, Fact)]) {
@@ -50,7 +50,7 @@ fn a_planted_bucket_window_and_offload_are_seen() {
     in_test_namespace("a_planted_bucket_window_and_offload_are_seen", || {
         let (mut netlink, index) = link();
         let peer: IpAddr = "192.0.2.2".parse().unwrap();
-        let mut route = netlink.entry_for(peer).unwrap();
+        let mut route = netlink.entry_for(peer, 0).unwrap();
         route.metrics.window = Some(65_536);
         netlink.replace_route(&route).unwrap();
         let tbf = Tbf::new(12_500_000, 1250, 30_000);

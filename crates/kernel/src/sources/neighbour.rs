@@ -27,7 +27,7 @@ impl Source for Neighbour {
     fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
         let peer = peer(context)?;
         let mut netlink = Netlink::open().map_err(missing)?;
-        let route = netlink.route_to(peer).map_err(missing)?;
+        let route = netlink.route_to(peer, context.scope).map_err(missing)?;
         let next_hop = route.gateway.unwrap_or(peer);
         let index = route
             .device

@@ -28,10 +28,10 @@ impl Source for RouteSource {
     fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
         let peer = peer(context)?;
         let mut netlink = Netlink::open().map_err(missing)?;
-        let chosen = netlink.route_to(peer).map_err(missing)?;
+        let chosen = netlink.route_to(peer, context.scope).map_err(missing)?;
         decision(snapshot, &mut netlink, &chosen);
         // Kernels before 4.13 (IPv4) and 4.20 (IPv6) cannot name the matching entry.
-        match netlink.entry_for(peer) {
+        match netlink.entry_for(peer, context.scope) {
             Ok(entry) => {
                 snapshot.put("route.destination", destination_text(&entry));
                 metrics(snapshot, &entry.metrics);

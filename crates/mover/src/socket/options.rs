@@ -1,6 +1,6 @@
 //! Setting the options of a plan on a socket.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::os::fd::AsFd;
 
 use goodput_model::{Bytes, Family, SocketOptions};
@@ -36,6 +36,29 @@ pub(super) fn check_family(
     if fits { Ok(()) } else { Err(SocketError::invalid(operation, address, why)) }
 }
 
+/// Refuses a link-local peer of which nothing says where it is: the kernel would only call that an
+/// invalid argument.
+pub(super) fn check_scope(
+    operation: &'static str,
+    peer: SocketAddr,
+    options: &SocketOptions,
+) -> Result<(), SocketError> {
+    match peer {
+        SocketAddr::V6(v6)
+            if v6.ip().is_unicast_link_local()
+                && v6.scope_id() == 0
+                && options.device.is_none() =>
+        {
+            let why = format!(
+                "it is link-local, and nothing says on which device it is; write {}%DEVICE",
+                v6.ip()
+            );
+            Err(SocketError::invalid(operation, peer, &why))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Device and local address of the near end, for a peer at `peer`.
 pub(super) fn bind_near(
     socket: &Socket,
@@ -48,6 +71,10 @@ pub(super) fn bind_near(
     let local = match (local, peer) {
         (IpAddr::V4(_), SocketAddr::V6(_)) | (IpAddr::V6(_), SocketAddr::V4(_)) => {
             return Err(SocketError::invalid("bind to", local, why));
+        }
+        // A link-local address has the peer's scope, as far as no device was named.
+        (IpAddr::V6(local), SocketAddr::V6(peer)) if local.is_unicast_link_local() => {
+            SocketAddrV6::new(local, 0, 0, peer.scope_id()).into()
         }
         (local, _) => SocketAddr::new(local, 0),
     };

@@ -9,7 +9,8 @@ use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use super::error::SocketError;
 use super::options::{
-    bind_near, check_family, new, set_buffers, set_dscp, set_max_pacing, set_nodelay, set_tcp,
+    bind_near, check_family, check_scope, new, set_buffers, set_dscp, set_max_pacing, set_nodelay,
+    set_tcp,
 };
 
 /// Connections that may wait to be accepted; the kernel cuts it to net.core.somaxconn.
@@ -40,6 +41,7 @@ pub fn tcp_connect(
     timeout: Duration,
 ) -> Result<OwnedFd, SocketError> {
     check_family("connect to", address, options)?;
+    check_scope("connect to", address, options)?;
     let socket = new(Type::STREAM, address)?;
     prepare(&socket, options, address)?;
     bind_near(&socket, options, address)?;

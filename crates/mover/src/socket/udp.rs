@@ -7,7 +7,9 @@ use goodput_model::SocketOptions;
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use super::error::SocketError;
-use super::options::{bind_device, bind_near, check_family, new, set_buffers, set_dscp};
+use super::options::{
+    bind_device, bind_near, check_family, check_scope, new, set_buffers, set_dscp,
+};
 
 /// Receive buffer where none was asked for, bytes: with the kernel's overhead about 40 ms of a
 /// full-size stream at 1 Gbit/s, or 10 ms of a million small datagrams a second.
@@ -25,6 +27,7 @@ pub fn udp_socket(
     reuse: bool,
 ) -> Result<OwnedFd, SocketError> {
     check_family("send to", peer, options)?;
+    check_scope("send to", peer, options)?;
     let socket = new(Type::DGRAM, peer)?;
     set_udp_buffers(&socket, options)?;
     set_dscp(&socket, options, Domain::for_address(peer))?;
