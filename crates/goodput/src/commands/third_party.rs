@@ -30,10 +30,7 @@ fn measure(
     let text = format!("{}://{host}:{port}", PROTOCOL.id);
     let target = Target { text, host: host.clone(), port: *port, protocol: &PROTOCOL };
     let started = measured::now();
-    let format = match words.key_values {
-        true => &formats::nuttcp_parse::FORMAT,
-        false => &formats::nuttcp::FORMAT,
-    };
+    let format = formats::nuttcp::format(words.key_values, words.verbose);
     let intervals = if words.intervals { Intervals::All } else { Intervals::None };
     let mut writer = (format.writer)(Context {
         plan: plan.clone(),

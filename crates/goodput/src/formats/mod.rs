@@ -14,6 +14,8 @@ pub mod iperf3_stream;
 pub mod iperf3_text;
 pub mod nuttcp;
 pub mod nuttcp_parse;
+pub mod nuttcp_verbose;
+pub mod nuttcp_verbose_parse;
 mod replay;
 mod text;
 pub mod ttcp;
@@ -34,6 +36,8 @@ pub const ALL: &[&Format] = &[
     &iperf3_text::FORMAT,
     &nuttcp::FORMAT,
     &nuttcp_parse::FORMAT,
+    &nuttcp_verbose::FORMAT,
+    &nuttcp_verbose_parse::FORMAT,
     &iperf2_csv::FORMAT,
     &iperf2_text::FORMAT,
     &ttcp::FORMAT,

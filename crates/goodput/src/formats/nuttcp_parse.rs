@@ -10,7 +10,8 @@ pub const FORMAT: Format = Format {
     writer: |context| Box::new(Lines::new(context, &PARSE)),
 };
 
-const PARSE: Spelling = Spelling { interval, total };
+/// Its lines.
+pub const PARSE: Spelling = Spelling { interval, total };
 
 fn interval(n: &Numbers) -> String {
     let line = format!(

@@ -96,7 +96,7 @@ fn carry_over(option: &Opt, mode: Mode, value: &str, own: &mut Vec<String>) -> R
 
 fn parse(shim: &'static Shim, arguments: &[String]) -> Result<Typed, Refusal> {
     let matches = command(shim)
-        .try_get_matches_from(arguments)
+        .try_get_matches_from(arguments.iter().map(|word| attached(shim, word)))
         .map_err(|error| Refusal(as_getopt(&error)))?;
     let mut given: Vec<(usize, &'static Opt, String)> = Vec::new();
     for option in shim.options {
@@ -111,6 +111,20 @@ fn parse(shim: &'static Shim, arguments: &[String]) -> Result<Typed, Refusal> {
         given: given.into_iter().map(|(_, option, value)| (option, value)).collect(),
         operands,
     })
+}
+
+/// A value that may be left out stands in the same word, `-bx` (getopt(3)); clap has it `-b=x`.
+fn attached(shim: &Shim, word: &str) -> String {
+    let mut letters = word.strip_prefix('-').unwrap_or_default().chars();
+    let letter = letters.next();
+    let maybe = |option: &Opt| option.short == letter && matches!(option.value, Value::Maybe(_));
+    let value = letters.as_str();
+    match letter {
+        Some(letter) if !value.is_empty() && shim.options.iter().any(maybe) => {
+            format!("-{letter}={}", value.trim_start_matches('='))
+        }
+        _ => word.into(),
+    }
 }
 
 fn occurrences(matches: &ArgMatches, option: &'static Opt) -> Vec<(usize, &'static Opt, String)> {
@@ -165,7 +179,7 @@ fn argument(option: &'static Opt) -> Arg {
             .action(ArgAction::Append)
             .value_name(name)
             .num_args(0..=1)
-            .require_equals(option.long.is_some())
+            .require_equals(true)
             .default_missing_value(""),
     }
 }

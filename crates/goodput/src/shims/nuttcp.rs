@@ -4,7 +4,10 @@ use super::arguments::Typed;
 use super::table::Means::{Flag, Ignored, Joined, Refused, With};
 use super::table::Value::{Maybe, None as Nothing, One};
 use super::table::{Mode, Opt, Refusal, Shim, both, client, ignored, refused, server};
-use super::values::{self, bytes, dscp, nuttcp_rate, nuttcp_seconds, nuttcp_window, same, tos};
+use super::values::{
+    self, NuttcpRate, bytes, dscp, nuttcp_rate, nuttcp_seconds, nuttcp_window, same, tos,
+};
+use crate::formats;
 
 /// The program.
 pub const SHIM: Shim = Shim {
@@ -25,8 +28,11 @@ pub const SHIM: Shim = Shim {
 const DURATION: f64 = 10.0;
 /// Bytes of a write where the user names none (nuttcp -h).
 const TCP_LENGTH: u64 = 65536;
-/// Bytes of a datagram where the user names none (nuttcp-6.1.2.c, DEFAULTUDPBUFLEN).
-const UDP_LENGTH: u64 = 8192;
+/// Bytes of a datagram where the user names none: the largest power of two up to 8K that is no longer
+/// than a segment of the control connection (nuttcp-6.1.2.c, line 2325), on a path of 1500 bytes.
+const UDP_LENGTH: u64 = 1024;
+/// Bits per second over UDP where the user names no rate (nuttcp-6.1.2.c, DEFAULTRATE).
+const UDP_RATE: f64 = 1e6;
 
 const NO_FILE: &str = "goodput moves payload of its own, not standard input or output";
 const NO_MAPPED: &str = "goodput keeps IPv4 and IPv6 apart";
@@ -42,7 +48,7 @@ const OPTIONS: &[Opt] = &[
         Some('l'),
         None,
         One("BYTES"),
-        Joined("`--chunk`, 64K or for UDP 8K without it"),
+        Joined("`--chunk`; without it 64K, or for UDP 1K, as nuttcp on a path of 1500 bytes"),
         Ignored(OF_CLIENT),
     ),
     refused(Some('s'), None, Nothing, NO_FILE),
@@ -63,11 +69,20 @@ const OPTIONS: &[Opt] = &[
         Some('p'),
         None,
         One("PORT"),
-        With(&["--data-port"], same),
+        With(&["--data-port"], data_port),
         Ignored("the client says where the data goes"),
     ),
     both(Some('P'), None, One("PORT"), Joined("the port of the target"), Joined("`--port`")),
-    client(Some('u'), None, Nothing, Flag(&["--udp"])),
+    client(
+        Some('u'),
+        None,
+        Maybe("u"),
+        Joined("`--udp`, at 1 Mbit/s without -R; -uu without a rate"),
+    ),
+    refused(Some('g'), None, One("GROUP"), "goodput has no multicast"),
+    refused(Some('j'), None, Nothing, "nuttcp measures jitter in a way of its own"),
+    refused(Some('o'), None, Nothing, "goodput compares no clocks of two hosts"),
+    refused(None, Some("packet-burst"), One("N"), "goodput sends packets one by one"),
     refused(Some('m'), None, One("TTL"), "goodput has no multicast"),
     client(Some('M'), None, One("BYTES"), With(&["--mss"], same)),
     client(Some('N'), None, One("N"), With(&["--flows"], same)),
@@ -75,30 +90,35 @@ const OPTIONS: &[Opt] = &[
         Some('R'),
         None,
         One("RATE"),
-        With(&["--rate"], |text| nuttcp_rate(text).map(values::rate)),
+        Joined("`--rate`, paced from packet to packet with -Ri and without; p are packets of `-l`"),
     ),
     client(Some('T'), None, One("TIME"), Joined("`--time`, 10 without it; m, h and d as nuttcp")),
     client(Some('i'), None, One("TIME"), Joined("`--interval`")),
     client(Some('I'), None, One("NAME"), With(&["--format-title"], same)),
     client(Some('F'), None, Nothing, Refused("goodput and its peer agree on who connects")),
     client(Some('a'), None, Nothing, Refused("goodput tries once")),
-    refused(Some('x'), None, One("WHAT"), "neither priority nor traceroute is goodput's to change"),
+    refused(
+        Some('x'),
+        None,
+        One("WHAT"),
+        "start goodput with taskset(1) for a CPU, or nice(1) for a priority; it runs no traceroute",
+    ),
     refused(Some('d'), None, Nothing, "the kernel does nothing on SO_DEBUG"),
     both(
         Some('v'),
         None,
         Nothing,
-        Refused("nuttcp's own view of its sockets is not printed; `goodput test` tells more"),
+        Joined("`--format nuttcp-verbose`, or nuttcp-verbose-parse"),
         Ignored("the server prints nothing"),
     ),
-    ignored(Some('b'), None, Nothing, "the brief line is what is printed"),
+    ignored(Some('b'), None, Maybe("WHAT"), "the brief line, without columns of single streams"),
     client(Some('D'), None, Nothing, Flag(&["--nodelay"])),
     ignored(Some('B'), None, Nothing, "goodput writes no output that could be blocked"),
     both(
         Some('f'),
         None,
         One("FORMAT"),
-        Joined("`--format nuttcp-parse` for parse; -beta changes nothing; else refused"),
+        Joined("`--format nuttcp-parse` for parse; -beta and -cwnd change nothing; else refused"),
         Ignored("the server prints nothing"),
     ),
     ignored(None, Some("disable-v4-mapped"), Nothing, NO_MAPPED),
@@ -151,6 +171,8 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
         return Err(Refusal::because("goodput's control and data connections go to one address"));
     }
     own.insert(1, values::target(SHIM.protocol, host, typed.value("-P")));
+    own.extend(typed.has("-u").then(|| "--udp".into()));
+    own.extend(rate(typed)?.map(|rate| format!("--rate={}", values::rate(rate))));
     own.push(format!("--chunk={}", buffer(typed)?));
     own.push(length(typed)?);
     if let Some(seconds) = typed.read("-i", nuttcp_seconds)? {
@@ -160,15 +182,16 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
             own.push(format!("--interval={seconds}"));
         }
     }
-    let format = match typed.value("-f") {
-        None | Some("-beta") => "nuttcp",
-        Some("parse") => "nuttcp-parse",
+    let parse = match typed.value("-f") {
+        None | Some("-beta" | "-cwnd") => false,
+        Some("parse") => true,
         Some(other) => {
             return Err(Refusal(format!(
                 "option -f{other} is refused: the line has its usual columns"
             )));
         }
     };
+    let format = formats::nuttcp::format(parse, typed.has("-v")).id;
     own.extend([format!("--format={format}"), "--no-store".into()]);
     Ok(own)
 }
@@ -176,6 +199,17 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
 fn buffer(typed: &Typed) -> Result<u64, Refusal> {
     let standard = if typed.has("-u") { UDP_LENGTH } else { TCP_LENGTH };
     Ok(typed.read("-l", bytes)?.unwrap_or(standard))
+}
+
+/// Bits per second, where anything is said of it; 0 is no limit.
+fn rate(typed: &Typed) -> Result<Option<f64>, Refusal> {
+    Ok(match (typed.read("-R", nuttcp_rate)?, typed.value("-u")) {
+        (Some(NuttcpRate::Bits(bits)), _) => Some(bits),
+        (Some(NuttcpRate::Packets(packets)), _) => Some(packets * buffer(typed)? as f64 * 8.0),
+        (None, Some("")) => Some(UDP_RATE),
+        (None, Some(_)) => Some(0.0),
+        (None, None) => None,
+    })
 }
 
 fn length(typed: &Typed) -> Result<String, Refusal> {
@@ -221,6 +255,14 @@ fn window(text: &str) -> Result<String, String> {
     match text.strip_prefix('s') {
         Some(_) => Err("goodput sets the windows of both ends alike, with -w".into()),
         None => nuttcp_window(text.strip_prefix('b').unwrap_or(text)),
+    }
+}
+
+/// Source and destination (`-p#:#`, since 7.3.1) are not told apart.
+fn data_port(text: &str) -> Result<String, String> {
+    match text.contains(':') {
+        true => Err("the kernel chooses the ports that goodput comes from; name one".into()),
+        false => same(text),
     }
 }
 

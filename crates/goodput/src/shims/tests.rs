@@ -191,11 +191,16 @@ fn iperf_lines_come_to_what_they_mean() {
 fn nuttcp_lines_come_to_what_they_mean() {
     assert_eq!(
         becomes("nuttcp", "-r -u -R10m -i1 -T2m -N2 -w512 -Ifoo -fparse h"),
-        "test nuttcp://h --reverse --udp --rate=10000000 --flows=2 --sndbuf=524288 \
-         --rcvbuf=524288 --format-title=foo --chunk=8192 --time=120 --interval=1 \
+        "test nuttcp://h --reverse --flows=2 --sndbuf=524288 --rcvbuf=524288 \
+         --format-title=foo --udp --rate=10000000 --chunk=1024 --time=120 --interval=1 \
          --format=nuttcp-parse --no-store"
     );
     assert!(!becomes("nuttcp", "-i10 h").contains("--interval"));
+    assert!(becomes("nuttcp", "-u h").contains("--udp --rate=1000000 "));
+    assert!(becomes("nuttcp", "-uu h").contains("--rate=unlimited"));
+    assert!(becomes("nuttcp", "-u -R0 h").contains("--rate=unlimited"));
+    assert!(becomes("nuttcp", "-u -R100p -l1000 h").contains("--rate=800000 "));
+    assert!(becomes("nuttcp", "-br -v -fparse h").contains("--format=nuttcp-verbose-parse"));
     assert!(becomes("nuttcp", "-n10 -l1k h").contains("--bytes=10240"));
     assert!(becomes("nuttcp", "-n10m h").contains("--bytes=10485760"));
     assert!(becomes("nuttcp", "-c46 h").contains("--dscp=46"));

@@ -84,24 +84,41 @@ pub fn rate(bits_per_s: f64) -> String {
     if bits_per_s == 0.0 { "unlimited".into() } else { bits_per_s.to_string() }
 }
 
-/// A rate of nuttcp in bits per second: Kbit/s unless it says m or g, powers of 1000
-/// (nuttcp-6.1.2.c, case 'R').
-pub fn nuttcp_rate(text: &str) -> Result<f64, String> {
-    if text.ends_with('p') {
-        return Err("goodput has no rate in packets per second".into());
-    }
-    if text.starts_with('i') {
-        return Err("goodput has one way of pacing; the instantaneous rate limit is not it".into());
-    }
-    let (number, suffix) = split(text.strip_prefix('u').unwrap_or(text))
-        .or_else(|why| if text == "u" { Ok((0.0, "")) } else { Err(why) })?;
-    let scale = match suffix.to_ascii_lowercase().as_str() {
-        "" | "k" => 1e3,
-        "m" => 1e6,
-        "g" => 1e9,
-        _ => return Err(not_a("rate like 500, 10m or 1g", text)),
+/// A rate of nuttcp.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum NuttcpRate {
+    /// Bits per second; 0 for no limit.
+    Bits(f64),
+    /// Packets per second.
+    Packets(f64),
+}
+
+/// Kbit/s unless it says m or g, powers of 1000; with p at its end packets (nuttcp-6.1.2.c, case 'R').
+/// An i in front asks that the rate hold from packet to packet, as goodput's does anyway.
+pub fn nuttcp_rate(text: &str) -> Result<NuttcpRate, String> {
+    let wrong = || not_a("rate like 500, 10m, i10m or 100p", text);
+    let rate = match text.strip_prefix('i') {
+        Some(rate) if rate.starts_with('s') => {
+            return Err("goodput has no slow start of its own".into());
+        }
+        Some(rate) if rate.contains('/') => {
+            return Err("goodput sends packets one by one; leave the burst out".into());
+        }
+        rate => rate.unwrap_or(text),
     };
-    Ok(number * scale)
+    if rate == "u" {
+        return Ok(NuttcpRate::Bits(0.0));
+    }
+    let (number, suffix) = split(rate)?;
+    Ok(match suffix.to_ascii_lowercase().as_str() {
+        "" | "k" => NuttcpRate::Bits(number * 1e3),
+        "m" => NuttcpRate::Bits(number * 1e6),
+        "g" => NuttcpRate::Bits(number * 1e9),
+        "p" => NuttcpRate::Packets(number),
+        "kp" => NuttcpRate::Packets(number * 1e3),
+        "mp" => NuttcpRate::Packets(number * 1e6),
+        _ => return Err(wrong()),
+    })
 }
 
 /// `HOST%DEVICE`, taken apart.
@@ -231,9 +248,11 @@ mod tests {
         assert_eq!(mixed("10m").unwrap(), 1e7);
         assert_eq!(nuttcp_window("512").unwrap(), "524288");
         assert_eq!(nuttcp_window("65536b").unwrap(), "65536");
-        assert_eq!(nuttcp_rate("500").unwrap(), 5e5);
-        assert_eq!(nuttcp_rate("10m").unwrap(), 1e7);
-        assert_eq!(nuttcp_rate("u").unwrap(), 0.0);
+        assert_eq!(nuttcp_rate("500").unwrap(), NuttcpRate::Bits(5e5));
+        assert_eq!(nuttcp_rate("i10m").unwrap(), NuttcpRate::Bits(1e7));
+        assert_eq!(nuttcp_rate("u").unwrap(), NuttcpRate::Bits(0.0));
+        assert_eq!(nuttcp_rate("1.5kp").unwrap(), NuttcpRate::Packets(1500.0));
+        assert!(nuttcp_rate("i10m/5").is_err() && nuttcp_rate("is10m").is_err());
         assert_eq!(nuttcp_seconds("2m").unwrap(), 120.0);
     }
 

@@ -2,6 +2,7 @@
 //! asked for (`-i`). 8.x adds the congestion window, which scripts for 6.1.2 do not expect.
 
 pub mod account;
+pub mod verbose;
 
 use goodput_engine::Event;
 use goodput_model::Record;
@@ -16,8 +17,18 @@ pub const FORMAT: Format = Format {
     writer: |context| Box::new(Lines::new(context, &CLASSIC)),
 };
 
+/// What `-fparse` and `-v` ask for.
+pub fn format(parse: bool, verbose: bool) -> &'static Format {
+    match (parse, verbose) {
+        (false, false) => &FORMAT,
+        (true, false) => &super::nuttcp_parse::FORMAT,
+        (false, true) => &super::nuttcp_verbose::FORMAT,
+        (true, true) => &super::nuttcp_verbose_parse::FORMAT,
+    }
+}
+
 /// The formats of nuttcp-6.1.2.c, PERF_FMT_BRIEF to RTT_FMT_BRIEF and their _INTERVAL kin.
-const CLASSIC: Spelling = Spelling { interval, total };
+pub const CLASSIC: Spelling = Spelling { interval, total };
 
 fn interval(n: &Numbers) -> String {
     let mut line = perf(n);

@@ -16,6 +16,7 @@ pub fn check(format: &str, text: &str) -> Result<(), String> {
         },
         "nuttcp" => text.lines().filter(|line| !line.is_empty()).try_for_each(nuttcp),
         "nuttcp-parse" => text.lines().try_for_each(parse),
+        "nuttcp-verbose" | "nuttcp-verbose-parse" => text.lines().try_for_each(verbose),
         "iperf2-csv" => text.lines().try_for_each(columns),
         "iperf2-text" => text.lines().try_for_each(iperf_line),
         "ttcp" => text.lines().try_for_each(|line| {
@@ -64,6 +65,11 @@ fn nuttcp(line: &str) -> Result<(), String> {
     let right = fixed.iter().all(|(at, word)| words.get(*at) == Some(word))
         && numbers.iter().all(|at| words.get(*at).is_some_and(|w| w.parse::<f64>().is_ok()));
     right.then_some(()).ok_or_else(|| format!("{line:?} does not begin as a line of nuttcp"))
+}
+
+fn verbose(line: &str) -> Result<(), String> {
+    let is_said = ["nuttcp-t: ", "nuttcp-r: "].iter().any(|begin| line.starts_with(begin));
+    if is_said || line.is_empty() { Ok(()) } else { nuttcp(line).or_else(|_| parse(line)) }
 }
 
 fn parse(line: &str) -> Result<(), String> {

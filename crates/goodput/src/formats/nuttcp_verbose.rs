@@ -1,0 +1,15 @@
+//! nuttcp's `-v`: what each end says of itself, this one first.
+
+use super::Format;
+use super::nuttcp::account::Lines;
+use super::nuttcp::verbose::Verbose;
+
+/// The format.
+pub const FORMAT: Format = Format {
+    id: "nuttcp-verbose",
+    summary: "the lines of nuttcp -v, of both ends",
+    writer: |context| {
+        let lines = Lines::new(context.clone(), &super::nuttcp::CLASSIC);
+        Box::new(Verbose::new(context, lines, false))
+    },
+};

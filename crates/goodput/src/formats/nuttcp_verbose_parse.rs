@@ -1,0 +1,15 @@
+//! nuttcp's `-v -fparse`: what each end says of itself, as keys with values.
+
+use super::Format;
+use super::nuttcp::account::Lines;
+use super::nuttcp::verbose::Verbose;
+
+/// The format.
+pub const FORMAT: Format = Format {
+    id: "nuttcp-verbose-parse",
+    summary: "the lines of nuttcp -v -fparse, of both ends: key=value",
+    writer: |context| {
+        let lines = Lines::new(context.clone(), &super::nuttcp_parse::PARSE);
+        Box::new(Verbose::new(context, lines, true))
+    },
+};
