@@ -122,7 +122,16 @@ fn wait_until(next: Instant, flows: &[RunningFlow]) -> bool {
 
 /// Whether all payload has moved, and only the flows' threads have not ended.
 fn is_over(flows: &[RunningFlow]) -> bool {
-    flows.iter().all(|flow| flow.finished_at().is_some())
+    let has_ended = |flow: &RunningFlow| flow.finished_at().is_some();
+    flows.iter().all(has_ended) || flows.iter().any(|flow| ends_all(flow) && has_ended(flow))
+}
+
+/// Whether its end is that of all flows.
+fn ends_all(flow: &RunningFlow) -> bool {
+    let config = flow.config();
+    config.role == Role::Receiver
+        && config.transport == Transport::Udp
+        && config.framing.ends_together()
 }
 
 /// The instant a sample stands for: now, or when the last flow ended, so that no idle time counts.

@@ -114,9 +114,10 @@ impl Traffic {
         connected: Connected,
     ) -> Result<(), EngineError> {
         let Connected { flow, socket, framing, early } = connected;
-        let in_turn =
-            framing.is_read_in_turn() && plan.transport == Transport::Tcp && plan.flows > 1;
         let config = flow_config(plan, end, cap, flow);
+        // Datagrams that leave as fast as they can would leave the others behind without bound.
+        let keeps_step = plan.transport == Transport::Tcp || config.rate.is_some();
+        let in_turn = framing.is_read_in_turn() && keeps_step && plan.flows > 1;
         let storage = stores.of(plan, flow.id, config.role);
         let pin = self.seating.of_flow(flow.id);
         let mut config = FlowConfig { framing, early, storage, pin, ..config };

@@ -63,6 +63,12 @@ impl Framing {
         !matches!(self, Self::Nuttcp { .. } | Self::Ttcp)
     }
 
+    /// Whether the end of one flow over UDP is that of all: a sender's end markers go to the first
+    /// streams of several, and no others (nuttcp-6.1.2.c, lines 4529 and 4710 to 4731).
+    pub fn ends_together(&self) -> bool {
+        matches!(self, Self::Nuttcp { .. })
+    }
+
     /// Whether a far end learns of a flow over UDP by its payload and not before.
     pub fn begins_unasked(&self) -> bool {
         matches!(self, Self::Iperf2 { .. } | Self::Ttcp)

@@ -46,9 +46,9 @@ impl Quiet {
         })
     }
 
-    /// Whether the flow was stopped and nothing has come for long enough. Its payload was over when
-    /// the last of it came.
-    pub(crate) fn is_over(&mut self, flow: &Flow) -> bool {
+    /// Whether the flow was stopped and nothing has come for long enough. Its payload was over at
+    /// `over_ns`, or where that is not known when the last of it came, at the earliest the stop.
+    pub(crate) fn is_over(&mut self, flow: &Flow, over_ns: Option<u64>) -> bool {
         if flow.may_send() {
             return false;
         }
@@ -56,7 +56,7 @@ impl Quiet {
         let last = *self.last_ns.get_or_insert(now);
         let is_over = now >= last + self.wait_ns;
         if is_over {
-            flow.payload_was_over(last);
+            flow.payload_was_over(over_ns.unwrap_or(last));
         }
         is_over
     }

@@ -1,9 +1,9 @@
 //! Several streams that a receiver reads strictly in turn, a whole chunk of each, until one has
 //! ended, as nuttcp does (nuttcp-8.2.2.c, line 8285).
 //!
-//! Senders need not take turns for that: the receive windows hold those back that are ahead. But
-//! whatever one has sent beyond the others' last whole chunk would never be read, so all end after the
-//! same number of whole chunks.
+//! Senders need not take turns for that: the receive windows hold those back that are ahead, and over
+//! UDP the rate, which is the same for all. But whatever one has sent beyond the others' last whole
+//! chunk would never be read, so all end after the same number of whole chunks.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -110,7 +110,7 @@ pub(crate) fn receive(
     let (mut pacer, mut lumps) = (Pacer::for_stream(flow, room), Lumps::default());
     let mut quiet = Quiet::of(flow);
     flow.counters.came_early(flow.config.early.bytes);
-    while flow.may_receive()? && !quiet.as_mut().is_some_and(|quiet| quiet.is_over(flow)) {
+    while flow.may_receive()? && !quiet.as_mut().is_some_and(|quiet| quiet.is_over(flow, None)) {
         if !pacer.wait(flow)? {
             continue;
         }

@@ -1,6 +1,7 @@
 //! The loop of every mover that receives datagrams.
 
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use rustix::io::Errno;
 
@@ -33,6 +34,9 @@ impl Reading {
     /// of an IP packet. Needs [`inbox::join_arrivals`].
     pub(crate) const JOINED: Self = Self { batch: inbox::BATCH, joined: Some(1 << 16) };
 }
+
+/// How long the other flows may read on after the end of one that is the end of all.
+const OTHERS: Duration = Duration::from_secs(1);
 
 /// Receives until the end marker has come, and all the rest or time enough for it, where the flow
 /// ends elsewhere until nothing more comes, or until the deadline of the stop.
@@ -88,6 +92,9 @@ impl<F: Format> Receiver<'_, F> {
                 Err(Errno::INTR | Errno::CONNREFUSED) => {}
                 Err(cause) => return Err(self.flow.failed("receive a datagram", cause)),
             }
+        }
+        if self.tally.ended && self.flow.config.framing.ends_together() {
+            self.flow.stop.finish(OTHERS);
         }
         if self.tally.ended {
             answering::answer(self.flow, &mut self.tally, &mut inbox)?;
@@ -152,7 +159,9 @@ impl<F: Format> Receiver<'_, F> {
 
     /// Whether the end has come, and all the rest, or time enough for it.
     fn is_over(&mut self, last_call: &mut Option<u64>) -> bool {
-        if self.quiet.as_mut().is_some_and(|quiet| quiet.is_over(self.flow)) {
+        // Where another flow's markers end all, this one's payload was over with its last datagram.
+        let own = self.flow.config.framing.ends_together().then_some(self.last_ns);
+        if self.quiet.as_mut().is_some_and(|quiet| quiet.is_over(self.flow, own)) {
             return true;
         }
         if !self.tally.ended {

@@ -11,6 +11,7 @@ use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::pace::Pacer;
+use crate::rounds::Turn;
 
 /// Pause after `ENOBUFS`, nanoseconds: a queue below the socket is full, and poll(2) does not
 /// tell when it has room again.
@@ -44,11 +45,13 @@ fn send_all<F: Format>(flow: &Flow, outbox: &mut Outbox<F>, size: usize) -> Resu
     let mut left = flow.config.limit_bytes.unwrap_or(u64::MAX);
     let settled = now_ns() + SETTLING_NS;
     let mut pacer = Pacer::for_datagrams(flow, size);
-    let most = match pacer.is_paced() {
-        true => (pacer.piece / size).clamp(1, outbox.batch()),
-        false => outbox.batch(),
+    let most = match (pacer.is_paced(), flow.config.rounds.is_some()) {
+        (_, true) => 1,
+        (true, false) => (pacer.piece / size).clamp(1, outbox.batch()),
+        (false, false) => outbox.batch(),
     };
-    while left > 0 && flow.may_send() {
+    let mut turn = Turn::of(flow);
+    while left > 0 && turn.may_send(flow)? {
         if !pacer.wait(flow)? {
             continue;
         }
@@ -59,6 +62,7 @@ fn send_all<F: Format>(flow: &Flow, outbox: &mut Outbox<F>, size: usize) -> Resu
                 flow.counters.sent_datagrams(sent as u64);
                 flow.counters.moved(bytes as u64);
                 left = left.saturating_sub(bytes as u64);
+                turn.sent(bytes);
                 pacer.sent(bytes);
             }
             // Lost, as far as this end can tell.

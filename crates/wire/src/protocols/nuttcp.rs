@@ -82,8 +82,8 @@ const BEGIN: Duration = Duration::from_secs(15);
 /// From the longest end of the payload to the server's last line.
 const DRAIN: Duration = Duration::from_secs(15);
 
-/// Between the two begin markers of a sender over UDP, before its payload (line 7278).
-const BEGIN_PAUSE: Duration = Duration::from_millis(250);
+/// Between the two begin markers of a sender of ours over UDP, before its payload.
+const BEGIN_PAUSE: Duration = Duration::from_millis(100);
 
 /// How much longer a server lets a client send than the client said.
 const GRACE: Duration = Duration::from_secs(3);

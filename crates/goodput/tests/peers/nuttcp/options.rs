@@ -19,6 +19,7 @@ pub fn all() -> Vec<(&'static str, Test)> {
         ("interval_lines_come_while_it_runs", intervals),
         ("buffers_end_a_test", buffers),
         ("socket_options_are_taken", socket_options),
+        ("many_streams_of_datagrams_end_together", datagram_streams),
         ("rates_are_kept_by_whoever_sends", rates),
         ("both_ip_versions_are_spoken", both_ip_versions),
         ("our_own_port_answers_it_as_well", own_port),
@@ -73,6 +74,8 @@ fn intervals() -> Result<(), Failed> {
         (&["-i0.5"][..], " MB /   "),
         (&["-i0.5", "-r", DATA_PORT], " MB /   "),
         (&["-i0.5", "-u", "-R20m", "-l1400"], " ~drop/pkt "),
+        (&["-i0.5", "-u", "-r", DATA_PORT, "-R20m", "-l1400"], " ~drop/pkt "),
+        (&["-i0.5", "-u", "-N6", DATA_PORT, "-R20m", "-l1400"], " MB /   "),
     ] {
         let said = printed(&space, &[options, &["-T2", "127.0.0.1"]].concat())?;
         let (lines, last) =
@@ -115,6 +118,21 @@ fn socket_options() -> Result<(), Failed> {
         &["-fxmitstats", "-i0.5", "-u", "-l1400", "-R5m"],
     ] {
         client(&space, &[&["-T1", DATA_PORT], options].concat())?;
+    }
+    Ok(())
+}
+
+/// Its end markers go to four streams only, and it reads the streams strictly in turn.
+fn datagram_streams() -> Result<(), Failed> {
+    let space = Space::new()?;
+    let _server = space.serve(&[])?;
+    for way in [&["-p5301"][..], &["-p5301", "-r"]] {
+        let arguments = [&["-u", "-N7", "-R10m", "-T1"][..], way].concat();
+        let said = client(&space, &arguments)?;
+        // Seven streams of 11 datagrams at most, and a pause of half a second at the end.
+        let seconds = said.number('r', "real_seconds")?;
+        check(said.bytes('t')? == said.bytes('r')?, &said.0)?;
+        check(seconds < 2.0, format!("{way:?}: {seconds} s: {}", said.0))?;
     }
     Ok(())
 }

@@ -3,9 +3,9 @@
 //!
 //! | datagram | what |
 //! |---|---|
-//! | `BOD0`, after 250 ms `BOD1` | the receiver's clock begins, anew with each |
+//! | `BOD0`, after a pause `BOD1` | the receiver's clock begins, anew with each |
 //! | longer than 4 bytes | payload |
-//! | `EOD0`, `EOD1` to `EOD4` 500 ms apart | the clock ends at the first; the receiver after the second |
+//! | `EOD0`, `EOD1` to `EOD4` about 500 ms apart | the clock ends at the first; the receiver after the second |
 //!
 //! Where both ends agreed to count, bytes 24 to 31 of payload tell how many payload bytes were sent
 //! with it and before it, in the sender's byte order.
@@ -14,13 +14,20 @@ use super::{Closing, Format, Marker, NUMBER_BOUND, Read, Sent};
 
 /// Where the count of bytes stands.
 const COUNT: std::ops::Range<usize> = 24..32;
+/// The real program pauses for 250 ms, in case that the first is lost while the receiver's link address
+/// is asked for. A receiver of 6.1.2 that reports intervals gives up where one passes without payload,
+/// and counts from before the first (nuttcp-6.1.2.c, lines 1040 and 4247).
+const BEGIN_PAUSE_NS: u64 = 100_000_000;
 const BEGIN: [Marker; 2] = [
-    Marker { datagram: b"BOD0", pause_ns: 250_000_000 },
+    Marker { datagram: b"BOD0", pause_ns: BEGIN_PAUSE_NS },
     Marker { datagram: b"BOD1", pause_ns: 0 },
 ];
 /// Markers at the end, and time between two, nanoseconds.
 const ENDS: u64 = 5;
 const END_GAP_NS: u64 = 500_000_000;
+/// How much earlier a sender of ours says `EOD1`, for the same receivers, with intervals of half a
+/// second: the time of one that missed `EOD0` is off by so much.
+const EARLY_NS: u64 = 100_000_000;
 
 /// The format as one flow uses it.
 #[derive(Debug, Clone)]
@@ -88,7 +95,12 @@ impl Format for Nuttcp {
     fn closing(&self, round: u64, _sent: Sent, room: &mut [u8]) -> Option<Closing> {
         room[..4].copy_from_slice(b"EOD0");
         room[3] += round.min(ENDS) as u8;
-        let pause_ns = if round + 1 < ENDS { END_GAP_NS } else { 0 };
+        let pause_ns = match round {
+            0 => END_GAP_NS - EARLY_NS,
+            1 => END_GAP_NS + EARLY_NS,
+            _ if round + 1 < ENDS => END_GAP_NS,
+            _ => 0,
+        };
         (round < ENDS).then_some(Closing { len: 4, pause_ns, is_payload: false })
     }
 
@@ -120,7 +132,7 @@ mod tests {
         assert_eq!(begin, [b"\x42\x4f\x44\x30", b"\x42\x4f\x44\x31"]);
         let (mut room, sent) = ([0; 1024], Sent { number: 4, bytes: 0, at_ns: 0 });
         for (round, byte) in (0..5).zip(0x30..) {
-            let pause_ns = if round < 4 { END_GAP_NS } else { 0 };
+            let pause_ns = [4, 6, 5, 5, 0][round as usize] * 100_000_000;
             let closing = Closing { len: 4, pause_ns, is_payload: false };
             assert_eq!(format.closing(round, sent, &mut room), Some(closing));
             assert_eq!(room[..4], [0x45, 0x4f, 0x44, byte]);
