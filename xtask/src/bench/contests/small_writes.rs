@@ -8,14 +8,16 @@ use crate::bench::watch::Watch;
 pub static CONTEST: Contest = Contest {
     id: "small-writes",
     title: "TCP, one flow, 1500 bytes a write",
-    about: "The last row is no program: it is what would be sent if each 1500 bytes cost one system call that \
-            does nothing, and nothing else.",
+    about: "`copy` makes a system call for each write, as all others do; `writev` and `uring` hand the kernel many \
+            writes in one. The last row is no program: it is what would be sent if each 1500 bytes cost one \
+            system call that does nothing, and nothing else.",
     places: VETH,
     load: Load::tcp(1500),
     length: Length::Asked,
     watch: Watch::Nothing,
     entries: &[
         with("goodput, copy", &GOODPUT, COPY),
+        with("goodput, writev", &GOODPUT, &["--mover", "writev"]),
         with("goodput, uring", &GOODPUT, &["--mover", "uring"]),
         peer(&IPERF3),
         peer(&IPERF),
@@ -28,7 +30,7 @@ pub static CONTEST: Contest = Contest {
     goals: &[
         Goal {
             what: "throughput / iperf3",
-            of: "goodput, uring",
+            of: "goodput, writev",
             quantity: &RATE,
             against: Against::Entry("iperf3"),
             bound: Bound::AtLeast(3.0),
