@@ -28,6 +28,7 @@ pub const FOR_TESTS: &[Package] = &[
 pub const FOR_BENCH: &[Package] = &[
     Package { name: "iproute2", program: "ip", reason: "links the two network namespaces" },
     Package { name: "util-linux", program: "nsenter", reason: "runs programs in a namespace" },
+    Package { name: "util-linux", program: "setpriv", reason: "ends them with the bench" },
     Package {
         name: "iperf3",
         program: "iperf3",

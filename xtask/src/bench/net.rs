@@ -49,12 +49,16 @@ impl Net {
         Ok(net)
     }
 
-    /// A command that runs where the server of a place is.
+    /// A command that runs where the server of a place is. It dies with us, however we end
+    /// (PR_SET_PDEATHSIG(2const)).
     pub fn at_server(&self, place: Place, program: &str) -> Command {
-        match place {
-            Place::Veth => self.at_far_end(program),
-            Place::Loopback => command(program),
+        let mut command = command("setpriv");
+        command.args(["--pdeathsig", "KILL"]);
+        if place == Place::Veth {
+            command.arg("nsenter").arg(format!("--net={}", self.far_namespace())).arg("--");
         }
+        command.arg(program);
+        command
     }
 
     /// Waits until `server` has a TCP socket that listens on `port`, or a UDP socket on it.

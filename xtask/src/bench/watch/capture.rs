@@ -40,6 +40,8 @@ impl Capture {
         let packets = tempfile::tempfile()?;
         let mut command = stage.net.at_server(stage.place, "nice");
         command.args(["-n", "19", "tcpdump", "-n", "-i", device(stage.place), "-w", "-"]);
+        // As another user it would no longer die with us.
+        command.args(["-Z", "root"]);
         command.args(["-s", &HEAD_BYTES.to_string(), "--time-stamp-precision=nano"]);
         command.args(["-B", &(BUFFER_KIB * (stage.seconds + 1)).to_string()]);
         if let Some(first) = first {
