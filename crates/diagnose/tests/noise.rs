@@ -110,6 +110,7 @@ fn flow() -> impl Strategy<Value = FlowSample> {
                 copied_sends: None,
                 mapped_bytes: None,
                 tcp: Known::Value(tcp),
+                mptcp_subflows: None,
                 memory: Known::Value(SocketMemory {
                     rmem_alloc_bytes: v[5],
                     rcvbuf_bytes: v[6],

@@ -82,6 +82,8 @@ fn connect_once(
     target: &Target,
     mut options: SocketOptions,
 ) -> Result<(std::net::TcpStream, SocketAddr), Unreached> {
+    // Of the flows, not of the control connection.
+    (options.source_port, options.mptcp) = (None, false);
     options.mss_bytes = Some(options.mss_bytes.map_or(CONTROL_MSS, |mss| mss.min(CONTROL_MSS)));
     let mut first_error = None;
     let addresses = target.addresses(options.family);

@@ -3,7 +3,7 @@
 mod bytes;
 mod copies;
 
-use goodput_model::{End, EndName, EndResult, Known, Outcome, SocketOptions};
+use goodput_model::{End, EndName, EndResult, FlowSample, Known, Outcome, SocketOptions};
 use goodput_mover::socket::cut_buffer;
 
 use crate::measurement::Measurement;
@@ -21,7 +21,9 @@ pub fn doubts(measurement: &Measurement, result: &Outcome) -> Vec<String> {
     let copied =
         [EndName::Near, EndName::Far].into_iter().flat_map(|end| copies::made(measurement, end));
     let cut = cut.into_iter().flatten();
-    stolen.chain(untold(measurement)).chain(cut).chain(disagreements).chain(copied).collect()
+    let fallen = fell_back(measurement).into_iter();
+    let told = stolen.chain(fallen).chain(untold(measurement)).chain(cut);
+    told.chain(disagreements).chain(copied).collect()
 }
 
 /// What the far kernel made of the buffers that were asked for, by its flows' own memory. The near
@@ -45,6 +47,18 @@ fn cut(far: &End, asked: &SocketOptions) -> Vec<String> {
     found.sort();
     found.dedup();
     found
+}
+
+/// Whether connections that were to be MPTCP are not, by the end that connects them mostly.
+fn fell_back(measurement: &Measurement) -> Option<String> {
+    let last = measurement.near.last_sample().filter(|_| measurement.plan.socket.mptcp)?;
+    let subflows = |flow: &FlowSample| flow.mptcp_subflows.clone();
+    let why = last.flows.iter().find_map(|flow| match subflows(flow) {
+        Some(Known::Missing(why)) => Some(why.missing.to_string()),
+        Some(Known::Value(_)) => None,
+        None => Some("a connection came without it".into()),
+    })?;
+    Some(format!("--mptcp: {why}"))
 }
 
 /// The receiver's count is the goodput; where goodput's own far end does not tell it, the next best
@@ -110,6 +124,7 @@ mod tests {
             copied_sends: None,
             mapped_bytes: None,
             tcp: Known::missing("not asked"),
+            mptcp_subflows: None,
             memory: Known::Value(memory),
             queued_bytes: unknown(),
             datagrams: None,

@@ -173,6 +173,7 @@ impl<'a> NearRun<'a> {
         loaded.iter().for_each(Probing::finish);
         listener(Event::Ended);
         self.gather(listener).await?;
+        self.check_source()?;
         let probed = idle.zip(self.probed(loaded, listener).await?);
         let after = observe(self.plan.observe, self.context.clone()).await?;
         let measurement = self.into_measurement(after, listener);
@@ -333,6 +334,19 @@ impl<'a> NearRun<'a> {
         self.shown.stop();
         self.traffic.finish();
         self.client.conversation.tell(Input::Finish(None));
+    }
+
+    /// Fails where this end had a source that gave nothing, as a pipe may that nobody writes to.
+    fn check_source(&self) -> Result<(), EngineError> {
+        let storage = &self.plan.storage;
+        let sends = self.plan.direction.senders().contains(&EndName::Near);
+        let Some(source) = storage.source.as_ref().filter(|_| sends) else { return Ok(()) };
+        let headers = u64::from(storage.header_bytes) * u64::from(self.plan.flows);
+        if self.near.last().is_none_or(|last| last.sent_bytes > headers) {
+            return Ok(());
+        }
+        let name = source.name();
+        Err(EngineError::Flow(format!("{name} gave not one byte: there is nothing to measure")))
     }
 
     /// Waits until our own flows have ended and the far end has told what it saw.

@@ -95,6 +95,7 @@ mod tests {
                 copied_sends: None,
                 mapped_bytes: None,
                 tcp: Known::Value(tcp),
+                mptcp_subflows: None,
                 memory: Known::missing("not asked"),
                 queued_bytes: Known::missing("not asked"),
                 datagrams: None,

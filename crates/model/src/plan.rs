@@ -127,6 +127,12 @@ pub struct SocketOptions {
     pub device: Option<String>,
     /// IP version, where the target's name has both.
     pub family: Option<Family>,
+    /// Local port of the near end's first data connection; each further one has the next that is free.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_port: Option<u16>,
+    /// Whether the data connections are MPTCP (RFC 8684), as far as both kernels have it.
+    #[serde(skip_serializing_if = "is_off")]
+    pub mptcp: bool,
     /// `TCP_MAXSEG`, bytes.
     pub mss_bytes: Option<u32>,
     /// `SO_SNDBUF` as asked for; the kernel doubles it for its bookkeeping (socket(7)).

@@ -72,6 +72,9 @@ pub struct FlowSample {
     pub mapped_bytes: Option<u64>,
     /// The kernel's view of the connection.
     pub tcp: Known<TcpInfo>,
+    /// Subflows that an MPTCP connection has, or that it fell back to TCP. `tcp` is of the first of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mptcp_subflows: Option<Known<u64>>,
     /// Memory of the socket against its limits.
     pub memory: Known<SocketMemory>,
     /// Bytes waiting in the socket for the reader (`SIOCINQ`), or not yet acknowledged (`SIOCOUTQ`).

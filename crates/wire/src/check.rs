@@ -55,6 +55,7 @@ pub fn sense_with(plan: &Plan, header: u64) -> Result<(), String> {
     check_numbers(plan, &mut problems);
     check_chunk(plan, header, &mut problems);
     check_options(&plan.socket, &mut problems);
+    check_ports(plan, &mut problems);
     storage::check(plan, &mut problems);
     check_pin(&plan.pin.near, &mut problems);
     check_pin(&plan.pin.far, &mut problems);
@@ -168,6 +169,22 @@ fn check_pacing(plan: &Plan, problems: &mut Problems) {
             burst.0, chunk.0
         )),
         _ => {}
+    }
+}
+
+fn check_ports(plan: &Plan, problems: &mut Problems) {
+    if let Some(first) = plan.socket.source_port {
+        let last = u32::from(first) + flows(plan).saturating_sub(1);
+        if first == 0 || last > u32::from(u16::MAX) {
+            problems
+                .push(format!("source ports {first} to {last} are not all between 1 and 65535"));
+        }
+    }
+    if plan.socket.mptcp && plan.transport != Transport::Tcp {
+        problems.push("MPTCP carries no datagrams: leave out one of --mptcp and --udp".into());
+    }
+    if plan.socket.mptcp && plan.socket.max_pacing_bits_per_s.is_some() {
+        problems.push("MPTCP sockets can't be paced by the kernel: leave out --max-pacing".into());
     }
 }
 
@@ -304,6 +321,12 @@ mod tests {
         refused(|p| p.mover = "x".repeat(100_000));
         refused(|p| p.receive_mover = Some("a b".into()));
         refused(|p| p.pin.far = Pin::Cpus(Vec::new()));
+        refused(|p| p.socket.source_port = Some(0));
+        refused(|p| (p.socket.source_port, p.flows) = (Some(65_535), 2));
+        refused(|p| {
+            (p.transport, p.socket.mptcp) = (Transport::Udp, true);
+            p.chunk_bytes = Transport::Udp.standard_chunk();
+        });
         refused(|p| p.pin.near = Pin::Cpus(vec![0, CPUS]));
         refused(|p| p.pin.near = Pin::Cpus(vec![0; usize::from(CPUS) + 1]));
         for chunk in [31, 65_508] {

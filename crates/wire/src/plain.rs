@@ -65,6 +65,7 @@ pub fn sample(mut sample: Sample) -> Sample {
         reason(queued_bytes);
         reason(&mut flow.source_us);
         reason(&mut flow.sink_us);
+        flow.mptcp_subflows.iter_mut().for_each(reason);
     }
     sample
 }

@@ -117,6 +117,7 @@ impl Case {
             copied_sends: None,
             mapped_bytes: None,
             tcp: Known::missing("not sampled"),
+            mptcp_subflows: None,
             memory: Known::Value(SocketMemory {
                 rmem_alloc_bytes: self.queued,
                 rcvbuf_bytes: 1_000_000,

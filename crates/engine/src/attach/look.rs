@@ -97,6 +97,7 @@ fn flow(number: usize, role: Role, bytes: u64, socket: &ForeignSocket, tcp: TcpI
         copied_sends: None,
         mapped_bytes: None,
         tcp: Known::Value(tcp),
+        mptcp_subflows: None,
         memory: socket.memory.clone(),
         queued_bytes: Known::Value(match role {
             Role::Sender => socket.send_queue_bytes,

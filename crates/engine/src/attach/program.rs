@@ -144,6 +144,7 @@ mod tests {
             copied_sends: None,
             mapped_bytes: None,
             tcp: Known::missing("not asked"),
+            mptcp_subflows: None,
             memory: Known::missing("not asked"),
             queued_bytes: missing(),
             datagrams: None,

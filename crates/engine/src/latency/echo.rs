@@ -1,7 +1,7 @@
 //! How long a datagram takes to the server and back.
 
 use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use goodput_model::{Missing, SocketOptions};
@@ -22,12 +22,7 @@ pub fn probe(
     halt: &Halt,
 ) -> Result<Probes, Missing> {
     let failed = |cause: std::io::Error| Missing::because(format!("echo at {to}: {cause}"));
-    let any = match to {
-        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-    };
-    let local = SocketAddr::new(options.bind.unwrap_or(any), 0);
-    let socket = goodput_mover::socket::udp_socket(Some(local), to, options, false);
+    let socket = goodput_mover::socket::udp_socket(None, to, options, false);
     let socket: UdpSocket = socket.map_err(|why| Missing::because(why.to_string()))?.into();
     socket.set_nonblocking(false).map_err(failed)?;
     let nonce = challenged(&socket, &cookie).map_err(failed)?.ok_or_else(|| {

@@ -57,7 +57,8 @@ impl Prober {
         Self {
             to: to.filter(|_| ours).ok_or_else(|| why.clone()),
             echo: if ours { echo.ok_or_else(no_echo) } else { Err(why) },
-            options: plan.socket.clone(),
+            // The ports and the subflows are the flows' own.
+            options: SocketOptions { source_port: None, mptcp: false, ..plan.socket.clone() },
         }
     }
 

@@ -35,6 +35,10 @@ impl<'a> Doors<'a> {
         peer: SocketAddr,
         first_port: u16,
     ) -> Result<Self, EngineError> {
+        if plan.socket.source_port.is_some() {
+            let why = "the far end connects the flows, so --source-port has nothing to choose here";
+            return Err(EngineError::Flow(why.into()));
+        }
         let mut first = local.unwrap_or_else(|| any(peer));
         first.set_port(first_port);
         let own = tickets.iter().filter(|ticket| ticket.shares.is_none());

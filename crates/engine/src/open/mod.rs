@@ -57,9 +57,11 @@ pub fn open_flows(
         }
         let time = time_left(deadline, opening.flows.len(), tickets.len())?;
         let (socket, early) = match opening.peer {
-            Some(peer) => open(higher(peer, connections, towards.apart)?, plan, ticket, time)?,
+            Some(peer) => {
+                open(higher(peer, connections, towards.apart)?, &opening.plan, ticket, time)?
+            }
             None => {
-                let (opened, peer) = open_first(&towards.addresses, plan, ticket, time)?;
+                let (opened, peer) = open_first(&towards.addresses, &opening.plan, ticket, time)?;
                 opening.peer = Some(peer);
                 opened
             }
@@ -132,23 +134,39 @@ fn time_left(deadline: Instant, done: usize, all: usize) -> Result<Duration, Eng
 }
 
 /// The flows of a measurement, as they come about.
-struct Opening<'a> {
-    plan: &'a Plan,
+struct Opening {
+    /// With the local port that the next flow is to have.
+    plan: Plan,
     peer: Option<SocketAddr>,
     flows: Vec<Connected>,
     doubts: Vec<String>,
 }
 
-impl<'a> Opening<'a> {
-    fn new(plan: &'a Plan, flows: usize) -> Self {
+impl Opening {
+    fn new(plan: &Plan, flows: usize) -> Self {
+        let plan = plan.clone();
         Self { plan, peer: None, flows: Vec::with_capacity(flows), doubts: Vec::new() }
     }
 
     fn add(&mut self, ticket: &FlowTicket, socket: OwnedFd, early: Early) {
         let found = goodput_mover::socket::check_effective(&socket, &self.plan.socket);
         self.doubt(found);
+        self.note_port(ticket.flow.id, &socket);
         let framing = ticket.framing.clone();
         self.flows.push(Connected { flow: ticket.flow, socket, framing, early });
+    }
+
+    /// The next flow's port is behind this one's, which is not what was asked for where that was taken.
+    fn note_port(&mut self, flow: u16, socket: &OwnedFd) {
+        let Some(asked) = self.plan.socket.source_port else { return };
+        let local = socket2::SockRef::from(socket).local_addr().ok();
+        let Some(port) = local.and_then(|local| local.as_socket()).map(|local| local.port()) else {
+            return;
+        };
+        if port != asked {
+            self.doubt(vec![format!("source port {asked} is taken, flow {flow} has {port}")]);
+        }
+        self.plan.socket.source_port = port.checked_add(1);
     }
 
     /// Every flow mostly says the same.

@@ -57,7 +57,13 @@ pub fn start(
 ) -> Connecting {
     let transport = plan.transport;
     // Where to bind is the client's own and means nothing here.
-    let options = SocketOptions { bind: None, device: None, family: None, ..plan.socket.clone() };
+    let options = SocketOptions {
+        bind: None,
+        device: None,
+        family: None,
+        source_port: None,
+        ..plan.socket.clone()
+    };
     let connecting = tokio::spawn(async move {
         for (target, ticket) in targets {
             let options = options.clone();

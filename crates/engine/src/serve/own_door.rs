@@ -2,7 +2,7 @@
 //!
 //! An accepted socket inherits from its listener what the handshake fixes: the window scale, which
 //! follows from the receive buffer, and the congestion control. Changed afterwards, BBR leaves its
-//! pacing behind and a scale stays what it was.
+//! pacing behind and a scale stays what it was. Whether it is MPTCP is the listener's as well.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::doors::Door;
 pub fn is_needed(plan: &Plan) -> bool {
     let socket = &plan.socket;
     plan.transport == Transport::Tcp
-        && (socket.congestion.is_some() || socket.rcvbuf_bytes.is_some())
+        && (socket.congestion.is_some() || socket.rcvbuf_bytes.is_some() || socket.mptcp)
 }
 
 /// The listener; closed when it is dropped.

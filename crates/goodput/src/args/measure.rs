@@ -67,6 +67,14 @@ pub struct MeasureArgs {
     /// Local address of the connections, and their device
     #[arg(long, value_name = "ADDRESS[%DEVICE]")]
     pub bind: Option<LocalAddress>,
+    /// Local port of the first data connection, the next ports for more of them: the same every time,
+    /// so that a card's receive queues are hashed to repeatably. One that is taken is left out
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub source_port: Option<u16>,
+    /// Data connections over MPTCP at both ends; the record tells the subflows of each, or that it fell
+    /// back to TCP
+    #[arg(long, conflicts_with = "udp")]
+    pub mptcp: bool,
     /// Device of the connections
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
@@ -203,6 +211,8 @@ impl MeasureArgs {
                 (_, true) => Some(Family::V6),
                 _ => None,
             },
+            source_port: self.source_port,
+            mptcp: self.mptcp,
             mss_bytes: self.mss,
             sndbuf_bytes: self.sndbuf,
             rcvbuf_bytes: self.rcvbuf,

@@ -113,7 +113,7 @@ pub enum Others {
 }
 
 /// What makes no sense where goodput moves nothing.
-const ATTACH_EXCLUDES: [&str; 28] = [
+const ATTACH_EXCLUDES: [&str; 30] = [
     "latency",
     "target",
     "udp",
@@ -127,6 +127,8 @@ const ATTACH_EXCLUDES: [&str; 28] = [
     "pin",
     "chunk",
     "bind",
+    "source_port",
+    "mptcp",
     "device",
     "ipv4",
     "ipv6",

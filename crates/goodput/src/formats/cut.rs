@@ -173,6 +173,7 @@ mod tests {
             copied_sends: None,
             mapped_bytes: None,
             tcp: Known::missing("of no matter here"),
+            mptcp_subflows: None,
             memory: Known::missing("of no matter here"),
             queued_bytes: untold(),
             datagrams: None,

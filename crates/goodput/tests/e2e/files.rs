@@ -1,13 +1,15 @@
 //! Files sent and written: what arrives, what is said of it, and what is refused.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use goodput_model::{FlowSample, Known, Record, Role, Slowest, StorageResult};
 
-use crate::common::{Home, Server, record, stderr};
+use rustix::process::{Pid, Signal};
+
+use crate::common::{Home, Server, exe, record, stderr};
 
 /// No multiple of a page or a chunk.
 const LEN: usize = 5_000_001;
@@ -239,4 +241,84 @@ fn a_comparison_of_files_is_a_table_for_each_size_and_number_of_clients() {
     }
     let text = String::from_utf8_lossy(&compare(&[]).stdout).into_owned();
     assert!(text.contains("3 clients at once") && text.contains("CPU seconds per GB"), "{text}");
+}
+
+/// A client that sends a file again and again; returns once payload moves.
+fn sending(place: &Place, source: &str) -> Child {
+    let sends = ["test", &place.server.address, "--no-store", "--json-stream", "-t", "60"];
+    let mut child = place.home.goodput(&[&sends[..], &["--source", source]].concat());
+    let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut lines, mut line) = (BufReader::new(child.stdout.as_mut().unwrap()), String::new());
+    while !line.contains("\"interval\"") {
+        line.clear();
+        assert!(lines.read_line(&mut line).unwrap() > 0, "it ended before payload moved");
+    }
+    child
+}
+
+/// The name of a file that is open means nothing any more: what was opened is sent to its end.
+#[test]
+fn a_file_whose_name_vanishes_is_sent_all_the_same() {
+    let place = Place::new(&[]);
+    let mut child = sending(&place, &place.big());
+    std::fs::remove_file(place.big()).unwrap();
+    rustix::process::kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    std::io::copy(&mut child.stdout.take().unwrap(), &mut std::io::sink()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(!stderr(&output).contains("cannot"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_source_that_gives_not_one_byte_is_no_measurement() {
+    let place = Place::new(&[]);
+    // Standard input is at its end from the beginning.
+    fails(&place.run(&["--source", "-"]), &["standard input", "not one byte"]);
+    let fifo = place.home.path().join("fifo");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
+        .unwrap();
+    fails(&place.run(&["--source", text(&fifo)]), &["fifo", "not one byte"]);
+    fails(&place.run(&["-R", "--source", "nothing-here"]), &["refused", "nothing-here"]);
+}
+
+/// A disk of 1 MB at the server, for whoever it starts.
+fn server_with_a_small_disk(home: &Home) -> Option<(Child, String)> {
+    let disk = home.path().join("disk");
+    std::fs::create_dir(&disk).expect("a new directory");
+    let script = format!(
+        "mount -t tmpfs -o size=1m none {0} && exec {1} serve --bind 127.0.0.1 --port 0 --sinks {0}",
+        text(&disk),
+        text(exe()),
+    );
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script]).env("XDG_DATA_HOME", home.path());
+    let mut server = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+    let mut line = String::new();
+    BufReader::new(server.stdout.take()?).read_line(&mut line).ok()?;
+    if line.is_empty() {
+        let _ = server.wait();
+        return None;
+    }
+    Some((server, line.trim().rsplit(' ').next()?.to_string()))
+}
+
+#[test]
+fn a_full_disk_of_the_server_ends_the_test_and_leaves_it_serving() {
+    let home = Home::new();
+    let Some((mut server, address)) = server_with_a_small_disk(&home) else {
+        eprintln!("SKIPPED full disk: needs the right to mount (root)");
+        let required = std::env::var("GOODPUT_REQUIRE").is_ok_and(|value| value == "all");
+        assert!(!required, "the right to mount is required");
+        return;
+    };
+    let big = home.file("big", "");
+    std::fs::write(&big, content()).expect("it is writable");
+    for options in [&["--source", text(&big)][..], &["-t", "60"], &["-t", "60", "-P", "3"]] {
+        let all = ["test", &address, "--no-store", "--sink", "x"];
+        let output = home.run(&[&all[..], options].concat());
+        fails(&output, &["refused", "the sink x", "No space left", "make room"]);
+    }
+    let after = home.run(&["test", &address, "--no-store", "-t", "0.3"]);
+    assert!(after.status.success(), "{}", stderr(&after));
+    server.kill().expect("it runs");
+    server.wait().expect("it was a child");
 }

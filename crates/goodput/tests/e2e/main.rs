@@ -15,3 +15,4 @@ mod placement;
 mod records;
 mod serving;
 mod settings;
+mod sockets;

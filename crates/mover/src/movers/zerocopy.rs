@@ -64,6 +64,13 @@ impl Mover for Zerocopy {
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
         check_transport(self, plan)?;
         check_chunk(self, plan)?;
+        if plan.socket.mptcp {
+            return Err(Unsupported {
+                mover: self.id().into(),
+                why: "MPTCP sockets have no MSG_ZEROCOPY".into(),
+                needs: "choose another mover, or leave out --mptcp".into(),
+            });
+        }
         check_kernel(self, "MSG_ZEROCOPY", "4.14", || {
             enable(socket(AddressFamily::INET, SocketType::STREAM, None)?.as_fd())
         })

@@ -24,6 +24,16 @@ impl SocketError {
         matches!(self.cause.raw_os_error(), Some(libc::EPERM | libc::EACCES))
     }
 
+    /// Whether another connection has the local port: to bind to it is refused, or, where that one is
+    /// only waiting for its last packets to die (TIME_WAIT), to connect from it to the same peer.
+    pub(super) fn is_of_a_taken_port(&self) -> bool {
+        match self.cause.raw_os_error() {
+            Some(libc::EADDRINUSE) => true,
+            Some(libc::EADDRNOTAVAIL) => self.operation == "connect to",
+            _ => false,
+        }
+    }
+
     /// Something that contradicts itself before the system was ever asked.
     pub(super) fn invalid(operation: &'static str, object: impl Display, why: &str) -> Self {
         let cause = io::Error::new(io::ErrorKind::InvalidInput, why);
@@ -84,6 +94,9 @@ fn advice(cause: &io::Error) -> Option<String> {
         Some(libc::EMFILE) => return Some(descriptors()),
         Some(libc::ENFILE) => "the whole system is out of descriptors; see sysctl fs.file-max",
         Some(libc::EPERM | libc::EACCES) => "this needs a privilege; run as root or grant it",
+        Some(libc::EPROTONOSUPPORT | libc::ENOPROTOOPT) => {
+            "this kernel has no MPTCP, or it is switched off (sysctl net.mptcp.enabled)"
+        }
         Some(libc::EAFNOSUPPORT) => "this kernel does not have that IP version",
         _ if cause.kind() == io::ErrorKind::TimedOut => {
             "no answer; is the address right and no firewall between?"

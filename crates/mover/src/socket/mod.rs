@@ -35,7 +35,11 @@ pub(crate) fn limit_pacing_rate(socket: BorrowedFd<'_>, rate: BitRate) -> io::Re
         return Ok(());
     }
     let value = (bytes_per_s as u64).to_ne_bytes();
-    set_option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &value)
+    match set_option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &value) {
+        // MPTCP has no such option (6.18). The rate is held all the same, only less smoothly.
+        Err(cause) if cause.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),
+        done => done,
+    }
 }
 
 /// `TCP_CORK` (tcp(7)).

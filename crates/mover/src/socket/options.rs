@@ -1,6 +1,6 @@
 //! Setting the options of a plan on a socket.
 
-use std::net::{IpAddr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::AsFd;
 
 use goodput_model::{Bytes, Family, SocketOptions};
@@ -15,10 +15,18 @@ const ECN_BITS: u32 = 0b11;
 const MAX_DSCP: u8 = 63;
 
 /// A new socket for the family of `address`.
-pub(super) fn new(kind: Type, address: SocketAddr) -> Result<Socket, SocketError> {
-    let protocol = if kind == Type::STREAM { Protocol::TCP } else { Protocol::UDP };
-    Socket::new(Domain::for_address(address), kind, Some(protocol))
-        .map_err(SocketError::of("make a socket for", address))
+pub(super) fn new(
+    kind: Type,
+    address: SocketAddr,
+    options: &SocketOptions,
+) -> Result<Socket, SocketError> {
+    let family = Domain::for_address(address);
+    let (protocol, operation) = match kind == Type::STREAM {
+        true if options.mptcp => (Protocol::MPTCP, "make an MPTCP socket for"),
+        true => (Protocol::TCP, "make a socket for"),
+        false => (Protocol::UDP, "make a socket for"),
+    };
+    Socket::new(family, kind, Some(protocol)).map_err(SocketError::of(operation, address))
 }
 
 /// Refuses addresses of the family that the user did not want.
@@ -66,7 +74,12 @@ pub(super) fn bind_near(
     peer: SocketAddr,
 ) -> Result<(), SocketError> {
     bind_device(socket, options)?;
-    let Some(local) = options.bind else { return Ok(()) };
+    let port = options.source_port.unwrap_or(0);
+    let local = match options.bind {
+        Some(local) => local,
+        None if port == 0 => return Ok(()),
+        None => any(peer),
+    };
     let why = "it is not of the peer's IP version";
     let local = match (local, peer) {
         (IpAddr::V4(_), SocketAddr::V6(_)) | (IpAddr::V6(_), SocketAddr::V4(_)) => {
@@ -74,11 +87,40 @@ pub(super) fn bind_near(
         }
         // A link-local address has the peer's scope, as far as no device was named.
         (IpAddr::V6(local), SocketAddr::V6(peer)) if local.is_unicast_link_local() => {
-            SocketAddrV6::new(local, 0, 0, peer.scope_id()).into()
+            SocketAddrV6::new(local, port, 0, peer.scope_id()).into()
         }
-        (local, _) => SocketAddr::new(local, 0),
+        (local, _) => SocketAddr::new(local, port),
     };
-    socket.bind(&SockAddr::from(local)).map_err(SocketError::of("bind to", local.ip()))
+    let bound = socket.bind(&SockAddr::from(local));
+    match port {
+        0 => bound.map_err(SocketError::of("bind to", local.ip())),
+        _ => bound.map_err(SocketError::of("bind to", local)),
+    }
+}
+
+/// Any address of this host that `peer` could talk to.
+fn any(peer: SocketAddr) -> IpAddr {
+    match peer {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    }
+}
+
+/// Opens a socket by `open`, which is given the options; where they name a local port, on the first
+/// free one from there on.
+pub(super) fn from_free_port<T>(
+    options: &SocketOptions,
+    mut open: impl FnMut(&SocketOptions) -> Result<T, SocketError>,
+) -> Result<T, SocketError> {
+    let mut options = options.clone();
+    loop {
+        let opened = open(&options);
+        let taken = opened.as_ref().is_err_and(SocketError::is_of_a_taken_port);
+        match options.source_port.and_then(|port| port.checked_add(1)) {
+            Some(next) if taken => options.source_port = Some(next),
+            _ => return opened,
+        }
+    }
 }
 
 /// Device of the near end.

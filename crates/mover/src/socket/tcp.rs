@@ -9,8 +9,8 @@ use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use super::error::SocketError;
 use super::options::{
-    bind_near, check_family, check_scope, new, set_buffers, set_dscp, set_max_pacing, set_nodelay,
-    set_tcp,
+    bind_near, check_family, check_scope, from_free_port, new, set_buffers, set_dscp,
+    set_max_pacing, set_nodelay, set_tcp,
 };
 
 /// Connections that may wait to be accepted; the kernel cuts it to net.core.somaxconn.
@@ -21,7 +21,7 @@ const BACKLOG: i32 = 1024;
 /// otherwise. `bind` and `device` are the near end's and not used.
 pub fn tcp_listen(address: SocketAddr, options: &SocketOptions) -> Result<OwnedFd, SocketError> {
     check_family("listen at", address, options)?;
-    let socket = new(Type::STREAM, address)?;
+    let socket = new(Type::STREAM, address, options)?;
     socket.set_reuse_address(true).map_err(SocketError::of("reuse", address))?;
     if address.is_ipv6() {
         let only = options.family.is_some();
@@ -34,7 +34,8 @@ pub fn tcp_listen(address: SocketAddr, options: &SocketOptions) -> Result<OwnedF
 }
 
 /// Connects to `address` within `timeout`, all options set before the first SYN. The end that
-/// connects is the near end, so `bind` and `device` hold.
+/// connects is the near end, so `bind`, `device` and `source_port` hold; of a port that is taken the
+/// next is tried.
 pub fn tcp_connect(
     address: SocketAddr,
     options: &SocketOptions,
@@ -42,20 +43,25 @@ pub fn tcp_connect(
 ) -> Result<OwnedFd, SocketError> {
     check_family("connect to", address, options)?;
     check_scope("connect to", address, options)?;
-    let socket = new(Type::STREAM, address)?;
-    prepare(&socket, options, address)?;
-    bind_near(&socket, options, address)?;
-    socket
-        .connect_timeout(&SockAddr::from(address), timeout)
-        .map_err(SocketError::of("connect to", address))?;
-    Ok(socket.into())
+    from_free_port(options, |options| {
+        let socket = new(Type::STREAM, address, options)?;
+        prepare(&socket, options, address)?;
+        // A port that an earlier test used is free for another peer at once.
+        let reuse = options.source_port.is_some();
+        socket.set_reuse_address(reuse).map_err(SocketError::of("reuse a port for", address))?;
+        bind_near(&socket, options, address)?;
+        socket
+            .connect_timeout(&SockAddr::from(address), timeout)
+            .map_err(SocketError::of("connect to", address))?;
+        Ok(socket.into())
+    })
 }
 
 /// Begins to connect as [`tcp_connect`] does, and returns at once: the socket, in non-blocking mode, is
 /// writable when the connection is there or has failed (connect(2), `EINPROGRESS`).
 pub fn tcp_begin(address: SocketAddr, options: &SocketOptions) -> Result<OwnedFd, SocketError> {
     check_family("connect to", address, options)?;
-    let socket = new(Type::STREAM, address)?;
+    let socket = new(Type::STREAM, address, options)?;
     prepare(&socket, options, address)?;
     bind_near(&socket, options, address)?;
     socket.set_nonblocking(true).map_err(SocketError::of("not wait for", address))?;

@@ -8,7 +8,7 @@ use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use super::error::SocketError;
 use super::options::{
-    bind_device, bind_near, check_family, check_scope, new, set_buffers, set_dscp,
+    bind_device, bind_near, check_family, check_scope, from_free_port, new, set_buffers, set_dscp,
 };
 
 /// Receive buffer where none was asked for, bytes: with the kernel's overhead about 40 ms of a
@@ -19,7 +19,8 @@ const ROOM: i32 = 4 << 20;
 /// (`SO_REUSEADDR`), and the kernel gives a datagram to the one that is connected to its sender.
 ///
 /// A socket without a local port of its own (`local` absent, or with port 0) belongs to the end that
-/// opens the flow, the near end: `device` holds for it, and `bind` where `local` is absent.
+/// opens the flow, the near end: `device` holds for it, and `bind` and `source_port` where `local` is
+/// absent.
 pub fn udp_socket(
     local: Option<SocketAddr>,
     peer: SocketAddr,
@@ -28,7 +29,16 @@ pub fn udp_socket(
 ) -> Result<OwnedFd, SocketError> {
     check_family("send to", peer, options)?;
     check_scope("send to", peer, options)?;
-    let socket = new(Type::DGRAM, peer)?;
+    from_free_port(options, |options| open(local, peer, options, reuse))
+}
+
+fn open(
+    local: Option<SocketAddr>,
+    peer: SocketAddr,
+    options: &SocketOptions,
+    reuse: bool,
+) -> Result<OwnedFd, SocketError> {
+    let socket = new(Type::DGRAM, peer, options)?;
     set_udp_buffers(&socket, options)?;
     set_dscp(&socket, options, Domain::for_address(peer))?;
     if reuse {
@@ -51,7 +61,7 @@ pub fn udp_socket(
 /// `device` are not used.
 pub fn udp_listen(address: SocketAddr, options: &SocketOptions) -> Result<OwnedFd, SocketError> {
     check_family("receive at", address, options)?;
-    let socket = new(Type::DGRAM, address)?;
+    let socket = new(Type::DGRAM, address, options)?;
     set_udp_buffers(&socket, options)?;
     set_dscp(&socket, options, Domain::for_address(address))?;
     socket.bind(&SockAddr::from(address)).map_err(SocketError::of("receive at", address))?;

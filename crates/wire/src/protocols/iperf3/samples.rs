@@ -18,6 +18,7 @@ fn flow(flow: u16, role: Role, bytes: u64) -> FlowSample {
         copied_sends: None,
         mapped_bytes: None,
         tcp: Known::missing("of no matter here"),
+        mptcp_subflows: None,
         memory: Known::missing("of no matter here"),
         queued_bytes: untold(),
         datagrams: None,

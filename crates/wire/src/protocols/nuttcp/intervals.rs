@@ -178,6 +178,7 @@ mod tests {
             copied_sends: None,
             mapped_bytes: None,
             tcp: Known::missing("no"),
+            mptcp_subflows: None,
             memory: Known::missing("no"),
             queued_bytes: Known::Value(0),
             datagrams: Some(datagrams),

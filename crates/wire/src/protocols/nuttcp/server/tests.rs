@@ -104,6 +104,7 @@ fn flow(bytes: u64, role: Role) -> FlowSample {
         copied_sends: None,
         mapped_bytes: None,
         tcp: Known::Value(tcp),
+        mptcp_subflows: None,
         memory: Known::Value(memory),
         queued_bytes: Known::Value(0),
         datagrams: None,

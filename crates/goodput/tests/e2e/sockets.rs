@@ -1,0 +1,103 @@
+//! What the data connections are made of: their local ports, and MPTCP.
+
+use std::net::TcpListener;
+
+use goodput_model::{End, Known, Record};
+
+use crate::common::{Home, Server, record, stderr};
+
+/// Where no test of another kind, nor the kernel's own choice, takes ports: below the ephemeral ones
+/// (net.ipv4.ip_local_port_range, 32768 on).
+const FIRST: u16 = 24_100;
+
+fn local_ports(record: &Record) -> Vec<u16> {
+    record.connections.iter().map(|connection| connection.local.port()).collect()
+}
+
+#[test]
+fn flows_have_the_source_ports_that_were_asked_for_and_skip_one_that_is_taken() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let run = |first: u16, options: &[&str]| {
+        let first = format!("--source-port={first}");
+        let all = ["test", &server.address, "--json", "--no-store", "-t", "0.3", &first];
+        record(&home.run(&[&all[..], options].concat()))
+    };
+    let tcp = run(FIRST, &["-P", "3"]);
+    assert_eq!(local_ports(&tcp), [FIRST, FIRST + 1, FIRST + 2]);
+    let udp = run(FIRST + 10, &["-u", "--rate", "10mbit", "-P", "2", "--reverse"]);
+    assert_eq!(local_ports(&udp), [FIRST + 10, FIRST + 11]);
+    let taken = TcpListener::bind(("0.0.0.0", FIRST + 21)).expect("nobody else uses it");
+    let around = run(FIRST + 20, &["-P", "2"]);
+    assert_eq!(local_ports(&around), [FIRST + 20, FIRST + 22]);
+    let told = around.doubts.iter().any(|doubt| doubt.contains("24121 is taken, flow 1 has 24122"));
+    assert!(told, "{:?}", around.doubts);
+    drop(taken);
+}
+
+#[test]
+fn ports_beyond_the_last_are_refused() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let options = ["--no-store", "--source-port", "65535", "-P", "2"];
+    let output = home.run(&[&["test", &server.address][..], &options].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("65535 to 65536"), "{}", stderr(&output));
+}
+
+/// The most subflows that a flow of an end was seen with.
+fn subflows(end: Option<&End>) -> Option<u64> {
+    let samples = end?.samples.iter().flat_map(|sample| &sample.flows);
+    samples.filter_map(|flow| flow.mptcp_subflows.as_ref()?.value().copied()).max()
+}
+
+/// Whether this kernel makes MPTCP sockets (protocol 262, include/uapi/linux/in.h).
+fn has_mptcp() -> bool {
+    let (domain, kind) = (socket2::Domain::IPV4, socket2::Type::STREAM);
+    let has = socket2::Socket::new(domain, kind, Some(socket2::Protocol::MPTCP)).is_ok();
+    if !has {
+        eprintln!("SKIPPED mptcp: needs a kernel with MPTCP, and net.mptcp.enabled = 1");
+        let required = std::env::var("GOODPUT_REQUIRE").is_ok_and(|value| value == "all");
+        assert!(!required, "MPTCP is required");
+    }
+    has
+}
+
+#[test]
+fn mptcp_is_used_at_both_ends_and_its_subflows_are_told() {
+    if !has_mptcp() {
+        return;
+    }
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    for options in [&[][..], &["--reverse"], &["--both", "-P", "2"], &["--mover", "sendfile"]] {
+        let all = ["test", &server.address, "--json", "--no-store", "-t", "1", "--mptcp"];
+        let record = record(&home.run(&[&all[..], options].concat()));
+        assert_eq!(subflows(record.ends.near.value()), Some(1), "{options:?}");
+        assert_eq!(subflows(record.ends.far.value()), Some(1), "{options:?}");
+        let fell = record.doubts.iter().any(|doubt| doubt.contains("fell back"));
+        assert!(!fell && record.result.goodput_bits_per_s.0 > 0.0, "{options:?}");
+    }
+    let zerocopy = ["test", &server.address, "--no-store", "--mptcp", "--mover", "zerocopy"];
+    let refused = home.run(&zerocopy);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("MPTCP"), "{}", stderr(&refused));
+}
+
+/// A server of another protocol listens for TCP: the kernel falls back, and the record says so.
+#[test]
+fn a_fallback_to_tcp_is_told() {
+    if !has_mptcp() {
+        return;
+    }
+    let home = Home::new();
+    let mut server = Server::start(&home, &["--protocols", "goodput,iperf3=0"]);
+    let target = format!("iperf3://{}", server.next_door());
+    let options = ["--json", "--no-store", "-t", "1", "--mptcp"];
+    let record = record(&home.run(&[&["test", &target][..], &options].concat()));
+    let told = record.doubts.iter().any(|doubt| doubt.contains("fell back to TCP"));
+    assert!(told, "{:?}", record.doubts);
+    let near = record.ends.near.value().expect("this end is known");
+    let flow = near.samples.iter().flat_map(|sample| &sample.flows).next().expect("a flow");
+    assert!(matches!(flow.mptcp_subflows, Some(Known::Missing(_))), "{flow:?}");
+}

@@ -1,0 +1,94 @@
+//! What the kernel says of an MPTCP connection (`MPTCP_INFO`, Linux 5.16 and later;
+//! include/uapi/linux/mptcp.h).
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use goodput_model::{Known, Missing};
+use rustix::net::sockopt;
+
+/// Protocol of an MPTCP socket, and the level of its options (`SOL_MPTCP`, include/linux/socket.h).
+const IPPROTO_MPTCP: u32 = 262;
+const SOL_MPTCP: i32 = 284;
+const MPTCP_INFO: i32 = 1;
+
+/// Offsets in `struct mptcp_info`: of the subflows beside the first, of the flags, and of the subflows
+/// with the first, which Linux 6.5 added.
+const FURTHER: usize = 0;
+const FLAGS: usize = 8;
+const TOTAL: usize = 80;
+/// `MPTCP_INFO_FLAG_FALLBACK`.
+const FALLBACK: u32 = 1;
+/// Room for what this reads of it.
+const LEN: usize = 96;
+
+/// How many subflows an MPTCP connection has; missing where it fell back to TCP. `None` where it is no
+/// MPTCP socket.
+pub fn mptcp_subflows(socket: BorrowedFd<'_>) -> Option<Known<u64>> {
+    let protocol = sockopt::socket_protocol(socket).ok().flatten()?;
+    if protocol.as_raw().get() != IPPROTO_MPTCP {
+        return None;
+    }
+    let mut info = [0; LEN];
+    Some(match read(socket, &mut info) {
+        Ok(length) => subflows(&info[..length.min(LEN)]).into(),
+        // Such a socket has only what TCP's have (net/mptcp/sockopt.c, `mptcp_getsockopt`).
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => fell_back().into(),
+        Err(error) => Known::missing(format!("no MPTCP_INFO: {error}")),
+    })
+}
+
+fn fell_back() -> Result<u64, Missing> {
+    let why = "the connection fell back to TCP: the other end, or something between, has no MPTCP";
+    Err(Missing::because(why))
+}
+
+fn subflows(info: &[u8]) -> Result<u64, Missing> {
+    let short = || Missing::because(format!("MPTCP_INFO has only {} bytes", info.len()));
+    let flags = info.get(FLAGS..FLAGS + 4).and_then(|bytes| bytes.try_into().ok());
+    if u32::from_ne_bytes(flags.ok_or_else(short)?) & FALLBACK != 0 {
+        return fell_back();
+    }
+    let further = *info.get(FURTHER).ok_or_else(short)?;
+    Ok(info.get(TOTAL).map_or(u64::from(further) + 1, |total| u64::from(*total)))
+}
+
+#[expect(unsafe_code, reason = "no library covers MPTCP_INFO")]
+fn read(socket: BorrowedFd<'_>, info: &mut [u8; LEN]) -> io::Result<usize> {
+    let mut length = LEN as libc::socklen_t;
+    // SAFETY: `info` is writable for `length` bytes, and the kernel writes no more than that.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            SOL_MPTCP,
+            MPTCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if result == 0 { Ok(length as usize) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn subflows_are_counted_as_the_kernel_tells_them() {
+        let mut info = [0; LEN];
+        (info[FURTHER], info[TOTAL]) = (2, 3);
+        assert_eq!(subflows(&info), Ok(3));
+        assert_eq!(subflows(&info[..TOTAL]), Ok(3), "before 6.5 the first one is not counted");
+        assert!(subflows(&info[..FLAGS]).is_err() && subflows(&[]).is_err());
+        info[FLAGS..FLAGS + 4].copy_from_slice(&FALLBACK.to_ne_bytes());
+        assert!(subflows(&info).unwrap_err().to_string().contains("fell back"));
+    }
+
+    #[test]
+    fn a_tcp_socket_has_none() {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        assert_eq!(mptcp_subflows(socket.as_fd()), None);
+    }
+}
