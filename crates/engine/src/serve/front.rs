@@ -2,9 +2,12 @@
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
 
+use goodput_mover::socket::{Told, receive_told, send_from, tell_destination};
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use socket2::SockRef;
+use tokio::io::Interest;
 use tokio::net::UdpSocket as AsyncUdpSocket;
 
 use super::accept::plain;
@@ -21,6 +24,10 @@ const TAKEN_MAX: usize = 1024;
 /// takes a moment. Without the privilege the kernel cuts it to net.core.rmem_max.
 const BUFFER: usize = 4 << 20;
 
+/// Datagrams that are taken out of the shared socket at most: more than fit into its buffer, which the
+/// kernel doubles (socket(7)) and charges with 512 bytes at least for each.
+const SHARED_MAX: usize = 2 * BUFFER / 512;
+
 /// Most bytes of datagrams that wait in this process; what comes beyond is dropped, as the kernel
 /// drops what comes beyond its buffer.
 const WAITING_MAX: usize = 4 << 20;
@@ -28,15 +35,19 @@ const WAITING_MAX: usize = 4 << 20;
 /// A datagram and where it came from.
 pub type Datagram = (Vec<u8>, SocketAddr);
 
+/// The same, and where it was sent to.
+type Waiting = (Vec<u8>, SocketAddr, Option<IpAddr>);
+
 /// The shared socket of a port.
 pub struct Front {
     socket: AsyncUdpSocket,
     local: SocketAddr,
     /// Datagrams of other peers that were found while one got its socket.
-    waiting: VecDeque<Datagram>,
+    waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
-    /// Receive buffer that sockets have here when nobody asks for another, as the kernel tells it.
-    usual_buffer: usize,
+    /// Where the datagram that was given out last was sent to: of several addresses of this host, only
+    /// answers from that one are taken.
+    asked_at: Option<IpAddr>,
     buffer: Vec<u8>,
 }
 
@@ -52,15 +63,15 @@ impl Front {
     /// Takes over a bound socket that shares its port (`SO_REUSEADDR`).
     pub fn new(socket: UdpSocket) -> std::io::Result<Self> {
         let local = socket.local_addr()?;
-        let usual_buffer = SockRef::from(&socket).recv_buffer_size()?;
         widen(&socket)?;
+        tell_destination(&socket)?;
         socket.set_nonblocking(true)?;
         Ok(Self {
             socket: AsyncUdpSocket::from_std(socket)?,
             local,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
-            usual_buffer,
+            asked_at: None,
             buffer: vec![0; DATAGRAM_MAX],
         })
     }
@@ -68,53 +79,75 @@ impl Front {
     /// The next datagram of a peer without a socket of its own. Nothing is lost where it is cancelled.
     pub async fn next(&mut self) -> Datagram {
         loop {
-            if let Some((datagram, peer)) = self.waiting.pop_front() {
+            if let Some((datagram, peer, to)) = self.waiting.pop_front() {
                 self.waiting_bytes -= datagram.len();
+                self.asked_at = to;
                 return (datagram, peer);
             }
+            let (socket, buffer) = (&self.socket, &mut self.buffer);
+            let receive = || receive_told(socket, buffer);
             // An error here is an earlier reply that nobody took; it concerns no one else.
-            if let Ok((length, peer)) = self.socket.recv_from(&mut self.buffer).await {
-                return (self.buffer[..length].to_vec(), plain(peer));
+            if let Ok(told) = socket.async_io(Interest::READABLE, receive).await {
+                self.asked_at = told.to;
+                return (self.buffer[..told.length].to_vec(), plain(told.from));
             }
         }
     }
 
-    /// Answers `peer`, which is best effort as all datagrams are.
+    /// Answers `peer`, whose datagram was given out last, which is best effort as all datagrams are.
     pub async fn reply(&self, bytes: &[u8], peer: SocketAddr) {
         // A socket of both IP versions takes IPv4 addresses only as mapped ones.
-        let _ = self.socket.send_to(bytes, spelled_for(self.local, peer)).await;
+        let peer = spelled_for(self.local, peer);
+        let _ = match self.asked_at {
+            Some(local) => {
+                let send = || send_from(&self.socket, bytes, peer, local);
+                self.socket.async_io(Interest::WRITABLE, send).await
+            }
+            None => self.socket.send_to(bytes, peer).await,
+        };
     }
 
-    /// Gives `peer` a socket of its own on this port, and everything of it that came here, in order.
+    /// Gives `peer`, whose datagram was given out last, a socket of its own on this port and at the
+    /// address that it asked, and everything of it that came here, in order.
     ///
-    /// A new socket that is first bound and then connected would catch other peers' datagrams in
-    /// between. So it is the old one, emptied before, that is connected to the peer; a new one takes
-    /// its place here before that, so that nothing is turned away meanwhile.
+    /// Other peers' datagrams come to the new socket too until it is connected: they are taken out of it
+    /// again, as the peer's are out of the shared one.
     pub fn hand_over(&mut self, peer: SocketAddr) -> std::io::Result<HandedOver> {
-        let next: UdpSocket = shared_datagram_socket(self.local)?.into();
-        widen(&next)?;
-        next.set_nonblocking(true)?;
-        let listening = AsyncUdpSocket::from_std(next.try_clone()?)?;
-        // Of equal sockets the kernel prefers the youngest: from here on strangers come to `next`.
-        let socket = std::mem::replace(&mut self.socket, listening).into_std()?;
-        let mut early = self.take_waiting(peer);
-        self.drain(&socket, peer, usize::MAX, &mut early);
+        let socket: UdpSocket = shared_datagram_socket(self.own_address(peer))?.into();
+        socket.set_nonblocking(true)?;
+        tell_destination(&socket)?;
         SockRef::from(&socket).connect(&spelled_for(self.local, peer).into())?;
         // From here on the peer comes to `socket`, and nobody else does.
-        self.drain(&next, peer, usize::MAX, &mut early);
+        let mut early = self.take_waiting(peer);
+        let shared = self.socket.as_fd().try_clone_to_owned()?;
+        self.drain(&UdpSocket::from(shared), peer, SHARED_MAX, &mut early);
         self.drain(&socket, peer, TAKEN_MAX, &mut early);
-        // The kernel tells, and counts, twice what it is asked for (socket(7)).
-        SockRef::from(&socket).set_recv_buffer_size(self.usual_buffer / 2)?;
         Ok(HandedOver { socket, early })
+    }
+
+    /// Where the own socket of `peer` is bound: at the address that it asked, with the peer's scope where
+    /// that is link-local.
+    fn own_address(&self, peer: SocketAddr) -> SocketAddr {
+        let Some(asked) = self.asked_at else { return self.local };
+        match spelled_for(self.local, SocketAddr::new(asked, self.local.port())) {
+            SocketAddr::V6(mut own) if own.ip().is_unicast_link_local() => {
+                own.set_scope_id(match peer {
+                    SocketAddr::V6(peer) => peer.scope_id(),
+                    SocketAddr::V4(_) => 0,
+                });
+                own.into()
+            }
+            own => own,
+        }
     }
 
     fn take_waiting(&mut self, peer: SocketAddr) -> Vec<Vec<u8>> {
         let waiting = std::mem::take(&mut self.waiting);
         let (its, others): (Vec<_>, Vec<_>) =
-            waiting.into_iter().partition(|(_, from)| *from == peer);
+            waiting.into_iter().partition(|(_, from, _)| *from == peer);
         self.waiting = others.into();
-        self.waiting_bytes -= its.iter().map(|(datagram, _)| datagram.len()).sum::<usize>();
-        its.into_iter().map(|(datagram, _)| datagram).collect()
+        self.waiting_bytes -= its.iter().map(|(datagram, ..)| datagram.len()).sum::<usize>();
+        its.into_iter().map(|(datagram, ..)| datagram).collect()
     }
 
     /// Takes at most so many datagrams out of a socket: the peer's for it, the others for later.
@@ -126,14 +159,14 @@ impl Front {
         early: &mut Vec<Vec<u8>>,
     ) {
         for _ in 0..most {
-            match socket.recv_from(&mut self.buffer) {
-                Ok((length, from)) => {
+            match receive_told(socket, &mut self.buffer) {
+                Ok(Told { length, from, to }) => {
                     let (datagram, from) = (self.buffer[..length].to_vec(), plain(from));
                     if from == peer {
                         early.push(datagram);
                     } else if self.waiting_bytes + length <= WAITING_MAX {
                         self.waiting_bytes += length;
-                        self.waiting.push_back((datagram, from));
+                        self.waiting.push_back((datagram, from, to));
                     }
                 }
                 Err(cause) if cause.kind() == std::io::ErrorKind::WouldBlock => return,

@@ -45,6 +45,26 @@ fn ports_beyond_the_last_are_refused() {
     assert!(stderr(&output).contains("65535 to 65536"), "{}", stderr(&output));
 }
 
+/// A host with several addresses answers from the one that was asked: another's answer would be nobody's.
+#[test]
+fn udp_is_answered_from_the_address_that_was_asked() {
+    let home = Home::new();
+    for bind in ["0.0.0.0", "::"] {
+        let mut server = Server::start(&home, &["--bind", bind, "--protocols", "goodput,iperf3=0"]);
+        let port = |address: &str| address.rsplit(':').next().unwrap_or_default().to_string();
+        let targets = [format!("127.0.0.9:{}", port(&server.address)), {
+            format!("iperf3://127.0.0.9:{}", port(&server.next_door()))
+        }];
+        for target in targets {
+            for way in [&[][..], &["-R"]] {
+                let all = ["test", &target, "--json", "--no-store", "-t", "0.5", "-u"];
+                let record = record(&home.run(&[&all[..], &["--rate", "10mbit"], way].concat()));
+                assert!(record.result.goodput_bits_per_s.0 > 0.0, "{bind} {target} {way:?}");
+            }
+        }
+    }
+}
+
 /// The most subflows that a flow of an end was seen with.
 fn subflows(end: Option<&End>) -> Option<u64> {
     let samples = end?.samples.iter().flat_map(|sample| &sample.flows);

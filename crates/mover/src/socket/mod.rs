@@ -9,6 +9,7 @@ mod effective;
 mod error;
 mod options;
 mod tcp;
+mod told;
 mod udp;
 
 use std::io;
@@ -21,6 +22,7 @@ use goodput_model::BitRate;
 pub use effective::{Effective, check_effective, cut_buffer, effective};
 pub use error::SocketError;
 pub use tcp::{apply_accepted, tcp_begin, tcp_connect, tcp_listen};
+pub use told::{Told, receive_told, send_from, tell_destination};
 pub use udp::{apply_datagram, udp_listen, udp_socket};
 
 /// How much faster than the rate the kernel may send a paced stream. Its own pacing counts in whole
