@@ -1,8 +1,10 @@
 //! Options of a measurement, shared by every verb that makes one, and how they become a plan.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use goodput_engine::Target;
 use goodput_model::{BitRate, Bytes, Direction, Family, Length, Plan, SocketOptions, Transport};
 
 use super::local::LocalAddress;
@@ -10,6 +12,10 @@ use super::pacing::PacingArgs;
 use super::pin::PinArg;
 use super::storage::StorageArgs;
 use crate::expect::Expectation;
+
+/// The largest payload that a 1500-byte MTU carries over IPv6 in one piece: 1500 less 40 bytes of IP and
+/// 8 of UDP header (RFC 8200, RFC 768).
+const DATAGRAM_V6: Bytes = Bytes(1452);
 
 /// What and how to measure.
 #[derive(Debug, Clone, Args)]
@@ -56,7 +62,7 @@ pub struct MeasureArgs {
     /// How to receive it, where that is not the same mover: `discard` shows the network alone
     #[arg(long, value_name = "MOVER")]
     pub receive_mover: Option<String>,
-    /// Bytes of a write or a datagram [default: 128K, 1472 for UDP]
+    /// Bytes of a write or a datagram [default: 128K, for UDP 1472, over IPv6 1452]
     #[arg(long, value_name = "BYTES", value_parser = positive_bytes)]
     pub chunk: Option<Bytes>,
     /// CPUs for the flows' threads: none (the scheduler decides), auto (on the memory node of the path's
@@ -161,9 +167,31 @@ pub struct OutputArgs {
 impl MeasureArgs {
     /// The plan. `length` is used where neither a time nor a number of bytes was given.
     pub fn plan(&self, length: Length) -> Plan {
+        self.plan_with(length, self.transport().standard_chunk())
+    }
+
+    /// The same towards `target`: where nobody names a chunk, datagrams leave in one piece over the IP
+    /// version that it is reached by. Blocks while the resolver answers; what it can't tell is told when
+    /// the target is connected to.
+    pub fn plan_towards(&self, target: &Target, length: Length) -> Plan {
+        let family = self.socket_options().family;
+        let over_v6 = || {
+            target.addresses(family).is_ok_and(|all| all.first().is_some_and(SocketAddr::is_ipv6))
+        };
+        match self.transport() {
+            Transport::Udp if over_v6() => self.plan_with(length, DATAGRAM_V6),
+            _ => self.plan(length),
+        }
+    }
+
+    fn transport(&self) -> Transport {
+        if self.udp { Transport::Udp } else { Transport::Tcp }
+    }
+
+    fn plan_with(&self, length: Length, standard_chunk: Bytes) -> Plan {
         let storage = self.storage.storage();
-        let transport = if self.udp { Transport::Udp } else { Transport::Tcp };
-        let chunk = self.chunk.unwrap_or(transport.standard_chunk());
+        let transport = self.transport();
+        let chunk = self.chunk.unwrap_or(standard_chunk);
         Plan {
             transport,
             direction: self.direction(),

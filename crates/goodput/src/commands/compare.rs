@@ -24,7 +24,7 @@ const RUN_LENGTH: Length = Length::Seconds(2.0);
 pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let target: Target = args.target.parse()?;
     let factors = args.factors.iter().map(|f| factor(f)).collect::<Result<Vec<_>>>()?;
-    let plan = args.measure.plan(RUN_LENGTH);
+    let plan = args.measure.plan_towards(&target, RUN_LENGTH);
     let cells = cells(&plan, &args.sizes, &args.clients)?;
     let seed = args.seed.unwrap_or_else(rand::random);
     let request = CompareRequest {

@@ -75,7 +75,7 @@ fn finish(
 fn measure(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result<Exit> {
     let target: Target = target_text.parse()?;
     let credentials = credentials(&args.measure.credentials)?;
-    let plan = args.measure.plan(Plan::standard().length);
+    let plan = args.measure.plan_towards(&target, Plan::standard().length);
     screen::leave_to_payload(&plan);
     let keeper = Keeper::open(args.output.no_store)?;
     let started = measured::now();

@@ -247,11 +247,19 @@ fn a_comparison_of_files_is_a_table_for_each_size_and_number_of_clients() {
 fn sending(place: &Place, source: &str) -> Child {
     let sends = ["test", &place.server.address, "--no-store", "--json-stream", "-t", "60"];
     let mut child = place.home.goodput(&[&sends[..], &["--source", source]].concat());
-    let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let (mut lines, mut line) = (BufReader::new(child.stdout.as_mut().unwrap()), String::new());
+    let mut child = child
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("goodput can be started");
+    let (mut lines, mut line) =
+        (BufReader::new(child.stdout.as_mut().expect("it is piped")), String::new());
     while !line.contains("\"interval\"") {
         line.clear();
-        assert!(lines.read_line(&mut line).unwrap() > 0, "it ended before payload moved");
+        assert!(
+            lines.read_line(&mut line).expect("it is text") > 0,
+            "it ended before payload moved"
+        );
     }
     child
 }

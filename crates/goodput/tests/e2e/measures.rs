@@ -140,6 +140,18 @@ fn ipv6_works_like_ipv4() {
     counts_agree(&record);
 }
 
+/// By default a datagram fits into 1500 bytes with the headers of the IP version in use.
+#[test]
+fn datagrams_leave_in_one_piece_over_both_ip_versions() {
+    let home = Home::new();
+    for (bind, bytes) in [("127.0.0.1", 1472), ("::1", 1452)] {
+        let server = Server::start(&home, &["--bind", bind]);
+        let options = ["--json", "--no-store", "-t", "0.3", "-u", "--rate", "10mbit"];
+        let record = record(&home.run(&[&["test", &server.address][..], &options].concat()));
+        assert_eq!(record.plan.chunk_bytes.0, bytes, "{bind}");
+    }
+}
+
 #[test]
 fn text_shows_number_verdict_and_intervals() {
     let home = Home::new();
