@@ -14,7 +14,8 @@
 //! start, which doubles the window and so sends in bursts, lost many packets at once, though larger
 //! windows passed since, grown step by step. So it was not the rate that was full, and chance takes no
 //! such share. Or losses meet the window at one level again and again, and the rate falls below 95 % of
-//! its best in between.
+//! its best in between. It is possible where the window, cut for such a burst, has been full ever since, or
+//! where losses keep coming several at once.
 //!
 //! # What to try
 //! A queue of one round trip and 10 ms more at the shaper's rate, at least two batches of
@@ -32,9 +33,10 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing, Place};
 
+use super::path_rate;
 use super::policer::{self, pacing_congestion_control};
 use crate::bounds::next_after;
-use crate::burst_loss::{BurstLoss, Level};
+use crate::burst_loss::{BurstLoss, Clusters, Level};
 use crate::change::of_host;
 use crate::elimination::is_local;
 use crate::finding::{Draft, bytes, percent, rate};
@@ -112,39 +114,60 @@ fn drops_cut_the_window(view: &View) -> Result<bool, Missing> {
         && !view.sender.queue_stands()?)
 }
 
+/// What a queue on the path that is too short leaves behind.
+struct Marks {
+    burst: Option<BurstLoss>,
+    level: Option<Level>,
+    clusters: Option<Clusters>,
+}
+
+impl Marks {
+    fn of(view: &View) -> Result<Self, Missing> {
+        let burst = BurstLoss::of(view)?;
+        Ok(Self { burst, level: Level::of(view)?, clusters: Clusters::of(view)? })
+    }
+
+    /// Bursts that are lost are a radio link's as well, where no larger window passes and no level is met.
+    fn confidence(&self) -> Option<Confidence> {
+        if self.level.is_some() || self.burst.is_some_and(|burst| burst.outgrown) {
+            return Some(Confidence::Likely);
+        }
+        (self.burst.is_some() || self.clusters.is_some()).then_some(Confidence::Possible)
+    }
+
+    fn tell(&self, mut draft: Draft, place: Place) -> Draft {
+        if let Some(burst) = &self.burst {
+            draft = of_burst(draft, place, burst);
+        }
+        if let Some(level) = &self.level {
+            draft = of_level(draft, place, level);
+        }
+        match &self.clusters {
+            Some(clusters) if self.level.is_none() => of_clusters(draft, place, clusters),
+            _ => draft,
+        }
+    }
+}
+
 /// A queue on the path, by the bursts that it lost or the level at which it overflows.
 fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
-    let (burst, level) = (BurstLoss::of(view)?, Level::of(view)?);
-    if burst.is_none() && level.is_none() {
-        return Ok(None);
-    }
+    let marks = Marks::of(view)?;
+    let Some(confidence) = marks.confidence() else { return Ok(None) };
     let held = split(view)?.path_percent / 100.0;
     let policed = || (policer::RULE.check)(view).ok().flatten();
     if held < HOLDS
         || dropped_at_host(view)?
         || view.sender.queue_stands()?
         || policed().is_some_and(|finding| finding.confidence > Confidence::Possible)
+        || (confidence == Confidence::Possible && path_rate::is_known(view))
         || is_local(view)?
     {
         return Ok(None);
     }
-    let place = view.sender.place();
     let summary = "a queue on the path, or a policer's bucket, too short for bursts";
-    let mut draft = Draft::new(RULE.id, Place::Path, Confidence::Likely, summary).share(held);
-    if let Some(burst) = burst {
-        draft = of_burst(draft, place, &burst);
-    }
-    if let Some(level) = level {
-        let met = format!(
-            "the window met loss in {} steps, each time at the level that leaves {:.0} segments, and the \
-             rate fell to {} of its best on average",
-            level.losses,
-            level.left,
-            percent(level.used)
-        );
-        draft = draft.saw(place, "rate_of_best_percent", level.used * 100.0, met);
-    }
-    draft
+    let draft = Draft::new(RULE.id, Place::Path, confidence, summary).share(held);
+    marks
+        .tell(draft, view.sender.place())
         .predicted(next_after(view, &[RULE.id]))
         .changes(pacing_congestion_control(view))
         .advice("at the bottleneck: a queue of one round trip at its rate")
@@ -174,6 +197,25 @@ fn of_burst(draft: Draft, place: Place, burst: &BurstLoss) -> Draft {
         burst.passed,
         passed,
     )
+}
+
+fn of_level(draft: Draft, place: Place, level: &Level) -> Draft {
+    let met = format!(
+        "the window met loss in {} steps, each time at the level that leaves {:.0} segments, and the \
+         rate fell to {} of its best on average",
+        level.losses,
+        level.left,
+        percent(level.used)
+    );
+    draft.saw(place, "rate_of_best_percent", level.used * 100.0, met)
+}
+
+fn of_clusters(draft: Draft, place: Place, clusters: &Clusters) -> Draft {
+    let several = format!(
+        "{:.0} packets were lost in {} steps, several at once: {:.1} times as unevenly as by chance",
+        clusters.lost, clusters.events, clusters.dispersion
+    );
+    draft.saw(place, "loss_dispersion", clusters.dispersion, several)
 }
 
 /// Bytes that the queue of a shaper should hold.
@@ -288,7 +330,8 @@ mod tests {
         };
         let finding = fires(&RULE, case(126));
         assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
-        quiet(&RULE, case(30));
+        // Chance may lose a burst, too, where no larger window passes later.
+        assert_eq!(fires(&RULE, case(30)).confidence, Confidence::Possible);
     }
 
     #[test]
