@@ -85,6 +85,8 @@ pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
         let place = shared.admission.measurement(caller.peer.ip(), &wish.plan)?;
         let alone = shared.alone(wish.can_wait()).await?;
         let Wish { plan, tickets, meeting, .. } = wish;
+        let connect = targets(&tickets, &meeting, &caller)?;
+        not_our_own(connect.as_deref().unwrap_or_default(), &plan, &caller, &shared)?;
         let (plan, stores) = open_files(plan, &shared).await?;
         let signs = signs(&plan, &tickets, &meeting, &caller)?;
         let turns = shared.turns.take(signs.iter().map(|(sign, _)| sign.clone()).collect()).await;
@@ -97,7 +99,7 @@ pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
             .then(|| OwnDoor::open(caller.local, &plan.socket, Arc::clone(&shared)))
             .transpose()?;
         let gathering = Gathering {
-            connect: targets(&tickets, &meeting, &caller)?,
+            connect,
             tickets,
             arrived: Vec::new(),
             until: reserved.then(|| Instant::now() + RESERVED),
@@ -294,6 +296,26 @@ fn targets(
         Ok((connect::target(caller.peer, port)?, ticket.clone()))
     };
     coming.enumerate().map(target).collect::<Result<_, String>>().map(Some)
+}
+
+/// Refuses ports at which a client of this very host can't listen, as this server does: it would connect
+/// to itself. Datagrams go to whoever was bound last.
+fn not_our_own(
+    targets: &[(std::net::SocketAddr, FlowTicket)],
+    plan: &Plan,
+    caller: &Caller,
+    shared: &Shared,
+) -> Result<(), String> {
+    let here = plan.transport == Transport::Tcp && caller.peer.ip() == caller.local.ip();
+    let is_own = |port: u16| shared.doors.iter().any(|door| door.port() == port);
+    match targets.iter().find(|(target, _)| here && is_own(target.port())) {
+        None => Ok(()),
+        Some((target, _)) => Err(format!(
+            "port {} of this host is this server's own, so that no client here can listen there; name \
+             another (nuttcp -p 5201)",
+            target.port()
+        )),
+    }
 }
 
 /// Refuses a congestion control that is not loaded: asking for it by setsockopt(TCP_CONGESTION) as

@@ -6,8 +6,10 @@ use anyhow::{Result, bail};
 use goodput_engine::probe::probe;
 use goodput_engine::{
     AttachRequest, AttachTo, Client, Conclusion, EngineError, Event, Target, attach, conclude,
+    conclude_at_least,
 };
 use goodput_model::Plan;
+use goodput_wire::protocols::ttcp;
 
 use super::{find_rate, measured};
 use crate::args::TestArgs;
@@ -89,7 +91,12 @@ fn measure(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result
         };
         let conclusion = async {
             let measurement = client.measure(&plan, &interrupt, listener).await?;
-            let mut conclusion = conclude(measurement, target_text, &started)?;
+            // A ttcp receiver tells nothing to anybody; a foreign format has what was sent.
+            let untold = target.protocol.id == ttcp::PROTOCOL.id && args.format.format.is_some();
+            let mut conclusion = match untold {
+                true => conclude_at_least(measurement, target_text, &started),
+                false => conclude(measurement, target_text, &started)?,
+            };
             if let Some(state_dir) = state_dir {
                 probe(&mut client, &mut conclusion.record, state_dir, &interrupt, listener).await?;
             }

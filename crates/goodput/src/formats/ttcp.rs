@@ -53,6 +53,10 @@ impl Ttcp {
     fn head(&self) -> String {
         let prefix = self.prefix();
         let Context { plan, target, .. } = &self.context;
+        if let Some(peer) = self.context.served {
+            // Whoever serves has said that it has its socket, and knows no buffers but the sender's.
+            return format!("{prefix}: accept from {}\n", peer.ip());
+        }
         let mut text = format!("{prefix}: socket\n{prefix}: connect\n{prefix}: ");
         let buflen = plan.chunk_bytes.0;
         let _ = write!(text, "buflen={buflen}");
@@ -90,9 +94,11 @@ impl Ttcp {
 }
 
 fn transfer(prefix: &str, side: &Side, calls: Option<u64>) -> String {
-    let (Some(bytes), Some(seconds)) = (side.bytes, side.seconds.filter(|s| *s > 0.0)) else {
+    let (Some(bytes), Some(seconds)) = (side.bytes, side.seconds) else {
         return String::new();
     };
+    // What came in one go took no time; ttcp divides by a millisecond then (ttcp.c, realt).
+    let seconds = if seconds > 0.0 { seconds } else { 0.001 };
     let mut text = format!(
         "{prefix}: {bytes} bytes in {seconds:.2} real seconds = {:.2} KB/sec +++\n",
         bytes as f64 / 1024.0 / seconds

@@ -223,7 +223,7 @@ fn ttcp_lines_come_to_what_they_mean() {
     );
     assert_eq!(
         becomes("ttcp", "-r -s -p 99"),
-        "serve --port=99 --protocols=ttcp=99 --one-off --announce=ttcp-r: socket"
+        "serve --port=99 --protocols=ttcp=99 --one-off --format=ttcp --announce=ttcp-r: socket"
     );
     assert!(refusal("ttcp", "-t h").contains("add -s"));
 }

@@ -36,7 +36,7 @@ const OPTIONS: &[Opt] = &[
         None,
         Nothing,
         Joined("a server"),
-        Joined("`goodput serve --one-off`; it prints no numbers"),
+        Joined("`goodput serve --one-off --format ttcp`"),
     ),
     both(
         Some('s'),
@@ -102,6 +102,6 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
 fn as_server(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let port = typed.value("-p").unwrap_or("5001");
     own.extend(values::listen(SHIM.protocol, port));
-    own.extend(["--one-off".into(), "--announce=ttcp-r: socket".into()]);
+    own.extend(["--one-off", "--format=ttcp", "--announce=ttcp-r: socket"].map(String::from));
     Ok(own)
 }

@@ -19,6 +19,7 @@ pub fn all() -> Vec<(&'static str, Test)> {
         ("ttcp/its_datagrams_are_received", datagrams),
         ("ttcp/a_receiver_is_sent_to", receiver),
         ("ttcp/markers_surround_datagrams", markers),
+        ("ttcp/its_name_prints_what_both_ends_counted", under_its_name),
         ("ttcp/what_it_can_not_do_is_refused", refusals),
     ]
 }
@@ -123,6 +124,32 @@ fn markers() -> Result<(), Failed> {
     check(finished.stderr.contains("nothing tells what arrived"), finished.stderr)?;
     let expected = [&[4][..], &[1000; 10], &[4; 5]].concat();
     check(lengths == expected, format!("{lengths:?}"))
+}
+
+/// `goodput as ttcp`, at both ends.
+fn under_its_name() -> Result<(), Failed> {
+    for datagrams in [None, Some("-u")] {
+        let space = Space::new()?;
+        let with = |role: &'static str| -> Vec<&str> {
+            ["as", "ttcp", role, "-s"].into_iter().chain(datagrams).collect()
+        };
+        let mut receiver = space.start(exe(), &with("-r"))?;
+        receiver.wait_for_line("ttcp-r: socket")?;
+        let options = ["-n8", "-l1024", "127.0.0.1"];
+        let sent = space.start(exe(), &[&with("-t")[..], &options].concat())?.finish()?;
+        let received = receiver.finish()?;
+        for (finished, words) in
+            [(&sent, "ttcp-t: 8192 bytes in "), (&received, "ttcp-r: 8192 bytes in ")]
+        {
+            let said = format!("{}{}", finished.stdout, finished.stderr);
+            check(
+                finished.status.success() && said.contains(words),
+                format!("{datagrams:?}: {said}"),
+            )?;
+        }
+        check(received.stdout.contains("ttcp-r: accept from 127.0.0.1\n"), received.stdout)?;
+    }
+    Ok(())
 }
 
 fn refusals() -> Result<(), Failed> {

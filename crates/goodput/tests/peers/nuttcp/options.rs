@@ -208,7 +208,8 @@ fn refusals() -> Result<(), Failed> {
     let space = Space::new()?;
     let _server = space.serve(&["--max-duration", "5"])?;
     for (arguments, words) in [
-        (&["-T1", "127.0.0.1", "127.0.0.2"][..], "doesn't allow 3rd party nuttcp"),
+        (&["-r", "-p5001", "-T1", "127.0.0.1"][..], "port 5001 of this host is this server's own"),
+        (&["-T1", "127.0.0.1", "127.0.0.2"], "doesn't allow 3rd party nuttcp"),
         (&["-xt", "127.0.0.1"], "doesn't run traceroute"),
         (&["-T60", "127.0.0.1"], "a duration of 60 s, and this server allows 5 s"),
     ] {
