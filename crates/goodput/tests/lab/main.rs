@@ -1,9 +1,10 @@
 //! The program on virtual hosts: every built-in scenario against its expected verdict, settings
-//! put back after every kind of end, and probes that split what looks alike.
+//! put back after every kind of end, probes that split what looks alike, latency and rates without loss.
 //!
 //! One test at a time: several would share the CPUs that they measure. Needs network namespaces,
 //! which root may make, and others where the kernel lets them.
 
+mod latency;
 mod probes;
 mod put_back;
 mod scenarios;
@@ -21,7 +22,12 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads = Some(1);
     let tests = match goodput_lab::privilege::enter() {
-        Ok(_) => scenarios::all().into_iter().chain(put_back::all()).chain(probes::all()).collect(),
+        Ok(_) => scenarios::all()
+            .into_iter()
+            .chain(put_back::all())
+            .chain(probes::all())
+            .chain(latency::all())
+            .collect(),
         Err(why) => vec![needs("lab", why.to_string())],
     };
     libtest_mimic::run(&arguments, tests).exit_code()

@@ -1,0 +1,89 @@
+//! Round trips beside the flows, and the highest rate without loss, on paths whose queue and rate are
+//! known.
+
+use std::process::Output;
+
+use goodput_lab::{Lab, Scenario, Server};
+use goodput_model::{IdleAndLoaded, Known, RateOutcome, Record};
+use libtest_mimic::{Failed, Trial};
+
+use crate::stage::exe;
+
+/// Every test of this file.
+pub fn all() -> Vec<Trial> {
+    vec![
+        Trial::test("latency::a_long_queue_delays_every_probe", a_long_queue_delays_every_probe),
+        Trial::test("latency::a_policer_is_found_by_its_rate", a_policer_is_found_by_its_rate),
+        Trial::test("latency::random_loss_has_no_rate", random_loss_has_no_rate),
+    ]
+}
+
+/// `goodput test` with these arguments in a scenario.
+fn tested(scenario: &str, arguments: &[&str]) -> Result<(Record, Output), Failed> {
+    let scenario = Scenario::load(scenario)?;
+    let lab = Lab::up(&scenario)?;
+    let server = Server::start(&lab, &scenario, exe())?;
+    let state = tempfile::tempdir()?;
+    let output = lab
+        .near()
+        .command(exe())?
+        .args(["test", server.target(), "--json", "--no-store"])
+        .args(arguments)
+        .env("GOODPUT_STATE_DIR", state.path())
+        .output()?;
+    let record = serde_json::from_slice(&output.stdout)
+        .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))?;
+    server.stop()?;
+    Ok((record, output))
+}
+
+fn a_long_queue_delays_every_probe() -> Result<(), Failed> {
+    let (record, _) = tested("queue-too-long", &["--latency", "-t", "4", "-P", "4"])?;
+    let latency = record.latency.ok_or("no latency in the record")?;
+    for way in [&latency.tcp_connect, &latency.udp_echo, &latency.tcp_rtt] {
+        let IdleAndLoaded { idle: Known::Value(idle), loaded: Known::Value(loaded) } = way else {
+            return Err(format!("{way:?}").into());
+        };
+        if loaded.p90_us < 5.0 * idle.p90_us {
+            return Err(format!("{idle:?} {loaded:?}").into());
+        }
+    }
+    match (&latency.idle_rpm, &latency.loaded_rpm) {
+        (Known::Value(idle), Known::Value(loaded)) if *idle > 3.0 * loaded => Ok(()),
+        other => Err(format!("{other:?}").into()),
+    }
+}
+
+/// The policer passes 50 Mbit/s of full-sized packets of 1500 bytes, of which 1472 are payload.
+fn a_policer_is_found_by_its_rate() -> Result<(), Failed> {
+    const POLICED: f64 = 50e6 / 1500.0 * 1472.0;
+    let arguments = ["--udp", "--find-rate", "--max-loss", "0.5%", "--rate", "200mbit", "-t", "1"];
+    let (record, output) = tested("policer/mild/far", &arguments)?;
+    let [search] = &record.rate_searches[..] else {
+        return Err(format!("{:?}", record.rate_searches).into());
+    };
+    let rate = search.rate_bits_per_s.ok_or_else(|| format!("{search:?}"))?.0;
+    let near = match search.outcome {
+        RateOutcome::Path => (0.95..=1.05).contains(&(rate / POLICED)),
+        // On a machine that is busy otherwise the sender stalls, and says so.
+        RateOutcome::Sender => rate < 1.05 * POLICED && !search.doubts.is_empty(),
+        _ => false,
+    };
+    if !near || output.status.code() != Some(0) {
+        return Err(format!("{} {search:?}", output.status).into());
+    }
+    Ok(())
+}
+
+fn random_loss_has_no_rate() -> Result<(), Failed> {
+    let arguments = ["--udp", "--find-rate", "--max-loss", "0", "--rate", "20mbit", "-t", "1"];
+    let (record, output) = tested("path-loss", &arguments)?;
+    let [search] = &record.rate_searches[..] else {
+        return Err(format!("{:?}", record.rate_searches).into());
+    };
+    // At the lowest rate no datagram of a hundred may happen to be lost.
+    let lost =
+        matches!(search.outcome, RateOutcome::LossEverywhere) && output.status.code() == Some(1);
+    let low = search.rate_bits_per_s.is_none_or(|rate| rate.0 < 10e6);
+    if lost || low { Ok(()) } else { Err(format!("{} {search:?}", output.status).into()) }
+}
