@@ -9,6 +9,7 @@ mod bad_input;
 mod check;
 mod files;
 mod hostile;
+mod latency;
 mod measures;
 mod old_names;
 mod placement;

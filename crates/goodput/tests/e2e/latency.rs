@@ -1,0 +1,106 @@
+//! Round trips beside the flows, and the search for the highest rate, on loopback.
+
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use goodput_model::{Kind, Known, RateOutcome};
+
+use crate::common::{Home, Server, record, stderr};
+
+#[test]
+fn every_way_to_time_round_trips_has_its_numbers() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    for more in [&[][..], &["-R"], &["--udp", "--rate", "10mbit"]] {
+        let arguments = [&["test", &server.address, "--latency", "-t", "0.5", "--json"], more];
+        let record = record(&home.run(&arguments.concat()));
+        let latency = record.latency.expect("it was asked for");
+        for way in [&latency.tcp_connect, &latency.udp_echo] {
+            for phase in [&way.idle, &way.loaded] {
+                let Known::Value(seen) = phase else { panic!("{more:?}: {way:?}") };
+                let order = [seen.min_us, seen.p50_us, seen.p90_us, seen.p99_us, seen.max_us];
+                assert!(order.is_sorted() && order[0] > 0.0 && seen.n > 0, "{more:?}: {seen:?}");
+            }
+        }
+        let udp = more.contains(&"--udp");
+        assert_eq!(latency.tcp_rtt.loaded.value().is_none(), udp, "{more:?}: {latency:?}");
+        assert!(latency.loaded_rpm.value().is_some_and(|rpm| *rpm > 0.0));
+    }
+}
+
+#[test]
+fn another_program_is_not_probed_and_the_reason_is_told() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let target = format!("iperf3://{}", server.address);
+    let record = record(&home.run(&["test", &target, "--latency", "-t", "0.5", "--json"]));
+    let latency = record.latency.expect("it was asked for");
+    let Known::Missing(why) = &latency.tcp_connect.loaded else { panic!("{latency:?}") };
+    assert!(why.to_string().contains("only a goodput server"), "{why}");
+    assert!(latency.udp_echo.idle.value().is_none());
+    assert!(latency.tcp_rtt.loaded.value().is_some(), "{latency:?}");
+}
+
+#[test]
+fn nobody_else_has_an_echo() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(&server.address).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let datagram = |kind: u8, parts: &[&[u8]]| {
+        let mut datagram = [b"goodput".as_slice(), &[kind], &parts.concat()].concat();
+        datagram.resize(64, 0);
+        datagram
+    };
+    let (cookie, mut reply) = ([7; 16], [0; 128]);
+    // Whoever asks gets a nonce; but this cookie is of no measurement.
+    socket.send(&datagram(b'h', &[&cookie])).unwrap();
+    assert_eq!(socket.recv(&mut reply).unwrap(), 24);
+    let nonce = reply[8..24].to_vec();
+    socket.send(&datagram(b'e', &[&cookie, &nonce, &[0; 8]])).unwrap();
+    // What is answered next is the next hello, and not the echo.
+    socket.send(&datagram(b'h', &[&cookie])).unwrap();
+    assert_eq!(socket.recv(&mut reply).unwrap(), 24);
+    assert_eq!(&reply[..8], b"goodputq");
+}
+
+#[test]
+fn a_sender_that_is_held_to_a_rate_is_the_limit() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let arguments = ["test", &server.address, "--udp", "--find-rate", "--sizes", "64,1400"];
+    let more = ["--max-loss", "5%", "--rate", "2mbit", "-t", "0.3", "--json"];
+    let record = record(&home.run(&[&arguments[..], &more].concat()));
+    assert_eq!(record.kind, Kind::FindRate);
+    let sizes: Vec<_> = record.rate_searches.iter().map(|s| s.datagram_bytes.0).collect();
+    assert_eq!(sizes, [64, 1400]);
+    for search in &record.rate_searches {
+        assert_eq!(search.outcome, RateOutcome::Sender, "{search:?}");
+        let rate = search.rate_bits_per_s.expect("there is a rate").0;
+        assert!(rate < 2.1e6, "{search:?}");
+        assert!(search.trials.iter().any(|trial| trial.confirms && trial.passed));
+    }
+}
+
+#[test]
+fn nonsense_is_refused_in_words() {
+    let home = Home::new();
+    for (arguments, word) in [
+        (&["--find-rate"][..], "--udp"),
+        (&["--udp", "--find-rate", "--max-loss", "150%"], "percent"),
+        (&["--udp", "--find-rate", "--sizes", "0"], "one byte"),
+        (&["--udp", "--sizes", "64"], "--find-rate"),
+        (&["--udp", "--find-rate", "--latency"], "--latency"),
+        (&["--udp", "--find-rate", "--both"], "--both"),
+    ] {
+        let output = home.run(&[&["test", "127.0.0.1:9"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(word), "{arguments:?}: {}", stderr(&output));
+    }
+    let server = Server::start(&home, &[]);
+    let arguments = ["test", &server.address, "--udp", "--find-rate", "--sizes", "8"];
+    let output = home.run(&arguments);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("a datagram of 8 bytes"), "{}", stderr(&output));
+}
