@@ -189,6 +189,10 @@ impl Trials {
     /// what holds the rate.
     fn limit(&self, outcome: RateOutcome) -> String {
         let of_path = outcome != RateOutcome::Sender;
+        let last = self.tried.last().filter(|trial| !of_path && trial.falls_short());
+        if let Some((asked, sent)) = last.and_then(|trial| Some((trial.asked?, trial.sent))) {
+            return format!("it was asked for {} and sent {}", BitRate(asked), BitRate(sent));
+        }
         let failed =
             self.made.iter().zip(&self.limits).filter(|(trial, _)| of_path && !trial.passed);
         let slowest =

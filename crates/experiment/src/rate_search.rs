@@ -143,10 +143,12 @@ impl RateSearch {
 
     /// The sender holds no rate above `low`.
     fn sender_limited(&self, done: &[Tried], low: Tried) -> Next {
-        let confirmed = done.iter().rev().find(|t| t.confirms && self.passes(t));
-        match confirmed {
-            Some(trial) => Next::Done(Found::Sender(trial.sent)),
-            None => Next::Try { rate: low.asked, confirms: true },
+        let confirmed = done.iter().filter(|t| t.confirms && self.passes(t)).map(|t| t.sent);
+        let best = confirmed.clone().reduce(f64::max).unwrap_or(0.0);
+        if best >= low.sent * (1.0 - RESOLUTION) || confirmed.count() >= SHORT {
+            Next::Done(Found::Sender(best))
+        } else {
+            Next::Try { rate: low.asked, confirms: true }
         }
     }
 
