@@ -7,10 +7,13 @@ use crate::bench::watch::Watch;
 
 const OURS: &str = "goodput, splice and discard";
 
+const AUTO: &str = "goodput, auto";
+
 pub static CONTEST: Contest = Contest {
     id: "best-method",
     title: "TCP, one flow, best method against best method",
-    about: "goodput sends pages without a copy and has the receiver's kernel drop the payload; iperf3 sends \
+    about: "goodput sends pages without a copy and has the receiver's kernel drop the payload; `auto` takes \
+            what the program holds for the best at each end; iperf3 sends \
             with `--zerocopy`, and from 3.19 on drops with `--skip-rx-copy`; the others have one method only.",
     places: BOTH,
     load: Load::tcp(128 << 10),
@@ -18,6 +21,7 @@ pub static CONTEST: Contest = Contest {
     watch: Watch::Nothing,
     entries: &[
         with(OURS, &GOODPUT, &["--mover", "splice", "--receive-mover", "discard"]),
+        with(AUTO, &GOODPUT, &["--mover", "auto"]),
         with("iperf3 --zerocopy", &IPERF3, &["--zerocopy"]),
         with("iperf3 --zerocopy --skip-rx-copy", &IPERF3, &["--zerocopy", "--skip-rx-copy"]),
         peer(&IPERF),
@@ -32,6 +36,13 @@ pub static CONTEST: Contest = Contest {
             quantity: &RATE,
             against: Against::BestPeer(&RATE),
             bound: Bound::AtLeast(2.0),
+        },
+        Goal {
+            what: "throughput / best peer",
+            of: AUTO,
+            quantity: &RATE,
+            against: Against::BestPeer(&RATE),
+            bound: Bound::None,
         },
         Goal {
             what: "CPU per byte / that peer",
