@@ -50,5 +50,12 @@ pub static CONTEST: Contest = Contest {
             against: Against::BestPeer(&RATE),
             bound: Bound::None,
         },
+        Goal {
+            what: "loss, no joined datagrams − that of the best peer, percentage points",
+            of: "goodput, datagram",
+            quantity: &LOSS,
+            against: Against::BestPeerMinus(&RATE),
+            bound: Bound::None,
+        },
     ],
 };
