@@ -39,6 +39,7 @@ pub use conclude::{Conclusion, conclude, conclude_at_least};
 pub use error::EngineError;
 pub use events::{Event, Listener};
 pub use find_rate::{FindRateRequest, find_rate};
+pub use goodput_mover::run_promptly;
 pub use interrupt::{Interrupt, Raise, interrupt};
 pub use measurement::Measurement;
 pub use target::Target;

@@ -5,6 +5,10 @@
 //! mark is raised only while lumps come faster than one in [`LATEST_NS`], and no wait for one lasts
 //! longer. The mark stays far below the receive buffer: the kernel would enlarge a smaller one for
 //! its sake (`tcp_set_rcvlowat`, net/ipv4/tcp.c), and what is measured must stay as it is.
+//!
+//! To wake a thread costs the sender's processor too, where both are on one host. A reader that drops
+//! what it reads loses nothing by what has left the cache, so from a rapid stream it just rests for
+//! a moment, and nobody has to wake it.
 
 use std::mem;
 use std::os::fd::AsFd;
@@ -12,7 +16,7 @@ use std::os::fd::AsFd;
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
-use crate::socket;
+use crate::{pace, socket};
 
 /// Most bytes of a lump. More saves little, and has left the processor's cache before it is read.
 const LUMP: u64 = 256 << 10;
@@ -27,9 +31,18 @@ const LATEST_NS: u64 = 1_000_000;
 /// Bytes by which the speed of a stream is judged.
 const JUDGED: u64 = 4 * LUMP;
 
+/// How long a rest is, nanoseconds; a stream is rapid where a lump and more comes in it, 42 Gbit/s.
+const REST_NS: u64 = 50_000;
+/// How many times what comes in a rest the receive buffer must hold.
+const RESTS_BUFFERED: u64 = 4;
+
 /// When to wake for a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Lumps {
+    /// Whether the reader may rest.
+    may_rest: bool,
+    /// Whether it does.
+    rests: bool,
     /// The mark, bytes; zero while it is not raised.
     mark: u64,
     /// Bytes read since the last wait.
@@ -42,8 +55,8 @@ pub(crate) struct Lumps {
 /// What shall become of the mark.
 #[derive(Debug, PartialEq, Eq)]
 enum Speed {
-    /// The stream has become fast.
-    Fast,
+    /// The stream has become fast, and brings so many bytes in the time of a rest.
+    Fast(u64),
     /// It has become slow.
     Slow,
     /// As before.
@@ -51,6 +64,11 @@ enum Speed {
 }
 
 impl Lumps {
+    /// For a reader that looks at nothing of what it reads.
+    pub(crate) fn dropped() -> Self {
+        Self { may_rest: true, ..Self::default() }
+    }
+
     /// `bytes` were read.
     pub(crate) fn read(&mut self, bytes: usize) {
         self.since_wait += bytes as u64;
@@ -61,19 +79,42 @@ impl Lumps {
     pub(crate) fn wait(&mut self, flow: &Flow, until: Option<u64>) -> Result<(), MoveError> {
         let now = now_ns();
         match self.judge(now) {
-            Speed::Fast => self.set_mark(flow, lump_for(flow)),
-            Speed::Slow => self.set_mark(flow, 0),
+            Speed::Fast(in_rest) => {
+                let size = buffer_size(flow);
+                self.rest(in_rest >= LUMP && size >= RESTS_BUFFERED * in_rest);
+                self.set_mark(flow, lump_of(size));
+            }
+            Speed::Slow => {
+                self.rests = false;
+                self.set_mark(flow, 0);
+            }
             Speed::Same => {}
+        }
+        if self.rests {
+            let end = now + REST_NS;
+            return flow
+                .wait_blocked(until.map_or(end, |until| until.min(end)).saturating_sub(now));
         }
         let latest = (self.mark > 0).then_some(now + LATEST_NS);
         flow.wait_readable([latest, until].into_iter().flatten().min())
     }
 
+    fn rest(&mut self, rests: bool) {
+        if self.may_rest && rests && !self.rests {
+            pace::precise_timers();
+        }
+        self.rests = self.may_rest && rests;
+    }
+
     fn judge(&mut self, now_ns: u64) -> Speed {
         let got = mem::take(&mut self.since_wait);
-        if self.mark > 0 {
-            // Woken with less than the mark, so by the clock.
-            return if got < self.mark { Speed::Slow } else { Speed::Same };
+        if self.mark > 0 && got < self.mark {
+            // Woken with less than the mark, so by the clock. After a rest that is no reason to wake
+            // for every packet.
+            return if mem::take(&mut self.rests) { Speed::Same } else { Speed::Slow };
+        }
+        if self.mark > 0 && !self.may_rest {
+            return Speed::Same;
         }
         self.judged += got;
         if self.judged < JUDGED {
@@ -83,10 +124,14 @@ impl Lumps {
         let judged = mem::take(&mut self.judged);
         let is_fast =
             u128::from(judged) * u128::from(LATEST_NS) >= u128::from(LUMP) * u128::from(took_ns);
-        if is_fast { Speed::Fast } else { Speed::Same }
+        let in_rest = u128::from(judged) * u128::from(REST_NS) / u128::from(took_ns.max(1));
+        if is_fast { Speed::Fast(in_rest as u64) } else { Speed::Same }
     }
 
     fn set_mark(&mut self, flow: &Flow, mark: u64) {
+        if mark == self.mark {
+            return;
+        }
         // The kernel takes zero as one.
         let value = (mark as i32).to_ne_bytes();
         let (level, name) = (libc::SOL_SOCKET, libc::SO_RCVLOWAT);
@@ -96,10 +141,14 @@ impl Lumps {
     }
 }
 
-/// The lump that the receive buffer, as it is by now, allows; zero for none.
-fn lump_for(flow: &Flow) -> u64 {
-    let size = rustix::net::sockopt::socket_recv_buffer_size(&flow.socket);
-    let lump = (size.unwrap_or(0) as u64 / BUFFERED).min(LUMP);
+/// The receive buffer as it is by now, bytes; zero where it is not known.
+fn buffer_size(flow: &Flow) -> u64 {
+    rustix::net::sockopt::socket_recv_buffer_size(&flow.socket).unwrap_or(0) as u64
+}
+
+/// The lump that a receive buffer of `size` bytes allows; zero for none.
+fn lump_of(size: u64) -> u64 {
+    let lump = (size / BUFFERED).min(LUMP);
     if lump < LEAST_LUMP { 0 } else { lump }
 }
 
@@ -122,7 +171,7 @@ mod tests {
         // 16 times 64 KiB are what is judged: at 4 of them in a millisecond it is just fast.
         let mut lumps = Lumps::default();
         assert_eq!(last(&mut lumps, 64 << 10, 250_000, 15), Speed::Same);
-        assert_eq!(last(&mut lumps, 64 << 10, 4_000_000, 1), Speed::Fast);
+        assert_eq!(last(&mut lumps, 64 << 10, 4_000_000, 1), Speed::Fast((1 << 20) / 80));
         assert_eq!(last(&mut lumps, 64 << 10, 251_000, 16), Speed::Same, "just too slow");
     }
 
@@ -130,6 +179,14 @@ mod tests {
     fn it_is_slow_when_a_wait_ends_with_less_than_a_lump() {
         let mut lumps = Lumps { mark: 100_000, ..Lumps::default() };
         assert_eq!(last(&mut lumps, 100_000, 1, 50), Speed::Same);
+        assert_eq!(last(&mut lumps, 99_999, 1, 1), Speed::Slow);
+    }
+
+    #[test]
+    fn a_rest_that_brings_less_than_a_lump_is_the_last() {
+        let mut lumps = Lumps { mark: 100_000, rests: true, ..Lumps::dropped() };
+        assert_eq!(last(&mut lumps, 99_999, 1, 1), Speed::Same);
+        assert!(!lumps.rests);
         assert_eq!(last(&mut lumps, 99_999, 1, 1), Speed::Slow);
     }
 }

@@ -157,7 +157,7 @@ impl Pacer {
 }
 
 /// Timers of this thread expire up to 50 us late by default (PR_SET_TIMERSLACK in prctl(2)).
-fn precise_timers() {
+pub(crate) fn precise_timers() {
     // Where it is refused, pieces leave up to 50 us late and the schedule still holds.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }

@@ -105,9 +105,19 @@ fn hear_out(flow: &Flow) -> Result<(), MoveError> {
 pub(crate) fn receive(
     flow: &Flow,
     room: usize,
+    read: impl FnMut(usize) -> SysResult<usize>,
+) -> Result<(), MoveError> {
+    receive_lumps(flow, room, Lumps::default(), read)
+}
+
+/// The same, woken as `lumps` says.
+pub(crate) fn receive_lumps(
+    flow: &Flow,
+    room: usize,
+    mut lumps: Lumps,
     mut read: impl FnMut(usize) -> SysResult<usize>,
 ) -> Result<(), MoveError> {
-    let (mut pacer, mut lumps) = (Pacer::for_stream(flow, room), Lumps::default());
+    let mut pacer = Pacer::for_stream(flow, room);
     let mut quiet = Quiet::of(flow);
     flow.counters.came_early(flow.config.early.bytes);
     while flow.may_receive()? && !quiet.as_mut().is_some_and(|quiet| quiet.is_over(flow, None)) {

@@ -20,7 +20,6 @@ use crate::storage::state_dir;
 /// Serves until a signal comes.
 pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     let config = config(&args, state)?;
-    raise_open_files();
     let bind = args.bind.as_ref().map(LocalAddress::scoped).transpose()?;
     let (mut sockets, usual) = match Sockets::from_systemd()? {
         // Whoever hands ports over has chosen them.
@@ -121,15 +120,4 @@ fn usual_ports(args: &ServeArgs) -> Vec<(u16, Vec<&'static Protocol>)> {
         }
     }
     ports
-}
-
-/// Lets this process open as many files as its hard limit allows: each flow and each client takes
-/// one, and the soft limit is often 1024.
-fn raise_open_files() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    if let Err(cause) = setrlimit(Resource::Nofile, raised) {
-        tracing::warn!("cannot raise the limit of open files: {cause}");
-    }
 }

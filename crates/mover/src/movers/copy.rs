@@ -7,15 +7,13 @@ use super::{Mover, check_chunk, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
 use crate::pages::Pages;
+use crate::rooms::{ROOM, Room};
 use crate::storage::FileSource;
 use crate::transfer::{self, Sent, Trouble, Way};
 use crate::{storing, stream};
 
-/// Least room to read into, bytes. What collects while the reader is away is then read at once.
-const READ_ROOM: usize = 256 * 1024;
-
-/// Copies between user space and the kernel. Memory: one chunk to send; to receive one chunk, or
-/// 256 KiB where that is more.
+/// Copies between user space and the kernel. Memory: one chunk for all sending flows; to receive 256 KiB
+/// for each flow that is within a call, or one chunk for each flow where that is more.
 pub struct Copy;
 
 impl Mover for Copy {
@@ -65,13 +63,14 @@ pub(super) fn send(flow: &Flow) -> Result<(), MoveError> {
 
 /// Reads a byte stream, however it was sent.
 pub(super) fn receive(flow: &Flow) -> Result<(), MoveError> {
-    let len = flow.config.chunk.max(READ_ROOM);
+    let len = flow.config.chunk.max(ROOM);
     if let Some(sink) = flow.config.storage.sink.as_deref() {
         return storing::receive(flow, sink, len);
     }
-    let mut room = vec![0; len];
-    stream::receive(flow, len, |want| {
-        net::recv(&flow.socket, &mut room[..want], RecvFlags::empty()).map(|(taken, _)| taken)
+    let mut room = Room::of(len);
+    stream::receive(flow, room.len(), |want| {
+        let read = room.lend(want, |room| net::recv(&flow.socket, room, RecvFlags::empty()));
+        read.map(|(taken, _)| taken)
     })
 }
 

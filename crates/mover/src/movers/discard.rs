@@ -7,6 +7,7 @@ use rustix::net::{RecvFlags, recv};
 use super::{Mover, check_chunk, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
+use crate::lumps::Lumps;
 use crate::stream;
 
 /// Bytes dropped by one call at most. Nothing is copied, so no cache sets a bound.
@@ -41,7 +42,7 @@ impl Mover for Discard {
         // The call wants an address for its length, though the kernel leaves it alone: zeroed
         // memory takes no pages as long as nobody touches it.
         let mut untouched = vec![0; AT_ONCE];
-        stream::receive(flow, AT_ONCE, |want| {
+        stream::receive_lumps(flow, AT_ONCE, Lumps::dropped(), |want| {
             let room = &mut untouched[..want];
             recv(&flow.socket, room, RecvFlags::TRUNC).map(|(_, dropped)| dropped)
         })
