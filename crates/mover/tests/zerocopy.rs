@@ -6,7 +6,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{Pair, patience};
-use goodput_model::{Role, Transport};
+use goodput_model::{Plan, Role, Transport};
 use goodput_mover::{Mover, find};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
@@ -15,15 +15,24 @@ fn zerocopy() -> &'static dyn Mover {
     find("zerocopy").expect("it is in the list")
 }
 
+fn uring_zerocopy() -> &'static dyn Mover {
+    find("uring-zerocopy").expect("it is in the list")
+}
+
 #[test]
 fn copies_are_counted_and_a_limit_on_locked_memory_is_named() {
-    every_copy_on_loopback_is_told();
+    every_copy_on_loopback_is_told(zerocopy());
+    if let Err(why) = uring_zerocopy().can_run(&Plan::standard()) {
+        eprintln!("SKIPPED uring_zerocopy: needs {}", why.needs);
+    } else {
+        every_copy_on_loopback_is_told(uring_zerocopy());
+    }
     std::thread::spawn(a_limit_too_low_is_named).join().expect("the test holds");
 }
 
 /// The kernel copies what comes back to this host (`skb_orphan_frags_rx`, net/core/dev.c).
-fn every_copy_on_loopback_is_told() {
-    let pair = Pair::start(zerocopy(), Transport::Tcp, |_| {});
+fn every_copy_on_loopback_is_told(mover: &'static dyn Mover) {
+    let pair = Pair::start(mover, Transport::Tcp, |_| {});
     pair.gate.open();
     patience(|| pair.receiver.counters().bytes() > 10_000_000);
     pair.finish();

@@ -14,6 +14,7 @@ mod sendfile;
 mod splice;
 mod splice_null;
 mod uring;
+mod uring_zerocopy;
 mod writev;
 mod zerocopy;
 mod zerocopy_receive;
@@ -81,6 +82,7 @@ pub const ALL: &[&dyn Mover] = &[
     &splice::Splice,
     &splice_null::SpliceNull,
     &uring::Uring,
+    &uring_zerocopy::UringZerocopy,
     &writev::Writev,
     &zerocopy::Zerocopy,
     &zerocopy_receive::ZerocopyReceive,

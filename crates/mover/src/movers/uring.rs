@@ -80,7 +80,7 @@ impl Mover for Uring {
     }
 }
 
-fn new_ring(flow: &Flow) -> Result<IoUring, MoveError> {
+pub(super) fn new_ring(flow: &Flow) -> Result<IoUring, MoveError> {
     IoUring::new(DEPTH as u32).map_err(|cause| {
         let cause = io::Error::new(cause.kind(), format!("{cause}; {}", needs(&cause)));
         MoveError::from_system(flow.config.id, "make an io_uring", cause)
@@ -258,7 +258,7 @@ impl Way for FromFile<'_> {
     }
 }
 
-fn errno(cause: io::Error) -> Errno {
+pub(super) fn errno(cause: io::Error) -> Errno {
     Errno::from_io_error(&cause).unwrap_or(Errno::IO)
 }
 
