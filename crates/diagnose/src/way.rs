@@ -26,6 +26,9 @@ pub fn way(view: &View) -> Vec<Step> {
     ]
 }
 
+/// Why it is not known how many datagrams a socket has dropped.
+const JOINED: &str = "the receiving socket dropped packets of several datagrams each";
+
 fn nothing(why: &'static str) -> Known<u64> {
     Known::missing(why)
 }
@@ -47,10 +50,19 @@ fn socket(view: &View, side: &Side) -> Step {
     let stream = || nothing("bytes and packets are counted apart");
     let (entered, left, dropped) = match side.role {
         Role::Sender => (stream(), through, nothing("a sending socket waits instead")),
-        Role::Receiver => (through, stream(), total(side, |f| Ok(f.memory.get()?.drops)).into()),
+        Role::Receiver => (through, stream(), dropped_by_socket(side).into()),
     };
     let unit = if view.is_tcp() { StepUnit::Segments } else { StepUnit::Datagrams };
     Step { place: side.place(), name: StepName::Socket, unit, entered, left, dropped }
+}
+
+/// The kernel counts what a socket drops in packets.
+fn dropped_by_socket(side: &Side) -> Result<u64, Missing> {
+    let packets = total(side, |flow| Ok(flow.memory.get()?.drops))?;
+    if packets > 0 && total(side, |flow| Ok(flow.datagrams.map_or(0, |d| d.joined)))? > 0 {
+        return Err(Missing::because(JOINED));
+    }
+    Ok(packets)
 }
 
 /// What the sockets of one side sent or received.
@@ -154,7 +166,10 @@ fn lost_on_the_path(view: &View) -> Result<u64, Missing> {
         Ok("veth") => device.max(backlog),
         _ => device.saturating_add(backlog),
     };
-    let socket = counted(socket(view, &view.receiver));
+    let socket = match dropped_by_socket(&view.receiver) {
+        Err(why) if why.missing == JOINED => return Err(why),
+        dropped => dropped.unwrap_or(0),
+    };
     hosts = hosts.saturating_add(arriving).saturating_add(socket);
     gone.checked_sub(hosts).ok_or_else(|| {
         Missing::because("the hosts dropped more than this transfer lost: other traffic's too")
@@ -206,6 +221,15 @@ mod tests {
         // The datagrams are all there, so the five were someone else's.
         assert!(steps[4].get().unwrap_err().to_string().contains("other traffic"), "{steps:?}");
         assert_eq!(dropped(case())[4], Known::Value(0));
+    }
+
+    #[test]
+    fn what_a_socket_dropped_of_joined_datagrams_is_not_known() {
+        let steps = dropped(datagrams(0.1).dropped(0.1 / 45.0).joined(45));
+        for step in [4, 7] {
+            assert!(steps[step].get().unwrap_err().to_string().contains("several datagrams"));
+        }
+        assert_eq!(dropped(datagrams(0.0).joined(45))[4], Known::Value(0));
     }
 
     #[test]

@@ -190,6 +190,12 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_of_many_datagrams_is_lost_as_one() {
+        fires(&RULE, Case::healthy_udp().lost(0.3).dropped(0.3 / 45.0).joined(45));
+        quiet(&RULE, Case::healthy_udp().lost(0.3).dropped(0.3 / 45.0));
+    }
+
+    #[test]
     fn names_the_limit_of_the_kernel() {
         let finding = fires(&RULE, overflows().fact(Far, RMEM_MAX, 212_992u64));
         assert!(finding.advice[0].contains("net.core.rmem_max=8388608"), "{finding:?}");

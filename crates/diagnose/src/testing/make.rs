@@ -69,7 +69,8 @@ impl Case {
         let lost = (received as f64 * self.lost / (1.0 - self.lost)) as u64;
         let astray = self.astray(number, received + lost);
         let (received, lost) = (received.saturating_sub(astray), lost + astray);
-        let datagrams = DatagramCounts { received, lost, ..Default::default() };
+        let joined = received - received / self.joined;
+        let datagrams = DatagramCounts { received, lost, joined, ..Default::default() };
         let tcp =
             if self.watched { self.tcp_info(number, bytes) } else { Known::missing("not sampled") };
         FlowSample { tcp, ..self.flow(Role::Receiver, number, bytes, datagrams) }

@@ -41,6 +41,7 @@ pub struct Case {
     lost: f64,
     chance: bool,
     dropped: f64,
+    joined: u64,
     sent_datagrams: Option<u64>,
     queued: u64,
     source: Option<f64>,
@@ -75,6 +76,7 @@ impl Case {
             lost: 0.0,
             chance: false,
             dropped: 0.0,
+            joined: 1,
             sent_datagrams: None,
             queued: 0,
             source: None,
@@ -171,6 +173,12 @@ impl Case {
     /// Share of the datagrams that the receiving socket dropped.
     pub fn dropped(mut self, share: f64) -> Self {
         self.dropped = share;
+        self
+    }
+
+    /// How many datagrams came in each packet.
+    pub fn joined(mut self, datagrams: u64) -> Self {
+        self.joined = datagrams;
         self
     }
 

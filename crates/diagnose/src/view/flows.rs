@@ -181,8 +181,10 @@ impl<'a> Side<'a> {
         median(self.gauges(|f| Ok(f.memory.get()?.rcvbuf_bytes as f64))?, "the receive buffer")
     }
 
-    /// Packets that the sockets dropped within the window.
+    /// What the sockets dropped within the window: segments or datagrams; of packets that carry several
+    /// datagrams each, as many as those that arrived carried on average.
     pub fn socket_drops(&self) -> Result<f64, Missing> {
-        self.delta_sum("socket drops", |f| Ok(f.memory.get()?.drops))
+        let packets = self.delta_sum("socket drops", |f| Ok(f.memory.get()?.drops))?;
+        Ok(packets * self.datagrams_in_a_packet())
     }
 }

@@ -16,6 +16,17 @@ impl Side<'_> {
         self.delta_sum("sent datagrams", |f| Ok(datagrams(f)?.sent))
     }
 
+    /// Datagrams that one packet carried on average, of those which this side's sockets read; 1 where
+    /// it reads none, or none that were joined.
+    pub fn datagrams_in_a_packet(&self) -> f64 {
+        let read = self.delta_sum("datagrams read", |f| Ok(datagrams(f)?.received));
+        let joined = self.delta_sum("joined datagrams", |f| Ok(datagrams(f)?.joined));
+        match (read, joined) {
+            (Ok(read), Ok(joined)) if joined > 0.0 && read > joined => read / (read - joined),
+            _ => 1.0,
+        }
+    }
+
     /// Share of the datagrams that never arrived, within the window.
     pub fn lost_share(&self) -> Result<f64, Missing> {
         let lost = self.datagrams_lost()?;

@@ -164,6 +164,7 @@ fn at_one_end(plan: &Plan) -> Vec<&'static str> {
         (options.congestion.is_some(), "--congestion"),
         (options.nodelay, "--nodelay"),
         (options.max_pacing_bits_per_s.is_some(), "--max-pacing"),
+        (plan.burst_bytes.is_some(), "--burst"),
     ])
 }
 

@@ -26,6 +26,11 @@ pub fn express(plan: &Plan) -> Result<Params, String> {
     if plan.data_port.is_some() {
         return Err("iperf3 has all its connections on one port; leave --data-port out".into());
     }
+    if plan.burst_bytes.is_some() && plan.direction != Direction::Send {
+        return Err(
+            "an iperf3 that sends can't be told how long its bursts may be (--burst)".into()
+        );
+    }
     let bandwidth = plan.rate_per_flow().map(|rate| rate.0.round() as u64);
     if bandwidth == Some(0) {
         return Err("iperf3 takes 0 bit/s for no limit at all; use a higher --rate".into());
@@ -203,6 +208,11 @@ mod tests {
         assert!(refused(|p| p.length = Length::Seconds(1e5)).contains("--time"));
         assert!(refused(|p| p.rate_bits_per_s = Some(BitRate(1.0))).contains("--rate"));
         assert!(refused(|p| p.flows = 129).contains("--flows"));
+        let far_bursts = |p: &mut Plan| {
+            (p.transport, p.direction) = (Transport::Udp, Direction::Reverse);
+            (p.chunk_bytes, p.burst_bytes) = (Bytes(1000), Some(Bytes(4000)));
+        };
+        assert!(refused(far_bursts).contains("--burst"));
         assert!(refused(|p| p.flows = 0).contains("can't be measured"));
     }
 }
