@@ -23,7 +23,26 @@ pub fn doubts(measurement: &Measurement, result: &Outcome) -> Vec<String> {
     let cut = cut.into_iter().flatten();
     let fallen = fell_back(measurement).into_iter();
     let told = stolen.chain(fallen).chain(untold(measurement)).chain(cut);
-    told.chain(disagreements).chain(copied).collect()
+    let told = told.chain(disagreements).chain(copied);
+    told.chain(senders_times(measurement)).collect()
+}
+
+/// Senders whose device does not hold datagrams until the times that the mover `txtime` gave them. The
+/// leaves of mq are not looked at.
+fn senders_times(measurement: &Measurement) -> Vec<String> {
+    if measurement.plan.mover != "txtime" {
+        return Vec::new();
+    }
+    let kind = |end| Some((end, measurement.end(end)?.before.text("qdisc.kind").ok()?));
+    let kinds = measurement.senders().into_iter().filter_map(kind);
+    let ignoring = kinds.filter(|(_, kind)| !["fq", "mq"].contains(kind));
+    let words = ignoring.map(|(end, kind)| {
+        format!(
+            "the qdisc {kind} of the {end} end ignores the times that mover txtime gives: datagrams left \
+             in batches; fq holds them (tc qdisc replace dev DEVICE root fq)"
+        )
+    });
+    words.collect()
 }
 
 /// What the far kernel made of the buffers that were asked for, by its flows' own memory. The near

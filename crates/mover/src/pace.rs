@@ -18,6 +18,7 @@ use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::spin::Spinner;
+use crate::udp::outbox::{Departures, MESSAGES};
 
 /// Lateness that is jitter and not a stall, nanoseconds.
 const SLACK_NS: u64 = 1_000_000;
@@ -65,13 +66,23 @@ impl Schedule {
         self.next_ns.max(self.earliest_ns)
     }
 
+    /// When the next piece should have left, had nothing been late; a stall moves it to `now_ns`.
+    pub fn planned_ns(&self, now_ns: u64) -> u64 {
+        if now_ns > self.next_ns.saturating_add(SLACK_NS) { now_ns } else { self.next_ns }
+    }
+
+    /// What `bytes` take at the rate, nanoseconds.
+    pub fn cost_ns(&self, bytes: usize) -> f64 {
+        bytes as f64 * self.ns_per_byte
+    }
+
     /// `bytes` have left at `now_ns`. `late_ns` is how late the caller expects to be for the next
     /// piece: by as much it may be called earlier.
     pub fn sent(&mut self, bytes: usize, now_ns: u64, late_ns: u64) {
         if now_ns > self.next_ns.saturating_add(SLACK_NS) {
             (self.next_ns, self.fraction_ns) = (now_ns, 0.0);
         }
-        let cost = bytes as f64 * self.ns_per_byte + self.fraction_ns;
+        let cost = self.cost_ns(bytes) + self.fraction_ns;
         self.fraction_ns = cost.fract();
         // A cast from float to integer saturates: a rate near zero waits for ever, which is right.
         self.next_ns = self.next_ns.saturating_add(cost as u64);
@@ -90,6 +101,8 @@ pub(crate) struct Pacer {
     pub(crate) piece: usize,
     /// Where a timer is not precise enough.
     spinner: Option<Spinner>,
+    /// Whether the kernel is told when each datagram shall leave.
+    tells: bool,
 }
 
 impl Pacer {
@@ -118,12 +131,29 @@ impl Pacer {
         Self { spinner: pacer.is_paced().then(Spinner::new), piece: whole, ..pacer }
     }
 
+    /// For datagrams of `size` bytes that the kernel holds until their time: batches of up to 1 ms of
+    /// the rate.
+    pub(crate) fn for_departures(flow: &Flow, size: usize) -> Self {
+        let pacer = Self::new(flow, size);
+        let batch = flow.config.rate.map_or(0.0, |rate| rate.bytes_in(PIECE_S)) as usize;
+        let piece = (batch.min(size * MESSAGES) / size * size).max(size);
+        Self { piece, tells: pacer.is_paced(), ..pacer }
+    }
+
+    /// When the datagrams of `size` bytes that were just given leave shall depart, where the kernel is
+    /// told: so much after their turn that this thread may be late as jitter has it.
+    pub(crate) fn departures(&self, size: usize) -> Option<Departures> {
+        let schedule = self.schedule.as_ref().filter(|_| self.tells)?;
+        let first_ns = schedule.planned_ns(self.leave_ns) + SLACK_NS;
+        Some(Departures { first_ns, gap_ns: schedule.cost_ns(size) })
+    }
+
     fn new(flow: &Flow, piece: usize) -> Self {
         let schedule = flow.config.rate.and_then(|rate| Schedule::new(rate, now_ns()));
         if schedule.is_some() {
             precise_timers();
         }
-        Self { schedule, leave_ns: 0, piece, spinner: None }
+        Self { schedule, leave_ns: 0, piece, spinner: None, tells: false }
     }
 
     /// Whether there is a rate to hold.

@@ -120,6 +120,7 @@ fn a_pace_that_cannot_be_held_is_refused_in_words() {
     plan(&["--chunk", "31"], &["31 bytes", "65507"]);
     plan(&["--chunk", "65508"], &["65508 bytes", "65507"]);
     plan(&["--chunk", "40000", "--mover", "gso"], &["gso", "32753"]);
+    plan(&["--mover", "txtime"], &["txtime", "--rate"]);
 }
 
 #[test]

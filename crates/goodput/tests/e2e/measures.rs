@@ -91,6 +91,15 @@ fn a_paced_flow_is_judged_by_its_gaps() {
 }
 
 #[test]
+fn times_to_leave_that_no_qdisc_holds_are_doubted() {
+    let record = measure(&["-u", "-t", "1", "--rate", "50mbit", "--mover", "txtime"]);
+    let goodput = record.result.goodput_bits_per_s.0;
+    assert!(goodput > 0.0 && goodput < 52e6, "{goodput}");
+    // On loopback.
+    assert!(record.doubts.iter().any(|text| text.contains("fq")), "{:?}", record.doubts);
+}
+
+#[test]
 fn offloads_of_udp_are_switched_at_each_end() {
     let joined = |movers: &[&str]| {
         let record =

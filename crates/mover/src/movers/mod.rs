@@ -13,6 +13,7 @@ mod plain;
 mod sendfile;
 mod splice;
 mod splice_null;
+mod txtime;
 mod uring;
 mod uring_zerocopy;
 mod writev;
@@ -81,6 +82,7 @@ pub const ALL: &[&dyn Mover] = &[
     &sendfile::Sendfile,
     &splice::Splice,
     &splice_null::SpliceNull,
+    &txtime::Txtime,
     &uring::Uring,
     &uring_zerocopy::UringZerocopy,
     &writev::Writev,

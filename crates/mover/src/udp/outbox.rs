@@ -3,16 +3,35 @@
 
 use std::array;
 use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
+use rustix::cmsg_space;
 use rustix::io::{Errno, Result as SysResult};
-use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, send, sendmmsg};
+use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, sendmmsg};
 
 use super::formats::{Closing, Format, Sent};
+use crate::clock::now_ns;
 use crate::payload;
 
 /// Messages of one call at most.
-const MESSAGES: usize = 32;
+pub(crate) const MESSAGES: usize = 32;
+
+/// When the datagrams of a batch shall leave.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Departures {
+    /// The first, on the monotonic clock.
+    pub(crate) first_ns: u64,
+    /// How long after it each of the others.
+    pub(crate) gap_ns: f64,
+}
+
+impl Departures {
+    /// When the datagram `number` of the batch, from 0, shall leave.
+    fn at_ns(&self, number: usize) -> u64 {
+        self.first_ns + (self.gap_ns * number as f64) as u64
+    }
+}
 
 /// Numbers the datagrams of one flow and sends them.
 pub(crate) struct Outbox<F> {
@@ -23,6 +42,8 @@ pub(crate) struct Outbox<F> {
     /// Datagrams in one message.
     joined: usize,
     next: u64,
+    /// Where the kernel is to hold them until then. Needs `SO_TXTIME`, and one datagram a message.
+    pub(crate) departures: Option<Departures>,
 }
 
 impl<F: Format> Outbox<F> {
@@ -31,7 +52,7 @@ impl<F: Format> Outbox<F> {
     pub(crate) fn new(format: F, size: usize, joined: usize, messages: usize) -> Self {
         let mut room = payload::random(size * joined * messages.min(MESSAGES));
         room.chunks_exact_mut(size).for_each(|datagram| format.prepare(datagram));
-        Self { format, room, size, joined, next: 0 }
+        Self { format, room, size, joined, next: 0, departures: None }
     }
 
     /// Datagrams of one call at most.
@@ -45,7 +66,8 @@ impl<F: Format> Outbox<F> {
     }
 
     /// Sends up to `count` datagrams of `size` bytes, only one where that is less than the full
-    /// size; returns how many the kernel took. Those of one call carry one time of sending.
+    /// size; returns how many the kernel took. Those of one call carry one time of sending, unless each
+    /// has its own departure.
     pub(crate) fn send(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -53,16 +75,19 @@ impl<F: Format> Outbox<F> {
         size: usize,
     ) -> SysResult<usize> {
         debug_assert!(size == self.size || count == 1);
-        let at_ns = self.format.now_ns();
-        for (datagram, number) in self.room.chunks_exact_mut(self.size).take(count).zip(self.next..)
-        {
+        let (now, departures) = (self.format.now_ns(), self.departures);
+        let lead = departures.map(|all| (all, now_ns()));
+        for (i, datagram) in self.room.chunks_exact_mut(self.size).take(count).enumerate() {
+            let number = self.next + i as u64;
             let bytes = number * self.size as u64 + size as u64;
+            let held = lead.map_or(0, |(all, from)| all.at_ns(i).saturating_sub(from));
+            let at_ns = now + held;
             self.format.write(&mut datagram[..size], Sent { number, bytes, at_ns });
         }
         let filled = &self.room[..(count * size).min(self.room.len())];
         let len = self.joined * self.size;
-        let sent = if filled.len() > len {
-            send_batch(socket, filled, len)
+        let sent = if filled.len() > len || departures.is_some() {
+            send_batch(socket, filled, len, departures)
         } else {
             send(socket, filled, SendFlags::empty()).map(|_| 1)
         };
@@ -93,11 +118,24 @@ impl<F: Format> Outbox<F> {
 }
 
 /// Sends messages of `len` bytes, the last perhaps shorter; returns how many the kernel took.
-fn send_batch(socket: BorrowedFd<'_>, bytes: &[u8], len: usize) -> SysResult<usize> {
+fn send_batch(
+    socket: BorrowedFd<'_>,
+    bytes: &[u8],
+    len: usize,
+    departures: Option<Departures>,
+) -> SysResult<usize> {
+    let mut spaces = [[MaybeUninit::<u8>::uninit(); cmsg_space!(TxTime(1))]; MESSAGES];
     let mut pieces = bytes.chunks(len);
     let parts: [_; MESSAGES] =
         array::from_fn(|_| [IoSlice::new(pieces.next().unwrap_or_default())]);
-    let mut control: [_; MESSAGES] = array::from_fn(|_| SendAncillaryBuffer::default());
+    let mut room = spaces.iter_mut();
+    let mut control: [_; MESSAGES] = array::from_fn(|number| {
+        let Some(departures) = departures else { return SendAncillaryBuffer::default() };
+        let space = room.next().expect("both arrays have as many entries");
+        let mut control = SendAncillaryBuffer::new(space);
+        control.push(SendAncillaryMessage::TxTime(departures.at_ns(number)));
+        control
+    });
     let mut pairs = parts.iter().zip(control.iter_mut());
     let mut messages: [_; MESSAGES] = array::from_fn(|_| {
         let (parts, control) = pairs.next().expect("both arrays have as many entries");
@@ -111,4 +149,33 @@ fn send_batch(socket: BorrowedFd<'_>, bytes: &[u8], len: usize) -> SysResult<usi
 pub(crate) fn split_departures(socket: BorrowedFd<'_>, size: u16) -> io::Result<()> {
     let size = i32::from(size).to_ne_bytes();
     crate::socket::set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, &size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::udp::formats::goodput::Goodput;
+    use crate::udp::inbox::{BATCH, Inbox};
+    use rustix::net::TxTimeFlags;
+    use rustix::net::sockopt::set_txtime;
+    use rustix::time::ClockId;
+    use std::net::UdpSocket;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn each_datagram_says_when_it_was_to_leave() {
+        let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        near.connect(far.local_addr().unwrap()).unwrap();
+        set_txtime(near.as_fd(), ClockId::Monotonic, TxTimeFlags::empty()).unwrap();
+        let mut outbox = Outbox::new(Goodput::new(1), 100, 1, 4);
+        let departures = Departures { first_ns: now_ns() + 1_000_000_000, gap_ns: 1000.5 };
+        outbox.departures = Some(departures);
+        assert_eq!(outbox.send(near.as_fd(), 3, 100), Ok(3));
+        let mut times = Vec::new();
+        let take = |datagram: &[u8]| u64::from_be_bytes(datagram[16..24].try_into().unwrap());
+        Inbox::new(100, BATCH)
+            .receive(far.as_fd(), |arrival| times.push(take(arrival.datagram)))
+            .unwrap();
+        assert_eq!([times[1] - times[0], times[2] - times[0]], [1000, 2001]);
+    }
 }

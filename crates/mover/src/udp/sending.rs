@@ -6,7 +6,7 @@ use rustix::io::Errno;
 
 use super::edges;
 use super::formats::{Format, with_format};
-use super::outbox::Outbox;
+use super::outbox::{MESSAGES, Outbox};
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
@@ -32,19 +32,41 @@ pub(crate) fn send(
 ) -> Result<(), MoveError> {
     with_format!(&flow.config, format => {
         let size = size.max(format.least());
-        let mut outbox = Outbox::new(format, size, joined, messages);
-        edges::begin(flow, outbox.format())?;
-        send_all(flow, &mut outbox, size)?;
-        flow.payload_is_over();
-        debug_assert_eq!(flow.counters.datagrams().sent, outbox.sent());
-        edges::end(flow, &mut outbox)
+        let pacer = Pacer::for_datagrams(flow, size);
+        send_with(flow, Outbox::new(format, size, joined, messages), size, pacer)
     })
 }
 
-fn send_all<F: Format>(flow: &Flow, outbox: &mut Outbox<F>, size: usize) -> Result<(), MoveError> {
+/// The same, where the kernel is told when each datagram shall leave. Needs `SO_TXTIME`.
+pub(crate) fn send_timed(flow: &Flow, size: usize) -> Result<(), MoveError> {
+    with_format!(&flow.config, format => {
+        let size = size.max(format.least());
+        let pacer = Pacer::for_departures(flow, size);
+        send_with(flow, Outbox::new(format, size, 1, MESSAGES), size, pacer)
+    })
+}
+
+fn send_with<F: Format>(
+    flow: &Flow,
+    mut outbox: Outbox<F>,
+    size: usize,
+    pacer: Pacer,
+) -> Result<(), MoveError> {
+    edges::begin(flow, outbox.format())?;
+    send_all(flow, &mut outbox, size, pacer)?;
+    flow.payload_is_over();
+    debug_assert_eq!(flow.counters.datagrams().sent, outbox.sent());
+    edges::end(flow, &mut outbox)
+}
+
+fn send_all<F: Format>(
+    flow: &Flow,
+    outbox: &mut Outbox<F>,
+    size: usize,
+    mut pacer: Pacer,
+) -> Result<(), MoveError> {
     let mut left = flow.config.limit_bytes.unwrap_or(u64::MAX);
     let settled = now_ns() + SETTLING_NS;
-    let mut pacer = Pacer::for_datagrams(flow, size);
     let most = match (pacer.is_paced(), flow.config.rounds.is_some()) {
         (_, true) => 1,
         (true, false) => (pacer.piece / size).clamp(1, outbox.batch()),
@@ -55,6 +77,7 @@ fn send_all<F: Format>(flow: &Flow, outbox: &mut Outbox<F>, size: usize) -> Resu
         if !pacer.wait(flow)? {
             continue;
         }
+        outbox.departures = pacer.departures(size);
         let (count, size) = next_batch(left, size, most, outbox.format().least());
         match outbox.send(flow.socket.as_fd(), count, size) {
             Ok(sent) => {
