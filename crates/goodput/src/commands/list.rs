@@ -1,7 +1,7 @@
 //! `goodput list`: what goodput knows, from the registries.
 
 use anyhow::Result;
-use goodput_model::{Plan, Transport};
+use goodput_model::{BitRate, Plan, Transport};
 
 use super::settings;
 use crate::args::Listed;
@@ -54,6 +54,8 @@ fn movers() {
                 transport: *transport,
                 mover: mover.id().into(),
                 chunk_bytes: transport.standard_chunk(),
+                // Whether the host can, not whether a plan without it could.
+                rate_bits_per_s: Some(BitRate(1e9)),
                 ..Plan::standard()
             };
             let here = mover.can_run(&plan).map_or_else(|why| why.to_string(), |()| "yes".into());

@@ -29,7 +29,7 @@ impl Mover for Txtime {
     }
 
     fn summary(&self) -> &'static str {
-        "send like `datagram`, each with the time at which the qdisc fq shall let it leave (SO_TXTIME)"
+        "send like `datagram`, at a --rate that the qdisc fq holds: each has its time to leave (SO_TXTIME)"
     }
 
     fn transports(&self) -> &'static [Transport] {
