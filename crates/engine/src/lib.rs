@@ -19,6 +19,7 @@ mod interrupt;
 mod intervals;
 mod latency;
 pub mod measurement;
+mod movers;
 mod near;
 mod observe;
 mod open;

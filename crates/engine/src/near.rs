@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use goodput_kernel::Context;
 use goodput_model::{
-    Bytes, Connection, End, EndName, Known, Length, Placement, Plan, Sample, Snapshot,
+    Bytes, Connection, End, EndName, Known, Length, MoverChoice, Placement, Plan, Sample, Snapshot,
 };
 use goodput_wire::session::{Action, Input};
 use tokio::time::Instant as TokioInstant;
@@ -22,6 +22,7 @@ use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::latency::{Phase, Prober, Probing};
 use crate::measurement::{Measurement, measure};
+use crate::movers::{self, Movers};
 use crate::observe::observe;
 use crate::seating::Seating;
 use crate::traffic::{Traffic, Watched, connections};
@@ -49,6 +50,7 @@ pub struct NearRun<'a> {
     prober: Option<Prober>,
     connections: Vec<Connection>,
     placement: Option<Placement>,
+    movers: Vec<MoverChoice>,
     doubts: Vec<String>,
 }
 
@@ -72,7 +74,11 @@ impl<'a> NearRun<'a> {
         let (plan, stores) = agree::files(client, plan).await?;
         let plan = &plan;
         let seating = seating(client, plan).await?;
-        client.conversation.tell(Input::Propose(Box::new(storage::for_peer(plan))));
+        let movers = Movers::of(plan, EndName::Near)
+            .map_err(|why| EngineError::Flow(format!("near end: {why}")))?;
+        let chosen = movers.chosen();
+        let proposed = storage::for_peer(&movers::for_peer(plan, client.peer.is_goodput())?);
+        client.conversation.tell(Input::Propose(Box::new(proposed)));
         let order = agree::order(client).await?;
         // Other programs send as soon as they have the flows; what they send must not wait until this
         // end has looked around.
@@ -85,8 +91,8 @@ impl<'a> NearRun<'a> {
         let peer = agreed.opened.peer;
         let connections = connections(&agreed.opened.flows);
         let prober = plan.latency.then(|| Prober::of(client, plan, agreed.meanwhile.echo));
-        let traffic =
-            Traffic::start(plan, EndName::Near, agreed.opened.flows, None, &stores, seating)?;
+        let flows = agreed.opened.flows;
+        let traffic = Traffic::start(plan, EndName::Near, flows, None, &stores, seating, movers)?;
         let notes = agree::ready(client, agreed.meanwhile).await?;
         let early = early.filter(|look| look.context.peer == Some(peer.ip()));
         let Look { context, mut before } = match early {
@@ -104,7 +110,7 @@ impl<'a> NearRun<'a> {
             .chain(clock::doubt(client.clock));
         let doubts = doubts.collect();
         let run = Self::new(client, plan.clone(), traffic, context, before, doubts);
-        Ok(Self { connections, prober, ..run })
+        Ok(Self { connections, prober, movers: chosen, ..run })
     }
 
     fn new(
@@ -133,6 +139,7 @@ impl<'a> NearRun<'a> {
             prober: None,
             connections: Vec::new(),
             placement: None,
+            movers: Vec::new(),
             doubts,
         }
     }
@@ -382,6 +389,7 @@ impl<'a> NearRun<'a> {
             after,
             samples: self.near,
             placement: self.placement,
+            movers: self.movers,
         };
         let far = match self.far_report {
             Some(report) => report.map(|end| End { samples: self.far, ..end }),
@@ -395,6 +403,7 @@ impl<'a> NearRun<'a> {
             after: Snapshot::default(),
             samples: Vec::new(),
             placement: None,
+            movers: Vec::new(),
         };
         self.client.conversation.tell(Input::Report(Known::Value(Box::new(done))));
         Measurement {

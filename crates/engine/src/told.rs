@@ -129,7 +129,14 @@ mod tests {
         let samples = vec![sample(0.0, 0), sample(2.0, 4000)];
         Measurement {
             plan: Plan { transport: Transport::Udp, ..Plan::standard() },
-            near: End { host: Host::foreign("near"), before, after, samples, placement: None },
+            near: End {
+                host: Host::foreign("near"),
+                before,
+                after,
+                samples,
+                placement: None,
+                movers: Vec::new(),
+            },
             far: Known::missing("it does not observe"),
             connections: Vec::new(),
             far_totals: Some(Totals {

@@ -12,6 +12,7 @@ use goodput_mover::{Early, FlowConfig, FlowStorage, Gate, Rounds, RunningFlow, S
 use tokio::sync::mpsc;
 
 use crate::error::EngineError;
+use crate::movers::Movers;
 use crate::sampler;
 use crate::seating::Seating;
 use crate::storage::Stores;
@@ -68,6 +69,7 @@ pub struct Traffic {
     /// What sending flows share that are read in turn.
     rounds: Arc<Rounds>,
     seating: Seating,
+    movers: Movers,
     flows: Vec<RunningFlow>,
     watched: mpsc::UnboundedReceiver<Watched>,
     report: mpsc::UnboundedSender<Watched>,
@@ -76,7 +78,7 @@ pub struct Traffic {
 impl Traffic {
     /// Starts a thread for each flow; nothing moves before [`Traffic::begin`]. `cap` bounds the
     /// rate of this end over all its flows of one direction, beside the plan's own rate. `stores` are
-    /// the files of this end, `seating` the CPUs of its flows.
+    /// the files of this end, `seating` the CPUs of its flows, `movers` how they move payload.
     pub fn start(
         plan: &Plan,
         end: EndName,
@@ -84,6 +86,7 @@ impl Traffic {
         cap: Option<BitRate>,
         stores: &Stores,
         seating: Seating,
+        movers: Movers,
     ) -> Result<Self, EngineError> {
         let (gate, stop) = (
             Arc::new(Gate::default()),
@@ -95,6 +98,7 @@ impl Traffic {
             stop,
             rounds: Arc::default(),
             seating,
+            movers,
             flows: Vec::new(),
             watched,
             report,
@@ -125,8 +129,7 @@ impl Traffic {
             config.rounds = Some(Arc::clone(&self.rounds));
             config.limit_bytes = byte_limit(plan, config.role, flow.id, plan.chunk_bytes.0);
         }
-        let mover = goodput_mover::for_role(plan, config.role)
-            .map_err(|why| EngineError::Flow(why.to_string()))?;
+        let mover = self.movers.of_role(config.role).map_err(EngineError::Flow)?;
         let running = goodput_mover::start(
             mover,
             config,

@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::choice::MoverChoice;
 use crate::facts::Snapshot;
 use crate::placement::Placement;
 use crate::sample::Sample;
@@ -81,6 +82,9 @@ pub struct End {
     /// Where the flows' threads ran, as far as this end moved the payload itself and tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
+    /// How it sent and received, where the plan names the mover `auto`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub movers: Vec<MoverChoice>,
 }
 
 impl End {

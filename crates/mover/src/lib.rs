@@ -5,12 +5,14 @@
 
 mod asleep;
 pub mod cache;
+mod choice;
 mod clock;
 mod completions;
 mod counters;
 mod error;
 mod flow;
 mod gate;
+mod limits;
 mod lumps;
 mod mapping;
 pub mod movers;
@@ -34,11 +36,13 @@ mod stream;
 mod transfer;
 pub mod udp;
 
+pub use choice::AUTO;
 pub use counters::Counters;
 pub use error::{MoveError, Unsupported};
 pub use flow::{Early, Flow, FlowConfig};
 pub use gate::Gate;
-pub use movers::{ALL, Mover, check_plan, find, for_role};
+pub use limits::Needs;
+pub use movers::{ALL, Choice, Mover, asked, check_here, find, for_role};
 pub use prompt::run_promptly;
 pub use rounds::Rounds;
 pub use running::{RunningFlow, start};

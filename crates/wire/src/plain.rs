@@ -6,11 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{End, Fact, FlowSample, Host, Known, Placement, Sample, Snapshot};
+use goodput_model::{End, Fact, FlowSample, Host, Known, MoverChoice, Placement, Sample, Snapshot};
 
 /// Longest name of a host, a kernel or a release, characters; Linux has 64 for a host's
 /// (`HOST_NAME_MAX`, limits.h).
 const NAME_MAX: usize = 128;
+
+/// Choices of a mover: one for each side.
+const MOVERS_MAX: usize = 2;
 
 /// Longest reason, characters.
 const PHRASE_MAX: usize = 1024;
@@ -41,6 +44,15 @@ pub fn end(seen: End) -> End {
         after: snapshot(seen.after),
         samples: seen.samples.into_iter().map(sample).collect(),
         placement: seen.placement.map(placement),
+        movers: seen.movers.into_iter().take(MOVERS_MAX).map(choice).collect(),
+    }
+}
+
+fn choice(told: MoverChoice) -> MoverChoice {
+    MoverChoice {
+        role: told.role,
+        mover: plain(&told.mover, NAME_MAX),
+        why: plain(&told.why, PHRASE_MAX),
     }
 }
 

@@ -41,7 +41,14 @@ impl Case {
             0 => Vec::new(),
             n => (0..=n).map(|n| self.sample(name, n)).collect(),
         };
-        End { host, before: before.clone(), after: after.clone(), samples, placement: None }
+        End {
+            host,
+            before: before.clone(),
+            after: after.clone(),
+            samples,
+            placement: None,
+            movers: Vec::new(),
+        }
     }
 
     fn sample(&self, end: EndName, number: u64) -> Sample {

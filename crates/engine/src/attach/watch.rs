@@ -171,6 +171,7 @@ impl Watch {
             after,
             samples: self.samples,
             placement: None,
+            movers: Vec::new(),
         };
         Ok(Measurement {
             plan: self.plan,

@@ -21,6 +21,7 @@ use super::run::Caller;
 use super::tickets::{Arrival, Expected, Sign, makes_cookies};
 use super::turns::Turn;
 use crate::client::blocking;
+use crate::movers::Movers;
 use crate::seating::Seating;
 use crate::storage::{Reach, Stores};
 use crate::traffic::Connected;
@@ -49,6 +50,8 @@ pub struct Awaiting {
     pub stores: Stores,
     /// The CPUs of its flows.
     pub seating: Seating,
+    /// How they move payload.
+    pub movers: Movers,
     /// About this host, on the path to the client.
     pub context: Context,
     /// Its flows, as they come.
@@ -80,6 +83,7 @@ pub type Preparing = Pin<Box<dyn Future<Output = Result<Box<Awaiting>, String>> 
 pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
     Box::pin(async move {
         check(&wish, &caller)?;
+        let movers = Movers::of(&wish.plan, EndName::Far)?;
         let context = Context::towards(caller.peer);
         let seating = Seating::of(&wish.plan, EndName::Far, &context).await?;
         let place = shared.admission.measurement(caller.peer.ip(), &wish.plan)?;
@@ -111,7 +115,16 @@ pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
             _turns: turns,
         };
         let places = (place, alone);
-        Ok(Box::new(Awaiting { plan, stores, seating, context, gathering, arrivals, places }))
+        Ok(Box::new(Awaiting {
+            plan,
+            stores,
+            seating,
+            movers,
+            context,
+            gathering,
+            arrivals,
+            places,
+        }))
     })
 }
 
@@ -201,7 +214,6 @@ impl Gathering {
 
 fn check(wish: &Wish, caller: &Caller) -> Result<(), String> {
     let Wish { plan, tickets, .. } = wish;
-    goodput_mover::check_plan(plan).map_err(|why| why.to_string())?;
     known_congestion_control(plan.socket.congestion.as_deref())?;
     let sends = tickets.iter().any(|ticket| ticket.is_sender(EndName::Far));
     if plan.transport == Transport::Udp && sends && !wish.proven {

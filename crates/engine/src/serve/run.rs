@@ -28,6 +28,7 @@ use super::tickets::Arrival;
 use crate::client::blocking;
 use crate::control::Conversation;
 use crate::error::EngineError;
+use crate::movers::Movers;
 use crate::observe::observe;
 use crate::seating::Seating;
 use crate::storage::Stores;
@@ -123,6 +124,7 @@ struct FarRun {
     plan: Plan,
     stores: Stores,
     seating: Seating,
+    movers: Movers,
     context: Context,
     stage: Stage,
     arrivals: mpsc::UnboundedReceiver<Arrival>,
@@ -274,7 +276,7 @@ impl ServedClient {
         prepared: Result<Box<Awaiting>, String>,
         taken: Option<u64>,
     ) -> Result<(), EngineError> {
-        let Awaiting { plan, stores, seating, context, mut gathering, arrivals, places } =
+        let Awaiting { plan, stores, seating, movers, context, mut gathering, arrivals, places } =
             match prepared {
                 Ok(awaiting) => *awaiting,
                 Err(why) => {
@@ -298,6 +300,7 @@ impl ServedClient {
             plan,
             stores,
             seating,
+            movers,
             context,
             stage,
             arrivals,
@@ -388,7 +391,8 @@ impl ServedClient {
             return Err(EngineError::Flow("there is no measurement".into()));
         };
         let cap = self.shared.config.limits.rate_bits_per_s.map(BitRate);
-        Traffic::start(&run.plan, EndName::Far, sockets, cap, &run.stores, run.seating.clone())
+        let (seating, movers) = (run.seating.clone(), run.movers.clone());
+        Traffic::start(&run.plan, EndName::Far, sockets, cap, &run.stores, seating, movers)
     }
 
     fn begin(&mut self) {
@@ -436,7 +440,8 @@ impl ServedClient {
     /// All flows have ended: tells the client what this end saw.
     async fn report(&mut self, placement: Placement) -> Result<(), EngineError> {
         let Run::Going(run) = std::mem::replace(&mut self.run, Run::None) else { return Ok(()) };
-        let FarRun { plan, context, stage: Stage::Running { before, .. }, .. } = *run else {
+        let FarRun { plan, movers, context, stage: Stage::Running { before, .. }, .. } = *run
+        else {
             return Ok(());
         };
         if self.shared.config.private {
@@ -450,7 +455,8 @@ impl ServedClient {
         }
         let host = goodput_kernel::host();
         let placement = Some(placement);
-        let end = End { host, before, after, samples: Vec::new(), placement };
+        let end =
+            End { host, before, after, samples: Vec::new(), placement, movers: movers.chosen() };
         self.conversation.tell(Input::Report(Known::Value(Box::new(end))));
         Ok(())
     }

@@ -56,10 +56,10 @@ pub struct MeasureArgs {
     pub interval: Option<f64>,
     #[command(flatten)]
     pub pacing: PacingArgs,
-    /// How to move the payload, see `goodput list movers`
+    /// How to move the payload, see `goodput list movers`; `auto` lets each end take what costs it least
     #[arg(long, value_name = "MOVER", default_value = "copy")]
     pub mover: String,
-    /// How to receive it, where that is not the same mover: `discard` shows the network alone
+    /// How to receive it, where that is not as --mover says: `discard` shows the network alone
     #[arg(long, value_name = "MOVER")]
     pub receive_mover: Option<String>,
     /// Bytes of a write or a datagram [default: 128K, for UDP 1472, over IPv6 1452]

@@ -1,7 +1,8 @@
 //! `goodput list`: what goodput knows, from the registries.
 
 use anyhow::Result;
-use goodput_model::{BitRate, Plan, Transport};
+use goodput_model::{BitRate, Bytes, Plan, Role, Source, Transport};
+use goodput_mover::{AUTO, Mover};
 
 use super::settings;
 use crate::args::Listed;
@@ -47,7 +48,7 @@ fn checks() {
 }
 
 fn movers() {
-    let mut table = Table::new(&["mover", "for", "here", "how it moves payload"]);
+    let mut table = Table::new(&["mover", "for", "side", "how it moves payload", "here"]);
     for mover in goodput_mover::movers::ALL {
         for transport in mover.transports() {
             let plan = Plan {
@@ -58,15 +59,52 @@ fn movers() {
                 rate_bits_per_s: Some(BitRate(1e9)),
                 ..Plan::standard()
             };
-            let here = mover.can_run(&plan).map_or_else(|why| why.to_string(), |()| "yes".into());
-            let transport = match transport {
-                Transport::Tcp => "TCP",
-                Transport::Udp => "UDP",
-            };
-            table.row(&[mover.id(), transport, &here, mover.summary()]);
+            let here = goodput_mover::check_here(*mover, &plan, mover.roles()[0]);
+            let here =
+                here.map_or_else(|it| format!("no: {}; {}", it.why, it.needs), |()| "yes".into());
+            let transport = transport_name(*transport);
+            table.row(&[mover.id(), transport, &sides(*mover), mover.summary(), &here]);
         }
     }
     table.print();
+    chosen();
+}
+
+fn transport_name(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Tcp => "TCP",
+        Transport::Udp => "UDP",
+    }
+}
+
+/// What a mover does, and with which files: the same on any machine.
+pub fn sides(mover: &dyn Mover) -> String {
+    let sources = match (mover.takes(&Source::Memory(Bytes(1))), mover.takes(&Source::Input)) {
+        (true, true) => " (--source FILE or -)",
+        (true, false) => " (--source FILE)",
+        _ => "",
+    };
+    let sinks = if mover.stores() { " (--sink)" } else { "" };
+    let side = |role: &Role| match role {
+        Role::Sender => format!("sends{sources}"),
+        Role::Receiver => format!("receives{sinks}"),
+    };
+    mover.roles().iter().map(side).collect::<Vec<_>>().join(", ")
+}
+
+/// What `auto` stands for on this host.
+fn chosen() {
+    for transport in [Transport::Tcp, Transport::Udp] {
+        let chunk_bytes = transport.standard_chunk();
+        let plan = Plan { transport, chunk_bytes, mover: AUTO.into(), ..Plan::standard() };
+        for (role, does) in [(Role::Sender, "sends"), (Role::Receiver, "receives")] {
+            let words = match goodput_mover::for_role(&plan, role) {
+                Ok(choice) => format!("{}: {}", choice.mover.id(), choice.why.unwrap_or_default()),
+                Err(why) => why.to_string(),
+            };
+            println!("auto {does} {} by {words}", transport_name(transport));
+        }
+    }
 }
 
 fn protocols() {

@@ -23,6 +23,7 @@ use crate::exit::Exit;
 
 /// Carries the command out.
 pub fn run(cli: Cli) -> Result<Exit> {
+    raise_open_files();
     let state_dir = cli.state_dir;
     match cli.command {
         Command::Serve(args) => serve::run(*args, state_dir),
@@ -37,5 +38,16 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::List { what } => list::run(what),
         Command::Demo => demo::run(),
         Command::Generate(what) => generate::run(what),
+    }
+}
+
+/// Lets this process open as many files as its hard limit allows: each flow and each client takes
+/// some, and the soft limit is often 1024.
+fn raise_open_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if let Err(cause) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!("cannot raise the limit of open files: {cause}");
     }
 }

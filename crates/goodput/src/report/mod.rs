@@ -8,6 +8,7 @@ pub mod difference;
 mod for_good;
 pub mod latency;
 pub mod live;
+pub mod movers;
 mod mptcp;
 mod peer;
 mod placement;

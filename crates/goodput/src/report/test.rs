@@ -6,7 +6,9 @@ use goodput_model::{
     Direction, DirectionResult, EndName, Finding, Kind, Known, Place, Record, Transport, Verdict,
 };
 
-use super::{bar, datagrams, for_good, latency, mptcp, peer, placement, storage, style, way};
+use super::{
+    bar, datagrams, for_good, latency, movers, mptcp, peer, placement, storage, style, way,
+};
 
 /// Width of the labels on the left.
 const LABEL: usize = 12;
@@ -21,6 +23,7 @@ pub fn text(record: &Record, show_undecided: bool) -> String {
     }
     costs(&mut out, record);
     round_trips(&mut out, record);
+    movers::phrases(record).iter().for_each(|text| line(&mut out, "mover", text));
     mptcp::phrase(record).iter().for_each(|text| line(&mut out, "mptcp", text));
     placement::phrases(record).iter().for_each(|text| line(&mut out, "ran on", text));
     files(&mut out, record);

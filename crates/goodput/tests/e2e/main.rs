@@ -11,6 +11,7 @@ mod files;
 mod hostile;
 mod latency;
 mod measures;
+mod movers;
 mod old_names;
 mod placement;
 mod records;

@@ -7,6 +7,7 @@ use rustix::net::{RecvFlags, recv};
 use super::{Mover, check_chunk, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
+use crate::limits::Needs;
 use crate::lumps::Lumps;
 use crate::stream;
 
@@ -36,6 +37,10 @@ impl Mover for Discard {
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
         check_transport(self, plan)?;
         check_chunk(self, plan)
+    }
+
+    fn needs(&self, _plan: &Plan, _role: Role) -> Needs {
+        Needs::default()
     }
 
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {

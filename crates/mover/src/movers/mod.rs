@@ -25,8 +25,10 @@ use std::io;
 use goodput_model::{Plan, Role, Source, Transport};
 use rustix::io::Errno;
 
+use crate::choice::{self, AUTO};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
+use crate::limits::{self, Needs};
 
 /// One way to move payload.
 pub trait Mover: Sync {
@@ -46,6 +48,11 @@ pub trait Mover: Sync {
 
     /// Whether it can run `plan` on this host; if not, why, and what would be needed.
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported>;
+
+    /// What each flow of `plan` in that role takes beside its socket and its thread.
+    fn needs(&self, plan: &Plan, role: Role) -> Needs {
+        Needs::chunk(plan, role)
+    }
 
     /// Whether it can send from `source` rather than from memory of its own.
     fn takes(&self, _source: &Source) -> bool {
@@ -98,63 +105,78 @@ pub fn find(id: &str) -> Option<&'static dyn Mover> {
     ALL.iter().copied().find(|mover| mover.id() == id)
 }
 
-/// The mover that a plan names for one side. One that only sends, or only receives, leaves the other
-/// side to `copy`, which over UDP means `datagram`.
-pub fn for_role(plan: &Plan, role: Role) -> Result<&'static dyn Mover, Unsupported> {
-    let mover = match (role, &plan.receive_mover) {
-        (Role::Receiver, Some(own)) => with_role(named(own, plan.transport)?, role)?,
-        (Role::Sender, Some(_)) => with_role(named(&plan.mover, plan.transport)?, role)?,
-        (_, None) => {
-            let mover = named(&plan.mover, plan.transport)?;
-            if mover.roles().contains(&role) { mover } else { plain(plan.transport) }
-        }
-    };
-    mover.can_run(plan)?;
-    check_storage(mover, plan, role).map(|()| mover)
+/// A mover for one side of a plan.
+#[derive(Clone)]
+pub struct Choice {
+    /// The mover.
+    pub mover: &'static dyn Mover,
+    /// Why it was taken, where the plan leaves that to this end ([`AUTO`]).
+    pub why: Option<String>,
 }
+
+/// The mover for one side of a plan, if it can run here with the limits of this process.
+pub fn for_role(plan: &Plan, role: Role) -> Result<Choice, Unsupported> {
+    let id = asked(plan, role)?;
+    if id == AUTO {
+        let (mover, why) = choice::choose(plan, role)?;
+        return Ok(Choice { mover, why: Some(why) });
+    }
+    let mover = named(id, plan.transport)?;
+    check_storage(mover, plan, role)?;
+    check_here(mover, plan, role)?;
+    Ok(Choice { mover, why: None })
+}
+
+/// Whether a mover can run `plan` on this host, with the limits of this process.
+pub fn check_here(mover: &dyn Mover, plan: &Plan, role: Role) -> Result<(), Unsupported> {
+    mover.can_run(plan)?;
+    limits::check(mover, plan, role)
+}
+
+/// What a plan asks for on one side: the id of a mover, or [`AUTO`]. A mover that only sends, or only
+/// receives, leaves the other side to `copy`.
+pub fn asked(plan: &Plan, role: Role) -> Result<&str, Unsupported> {
+    let own = match (role, &plan.receive_mover) {
+        (Role::Receiver, Some(own)) => Some(own),
+        (Role::Sender, Some(_)) => Some(&plan.mover),
+        (_, None) => None,
+    };
+    let id = own.unwrap_or(&plan.mover).as_str();
+    if id == AUTO || named(id, plan.transport)?.roles().contains(&role) {
+        return Ok(id);
+    }
+    if own.is_some() { Err(lacks_role(id, plan.transport, role)) } else { Ok(PLAIN) }
+}
+
+/// What every plan gets unless told otherwise; over UDP it means `datagram`.
+const PLAIN: &str = "copy";
 
 /// The mover of that id for a transport.
 fn named(id: &str, transport: Transport) -> Result<&'static dyn Mover, Unsupported> {
-    match id {
-        "copy" => Ok(plain(transport)),
-        id => find(id).ok_or_else(|| unknown(id)),
+    match (id, transport) {
+        (PLAIN, Transport::Udp) => Ok(&datagram::Datagram),
+        _ => find(id).ok_or_else(|| unknown(id)),
     }
 }
 
-/// What every plan gets unless told otherwise.
-fn plain(transport: Transport) -> &'static dyn Mover {
-    match transport {
-        Transport::Tcp => &copy::Copy,
-        Transport::Udp => &datagram::Datagram,
-    }
-}
-
-fn with_role(mover: &'static dyn Mover, role: Role) -> Result<&'static dyn Mover, Unsupported> {
-    if mover.roles().contains(&role) {
-        return Ok(mover);
-    }
+fn lacks_role(id: &str, transport: Transport, role: Role) -> Unsupported {
     let (only, option) = match role {
         Role::Sender => ("receives", "--mover"),
         Role::Receiver => ("sends", "--receive-mover"),
     };
-    Err(Unsupported {
-        mover: mover.id().into(),
+    let fits = |m: &dyn Mover| m.roles().contains(&role) && m.transports().contains(&transport);
+    Unsupported {
+        mover: id.into(),
         why: format!("it only {only}"),
-        needs: format!("choose a {option} of {}", names(|mover| mover.roles().contains(&role))),
-    })
-}
-
-/// Whether the movers that a plan names can run it here, on both sides.
-pub fn check_plan(plan: &Plan) -> Result<(), Unsupported> {
-    for_role(plan, Role::Sender)?;
-    for_role(plan, Role::Receiver).map(drop)
+        needs: format!("choose a {option} of {}", names(fits)),
+    }
 }
 
 fn unknown(id: &str) -> Unsupported {
     Unsupported {
         mover: id.into(),
         why: "there is no mover of this name".into(),
-        needs: format!("choose one of {}", names(|_| true)),
+        needs: format!("choose one of {AUTO}, {}", names(|_| true)),
     }
 }
 
@@ -212,7 +234,7 @@ fn check_kernel(
 }
 
 /// Whether it can do with the storage that the plan has for its side.
-fn check_storage(mover: &dyn Mover, plan: &Plan, role: Role) -> Result<(), Unsupported> {
+pub(crate) fn check_storage(mover: &dyn Mover, plan: &Plan, role: Role) -> Result<(), Unsupported> {
     let lacks = |why: String, needs| Err(Unsupported { mover: mover.id().into(), why, needs });
     match (role, &plan.storage.source, &plan.storage.sink) {
         (Role::Sender, Some(source), _) if !mover.takes(source) => lacks(
@@ -246,13 +268,19 @@ mod tests {
     use super::*;
     use goodput_model::Bytes;
 
+    fn check_plan(plan: &Plan) -> Result<(), Unsupported> {
+        for_role(plan, Role::Sender)?;
+        for_role(plan, Role::Receiver).map(drop)
+    }
+
     fn plan(mover: &str, transport: Transport, chunk: u64) -> Plan {
         Plan { mover: mover.into(), transport, chunk_bytes: Bytes(chunk), ..Plan::standard() }
     }
 
     #[test]
     fn the_standard_mover_fits_both_transports() {
-        let id = |plan: &Plan| for_role(plan, Role::Sender).map(|m| m.id()).unwrap();
+        let id =
+            |plan: &Plan| for_role(plan, Role::Sender).map(|choice| choice.mover.id()).unwrap();
         assert_eq!(id(&Plan::standard()), "copy");
         assert_eq!(id(&plan("copy", Transport::Udp, 1400)), "datagram");
         assert_eq!(id(&plan("sendfile", Transport::Tcp, 1 << 16)), "sendfile");
@@ -262,7 +290,7 @@ mod tests {
     fn each_side_may_have_a_mover_of_its_own() {
         let both =
             Plan { receive_mover: Some("discard".into()), ..plan("splice", Transport::Tcp, 65536) };
-        let id = |role| for_role(&both, role).map(|m| m.id()).unwrap();
+        let id = |role| for_role(&both, role).map(|choice| choice.mover.id()).unwrap();
         assert_eq!((id(Role::Sender), id(Role::Receiver)), ("splice", "discard"));
         let typo = Plan { receive_mover: Some("discrad".into()), ..both };
         assert!(check_plan(&typo).unwrap_err().to_string().starts_with("mover discrad can't"));
@@ -272,7 +300,7 @@ mod tests {
     fn a_mover_of_one_side_leaves_the_other_to_copy() {
         let ids = |mover| {
             let plan = plan(mover, Transport::Tcp, 65536);
-            [Role::Sender, Role::Receiver].map(|role| for_role(&plan, role).unwrap().id())
+            [Role::Sender, Role::Receiver].map(|role| for_role(&plan, role).unwrap().mover.id())
         };
         assert_eq!(ids("splice"), ["splice", "copy"]);
         assert_eq!(ids("discard"), ["copy", "discard"]);
@@ -283,7 +311,7 @@ mod tests {
         let refused = |mover, receive: &str, role| {
             let receive_mover = Some(receive.into());
             let plan = Plan { receive_mover, ..plan(mover, Transport::Tcp, 65536) };
-            for_role(&plan, role).map(|m| m.id()).unwrap_err().to_string()
+            for_role(&plan, role).map(|choice| choice.mover.id()).unwrap_err().to_string()
         };
         let why = refused("copy", "splice", Role::Receiver);
         assert!(why.contains("it only sends; choose a --receive-mover of copy, "), "{why}");
@@ -295,8 +323,7 @@ mod tests {
     fn what_cannot_run_says_what_would() {
         let why = |plan: &Plan| check_plan(plan).unwrap_err().to_string();
         let typo = why(&plan("sendfil", Transport::Tcp, 1400));
-        let start =
-            "mover sendfil can't do this: there is no mover of this name; choose one of copy, ";
+        let start = "mover sendfil can't do this: there is no mover of this name; choose one of auto, copy, ";
         assert!(typo.starts_with(start), "{typo}");
         let udp = why(&plan("sendfile", Transport::Udp, 1400));
         assert!(udp.contains("choose one of datagram"), "{udp}");

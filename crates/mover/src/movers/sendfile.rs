@@ -8,6 +8,7 @@ use super::{Mover, check_chunk, check_transport};
 use crate::asleep::Asleep;
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
+use crate::limits::Needs;
 use crate::storage::FileSource;
 use crate::transfer::{self, Sent, Trouble, Way};
 use crate::{payload, stream};
@@ -36,6 +37,12 @@ impl Mover for Sendfile {
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
         check_transport(self, plan)?;
         check_chunk(self, plan)
+    }
+
+    fn needs(&self, plan: &Plan, _role: Role) -> Needs {
+        // Each flow has a file of its own.
+        let memory_bytes = if plan.storage.source.is_some() { 0 } else { plan.chunk_bytes.0 };
+        Needs { descriptors: 1, memory_bytes, ..Needs::default() }
     }
 
     fn takes(&self, source: &Source) -> bool {

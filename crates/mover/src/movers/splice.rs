@@ -18,6 +18,7 @@ use rustix::pipe::{
 use super::{Mover, check_chunk, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
+use crate::limits::Needs;
 use crate::pages::Pages;
 use crate::storage::FileSource;
 use crate::stream;
@@ -60,6 +61,10 @@ impl Mover for Splice {
             why: format!("no pipe can be had that holds a chunk of {chunk} bytes: {cause}"),
             needs: needs(),
         })
+    }
+
+    fn needs(&self, plan: &Plan, role: Role) -> Needs {
+        Needs { descriptors: 2, pipe_bytes: plan.chunk_bytes.0, ..Needs::chunk(plan, role) }
     }
 
     fn takes(&self, _source: &Source) -> bool {

@@ -14,6 +14,7 @@ use rustix::pipe::{
 use super::{Mover, check_chunk, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
+use crate::limits::Needs;
 use crate::stream;
 
 /// Bytes of the pipe, where it may have as many (pipe(7)). It has a place for each page of them, and a
@@ -51,6 +52,10 @@ impl Mover for SpliceNull {
             why: format!("no pipe to /dev/null can be had: {cause}"),
             needs: "it needs /dev/null, and three descriptors for each flow (ulimit -n)".into(),
         })
+    }
+
+    fn needs(&self, _plan: &Plan, _role: Role) -> Needs {
+        Needs { descriptors: 3, ..Needs::default() }
     }
 
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {

@@ -17,6 +17,7 @@ use super::{Mover, check_chunk, check_transport};
 use crate::asleep::Asleep;
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
+use crate::limits::Needs;
 use crate::pages::Pages;
 use crate::storage::FileSource;
 use crate::stream;
@@ -57,6 +58,10 @@ impl Mover for Uring {
             why: format!("no io_uring can be had: {cause}"),
             needs: needs(&cause).into(),
         })
+    }
+
+    fn needs(&self, plan: &Plan, role: Role) -> Needs {
+        Needs { descriptors: 1, ..Needs::chunk(plan, role) }
     }
 
     fn takes(&self, source: &Source) -> bool {

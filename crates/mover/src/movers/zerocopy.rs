@@ -21,6 +21,7 @@ use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::error::Unsupported;
 use crate::flow::Flow;
+use crate::limits::{Needs, pinned_bytes};
 use crate::pages::Pages;
 use crate::socket::set_option;
 use crate::stop::Phase;
@@ -74,6 +75,10 @@ impl Mover for Zerocopy {
         check_kernel(self, "MSG_ZEROCOPY", "4.14", || {
             enable(socket(AddressFamily::INET, SocketType::STREAM, None)?.as_fd())
         })
+    }
+
+    fn needs(&self, plan: &Plan, role: Role) -> Needs {
+        Needs { locked_bytes: pinned_bytes(plan.chunk_bytes.0), ..Needs::chunk(plan, role) }
     }
 
     fn takes(&self, source: &Source) -> bool {

@@ -19,6 +19,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketType, recv, socket};
 use super::{Mover, check_chunk, check_kernel, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
+use crate::limits::Needs;
 use crate::stream;
 
 /// Bytes that are mapped at once, at most, as tcp_mmap.c has it.
@@ -52,6 +53,10 @@ impl Mover for ZerocopyReceive {
             let trial = socket(AddressFamily::INET, SocketType::STREAM, None)?;
             Window::of(trial.as_fd()).map(drop)
         })
+    }
+
+    fn needs(&self, _plan: &Plan, _role: Role) -> Needs {
+        Needs { memory_bytes: ROOM as u64, ..Needs::default() }
     }
 
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {

@@ -89,5 +89,6 @@ pub fn end(name: &str) -> End {
         after: Snapshot::default(),
         samples: vec![sample(1.0, 1000)],
         placement: None,
+        movers: Vec::new(),
     }
 }

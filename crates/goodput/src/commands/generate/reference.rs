@@ -103,16 +103,25 @@ fn settings() -> String {
     text
 }
 
+/// What `auto` means on any machine.
+const AUTO_WORDS: &str = "\
+`--mover NAME` names one. One that only sends, or only receives, leaves the other side to `copy`;
+`--receive-mover NAME` names another for it. `--mover auto` lets each end take the one that costs the least
+CPU time for the plan among those that can run there, and the record says which and why.
+`goodput list movers` says which can run on a machine, and what the others would need.
+";
+
 fn movers() -> String {
-    let mut text = format!("{MADE}\n\n# Ways to move payload\n");
+    let mut text = format!("{MADE}\n\n# Ways to move payload\n\n{AUTO_WORDS}");
     for mover in goodput_mover::movers::ALL {
         let transports: Vec<_> = mover.transports().iter().map(|t| format!("{t:?}")).collect();
         let _ = write!(
             text,
-            "\n## `{}`\n\n{}.\n\n- for: {}\n",
+            "\n## `{}`\n\n{}.\n\n- for: {}\n- side: {}\n",
             mover.id(),
             sentence(mover.summary()),
-            transports.join(", ")
+            transports.join(", "),
+            crate::commands::list::sides(*mover)
         );
     }
     text

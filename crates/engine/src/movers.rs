@@ -1,0 +1,111 @@
+//! How the flows of one end move their payload: as the plan names it, or as this end chooses.
+
+use goodput_model::{EndName, MoverChoice, Plan, Role};
+use goodput_mover::{AUTO, Choice, Mover, asked, for_role};
+
+use crate::error::EngineError;
+
+/// What is named to a peer that chooses nothing.
+const PLAIN: &str = "copy";
+
+/// The movers of one end.
+#[derive(Clone, Default)]
+pub struct Movers(Vec<Own>);
+
+/// The mover of one role.
+#[derive(Clone)]
+struct Own {
+    role: Role,
+    choice: Choice,
+}
+
+impl Movers {
+    /// Those that `end`, which is this one, uses for `plan`. Fails where one can't run here with the
+    /// limits of this process.
+    pub fn of(plan: &Plan, end: EndName) -> Result<Self, String> {
+        let senders = plan.direction.senders().iter();
+        let roles = senders.map(|from| if *from == end { Role::Sender } else { Role::Receiver });
+        let own = |role| for_role(plan, role).map(|choice| Own { role, choice });
+        roles.map(own).collect::<Result<_, _>>().map(Self).map_err(|why| why.to_string())
+    }
+
+    /// The mover of flows in that role. Fails where the plan has none for this end.
+    pub fn of_role(&self, role: Role) -> Result<&'static dyn Mover, String> {
+        let own = self.0.iter().find(|own| own.role == role);
+        own.map(|own| own.choice.mover).ok_or_else(|| format!("no flow of this end is a {role:?}"))
+    }
+
+    /// What this end chose by itself.
+    pub fn chosen(&self) -> Vec<MoverChoice> {
+        let chosen = |Own { role, choice }: &Own| {
+            let (mover, why) = (choice.mover.id().into(), choice.why.clone()?);
+            Some(MoverChoice { role: *role, mover, why })
+        };
+        self.0.iter().filter_map(chosen).collect()
+    }
+}
+
+/// The plan as the far end needs to know it. One that is not goodput chooses nothing, and knows nothing
+/// of movers that do one side only.
+pub fn for_peer(plan: &Plan, is_goodput: bool) -> Result<Plan, EngineError> {
+    if is_goodput {
+        return Ok(plan.clone());
+    }
+    let named = |role| match asked(plan, role) {
+        Ok(AUTO) => Ok(PLAIN.to_string()),
+        Ok(id) => Ok(id.to_string()),
+        Err(why) => Err(EngineError::Flow(why.to_string())),
+    };
+    let (mover, receive) = (named(Role::Sender)?, named(Role::Receiver)?);
+    let receive_mover = (receive != PLAIN).then_some(receive);
+    Ok(Plan { mover, receive_mover, ..plan.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Direction;
+
+    fn plan(mover: &str, receive: Option<&str>, direction: Direction) -> Plan {
+        let receive_mover = receive.map(Into::into);
+        Plan { mover: mover.into(), receive_mover, direction, ..Plan::standard() }
+    }
+
+    fn chosen(movers: &Movers) -> Vec<(Role, String)> {
+        movers.chosen().into_iter().map(|choice| (choice.role, choice.mover)).collect()
+    }
+
+    #[test]
+    fn an_end_chooses_for_what_it_does_itself() {
+        let auto = plan("auto", None, Direction::Send);
+        assert_eq!(
+            chosen(&Movers::of(&auto, EndName::Far).unwrap()),
+            [(Role::Receiver, "discard".into())]
+        );
+        let near = Movers::of(&auto, EndName::Near).unwrap();
+        assert_eq!(near.chosen()[0].role, Role::Sender);
+        assert!(!near.chosen()[0].why.is_empty());
+        let both = Movers::of(&plan("auto", None, Direction::Both), EndName::Near).unwrap();
+        assert_eq!(both.chosen().len(), 2);
+        let half = plan("copy", Some("auto"), Direction::Both);
+        let half = Movers::of(&half, EndName::Far).unwrap();
+        assert_eq!(chosen(&half), [(Role::Receiver, "discard".into())]);
+        let named = Movers::of(&plan("copy", None, Direction::Send), EndName::Near).unwrap();
+        assert!(named.chosen().is_empty());
+        assert_eq!(named.of_role(Role::Sender).unwrap().id(), "copy");
+        assert!(named.of_role(Role::Receiver).is_err());
+    }
+
+    #[test]
+    fn a_foreign_peer_is_told_of_each_side_by_itself() {
+        let told = |mover, receive| {
+            let plan = for_peer(&plan(mover, receive, Direction::Send), false).unwrap();
+            (plan.mover, plan.receive_mover)
+        };
+        assert_eq!(told("auto", None), ("copy".into(), None));
+        assert_eq!(told("splice", None), ("splice".into(), None));
+        assert_eq!(told("discard", None), ("copy".into(), Some("discard".into())));
+        assert_eq!(told("auto", Some("discard")), ("copy".into(), Some("discard".into())));
+        assert!(for_peer(&plan("teleport", None, Direction::Send), false).is_err());
+    }
+}

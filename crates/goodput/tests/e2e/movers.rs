@@ -1,0 +1,109 @@
+//! Who chooses the mover, and what is said where one can't run.
+
+use std::process::{Command, Output};
+
+use goodput_model::{EndName, MoverChoice, Record, Role};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+use crate::common::{Home, Server, exe, record, stderr, stdout};
+
+fn test(home: &Home, server: &Server, options: &[&str]) -> Output {
+    home.run(&[&["test", &server.address, "--no-store", "--json", "-t", "0.3"], options].concat())
+}
+
+fn chosen(record: &Record, end: EndName) -> &[MoverChoice] {
+    let end = if end == EndName::Near { &record.ends.near } else { &record.ends.far };
+    &end.value().expect("both ends tell").movers
+}
+
+#[test]
+fn each_end_tells_what_it_chose_and_why() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let record = record(&test(&home, &server, &["--mover", "auto"]));
+    assert_eq!(record.plan.mover, "auto");
+    let (near, far) = (chosen(&record, EndName::Near), chosen(&record, EndName::Far));
+    assert_eq!((near.len(), near[0].role), (1, Role::Sender));
+    assert_eq!((far.len(), far[0].role, far[0].mover.as_str()), (1, Role::Receiver, "discard"));
+    assert!(near.iter().chain(far).all(|choice| !choice.why.is_empty()));
+    let shown = stdout(&home.run(&[
+        "test",
+        &server.address,
+        "--no-store",
+        "-t",
+        "0.3",
+        "--both",
+        "--mover",
+        "auto",
+    ]));
+    for line in ["near sent by ", "near received by ", "far sent by ", "far received by "] {
+        assert!(shown.contains(line), "{line} in {shown}");
+    }
+}
+
+#[test]
+fn one_side_alone_can_be_left_to_its_end() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let record = record(&test(&home, &server, &["--receive-mover", "auto"]));
+    assert!(chosen(&record, EndName::Near).is_empty());
+    assert_eq!(chosen(&record, EndName::Far).len(), 1);
+}
+
+fn refused(output: &Output, words: &[&str]) {
+    let text = stderr(output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    for word in words {
+        assert!(text.contains(word), "{word:?} in {text}");
+    }
+}
+
+#[test]
+fn a_limit_on_descriptors_that_is_too_low_here_is_named_before_the_test() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let limited = |mover: &str| {
+        let output = Command::new("sh")
+            .args(["-c", "ulimit -n 60; exec \"$@\"", "sh"])
+            .arg(exe())
+            .args(["test", &server.address, "--no-store", "-t", "0.3", "-P", "30"])
+            .args(["--mover", mover])
+            .env("GOODPUT_STATE_DIR", home.path().join("state"))
+            .output();
+        output.expect("a shell can be started")
+    };
+    let words = ["near end: mover splice", "for 30 flows", "60 (RLIMIT_NOFILE)", "ulimit -n "];
+    refused(&limited("splice"), &words);
+    let shown = limited("auto");
+    assert!(shown.status.success(), "{}", stderr(&shown));
+    assert!(!stdout(&shown).contains("sent by splice"), "{}", stdout(&shown));
+}
+
+#[test]
+fn a_limit_on_descriptors_that_is_too_low_there_is_named_before_the_test() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let limit = Rlimit { current: Some(50), maximum: Some(50) };
+    let pid = Pid::from_raw(server.pid() as i32);
+    prlimit(pid, Resource::Nofile, limit).expect("the limit of a child can be lowered");
+    let output = test(&home, &server, &["-P", "30"]);
+    refused(&output, &["refused", "for 30 flows", "50 (RLIMIT_NOFILE)", "ulimit -n "]);
+}
+
+#[test]
+fn chunks_beyond_the_memory_of_this_host_are_refused() {
+    let home = Home::new();
+    let server = Server::start(&home, &["--max-chunk", "256M", "--max-flows", "900"]);
+    let output = test(&home, &server, &["-R", "--chunk", "256M", "-P", "900"]);
+    refused(&output, &["near end: mover copy", "in memory", "smaller --chunk or fewer flows"]);
+}
+
+#[test]
+fn a_mover_that_lacks_a_side_is_refused_with_those_that_have_it() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let output = test(&home, &server, &["--receive-mover", "sendfile"]);
+    refused(&output, &["mover sendfile", "it only sends", "--receive-mover of copy, discard"]);
+    let output = test(&home, &server, &["--mover", "discard", "--receive-mover", "copy"]);
+    refused(&output, &["near end: mover discard", "it only receives"]);
+}

@@ -1,0 +1,17 @@
+//! What an end chose by itself, where the plan leaves it the choice.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::sample::Role;
+
+/// How one end sends or receives, where the plan names the mover `auto`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MoverChoice {
+    /// Whether it is how this end sends or how it receives.
+    pub role: Role,
+    /// Id of the mover, as `goodput list movers` prints it.
+    pub mover: String,
+    /// Why it was taken, and what stood against better ones.
+    pub why: String,
+}
