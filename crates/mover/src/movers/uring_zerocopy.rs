@@ -20,6 +20,7 @@ use super::{Mover, check_chunk, check_kernel, check_transport};
 use crate::clock::now_ns;
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
+use crate::limits::Needs;
 use crate::pages::Pages;
 use crate::stop::Phase;
 use crate::stream;
@@ -63,6 +64,11 @@ impl Mover for UringZerocopy {
         check_chunk(self, plan)?;
         super::uring::Uring.can_run(plan)?;
         check_kernel(self, "sends without a copy by io_uring", "6.2", trial)
+    }
+
+    fn needs(&self, plan: &Plan, role: Role) -> Needs {
+        let locked_bytes = plan.chunk_bytes.0;
+        Needs { descriptors: 1, locked_bytes, ..Needs::chunk(plan, role) }
     }
 
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
