@@ -69,11 +69,6 @@ impl Framing {
         matches!(self, Self::Nuttcp { .. })
     }
 
-    /// Whether a far end learns of a flow over UDP by its payload and not before.
-    pub fn begins_unasked(&self) -> bool {
-        matches!(self, Self::Iperf2 { .. } | Self::Ttcp)
-    }
-
     /// Whether a far end may say that it is ready before it listens, so that a connection that it
     /// refuses is worth another try (nuttcp-8.2.2.c, line 4891: OK comes before listen).
     pub fn listens_late(&self) -> bool {

@@ -69,6 +69,8 @@ pub struct Counts {
     pub lost: Option<(u64, u64)>,
     /// Whether the receiver stops counting before all has come, and so may count less.
     pub may_stop_early: bool,
+    /// Payload bytes that the sender may have sent and not counted.
+    pub uncounted_bytes: u64,
 }
 
 const ROLES: [Role; 2] = [Role::WeServe, Role::WeConnect];
@@ -100,6 +102,14 @@ impl Peer {
         let said = String::from_utf8_lossy(&said);
         let line = said.lines().find(|line| line.contains(|c: char| c.is_ascii_digit()))?;
         Some(line.trim().to_owned())
+    }
+
+    /// The first two numbers of its version, like (3, 12).
+    pub fn release(&self) -> Option<(u32, u32)> {
+        let version = self.version()?;
+        let number = version.split_whitespace().find(|word| word.contains('.'))?;
+        let mut parts = number.split('.').map(str::parse);
+        Some((parts.next()?.ok()?, parts.next()?.ok()?))
     }
 }
 

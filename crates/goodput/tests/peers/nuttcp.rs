@@ -59,6 +59,7 @@ fn we_serve(case: &Case) -> Result<Found, Failed> {
         received_bytes: said.bytes('r')?,
         lost: lost.transpose()?,
         may_stop_early: false,
+        uncounted_bytes: 0,
     }]))
 }
 
@@ -103,6 +104,7 @@ fn counts(record: &Record) -> Result<Counts, Failed> {
                 .then(|| Ok::<_, Failed>((known(lost)?, known(datagrams)?)))
                 .transpose()?,
             may_stop_early: false,
+            uncounted_bytes: 0,
         },
         EndName::Far => {
             let ours = last.flows.iter().filter_map(|flow| flow.datagrams);
@@ -113,6 +115,7 @@ fn counts(record: &Record) -> Result<Counts, Failed> {
                 received_bytes: near(last.received_bytes),
                 lost: (!is_tcp).then_some((lost, lost + received)),
                 may_stop_early: false,
+                uncounted_bytes: 0,
             }
         }
     })

@@ -17,10 +17,6 @@ use crate::rounds::Turn;
 /// tell when it has room again.
 const QUEUE_FULL_NS: u64 = 1_000_000;
 
-/// How long a receiver may turn datagrams away that did not know of the flow, nanoseconds: a server
-/// of iperf 2.1.8 has no socket for strangers while it takes one up (`Listener::udp_accept`).
-const SETTLING_NS: u64 = 1_000_000_000;
-
 /// Sends datagrams of `size` bytes until the limit or the stop, then tells the receiver that this was
 /// all. `joined` datagrams make a message and up to `messages` a system call; where they are paced, no
 /// more of them than may leave at once.
@@ -66,7 +62,7 @@ fn send_all<F: Format>(
     mut pacer: Pacer,
 ) -> Result<(), MoveError> {
     let mut left = flow.config.limit_bytes.unwrap_or(u64::MAX);
-    let settled = now_ns() + SETTLING_NS;
+    let settled = outbox.format().settling_ns().map(|settling| now_ns() + settling);
     let most = match (pacer.is_paced(), flow.config.rounds.is_some()) {
         (_, true) => 1,
         (true, false) => (pacer.piece / size).clamp(1, outbox.batch()),
@@ -89,8 +85,7 @@ fn send_all<F: Format>(
                 pacer.sent(bytes);
             }
             // Lost, as far as this end can tell.
-            Err(Errno::CONNREFUSED)
-                if flow.config.framing.begins_unasked() && now_ns() < settled => {}
+            Err(Errno::CONNREFUSED) if settled.is_some_and(|settled| now_ns() < settled) => {}
             Err(cause) => wait_after(flow, cause)?,
         }
     }

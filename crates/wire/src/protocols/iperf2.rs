@@ -23,7 +23,7 @@ mod tests;
 
 use crate::direct::{Answering, Connecting, Dialect};
 use crate::session::Protocol;
-use goodput_model::{Direction, Plan, Sample, Transport};
+use goodput_model::{Direction, Plan, Role, Sample, Transport};
 
 /// The port of TCP and UDP (`DEFAULT_PORT`, include/Settings.hpp).
 pub const PORT: u16 = 5001;
@@ -51,7 +51,7 @@ const DIALECT: Dialect = Dialect {
 
 /// What iperf2's server does, and does not say: one that knows no reverse tests takes the request for
 /// payload and sends nothing; one that takes up a UDP flow has no socket for the next meanwhile
-/// (`Listener::udp_accept`).
+/// (`Listener::udp_accept`), which lasts a second in 2.2.1 where it is to send.
 fn doubt(plan: &Plan, last: &Sample) -> Option<String> {
     let words = match (plan.direction, plan.transport) {
         (Direction::Send, Transport::Udp) if plan.flows > 1 => {
@@ -61,7 +61,21 @@ fn doubt(plan: &Plan, last: &Sample) -> Option<String> {
         (Direction::Reverse | Direction::Both, _) if last.received_bytes == 0 => {
             "nothing came from the iperf2 server: before version 2.1 it can't be asked to send"
         }
+        (Direction::Reverse | Direction::Both, Transport::Udp) => return silent(last),
         _ => return None,
     };
     Some(words.into())
+}
+
+/// What to say where nothing came on some of the flows.
+fn silent(last: &Sample) -> Option<String> {
+    let received = || last.flows.iter().filter(|flow| flow.role == Role::Receiver);
+    let silent = received().filter(|flow| flow.bytes == 0).count();
+    (silent > 0).then(|| {
+        format!(
+            "nothing came on {silent} of {} flows: a server of iperf 2.2 takes up one a second \
+             where it sends over UDP, so let the test last longer or use fewer",
+            received().count()
+        )
+    })
 }

@@ -4,7 +4,7 @@ use goodput_model::Transport;
 use libtest_mimic::Failed;
 use rustix::process::Signal;
 
-use super::{PORT, TARGET, client, logged, rows};
+use super::{PEER, PORT, TARGET, client, logged, rows};
 use crate::matrix::Test;
 use crate::space::{Space, exe};
 
@@ -34,7 +34,9 @@ const BYTES: u64 = 1_000_003;
 /// Header and all: what was asked for is what both sides count.
 fn every_byte() -> Result<(), Failed> {
     for (way, sent, received) in [(None, 0, 1), (Some("-R"), 1, 0), (Some("--full-duplex"), 1, 1)] {
-        for flows in ["1", "4"] {
+        // 2.2.1's client waits for ever now and then, with its own server as well.
+        let hangs = way == Some("--full-duplex") && PEER.release() >= Some((2, 2));
+        for flows in if hangs { &["1"][..] } else { &["1", "4"] } {
             let space = Space::new()?;
             let mut server = space.serve(&[])?;
             let arguments = ["-n", "1000003", "-P", flows].into_iter().chain(way);
@@ -126,10 +128,18 @@ fn bounceback() -> Result<(), Failed> {
     for more in [&[][..], &["--bounceback-hold", "2"], &["-l", "20000"]] {
         let arguments = [&["--bounceback", "-t", "1"], more].concat();
         let said = client(&space, &arguments)?;
-        let done = said.lines().filter_map(|line| line.split("    ").nth(1)).count();
-        check(done > 0 && said.contains(" rps"), format!("{more:?}: {said}"))?;
+        // 2.1 tells "2562 rps" of them, 2.2 "RPS=24272".
+        let told = said.contains(" rps") || said.contains("RPS=");
+        check(told && bounced(&said) > 0, format!("{more:?}: {said}"))?;
     }
     Ok(())
+}
+
+/// How many messages came back, by the first line that counts them: `10=0.390/0.025/3.324/1.035 ms`.
+fn bounced(said: &str) -> u64 {
+    let mut words = said.split_whitespace().filter(|word| word.matches('/').count() == 3);
+    let count = words.find_map(|word| word.split_once('=')?.0.parse().ok());
+    count.unwrap_or(0)
 }
 
 fn our_bytes() -> Result<(), Failed> {

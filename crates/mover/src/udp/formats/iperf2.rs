@@ -28,6 +28,12 @@ const ENDS: u64 = 200;
 const END_GAP_NS: u64 = 10_000_000;
 /// The same where it is never answered: any of them may be lost.
 const UNANSWERED_ENDS: u64 = 5;
+/// What the settings of a client say of their flows (`numThreads`; 2.2 has other bits above these).
+const FLOWS_AT: usize = 4;
+const FLOWS_BITS: u32 = 0xf_ffff;
+/// How long a server has no socket for a stranger after each flow that it takes up, nanoseconds: not
+/// long in 2.1.8 (`Listener::udp_accept`), up to a second in 2.2.1 (the wait for `receiving`).
+const TAKING_UP_NS: u64 = 1_000_000_000;
 /// After this time without a datagram, nanoseconds, the sender is given up: it has no control
 /// connection that could tell. A program that sends so seldom has a rate below 400 bit/s.
 const IDLE_NS: u64 = 30_000_000_000;
@@ -116,6 +122,11 @@ impl Format for Iperf2 {
         let mut datagram = [&[0; LEN], &self.settings[..]].concat();
         write_id(&mut datagram, 1, self.now_ns());
         (!self.settings.is_empty()).then_some(datagram)
+    }
+
+    fn settling_ns(&self) -> Option<u64> {
+        let flows = word_at(&self.settings, FLOWS_AT).map_or(1, |word| word & FLOWS_BITS);
+        Some(u64::from(flows.max(1)) * TAKING_UP_NS)
     }
 
     fn prepare(&self, datagram: &mut [u8]) {

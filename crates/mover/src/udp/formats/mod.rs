@@ -44,6 +44,12 @@ pub(crate) trait Format {
         None
     }
 
+    /// How long a receiver may turn datagrams away, nanoseconds, where it learns of a flow by its
+    /// payload and not before.
+    fn settling_ns(&self) -> Option<u64> {
+        None
+    }
+
     /// Writes into a datagram what is the same in each; called once for each place of a batch.
     fn prepare(&self, _datagram: &mut [u8]) {}
 

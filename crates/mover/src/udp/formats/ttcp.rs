@@ -17,6 +17,8 @@ const END_GAP_NS: u64 = 1_000_000;
 /// After this time without a datagram, nanoseconds, the sender is given up: where all markers at the
 /// end are lost, nothing else tells, and a real receiver would wait for ever.
 const IDLE_NS: u64 = 10_000_000_000;
+/// How long a receiver may turn datagrams away, nanoseconds: its user starts it first.
+const SETTLING_NS: u64 = 1_000_000_000;
 
 /// The format as one flow uses it.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +34,10 @@ impl Format for Ttcp {
     fn longest(&self, _chunk: usize) -> usize {
         // Nobody tells the receiver how long they are.
         super::MAX_DATAGRAM
+    }
+
+    fn settling_ns(&self) -> Option<u64> {
+        Some(SETTLING_NS)
     }
 
     fn write(&self, _datagram: &mut [u8], _sent: Sent) {}

@@ -33,7 +33,7 @@ pub(super) const UDP_TESTS: u32 = 0x2000_0000;
 const KEY_CHECK: u32 = 0x1000_0000;
 /// `HEADER_SEQNO64B`: datagrams have 64-bit numbers.
 pub(super) const WIDE_NUMBERS: u32 = 0x0800_0000;
-/// `HEADER_VERSION2`: `-R`, `--full-duplex` or a wish for an answer.
+/// `HEADER_VERSION2`: `-R`, `--full-duplex` or a wish for an answer; in 2.0.14a every header.
 pub(super) const VERSION2: u32 = 0x0400_0000;
 /// `HEADER_V2PEERDETECT`: the client waits for an answer.
 pub(super) const PEER_DETECT: u32 = 0x0200_0000;
@@ -41,6 +41,8 @@ pub(super) const PEER_DETECT: u32 = 0x0200_0000;
 pub(super) const BOUNCEBACK: u32 = 0x0080_0000;
 /// `HEADER_LEN_BIT`: bits 1 to 8 are the length of the header.
 pub(super) const LENGTH_TOLD: u32 = 0x0001_0000;
+/// What every header of 2.0.14a has, which does not say that it is extended.
+const OF_2_0_14: u32 = VERSION2 | WIDE_NUMBERS | LENGTH_TOLD;
 /// `HEADER_LEN_MASK`.
 const LENGTH: u32 = 0x0000_01fe;
 /// `RUN_NOW`: `-d` rather than `-r`.
@@ -150,15 +152,18 @@ pub(super) fn extent(bytes: &[u8], before: usize) -> Extent {
 
 /// Whether fewer than four bytes may begin the flags of a header.
 fn may_begin(bytes: &[u8]) -> bool {
-    let kinds = (VERSION1 | EXTEND).to_be_bytes();
+    let [kinds, ..] = (VERSION1 | EXTEND).to_be_bytes();
+    let [of_2_0_14, ..] = OF_2_0_14.to_be_bytes();
     let known = KNOWN.to_be_bytes();
-    bytes.first().is_none_or(|first| first & kinds[0] != 0)
+    let is_kind = |first: &u8| first & kinds != 0 || first & of_2_0_14 == of_2_0_14;
+    bytes.first().is_none_or(is_kind)
         && bytes.iter().zip(known).all(|(byte, known)| byte & !known == 0)
 }
 
 /// The length of a header with these flags; `None` where no header has them.
 fn announced(flags: u32, before: usize) -> Option<usize> {
-    if flags & (VERSION1 | EXTEND) == 0 || flags & !KNOWN != 0 {
+    let is_2_0_14 = flags & OF_2_0_14 == OF_2_0_14;
+    if flags & (VERSION1 | EXTEND) == 0 && !is_2_0_14 || flags & !KNOWN != 0 {
         return None;
     }
     if flags & LENGTH_TOLD != 0 {
@@ -186,7 +191,7 @@ pub(super) fn is_plain_base(base: &[u8]) -> bool {
 pub(super) fn read(bytes: &[u8]) -> Option<Header> {
     let flags = word(bytes, 0)?;
     let port = u16::try_from(word(bytes, 8)?).ok()?;
-    let extended = flags & EXTEND != 0 && bytes.len() >= EXTENDED;
+    let extended = flags & (EXTEND | LENGTH_TOLD) != 0 && bytes.len() >= EXTENDED;
     let extension = |at| if extended { word(bytes, at).unwrap_or(0) } else { 0 };
     let upper = (extension(32) >> 16) as u16;
     let sent = (upper & TRIP_TIMES != 0 && bytes.len() >= TIMED)

@@ -187,6 +187,23 @@ fn a_permit_key_belongs_to_the_header() {
     assert_eq!(extent(&keyed, 0), Extent::Whole(70));
 }
 
+/// `iperf -c 127.0.0.1 -R -n 1000003` of Debian 11, 2.0.14a.
+const OLD_REVERSED: &str = "2c010078 00000001 00001389 00000000 00000000 000f4243 00000000 00000000 \
+    04000000 00020000 000e0000 00000000 00000000 00000000 00000000";
+
+#[test]
+fn a_header_of_2_0_14_is_one_though_no_flag_says_that_it_is_extended() {
+    let first = bytes(OLD_REVERSED);
+    assert_eq!(detect::recognises(&first), First::Control);
+    for cut in 1..first.len() {
+        assert!(matches!(detect::recognises(&first[..cut]), First::Short { .. }), "{cut}");
+    }
+    let header = header::read(&first).unwrap();
+    assert_eq!(header.way, Way::Reverse);
+    assert_eq!(header.length, Some(Length::Bytes(Bytes(1_000_003))));
+    assert_eq!(header.version, Some((0x0002_0000, 0x000e_0000)));
+}
+
 #[test]
 fn our_header_is_what_2_1_8_writes() {
     let plan =
