@@ -1,6 +1,6 @@
 //! What a server makes of a client's parameters: a plan, or iperf3's number for why not.
 
-use goodput_model::{BitRate, Bytes, Direction, Length, Plan, SocketOptions, Transport};
+use goodput_model::{BitRate, Bytes, Direction, Length, Pin, Pins, Plan, SocketOptions, Transport};
 
 use super::errors::number;
 use super::params::Params;
@@ -13,6 +13,9 @@ const MAX_OMIT_S: u64 = 600;
 const MAX_STREAMS: u64 = 128;
 const MAX_BLOCK: u64 = 1024 * 1024;
 const MAX_BUFFER: u64 = 512 * 1024 * 1024;
+const MAX_MSS: u64 = 9 * 1024;
+/// CPUs that a set of the C library has room for (sched_setaffinity(2)).
+const MAX_CPUS: u16 = 1024;
 /// Bytes of a datagram.
 pub const UDP_BLOCK: std::ops::RangeInclusive<u64> = 16..=65_507;
 
@@ -48,6 +51,7 @@ pub type Refusal = (u32, String);
 
 /// The plan of these parameters, within what iperf3 and this server allow.
 pub fn agree(params: &Params, limits: &Limits) -> Result<Agreed, Refusal> {
+    numbers_are_amounts(params)?;
     transport_is_ours(params)?;
     let lasts_s = lasts_s(params)?;
     let plan = Plan {
@@ -61,6 +65,7 @@ pub fn agree(params: &Params, limits: &Limits) -> Result<Agreed, Refusal> {
         receive_mover: discards(params).then(|| "discard".into()),
         chunk_bytes: Bytes(block(params)?),
         rate_bits_per_s: None,
+        pin: pins(params)?,
         socket: socket(params)?,
         ..Plan::standard()
     };
@@ -79,13 +84,27 @@ pub fn agree(params: &Params, limits: &Limits) -> Result<Agreed, Refusal> {
     })
 }
 
+/// The same numbers as 3.22 gives for them; versions before 3.17 or so take most of them as they are.
+fn numbers_are_amounts(params: &Params) -> Result<(), Refusal> {
+    let Some(key) = params.absurd else { return Ok(()) };
+    let number = match key {
+        "parallel" => number::STREAMS,
+        "time" => number::DURATION,
+        "len" if params.udp => number::UDP_BLOCK_SIZE,
+        "len" => number::BLOCK_SIZE,
+        "omit" => number::OMIT,
+        "MSS" => number::MSS,
+        "window" => number::BUFFER_SIZE,
+        "TOS" => number::TOS,
+        "server_affinity" => number::AFFINITY,
+        _ => number::RECEIVE_PARAMS,
+    };
+    Err((number, format!("its {key} is negative or beyond all bounds")))
+}
+
 fn transport_is_ours(params: &Params) -> Result<(), Refusal> {
     if params.sctp {
         return Err((number::NO_SCTP, "it asks for SCTP".into()));
-    }
-    // Without the affinity that was asked for, the numbers would be those of another set-up.
-    if params.server_affinity.is_some() {
-        return Err((number::AFFINITY, "it asks for a CPU affinity of the server".into()));
     }
     // A sender's socket option that goodput does not set; a receiver has none.
     if params.udp && params.dont_fragment && sends_to_client(params) {
@@ -161,6 +180,14 @@ fn block(params: &Params) -> Result<u64, Refusal> {
     Err((number, format!("it asks for blocks of {asked} bytes")))
 }
 
+/// The client keeps its own to itself.
+fn pins(params: &Params) -> Result<Pins, Refusal> {
+    let Some(cpu) = params.server_affinity else { return Ok(Pins::default()) };
+    let known = u16::try_from(cpu).ok().filter(|cpu| *cpu < MAX_CPUS);
+    let cpu = known.ok_or_else(|| (number::AFFINITY, format!("it asks for CPU {cpu}")))?;
+    Ok(Pins { near: Pin::None, far: Pin::Cpus(vec![cpu]) })
+}
+
 fn socket(params: &Params) -> Result<SocketOptions, Refusal> {
     if let Some(window) = params.window.filter(|window| *window > MAX_BUFFER) {
         return Err((number::BUFFER_SIZE, format!("it asks for buffers of {window} bytes")));
@@ -169,10 +196,11 @@ fn socket(params: &Params) -> Result<SocketOptions, Refusal> {
     if tos > TOS_MAX {
         return Err((number::TOS, format!("it asks for a type of service of {tos}")));
     }
-    let mss = params.mss.map(u32::try_from).transpose();
-    let mss_bytes = mss.map_err(|_| (number::MSS, "it asks for a huge MSS".to_string()))?;
+    if let Some(mss) = params.mss.filter(|mss| *mss > MAX_MSS) {
+        return Err((number::MSS, format!("it asks for an MSS of {mss} bytes")));
+    }
     Ok(SocketOptions {
-        mss_bytes,
+        mss_bytes: params.mss.map(|mss| mss as u32),
         sndbuf_bytes: params.window.map(Bytes),
         rcvbuf_bytes: params.window.map(Bytes),
         congestion: params.congestion.clone(),
@@ -228,7 +256,7 @@ mod tests {
     fn every_option_arrives_in_the_plan() {
         let agreed = agreed(
             r#"{"udp":true,"omit":2,"time":5,"parallel":3,"bidirectional":true,"len":1000,
-            "bandwidth":1000000,"window":65536,"MSS":1400,"TOS":184,"nodelay":true,"fqrate":8000000,
+            "bandwidth":1000000,"window":65536,"MSS":1400,"server_affinity":1,"TOS":184,"nodelay":true,"fqrate":8000000,
             "congestion":"reno","udp_counters_64bit":1,"get_server_output":1}"#,
         )
         .unwrap();
@@ -240,6 +268,7 @@ mod tests {
         assert_eq!(plan.rate_bits_per_s, Some(BitRate(3e6)), "of all streams together");
         assert_eq!((plan.socket.dscp, plan.socket.mss_bytes), (Some(46), Some(1400)));
         assert_eq!(plan.socket.sndbuf_bytes, plan.socket.rcvbuf_bytes);
+        assert_eq!(plan.pin, Pins { near: Pin::None, far: Pin::Cpus(vec![1]) });
         assert_eq!(plan.socket.max_pacing_bits_per_s, Some(BitRate(8e6)));
     }
 
@@ -276,7 +305,19 @@ mod tests {
             (r#"{"window":1000000000}"#, number::BUFFER_SIZE),
             (r#"{"TOS":256}"#, number::TOS),
             (r#"{"sctp":true}"#, number::NO_SCTP),
-            (r#"{"server_affinity":1}"#, number::AFFINITY),
+            (r#"{"server_affinity":99999}"#, number::AFFINITY),
+            (r#"{"server_affinity":-1}"#, number::AFFINITY),
+            (r#"{"parallel":-1}"#, number::STREAMS),
+            (r#"{"time":-1}"#, number::DURATION),
+            (r#"{"len":-1}"#, number::BLOCK_SIZE),
+            (r#"{"udp":true,"len":-1}"#, number::UDP_BLOCK_SIZE),
+            (r#"{"omit":-1}"#, number::OMIT),
+            (r#"{"MSS":-1}"#, number::MSS),
+            (r#"{"MSS":100000}"#, number::MSS),
+            (r#"{"window":-1}"#, number::BUFFER_SIZE),
+            (r#"{"TOS":-1}"#, number::TOS),
+            (r#"{"num":-1}"#, number::RECEIVE_PARAMS),
+            (r#"{"bandwidth":1e300}"#, number::RECEIVE_PARAMS),
             (r#"{"reverse":true,"bidirectional":true}"#, number::REVERSE_BIDIR),
             (r#"{"udp":true,"reverse":true,"dont_fragment":1}"#, number::NOT_IMPLEMENTED),
             (r#"{"congestion":"../x"}"#, number::RECEIVE_PARAMS),

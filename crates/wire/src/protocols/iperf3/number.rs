@@ -14,6 +14,11 @@ pub fn whole(value: &Value) -> Option<u64> {
     }
 }
 
+/// Whether a value is a number and no amount of anything: negative, or beyond all counts.
+pub fn is_absurd(value: &Value) -> bool {
+    value.is_number() && whole(value).is_none()
+}
+
 /// A count, where it was made. iperf3 writes -1 for one that was not, and 3.12 and 3.13 write that
 /// as 2^64-1; nothing is counted beyond 2^63.
 pub fn counted(value: &Value) -> Option<u64> {
@@ -49,6 +54,14 @@ mod tests {
             assert_eq!(counted(&read(none)), None, "{none}");
         }
         assert_eq!(whole(&read("18446744073709551615")), Some(u64::MAX));
+    }
+
+    #[test]
+    fn what_is_no_amount_is_absurd_and_what_is_no_number_is_not() {
+        for absurd in ["-1", "-0.5", "1e300"] {
+            assert!(is_absurd(&read(absurd)), "{absurd}");
+        }
+        assert!(!is_absurd(&read("0")) && !is_absurd(&read("\"-1\"")));
     }
 
     #[test]

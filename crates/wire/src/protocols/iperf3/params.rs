@@ -4,7 +4,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::number::{flag, whole};
+use super::number::{flag, is_absurd, whole};
 use crate::plain;
 
 /// Longest text that is kept of a client's, characters.
@@ -70,7 +70,26 @@ pub struct Params {
     pub authtoken: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_version: Option<String>,
+    /// The first key with a number that is no amount of anything.
+    #[serde(skip)]
+    pub absurd: Option<&'static str>,
 }
+
+/// Keys with numbers.
+const NUMBERS: [&str; 12] = [
+    "omit",
+    "server_affinity",
+    "time",
+    "num",
+    "blockcount",
+    "MSS",
+    "parallel",
+    "window",
+    "len",
+    "bandwidth",
+    "fqrate",
+    "TOS",
+];
 
 /// serde gives what it looks at by reference.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
@@ -119,6 +138,7 @@ impl Params {
             skip_rx_copy: is_set("skip_rx_copy"),
             authtoken: text("authtoken").map(str::to_owned),
             client_version: short("client_version"),
+            absurd: NUMBERS.into_iter().find(|key| json.get(key).is_some_and(is_absurd)),
         }
     }
 }
@@ -178,8 +198,15 @@ mod tests {
 
     #[test]
     fn whatever_json_it_is_there_are_parameters() {
-        for odd in ["{}", "[]", "7", r#"{"time":"ten","udp":"yes","TOS":-1,"parallel":1e300}"#] {
+        for odd in ["{}", "[]", "7", r#"{"time":"ten","udp":"yes","parallel":[4]}"#] {
             assert_eq!(read(odd), Params::default(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_no_amount_are_told_by_their_key() {
+        for (json, key) in [(r#"{"TOS":-1}"#, "TOS"), (r#"{"num":1e300,"bandwidth":-5}"#, "num")] {
+            assert_eq!(read(json), Params { absurd: Some(key), ..Params::default() }, "{json}");
         }
     }
 

@@ -12,7 +12,7 @@ mod stage;
 
 use std::time::{Duration, Instant};
 
-use goodput_model::{EndName, Host, Known, Sample};
+use goodput_model::{EndName, Host, Known, Pin, Sample};
 
 use self::stage::{Run, Stage};
 use super::agree::{Agreed, agree};
@@ -280,6 +280,11 @@ impl ServerSession {
     fn flows_failed(&mut self, why: String) -> Result<(), WireError> {
         match &self.stage {
             Stage::Preparing(_) if why.starts_with(BUSY) => self.control.deny(),
+            Stage::Preparing(run) | Stage::Gathering(run)
+                if run.agreed.plan.pin.far != Pin::None =>
+            {
+                self.control.fail(number::AFFINITY);
+            }
             Stage::Preparing(run) if run.agreed.plan.socket.congestion.is_some() => {
                 self.control.fail(number::CONGESTION);
             }
