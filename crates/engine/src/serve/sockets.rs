@@ -2,6 +2,7 @@
 
 use std::net::{Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 
+use goodput_mover::socket::notice_silence;
 use goodput_wire::{protocols, session as wire};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
@@ -75,6 +76,11 @@ impl Sockets {
     }
 }
 
+/// What was tried.
+fn silent(listener: SocketAddr) -> String {
+    format!("have clients of {listener} watched for their silence")
+}
+
 impl Pair {
     fn open(
         bind: Option<SocketAddr>,
@@ -94,6 +100,7 @@ impl Pair {
         .map_err(EngineError::io(named(address)))?
         .into();
         let local = tcp.local_addr().map_err(EngineError::io("read the listener's address"))?;
+        notice_silence(&tcp).map_err(EngineError::io(silent(local)))?;
         let udp = datagram_socket(local).map_err(EngineError::io(named(local)))?.into();
         Ok(Self { tcp, udp, usual_for })
     }
@@ -101,6 +108,7 @@ impl Pair {
     /// A listener that was handed over, with its UDP socket where that was as well.
     fn handed_over(tcp: TcpListener, datagrams: &mut Vec<UdpSocket>) -> Result<Self, EngineError> {
         let local = tcp.local_addr().map_err(EngineError::io("read the listener's address"))?;
+        notice_silence(&tcp).map_err(EngineError::io(silent(local)))?;
         let same = |udp: &UdpSocket| udp.local_addr().is_ok_and(|a| a.port() == local.port());
         let udp = match datagrams.iter().position(same) {
             Some(index) => {

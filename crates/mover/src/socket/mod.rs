@@ -21,7 +21,7 @@ use goodput_model::BitRate;
 
 pub use effective::{Effective, check_effective, cut_buffer, effective};
 pub use error::SocketError;
-pub use tcp::{apply_accepted, tcp_begin, tcp_connect, tcp_listen};
+pub use tcp::{apply_accepted, notice_silence, tcp_begin, tcp_connect, tcp_listen};
 pub use told::{Told, receive_told, send_from, tell_destination};
 pub use udp::{apply_datagram, udp_listen, udp_socket};
 

@@ -1,10 +1,12 @@
 //! TCP sockets: listening, connecting, and what an accepted one still needs.
 
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use goodput_model::SocketOptions;
+use rustix::net::sockopt;
 use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use super::error::SocketError;
@@ -12,6 +14,14 @@ use super::options::{
     bind_near, check_family, check_scope, from_free_port, new, set_buffers, set_dscp,
     set_max_pacing, set_nodelay, set_tcp,
 };
+
+/// How long a peer may leave every byte and every probe unanswered (`TCP_USER_TIMEOUT`, tcp(7)). It is
+/// as long as iperf3 waits for data (3.12, `--rcv-timeout`): long enough for a path that goes away and
+/// comes back, and for a receiver that takes nothing for a while.
+const GONE: Duration = Duration::from_secs(120);
+
+/// Time without a byte until a peer is probed, and between probes.
+const PROBES_APART: Duration = Duration::from_secs(15);
 
 /// Connections that may wait to be accepted; the kernel cuts it to net.core.somaxconn.
 const BACKLOG: i32 = 1024;
@@ -73,11 +83,22 @@ pub fn tcp_begin(address: SocketAddr, options: &SocketOptions) -> Result<OwnedFd
     }
 }
 
+/// Has a connection break off whose peer is gone without a word: without, an end that only reads waits
+/// for ever, and one that writes for 15 minutes (tcp(7), `tcp_retries2`). Accepted sockets inherit it.
+pub fn notice_silence(socket: impl AsFd) -> io::Result<()> {
+    let gone_ms = GONE.as_millis() as u32;
+    sockopt::set_socket_keepalive(&socket, true)?;
+    sockopt::set_tcp_keepidle(&socket, PROBES_APART)?;
+    sockopt::set_tcp_keepintvl(&socket, PROBES_APART)?;
+    Ok(sockopt::set_tcp_user_timeout(&socket, gone_ms)?)
+}
+
 fn prepare(
     socket: &Socket,
     options: &SocketOptions,
     address: SocketAddr,
 ) -> Result<(), SocketError> {
+    notice_silence(socket).map_err(SocketError::of("watch for the silence of", address))?;
     set_buffers(socket, options)?;
     set_tcp(socket, options)?;
     set_dscp(socket, options, Domain::for_address(address))
@@ -123,4 +144,24 @@ fn late_congestion(socket: &Socket, options: &SocketOptions) -> Result<Vec<Strin
         "congestion control {name} was set after the handshake, the connection began with {old} \
          and may keep its pacing"
     )])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_notice_a_peer_that_is_gone() {
+        let options = SocketOptions::default();
+        let listener = tcp_listen(SocketAddr::from(([127, 0, 0, 1], 0)), &options).unwrap();
+        let listener = std::net::TcpListener::from(listener);
+        let address = listener.local_addr().unwrap();
+        let near = tcp_connect(address, &options, Duration::from_secs(5)).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        for end in [near, far.into()] {
+            assert!(sockopt::socket_keepalive(&end).unwrap());
+            assert_eq!(sockopt::tcp_keepidle(&end).unwrap(), PROBES_APART);
+            assert_eq!(u128::from(sockopt::tcp_user_timeout(&end).unwrap()), GONE.as_millis());
+        }
+    }
 }
