@@ -88,6 +88,9 @@ const BEGIN_PAUSE: Duration = Duration::from_millis(100);
 /// How much longer a server lets a client send than the client said.
 const GRACE: Duration = Duration::from_secs(3);
 
+/// Shortest datagram that has room for the count, bytes (line 4736).
+const COUNTED_MIN: u64 = 32;
+
 /// What a client says first, up to its version: since 3.1.1, and before.
 const OPENINGS: [&[u8]; 2] = [version::HELO, parameters::BEGINS];
 
@@ -123,7 +126,8 @@ fn tickets(plan: &Plan, interval_s: f64) -> Vec<FlowTicket> {
 /// Whether each datagram tells how many bytes were sent by then (line 4736), on this flow: with
 /// several streams nuttcp counts over all of them, which no single one can make use of.
 fn is_counted(plan: &Plan, interval_s: f64) -> bool {
-    plan.transport == Transport::Udp && interval_s > 0.0 && plan.flows == 1
+    let has_room = plan.chunk_bytes.0 >= COUNTED_MIN;
+    plan.transport == Transport::Udp && interval_s > 0.0 && plan.flows == 1 && has_room
 }
 
 #[cfg(test)]

@@ -11,6 +11,9 @@ use crate::session::Limits;
 /// Lowest data port (line 4430): below, ports belong to the system.
 const PORT_MIN: u64 = 1024;
 
+/// Shortest datagram, bytes: one of four is a marker (nuttcp-6.1.2.c, line 2222).
+const DATAGRAM_MIN: u64 = 5;
+
 /// Greatest type of service: one byte.
 const TOS_MAX: u64 = 0xff;
 
@@ -26,7 +29,7 @@ pub fn plan_of(asked: &Parameters, limits: &Limits, control: u16) -> Result<Plan
     serves(asked)?;
     holds_ports(asked, control)?;
     let plan = translated(asked, limits)?;
-    check::sense(&plan)?;
+    check::sense_with(&plan, DATAGRAM_MIN)?;
     check::within(&plan, limits)?;
     Ok(plan)
 }
@@ -252,7 +255,7 @@ mod tests {
             (|a| a.buflen = u64::MAX, "a chunk of"),
             (|a| a.timeout_s = 1e9, "a duration of"),
             (|a| a.win = u64::MAX, "a receive buffer of"),
-            (|a| (a.udp, a.buflen) = (true, 5), "a datagram of 5 bytes"),
+            (|a| (a.udp, a.buflen) = (true, 4), "a datagram of 4 bytes"),
             (|a| (a.client_sends, a.maxburst) = (false, 9), "bursts"),
         ];
         for (change, words) in cases {
