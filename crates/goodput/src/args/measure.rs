@@ -111,9 +111,6 @@ pub struct MeasureArgs {
     /// Differentiated services code point, 0 to 63
     #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(0..64))]
     pub dscp: Option<u8>,
-    /// Probe round trips beside the flows: for a second before they begin, and while they run
-    #[arg(long)]
-    pub latency: bool,
     #[command(flatten)]
     pub credentials: CredentialArgs,
     /// Do not observe while it runs, to see what observing costs; there is no verdict then
@@ -211,7 +208,7 @@ impl MeasureArgs {
             omit_s: self.omit.unwrap_or(0.0),
             peer_output: self.peer_output,
             data_port: self.data_port,
-            latency: self.latency,
+            latency: false,
             pin: super::pin::pins(&self.pin),
             observe: !self.no_observe,
             storage,
