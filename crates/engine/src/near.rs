@@ -194,8 +194,8 @@ impl<'a> NearRun<'a> {
         interrupt: &Interrupt,
         listener: &mut Listener<'_>,
     ) -> Result<Option<Phase>, EngineError> {
-        let Some(probing) = self.prober.as_ref().map(Prober::start) else { return Ok(None) };
-        let over = tokio::time::sleep(latency::IDLE);
+        let Some(prober) = self.prober.as_ref() else { return Ok(None) };
+        let (probing, over) = (prober.start(), tokio::time::sleep(prober.idles()));
         let mut over = std::pin::pin!(over);
         loop {
             tokio::select! {

@@ -1,15 +1,15 @@
 //! Strict pacing: the schedule, which is pure arithmetic, and the waiting for it.
 //!
 //! A piece may leave when the schedule says so; each piece moves the schedule by the time that its
-//! bytes take at the rate. A thread that comes late by less than [`SLACK_NS`] keeps the schedule, so
+//! bytes take at the rate. A thread that comes late by less than `SLACK_NS` keeps the schedule, so
 //! that the jitter of timers costs no rate, and makes up for it by shorter gaps, never less than
-//! [`SHORTEST_GAP`] of what the piece takes less the lateness that a timer is expected to have, rather
-//! than by a burst. Whoever comes later than the slack
-//! has stalled: the schedule is moved to now and the lost time is not made up. So in any window of t
-//! seconds never more leaves than rate × t + one piece + what the rate gives in the slack.
+//! `SHORTEST_GAP` of what the piece takes less the lateness that a timer is expected to have, rather
+//! than by a burst. Whoever comes later than the slack has stalled: the schedule is moved to now and the
+//! lost time is not made up. So in any window of t seconds never more leaves than rate × t + one piece +
+//! what the rate gives in the slack.
 //!
 //! A stream has pieces of 1 ms of its rate. Datagrams leave one by one, or as many at once as the rate
-//! gives in [`AT_ONCE_NS`], in which hardly more than one system call can be made; where bursts are
+//! gives in `AT_ONCE_NS`, in which hardly more than one system call can be made; where bursts are
 //! asked for, as many as these hold.
 
 use goodput_model::BitRate;

@@ -224,7 +224,9 @@ mod tests {
 
     #[test]
     fn a_server_that_stays_is_asked_to_leave() {
-        let mut server = Running::start(command("sleep").arg("60")).unwrap();
+        // In the background of a script the signal is ignored, and would be here as well.
+        let interruptible = ["--default-signal=INT", "sleep", "60"];
+        let mut server = Running::start(command("env").args(interruptible)).unwrap();
         server.leave(Leaves::Interrupted).unwrap();
     }
 

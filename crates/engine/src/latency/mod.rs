@@ -21,7 +21,7 @@ use schedule::{Halt, Probes};
 pub use sum::latency;
 
 /// How long probes run before the flows begin.
-pub const IDLE: Duration = Duration::from_secs(1);
+const IDLE: Duration = Duration::from_secs(1);
 
 /// What one way to probe found, or why it could not.
 type Found = Result<Probes, Missing>;
@@ -60,6 +60,12 @@ impl Prober {
             // The ports and the subflows are the flows' own.
             options: SocketOptions { source_port: None, mptcp: false, ..plan.socket.clone() },
         }
+    }
+
+    /// How long to probe before the flows begin: not at all where nobody takes probes. Another program
+    /// counts its own time from when it is ready, and ends while this end still waits.
+    pub fn idles(&self) -> Duration {
+        if self.to.is_ok() { IDLE } else { Duration::ZERO }
     }
 
     /// Begins to probe, until [`Probing::finish`]. Each way to probe has a thread of its own, which

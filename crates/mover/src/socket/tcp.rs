@@ -90,7 +90,11 @@ pub fn notice_silence(socket: impl AsFd) -> io::Result<()> {
     sockopt::set_socket_keepalive(&socket, true)?;
     sockopt::set_tcp_keepidle(&socket, PROBES_APART)?;
     sockopt::set_tcp_keepintvl(&socket, PROBES_APART)?;
-    Ok(sockopt::set_tcp_user_timeout(&socket, gone_ms)?)
+    match sockopt::set_tcp_user_timeout(&socket, gone_ms) {
+        // MPTCP has probes, but no such option (net/mptcp/sockopt.c `mptcp_setsockopt_sol_tcp`).
+        Err(rustix::io::Errno::NOPROTOOPT) => Ok(()),
+        done => Ok(done?),
+    }
 }
 
 fn prepare(

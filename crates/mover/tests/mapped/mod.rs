@@ -1,11 +1,9 @@
 //! What only the mover `zerocopy-receive` does.
 
-#[expect(dead_code, reason = "other tests use the rest")]
-mod common;
-
-use common::{Ended, Pair, streams};
 use goodput_model::{SocketOptions, Transport};
 use goodput_mover::find;
+
+use crate::common::{Ended, Pair, streams};
 
 /// Whole pages, sent in whole chunks.
 const LIMIT: u64 = 28_672 * 400;
