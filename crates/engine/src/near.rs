@@ -218,6 +218,8 @@ impl<'a> NearRun<'a> {
         let mut probed = std::pin::pin!(probing.collect());
         loop {
             tokio::select! {
+                // Another program's server closes when it has reported; what was found by then counts.
+                biased;
                 phase = &mut probed => return phase.map(Some),
                 action = self.client.next() => self.acted(action?, listener)?,
             }
