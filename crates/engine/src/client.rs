@@ -46,9 +46,13 @@ impl Client {
         target: &Target,
         options: &SocketOptions,
         credentials: Credentials,
+        interrupt: &Interrupt,
         listener: &mut Listener<'_>,
     ) -> Result<Self, EngineError> {
-        let client = Self::greet(target, options, credentials, Duration::ZERO).await?;
+        let client = tokio::select! {
+            client = Self::greet(target, options, credentials, Duration::ZERO) => client?,
+            () = interrupt.raised() => return Err(EngineError::Interrupted),
+        };
         listener(Event::Connected { peer: client.peer.clone(), secured: client.secured });
         Ok(client)
     }

@@ -56,11 +56,9 @@ pub async fn compare(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
-    let options = &request.plan.socket;
-    let mut client = tokio::select! {
-        client = Client::connect(&request.target, options, request.credentials.clone(), listener) => client?,
-        () = interrupt.raised() => return Err(EngineError::Interrupted),
-    };
+    let (options, credentials) = (&request.plan.socket, request.credentials.clone());
+    let mut client =
+        Client::connect(&request.target, options, credentials, interrupt, listener).await?;
     let mut appliers = Appliers::new(request.state_dir.clone());
     let outcome = run(request, &mut client, &mut appliers, interrupt, listener).await;
     // Put back first, then report what went wrong, if anything did.

@@ -43,11 +43,9 @@ pub async fn find_rate(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
-    let options = &request.plan.socket;
-    let mut client = tokio::select! {
-        client = Client::connect(&request.target, options, request.credentials.clone(), listener) => client?,
-        () = interrupt.raised() => return Err(EngineError::Interrupted),
-    };
+    let (options, credentials) = (&request.plan.socket, request.credentials.clone());
+    let mut client =
+        Client::connect(&request.target, options, credentials, interrupt, listener).await?;
     let outcome = search_all(request, &mut client, interrupt, listener).await;
     client.leave().await;
     outcome

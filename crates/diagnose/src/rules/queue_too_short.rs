@@ -186,11 +186,18 @@ fn of_burst(draft: Draft, place: Place, burst: &BurstLoss) -> Draft {
         "slow start lost {:.0} of {:.0} packets at once, at a window of {:.0} segments",
         burst.start.lost, burst.start.sent, burst.window
     );
-    let passed = format!(
-        "windows of {:.0} segments, grown step by step, passed since, {} of the packets lost",
-        burst.passed,
-        percent(burst.since.share())
-    );
+    let since = percent(burst.since.share());
+    let passed = if burst.outgrown {
+        format!(
+            "windows of {:.0} segments, grown step by step, passed since, {since} of the packets lost",
+            burst.passed
+        )
+    } else {
+        format!(
+            "the window, cut for that, was full most of the time since, at up to {:.0} segments, {since} of the packets lost",
+            burst.passed
+        )
+    };
     draft.saw(place, "startup_lost_percent", burst.start.share() * 100.0, lost).saw(
         place,
         "window_passed_segments",

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use goodput_engine::probe::probe;
 use goodput_engine::{
-    AttachRequest, AttachTo, Client, Conclusion, EngineError, Event, Target, attach, conclude,
-    conclude_at_least,
+    AttachRequest, AttachTo, Client, Conclusion, Event, Target, attach, conclude, conclude_at_least,
 };
 use goodput_model::Plan;
 use goodput_wire::protocols::ttcp;
@@ -86,10 +85,8 @@ fn measure(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result
     let state_dir = args.probe.then(|| state_dir(state)).transpose()?;
     let outcome = measured::block_on(async |interrupt| {
         let listener = &mut |event| live.show(&event);
-        let mut client = tokio::select! {
-            client = Client::connect(&target, &plan.socket, credentials, listener) => client?,
-            () = interrupt.raised() => return Err(EngineError::Interrupted),
-        };
+        let mut client =
+            Client::connect(&target, &plan.socket, credentials, &interrupt, listener).await?;
         let conclusion = async {
             let measurement = client.measure(&plan, &interrupt, listener).await?;
             // A ttcp receiver tells nothing to anybody; a foreign format has what was sent.

@@ -47,7 +47,8 @@ fn measure(
     };
     let measuring = async {
         let credentials = Credentials::default();
-        let mut client = Client::connect(&target, &plan.socket, credentials, listener).await?;
+        let mut client =
+            Client::connect(&target, &plan.socket, credentials, interrupt, listener).await?;
         let measured = client.measure(plan, interrupt, listener).await;
         client.leave().await;
         Ok(measured?)

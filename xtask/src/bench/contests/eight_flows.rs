@@ -1,7 +1,7 @@
 //! TCP, 8 flows at once.
 
 use super::*;
-use crate::bench::contest::{Against, Length, Load};
+use crate::bench::contest::{Length, Load};
 use crate::bench::quantity::{CPU, RATE};
 use crate::bench::watch::Watch;
 
@@ -15,20 +15,5 @@ pub static CONTEST: Contest = Contest {
     watch: Watch::Nothing,
     entries: &[with("goodput", &GOODPUT, COPY), peer(&IPERF3), peer(&IPERF), peer(&NUTTCP)],
     columns: &[&RATE, &CPU],
-    goals: &[
-        Goal {
-            what: "throughput / best peer",
-            of: "goodput",
-            quantity: &RATE,
-            against: Against::BestPeer(&RATE),
-            bound: Bound::AtLeast(1.0),
-        },
-        Goal {
-            what: "CPU per byte / that peer",
-            of: "goodput",
-            quantity: &CPU,
-            against: Against::BestPeer(&RATE),
-            bound: Bound::AtMost(1.0),
-        },
-    ],
+    goals: &[AS_FAST, AS_CHEAP],
 };

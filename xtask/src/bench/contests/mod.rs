@@ -15,8 +15,9 @@ mod udp_packets;
 mod udp_rate;
 mod udp_throughput;
 
-use super::contest::{Bound, Contest, Entry, Goal, Kind, Place};
+use super::contest::{Against, Bound, Contest, Entry, Goal, Kind, Place};
 use super::programs::{GOODPUT, IPERF, IPERF3, NUTTCP, Program, QPERF, SOCKPERF};
+use super::quantity::{CPU, RATE};
 
 /// All of them.
 pub const ALL: &[&Contest] = &[
@@ -51,6 +52,24 @@ const fn with(name: &'static str, program: &'static Program, extra: &'static [&s
 
 /// One flow of TCP as most programs send it.
 const COPY: &[&str] = &["--mover", "copy"];
+
+/// At least as fast as the best peer of the round.
+const AS_FAST: Goal = Goal {
+    what: "throughput / best peer",
+    of: "goodput",
+    quantity: &RATE,
+    against: Against::BestPeer(&RATE),
+    bound: Bound::AtLeast(1.0),
+};
+
+/// No more CPU for each byte than that peer.
+const AS_CHEAP: Goal = Goal {
+    what: "CPU per byte / that peer",
+    of: "goodput",
+    quantity: &CPU,
+    against: Against::BestPeer(&RATE),
+    bound: Bound::AtMost(1.0),
+};
 
 #[cfg(test)]
 mod tests {

@@ -27,20 +27,8 @@ pub static CONTEST: Contest = Contest {
     ],
     columns: &[&RATE, &CPU],
     goals: &[
-        Goal {
-            what: "throughput / best peer",
-            of: "goodput",
-            quantity: &RATE,
-            against: Against::BestPeer(&RATE),
-            bound: Bound::AtLeast(1.0),
-        },
-        Goal {
-            what: "CPU per byte / that peer",
-            of: "goodput",
-            quantity: &CPU,
-            against: Against::BestPeer(&RATE),
-            bound: Bound::AtMost(1.0),
-        },
+        AS_FAST,
+        AS_CHEAP,
         Goal {
             what: "% of what copying alone allows, in cache",
             of: "goodput",
