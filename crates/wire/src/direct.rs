@@ -9,13 +9,10 @@
 mod answering;
 mod connecting;
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 pub(crate) use answering::{Answering, Order, Wish};
 pub(crate) use connecting::{Connecting, Dialect, out_of_reach};
-
-use crate::session::{Action, Output};
 
 /// From the first byte to all that is needed to know what is asked for.
 const GREETING: Duration = Duration::from_secs(5);
@@ -40,43 +37,3 @@ const SILENCE: Duration = Duration::from_secs(30);
 
 /// From one measurement of a client to its next.
 const IDLE: Duration = Duration::from_secs(600);
-
-/// What a session wants done, in order.
-#[derive(Default)]
-pub(crate) struct Outbox {
-    outputs: VecDeque<Output>,
-    closed: bool,
-}
-
-impl Outbox {
-    pub(crate) fn send(&mut self, bytes: Vec<u8>) {
-        if !bytes.is_empty() {
-            self.outputs.push_back(Output::Send(bytes));
-        }
-    }
-
-    pub(crate) fn act(&mut self, action: Action) {
-        self.outputs.push_back(Output::Do(action));
-    }
-
-    /// The session ends in good order.
-    pub(crate) fn close(&mut self) {
-        if !self.closed {
-            self.outputs.push_back(Output::Close);
-        }
-        self.closed = true;
-    }
-
-    /// The session ends with an error, for which these protocols have no words.
-    pub(crate) fn fail(&mut self) {
-        self.closed = true;
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.closed
-    }
-
-    pub(crate) fn poll(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
-    }
-}

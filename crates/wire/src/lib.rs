@@ -11,11 +11,13 @@ pub mod error;
 pub mod foreign;
 pub mod frame;
 pub mod login;
+mod outbox;
 #[cfg(any(test, feature = "testing"))]
 pub mod pair;
 mod plain;
 pub mod protocols;
 pub mod session;
+mod state_machine;
 pub mod ticket;
 pub mod token;
 

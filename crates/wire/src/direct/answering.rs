@@ -11,10 +11,12 @@ use std::time::Instant;
 
 use goodput_model::{Direction, Host, Known, Length, Plan, Sample, Transport};
 
-use super::{ACCEPT, DRAIN, FLOWS, GREETING, LINGER, Outbox, SILENCE};
+use super::{ACCEPT, DRAIN, FLOWS, GREETING, LINGER, SILENCE};
 use crate::error::WireError;
+use crate::outbox::Outbox;
 use crate::protocols::goodput::times::after_s;
-use crate::session::{Action, Input, Output, ServerConfig, Session};
+use crate::session::{Action, Input, ServerConfig, Session};
+use crate::state_machine::StateMachine;
 use crate::ticket::{FlowTicket, Meeting};
 
 /// One measurement that a client asks for.
@@ -85,42 +87,90 @@ struct Running {
     progress: Option<(u64, Instant)>,
 }
 
-impl Session for Answering {
-    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+impl StateMachine for Answering {
+    fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
         if let State::Elsewhere(session) = &mut self.state {
-            return session.handle(now, input);
+            let outcome = session.handle(now, input);
+            self.outbox.carry(session.as_mut());
+            return outcome;
         }
-        if self.outbox.is_closed() {
-            return Ok(());
+        match input {
+            Input::Received(bytes) => self.receive(now, &bytes)?,
+            Input::Closed => return Err(self.closed()),
+            Input::Expecting { .. } => {
+                if let State::Preparing(plan) = &self.state {
+                    self.enter(State::Gathering(plan.clone()), now + FLOWS);
+                }
+            }
+            Input::FlowsReady => self.begin(now),
+            Input::FlowsFailed(_) if matches!(self.state, State::Opening(_)) => {}
+            Input::FlowsFailed(why) => return Err(WireError::Local(why)),
+            Input::Sampled(sample) => self.sampled(now, &sample),
+            Input::Finish(why) => self.finish(now, why),
+            Input::Ended(_) => {
+                if matches!(self.state, State::Running(_)) {
+                    self.enter(State::Reporting, now + DRAIN);
+                }
+            }
+            Input::Report(_) => self.reported(now),
+            Input::Leave(_) => {
+                self.abandon();
+                self.outbox.close();
+            }
+            Input::Propose(_)
+            | Input::Begin
+            | Input::AskSetting(_)
+            | Input::SettingDone(_)
+            | Input::Told(_)
+            | Input::ErrandDone(_) => {}
         }
-        let outcome = self.take(now, input);
-        self.settle(outcome)
+        Ok(())
     }
 
-    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
-        if let State::Elsewhere(session) = &mut self.state {
-            return session.handle_timeout(now);
-        }
-        if self.outbox.is_closed() || now < self.deadline {
-            return Ok(());
-        }
-        let outcome = self.expire(now);
-        self.settle(outcome)
-    }
-
-    fn poll(&mut self) -> Option<Output> {
-        let other = match &mut self.state {
-            State::Elsewhere(session) => session.poll(),
-            _ => None,
+    /// The state has lasted too long, or something is due in it.
+    fn expire(&mut self, now: Instant) -> Result<(), WireError> {
+        let why = match &mut self.state {
+            State::Elsewhere(session) => {
+                let outcome = session.handle_timeout(now);
+                self.outbox.carry(session.as_mut());
+                return outcome;
+            }
+            State::Running(running) if !running.finishing => {
+                let why = running.why_now(now).map(Into::into);
+                self.finish(now, why);
+                return Ok(());
+            }
+            State::Opening(first) if first.is_empty() => "it said nothing",
+            State::Opening(_) => "it did not say all of what it wants",
+            State::Preparing(_) => return Err(WireError::Local("not ready in time".into())),
+            State::Gathering(_) => "not all data connections came about in time",
+            State::Running(_) => "its flows did not end",
+            State::Reporting => return Err(WireError::Local("no report in time".into())),
         };
-        other.or_else(|| self.outbox.poll())
+        Err(WireError::TimedOut(why.into()))
     }
 
-    fn next_timeout(&self) -> Option<Instant> {
+    fn due(&self) -> Option<Instant> {
         match &self.state {
             State::Elsewhere(session) => session.next_timeout(),
-            _ => (!self.outbox.is_closed()).then_some(self.deadline),
+            _ => Some(self.deadline),
         }
+    }
+
+    /// These protocols have no words for an error.
+    fn fail(&mut self, _now: Instant, _error: &WireError) {
+        if !matches!(self.state, State::Elsewhere(_)) {
+            self.abandon();
+        }
+        self.outbox.close();
+    }
+
+    fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    fn outbox_mut(&mut self) -> &mut Outbox {
+        &mut self.outbox
     }
 }
 
@@ -133,56 +183,6 @@ impl Answering {
             state: State::Opening(Vec::new()),
             deadline: now + GREETING,
             orders: VecDeque::new(),
-        }
-    }
-
-    fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
-        match input {
-            Input::Received(bytes) => self.receive(now, &bytes),
-            Input::Closed => Err(self.closed()),
-            Input::Expecting { .. } => {
-                if let State::Preparing(plan) = &self.state {
-                    self.enter(State::Gathering(plan.clone()), now + FLOWS);
-                }
-                Ok(())
-            }
-            Input::FlowsReady => {
-                self.begin(now);
-                Ok(())
-            }
-            Input::FlowsFailed(why) => match self.state {
-                State::Opening(_) => Ok(()),
-                _ => Err(WireError::Local(why)),
-            },
-            Input::Sampled(sample) => {
-                self.sampled(now, &sample);
-                Ok(())
-            }
-            Input::Finish(why) => {
-                self.finish(now, why);
-                Ok(())
-            }
-            Input::Ended(_) => {
-                if matches!(self.state, State::Running(_)) {
-                    self.enter(State::Reporting, now + DRAIN);
-                }
-                Ok(())
-            }
-            Input::Report(_) => {
-                self.reported(now);
-                Ok(())
-            }
-            Input::Leave(_) => {
-                self.abandon();
-                self.outbox.close();
-                Ok(())
-            }
-            Input::Propose(_)
-            | Input::Begin
-            | Input::AskSetting(_)
-            | Input::SettingDone(_)
-            | Input::Told(_)
-            | Input::ErrandDone(_) => Ok(()),
         }
     }
 
@@ -211,6 +211,7 @@ impl Answering {
             }
             Wish::Converse(mut session) => {
                 let outcome = session.handle(now, Input::Received(std::mem::take(first)));
+                self.outbox.carry(session.as_mut());
                 self.state = State::Elsewhere(session);
                 outcome
             }
@@ -267,26 +268,6 @@ impl Answering {
         }
     }
 
-    /// The state has lasted too long, or something is due in it.
-    fn expire(&mut self, now: Instant) -> Result<(), WireError> {
-        let why = match &self.state {
-            State::Running(running) if !running.finishing => {
-                let why = running.why_now(now).map(Into::into);
-                self.finish(now, why);
-                return Ok(());
-            }
-            State::Opening(first) if first.is_empty() => "it said nothing",
-            State::Opening(_) => "it did not say all of what it wants",
-            State::Preparing(_) => return Err(WireError::Local("not ready in time".into())),
-            State::Gathering(_) => "not all data connections came about in time",
-            State::Running(_) => "its flows did not end",
-            State::Reporting | State::Elsewhere(_) => {
-                return Err(WireError::Local("no report in time".into()));
-            }
-        };
-        Err(WireError::TimedOut(why.into()))
-    }
-
     fn closed(&self) -> WireError {
         WireError::Closed(match &self.state {
             State::Opening(_) => "before it said what it wants".into(),
@@ -299,14 +280,6 @@ impl Answering {
         if !matches!(self.state, State::Opening(_)) {
             self.outbox.act(Action::Abandon);
         }
-    }
-
-    fn settle(&mut self, outcome: Result<(), WireError>) -> Result<(), WireError> {
-        if outcome.is_err() && !matches!(self.state, State::Elsewhere(_)) {
-            self.abandon();
-            self.outbox.fail();
-        }
-        outcome
     }
 }
 

@@ -8,11 +8,13 @@ use std::time::Instant;
 
 use goodput_model::{Direction, Host, Known, Pin, Plan, Sample};
 
-use super::{BEGIN, DRAIN, FLOWS, IDLE, LINGER, Outbox};
+use super::{BEGIN, DRAIN, FLOWS, IDLE, LINGER};
 use crate::check;
 use crate::error::WireError;
+use crate::outbox::Outbox;
 use crate::protocols::goodput::times::{LONGEST_PLAN_S, after_s};
-use crate::session::{Action, Input, Output, Session};
+use crate::session::{Action, Input, SettingRefusal};
+use crate::state_machine::StateMachine;
 use crate::ticket::{FlowTicket, Meeting};
 
 /// What a protocol brings to its connecting side.
@@ -46,46 +48,8 @@ enum State {
     Running { plan: Box<Plan>, finishing: bool },
 }
 
-impl Session for Connecting {
-    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
-        if !self.outbox.is_closed() {
-            self.take(now, input);
-        }
-        Ok(())
-    }
-
-    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
-        if self.outbox.is_closed() || now < self.deadline {
-            return Ok(());
-        }
-        self.outbox.fail();
-        let why = match self.state {
-            State::Idle => "nothing was asked of the session for ten minutes",
-            State::Opening(_) => "the flows were not opened in time",
-            State::Ready(_) => "the measurement was not begun in time",
-            State::Running { .. } => "the flows did not end in time",
-        };
-        Err(WireError::Local(why.into()))
-    }
-
-    fn poll(&mut self) -> Option<Output> {
-        self.outbox.poll()
-    }
-
-    fn next_timeout(&self) -> Option<Instant> {
-        (!self.outbox.is_closed()).then_some(self.deadline)
-    }
-}
-
-impl Connecting {
-    pub(crate) fn new(now: Instant, dialect: &'static Dialect) -> Self {
-        let mut outbox = Outbox::default();
-        let peer = Host::foreign(dialect.program);
-        outbox.act(Action::Greeted { peer, secured: false, clock: None });
-        Self { dialect, outbox, state: State::Idle, deadline: now + IDLE }
-    }
-
-    fn take(&mut self, now: Instant, input: Input) {
+impl StateMachine for Connecting {
+    fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
         match (input, &self.state) {
             (Input::Propose(plan), State::Idle) => self.propose(now, plan),
             (Input::FlowsReady, State::Opening(plan)) => {
@@ -115,12 +79,49 @@ impl Connecting {
             (Input::AskSetting(_), _) => {
                 let why =
                     format!("{} has no settings that could be asked for", self.dialect.program);
-                let refusal = crate::session::SettingRefusal { not_permitted: false, why };
+                let refusal = SettingRefusal { not_permitted: false, why };
                 self.outbox.act(Action::SettingAnswered(Err(refusal)));
             }
             (Input::Leave(_), _) => self.outbox.close(),
             _ => {}
         }
+        Ok(())
+    }
+
+    fn expire(&mut self, _now: Instant) -> Result<(), WireError> {
+        let why = match self.state {
+            State::Idle => "nothing was asked of the session for ten minutes",
+            State::Opening(_) => "the flows were not opened in time",
+            State::Ready(_) => "the measurement was not begun in time",
+            State::Running { .. } => "the flows did not end in time",
+        };
+        Err(WireError::Local(why.into()))
+    }
+
+    fn due(&self) -> Option<Instant> {
+        Some(self.deadline)
+    }
+
+    /// There is no peer to tell of an error: the flows are all there is.
+    fn fail(&mut self, _now: Instant, _error: &WireError) {
+        self.outbox.close();
+    }
+
+    fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    fn outbox_mut(&mut self) -> &mut Outbox {
+        &mut self.outbox
+    }
+}
+
+impl Connecting {
+    pub(crate) fn new(now: Instant, dialect: &'static Dialect) -> Self {
+        let mut outbox = Outbox::default();
+        let peer = Host::foreign(dialect.program);
+        outbox.act(Action::Greeted { peer, secured: false, clock: None });
+        Self { dialect, outbox, state: State::Idle, deadline: now + IDLE }
     }
 
     fn enter(&mut self, state: State, deadline: Instant) {

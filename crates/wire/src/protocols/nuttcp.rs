@@ -17,8 +17,7 @@
 //! parameters  the line, read and written    plan        the line and a plan
 //! client      the connecting side           account     what a server told of itself
 //! server      the answering side            report      what ours tells
-//! intervals   its lines while it runs             outbox      what a session wants done
-//! errand      a measurement with another server
+//! intervals   its lines while it runs             errand      a measurement with another server
 //! ```
 
 mod account;
@@ -26,7 +25,6 @@ mod client;
 mod errand;
 mod intervals;
 mod lines;
-mod outbox;
 mod parameters;
 mod plan;
 mod report;

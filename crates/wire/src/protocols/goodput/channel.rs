@@ -1,6 +1,5 @@
 //! Messages over the bytes of a control connection, encrypted or not, and the signs of life.
 
-use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::allowance::Allowance;
@@ -10,8 +9,9 @@ use super::secure::{RECORD_MAX, Tunnel};
 use super::times::{PING, SILENCE};
 use crate::error::WireError;
 use crate::frame::{self, Decoder};
+use crate::outbox::Outbox;
 use crate::plain;
-use crate::session::{Action, Output};
+use crate::session::Action;
 
 /// Longest message of a greeting, bytes: what a stranger may make this end hold.
 const GREETING_MAX: usize = 4 * 1024;
@@ -31,14 +31,13 @@ const PROVOCATION: &[u8] = b"\r\n\r\n";
 
 /// One end of a control connection.
 pub(super) struct Channel {
-    outbox: VecDeque<Output>,
+    outbox: Outbox,
     allowance: Allowance,
     frames: Decoder<4>,
     secured: Option<Secured>,
     talking: bool,
     /// Whether the peer takes bodies that are zlib streams.
     inflates: bool,
-    closed: bool,
     last_sent: Instant,
     last_received: Instant,
 }
@@ -51,13 +50,12 @@ struct Secured {
 impl Channel {
     pub(super) fn new(now: Instant) -> Self {
         Self {
-            outbox: VecDeque::new(),
+            outbox: Outbox::default(),
             allowance: Allowance::new(now),
             frames: Decoder::new(GREETING_MAX),
             secured: None,
             talking: false,
             inflates: false,
-            closed: false,
             last_sent: now,
             last_received: now,
         }
@@ -66,7 +64,7 @@ impl Channel {
     /// Sends bytes that are no message.
     pub(super) fn send_bytes(&mut self, now: Instant, bytes: Vec<u8>) {
         self.last_sent = now;
-        self.outbox.push_back(Output::Send(bytes));
+        self.outbox.send(bytes);
     }
 
     /// Sends a message.
@@ -109,7 +107,7 @@ impl Channel {
 
     /// Asks the host to act.
     pub(super) fn act(&mut self, action: Action) {
-        self.outbox.push_back(Output::Do(action));
+        self.outbox.act(action);
     }
 
     /// Takes bytes of messages.
@@ -221,18 +219,21 @@ impl Channel {
 
     /// Closes without a word.
     pub(super) fn close(&mut self) {
-        if !self.closed {
-            self.closed = true;
-            self.outbox.push_back(Output::Close);
-        }
+        self.outbox.close();
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.closed
+        self.outbox.is_closed()
     }
 
-    pub(super) fn poll(&mut self) -> Option<Output> {
-        self.outbox.pop_front()
+    /// What the session wants done.
+    pub(super) fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    /// What the session wants done.
+    pub(super) fn outbox_mut(&mut self) -> &mut Outbox {
+        &mut self.outbox
     }
 
     /// Bytes of memory held for what has arrived.

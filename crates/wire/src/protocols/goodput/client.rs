@@ -21,7 +21,9 @@ use super::channel::{Channel, broken, farewell};
 use super::messages::{Code, Message};
 use super::running::Running;
 use crate::error::WireError;
-use crate::session::{Action, ClientConfig, Input, Output, Session};
+use crate::outbox::Outbox;
+use crate::session::{Action, ClientConfig, Input};
+use crate::state_machine::StateMachine;
 use goodput_model::Plan;
 
 /// A conversation, seen from the connecting side.
@@ -65,40 +67,7 @@ struct Terms {
     note: Option<String>,
 }
 
-impl Session for ClientSession {
-    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
-        if self.channel.is_closed() {
-            return Ok(());
-        }
-        let outcome = self.take(now, input);
-        self.settle(now, outcome)
-    }
-
-    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
-        if self.channel.is_closed() {
-            return Ok(());
-        }
-        let outcome = self.pass_time(now);
-        self.settle(now, outcome)
-    }
-
-    fn poll(&mut self) -> Option<Output> {
-        self.channel.poll()
-    }
-
-    fn next_timeout(&self) -> Option<Instant> {
-        if self.channel.is_closed() {
-            return None;
-        }
-        let alive = match self.state {
-            State::Greeting(_) => None,
-            _ => Some(self.channel.next_timeout()),
-        };
-        [self.deadline, alive, self.questions.next_timeout()].into_iter().flatten().min()
-    }
-}
-
-impl ClientSession {
+impl StateMachine for ClientSession {
     fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
         match input {
             Input::Received(bytes) => self.receive(now, bytes),
@@ -119,6 +88,39 @@ impl ClientSession {
         }
     }
 
+    fn expire(&mut self, now: Instant) -> Result<(), WireError> {
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            self.time_out(now)?;
+        }
+        self.questions.expire(now, &mut self.channel)?;
+        match self.state {
+            State::Greeting(_) => Ok(()),
+            _ => self.channel.keep_alive(now),
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        let alive = match self.state {
+            State::Greeting(_) => None,
+            _ => Some(self.channel.next_timeout()),
+        };
+        [self.deadline, alive, self.questions.next_timeout()].into_iter().flatten().min()
+    }
+
+    fn fail(&mut self, now: Instant, error: &WireError) {
+        self.channel.fail(now, error);
+    }
+
+    fn outbox(&self) -> &Outbox {
+        self.channel.outbox()
+    }
+
+    fn outbox_mut(&mut self) -> &mut Outbox {
+        self.channel.outbox_mut()
+    }
+}
+
+impl ClientSession {
     fn receive(&mut self, now: Instant, bytes: Vec<u8>) -> Result<(), WireError> {
         match self.state {
             State::Greeting(_) => self.greet(now, &bytes)?,
@@ -159,19 +161,8 @@ impl ClientSession {
         self.deadline = deadline;
     }
 
-    fn pass_time(&mut self, now: Instant) -> Result<(), WireError> {
-        if self.deadline.is_some_and(|deadline| now >= deadline) {
-            self.expire(now)?;
-        }
-        self.questions.expire(now, &mut self.channel)?;
-        match self.state {
-            State::Greeting(_) => Ok(()),
-            _ => self.channel.keep_alive(now),
-        }
-    }
-
     /// The state has lasted too long.
-    fn expire(&mut self, now: Instant) -> Result<(), WireError> {
+    fn time_out(&mut self, now: Instant) -> Result<(), WireError> {
         let why = match &self.state {
             State::Greeting(greeting) => return Err(greeting.timed_out()),
             State::Idle => return Ok(()),
@@ -199,14 +190,6 @@ impl ClientSession {
             State::Running(_) => "in the middle of the measurement",
         };
         WireError::Closed(when.into())
-    }
-
-    /// Ends the session where `outcome` is an error.
-    fn settle(&mut self, now: Instant, outcome: Result<(), WireError>) -> Result<(), WireError> {
-        if let Err(error) = &outcome {
-            self.channel.fail(now, error);
-        }
-        outcome
     }
 }
 

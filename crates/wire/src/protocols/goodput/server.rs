@@ -25,7 +25,9 @@ use super::running::Running;
 use super::times::{GREETING, IDLE};
 use crate::cookie::CookieMint;
 use crate::error::WireError;
-use crate::session::{Action, Input, Output, ServerConfig, Session};
+use crate::outbox::Outbox;
+use crate::session::{Action, Input, ServerConfig};
+use crate::state_machine::StateMachine;
 
 /// A conversation, seen from the answering side.
 pub(super) struct ServerSession {
@@ -56,51 +58,7 @@ enum State {
     Running(Running),
 }
 
-impl Session for ServerSession {
-    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
-        if self.channel.is_closed() {
-            return Ok(());
-        }
-        let outcome = self.take(now, input);
-        self.settle(now, outcome)
-    }
-
-    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
-        if self.channel.is_closed() {
-            return Ok(());
-        }
-        let outcome = self.pass_time(now);
-        self.settle(now, outcome)
-    }
-
-    fn poll(&mut self) -> Option<Output> {
-        self.channel.poll()
-    }
-
-    fn next_timeout(&self) -> Option<Instant> {
-        if self.channel.is_closed() {
-            return None;
-        }
-        Some(match self.state {
-            State::Greeting(_) => self.deadline,
-            _ => self.deadline.min(self.channel.next_timeout()),
-        })
-    }
-}
-
-impl ServerSession {
-    pub(super) fn new(now: Instant, config: ServerConfig) -> Self {
-        Self {
-            channel: Channel::new(now),
-            cookies: CookieMint::new(config.seed),
-            config,
-            state: State::Greeting(Greeting::default()),
-            deadline: now + GREETING,
-            measurement: 0,
-            requests: Requests::default(),
-        }
-    }
-
+impl StateMachine for ServerSession {
     fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
         match input {
             Input::Received(bytes) => self.receive(now, bytes),
@@ -118,6 +76,50 @@ impl ServerSession {
                 Ok(())
             }
             input => self.take_running(now, input),
+        }
+    }
+
+    fn expire(&mut self, now: Instant) -> Result<(), WireError> {
+        if now >= self.deadline {
+            self.time_out(now)?;
+        }
+        match self.state {
+            State::Greeting(_) => Ok(()),
+            _ => self.channel.keep_alive(now),
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        Some(match self.state {
+            State::Greeting(_) => self.deadline,
+            _ => self.deadline.min(self.channel.next_timeout()),
+        })
+    }
+
+    fn fail(&mut self, now: Instant, error: &WireError) {
+        self.abandon();
+        self.channel.fail(now, error);
+    }
+
+    fn outbox(&self) -> &Outbox {
+        self.channel.outbox()
+    }
+
+    fn outbox_mut(&mut self) -> &mut Outbox {
+        self.channel.outbox_mut()
+    }
+}
+
+impl ServerSession {
+    pub(super) fn new(now: Instant, config: ServerConfig) -> Self {
+        Self {
+            channel: Channel::new(now),
+            cookies: CookieMint::new(config.seed),
+            config,
+            state: State::Greeting(Greeting::default()),
+            deadline: now + GREETING,
+            measurement: 0,
+            requests: Requests::default(),
         }
     }
 
@@ -168,18 +170,8 @@ impl ServerSession {
         Ok(())
     }
 
-    fn pass_time(&mut self, now: Instant) -> Result<(), WireError> {
-        if now >= self.deadline {
-            self.expire(now)?;
-        }
-        match self.state {
-            State::Greeting(_) => Ok(()),
-            _ => self.channel.keep_alive(now),
-        }
-    }
-
     /// The state has lasted too long, or something is due in it.
-    fn expire(&mut self, now: Instant) -> Result<(), WireError> {
+    fn time_out(&mut self, now: Instant) -> Result<(), WireError> {
         let why = match &self.state {
             State::Greeting(greeting) => return Err(greeting.timed_out()),
             State::Idle => {
@@ -210,15 +202,6 @@ impl ServerSession {
         if !matches!(self.state, State::Greeting(_) | State::Idle) {
             self.channel.act(Action::Abandon);
         }
-    }
-
-    /// Ends the session where `outcome` is an error.
-    fn settle(&mut self, now: Instant, outcome: Result<(), WireError>) -> Result<(), WireError> {
-        if let Err(error) = &outcome {
-            self.abandon();
-            self.channel.fail(now, error);
-        }
-        outcome
     }
 }
 

@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use goodput_model::Host;
 
 use super::header::{BOUNCEBACK, EXTEND, Extent, VERSION1, word};
-use crate::direct::Outbox;
 use crate::error::WireError;
-use crate::session::{Action, Input, Output, ServerConfig, Session, WallClock};
+use crate::outbox::Outbox;
+use crate::session::{Action, Input, ServerConfig, WallClock};
+use crate::state_machine::StateMachine;
 
 /// Shortest message: all up to the hold (`struct bounceback_hdr`).
 const SHORTEST: u32 = 48;
@@ -63,47 +64,45 @@ pub(super) struct Bounceback {
     until: Instant,
 }
 
-impl Session for Bounceback {
-    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
-        if self.outbox.is_closed() {
-            return Ok(());
-        }
+impl StateMachine for Bounceback {
+    fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
         match input {
             Input::Received(bytes) => {
                 self.received.extend(bytes);
                 self.silent_at = now + SILENCE;
-                let outcome = self.go_on(now);
-                self.settle(outcome)
+                self.go_on(now)?;
             }
-            Input::Closed | Input::Leave(_) => {
-                self.outbox.close();
-                Ok(())
-            }
-            _ => Ok(()),
+            Input::Closed | Input::Leave(_) => self.outbox.close(),
+            _ => {}
         }
+        Ok(())
     }
 
-    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
-        if self.outbox.is_closed() {
-            return Ok(());
-        }
-        let outcome = match () {
+    fn expire(&mut self, now: Instant) -> Result<(), WireError> {
+        match () {
             () if now >= self.until => {
                 Err(WireError::TimedOut("the longest time for one client is over".into()))
             }
             () if now >= self.silent_at => Err(WireError::TimedOut("no message came".into())),
             () => self.go_on(now),
-        };
-        self.settle(outcome)
+        }
     }
 
-    fn poll(&mut self) -> Option<Output> {
-        self.outbox.poll()
+    fn due(&self) -> Option<Instant> {
+        Some(self.held.unwrap_or(self.until).min(self.until).min(self.silent_at))
     }
 
-    fn next_timeout(&self) -> Option<Instant> {
-        let due = self.held.unwrap_or(self.until).min(self.until).min(self.silent_at);
-        (!self.outbox.is_closed()).then_some(due)
+    /// A bounceback has no words for an error.
+    fn fail(&mut self, _now: Instant, _error: &WireError) {
+        self.outbox.close();
+    }
+
+    fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    fn outbox_mut(&mut self) -> &mut Outbox {
+        &mut self.outbox
     }
 }
 
@@ -204,12 +203,5 @@ impl Bounceback {
         let us = self.clock.unix_us(now);
         let (s, us) = ((us / 1_000_000) as u32, (us % 1_000_000) as u32);
         (u64::from(s) << 32 | u64::from(us)).to_be_bytes()
-    }
-
-    fn settle(&mut self, outcome: Result<(), WireError>) -> Result<(), WireError> {
-        if outcome.is_err() {
-            self.outbox.fail();
-        }
-        outcome
     }
 }

@@ -31,7 +31,9 @@ use super::{PROGRAM, tickets};
 use crate::check;
 use crate::error::WireError;
 use crate::foreign;
-use crate::session::{Action, ClientConfig, Input, Output, Session, SettingRefusal};
+use crate::outbox::Outbox;
+use crate::session::{Action, ClientConfig, Input, SettingRefusal};
+use crate::state_machine::StateMachine;
 use crate::ticket::{Meeting, Proof};
 
 /// Why a second measurement is not to be had.
@@ -49,29 +51,70 @@ pub struct ClientSession {
     early_plan: Option<Box<Plan>>,
 }
 
-impl Session for ClientSession {
-    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
-        if self.control.is_closed() {
-            return Ok(());
+impl StateMachine for ClientSession {
+    fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        match input {
+            Input::Received(bytes) => {
+                self.control.receive(&bytes);
+                self.listen(now)?;
+            }
+            Input::Closed => self.closed()?,
+            Input::Propose(plan) => self.propose(now, plan)?,
+            Input::FlowsReady => {
+                if let State::Opening { opened, .. } = &mut self.state {
+                    *opened = true;
+                    self.be_ready(now);
+                }
+            }
+            Input::FlowsFailed(_) => self.break_off(),
+            Input::Begin => self.begin(now),
+            Input::Sampled(sample) => {
+                if let State::Running(run) = &mut self.state {
+                    run.account.sampled(&sample);
+                }
+            }
+            Input::Finish(_) => self.finish(now),
+            Input::Ended(last) => self.flows_ended(now, *last)?,
+            Input::Leave(_) => {
+                self.break_off();
+                self.control.close();
+            }
+            Input::AskSetting(_) => {
+                let why = "an iperf3 server answers for no settings".into();
+                let refusal = SettingRefusal { not_permitted: false, why };
+                self.control.act(Action::SettingAnswered(Err(refusal)));
+            }
+            // A driver of iperf3 has no more to tell: its own counts go over with the results.
+            _ => {}
         }
-        let outcome = self.take(now, input);
-        self.settle(outcome)
+        Ok(())
     }
 
-    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
-        if self.control.is_closed() || self.deadline.is_none_or(|deadline| now < deadline) {
-            return Ok(());
+    fn expire(&mut self, _now: Instant) -> Result<(), WireError> {
+        match &self.state {
+            State::Failing => {
+                self.failed();
+                Ok(())
+            }
+            state => Err(WireError::TimedOut(state.when().into())),
         }
-        let outcome = self.expire();
-        self.settle(outcome)
     }
 
-    fn poll(&mut self) -> Option<Output> {
-        self.control.poll()
+    fn due(&self) -> Option<Instant> {
+        self.deadline
     }
 
-    fn next_timeout(&self) -> Option<Instant> {
-        self.deadline.filter(|_| !self.control.is_closed())
+    fn fail(&mut self, _now: Instant, _error: &WireError) {
+        self.break_off();
+        self.control.close();
+    }
+
+    fn outbox(&self) -> &Outbox {
+        self.control.outbox()
+    }
+
+    fn outbox_mut(&mut self) -> &mut Outbox {
+        self.control.outbox_mut()
     }
 }
 
@@ -83,56 +126,6 @@ impl ClientSession {
         control.send(cookie.0.clone());
         let deadline = Some(now + GREETING);
         Self { control, config, cookie, state: State::Greeting, deadline, early_plan: None }
-    }
-
-    fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
-        match input {
-            Input::Received(bytes) => {
-                self.control.receive(&bytes);
-                self.listen(now)
-            }
-            Input::Closed => self.closed(),
-            Input::Propose(plan) => self.propose(now, plan),
-            Input::FlowsReady => {
-                if let State::Opening { opened, .. } = &mut self.state {
-                    *opened = true;
-                    self.be_ready(now);
-                }
-                Ok(())
-            }
-            Input::FlowsFailed(_) => {
-                self.break_off();
-                Ok(())
-            }
-            Input::Begin => {
-                self.begin(now);
-                Ok(())
-            }
-            Input::Sampled(sample) => {
-                if let State::Running(run) = &mut self.state {
-                    run.account.sampled(&sample);
-                }
-                Ok(())
-            }
-            Input::Finish(_) => {
-                self.finish(now);
-                Ok(())
-            }
-            Input::Ended(last) => self.flows_ended(now, *last),
-            Input::Leave(_) => {
-                self.break_off();
-                self.control.close();
-                Ok(())
-            }
-            Input::AskSetting(_) => {
-                let why = "an iperf3 server answers for no settings".into();
-                let refusal = SettingRefusal { not_permitted: false, why };
-                self.control.act(Action::SettingAnswered(Err(refusal)));
-                Ok(())
-            }
-            // A driver of iperf3 has no more to tell: its own counts go over with the results.
-            _ => Ok(()),
-        }
     }
 
     /// Takes what the server said, as far as it is there.
@@ -350,28 +343,9 @@ impl ClientSession {
         }
     }
 
-    fn expire(&mut self) -> Result<(), WireError> {
-        match &self.state {
-            State::Failing => {
-                self.failed();
-                Ok(())
-            }
-            state => Err(WireError::TimedOut(state.when().into())),
-        }
-    }
-
     fn enter(&mut self, state: State, deadline: Option<Instant>) {
         self.state = state;
         self.deadline = deadline;
-    }
-
-    /// Ends the session where `outcome` is an error.
-    fn settle(&mut self, outcome: Result<(), WireError>) -> Result<(), WireError> {
-        if outcome.is_err() {
-            self.break_off();
-            self.control.close();
-        }
-        outcome
     }
 }
 

@@ -1,15 +1,14 @@
 //! The bytes of a control connection: single bytes of state, and JSON behind its length.
 
-use std::collections::VecDeque;
-
 use serde::Serialize;
 use serde_json::Value;
 
 use super::states::{ACCESS_DENIED, SERVER_ERROR};
 use crate::error::WireError;
 use crate::frame;
+use crate::outbox::Outbox;
 use crate::plain;
-use crate::session::{Action, Output};
+use crate::session::Action;
 
 /// Longest parameters, bytes (`MAX_PARAMS_JSON_STRING` in `iperf.h`, 3.18 and later).
 pub const PARAMS_MAX: usize = 8 * 1024;
@@ -26,9 +25,8 @@ const WORD: usize = 4;
 /// One end of a control connection.
 #[derive(Default)]
 pub struct Control {
-    outbox: VecDeque<Output>,
+    outbox: Outbox,
     inbox: Vec<u8>,
-    closed: bool,
 }
 
 /// What two words after [`SERVER_ERROR`] said, as far as they came.
@@ -43,7 +41,7 @@ pub struct ErrorWords {
 impl Control {
     /// Sends bytes.
     pub fn send(&mut self, bytes: Vec<u8>) {
-        self.outbox.push_back(Output::Send(bytes));
+        self.outbox.send(bytes);
     }
 
     /// Sends JSON behind its length.
@@ -72,25 +70,27 @@ impl Control {
 
     /// Asks the host to act.
     pub fn act(&mut self, action: Action) {
-        self.outbox.push_back(Output::Do(action));
+        self.outbox.act(action);
     }
 
     /// Closes once everything is sent.
     pub fn close(&mut self) {
-        if !self.closed {
-            self.closed = true;
-            self.outbox.push_back(Output::Close);
-        }
+        self.outbox.close();
     }
 
     /// Whether it is closed.
     pub fn is_closed(&self) -> bool {
-        self.closed
+        self.outbox.is_closed()
     }
 
-    /// The next output.
-    pub fn poll(&mut self) -> Option<Output> {
-        self.outbox.pop_front()
+    /// What the session wants done.
+    pub fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    /// What the session wants done.
+    pub fn outbox_mut(&mut self) -> &mut Outbox {
+        &mut self.outbox
     }
 
     /// Takes bytes as they arrived.

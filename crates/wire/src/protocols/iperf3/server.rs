@@ -29,8 +29,10 @@ use super::states::{
 use super::times::{DENIAL, GOODBYE, GRACE, GREETING, PARAMS, PREPARE, RESULTS, STREAMS};
 use super::{PROGRAM, tickets};
 use crate::error::WireError;
+use crate::outbox::Outbox;
 use crate::protocols::goodput::times::LONGEST_PLAN_S;
-use crate::session::{Action, Input, Output, ServerConfig, Session};
+use crate::session::{Action, Input, ServerConfig};
+use crate::state_machine::StateMachine;
 use crate::ticket::{Meeting, Proof};
 
 /// A conversation, seen from the answering side.
@@ -43,29 +45,74 @@ pub struct ServerSession {
     deadline: Instant,
 }
 
-impl Session for ServerSession {
-    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
-        if self.control.is_closed() {
-            return Ok(());
+impl StateMachine for ServerSession {
+    fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        match input {
+            Input::Received(bytes) => {
+                self.control.receive(&bytes);
+                self.listen(now)?;
+            }
+            Input::Closed => return Err(WireError::Closed(self.stage.when().into())),
+            // iperf3 has no place for a port of the data connections: they come to the usual one.
+            Input::Expecting { .. } => self.expecting(now),
+            Input::FlowsReady => self.begin(now),
+            Input::FlowsFailed(why) => self.flows_failed(why),
+            Input::Sampled(sample) => {
+                // What is drained after the end is in the last sample, and no interval of its own.
+                if let Stage::Running(run) = &mut self.stage {
+                    run.sampled(&sample);
+                }
+            }
+            Input::Ended(last) => self.flows_ended(now, *last),
+            Input::Finish(why) => self.terminate(why.unwrap_or_default()),
+            Input::Leave(why) => self.terminate(why),
+            _ => {}
         }
-        let outcome = self.take(now, input);
-        self.settle(outcome)
+        Ok(())
     }
 
-    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
-        if self.control.is_closed() || now < self.deadline {
-            return Ok(());
+    /// The stage has lasted too long.
+    fn expire(&mut self, _now: Instant) -> Result<(), WireError> {
+        let number = match &self.stage {
+            Stage::Denied => {
+                self.control.fail(number::AUTH);
+                return Err(WireError::NotPermitted("no user of this server".into()));
+            }
+            Stage::Greeting => None,
+            Stage::Awaiting => Some(number::RECEIVE_PARAMS),
+            Stage::Preparing(_) => Some(number::CREATE_STREAM),
+            Stage::Gathering(_) => Some(number::STREAM_ACCEPT),
+            Stage::Running(_) => Some(number::DURATION_EXPIRED),
+            Stage::Ending(_) | Stage::Asking(_) => Some(number::RECEIVE_RESULTS),
+            Stage::Parting => None,
+        };
+        self.abandon();
+        if let Some(number) = number {
+            self.control.fail(number);
         }
-        let outcome = self.expire();
-        self.settle(outcome)
+        Err(WireError::TimedOut(self.stage.when().into()))
     }
 
-    fn poll(&mut self) -> Option<Output> {
-        self.control.poll()
+    fn due(&self) -> Option<Instant> {
+        Some(self.deadline)
     }
 
-    fn next_timeout(&self) -> Option<Instant> {
-        (!self.control.is_closed()).then_some(self.deadline)
+    /// Tells iperf3's number of the error where the client listens for one.
+    fn fail(&mut self, _now: Instant, error: &WireError) {
+        let number = self.stage.number_of_nonsense();
+        self.abandon();
+        if let (WireError::Protocol(_), Some(number)) = (error, number) {
+            self.control.fail(number);
+        }
+        self.control.close();
+    }
+
+    fn outbox(&self) -> &Outbox {
+        self.control.outbox()
+    }
+
+    fn outbox_mut(&mut self) -> &mut Outbox {
+        self.control.outbox_mut()
     }
 }
 
@@ -78,40 +125,6 @@ impl ServerSession {
             cookie: Proof::default(),
             stage: Stage::Greeting,
             deadline: now + GREETING,
-        }
-    }
-
-    fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
-        match input {
-            Input::Received(bytes) => {
-                self.control.receive(&bytes);
-                self.listen(now)
-            }
-            Input::Closed => Err(WireError::Closed(self.stage.when().into())),
-            // iperf3 has no place for a port of the data connections: they come to the usual one.
-            Input::Expecting { .. } => {
-                self.expecting(now);
-                Ok(())
-            }
-            Input::FlowsReady => {
-                self.begin(now);
-                Ok(())
-            }
-            Input::FlowsFailed(why) => self.flows_failed(why),
-            Input::Sampled(sample) => {
-                // What is drained after the end is in the last sample, and no interval of its own.
-                if let Stage::Running(run) = &mut self.stage {
-                    run.sampled(&sample);
-                }
-                Ok(())
-            }
-            Input::Ended(last) => {
-                self.flows_ended(now, *last);
-                Ok(())
-            }
-            Input::Finish(why) => self.terminate(why.unwrap_or_default()),
-            Input::Leave(why) => self.terminate(why),
-            _ => Ok(()),
         }
     }
 
@@ -277,9 +290,11 @@ impl ServerSession {
     }
 
     /// The data connections can't be had, or broke.
-    fn flows_failed(&mut self, why: String) -> Result<(), WireError> {
+    fn flows_failed(&mut self, why: String) {
+        let busy = why.starts_with(BUSY);
+        self.control.act(Action::Refused(why));
         match &self.stage {
-            Stage::Preparing(_) if why.starts_with(BUSY) => self.control.deny(),
+            Stage::Preparing(_) if busy => self.control.deny(),
             Stage::Preparing(run) | Stage::Gathering(run)
                 if run.agreed.plan.pin.far != Pin::None =>
             {
@@ -292,41 +307,16 @@ impl ServerSession {
             Stage::Gathering(_) => self.control.fail(number::STREAM_ACCEPT),
             _ => self.control.fail(number::STREAM_CLOSE),
         }
-        self.control.act(Action::Refused(why));
-        Ok(())
     }
 
     /// This end is about to go.
-    fn terminate(&mut self, why: String) -> Result<(), WireError> {
+    fn terminate(&mut self, why: String) {
         if self.stage.is_measuring() {
             self.control.act(Action::Note(why));
             self.control.send(vec![SERVER_TERMINATE]);
         }
         self.abandon();
         self.control.close();
-        Ok(())
-    }
-
-    /// The stage has lasted too long.
-    fn expire(&mut self) -> Result<(), WireError> {
-        let number = match &self.stage {
-            Stage::Denied => {
-                self.control.fail(number::AUTH);
-                return Err(WireError::NotPermitted("no user of this server".into()));
-            }
-            Stage::Greeting => None,
-            Stage::Awaiting => Some(number::RECEIVE_PARAMS),
-            Stage::Preparing(_) => Some(number::CREATE_STREAM),
-            Stage::Gathering(_) => Some(number::STREAM_ACCEPT),
-            Stage::Running(_) => Some(number::DURATION_EXPIRED),
-            Stage::Ending(_) | Stage::Asking(_) => Some(number::RECEIVE_RESULTS),
-            Stage::Parting => None,
-        };
-        self.abandon();
-        if let Some(number) = number {
-            self.control.fail(number);
-        }
-        Err(WireError::TimedOut(self.stage.when().into()))
     }
 
     /// Has the host forget the measurement that is under way, if there is one.
@@ -340,22 +330,6 @@ impl ServerSession {
     fn enter(&mut self, stage: Stage, deadline: Instant) {
         self.stage = stage;
         self.deadline = deadline;
-    }
-
-    /// Ends the session where `outcome` is an error, with iperf3's number for it where the client
-    /// listens for one.
-    fn settle(&mut self, outcome: Result<(), WireError>) -> Result<(), WireError> {
-        if let Err(error) = &outcome {
-            let number = self.stage.number_of_nonsense();
-            self.abandon();
-            if let (WireError::Protocol(_), Some(number)) = (error, number)
-                && !self.control.is_closed()
-            {
-                self.control.fail(number);
-            }
-            self.control.close();
-        }
-        outcome
     }
 }
 

@@ -20,13 +20,14 @@ use self::agreement::Agreement;
 use self::measurement::Running;
 use super::account::Account;
 use super::lines::Lines;
-use super::outbox::Outbox;
 use super::version::{HELO, Version};
 use super::{GREETING, OURS};
 use crate::error::WireError;
 use crate::foreign;
+use crate::outbox::Outbox;
 use crate::plain::phrase;
-use crate::session::{Action, ClientConfig, Input, Output, Session};
+use crate::session::{Action, ClientConfig, Input};
+use crate::state_machine::StateMachine;
 
 /// The oldest version that this end speaks to: that of Debian, where this was tested.
 const OLDEST: Version = Version::new(6, 1, 2);
@@ -66,29 +67,63 @@ enum State {
     Over,
 }
 
-impl Session for ClientSession {
-    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
-        if self.out.is_closed() {
-            return Ok(());
+impl StateMachine for ClientSession {
+    fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
+        match input {
+            Input::Received(bytes) => self.receive(now, &bytes)?,
+            Input::Closed => self.closed()?,
+            Input::Propose(plan) if matches!(self.state, State::Greeting) => {
+                self.early_plan = Some(plan);
+            }
+            Input::Propose(plan) => self.propose(now, plan),
+            Input::Expecting { .. } => self.listening(now),
+            Input::FlowsReady => self.flows_ready(now),
+            Input::FlowsFailed(_) => self.flows_failed(),
+            Input::Leave(_) => self.out.close(),
+            Input::Report(_) => {
+                self.reported = true;
+                if matches!(self.state, State::Over) {
+                    self.out.close();
+                }
+            }
+            input => self.take_running(now, input),
         }
-        let outcome = self.take(now, input);
-        self.settle(outcome)
+        Ok(())
     }
 
-    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
-        if self.out.is_closed() || self.deadline.is_none_or(|deadline| now < deadline) {
-            return Ok(());
-        }
-        let outcome = self.expire();
-        self.settle(outcome)
+    fn expire(&mut self, _now: Instant) -> Result<(), WireError> {
+        let why = match &self.state {
+            State::Greeting => match self.lines.rest() {
+                [] => return Err(seems_to_be("a service that waits for something else".into())),
+                begun => return Err(seems(begun)),
+            },
+            State::Idle | State::Over => return Ok(()),
+            State::Agreeing(agreement) => agreement.lacks(),
+            State::Refusing(_) => {
+                self.refused();
+                return Ok(());
+            }
+            State::Ready(_) => "this end did not begin in time",
+            State::Running(_) => "it did not tell what it counted in time",
+        };
+        Err(WireError::TimedOut(why.into()))
     }
 
-    fn poll(&mut self) -> Option<Output> {
-        self.out.poll()
+    fn due(&self) -> Option<Instant> {
+        self.deadline
     }
 
-    fn next_timeout(&self) -> Option<Instant> {
-        self.deadline.filter(|_| !self.out.is_closed())
+    /// nuttcp has no words for an error.
+    fn fail(&mut self, _now: Instant, _error: &WireError) {
+        self.out.close();
+    }
+
+    fn outbox(&self) -> &Outbox {
+        &self.out
+    }
+
+    fn outbox_mut(&mut self) -> &mut Outbox {
+        &mut self.out
     }
 }
 
@@ -106,48 +141,6 @@ impl ClientSession {
             theirs: OURS,
             account: Account::default(),
             reported: false,
-        }
-    }
-
-    fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
-        match input {
-            Input::Received(bytes) => self.receive(now, &bytes),
-            Input::Closed => self.closed(),
-            Input::Propose(plan) if matches!(self.state, State::Greeting) => {
-                self.early_plan = Some(plan);
-                Ok(())
-            }
-            Input::Propose(plan) => {
-                self.propose(now, plan);
-                Ok(())
-            }
-            Input::Expecting { .. } => {
-                self.listening(now);
-                Ok(())
-            }
-            Input::FlowsReady => {
-                self.flows_ready(now);
-                Ok(())
-            }
-            Input::FlowsFailed(_) => {
-                self.flows_failed();
-                Ok(())
-            }
-            Input::Leave(_) => {
-                self.out.close();
-                Ok(())
-            }
-            Input::Report(_) => {
-                self.reported = true;
-                if matches!(self.state, State::Over) {
-                    self.out.close();
-                }
-                Ok(())
-            }
-            input => {
-                self.take_running(now, input);
-                Ok(())
-            }
         }
     }
 
@@ -218,24 +211,6 @@ impl ClientSession {
         }
     }
 
-    fn expire(&mut self) -> Result<(), WireError> {
-        let why = match &self.state {
-            State::Greeting => match self.lines.rest() {
-                [] => return Err(seems_to_be("a service that waits for something else".into())),
-                begun => return Err(seems(begun)),
-            },
-            State::Idle | State::Over => return Ok(()),
-            State::Agreeing(agreement) => agreement.lacks(),
-            State::Refusing(_) => {
-                self.refused();
-                return Ok(());
-            }
-            State::Ready(_) => "this end did not begin in time",
-            State::Running(_) => "it did not tell what it counted in time",
-        };
-        Err(WireError::TimedOut(why.into()))
-    }
-
     fn closed(&mut self) -> Result<(), WireError> {
         let when = match &mut self.state {
             State::Greeting if self.lines.rest().is_empty() => return Err(seems(&[])),
@@ -267,14 +242,6 @@ impl ClientSession {
             self.out.act(Action::Refused(why));
             self.enter(State::Over, None);
         }
-    }
-
-    /// Ends the session where `outcome` is an error; nuttcp has no words for it.
-    fn settle(&mut self, outcome: Result<(), WireError>) -> Result<(), WireError> {
-        if outcome.is_err() {
-            self.out.close();
-        }
-        outcome
     }
 }
 

@@ -18,15 +18,16 @@ use goodput_model::{Host, Plan};
 
 use self::measurement::Running;
 use super::lines::Lines;
-use super::outbox::Outbox;
 use super::parameters::Parameters;
 use super::plan::plan_of;
 use super::version::Version;
 use super::{GREETING, OURS, PREPARE, tickets};
 use crate::error::WireError;
 use crate::foreign;
+use crate::outbox::Outbox;
 use crate::plain::phrase;
-use crate::session::{Action, Input, Output, ServerConfig, Session};
+use crate::session::{Action, Input, ServerConfig};
+use crate::state_machine::StateMachine;
 use crate::ticket::Meeting;
 
 /// A conversation, seen from the answering side.
@@ -65,44 +66,7 @@ enum State {
     Over,
 }
 
-impl Session for ServerSession {
-    fn handle(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
-        if self.out.is_closed() {
-            return Ok(());
-        }
-        let outcome = self.take(now, input);
-        self.settle(outcome)
-    }
-
-    fn handle_timeout(&mut self, now: Instant) -> Result<(), WireError> {
-        if self.out.is_closed() || now < self.deadline {
-            return Ok(());
-        }
-        let outcome = self.expire(now);
-        self.settle(outcome)
-    }
-
-    fn poll(&mut self) -> Option<Output> {
-        self.out.poll()
-    }
-
-    fn next_timeout(&self) -> Option<Instant> {
-        (!self.out.is_closed()).then_some(self.deadline)
-    }
-}
-
-impl ServerSession {
-    /// Waits for a client's first line.
-    pub fn new(now: Instant, config: ServerConfig) -> Self {
-        Self {
-            out: Outbox::default(),
-            config,
-            lines: Lines::default(),
-            state: State::Greeting,
-            deadline: now + GREETING,
-        }
-    }
-
+impl StateMachine for ServerSession {
     fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
         match input {
             Input::Received(bytes) => self.receive(now, &bytes)?,
@@ -116,6 +80,55 @@ impl ServerSession {
             input => self.take_running(now, input),
         }
         Ok(())
+    }
+
+    fn expire(&mut self, now: Instant) -> Result<(), WireError> {
+        let why = match &self.state {
+            State::Greeting => "it did not say what it speaks",
+            State::Asking => "it did not say what it asks for",
+            State::Preparing(_) => "the server did not get ready in time",
+            State::Expecting(_) => "not all data connections came in time",
+            State::Running(running) if !running.is_finishing() => {
+                self.finish(now);
+                return Ok(());
+            }
+            State::Running(_) => "the flows did not end in time",
+            State::Errand(_) => "the measurement with the third party did not end in time",
+            State::Over => return Ok(()),
+        };
+        self.abandon();
+        self.refuse(why);
+        Err(WireError::TimedOut(why.into()))
+    }
+
+    fn due(&self) -> Option<Instant> {
+        Some(self.deadline)
+    }
+
+    fn fail(&mut self, _now: Instant, _error: &WireError) {
+        self.abandon();
+        self.end();
+    }
+
+    fn outbox(&self) -> &Outbox {
+        &self.out
+    }
+
+    fn outbox_mut(&mut self) -> &mut Outbox {
+        &mut self.out
+    }
+}
+
+impl ServerSession {
+    /// Waits for a client's first line.
+    pub fn new(now: Instant, config: ServerConfig) -> Self {
+        Self {
+            out: Outbox::default(),
+            config,
+            lines: Lines::default(),
+            state: State::Greeting,
+            deadline: now + GREETING,
+        }
     }
 
     fn receive(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
@@ -244,25 +257,6 @@ impl ServerSession {
         self.out.close();
     }
 
-    fn expire(&mut self, now: Instant) -> Result<(), WireError> {
-        let why = match &self.state {
-            State::Greeting => "it did not say what it speaks",
-            State::Asking => "it did not say what it asks for",
-            State::Preparing(_) => "the server did not get ready in time",
-            State::Expecting(_) => "not all data connections came in time",
-            State::Running(running) if !running.is_finishing() => {
-                self.finish(now);
-                return Ok(());
-            }
-            State::Running(_) => "the flows did not end in time",
-            State::Errand(_) => "the measurement with the third party did not end in time",
-            State::Over => return Ok(()),
-        };
-        self.abandon();
-        self.refuse(why);
-        Err(WireError::TimedOut(why.into()))
-    }
-
     fn closed(&mut self, now: Instant) -> Result<(), WireError> {
         let when = match &self.state {
             State::Greeting => "before it greeted",
@@ -284,15 +278,6 @@ impl ServerSession {
         if !idle {
             self.out.act(Action::Abandon);
         }
-    }
-
-    /// Ends the session where `outcome` is an error.
-    fn settle(&mut self, outcome: Result<(), WireError>) -> Result<(), WireError> {
-        if outcome.is_err() {
-            self.abandon();
-            self.end();
-        }
-        outcome
     }
 }
 

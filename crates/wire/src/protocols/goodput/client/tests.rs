@@ -6,7 +6,7 @@ use super::super::messages::{Accept, Hello, HexCookie, Message};
 use super::super::preamble::Role;
 use super::*;
 use crate::pair::{client_config, host, origin};
-use crate::session::Cookie;
+use crate::session::{Cookie, Output, Session};
 
 fn client(token: Option<&str>) -> ClientSession {
     let mut session = ClientSession::new(origin(), client_config(token));

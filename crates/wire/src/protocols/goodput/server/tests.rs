@@ -8,7 +8,7 @@ use super::super::times::{ACCEPT, BEGIN, DRAIN, FLOWS, GRACE};
 use super::*;
 use crate::frame::Decoder;
 use crate::pair::{end, host, limits, origin, sample, server_config};
-use crate::session::{Limits, SettingRequest};
+use crate::session::{Limits, Output, Session, SettingRequest};
 use goodput_model::{BitRate, Known, Length};
 
 /// A server session, and the plain words of a client.

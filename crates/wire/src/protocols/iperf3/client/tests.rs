@@ -3,6 +3,7 @@
 use super::*;
 use crate::login::Padding;
 use crate::pair::{client_config, login, origin, sample};
+use crate::session::{Output, Session};
 use goodput_model::{Bytes, Length};
 
 /// A client that talks to a script.

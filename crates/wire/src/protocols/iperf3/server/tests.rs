@@ -3,7 +3,7 @@
 use super::*;
 use crate::login::Padding;
 use crate::pair::{accounts, login, origin, sample, server_config};
-use crate::session::ServerConfig;
+use crate::session::{Output, ServerConfig, Session};
 
 /// From a capture of 3.12: `iperf3 -c 127.0.0.1 -n 4K -l 1K`.
 const COOKIE: &[u8] = b"to6orkg3aukzfrx3ka2w4iqdn6fkb3iztjdq\0";

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::pair::{client_config, end, origin, sample};
+use crate::session::{Output, Session};
 use crate::ticket::Meeting;
 use goodput_model::{Bytes, Direction, FlowTotals, Known, Length, Totals, Transport};
 

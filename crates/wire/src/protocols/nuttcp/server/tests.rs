@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::pair::{end, origin, server_config};
+use crate::session::{Output, Session};
 use goodput_model::{Direction, FlowSample, Known, Role, Sample, SocketMemory, TcpInfo};
 
 /// Of Debian's 6.1.2, all but what a test says otherwise.
