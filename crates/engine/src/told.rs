@@ -145,6 +145,7 @@ mod tests {
                 cpu_user_percent: None,
                 cpu_system_percent: None,
                 congestion: None,
+                cookie: None,
                 flows,
                 text: None,
             }),

@@ -22,6 +22,10 @@ pub struct Totals {
     /// The congestion control that its sockets had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
+    /// By what the measurement was known to both ends, where the protocol has a text for that: iperf3's
+    /// cookie.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cookie: Option<String>,
     /// Each flow that it told of.
     pub flows: Vec<FlowTotals>,
     /// What it said in its own words, where it was asked to.

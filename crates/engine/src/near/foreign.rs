@@ -14,6 +14,7 @@ impl Account {
             cpu_user_percent: None,
             cpu_system_percent: None,
             congestion: None,
+            cookie: None,
             flows: Vec::new(),
             text: None,
         };

@@ -1,15 +1,17 @@
 //! Prints what `goodput serve` measures as another program's server would.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
 use goodput_engine::serve::{Served, Watcher, What};
 use goodput_engine::{Event, conclude_at_least};
-use goodput_model::{EndName, Plan};
+use goodput_model::{EndName, Plan, Record, Transport};
 
 use super::measured;
 use crate::args::ServeArgs;
-use crate::formats::{Context, Format, Style, Writer};
+use crate::formats::iperf2_sums::Sums;
+use crate::formats::{Context, Format, Style, Writer, iperf2_text};
 use crate::screen;
 
 /// What iperf3 has in the line by which it says that it listens; it counts.
@@ -20,6 +22,8 @@ struct Printed {
     writer: Box<dyn Writer>,
     started: String,
     target: String,
+    peer: IpAddr,
+    transport: Transport,
 }
 
 /// All of them.
@@ -30,6 +34,10 @@ struct Printer {
     /// What is said when the next one is awaited, by its number.
     again: Option<String>,
     ended: u64,
+    /// Flows that have begun so far.
+    flows: u64,
+    /// Where the format has the sum of what one client sent at once.
+    sums: Option<Sums>,
     running: HashMap<u64, Printed>,
 }
 
@@ -42,6 +50,12 @@ pub fn watcher(args: &ServeArgs) -> Option<Watcher> {
         interval_s: args.format.interval.filter(|seconds| *seconds > 0.0),
         again,
         ended: 0,
+        flows: 0,
+        sums: args
+            .format
+            .format
+            .filter(|format| format.id == iperf2_text::FORMAT.id)
+            .map(|_| Sums::in_units(args.format.format_units)),
         running: HashMap::new(),
     };
     let printer = Mutex::new(printer);
@@ -57,6 +71,9 @@ impl Printer {
     fn take(&mut self, Served { measurement, what }: Served) -> String {
         match what {
             What::Began { peer, plan, connections } => {
+                let (transport, before) = (plan.transport, self.flows);
+                self.flows += connections.len() as u64;
+                self.sums.iter_mut().for_each(|sums| sums.began(peer.ip(), transport));
                 let interval_s = self.interval_s.unwrap_or(plan.interval_s);
                 let (started, target) = (measured::now(), peer.to_string());
                 let mut writer = (self.format.writer)(Context {
@@ -64,10 +81,12 @@ impl Printer {
                     target: target.clone(),
                     started: started.clone(),
                     served: Some(peer),
+                    served_flows: before,
                     style: self.style.clone(),
                 });
                 let text = writer.event(&Event::Opened { connections });
-                self.running.insert(measurement, Printed { writer, started, target });
+                let printed = Printed { writer, started, target, peer: peer.ip(), transport };
+                self.running.insert(measurement, printed);
                 text
             }
             What::Sampled(sample) => {
@@ -79,15 +98,24 @@ impl Printer {
                 let Some(mut printed) = self.running.remove(&measurement) else {
                     return String::new();
                 };
-                let Printed { writer, started, target } = &mut printed;
-                writer.finish(&conclude_at_least(*ended, target, started).record) + &self.again()
+                let record = conclude_at_least(*ended, &printed.target, &printed.started).record;
+                printed.writer.finish(&record) + &self.sum(&printed, Some(&record)) + &self.again()
             }
             What::BrokenOff => {
-                let printed = self.running.remove(&measurement);
+                let Some(mut printed) = self.running.remove(&measurement) else {
+                    return self.again();
+                };
                 let why = "the client broke the measurement off";
-                printed.and_then(|mut p| p.writer.fail(why)).unwrap_or_default() + &self.again()
+                let text = printed.writer.fail(why).unwrap_or_default();
+                text + &self.sum(&printed, None) + &self.again()
             }
         }
+    }
+
+    fn sum(&mut self, printed: &Printed, record: Option<&Record>) -> String {
+        let Printed { peer, transport, .. } = *printed;
+        let sums = self.sums.as_mut();
+        sums.map_or_else(String::new, |sums| sums.ended(peer, transport, record))
     }
 
     fn again(&mut self) -> String {

@@ -54,6 +54,7 @@ fn live(args: &TestArgs, plan: &Plan, target: &str, started: &str) -> Live {
             target: target.into(),
             started: started.into(),
             served: None,
+            served_flows: 0,
             style: args.format.style(args.measure.interval),
         })),
         None => Live::new(&args.output, plan).with_intervals(args.measure.interval != Some(0.0)),

@@ -37,6 +37,7 @@ fn measure(
         target: target.text.clone(),
         started: started.clone(),
         served: None,
+        served_flows: 0,
         style: Style { intervals, ..Style::default() },
     });
     let listener = &mut |event| {

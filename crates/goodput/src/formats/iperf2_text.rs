@@ -21,7 +21,7 @@ pub const FORMAT: Format = Format {
 };
 
 const RULE: &str = "------------------------------------------------------------\n";
-const HEADER: &str = "[ ID] Interval       Transfer     Bandwidth\n";
+pub(super) const HEADER: &str = "[ ID] Interval       Transfer     Bandwidth\n";
 const HEADER_UDP: &str =
     "[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams\n";
 
@@ -87,8 +87,8 @@ impl Text {
         for Connection { flow, local, remote } in connections {
             let _ = writeln!(
                 text,
-                "[{:3}] local {} port {} connected with {} port {}",
-                flow + 1,
+                "[{:>3}] local {} port {} connected with {} port {}",
+                self.name(*flow, Role::Sender),
                 local.ip(),
                 local.port(),
                 remote.ip(),
@@ -99,12 +99,18 @@ impl Text {
         text + if self.serves() && self.udp() && receives { HEADER_UDP } else { HEADER }
     }
 
-    fn line(&self, id: &str, (from_s, to_s): (f64, f64), bytes: u64) -> String {
-        let unit = self.context.style.units.unwrap_or('a');
-        let seconds = to_s - from_s;
-        let bits_per_s = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
-        let moved = in_units(bytes as f64, unit.to_ascii_uppercase());
-        format!("[{id:>3}] {from_s:.4}-{to_s:.4} sec  {moved}  {}", rate(bits_per_s, unit))
+    fn line(&self, id: &str, times: (f64, f64), bytes: u64) -> String {
+        line(self.context.style.units.unwrap_or('a'), id, times, bytes)
+    }
+
+    /// Transfers count from 1, or on from those before; those that the other end sends have a star at a
+    /// client.
+    fn name(&self, flow: u16, role: Role) -> String {
+        let number = self.context.served_flows + u64::from(flow) + 1;
+        match role {
+            Role::Sender => format!("{number}"),
+            Role::Receiver => format!("*{number}"),
+        }
     }
 
     fn interval(&self, span: Option<Span>) -> String {
@@ -113,7 +119,7 @@ impl Text {
         let mut text = String::new();
         let times = (span.from_s, span.to_s);
         for flow in &span.flows {
-            text += &self.line(&name(flow.flow, flow.role), times, flow.bytes);
+            text += &self.line(&self.name(flow.flow, flow.role), times, flow.bytes);
             if let Some(d) = flow.datagrams.filter(|_| flow.role == Role::Receiver) {
                 text += &loss(d.jitter_ms, d.lost, d.count);
             }
@@ -131,12 +137,12 @@ impl Text {
 
     fn own(&self, flow: &FlowAccount) -> String {
         if flow.sender == EndName::Far && self.serves() {
-            return self.side(&name(flow.flow, Role::Sender), &flow.received, true);
+            return self.side(&self.name(flow.flow, Role::Sender), &flow.received, true);
         }
         if flow.sender == EndName::Far {
-            return self.side(&name(flow.flow, Role::Receiver), &flow.received, true);
+            return self.side(&self.name(flow.flow, Role::Receiver), &flow.received, true);
         }
-        let id = name(flow.flow, Role::Sender);
+        let id = self.name(flow.flow, Role::Sender);
         let mut text = self.side(&id, &flow.sent, false);
         if let Some(packets) = flow.sent.packets.filter(|_| self.udp()) {
             let _ = writeln!(text, "[{id:>3}] Sent {packets} datagrams");
@@ -162,15 +168,19 @@ impl Text {
     }
 }
 
-/// Transfers count from 1; those that the server sends have a star.
-fn name(flow: u16, role: Role) -> String {
-    match role {
-        Role::Sender => format!("{}", flow + 1),
-        Role::Receiver => format!("*{}", flow + 1),
-    }
+/// A line without what UDP adds, and without its end.
+pub(super) fn line(unit: char, id: &str, (from_s, to_s): (f64, f64), bytes: u64) -> String {
+    let seconds = to_s - from_s;
+    let bits_per_s = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
+    let moved = in_units(bytes as f64, unit.to_ascii_uppercase());
+    format!("[{id:>3}] {from_s:.4}-{to_s:.4} sec  {moved}  {}", rate(bits_per_s, unit))
 }
 
 fn loss(jitter_ms: f64, lost: u64, total: u64) -> String {
+    format!("   {jitter_ms:5.3} ms {}", lost_of(lost, total))
+}
+
+pub(super) fn lost_of(lost: u64, total: u64) -> String {
     let percent = two_digits(account::percent(lost, total).unwrap_or(0.0));
-    format!("   {jitter_ms:5.3} ms {lost}/{total} ({percent}%)")
+    format!("{lost}/{total} ({percent}%)")
 }

@@ -56,7 +56,10 @@ impl Stream {
             return String::new();
         }
         let Self { context, connections, .. } = self;
-        line("start", &start::start(&start::Known { context, connections, first, host: None }))
+        line(
+            "start",
+            &start::start(&start::Known { context, connections, first, host: None, cookie: None }),
+        )
     }
 
     fn intervals(&mut self, cut: impl FnOnce(&mut Cutter) -> Option<super::cut::Span>) -> String {

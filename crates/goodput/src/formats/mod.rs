@@ -8,6 +8,7 @@ mod account;
 mod csv;
 mod cut;
 pub mod iperf2_csv;
+pub mod iperf2_sums;
 pub mod iperf2_text;
 pub mod iperf3;
 pub mod iperf3_stream;
@@ -65,6 +66,8 @@ pub struct Context {
     pub started: String,
     /// Where the conversation came from, where this end answers.
     pub served: Option<SocketAddr>,
+    /// Flows that this end had served before: iperf 2 counts on.
+    pub served_flows: u64,
     /// What the user wants of the format.
     pub style: Style,
 }

@@ -14,6 +14,7 @@ pub fn print(format: &Format, record: &Record, style: Style) -> String {
         target: record.target.clone(),
         started: record.started.clone(),
         served: None,
+        served_flows: 0,
         style,
     };
     let mut writer = (format.writer)(context);

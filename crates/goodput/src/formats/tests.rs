@@ -1,7 +1,7 @@
 //! Every format prints every kind of record in its own shape.
 
 mod golden;
-mod made_up;
+pub(super) mod made_up;
 mod shape;
 
 use goodput_model::{Direction, Transport};

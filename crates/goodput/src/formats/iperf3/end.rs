@@ -120,17 +120,21 @@ fn stream(record: &Record, flow: &FlowAccount) -> Stream {
             sent: flow.sent.clone(),
             received: flow.received.clone(),
         };
-        let out_of_order = flow.received.reordered;
+        // iperf3's receivers do not tell it, and its sender prints 0 then.
+        let out_of_order = flow.received.reordered.or(near.then_some(0));
         return Stream::Udp(Box::new(Counts { socket, out_of_order, ..datagram_sum(&one) }));
     }
     let tcp = windows(record, flow);
     let sender = Counts { socket, retransmits: flow.sent.retransmits, ..counts(&flow.sent, near) };
+    // A receiver that is not told what the sender's kernel saw prints 0, as iperf3's does.
+    let unseen = (!near && tcp.is_empty()).then_some(0);
     let sender = Counts {
-        max_snd_cwnd: tcp.iter().filter_map(|t| cwnd_bytes(t)).max(),
-        max_snd_wnd: tcp.iter().filter_map(|t| t.snd_wnd_bytes).max(),
-        max_rtt: tcp.iter().filter_map(|t| t.rtt_us).max(),
-        min_rtt: tcp.iter().filter_map(|t| t.rtt_us).min(),
-        mean_rtt: mean(tcp.iter().filter_map(|t| t.rtt_us)),
+        reorder: tcp.last().and_then(|t| t.reord_seen).or(unseen),
+        max_snd_cwnd: tcp.iter().filter_map(|t| cwnd_bytes(t)).max().or(unseen),
+        max_snd_wnd: tcp.iter().filter_map(|t| t.snd_wnd_bytes).max().or(unseen),
+        max_rtt: tcp.iter().filter_map(|t| t.rtt_us).max().or(unseen),
+        min_rtt: tcp.iter().filter_map(|t| t.rtt_us).min().or(unseen),
+        mean_rtt: mean(tcp.iter().filter_map(|t| t.rtt_us)).or(unseen),
         ..sender
     };
     let receiver = Counts { socket, ..counts(&flow.received, near) };

@@ -48,7 +48,6 @@ fn stream(span: &Span, flow: &FlowSpan) -> Counts {
     }
 }
 
-/// Later versions have `reorder` too, the kernel's reordering metric, which we do not read.
 fn with_tcp(counts: Counts, tcp: &TcpInfo) -> Counts {
     Counts {
         snd_cwnd: cwnd_bytes(tcp),
@@ -56,6 +55,7 @@ fn with_tcp(counts: Counts, tcp: &TcpInfo) -> Counts {
         rtt: tcp.rtt_us,
         rttvar: tcp.rttvar_us,
         pmtu: tcp.pmtu_bytes,
+        reorder: tcp.reord_seen,
         ..counts
     }
 }

@@ -1,5 +1,5 @@
-//! `start`: what is known before payload moves. There is no `cookie` (goodput's are not kept) and no
-//! `timemillisecs` (a record's time is in seconds).
+//! `start`: what is known before payload moves. The `cookie` is that of a conversation in iperf3's own
+//! protocol, which a stream of JSON lines begins without: it comes with the results.
 
 use std::net::SocketAddr;
 
@@ -26,6 +26,8 @@ pub struct Start {
     connecting_to: Option<ConnectingTo>,
     #[serde(skip_serializing_if = "Option::is_none")]
     accepted_connection: Option<ConnectingTo>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cookie: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tcp_mss: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,6 +59,8 @@ struct Connected {
 struct Time {
     time: String,
     timesecs: i64,
+    /// Of the same second: what is kept has no parts of it.
+    timemillisecs: i64,
 }
 
 #[derive(Debug, Serialize)]
@@ -81,6 +85,8 @@ struct TestStart {
     bidir: u8,
     fqrate: u64,
     interval: f64,
+    gso: u8,
+    gro: u8,
 }
 
 /// What stands behind a start.
@@ -93,6 +99,8 @@ pub struct Known<'a> {
     pub first: Option<&'a Sample>,
     /// This host.
     pub host: Option<&'a Host>,
+    /// What iperf3's protocol knows the measurement by.
+    pub cookie: Option<&'a str>,
 }
 
 const VERSION: &str = concat!("goodput ", env!("CARGO_PKG_VERSION"));
@@ -112,6 +120,7 @@ pub fn of_record(record: &Record, served: Option<SocketAddr>) -> Start {
         target: record.target.clone(),
         started: record.started.clone(),
         served,
+        served_flows: 0,
         style: Default::default(),
     };
     start(&Known {
@@ -119,6 +128,7 @@ pub fn of_record(record: &Record, served: Option<SocketAddr>) -> Start {
         connections: &record.connections,
         first: near.and_then(|end| end.samples.iter().find(|s| !s.flows.is_empty())),
         host: near.map(|end| &end.host),
+        cookie: record.far_totals.as_ref().and_then(|told| told.cookie.as_deref()),
     })
 }
 
@@ -141,6 +151,7 @@ pub fn start(known: &Known<'_>) -> Start {
             .ok()
             .filter(|_| served.is_none())
             .map(|to: Target| ConnectingTo { host: to.host, port: to.port }),
+        cookie: known.cookie.map(Into::into),
         tcp_mss: asked,
         tcp_mss_default: mss.filter(|_| asked.is_none()),
         target_bitrate: Some(stream_rate(plan)),
@@ -172,7 +183,7 @@ fn system(host: &Host) -> String {
 
 fn time(at: Timestamp) -> Time {
     let time = at.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
-    Time { time, timesecs: at.as_second() }
+    Time { time, timesecs: at.as_second(), timemillisecs: at.as_millisecond() }
 }
 
 /// iperf3 has rates by stream; 0 is none.
@@ -215,5 +226,8 @@ fn test_start(plan: &Plan, serves: bool) -> TestStart {
         bidir: (plan.direction == Direction::Both).into(),
         fqrate: fq_rate(plan),
         interval: plan.interval_s,
+        // Whether `--gsro` was given (3.21); goodput's own movers decide on offload by themselves.
+        gso: 0,
+        gro: 0,
     }
 }

@@ -1,4 +1,4 @@
-//! The objects of iperf3's JSON, in its order of keys (iperf 3.12, iperf_api.c). What is not known is
+//! The objects of iperf3's JSON, in its order of keys (iperf 3.12 to 3.22, iperf_api.c). What is not known is
 //! left out, as iperf3 leaves out the retransmits of a system that does not count them.
 
 use serde::Serialize;
@@ -68,6 +68,8 @@ counts! {
     rttvar: u64,
     /// Path MTU, bytes.
     pmtu: u64,
+    /// Reordering events that the sender's kernel saw (`tcpi_reord_seen`, since 3.20).
+    reorder: u64,
     /// Largest congestion window at the ends of intervals, bytes.
     max_snd_cwnd: u64,
     /// Largest advertised window, bytes.

@@ -67,6 +67,7 @@ impl Made {
             target: "192.0.2.7:6201".into(),
             started: "2026-01-02T03:04:05Z".into(),
             served: None,
+            served_flows: 0,
             style: Style::default(),
         }
     }
@@ -101,6 +102,8 @@ impl Made {
         if self.far == Far::Told {
             record["far_totals"] = json!({
                 "program": "made up 1.0", "cpu_percent": 12.5, "flows": self.told(),
+                "cpu_user_percent": 2.5, "cpu_system_percent": 10.0, "congestion": "cubic",
+                "cookie": "to6orkg3aukzfrx3ka2w4iqdn6fkb3iztjdq",
             });
         }
         serde_json::from_value(record).unwrap()

@@ -18,7 +18,7 @@ use self::stage::State;
 use super::account::Account;
 use super::auth;
 use super::control::{Control, RESULTS_MAX, broken};
-use super::cookie::cookie;
+use super::cookie::{cookie, text};
 use super::errors;
 use super::express;
 use super::results;
@@ -287,6 +287,7 @@ impl ClientSession {
     }
 
     fn told(&mut self, now: Instant, totals: Totals) {
+        let totals = Totals { cookie: text(&self.cookie), ..totals };
         self.control.act(Action::PeerTold(Box::new(totals)));
         self.enter(State::Told, Some(now + RESULTS));
     }

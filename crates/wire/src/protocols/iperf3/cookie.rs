@@ -31,6 +31,11 @@ pub fn read(bytes: &[u8]) -> Option<Proof> {
     (nul == [0] && letters.iter().all(u8::is_ascii_graphic)).then(|| Proof(cookie.to_vec()))
 }
 
+/// Its 36 characters, as iperf3's JSON has them.
+pub fn text(cookie: &Proof) -> Option<String> {
+    String::from_utf8(cookie.0.strip_suffix(&[0])?.to_vec()).ok()
+}
+
 /// What the first bytes of a connection are to iperf3: the control connection and the data
 /// connections of a test all begin with its cookie.
 pub fn recognises(bytes: &[u8]) -> First {
@@ -71,5 +76,7 @@ mod tests {
         assert_eq!(read(&made.0).as_ref(), Some(&made));
         assert!(made.0[..36].iter().all(|letter| ALPHABET.contains(letter)));
         assert_ne!(made, cookie(&[8; 32]));
+        assert_eq!(text(&made).unwrap().as_bytes(), &made.0[..36]);
+        assert_eq!(text(&Proof::default()), None);
     }
 }

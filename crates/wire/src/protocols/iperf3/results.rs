@@ -87,6 +87,7 @@ pub fn read(json: &Value, plan: &Plan, peer: EndName, program: &str) -> Result<T
         cpu_user_percent: part("cpu_util_user"),
         cpu_system_percent: part("cpu_util_system"),
         congestion: congestion.map(|name| plain::short(name, NAME_CHARS)),
+        cookie: None,
         flows: totals.collect::<Result<_, String>>()?,
         // A server of 3.12 goes on telling it to clients that come after one that asked.
         text: text.filter(|_| plan.peer_output).map(printed),

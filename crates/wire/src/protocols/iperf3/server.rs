@@ -12,13 +12,13 @@ mod stage;
 
 use std::time::{Duration, Instant};
 
-use goodput_model::{EndName, Host, Known, Pin, Sample};
+use goodput_model::{EndName, Host, Known, Pin, Sample, Totals};
 
 use self::stage::{Run, Stage};
 use super::agree::{Agreed, agree};
 use super::auth;
 use super::control::{Control, PARAMS_MAX, RESULTS_MAX, broken};
-use super::cookie::{COOKIE_BYTES, read as read_cookie};
+use super::cookie::{COOKIE_BYTES, read as read_cookie, text};
 use super::errors::number;
 use super::params::Params;
 use super::results;
@@ -144,7 +144,9 @@ impl ServerSession {
                     let Some(json) = self.control.next_json(RESULTS_MAX)? else { return Ok(()) };
                     let program = run.program();
                     let totals = results::read(&json, &run.agreed.plan, EndName::Near, &program);
-                    self.control.act(Action::PeerTold(Box::new(totals.map_err(broken)?)));
+                    let cookie = text(&self.cookie);
+                    let totals = Totals { cookie, ..totals.map_err(broken)? };
+                    self.control.act(Action::PeerTold(Box::new(totals)));
                     self.tell_results(now)?;
                 }
                 Stage::Denied => return self.control.stay_small(),

@@ -133,6 +133,7 @@ impl Account {
             cpu_user_percent: None,
             cpu_system_percent: None,
             congestion: None,
+            cookie: None,
             flows,
             text: Some(self.text.trim_end().into()),
         }

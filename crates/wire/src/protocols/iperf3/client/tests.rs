@@ -97,7 +97,10 @@ fn the_conversation_of_3_12_goes_to_its_end() {
     talk.hear(&[DISPLAY_RESULTS]).unwrap();
     assert_eq!(talk.said, [IPERF_DONE]);
     let last_two = &talk.actions[talk.actions.len() - 2..];
-    assert!(matches!(last_two, [Action::PeerTold(_), Action::PeerReported(Known::Missing(_))]));
+    let [Action::PeerTold(told), Action::PeerReported(Known::Missing(_))] = last_two else {
+        panic!("{last_two:?}");
+    };
+    assert_eq!(told.cookie.as_ref().map(String::len), Some(36));
     talk.tell(Input::Closed).unwrap();
     assert!(talk.closed);
 }
