@@ -151,6 +151,10 @@ pub struct SocketOptions {
     pub max_pacing_bits_per_s: Option<BitRate>,
     /// Differentiated services code point, 0 to 63 (RFC 2474).
     pub dscp: Option<u8>,
+    /// Whether datagrams over IPv4 have the "don't fragment" bit, and are refused by the kernel where
+    /// they are longer than the path's MTU (`IP_PMTUDISC_DO`, ip(7)).
+    #[serde(skip_serializing_if = "is_off")]
+    pub dont_fragment: bool,
 }
 
 /// One flow of a plan: its number and who sends.

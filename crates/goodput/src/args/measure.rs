@@ -111,6 +111,10 @@ pub struct MeasureArgs {
     /// Differentiated services code point, 0 to 63
     #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(0..64))]
     pub dscp: Option<u8>,
+    /// Send no datagram over IPv4 that would have to be fragmented: what is longer than the path's MTU
+    /// is an error
+    #[arg(long, requires = "udp")]
+    pub dont_fragment: bool,
     #[command(flatten)]
     pub credentials: CredentialArgs,
     /// Do not observe while it runs, to see what observing costs; there is no verdict then
@@ -246,6 +250,7 @@ impl MeasureArgs {
             cork: self.storage.cork,
             max_pacing_bits_per_s: self.max_pacing.filter(|rate| rate.0 > 0.0),
             dscp: self.dscp,
+            dont_fragment: self.dont_fragment,
         }
     }
 }

@@ -113,7 +113,7 @@ pub enum Others {
 }
 
 /// What makes no sense where goodput moves nothing.
-const ATTACH_EXCLUDES: [&str; 30] = [
+const ATTACH_EXCLUDES: [&str; 31] = [
     "latency",
     "target",
     "udp",
@@ -139,6 +139,7 @@ const ATTACH_EXCLUDES: [&str; 30] = [
     "nodelay",
     "max_pacing",
     "dscp",
+    "dont_fragment",
     "source",
     "size",
     "sink",

@@ -176,6 +176,20 @@ pub(super) fn set_nodelay(socket: &Socket, options: &SocketOptions) -> Result<()
     socket.set_tcp_nodelay(true).map_err(SocketError::of("set", "TCP_NODELAY"))
 }
 
+/// "Don't fragment" on every datagram over IPv4, where it was asked for; over IPv6 nobody on the way
+/// fragments (RFC 8200). On an IPv6 socket this is for the IPv4 it may carry.
+pub(super) fn set_dont_fragment(
+    socket: &Socket,
+    options: &SocketOptions,
+) -> Result<(), SocketError> {
+    if !options.dont_fragment {
+        return Ok(());
+    }
+    let value = libc::IP_PMTUDISC_DO.to_ne_bytes();
+    super::set_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, &value)
+        .map_err(SocketError::of("set", "IP_MTU_DISCOVER"))
+}
+
 /// The code point of every packet, for the IP version of `local` and, where an IPv6 socket carries
 /// IPv4 too, for both.
 pub(super) fn set_dscp(

@@ -8,7 +8,8 @@ use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use super::error::SocketError;
 use super::options::{
-    bind_device, bind_near, check_family, check_scope, from_free_port, new, set_buffers, set_dscp,
+    bind_device, bind_near, check_family, check_scope, from_free_port, new, set_buffers,
+    set_dont_fragment, set_dscp,
 };
 
 /// Receive buffer where none was asked for, bytes: with the kernel's overhead about 40 ms of a
@@ -40,6 +41,7 @@ fn open(
 ) -> Result<OwnedFd, SocketError> {
     let socket = new(Type::DGRAM, peer, options)?;
     set_udp_buffers(&socket, options)?;
+    set_dont_fragment(&socket, options)?;
     set_dscp(&socket, options, Domain::for_address(peer))?;
     if reuse {
         socket.set_reuse_address(true).map_err(SocketError::of("share the port for", peer))?;
@@ -63,6 +65,7 @@ pub fn udp_listen(address: SocketAddr, options: &SocketOptions) -> Result<OwnedF
     check_family("receive at", address, options)?;
     let socket = new(Type::DGRAM, address, options)?;
     set_udp_buffers(&socket, options)?;
+    set_dont_fragment(&socket, options)?;
     set_dscp(&socket, options, Domain::for_address(address))?;
     socket.bind(&SockAddr::from(address)).map_err(SocketError::of("receive at", address))?;
     Ok(socket.into())
@@ -73,6 +76,7 @@ pub fn apply_datagram(socket: impl AsFd, options: &SocketOptions) -> Result<(), 
     let socket = SockRef::from(&socket);
     let family = socket.domain().map_err(SocketError::of("ask the IP version of", "a socket"))?;
     set_udp_buffers(&socket, options)?;
+    set_dont_fragment(&socket, options)?;
     set_dscp(&socket, options, family)
 }
 

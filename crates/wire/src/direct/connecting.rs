@@ -166,6 +166,7 @@ fn at_one_end(plan: &Plan) -> Vec<&'static str> {
         (options.nodelay, "--nodelay"),
         (options.max_pacing_bits_per_s.is_some(), "--max-pacing"),
         (plan.burst_bytes.is_some(), "--burst"),
+        (options.dont_fragment, "--dont-fragment"),
     ])
 }
 

@@ -106,10 +106,6 @@ fn transport_is_ours(params: &Params) -> Result<(), Refusal> {
     if params.sctp {
         return Err((number::NO_SCTP, "it asks for SCTP".into()));
     }
-    // A sender's socket option that goodput does not set; a receiver has none.
-    if params.udp && params.dont_fragment && sends_to_client(params) {
-        return Err((number::NOT_IMPLEMENTED, "it asks for datagrams not to be fragmented".into()));
-    }
     Ok(())
 }
 
@@ -208,6 +204,8 @@ fn socket(params: &Params) -> Result<SocketOptions, Refusal> {
         max_pacing_bits_per_s: params.fqrate.map(|rate| BitRate(rate as f64)),
         // Congestion marks are the kernel's to set (RFC 3168), so that the lower bits are left out.
         dscp: (tos > 0).then_some((tos >> ECN_BITS) as u8),
+        // iperf3 ignores it over TCP.
+        dont_fragment: params.dont_fragment && params.udp,
         ..SocketOptions::default()
     })
 }
@@ -284,6 +282,13 @@ mod tests {
     }
 
     #[test]
+    fn datagrams_alone_are_kept_whole() {
+        let whole = |json| agreed(json).unwrap().plan.socket.dont_fragment;
+        assert!(whole(r#"{"udp":true,"reverse":true,"dont_fragment":1}"#));
+        assert!(!whole(r#"{"tcp":true,"dont_fragment":1}"#));
+    }
+
+    #[test]
     fn movers_follow_the_way_the_payload_goes() {
         let movers = |json| agreed(json).map(|a| (a.plan.mover, a.plan.receive_mover)).unwrap();
         assert_eq!(movers(r#"{"zerocopy":1}"#), ("copy".into(), None));
@@ -319,7 +324,6 @@ mod tests {
             (r#"{"num":-1}"#, number::RECEIVE_PARAMS),
             (r#"{"bandwidth":1e300}"#, number::RECEIVE_PARAMS),
             (r#"{"reverse":true,"bidirectional":true}"#, number::REVERSE_BIDIR),
-            (r#"{"udp":true,"reverse":true,"dont_fragment":1}"#, number::NOT_IMPLEMENTED),
             (r#"{"congestion":"../x"}"#, number::RECEIVE_PARAMS),
         ] {
             assert_eq!(number_of(json), wanted, "{json}");

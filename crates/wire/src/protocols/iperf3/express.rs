@@ -56,6 +56,7 @@ pub fn express(plan: &Plan) -> Result<Params, String> {
         get_server_output: plan.peer_output,
         // A number of 32 bits would come around after 5 minutes at 10 Gbit/s of small datagrams.
         udp_counters_64bit: plan.transport == Transport::Udp,
+        dont_fragment: socket.dont_fragment,
         zerocopy: far_sends_by_sendfile(plan)?,
         skip_rx_copy: far_discards(plan)?,
         client_version: Some(format!("goodput {}", env!("CARGO_PKG_VERSION"))),
