@@ -26,6 +26,8 @@ pub struct Conversation {
     session: Box<dyn Session>,
     stream: Option<TcpStream>,
     outgoing: VecDeque<u8>,
+    /// What the session said last while it had no connection.
+    unheard: Vec<u8>,
     unread_max: usize,
     actions: VecDeque<Action>,
     failure: Option<WireError>,
@@ -43,6 +45,7 @@ impl Conversation {
             session,
             stream,
             outgoing: VecDeque::new(),
+            unheard: Vec::new(),
             unread_max: UNREAD_MEASURING_MAX,
             actions: VecDeque::new(),
             failure: None,
@@ -86,6 +89,11 @@ impl Conversation {
             // A peer that never pauses must not keep the others waiting, nor this end's own clock.
             tokio::task::yield_now().await;
         }
+    }
+
+    /// What the session said last while it had no connection, for a driver that has another way.
+    pub fn take_unheard(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.unheard)
     }
 
     /// Sends what the session still has to say and gives the connection away; the session goes on
@@ -211,6 +219,7 @@ impl Conversation {
     /// listen must not make this end remember what it said. Without a connection nobody is told.
     fn send(&mut self, bytes: Vec<u8>) {
         if self.stream.is_none() {
+            self.unheard = bytes;
             return;
         }
         if self.outgoing.len() <= self.unread_max {

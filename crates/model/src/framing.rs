@@ -23,6 +23,9 @@ pub enum Framing {
         /// Whether the receiver answers: the negative number with its report, the header of a byte
         /// stream with a few bytes. Not for what a server sends.
         report: bool,
+        /// Whether each chunk of a byte stream begins with the time of its sending, as
+        /// `--trip-times` asks for (`struct TCP_burst_payload`, include/payloads.h of 2.1.8).
+        timed: bool,
     },
     /// nuttcp: datagrams between two begin and five end markers of four bytes.
     Nuttcp {

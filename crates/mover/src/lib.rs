@@ -4,6 +4,7 @@
 //! opens the [`Gate`], reads the [`Counters`] while it runs, and ends it with [`Stop`].
 
 mod asleep;
+mod bursts;
 pub mod cache;
 mod choice;
 mod clock;

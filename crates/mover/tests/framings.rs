@@ -14,7 +14,8 @@ use goodput_mover::{ALL, Early, MoveError, Mover, Phase, Rounds, find};
 const LIMIT: u64 = 1_000_001;
 
 fn framings() -> Vec<Framing> {
-    let iperf2 = |report| Framing::Iperf2 { header: b"\x48\x01\0\x98".to_vec(), report };
+    let iperf2 =
+        |report| Framing::Iperf2 { header: b"\x48\x01\0\x98".to_vec(), report, timed: false };
     vec![
         Framing::Goodput,
         Framing::Iperf3 { wide: false },
@@ -144,7 +145,7 @@ fn what_is_queued_arrives_though_the_receiver_spoke() {
     let mover = find("copy").expect("a mover");
     let (alone, peer) = Pair::start_alone(mover, Transport::Tcp, Role::Sender, |config| {
         config.limit_bytes = Some(QUEUED);
-        config.framing = Framing::Iperf2 { header: Vec::new(), report: true };
+        config.framing = Framing::Iperf2 { header: Vec::new(), report: true, timed: false };
         config.early = Early { bytes: 60, datagrams: Vec::new() };
     });
     let mut peer = TcpStream::from(peer);
@@ -205,7 +206,7 @@ fn streams_that_are_read_in_turn_end_after_the_same_number_of_chunks() {
 fn a_receiver_with_settings_asks_until_something_comes() {
     let mover = find("datagram").expect("a mover");
     let (alone, peer) = Pair::start_alone(mover, Transport::Udp, Role::Receiver, |config| {
-        config.framing = Framing::Iperf2 { header: vec![0x6c; 60], report: false };
+        config.framing = Framing::Iperf2 { header: vec![0x6c; 60], report: false, timed: false };
     });
     let peer = UdpSocket::from(peer);
     alone.gate.open();

@@ -179,7 +179,13 @@ impl Desk {
             let config = shared.session_config(&caller, Transport::Udp);
             let session = (protocol.server)(Instant::now(), config);
             let mut conversation = Conversation::new(session, None);
+            let received = datagram.len();
             conversation.tell(Input::Received(datagram));
+            let answer = conversation.take_unheard();
+            // A lost one is not repeated: the client waits as it would for any other loss.
+            if (1..=received).contains(&answer.len()) {
+                let _ = socket.send(&answer);
+            }
             let rest = socket.try_clone();
             let own = (socket.into(), Early { bytes: 0, datagrams: early });
             let measured = run::serve_client(conversation, caller, Some(own), &shared).await;

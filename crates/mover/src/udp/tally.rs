@@ -166,7 +166,7 @@ mod tests {
                 prop_oneof![Just(0u8), Just(255), Just(b'0'), any::<u8>()], 0..40), 0..40),
             flag: bool,
         ) {
-            let iperf2 = Framing::Iperf2 { header: Vec::new(), report: true };
+            let iperf2 = Framing::Iperf2 { header: Vec::new(), report: true, timed: false };
             let nuttcp = Framing::Nuttcp { counted: flag };
             for framing in
                 [Framing::Goodput, Framing::Iperf3 { wide: flag }, iperf2, nuttcp, Framing::Ttcp]

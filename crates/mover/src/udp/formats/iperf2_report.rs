@@ -75,10 +75,16 @@ pub(crate) fn write(header: &[u8], wide: bool, summary: &Summary) -> Answer {
 /// What a server tells of `flow`. `None` where it is no report.
 pub(crate) fn read(flow: u16, datagram: &[u8]) -> Option<FlowTotals> {
     let is_ack = ACK_LENGTHS.contains(&datagram.len()) && word_at(datagram, 0) == Some(ACK);
-    let flags = word_at(datagram, 16)?;
-    if datagram.len() < SHORT_LEN || is_ack || flags & VALID == 0 {
+    if datagram.len() < SHORT_LEN || is_ack {
         return None;
     }
+    // Up to 2.0.8 it stands four bytes earlier, where later versions have nothing or payload.
+    let datagram = match (word_at(datagram, 12)?, word_at(datagram, 16)?) {
+        (_, flags) if flags & VALID != 0 => datagram,
+        (VALID, _) => &[&[0; 4], &datagram[..datagram.len().min(LEN)]].concat()[..],
+        _ => return None,
+    };
+    let flags = word_at(datagram, 16)?;
     let word = |at: usize| u64::from(word_at(datagram, at).unwrap_or(0));
     let is_wide = flags & WIDE != 0 && datagram.len() >= LEN;
     let count = |low: usize, high: usize| {
@@ -143,6 +149,14 @@ mod tests {
         assert!(read(3, &datagram).unwrap().lost.get().is_err(), "negative");
         datagram[16] = 0;
         assert_eq!(read(3, &datagram), None, "no report in it");
+    }
+
+    #[test]
+    fn an_old_server_has_it_behind_12_bytes() {
+        let (short, pattern) = (write(&[9; 12], false, &SUMMARY), [b'7'; 1000]);
+        let told = read(0, &[&short[..60], &pattern].concat()).unwrap();
+        assert_eq!((told.bytes, told.datagrams), (Known::Value(2560), Known::Value(5)));
+        assert_eq!(told.jitter_us, Known::Value(4.0));
     }
 
     #[test]

@@ -187,7 +187,7 @@ macro_rules! with_format {
                 let $format = $crate::udp::formats::iperf3::Iperf3::new(*wide);
                 $body
             }
-            goodput_model::Framing::Iperf2 { header, report } => {
+            goodput_model::Framing::Iperf2 { header, report, .. } => {
                 let $format = $crate::udp::formats::iperf2::Iperf2::new(header.clone(), *report);
                 $body
             }

@@ -18,6 +18,13 @@ pub(super) const BASE: usize = 24;
 pub(super) const EXTENDED: usize = 60;
 /// Bytes up to the end of the time of sending, which trip times need.
 const TIMED: usize = 72;
+/// Bytes of the extension of 2.0.10 to 2.0.13, which tell them at byte 28: it ends before the upper half
+/// of the rate.
+const SHORT_EXTENSION: u32 = 28;
+/// What those versions leave in the field of the window where none was asked for: their payload.
+const NO_WINDOW: u32 = 0x3233_3435;
+/// Bytes up to the end of the time of sending and the rate of pacing, as 2.1 writes them.
+const WITH_TIMES: usize = 80;
 /// Longest header that a client may announce: what fits into its 8 bits.
 const LONGEST: usize = 255;
 /// Longest permit key (`MAX_PERMITKEY_LEN`).
@@ -100,6 +107,14 @@ pub(super) struct Header {
     pub(super) rate: u64,
     /// Seconds and microseconds since 1970 at which the client sent this; only with trip times.
     pub(super) sent: Option<(u32, u32)>,
+}
+
+impl Header {
+    /// Whether what the server sends on the client's connection tells its time: with trip times a client
+    /// takes a stream that does not for a broken one, and ends by a fault (2.1.8, Server.cpp).
+    pub(super) fn wants_times(&self) -> bool {
+        self.upper & TRIP_TIMES != 0 && matches!(self.way, Way::Reverse | Way::FullDuplex)
+    }
 }
 
 /// What bytes are that may begin with a header.
@@ -194,6 +209,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Header> {
     let extended = flags & (EXTEND | LENGTH_TOLD) != 0 && bytes.len() >= EXTENDED;
     let extension = |at| if extended { word(bytes, at).unwrap_or(0) } else { 0 };
     let upper = (extension(32) >> 16) as u16;
+    let rate_high = if extension(28) == SHORT_EXTENSION { 0 } else { extension(52) >> 8 };
     let sent = (upper & TRIP_TIMES != 0 && bytes.len() >= TIMED)
         .then(|| Some((word(bytes, 64)?, word(bytes, 68)?)))
         .flatten();
@@ -202,11 +218,11 @@ pub(super) fn read(bytes: &[u8]) -> Option<Header> {
         upper,
         way: way(flags, upper, port),
         buffer: word(bytes, 12)?,
-        window: word(bytes, 16)?,
+        window: word(bytes, 16).filter(|window| *window != NO_WINDOW).unwrap_or(0),
         length: length(word(bytes, 20)?.cast_signed()),
         version: extended.then(|| (extension(36), extension(40))),
         tos: extension(44) as u8,
-        rate: u64::from(extension(48)) | u64::from(extension(52) >> 8) << 32,
+        rate: u64::from(extension(48)) | u64::from(rate_high) << 32,
         sent,
     })
 }
@@ -228,6 +244,18 @@ fn length(amount: i32) -> Option<Length> {
         1.. => Some(Length::Bytes(goodput_model::Bytes(amount.unsigned_abs().into()))),
         ..0 => Some(Length::Seconds(f64::from(amount.unsigned_abs()) / 100.0)),
     }
+}
+
+/// The header of 80 bytes with which a stream begins that tells its time, to the client that asked for it
+/// with `asked`; `at_us` are microseconds since 1970.
+pub(super) fn write_timed(asked: &Header, at_us: u64) -> Vec<u8> {
+    let plain = Header { flags: 0, upper: TRIP_TIMES, ..asked.clone() };
+    let mut bytes = write(&plain, 1, WITH_TIMES - EXTENDED);
+    bytes.resize(WITH_TIMES, 0);
+    let (seconds, us) = ((at_us / 1_000_000) as u32, (at_us % 1_000_000) as u32);
+    bytes[64..68].copy_from_slice(&seconds.to_be_bytes());
+    bytes[68..72].copy_from_slice(&us.to_be_bytes());
+    bytes
 }
 
 /// Writes a header of 60 bytes, as 2.1 does, for a flow that `before` bytes come before in each

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use goodput_model::{BitRate, Bytes, Direction, Framing, Length, Plan, SocketOptions, Transport};
+use goodput_model::{
+    BitRate, Bytes, Direction, EndName, Framing, Length, Plan, SocketOptions, Transport,
+};
 
 use super::bounceback::{self, Bounceback};
 use super::detect::settings_at;
@@ -29,8 +31,11 @@ pub(super) fn read(now: Instant, config: &ServerConfig, first: &[u8]) -> Result<
     match (header::extent(first, 0), detect::recognises(first)) {
         (Extent::Whole(length), _) => {
             let header = header::read(&first[..length]);
-            let answer = header.as_ref().map(|h| ack::answer(h, config.clock.unix_us(now)));
-            wish(config, header, first.len() as u32, answer.unwrap_or_default())
+            let at_us = config.clock.unix_us(now);
+            let mut answer = header.as_ref().map(|h| ack::answer(h, at_us)).unwrap_or_default();
+            let timed = header.as_ref().filter(|header| header.wants_times());
+            answer.extend(timed.into_iter().flat_map(|h| header::write_timed(h, at_us)));
+            wish(config, header, first.len() as u32, answer)
         }
         (_, First::Short { .. }) => Ok(Wish::More),
         (_, First::Foreign) => Err(WireError::Foreign { seems: crate::foreign::client(first) }),
@@ -46,7 +51,17 @@ fn read_datagram(config: &ServerConfig, first: &[u8]) -> Result<Wish, WireError>
         Extent::Whole(length) => header::read(&first[at..at + length]),
         _ => None,
     };
-    wish(config, header, first.len() as u32, Vec::new())
+    let refused = header.as_ref().is_some_and(|header| is_refused(config, header.way));
+    let answer = if refused { end_of_nothing(first) } else { Vec::new() };
+    wish(config, header, first.len() as u32, answer)
+}
+
+/// The datagram by which a sender ends its flow, without any before it: a client that is not sent to
+/// waits for one, 2.2 for ever. As long as is needed and no longer than what came, as nothing
+/// proves where that came from.
+fn end_of_nothing(first: &[u8]) -> Vec<u8> {
+    let time = first.get(4..12).unwrap_or_default();
+    [&(-1i32).to_be_bytes(), time, &(-1i32).to_be_bytes()].concat()
 }
 
 /// What a header asks for; without one a client sends until it has enough. `taken` is how much of
@@ -63,6 +78,8 @@ fn wish(
     let here = |back| Meeting::ThisConnection { taken_bytes: made.taken_bytes(), back };
     let orders = match way {
         Way::Normal => vec![made.order(Direction::Send, false, here(None))],
+        // It has nothing to send.
+        Way::Reverse if is_refused(config, way) => Vec::new(),
         Way::Reverse => vec![made.order(Direction::Reverse, false, here(None))],
         Way::FullDuplex => vec![made.order(Direction::Both, true, here(None))],
         Way::Dual(port) => vec![made.order(Direction::Both, false, here(Some(port)))],
@@ -83,12 +100,16 @@ fn wish(
 /// What of it is done. Over UDP nothing is sent to an address that anybody may have forged, unless
 /// the operator wants that; what comes from it is counted all the same.
 fn allowed(config: &ServerConfig, way: Way) -> (Way, Vec<String>) {
-    if config.transport == Transport::Tcp || config.limits.unproven_udp || way == Way::Normal {
+    if !is_refused(config, way) {
         return (way, Vec::new());
     }
     let why = "it asks for UDP payload, and nothing proves its address: only what it sends is \
                measured; serve with --allow-unproven-udp to send to it";
-    (Way::Normal, vec![why.into()])
+    (if way == Way::Reverse { way } else { Way::Normal }, vec![why.into()])
+}
+
+fn is_refused(config: &ServerConfig, way: Way) -> bool {
+    config.transport == Transport::Udp && !config.limits.unproven_udp && way != Way::Normal
 }
 
 /// "iperf 2.1.8" (include/version.h: the release is in the upper half of its word).
@@ -114,7 +135,11 @@ impl Maker<'_> {
         let tickets = plan.flow_plans().into_iter().map(|flow| FlowTicket {
             flow,
             proof: Proof::default(),
-            framing: Framing::Iperf2 { header: Vec::new(), report: self.reports(shared) },
+            framing: Framing::Iperf2 {
+                header: Vec::new(),
+                report: self.reports(shared),
+                timed: self.times(flow.sender),
+            },
             shares: (shared && flow.id > 0).then_some(0),
         });
         Order { tickets: tickets.collect(), plan, meeting }
@@ -125,6 +150,12 @@ impl Maker<'_> {
     fn reports(&self, shared: bool) -> bool {
         let spared = self.header.is_some_and(|h| h.upper & NO_UDP_FIN != 0);
         self.config.transport == Transport::Udp && !shared && !spared
+    }
+
+    /// Whether what `sender` sends tells its time.
+    fn times(&self, sender: EndName) -> bool {
+        let asked = self.header.is_some_and(Header::wants_times);
+        asked && sender == EndName::Far && self.config.transport == Transport::Tcp
     }
 
     fn plan(&self, direction: Direction) -> Plan {

@@ -33,6 +33,12 @@ const TIMED: &str = "460100a0 00000001 00001389 00020000 00000000 ffffff9c
     00000000 00000000 00100000 00020001 00080003 00000000 00000000 00000000 00000000
     00000000 6b01ed8f 000d0af8 00000000 00000000";
 
+/// `iperf -u -c 127.0.0.1 -d -L 5009 -b 5m -n 3000 -l 1000` of 2.0.10: what follows its header is the
+/// pattern, and so is the window.
+const OLD_DUAL: &str = "00000000 6b02bcfa 000dd595 32333435
+    c0000001 00000001 00001391 000003e8 32333435 00000bb8
+    00000001 0000001c 00000000 00020000 000a0000 00000000 004c4b40 38393031 32333435";
+
 fn read(config: &ServerConfig, first: &[u8]) -> Wish {
     order::read(origin(), config, first).unwrap()
 }
@@ -109,13 +115,41 @@ fn datagrams_are_sent_only_where_the_operator_allows_it() {
     let mut first = bytes(DATAGRAM);
     first[16] = 0x6c;
     first[48] = 0x04;
-    let (orders, _, notes) = asked(&udp(false), &first);
-    assert_eq!(orders[0].0.direction, Direction::Send);
+    let (orders, end, notes) = asked(&udp(false), &first);
+    assert!(orders.is_empty(), "a client that only receives has nothing to be measured");
+    assert_eq!(end, bytes("ffffffff 6b01ed19 000d660f ffffffff"), "so that it does not wait");
     assert!(notes[0].contains("--allow-unproven-udp"), "{notes:?}");
     let (orders, _, notes) = asked(&udp(true), &first);
     assert_eq!(orders[0].0.direction, Direction::Reverse);
     assert_eq!(orders[0].0.rate_bits_per_s, Some(BitRate(1_048_576.0)));
     assert!(notes.is_empty());
+}
+
+#[test]
+fn trip_times_are_told_where_this_end_sends() {
+    let mut first = bytes(TIMED);
+    first[32..36].copy_from_slice(&bytes("04100000"));
+    let Wish::Measure { orders, answer, .. } = read(&server_config(None), &first) else { panic!() };
+    assert_eq!(orders[0].plan.direction, Direction::Reverse);
+    let opening = &answer[52..];
+    assert_eq!(opening[..24], bytes("400100a0 00000001 00001389 00020000 00000000 ffffff9c"));
+    assert_eq!((opening.len(), &opening[32..36]), (80, &bytes("00100000")[..]));
+    assert!(matches!(orders[0].tickets[0].framing, Framing::Iperf2 { timed: true, .. }));
+    first[32..36].copy_from_slice(&bytes("04000000"));
+    let Wish::Measure { orders, .. } = read(&server_config(None), &first) else { panic!() };
+    assert!(matches!(orders[0].tickets[0].framing, Framing::Iperf2 { timed: false, .. }));
+}
+
+#[test]
+fn a_header_of_2_0_10_ends_before_the_upper_half_of_the_rate() {
+    let (orders, ..) = asked(&udp(true), &bytes(OLD_DUAL));
+    let [(plan, meeting)] = &orders[..] else { panic!() };
+    assert_eq!(*meeting, Meeting::ThisConnection { taken_bytes: 0, back: Some(5009) });
+    assert_eq!((plan.direction, plan.length), (Direction::Both, Length::Bytes(Bytes(3000))));
+    assert_eq!(plan.rate_bits_per_s, Some(BitRate(5e6)));
+    let stream = &bytes(OLD_DUAL)[16..];
+    let (orders, ..) = asked(&server_config(None), stream);
+    assert_eq!(orders[0].0.socket.sndbuf_bytes, None);
 }
 
 #[test]
@@ -220,7 +254,9 @@ fn our_header_is_what_2_1_8_writes() {
         ..Plan::standard()
     };
     let tickets = ticket::tickets(&plan).unwrap();
-    let Framing::Iperf2 { header, report: true } = &tickets[0].framing else { panic!() };
+    let Framing::Iperf2 { header, report: true, timed: false } = &tickets[0].framing else {
+        panic!()
+    };
     assert_eq!(*header, bytes(DATAGRAM)[16..]);
 }
 

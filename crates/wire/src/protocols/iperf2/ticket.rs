@@ -40,7 +40,11 @@ fn ticket(plan: &Plan, flow: FlowPlan) -> Result<FlowTicket, String> {
     Ok(FlowTicket {
         flow,
         proof: Proof(proof),
-        framing: Framing::Iperf2 { header: settings, report: plan.direction == Direction::Send },
+        framing: Framing::Iperf2 {
+            header: settings,
+            report: plan.direction == Direction::Send,
+            timed: false,
+        },
         shares: second.then(|| flow.id - plan.flows),
     })
 }
