@@ -24,6 +24,8 @@ pub enum Work {
         arguments: Vec<String>,
         /// Whether it leaves the terminal.
         background: bool,
+        /// The arguments of a second run, once the first has ended well.
+        again: Option<Vec<String>>,
     },
     /// Print this, and be done.
     Print(String),
@@ -68,11 +70,18 @@ pub fn translate(shim: &'static Shim, arguments: &[String]) -> Result<Work, Refu
         Mode::Server => ("serve", shim.server),
     };
     let mut own = vec![verb.to_string()];
-    for (option, value) in &typed.given {
-        carry_over(option, mode, value, &mut own)?;
+    for (at, (option, value)) in typed.given.iter().enumerate() {
+        // These programs take the last of several.
+        let comes_again = typed.given[at + 1..].iter().any(|(o, _)| o.name() == option.name());
+        if !comes_again {
+            carry_over(option, mode, value, &mut own)?;
+        }
     }
     let arguments = finish(&typed, own)?;
-    Ok(Work::Run { arguments, background: mode == Mode::Server && (shim.background)(&typed) })
+    let again = (shim.again)(&typed).filter(|_| mode == Mode::Client);
+    let again = again.map(|also| [&arguments[..], &[also.into()]].concat());
+    let background = mode == Mode::Server && (shim.background)(&typed);
+    Ok(Work::Run { arguments, background, again })
 }
 
 fn carry_over(option: &Opt, mode: Mode, value: &str, own: &mut Vec<String>) -> Result<(), Refusal> {

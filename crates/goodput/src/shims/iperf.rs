@@ -19,6 +19,7 @@ pub const SHIM: Shim = Shim {
     client: as_client,
     server: as_server,
     background: |typed| typed.has("-D"),
+    again: |typed| typed.has("-r").then_some("--reverse"),
 };
 
 /// Seconds of a test where the user names none (iperf -h).
@@ -53,7 +54,7 @@ const OPTIONS: &[Opt] = &[
         ),
         Ignored(OF_CLIENT),
     ),
-    refused(Some('e'), Some("enhanced"), Nothing, "its columns are not printed"),
+    ignored(Some('e'), Some("enhanced"), Nothing, "the columns that it adds are not printed"),
     both(
         Some('f'),
         Some("format"),
@@ -76,7 +77,7 @@ const OPTIONS: &[Opt] = &[
         Joined("`--chunk`, 128K, 1470 or over IPv6 1450 without it"),
         Ignored(OF_CLIENT),
     ),
-    refused(Some('m'), Some("print_mss"), Nothing, "the segment size is in goodput's own record"),
+    ignored(Some('m'), Some("print_mss"), Nothing, "the line that it adds is not printed"),
     refused(Some('o'), Some("output"), One("FILE"), "send the output there with the shell"),
     both(
         Some('p'),
@@ -173,7 +174,7 @@ const OPTIONS: &[Opt] = &[
         Some('r'),
         Some("tradeoff"),
         Nothing,
-        Refused("goodput has one test a run; do it once with -R and once without"),
+        Joined("a second run with `--reverse`, as -R: the server needs to be of 2.1 or later"),
     ),
     client(None, Some("tcp-quickack"), Nothing, Refused("goodput leaves acknowledging to TCP")),
     client(None, Some("tcp-write-prefetch"), One("BYTES"), Refused("goodput has no such limit")),
@@ -224,6 +225,10 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
     own.insert(1, values::target(SHIM.protocol, host, typed.value("-p")));
     own.extend(device.or(bind_device).map(|device| format!("--device={device}")));
     own.extend((!bind.is_empty()).then(|| format!("--bind={bind}")));
+    let two_ways = ["-d", "-r", "-R"].into_iter().filter(|way| typed.has(way)).collect::<Vec<_>>();
+    if let [first, second, ..] = two_ways[..] {
+        return Err(Refusal(format!("options {first} and {second}: name one of them")));
+    }
     own.extend(transport(typed)?);
     own.push(length(typed)?);
     own.extend([format!("--format={}", format(typed)?), "--no-store".into()]);

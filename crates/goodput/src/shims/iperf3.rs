@@ -1,4 +1,4 @@
-//! iperf3, by the options of 3.12 and those of later versions that goodput can follow (iperf_api.c,
+//! iperf3, by the options of 3.12 and those of later versions to 3.22 (iperf_api.c,
 //! iperf_parse_arguments).
 
 use super::arguments::Typed;
@@ -19,6 +19,7 @@ pub const SHIM: Shim = Shim {
     client: as_client,
     server: as_server,
     background: |typed| typed.has("-D"),
+    again: |_| None,
 };
 
 /// Seconds of a test where the user names none (iperf3 -h).
@@ -98,11 +99,19 @@ const OPTIONS: &[Opt] = &[
         Joined("`--format iperf3-stream`"),
         Joined("`--format iperf3-stream`"),
     ),
+    refused(
+        None,
+        Some("json-stream-full-output"),
+        Nothing,
+        "use --json-stream for the events, or -J for all in one object",
+    ),
     refused(None, Some("logfile"), One("FILE"), "send the output there with the shell"),
     ignored(None, Some("forceflush"), Nothing, "lines are written as they come"),
     refused(None, Some("timestamps"), Maybe("FORMAT"), "lines carry no time of day"),
     ignored(None, Some("rcv-timeout"), One("MS"), OWN_LIMITS),
     ignored(None, Some("snd-timeout"), One("MS"), OWN_LIMITS),
+    ignored(None, Some("cntl-ka"), Maybe("IDLE/INTERVAL/COUNT"), OWN_LIMITS),
+    client(None, Some("gsro"), Nothing, Ignored("goodput's movers decide on offload themselves")),
     ignored(Some('d'), Some("debug"), Maybe("LEVEL"), "goodput says more with `goodput -v`"),
     both(
         Some('m'),
@@ -117,6 +126,7 @@ const OPTIONS: &[Opt] = &[
     server(Some('D'), Some("daemon"), Nothing, Joined("it leaves the terminal")),
     server(Some('1'), Some("one-off"), Nothing, Flag(&["--one-off"])),
     server(None, Some("server-bitrate-limit"), One("RATE"), With(&["--max-rate"], limit)),
+    server(None, Some("server-max-duration"), One("SECONDS"), With(&["--max-duration"], same)),
     server(None, Some("idle-timeout"), One("SECONDS"), Ignored(OWN_LIMITS)),
     server(None, Some("rsa-private-key-path"), One("FILE"), With(&["--rsa-private-key"], same)),
     server(None, Some("authorized-users-path"), One("FILE"), With(&["--users-file"], same)),
@@ -193,7 +203,12 @@ const OPTIONS: &[Opt] = &[
         Ignored("goodput chooses what the test needs"),
     ),
     client(None, Some("repeating-payload"), Nothing, Refused("goodput has one kind of payload")),
-    client(None, Some("dont-fragment"), Nothing, Refused("goodput leaves fragments to the kernel")),
+    client(
+        None,
+        Some("dont-fragment"),
+        Nothing,
+        Joined("`--dont-fragment` with `-u`; nothing over TCP, as iperf3"),
+    ),
     client(None, Some("username"), One("NAME"), With(&["--username"], same)),
     client(None, Some("rsa-public-key-path"), One("FILE"), With(&["--rsa-public-key"], same)),
     client(None, Some("use-pkcs1-padding"), Nothing, Flag(&["--pkcs1-padding"])),
@@ -274,6 +289,7 @@ fn transport(typed: &Typed) -> Result<Vec<String>, Refusal> {
     let streams = typed.read("-P", values::count)?.unwrap_or(1);
     let mut own: Vec<String> = Vec::new();
     own.extend(udp.then(|| "--udp".into()));
+    own.extend((udp && typed.has("--dont-fragment")).then(|| "--dont-fragment".into()));
     let rate = rate.or(udp.then_some(UDP_RATE));
     own.extend(rate.map(|rate| format!("--rate={}", values::rate(rate * streams as f64))));
     own.push(format!("--chunk={}", block(typed)?));

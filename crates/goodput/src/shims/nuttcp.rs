@@ -22,6 +22,7 @@ pub const SHIM: Shim = Shim {
     server: as_server,
     // nuttcp -S forks unless it is told not to.
     background: |typed| !typed.has("--nofork"),
+    again: |_| None,
 };
 
 /// Seconds of a test where the user names none (nuttcp-6.1.2.c, DEFAULT_TIMEOUT).
@@ -95,15 +96,21 @@ const OPTIONS: &[Opt] = &[
     client(Some('T'), None, One("TIME"), Joined("`--time`, 10 without it; m, h and d as nuttcp")),
     client(Some('i'), None, One("TIME"), Joined("`--interval`")),
     client(Some('I'), None, One("NAME"), With(&["--format-title"], same)),
-    client(Some('F'), None, Nothing, Refused("goodput and its peer agree on who connects")),
-    client(Some('a'), None, Nothing, Refused("goodput tries once")),
-    refused(
+    client(
+        Some('F'),
+        None,
+        Nothing,
+        Ignored("goodput opens the data connections itself, whichever way they send"),
+    ),
+    client(Some('a'), None, Nothing, Ignored("goodput tries once")),
+    both(
         Some('x'),
         None,
-        One("WHAT"),
-        "start goodput with taskset(1) for a CPU, or nice(1) for a priority; it runs no traceroute",
+        One("c#"),
+        Joined("`--pin` for c#; what else begins with x is refused"),
+        Refused("start goodput with taskset(1) for a CPU, or nice(1) for a priority"),
     ),
-    refused(Some('d'), None, Nothing, "the kernel does nothing on SO_DEBUG"),
+    ignored(Some('d'), None, Nothing, "the kernel does nothing on SO_DEBUG"),
     both(
         Some('v'),
         None,
@@ -173,6 +180,7 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
     own.insert(1, values::target(SHIM.protocol, host, typed.value("-P")));
     own.extend(typed.has("-u").then(|| "--udp".into()));
     own.extend(rate(typed)?.map(|rate| format!("--rate={}", values::rate(rate))));
+    own.extend(typed.read("-x", cpu)?.map(|cpu| format!("--pin={cpu}")));
     own.push(format!("--chunk={}", buffer(typed)?));
     own.push(length(typed)?);
     if let Some(seconds) = typed.read("-i", nuttcp_seconds)? {
@@ -256,6 +264,15 @@ fn window(text: &str) -> Result<String, String> {
         Some(_) => Err("goodput sets the windows of both ends alike, with -w".into()),
         None => nuttcp_window(text.strip_prefix('b').unwrap_or(text)),
     }
+}
+
+/// `-xc#` is the CPU of the client; `-xcs#` and `-xc#/#` are the server's as well, `-xP` a priority and
+/// `-xt` a traceroute.
+fn cpu(text: &str) -> Result<u16, String> {
+    let number = text.strip_prefix('c').and_then(|cpu| cpu.parse().ok());
+    number.ok_or_else(|| {
+        format!("-x{text} is refused: goodput can pin this end only, with -xc and the CPU's number")
+    })
 }
 
 /// Source and destination (`-p#:#`, since 7.3.1) are not told apart.

@@ -30,6 +30,15 @@ pub fn run(shim: &'static Shim, arguments: &[String], show: bool) -> Exit {
             return FAILURE;
         }
     };
+    let runs = match &work {
+        Work::Run { arguments, again, .. } => [Some(arguments), again.as_ref()],
+        Work::Print(_) => [None, None],
+    };
+    // Nothing has begun yet, so that no output in JSON could carry this in itself.
+    if let Err(error) = runs.into_iter().flatten().try_for_each(|run| parsed(run).map(drop)) {
+        complain(shim, &exit::in_words(&error));
+        return FAILURE;
+    }
     match carry_out(work, show) {
         Ok(Exit::Fine) => Exit::Fine,
         Ok(_) => FAILURE,
@@ -59,13 +68,20 @@ fn carry_out(work: Work, show: bool) -> Result<Exit> {
             write!(anstream::stdout(), "{text}")?;
             Ok(Exit::Fine)
         }
-        Work::Run { arguments, .. } if show => {
-            let words: Vec<_> = arguments.iter().map(|word| quoted(word)).collect();
-            println!("goodput {}", words.join(" "));
+        Work::Run { arguments, again, .. } if show => {
+            for run in [Some(arguments), again].into_iter().flatten() {
+                let words: Vec<_> = run.iter().map(|word| quoted(word)).collect();
+                println!("goodput {}", words.join(" "));
+            }
             Ok(Exit::Fine)
         }
-        Work::Run { arguments, background: true } => in_background(&arguments),
-        Work::Run { arguments, .. } => crate::commands::run(parsed(&arguments)?),
+        Work::Run { arguments, background: true, .. } => in_background(&arguments),
+        Work::Run { arguments, again, .. } => {
+            match (crate::commands::run(parsed(&arguments)?)?, again) {
+                (Exit::Fine, Some(again)) => crate::commands::run(parsed(&again)?),
+                (exit, _) => Ok(exit),
+            }
+        }
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Shim {
     pub server: fn(&Typed, arguments: Vec<String>) -> Result<Vec<String>, Refusal>,
     /// Whether a server leaves the terminal.
     pub background: fn(&Typed) -> bool,
+    /// What a client's second run has besides, where the options ask for two.
+    pub again: fn(&Typed) -> Option<&'static str>,
 }
 
 /// What a program is asked to be.

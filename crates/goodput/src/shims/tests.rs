@@ -64,6 +64,7 @@ fn sample(name: &str) -> &'static str {
         "DSCP" | "TOS" => "32",
         "RATE[/BURST]" | "RATE" => "1m",
         "FORMAT" => "parse",
+        "c#" => "c0",
         "C" => "C",
         _ => "100",
     }
@@ -159,6 +160,10 @@ fn iperf3_lines_come_to_what_they_mean() {
     assert!(server.contains("\nServer listening on 99 (test #1)\n"), "{server}");
     assert!(refusal("iperf3", "-c h -t 5 -n 5").contains("only one test end condition"));
     assert!(refusal("iperf3", "-c h -b 1m/5").contains("-b"));
+    assert!(becomes("iperf3", "-c h -u --dont-fragment").contains(" --dont-fragment "));
+    assert!(!becomes("iperf3", "-c h --dont-fragment").contains("fragment"));
+    let last = becomes("iperf3", "-c h -i 1 -P 2 -i 0");
+    assert!(last.contains("--interval=0") && !last.contains("--interval=1"), "{last}");
     assert!(becomes("iperf3", "-c h -O 2").contains("--time=10 --omit=2 --format"));
     assert!(!becomes("iperf3", "-c h -O 0").contains("--omit"));
     assert!(becomes("iperf3", "-c h --get-server-output").contains("--peer-output"));
@@ -184,7 +189,18 @@ fn iperf_lines_come_to_what_they_mean() {
         "serve --port=5001 --protocols=iperf2=5001 --format=iperf2-text --announce=---"
     ));
     assert!(server.contains("\nServer listening on UDP port 5001\n"), "{server}");
-    assert!(refusal("iperf", "-c h -r").contains("-r is refused"));
+    assert!(!becomes("iperf", "-c h -e -m").contains("reverse"));
+    let again = |typed| match translate(shim("iperf"), &words(typed)) {
+        Ok(Work::Run { again, .. }) => again.map(|run| run.join(" ")),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(again("-c h"), None);
+    assert!(
+        again("-c h -r -t 5")
+            .unwrap()
+            .ends_with("--time=5 --format=iperf2-text --no-store --reverse")
+    );
+    assert!(refusal("iperf", "-c h -r -d").contains("-d and -r"));
 }
 
 #[test]
@@ -209,6 +225,9 @@ fn nuttcp_lines_come_to_what_they_mean() {
         becomes("nuttcp", "-S -P5005"),
         "serve --port=5005 --protocols=nuttcp=5005 --announce="
     );
+    assert!(becomes("nuttcp", "-F -a -d -xc1 h").contains("--pin=1 "));
+    assert!(refusal("nuttcp", "-xcs1 h").contains("-xcs1 is refused"));
+    assert!(refusal("nuttcp", "-o h").contains("-o is refused"));
     assert!(refusal("nuttcp", "-f-rtt h").contains("-f-rtt is refused"));
     assert!(refusal("nuttcp", "-ws64 h").contains("-w"));
     assert!(refusal("nuttcp", "a b").contains("third party"));

@@ -18,6 +18,7 @@ pub const SHIM: Shim = Shim {
     client: as_client,
     server: as_server,
     background: |_| false,
+    again: |_| None,
 };
 
 /// Buffers of a test where the user names no number (ttcp.c, nbuf).
