@@ -11,7 +11,7 @@ use crate::view::Side;
 const MUCH: f64 = 0.25;
 /// Share of the time in which a thread waits for a CPU from which it shares it with others. Measured
 /// on an idle host with a full CPU: up to 0.09.
-const SHARED: f64 = 0.2;
+pub const SHARED: f64 = 0.2;
 
 /// A flow's thread that wants more CPU than there is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,10 +83,12 @@ pub fn stopped_share(side: &Side) -> Result<f64, Missing> {
     let turn = 1.0 - side.blocked_share()? - side.paced_share()?;
     let wait = side.cpu_wait_share();
     let own = turn - side.thread_cpu_share()? - wait.as_ref().copied().unwrap_or(0.0);
-    // A process that waits for CPUs takes its samples late too.
-    let whole =
-        wait.and_then(|wait| Ok(Some(side.paused_share()?).filter(|paused| *paused > wait)));
-    Ok(own.max(whole.ok().flatten().unwrap_or(0.0)).max(0.0))
+    // A process that waits for CPUs takes its samples late too, and so does any on a host that has
+    // none left.
+    let crowded = side.host_busy_share().is_ok_and(|busy| busy >= ALL_BUSY);
+    let late = |wait: f64| side.paused_share().ok().filter(|late| !crowded && *late > wait);
+    let whole = wait.ok().and_then(late);
+    Ok(own.max(whole.unwrap_or(0.0)).max(0.0))
 }
 
 /// How sure it is that something stops the thread of `side`, or that it waits inside the program:

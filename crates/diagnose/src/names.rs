@@ -146,6 +146,10 @@ pub const CPU_KINDS: [&str; 8] =
 
 /// CPUs that the process may run on (sched_getaffinity(2)).
 pub const PROCESS_CPUS: &str = "process.allowed_cpus";
+/// Time that the process ran its own code (getrusage(2), `ru_utime`).
+pub const PROCESS_USER_US: &str = "process.user_us";
+/// Time that the kernel worked for the process (getrusage(2), `ru_stime`).
+pub const PROCESS_SYSTEM_US: &str = "process.system_us";
 /// Nice value of the process, -20 to 19 (getpriority(2)).
 pub const PROCESS_NICE: &str = "process.nice";
 /// Scheduling policy of the process: `other`, `idle`, `batch`, ... (sched(7)).

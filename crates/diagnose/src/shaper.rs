@@ -107,9 +107,11 @@ impl<'a> Shaper<'a> {
     }
 
     /// Whether packets had to wait for tokens as a rule. A bucket that takes whole super-packets
-    /// makes those wait, while the counters of what was sent count their segments.
+    /// makes those wait, while the counters of what was sent count their segments; and so does any but
+    /// that of tbf, the only one to cut up what exceeds its bucket (net/sched/sch_tbf.c, `tbf_segment`).
     pub fn makes_wait(&self, view: &View) -> Result<bool, Missing> {
-        let whole = self.burst.as_ref().is_ok_and(|burst| *burst >= BATCH_BYTES);
+        let cuts_up = self.kind == "tbf";
+        let whole = !cuts_up || self.burst.as_ref().is_ok_and(|burst| *burst >= BATCH_BYTES);
         let unit = if whole { BATCH_BYTES / self.frame } else { 1.0 };
         Ok(overlimits_per_packet(view)? * unit >= WAITS)
     }

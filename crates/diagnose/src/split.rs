@@ -21,7 +21,7 @@ use goodput_model::{Direction, Missing, Split, Transport};
 
 use crate::models::rate_at_loss;
 use crate::round_rate::round_rate;
-use crate::thresholds::HARDLY_WAITS;
+use crate::thresholds::{HARDLY_WAITS, HOLDS};
 use crate::view::View;
 
 /// Share of the time from which a window or buffer is known to have stopped the sender.
@@ -87,7 +87,8 @@ fn tcp(view: &View) -> Result<Split, Missing> {
     let buffer = counted.buffer + hidden_buffer;
     let window = counted.window;
     let path = (1.0 - application - buffer - window).max(0.0);
-    let window_is_all = window >= MET && is_all(view, view.sender.peer_window_bytes());
+    let by_size = window >= MET && is_all(view, view.sender.peer_window_bytes());
+    let window_is_all = by_size || window >= HOLDS && view.sender.peer_window_is_shut();
     let queue_may_be_the_others = view.plan().direction == Direction::Both && window_is_all;
     // The acknowledgements of a reader that is behind come late (net/ipv4/tcp_input.c,
     // `__tcp_ack_snd_check`), which lengthens the round trip without a queue on the path.
@@ -109,7 +110,9 @@ fn tcp(view: &View) -> Result<Split, Missing> {
 /// Whether the receiver's program is behind, so far as the sender can see it: only asked where the
 /// receiver tells nothing itself.
 pub fn reader_is_behind(view: &View) -> bool {
-    view.receiver.blocked_share().is_err() && view.sender.peer_window_falls().unwrap_or(false)
+    let side = &view.sender;
+    let behind = side.peer_window_is_shut() || side.peer_window_falls().unwrap_or(false);
+    view.receiver.blocked_share().is_err() && behind
 }
 
 /// Whether the send buffer is the whole goodput. Another program may write more than the buffer takes

@@ -37,7 +37,7 @@ use crate::view::{Side, View};
 pub const RULE: Rule = Rule {
     id: "gro-off",
     title: "Receive offload is off",
-    stage: Stage::Counted,
+    stage: Stage::Cpu,
     explains: &["receiver-cpu"],
     check,
     witness,

@@ -3,6 +3,7 @@
 mod ack_path;
 mod cached_metrics;
 mod congestion_control;
+mod cpu_contention;
 mod cpu_frequency;
 mod cpu_placement;
 mod cpu_quota;
@@ -100,6 +101,7 @@ pub const ALL: &[&Rule] = &[
     &send_buffer::RULE,
     &notsent_lowat::RULE,
     &sender_cpu::RULE,
+    &cpu_contention::RULE,
     &cpu_frequency::RULE,
     &queue_imbalance::RULE,
     &interrupt_coalescing::RULE,

@@ -47,6 +47,9 @@ pub const RULE: Rule = Rule {
 
 /// Share of the send memory in use below which the buffer is not what the writer waits for.
 const HALF: f64 = 0.5;
+/// Share up to which a writer that the mark keeps waiting fills the buffer: it is woken once a third is free
+/// (include/net/sock.h, `sk_stream_min_wspace`). Then the buffer limits as well.
+const TWO_THIRDS: f64 = 0.7;
 /// The mark where nobody set one (`tcp_notsent_lowat` of ip-sysctl.rst).
 const UNSET: u64 = u32::MAX as u64;
 
@@ -59,17 +62,19 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .map_err(|_| Missing::because(format!("{TCP_NOTSENT_LOWAT} is {text:?}, not a number")))?;
     let (waits, dry) = (side.blocked_share()?, side.app_limited_share()?);
     let reader_is_behind = view.receiver.blocked_share().is_ok_and(|waits| waits < BEHIND);
-    let by_mark = waits >= HOLDS && dry >= HOLDS && side.send_buffer_fill()? < HALF;
+    let fill = side.send_buffer_fill()?;
+    let by_mark = waits >= HOLDS && dry >= HOLDS && fill < TWO_THIRDS;
     if mark >= UNSET || !by_mark || reader_is_behind || path_rate::is_known(view) {
         return Ok(None);
     }
+    let confidence = if fill < HALF { Confidence::Likely } else { Confidence::Possible };
     let set = format!(
         "the socket takes no more while {} are unsent (tcp_notsent_lowat)",
         bytes(mark as f64)
     );
     let values = (Some(text.to_string()), UNSET.to_string());
     let why = "takes what the send buffer has room for";
-    Draft::new(RULE.id, place, Confidence::Likely, "the mark on unsent data (tcp_notsent_lowat)")
+    Draft::new(RULE.id, place, confidence, "the mark on unsent data (tcp_notsent_lowat)")
         .share(waits.min(dry))
         .saw(place, TCP_NOTSENT_LOWAT, mark as f64, set)
         .saw(

@@ -34,7 +34,7 @@ use crate::models::rate_at_loss;
 use crate::round_rate::{RoundRate, round_rate};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{HEAVY_LOSS, HOLDS, LONG_PATH_S, PLATEAU_SPREAD, RTT_INFLATED};
+use crate::thresholds::{HEAVY_LOSS, HOLDS, LATE_S, LONG_PATH_S, PLATEAU_SPREAD, RTT_INFLATED};
 use crate::view::{Losses, Plateau, View};
 
 /// The rule.
@@ -133,7 +133,10 @@ impl Mark {
     /// How sure it is, or `None` where no mark shows.
     fn confidence(&self, view: &View) -> Option<Confidence> {
         let long_queue = self.inflation >= RTT_INFLATED || fills_a_queue(view);
-        let queue = long_queue && self.queue_s >= QUEUE_S;
+        let crowded = view.sides().iter().any(|side| side.is_crowded());
+        // Beside a rate that stands still, the lateness of one end is enough.
+        let least = if crowded { LATE_S / 2.0 } else { QUEUE_S };
+        let queue = long_queue && self.queue_s >= least;
         let goodput = view.goodput().ok()?;
         let agrees = self.delivery.as_ref().is_ok_and(|rate| AGREES.contains(&(rate / goodput)));
         let paced = !view.backs_off_at_loss().unwrap_or(true) && agrees;

@@ -12,7 +12,8 @@
 //! Packets get lost while the round-trip time stays as short as on the idle path, neither host having
 //! dropped them, and not by chance. The rate that passes stands still while what is sent beyond it is
 //! what is lost; or slow start lost a good part of its last window at once, and the window has met
-//! the same level again and again since; or losses come in clusters at a rate that stands still.
+//! the same level again and again since; or losses come in clusters at a rate that stands still, or
+//! more evenly than chance has them.
 //!
 //! # What to try
 //! At the hosts: a congestion control that paces (BBR). At the policer: a bucket of the rate × the
@@ -90,6 +91,10 @@ const WIDE: f64 = 8.0;
 const OFTEN: usize = 5;
 /// Index of dispersion from which losses come in clusters. Chance gives 1 ± 0.4.
 const CLUSTERED: f64 = 2.0;
+/// Index of dispersion below which losses come too evenly for chance, of at least so many packets: a
+/// bucket that fills at its rate drops one packet in so many. Measured: 0.1 to 0.2, by chance 0.6 and more.
+const EVEN: f64 = 0.35;
+const EVEN_PACKETS: f64 = 60.0;
 /// Excess of the loss for each packet sent more over the lost share, which a limit has besides.
 const STEEPER: f64 = 2.5;
 const HARDLY_CHANCE: f64 = 0.25;
@@ -160,6 +165,7 @@ struct Marks {
     overshot_by_far: bool,
     regular: bool,
     level: bool,
+    even: bool,
     clustered: bool,
     severe: bool,
     ended: bool,
@@ -199,6 +205,7 @@ impl Marks {
                 && clustering >= CLUSTERED
                 && losses.as_ref().is_some_and(|losses| losses.events() >= MANY_STEPS)
                 && is_regular(view, REGULAR_IN_CLUSTERS)?,
+            even: losses.as_ref().is_some_and(|l| l.lost() >= EVEN_PACKETS) && clustering < EVEN,
             overshot_by_far: overshot
                 && (startup.share() >= OVERSHOT_BY_FAR || by_far(&startup, &since)),
             overshot,
@@ -215,7 +222,7 @@ impl Marks {
             // What is lost once and never again may be the end of a queue that has drained since.
             _ if self.ended => self.overshot.then_some(Confidence::Possible),
             _ if self.elastic || self.overshot_by_far || self.severe => Some(Confidence::Likely),
-            _ if self.clustered || self.level => Some(Confidence::Likely),
+            _ if self.clustered || self.level || self.even => Some(Confidence::Likely),
             2.. => Some(Confidence::Likely),
             _ if self.overshot => Some(Confidence::Possible),
             _ => None,
@@ -314,10 +321,14 @@ fn of_spread(draft: Draft, place: Place, losses: &Losses, marks: &Marks) -> Draf
         }
         _ => draft,
     };
+    let clustering = losses.clustering();
+    if marks.even {
+        let text = format!("losses came evenly: {clustering:.2} × the variance of chance");
+        return draft.saw(place, "loss_dispersion", clustering, text);
+    }
     if !marks.clustered && !marks.severe && !marks.level {
         return draft;
     }
-    let clustering = losses.clustering();
     let text = format!("losses came in clusters: {clustering:.1} × the variance of chance");
     draft.saw(place, "loss_dispersion", clustering, text)
 }

@@ -129,7 +129,8 @@ impl Marks {
 
     /// Bursts that are lost are a radio link's as well, where no larger window passes and no level is met.
     fn confidence(&self) -> Option<Confidence> {
-        if self.level.is_some() || self.burst.is_some_and(|burst| burst.outgrown) {
+        let outgrown = self.burst.is_some_and(|burst| burst.outgrown);
+        if self.level.is_some() || outgrown || self.clusters.is_some_and(|lost| lost.by_far) {
             return Some(Confidence::Likely);
         }
         (self.burst.is_some() || self.clusters.is_some()).then_some(Confidence::Possible)

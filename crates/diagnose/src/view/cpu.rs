@@ -6,7 +6,14 @@
 use goodput_model::{Missing, Snapshot};
 
 use super::{Side, positive};
-use crate::names::{CPU_KINDS, QUOTA, THROTTLED_US};
+use crate::names::{CPU_KINDS, PROCESS_SYSTEM_US, PROCESS_USER_US, QUOTA, THROTTLED_US};
+use crate::thresholds::LATE_S;
+
+/// Share of a host's CPU time from which other programs have most of it. Measured: up to 0.55 by the other
+/// end and the relay of the lab, 0.75 and more on a machine that builds.
+const MOST: f64 = 0.65;
+/// What scheduling adds to a round trip on a host with CPUs to spare, seconds.
+const ON_TIME_S: f64 = 0.001;
 
 /// Time of one CPU between the two snapshots, microseconds.
 struct CpuTime {
@@ -15,6 +22,7 @@ struct CpuTime {
     interrupts: f64,
     idle: f64,
     stolen: f64,
+    programs: f64,
 }
 
 impl Side<'_> {
@@ -49,6 +57,32 @@ impl Side<'_> {
         let cpus = self.cpus()?;
         let total: f64 = cpus.iter().map(|cpu| cpu.total).sum();
         Ok(1.0 - cpus.iter().map(|cpu| cpu.idle).sum::<f64>() / total)
+    }
+
+    /// CPU time of all programs of the host together, kernel work for them included and interrupts
+    /// not, in CPUs: 1 is one CPU all the time.
+    pub fn programs_cpus(&self) -> Result<f64, Missing> {
+        Ok(self.cpus()?.iter().map(|cpu| cpu.programs / cpu.total).sum())
+    }
+
+    /// That of this end's own process (getrusage(2)).
+    pub fn process_cpus(&self) -> Result<f64, Missing> {
+        let spent = self.grown(PROCESS_USER_US)? + self.grown(PROCESS_SYSTEM_US)?;
+        Ok(spent as f64 / 1e6 / self.span_s()?)
+    }
+
+    /// Whether other programs of the host take most of its CPUs, so that what goodput does comes late.
+    pub fn is_crowded(&self) -> bool {
+        let others = || {
+            let (all, own) = (self.programs_cpus()?, self.process_cpus()?);
+            Ok::<_, Missing>((all - own) / self.cpus()?.len() as f64)
+        };
+        others().is_ok_and(|share| share >= MOST)
+    }
+
+    /// What late scheduling of this host may add to a round trip, seconds.
+    pub fn late_s(&self) -> f64 {
+        if self.is_crowded() { LATE_S } else { ON_TIME_S }
     }
 
     /// Part of the time in which the host's CPUs had work that the hypervisor gave to others.
@@ -107,6 +141,7 @@ impl CpuTime {
             interrupts: grown("irq")? + grown("softirq")?,
             idle: grown("idle")? + grown("iowait")?,
             stolen: grown("steal")?,
+            programs: grown("user")? + grown("nice")? + grown("system")?,
         })
     }
 }

@@ -106,6 +106,11 @@ impl<'a> Side<'a> {
         Ok(bytes / positive(calls, "the number of system calls")?)
     }
 
+    /// Payload that this side handed on or took within the window, bits per second.
+    pub fn payload_rate(&self) -> Result<f64, Missing> {
+        Ok(self.delta_sum("payload", |f| Ok(f.bytes))? * 8.0 / self.elapsed_s()?)
+    }
+
     /// Flows that this side moved payload on within the window.
     pub fn flow_count(&self) -> Result<f64, Missing> {
         Ok(self.pairs()?.len() as f64)

@@ -105,6 +105,14 @@ impl Side<'_> {
     }
 }
 
+/// Variance of what was lost in each step over that of the same share lost by chance.
+fn dispersion(steps: &[LossStep]) -> f64 {
+    let sum = |of: &dyn Fn(&LossStep) -> f64| steps.iter().map(of).sum::<f64>();
+    let share = sum(&|step| step.lost) / sum(&|step| step.sent);
+    let expected = sum(&|step| step.sent * share * (1.0 - share));
+    sum(&|step| (step.lost - step.sent * share).powi(2)) / expected
+}
+
 fn total(
     flows: &[FlowSample],
     role: Role,
@@ -198,10 +206,16 @@ impl Losses {
     /// they come in clusters, less where they come at regular times (the index of dispersion; Cox,
     /// Lewis: The Statistical Analysis of Series of Events, 1966).
     pub fn clustering(&self) -> f64 {
-        let by_chance = |step: &LossStep| step.sent * self.share * (1.0 - self.share);
-        let off = |step: &LossStep| (step.lost - step.sent * self.share).powi(2);
-        let expected: f64 = self.steps.iter().map(by_chance).sum();
-        self.steps.iter().map(off).sum::<f64>() / expected
+        dispersion(&self.steps)
+    }
+
+    /// The same without the step in which most was lost, so that one accident does not make it; not a
+    /// number where nothing else was lost.
+    pub fn clustering_without_worst(&self) -> f64 {
+        let mut steps = self.steps.clone();
+        steps.sort_by(|a, b| a.lost.total_cmp(&b.lost));
+        steps.pop();
+        dispersion(&steps)
     }
 
     /// The steps in which most was lost: at least half the share of the worst. A sender that is slow at

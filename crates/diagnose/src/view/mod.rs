@@ -84,6 +84,13 @@ impl<'a> View<'a> {
         [&self.sender, &self.receiver]
     }
 
+    /// Whether both ends say the same of their machine, and so may run on one.
+    pub fn ends_share_a_machine(&self) -> bool {
+        let host = |side: &Side| side.end().ok().map(|end| end.host.clone());
+        let near = host(&self.sender);
+        near.is_some() && near == host(&self.receiver)
+    }
+
     /// Congestion control of the flows: the plan's, else that of the sender's route, else its
     /// default.
     pub fn congestion(&self) -> Result<&'a str, Missing> {

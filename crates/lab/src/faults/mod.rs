@@ -23,6 +23,7 @@ mod syn_mss;
 mod syn_without;
 mod sysctl;
 mod tbf;
+mod txqueuelen;
 
 use crate::error::LabError;
 use crate::host::Host;
@@ -46,6 +47,7 @@ pub const ALL: &[&Kind] = &[
     &syn_without::KIND,
     &sysctl::KIND,
     &tbf::KIND,
+    &txqueuelen::KIND,
 ];
 
 /// A kind of fault: static facts, and how a scenario's table becomes one.

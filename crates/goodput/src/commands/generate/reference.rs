@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::CommandFactory;
 use goodput_settings::Scope;
 
-use super::{check_schema, schema};
+use super::{check_schema, planted, schema};
 use crate::args::Cli;
 
 /// Says where a document comes from, so that nobody edits it by hand.
@@ -63,9 +63,10 @@ fn rules() -> String {
     for rule in goodput_diagnose::rules::ALL {
         // A page's headings are of the first level; here they stand below the rule's own.
         let page = format!("\n{}", rule.page()).replace("\n# ", "\n### ");
-        let _ = write!(text, "\n## `{}`\n\n{}.\n{page}\n", rule.id, rule.title);
+        let planted = planted::line(rule.id);
+        let _ = write!(text, "\n## `{}`\n\n{}. {planted}\n{page}\n", rule.id, rule.title);
     }
-    text
+    text + &planted::unnamed()
 }
 
 fn checks() -> String {

@@ -1,0 +1,183 @@
+//! # What it means
+//! Other programs on the host take the CPU that one end of the measurement needs.
+//!
+//! # Why it limits
+//! A thread that is ready to run and waits for a CPU neither sends nor reads meanwhile; one that paces
+//! wakes up late and falls behind its rate. The network has no part in it.
+//!
+//! # How it is seen
+//! The kernel counts how long a flow's thread was ready and waited for a CPU: at least a fifth of the
+//! time. The thread hardly waits for its socket besides, or it is behind the rate that it was told to
+//! hold. And the host's CPU accounting shows that other programs than the two ends used more of its
+//! CPUs than these did.
+//!
+//! # What to try
+//! Measure while nothing else runs, or give goodput a CPU of its own.
+//!
+//! # When it is wrong
+//! Programs in other containers and network namespaces of the same host count as others, and so does
+//! what only serves the traffic, as a VPN or a proxy.
+//!
+//! # Source
+//! Documentation/scheduler/sched-stats.rst (`/proc/PID/schedstat`); proc(5) (`/proc/stat`);
+//! getrusage(2).
+
+use goodput_model::{Confidence, Finding, Missing, Role};
+
+use crate::bounds::next_after;
+use crate::cpu_bound::{SHARED, cpu_bound, describe, is_throttled};
+use crate::finding::{Draft, rate};
+use crate::rule::{Rule, Stage};
+use crate::thresholds::{ALL_BUSY, HARDLY_WAITS, HOLDS};
+use crate::view::{Side, View};
+
+/// The rule.
+pub const RULE: Rule = Rule {
+    id: "cpu-contention",
+    title: "Other programs take the host's CPU",
+    stage: Stage::Cpu,
+    explains: &["sender-cpu", "receiver-cpu", "sender-application"],
+    check,
+    witness,
+    witness_name: "cpu_wait_percent",
+    source: include_str!("cpu_contention.rs"),
+};
+
+/// CPUs' worth of time that others must have used, so that it is no wait for one's own threads.
+const OTHERS: f64 = 0.5;
+/// Part of the rate asked for below which a sender is behind it.
+const BEHIND_RATE: f64 = 0.9;
+
+/// The end that it holds more surely, or longer.
+fn check(view: &View) -> Result<Option<Finding>, Missing> {
+    let asked = view.sides().map(|side| at(view, side));
+    let why = asked.iter().find_map(|found| found.as_ref().err().cloned());
+    let held = |finding: &Finding| finding.share_percent.value().copied().unwrap_or(0.0);
+    let found = asked.into_iter().flatten().flatten().reduce(|one, other| {
+        let surer = one.confidence.cmp(&other.confidence).then(held(&one).total_cmp(&held(&other)));
+        if surer.is_lt() { other } else { one }
+    });
+    match (found, why) {
+        (None, Some(why)) => Err(why),
+        (found, _) => Ok(found),
+    }
+}
+
+fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
+    let wait = match side.cpu_wait_share() {
+        Ok(wait) => wait,
+        // Nobody waits for a CPU of a host that has some to spare.
+        Err(_) if side.host_busy_share()? < ALL_BUSY => return Ok(None),
+        Err(why) => return Err(why),
+    };
+    let behind = side.role == Role::Sender && is_behind_rate(view)?;
+    let paces = side.paced_share()? >= HOLDS;
+    let bound = cpu_bound(side)?.filter(|bound| bound.shared && !paces);
+    let stopped = view.sides().iter().any(|side| is_throttled(side));
+    if wait < SHARED || stopped || !(behind || bound.is_some()) {
+        return Ok(None);
+    }
+    let (ours, others) = used(view, side)?;
+    if others < OTHERS || others < ours {
+        return Ok(None);
+    }
+    let crowded = bound.is_some_and(|bound| bound.crowded);
+    let confidence = if crowded && !behind { Confidence::Possible } else { Confidence::Likely };
+    let role = if side.role == Role::Sender { "sender" } else { "receiver" };
+    let summary = format!("the {role}'s CPU, which other programs take");
+    let place = side.place();
+    let text = format!(
+        "other programs used {others:.1} CPUs' worth of its host's time, both ends of the measurement \
+         {ours:.1} (/proc/stat, getrusage)"
+    );
+    let draft = Draft::new(RULE.id, place, confidence, summary)
+        .share(bound.map_or(wait, |bound| bound.turn))
+        .saw(place, "others_cpus", others, text);
+    let draft = match (behind, view.plan().rate_bits_per_s) {
+        (true, Some(asked)) => draft.saw_if(place, "sent_bits_per_s", offered(side), |sent| {
+            format!("it sent {} where {} were asked for", rate(sent), rate(asked.0))
+        }),
+        _ => draft,
+    };
+    describe(draft, side)
+        .predicted(next_after(view, &[RULE.id, "sender-cpu", "receiver-cpu"]))
+        .advice("measure while nothing else runs on this host")
+        .found()
+}
+
+/// Whether a sender that nothing but its own pace holds sends less than it was told to.
+fn is_behind_rate(view: &View) -> Result<bool, Missing> {
+    let Some(asked) = view.plan().rate_bits_per_s else { return Ok(false) };
+    let free = view.sender.blocked_share()? < HARDLY_WAITS;
+    Ok(free && offered(&view.sender)? < BEHIND_RATE * asked.0)
+}
+
+/// Payload that the sender handed on in the window, bits per second.
+fn offered(side: &Side) -> Result<f64, Missing> {
+    side.payload_rate()
+}
+
+/// CPU time of both ends' processes, as far as they run on this side's machine, and of all other
+/// programs of it, in CPUs.
+fn used(view: &View, side: &Side) -> Result<(f64, f64), Missing> {
+    let together = view.ends_share_a_machine();
+    let other = view.side(side.name.other());
+    let other = if together { other.process_cpus().unwrap_or(0.0) } else { 0.0 };
+    let ours = side.process_cpus()? + other;
+    Ok((ours, (side.programs_cpus()? - ours).max(0.0)))
+}
+
+/// Share of the time in which the more hindered of the two threads waited for a CPU, percent.
+fn witness(view: &View) -> Result<f64, Missing> {
+    let waits = view.sides().map(|side| side.cpu_wait_share());
+    let why = waits.iter().find_map(|wait| wait.as_ref().err().cloned());
+    let most = waits.into_iter().flatten().reduce(f64::max);
+    most.map(|share| share * 100.0)
+        .ok_or_else(|| why.unwrap_or_else(|| Missing::because("neither end reports")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::BitRate;
+    use goodput_model::EndName::Near;
+
+    /// 4.2 s of two CPUs, of which `others` µs went to other programs.
+    fn crowded(others: u64) -> Case {
+        let case = Case::healthy().cpu(Near, 0.1, 0.99).writer(0.1, 0.0, 0.2).waiting(0.7, 0.0);
+        let case = case.grows(Near, "process.user_us", 200_000);
+        let case = case.grows(Near, "process.system_us", 200_000);
+        case.grows(Near, "cpu.0.user_us", others)
+    }
+
+    #[test]
+    fn fires_where_others_run_and_the_writer_waits_for_a_cpu() {
+        let finding = fires(&RULE, crowded(4_000_000));
+        assert_eq!(finding.confidence, Confidence::Likely);
+        assert!(finding.summary.contains("other programs"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn a_pace_that_falls_behind_is_not_its_own_purpose() {
+        let paced = |asked: f64| {
+            let case = crowded(4_000_000).goodput(2.2e6).writer(0.0, 0.98, 0.01).waiting(0.6, 0.0);
+            case.plan(|plan| plan.rate_bits_per_s = Some(BitRate(asked)))
+        };
+        let finding = fires(&RULE, paced(5e6));
+        assert!(finding.evidence.iter().any(|w| w.text.contains("Mbit/s where 5 Mbit/s")));
+        quiet(&RULE, paced(2.2e6));
+    }
+
+    #[test]
+    fn a_wait_for_ones_own_threads_and_a_short_one_are_quiet() {
+        quiet(&RULE, crowded(4_000_000).grows(Near, "process.user_us", 12_000_000));
+        quiet(&RULE, crowded(4_000_000).waiting(0.1, 0.0));
+    }
+
+    #[test]
+    fn cannot_tell_without_the_wait() {
+        cannot_tell(&RULE, Case::empty());
+        cannot_tell(&RULE, crowded(4_000_000).without(Near, "process").without_far());
+    }
+}
