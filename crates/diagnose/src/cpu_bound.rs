@@ -1,6 +1,6 @@
 //! Whether a thread of a flow is held back by its CPU.
 
-use goodput_model::{Confidence, Missing};
+use goodput_model::{Confidence, Missing, Role};
 
 use crate::finding::{Draft, percent};
 use crate::names::{PROCESS_CPUS, PROCESS_NICE, PROCESS_POLICY};
@@ -12,6 +12,9 @@ const MUCH: f64 = 0.25;
 /// Share of the time in which a thread waits for a CPU from which it shares it with others. Measured
 /// on an idle host with a full CPU: up to 0.09.
 pub const SHARED: f64 = 0.2;
+
+/// Share of the samples in which TCP had nothing left to send, below which the writer keeps up.
+const HARDLY_DRY: f64 = 0.1;
 
 /// A flow's thread that wants more CPU than there is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,7 +66,7 @@ pub fn cpu_bound(side: &Side) -> Result<Option<CpuBound>, Missing> {
     let on_cpu = hardly_waits && ready >= CPU_BOUND * turn;
     let (turn, shared, sure, scarce) = match (side.cpu_wait_share(), side.cpu_wanted_share()) {
         // What it waited for a CPU after it was woken counts as waiting for the socket too.
-        (Ok(wait), Ok(wanted)) if wait >= SHARED => {
+        (Ok(wait), Ok(wanted)) if wait >= SHARED && !leaves_data_behind(side) => {
             (wanted.min(1.0), true, wanted >= 1.0 - BEHIND, wanted >= HOLDS)
         }
         (Ok(_), Ok(_)) => (turn, false, on_cpu, busy && cpu >= HOLDS),
@@ -75,6 +78,13 @@ pub fn cpu_bound(side: &Side) -> Result<Option<CpuBound>, Missing> {
         ),
     };
     Ok((sure || scarce).then_some(CpuBound { turn, cpu, shared, crowded: !sure }))
+}
+
+/// Whether a writer's socket has data to send whenever TCP may send some, so that the writer holds nothing
+/// back by waking up late.
+fn leaves_data_behind(side: &Side) -> bool {
+    let dry = side.app_limited_share();
+    side.role == Role::Sender && dry.is_ok_and(|dry| dry < HARDLY_DRY)
 }
 
 /// Share of the time in which the thread of `side` neither waited nor ran, or, where that is known
@@ -171,8 +181,16 @@ mod tests {
     use crate::testing::Case;
     use crate::view::View;
 
+    /// What is said of a writer whose socket runs dry.
     fn writer(case: Case) -> Option<CpuBound> {
-        cpu_bound(&View::new(&case.evidence()).sender).unwrap()
+        let dry = case.tcp(|tcp, _| tcp.delivery_rate_app_limited = Some(1));
+        cpu_bound(&View::new(&dry.evidence()).sender).unwrap()
+    }
+
+    #[test]
+    fn a_writer_that_leaves_data_behind_holds_nothing_back() {
+        let case = Case::healthy().writer(0.62, 0.0, 0.01).waiting(0.99, 0.01);
+        assert_eq!(cpu_bound(&View::new(&case.evidence()).sender).unwrap(), None);
     }
 
     #[test]

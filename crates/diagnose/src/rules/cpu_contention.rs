@@ -146,6 +146,7 @@ mod tests {
     /// 4.2 s of two CPUs, of which `others` µs went to other programs.
     fn crowded(others: u64) -> Case {
         let case = Case::healthy().cpu(Near, 0.1, 0.99).writer(0.1, 0.0, 0.2).waiting(0.7, 0.0);
+        let case = case.tcp(|tcp, _| tcp.delivery_rate_app_limited = Some(1));
         let case = case.grows(Near, "process.user_us", 200_000);
         let case = case.grows(Near, "process.system_us", 200_000);
         case.grows(Near, "cpu.0.user_us", others)

@@ -10,6 +10,9 @@ use crate::view::positive;
 /// A round trip across a continent, seconds: what a host on the Internet should be fit for.
 const FAR_S: f64 = 0.05;
 
+/// What a device without a speed of its own is held against, bits per second: slow for any host today.
+const LEAST: f64 = 1e8;
+
 /// One of the two triples of buffer sizes.
 pub(super) struct Buffer {
     id: &'static str,
@@ -50,7 +53,11 @@ impl Check for Buffer {
     }
 
     fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
-        let speed = positive(host.count(LINK_SPEED)?, "the link's speed")?;
+        let known = host.count(LINK_SPEED).and_then(|speed| positive(speed, "the link's speed"));
+        let speed = match known {
+            Err(why) if host.is_hardware() => return Err(why),
+            known => known.unwrap_or(LEAST),
+        };
         let text = host.text(self.name)?;
         let words: Vec<f64> = text.split_whitespace().filter_map(|w| w.parse().ok()).collect();
         let [least, usual, most] = words[..] else {
@@ -62,11 +69,14 @@ impl Check for Buffer {
             return Ok(None);
         }
         let summary = format!(
-            "{} buffers of at most {} carry {} over a round trip of 50 ms; the link has {}",
+            "{} buffers of at most {} carry {} over a round trip of 50 ms; {}",
             self.what,
             bytes(most),
             rate(allowed),
-            rate(speed)
+            match host.count(LINK_SPEED) {
+                Ok(_) => format!("the link has {}", rate(speed)),
+                Err(_) => format!("{} is little for any link", rate(speed)),
+            }
         );
         let needed = (speed / 8.0 * FAR_S / self.payload).min(f64::from(1 << 30)) as u64;
         let to = format!("{least} {usual} {}", needed.next_power_of_two());
@@ -97,5 +107,18 @@ mod tests {
         assert_eq!(finding.changes[0].to, "4096 131072 134217728");
         facts.put(LINK_SPEED, 100_000_000u64);
         assert_eq!(found(&facts), None);
+    }
+
+    #[test]
+    fn a_device_without_a_speed_is_held_against_a_slow_link() {
+        let found = |buffers: &str| {
+            let mut facts = Snapshot::default();
+            facts.put(crate::names::LINK_KIND, "veth");
+            facts.put(TCP_WMEM, buffers);
+            let view = HostView { device: Some("eth0"), now: &facts, before: None };
+            SEND_BUFFER.check(&view).unwrap()
+        };
+        assert!(found("4096 16384 100000").unwrap().summary.contains("little for any link"));
+        assert_eq!(found("4096 16384 4194304"), None);
     }
 }

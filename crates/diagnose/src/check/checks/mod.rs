@@ -7,6 +7,7 @@ mod cards;
 mod counters;
 mod cpus;
 mod memory;
+mod mtu;
 mod nfs;
 mod offloads;
 mod ring;
@@ -34,6 +35,7 @@ pub const ALL: &[&dyn Check] = &[
     &cards::COALESCING,
     &cards::QUEUES,
     &bus::PCIE,
+    &mtu::SMALL_MTU,
     &offloads::OFFLOADS,
     &shaper::SHAPER_BURST,
     &buffers::RECEIVE_WINDOW,

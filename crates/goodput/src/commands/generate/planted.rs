@@ -35,7 +35,15 @@ const UNPLANTED: &[(&str, &str)] = &[
         "it costs delay, not goodput: where it is planted, the limit is path-rate, and it is expected beside that",
     ),
     ("receive-prune", "the kernel grows the buffer before it prunes what is in it"),
+    (
+        "receiver-cpu",
+        "nothing need be planted: the healthy scenarios on a cable expect it or nothing",
+    ),
     ("ring-overrun", "virtual devices have no ring"),
+    (
+        "sender-cpu",
+        "nothing need be planted: the healthy scenarios on a cable expect it or nothing",
+    ),
     ("softirq-saturation", "it takes a flood on one CPU that the other ends do not share"),
     ("softnet-backlog", "`net.core.netdev_max_backlog` is the machine's, not a host's"),
     ("storage-read", "it takes a disk slower than the network; tested with made-up files"),

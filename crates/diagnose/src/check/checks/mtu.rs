@@ -1,0 +1,62 @@
+//! A device that carries only small packets.
+
+use goodput_model::{Confidence, Finding, Missing, Place};
+
+use super::super::{Check, HostView, Scope};
+use crate::finding::Draft;
+use crate::names::LINK_MTU;
+
+/// What every link of IPv6 must carry, bytes (RFC 8200 section 5): tunnels carry that and more.
+const LEAST: f64 = 1280.0;
+
+/// A small MTU.
+pub(super) struct SmallMtu;
+
+pub(super) const SMALL_MTU: SmallMtu = SmallMtu;
+
+impl Check for SmallMtu {
+    fn id(&self) -> &'static str {
+        "small-mss"
+    }
+
+    fn title(&self) -> &'static str {
+        "a device that carries only small packets"
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::Device
+    }
+
+    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
+        let mtu = host.count(LINK_MTU)?;
+        if mtu >= LEAST {
+            return Ok(None);
+        }
+        let summary = format!(
+            "the MTU is {mtu:.0} bytes, of which TCP over IPv4 leaves {:.0} for payload; IPv6 needs \
+             {LEAST:.0} (RFC 8200)",
+            mtu - 52.0
+        );
+        Draft::new(self.id(), Place::Near, Confidence::Possible, summary.clone())
+            .saw(Place::Near, LINK_MTU, mtu, summary)
+            .changes([host.change("link.mtu", Some(format!("{mtu:.0}")), "1500", "as Ethernet")])
+            .found()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Snapshot;
+
+    #[test]
+    fn only_what_no_tunnel_needs_is_small() {
+        let found = |mtu: u64| {
+            let mut facts = Snapshot::default();
+            facts.put(LINK_MTU, mtu);
+            SMALL_MTU.check(&HostView { device: Some("eth0"), now: &facts, before: None }).unwrap()
+        };
+        assert!(found(600).unwrap().summary.contains("548"));
+        assert_eq!((found(1280), found(1500)), (None, None));
+    }
+}
