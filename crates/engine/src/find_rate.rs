@@ -1,8 +1,10 @@
 //! The trials of a search for the highest rate without loss. What to try is decided in `experiment`.
 
-use goodput_experiment::rate_search::{Found, Next, RateSearch as Search, Tried};
+mod seen;
+
+use goodput_experiment::rate_search::{Found, Next, RateSearch as Search, Says, Tried};
 use goodput_model::{
-    BitRate, Bytes, Kind, Length, Plan, RateOutcome, RateSearch, RateTrial, Record, Sample,
+    BitRate, Bytes, Kind, Length, Plan, RateOutcome, RateSearch, RateTrial, Record,
 };
 use goodput_wire::session::Credentials;
 
@@ -13,6 +15,7 @@ use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::measurement::Measurement;
 use crate::target::Target;
+use seen::{Counts, Seen};
 
 /// How much longer than the others a trial is that confirms.
 const CONFIRMING: f64 = 3.0;
@@ -138,19 +141,23 @@ impl Trials {
         confirms: bool,
         listener: &mut Listener<'_>,
     ) -> Result<(), EngineError> {
-        let sent = Sent::of(&measured);
+        let counts = Counts::of(&measured);
         let record = conclude(measured, &request.target.text, &request.started)?.record;
-        let lost = lost(&record)?;
-        let sent = sent.unwrap_or_else(|| Sent::from_received(&record, lost));
-        let tried = Tried { asked: rate, sent: sent.bits_per_s, lost, confirms };
+        let seen = Seen::of(&counts, &record)?;
+        // A first trial at the highest rate that the user allows is asked for that.
+        let asked = rate.or(self.plan.rate_bits_per_s.map(|rate| rate.0));
+        let tried = seen.tried(asked, confirms);
+        let says = self.search.says(&tried);
         let trial = RateTrial {
             asked_bits_per_s: record.plan.rate_bits_per_s,
-            sent_bits_per_s: BitRate(sent.bits_per_s),
-            sent_datagrams: (sent.bytes / self.plan.chunk_bytes.0 as f64).round() as u64,
-            lost_percent: lost * 100.0,
-            duration_s: sent.seconds,
+            sent_bits_per_s: BitRate(tried.sent),
+            sent_datagrams: (seen.sent_bytes / self.plan.chunk_bytes.0 as f64).round() as u64,
+            lost_percent: seen.lost * 100.0,
+            dropped_by_receiver_percent: seen.dropped.map(|share| share * 100.0),
+            duration_s: seen.seconds,
             confirms,
-            passed: self.search.passes(&tried),
+            passed: says == Says::Passed,
+            spoilt: says == Says::Spoilt,
         };
         let datagram_bytes = self.plan.chunk_bytes;
         listener(Event::RateTried { datagram_bytes, trial: trial.clone() });
@@ -164,6 +171,7 @@ impl Trials {
     fn into_search(self, request: &FindRateRequest) -> (RateSearch, Option<Record>) {
         let (outcome, rate) = match self.found {
             Some(Found::Path(rate)) => (RateOutcome::Path, Some(rate)),
+            Some(Found::Receiver(rate)) => (RateOutcome::Receiver, Some(rate)),
             Some(Found::Sender(rate)) => (RateOutcome::Sender, Some(rate)),
             Some(Found::LossEverywhere(_)) => (RateOutcome::LossEverywhere, None),
             Some(Found::Unsteady) => (RateOutcome::Unsteady, None),
@@ -191,11 +199,10 @@ impl Trials {
         if let Some((asked, sent)) = last.and_then(|trial| Some((trial.asked?, trial.sent))) {
             return format!("it was asked for {} and sent {}", BitRate(asked), BitRate(sent));
         }
-        let failed =
-            self.made.iter().zip(&self.limits).filter(|(trial, _)| of_path && !trial.passed);
-        let slowest =
-            failed.min_by(|(a, _), (b, _)| a.sent_bits_per_s.0.total_cmp(&b.sent_bits_per_s.0));
-        slowest.map(|(_, limit)| limit).or(self.limits.last()).cloned().unwrap_or_default()
+        let slowest = self.search.slowest_failure(&self.tried).filter(|_| of_path);
+        let number = slowest.and_then(|failed| self.tried.iter().position(|t| *t == failed));
+        let limit = number.and_then(|number| self.limits.get(number));
+        limit.or(self.limits.last()).cloned().unwrap_or_default()
     }
 
     fn doubts(&self, rate: Option<f64>) -> Vec<String> {
@@ -220,6 +227,22 @@ impl Trials {
                 self.tried.len()
             ));
         }
+        let spoilt = self.made.iter().filter(|trial| trial.spoilt).count();
+        if spoilt > 0 {
+            doubts.push(format!(
+                "in {spoilt} of {} trials the receiving socket, not the path, lost what was too much; is the \
+                 receiver's CPU busy, or its buffer small (--rcvbuf)?",
+                self.tried.len()
+            ));
+        }
+        let accidents = self.search.accidents(&self.tried);
+        if accidents > 0 {
+            doubts.push(format!(
+                "{accidents} of {} trials lost too much, but not when they were made again: something \
+                 other than the rate disturbed them",
+                self.tried.len()
+            ));
+        }
         let confirming = self.made.iter().rfind(|trial| trial.confirms && trial.passed);
         let few = confirming.filter(|trial| {
             rate.is_some() && (trial.sent_datagrams as f64) * self.search.max_loss < 1.0
@@ -233,47 +256,4 @@ impl Trials {
         }
         doubts
     }
-}
-
-/// What the sender sent before it was stopped.
-struct Sent {
-    bytes: f64,
-    seconds: f64,
-    bits_per_s: f64,
-}
-
-impl Sent {
-    /// By the sending end's own counters, where it tells them.
-    fn of(measured: &Measurement) -> Option<Self> {
-        let sender = *measured.senders().first()?;
-        let last: &Sample = measured.steady(sender).last()?;
-        (last.at_s > 0.0).then(|| Self::new(last.sent_bytes as f64, last.at_s))
-    }
-
-    /// By what arrived and what was lost.
-    fn from_received(record: &Record, lost: f64) -> Self {
-        let (rate, seconds) = (record.result.goodput_bits_per_s.0, record.result.duration_s);
-        Self::new(rate / (1.0 - lost).max(f64::EPSILON) * seconds / 8.0, seconds)
-    }
-
-    fn new(bytes: f64, seconds: f64) -> Self {
-        Self { bytes, seconds, bits_per_s: bytes * 8.0 / seconds }
-    }
-}
-
-/// Share of the datagrams that did not arrive.
-fn lost(record: &Record) -> Result<f64, EngineError> {
-    let direction = record.result.directions.first();
-    let direction = direction.ok_or_else(|| EngineError::Flow("nothing was counted".into()))?;
-    let unknown = |why| EngineError::Flow(format!("the loss is not known: {why}"));
-    let by_number = direction.lost_percent.get().map_err(unknown)? / 100.0;
-    // By their numbers, those lost after the last that arrived are not missed. Both ends' counts miss
-    // them, where both count all of the run; a foreign far end stops reading when it is told to.
-    let counted = match (direction.sent_bytes.value(), direction.received_bytes.value()) {
-        (Some(sent), Some(received)) if record.far_totals.is_none() && *sent > 0 => {
-            1.0 - *received as f64 / *sent as f64
-        }
-        _ => 0.0,
-    };
-    Ok(by_number.max(counted))
 }

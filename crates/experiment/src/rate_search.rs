@@ -1,6 +1,12 @@
 //! The design of a search for the highest rate whose loss is under a threshold, after RFC 2544 section
 //! 26.1: trials, each at one rate, from the highest downwards, then by halves between the highest that
-//! passed and the lowest that failed; the result is confirmed by a longer trial.
+//! passed and the lowest that failed; the result is confirmed by a longer trial, and the failure above it
+//! by a second one.
+//!
+//! A trial may fail for what has nothing to do with the path: a host on it was held up for a moment. So a
+//! failure that is contradicted by more passes than confirm it does not count, and a trial of which the
+//! receiving socket dropped what was too much is made again. A receiver that does so time after time is
+//! slower than the path, and then the limit.
 
 /// Width of the bracket at which the search ends, as a share of its upper end.
 pub const RESOLUTION: f64 = 0.01;
@@ -9,11 +15,12 @@ pub const RESOLUTION: f64 = 0.01;
 /// again where confirmations fail.
 const MOST_TRIALS: usize = 30;
 
-/// Trials in which the sender did not hold its rate that show that it cannot: one or two may be stalls.
-const SHORT: usize = 3;
+/// So many times the same is no accident: trials one after the other in which the sender did not hold
+/// its rate, trials that the receiver spoilt, confirmations that failed.
+const NO_ACCIDENT: usize = 3;
 
-/// Confirmations that may fail before the path counts as unsteady.
-const MOST_REFUTED: usize = 3;
+/// Failures at about the same rate that count as one that is sure.
+const SURE: usize = 2;
 
 /// What is searched.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,14 +34,31 @@ pub struct RateSearch {
 /// One trial that was made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tried {
-    /// The rate that the sender was to hold, bits per second; `None`: the highest that it may or can.
+    /// The rate that the sender was to hold, bits per second; `None`: the highest that it can.
     pub asked: Option<f64>,
-    /// The rate that it did send, bits per second.
+    /// The rate that it did send on average, bits per second.
     pub sent: f64,
+    /// The rate that it sent at while nothing held it up, bits per second.
+    pub fastest: f64,
+    /// The rate that arrived once the path had passed on at once whatever it does so, bits per second.
+    pub through: f64,
     /// Share of what was sent that was lost, 0 to 1.
     pub lost: f64,
+    /// Of `lost`, what reached the receiver, whose socket had no room for it; a share of what was sent, too.
+    pub lost_by_receiver: f64,
     /// Whether it was one of the longer ones that confirm.
     pub confirms: bool,
+}
+
+/// What a trial says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Says {
+    /// No more was lost than may be.
+    Passed,
+    /// The path lost too much.
+    Failed,
+    /// The path did not, but together with the receiver it did: nothing about the path.
+    Spoilt,
 }
 
 /// What to do next.
@@ -57,6 +81,8 @@ pub enum Found {
     /// This is the highest rate, bits per second, as sent in the confirming trial; a hundredth above it
     /// too much is lost.
     Path(f64),
+    /// The same, where above it the receiver's socket loses too much, not the path.
+    Receiver(f64),
     /// The sender sends no faster than this, bits per second, and the path loses no more than allowed
     /// of it.
     Sender(f64),
@@ -71,93 +97,160 @@ pub enum Found {
 impl RateSearch {
     /// What follows from all trials so far, in their order.
     pub fn next(&self, done: &[Tried]) -> Next {
-        if done.is_empty() {
+        let Some(last) = done.last() else {
             return Next::Try { rate: None, confirms: false };
-        }
-        let high = done.iter().filter(|t| !self.passes(t)).map(Tried::failed_at).reduce(f64::min);
-        let low = self.highest_pass(done, high);
-        let refuted = self.refuted(done);
+        };
+        let slowest_failure = self.slowest_failure(done);
+        let high = slowest_failure.map(|failure| failure.failed_at());
         // Where a longer trial has shown what a short one had not, short ones say nothing.
-        let confirms = refuted > 0;
+        let confirms = self.refuted(done, false) > 0;
+        let low = self.highest_pass(done, high, confirms);
         match (low, high) {
-            _ if refuted >= MOST_REFUTED => Next::Done(Found::Unsteady),
+            _ if self.refuted(done, true) >= NO_ACCIDENT => Next::Done(Found::Unsteady),
             (low, high) if done.len() >= MOST_TRIALS => {
                 let (low, high) = (low.map_or(0.0, |low| low.sent), high.unwrap_or(f64::INFINITY));
                 Next::Done(Found::Unfinished(low, high))
             }
             (Some(low), None) => self.sender_limited(done, low),
+            (Some(low), Some(_)) if self.falls_short_now(done) => self.sender_limited(done, low),
             (Some(low), Some(high)) if high - low.sent <= RESOLUTION * high => {
                 match self.confirmed(done, low) {
-                    Some(rate) => Next::Done(Found::Path(rate)),
                     None => Next::Try { rate: Some(low.sent), confirms: true },
+                    Some(_) if self.failures_near(done, high) < SURE => {
+                        Next::Try { rate: Some(high), confirms }
+                    }
+                    Some(rate) => Next::Done(match slowest_failure.map(|t| self.says(&t)) {
+                        Some(Says::Spoilt) => Found::Receiver(rate),
+                        _ => Found::Path(rate),
+                    }),
                 }
-            }
-            (Some(low), Some(_)) if self.short_above(done, low) >= SHORT => {
-                self.sender_limited(done, low)
             }
             (Some(low), Some(high)) => {
                 Next::Try { rate: Some(self.between(done, low.sent, high)), confirms }
             }
             (None, Some(high)) => self.descend(done, high, confirms),
-            // Every trial passes or fails.
-            (None, None) => Next::Done(Found::Unsteady),
+            // The receiver spoilt it.
+            (None, None) => Next::Try { rate: last.asked, confirms: last.confirms },
+        }
+    }
+
+    /// What a trial says by itself.
+    pub fn says(&self, trial: &Tried) -> Says {
+        if trial.lost <= self.max_loss {
+            Says::Passed
+        } else if trial.lost - trial.lost_by_receiver <= self.max_loss {
+            Says::Spoilt
+        } else {
+            Says::Failed
         }
     }
 
     /// Trials that passed although a slower one failed: loss does not grow with the rate here.
     pub fn contradictions(&self, done: &[Tried]) -> Vec<(Tried, Tried)> {
-        let failed = done.iter().filter(|t| !self.passes(t));
-        let slower = |a: Tried, b: Tried| if a.failed_at() <= b.failed_at() { a } else { b };
-        let slowest = failed.copied().reduce(slower);
+        let Some(failed) = self.slowest_failure(done) else { return Vec::new() };
         let passed = done.iter().filter(|t| self.passes(t)).copied();
-        let Some(failed) = slowest else { return Vec::new() };
         passed
             .filter(|t| t.sent > failed.failed_at() * (1.0 + RESOLUTION))
             .map(|t| (t, failed))
             .collect()
     }
 
-    /// Whether a trial lost no more than allowed.
-    pub fn passes(&self, trial: &Tried) -> bool {
-        trial.lost <= self.max_loss
+    /// Trials that failed although more of the same rate, or above, passed: something other than the
+    /// rate was the reason.
+    pub fn accidents(&self, done: &[Tried]) -> usize {
+        done.iter().filter(|t| self.fails(done, t) && self.is_outvoted(done, t)).count()
     }
 
-    /// The fastest trial that passed below the slowest that failed.
-    fn highest_pass(&self, done: &[Tried], high: Option<f64>) -> Option<Tried> {
-        let below = done.iter().filter(|t| self.passes(t) && high.is_none_or(|high| t.sent < high));
+    fn passes(&self, trial: &Tried) -> bool {
+        self.says(trial) == Says::Passed
+    }
+
+    /// Whether a trial counts as failed: what the receiver spoils does where it is no accident.
+    fn fails(&self, done: &[Tried], trial: &Tried) -> bool {
+        match self.says(trial) {
+            Says::Passed => false,
+            Says::Failed => true,
+            Says::Spoilt => {
+                done.iter().filter(|t| self.says(t) == Says::Spoilt).count() >= NO_ACCIDENT
+            }
+        }
+    }
+
+    /// Whether more trials passed at the rate of a failure, or above, than failed there, or below. Short
+    /// trials do not speak against what a longer one has shown.
+    fn is_outvoted(&self, done: &[Tried], failure: &Tried) -> bool {
+        let rate = failure.failed_at();
+        let votes = done.iter().filter(|t| t.confirms || !failure.confirms);
+        let (mut passed, mut failed) = (0, 0);
+        for vote in votes {
+            if self.passes(vote) {
+                passed += usize::from(vote.sent >= rate * (1.0 - RESOLUTION / 2.0));
+            } else if self.fails(done, vote) {
+                failed += usize::from(vote.failed_at() <= rate * (1.0 + RESOLUTION / 2.0));
+            }
+        }
+        passed > failed
+    }
+
+    /// The failures that count.
+    fn failures<'a>(&'a self, done: &'a [Tried]) -> impl Iterator<Item = Tried> + 'a {
+        let counts = |t: &&Tried| self.fails(done, t) && !self.is_outvoted(done, t);
+        done.iter().filter(counts).copied()
+    }
+
+    /// The trial that says where the limit is: the slowest of the failures that count.
+    pub fn slowest_failure(&self, done: &[Tried]) -> Option<Tried> {
+        self.failures(done).min_by(|a, b| a.failed_at().total_cmp(&b.failed_at()))
+    }
+
+    /// How many trials failed at about `high`.
+    fn failures_near(&self, done: &[Tried], high: f64) -> usize {
+        self.failures(done).filter(|t| t.failed_at() <= high * (1.0 + RESOLUTION)).count()
+    }
+
+    /// The fastest trial that passed below the slowest that failed; of the longer ones, where only those
+    /// count.
+    fn highest_pass(&self, done: &[Tried], high: Option<f64>, longer: bool) -> Option<Tried> {
+        let passed = done.iter().filter(|t| self.passes(t) && (t.confirms || !longer));
+        let below = passed.filter(|t| high.is_none_or(|high| t.sent < high));
         below.copied().reduce(|a, b| if b.sent > a.sent { b } else { a })
     }
 
     /// The rate of the confirming trial that passed at `low`, where there was one.
     fn confirmed(&self, done: &[Tried], low: Tried) -> Option<f64> {
-        let same = |t: &&Tried| t.sent >= low.sent * (1.0 - RESOLUTION / 2.0);
+        let same = |t: &&Tried| t.sent >= low.sent * (1.0 - RESOLUTION / 2.0) && t.sent <= low.sent;
         let mut passed = done.iter().filter(|t| t.confirms && self.passes(t));
         passed.find(same).map(|t| t.sent)
     }
 
-    /// Trials that passed, but at less than was asked, where a rate above `low` was.
-    fn short_above(&self, done: &[Tried], low: Tried) -> usize {
-        let above = |t: &Tried| t.asked.is_some_and(|asked| asked * (1.0 - RESOLUTION) > low.sent);
-        done.iter().filter(|t| self.passes(t) && t.falls_short() && above(t)).count()
+    /// Whether the last trials all passed at less than was asked.
+    fn falls_short_now(&self, done: &[Tried]) -> bool {
+        let last = done.iter().rev().take_while(|t| self.passes(t) && t.falls_short());
+        last.take(NO_ACCIDENT).count() == NO_ACCIDENT
     }
 
     /// The sender holds no rate above `low`.
     fn sender_limited(&self, done: &[Tried], low: Tried) -> Next {
         let confirmed = done.iter().filter(|t| t.confirms && self.passes(t)).map(|t| t.sent);
-        let best = confirmed.clone().reduce(f64::max).unwrap_or(0.0);
-        if best >= low.sent * (1.0 - RESOLUTION) || confirmed.count() >= SHORT {
-            Next::Done(Found::Sender(best))
-        } else {
-            Next::Try { rate: low.asked, confirms: true }
+        let best = confirmed.clone().filter(|sent| *sent <= low.sent).reduce(f64::max);
+        match best {
+            Some(best)
+                if best >= low.sent * (1.0 - RESOLUTION) || confirmed.count() >= NO_ACCIDENT =>
+            {
+                Next::Done(Found::Sender(best))
+            }
+            _ => Next::Try { rate: low.asked, confirms: true },
         }
     }
 
-    /// Confirmations that failed at a rate that had passed.
-    fn refuted(&self, done: &[Tried]) -> usize {
+    /// Confirmations that failed at a rate that had passed; in a longer trial, where only those count.
+    fn refuted(&self, done: &[Tried], longer: bool) -> usize {
         let had_passed = |t: &Tried, before: &[Tried]| {
-            before.iter().any(|b| self.passes(b) && b.sent >= t.sent * (1.0 - RESOLUTION / 2.0))
+            let mut passed = before.iter().filter(|b| self.passes(b) && (b.confirms || !longer));
+            passed.any(|b| b.sent >= t.sent * (1.0 - RESOLUTION / 2.0))
         };
-        let trials = done.iter().enumerate().filter(|(_, t)| t.confirms && !self.passes(t));
+        let failed = |t: &Tried| self.fails(done, t) && !self.is_outvoted(done, t);
+        let trials = done.iter().enumerate().filter(|(_, t)| t.confirms && failed(t));
         trials.filter(|(number, t)| had_passed(t, &done[..*number])).count()
     }
 
@@ -167,8 +260,10 @@ impl RateSearch {
     fn between(&self, done: &[Tried], low: f64, high: f64) -> f64 {
         let middle = low.midpoint(high);
         let through = self.came_through(done, high);
-        let last_two = done.iter().rev().take(2).filter(|t| !self.passes(t)).count();
-        if last_two < 2 && through > low * (1.0 + RESOLUTION) {
+        let last_two = done.iter().rev().take(2).filter(|t| self.fails(done, t)).count();
+        let is_inside =
+            through > low * (1.0 + RESOLUTION) && through < high * (1.0 - RESOLUTION / 2.0);
+        if last_two < 2 && is_inside {
             return through;
         }
         let small_step = low * (1.0 + 0.9 * RESOLUTION);
@@ -177,21 +272,21 @@ impl RateSearch {
 
     /// What came through of the slowest trial that failed, bits per second.
     fn came_through(&self, done: &[Tried], high: f64) -> f64 {
-        let slowest = done.iter().rfind(|t| !self.passes(t) && t.failed_at() <= high);
-        high * (1.0 - slowest.map_or(0.0, |t| t.lost))
+        self.slowest_failure(done).map_or(high, |t| t.through)
     }
 
     /// Nothing has passed below `high`: to the rate that came through, or below the slowest that failed,
     /// by steps that double.
     fn descend(&self, done: &[Tried], high: f64, confirms: bool) -> Next {
-        let through = self.came_through(done, high);
         if high <= self.lowest * (1.0 + RESOLUTION) {
-            return Next::Done(Found::LossEverywhere(1.0 - through / high));
+            return Next::Done(Found::LossEverywhere(
+                self.slowest_failure(done).map_or(0.0, |t| t.lost),
+            ));
         }
-        let failed = done.iter().rev().take_while(|t| !self.passes(t));
-        let failed = failed.take_while(|t| confirms || !t.confirms).count();
+        let failed = done.iter().rev().filter(|t| self.passes(t) || self.fails(done, t));
+        let failed = failed.take_while(|t| !self.passes(t) && (confirms || !t.confirms)).count();
         let step = (RESOLUTION * 2_f64.powi(failed.saturating_sub(1).min(10) as i32)).min(0.9);
-        let rate = through.min(high * (1.0 - step));
+        let rate = self.came_through(done, high).min(high * (1.0 - step));
         Next::Try { rate: Some(rate.max(self.lowest)), confirms }
     }
 }
@@ -205,7 +300,7 @@ impl Tried {
     /// The rate at which a trial failed: a sender that stalled sent at its rate in between, and that is
     /// what was too much.
     fn failed_at(&self) -> f64 {
-        self.asked.unwrap_or(self.sent).max(self.sent)
+        self.asked.unwrap_or(self.fastest).max(self.sent)
     }
 }
 
@@ -216,19 +311,32 @@ mod tests {
 
     const SEARCH: RateSearch = RateSearch { max_loss: 0.001, lowest: 1e5 };
 
-    /// Searches on a path that answers by `lost`, with a sender that sends up to `most`.
-    fn search(most: f64, mut lost: impl FnMut(f64, bool) -> f64) -> (Found, Vec<Tried>) {
+    /// Searches with trials that come out as `make` has it, from the rate asked for, whether it confirms,
+    /// and how many there were before.
+    fn search_by(mut make: impl FnMut(Option<f64>, bool, usize) -> Tried) -> (Found, Vec<Tried>) {
         let mut done = Vec::new();
         loop {
             match SEARCH.next(&done) {
                 Next::Done(found) => return (found, done),
                 Next::Try { rate, confirms } => {
-                    let sent = rate.unwrap_or(f64::MAX).min(most);
-                    done.push(Tried { asked: rate, sent, lost: lost(sent, confirms), confirms });
+                    done.push(make(rate, confirms, done.len()));
                     assert!(done.len() <= MOST_TRIALS + 1, "{done:?}");
                 }
             }
         }
+    }
+
+    /// Searches on a path that answers by `lost`, with a sender that sends up to `most`.
+    fn search(most: f64, mut lost: impl FnMut(f64, bool) -> f64) -> (Found, Vec<Tried>) {
+        search_by(|rate, confirms, _| {
+            let sent = rate.unwrap_or(f64::MAX).min(most);
+            Tried { confirms, ..tried(rate, sent, lost(sent, confirms)) }
+        })
+    }
+
+    fn tried(asked: Option<f64>, sent: f64, lost: f64) -> Tried {
+        let through = sent * (1.0 - lost);
+        Tried { asked, sent, fastest: sent, through, lost, lost_by_receiver: 0.0, confirms: false }
     }
 
     /// A path that lets so much through and drops the rest.
@@ -247,7 +355,7 @@ mod tests {
     fn a_policer_is_found_in_a_few_trials() {
         let (rate, trials) = found_on_path(1e9, policed(50e6));
         assert!((rate / 50e6 - 1.0).abs() < 0.01, "{rate}");
-        assert!(trials <= 6, "{trials}");
+        assert!(trials <= 7, "{trials}");
     }
 
     #[test]
@@ -268,16 +376,10 @@ mod tests {
 
     #[test]
     fn a_sender_that_paces_worse_than_it_floods_is_the_limit_too() {
-        let mut done = vec![Tried { asked: None, sent: 1e9, lost: 0.2, confirms: false }];
-        let found = loop {
-            match SEARCH.next(&done) {
-                Next::Done(found) => break found,
-                Next::Try { rate, confirms } => {
-                    let (asked, sent) = (rate, rate.unwrap().min(4e8));
-                    done.push(Tried { asked, sent, lost: 0.0, confirms });
-                }
-            }
-        };
+        let (found, _) = search_by(|rate, confirms, _| match rate {
+            None => tried(None, 1e9, 0.2),
+            Some(asked) => Tried { confirms, ..tried(rate, asked.min(4e8), 0.0) },
+        });
         assert_eq!(found, Found::Sender(4e8));
     }
 
@@ -304,50 +406,97 @@ mod tests {
 
     #[test]
     fn a_sender_that_stalls_now_and_then_does_not_hide_the_path() {
-        let mut number = 0;
-        let mut done = Vec::new();
-        let found = loop {
-            match SEARCH.next(&done) {
-                Next::Done(found) => break found,
-                Next::Try { rate, confirms } => {
-                    number += 1;
-                    let held = if number % 3 == 2 { 0.8 } else { 1.0 };
-                    let asked = rate.unwrap_or(1e9);
-                    let lost = (1.0 - 5e7 / asked).max(0.0);
-                    done.push(Tried { asked: rate, sent: asked * held, lost, confirms });
-                }
-            }
-        };
+        let (found, done) = search_by(|rate, confirms, before| {
+            let held = if before % 3 == 1 { 0.8 } else { 1.0 };
+            let asked = rate.unwrap_or(1e9);
+            let lost = (1.0 - 5e7 / asked).max(0.0);
+            Tried { confirms, ..tried(rate, asked * held, lost) }
+        });
         let Found::Path(rate) = found else { panic!("{found:?} {done:?}") };
         assert!((rate / 5e7 - 1.0).abs() < 0.01, "{rate}");
     }
 
     #[test]
     fn a_sender_that_never_holds_its_rate_comes_to_an_end() {
-        let mut done = Vec::new();
-        let mut number = 0.0;
-        let found = loop {
-            match SEARCH.next(&done) {
-                Next::Done(found) => break found,
-                Next::Try { rate, confirms } => {
-                    number += 1.0;
-                    let asked = rate.unwrap_or(1e9);
-                    let (sent, lost) =
-                        (asked * (0.9 - 0.01 * number), f64::max(1.0 - 5e7 / asked, 0.0));
-                    done.push(Tried { asked: rate, sent, lost, confirms });
-                }
-            }
-        };
+        let (found, done) = search_by(|rate, confirms, before| {
+            let asked = rate.unwrap_or(1e9);
+            let sent = asked * (0.9 - 0.01 * before as f64);
+            Tried { confirms, ..tried(rate, sent, f64::max(1.0 - 5e7 / asked, 0.0)) }
+        });
         assert!(matches!(found, Found::Sender(_) | Found::Unfinished(..)), "{found:?}");
         assert!(done.len() <= MOST_TRIALS);
     }
 
     #[test]
     fn a_slower_trial_that_lost_more_is_a_contradiction() {
-        let trial = |sent, lost| Tried { asked: Some(sent), sent, lost, confirms: false };
+        let trial = |sent, lost| tried(Some(sent), sent, lost);
         let done = [trial(9e8, 0.0), trial(5e8, 0.01), trial(4e8, 0.0)];
         assert_eq!(SEARCH.contradictions(&done), [(done[0], done[1])]);
         assert_eq!(SEARCH.contradictions(&done[1..]), []);
+    }
+
+    #[test]
+    fn a_flood_that_was_held_up_does_not_hide_the_path() {
+        // On average less than the policer passes, and too much of it lost.
+        let (found, _) = search_by(|rate, confirms, _| match rate {
+            None => Tried { fastest: 2e8, through: 3e7, ..tried(None, 4e7, 0.1) },
+            Some(rate) => {
+                Tried { confirms, ..tried(Some(rate), rate, (1.0 - 5e7 / rate).max(0.0)) }
+            }
+        });
+        let Found::Path(rate) = found else { panic!("{found:?}") };
+        assert!((rate / 5e7 - 1.0).abs() < 0.01, "{rate}");
+    }
+
+    #[test]
+    fn one_accident_does_not_lower_the_result() {
+        let policed = policed(5e7);
+        for accident in 1..9 {
+            let (found, done) = search_by(|rate, confirms, before| {
+                let sent = rate.unwrap_or(1e9);
+                let lost = policed(sent, confirms).max(if before == accident { 0.03 } else { 0.0 });
+                Tried { confirms, ..tried(rate, sent, lost) }
+            });
+            let Found::Path(rate) = found else { panic!("{accident}: {found:?} {done:?}") };
+            assert!((rate / 5e7 - 1.0).abs() < 0.015, "{accident}: {rate} {done:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_receiver_spoils_is_tried_again() {
+        let policed = policed(5e7);
+        let (found, done) = search_by(|rate, confirms, before| {
+            let sent = rate.unwrap_or(1e9);
+            let by_receiver = if before == 0 || before == 2 { 0.04 } else { 0.0 };
+            let lost = policed(sent, confirms) + by_receiver;
+            Tried { confirms, lost_by_receiver: by_receiver, ..tried(rate, sent, lost) }
+        });
+        assert_eq!(SEARCH.says(&done[2]), Says::Spoilt);
+        assert_eq!(done[2].asked, done[3].asked);
+        let Found::Path(rate) = found else { panic!("{found:?} {done:?}") };
+        assert!((rate / 5e7 - 1.0).abs() < 0.01, "{rate}");
+    }
+
+    #[test]
+    fn a_receiver_that_is_slower_than_the_path_is_the_limit() {
+        let (found, done) = search_by(|rate, confirms, _| {
+            let sent = rate.unwrap_or(1e9);
+            let lost_by_receiver = (1.0 - 3e8 / sent).max(0.0);
+            Tried { confirms, lost_by_receiver, ..tried(rate, sent, lost_by_receiver) }
+        });
+        let Found::Receiver(rate) = found else { panic!("{found:?} {done:?}") };
+        assert!((rate / 3e8 - 1.0).abs() < 0.01, "{rate}");
+    }
+
+    #[test]
+    fn what_a_bucket_passes_in_short_trials_does_not_outvote_a_longer_one() {
+        // A bucket of a tenth of a second: 110 % pass for one second, 103 % for three.
+        let (found, done) = search(1e9, |sent, long| {
+            let rate = if long { 5.17e7 } else { 5.5e7 };
+            (1.0 - rate / sent).max(0.0)
+        });
+        let Found::Path(rate) = found else { panic!("{found:?} {done:?}") };
+        assert!((5.1e7..=5.18e7).contains(&rate), "{rate} {done:?}");
     }
 
     proptest! {

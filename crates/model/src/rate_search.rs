@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::known::Known;
 use crate::units::{BitRate, Bytes};
 
 /// A search with datagrams of one size.
@@ -34,8 +35,10 @@ pub struct RateSearch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateOutcome {
-    /// The rate is the path's, the receiver's included: a little above it too much is lost.
+    /// The rate is the path's: a little above it too much is lost.
     Path,
+    /// The receiving socket, time after time, loses too much a little above it: the path may carry more.
+    Receiver,
     /// The sender sends no faster, and the path carries that: it may carry more.
     Sender,
     /// Even at the lowest rate too much is lost: no rate has so little loss.
@@ -58,10 +61,27 @@ pub struct RateTrial {
     pub sent_datagrams: u64,
     /// Share of them that did not arrive, percent.
     pub lost_percent: f64,
+    /// What reached the receiver, whose socket had no room for it: part of `lost_percent`, percent of what
+    /// was sent, too.
+    #[serde(default = "not_told")]
+    pub dropped_by_receiver_percent: Known<f64>,
     /// How long it sent, seconds.
     pub duration_s: f64,
     /// Whether it is one of the longer trials that confirm.
     pub confirms: bool,
     /// Whether no more was lost than may be.
     pub passed: bool,
+    /// Whether the path lost no more than may be, but with what the receiving socket dropped it was too
+    /// much: this says nothing about the path.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub spoilt: bool,
+}
+
+/// What a record of an earlier version leaves us with.
+fn not_told() -> Known<f64> {
+    Known::missing("earlier versions did not ask the receiving socket")
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }

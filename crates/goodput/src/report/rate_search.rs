@@ -36,6 +36,7 @@ pub fn trial(datagram: Bytes, trial: &RateTrial) -> String {
     let verdict = match (trial.passed, trial.confirms) {
         (true, true) => style::good("confirmed").to_string(),
         (true, false) => style::good("passed").to_string(),
+        (false, _) if trial.spoilt => "receiver too late".into(),
         (false, _) => "too much".into(),
     };
     format!(
@@ -50,6 +51,7 @@ fn row(search: &RateSearch) -> [String; 6] {
     let none = || "–".to_string();
     let held = match search.outcome {
         RateOutcome::Path => "path",
+        RateOutcome::Receiver => "receiver",
         RateOutcome::Sender => "sender",
         RateOutcome::LossEverywhere => "loss at any rate",
         RateOutcome::Unsteady => "unsteady",
@@ -85,6 +87,12 @@ fn sentence(search: &RateSearch) -> String {
              what limits the sender: {}",
             style::strong(rate),
             no_faster(search),
+            search.limit
+        ),
+        (RateOutcome::Receiver, Some(rate)) => format!(
+            "{} is the highest rate that the receiver takes with {allowed}, held for {seconds:.1} s; above it \
+             its socket overflows, and the path may carry more; {}",
+            style::strong(rate),
             search.limit
         ),
         (RateOutcome::LossEverywhere, _) => {
@@ -134,7 +142,7 @@ fn percent(percent: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::BitRate;
+    use goodput_model::{BitRate, Known};
 
     fn search(outcome: RateOutcome, rate: Option<f64>) -> RateSearch {
         let trial = RateTrial {
@@ -142,9 +150,11 @@ mod tests {
             sent_bits_per_s: BitRate(48.6e6),
             sent_datagrams: 24_762,
             lost_percent: 0.004,
+            dropped_by_receiver_percent: Known::Value(0.0),
             duration_s: 6.0,
             confirms: true,
             passed: rate.is_some(),
+            spoilt: false,
         };
         RateSearch {
             datagram_bytes: Bytes(1472),
