@@ -3,6 +3,7 @@
 
 mod bench;
 mod docs;
+mod failures;
 mod fuzz;
 mod layering;
 mod new;

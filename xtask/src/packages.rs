@@ -53,8 +53,9 @@ pub fn provide(packages: &[Package]) -> Result<Tally> {
     }
     let names: Vec<_> = missing.iter().map(|package| package.name).collect();
     if !rustix::process::geteuid().is_root() {
-        println!("SKIPPED packages: needs root to run `apt-get install {}`", names.join(" "));
-        return Ok(if skips_forbidden() { Tally::FAILED } else { Tally::SKIPPED });
+        let needs = format!("packages: needs root to run `apt-get install {}`", names.join(" "));
+        println!("SKIPPED {needs}");
+        return Ok(if skips_forbidden() { Tally::failure(needs) } else { Tally::SKIPPED });
     }
     println!("  as root, so installing: {}", names.join(" "));
     install(&names)?;

@@ -1,4 +1,5 @@
-//! Counts what passed, failed and was skipped, and announces each step with its time.
+//! Counts what passed, failed and was skipped, announces each step with its time, and says at the end
+//! again what failed: logs of CI are cut from the front.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -7,7 +8,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 /// How many checks passed, failed and were skipped.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Checks that ran and were fine.
     pub passed: usize,
@@ -15,22 +16,27 @@ pub struct Tally {
     pub failed: usize,
     /// Checks that this machine could not host, and that nobody required.
     pub skipped: usize,
+    /// What failed, in words; a check may have none, or several.
+    pub failures: Vec<String>,
 }
 
 impl Tally {
     /// One check that passed.
-    pub const PASSED: Self = Self { passed: 1, failed: 0, skipped: 0 };
-    /// One check that failed.
-    pub const FAILED: Self = Self { passed: 0, failed: 1, skipped: 0 };
+    pub const PASSED: Self = Self { passed: 1, failed: 0, skipped: 0, failures: Vec::new() };
     /// One check that was skipped.
-    pub const SKIPPED: Self = Self { passed: 0, failed: 0, skipped: 1 };
+    pub const SKIPPED: Self = Self { passed: 0, failed: 0, skipped: 1, failures: Vec::new() };
+
+    /// One check that failed, for this reason.
+    pub fn failure(why: String) -> Self {
+        Self { failed: 1, failures: vec![why], ..Self::default() }
+    }
 
     /// One check that shall find nothing; prints what it found.
     pub fn of_problems(problems: &[String]) -> Self {
         for problem in problems {
             println!("  {problem}");
         }
-        if problems.is_empty() { Self::PASSED } else { Self::FAILED }
+        if problems.is_empty() { Self::PASSED } else { Self::failure(problems.join("\n")) }
     }
 }
 
@@ -39,6 +45,7 @@ impl AddAssign for Tally {
         self.passed += more.passed;
         self.failed += more.failed;
         self.skipped += more.skipped;
+        self.failures.extend(more.failures);
     }
 }
 
@@ -71,19 +78,22 @@ impl Steps {
         let started = Instant::now();
         let tally = work().unwrap_or_else(|error| {
             println!("  {error:#}");
-            Tally::FAILED
+            Tally::failure(format!("{error:#}"))
         });
         println!("== {name}: {tally}, {:.1} s", started.elapsed().as_secs_f64());
-        self.total += tally;
         if tally.failed > 0 {
             self.failed.push(name);
         }
+        self.total += tally;
     }
 
-    /// Prints the total as the last line; an error where anything failed.
+    /// Prints again what failed, and the total as the last line; an error where anything failed.
     pub fn finish(self) -> Result<()> {
         if !self.failed.is_empty() {
             println!("\nfailed: {}", self.failed.join(", "));
+        }
+        for failure in &self.total.failures {
+            println!("\n{failure}");
         }
         println!("\n{}", self.total);
         // The total stays the last line also where stderr and stdout go to one place.
@@ -102,11 +112,12 @@ mod tests {
         steps.step("fine", || Ok(Tally::PASSED));
         assert_eq!(steps.total.to_string(), "1 passed, 1 failed, 0 skipped");
         assert_eq!(steps.failed, ["broken"]);
+        assert_eq!(steps.total.failures, ["no"]);
     }
 
     #[test]
     fn one_problem_is_enough_to_fail() {
         assert_eq!(Tally::of_problems(&[]), Tally::PASSED);
-        assert_eq!(Tally::of_problems(&["x".into(), "y".into()]), Tally::FAILED);
+        assert_eq!(Tally::of_problems(&["x".into(), "y".into()]), Tally::failure("x\ny".into()));
     }
 }

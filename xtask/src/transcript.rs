@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::failures::Failures;
 use crate::tally::Tally;
 
 /// What the output said so far.
@@ -23,7 +24,10 @@ pub struct Transcript {
     skips_here: BTreeSet<String>,
     section: Section,
     running: bool,
+    /// What the test binary that is running has said so far.
+    said: Vec<String>,
     unfinished: usize,
+    failures: Failures,
 }
 
 /// The part of a test binary's output that a line belongs to.
@@ -36,6 +40,8 @@ enum Section {
     Successes,
     /// What failing tests printed.
     Failures,
+    /// The names of those once more.
+    FailedNames,
 }
 
 impl Transcript {
@@ -48,33 +54,44 @@ impl Transcript {
         } else if plain == "successes:" {
             self.section = Section::Successes;
         } else if plain == "failures:" {
-            self.section = Section::Failures;
+            let again = self.section == Section::Failures;
+            self.section = if again { Section::FailedNames } else { Section::Failures };
         } else if let Some(skip) = plain.strip_prefix("SKIPPED ") {
             return self.skip(skip);
         } else if let Some(name) = ignored_name(plain) {
             self.ignored_names.push(name.into());
         } else if self.section == Section::Progress && is_start(plain) {
-            self.unfinished += usize::from(self.running);
+            self.break_off();
             self.running = true;
+        }
+        if self.section == Section::Failures {
+            self.failures.read(plain);
+        } else if self.running {
+            self.said.push(plain.into());
         }
         self.section != Section::Successes
     }
 
     /// The counts, once everything is read and cargo's exit code is known. A run that broke off
     /// or tested nothing has failed, whatever its lines say.
-    pub fn tally(&self, cargo_succeeded: bool, skips_forbidden: bool) -> Tally {
+    pub fn tally(mut self, cargo_succeeded: bool, skips_forbidden: bool) -> Tally {
+        self.break_off();
         let as_passed = self.skips.iter().filter(|skip| !self.is_ignored(skip)).count();
+        let passed = self.passed.saturating_sub(as_passed);
         let skipped = self.ignored + as_passed;
-        let mut failed = self.failed + self.unfinished + usize::from(self.running);
+        let mut failed = self.failed + self.unfinished;
+        let mut failures = self.failures.in_words();
         let nothing_ran = self.passed + failed == 0;
         if failed == 0 && (nothing_ran || !cargo_succeeded) {
             failed = 1;
+            failures.push("FAILED cargo test: no test did, see its errors above".into());
         }
-        let passed = self.passed.saturating_sub(as_passed);
         if skips_forbidden {
-            return Tally { passed, failed: failed + skipped, skipped: 0 };
+            failures
+                .extend(self.skips.iter().map(|skip| format!("FAILED by being skipped: {skip}")));
+            return Tally { passed, failed: failed + skipped, skipped: 0, failures };
         }
-        Tally { passed, failed, skipped }
+        Tally { passed, failed, skipped, failures }
     }
 
     /// Whether the harness counted this skip as ignored, rather than as passed.
@@ -99,6 +116,15 @@ impl Transcript {
         self.section = Section::Progress;
         self.skips_here.clear();
         self.running = false;
+    }
+
+    /// Where a test binary is still running, it has ended without a result.
+    fn break_off(&mut self) {
+        let said = std::mem::take(&mut self.said);
+        if std::mem::take(&mut self.running) {
+            self.unfinished += 1;
+            self.failures.broke_off(&said);
+        }
     }
 }
 
@@ -198,6 +224,29 @@ test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
                     SKIPPED a: needs root\nfailures:\n    a\n\
                     test result: FAILED. 0 passed; 1 failed; 0 ignored";
         assert_eq!(read(text).tally(false, true).to_string(), "0 passed, 1 failed, 0 skipped");
+    }
+
+    #[test]
+    fn what_failed_is_said_again_with_its_message_and_without_what_passed() {
+        let text = "running 2 tests\ntest a ... FAILED\ntest b ... ok\n\nsuccesses:\n\n\
+                    ---- b stdout ----\nchatter\n\nsuccesses:\n    b\n\nfailures:\n\n\
+                    ---- a stdout ----\nthread 'a' panicked at x.rs:1:1:\nno\n\nfailures:\n    a\n\n\
+                    test result: FAILED. 1 passed; 1 failed; 0 ignored\nerror: test failed\n";
+        let failures = read(text).tally(false, false).failures;
+        assert_eq!(failures, ["FAILED a\n  thread 'a' panicked at x.rs:1:1:\n  no"]);
+        assert!(read(TWO_BINARIES).tally(true, false).failures.is_empty());
+        let required = read(TWO_BINARIES).tally(true, true).failures;
+        assert_eq!(required, ["FAILED by being skipped: two: needs root"]);
+    }
+
+    #[test]
+    fn of_a_binary_that_dies_the_last_lines_are_said_again() {
+        let text =
+            format!("{TWO_BINARIES}running 1 test\nfatal runtime error\nrunning 2 tests\nhm");
+        let failures = read(&text).tally(false, false).failures;
+        assert_eq!(failures.len(), 2, "{failures:?}");
+        assert!(failures[0].ends_with("\n  running 1 test\n  fatal runtime error"), "{failures:?}");
+        assert!(read("").tally(true, false).failures[0].starts_with("FAILED cargo test"));
     }
 
     #[test]
