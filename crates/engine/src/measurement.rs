@@ -53,12 +53,11 @@ impl Measurement {
     /// few to measure anything by, as in a run of a few tenths of a second.
     pub fn steady(&self, end: EndName) -> &[Sample] {
         let samples = self.end(end).map_or(&[][..], |e| &e.samples);
-        let count = match (self.steady_samples, end) {
-            (None, _) => samples.len(),
-            (Some((near, _)), EndName::Near) => near,
-            (Some((_, far)), EndName::Far) => far,
-        };
-        if count < 2 { samples } else { &samples[..count.min(samples.len())] }
+        let count = self.steady_samples.map(|(near, far)| match end {
+            EndName::Near => near,
+            EndName::Far => far,
+        });
+        steady(samples, count)
     }
 
     /// Goodput of what `sender` sent, from the receiver's count after slow start; where the
@@ -84,6 +83,13 @@ impl Measurement {
             measured: self.measured(sender)?,
         })
     }
+}
+
+/// The first `count` samples, which are from before the senders were stopped; all, where those are too
+/// few to measure anything by, or where nobody was stopped.
+pub fn steady(samples: &[Sample], count: Option<usize>) -> &[Sample] {
+    let enough = count.filter(|count| *count >= 2).and_then(|count| samples.get(..count));
+    enough.unwrap_or(samples)
 }
 
 /// The measured window of one direction, from both ends' samples so far: without the first `omit_s`
@@ -117,6 +123,14 @@ mod tests {
         assert_eq!((measured.goodput.0, measured.from_s, measured.to_s), (16_000.0, 0.0, 0.5));
         assert!(measured.precision_percent.value().is_none());
         assert!(measure(&[], &[one(0)], 0.0).is_none());
+    }
+
+    #[test]
+    fn samples_that_came_late_are_better_than_none() {
+        let sample = |at_s| Sample { at_s, sent_bytes: 0, received_bytes: 1, flows: vec![] };
+        let samples = [0.0, 0.1, 0.2].map(sample);
+        let counts = [None, Some(0), Some(1), Some(2), Some(3)];
+        assert_eq!(counts.map(|count| steady(&samples, count).len()), [3, 3, 3, 2, 3]);
     }
 
     #[test]

@@ -5,6 +5,8 @@ mod foreign;
 mod shown;
 
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_kernel::Context;
@@ -21,7 +23,7 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::latency::{Phase, Prober, Probing};
-use crate::measurement::{Measurement, measure};
+use crate::measurement::{Measurement, measure, steady};
 use crate::movers::{self, Movers};
 use crate::observe::observe;
 use crate::seating::Seating;
@@ -51,6 +53,8 @@ pub struct NearRun<'a> {
     connections: Vec<Connection>,
     placement: Option<Placement>,
     movers: Vec<MoverChoice>,
+    /// What this end has read, kept open until the far end has reported.
+    sockets: Vec<Arc<OwnedFd>>,
     doubts: Vec<String>,
 }
 
@@ -140,6 +144,7 @@ impl<'a> NearRun<'a> {
             connections: Vec::new(),
             placement: None,
             movers: Vec::new(),
+            sockets: Vec::new(),
             doubts,
         }
     }
@@ -303,6 +308,7 @@ impl<'a> NearRun<'a> {
                     outcome.map_err(|why| EngineError::Flow(format!("near end: {why}")))?;
                 self.client.conversation.tell(Input::Ended(ending.last));
                 self.placement = Some(ending.placement);
+                self.sockets = ending.sockets;
                 self.account.told_on_flows(ending.told);
             }
         }
@@ -379,8 +385,8 @@ impl<'a> NearRun<'a> {
     }
 
     fn into_measurement(mut self, after: Snapshot, listener: &mut Listener<'_>) -> Measurement {
-        let (near, far) = self.steady_samples.unwrap_or((self.near.len(), self.far.len()));
-        let (near, far) = (&self.near[..near], &self.far[..far]);
+        let (near, far) = self.steady_samples.unzip();
+        let (near, far) = (steady(&self.near, near), steady(&self.far, far));
         if matches!(self.far_report, Some(Known::Missing(_))) {
             self.shown.do_without_far(near, listener);
         }

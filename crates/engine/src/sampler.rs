@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use goodput_model::{FlowPlacement, FlowSample, Known, Plan, Role, Sample, Transport, no_storage};
+use goodput_model::{
+    FlowPlacement, FlowSample, Framing, Known, Plan, Role, Sample, Transport, no_storage,
+};
 use goodput_mover::{MoveError, RunningFlow};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -79,12 +81,21 @@ pub fn watch(
     let last = Box::new(take(&flows, sample_time(&flows, began, over, true), true));
     let told = flows.iter().filter_map(RunningFlow::told).collect();
     let placement = seating.placement(flows.iter().map(placed).collect());
+    let sockets = flows.iter().filter(|flow| is_read_by_us(flow)).map(RunningFlow::shared_socket);
+    let sockets = sockets.collect();
     let failures: Vec<MoveError> = flows.into_iter().filter_map(|flow| flow.join().err()).collect();
     // A flow that was only ended by another one's failure says nothing of the cause.
     let first = failures.iter().find(|failure| !failure.is_abort()).or(failures.first());
-    let ended =
-        first.map_or(Ok(Ending { last, told, placement }), |failure| Err(failure.to_string()));
+    let ended = first
+        .map_or(Ok(Ending { last, told, placement, sockets }), |failure| Err(failure.to_string()));
     let _ = report.send(Watched::Ended(ended));
+}
+
+/// Whether a goodput at the other end sends it as a stream.
+fn is_read_by_us(flow: &RunningFlow) -> bool {
+    let config = flow.config();
+    (config.role, config.transport) == (Role::Receiver, Transport::Tcp)
+        && config.framing == Framing::Goodput
 }
 
 /// When the payload's clock began: with the gate, or where the payload itself tells, with the first

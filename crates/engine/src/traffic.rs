@@ -60,6 +60,9 @@ pub struct Ending {
     pub told: Vec<FlowTotals>,
     /// Where each flow's thread ran.
     pub placement: Placement,
+    /// Streams that were read here. Closed while the sender has not heard yet that it is over, as where
+    /// its host is busy, they would look as if this end had vanished.
+    pub sockets: Vec<Arc<OwnedFd>>,
 }
 
 /// The flows of one end, started and waiting at the gate, or running.

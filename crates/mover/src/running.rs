@@ -217,7 +217,12 @@ impl RunningFlow {
         self.over.get().copied()
     }
 
-    /// Waits for its end and closes the socket.
+    /// The socket. It stays open until this is dropped as well.
+    pub fn shared_socket(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.socket)
+    }
+
+    /// Waits for its end and closes the socket, where nobody else keeps it.
     pub fn join(self) -> Result<(), MoveError> {
         let flow = self.config.id;
         self.thread.join().unwrap_or(Err(MoveError::Panicked { flow }))

@@ -104,10 +104,11 @@ impl Channel {
         let mut datagram = Vec::with_capacity(DATAGRAM_BYTES);
         loop {
             datagram.clear();
-            let length = self
-                .socket
-                .recv(&mut datagram, libc::MSG_TRUNC)
-                .map_err(|cause| NetlinkError::refused(operation, cause))?;
+            let length = match self.socket.recv(&mut datagram, libc::MSG_TRUNC) {
+                // A wait that has a time is not begun again by the kernel (signal(7), `EINTR`).
+                Err(cause) if cause.kind() == io::ErrorKind::Interrupted => continue,
+                received => received.map_err(|cause| NetlinkError::refused(operation, cause))?,
+            };
             if length > datagram.len() {
                 return Err(NetlinkError::malformed(operation, format!("{length} bytes at once")));
             }

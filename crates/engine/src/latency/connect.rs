@@ -60,23 +60,32 @@ mod tests {
     use std::net::TcpListener;
     use std::sync::Arc;
 
-    fn probed(to: SocketAddr) -> Result<Probes, Missing> {
+    /// Probes until `is_enough` returns.
+    fn probed(to: SocketAddr, is_enough: impl FnOnce()) -> Result<Probes, Missing> {
         let halt = Arc::new(Halt::default());
         let (of_thread, options) = (Arc::clone(&halt), SocketOptions::default());
         let thread = std::thread::spawn(move || probe(to, &options, &of_thread));
-        std::thread::sleep(Duration::from_millis(100));
+        is_enough();
         halt.finish();
         thread.join().unwrap()
     }
 
     #[test]
-    fn connections_are_timed_and_refusals_are_not() {
+    fn connections_are_timed() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let to = listener.local_addr().unwrap();
-        let there = probed(to).unwrap();
-        assert!(there.us.len() >= 2 && there.lost == 0, "{there:?}");
-        drop(listener);
-        let gone = probed(to);
-        assert!(gone.is_err() || gone.is_ok_and(|probes| probes.us.is_empty()));
+        let three_came = || (0..3).for_each(|_| drop(listener.accept().unwrap()));
+        let there = probed(listener.local_addr().unwrap(), three_came).unwrap();
+        assert!(there.us.len() >= 3 && there.lost == 0, "{there:?}");
+    }
+
+    #[test]
+    fn refusals_are_not_timed() {
+        // Bound, so that it is nobody else's, and refusing, as it does not listen.
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
+        let socket = socket.unwrap();
+        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+        let to = socket.local_addr().unwrap().as_socket().unwrap();
+        let refused = probed(to, || std::thread::sleep(Duration::from_millis(50)));
+        assert!(refused.is_err() || refused.is_ok_and(|probes| probes.us.is_empty()));
     }
 }

@@ -65,11 +65,15 @@ impl<'a, T> Waiting<'a, T> {
 
     /// Whether a probe is to be sent now. After a stall there is one, not as many as were missed.
     pub fn is_due(&mut self) -> bool {
-        let now = Instant::now();
+        self.is_due_at(Instant::now())
+    }
+
+    fn is_due_at(&mut self, now: Instant) -> bool {
         if now < self.next || self.halt.is_finished() {
             return false;
         }
-        self.next = (self.next + EVERY).max(now);
+        let next = self.next + EVERY;
+        self.next = if next > now { next } else { now + EVERY };
         true
     }
 
@@ -111,7 +115,10 @@ impl<'a, T> Waiting<'a, T> {
 
     /// Gives up what has waited too long. Whether there is anything left to do.
     pub fn goes_on(&mut self) -> bool {
-        let now = Instant::now();
+        self.goes_on_at(Instant::now())
+    }
+
+    fn goes_on_at(&mut self, now: Instant) -> bool {
         let all = self.out.len();
         self.out.retain(|(_, since)| now.saturating_duration_since(*since) < GIVE_UP);
         self.probes.lost += (all - self.out.len()) as u64;
@@ -143,13 +150,13 @@ mod tests {
         waiting.sent(1, ago(3001));
         waiting.sent(2, ago(2000));
         waiting.sent(3, ago(1000));
-        assert!(waiting.goes_on());
+        assert!(waiting.goes_on_at(now));
         waiting.settle(now, |probe| *probe == 2, |_| true);
         waiting.settle(now, |probe| *probe == 2, |_| true);
         halt.finish();
-        assert!(waiting.goes_on(), "one may still be answered");
+        assert!(waiting.goes_on_at(now), "one may still be answered");
         waiting.settle(now, |_| true, |_| false);
-        assert!(!waiting.goes_on());
+        assert!(!waiting.goes_on_at(now));
         let probes = waiting.into_probes();
         assert_eq!((probes.us, probes.lost), (vec![2e6], 2));
     }
@@ -158,11 +165,15 @@ mod tests {
     fn probes_come_evenly_and_end_with_the_phase() {
         let halt = Halt::default();
         let mut waiting: Waiting<'_, u8> = Waiting::new(&halt);
-        assert!(waiting.is_due());
-        assert!(!waiting.is_due());
+        let first = waiting.next;
+        assert!(waiting.is_due_at(first));
+        assert!(!waiting.is_due_at(first));
+        assert!(waiting.is_due_at(first + EVERY));
         assert!(waiting.pause() <= EVERY);
-        waiting.next = Instant::now();
+        let late = first + 10 * EVERY;
+        assert!(waiting.is_due_at(late));
+        assert!(!waiting.is_due_at(late), "one after a stall, not as many as were missed");
         halt.finish();
-        assert!(!waiting.is_due());
+        assert!(!waiting.is_due_at(late + EVERY));
     }
 }

@@ -1,6 +1,6 @@
 //! A UDP flow that this end opens: a socket, and the greeting that its protocol has for it.
 
-use std::io::ErrorKind::{ConnectionRefused, TimedOut, WouldBlock};
+use std::io::ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -123,11 +123,12 @@ fn ask(
     }
 }
 
-/// One datagram's length, or `None` where none came in time.
+/// One datagram's length, or `None` where none came in time. A wait that has a time is not begun again
+/// by the kernel after a process was stopped and continued (signal(7), `EINTR`).
 fn receive(socket: &UdpSocket, room: &mut [u8]) -> std::io::Result<Option<usize>> {
     match socket.recv(room) {
         Ok(length) => Ok(Some(length)),
-        Err(cause) if matches!(cause.kind(), TimedOut | WouldBlock) => Ok(None),
+        Err(cause) if matches!(cause.kind(), TimedOut | WouldBlock | Interrupted) => Ok(None),
         Err(cause) if cause.kind() == ConnectionRefused => Err(std::io::Error::new(
             ConnectionRefused,
             "no one takes UDP on this port; is it the server's, and does it speak this protocol?",
