@@ -119,7 +119,8 @@ impl Design {
     /// What to do after the runs in `done`. A function of its arguments alone: asked twice, it
     /// answers the same.
     ///
-    /// The first block is a warm-up, unless the time would then not suffice for the first look.
+    /// The first block is a warm-up, unless the time would then not suffice for the first look. After it
+    /// there is at least one that counts.
     pub fn next(&self, done: &[Trial], time_left: TimeLeft) -> Step {
         if self.arms < 2 {
             return Step::Stop(Why::NothingToCompare);
@@ -127,7 +128,7 @@ impl Design {
         if let Some(why) = self.enough(done) {
             return Step::Stop(why);
         }
-        if time_left.blocks == 0 {
+        if time_left.blocks == 0 && !self.is_only_warm(done) {
             return Step::Stop(Why::OutOfTime);
         }
         let first = Looks::for_arms(self.arms).first();
@@ -137,6 +138,12 @@ impl Design {
             None => WARM_UP_BLOCK + 1,
         };
         Step::RunBlock { block, order: self.order(block), warm_up: block == WARM_UP_BLOCK }
+    }
+
+    /// Whether the warm-up alone was run. Where it took longer than there was time, one block is still
+    /// run that counts: without it, all that time would have been for nothing.
+    fn is_only_warm(&self, done: &[Trial]) -> bool {
+        !done.is_empty() && done.iter().all(|trial| trial.block == WARM_UP_BLOCK)
     }
 
     /// Complete blocks in `done`: those that count.
@@ -254,6 +261,9 @@ mod tests {
         assert!(matches!(step(7), Step::RunBlock { block: 0, warm_up: true, .. }));
         assert!(matches!(step(6), Step::RunBlock { block: 1, warm_up: false, .. }));
         assert_eq!(step(0), Step::Stop(Why::OutOfTime));
+        let warm = [0, 1].map(|arm| trial(WARM_UP_BLOCK, arm, 100.0));
+        let after = Design::default().next(&warm, TimeLeft { blocks: 0 });
+        assert!(matches!(after, Step::RunBlock { block: 1, warm_up: false, .. }));
         let alone = Design { arms: 1, ..Design::default() };
         assert_eq!(alone.next(&[], PLENTY), Step::Stop(Why::NothingToCompare));
     }
