@@ -12,8 +12,12 @@ use common::{Pair, config, patience, sockets};
 use goodput_model::{BitRate, Role, Transport};
 use goodput_mover::{ALL, MoveError, Mover, Phase, Stop, start};
 
-/// Not a multiple of any chunk, so that the last one is cut.
-const LIMIT: u64 = 3_000_001;
+/// Not a multiple of any chunk, so that the last one is cut. Datagrams are so few that a socket holds
+/// all of them: a receiver that gets no CPU meanwhile loses none, nor the end (`net.core.rmem_default`
+/// is 212,992 bytes, of which one with its overhead takes 2304).
+fn limit(transport: Transport) -> u64 {
+    if transport == Transport::Tcp { 3_000_001 } else { 100_001 }
+}
 
 fn each(mut check: impl FnMut(&'static dyn Mover, Transport)) {
     for mover in ALL {
@@ -63,7 +67,8 @@ fn a_mover_refuses_the_side_that_it_lacks() {
 #[test]
 fn every_byte_arrives() {
     each(|mover, transport| {
-        let pair = Pair::start(mover, transport, |config| config.limit_bytes = Some(LIMIT));
+        let limit = limit(transport);
+        let pair = Pair::start(mover, transport, |config| config.limit_bytes = Some(limit));
         pair.gate.open();
         let (sent, received) = pair.join();
         sent.result.unwrap();
@@ -71,18 +76,15 @@ fn every_byte_arrives() {
         if transport == Transport::Tcp {
             assert_eq!(
                 (sent.counters.bytes(), received.counters.bytes()),
-                (LIMIT, LIMIT),
+                (limit, limit),
                 "{}",
                 mover.id()
             );
         } else {
             let (out, back) = (sent.counters.datagrams(), received.counters.datagrams());
-            assert_eq!(back.received + back.lost, out.sent + back.duplicated, "{}", mover.id());
-            assert!(
-                sent.counters.bytes() >= LIMIT
-                    && received.counters.bytes() <= sent.counters.bytes()
-            );
-            assert!(back.received > 0);
+            assert_eq!((back.received, back.lost), (out.sent, 0), "{}", mover.id());
+            let bytes = (sent.counters.bytes(), received.counters.bytes());
+            assert!(bytes.0 >= limit && bytes.1 == bytes.0, "{}: {bytes:?}", mover.id());
         }
         assert!(sent.counters.calls() > 0 && received.counters.calls() > 0);
     });

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use goodput_model::SettingRef;
 use goodput_netlink::namespace;
@@ -11,7 +10,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::lookup::machine;
 use crate::machine::features;
-use crate::testing::{Victim, build, everything_required, guard, in_scene};
+use crate::testing::{Victim, build, everything_required, guard, in_scene, wait_for};
 use crate::{Changes, Outcome, Setting, SettingError, read, settings, undo};
 
 /// What no virtual device has. Their bytes are tested in goodput-netlink, and here that a device
@@ -241,11 +240,7 @@ fn every_setting_comes_back_when_the_run_is_killed() {
             victim.wait_until_applied();
             assert_ne!(read(&setting).unwrap(), before, "{setting}");
             victim.kill();
-            let killed = Instant::now();
-            while read(&setting).unwrap() != before {
-                assert!(killed.elapsed() < Duration::from_secs(2), "{setting}");
-                std::thread::yield_now();
-            }
+            wait_for(&setting.to_string(), || read(&setting).unwrap() == before);
         }
     });
 }

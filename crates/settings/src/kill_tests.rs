@@ -1,24 +1,11 @@
 //! Runs that are killed at every step, and what the guard and `undo` make of it.
 
-use std::time::{Duration, Instant};
-
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use crate::journal::{Durable, JournalFile, Line};
 use crate::place::Place;
-use crate::testing::{Scene, guard};
+use crate::testing::{Scene, guard, wait_for};
 use crate::{Changes, Outcome, undo};
-
-/// The promise is two seconds.
-const PROMISE: Duration = Duration::from_secs(2);
-
-fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < PROMISE, "{what} not within {PROMISE:?}");
-        std::thread::yield_now();
-    }
-}
 
 fn pid(text: &str) -> Pid {
     Pid::from_raw(text.parse().unwrap()).unwrap()

@@ -2,10 +2,12 @@
 
 mod file;
 mod netns;
+mod promise;
 mod scene;
 mod victim;
 
 pub(crate) use file::SETTING;
 pub(crate) use netns::{build, everything_required, in_scene};
+pub(crate) use promise::{folder, wait_for};
 pub(crate) use scene::Scene;
 pub(crate) use victim::{Victim, guard};

@@ -8,7 +8,7 @@ use goodput_netlink::{
 
 /// Runs `test` in a namespace with the device, address, token bucket and route of the examples.
 pub(crate) fn in_scene(name: &str, test: impl FnOnce(&Path) + Send) {
-    let state_dir = tempfile::tempdir().unwrap();
+    let state_dir = super::folder();
     let inside = namespace::in_new_namespace(|| {
         build();
         test(state_dir.path());

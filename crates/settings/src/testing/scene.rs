@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use goodput_model::{EndName, SettingRef};
 
-use super::{SETTING, Victim, guard};
+use super::{SETTING, Victim, folder, guard};
 use crate::Changes;
 
 /// A directory with one `test.file`, which holds `a`, and a place for journals.
@@ -15,7 +15,7 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        let scene = Self { folder: tempfile::tempdir().unwrap() };
+        let scene = Self { folder: folder() };
         scene.set("a");
         scene
     }
