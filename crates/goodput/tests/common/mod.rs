@@ -1,10 +1,11 @@
 //! A server on loopback and ways to run goodput against it, for every end-to-end test.
 
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
-use goodput_model::Record;
+use goodput_model::{Finding, Record, Witness};
 use tempfile::TempDir;
 
 /// The program under test.
@@ -115,6 +116,15 @@ impl Drop for Server {
     }
 }
 
+/// A port of loopback that refuses connections: bound, so that it is nobody else's, and not listening.
+pub fn refusing() -> (socket2::Socket, SocketAddr) {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
+    let socket = socket.expect("a socket can be made");
+    socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("loopback has a free port");
+    let address = socket.local_addr().ok().and_then(|address| address.as_socket());
+    (socket, address.expect("it is bound"))
+}
+
 /// The record that a `--json` run printed.
 pub fn record(output: &Output) -> Record {
     assert!(
@@ -124,6 +134,15 @@ pub fn record(output: &Output) -> Record {
         String::from_utf8_lossy(&output.stderr)
     );
     serde_json::from_slice(&output.stdout).expect("stdout is one JSON record")
+}
+
+/// Whether the verdict is that others took a host's CPUs: true of a machine that is busy, whatever the
+/// test has set up.
+pub fn found_busy(record: &Record) -> bool {
+    let is_wait = |witness: &Witness| witness.name == "cpu_wait_share" && witness.value > 0.2;
+    let taken =
+        |found: &Finding| found.rule.ends_with("-cpu") && found.evidence.iter().any(is_wait);
+    record.findings.first().is_some_and(taken)
 }
 
 pub fn stderr(output: &Output) -> String {

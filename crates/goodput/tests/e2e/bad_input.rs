@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Output;
 
-use crate::common::{Home, Server, record, stderr};
+use crate::common::{Home, Server, record, refusing, stderr};
 
 fn fails(output: &Output, code: i32, words: &[&str]) {
     let text = stderr(output);
@@ -23,9 +23,9 @@ fn an_unknown_host_is_named() {
 
 #[test]
 fn a_refused_port_is_named() {
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).unwrap();
-    let output = Home::new().run(&["test", &free.to_string(), "--no-store"]);
-    fails(&output, 2, &[&free.to_string(), "refused"]);
+    let (_bound, address) = refusing();
+    let output = Home::new().run(&["test", &address.to_string(), "--no-store"]);
+    fails(&output, 2, &[&address.to_string(), "refused"]);
 }
 
 /// Answers one connection with `greeting` and returns what goodput said of it.

@@ -69,16 +69,17 @@ fn nobody_else_has_an_echo() {
 fn a_sender_that_is_held_to_a_rate_is_the_limit() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
-    let arguments = ["test", &server.address, "--udp", "--find-rate", "--sizes", "64,1400"];
-    let more = ["--max-loss", "5%", "--rate", "2mbit", "-t", "0.3", "--json"];
+    let arguments = ["test", &server.address, "--udp", "--find-rate", "--sizes", "64,256"];
+    // So few datagrams that all of a trial fit the socket's buffer: a host that is busy loses none.
+    let more = ["--max-loss", "5%", "--rate", "100kbit", "-t", "0.3", "--json"];
     let record = record(&home.run(&[&arguments[..], &more].concat()));
     assert_eq!(record.kind, Kind::FindRate);
     let sizes: Vec<_> = record.rate_searches.iter().map(|s| s.datagram_bytes.0).collect();
-    assert_eq!(sizes, [64, 1400]);
+    assert_eq!(sizes, [64, 256]);
     for search in &record.rate_searches {
         assert_eq!(search.outcome, RateOutcome::Sender, "{search:?}");
         let rate = search.rate_bits_per_s.expect("there is a rate").0;
-        assert!(rate < 2.1e6, "{search:?}");
+        assert!(rate < 1.05e5, "{search:?}");
         assert!(search.trials.iter().any(|trial| trial.confirms && trial.passed));
     }
 }

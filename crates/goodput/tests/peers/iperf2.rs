@@ -110,11 +110,12 @@ fn we_serve(case: &Case) -> Result<Found, Failed> {
             uncounted_bytes: 0,
         }
     };
-    Ok(Found(match case.direction {
+    let counts = match case.direction {
         Direction::Send => vec![there()],
         Direction::Reverse => vec![back()],
         Direction::Both => vec![there(), back()],
-    }))
+    };
+    Found::new(&space, counts)
 }
 
 /// Runs a client until its end; what it prints.
@@ -199,11 +200,12 @@ fn we_connect(case: &Case) -> Result<Found, Failed> {
     if case.transport == Transport::Udp && case.direction == Direction::Send {
         tells_what_it_prints(&record, &there())?;
     }
-    Ok(Found(match case.direction {
+    let counts = match case.direction {
         Direction::Send => vec![there()],
         Direction::Reverse => vec![back(|_| true)],
         Direction::Both => vec![there(), back(|row| row.back)],
-    }))
+    };
+    Found::new(&space, counts)
 }
 
 /// Bytes that this end sent and received, and the datagrams that it missed.

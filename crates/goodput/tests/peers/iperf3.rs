@@ -70,11 +70,12 @@ fn we_serve(case: &Case) -> Result<Found, Failed> {
         let counted = counts(end, suffix, case.transport);
         counted.map(|counts| Counts { may_stop_early: true, ..counts })
     };
-    Ok(Found(match case.direction {
+    let counts = match case.direction {
         Direction::Send => vec![there()?],
         Direction::Reverse => vec![back("")?],
         Direction::Both => vec![there()?, back("_bidir_reverse")?],
-    }))
+    };
+    Found::new(&space, counts)
 }
 
 /// Sums of a direction in a client's JSON.
@@ -130,7 +131,7 @@ fn we_connect(case: &Case) -> Result<Found, Failed> {
     let printed: Value = serde_json::from_str(&server.finish()?.stdout)?;
     let told = record.far_totals.as_ref().ok_or("the record has no account of the server")?;
     tells_what_it_prints(told, &printed["end"], case)?;
-    directions(case, &record, told)
+    Found::new(&space, directions(case, &record, told)?)
 }
 
 /// The server's account in our record is the one that it prints, but for a last block of a sender.
@@ -158,7 +159,7 @@ fn tells_what_it_prints(told: &Totals, end: &Value, case: &Case) -> Result<(), F
 }
 
 /// Both sides' counts of each direction.
-fn directions(case: &Case, record: &Record, told: &Totals) -> Result<Found, Failed> {
+fn directions(case: &Case, record: &Record, told: &Totals) -> Result<Vec<Counts>, Failed> {
     let samples = record.ends.near.value().map(|near| &near.samples);
     let last = samples.and_then(|samples| samples.last()).ok_or("this end has no samples")?;
     let far = |role: FlowRole, count: fn(&FlowTotals) -> &Known<u64>| -> Option<u64> {
@@ -196,5 +197,5 @@ fn directions(case: &Case, record: &Record, told: &Totals) -> Result<Found, Fail
         })
     };
     let directions = record.result.directions.iter().map(|direction| of(direction.sender));
-    Ok(Found(directions.collect::<Result<_, _>>()?))
+    directions.collect()
 }

@@ -6,6 +6,7 @@ use std::process::Command;
 use goodput_model::{Direction, Transport};
 use libtest_mimic::Failed;
 
+use crate::space::Space;
 use crate::{iperf2, iperf3, nuttcp};
 
 /// Every program. The page lists them in this order.
@@ -54,9 +55,21 @@ pub enum Role {
     WeConnect,
 }
 
-/// What both sides counted, over all flows of a direction.
+/// What was found.
 #[derive(Debug, Clone, Default)]
-pub struct Found(pub Vec<Counts>);
+pub struct Found {
+    /// What both sides counted, over all flows of a direction.
+    pub counts: Vec<Counts>,
+    /// Datagrams of the namespace that nobody read.
+    pub unread: u64,
+}
+
+impl Found {
+    /// Counts of a measurement that is over, in a space of its own.
+    pub fn new(space: &Space, counts: Vec<Counts>) -> Result<Self, Failed> {
+        Ok(Self { counts, unread: space.unread_datagrams()? })
+    }
+}
 
 /// What both sides counted of one direction.
 #[derive(Debug, Clone, PartialEq)]

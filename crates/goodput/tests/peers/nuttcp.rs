@@ -54,13 +54,14 @@ fn we_serve(case: &Case) -> Result<Found, Failed> {
     let lost = (case.transport == Transport::Udp).then(|| -> Result<_, Failed> {
         Ok((said.number('r', "drop")? as u64, said.number('r', "pkt")? as u64))
     });
-    Ok(Found(vec![Counts {
+    let counts = Counts {
         sent_bytes: said.bytes('t')?,
         received_bytes: said.bytes('r')?,
         lost: lost.transpose()?,
         may_stop_early: false,
         uncounted_bytes: 0,
-    }]))
+    };
+    Found::new(&space, vec![counts])
 }
 
 /// Our own counts, and the server's as we received them.
@@ -73,7 +74,8 @@ fn we_connect(case: &Case) -> Result<Found, Failed> {
         arguments.extend(["--udp", "--rate", &rate]);
     }
     arguments.extend((case.direction == Direction::Reverse).then_some("--reverse"));
-    Ok(Found(vec![counts(&space.test(&arguments)?)?]))
+    let counts = counts(&space.test(&arguments)?)?;
+    Found::new(&space, vec![counts])
 }
 
 /// Starts nuttcp's server, and waits until it listens.

@@ -37,21 +37,21 @@ pub fn keep(case: &Case, version: &str, found: Result<Found, Failed>) -> Result<
 
 /// In words, direction by direction.
 fn judge(case: &Case, found: &Found) -> Result<String, Failed> {
-    if found.0.is_empty() {
+    if found.counts.is_empty() {
         return Err("nothing was counted".into());
     }
-    let each = found.0.iter().map(|counts| of_direction(case, counts));
+    let each = found.counts.iter().map(|counts| of_direction(case, counts, found.unread));
     Ok(each.collect::<Result<Vec<_>, _>>()?.join("; "))
 }
 
-fn of_direction(case: &Case, counts: &Counts) -> Result<String, Failed> {
+fn of_direction(case: &Case, counts: &Counts, unread: u64) -> Result<String, Failed> {
     let Counts { sent_bytes: sent, received_bytes: received, .. } = *counts;
     if sent == 0 || received == 0 {
         return Err(format!("{sent} bytes sent, {received} received").into());
     }
     match (case.transport, counts.lost) {
         (Transport::Tcp, _) => of_stream(case, counts),
-        (Transport::Udp, Some((lost, of))) => of_datagrams(counts, lost, of),
+        (Transport::Udp, Some((lost, of))) => of_datagrams(counts, (lost, of), unread),
         (Transport::Udp, None) => Err("the receiver does not tell what it missed".into()),
     }
 }
@@ -71,8 +71,9 @@ fn of_stream(case: &Case, counts: &Counts) -> Result<String, Failed> {
     Err(format!("{sent} bytes sent, {received} received").into())
 }
 
-/// What was lost makes up for the difference. A receiver that misses the last ones can't tell.
-fn of_datagrams(counts: &Counts, lost: u64, of: u64) -> Result<String, Failed> {
+/// What was lost makes up for the difference. A receiver that misses the last ones can't tell: those that
+/// the kernel kept for it or had to drop, as it got no CPU, are `unread`.
+fn of_datagrams(counts: &Counts, (lost, of): (u64, u64), unread: u64) -> Result<String, Failed> {
     let Counts { sent_bytes: sent, received_bytes: received, .. } = *counts;
     if of == 0 || lost >= of || received > sent {
         return Err(format!("{sent} bytes sent, {received} received, {lost} of {of} lost").into());
@@ -81,9 +82,11 @@ fn of_datagrams(counts: &Counts, lost: u64, of: u64) -> Result<String, Failed> {
     let missing = (sent - received) as f64 / datagram;
     // Half the traffic of a tenth of a second may be unknown to a receiver that stops first.
     let tail = (of as f64 / 10.0).max(4.0);
-    if (missing - lost as f64).abs() <= tail {
+    let unknown = tail + unread.saturating_sub(lost) as f64;
+    if (-tail..=unknown).contains(&(missing - lost as f64)) {
         let missed = if lost == 0 { "nothing lost".into() } else { format!("{lost} of {of} lost") };
         return Ok(if sent == received { "equal".into() } else { missed });
     }
-    Err(format!("{} are missing, and {lost} of {of} were lost", Bytes(sent - received)).into())
+    let missing = Bytes(sent - received);
+    Err(format!("{missing} are missing, {lost} of {of} were lost, {unread} nobody read").into())
 }

@@ -132,6 +132,21 @@ impl Space {
         Ok(serde_json::from_str(&finished.stdout)?)
     }
 
+    /// Datagrams over IPv4 that were sent here and that nobody read, as their socket was full or closed
+    /// too early (`UdpOutDatagrams` and `UdpInDatagrams`, RFC 4113; net/ipv4/udp.c counts the latter where
+    /// a program reads).
+    pub fn unread_datagrams(&self) -> Result<u64, Failed> {
+        let snmp = self.within(|| fs::read_to_string("/proc/thread-self/net/snmp"))??;
+        let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Udp: "));
+        let (names, values) = lines.next().zip(lines.next()).ok_or("the kernel counts no UDP")?;
+        let count = |name: &str| -> Result<u64, Failed> {
+            let mut pairs = names.split(' ').zip(values.split(' '));
+            let (_, value) = pairs.find(|(n, _)| *n == name).ok_or("a count is not there")?;
+            Ok(value.parse()?)
+        };
+        Ok(count("OutDatagrams")?.saturating_sub(count("InDatagrams")?))
+    }
+
     /// Waits until something listens on a TCP port, without connecting to it: a server that serves one
     /// client only would take that for the one.
     pub fn wait_for_listener(&self, port: u16) -> Result<(), Failed> {

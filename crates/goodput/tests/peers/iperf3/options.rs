@@ -52,7 +52,10 @@ fn server_output() -> Result<(), Failed> {
 fn alike(end: &Value) -> Result<(), Failed> {
     let bytes = |name: &str| end[name]["bytes"].as_f64().unwrap_or(0.0);
     let (sent, received) = (bytes("sum_sent"), bytes("sum_received"));
-    check(sent > 0.0 && (received / sent - 1.0).abs() < 0.2, format!("{sent} and {received} bytes"))
+    check(
+        sent > 0.0 && (received / sent - 1.0).abs() < 0.35,
+        format!("{sent} and {received} bytes"),
+    )
 }
 
 fn warm_up() -> Result<(), Failed> {
@@ -258,8 +261,11 @@ fn killed_client() -> Result<(), Failed> {
 }
 
 fn killed_server() -> Result<(), Failed> {
-    for (signal, wanted) in [(Signal::KILL, "closed the connection"), (Signal::INT, "interrupted")]
-    {
+    // Which of its connections breaks first, a flow or the conversation, decides on the words.
+    for (signal, wanted) in [
+        (Signal::KILL, ["closed the connection", "broke the connection off"]),
+        (Signal::INT, ["interrupted", "broke the connection off"]),
+    ] {
         let space = Space::new()?;
         let server = space.start("iperf3", &["-s"])?;
         space.wait_for_listener(PORT)?;
@@ -268,7 +274,8 @@ fn killed_server() -> Result<(), Failed> {
         ours.wait_for_line("interval")?;
         server.signal(signal)?;
         let ended = ours.finish()?;
-        check(!ended.status.success() && ended.stderr.contains(wanted), &ended.stderr)?;
+        let is_told = wanted.iter().any(|words| ended.stderr.contains(words));
+        check(!ended.status.success() && is_told, &ended.stderr)?;
     }
     Ok(())
 }
