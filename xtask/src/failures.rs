@@ -47,6 +47,7 @@ impl Failure {
     fn in_words(&self) -> String {
         let panic = self.lines.iter().position(|line| line.contains("panicked at "));
         let said = self.lines[panic.unwrap_or(0)..].iter();
+        let said = said.take_while(|line| *line != "stack backtrace:");
         let said = said.filter(|line| !line.is_empty() && !line.starts_with("note: run with"));
         let mut said: Vec<_> = said.map(String::from).collect();
         if said.len() > LINES {
@@ -88,6 +89,8 @@ note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
 
 ---- two ----
 no panic: 5 s
+stack backtrace:
+   0: rust_begin_unwind
 
 ";
         let one = "FAILED a::one
