@@ -155,16 +155,18 @@ struct Book {
     began: Instant,
     max_time: Duration,
     longest_block: Duration,
+    /// Whether nothing tells how long a run takes but the first one.
+    tries: bool,
     doubts: Vec<String>,
 }
 
 impl Book {
     fn new(request: &CompareRequest, arms: &[Arm]) -> Self {
-        let run = match request.plan.length {
-            Length::Seconds(seconds) => seconds,
-            Length::Auto { max_s, .. } => max_s,
+        let (run, is_known) = match request.plan.length {
+            Length::Seconds(seconds) => (seconds, true),
+            Length::Auto { max_s, .. } => (max_s, true),
             // Not known before the first; it is tried.
-            Length::Bytes(_) | Length::Source => 0.05,
+            Length::Bytes(_) | Length::Source => (0.05, false),
         };
         Self {
             trials: Vec::new(),
@@ -174,6 +176,7 @@ impl Book {
             began: Instant::now(),
             max_time: request.max_time,
             longest_block: Duration::from_secs_f64(run * arms.len() as f64),
+            tries: !is_known,
             doubts: Vec::new(),
         }
     }
@@ -183,7 +186,8 @@ impl Book {
     fn time_left(&self) -> TimeLeft {
         let left = self.max_time.saturating_sub(self.began.elapsed());
         let blocks = left.as_secs_f64() / self.longest_block.as_secs_f64();
-        TimeLeft { blocks: blocks as u32 }
+        let tried_first = u32::from(self.tries && self.trials.is_empty());
+        TimeLeft { blocks: (blocks as u32).max(tried_first) }
     }
 
     fn enter(

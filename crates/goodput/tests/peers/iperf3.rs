@@ -191,7 +191,9 @@ fn directions(case: &Case, record: &Record, told: &Totals) -> Result<Vec<Counts>
                 sent_bytes: far_bytes,
                 received_bytes: near,
                 lost: Some((lost, seen)),
-                may_stop_early: false,
+                // We stop when it has been quiet for a while: a server that got no CPU meanwhile may
+                // write another block after that.
+                may_stop_early: true,
                 uncounted_bytes: uncounted(case),
             },
         })
