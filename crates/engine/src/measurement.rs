@@ -86,10 +86,12 @@ impl Measurement {
 }
 
 /// The first `count` samples, which are from before the senders were stopped; all, where those are too
-/// few to measure anything by, or where nobody was stopped.
+/// few to measure anything by, where payload came only later, or where nobody was stopped.
 pub fn steady(samples: &[Sample], count: Option<usize>) -> &[Sample] {
-    let enough = count.filter(|count| *count >= 2).and_then(|count| samples.get(..count));
-    enough.unwrap_or(samples)
+    let moved =
+        |samples: &[Sample]| samples.last().map(|s| (s.sent_bytes > 0, s.received_bytes > 0));
+    let before = count.filter(|count| *count >= 2).and_then(|count| samples.get(..count));
+    before.filter(|before| moved(before) == moved(samples)).unwrap_or(samples)
 }
 
 /// The measured window of one direction, from both ends' samples so far: without the first `omit_s`
@@ -127,10 +129,13 @@ mod tests {
 
     #[test]
     fn samples_that_came_late_are_better_than_none() {
-        let sample = |at_s| Sample { at_s, sent_bytes: 0, received_bytes: 1, flows: vec![] };
-        let samples = [0.0, 0.1, 0.2].map(sample);
+        let sample =
+            |received_bytes| Sample { at_s: 0.1, sent_bytes: 0, received_bytes, flows: vec![] };
         let counts = [None, Some(0), Some(1), Some(2), Some(3)];
-        assert_eq!(counts.map(|count| steady(&samples, count).len()), [3, 3, 3, 2, 3]);
+        let parts = |samples: &[Sample]| counts.map(|count| steady(samples, count).len());
+        assert_eq!(parts(&[0, 1, 2].map(sample)), [3, 3, 3, 2, 3]);
+        assert_eq!(parts(&[0, 0, 2].map(sample)), [3; 5], "a far end that began late");
+        assert_eq!(parts(&[0, 0, 0].map(sample)), [3, 3, 3, 2, 3]);
     }
 
     #[test]
