@@ -109,6 +109,7 @@ fn flow() -> impl Strategy<Value = FlowSample> {
                 sink_us: goodput_model::no_storage(),
                 copied_sends: None,
                 mapped_bytes: None,
+                exhausted_buffers: None,
                 tcp: Known::Value(tcp),
                 mptcp_subflows: None,
                 memory: Known::Value(SocketMemory {

@@ -94,6 +94,7 @@ mod tests {
                 sink_us: goodput_model::no_storage(),
                 copied_sends: None,
                 mapped_bytes: None,
+                exhausted_buffers: None,
                 tcp: Known::Value(tcp),
                 mptcp_subflows: None,
                 memory: Known::missing("not asked"),

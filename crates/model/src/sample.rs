@@ -70,6 +70,11 @@ pub struct FlowSample {
     /// net/ipv4/tcp.c). Absent for movers that do not map.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapped_bytes: Option<u64>,
+    /// How often a request that stands for many receives ended because the kernel found none of the
+    /// buffers free that it receives into, and was made anew (`ENOBUFS`, io_uring_prep_recv_multishot(3)).
+    /// Absent for movers that make no such request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exhausted_buffers: Option<u64>,
     /// The kernel's view of the connection.
     pub tcp: Known<TcpInfo>,
     /// Subflows that an MPTCP connection has, or that it fell back to TCP. `tcp` is of the first of them.

@@ -31,7 +31,10 @@ pub(crate) fn choose(plan: &Plan, role: Role) -> Result<(&'static dyn Mover, Str
     for Candidate { mover, why } in candidates(plan, role) {
         let Some(mover) = find(mover) else { continue };
         match check_storage(mover, plan, role).and_then(|()| check_here(mover, plan, role)) {
-            Ok(()) => return Ok((mover, reason(why, &passed))),
+            Ok(()) => {
+                let form = mover.form(role).map_or_else(String::new, |form| format!("; {form}"));
+                return Ok((mover, reason(why, &passed) + &form));
+            }
             Err(obstacle) => passed.push(obstacle),
         }
     }

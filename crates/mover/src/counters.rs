@@ -18,6 +18,7 @@ pub struct Counters {
     calls: AtomicU64,
     copied_sends: Promise,
     mapped_bytes: Promise,
+    exhausted_buffers: Promise,
     pub(crate) blocked: WaitClock,
     pub(crate) paced: WaitClock,
     pub(crate) spun: WaitClock,
@@ -106,6 +107,11 @@ impl Counters {
         self.mapped_bytes.count()
     }
 
+    /// Requests for many receives that ended for lack of a buffer; `None` for movers that make none.
+    pub fn exhausted_buffers(&self) -> Option<u64> {
+        self.exhausted_buffers.count()
+    }
+
     /// Counts of datagrams; all zero for TCP. Read one by one while the flow runs, so they may be
     /// one batch apart from each other.
     pub fn datagrams(&self) -> DatagramCounts {
@@ -162,6 +168,11 @@ impl Counters {
     /// Of the payload, `bytes` were mapped. Only for the flow's own thread.
     pub(crate) fn mapped(&self, bytes: u64) {
         self.mapped_bytes.add(bytes);
+    }
+
+    /// The kernel found no free buffer, `count` times more. Only for the flow's own thread.
+    pub(crate) fn exhausted(&self, count: u64) {
+        self.exhausted_buffers.add(count);
     }
 
     /// `count` datagrams were handed to the kernel. Only for the flow's own thread.

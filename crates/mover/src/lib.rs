@@ -17,6 +17,7 @@ mod limits;
 mod lumps;
 mod mapping;
 pub mod movers;
+mod multishot;
 pub mod pace;
 mod pages;
 mod payload;

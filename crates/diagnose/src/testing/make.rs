@@ -124,6 +124,7 @@ impl Case {
             sink_us: stored(self.sink.filter(|_| role == Role::Receiver)),
             copied_sends: None,
             mapped_bytes: None,
+            exhausted_buffers: None,
             tcp: Known::missing("not sampled"),
             mptcp_subflows: None,
             memory: Known::Value(SocketMemory {

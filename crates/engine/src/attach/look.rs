@@ -96,6 +96,7 @@ fn flow(number: usize, role: Role, bytes: u64, socket: &ForeignSocket, tcp: TcpI
         sink_us: goodput_model::no_storage(),
         copied_sends: None,
         mapped_bytes: None,
+        exhausted_buffers: None,
         tcp: Known::Value(tcp),
         mptcp_subflows: None,
         memory: socket.memory.clone(),

@@ -143,6 +143,7 @@ mod tests {
             sink_us: goodput_model::no_storage(),
             copied_sends: None,
             mapped_bytes: None,
+            exhausted_buffers: None,
             tcp: Known::missing("not asked"),
             mptcp_subflows: None,
             memory: Known::missing("not asked"),

@@ -61,13 +61,19 @@ fn movers() {
             };
             let here = goodput_mover::check_here(*mover, &plan, mover.roles()[0]);
             let here =
-                here.map_or_else(|it| format!("no: {}; {}", it.why, it.needs), |()| "yes".into());
+                here.map_or_else(|it| format!("no: {}; {}", it.why, it.needs), |()| forms(*mover));
             let transport = transport_name(*transport);
             table.row(&[mover.id(), transport, &sides(*mover), mover.summary(), &here]);
         }
     }
     table.print();
     chosen();
+}
+
+/// That it can run here, and in which forms.
+fn forms(mover: &dyn Mover) -> String {
+    let forms = mover.roles().iter().filter_map(|role| mover.form(*role));
+    std::iter::once("yes".into()).chain(forms).collect::<Vec<_>>().join("; ")
 }
 
 fn transport_name(transport: Transport) -> &'static str {

@@ -172,6 +172,7 @@ mod tests {
             sink_us: untold(),
             copied_sends: None,
             mapped_bytes: None,
+            exhausted_buffers: None,
             tcp: Known::missing("of no matter here"),
             mptcp_subflows: None,
             memory: Known::missing("of no matter here"),

@@ -54,6 +54,11 @@ pub trait Mover: Sync {
         Needs::chunk(plan, role)
     }
 
+    /// In which of its forms it works in that role on this host, and why, where it has several.
+    fn form(&self, _role: Role) -> Option<String> {
+        None
+    }
+
     /// Whether it can send from `source` rather than from memory of its own.
     fn takes(&self, _source: &Source) -> bool {
         false
@@ -110,7 +115,8 @@ pub fn find(id: &str) -> Option<&'static dyn Mover> {
 pub struct Choice {
     /// The mover.
     pub mover: &'static dyn Mover,
-    /// Why it was taken, where the plan leaves that to this end ([`AUTO`]).
+    /// Why it was taken, where the plan leaves that to this end ([`AUTO`]); in which form it works,
+    /// where it has several.
     pub why: Option<String>,
 }
 
@@ -124,7 +130,7 @@ pub fn for_role(plan: &Plan, role: Role) -> Result<Choice, Unsupported> {
     let mover = named(id, plan.transport)?;
     check_storage(mover, plan, role)?;
     check_here(mover, plan, role)?;
-    Ok(Choice { mover, why: None })
+    Ok(Choice { mover, why: mover.form(role) })
 }
 
 /// Whether a mover can run `plan` on this host, with the limits of this process.

@@ -1,13 +1,15 @@
-//! io_uring(7): many writes in one system call.
+//! io_uring(7): many writes, or many reads, in one system call.
 //!
 //! Every write is asked for without waiting (`MSG_DONTWAIT`), so the kernel does it, or refuses it,
 //! within the one call that hands all of them over: nothing is left under way between two calls.
-//! Small chunks gain most, as each would otherwise be a system call of its own.
+//! Small chunks gain most, as each would otherwise be a system call of its own. To receive, one request
+//! stands for all reads to come ([`crate::multishot`]); where the kernel lacks that, each is asked for
+//! by itself, as the writes are.
 
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use goodput_model::{Plan, Role, Source, Transport};
 use io_uring::{IoUring, opcode, squeue, types};
@@ -18,7 +20,9 @@ use crate::asleep::Asleep;
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
 use crate::limits::Needs;
+use crate::multishot::{self, Multishot};
 use crate::pages::Pages;
+use crate::rooms::{ROOM, Room};
 use crate::storage::FileSource;
 use crate::stream;
 use crate::transfer::{self, Sent, Trouble, Way};
@@ -29,8 +33,8 @@ const DEPTH: usize = 64;
 /// too.
 const AT_ONCE: usize = 256 << 10;
 
-/// Writes chunks, several in one call. Memory: one chunk for all sending flows, and a
-/// few KiB for each that are shared with the kernel.
+/// Writes and reads chunks, several in one call. Memory: one chunk for all sending flows, up to 132 KiB
+/// for each that receives, and a few KiB for each that are shared with the kernel.
 pub struct Uring;
 
 impl Mover for Uring {
@@ -39,15 +43,11 @@ impl Mover for Uring {
     }
 
     fn summary(&self) -> &'static str {
-        "send many chunks in one system call (io_uring)"
+        "send and receive many chunks in one system call (io_uring)"
     }
 
     fn transports(&self) -> &'static [Transport] {
         &[Transport::Tcp]
-    }
-
-    fn roles(&self) -> &'static [Role] {
-        &[Role::Sender]
     }
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
@@ -61,7 +61,18 @@ impl Mover for Uring {
     }
 
     fn needs(&self, plan: &Plan, role: Role) -> Needs {
-        Needs { descriptors: 1, ..Needs::chunk(plan, role) }
+        let needs = Needs { descriptors: 1, ..Needs::chunk(plan, role) };
+        match role {
+            Role::Sender => needs,
+            Role::Receiver => Needs { memory_bytes: receives_into(plan.chunk_bytes.0), ..needs },
+        }
+    }
+
+    fn form(&self, role: Role) -> Option<String> {
+        (role == Role::Receiver).then(|| match multishot() {
+            Ok(()) => "one request receives into a ring of buffers (multishot)".into(),
+            Err(why) => format!("each receive is a request of its own, as {why}"),
+        })
     }
 
     fn takes(&self, source: &Source) -> bool {
@@ -83,13 +94,73 @@ impl Mover for Uring {
         let depth = (AT_ONCE / chunk).clamp(1, DEPTH);
         stream::send_pieces(flow, chunk * depth, |want: usize| writer.write(want))
     }
+
+    fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
+        let socket = types::Fd(flow.socket.as_raw_fd());
+        if multishot().is_err() {
+            return receive_singly(flow, socket);
+        }
+        let mut ring = Multishot::new(flow.config.chunk).map_err(|cause| no_ring(flow, &cause))?;
+        let room = multishot::room(flow.config.chunk);
+        stream::receive(flow, room, |_| {
+            let read = ring.read(socket);
+            flow.counters.exhausted(ring.exhausted());
+            read
+        })
+    }
+}
+
+fn receives_into(chunk: u64) -> u64 {
+    multishot::memory_bytes(usize::try_from(chunk).unwrap_or(usize::MAX)) as u64
+}
+
+/// Whether this kernel can receive many times by one request; if not, why. What it said is kept, unless
+/// another time it may say something else.
+fn multishot() -> Result<(), String> {
+    static SAID: OnceLock<Result<(), String>> = OnceLock::new();
+    if let Some(said) = SAID.get() {
+        return said.clone();
+    }
+    let said = multishot::trial().map_err(|cause| {
+        let release = rustix::system::uname().release().to_string_lossy().into_owned();
+        format!("the kernel refuses more ({cause}; it takes Linux 6.0, this is {release})")
+    });
+    SAID.get_or_init(|| said).clone()
+}
+
+/// Receives by one request after the other.
+fn receive_singly(flow: &Flow, socket: types::Fd) -> Result<(), MoveError> {
+    let mut ring = new_ring(flow)?;
+    let mut room = Room::of(flow.config.chunk.max(ROOM));
+    stream::receive(flow, room.len(), |want| room.lend(want, |room| read(&mut ring, socket, room)))
+}
+
+#[expect(unsafe_code, reason = "the kernel is given an address")]
+fn read(ring: &mut IoUring, socket: types::Fd, room: &mut [u8]) -> SysResult<usize> {
+    let request = opcode::Recv::new(socket, room.as_mut_ptr(), room.len() as u32)
+        .flags(libc::MSG_DONTWAIT)
+        .build();
+    // SAFETY: as the request does not wait, it is over when the call that hands it over returns.
+    unsafe { ring.submission().push(&request) }.map_err(|_| Errno::BUSY)?;
+    loop {
+        match ring.submit_and_wait(1).map_err(errno) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(cause) => return Err(cause),
+        }
+        if let Some(entry) = ring.completion().next() {
+            let result = entry.result();
+            return usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
+        }
+    }
 }
 
 pub(super) fn new_ring(flow: &Flow) -> Result<IoUring, MoveError> {
-    IoUring::new(DEPTH as u32).map_err(|cause| {
-        let cause = io::Error::new(cause.kind(), format!("{cause}; {}", needs(&cause)));
-        MoveError::from_system(flow.config.id, "make an io_uring", cause)
-    })
+    IoUring::new(DEPTH as u32).map_err(|cause| no_ring(flow, &cause))
+}
+
+fn no_ring(flow: &Flow, cause: &io::Error) -> MoveError {
+    let cause = io::Error::new(cause.kind(), format!("{cause}; {}", needs(cause)));
+    MoveError::from_system(flow.config.id, "make an io_uring", cause)
 }
 
 /// What io_uring takes, by the cause of its refusal (io_uring_setup(2)).
@@ -99,7 +170,12 @@ fn needs(cause: &io::Error) -> &'static str {
         Some(libc::EPERM | libc::EACCES) => {
             "allow it: sysctl kernel.io_uring_disabled, or the system call filter of the container"
         }
-        Some(libc::ENOMEM) => "raise the limit on locked memory (ulimit -l)",
+        // Pages of its queues and of its ring of buffers (io_uring/memmap.c of Linux 6.18,
+        // `io_create_region`).
+        Some(libc::ENOMEM) => {
+            "raise the limit on locked memory (ulimit -l): each flow takes at least 8 KiB of it to send, \
+             and 12 KiB to receive"
+        }
         Some(libc::EMFILE | libc::ENFILE) => {
             "use fewer flows or raise ulimit -n: it takes one more"
         }

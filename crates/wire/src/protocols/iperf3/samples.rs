@@ -17,6 +17,7 @@ fn flow(flow: u16, role: Role, bytes: u64) -> FlowSample {
         sink_us: goodput_model::no_storage(),
         copied_sends: None,
         mapped_bytes: None,
+        exhausted_buffers: None,
         tcp: Known::missing("of no matter here"),
         mptcp_subflows: None,
         memory: Known::missing("of no matter here"),

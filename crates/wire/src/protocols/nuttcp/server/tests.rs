@@ -104,6 +104,7 @@ fn flow(bytes: u64, role: Role) -> FlowSample {
         sink_us: goodput_model::no_storage(),
         copied_sends: None,
         mapped_bytes: None,
+        exhausted_buffers: None,
         tcp: Known::Value(tcp),
         mptcp_subflows: None,
         memory: Known::Value(memory),

@@ -1,0 +1,239 @@
+//! `IORING_RECV_MULTISHOT` (io_uring_prep_recv_multishot(3)): one request to receive stands for many.
+//! The kernel puts each into a buffer of a ring that is shared with it, and notes it as a completion, all
+//! in one system call.
+//!
+//! The request ends where the socket is empty: with `MSG_DONTWAIT` nothing is left under way between two
+//! calls. One that waits in the kernel instead cost as much CPU time for each byte over loopback (Linux
+//! 6.18). It also ends where the kernel finds no buffer (`ENOBUFS`). All are given back after each call,
+//! and the next call makes a new request.
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::AsRawFd;
+use std::ptr;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use io_uring::types::{BufRingEntry, Fd};
+use io_uring::{IoUring, cqueue, opcode};
+use rustix::io::{Errno, Result as SysResult};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
+
+/// Buffers of a ring; a power of two, as the kernel wants it. The completion queue, which has twice as
+/// many places, takes one for each and the one that ends the request.
+const BUFFERS: u16 = 8;
+/// Largest buffer, bytes: what a flow of usual chunks holds is then 128 KiB, as a chunk.
+const LARGEST: usize = 16 << 10;
+/// Bytes before the buffers: the page of the ring itself.
+const RING: usize = 4096;
+/// The only group of buffers.
+const GROUP: u16 = 0;
+
+/// Bytes of memory that a flow with chunks of `chunk` bytes holds.
+pub(crate) fn memory_bytes(chunk: usize) -> usize {
+    RING + room(chunk)
+}
+
+/// Bytes that one call receives at most.
+pub(crate) fn room(chunk: usize) -> usize {
+    usize::from(BUFFERS) * chunk.min(LARGEST)
+}
+
+/// Whether this kernel can; if not, what it said.
+pub(crate) fn trial() -> io::Result<()> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    send(&far, b"x", SendFlags::NOSIGNAL)?;
+    Multishot::new(1)?.read(Fd(near.as_raw_fd())).map(drop).map_err(io::Error::from)
+}
+
+/// A ring with its buffers.
+pub(crate) struct Multishot {
+    // Dropped before the buffers, of which it knows the addresses.
+    ring: IoUring,
+    buffers: Buffers,
+    /// What ended the stream, and was not told yet.
+    ended: Option<SysResult<usize>>,
+    exhausted: u64,
+}
+
+impl Multishot {
+    /// For reads of up to `chunk` bytes. Takes one descriptor.
+    pub(crate) fn new(chunk: usize) -> io::Result<Self> {
+        let ring = IoUring::new(u32::from(BUFFERS))?;
+        let mut buffers = Buffers::new(chunk.min(LARGEST))?;
+        (0..BUFFERS).for_each(|buffer| buffers.give_back(buffer));
+        buffers.publish();
+        buffers.register(&ring)?;
+        Ok(Self { ring, buffers, ended: None, exhausted: 0 })
+    }
+
+    /// Receives what is there without waiting, in one system call; zero is the end of the stream.
+    pub(crate) fn read(&mut self, socket: Fd) -> SysResult<usize> {
+        if let Some(ended) = self.ended.take() {
+            return ended;
+        }
+        self.ask(socket)?;
+        let (mut taken, mut stands) = (0, true);
+        while stands {
+            match self.ring.submit_and_wait(1) {
+                Ok(_) => {}
+                Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
+                Err(cause) => return Err(Errno::from_io_error(&cause).unwrap_or(Errno::IO)),
+            }
+            stands &= self.collect(&mut taken);
+        }
+        match taken {
+            0 => self.ended.take().unwrap_or(Err(Errno::AGAIN)),
+            taken => Ok(taken),
+        }
+    }
+
+    /// How often the kernel found no buffer, since this was asked last.
+    pub(crate) fn exhausted(&mut self) -> u64 {
+        std::mem::take(&mut self.exhausted)
+    }
+
+    #[expect(unsafe_code, reason = "the kernel is given a request")]
+    fn ask(&mut self, socket: Fd) -> SysResult<()> {
+        let request = opcode::RecvMulti::new(socket, GROUP).flags(libc::MSG_DONTWAIT).build();
+        // SAFETY: the request names no memory but the registered buffers, which outlive it.
+        unsafe { self.ring.submission().push(&request) }.map_err(|_| Errno::BUSY)
+    }
+
+    /// Adds what has completed to `taken`, and gives the buffers back. Whether the request still stands.
+    fn collect(&mut self, taken: &mut usize) -> bool {
+        let mut stands = true;
+        for entry in self.ring.completion() {
+            stands &= cqueue::more(entry.flags());
+            if let Some(buffer) = cqueue::buffer_select(entry.flags()) {
+                self.buffers.give_back(buffer);
+            }
+            match usize::try_from(entry.result()) {
+                Ok(0) => self.ended = Some(Ok(0)),
+                Ok(bytes) => *taken += bytes,
+                Err(_) => match Errno::from_raw_os_error(-entry.result()) {
+                    Errno::AGAIN => {}
+                    Errno::NOBUFS => self.exhausted += 1,
+                    cause => self.ended = Some(Err(cause)),
+                },
+            }
+        }
+        self.buffers.publish();
+        stands
+    }
+}
+
+/// Buffers, and the ring in which they are handed to the kernel (io_uring_register_buf_ring(3)).
+struct Buffers {
+    start: *mut u8,
+    each: usize,
+    tail: u16,
+}
+
+impl Buffers {
+    /// Of `each` bytes.
+    #[expect(unsafe_code, reason = "mapping memory")]
+    fn new(each: usize) -> io::Result<Self> {
+        let (access, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: a new mapping at an address of the kernel's choice overlaps no other.
+        let start = unsafe { mmap_anonymous(ptr::null_mut(), memory_bytes(each), access, kind)? };
+        Ok(Self { start: start.cast(), each, tail: 0 })
+    }
+
+    /// Tells the kernel of the ring, and hands it all buffers.
+    #[expect(unsafe_code, reason = "the kernel is given an address")]
+    fn register(&self, ring: &IoUring) -> io::Result<()> {
+        let address = self.start.addr() as u64;
+        // SAFETY: the mapping begins with room for the ring, at the beginning of a page, and is
+        // unmapped only after the ring is closed.
+        unsafe { ring.submitter().register_buf_ring_with_flags(address, BUFFERS, GROUP, 0) }
+    }
+
+    #[expect(unsafe_code, reason = "a place of memory that is shared with the kernel")]
+    fn give_back(&mut self, buffer: u16) {
+        let place = usize::from(self.tail % BUFFERS) * size_of::<BufRingEntry>();
+        let address = self.start.wrapping_add(RING + usize::from(buffer) * self.each);
+        // SAFETY: the place is within the ring's page and aligned to an entry, for which any bytes
+        // are a value; the kernel does not look there before the tail is published.
+        let entry = unsafe { &mut *self.start.add(place).cast::<BufRingEntry>() };
+        entry.set_addr(address.addr() as u64);
+        entry.set_len(self.each as u32);
+        entry.set_bid(buffer);
+        self.tail = self.tail.wrapping_add(1);
+    }
+
+    /// Shows the kernel what was given back.
+    #[expect(unsafe_code, reason = "a place of memory that is shared with the kernel")]
+    fn publish(&self) {
+        // SAFETY: the ring is mapped, and its tail is where its first entry has room for it; the
+        // kernel reads it with acquire semantics.
+        let tail = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(self.start.cast()).cast_mut()) };
+        tail.store(self.tail, Ordering::Release);
+    }
+}
+
+impl Drop for Buffers {
+    #[expect(unsafe_code, reason = "unmapping memory")]
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own, and no request is left under way.
+        let _ = unsafe { munmap(self.start.cast(), memory_bytes(self.each)) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::OwnedFd;
+
+    fn pair() -> (OwnedFd, OwnedFd) {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap()
+    }
+
+    fn write(socket: &OwnedFd, count: usize) {
+        assert_eq!(send(socket, &vec![7; count], SendFlags::NOSIGNAL), Ok(count));
+    }
+
+    #[test]
+    fn one_call_fills_many_buffers_and_what_is_more_waits_for_the_next() {
+        let (near, far) = pair();
+        let (mut ring, near) = (Multishot::new(100).unwrap(), Fd(near.as_raw_fd()));
+        assert_eq!(ring.read(near), Err(Errno::AGAIN));
+        write(&far, 250);
+        assert_eq!((ring.read(near), ring.read(near)), (Ok(250), Err(Errno::AGAIN)));
+        assert_eq!(ring.exhausted(), 0);
+        let all = usize::from(BUFFERS) * 100;
+        write(&far, 3 * all + 1);
+        let read: Vec<_> = std::iter::from_fn(|| ring.read(near).ok()).collect();
+        assert_eq!((read[0], read.iter().sum::<usize>()), (all, 3 * all + 1));
+        assert_eq!(ring.exhausted(), 3);
+    }
+
+    #[test]
+    fn the_end_of_the_stream_comes_after_all_of_it_and_stays() {
+        let (near, far) = pair();
+        let (mut ring, near) = (Multishot::new(100).unwrap(), Fd(near.as_raw_fd()));
+        write(&far, 30);
+        drop(far);
+        assert_eq!((ring.read(near), ring.read(near), ring.read(near)), (Ok(30), Ok(0), Ok(0)));
+    }
+
+    #[test]
+    fn an_error_is_told_as_it_is() {
+        let file = rustix::fs::memfd_create("x", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        assert_eq!(Multishot::new(1).unwrap().read(Fd(file.as_raw_fd())), Err(Errno::NOTSOCK));
+    }
+
+    #[test]
+    fn what_is_received_goes_into_the_buffers_alone() {
+        let (near, far) = pair();
+        let (mut ring, near) = (Multishot::new(4096).unwrap(), Fd(near.as_raw_fd()));
+        for _ in 0..100 {
+            write(&far, 5000);
+            let read = std::iter::from_fn(|| ring.read(near).ok());
+            assert_eq!(read.sum::<usize>(), 5000);
+        }
+        assert_eq!((ring.exhausted(), memory_bytes(4096)), (0, 4096 * 9));
+    }
+}
