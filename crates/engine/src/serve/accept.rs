@@ -4,6 +4,8 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
 use tokio::sync::mpsc;
 
 use super::doors::Door;
@@ -64,10 +66,28 @@ pub async fn accept(listener: TcpListener, door: Arc<Door>, shared: Arc<Shared>,
                     tracing::warn!("cannot accept connections for now: {cause}");
                     told = Some(Instant::now());
                 }
+                if let Some(why) = lacking(&cause) {
+                    shared.tickets.fail(&why);
+                }
                 tokio::time::sleep(RECOVER).await;
             }
         }
     }
+}
+
+/// What this host lacks to accept any connection, for those whose flows can't come.
+fn lacking(cause: &std::io::Error) -> Option<String> {
+    let advice = match Errno::from_io_error(cause)? {
+        Errno::MFILE => {
+            let limit = getrlimit(Resource::Nofile).current;
+            let limit = limit.map_or_else(String::new, |limit| format!(" to more than {limit}"));
+            format!("raise its limit of open files{limit} (ulimit -n)")
+        }
+        Errno::NFILE => "raise its sysctl fs.file-max".into(),
+        Errno::NOMEM | Errno::NOBUFS => "free memory there".into(),
+        _ => return None,
+    };
+    Some(format!("the server can't take data connections: {cause}; {advice}, or use fewer flows"))
 }
 
 fn nonblocking(listener: TcpListener) -> std::io::Result<tokio::net::TcpListener> {

@@ -147,11 +147,10 @@ fn join_flow(stream: TcpStream, peer: SocketAddr, ticket: &Ticket) {
             .map_err(|e| e.to_string())?;
         Ok(stream)
     });
-    match ready {
-        // The session may have ended meanwhile; then the flow is closed with it.
-        Ok(stream) => {
-            drop(ticket.to.send(Ok(ticket.connected(stream.into(), Early::default()))));
-        }
-        Err(why) => tracing::info!(%peer, "flow {}: {why}", ticket.flow.id),
-    }
+    let arrival = match ready {
+        Ok(stream) => Ok(ticket.connected(stream.into(), Early::default())),
+        Err(why) => Err(format!("flow {} from {peer}: {why}", ticket.flow.id)),
+    };
+    // The session may have ended meanwhile; then the flow is closed with it.
+    drop(ticket.to.send(arrival));
 }

@@ -109,6 +109,14 @@ impl Tickets {
         Expected { open: Arc::clone(&self.0), measurement, signs }
     }
 
+    /// No flow can come: tells every session that awaits one why.
+    pub fn fail(&self, why: &str) {
+        for ticket in lock(&self.0).awaited.values().flatten() {
+            // A session that is gone awaits nothing.
+            let _ = ticket.to.send(Err(why.into()));
+        }
+    }
+
     /// Takes the next ticket of `sign`.
     pub fn redeem(&self, sign: &Sign) -> Option<Ticket> {
         let mut open = lock(&self.0);
@@ -185,6 +193,19 @@ mod tests {
         assert_eq!(next(&tickets, &secret(9)), None, "never given out");
         drop(expected);
         assert_eq!(next(&tickets, &secret(1)), None, "the measurement is gone");
+    }
+
+    #[test]
+    fn who_awaits_a_flow_hears_why_none_can_come() {
+        let tickets = Tickets::default();
+        let (to, mut arrivals) = mpsc::unbounded_channel();
+        let flow = flow(0);
+        let expected = tickets.expect(vec![(secret(0), &flow)], &SocketOptions::default(), &to);
+        tickets.fail("no descriptor is left");
+        assert!(matches!(arrivals.try_recv(), Ok(Err(why)) if why == "no descriptor is left"));
+        drop(expected);
+        tickets.fail("again");
+        assert!(arrivals.try_recv().is_err());
     }
 
     #[test]

@@ -142,7 +142,10 @@ impl Desk {
             drop(ticket.to.send(Ok(ticket.connected(socket.into(), early))));
             Ok(second)
         });
-        begun.inspect_err(|why| tracing::info!(%peer, "flow {}: {why}", ticket.flow.id)).ok()
+        let tell = |why: &String| {
+            drop(ticket.to.send(Err(format!("flow {} from {peer}: {why}", ticket.flow.id))));
+        };
+        begun.inspect_err(tell).ok()
     }
 
     fn hand_over(&mut self, peer: SocketAddr) -> Result<HandedOver, String> {
