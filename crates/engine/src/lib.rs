@@ -28,6 +28,7 @@ pub mod probe;
 mod sampler;
 mod seating;
 pub mod serve;
+mod spread;
 mod storage;
 pub mod target;
 mod told;

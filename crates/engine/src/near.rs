@@ -93,7 +93,10 @@ impl<'a> NearRun<'a> {
         };
         let agreed = agree::flows(client, plan, order).await?;
         let peer = agreed.opened.peer;
-        let connections = connections(&agreed.opened.flows);
+        let mut connections = connections(&agreed.opened.flows);
+        if let Some(hashes) = &agreed.hashes {
+            hashes.note(&plan.flow_plans(), &mut connections);
+        }
         let prober = plan.latency.then(|| Prober::of(client, plan, agreed.meanwhile.echo));
         let flows = agreed.opened.flows;
         let traffic = Traffic::start(plan, EndName::Near, flows, None, &stores, seating, movers)?;

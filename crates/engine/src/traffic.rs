@@ -39,7 +39,7 @@ pub fn connections(flows: &[Connected]) -> Vec<Connection> {
         let socket = socket2::SockRef::from(&flow.socket);
         let local = socket.local_addr().ok()?.as_socket()?;
         let remote = socket.peer_addr().ok()?.as_socket()?;
-        Some(Connection { flow: flow.flow.id, local, remote })
+        Some(Connection { flow: flow.flow.id, local, remote, expected_queue: None })
     };
     flows.iter().filter_map(addresses).collect()
 }

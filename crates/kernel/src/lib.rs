@@ -12,6 +12,7 @@ mod mptcp;
 mod owner;
 pub mod parse;
 mod placement;
+mod receive_hash;
 mod root;
 mod socket;
 pub mod sources;
@@ -25,6 +26,7 @@ pub use host::host;
 pub use mptcp::mptcp_subflows;
 pub use owner::{Owner, Thread, owners_of, shares_network_namespace, threads_of};
 pub use placement::{Seats, Surroundings, surroundings};
+pub use receive_hash::receive_hash;
 pub use root::Root;
 pub use socket::{
     effective_congestion, effective_rcvbuf, effective_sndbuf, queued_input, queued_output,

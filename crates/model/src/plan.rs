@@ -130,6 +130,10 @@ pub struct SocketOptions {
     /// Local port of the near end's first data connection; each further one has the next that is free.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_port: Option<u16>,
+    /// Whether the local ports of the near end, from `source_port` on, are chosen by the receiving cards'
+    /// hashes, so that the flows fall on their receive queues in turn.
+    #[serde(skip_serializing_if = "is_off")]
+    pub spread_ports: bool,
     /// Whether the data connections are MPTCP (RFC 8684), as far as both kernels have it.
     #[serde(skip_serializing_if = "is_off")]
     pub mptcp: bool,

@@ -29,6 +29,7 @@ mod psched;
 pub mod qdiscs;
 pub mod queue_statistics;
 mod raw;
+pub mod receive_hash;
 pub mod route_metrics;
 pub mod routes;
 pub mod sock_diag;

@@ -7,7 +7,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use goodput_model::{End, Host, Known, Plan, Sample, SettingRef, Totals, Transport};
+use goodput_model::{End, Host, Known, Plan, ReceiveHash, Sample, SettingRef, Totals, Transport};
 
 use crate::error::WireError;
 use crate::login::{Accounts, Login};
@@ -223,6 +223,9 @@ pub enum Input {
         /// whose socket options belong on the listener needs one of its own.
         data_port: Option<u16>,
     },
+    /// Server: how the card of this end spreads what it receives, or why that is not told; before
+    /// [`Input::Expecting`], where the plan asks for it.
+    ReceiveHash(Known<Box<ReceiveHash>>),
     /// The data connections are up: all connected (client), all arrived and proven (server).
     FlowsReady,
     /// The data connections can't be had, or not any more: breaks the measurement off at any
@@ -346,6 +349,8 @@ pub enum Action {
     /// [`Action::ExpectFlows`] lasts. Client: the server does, for that of the next
     /// [`Action::OpenFlows`].
     Echo(Cookie),
+    /// Client: how the server's card spreads what it receives, before [`Action::OpenFlows`].
+    PeerHash(Known<Box<ReceiveHash>>),
     /// Server: measure with another server in the client's stead, where that is allowed. Answered with
     /// [`Input::Expecting`], and then [`Input::Told`] until [`Input::ErrandDone`]; or with
     /// [`Input::FlowsFailed`] where it is not done. [`Action::Abandon`] ends it early.

@@ -4,13 +4,15 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::pin;
 
-use goodput_model::{EndName, Plan};
+use goodput_kernel::Context;
+use goodput_model::{EndName, Known, Plan};
 use goodput_wire::session::{Action, Cookie, Input};
 use goodput_wire::ticket::{FlowTicket, Meeting};
 
 use crate::client::{Client, blocking, unexpected};
 use crate::error::EngineError;
 use crate::open::{Doors, Opened, Towards, open_flows};
+use crate::spread::{self, Hash, Hashes};
 use crate::storage::{Reach, Stores, for_foreign};
 
 /// Flows that this end has, and what the session said meanwhile.
@@ -19,6 +21,8 @@ pub struct Agreed {
     pub opened: Opened,
     /// What the session said.
     pub meanwhile: Meanwhile,
+    /// The hashes by which ports were chosen, where they were to be.
+    pub hashes: Option<Hashes>,
 }
 
 /// What the session said before payload moves.
@@ -28,6 +32,8 @@ pub struct Meanwhile {
     ready: bool,
     /// The cookie of the echoes that the far end answers, where it answers any.
     pub echo: Option<Cookie>,
+    /// How the far end's card spreads what it receives, where it tells.
+    hash: Option<Hash>,
 }
 
 /// Opens what `plan` reads and writes at this end, and makes it ready. The plan as the far end can
@@ -71,8 +77,10 @@ pub async fn order(client: &mut Client) -> Result<Order, EngineError> {
 /// Opens the flows of `plan` as ordered. Where they can't be had, the session may know another way.
 pub async fn flows(client: &mut Client, plan: &Plan, order: Order) -> Result<Agreed, EngineError> {
     let Order { mut tickets, mut meeting, mut meanwhile } = order;
+    let hashes = hashes(client, plan, &mut meanwhile).await;
     let opened = loop {
-        let failure = match open(client, plan, tickets, meeting, &mut meanwhile).await {
+        let ways = hashes.as_ref();
+        let failure = match open(client, plan, tickets, meeting, ways, &mut meanwhile).await {
             Ok(opened) => break opened,
             Err(failure) => failure,
         };
@@ -89,7 +97,21 @@ pub async fn flows(client: &mut Client, plan: &Plan, order: Order) -> Result<Agr
     address.set_port(client.target.port);
     client.addresses = vec![address];
     client.conversation.tell(Input::FlowsReady);
-    Ok(Agreed { opened, meanwhile })
+    Ok(Agreed { opened, meanwhile, hashes })
+}
+
+/// The hashes of both ends, where `plan` has ports chosen by them.
+async fn hashes(client: &Client, plan: &Plan, meanwhile: &mut Meanwhile) -> Option<Hashes> {
+    if !plan.socket.spread_ports {
+        return None;
+    }
+    let path =
+        client.addresses.first().map_or_else(Context::default, |peer| Context::towards(*peer));
+    let context = Context { device: plan.socket.device.clone(), ..path };
+    let near = spread::own(plan, &context).await;
+    let untold = "its protocol does not tell how its card spreads what it receives";
+    let far = meanwhile.hash.take().unwrap_or_else(|| Known::missing(untold));
+    Some(Hashes { near, far })
 }
 
 /// Waits until the far end has the flows as well. What the session wants the user to know.
@@ -110,6 +132,7 @@ impl Meanwhile {
             Action::PeerReady => self.ready = true,
             Action::Note(text) => self.notes.push(text),
             Action::Echo(cookie) => self.echo = Some(cookie),
+            Action::PeerHash(hash) => self.hash = Some(hash),
             other => return Err(unexpected(&client.target, &other)),
         }
         Ok(())
@@ -121,11 +144,17 @@ async fn open(
     plan: &Plan,
     tickets: Vec<FlowTicket>,
     meeting: Meeting,
+    hashes: Option<&Hashes>,
     meanwhile: &mut Meanwhile,
 ) -> Result<Opened, EngineError> {
     match meeting {
         Meeting::Connect { port, apart } => {
-            let towards = Towards { addresses: at_port(&client.addresses, port), apart };
+            let addresses = at_port(&client.addresses, port);
+            let ports = hashes.map(|hashes| {
+                let local = plan.socket.bind.or(client.local.map(|local| local.ip()));
+                hashes.ports(plan, &tickets, local, (addresses.first(), apart))
+            });
+            let towards = Towards { addresses, apart, ports };
             let plan = plan.clone();
             let opening = blocking(move || open_flows(&towards, &plan, &tickets));
             let opened = beside(client, opening, meanwhile).await??;

@@ -14,6 +14,7 @@ use goodput_mover::Early;
 use goodput_wire::ticket::FlowTicket;
 
 use crate::error::EngineError;
+use crate::spread::Chosen;
 use crate::traffic::Connected;
 
 pub use listen::Doors;
@@ -40,6 +41,8 @@ pub struct Towards {
     pub addresses: Vec<SocketAddr>,
     /// How much higher the port of each further flow is.
     pub apart: u16,
+    /// Local ports that were chosen, where they were to be; otherwise as the plan says.
+    pub ports: Option<Chosen>,
 }
 
 /// Opens every flow of a plan. Blocks.
@@ -51,9 +54,13 @@ pub fn open_flows(
     let deadline = Instant::now() + CONNECT_ALL;
     let mut opening = Opening::new(plan, tickets.len());
     let mut connections = 0;
+    opening.doubt(towards.ports.iter().filter_map(|chosen| chosen.doubt.clone()).collect());
     for ticket in tickets {
         if opening.share(ticket)? {
             continue;
+        }
+        if let Some(chosen) = &towards.ports {
+            opening.plan.socket.source_port = chosen.ports.get(usize::from(connections)).copied();
         }
         let time = time_left(deadline, opening.flows.len(), tickets.len())?;
         let (socket, early) = match opening.peer {
@@ -164,7 +171,9 @@ impl Opening {
             return;
         };
         if port != asked {
-            self.doubt(vec![format!("source port {asked} is taken, flow {flow} has {port}")]);
+            self.doubt(vec![format!(
+                "source port {asked} is taken, flow {flow} has {port} (ss -an sport = :{asked} shows by whom)"
+            )]);
         }
         self.plan.socket.source_port = port.checked_add(1);
     }

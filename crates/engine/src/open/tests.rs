@@ -16,7 +16,7 @@ fn ticket(id: u16, framing: Framing, proof: &[u8]) -> FlowTicket {
 }
 
 fn towards(address: SocketAddr, apart: u16) -> Towards {
-    Towards { addresses: vec![address], apart }
+    Towards { addresses: vec![address], apart, ports: None }
 }
 
 fn udp() -> Plan {
@@ -58,7 +58,7 @@ fn the_first_address_that_takes_the_flow_is_the_peer() {
     let there = listener.local_addr().unwrap();
     let mut nobody = there;
     nobody.set_ip("127.0.0.2".parse().unwrap());
-    let towards = Towards { addresses: vec![nobody, there], apart: 0 };
+    let towards = Towards { addresses: vec![nobody, there], apart: 0, ports: None };
     let opened = open_flows(&towards, &Plan::standard(), &[ticket(0, Framing::Ttcp, b"")]).unwrap();
     assert_eq!(opened.peer, there);
 }

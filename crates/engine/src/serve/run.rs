@@ -31,6 +31,7 @@ use crate::error::EngineError;
 use crate::movers::Movers;
 use crate::observe::observe;
 use crate::seating::Seating;
+use crate::spread;
 use crate::storage::Stores;
 use crate::traffic::{Connected, Traffic, Watched, connections};
 
@@ -286,6 +287,10 @@ impl ServedClient {
             };
         let Caller { peer, protocol, .. } = self.caller;
         tracing::info!(%peer, "{}: measures: {}", protocol.id, in_short(&plan));
+        if plan.socket.spread_ports {
+            let hash = receive_hash(self.shared.config.private, &plan, &context).await;
+            self.conversation.tell(Input::ReceiveHash(hash));
+        }
         self.conversation.tell(Input::Expecting { data_port: gathering.data_port() });
         gathering.connect(&plan, &self.caller);
         if let Some(bytes) = taken {
@@ -492,6 +497,14 @@ impl ServedClient {
             Err(why) => tracing::error!(peer = %self.caller.peer, "not put back: {why}"),
         }
     }
+}
+
+/// How this end's card spreads what it receives, for the client to choose its ports by.
+async fn receive_hash(private: bool, plan: &Plan, context: &Context) -> spread::Hash {
+    if private {
+        return Known::missing("the server keeps its facts to itself (--private)");
+    }
+    spread::own(plan, context).await
 }
 
 /// What a plan moves and where, for one line of the log.

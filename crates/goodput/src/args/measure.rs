@@ -10,6 +10,7 @@ use goodput_model::{BitRate, Bytes, Direction, Family, Length, Plan, SocketOptio
 use super::local::LocalAddress;
 use super::pacing::PacingArgs;
 use super::pin::PinArg;
+use super::source_ports::SourcePorts;
 use super::storage::StorageArgs;
 use crate::expect::Expectation;
 
@@ -74,9 +75,10 @@ pub struct MeasureArgs {
     #[arg(long, value_name = "ADDRESS[%DEVICE]")]
     pub bind: Option<LocalAddress>,
     /// Local port of the first data connection, the next ports for more of them: the same every time,
-    /// so that a card's receive queues are hashed to repeatably. One that is taken is left out
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
-    pub source_port: Option<u16>,
+    /// so that a card's receive queues are hashed to repeatably. One that is taken is left out. spread
+    /// chooses ports, from spread:PORT on, by which the flows fall on the receiving card's queues in turn
+    #[arg(long, value_name = "PORT|spread[:PORT]")]
+    pub source_port: Option<SourcePorts>,
     /// Data connections over MPTCP at both ends; the record tells the subflows of each, or that it fell
     /// back to TCP
     #[arg(long, conflicts_with = "udp")]
@@ -240,7 +242,8 @@ impl MeasureArgs {
                 (_, true) => Some(Family::V6),
                 _ => None,
             },
-            source_port: self.source_port,
+            source_port: self.source_port.and_then(|ports| ports.first),
+            spread_ports: self.source_port.is_some_and(|ports| ports.spread),
             mptcp: self.mptcp,
             mss_bytes: self.mss,
             sndbuf_bytes: self.sndbuf,

@@ -6,6 +6,7 @@ mod local;
 mod measure;
 mod pacing;
 mod pin;
+mod source_ports;
 mod spoken;
 mod storage;
 mod verbs;

@@ -84,7 +84,7 @@ impl Text {
             }
             text += RULE;
         }
-        for Connection { flow, local, remote } in connections {
+        for Connection { flow, local, remote, .. } in connections {
             let _ = writeln!(
                 text,
                 "[{:>3}] local {} port {} connected with {} port {}",

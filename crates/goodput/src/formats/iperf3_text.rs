@@ -81,7 +81,7 @@ impl Text {
                 let _ = writeln!(text, "Reverse mode, remote host {} is sending", target.host);
             }
         }
-        for Connection { flow, local, remote } in connections {
+        for Connection { flow, local, remote, .. } in connections {
             let _ = writeln!(
                 text,
                 "[{:3}] local {} port {} connected to {} port {}",

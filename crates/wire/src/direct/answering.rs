@@ -122,6 +122,7 @@ impl StateMachine for Answering {
             | Input::AskSetting(_)
             | Input::SettingDone(_)
             | Input::Told(_)
+            | Input::ReceiveHash(_)
             | Input::ErrandDone(_) => {}
         }
         Ok(())

@@ -4,7 +4,7 @@
 //! `hello.version` keeps its name and type for ever. Any other change makes
 //! [`PROTOCOL_VERSION`] grow.
 
-use goodput_model::{End, Host, Known, Plan, Sample};
+use goodput_model::{End, Host, Known, Plan, ReceiveHash, Sample};
 use serde::{Deserialize, Serialize};
 
 use super::PROTOCOL_VERSION;
@@ -122,6 +122,10 @@ pub struct Accept {
     /// plan asks for the latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub echo: Option<HexCookie>,
+    /// How the server's card spreads what it receives, where the plan asks for it, or why it is not
+    /// told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_hash: Option<Known<Box<ReceiveHash>>>,
     /// Seconds from `begin` after which the server ends the measurement by itself.
     pub longest_s: f64,
     /// What the client's user should know, such as a rate that the server holds.

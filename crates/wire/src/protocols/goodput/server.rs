@@ -15,7 +15,7 @@ mod requests;
 
 use std::time::Instant;
 
-use goodput_model::Plan;
+use goodput_model::{Known, Plan, ReceiveHash};
 
 use self::greeting::Greeting;
 use self::requests::Requests;
@@ -39,6 +39,8 @@ pub(super) struct ServerSession {
     deadline: Instant,
     /// Number of the last measurement that was proposed.
     measurement: u32,
+    /// How the card of this end spreads what it receives, for the next [`Accept`](super::messages::Accept).
+    receive_hash: Option<Known<Box<ReceiveHash>>>,
     requests: Requests,
 }
 
@@ -64,6 +66,10 @@ impl StateMachine for ServerSession {
             Input::Received(bytes) => self.receive(now, bytes),
             Input::Closed => Err(self.closed()),
             Input::Expecting { data_port } => self.expecting(now, data_port),
+            Input::ReceiveHash(hash) => {
+                self.receive_hash = Some(hash);
+                Ok(())
+            }
             Input::FlowsReady => self.flows_ready(now),
             Input::FlowsFailed(why) => self.break_off(now, why),
             Input::SettingDone(answer) => {
@@ -119,6 +125,7 @@ impl ServerSession {
             state: State::Greeting(Greeting::default()),
             deadline: now + GREETING,
             measurement: 0,
+            receive_hash: None,
             requests: Requests::default(),
         }
     }

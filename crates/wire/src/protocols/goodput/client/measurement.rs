@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use goodput_model::Plan;
+use goodput_model::{Known, Plan, ReceiveHash};
 
 use super::super::channel::broken;
 use super::super::messages::{About, Accept, Message, Propose, Refuse};
@@ -12,6 +12,7 @@ use super::super::times::{ACCEPT, BEGIN, FLOWS, GRACE};
 use super::{ClientSession, State, Terms};
 use crate::check;
 use crate::error::WireError;
+use crate::plain;
 use crate::session::{Action, Input};
 use crate::ticket::Meeting;
 
@@ -73,6 +74,9 @@ impl ClientSession {
         let tickets = tickets.map(|(flow, cookie)| ticket(flow, &cookie.0)).collect();
         if let Some(echo) = accept.echo {
             self.channel.act(Action::Echo(echo.0));
+        }
+        if plan.socket.spread_ports {
+            self.channel.act(Action::PeerHash(told(accept.receive_hash)));
         }
         let meeting = Meeting::Connect { port: accept.data_port.map(Into::into), apart: 0 };
         self.channel.act(Action::OpenFlows { tickets, meeting });
@@ -187,5 +191,15 @@ impl ClientSession {
             return Err(broken(format!("there is no measurement {measurement}")));
         }
         Ok(measurement == self.measurement && !matches!(self.state, State::Idle))
+    }
+}
+
+/// What the server says of its card, fit to be shown and to compute with.
+fn told(hash: Option<Known<Box<ReceiveHash>>>) -> Known<Box<ReceiveHash>> {
+    match hash {
+        Some(Known::Value(hash)) if hash.is_sound() => Known::Value(hash),
+        Some(Known::Value(_)) => Known::missing("it tells of a hash that makes no sense"),
+        Some(Known::Missing(why)) => Known::missing(plain::phrase(&why.to_string())),
+        None => Known::missing("it does not tell how its card spreads what it receives"),
     }
 }

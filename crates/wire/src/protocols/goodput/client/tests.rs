@@ -155,8 +155,15 @@ fn an_acceptance_of_thousands_of_flows_is_taken() {
     let plan = Box::new(Plan { flows, ..Plan::standard() });
     session.handle(now, Input::Propose(plan)).unwrap();
     let cookies = vec![HexCookie(Cookie([7; 16])); usize::from(flows)];
-    let accept =
-        Accept { measurement: 1, cookies, data_port: None, echo: None, longest_s: 1.0, note: None };
+    let accept = Accept {
+        measurement: 1,
+        cookies,
+        data_port: None,
+        echo: None,
+        receive_hash: None,
+        longest_s: 1.0,
+        note: None,
+    };
     say(&mut session, &Message::Accept(accept));
     let outputs: Vec<_> = std::iter::from_fn(|| session.poll()).collect();
     let opens = |output: &Output| matches!(output, Output::Do(Action::OpenFlows { tickets, .. }) if tickets.len() == 5000);

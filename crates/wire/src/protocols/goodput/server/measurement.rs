@@ -74,6 +74,7 @@ impl ServerSession {
             cookies,
             data_port: data_port.and_then(NonZeroU16::new),
             echo,
+            receive_hash: self.receive_hash.take().filter(|_| plan.socket.spread_ports),
             longest_s: self.longest_s(&plan),
             note: check::note(&plan, &self.config.limits),
         };

@@ -1,0 +1,53 @@
+//! How the device of a path spreads what it receives over its queues.
+
+use goodput_model::{Missing, ReceiveHash, Transport};
+use goodput_netlink::receive_hash::{FlowKind, hashes_ports, receive_hash as read};
+
+use crate::Context;
+use crate::context::missing;
+
+/// The hash by which the device of the path chooses the receive queue of a flow. Missing where it has
+/// none, where the ports of such flows are not part of it, or where it is another than Toeplitz's.
+pub fn receive_hash(context: &Context, transport: Transport) -> Result<ReceiveHash, Missing> {
+    let device = context.device_name()?;
+    let because = |why: &str| Missing::because(format!("{device} {why}"));
+    let hash = read(&device).map_err(missing)?;
+    let queues = hash.table.iter().any(|queue| *queue != hash.table[0]);
+    if !queues {
+        return Err(because("has one receive queue, or does not spread over several by a hash"));
+    }
+    if !hash.is_toeplitz {
+        return Err(because("spreads packets by a hash other than Toeplitz's"));
+    }
+    let v4 = context.peer.is_some_and(|peer| peer.to_canonical().is_ipv4());
+    let kind = match (transport, v4) {
+        (Transport::Tcp, true) => FlowKind::TcpV4,
+        (Transport::Tcp, false) => FlowKind::TcpV6,
+        (Transport::Udp, true) => FlowKind::UdpV4,
+        (Transport::Udp, false) => FlowKind::UdpV6,
+    };
+    if !hashes_ports(&device, kind).map_err(missing)? {
+        return Err(because(
+            "spreads such flows by their addresses alone (ethtool -n DEVICE rx-flow-hash; \
+             ethtool -N DEVICE rx-flow-hash udp4 sdfn adds the ports)",
+        ));
+    }
+    let queue = |queue: &u32| u16::try_from(*queue).ok();
+    let table = hash.table.iter().map(queue).collect::<Option<_>>();
+    let sound = table.map(|table| ReceiveHash { device: device.clone(), key: hash.key, table });
+    sound
+        .filter(ReceiveHash::is_sound)
+        .ok_or_else(|| because("has a key or a table of a length that is not known here"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_spreads_over_nothing_and_says_so() {
+        let context = Context { device: Some("lo".into()), ..Context::default() };
+        let why = receive_hash(&context, Transport::Tcp).unwrap_err().to_string();
+        assert!(why.contains("lo"), "{why}");
+    }
+}

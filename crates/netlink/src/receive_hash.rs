@@ -1,0 +1,134 @@
+//! How a card spreads what it receives over its queues (RSS): `ETHTOOL_GRSSH` and `ETHTOOL_GRXFH`
+//! (include/uapi/linux/ethtool.h; Documentation/networking/scaling.rst). Neither takes a privilege.
+
+use crate::NetlinkError;
+use crate::ethtool::{LONGEST_BYTES, call};
+
+const ETHTOOL_GRXFH: u32 = 0x29;
+const ETHTOOL_GRSSH: u32 = 0x46;
+/// `struct ethtool_rxfh` without its list: command, context, both lengths, the function and the
+/// transform, three reserved bytes and words.
+const HASH_BYTES: usize = 24;
+/// Offsets in it.
+const TABLE_LENGTH_AT: usize = 8;
+const KEY_LENGTH_AT: usize = 12;
+const FUNCTION_AT: usize = 16;
+const TRANSFORM_AT: usize = 17;
+/// `ETH_RSS_HASH_TOP`.
+const TOEPLITZ: u8 = 1;
+/// The first 16 bytes of `struct ethtool_rxnfc`, which are all that the kernel reads and writes for
+/// this command (net/ethtool/ioctl.c, `ethtool_rxnfc_copy_struct`): command, kind of flow, fields.
+const FIELDS_BYTES: usize = 16;
+/// `RXH_L4_B_0_1` and `RXH_L4_B_2_3`: source and destination port.
+const PORTS: u64 = 1 << 6 | 1 << 7;
+/// `RXH_IP_SRC` and `RXH_IP_DST`.
+const ADDRESSES: u64 = 1 << 4 | 1 << 5;
+
+/// A kind of flow, with the kernel's number of it (`TCP_V4_FLOW` and its like).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum FlowKind {
+    /// TCP over IPv4.
+    TcpV4 = 1,
+    /// UDP over IPv4.
+    UdpV4 = 2,
+    /// TCP over IPv6.
+    TcpV6 = 5,
+    /// UDP over IPv6.
+    UdpV6 = 6,
+}
+
+/// How a card chooses the queue of a packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReceiveHash {
+    /// Whether it is Toeplitz's hash of the fields as they are.
+    pub is_toeplitz: bool,
+    /// The hash's key.
+    pub key: Vec<u8>,
+    /// The queue of each remainder of the hash.
+    pub table: Vec<u32>,
+}
+
+/// The hash of `device`. A device without one refuses, or has an empty table.
+pub fn receive_hash(device: &str) -> Result<ReceiveHash, NetlinkError> {
+    let operation = format!("read how {device} spreads packets over its receive queues");
+    let mut head = [0u8; HASH_BYTES];
+    call(&operation, device, ETHTOOL_GRSSH, &mut head)?;
+    let (table, key) = (word(&head, TABLE_LENGTH_AT), word(&head, KEY_LENGTH_AT));
+    let bytes = (table as usize).saturating_mul(4).saturating_add(key as usize);
+    if bytes > LONGEST_BYTES - HASH_BYTES {
+        return Err(NetlinkError::malformed(&operation, "its table is too long"));
+    }
+    let mut whole = vec![0u8; HASH_BYTES + bytes];
+    whole[..HASH_BYTES].copy_from_slice(&head);
+    call(&operation, device, ETHTOOL_GRSSH, &mut whole)?;
+    parse(&whole).ok_or_else(|| NetlinkError::malformed(&operation, "its table is cut short"))
+}
+
+/// Whether the hash of `device` covers addresses and ports of flows of that kind.
+pub fn hashes_ports(device: &str, kind: FlowKind) -> Result<bool, NetlinkError> {
+    let operation = format!("read which fields {device} spreads packets by");
+    let mut fields = [0u8; FIELDS_BYTES];
+    fields[4..8].copy_from_slice(&(kind as u32).to_ne_bytes());
+    call(&operation, device, ETHTOOL_GRXFH, &mut fields)?;
+    let all = fields.last_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+    Ok(all & (PORTS | ADDRESSES) == PORTS | ADDRESSES)
+}
+
+fn parse(whole: &[u8]) -> Option<ReceiveHash> {
+    let (head, lists) = whole.split_at_checked(HASH_BYTES)?;
+    let (table, key) = (word(head, TABLE_LENGTH_AT), word(head, KEY_LENGTH_AT));
+    let (table, rest) = lists.split_at_checked((table as usize).checked_mul(4)?)?;
+    let key = rest.get(..key as usize)?.to_vec();
+    let table = table.as_chunks().0.iter().map(|entry| u32::from_ne_bytes(*entry)).collect();
+    let is_toeplitz = head[FUNCTION_AT] == TOEPLITZ && head[TRANSFORM_AT] == 0;
+    Some(ReceiveHash { is_toeplitz, key, table })
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk()).copied();
+    u32::from_ne_bytes(bytes.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Netlink;
+    use crate::namespace::tests::in_test_namespace;
+    use proptest::prelude::*;
+
+    #[test]
+    fn table_and_key_follow_the_head() {
+        let mut bytes = [0u8; HASH_BYTES].to_vec();
+        bytes[TABLE_LENGTH_AT..][..4].copy_from_slice(&2u32.to_ne_bytes());
+        bytes[KEY_LENGTH_AT..][..4].copy_from_slice(&3u32.to_ne_bytes());
+        bytes[FUNCTION_AT] = TOEPLITZ;
+        bytes.extend([7u32, 1].map(u32::to_ne_bytes).concat());
+        bytes.extend([0x6d, 0x5a, 0x56]);
+        let hash = parse(&bytes).unwrap();
+        assert_eq!((hash.is_toeplitz, &hash.table[..]), (true, &[7, 1][..]));
+        assert_eq!(hash.key, [0x6d, 0x5a, 0x56]);
+        bytes[TRANSFORM_AT] = 1;
+        assert!(!parse(&bytes).unwrap().is_toeplitz);
+        bytes.pop();
+        assert_eq!(parse(&bytes), None);
+    }
+
+    #[test]
+    fn a_device_without_a_hash_says_so() {
+        in_test_namespace("a_device_without_a_hash_says_so", || {
+            Netlink::open().unwrap().create_veth("left", "right").unwrap();
+            for device in ["lo", "left"] {
+                let none = receive_hash(device).map_or(true, |hash| hash.table.is_empty());
+                assert!(none, "{device}");
+            }
+        });
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse(&bytes);
+        }
+    }
+}
