@@ -28,7 +28,7 @@ use super::receive_window::{self, Limited};
 use super::small_mss::{self, Cause, Small};
 use super::{sack_off, window_scaling_off};
 use crate::finding::Draft;
-use crate::names::{ROUTE_ADVMSS, TCP_SACK, TCP_WINDOW_SCALING};
+use crate::names::{LINK_MTU, ROUTE_ADVMSS, TCP_SACK, TCP_WINDOW_SCALING};
 use crate::rule::{Rule, Stage};
 use crate::thresholds::HOLDS;
 use crate::view::View;
@@ -183,6 +183,17 @@ mod tests {
             assert_eq!(found[0].end, Place::Path);
         }
         assert!(fires(&RULE, clamped()).predicted_bits_per_s.value().unwrap().0 > 470e6);
+    }
+
+    #[test]
+    fn segments_of_half_the_first_window_are_as_large_as_they_can_be() {
+        let loopback = |mss| {
+            let lossy = offering(Case::path_loss().goodput(6e6).retransmitted(0.002));
+            let case = lossy.tcp(move |tcp, _| tcp.snd_mss_bytes = Some(mss));
+            case.fact(Near, LINK_MTU, 65_536u64).fact(Far, LINK_MTU, 65_536u64)
+        };
+        quiet(&RULE, loopback(32_741));
+        fires(&RULE, loopback(16_000));
     }
 
     #[test]

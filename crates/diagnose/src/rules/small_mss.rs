@@ -47,6 +47,10 @@ pub const RULE: Rule = Rule {
 
 /// Part of the largest possible segment below which one is small.
 const SMALL: f64 = 0.7;
+/// Segments that no handshake lets grow further, bytes: a sender keeps them within half of the largest
+/// window that it has seen by then (`tcp_bound_to_half_wnd`, include/net/tcp.h of Linux 6.18), which has
+/// 16 bits in a SYN (RFC 7323 section 2.2). It concerns devices with an MTU beyond that, like loopback.
+const LARGEST_BY_WINDOW: f64 = 32_767.0;
 /// Goodput with full segments over the measured, from which it is worth a change.
 const WORTHWHILE: f64 = 1.05;
 
@@ -104,7 +108,7 @@ pub(super) fn small(view: &View) -> Result<Option<Small>, Missing> {
         (Ok(one), Ok(other)) => one.min(other),
         (one, other) => one.or(other)?,
     };
-    let possible = mtu - headers;
+    let possible = (mtu - headers).min(LARGEST_BY_WINDOW);
     if packet.payload >= SMALL * possible {
         return Ok(None);
     }
