@@ -11,7 +11,10 @@ use crate::context::missing;
 pub fn receive_hash(context: &Context, transport: Transport) -> Result<ReceiveHash, Missing> {
     let device = context.device_name()?;
     let because = |why: &str| Missing::because(format!("{device} {why}"));
-    let hash = read(&device).map_err(missing)?;
+    let hash = read(&device).map_err(|error| match error.not_supported() {
+        true => because("has no hash that spreads what it receives (RSS)"),
+        false => missing(error),
+    })?;
     let queues = hash.table.iter().any(|queue| *queue != hash.table[0]);
     if !queues {
         return Err(because("has one receive queue, or does not spread over several by a hash"));
@@ -48,6 +51,6 @@ mod tests {
     fn loopback_spreads_over_nothing_and_says_so() {
         let context = Context { device: Some("lo".into()), ..Context::default() };
         let why = receive_hash(&context, Transport::Tcp).unwrap_err().to_string();
-        assert!(why.contains("lo"), "{why}");
+        assert_eq!(why, "lo has no hash that spreads what it receives (RSS)");
     }
 }

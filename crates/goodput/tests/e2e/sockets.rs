@@ -25,6 +25,9 @@ fn flows_have_the_source_ports_that_were_asked_for_and_skip_one_that_is_taken() 
     };
     let tcp = run(FIRST, &["-P", "3"]);
     assert_eq!(local_ports(&tcp), [FIRST, FIRST + 1, FIRST + 2]);
+    // Connections that wait for their last packets to die (TIME_WAIT) do not keep their ports.
+    let again = run(FIRST, &["-P", "3", "--reverse"]);
+    assert_eq!(local_ports(&again), local_ports(&tcp));
     let udp = run(FIRST + 10, &["-u", "--rate", "10mbit", "-P", "2", "--reverse"]);
     assert_eq!(local_ports(&udp), [FIRST + 10, FIRST + 11]);
     let taken = TcpListener::bind(("0.0.0.0", FIRST + 21)).expect("nobody else uses it");
@@ -33,6 +36,21 @@ fn flows_have_the_source_ports_that_were_asked_for_and_skip_one_that_is_taken() 
     let told = around.doubts.iter().any(|doubt| doubt.contains("24121 is taken, flow 1 has 24122"));
     assert!(told, "{:?}", around.doubts);
     drop(taken);
+}
+
+#[test]
+fn ports_that_cannot_be_spread_are_one_after_the_other_and_it_is_said_why() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let spread = format!("--source-port=spread:{}", FIRST + 30);
+    let all = ["test", &server.address, "--json", "--no-store", "-t", "0.3", "-P", "2", &spread];
+    for (way, end) in [(&[][..], "far"), (&["--reverse"], "near")] {
+        let record = record(&home.run(&[&all[..], way].concat()));
+        assert_eq!(local_ports(&record), [FIRST + 30, FIRST + 31]);
+        assert!(record.connections.iter().all(|flow| flow.expected_queue.is_none()));
+        let why = format!("one after the other: {end} end: lo has no hash");
+        assert!(record.doubts.iter().any(|doubt| doubt.contains(&why)), "{:?}", record.doubts);
+    }
 }
 
 #[test]
