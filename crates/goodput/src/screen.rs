@@ -13,6 +13,16 @@ pub fn leave_to_payload(plan: &Plan) {
     TAKEN.store(sink && plan.direction == Direction::Reverse, Ordering::Relaxed);
 }
 
+/// Prints what a program reads, which has no colours to drop: to look for them took most of the time of a
+/// record of many flows.
+pub fn print_data(text: &str) -> io::Result<()> {
+    if TAKEN.load(Ordering::Relaxed) {
+        return io::stderr().write_all(text.as_bytes());
+    }
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+}
+
 /// Prints a part of a result.
 pub fn print(text: &str) -> io::Result<()> {
     if TAKEN.load(Ordering::Relaxed) {

@@ -1,5 +1,7 @@
 //! What the flows of one side counted between the two ends of the window.
 
+use std::collections::HashMap;
+
 use goodput_model::{FlowSample, Missing, Role, TcpInfo};
 
 use super::Side;
@@ -16,12 +18,14 @@ impl<'a> Side<'a> {
     fn pairs(&self) -> Result<Vec<(&'a FlowSample, &'a FlowSample)>, Missing> {
         let (first, last) = self.edges()?;
         let mine = |f: &&FlowSample| f.role == self.role;
-        let before = |id: u16| first.flows.iter().filter(mine).find(move |f| f.flow == id);
+        // Looked up, as many rules ask, and there may be a thousand flows.
+        let before: HashMap<u16, &FlowSample> =
+            first.flows.iter().filter(mine).map(|flow| (flow.flow, flow)).collect();
         let pairs: Vec<_> = last
             .flows
             .iter()
             .filter(mine)
-            .filter_map(|later| Some((before(later.flow)?, later)))
+            .filter_map(|later| Some((*before.get(&later.flow)?, later)))
             .collect();
         if pairs.is_empty() {
             let role = if self.role == Role::Sender { "sending" } else { "receiving" };

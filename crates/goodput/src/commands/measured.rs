@@ -93,10 +93,10 @@ pub fn finish(
     keeper: &Keeper,
 ) -> Result<Exit> {
     if output.json {
-        screen::print(&format!("{}\n", serde_json::to_string_pretty(record)?))?;
+        screen::print_data(&format!("{}\n", serde_json::to_string_pretty(record)?))?;
     } else if output.json_stream {
         let line = serde_json::json!({ "event": "record", "record": record });
-        screen::print(&format!("{line}\n"))?;
+        screen::print_data(&format!("{line}\n"))?;
     } else {
         screen::print(&text())?;
     }
