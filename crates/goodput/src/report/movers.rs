@@ -5,7 +5,24 @@ use goodput_model::{End, EndName, Known, Record, Role};
 /// One phrase for each choice.
 pub fn phrases(record: &Record) -> Vec<String> {
     let ends = [(EndName::Near, &record.ends.near), (EndName::Far, &record.ends.far)];
-    ends.into_iter().flat_map(|(name, end)| of(name, end)).collect()
+    let told = ends.into_iter().flat_map(|(name, end)| of(name, end));
+    told.chain(untold(record)).collect()
+}
+
+/// The choices that were left to a far end of goodput which keeps them to itself.
+fn untold(record: &Record) -> Vec<String> {
+    // What is not goodput is told what to do, and chooses nothing.
+    let chooses = record.ends.far.value().is_none() && record.far_totals.is_none();
+    let plan = &record.plan;
+    let left = |sender: &EndName| {
+        let (does, mover) = match sender {
+            EndName::Far => ("sent", &plan.mover),
+            EndName::Near => ("received", plan.receive_mover.as_ref().unwrap_or(&plan.mover)),
+        };
+        (chooses && mover == goodput_mover::AUTO)
+            .then(|| format!("how the far end {does} is not told"))
+    };
+    plan.direction.senders().iter().filter_map(left).collect()
 }
 
 fn of(name: EndName, end: &Known<End>) -> Vec<String> {

@@ -193,6 +193,11 @@ fn a_private_server_tells_nothing_and_is_measured_all_the_same() {
         let counted = record.doubts.iter().any(|doubt| doubt.contains("acknowledged"));
         assert_eq!(counted, direction != ["--reverse"], "{:?}", record.doubts);
     }
+    let left = ["test", &server.address, "--no-store", "-t", "0.5", "--both", "--mover", "auto"];
+    let shown = stdout(&home.run(&left));
+    for does in ["near sent by ", "how the far end sent is not told", "far end received is not"] {
+        assert!(shown.contains(does), "{does} in {shown}");
+    }
 }
 
 #[test]
