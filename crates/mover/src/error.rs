@@ -119,6 +119,10 @@ fn advice(cause: &io::Error) -> &'static str {
         Some(libc::EHOSTUNREACH | libc::ENETUNREACH) => "; check the route to the peer",
         Some(libc::ENETDOWN | libc::ENODEV) => "; check whether the network device is up",
         Some(libc::ETIMEDOUT) => "; the peer no longer answers",
+        Some(libc::ENOSYS) => {
+            "; this kernel, or the system call filter of a container, lacks what the mover needs: choose \
+             another one"
+        }
         Some(libc::ENOMEM) => "; memory is short on this host: fewer flows or a smaller --chunk",
         _ => "",
     }

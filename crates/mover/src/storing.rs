@@ -20,6 +20,7 @@ const ALIGNED: usize = 4096;
 /// Receives to the end of the stream and writes all of it, but for the header, to the sink. The
 /// buffer has room for `room` bytes.
 pub(crate) fn receive(flow: &Flow, sink: &FileSink, room: usize) -> Result<(), MoveError> {
+    survive_size_limit();
     let mut storing = Storing::new(flow, sink, room);
     let mut failure = None;
     let received = stream::receive(flow, storing.room(), |want| {
@@ -150,4 +151,11 @@ impl<'a> Storing<'a> {
 /// What is no whole block goes through the page cache.
 fn through_the_cache(file: &OwnedFd) -> Result<(), Errno> {
     fcntl_setfl(file, fcntl_getfl(file)? - OFlags::DIRECT)
+}
+/// Has a write beyond the limit on the size of files fail (`EFBIG`), rather than end this process by a
+/// signal (`SIGXFSZ`, setrlimit(2)).
+#[expect(unsafe_code, reason = "no library ignores a signal")]
+fn survive_size_limit() {
+    // SAFETY: to ignore a signal runs no code.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }

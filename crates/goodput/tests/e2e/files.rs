@@ -195,6 +195,20 @@ fn what_can_not_be_sent_or_written_is_said() {
     fails(&full, &["/dev/full", "No space left", "make room"]);
 }
 
+/// Where nothing is done about it, the system ends a program that writes beyond this limit.
+#[test]
+fn a_limit_on_the_size_of_files_ends_the_test_in_words() {
+    let place = Place::new(&[]);
+    let output = std::process::Command::new("sh")
+        .args(["-c", "ulimit -f 100; exec \"$@\"", "sh"])
+        .arg(crate::common::exe())
+        .args(["test", &place.server.address, "--no-store", "-t", "60", "-R", "--sink"])
+        .arg(place.home.path().join("limited"))
+        .env("GOODPUT_STATE_DIR", place.home.path().join("state"))
+        .output();
+    fails(&output.expect("a shell can be started"), &["limited", "File too large", "ulimit -f"]);
+}
+
 /// The file is cut while it is sent again and again: the test ends, and says why.
 #[test]
 fn a_file_that_shrinks_ends_the_test() {

@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixDatagram;
 use std::process::Stdio;
 
-use crate::common::{Home, Server, record, stderr};
+use crate::common::{Home, Server, record, stderr, stdout};
 
 #[test]
 fn clients_are_served_at_the_same_time() {

@@ -233,7 +233,8 @@ fn check_kernel(
         mover: mover.id().into(),
         why: format!("the kernel refuses {feature}: {cause}"),
         needs: format!(
-            "it needs Linux {since} or later; this is {}",
+            "it needs Linux {since} or later; this is {}; where that is enough, a container's system \
+             call filter forbids it",
             rustix::system::uname().release().to_string_lossy()
         ),
     })

@@ -15,7 +15,7 @@ use rustix::pipe::{
     vmsplice,
 };
 
-use super::{Mover, check_chunk, check_transport};
+use super::{Mover, check_chunk, check_kernel, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
 use crate::limits::Needs;
@@ -60,7 +60,8 @@ impl Mover for Splice {
             mover: self.id().into(),
             why: format!("no pipe can be had that holds a chunk of {chunk} bytes: {cause}"),
             needs: needs(),
-        })
+        })?;
+        check_kernel(self, "vmsplice and splice", "2.6.17", trial)
     }
 
     fn needs(&self, plan: &Plan, role: Role) -> Needs {
@@ -90,6 +91,14 @@ impl Mover for Splice {
 fn no_pipe(flow: &Flow, cause: &io::Error) -> MoveError {
     let cause = io::Error::new(cause.kind(), format!("{cause}; {}", needs()));
     MoveError::from_system(flow.config.id, "make a pipe for a chunk", cause)
+}
+
+/// Moves nothing by both calls: a kernel that has them says that it did.
+fn trial() -> io::Result<()> {
+    let mut pipe = Pipe::holding(1)?;
+    pipe.fill(&[])?;
+    splice(&pipe.out, None, &pipe.into, None, 0, SpliceFlags::NONBLOCK)?;
+    Ok(())
 }
 
 /// What a larger pipe takes (pipe(7)).
