@@ -28,7 +28,7 @@ use super::receive_window::{self, Limited};
 use super::small_mss::{self, Cause, Small};
 use super::{sack_off, window_scaling_off};
 use crate::finding::Draft;
-use crate::names::{LINK_MTU, ROUTE_ADVMSS, TCP_SACK, TCP_WINDOW_SCALING};
+use crate::names::{ROUTE_ADVMSS, TCP_SACK, TCP_WINDOW_SCALING};
 use crate::rule::{Rule, Stage};
 use crate::thresholds::HOLDS;
 use crate::view::View;
@@ -146,6 +146,7 @@ fn witness(view: &View) -> Result<f64, Missing> {
 mod tests {
     use super::*;
     use crate::diagnose;
+    use crate::names::LINK_MTU;
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::{Far, Near};
 
