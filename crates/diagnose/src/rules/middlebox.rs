@@ -189,8 +189,11 @@ mod tests {
     #[test]
     fn segments_of_half_the_first_window_are_as_large_as_they_can_be() {
         let loopback = |mss| {
-            let lossy = offering(Case::path_loss().goodput(6e6).retransmitted(0.002));
-            let case = lossy.tcp(move |tcp, _| tcp.snd_mss_bytes = Some(mss));
+            let goodput = 6e6 * mss as f64 / 524.0;
+            let lossy = offering(Case::path_loss().goodput(goodput).retransmitted(0.002));
+            let case = lossy.tcp(move |tcp, _| {
+                (tcp.snd_mss_bytes, tcp.pmtu_bytes) = (Some(mss), Some(65_535));
+            });
             case.fact(Near, LINK_MTU, 65_536u64).fact(Far, LINK_MTU, 65_536u64)
         };
         quiet(&RULE, loopback(32_741));
