@@ -8,7 +8,10 @@
 //!
 //! To wake a thread costs the sender's processor too, where both are on one host. A reader that drops
 //! what it reads loses nothing by what has left the cache, so from a rapid stream it just rests for
-//! a moment, and nobody has to wake it.
+//! a moment, and nobody has to wake it. The mark then wakes nobody, but says what the kernel
+//! acknowledges at once: what has come beyond it waits for the reader where the window is as wide as the
+//! buffer (`__tcp_ack_snd_check`, net/ipv4/tcp_input.c), and stops a sender whose congestion window is
+//! small.
 
 use std::mem;
 use std::os::fd::AsFd;
@@ -22,9 +25,15 @@ use crate::{pace, socket};
 const LUMP: u64 = 256 << 10;
 /// Least bytes of a lump that are worth two system calls.
 const LEAST_LUMP: u64 = 32 << 10;
-/// How many lumps the receive buffer must be able to hold. It counts the kernel's overhead too,
-/// which for packets of usual size is up to half of it.
+/// How many times the mark the receive buffer must be able to hold. It counts the kernel's overhead
+/// too, which for packets of usual size is up to half of it.
 const BUFFERED: u64 = 8;
+/// Most bytes that are acknowledged at once while the reader rests: more does not come within
+/// [`LATEST_NS`] of a stream that is just rapid.
+const AT_ONCE: u64 = 4 << 20;
+/// Shorter segments than that make a congestion window narrow, which counts them; those of the loopback
+/// device have 64 KiB, and to acknowledge each at once only costs.
+const LONG_SEGMENT: u32 = 16 << 10;
 /// How late a lump may be read, nanoseconds; below 256 KiB in this time, 2.1 Gbit/s, a stream is read
 /// as it comes.
 const LATEST_NS: u64 = 1_000_000;
@@ -82,7 +91,10 @@ impl Lumps {
             Speed::Fast(in_rest) => {
                 let size = buffer_size(flow);
                 self.rest(in_rest >= LUMP && size >= RESTS_BUFFERED * in_rest);
-                self.set_mark(flow, lump_of(size));
+                let at_once =
+                    self.rests && socket::segment_bytes(flow.socket.as_fd()) < LONG_SEGMENT;
+                let most = if at_once { AT_ONCE } else { LUMP };
+                self.set_mark(flow, lump_of(size, most));
             }
             Speed::Slow => {
                 self.rests = false;
@@ -146,9 +158,9 @@ fn buffer_size(flow: &Flow) -> u64 {
     rustix::net::sockopt::socket_recv_buffer_size(&flow.socket).unwrap_or(0) as u64
 }
 
-/// The lump that a receive buffer of `size` bytes allows; zero for none.
-fn lump_of(size: u64) -> u64 {
-    let lump = (size / BUFFERED).min(LUMP);
+/// The lump of `most` bytes at most that a receive buffer of `size` bytes allows; zero for none.
+fn lump_of(size: u64, most: u64) -> u64 {
+    let lump = (size / BUFFERED).min(most);
     if lump < LEAST_LUMP { 0 } else { lump }
 }
 

@@ -18,6 +18,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr;
 
 use goodput_model::BitRate;
+use socket2::SockRef;
 
 pub use effective::{Effective, check_effective, cut_buffer, effective};
 pub use error::SocketError;
@@ -67,6 +68,12 @@ pub(crate) fn rtt_us(socket: BorrowedFd<'_>) -> Option<u32> {
         )
     };
     (result == 0 && info.tcpi_rtt > 0).then_some(info.tcpi_rtt)
+}
+
+/// Payload that a segment of a TCP connection holds by now, bytes (`TCP_MAXSEG`, tcp(7)); zero where it is
+/// not known.
+pub(crate) fn segment_bytes(socket: BorrowedFd<'_>) -> u32 {
+    SockRef::from(&socket).tcp_mss().unwrap_or(0)
 }
 
 /// setsockopt(2) for the options that no library knows.
