@@ -1,14 +1,56 @@
 //! Memory to receive into, lent for one call at a time: nobody looks at what arrives, so flows share
 //! it. The room that was given back last is lent first, while the processor's cache still holds it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Largest room that is shared, bytes; also the least to read into. What collects while the reader is
 /// away is then read at once.
 pub(crate) const ROOM: usize = 256 << 10;
 
-/// Rooms that nobody has now: as many as calls were ever made at the same time.
-static ROOMS: Mutex<Vec<Box<[u8]>>> = Mutex::new(Vec::new());
+/// Most rooms that are shared. A thread that is preempted within a call keeps its room, so with many flows
+/// on few processors there would else be as many rooms as flows.
+const MOST: usize = 32;
+
+static ROOMS: Mutex<Rooms> = Mutex::new(Rooms { free: Vec::new(), made: 0, waiting: 0 });
+static GIVEN_BACK: Condvar = Condvar::new();
+
+/// The rooms of all flows.
+struct Rooms {
+    /// Those that nobody has now.
+    free: Vec<Box<[u8]>>,
+    /// How many there are.
+    made: usize,
+    /// How many flows wait for one.
+    waiting: usize,
+}
+
+/// Takes the room that was given back last, or a new one; where there are as many as there may be, waits
+/// for one of the calls that have them, none of which waits for its socket.
+fn take() -> Box<[u8]> {
+    // A thread that panicked has left whole rooms.
+    let mut rooms = ROOMS.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        if let Some(room) = rooms.free.pop() {
+            return room;
+        }
+        if rooms.made < MOST {
+            rooms.made += 1;
+            return vec![0; ROOM].into();
+        }
+        rooms.waiting += 1;
+        rooms = GIVEN_BACK.wait(rooms).unwrap_or_else(PoisonError::into_inner);
+        rooms.waiting -= 1;
+    }
+}
+
+fn give_back(room: Box<[u8]>) {
+    let mut rooms = ROOMS.lock().unwrap_or_else(PoisonError::into_inner);
+    rooms.free.push(room);
+    // To notify is a system call, even where nobody waits.
+    if rooms.waiting > 0 {
+        GIVEN_BACK.notify_one();
+    }
+}
 
 /// What a flow receives into.
 pub(crate) struct Room {
@@ -33,11 +75,9 @@ impl Room {
         if !self.own.is_empty() {
             return call(&mut self.own[..len]);
         }
-        // A thread that panicked has left whole rooms.
-        let lent = ROOMS.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut room = lent.unwrap_or_else(|| vec![0; ROOM].into());
+        let mut room = take();
         let result = call(&mut room[..len]);
-        ROOMS.lock().unwrap_or_else(PoisonError::into_inner).push(room);
+        give_back(room);
         result
     }
 }
@@ -53,5 +93,15 @@ mod tests {
         assert_eq!(small.lend(7, |room| room.len()), 7);
         large.lend(9, |room| room.fill(5));
         assert_eq!(large.lend(9, |room| room.to_vec()), [5; 9]);
+    }
+
+    #[test]
+    fn many_flows_share_few_rooms() {
+        let lend = || Room::of(1).lend(1, |_| std::thread::yield_now());
+        std::thread::scope(|scope| {
+            (0..4 * MOST).for_each(|_| drop(scope.spawn(|| (0..50).for_each(|_| lend()))));
+        });
+        let rooms = ROOMS.lock().unwrap();
+        assert!(rooms.made <= MOST && rooms.waiting == 0);
     }
 }
