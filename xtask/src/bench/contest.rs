@@ -39,6 +39,9 @@ pub struct Contest {
 pub enum Place {
     /// In two network namespaces joined by a veth pair.
     Veth,
+    /// In these two, both on the same CPU: what one does with it the other lacks, and it does not matter
+    /// where the scheduler puts them.
+    OneCpu,
     /// In one, over its loopback device.
     Loopback,
 }
@@ -54,6 +57,9 @@ pub struct Load {
     pub flows: u32,
     /// Payload bits per second of all flows; `None` is as fast as it goes.
     pub rate_bits_per_s: Option<u64>,
+    /// Milliseconds at the beginning that goodput leaves out, where it would leave out what it takes for slow
+    /// start: the others count from the beginning.
+    pub omit_ms: u32,
 }
 
 /// Over what payload is sent.
@@ -68,8 +74,6 @@ pub enum Transport {
 pub enum Length {
     /// As `--seconds` says.
     Asked,
-    /// So many times that: what is looked for is small.
-    Times(u32),
     /// One second: what is looked for comes at the beginning.
     OneSecond,
 }
@@ -120,6 +124,8 @@ pub enum Against {
     PercentBelow(&'static str),
     /// How many percent above this entry.
     PercentAbove(&'static str),
+    /// The difference to this entry, in the unit of the table.
+    EntryMinus(&'static str),
 }
 
 /// Where a value shall be.
@@ -143,7 +149,6 @@ impl Contest {
     pub fn seconds(&self, asked: u32) -> u32 {
         match self.length {
             Length::Asked => asked,
-            Length::Times(times) => asked * times,
             Length::OneSecond => 1,
         }
     }
@@ -171,6 +176,7 @@ impl Place {
     pub fn id(self) -> &'static str {
         match self {
             Self::Veth => "veth",
+            Self::OneCpu => "one-cpu",
             Self::Loopback => "loopback",
         }
     }
@@ -179,6 +185,7 @@ impl Place {
     pub fn words(self) -> &'static str {
         match self {
             Self::Veth => "two namespaces, veth",
+            Self::OneCpu => "veth, both on one CPU",
             Self::Loopback => "loopback",
         }
     }
@@ -187,7 +194,13 @@ impl Place {
 impl Load {
     /// One TCP connection with writes of this length.
     pub const fn tcp(chunk_bytes: u32) -> Self {
-        Self { transport: Transport::Tcp, chunk_bytes, flows: 1, rate_bits_per_s: None }
+        Self {
+            transport: Transport::Tcp,
+            chunk_bytes,
+            flows: 1,
+            rate_bits_per_s: None,
+            omit_ms: 10,
+        }
     }
 
     /// One UDP flow with datagrams of this payload.
@@ -198,6 +211,11 @@ impl Load {
     /// So many of them.
     pub const fn flows(self, flows: u32) -> Self {
         Self { flows, ..self }
+    }
+
+    /// Without what goodput moves in the first moment.
+    pub const fn omit_ms(self, omit_ms: u32) -> Self {
+        Self { omit_ms, ..self }
     }
 
     /// At this rate, payload bits per second.

@@ -9,6 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use goodput_mover::allowed_cpus;
 
 use super::contest::Place;
 use crate::shell::{command, run};
@@ -54,17 +55,26 @@ impl Net {
     pub fn at_server(&self, place: Place, program: &str) -> Command {
         let mut command = command("setpriv");
         command.args(["--pdeathsig", "KILL"]);
-        if place == Place::Veth {
+        if place != Place::Loopback {
             command.arg("nsenter").arg(format!("--net={}", self.far_namespace())).arg("--");
         }
-        command.arg(program);
+        command.args(seat(place)).arg(program);
+        command
+    }
+
+    /// A command that runs where the client of a place is, which is where we are.
+    pub fn at_client(place: Place, program: &str) -> Command {
+        let seat = seat(place);
+        let mut words = seat.iter().map(String::as_str).chain([program]);
+        let mut command = command(words.next().unwrap_or(program));
+        command.args(words);
         command
     }
 
     /// Waits until `server` has a TCP socket that listens on `port`, or a UDP socket on it.
     pub fn wait_for_listener(&self, place: Place, server: &mut Child, port: u16) -> Result<()> {
         let tables = match place {
-            Place::Veth => format!("/proc/{}/net", self.holder.id()),
+            Place::Veth | Place::OneCpu => format!("/proc/{}/net", self.holder.id()),
             Place::Loopback => "/proc/self/net".into(),
         };
         wait_for("the server to listen", || {
@@ -96,10 +106,21 @@ impl Drop for Net {
     }
 }
 
+/// What goes before a program so that it runs on the CPU of a place that has only one: the last that we
+/// may use, as interrupts often are on the first.
+fn seat(place: Place) -> Vec<String> {
+    match (place, allowed_cpus().ok().and_then(|cpus| cpus.last().copied())) {
+        (Place::OneCpu, Some(cpu)) => {
+            ["taskset", "--cpu-list", &cpu.to_string()].map(str::to_owned).to_vec()
+        }
+        _ => Vec::new(),
+    }
+}
+
 /// Address of the server at a place.
 pub fn address(place: Place) -> &'static str {
     match place {
-        Place::Veth => FAR,
+        Place::Veth | Place::OneCpu => FAR,
         Place::Loopback => "127.0.0.1",
     }
 }
@@ -107,7 +128,7 @@ pub fn address(place: Place) -> &'static str {
 /// The device at which payload arrives, in the server's namespace.
 pub fn device(place: Place) -> &'static str {
     match place {
-        Place::Veth => "far0",
+        Place::Veth | Place::OneCpu => "far0",
         Place::Loopback => "lo",
     }
 }

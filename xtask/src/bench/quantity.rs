@@ -40,6 +40,11 @@ pub static PACKETS: Quantity = quantity("packets_per_s", "1000 packets/s", 1e-3,
 pub static LOSS: Quantity = quantity("lost_percent", "lost, %", 1.0, 2, Better::Lower);
 /// User and system time of both processes, from start to end, for 10^9 received bytes.
 pub static CPU: Quantity = quantity("cpu_s_per_gb", "CPU s/GB", 1.0, 3, Better::Lower);
+/// Precise timers that the kernel served, of all programs of the machine.
+pub static TIMERS: Quantity = quantity("timers_per_s", "1000 timers/s", 1e-3, 1, Better::Lower);
+/// CPU time of all threads but those of the flows, of that of all threads of both processes.
+pub static BESIDE: Quantity =
+    quantity("beside_percent", "CPU beside the flows, %", 1.0, 3, Better::Lower);
 /// The highest resident memory of the client, 10^6 bytes (`VmHWM`, proc_pid_status(5)).
 pub static NEAR_PEAK: Quantity = quantity("near_peak_bytes", "client, MB", 1e-6, 1, Better::Lower);
 /// That of the server.

@@ -16,7 +16,6 @@ use super::net::{Net, address, wait_for};
 use super::programs::{Counted, GOODPUT, Job, Leaves, Program, Said};
 use super::quantity::{CPU, FAR_PEAK, LOSS, NEAR_PEAK, PACKETS, Quantity, RATE};
 use super::watch::Watched;
-use crate::shell::command;
 
 /// Where a run takes place.
 pub struct Stage<'a> {
@@ -47,14 +46,16 @@ pub fn run(stage: &Stage<'_>, contest: &Contest, entry: &Entry) -> Result<Values
     let seconds = stage.seconds;
     let address = address(stage.place);
     let job = Job { load: &contest.load, address, port: stage.port, seconds };
-    let watched = Watched::start(contest.watch, stage)?;
+    let mut watched = Watched::start(contest.watch, stage)?;
     let cpu_before = children_cpu_s()?;
     let mut server = Running::start(stage.server(program).args((program.server)(&job)))?;
     stage.net.wait_for_listener(stage.place, &mut server.child, stage.port)?;
     let began = SystemTime::now();
     let mut client =
         Running::start(stage.client(program).args((program.client)(&job)).args(extra))?;
-    let peaks = client.accompany(&server, Duration::from_secs(seconds.into()) + PATIENCE)?;
+    let processes = [client.child.id(), server.child.id()];
+    let patience = Duration::from_secs(seconds.into()) + PATIENCE;
+    let peaks = client.accompany(&server, patience, || watched.look(processes))?;
     server.leave(program.leaves)?;
     let cpu_s = children_cpu_s()? - cpu_before;
     let said = Said { client: client.said()?, server: server.said()? };
@@ -70,7 +71,7 @@ impl Stage<'_> {
     }
 
     fn client(&self, program: &Program) -> Command {
-        command(&self.file(program))
+        Net::at_client(self.place, &self.file(program))
     }
 
     fn file(&self, program: &Program) -> String {
@@ -122,8 +123,13 @@ impl Running {
         Ok(Self { child, out, err })
     }
 
-    /// Waits until the client has ended well, and looks at the memory of both meanwhile.
-    fn accompany(&mut self, server: &Self, patience: Duration) -> Result<Peaks> {
+    /// Waits until the client has ended well; looks at the memory of both meanwhile, and as `look` does.
+    fn accompany(
+        &mut self,
+        server: &Self,
+        patience: Duration,
+        mut look: impl FnMut(),
+    ) -> Result<Peaks> {
         let started = Instant::now();
         let mut peaks = Peaks::default();
         loop {
@@ -136,6 +142,7 @@ impl Running {
             }
             peaks.near_bytes = peak_bytes(&self.child).or(peaks.near_bytes);
             peaks.far_bytes = peak_bytes(&server.child).or(peaks.far_bytes);
+            look();
             std::thread::sleep(LOOK);
         }
     }
@@ -210,6 +217,7 @@ fn children_cpu_s() -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::command;
 
     #[test]
     fn a_program_that_fails_says_why() {

@@ -14,6 +14,7 @@ mod thousand_flows;
 mod udp_packets;
 mod udp_rate;
 mod udp_throughput;
+mod unpaced;
 
 use super::contest::{Against, Bound, Contest, Entry, Goal, Kind, Place};
 use super::programs::{GOODPUT, IPERF, IPERF3, NUTTCP, Program, QPERF, SOCKPERF};
@@ -23,6 +24,7 @@ use super::quantity::{CPU, RATE};
 pub const ALL: &[&Contest] = &[
     &tcp_copy::CONTEST,
     &best_method::CONTEST,
+    &unpaced::CONTEST,
     &small_writes::CONTEST,
     &udp_packets::CONTEST,
     &udp_throughput::CONTEST,
@@ -38,6 +40,7 @@ pub const ALL: &[&Contest] = &[
 
 const BOTH: &[Place] = &[Place::Veth, Place::Loopback];
 const VETH: &[Place] = &[Place::Veth];
+const ONE_CPU: &[Place] = &[Place::OneCpu];
 const LOOPBACK: &[Place] = &[Place::Loopback];
 
 /// A peer with its usual options.
@@ -97,7 +100,8 @@ mod tests {
                 if let Against::Entry(name)
                 | Against::PercentOf(name)
                 | Against::PercentBelow(name)
-                | Against::PercentAbove(name) = goal.against
+                | Against::PercentAbove(name)
+                | Against::EntryMinus(name) = goal.against
                 {
                     named.push(name);
                 }

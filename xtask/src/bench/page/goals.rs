@@ -71,6 +71,7 @@ fn value(contest: &Contest, goal: &Goal, runs: &[&Ran]) -> Option<f64> {
         Against::PercentOf(name) => 100.0 * ours / of(name)?,
         Against::PercentBelow(name) => 100.0 * (1.0 - ours / of(name)?),
         Against::PercentAbove(name) => 100.0 * (ours / of(name)? - 1.0),
+        Against::EntryMinus(name) => (ours - of(name)?) * scale,
     })
 }
 
@@ -124,7 +125,7 @@ mod tests {
     use super::*;
     use crate::bench::contests::ALL;
     use crate::bench::kept::{Came, Values};
-    use crate::bench::quantity::{CPU, RATE};
+    use crate::bench::quantity::{BESIDE, CPU, RATE};
 
     fn near(median: f64) -> Estimate {
         Estimate { median, interval: Some((median - 0.1, median + 0.1)) }
@@ -178,10 +179,14 @@ mod tests {
     #[test]
     fn differences_have_the_unit_of_the_table() {
         let contest = ALL.iter().find(|contest| contest.id == "observing").unwrap();
-        let runs = [ran("goodput", 99.0, 1.02), ran("goodput --no-observe", 100.0, 1.0)];
+        let mut runs = [ran("goodput", 99.0, 1.02), ran("goodput --no-observe", 100.0, 1.0)];
+        for (ran, share) in runs.iter_mut().zip([3.0, 2.0]) {
+            let Came::Values(values) = &mut ran.came else { continue };
+            values.insert(BESIDE.id.into(), share);
+        }
         let runs: Vec<&Ran> = runs.iter().collect();
-        let percent: Vec<f64> =
+        let values: Vec<f64> =
             contest.goals.iter().map(|goal| value(contest, goal, &runs).unwrap().round()).collect();
-        assert_eq!(percent, [1.0, 2.0]);
+        assert_eq!(values, [1.0, 1.0, 2.0]);
     }
 }

@@ -28,11 +28,10 @@ fn server(job: &Job<'_>) -> Vec<String> {
     arguments
 }
 
-/// It leaves the first moment out only, where it would leave out what it takes for slow start: the
-/// others count from the beginning.
 fn client(job: &Job<'_>) -> Vec<String> {
     let target = format!("{}:{}", job.address, job.port);
-    let mut arguments = arguments!["test", target, "--json", "--no-store", "--omit", "0.01"];
+    let mut arguments = arguments!["test", target, "--json", "--no-store"];
+    arguments.extend(arguments!["--omit", f64::from(job.load.omit_ms) / 1e3]);
     arguments.extend(arguments!["--time", job.seconds, "--flows", job.load.flows]);
     arguments.extend(arguments!["--chunk", job.load.chunk_bytes]);
     arguments.extend(job.is_udp().then(|| "--udp".into()));
@@ -47,10 +46,11 @@ fn count(job: &Job<'_>, said: &Said) -> Result<Counted> {
     let result = &json["result"];
     let rate = result["goodput_bits_per_s"].as_f64();
     let bits_per_s = rate.context("the record has no result.goodput_bits_per_s")?;
-    let seconds = result["duration_s"].as_f64().context("the record has no result.duration_s")?;
     let direction = &result["directions"][0];
-    // Where it does not observe, it knows no bytes of the whole run.
-    let bytes = direction["received_bytes"].as_f64().unwrap_or(bits_per_s / 8.0 * seconds);
+    // Where it does not observe, it knows no bytes of the whole run, and looks too seldom for its length.
+    let seconds = f64::from(job.seconds) + f64::from(job.load.omit_ms) / 1e3;
+    let whole = bits_per_s / 8.0 * seconds;
+    let bytes = direction["received_bytes"].as_f64().unwrap_or(whole);
     let lost_percent = direction["lost_percent"].as_f64();
     Ok(Counted { bytes, bits_per_s, lost_percent: lost_percent.filter(|_| job.is_udp()) })
 }
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(counted(Load::tcp(131_072), observed), expected);
         let not = r#"{"goodput_bits_per_s": 8e9, "duration_s": 2.0, "directions": [
             {"received_bytes": {"missing": "this end did not report its flows"}}]}"#;
-        assert_eq!(counted(Load::tcp(131_072), not).bytes, 2e9);
+        assert_eq!(counted(Load::tcp(131_072), not).bytes, 1.01e9);
     }
 
     #[test]

@@ -1,8 +1,11 @@
-//! What is watched of a run from outside its programs: packets, with the kernel's time of each.
+//! What is watched of a run from outside its programs: packets, with the kernel's time of each,
+//! threads, or timers.
 
 mod capture;
 mod even;
 mod first_byte;
+mod threads;
+mod timers;
 
 use std::time::SystemTime;
 
@@ -12,6 +15,8 @@ use super::kept::Values;
 use super::programs::{Job, Program};
 use super::run::Stage;
 use capture::Capture;
+use threads::Threads;
+use timers::Timers;
 
 /// What is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +27,10 @@ pub enum Watch {
     Even,
     /// When the first payload is on the wire.
     FirstByte,
+    /// Which threads of goodput have the CPU.
+    Threads,
+    /// How many precise timers the kernel serves.
+    Timers,
 }
 
 /// A run that is being watched.
@@ -29,6 +38,8 @@ pub enum Watched {
     Nothing,
     Even(Capture),
     FirstByte(Capture),
+    Threads(Threads),
+    Timers(Timers),
 }
 
 /// Packets that are enough to find the first with payload: a busy device would fill the disk.
@@ -41,7 +52,16 @@ impl Watched {
             Watch::Nothing => Self::Nothing,
             Watch::Even => Self::Even(Capture::start(stage, "udp and greater 200", None)?),
             Watch::FirstByte => Self::FirstByte(Capture::start(stage, "tcp", Some(FIRST_PACKETS))?),
+            Watch::Threads => Self::Threads(Threads::default()),
+            Watch::Timers => Self::Timers(Timers::start()?),
         })
+    }
+
+    /// Looks at the processes of a run, which it does again and again until the client has ended.
+    pub fn look(&mut self, processes: [u32; 2]) {
+        if let Self::Threads(threads) = self {
+            processes.into_iter().for_each(|process| threads.look(process));
+        }
     }
 
     /// Ends; what was seen of the run whose client was started at `began`.
@@ -50,6 +70,8 @@ impl Watched {
             Self::Nothing => Ok(Values::new()),
             Self::Even(capture) => even::values(&capture.finish()?, job.load),
             Self::FirstByte(capture) => first_byte::values(&capture.finish()?, program, began),
+            Self::Threads(threads) => threads.values(),
+            Self::Timers(timers) => timers.values(),
         }
     }
 }

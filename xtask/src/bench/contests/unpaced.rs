@@ -1,0 +1,59 @@
+//! The best methods again with a congestion control that does not pace: what the host's own costs them.
+
+use super::*;
+use crate::bench::contest::{Against, Length, Load};
+use crate::bench::quantity::{CPU, RATE, TIMERS};
+use crate::bench::watch::Watch;
+
+const OURS: &str = "goodput, splice and discard, reno";
+
+const AS_THE_HOST: &str = "goodput, splice and discard";
+
+pub static CONTEST: Contest = Contest {
+    id: "unpaced-best-method",
+    title: "TCP, one flow, best method against best method, reno",
+    about: "The same with a congestion control that sends as fast as it may, in the programs that can choose \
+            one; every user may choose reno. The last row has the host's own. Where that is bbr, the kernel lets \
+            a timer send each packet of at most 64 KiB (the third column counts the timers of the whole \
+            machine), and a congestion window of a few packets waits for their acknowledgement: the kernel's \
+            own cost, which no program can avoid, and while it waits no CPU need be busy (Gbit/s / 8 × CPU s/GB is \
+            how many were). The last ratio says how much that is.",
+    places: VETH,
+    load: Load::tcp(128 << 10),
+    length: Length::Asked,
+    watch: Watch::Timers,
+    entries: &[
+        with(
+            OURS,
+            &GOODPUT,
+            &["--mover", "splice", "--receive-mover", "discard", "--congestion", "reno"],
+        ),
+        with("iperf3 --zerocopy, reno", &IPERF3, &["--zerocopy", "--congestion", "reno"]),
+        with("iperf, reno", &IPERF, &["--linux-congestion", "reno"]),
+        with(AS_THE_HOST, &GOODPUT, &["--mover", "splice", "--receive-mover", "discard"]),
+    ],
+    columns: &[&RATE, &CPU, &TIMERS],
+    goals: &[
+        Goal {
+            what: "throughput / best peer",
+            of: OURS,
+            quantity: &RATE,
+            against: Against::BestPeer(&RATE),
+            bound: Bound::AtLeast(2.0),
+        },
+        Goal {
+            what: "CPU per byte / that peer",
+            of: OURS,
+            quantity: &CPU,
+            against: Against::BestPeer(&RATE),
+            bound: Bound::None,
+        },
+        Goal {
+            what: "throughput / that with the host's congestion control",
+            of: OURS,
+            quantity: &RATE,
+            against: Against::Entry(AS_THE_HOST),
+            bound: Bound::None,
+        },
+    ],
+};
