@@ -2,6 +2,8 @@
 
 use goodput_model::{FlowSample, Plan, Role, Sample, TcpInfo};
 
+use super::Intervals;
+
 /// A sample this much early closes the interval all the same, seconds: half a millisecond, as the
 /// engine's own intervals have it.
 const GRACE: f64 = 0.0005;
@@ -78,6 +80,15 @@ impl Cutter {
         Self { every_s: plan.interval_s, omit_s, zero_s, from: None, latest: None, cut: false }
     }
 
+    /// The same as iperf3 has it, where `-i 0` makes one interval of all.
+    pub fn of_iperf3(plan: &Plan, intervals: Intervals) -> Self {
+        let cutter = Self::new(plan);
+        match intervals {
+            Intervals::None => Self { every_s: f64::INFINITY, ..cutter },
+            Intervals::Usual | Intervals::All => cutter,
+        }
+    }
+
     /// Takes the next sample; an interval, if one is complete with it. Samples without the detail of
     /// flows are passed over.
     pub fn push(&mut self, sample: &Sample) -> Option<Span> {
@@ -97,7 +108,8 @@ impl Cutter {
     /// The rest at the end, where it is long enough, or all there is.
     pub fn close(&mut self) -> Option<Span> {
         let left = self.latest.as_ref()?.at_s - self.begun_s();
-        (left >= self.every_s * SHORTEST || left > 0.0 && !self.cut).then(|| self.take()).flatten()
+        let all = !self.cut || self.every_s.is_infinite();
+        (left >= self.every_s * SHORTEST || left > 0.0 && all).then(|| self.take()).flatten()
     }
 
     fn begun_s(&self) -> f64 {

@@ -8,14 +8,14 @@ use serde::Serialize;
 use super::cut::Cutter;
 use super::iperf3::spans::interval;
 use super::iperf3::{end, start};
-use super::{Context, Format, Intervals, Writer};
+use super::{Context, Format, Writer};
 
 /// The format.
 pub const FORMAT: Format = Format {
     id: "iperf3-stream",
     summary: "JSON lines while it runs, as iperf3 --json-stream",
     writer: |context| {
-        let cutter = Cutter::new(&context.plan);
+        let cutter = Cutter::of_iperf3(&context.plan, context.style.intervals);
         Box::new(Stream { context, cutter, connections: Vec::new(), started: false })
     },
 };
@@ -63,9 +63,7 @@ impl Stream {
     }
 
     fn intervals(&mut self, cut: impl FnOnce(&mut Cutter) -> Option<super::cut::Span>) -> String {
-        let wanted = self.context.style.intervals != Intervals::None;
-        let span = if wanted { cut(&mut self.cutter) } else { None };
-        span.map(|span| line("interval", &interval(&span))).unwrap_or_default()
+        cut(&mut self.cutter).map(|span| line("interval", &interval(&span))).unwrap_or_default()
     }
 }
 

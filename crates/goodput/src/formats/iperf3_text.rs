@@ -11,14 +11,14 @@ use super::cut::{Cutter, Datagrams, Span};
 use super::iperf3::socket;
 use super::iperf3::spans::cwnd_bytes;
 use super::text::{bytes, rate, titled, two_digits};
-use super::{Context, Format, Intervals, Writer};
+use super::{Context, Format, Writer};
 
 /// The format.
 pub const FORMAT: Format = Format {
     id: "iperf3-text",
     summary: "the tables of iperf3 without options",
     writer: |context| {
-        let cutter = Cutter::new(&context.plan);
+        let cutter = Cutter::of_iperf3(&context.plan, context.style.intervals);
         Box::new(Text { context, cutter, printed: 0 })
     },
 };
@@ -98,10 +98,7 @@ impl Text {
             (Transport::Udp, Direction::Send) => "         Total Datagrams",
             (Transport::Udp, _) => "         Jitter    Lost/Total Datagrams",
         };
-        if self.context.style.intervals != Intervals::None {
-            text += &self.header(columns);
-        }
-        text
+        text + &self.header(columns)
     }
 
     fn header(&self, columns: &str) -> String {
@@ -121,7 +118,7 @@ impl Text {
     }
 
     fn interval(&mut self, span: Option<Span>) -> String {
-        let Some(span) = span.filter(|_| self.context.style.intervals != Intervals::None) else {
+        let Some(span) = span else {
             return String::new();
         };
         let mut text = String::new();

@@ -13,7 +13,7 @@ use serde::Serialize;
 use self::spans::{Interval, interval};
 use self::tree::Tree;
 use super::cut::Cutter;
-use super::{Context, Format, Intervals, Writer};
+use super::{Context, Format, Writer};
 
 /// The format.
 pub const FORMAT: Format = Format {
@@ -36,29 +36,21 @@ struct Json {
 
 impl Json {
     fn new(context: Context) -> Self {
-        let cutter = Cutter::new(&context.plan);
+        let cutter = Cutter::of_iperf3(&context.plan, context.style.intervals);
         Self { context, cutter, intervals: Vec::new() }
-    }
-
-    fn wants_intervals(&self) -> bool {
-        self.context.style.intervals != Intervals::None
     }
 }
 
 impl Writer for Json {
     fn event(&mut self, event: &Event) -> String {
-        if let Event::Sampled { end: goodput_model::EndName::Near, sample } = event
-            && self.wants_intervals()
-        {
+        if let Event::Sampled { end: goodput_model::EndName::Near, sample } = event {
             self.intervals.extend(self.cutter.push(sample).map(|span| interval(&span)));
         }
         String::new()
     }
 
     fn finish(&mut self, record: &Record) -> String {
-        if self.wants_intervals() {
-            self.intervals.extend(self.cutter.close().map(|span| interval(&span)));
-        }
+        self.intervals.extend(self.cutter.close().map(|span| interval(&span)));
         let (server_output_json, server_output_text) = server_output(record);
         let tree = Tree {
             start: start::of_record(record, self.context.served),

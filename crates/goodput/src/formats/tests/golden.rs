@@ -78,6 +78,21 @@ fn what_only_the_sender_sees_is_0_where_this_end_receives() {
 }
 
 #[test]
+fn without_intervals_iperf3_has_one_of_all() {
+    let style = Style { intervals: Intervals::None, ..Style::default() };
+    let record = Made::plain().record();
+    let tree: Value =
+        serde_json::from_str(&print(find("iperf3").unwrap(), &record, style.clone())).unwrap();
+    let intervals = tree["intervals"].as_array().unwrap();
+    assert_eq!(intervals.len(), 1);
+    assert_eq!(intervals[0]["sum"]["bytes"], tree["end"]["sum_sent"]["bytes"]);
+    let text = print(find("iperf3-text").unwrap(), &record, style);
+    assert!(
+        text.contains("[  5]   0.00-2.00   sec  1.91 MBytes  8.00 Mbits/sec    4   14.1 KBytes")
+    );
+}
+
+#[test]
 fn iperf3_has_each_count_where_it_belongs() {
     let tree: Value = serde_json::from_str(&printed("iperf3", Made::plain())).unwrap();
     assert_eq!(tree["start"]["connected"][0]["local_port"], 40000);
