@@ -6,12 +6,16 @@ use crate::ceiling::link_ceiling;
 use crate::cpu_bound::{cpu_bound, is_throttled, stopped_share};
 use crate::rules::{queue_too_short, shaper_burst};
 use crate::shaper::Shaper;
-use crate::thresholds::{AT_CEILING, CPU_FULL, HARDLY_WAITS, SHAPER_GIVES, SHAPER_NEARLY, STOPPED};
+use crate::thresholds::{
+    AT_CEILING, BEHIND, CPU_FULL, HARDLY_WAITS, LONG_PATH_S, SHAPER_GIVES, SHAPER_NEARLY, STOPPED,
+};
 use crate::view::{Side, View};
 
 /// CPU share of either thread beyond which the pace may be the hosts', where no round number shows a
 /// rate, and round trips are short enough to be stretched by scheduling.
 const MUCH_CPU: f64 = 0.5;
+/// Share of the time that the receive window may stop the sender without holding it back.
+const HARDLY_STOPPED: f64 = 0.02;
 /// CPU share of a reader that no common quota stops.
 const HARDLY_ANY: f64 = 0.05;
 
@@ -45,9 +49,19 @@ pub fn host_is_short(view: &View) -> bool {
     lacks_cpu(&view.sender) || receiver_is_short(view)
 }
 
+/// Whether a reader that other threads keep from its CPU reads in time all the same: on a path longer than
+/// that wait, the window never stopped the sender.
+pub fn reads_in_time(view: &View) -> bool {
+    let open = view.sender.rwnd_limited_share().is_ok_and(|share| share < HARDLY_STOPPED);
+    let long = view.sender.min_rtt_s().is_ok_and(|rtt| rtt >= LONG_PATH_S);
+    let waits = view.receiver.blocked_share().is_ok_and(|waits| waits >= BEHIND);
+    let shared = cpu_bound(&view.receiver).is_ok_and(|bound| bound.is_some_and(|b| b.shared));
+    view.is_tcp() && open && long && waits && shared
+}
+
 /// The same of the receiver alone, which is all that counts for datagrams.
 pub fn receiver_is_short(view: &View) -> bool {
-    lacks_cpu(&view.receiver)
+    lacks_cpu(&view.receiver) && !reads_in_time(view)
         || view.receiver.blocked_share().is_ok_and(|waits| waits < HARDLY_WAITS)
 }
 

@@ -26,6 +26,7 @@ use goodput_model::{Confidence, Finding, Missing, Role};
 
 use crate::bounds::next_after;
 use crate::cpu_bound::{SHARED, cpu_bound, describe, is_throttled};
+use crate::elimination::reads_in_time;
 use crate::finding::{Draft, rate};
 use crate::rule::{Rule, Stage};
 use crate::thresholds::{ALL_BUSY, HARDLY_WAITS, HOLDS};
@@ -72,7 +73,8 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     };
     let behind = side.role == Role::Sender && is_behind_rate(view)?;
     let paces = side.paced_share()? >= HOLDS;
-    let bound = cpu_bound(side)?.filter(|bound| bound.shared && !paces);
+    let in_time = side.role == Role::Receiver && reads_in_time(view);
+    let bound = cpu_bound(side)?.filter(|bound| bound.shared && !paces && !in_time);
     let stopped = view.sides().iter().any(|side| is_throttled(side));
     if wait < SHARED || stopped || !(behind || bound.is_some()) {
         return Ok(None);
@@ -141,7 +143,7 @@ mod tests {
     use super::*;
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::BitRate;
-    use goodput_model::EndName::Near;
+    use goodput_model::EndName::{Far, Near};
 
     /// 4.2 s of two CPUs, of which `others` µs went to other programs.
     fn crowded(others: u64) -> Case {
@@ -174,6 +176,19 @@ mod tests {
     fn a_wait_for_ones_own_threads_and_a_short_one_are_quiet() {
         quiet(&RULE, crowded(4_000_000).grows(Near, "process.user_us", 12_000_000));
         quiet(&RULE, crowded(4_000_000).waiting(0.1, 0.0));
+    }
+
+    #[test]
+    fn a_reader_that_leaves_the_window_open_holds_nothing_back() {
+        let late = |closed: f64| {
+            let case =
+                Case::path_rate().waiting(0.0, 0.7).reader(0.4, 0.0, 0.1).cpu(Far, 0.1, 0.99);
+            let case = case.grows(Far, "process.user_us", 200_000).shares(1.0, closed, 0.0);
+            let case = case.grows(Far, "process.system_us", 200_000);
+            case.grows(Far, "cpu.0.user_us", 4_000_000)
+        };
+        quiet(&RULE, late(0.0));
+        assert_eq!(fires(&RULE, late(0.5)).end, goodput_model::Place::Far);
     }
 
     #[test]

@@ -27,7 +27,7 @@ use goodput_model::{Confidence, Finding, Missing, Place};
 
 use crate::bounds::next_after;
 use crate::elimination::{
-    host_is_short, hosts_have_time, is_local, reader_keeps_up, receiver_is_short,
+    host_is_short, hosts_have_time, is_local, reader_keeps_up, reads_in_time, receiver_is_short,
 };
 use crate::finding::{Draft, percent, rate, rate_argument, time};
 use crate::models::rate_at_loss;
@@ -141,7 +141,8 @@ impl Mark {
         let agrees = self.delivery.as_ref().is_ok_and(|rate| AGREES.contains(&(rate / goodput)));
         let paced = !view.backs_off_at_loss().unwrap_or(true) && agrees;
         let lossy = self.loss > MUCH_LOSS && !queue && self.round.is_none();
-        let doubt = lossy || !reader_keeps_up(view);
+        // A reader that is kept from its CPU may be what stretches the round trip.
+        let doubt = lossy || !reader_keeps_up(view) || reads_in_time(view);
         let long = view.sender.min_rtt_s().is_ok_and(|rtt| rtt >= LONG_PATH_S);
         let by_hosts = self.round.is_none() && !(queue && long) && !hosts_have_time(view);
         if by_hosts {

@@ -24,6 +24,7 @@ use goodput_model::{Change, Confidence, Finding, Missing};
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::cpu_bound::{cpu_bound, describe, is_throttled};
+use crate::elimination::reads_in_time;
 use crate::finding::{Draft, percent};
 use crate::rule::{Rule, Stage};
 use crate::thresholds::CPU_FULL;
@@ -49,6 +50,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     match cpu_bound(&view.receiver)? {
         // While a quota stops the other end, it is not the wait for a CPU that counts.
         Some(bound) if bound.shared && is_throttled(&view.sender) => Ok(None),
+        Some(bound) if bound.shared && reads_in_time(view) => Ok(None),
         Some(bound) if !(bound.crowded && full) => {
             draft(view, bound.confidence(), bound.summary("receiver")).share(bound.turn).found()
         }
