@@ -4,7 +4,9 @@ use goodput_model::{Confidence, Missing, Role};
 
 use crate::finding::{Draft, percent};
 use crate::names::{PROCESS_CPUS, PROCESS_NICE, PROCESS_POLICY};
-use crate::thresholds::{ALL_BUSY, BEHIND, CPU_BOUND, CPU_FULL, HOLDS, STOPPED, THROTTLED};
+use crate::thresholds::{
+    ALL_BUSY, BEHIND, CPU_BOUND, CPU_FULL, HOLDS, LONG_PATH_S, STOPPED, THROTTLED,
+};
 use crate::view::Side;
 
 /// Share of a CPU that is much for one thread on a host that has none left.
@@ -81,10 +83,11 @@ pub fn cpu_bound(side: &Side) -> Result<Option<CpuBound>, Missing> {
 }
 
 /// Whether a writer's socket has data to send whenever TCP may send some, so that the writer holds nothing
-/// back by waking up late.
+/// back by waking up late. On a short path what sends that data waits for the same CPU.
 fn leaves_data_behind(side: &Side) -> bool {
     let dry = side.app_limited_share();
-    side.role == Role::Sender && dry.is_ok_and(|dry| dry < HARDLY_DRY)
+    let long = side.min_rtt_s().is_ok_and(|rtt| rtt >= LONG_PATH_S);
+    side.role == Role::Sender && long && dry.is_ok_and(|dry| dry < HARDLY_DRY)
 }
 
 /// Share of the time in which the thread of `side` neither waited nor ran, or, where that is known
