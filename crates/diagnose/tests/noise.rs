@@ -175,6 +175,7 @@ fn evidence() -> impl Strategy<Value = Evidence> {
                 near,
                 far: if one { Known::missing("noise") } else { far },
                 told_lost_share: if udp { Known::Value(goodput) } else { Known::missing("noise") },
+                latency: None,
                 measured: Measured {
                     goodput: BitRate(goodput),
                     from_s: 0.5,

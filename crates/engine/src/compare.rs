@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use goodput_experiment::{Design, Step, TimeLeft, WARM_UP};
-use goodput_model::{Kind, Length, Plan, Record, Trial};
+use goodput_model::{Kind, Known, Length, Plan, Record, Trial};
 use goodput_wire::session::Credentials;
 
 pub use arms::{Arm, Factor, factorial};
@@ -20,6 +20,7 @@ use crate::conclude::{Conclusion, conclude};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
+use crate::latency::IDLE;
 use crate::target::Target;
 use costs::RunCost;
 use near_far::Appliers;
@@ -148,7 +149,7 @@ fn quiet(event: Event, listener: &mut Listener<'_>) {
 /// The runs so far.
 struct Book {
     trials: Vec<Trial>,
-    /// What the runs that count have cost, by their arms, where files are sent.
+    /// What the runs that count have cost, by their arms.
     costs: Vec<(usize, RunCost)>,
     first: Option<Record>,
     values: Vec<Vec<String>>,
@@ -168,6 +169,8 @@ impl Book {
             // Not known before the first; it is tried.
             Length::Bytes(_) | Length::Source => (0.05, false),
         };
+        let idle = if request.plan.latency { IDLE.as_secs_f64() } else { 0.0 };
+        let run = run + idle;
         Self {
             trials: Vec::new(),
             costs: Vec::new(),
@@ -198,12 +201,13 @@ impl Book {
         run: Conclusion,
         listener: &mut Listener<'_>,
     ) {
-        let spent = RunCost::of(&run.record).filter(|_| run.record.plan.storage.source.is_some());
+        let spent = RunCost::of(&run.record);
         let trial = Trial {
             block,
             arm,
             goodput_bits_per_s: run.record.result.goodput_bits_per_s,
-            cpu_s_per_gb: spent.as_ref().map_or_else(|| cost(&run.record), RunCost::cpu_s_per_gb),
+            cpu_s_per_gb: spent.as_ref().map_or_else(not_counted, RunCost::cpu_s_per_gb),
+            latency: run.record.latency.clone(),
             limit: run.record.verdict.limit.clone(),
             witnesses: run.witnesses,
             discarded: discarded.map(Into::into),
@@ -241,17 +245,6 @@ impl Book {
     }
 }
 
-/// CPU seconds of both ends per 10^9 payload bytes, from what both processes used.
-fn cost(record: &Record) -> goodput_model::Known<f64> {
-    let result = &record.result;
-    let both = result.near.cpu_percent.get().and_then(|near| {
-        let far = result.far.cpu_percent.get()?;
-        Ok((near + far) / 100.0)
-    });
-    let bytes_per_s = result.goodput_bits_per_s.0 / 8.0;
-    both.and_then(|cpus| match bytes_per_s {
-        b if b > 0.0 => Ok(cpus / b * 1e9),
-        _ => Err(goodput_model::Missing::because("nothing was received")),
-    })
-    .into()
+fn not_counted() -> Known<f64> {
+    Known::missing("nothing counted what was received")
 }

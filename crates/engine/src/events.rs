@@ -45,6 +45,13 @@ pub enum Event {
         /// What came out.
         trial: RateTrial,
     },
+    /// A comparison of ways to send files begins, of several: one for each size and number of clients.
+    TransfersBegan {
+        /// Bytes that each client is sent, where that is known.
+        size_bytes: Option<u64>,
+        /// Clients at the same time.
+        clients: u16,
+    },
     /// A run of a comparison is done.
     TrialEnded {
         /// The values of its arm.

@@ -80,6 +80,7 @@ impl Measurement {
             near: Known::Value(self.near.clone()),
             far: self.far.clone(),
             told_lost_share: told::lost_share(self, sender),
+            latency: self.latency.clone(),
             measured: self.measured(sender)?,
         })
     }

@@ -25,7 +25,7 @@ use crate::interrupt::Interrupt;
 use crate::latency::{Phase, Prober, Probing};
 use crate::measurement::{Measurement, measure, steady};
 use crate::movers::{self, Movers};
-use crate::observe::observe;
+use crate::observe::{observe, usage_after, usage_before};
 use crate::seating::Seating;
 use crate::traffic::{Traffic, Watched, connections};
 use crate::{latency, storage};
@@ -42,6 +42,8 @@ pub struct NearRun<'a> {
     traffic: Traffic,
     context: Context,
     before: Snapshot,
+    /// CPU time and memory in the moment in which this end's flows had ended.
+    used: Snapshot,
     near: Vec<Sample>,
     far: Vec<Sample>,
     shown: Shown,
@@ -136,6 +138,7 @@ impl<'a> NearRun<'a> {
             traffic,
             context,
             before,
+            used: Snapshot::default(),
             near: Vec::new(),
             far: Vec::new(),
             shown,
@@ -161,6 +164,7 @@ impl<'a> NearRun<'a> {
         let idle = self.idle(interrupt, listener).await?;
         self.client.conversation.tell(Input::Begin);
         let loaded = self.prober.as_ref().map(Prober::start);
+        usage_before(self.plan.observe, &self.context, &mut self.before);
         let began = self.traffic.begin(&self.plan)?;
         listener(Event::Opened { connections: self.connections.clone() });
         listener(Event::Began);
@@ -190,7 +194,8 @@ impl<'a> NearRun<'a> {
         self.gather(listener).await?;
         self.check_source()?;
         let probed = idle.zip(self.probed(loaded, listener).await?);
-        let after = observe(self.plan.observe, self.context.clone()).await?;
+        let mut after = observe(self.plan.observe, self.context.clone()).await?;
+        after.facts.append(&mut self.used.facts);
         let measurement = self.into_measurement(after, listener);
         let latency = probed.map(|(idle, loaded)| latency::latency(idle, loaded, &measurement));
         Ok(Measurement { latency, ..measurement })
@@ -307,6 +312,7 @@ impl<'a> NearRun<'a> {
             }
             Watched::Ended(outcome) => {
                 self.near_ended = true;
+                self.used = usage_after(self.plan.observe, &self.context);
                 let ending =
                     outcome.map_err(|why| EngineError::Flow(format!("near end: {why}")))?;
                 self.client.conversation.tell(Input::Ended(ending.last));

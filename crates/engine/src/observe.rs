@@ -17,3 +17,24 @@ pub async fn observe(wanted: bool, context: Context) -> Result<Snapshot, EngineE
     }
     Ok(empty)
 }
+
+/// Notes in `before` what CPU time was used up to now, and has the kernel forget how much memory this
+/// process once had: both are then those of the flows, not of what was read beside them. To be called
+/// last before they begin.
+pub fn usage_before(wanted: bool, context: &Context, before: &mut Snapshot) {
+    if wanted {
+        // "5" resets the peak of resident memory (proc_pid_clear_refs(5), Linux 4.0). A kernel without it
+        // goes on to tell that of the whole life of the process.
+        let _ = std::fs::write("/proc/self/clear_refs", "5");
+        goodput_kernel::usage(context, before);
+    }
+}
+
+/// The same for the moment in which the flows have ended; nothing where the plan does not observe.
+pub fn usage_after(wanted: bool, context: &Context) -> Snapshot {
+    let mut after = Snapshot::default();
+    if wanted {
+        goodput_kernel::usage(context, &mut after);
+    }
+    after
+}

@@ -1,9 +1,10 @@
 //! What the runs of a comparison show, arm by arm.
 
-use goodput_model::{BitRate, Effect, Judgement, Known, Trial};
+use goodput_model::{ArmLatency, BitRate, Effect, Judgement, Known, Trial};
 
 use crate::design::Design;
 use crate::judge::{Good, effect};
+use crate::latency::arm_latency;
 use crate::looks::Looks;
 use crate::median::median;
 use crate::pairs::{Block, complete_blocks, cpu, cpu_ratios, goodput_ratios};
@@ -28,6 +29,8 @@ pub struct ArmAnalysis {
     pub goodput: Option<Effect>,
     /// CPU cost against the baseline; less is better. `None` as above, and where it is not known.
     pub cpu: Option<Effect>,
+    /// Round trips under load. `None` where no run was probed.
+    pub latency: Option<ArmLatency>,
     /// A rough estimate of how many more blocks would decide an arm whose goodput is inconclusive.
     /// `None` where it is decided, where nothing is known yet, and where the effect is so near the
     /// threshold that no sensible number would do.
@@ -38,7 +41,7 @@ pub struct ArmAnalysis {
 ///
 /// Estimate: the median of paired differences (Hodges-Lehmann) of log-ratios within blocks.
 /// Interval: the exact signed-rank test at the level of the look, see [`crate::looks`]. The 5 %
-/// hold for goodput over all arms and looks, and for CPU cost again.
+/// hold for goodput over all arms and looks, for CPU cost again, and for each way to time round trips.
 pub fn analyse(design: &Design, trials: &[Trial]) -> Vec<ArmAnalysis> {
     let blocks = complete_blocks(trials, design.arms);
     (0..design.arms).map(|arm| analyse_arm(design, &blocks, arm)).collect()
@@ -59,6 +62,7 @@ fn analyse_arm(design: &Design, blocks: &[Block], arm: usize) -> ArmAnalysis {
         more_blocks: more_blocks(design, &ratios, goodput.as_ref()),
         goodput,
         cpu: against_baseline(&cpu_ratios(blocks, arm), Good::Down),
+        latency: arm_latency(blocks, arm, level, design.threshold_percent),
     }
 }
 

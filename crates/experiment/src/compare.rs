@@ -50,6 +50,7 @@ fn arm_result(analysis: ArmAnalysis, values: Vec<String>) -> ArmResult {
         cpu_s_per_gb: analysis.cpu_s_per_gb,
         goodput: analysis.goodput,
         cpu: analysis.cpu,
+        latency: analysis.latency,
         mechanism: None,
         permanent: Vec::new(),
     }

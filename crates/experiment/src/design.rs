@@ -15,6 +15,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
 
 use crate::analyse::{ArmAnalysis, analyse};
+use crate::latency::is_decided;
 use crate::looks::Looks;
 use crate::pairs::complete_blocks;
 
@@ -191,12 +192,21 @@ impl Design {
     fn is_precise(&self, arm: &ArmAnalysis) -> bool {
         let half_width = |effect: &Effect| (effect.high_percent - effect.low_percent) / 2.0;
         arm.goodput.as_ref().is_some_and(|effect| half_width(effect) <= self.precision_percent)
+            && delay_is_decided(arm)
     }
 }
 
-/// Goodput alone decides; CPU cost is told with whatever certainty the same runs give it.
+/// Goodput decides, and where round trips were probed the delay by one way to time it at least; CPU cost
+/// is told with whatever certainty the same runs give it.
 fn decided(arm: &ArmAnalysis) -> bool {
-    arm.goodput.as_ref().is_some_and(|effect| effect.judgement != Judgement::Inconclusive)
+    let goodput =
+        arm.goodput.as_ref().is_some_and(|effect| effect.judgement != Judgement::Inconclusive);
+    goodput && delay_is_decided(arm)
+}
+
+/// Whether round trips tell the arm from the baseline, where they were probed.
+fn delay_is_decided(arm: &ArmAnalysis) -> bool {
+    arm.latency.as_ref().is_none_or(is_decided)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod curve;
 pub mod design;
 pub mod doubts;
 mod judge;
+mod latency;
 pub mod looks;
 pub mod mechanism;
 mod median;

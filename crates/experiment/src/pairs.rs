@@ -64,6 +64,7 @@ pub(crate) mod tests {
             arm,
             goodput_bits_per_s: BitRate(goodput),
             cpu_s_per_gb: Known::Value(1.0),
+            latency: None,
             limit: "none".into(),
             witnesses: BTreeMap::new(),
             discarded: None,

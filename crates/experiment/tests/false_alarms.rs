@@ -84,6 +84,7 @@ fn trial(block: u32, arm: usize, goodput: f64, warm_up: bool) -> Trial {
         arm,
         goodput_bits_per_s: BitRate(goodput),
         cpu_s_per_gb: Known::missing("simulated"),
+        latency: None,
         limit: "none".into(),
         witnesses: BTreeMap::new(),
         discarded: warm_up.then(|| WARM_UP.into()),

@@ -33,6 +33,11 @@ pub fn explain(error: &anyhow::Error) -> Exit {
         return Exit::Fine;
     }
     eprintln!("goodput: {}", in_words(error));
+    of(error)
+}
+
+/// The exit code that an error means.
+pub fn of(error: &anyhow::Error) -> Exit {
     if error.chain().any(lacks_permission) { Exit::NotPermitted } else { Exit::CouldNot }
 }
 

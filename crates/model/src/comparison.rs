@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::Permanent;
 use crate::known::Known;
+use crate::latency::{ArmLatency, Latency};
 use crate::setting::SettingRef;
 use crate::units::BitRate;
 
@@ -21,6 +22,9 @@ pub struct Trial {
     pub goodput_bits_per_s: BitRate,
     /// CPU seconds of both ends per 10^9 payload bytes.
     pub cpu_s_per_gb: Known<f64>,
+    /// How long round trips took, where the plan has them probed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
     /// Limiting rule of the run's own verdict.
     pub limit: String,
     /// What each rule's witness read, by rule id, where it could be read.
@@ -59,6 +63,9 @@ pub struct ArmResult {
     pub goodput: Option<Effect>,
     /// CPU cost against the baseline; `None` for the baseline itself.
     pub cpu: Option<Effect>,
+    /// Round trips under load, where the plan has them probed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<ArmLatency>,
     /// Whether the mechanism that the diagnosis named really moved.
     pub mechanism: Option<Mechanism>,
     /// How its values outlive a reboot, where it is the best of those that are better than the

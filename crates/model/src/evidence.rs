@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::end::{End, EndName};
 use crate::known::{Known, Missing};
+use crate::latency::Latency;
 use crate::plan::Plan;
 use crate::units::BitRate;
 
@@ -21,6 +22,9 @@ pub struct Evidence {
     /// Share of the datagrams that did not arrive, 0 to 1, by the account of a far end that is not
     /// goodput.
     pub told_lost_share: Known<f64>,
+    /// Round trips that were probed before the flows began and while they ran, where the plan asks for it.
+    #[serde(default)]
+    pub latency: Option<Latency>,
     /// What came out.
     pub measured: Measured,
 }

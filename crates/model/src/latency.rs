@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::comparison::Effect;
 use crate::known::{Known, Missing};
 
 /// Round trips of one measurement, by each way to time them.
@@ -16,12 +17,58 @@ pub struct Latency {
     /// What the kernel of the sending end made of the flows' own acknowledgements: its smoothed
     /// estimate (`tcpi_rtt`, linux/tcp.h), sampled. Idle is that of the handshakes.
     pub tcp_rtt: IdleAndLoaded,
+    /// How long payload waited in the sending socket before it was sent for the first time, which none of
+    /// the others sees: what was unsent (`tcpi_notsent_bytes`, linux/tcp.h) over the rate at which the
+    /// flow's payload was acknowledged (Little's law), sampled while the flows ran.
+    #[serde(default = "not_looked")]
+    pub unsent: Known<RoundTrips>,
     /// Round trips per minute while the flows ran: 60 000 ms over the mean of what the connections
     /// and the echoes took, each trimmed of its longest 5 % (the aggregation of
     /// draft-ietf-ippm-responsiveness, without its TLS and HTTP parts).
     pub loaded_rpm: Known<f64>,
     /// The same before they began.
     pub idle_rpm: Known<f64>,
+}
+
+fn not_looked() -> Known<RoundTrips> {
+    Known::missing("this record is of a goodput that did not look")
+}
+
+/// Times under load of the runs of one arm of a comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmLatency {
+    /// Connections to the server's port.
+    pub tcp_connect: LoadedTimes,
+    /// Echoes of datagrams.
+    pub udp_echo: LoadedTimes,
+    /// The sending kernel's own estimate.
+    pub tcp_rtt: LoadedTimes,
+    /// Waits in the sending socket.
+    pub unsent: LoadedTimes,
+}
+
+/// Times under load by one way to time them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadedTimes {
+    /// Median of the runs' medians, microseconds.
+    pub p50_us: Known<f64>,
+    /// Median of the runs' 99th percentiles, microseconds.
+    pub p99_us: Known<f64>,
+    /// The runs' medians against those of the baseline, less is better; `None` for the baseline itself,
+    /// and where the medians are not known or nothing.
+    pub against: Option<Effect>,
+}
+
+impl ArmLatency {
+    /// Every way with the name that reports have for it.
+    pub fn ways(&self) -> [(&'static str, &LoadedTimes); 4] {
+        [
+            ("connect", &self.tcp_connect),
+            ("echo", &self.udp_echo),
+            ("tcp rtt", &self.tcp_rtt),
+            ("unsent", &self.unsent),
+        ]
+    }
 }
 
 /// Before the flows began, and while they ran.

@@ -42,7 +42,7 @@ pub use facts::{Fact, Snapshot};
 pub use finding::{Confidence, Finding, Permanent, Undecided, Witness};
 pub use framing::Framing;
 pub use known::{Known, Missing};
-pub use latency::{IdleAndLoaded, Latency, RoundTrips};
+pub use latency::{ArmLatency, IdleAndLoaded, Latency, LoadedTimes, RoundTrips};
 pub use placement::{CpuList, FlowPlacement, Pin, Pins, Placement};
 pub use plan::{Direction, Family, FlowPlan, Length, Plan, SocketOptions, Transport};
 pub use rate_search::{RateOutcome, RateSearch, RateTrial};

@@ -8,7 +8,10 @@
 //!
 //! # How it is seen
 //! The path or the sender's shaper gives its rate, and round trips take at least twice as long under
-//! load as on the idle path, and 50 ms longer. Always beside the finding that names the rate.
+//! load as on the idle path, and 50 ms longer: those of the probes where there are any (`--latency`), else
+//! those of the flows' own acknowledgements (tcp_info). Probes decide also against it: where they are
+//! answered fast while the flows' own packets wait, a fair queue spares the others. Always beside the
+//! finding that names the rate.
 //!
 //! # What to try
 //! At the bottleneck a queue that is managed (fq_codel, cake) or no longer than a round trip; at the
@@ -26,7 +29,7 @@ use goodput_model::{BitRate, Finding, Known, Missing, Place};
 use super::{path_rate, shaper_rate};
 use crate::finding::{Draft, bytes, time};
 use crate::rule::{Rule, Stage};
-use crate::view::View;
+use crate::view::{Probed, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -46,11 +49,45 @@ const LONG: f64 = 2.0;
 /// way for the whole path).
 const NOTICED_S: f64 = 0.05;
 
+/// Round trips on the idle path and under load, and by what they are known.
+struct Waits {
+    idle_s: f64,
+    loaded_s: f64,
+    seen_by: String,
+    place: Place,
+}
+
+impl Waits {
+    /// By probes where there are any: they are others that cross the path. By the flows' own round trips
+    /// else.
+    fn of(view: &View) -> Result<Self, Missing> {
+        if let Ok(Probed { way, idle_s, loaded_s }) = view.probed() {
+            let seen_by = format!("median of probes beside the flows, {way}");
+            return Ok(Self { idle_s, loaded_s, seen_by, place: Place::Near });
+        }
+        view.needs_tcp()?;
+        let (loaded_s, idle_s) = (view.sender.rtt_s()?, view.sender.min_rtt_s()?);
+        let seen_by = "tcp_info rtt, min_rtt".into();
+        Ok(Self { idle_s, loaded_s, seen_by, place: view.sender.place() })
+    }
+
+    fn waits_s(&self) -> f64 {
+        self.loaded_s - self.idle_s
+    }
+
+    fn is_long(&self) -> bool {
+        self.waits_s() >= NOTICED_S && self.loaded_s >= LONG * self.idle_s
+    }
+
+    fn in_words(&self) -> String {
+        let (loaded, idle) = (time(self.loaded_s), time(self.idle_s));
+        format!("round trips took {loaded} under load, {idle} without ({})", self.seen_by)
+    }
+}
+
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
-    view.needs_tcp()?;
-    let (loaded, base) = (view.sender.rtt_s()?, view.sender.min_rtt_s()?);
-    let waits = loaded - base;
-    if waits < NOTICED_S || loaded < LONG * base {
+    let seen = Waits::of(view)?;
+    if !seen.is_long() {
         return Ok(None);
     }
     let limits = [shaper_rate::RULE.check, path_rate::RULE.check];
@@ -58,16 +95,11 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         return Ok(None);
     };
     let goodput = view.goodput()?;
-    let place = view.sender.place();
+    let (place, waits) = (view.sender.place(), seen.waits_s());
     let summary = format!("a queue that delays everything by {}", time(waits));
-    let took = format!(
-        "round trips took {} under load, {} at best (tcp_info rtt, min_rtt)",
-        time(loaded),
-        time(base)
-    );
     let holds = format!("{} wait in it at this rate", bytes(waits * goodput / 8.0));
     let draft = Draft::new(RULE.id, limit.end, limit.confidence, summary)
-        .saw(place, RULE.witness_name, waits * 1e6, took)
+        .saw(seen.place, RULE.witness_name, waits * 1e6, seen.in_words())
         .saw(place, "queue_bytes", waits * goodput / 8.0, holds)
         // A shorter queue gains no goodput.
         .predicted(Known::Value(BitRate(goodput)));
@@ -84,7 +116,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 
 /// How long packets wait under load, microseconds.
 fn witness(view: &View) -> Result<f64, Missing> {
-    Ok((view.sender.rtt_s()? - view.sender.min_rtt_s()?).max(0.0) * 1e6)
+    Ok(Waits::of(view)?.waits_s().max(0.0) * 1e6)
 }
 
 #[cfg(test)]
@@ -110,6 +142,18 @@ mod tests {
     fn stays_quiet_at_a_short_queue_and_where_no_rate_is_named() {
         quiet(&RULE, Case::path_rate());
         quiet(&RULE, Case::throttled_receiver().tcp(|tcp, _| tcp.rtt_us = Some(200_000)));
+    }
+
+    #[test]
+    fn probes_decide_where_there_are_any_for_it_and_against_it() {
+        let finding = fires(&RULE, Case::path_rate().probed(300.0, 90_300.0));
+        assert_eq!(finding.summary, "a queue that delays everything by 90.0 ms");
+        assert!(finding.evidence[0].text.contains("connections"), "{finding:?}");
+        // A fair queue: the flows wait in it, the others do not.
+        quiet(&RULE, bloated().probed(300.0, 900.0));
+        let blind =
+            Case::path_rate().probed(300.0, 90_300.0).tcp(|tcp, _| tcp.rtt_us = Some(21_000));
+        assert!(Waits::of(&View::new(&blind.evidence())).unwrap().is_long());
     }
 
     #[test]

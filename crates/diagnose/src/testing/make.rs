@@ -20,6 +20,7 @@ impl Case {
             near: Known::Value(self.end(EndName::Near)),
             far: if self.far { far } else { Known::missing("the peer does not report") },
             told_lost_share: self.told_lost_share.map_or(Known::missing("not told"), Known::Value),
+            latency: self.latency.clone(),
             measured: Measured {
                 goodput: BitRate(self.goodput),
                 from_s: 0.45,

@@ -4,7 +4,8 @@ mod causes;
 mod make;
 
 use goodput_model::{
-    Cache, Direction, EndName, Fact, Finding, Plan, Sink, Snapshot, Source, TcpInfo,
+    Cache, Direction, EndName, Fact, Finding, IdleAndLoaded, Known, Latency, Missing, Plan,
+    RoundTrips, Sink, Snapshot, Source, TcpInfo,
 };
 
 use crate::names;
@@ -53,6 +54,7 @@ pub struct Case {
     after: [Snapshot; 2],
     far: bool,
     told_lost_share: Option<f64>,
+    latency: Option<Latency>,
     watched: bool,
     send_queue: f64,
     samples: u64,
@@ -88,6 +90,7 @@ impl Case {
             after: [after.clone(), after],
             far: true,
             told_lost_share: None,
+            latency: None,
             watched: false,
             send_queue: 0.95,
             samples: SAMPLES,
@@ -261,6 +264,27 @@ impl Case {
     /// What such a peer told of the datagrams that it missed, 0 to 1.
     pub fn told_lost(mut self, share: f64) -> Self {
         self.told_lost_share = Some(share);
+        self
+    }
+
+    /// Medians of probes before the flows began and under load, microseconds; echoes took 100 longer.
+    pub fn probed(mut self, idle_us: f64, loaded_us: f64) -> Self {
+        let trips = |us: f64| {
+            let (n, lost) = (100, Known::Value(0));
+            let (p90_us, p99_us, max_us) = (us, us, us);
+            Known::Value(RoundTrips { n, lost, min_us: us, p50_us: us, p90_us, p99_us, max_us })
+        };
+        let way =
+            |more: f64| IdleAndLoaded { idle: trips(idle_us), loaded: trips(loaded_us + more) };
+        let unknown = Missing::because("not sampled");
+        self.latency = Some(Latency {
+            tcp_connect: way(0.0),
+            udp_echo: way(100.0),
+            tcp_rtt: IdleAndLoaded::missing(&unknown),
+            unsent: Known::Missing(unknown.clone()),
+            loaded_rpm: Known::Missing(unknown.clone()),
+            idle_rpm: Known::Missing(unknown),
+        });
         self
     }
 

@@ -10,6 +10,7 @@ mod host;
 mod losses;
 mod packets;
 mod pauses;
+mod probed;
 mod rates;
 mod recovery;
 mod series;
@@ -24,6 +25,7 @@ use goodput_model::{EndName, Evidence, Finding, Missing, Place, Plan, Role, Tran
 pub use connections::Moment;
 pub use halves::Halves;
 pub use losses::{LossStep, Losses};
+pub use probed::Probed;
 pub use rates::Plateau;
 pub use series::{Interval, Step};
 pub use side::Side;

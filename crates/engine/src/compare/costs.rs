@@ -28,7 +28,8 @@ impl RunCost {
     /// The cost of a run, where its payload was counted.
     pub fn of(record: &Record) -> Option<Self> {
         let direction = record.result.directions.first()?;
-        let bytes = *direction.received_bytes.value()? as f64;
+        let of_all = record.result.directions.iter().map(|d| d.received_bytes.value().copied());
+        let bytes = of_all.sum::<Option<u64>>()? as f64;
         let (near, far) = (record.ends.near.get(), record.ends.far.get());
         let sends = if direction.sender == EndName::Near { &near } else { &far };
         let lasts = [&near, &far].into_iter().filter_map(|end| end.as_ref().ok());
@@ -78,9 +79,19 @@ fn flows(end: &End) -> Result<&[FlowSample], Missing> {
         .ok_or_else(|| Missing::because("this end did not report its flows"))
 }
 
+/// Segments with payload; what a flow sent before its payload, as its cookie, is left out.
 fn segments(end: &End) -> Result<f64, Missing> {
+    let before = |number: u16| {
+        let first = end.samples.first()?.flows.iter().find(|flow| flow.flow == number)?;
+        let before = first.tcp.value()?.data_segs_out().ok()?;
+        (first.bytes == 0).then_some(before)
+    };
     let senders = flows(end)?.iter().filter(|flow| flow.role == Role::Sender);
-    senders.map(|flow| Ok(flow.tcp.get()?.data_segs_out()? as f64)).sum()
+    let sent = |flow: &FlowSample| {
+        let all = flow.tcp.get()?.data_segs_out()?;
+        Ok(all.saturating_sub(before(flow.flow).unwrap_or(0)) as f64)
+    };
+    senders.map(sent).sum()
 }
 
 fn per(what: f64, by: f64) -> Result<f64, Missing> {

@@ -48,6 +48,7 @@ mod tests {
             cpu_s_per_gb: Known::missing("not asked"),
             goodput: Some(effect),
             cpu: None,
+            latency: None,
             mechanism: None,
             permanent: Vec::new(),
         }

@@ -21,7 +21,7 @@ use schedule::{Halt, Probes};
 pub use sum::latency;
 
 /// How long probes run before the flows begin.
-const IDLE: Duration = Duration::from_secs(1);
+pub const IDLE: Duration = Duration::from_secs(1);
 
 /// What one way to probe found, or why it could not.
 type Found = Result<Probes, Missing>;

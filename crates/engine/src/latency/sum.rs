@@ -1,7 +1,11 @@
 //! From single round trips to the numbers of a record.
 
+use std::collections::BTreeMap;
+
 use goodput_experiment::quantile::{nearest_rank, trimmed_mean};
-use goodput_model::{IdleAndLoaded, Known, Latency, Missing, Role, RoundTrips, Sample, Transport};
+use goodput_model::{
+    FlowSample, IdleAndLoaded, Known, Latency, Missing, Role, RoundTrips, Transport,
+};
 
 use super::schedule::GIVE_UP;
 use super::{Found, Phase};
@@ -24,6 +28,7 @@ pub fn latency(mut idle: Phase, mut loaded: Phase, measurement: &Measurement) ->
         tcp_connect: compared(&idle.tcp_connect, &loaded.tcp_connect),
         udp_echo: compared(&idle.udp_echo, &loaded.udp_echo),
         tcp_rtt: tcp_rtt(measurement),
+        unsent: unsent(measurement).into(),
         loaded_rpm: per_minute(&loaded),
         idle_rpm: per_minute(&idle),
     }
@@ -79,34 +84,67 @@ fn per_minute(phase: &Phase) -> Known<f64> {
     mean.map(|mean| MINUTE_US / mean).into()
 }
 
-/// What the sending end's TCP made of its flows' round trips.
-fn tcp_rtt(measurement: &Measurement) -> IdleAndLoaded {
+/// The sending flows of a TCP measurement, sample by sample, with their times; or why there are none.
+fn sending(measurement: &Measurement) -> Result<Vec<(f64, &FlowSample)>, Missing> {
     if measurement.plan.transport == Transport::Udp {
-        return IdleAndLoaded::missing(&Missing::because("the flows are UDP"));
+        return Err(Missing::because("the flows are UDP"));
     }
-    let Some(sender) = measurement.senders().first().copied() else {
-        return IdleAndLoaded::missing(&Missing::because("nothing was sent"));
-    };
+    let nothing = || Missing::because("nothing was sent");
+    let sender = measurement.senders().first().copied().ok_or_else(nothing)?;
     if measurement.end(sender).is_none() {
         let why = "only the sending end's TCP knows, and it does not tell";
-        return IdleAndLoaded::missing(&Missing::because(why));
+        return Err(Missing::because(why));
     }
-    let samples = measurement.steady(sender);
-    let of = |wanted: &dyn Fn(&Sample) -> bool| {
-        let samples = samples.iter().filter(|sample| wanted(sample));
-        let flows = samples.flat_map(|sample| &sample.flows).filter(|f| f.role == Role::Sender);
-        let rtt = flows.filter_map(|flow| flow.tcp.value()?.rtt_us().ok());
-        let mut times: Vec<f64> = rtt.filter(|us| *us > 0).map(|us| us as f64).collect();
-        times.sort_by(f64::total_cmp);
-        let lost = Known::missing("these are samples of an estimate, not probes");
-        let none = || Missing::because("no sample has tcp_info of a sending flow");
-        round_trips(&times, lost).ok_or_else(none).into()
+    let samples = measurement.steady(sender).iter();
+    let flows = samples.flat_map(|sample| sample.flows.iter().map(|flow| (sample.at_s, flow)));
+    Ok(flows.filter(|(_, flow)| flow.role == Role::Sender).collect())
+}
+
+/// The numbers of sampled times, in any order.
+fn sampled(mut times: Vec<f64>) -> Result<RoundTrips, Missing> {
+    times.sort_by(f64::total_cmp);
+    let lost = Known::missing("these are samples of an estimate, not probes");
+    let none = || Missing::because("no sample has tcp_info of a sending flow");
+    round_trips(&times, lost).ok_or_else(none)
+}
+
+/// What the sending end's TCP made of its flows' round trips.
+fn tcp_rtt(measurement: &Measurement) -> IdleAndLoaded {
+    let flows = match sending(measurement) {
+        Ok(flows) => flows,
+        Err(why) => return IdleAndLoaded::missing(&why),
+    };
+    let of = |wanted: &dyn Fn(f64) -> bool| {
+        let flows = flows.iter().filter(|(at_s, _)| wanted(*at_s));
+        let rtt = flows.filter_map(|(_, flow)| flow.tcp.value()?.rtt_us().ok());
+        sampled(rtt.filter(|us| *us > 0).map(|us| us as f64).collect()).into()
     };
     let omit_s = measurement.plan.omit_s;
-    IdleAndLoaded {
-        idle: of(&|sample| sample.at_s == 0.0),
-        loaded: of(&|sample| sample.at_s > omit_s),
+    IdleAndLoaded { idle: of(&|at_s| at_s == 0.0), loaded: of(&|at_s| at_s > omit_s) }
+}
+
+/// How long payload waited in the sending sockets: what was unsent in each, over the rate at which its
+/// payload was acknowledged in the whole (J. D. C. Little, 1961: the mean wait is the mean queue over the
+/// throughput).
+fn unsent(measurement: &Measurement) -> Result<RoundTrips, Missing> {
+    let flows = sending(measurement)?;
+    let omit_s = measurement.plan.omit_s;
+    let mut series: BTreeMap<u16, Vec<(f64, u64, u64)>> = BTreeMap::new();
+    for (at_s, flow) in flows.into_iter().filter(|(at_s, _)| *at_s > omit_s) {
+        let tcp = flow.tcp.get()?;
+        let point = (at_s, tcp.acked_bytes()?, tcp.notsent_bytes()?);
+        series.entry(flow.flow).or_default().push(point);
     }
+    sampled(series.values().flat_map(|flow| waits_us(flow)).collect())
+}
+
+/// The waits of one flow, of which are known when, what was acknowledged by then, and what was unsent.
+fn waits_us(series: &[(f64, u64, u64)]) -> Vec<f64> {
+    let (Some(first), Some(last)) = (series.first(), series.last()) else { return Vec::new() };
+    let bytes_per_s = last.1.saturating_sub(first.1) as f64 / (last.0 - first.0);
+    let is_rate = bytes_per_s.is_finite() && bytes_per_s > 0.0;
+    let waits = series.iter().map(|(_, _, unsent)| *unsent as f64 / bytes_per_s * 1e6);
+    waits.filter(|_| is_rate).collect()
 }
 
 #[cfg(test)]
@@ -138,5 +176,13 @@ mod tests {
             panic!("three were answered");
         };
         assert_eq!((seen.n, seen.lost, seen.p50_us, seen.max_us), (3, Known::Value(2), 2.0, 9.0));
+    }
+
+    #[test]
+    fn a_wait_is_what_is_unsent_over_the_rate() {
+        let series = [(1.0, 0, 250_000), (2.0, 900_000, 0), (3.0, 2_000_000, 500_000)];
+        assert_eq!(waits_us(&series), [250_000.0, 0.0, 500_000.0]);
+        assert!(waits_us(&[(1.0, 5, 250_000)]).is_empty() && waits_us(&[]).is_empty());
+        assert!(waits_us(&[(1.0, 5, 9), (2.0, 5, 9)]).is_empty());
     }
 }

@@ -29,7 +29,7 @@ use crate::client::blocking;
 use crate::control::Conversation;
 use crate::error::EngineError;
 use crate::movers::Movers;
-use crate::observe::observe;
+use crate::observe::{observe, usage_after, usage_before};
 use crate::seating::Seating;
 use crate::spread;
 use crate::storage::Stores;
@@ -401,8 +401,13 @@ impl ServedClient {
     }
 
     fn begin(&mut self) {
+        let observes = self.may_observe();
         let Run::Going(run) = &mut self.run else { return };
-        let FarRun { plan, stage: Stage::Running { traffic, .. }, .. } = &mut **run else { return };
+        let FarRun { plan, context, stage: Stage::Running { traffic, before }, .. } = &mut **run
+        else {
+            return;
+        };
+        usage_before(plan.observe && observes, context, before);
         if let Err(why) = traffic.begin(plan) {
             self.fail(why.to_string());
         }
@@ -454,7 +459,10 @@ impl ServedClient {
             self.conversation.tell(Input::Report(Known::missing(why)));
             return Ok(());
         }
-        let after = observe(plan.observe && self.may_observe(), context).await?;
+        let observes = plan.observe && self.may_observe();
+        let mut used = usage_after(observes, &context);
+        let mut after = observe(observes, context).await?;
+        after.facts.append(&mut used.facts);
         if let Some(shown) = &mut self.shown {
             shown.observed(before.clone(), after.clone());
         }

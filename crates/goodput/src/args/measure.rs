@@ -119,6 +119,9 @@ pub struct MeasureArgs {
     pub dont_fragment: bool,
     #[command(flatten)]
     pub credentials: CredentialArgs,
+    /// Probe round trips beside the flows: for a second before they begin, and while they run
+    #[arg(long)]
+    pub latency: bool,
     /// Do not observe while it runs, to see what observing costs; there is no verdict then
     #[arg(long, hide = true)]
     pub no_observe: bool,
@@ -214,7 +217,7 @@ impl MeasureArgs {
             omit_s: self.omit.unwrap_or(0.0),
             peer_output: self.peer_output,
             data_port: self.data_port,
-            latency: false,
+            latency: self.latency,
             pin: super::pin::pins(&self.pin),
             observe: !self.no_observe,
             storage,

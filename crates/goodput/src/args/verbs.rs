@@ -178,9 +178,6 @@ pub struct TestArgs {
     pub find_rate: FindRateArgs,
     #[command(flatten)]
     pub format: FormatArgs,
-    /// Probe round trips beside the flows: for a second before they begin, and while they run
-    #[arg(long)]
-    pub latency: bool,
     /// Where the best two causes look alike, run the short probes that split them, then give the
     /// verdict; a probe may change a setting of this host for its run, and puts it back
     #[arg(long, conflicts_with_all = ["attach", "both", "udp", "no_observe"])]

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+use goodput_engine::Target;
 use goodput_engine::compare::{CompareRequest, Factor, compare};
-use goodput_engine::{EngineError, Target};
-use goodput_model::{Bytes, Comparison, Judgement, Length, Plan, Record, Source};
+use goodput_model::{Comparison, Judgement, Length, Record};
 use goodput_settings::SettingError;
 
+use super::cells::{Tables, cells};
 use super::measured;
 use crate::args::CompareArgs;
 use crate::credentials::credentials;
@@ -41,77 +42,37 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     };
     let keeper = Keeper::open(args.output.no_store)?;
     let mut live = Live::new(&args.output, &plan);
-    let (record, interrupted) = measured::block_on(async |interrupt| {
-        let mut whole: Option<Record> = None;
+    let ((record, broke_off), interrupted) = measured::block_on(async |interrupt| {
+        let mut tables = Tables::of(&cells);
         for plan in cells {
+            let began = tables.begin(&plan);
+            began.iter().for_each(|began| live.show(began));
             let request = CompareRequest { plan, ..request.clone() };
-            let record = compare(&request, &interrupt, &mut |event| live.show(&event)).await?;
-            whole = Some(whole.map_or(record.clone(), |whole| joined(whole, record)));
-            if interrupt.is_raised() {
+            let compared = compare(&request, &interrupt, &mut |event| live.show(&event)).await;
+            if !tables.enter(compared)? || interrupt.is_raised() {
                 break;
             }
         }
-        whole.ok_or(EngineError::Interrupted)
+        tables.close()
     })?;
     let exit = measured::finish(&record, || text(&record), &args.output, &keeper)?;
     Ok(match exit {
+        _ if broke_off.is_some() => broke_off.unwrap_or(Exit::CouldNot),
         _ if interrupted => Exit::CouldNot,
         Exit::Fine => conclusive(&record),
         other => other,
     })
 }
 
-/// The plan for each size and number of clients.
-fn cells(plan: &Plan, sizes: &[Bytes], clients: &[u16]) -> Result<Vec<Plan>> {
-    let sizes: Vec<_> = match sizes {
-        [] => vec![None],
-        sizes => sizes.iter().copied().map(Some).collect(),
-    };
-    let clients = if clients.is_empty() { vec![plan.flows] } else { clients.to_vec() };
-    let mut cells = Vec::new();
-    for size in sizes {
-        for flows in &clients {
-            let plan = Plan { flows: *flows, ..plan.clone() };
-            cells.push(size.map_or(Ok(plan.clone()), |size| of_size(plan, size))?);
-        }
-    }
-    Ok(cells)
-}
-
-/// The same plan for a file in memory of that size, or for so much of the file that it names.
-fn of_size(mut plan: Plan, size: Bytes) -> Result<Plan> {
-    if size.0 == 0 {
-        bail!("a size of 0 bytes measures nothing");
-    }
-    match plan.storage.source {
-        Some(Source::Input) => bail!("standard input has one size only; name a file"),
-        Some(Source::File { .. }) => {
-            let all = size.0.checked_mul(u64::from(plan.flows));
-            plan.length = Length::Bytes(Bytes(all.context("these are too many bytes")?));
-        }
-        None | Some(Source::Memory(_)) => {
-            plan.storage.source = Some(Source::Memory(size));
-            plan.length = Length::Source;
-        }
-    }
-    Ok(plan)
-}
-
-/// The record of the first, with the tables of all.
-fn joined(mut whole: Record, next: Record) -> Record {
-    whole.transfers.extend(next.transfers);
-    let new = next.doubts.into_iter().filter(|doubt| !whole.doubts.contains(doubt));
-    let new: Vec<_> = new.collect();
-    whole.doubts.extend(new);
-    whole
-}
-
 /// The tables of files; where there is one comparison, what it proves as well.
 fn text(record: &Record) -> String {
-    let tables: String = record.transfers.iter().map(report::transfers::text).collect();
-    match record.transfers.len() {
-        0 | 1 => report::compare::text(record) + &tables,
-        _ => tables,
+    match &record.transfers[..] {
+        [] => report::compare::text(record),
+        [table] => report::compare::text(record) + &report::transfers::text(table),
+        tables => {
+            let tables: String = tables.iter().map(report::transfers::one_of_several).collect();
+            tables + &report::compare::notes(record)
+        }
     }
 }
 
@@ -150,8 +111,9 @@ fn conclusive(record: &Record) -> Exit {
         effects.clone().any(|e| e.judgement == Judgement::Inconclusive)
             || comparison.arms.iter().skip(1).any(|arm| arm.goodput.is_none())
     };
-    match &record.comparison {
-        Some(comparison) if inconclusive(comparison) => Exit::Inconclusive,
-        _ => Exit::Fine,
+    let tables = record.transfers.iter().map(|table| &table.comparison);
+    match record.comparison.iter().chain(tables).any(inconclusive) {
+        true => Exit::Inconclusive,
+        false => Exit::Fine,
     }
 }

@@ -1,5 +1,6 @@
 //! One file a verb.
 
+mod cells;
 mod check;
 mod compare;
 mod demo;

@@ -78,7 +78,6 @@ fn measure(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result
     let target: Target = target_text.parse()?;
     let credentials = credentials(&args.measure.credentials)?;
     let plan = args.measure.plan_towards(&target, Plan::standard().length);
-    let plan = Plan { latency: args.latency, ..plan };
     screen::leave_to_payload(&plan);
     let keeper = Keeper::open(args.output.no_store)?;
     let started = measured::now();

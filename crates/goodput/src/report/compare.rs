@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use goodput_model::{ArmResult, Comparison, Effect, Judgement, Known, Mechanism, Record};
 
+use super::delay;
 use super::for_good;
 use super::style;
 use super::table::Table;
@@ -14,23 +15,32 @@ pub fn text(record: &Record) -> String {
     let settings: Vec<_> = comparison.settings.iter().map(ToString::to_string).collect();
     let mut out = format!("\n{}\n", style::strong(settings.join("  ")));
     out += &arms(comparison);
+    out += &delay::table(comparison);
     for (number, arm) in comparison.arms.iter().enumerate().skip(1) {
         out += &conclusion(comparison, number, arm);
     }
+    if let Some(least) = delay::sentence(comparison) {
+        let _ = writeln!(out, "{least}");
+    }
+    out += &notes(record);
+    let _ = writeln!(out, "{}", style::faint(runs(comparison)));
+    out
+}
+
+/// The doubts.
+pub fn notes(record: &Record) -> String {
+    let mut out = String::new();
     for doubt in &record.doubts {
         let _ = writeln!(out, "{}{doubt}", style::faint("note        "));
     }
-    let discarded = comparison.trials.iter().filter(|t| t.discarded.is_some()).count();
-    let _ = writeln!(
-        out,
-        "{}",
-        style::faint(format!(
-            "{} runs, {discarded} of them not counted; {}",
-            comparison.trials.len(),
-            comparison.stopped
-        ))
-    );
     out
+}
+
+/// `28 runs, 4 of them not counted; every arm was decided after 6 blocks`.
+pub fn runs(comparison: &Comparison) -> String {
+    let discarded = comparison.trials.iter().filter(|t| t.discarded.is_some()).count();
+    let (all, stopped) = (comparison.trials.len(), &comparison.stopped);
+    format!("{all} runs, {discarded} of them not counted; {stopped}")
 }
 
 fn arms(comparison: &Comparison) -> String {
@@ -62,6 +72,9 @@ fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String
     }
     if let Some(effect) = &arm.cpu {
         say("cpu", judged(effect, true));
+    }
+    for (label, text) in arm.latency.iter().flat_map(delay::lines) {
+        say(label, text);
     }
     if let Some(mechanism) = &arm.mechanism {
         say("because", because(mechanism));
@@ -99,6 +112,11 @@ fn judged(effect: &Effect, less_is_better: bool) -> String {
         (Judgement::NoDifference, _) => "no difference".into(),
         (Judgement::Inconclusive, _) => "inconclusive".into(),
     };
+    with_interval(&words, effect)
+}
+
+/// What an effect means, and how large it is.
+pub(super) fn with_interval(words: &str, effect: &Effect) -> String {
     format!(
         "{words}: {:+.1} % ({:.1} % interval {:+.1} to {:+.1} %, n = {} pairs)",
         effect.percent,

@@ -17,6 +17,7 @@ pub fn lines(latency: &Latency) -> Vec<(&'static str, String)> {
         lines.push((label, format!("{name:8} {}", way_text(way))));
         label = "";
     }
+    lines.push(("", format!("{:8} {}", "unsent", phase(&latency.unsent))));
     lines.push(("responsive", responsiveness(latency)));
     lines
 }
@@ -82,6 +83,7 @@ mod tests {
                 loaded: Known::missing("none of 7 probes was answered within 3 s"),
             },
             tcp_rtt: IdleAndLoaded::missing(&why),
+            unsent: trips(9_000.0, Known::missing("samples")),
             loaded_rpm: Known::Value(1499.6),
             idle_rpm: Known::Value(290_000.0),
         };
@@ -93,6 +95,7 @@ mod tests {
                 "echo     idle 210 µs (p99 630 µs, n 50) → loaded unknown (none of 7 probes was \
                  answered within 3 s)",
                 "tcp rtt  unknown: the flows are UDP",
+                "unsent   9.00 ms (p99 27.0 ms, n 50)",
                 "1500 round trips per minute under load, 290000 idle",
             ]
         );

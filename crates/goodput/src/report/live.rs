@@ -3,7 +3,7 @@
 use goodput_engine::Event;
 use goodput_model::{EndName, Host, Interval, Known, Plan, Record, Trial};
 
-use super::{rate_search, style};
+use super::{rate_search, style, transfers};
 use crate::args::OutputArgs;
 use crate::formats::Writer;
 use crate::screen;
@@ -79,6 +79,9 @@ impl Live {
             Event::Note { text } => Some(style::faint(format!("note        {text}"))),
             Event::RateTried { datagram_bytes, trial } => {
                 Some(rate_search::trial(*datagram_bytes, trial))
+            }
+            Event::TransfersBegan { size_bytes, clients } => {
+                Some(style::strong(transfers::title(*size_bytes, *clients)))
             }
             Event::TrialEnded { values, trial } => Some(trial_line(values, trial)),
             Event::Opened { .. } | Event::Began | Event::Sampled { .. } | Event::Ended => None,

@@ -4,6 +4,7 @@ pub mod bar;
 pub mod check;
 pub mod compare;
 mod datagrams;
+mod delay;
 pub mod difference;
 mod for_good;
 pub mod latency;

@@ -1,36 +1,48 @@
 //! The file-transfer table, and what it says.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use goodput_model::transfers::{EndCost, Method, Transfers};
 use goodput_model::{ArmResult, Bytes, Comparison, Effect, Judgement, Known};
 
+use super::delay;
 use super::style;
 use super::table::Table;
 
-/// Headings of the table.
-const HEADINGS: [&str; 10] = [
-    "arm",
-    "n",
-    "time",
-    "goodput",
-    "near user+sys s/GB",
-    "far user+sys s/GB",
-    "calls/MB near+far",
-    "segments",
-    "payload",
-    "peak MB near+far",
+/// Headings of the numbers, in two lines.
+const HEADINGS: [[&str; 2]; 9] = [
+    ["", "n"],
+    ["", "time"],
+    ["", "goodput"],
+    ["CPU s/GB, user+system", "near"],
+    ["", "far"],
+    ["calls/MB", "near+far"],
+    ["", "segments"],
+    ["bytes a", "segment"],
+    ["peak MB", "near+far"],
 ];
 
-/// The table of one size and number of clients, and the sentence it ends in.
+/// One of several tables: with its delays and how many runs it is made of.
+pub fn one_of_several(transfers: &Transfers) -> String {
+    let comparison = &transfers.comparison;
+    let mut out = text(transfers) + &delay::table(comparison);
+    if let Some(least) = delay::sentence(comparison) {
+        let _ = writeln!(out, "{least}");
+    }
+    let _ = writeln!(out, "{}", style::faint(super::compare::runs(comparison)));
+    out
+}
+
+/// The table of one size and number of clients, and the sentences it ends in.
 pub fn text(transfers: &Transfers) -> String {
-    let clients = match transfers.clients {
-        1 => "1 client".to_string(),
-        many => format!("{many} clients at once"),
-    };
-    let size = transfers.size_bytes.map(|bytes| format!("{}, ", Bytes(bytes))).unwrap_or_default();
-    let mut out = format!("\n{}\n", style::strong(format!("{size}{clients}")));
-    let mut table = Table::new(&HEADINGS);
+    let title = title(transfers.size_bytes, transfers.clients);
+    let mut out = format!("\n{}\n", style::strong(title));
+    let settings = &transfers.comparison.settings;
+    let names = settings.iter().map(|setting| (String::new(), setting.to_string()));
+    let numbers = HEADINGS.iter().map(|[upper, lower]| (upper.to_string(), lower.to_string()));
+    let headings: Vec<_> = names.chain(numbers).collect();
+    let mut table = Table::of_numbers(&headings, settings.len());
     for method in &transfers.methods {
         let cells = cells(method);
         table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>());
@@ -40,13 +52,22 @@ pub fn text(transfers: &Transfers) -> String {
     out
 }
 
+/// `9.44 MB, 16 clients at once`.
+pub fn title(size_bytes: Option<u64>, clients: u16) -> String {
+    let size = size_bytes.map(|bytes| format!("{}, ", Bytes(bytes))).unwrap_or_default();
+    match clients {
+        1 => format!("{size}1 client"),
+        many => format!("{size}{many} clients at once"),
+    }
+}
+
 fn cells(method: &Method) -> Vec<String> {
     let Method { near, far, .. } = method;
     let cpu = |end: &EndCost| pair(&end.user_s_per_gb, &end.system_s_per_gb, 2, 1.0);
-    vec![
-        method.values.join(" "),
+    let time = method.time_s.value().map_or("?".into(), |s| seconds(*s));
+    let numbers = [
         method.n.to_string(),
-        number(&method.time_s, 3, 1.0) + " s",
+        time,
         method.goodput_bits_per_s.value().map_or("?".into(), ToString::to_string),
         cpu(near),
         cpu(far),
@@ -54,7 +75,17 @@ fn cells(method: &Method) -> Vec<String> {
         number(&method.segments, 0, 1.0),
         number(&method.payload_per_segment_bytes, 0, 1.0),
         pair(&near.peak_memory_bytes, &far.peak_memory_bytes, 1, 1e-6),
-    ]
+    ];
+    method.values.iter().cloned().chain(numbers).collect()
+}
+
+/// Three digits or more of it.
+fn seconds(s: f64) -> String {
+    match s {
+        s if s >= 10.0 => format!("{s:.1} s"),
+        s if s >= 1.0 => format!("{s:.2} s"),
+        s => super::test::micros(s * 1e6),
+    }
 }
 
 /// `?` for what is not known; the reason is in the record.
@@ -69,18 +100,42 @@ fn pair(a: &Known<f64>, b: &Known<f64>, places: usize, scale: f64) -> String {
     format!("{}+{}", number(a, places, scale), number(b, places, scale))
 }
 
-/// What limits here, and which method costs least: only what the comparison has shown.
+/// Which way is fastest, what limits here, and which costs least: only what the comparison has shown.
 fn sentence(transfers: &Transfers) -> String {
-    let limit = match transfers.limit.as_str() {
-        "none" => "nothing that goodput knows limits most runs".to_string(),
-        limit => format!("most runs are limited by {limit}"),
-    };
-    let (speed, cost) = (speed(&transfers.comparison), cost(transfers));
-    format!("{speed}; {limit}{}.", cost.unwrap_or_default())
+    let comparison = &transfers.comparison;
+    format!("{}. {}. {}.", speed(comparison), limits(comparison), cost(transfers))
 }
 
-fn name(arm: &ArmResult) -> String {
-    arm.values.join(" ")
+/// `mover=sendfile socket.cork=on`, as it was typed.
+fn name(comparison: &Comparison, arm: &ArmResult) -> String {
+    let both = comparison.settings.iter().zip(&arm.values);
+    let named: Vec<_> = both.map(|(setting, value)| format!("{setting}={value}")).collect();
+    named.join(" ")
+}
+
+/// `Limited by sender-cpu (A CPU of the sender is busy) in 20 of 24 runs, by line-rate in 4`.
+fn limits(comparison: &Comparison) -> String {
+    let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
+    for trial in comparison.trials.iter().filter(|trial| trial.discarded.is_none()) {
+        *runs.entry(&trial.limit).or_default() += 1;
+    }
+    let all: usize = runs.values().sum();
+    let unlimited = runs.remove("none").unwrap_or(0);
+    let mut runs: Vec<_> = runs.into_iter().collect();
+    runs.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+    let Some((limit, times)) = runs.first() else {
+        return "Nothing that goodput knows limited any run".into();
+    };
+    let rule = goodput_diagnose::rules::ALL.iter().find(|rule| rule.id == *limit);
+    let title = rule.map(|rule| format!(" ({})", rule.title)).unwrap_or_default();
+    let mut text = format!("Limited by {limit}{title} in {times} of {all} runs");
+    for (limit, times) in runs.iter().skip(1).take(2) {
+        let _ = write!(text, ", by {limit} in {times}");
+    }
+    if unlimited > 0 {
+        let _ = write!(text, ", by nothing that goodput knows in {unlimited}");
+    }
+    text
 }
 
 /// The arm of the best effect that was shown to be one.
@@ -97,13 +152,13 @@ fn best<'a>(
 }
 
 fn speed(comparison: &Comparison) -> String {
-    let Some(baseline) = comparison.arms.first().map(name) else {
+    let Some(baseline) = comparison.arms.first().map(|arm| name(comparison, arm)) else {
         return "No run was finished".into();
     };
     let goodput = |arm: &'_ ArmResult| arm.goodput.as_ref().map(|effect| effect.judgement);
     if let Some((arm, effect)) = best(comparison, |arm| arm.goodput.as_ref(), |e| e.percent) {
-        let fastest = name(&comparison.arms[arm]);
-        return format!("{fastest} is fastest, {:+.0} % against {baseline}", effect.percent);
+        let fastest = name(comparison, &comparison.arms[arm]);
+        return format!("Fastest: {fastest}, {:+.0} % against {baseline}", effect.percent);
     }
     let judged: Vec<_> = comparison.arms.iter().skip(1).map(goodput).collect();
     if judged.iter().all(|judged| *judged == Some(Judgement::NoDifference)) {
@@ -118,32 +173,35 @@ fn speed(comparison: &Comparison) -> String {
     "The runs are too few, or differ too much, to tell which is fastest".into()
 }
 
-/// `; sendfile costs least: 0.21 CPU seconds per GB at both ends, 34 % of copy's`.
-fn cost(transfers: &Transfers) -> Option<String> {
+/// `Least CPU: mover=sendfile, 0.21 s per GB at both ends, -34 % against mover=copy`.
+fn cost(transfers: &Transfers) -> String {
     let comparison = &transfers.comparison;
     let of = |number: usize| {
-        let method = transfers.methods.get(number)?;
-        Some(method.near.cpu_s_per_gb().value()? + method.far.cpu_s_per_gb().value()?)
+        let Method { near, far, .. } = transfers.methods.get(number)?;
+        Some(near.cpu_s_per_gb().value()? + far.cpu_s_per_gb().value()?)
     };
-    let (baseline, usual) = (name(comparison.arms.first()?), of(0)?);
-    let Some((arm, _)) = best(comparison, |arm| arm.cpu.as_ref(), |e| -e.percent) else {
-        return Some(format!(
-            "; none is shown to cost less than {baseline}, {usual:.2} CPU seconds per GB at both ends"
-        ));
+    let (Some(base), Some(usual)) = (comparison.arms.first(), of(0)) else {
+        return "What CPU they cost at both ends is not known".into();
     };
-    let least = of(arm)?;
-    Some(format!(
-        "; {} costs least: {least:.2} CPU seconds per GB at both ends, {:.0} % of {baseline}'s",
-        name(&comparison.arms[arm]),
-        least / usual * 100.0,
-    ))
+    let baseline = name(comparison, base);
+    let least = best(comparison, |arm| arm.cpu.as_ref(), |e| -e.percent);
+    let Some((arm, effect, least)) = least.and_then(|(arm, e)| Some((arm, e, of(arm)?))) else {
+        return format!(
+            "Least CPU: none is shown to cost less than {baseline}, {usual:.2} s per GB at both ends"
+        );
+    };
+    let cheapest = name(comparison, &comparison.arms[arm]);
+    let percent = effect.percent;
+    format!(
+        "Least CPU: {cheapest}, {least:.2} s per GB at both ends, {percent:+.0} % against {baseline}"
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use Judgement::{Better, Inconclusive, NoDifference};
-    use goodput_model::BitRate;
+    use goodput_model::{BitRate, Trial};
 
     fn method(name: &str, system: f64) -> Method {
         let end = |system| EndCost {
@@ -184,43 +242,67 @@ mod tests {
             cpu_s_per_gb: Known::missing("not asked"),
             goodput,
             cpu,
+            latency: None,
             mechanism: None,
             permanent: Vec::new(),
         }
     }
 
-    fn table(goodput: Option<Effect>, cpu: Option<Effect>, limit: &str) -> Transfers {
+    fn trial(limit: &str) -> Trial {
+        Trial {
+            block: 1,
+            arm: 0,
+            goodput_bits_per_s: BitRate(1e9),
+            cpu_s_per_gb: Known::missing("not asked"),
+            latency: None,
+            limit: limit.into(),
+            witnesses: BTreeMap::new(),
+            discarded: None,
+        }
+    }
+
+    fn table(goodput: Option<Effect>, cpu: Option<Effect>, limits: &[&str]) -> Transfers {
         let comparison = Comparison {
-            settings: Vec::new(),
+            settings: vec!["mover".parse().unwrap()],
             arms: vec![arm("copy", None, None), arm("sendfile", goodput, cpu)],
-            trials: Vec::new(),
+            trials: limits.iter().map(|limit| trial(limit)).collect(),
             threshold_percent: 3.0,
             stopped: String::new(),
         };
         let methods = vec![method("copy", 0.9), method("sendfile", 0.3)];
-        let (size_bytes, limit) = (Some(64 << 20), limit.into());
+        let (size_bytes, limit) = (Some(64 << 20), "none".into());
         Transfers { size_bytes, clients: 16, methods, limit, comparison }
     }
 
     #[test]
     fn it_ends_in_what_limits_and_what_costs_least() {
-        let table = table(effect(0.2, NoDifference), effect(-60.0, Better), "line-rate");
+        let limits = ["line-rate", "line-rate", "none", "sender-cpu"];
+        let table = table(effect(0.2, NoDifference), effect(-60.0, Better), &limits);
         let text = text(&table);
         let last = text.trim_end().lines().last().unwrap();
-        assert_eq!(
-            last,
-            "All are as fast as copy, within 3 %; most runs are limited by line-rate; sendfile costs \
-             least: 0.40 CPU seconds per GB at both ends, 40 % of copy's."
+        assert!(
+            last.starts_with("All are as fast as mover=copy, within 3 %. Limited by line-rate (")
+        );
+        assert!(
+            last.ends_with(
+                "in 2 of 4 runs, by sender-cpu in 1, by nothing that goodput knows in 1. Least CPU: \
+                 mover=sendfile, 0.40 s per GB at both ends, -60 % against mover=copy."
+            ),
+            "{last}"
         );
         assert!(text.contains("16 clients") && text.contains("?+?"), "{text}");
+        assert!(text.contains("5.40 s"), "{text}");
     }
 
     #[test]
     fn it_says_no_more_than_was_shown() {
-        let said = sentence(&table(effect(90.0, Better), effect(-9.0, Inconclusive), "none"));
-        assert!(said.starts_with("sendfile is fastest, +90 % against copy; nothing"), "{said}");
-        assert!(said.contains("none is shown to cost less than copy, 1.00 CPU"), "{said}");
-        let said = sentence(&table(effect(9.0, Inconclusive), None, "none"));
+        let said = sentence(&table(effect(90.0, Better), effect(-9.0, Inconclusive), &["none"]));
+        assert!(
+            said.starts_with("Fastest: mover=sendfile, +90 % against mover=copy. Nothing"),
+            "{said}"
+        );
+        assert!(said.contains("none is shown to cost less than mover=copy, 1.00 s"), "{said}");
+        let said = sentence(&table(effect(9.0, Inconclusive), None, &[]));
         assert!(said.starts_with("The runs are too few"), "{said}");
     }
 }

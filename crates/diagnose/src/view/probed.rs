@@ -1,0 +1,43 @@
+//! What probes beside the flows saw: round trips on the idle path and under load.
+
+use goodput_model::{IdleAndLoaded, Missing};
+
+use super::View;
+
+/// Round trips of one kind of probe, medians.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Probed {
+    /// What was timed.
+    pub way: &'static str,
+    /// Before the flows began, seconds.
+    pub idle_s: f64,
+    /// While they ran, seconds.
+    pub loaded_s: f64,
+}
+
+impl Probed {
+    /// How much longer they took under load, seconds; below zero where they took less.
+    pub fn waits_s(&self) -> f64 {
+        self.loaded_s - self.idle_s
+    }
+
+    fn of(way: &'static str, trips: &IdleAndLoaded) -> Result<Self, Missing> {
+        let (idle, loaded) = (trips.idle.get()?, trips.loaded.get()?);
+        Ok(Self { way, idle_s: idle.p50_us / 1e6, loaded_s: loaded.p50_us / 1e6 })
+    }
+}
+
+impl View<'_> {
+    /// The probes that waited less, of connections and of echoes: both cross the same queues, and what
+    /// one of them waits longer is a host's doing. Missing where nobody probed, or none was answered.
+    pub fn probed(&self) -> Result<Probed, Missing> {
+        let latency = self.evidence.latency.as_ref();
+        let latency = latency.ok_or_else(|| Missing::because("nothing was probed (--latency)"))?;
+        let connect = Probed::of("connections", &latency.tcp_connect);
+        let echo = Probed::of("echoes", &latency.udp_echo);
+        match (connect, echo) {
+            (Ok(a), Ok(b)) => Ok(if b.waits_s() < a.waits_s() { b } else { a }),
+            (a, b) => a.or(b),
+        }
+    }
+}

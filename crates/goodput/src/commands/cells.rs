@@ -1,0 +1,122 @@
+//! The tables of `goodput compare`: one for each size of file and number of clients, in one record.
+
+use std::collections::HashSet;
+
+use anyhow::{Context, Result, bail};
+use goodput_engine::{EngineError, Event};
+use goodput_model::{Bytes, Length, Plan, Record, Source};
+
+use crate::exit::{self, Exit};
+use crate::report::transfers::title;
+
+/// The plan for each size and number of clients.
+pub fn cells(plan: &Plan, sizes: &[Bytes], clients: &[u16]) -> Result<Vec<Plan>> {
+    if !clients.is_empty() && sizes.is_empty() && plan.storage.source.is_none() {
+        bail!(
+            "--clients are those of a file: name its --sizes, or a --source; for plain flows use -P"
+        );
+    }
+    let sizes: Vec<_> = match sizes {
+        [] => vec![None],
+        sizes => sizes.iter().copied().map(Some).collect(),
+    };
+    let clients = if clients.is_empty() { vec![plan.flows] } else { clients.to_vec() };
+    let mut cells = Vec::new();
+    for size in sizes {
+        for flows in &clients {
+            let plan = Plan { flows: *flows, ..plan.clone() };
+            cells.push(size.map_or(Ok(plan.clone()), |size| of_size(plan, size))?);
+        }
+    }
+    Ok(cells)
+}
+
+/// Bytes for each client, where the plan tells.
+fn cell_size(plan: &Plan) -> Option<u64> {
+    match (&plan.storage.source, plan.length) {
+        (Some(Source::Memory(size)), Length::Source) => Some(size.0),
+        (_, Length::Bytes(all)) => Some(all.0 / u64::from(plan.flows)),
+        _ => None,
+    }
+}
+
+/// The same plan for a file in memory of that size, or for so much of the file that it names.
+fn of_size(mut plan: Plan, size: Bytes) -> Result<Plan> {
+    if size.0 == 0 {
+        bail!("a size of 0 bytes measures nothing");
+    }
+    match plan.storage.source {
+        Some(Source::Input) => bail!("standard input has one size only; name a file"),
+        Some(Source::File { .. }) => {
+            let all = size.0.checked_mul(u64::from(plan.flows));
+            plan.length = Length::Bytes(Bytes(all.context("these are too many bytes")?));
+        }
+        None | Some(Source::Memory(_)) => {
+            plan.storage.source = Some(Source::Memory(size));
+            plan.length = Length::Source;
+        }
+    }
+    Ok(plan)
+}
+
+/// The tables so far.
+pub struct Tables {
+    several: bool,
+    title: String,
+    whole: Option<Record>,
+    /// What was said of an earlier table is not said again.
+    said: HashSet<String>,
+    broke_off: Option<Exit>,
+}
+
+impl Tables {
+    /// None yet, of those that `cells` will give.
+    pub fn of(cells: &[Plan]) -> Self {
+        let several = cells.len() > 1;
+        let (title, said) = (String::new(), HashSet::new());
+        Self { several, title, whole: None, said, broke_off: None }
+    }
+
+    /// The next one begins; what is shown of that where there are several.
+    pub fn begin(&mut self, plan: &Plan) -> Option<Event> {
+        let (size_bytes, clients) = (cell_size(plan), plan.flows);
+        self.title = title(size_bytes, clients);
+        self.several.then_some(Event::TransfersBegan { size_bytes, clients })
+    }
+
+    /// Takes what came out. After an error there is no next one; it is the outcome of all where there is
+    /// nothing else, and a doubt beside those before it.
+    pub fn enter(&mut self, compared: Result<Record, EngineError>) -> Result<bool, EngineError> {
+        match (compared, &mut self.whole) {
+            (Ok(record), _) => self.add(record),
+            (Err(error), None) => return Err(error),
+            (Err(error), Some(whole)) => {
+                let error = anyhow::Error::from(error);
+                self.broke_off = Some(exit::of(&error));
+                let error = exit::in_words(&error);
+                whole.doubts.push(format!("it ended at {}: {error}", self.title));
+            }
+        }
+        Ok(self.broke_off.is_none())
+    }
+
+    fn add(&mut self, mut record: Record) {
+        record.doubts.retain(|doubt| self.said.insert(doubt.clone()));
+        if self.several {
+            record.doubts.iter_mut().for_each(|doubt| *doubt = format!("{}: {doubt}", self.title));
+        }
+        match &mut self.whole {
+            None => self.whole = Some(record),
+            Some(whole) => {
+                whole.transfers.append(&mut record.transfers);
+                whole.doubts.append(&mut record.doubts);
+            }
+        }
+    }
+
+    /// The record of the first with the tables of all, and how the program ends where an error cut it
+    /// short.
+    pub fn close(self) -> Result<(Record, Option<Exit>), EngineError> {
+        Ok((self.whole.ok_or(EngineError::Interrupted)?, self.broke_off))
+    }
+}

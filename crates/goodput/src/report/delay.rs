@@ -1,0 +1,165 @@
+//! What the arms of a comparison cost in delay: times under load, and which arm costs least.
+
+use goodput_model::{ArmLatency, Comparison, Effect, Judgement, Known, LoadedTimes};
+
+use super::style;
+use super::table::Table;
+use super::test::micros;
+
+/// A column for each way to time that any arm knows; nothing where nothing was probed. Why a way is not
+/// known stands below.
+pub fn table(comparison: &Comparison) -> String {
+    let arms: Vec<_> = comparison
+        .arms
+        .iter()
+        .filter_map(|arm| Some((arm.values.join(" "), arm.latency.as_ref()?)))
+        .collect();
+    let Some((_, first)) = arms.first() else { return String::new() };
+    let names = first.ways().map(|(name, _)| name);
+    let known: Vec<usize> = (0..names.len())
+        .filter(|way| arms.iter().any(|(_, arm)| arm.ways()[*way].1.p50_us.value().is_some()))
+        .collect();
+    let headings: Vec<_> = ["under load, median (p99)"]
+        .into_iter()
+        .chain(known.iter().map(|way| names[*way]))
+        .collect();
+    let mut table = Table::new(&headings);
+    for (values, latency) in &arms {
+        let cells = known.iter().map(|way| cell(latency.ways()[*way].1));
+        let row: Vec<String> = [values.clone()].into_iter().chain(cells).collect();
+        table.row(&row.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    table.text() + &unknown(first)
+}
+
+fn cell(times: &LoadedTimes) -> String {
+    match (&times.p50_us, &times.p99_us) {
+        (Known::Value(p50), Known::Value(p99)) => format!("{} ({})", micros(*p50), micros(*p99)),
+        _ => "?".into(),
+    }
+}
+
+/// One line for each way of the baseline that is not known.
+fn unknown(latency: &ArmLatency) -> String {
+    let line = |(name, times): (&str, &LoadedTimes)| match &times.p50_us {
+        Known::Missing(why) => Some(style::faint(format!("{name}: unknown, {why}")) + "\n"),
+        Known::Value(_) => None,
+    };
+    latency.ways().into_iter().filter_map(line).collect()
+}
+
+/// What the runs show of one arm's delay: a label and a text for each way that was compared.
+pub fn lines(latency: &ArmLatency) -> Vec<(&'static str, String)> {
+    let line =
+        |(name, times): (&'static str, &LoadedTimes)| Some((name, judged(times.against.as_ref()?)));
+    latency.ways().into_iter().filter_map(line).collect()
+}
+
+/// `shorter: -95.1 % (96.9 % interval -95.4 to -94.8 %, n = 6 pairs)`.
+fn judged(effect: &Effect) -> String {
+    let words = match effect.judgement {
+        Judgement::Better => style::good("shorter"),
+        Judgement::Worse => style::bad("longer"),
+        Judgement::NoDifference => "no difference".into(),
+        Judgement::Inconclusive => "inconclusive".into(),
+    };
+    super::compare::with_interval(&words, effect)
+}
+
+/// `Least delay: fq_codel, echo 1.20 ms under load instead of 40.0 ms.`: the arm that a way to time shows
+/// to be better by most, by the first way that shows any; or that none is.
+pub fn sentence(comparison: &Comparison) -> Option<String> {
+    let base = comparison.arms.first()?;
+    let before = base.latency.as_ref()?.ways();
+    for (way, (name, usual)) in before.into_iter().enumerate() {
+        let times = |arm: usize| Some(comparison.arms[arm].latency.as_ref()?.ways()[way].1);
+        let better = |arm: usize| {
+            let effect = times(arm)?.against.as_ref()?;
+            (effect.judgement == Judgement::Better).then_some((arm, effect.percent))
+        };
+        let best = (1..comparison.arms.len()).filter_map(better).min_by(|a, b| a.1.total_cmp(&b.1));
+        let told = best.and_then(|(arm, _)| {
+            let (now, was) = (times(arm)?.p50_us.value()?, usual.p50_us.value()?);
+            let values = comparison.arms[arm].values.join(" ");
+            let (now, was) = (micros(*now), micros(*was));
+            Some(format!("Least delay: {values}, {name} {now} under load instead of {was}."))
+        });
+        if told.is_some() {
+            return told;
+        }
+    }
+    Some(format!("Least delay: none is shown to be shorter than {}.", base.values.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::ArmResult;
+
+    fn times(us: f64, percent: Option<f64>) -> LoadedTimes {
+        let against = percent.map(|percent| Effect {
+            percent,
+            low_percent: percent - 1.0,
+            high_percent: percent + 1.0,
+            confidence_percent: 96.9,
+            n: 6,
+            judgement: if percent < -3.0 { Judgement::Better } else { Judgement::Inconclusive },
+        });
+        LoadedTimes { p50_us: Known::Value(us), p99_us: Known::Value(2.0 * us), against }
+    }
+
+    fn comparison(change: Option<f64>) -> Comparison {
+        let unknown = || LoadedTimes {
+            p50_us: Known::missing("no echo"),
+            p99_us: Known::missing("no echo"),
+            against: None,
+        };
+        let arm = |value: &str, us, percent| ArmResult {
+            values: vec![value.into()],
+            n: 6,
+            goodput_bits_per_s: Known::missing("not asked"),
+            cpu_s_per_gb: Known::missing("not asked"),
+            goodput: None,
+            cpu: None,
+            latency: Some(ArmLatency {
+                tcp_connect: times(us, percent),
+                udp_echo: unknown(),
+                tcp_rtt: times(50_000.0, percent.map(|_| 0.0)),
+                unsent: times(0.0, None),
+            }),
+            mechanism: None,
+            permanent: Vec::new(),
+        };
+        Comparison {
+            settings: Vec::new(),
+            arms: vec![arm("pfifo", 40_000.0, None), arm("fq_codel", 1_200.0, change)],
+            trials: Vec::new(),
+            threshold_percent: 3.0,
+            stopped: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_arm_with_the_least_delay_is_named_and_what_is_unknown_has_no_column() {
+        let comparison = comparison(Some(-97.0));
+        let text = table(&comparison);
+        assert!(text.contains("fq_codel") && text.contains("1.20 ms (2.40 ms)"), "{text}");
+        assert!(text.contains("echo: unknown, no echo"), "{text}");
+        assert_eq!(
+            sentence(&comparison).unwrap(),
+            "Least delay: fq_codel, connect 1.20 ms under load instead of 40.0 ms."
+        );
+        let lines = lines(comparison.arms[1].latency.as_ref().unwrap());
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].1.starts_with("shorter: -97.0 %"), "{lines:?}");
+    }
+
+    #[test]
+    fn nothing_is_claimed_that_was_not_shown() {
+        let said = sentence(&comparison(Some(-1.0))).unwrap();
+        assert_eq!(said, "Least delay: none is shown to be shorter than pfifo.");
+        let mut silent = comparison(None);
+        silent.arms.iter_mut().for_each(|arm| arm.latency = None);
+        assert_eq!((table(&silent), sentence(&silent)), (String::new(), None));
+    }
+}
