@@ -111,8 +111,8 @@ async fn run(
     book.close(request, &arms, &design, &stopped)
 }
 
-/// Brings every arm about once, the baseline last, so that a value or a permission that is wrong
-/// shows before any time is spent.
+/// Brings every arm about once, the baseline last, so that a value or a permission that is wrong, or an
+/// arm that makes no sense, shows before any time is spent.
 async fn rehearse(
     request: &CompareRequest,
     client: &mut Client,
@@ -120,7 +120,15 @@ async fn rehearse(
     arms: &[Arm],
 ) -> Result<(), EngineError> {
     for arm in arms.iter().rev() {
-        appliers.apply(client, arm, &request.plan).await?;
+        let plan = appliers.apply(client, arm, &request.plan).await?;
+        // What another program's protocol can carry is judged by its own session.
+        if client.peer.is_goodput() {
+            goodput_wire::check::sense(&plan).map_err(|why| {
+                let settings = arm.0.iter().map(|(setting, value)| format!("{setting}={value}"));
+                let named: Vec<_> = settings.collect();
+                EngineError::Flow(format!("{} makes no sense: {why}", named.join(" ")))
+            })?;
+        }
     }
     Ok(())
 }

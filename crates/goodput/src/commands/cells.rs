@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use anyhow::{Context, Result, bail};
 use goodput_engine::{EngineError, Event};
-use goodput_model::{Bytes, Length, Plan, Record, Source};
+use goodput_model::{Bytes, Direction, Length, Plan, Record, Source};
 
 use crate::exit::{self, Exit};
 use crate::report::transfers::title;
@@ -14,6 +14,11 @@ pub fn cells(plan: &Plan, sizes: &[Bytes], clients: &[u16]) -> Result<Vec<Plan>>
     if !clients.is_empty() && sizes.is_empty() && plan.storage.source.is_none() {
         bail!(
             "--clients are those of a file: name its --sizes, or a --source; for plain flows use -P"
+        );
+    }
+    if plan.storage.source == Some(Source::Input) {
+        bail!(
+            "a comparison sends its source again and again, standard input is over after once: name a file"
         );
     }
     let sizes: Vec<_> = match sizes {
@@ -46,17 +51,28 @@ fn of_size(mut plan: Plan, size: Bytes) -> Result<Plan> {
         bail!("a size of 0 bytes measures nothing");
     }
     match plan.storage.source {
-        Some(Source::Input) => bail!("standard input has one size only; name a file"),
-        Some(Source::File { .. }) => {
+        Some(Source::File { ref name, .. }) => {
+            if plan.direction == Direction::Send {
+                has_so_much(name, size)?;
+            }
             let all = size.0.checked_mul(u64::from(plan.flows));
             plan.length = Length::Bytes(Bytes(all.context("these are too many bytes")?));
         }
-        None | Some(Source::Memory(_)) => {
+        None | Some(Source::Memory(_) | Source::Input) => {
             plan.storage.source = Some(Source::Memory(size));
             plan.length = Length::Source;
         }
     }
     Ok(plan)
+}
+
+/// Fails where a file of this end has fewer bytes than are to be sent of it. A device tells no size here.
+fn has_so_much(name: &str, size: Bytes) -> Result<()> {
+    let file = std::fs::metadata(name).with_context(|| format!("cannot read {name}"))?;
+    if file.is_file() && file.len() < size.0 {
+        bail!("--sizes: {name} has {} bytes, fewer than {}", file.len(), size.0);
+    }
+    Ok(())
 }
 
 /// The tables so far.

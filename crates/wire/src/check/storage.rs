@@ -16,6 +16,12 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     if plan.length == Length::Source && storage.source.is_none() {
         problems.push("it shall end with its source, and has none".into());
     }
+    if plan.socket.cork && plan.transport == Transport::Udp {
+        problems.push("a cork (TCP_CORK) is for TCP, and this is UDP".into());
+    }
+    if storage.header_more && storage.header_bytes == 0 {
+        problems.push("MSG_MORE goes with a header, and there is none (--header)".into());
+    }
     if storage.is_memory() {
         return;
     }
@@ -70,6 +76,17 @@ mod tests {
         let mut problems = Problems::new();
         check(&plan, &mut problems);
         problems
+    }
+
+    #[test]
+    fn what_would_do_nothing_is_refused() {
+        let more = problems(|plan| plan.storage.header_more = true);
+        assert_eq!(more, ["MSG_MORE goes with a header, and there is none (--header)"]);
+        let cork = problems(|plan| {
+            (plan.socket.cork, plan.transport) = (true, Transport::Udp);
+            (plan.storage, plan.length) = (Storage::default(), Length::Seconds(1.0));
+        });
+        assert_eq!(cork, ["a cork (TCP_CORK) is for TCP, and this is UDP"]);
     }
 
     #[test]
