@@ -38,9 +38,10 @@ pub struct Method {
     pub near: EndCost,
     /// The far end.
     pub far: EndCost,
-    /// Segments with payload that were sent, retransmissions included.
+    /// Segments with payload that TCP sent (`tcpi_data_segs_out`, linux/tcp.h): those sent again are
+    /// included, and those that a full queue of the sending host dropped.
     pub segments: Known<f64>,
-    /// Payload bytes of a segment.
+    /// Payload bytes of a segment, the mean of all these (`tcpi_bytes_sent` over their number).
     pub payload_per_segment_bytes: Known<f64>,
 }
 
@@ -54,7 +55,8 @@ pub struct EndCost {
     pub system_s_per_gb: Known<f64>,
     /// System calls that moved payload, per 10^6 payload bytes.
     pub calls_per_mb: Known<f64>,
-    /// Most memory of its process that was resident at once, bytes; pages of mapped files included.
+    /// Most memory of its process that was resident at once while the flows ran, bytes; pages of mapped
+    /// files included.
     pub peak_memory_bytes: Known<f64>,
 }
 

@@ -13,7 +13,7 @@ pub struct RunCost {
     goodput: f64,
     near: Spent,
     far: Spent,
-    segments: Result<f64, Missing>,
+    segments: Result<Segments, Missing>,
 }
 
 /// What one run took of one end.
@@ -38,7 +38,7 @@ impl RunCost {
             bytes,
             time_s,
             goodput: direction.goodput_bits_per_s.0,
-            segments: sends.as_ref().map_err(Clone::clone).and_then(|end| segments(end)),
+            segments: sends.as_ref().map_err(Clone::clone).and_then(|end| Segments::of(end)),
             near: Spent::of(&near),
             far: Spent::of(&far),
         })
@@ -79,19 +79,38 @@ fn flows(end: &End) -> Result<&[FlowSample], Missing> {
         .ok_or_else(|| Missing::because("this end did not report its flows"))
 }
 
-/// Segments with payload; what a flow sent before its payload, as its cookie, is left out.
-fn segments(end: &End) -> Result<f64, Missing> {
-    let before = |number: u16| {
-        let first = end.samples.first()?.flows.iter().find(|flow| flow.flow == number)?;
-        let before = first.tcp.value()?.data_segs_out().ok()?;
-        (first.bytes == 0).then_some(before)
-    };
-    let senders = flows(end)?.iter().filter(|flow| flow.role == Role::Sender);
-    let sent = |flow: &FlowSample| {
-        let all = flow.tcp.get()?.data_segs_out()?;
-        Ok(all.saturating_sub(before(flow.flow).unwrap_or(0)) as f64)
-    };
-    senders.map(sent).sum()
+/// What the sending flows' TCP counted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Segments {
+    /// Segments with payload, those sent again or dropped by a queue of this host included.
+    count: f64,
+    /// Payload bytes in them.
+    bytes: f64,
+}
+
+impl Segments {
+    /// Those of all flows; what a flow sent before its payload, as its cookie, is left out.
+    fn of(end: &End) -> Result<Self, Missing> {
+        let counted = |flow: &FlowSample| -> Result<(u64, u64), Missing> {
+            let tcp = flow.tcp.get()?;
+            Ok((tcp.data_segs_out()?, tcp.sent_bytes()?))
+        };
+        let before = |number: u16| {
+            let first = end.samples.first()?.flows.iter().find(|flow| flow.flow == number)?;
+            (first.bytes == 0).then(|| counted(first).ok())?
+        };
+        let mut all = Self { count: 0.0, bytes: 0.0 };
+        for flow in flows(end)?.iter().filter(|flow| flow.role == Role::Sender) {
+            let ((count, bytes), before) = (counted(flow)?, before(flow.flow).unwrap_or((0, 0)));
+            all.count += count.saturating_sub(before.0) as f64;
+            all.bytes += bytes.saturating_sub(before.1) as f64;
+        }
+        Ok(all)
+    }
+
+    fn payload_bytes(self) -> Result<f64, Missing> {
+        per(self.bytes, self.count)
+    }
 }
 
 fn per(what: f64, by: f64) -> Result<f64, Missing> {
@@ -142,8 +161,8 @@ fn method(values: Vec<String>, runs: &[&RunCost]) -> Method {
         goodput_bits_per_s: median(runs, |run| Ok(run.goodput)).map(BitRate),
         near: end_cost(runs, |run| &run.near),
         far: end_cost(runs, |run| &run.far),
-        segments: median(runs, |run| run.segments.clone()),
-        payload_per_segment_bytes: median(runs, |run| per(run.bytes, run.segments.clone()?)),
+        segments: median(runs, |run| Ok(run.segments.clone()?.count)),
+        payload_per_segment_bytes: median(runs, |run| run.segments.clone()?.payload_bytes()),
     }
 }
 
@@ -187,7 +206,9 @@ mod tests {
             peak_bytes: Ok(1e6),
         };
         let (near, far) = (spent(system_us), spent(0.0));
-        RunCost { bytes, time_s, goodput: bytes * 8.0 / time_s, near, far, segments: Ok(10.0) }
+        // A tenth of them was sent again.
+        let segments = Ok(Segments { count: 11.0, bytes: 1.1 * bytes });
+        RunCost { bytes, time_s, goodput: bytes * 8.0 / time_s, near, far, segments }
     }
 
     #[test]

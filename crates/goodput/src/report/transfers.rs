@@ -113,29 +113,27 @@ fn name(comparison: &Comparison, arm: &ArmResult) -> String {
     named.join(" ")
 }
 
-/// `Limited by sender-cpu (A CPU of the sender is busy) in 20 of 24 runs, by line-rate in 4`.
+/// `Limits: sender-cpu (The sender's CPU is full) in 20 of 24 runs, line-rate in 4`.
 fn limits(comparison: &Comparison) -> String {
     let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
     for trial in comparison.trials.iter().filter(|trial| trial.discarded.is_none()) {
         *runs.entry(&trial.limit).or_default() += 1;
     }
     let all: usize = runs.values().sum();
-    let unlimited = runs.remove("none").unwrap_or(0);
     let mut runs: Vec<_> = runs.into_iter().collect();
     runs.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
-    let Some((limit, times)) = runs.first() else {
-        return "Nothing that goodput knows limited any run".into();
-    };
-    let rule = goodput_diagnose::rules::ALL.iter().find(|rule| rule.id == *limit);
-    let title = rule.map(|rule| format!(" ({})", rule.title)).unwrap_or_default();
-    let mut text = format!("Limited by {limit}{title} in {times} of {all} runs");
-    for (limit, times) in runs.iter().skip(1).take(2) {
-        let _ = write!(text, ", by {limit} in {times}");
-    }
-    if unlimited > 0 {
-        let _ = write!(text, ", by nothing that goodput knows in {unlimited}");
-    }
-    text
+    let named = runs.iter().enumerate().map(|(place, (limit, times))| match (place, *limit) {
+        (0, "none") => format!("nothing that goodput knows in {times} of {all} runs"),
+        (0, limit) => format!("{limit}{} in {times} of {all} runs", title_of(limit)),
+        (_, "none") => format!("nothing that goodput knows in {times}"),
+        (_, limit) => format!("{limit} in {times}"),
+    });
+    format!("Limits: {}", named.collect::<Vec<_>>().join(", "))
+}
+
+fn title_of(limit: &str) -> String {
+    let rule = goodput_diagnose::rules::ALL.iter().find(|rule| rule.id == limit);
+    rule.map(|rule| format!(" ({})", rule.title)).unwrap_or_default()
 }
 
 /// The arm of the best effect that was shown to be one.
@@ -280,12 +278,10 @@ mod tests {
         let table = table(effect(0.2, NoDifference), effect(-60.0, Better), &limits);
         let text = text(&table);
         let last = text.trim_end().lines().last().unwrap();
-        assert!(
-            last.starts_with("All are as fast as mover=copy, within 3 %. Limited by line-rate (")
-        );
+        assert!(last.starts_with("All are as fast as mover=copy, within 3 %. Limits: line-rate ("));
         assert!(
             last.ends_with(
-                "in 2 of 4 runs, by sender-cpu in 1, by nothing that goodput knows in 1. Least CPU: \
+                "in 2 of 4 runs, nothing that goodput knows in 1, sender-cpu in 1. Least CPU: \
                  mover=sendfile, 0.40 s per GB at both ends, -60 % against mover=copy."
             ),
             "{last}"
@@ -298,7 +294,7 @@ mod tests {
     fn it_says_no_more_than_was_shown() {
         let said = sentence(&table(effect(90.0, Better), effect(-9.0, Inconclusive), &["none"]));
         assert!(
-            said.starts_with("Fastest: mover=sendfile, +90 % against mover=copy. Nothing"),
+            said.starts_with("Fastest: mover=sendfile, +90 % against mover=copy. Limits: nothing"),
             "{said}"
         );
         assert!(said.contains("none is shown to cost less than mover=copy, 1.00 s"), "{said}");
