@@ -66,6 +66,11 @@ impl Measurement {
     pub fn measured(&self, sender: EndName) -> Option<Measured> {
         let sent = self.steady(sender);
         let omit_s = self.plan.omit_s;
+        // What has arrived waits for the disk until the end: that time counts.
+        let to_disk = self.plan.storage.sink.as_ref().is_some_and(|sink| sink.fsync);
+        if to_disk && omit_s == 0.0 && self.steady_samples.is_none() {
+            return whole(&self.end(sender.other())?.samples);
+        }
         match self.end(sender.other()) {
             Some(_) => measure(sent, self.steady(sender.other()), omit_s),
             None => measure(sent, &acknowledged(sent), omit_s).or_else(|| told::measured(self)),
@@ -93,6 +98,13 @@ pub fn steady(samples: &[Sample], count: Option<usize>) -> &[Sample] {
         |samples: &[Sample]| samples.last().map(|s| (s.sent_bytes > 0, s.received_bytes > 0));
     let before = count.filter(|count| *count >= 2).and_then(|count| samples.get(..count));
     before.filter(|before| moved(before) == moved(samples)).unwrap_or(samples)
+}
+
+/// All that was received, from the beginning to the end of the last flow.
+fn whole(receiver: &[Sample]) -> Option<Measured> {
+    let last = receiver.last().filter(|last| last.received_bytes > 0 && last.at_s > 0.0)?;
+    let series = [(0.0, 0), (last.at_s, last.received_bytes)];
+    goodput_experiment::steady::measure(&series, None, 0.0)
 }
 
 /// The measured window of one direction, from both ends' samples so far: without the first `omit_s`
@@ -137,6 +149,16 @@ mod tests {
         assert_eq!(parts(&[0, 1, 2].map(sample)), [3, 3, 3, 2, 3]);
         assert_eq!(parts(&[0, 0, 2].map(sample)), [3; 5], "a far end that began late");
         assert_eq!(parts(&[0, 0, 0].map(sample)), [3, 3, 3, 2, 3]);
+    }
+
+    #[test]
+    fn the_wait_for_the_disk_counts() {
+        let sample =
+            |at_s, received_bytes| Sample { at_s, sent_bytes: 0, received_bytes, flows: vec![] };
+        let waits = [sample(0.0, 0), sample(0.1, 1000), sample(2.0, 1000), sample(4.0, 1000)];
+        let measured = whole(&waits).unwrap();
+        assert_eq!((measured.goodput.0, measured.from_s, measured.to_s), (2000.0, 0.0, 4.0));
+        assert!(whole(&[sample(4.0, 0)]).is_none() && whole(&[]).is_none());
     }
 
     #[test]

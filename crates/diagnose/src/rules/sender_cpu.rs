@@ -20,7 +20,7 @@
 //! # Source
 //! proc(5) (`/proc/stat`); Documentation/scheduler/sched-stats.rst; Documentation/networking/segmentation-offloads.rst; sendfile(2).
 
-use goodput_model::{Change, Confidence, Finding, Missing};
+use goodput_model::{Change, Confidence, Finding, Missing, Source};
 
 use crate::bounds::next_after;
 use crate::change::{of_host, of_plan};
@@ -104,7 +104,9 @@ fn offload(view: &View) -> Option<Change> {
 
 fn cheaper_mover(view: &View) -> Option<Change> {
     let why = "sends from the page cache without a copy";
-    let copies = view.is_tcp() && view.plan().mover == "copy";
+    // Standard input is no file in the page cache, and can't be sent twice to prove it.
+    let is_input = view.plan().storage.source == Some(Source::Input);
+    let copies = view.is_tcp() && view.plan().mover == "copy" && !is_input;
     copies.then(|| of_plan("mover", Some("copy".into()), "sendfile", why))
 }
 

@@ -15,10 +15,11 @@ pub fn result(measurement: &Measurement, sender: EndName) -> Option<StorageResul
     let nothing = Snapshot::default();
     let sending = measurement.end(sender);
     let before = sending.map_or(&nothing, |end| &end.before);
-    let (sends, receives) = (
-        Times::of(sending, Role::Sender),
-        Times::of(measurement.end(sender.other()), Role::Receiver),
-    );
+    let receiving = measurement.end(sender.other());
+    // One end is done long before the other where much waits in buffers, or for the disk.
+    let whole_s = [sending, receiving].into_iter().filter_map(last_s).fold(0.0, f64::max);
+    let (sends, receives) =
+        (Times::of(sending, Role::Sender, whole_s), Times::of(receiving, Role::Receiver, whole_s));
     let wait = |times: &Result<Times, Missing>, read: fn(&Times) -> Result<f64, Missing>| {
         times.as_ref().map_err(Clone::clone).and_then(read).map(|share| share * 100.0).into()
     };
@@ -39,13 +40,26 @@ pub fn result(measurement: &Measurement, sender: EndName) -> Option<StorageResul
     })
 }
 
-/// What took most of the sender's time; where that is the network, what took most of the receiver's.
+/// When an end's last flow had ended, seconds.
+fn last_s(end: Option<&End>) -> Option<f64> {
+    Some(end?.samples.last()?.at_s)
+}
+
+/// What took most of the sender's time; where that is the network, what took most of the receiver's. A
+/// sink that took more of the run than anything at the sender is the slowest all the same: a sender is
+/// done when all is in buffers.
 fn slowest(
     sends: Result<Times, Missing>,
     receives: Result<Times, Missing>,
 ) -> Result<Slowest, Missing> {
     let sends = sends?;
     let asleep = sends.storage.as_ref().copied().unwrap_or(0.0);
+    if let Ok(receives) = &receives {
+        let in_sink = receives.storage.as_ref().copied().unwrap_or(0.0);
+        if receives.is_in_sink() && in_sink > asleep && in_sink > sends.cpu {
+            return Ok(Slowest::Sink);
+        }
+    }
     if asleep >= sends.blocked && asleep >= sends.cpu {
         return Ok(Slowest::Source);
     }
@@ -53,9 +67,8 @@ fn slowest(
         return Ok(Slowest::SenderCpu);
     }
     let receives = receives?;
-    let asleep = receives.storage.as_ref().copied().unwrap_or(0.0);
     Ok(match () {
-        () if asleep > receives.blocked && asleep >= receives.cpu => Slowest::Sink,
+        () if receives.is_in_sink() => Slowest::Sink,
         () if receives.cpu > receives.blocked => Slowest::ReceiverCpu,
         () => Slowest::Network,
     })
@@ -71,11 +84,17 @@ struct Times {
 }
 
 impl Times {
-    fn of(end: Option<&End>, role: Role) -> Result<Self, Missing> {
+    /// Whether a receiver spent more of its time in its sink than in waiting for data or on a CPU.
+    fn is_in_sink(&self) -> bool {
+        let asleep = self.storage.as_ref().copied().unwrap_or(0.0);
+        asleep > self.blocked && asleep >= self.cpu
+    }
+
+    fn of(end: Option<&End>, role: Role, whole_s: f64) -> Result<Self, Missing> {
         let last = end.and_then(|end| end.samples.iter().rev().find(|s| !s.flows.is_empty()));
         let last = last.ok_or_else(|| Missing::because("this end did not report its flows"))?;
         let flows: Vec<_> = last.flows.iter().filter(|flow| flow.role == role).collect();
-        let whole = last.at_s * 1e6 * flows.len() as f64;
+        let whole = whole_s * 1e6 * flows.len() as f64;
         if whole <= 0.0 {
             return Err(Missing::because("the run was too short to tell"));
         }
@@ -113,6 +132,8 @@ mod tests {
         let waits = || times(0.0, 0.1, 0.9);
         assert_eq!(slowest(waits(), times(0.8, 0.1, 0.1)), Ok(Slowest::Sink));
         assert_eq!(slowest(waits(), times(0.1, 0.8, 0.1)), Ok(Slowest::ReceiverCpu));
+        // The sender was done at once, what it sent waits for the disk.
+        assert_eq!(slowest(times(0.0, 0.05, 0.02), times(0.9, 0.05, 0.0)), Ok(Slowest::Sink));
         assert!(slowest(waits(), Err(Missing::because("private"))).is_err());
     }
 }

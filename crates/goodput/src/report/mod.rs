@@ -1,5 +1,6 @@
 //! How results are shown to a person.
 
+mod again;
 pub mod bar;
 pub mod check;
 pub mod compare;

@@ -191,7 +191,9 @@ fn explain(out: &mut String, record: &Record, finding: &Finding) {
     if let Some(change) = finding.changes.first()
         && record.kind != Kind::Attach
     {
-        let command = format!("goodput compare {} {}", record.target, change.as_shell_word());
+        let (target, change) = (&record.target, change.as_shell_word());
+        let command =
+            format!("goodput compare {target} {change}{}", super::again::options(&record.plan));
         line(out, "  prove it", &style::strong(command));
     }
 }

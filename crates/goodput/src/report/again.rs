@@ -1,0 +1,57 @@
+//! The options that make a measurement again, for a command to copy.
+
+use goodput_model::{Cache, Direction, Plan, Source, Transport};
+
+/// What of `plan` decides what is measured: direction, transport, flows, and where payload comes from; each
+/// with a space before it. Empty for the standard plan.
+pub fn options(plan: &Plan) -> String {
+    let mut options = Vec::new();
+    match plan.direction {
+        Direction::Send => {}
+        Direction::Reverse => options.push("-R".to_string()),
+        Direction::Both => options.push("--both".into()),
+    }
+    if plan.transport == Transport::Udp {
+        options.push("-u".into());
+    }
+    if plan.flows > 1 {
+        options.push(format!("-P {}", plan.flows));
+    }
+    match &plan.storage.source {
+        Some(Source::File { name, cache }) => {
+            let cold = if *cache == Cache::Cold { " --cold" } else { "" };
+            options.push(format!("--source {}{cold}", shell_word(name)));
+        }
+        Some(Source::Memory(size)) => options.push(format!("--size {}", size.0)),
+        Some(Source::Input) | None => {}
+    }
+    if plan.storage.header_bytes > 0 {
+        options.push(format!("--header {}", plan.storage.header_bytes));
+    }
+    options.iter().map(|option| format!(" {option}")).collect()
+}
+
+/// As a shell reads it as one word.
+fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,=@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.into();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Storage;
+
+    #[test]
+    fn what_was_measured_is_measured_again() {
+        assert_eq!(options(&Plan::standard()), "");
+        let source = Source::File { name: "it's big".into(), cache: Cache::Cold };
+        let storage = Storage { source: Some(source), header_bytes: 512, ..Storage::default() };
+        let direction = Direction::Reverse;
+        let plan = Plan { direction, flows: 4, storage, ..Plan::standard() };
+        assert_eq!(options(&plan), r" -R -P 4 --source 'it'\''s big' --cold --header 512");
+    }
+}
