@@ -83,10 +83,13 @@ impl Appliers {
         match setting.end {
             EndName::Near => self.change_near(setting.clone(), value.into()).await,
             EndName::Far => {
-                self.far_touched = true;
                 // The far host is the near one of its own settings.
                 let own = SettingRef { end: EndName::Near, ..setting.clone() };
-                client.setting(SettingRequest::Apply(own, value.into())).await.map(drop)
+                let request = SettingRequest::Apply(own, value.into());
+                let applied = client.setting(request).await.map(drop);
+                // Where it lets nobody change anything, it lets nobody put anything back.
+                self.far_touched |= !applied.as_ref().is_err_and(EngineError::not_permitted);
+                applied
             }
         }
     }

@@ -232,6 +232,35 @@ fn a_file_that_shrinks_ends_the_test() {
 }
 
 #[test]
+fn what_the_far_end_sends_is_compared_without_its_token() {
+    let place = Place::new(&[]);
+    let arms = ["compare", &place.server.address, "mover=copy,sendfile", "--reverse"];
+    let table = ["--sizes", "1M", "--max-time", "2", "--no-store", "--json"];
+    let output = place.home.run(&[&arms[..], &table].concat());
+    let record: Record = serde_json::from_slice(&output.stdout).expect("a record");
+    assert!(record.doubts.iter().any(|doubt| doubt.contains("token")), "{:?}", record.doubts);
+    assert_eq!(record.transfers.len(), 1);
+}
+
+#[test]
+fn arms_that_make_no_sense_are_refused_before_they_run() {
+    let place = Place::new(&[]);
+    let (target, big) = (&place.server.address[..], place.big());
+    let refused: [(&[&str], &str); 5] = [
+        (&["socket.cork=off,on", "--udp"], "a cork (TCP_CORK) is for TCP"),
+        (&["header.more=off,on", "--sizes", "1M"], "there is none (--header)"),
+        (&["mover=copy,sendfile", "--source", &big, "--sizes", "100G"], "fewer than"),
+        (&["mover=copy,splice", "--source", "-"], "name a file"),
+        (&["mover=copy,sendfile", "--clients", "2"], "name its --sizes"),
+    ];
+    for (options, why) in refused {
+        let output = place.home.run(&[&["compare", target], options].concat());
+        assert_eq!(output.status.code(), Some(2), "{options:?}");
+        assert!(stderr(&output).contains(why), "{options:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
 fn a_comparison_of_files_is_a_table_for_each_size_and_number_of_clients() {
     let place = Place::new(&[]);
     let compare = |options: &[&str]| {
