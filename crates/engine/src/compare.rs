@@ -220,7 +220,8 @@ impl Book {
             witnesses: run.witnesses,
             discarded: discarded.map(Into::into),
         };
-        listener(Event::TrialEnded { values: self.values[arm].clone(), trial: trial.clone() });
+        let shown = Box::new(trial.clone());
+        listener(Event::TrialEnded { values: self.values[arm].clone(), trial: shown });
         self.trials.push(trial);
         self.costs.extend(spent.filter(|_| discarded.is_none()).map(|spent| (arm, spent)));
         if arm == 0 {

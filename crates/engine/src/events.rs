@@ -57,7 +57,7 @@ pub enum Event {
         /// The values of its arm.
         values: Vec<String>,
         /// What came out.
-        trial: Trial,
+        trial: Box<Trial>,
     },
 }
 
