@@ -68,10 +68,9 @@ impl Measurement {
         let omit_s = self.plan.omit_s;
         // What has arrived waits for the disk until the end: that time counts.
         let to_disk = self.plan.storage.sink.as_ref().is_some_and(|sink| sink.fsync);
-        if to_disk && omit_s == 0.0 && self.steady_samples.is_none() {
-            return whole(&self.end(sender.other())?.samples);
-        }
+        let to_disk = to_disk && omit_s == 0.0 && self.steady_samples.is_none();
         match self.end(sender.other()) {
+            Some(receiver) if to_disk => whole(&receiver.samples),
             Some(_) => measure(sent, self.steady(sender.other()), omit_s),
             None => measure(sent, &acknowledged(sent), omit_s).or_else(|| told::measured(self)),
         }
