@@ -61,6 +61,7 @@ fn direction(measurement: &Measurement, sender: EndName, measured: &Measured) ->
         joined_percent: receiving.share(|counts| (counts.joined, counts.received)),
         even_gaps_percent: receiving.share(|counts| (counts.even_gaps, counts.gaps)),
         spun_us: sending.sum(|f| Ok(datagrams(f)?.spun_us)),
+        stalled_us: sending.sum(|f| Ok(datagrams(f)?.stalled_us)),
         sent_bytes,
         storage: crate::storage::result(measurement, sender),
         way: measurement.evidence(sender).map(|e| way(&View::new(&e))).unwrap_or_default(),

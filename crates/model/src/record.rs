@@ -201,6 +201,10 @@ pub struct DirectionResult {
     /// UDP.
     #[serde(default = "unkept_count")]
     pub spun_us: Known<u64>,
+    /// Time that the sender lost because its thread was held up for longer than is made up, microseconds,
+    /// all flows together; what the rate gives in it was not sent. Only for paced UDP.
+    #[serde(default = "unkept_count")]
+    pub stalled_us: Known<u64>,
     /// What its files were found to be, where payload is not memory at both ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<StorageResult>,

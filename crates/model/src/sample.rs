@@ -154,6 +154,10 @@ pub struct DatagramCounts {
     /// of its thread.
     #[serde(default, skip_serializing_if = "is_none")]
     pub spun_us: u64,
+    /// Time by which the schedule of a paced sender was moved, as its thread was held up for longer than
+    /// is made up; what the rate gives in it was not sent.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub stalled_us: u64,
     /// Whether the datagrams carry numbers. Where a foreign protocol has none, `lost`, `reordered`
     /// and `duplicated` mean nothing.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
@@ -176,6 +180,7 @@ impl Default for DatagramCounts {
             gaps: 0,
             even_gaps: 0,
             spun_us: 0,
+            stalled_us: 0,
             numbered: true,
             timed: true,
         }

@@ -22,6 +22,7 @@ pub struct Counters {
     pub(crate) blocked: WaitClock,
     pub(crate) paced: WaitClock,
     pub(crate) spun: WaitClock,
+    stalled_ns: AtomicU64,
     pub(crate) source: WaitClock,
     pub(crate) sink: WaitClock,
     datagrams: Datagrams,
@@ -128,6 +129,7 @@ impl Counters {
             gaps: read(&counts.gaps),
             even_gaps: read(&counts.even_gaps),
             spun_us: self.spun.total_ns() / 1000,
+            stalled_us: read(&self.stalled_ns) / 1000,
             numbered: self.tells.number,
             timed: self.tells.time,
         }
@@ -142,6 +144,11 @@ impl Counters {
     pub(crate) fn moved(&self, bytes: u64) {
         grow(&self.bytes, bytes);
         grow(&self.calls, 1);
+    }
+
+    /// The schedule of a paced sender was moved by this time. Only for the flow's own thread.
+    pub(crate) fn stalled(&self, ns: u64) {
+        grow(&self.stalled_ns, ns);
     }
 
     /// The peer tells of the flow. The first account stands. Only for the flow's own thread.

@@ -29,6 +29,7 @@ mod rounds;
 mod running;
 mod seat;
 mod signal;
+mod slice;
 pub mod socket;
 mod spin;
 mod stop;

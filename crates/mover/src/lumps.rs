@@ -19,7 +19,7 @@ use std::os::fd::AsFd;
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
-use crate::{pace, socket};
+use crate::{slice, socket};
 
 /// Most bytes of a lump. More saves little, and has left the processor's cache before it is read.
 const LUMP: u64 = 256 << 10;
@@ -113,7 +113,7 @@ impl Lumps {
 
     fn rest(&mut self, rests: bool) {
         if self.may_rest && rests && !self.rests {
-            pace::precise_timers();
+            slice::wake_soon();
         }
         self.rests = self.may_rest && rests;
     }

@@ -1,27 +1,43 @@
 //! Strict pacing: the schedule, which is pure arithmetic, and the waiting for it.
 //!
 //! A piece may leave when the schedule says so; each piece moves the schedule by the time that its
-//! bytes take at the rate. A thread that comes late by less than `SLACK_NS` keeps the schedule, so
-//! that the jitter of timers costs no rate, and makes up for it by shorter gaps, never less than
-//! `SHORTEST_GAP` of what the piece takes less the lateness that a timer is expected to have, rather
-//! than by a burst. Whoever comes later than the slack has stalled: the schedule is moved to now and the
-//! lost time is not made up. So in any window of t seconds never more leaves than rate × t + one piece +
-//! what the rate gives in the slack.
+//! bytes take at the rate. A thread that comes late keeps the schedule and makes up for it by shorter
+//! gaps, never less than `SHORTEST_GAP` of what the piece takes. Where only timers wake it, which may be
+//! later than several pieces take, so much may leave at once as one large packet holds that the kernel
+//! takes apart, within `TOGETHER_NS`; of bursts that were asked for never two, so they keep `BETWEEN_BURSTS`
+//! of their distance. What a thread is late beyond `SLACK_NS` is not made up: the schedule is moved, and that
+//! is counted, as it is why a rate was missed. So in any window of t seconds never more leaves than
+//! rate × t + one piece + what the rate gives in the slack.
 //!
 //! A stream has pieces of 1 ms of its rate. Datagrams leave one by one, or as many at once as the rate
 //! gives in `AT_ONCE_NS`, in which hardly more than one system call can be made; where bursts are
 //! asked for, as many as these hold.
 
-use goodput_model::BitRate;
+use goodput_model::{BitRate, Role};
 
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
+use crate::slice;
 use crate::spin::Spinner;
 use crate::udp::outbox::{Departures, MESSAGES};
 
-/// Lateness that is jitter and not a stall, nanoseconds.
-const SLACK_NS: u64 = 1_000_000;
+/// Lateness that is made up, nanoseconds: a thread that shares its CPU waits for some slices of others,
+/// which are 0.7 to 3 ms long (`sysctl_sched_base_slice`, kernel/sched/fair.c).
+const SLACK_NS: u64 = 10_000_000;
+
+/// How late a thread may hand over what the kernel is told to hold until its time, nanoseconds.
+const AHEAD_NS: u64 = 1_000_000;
+
+/// What may leave at once to make up for late timers, bytes: as much as a sender of a stream has in one
+/// packet, for which queues on the path have room.
+const TOGETHER_BYTES: f64 = 65_536.0;
+
+/// Bounds of the time that these may be worth, nanoseconds.
+const TOGETHER_NS: (f64, f64) = (1_000_000.0, 5_000_000.0);
+
+/// The same as [`SHORTEST_GAP`] between bursts that were asked for, where timers are late.
+const BETWEEN_BURSTS: f64 = 0.5;
 
 /// How much of the time that a piece takes at the rate must pass before the next, though that is late.
 const SHORTEST_GAP: f64 = 0.85;
@@ -47,6 +63,19 @@ pub struct Schedule {
     earliest_ns: u64,
     /// What `next_ns` lacks, less than one nanosecond.
     fraction_ns: f64,
+    /// Lateness that is made up.
+    slack_ns: u64,
+    /// By how much the schedule was moved.
+    moved_ns: u64,
+}
+
+/// How lateness may be made up.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Gaps {
+    /// By gaps of at least this share of what the piece takes.
+    Share(f64),
+    /// By pieces that leave at once, as many as take this time, nanoseconds.
+    Together(u64),
 }
 
 impl Schedule {
@@ -58,7 +87,19 @@ impl Schedule {
             next_ns: start_ns,
             earliest_ns: start_ns,
             fraction_ns: 0.0,
+            slack_ns: SLACK_NS,
+            moved_ns: 0,
         })
+    }
+
+    /// The same schedule where no more than `slack_ns` are made up.
+    fn with_slack(self, slack_ns: u64) -> Self {
+        Self { slack_ns, ..self }
+    }
+
+    /// The time that was lost because the thread was later than what is made up, nanoseconds.
+    pub fn moved_ns(&self) -> u64 {
+        self.moved_ns
     }
 
     /// When the next piece may leave; not after `now_ns` means now.
@@ -66,9 +107,9 @@ impl Schedule {
         self.next_ns.max(self.earliest_ns)
     }
 
-    /// When the next piece should have left, had nothing been late; a stall moves it to `now_ns`.
+    /// When the next piece should have left, had nothing been late by more than what is made up.
     pub fn planned_ns(&self, now_ns: u64) -> u64 {
-        if now_ns > self.next_ns.saturating_add(SLACK_NS) { now_ns } else { self.next_ns }
+        self.next_ns.max(now_ns.saturating_sub(self.slack_ns))
     }
 
     /// What `bytes` take at the rate, nanoseconds.
@@ -76,18 +117,20 @@ impl Schedule {
         bytes as f64 * self.ns_per_byte
     }
 
-    /// `bytes` have left at `now_ns`. `late_ns` is how late the caller expects to be for the next
-    /// piece: by as much it may be called earlier.
-    pub fn sent(&mut self, bytes: usize, now_ns: u64, late_ns: u64) {
-        if now_ns > self.next_ns.saturating_add(SLACK_NS) {
-            (self.next_ns, self.fraction_ns) = (now_ns, 0.0);
-        }
+    /// `bytes` have left at `now_ns`.
+    pub fn sent(&mut self, bytes: usize, now_ns: u64, gaps: Gaps) {
+        let planned = self.planned_ns(now_ns);
+        self.moved_ns += planned - self.next_ns;
+        self.next_ns = planned;
         let cost = self.cost_ns(bytes) + self.fraction_ns;
         self.fraction_ns = cost.fract();
         // A cast from float to integer saturates: a rate near zero waits for ever, which is right.
         self.next_ns = self.next_ns.saturating_add(cost as u64);
-        let shortest = (cost * SHORTEST_GAP) as u64;
-        self.earliest_ns = now_ns.saturating_add(shortest.saturating_sub(late_ns));
+        let (from, share) = match gaps {
+            Gaps::Share(share) => (now_ns, share),
+            Gaps::Together(ns) => (self.earliest_ns.max(now_ns.saturating_sub(ns)), SHORTEST_GAP),
+        };
+        self.earliest_ns = from.saturating_add((cost * share) as u64);
     }
 }
 
@@ -101,6 +144,8 @@ pub(crate) struct Pacer {
     pub(crate) piece: usize,
     /// Where a timer is not precise enough.
     spinner: Option<Spinner>,
+    /// How the lateness of timers is made up.
+    by_timer: Gaps,
     /// Whether the kernel is told when each datagram shall leave.
     tells: bool,
 }
@@ -128,7 +173,8 @@ impl Pacer {
             rate.bytes_in(AT_ONCE_NS as f64 / 1e9) as usize
         }));
         let whole = at_once.map_or(size, |bytes| (bytes / size * size).max(size));
-        Self { spinner: pacer.is_paced().then(Spinner::new), piece: whole, ..pacer }
+        let by_timer = if asked.is_some() { Gaps::Share(BETWEEN_BURSTS) } else { pacer.by_timer };
+        Self { spinner: pacer.is_paced().then(Spinner::new), piece: whole, by_timer, ..pacer }
     }
 
     /// For datagrams of `size` bytes that the kernel holds until their time: batches of up to 1 ms of
@@ -137,23 +183,27 @@ impl Pacer {
         let pacer = Self::new(flow, size);
         let batch = flow.config.rate.map_or(0.0, |rate| rate.bytes_in(PIECE_S)) as usize;
         let piece = (batch.min(size * MESSAGES) / size * size).max(size);
-        Self { piece, tells: pacer.is_paced(), ..pacer }
+        let schedule = pacer.schedule.map(|schedule| schedule.with_slack(AHEAD_NS));
+        let (tells, by_timer) = (schedule.is_some(), Gaps::Together(u64::MAX));
+        Self { schedule, piece, tells, by_timer, ..pacer }
     }
 
     /// When the datagrams of `size` bytes that were just given leave shall depart, where the kernel is
     /// told: so much after their turn that this thread may be late as jitter has it.
     pub(crate) fn departures(&self, size: usize) -> Option<Departures> {
         let schedule = self.schedule.as_ref().filter(|_| self.tells)?;
-        let first_ns = schedule.planned_ns(self.leave_ns) + SLACK_NS;
+        let first_ns = schedule.planned_ns(self.leave_ns) + AHEAD_NS;
         Some(Departures { first_ns, gap_ns: schedule.cost_ns(size) })
     }
 
     fn new(flow: &Flow, piece: usize) -> Self {
         let schedule = flow.config.rate.and_then(|rate| Schedule::new(rate, now_ns()));
         if schedule.is_some() {
-            precise_timers();
+            slice::wake_soon();
         }
-        Self { schedule, leave_ns: 0, piece, spinner: None, tells: false }
+        let together = flow.config.rate.map_or(0.0, |rate| TOGETHER_BYTES * 8e9 / rate.0);
+        let by_timer = Gaps::Together(together.clamp(TOGETHER_NS.0, TOGETHER_NS.1) as u64);
+        Self { schedule, leave_ns: 0, piece, spinner: None, by_timer, tells: false }
     }
 
     /// Whether there is a rate to hold.
@@ -177,19 +227,17 @@ impl Pacer {
     }
 
     /// `bytes` have left since the wait was over.
-    pub(crate) fn sent(&mut self, bytes: usize) {
+    pub(crate) fn sent(&mut self, flow: &Flow, bytes: usize) {
         if let Some(schedule) = &mut self.schedule {
-            // The lateness of timers alone is not known, and may be anything.
-            let late_ns = self.spinner.as_ref().map_or(u64::MAX, Spinner::late_ns);
-            schedule.sent(bytes, self.leave_ns, late_ns);
+            let spins = self.spinner.as_ref().is_some_and(|spinner| !spinner.is_by_timer());
+            let gaps = if spins { Gaps::Share(SHORTEST_GAP) } else { self.by_timer };
+            let before = schedule.moved_ns();
+            schedule.sent(bytes, self.leave_ns, gaps);
+            if schedule.moved_ns() > before && flow.config.role == Role::Sender {
+                flow.counters.stalled(schedule.moved_ns() - before);
+            }
         }
     }
-}
-
-/// Timers of this thread expire up to 50 us late by default (PR_SET_TIMERSLACK in prctl(2)).
-pub(crate) fn precise_timers() {
-    // Where it is refused, pieces leave up to 50 us late and the schedule still holds.
-    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
 #[cfg(test)]
@@ -204,7 +252,7 @@ mod tests {
         let mut now = 1_000;
         let send = |stall: &u64| {
             now = schedule.due_ns().max(now) + stall;
-            schedule.sent(piece, now, u64::MAX);
+            schedule.sent(piece, now, Gaps::Together(u64::MAX));
             (now, piece)
         };
         stalls.iter().map(send).collect()
@@ -231,12 +279,35 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_a_stall_is_lost() {
-        let mut stalls = [0; 20];
-        stalls[10] = 1_000_000_000;
-        let sent = run(1e8, 12_500, &stalls);
-        assert_eq!(sent[19].0 - sent[0].0, 1_019_000_000);
-        assert_eq!(sent[11].0 - sent[10].0, 1_000_000);
+    fn the_time_of_a_stall_is_lost_but_for_the_slack_and_told() {
+        let mut schedule = Schedule::new(BitRate(1e8), 0).unwrap();
+        let mut now = 0;
+        for stall in [0, 0, 1_000_000_000, 0, 0, 0] {
+            now = schedule.due_ns().max(now) + stall;
+            schedule.sent(12_500, now, Gaps::Share(SHORTEST_GAP));
+        }
+        assert_eq!(schedule.moved_ns(), 1_000_000_000 - SLACK_NS);
+        assert_eq!(now, 1_002_000_000 + 3 * 850_000, "the slack is made up by shorter gaps");
+    }
+
+    #[test]
+    fn late_timers_are_made_up_by_no_more_at_once_than_is_allowed() {
+        // Gaps of 120 us; every timer is 3 ms late.
+        let (rate, together) = (1e8, 5_000_000);
+        let mut schedule = Schedule::new(BitRate(rate), 0).unwrap();
+        let (mut now, mut sent) = (0, Vec::new());
+        while now < 1_000_000_000 {
+            if schedule.due_ns() > now {
+                now = schedule.due_ns() + 3_000_000;
+            }
+            schedule.sent(1500, now, Gaps::Together(together));
+            sent.push((now, 1500));
+        }
+        let mean = sent.len() as f64 * 1500.0 * 8.0 / (now as f64 / 1e9);
+        assert!((mean / rate - 1.0).abs() < 0.005, "{mean}");
+        let at_once = sent.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap();
+        assert!(at_once as f64 <= together as f64 / 120_000.0 / SHORTEST_GAP + 2.0, "{at_once}");
+        assert_eq!(schedule.moved_ns(), 0);
     }
 
     #[test]
@@ -245,16 +316,12 @@ mod tests {
         let mut times = Vec::new();
         for late in [0, 400, 0, 0, 0, 0] {
             let now = schedule.due_ns() + late;
-            schedule.sent(1000, now, 0);
+            schedule.sent(1000, now, Gaps::Share(SHORTEST_GAP));
             times.push(now);
         }
         assert_eq!(times, [0, 1400, 2250, 3100, 4000, 5000]);
-        schedule.sent(1000, 6300, 250);
-        assert_eq!(
-            schedule.due_ns(),
-            7000,
-            "whoever expects to be 250 ns late waits 600 ns at least"
-        );
+        schedule.sent(1000, 6300, Gaps::Share(BETWEEN_BURSTS));
+        assert_eq!(schedule.due_ns(), 7000, "half the distance has passed before");
     }
 
     #[test]
@@ -267,8 +334,8 @@ mod tests {
     #[test]
     fn a_tiny_rate_waits_for_ever_rather_than_overflowing() {
         let mut schedule = Schedule::new(BitRate(1e-300), 5).unwrap();
-        schedule.sent(1, 5, 0);
-        schedule.sent(1, u64::MAX, 0);
+        schedule.sent(1, 5, Gaps::Share(SHORTEST_GAP));
+        schedule.sent(1, u64::MAX, Gaps::Together(5));
         assert_eq!(schedule.due_ns(), u64::MAX);
     }
 
@@ -283,7 +350,7 @@ mod tests {
             let mut last = None;
             for stall in stalls {
                 let now = schedule.due_ns() + stall;
-                schedule.sent(piece, now, 0);
+                schedule.sent(piece, now, Gaps::Share(SHORTEST_GAP));
                 let shortest = (piece as f64 * 8e9 / rate * SHORTEST_GAP) as u64;
                 prop_assert!(last.replace(now).is_none_or(|last| now - last >= shortest));
             }

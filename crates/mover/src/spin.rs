@@ -9,7 +9,7 @@
 //! A thread that spins long loses its CPU to others sooner or later, and then for milliseconds. Where
 //! it sees that, it waits by timers alone for a while, if its gaps leave time to sleep at all.
 //!
-//! Timers alone make datagrams late by more than a gap, so what is late then leaves at once.
+//! Timers alone make datagrams late by more than a gap; what then leaves at once is bounded by the schedule.
 //!
 //! One CPU is always left to those who do not spin: a receiver on this host would else wait for what
 //! the spinning is for.
@@ -79,16 +79,17 @@ impl Spinner {
         }
         flow.counters.paced.during(|| spin(flow, due));
         let ended = now_ns();
-        flow.counters.spun.add(ended - now);
+        // What comes after that is another thread's time.
+        flow.counters.spun.add(ended.min(due) - now);
         if ended > due + TAKEN_NS {
             self.rests_until = ended + REST_NS;
         }
         Ok(())
     }
 
-    /// How late it is expected to be, nanoseconds.
-    pub(crate) fn late_ns(&self) -> u64 {
-        if self.by_timer { self.early_ns } else { 0 }
+    /// Whether the last wait was by timer alone.
+    pub(crate) fn is_by_timer(&self) -> bool {
+        self.by_timer
     }
 
     fn sleep(&mut self, flow: &Flow, until: u64) -> Result<(), MoveError> {

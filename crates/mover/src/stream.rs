@@ -54,7 +54,7 @@ pub(crate) fn send_pieces(flow: &Flow, most: usize, mut way: impl Write) -> Resu
                 flow.counters.moved(written as u64);
                 left -= written as u64;
                 turn.sent(written);
-                pacer.sent(written);
+                pacer.sent(flow, written);
                 // A short write has filled the socket: the next one would only fail.
                 if written < want {
                     way.wait(flow)?;
@@ -128,7 +128,7 @@ pub(crate) fn receive_lumps(
             Ok(0) => return Ok(()),
             Ok(taken) => {
                 flow.counters.moved(taken as u64);
-                pacer.sent(taken);
+                pacer.sent(flow, taken);
                 lumps.read(taken);
                 quiet.iter_mut().for_each(Quiet::heard);
             }

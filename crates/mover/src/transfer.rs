@@ -92,7 +92,7 @@ fn send_once(
             Ok(sent) => {
                 flow.counters.moved(sent.bytes as u64);
                 at += sent.bytes as u64;
-                pacer.sent(sent.bytes);
+                pacer.sent(flow, sent.bytes);
                 if sent.full {
                     way.wait(flow)?;
                 }

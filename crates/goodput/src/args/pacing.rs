@@ -8,9 +8,10 @@ use goodput_model::{BitRate, Bytes};
 /// Rate and bursts.
 #[derive(Debug, Clone, Args)]
 pub struct PacingArgs {
-    /// Strict pacing of each direction, or of each flow as in 100mbit/flow, never faster afterwards;
-    /// `unlimited` is as fast as it goes. Datagrams are spaced evenly, by spinning where their gaps are
-    /// shorter than what a timer can do [default: unlimited]
+    /// Strict pacing of each direction, or of each flow as in 100mbit/flow; `unlimited` is as fast as it
+    /// goes. Datagrams are spaced evenly, by spinning where their gaps are shorter than what a timer can do. A
+    /// sender that is held up makes up for 10 ms at most, by gaps shorter by 15 %, or where timers wake it
+    /// too late for that, by up to 64 KiB at once [default: unlimited]
     #[arg(long, value_name = "RATE[/flow]", allow_negative_numbers = true)]
     pub rate: Option<Rate>,
     /// Let datagrams of a flow leave in bursts of this many bytes, never more, or of what the rate gives

@@ -43,6 +43,12 @@ fn pace(plan: &Plan, direction: &DirectionResult) -> Option<String> {
     if let Some(spun) = direction.spun_us.value().filter(|spun| **spun > 0) {
         text += &format!("; the sender spun for {} to hold them", micros(*spun as f64));
     }
+    if let Some(lost) = direction.stalled_us.value().filter(|lost| **lost > 0) {
+        text += &format!(
+            "; the sender was held up for {} that it did not make up for, so it sent less than asked",
+            micros(*lost as f64)
+        );
+    }
     Some(text)
 }
 

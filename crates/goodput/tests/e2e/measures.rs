@@ -28,7 +28,7 @@ fn counts_agree(record: &Record) {
     }
 }
 
-/// Paced senders never make up for a stall, so a busy host may send less, and never more. By the
+/// Paced senders make up for little of a stall, so a busy host may send less, and never more. By the
 /// sender's own clock: a receiver that was left alone finds more waiting than its time allows.
 fn is_sent_no_faster(record: &Record, bits_per_s: f64) {
     for direction in &record.result.directions {

@@ -82,7 +82,7 @@ impl<F: Format> Receiver<'_, F> {
             }
             self.asking.ask(self.flow, self.tally.came_bytes() > 0);
             match self.read(&mut inbox) {
-                Ok(bytes) => pacer.sent(bytes),
+                Ok(bytes) => pacer.sent(self.flow, bytes),
                 Err(Errno::AGAIN) => {
                     let quiet = self.quiet.as_ref().and_then(Quiet::until);
                     let times = [last_call, quiet, self.idle_until(), self.asking.until()];

@@ -82,7 +82,7 @@ fn send_all<F: Format>(
                 flow.counters.moved(bytes as u64);
                 left = left.saturating_sub(bytes as u64);
                 turn.sent(bytes);
-                pacer.sent(bytes);
+                pacer.sent(flow, bytes);
             }
             // Lost, as far as this end can tell.
             Err(Errno::CONNREFUSED) if settled.is_some_and(|settled| now_ns() < settled) => {}

@@ -1,0 +1,51 @@
+//! A paced thread that is woken shall run soon, also where others want its CPU.
+
+use std::mem;
+use std::num::NonZeroU64;
+
+/// Time that a paced thread asks for at once, nanoseconds: the least that the kernel grants. Its share of
+/// the CPU stays what it was.
+const SLICE_NS: u64 = 100_000;
+
+/// Lets the calling thread's timers expire on time, up to 50 us late by default (PR_SET_TIMERSLACK in
+/// prctl(2)), and lets it go before threads of the same priority that run for longer at once, which
+/// would else keep it waiting for milliseconds. Where either is refused or not known, pieces leave later.
+pub(crate) fn wake_soon() {
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    let _ = ask_for_short_slice();
+}
+
+/// Since Linux 6.12 `sched_runtime` of an ordinary thread is the length of its slice, and one that asks for
+/// less is run first when it wakes (`__setparam_fair` and `PREEMPT_SHORT`, kernel/sched/fair.c); earlier
+/// kernels ignore it. Needs no privilege. `None` where it was refused.
+#[expect(unsafe_code, reason = "sched_setattr has no safe wrapper")]
+fn ask_for_short_slice() -> Option<()> {
+    // SAFETY: the structure is plain data, for which all zeros are valid.
+    let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
+    let size = mem::size_of::<libc::sched_attr>() as libc::c_uint;
+    // SAFETY: the kernel writes at most `size` bytes to the structure, which lives longer than the call.
+    let got = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
+    let ordinary = [libc::SCHED_OTHER, libc::SCHED_BATCH].map(|policy| policy as u32);
+    if got != 0 || !ordinary.contains(&attributes.sched_policy) {
+        return None;
+    }
+    attributes.sched_runtime = SLICE_NS;
+    // SAFETY: the kernel reads the structure, whose `size` it was told, and writes nothing.
+    let set = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    (set == 0).then_some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ordinary_thread_may_ask_for_a_short_slice() {
+        // Some sandboxes refuse the call; then nothing else may change.
+        let _ = std::thread::spawn(|| {
+            wake_soon();
+            assert_eq!(rustix::thread::current_timer_slack(), Ok(1));
+        })
+        .join();
+    }
+}
