@@ -140,9 +140,11 @@ pub fn record(output: &Output) -> Record {
 /// test has set up.
 pub fn found_busy(record: &Record) -> bool {
     let is_wait = |witness: &Witness| witness.name == "cpu_wait_share" && witness.value > 0.2;
-    let taken =
-        |found: &Finding| found.rule.ends_with("-cpu") && found.evidence.iter().any(is_wait);
-    record.findings.first().is_some_and(taken)
+    let waits = |found: &Finding| {
+        found.rule.ends_with("-cpu") && found.evidence.iter().any(is_wait)
+            || found.rule == "cpu-contention"
+    };
+    record.findings.first().is_some_and(waits)
 }
 
 pub fn stderr(output: &Output) -> String {
