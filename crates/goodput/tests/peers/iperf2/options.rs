@@ -99,6 +99,7 @@ fn options() -> Result<(), Failed> {
     for options in [
         &["-b", "20m", "-l", "4K", "-i", "0.5"][..],
         &["-w", "256K", "-e"],
+        &["-R", "--trip-times", "-n", "1M"],
         &["-M", "1000", "-N"],
         &["-Z", "reno", "-S", "0x10"],
         &["--trip-times"],
