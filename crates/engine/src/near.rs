@@ -2,6 +2,8 @@
 
 mod agree;
 mod foreign;
+mod length;
+mod probes;
 mod shown;
 
 use std::net::SocketAddr;
@@ -11,19 +13,18 @@ use std::time::{Duration, Instant};
 
 use goodput_kernel::Context;
 use goodput_model::{
-    Bytes, Connection, End, EndName, Known, Length, MoverChoice, Placement, Plan, Sample, Snapshot,
+    Connection, End, EndName, Known, MoverChoice, Placement, Plan, Sample, Snapshot,
 };
 use goodput_wire::session::{Action, Input};
 use tokio::time::Instant as TokioInstant;
 
-use crate::acknowledged::acknowledged;
 use crate::client::{Client, unexpected};
 use crate::clock;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
-use crate::latency::{Phase, Prober, Probing};
-use crate::measurement::{Measurement, measure, steady};
+use crate::latency::{Prober, Probing};
+use crate::measurement::{Measurement, steady};
 use crate::movers::{self, Movers};
 use crate::observe::{observe, usage_after, usage_before};
 use crate::seating::Seating;
@@ -199,102 +200,6 @@ impl<'a> NearRun<'a> {
         let measurement = self.into_measurement(after, listener);
         let latency = probed.map(|(idle, loaded)| latency::latency(idle, loaded, &measurement));
         Ok(Measurement { latency, ..measurement })
-    }
-
-    /// What probes find before the flows begin, where they are asked for.
-    async fn idle(
-        &mut self,
-        interrupt: &Interrupt,
-        listener: &mut Listener<'_>,
-    ) -> Result<Option<Phase>, EngineError> {
-        let Some(prober) = self.prober.as_ref() else { return Ok(None) };
-        let (probing, over) = (prober.start(), tokio::time::sleep(prober.idles()));
-        let mut over = std::pin::pin!(over);
-        loop {
-            tokio::select! {
-                () = &mut over => break,
-                () = interrupt.raised() => break,
-                action = self.client.next() => self.acted(action?, listener)?,
-            }
-        }
-        probing.finish();
-        self.probed(Some(probing), listener).await
-    }
-
-    /// What probes found that were told to finish. The conversation goes on meanwhile.
-    async fn probed(
-        &mut self,
-        probing: Option<Probing>,
-        listener: &mut Listener<'_>,
-    ) -> Result<Option<Phase>, EngineError> {
-        let Some(probing) = probing else { return Ok(None) };
-        let mut probed = std::pin::pin!(probing.collect());
-        loop {
-            tokio::select! {
-                // Another program's server closes when it has reported; what was found by then counts.
-                biased;
-                phase = &mut probed => return phase.map(Some),
-                action = self.client.next() => self.acted(action?, listener)?,
-            }
-        }
-    }
-
-    /// When to stop at the latest; a plan of bytes ends by itself or when the peer gives up.
-    fn latest_end(&self, began: Instant) -> TokioInstant {
-        let seconds = match self.plan.length {
-            Length::Seconds(seconds) => seconds + self.plan.omit_s,
-            Length::Auto { max_s, .. } => max_s + self.plan.omit_s,
-            Length::Bytes(_) | Length::Source => {
-                return TokioInstant::now() + Duration::from_secs(86_400);
-            }
-        };
-        TokioInstant::from_std(began + Duration::from_secs_f64(seconds))
-    }
-
-    fn is_long_enough(&self) -> bool {
-        let ended = self.near_ended || self.far_report.is_some();
-        match self.plan.length {
-            Length::Seconds(_) => ended,
-            // Who is told of the end has no end of its own.
-            Length::Bytes(all) if !self.client.peer.is_goodput() => ended || self.has_moved(all),
-            // Both ends empty their queues by themselves; stopping would cut them off.
-            Length::Source if !self.client.peer.is_goodput() => ended,
-            Length::Bytes(_) | Length::Source => self.near_ended && self.far_report.is_some(),
-            Length::Auto { .. } if ended => true,
-            Length::Auto { precision_percent, min_s, .. } => {
-                let senders = self.plan.direction.senders();
-                senders.iter().all(|sender| self.is_known(*sender, min_s, precision_percent))
-            }
-        }
-    }
-
-    /// Whether this end has sent and received `all` bytes, as far as it is to do either.
-    fn has_moved(&self, all: Bytes) -> bool {
-        self.near.last().is_some_and(|last| {
-            self.plan.direction.senders().iter().all(|sender| match sender {
-                EndName::Near => last.sent_bytes >= all.0,
-                EndName::Far => last.received_bytes >= all.0,
-            })
-        })
-    }
-
-    /// Whether the goodput of what `sender` sends is known well enough.
-    fn is_known(&self, sender: EndName, min_s: f64, precision_percent: f64) -> bool {
-        let instead;
-        let (sending, receiving) = match sender {
-            EndName::Near if self.far.is_empty() => {
-                instead = acknowledged(&self.near);
-                (&self.near, &instead)
-            }
-            EndName::Near => (&self.near, &self.far),
-            EndName::Far => (&self.far, &self.near),
-        };
-        let omit_s = self.plan.omit_s;
-        let long_enough = receiving.last().is_some_and(|last| last.at_s >= min_s + omit_s);
-        long_enough
-            && measure(sending, receiving, omit_s).is_some_and(|measured| {
-                goodput_experiment::steady::is_precise_enough(&measured, precision_percent)
-            })
     }
 
     fn watched(

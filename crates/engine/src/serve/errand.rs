@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::Shared;
 use super::admission::Place;
-use super::run::Caller;
+use super::client::Caller;
 use crate::interrupt::{Interrupt, Raise, interrupt};
 use crate::target::split_port;
 

@@ -14,10 +14,10 @@ use tokio::time::Instant;
 
 use super::Shared;
 use super::admission::Place;
+use super::client::Caller;
 use super::connect::{self, Connecting};
 use super::doors::Opened;
 use super::own_door::{self, OwnDoor};
-use super::run::Caller;
 use super::tickets::{Arrival, Expected, Sign, makes_cookies};
 use super::turns::Turn;
 use crate::client::blocking;

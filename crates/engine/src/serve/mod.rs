@@ -2,6 +2,7 @@
 
 mod accept;
 mod admission;
+mod client;
 mod connect;
 mod doors;
 mod echoes;
@@ -9,7 +10,6 @@ mod errand;
 mod front;
 mod gather;
 mod own_door;
-mod run;
 mod settings;
 mod shown;
 mod sockets;
@@ -34,10 +34,10 @@ use crate::clock::wall_clock;
 use crate::error::EngineError;
 pub use crate::storage::ServedFiles;
 use admission::{Admission, Bounds};
+use client::Caller;
 use doors::{Door, OpenedDoors};
 use echoes::Echoes;
 pub use errand::{Allowed, ThirdParty};
-use run::Caller;
 pub use shown::{Served, Watcher, What};
 use sockets::Pair;
 pub use sockets::Sockets;

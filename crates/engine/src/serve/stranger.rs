@@ -16,10 +16,10 @@ use tokio::net::TcpStream;
 
 use super::accept::plain;
 use super::admission::Seat;
+use super::client::Caller;
 use super::doors::Door;
-use super::run::Caller;
 use super::tickets::{Sign, Ticket};
-use super::{Shared, run};
+use super::{Shared, client};
 use crate::control::Conversation;
 
 /// How long a stranger may take to say what it wants.
@@ -68,7 +68,7 @@ pub async fn meet(
             }
             let mut conversation = Conversation::new(session, Some(stream));
             conversation.tell(Input::Received(first));
-            run::serve_client(conversation, caller, None, shared).await;
+            client::serve_client(conversation, caller, None, shared).await;
         }
         Is::Silent => tracing::debug!(%peer, "it hung up without a word"),
         Is::Nothing(why) => tracing::info!(%peer, "turned away: {why}"),

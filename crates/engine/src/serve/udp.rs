@@ -18,9 +18,9 @@ use tokio::sync::mpsc;
 
 use super::Shared;
 use super::accept::{Alive, plain};
+use super::client::{self, Caller};
 use super::doors::Door;
 use super::front::{Front, HandedOver};
-use super::run::{self, Caller};
 use super::tickets::{Arrival, Sign, Ticket};
 use crate::control::Conversation;
 
@@ -191,7 +191,7 @@ impl Desk {
             }
             let rest = socket.try_clone();
             let own = (socket.into(), Early { bytes: 0, datagrams: early });
-            let measured = run::serve_client(conversation, caller, Some(own), &shared).await;
+            let measured = client::serve_client(conversation, caller, Some(own), &shared).await;
             drop(alive);
             if let (0, Ok(rest)) = (measured, rest) {
                 tokio::select! {

@@ -1,0 +1,47 @@
+//! Latency probes before the flows and beside them.
+
+use super::NearRun;
+use crate::error::EngineError;
+use crate::events::Listener;
+use crate::interrupt::Interrupt;
+use crate::latency::{Phase, Probing};
+
+impl NearRun<'_> {
+    /// What probes find before the flows begin, where they are asked for.
+    pub(super) async fn idle(
+        &mut self,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<Option<Phase>, EngineError> {
+        let Some(prober) = self.prober.as_ref() else { return Ok(None) };
+        let (probing, over) = (prober.start(), tokio::time::sleep(prober.idles()));
+        let mut over = std::pin::pin!(over);
+        loop {
+            tokio::select! {
+                () = &mut over => break,
+                () = interrupt.raised() => break,
+                action = self.client.next() => self.acted(action?, listener)?,
+            }
+        }
+        probing.finish();
+        self.probed(Some(probing), listener).await
+    }
+
+    /// What probes found that were told to finish. The conversation goes on meanwhile.
+    pub(super) async fn probed(
+        &mut self,
+        probing: Option<Probing>,
+        listener: &mut Listener<'_>,
+    ) -> Result<Option<Phase>, EngineError> {
+        let Some(probing) = probing else { return Ok(None) };
+        let mut probed = std::pin::pin!(probing.collect());
+        loop {
+            tokio::select! {
+                // Another program's server closes when it has reported; what was found by then counts.
+                biased;
+                phase = &mut probed => return phase.map(Some),
+                action = self.client.next() => self.acted(action?, listener)?,
+            }
+        }
+    }
+}

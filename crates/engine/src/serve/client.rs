@@ -1,0 +1,281 @@
+//! One client: its conversation, its measurements one after the other, its settings.
+
+mod measurement;
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use goodput_model::{Direction, Plan, Transport};
+use goodput_mover::Early;
+use goodput_wire::session::{Action, Errand, Input, Protocol, SettingRefusal, SettingRequest};
+
+use self::measurement::FarRun;
+use super::Shared;
+use super::echoes::Echoing;
+use super::errand::{self, Said};
+use super::gather::{Awaiting, Preparing};
+use super::settings::SessionSettings;
+use super::shown::{Shown, turned};
+use super::tickets::Arrival;
+use crate::client::blocking;
+use crate::control::Conversation;
+use crate::error::EngineError;
+use crate::traffic::Watched;
+
+/// Who came, where to, and what it speaks.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller {
+    /// What it speaks.
+    pub protocol: &'static Protocol,
+    /// Where it came from.
+    pub peer: SocketAddr,
+    /// Where it came to.
+    pub local: SocketAddr,
+}
+
+/// The only flow of a conversation over UDP: its socket, and what came before that.
+pub type OwnFlow = (OwnedFd, Early);
+
+/// Serves one client until it leaves, breaks the protocol, or the server stops. How many measurements
+/// it made.
+pub async fn serve_client(
+    conversation: Conversation,
+    caller: Caller,
+    own: Option<OwnFlow>,
+    shared: &Arc<Shared>,
+) -> u32 {
+    let Caller { peer, protocol, .. } = caller;
+    let mut client = ServedClient {
+        conversation,
+        caller,
+        proven: own.is_none() || shared.limits(peer).unproven_udp,
+        own,
+        shared: Arc::clone(shared),
+        settings: Some(SessionSettings::new(shared.config.state_dir.clone())),
+        run: Run::None,
+        measurements: 0,
+        shown: None,
+        echoing: None,
+    };
+    let outcome = tokio::select! {
+        outcome = client.converse() => outcome,
+        () = shared.stopping() => {
+            client.conversation.tell(Input::Leave("the server is stopping".into()));
+            // Lets the goodbye out; the client's answer no longer matters.
+            let _ = tokio::time::timeout(Duration::from_secs(1), client.conversation.next()).await;
+            Ok(())
+        }
+    };
+    client.run = Run::None;
+    client.shown = None;
+    client.put_back().await;
+    let id = protocol.id;
+    match outcome {
+        Ok(()) => tracing::info!(%peer, "{id}: left after {} measurements", client.measurements),
+        Err(why) => tracing::info!(%peer, "{id}: ended: {why}"),
+    }
+    if client.measurements > 0 {
+        shared.served_one.notify_one();
+    }
+    client.measurements
+}
+
+struct ServedClient {
+    conversation: Conversation,
+    caller: Caller,
+    proven: bool,
+    own: Option<OwnFlow>,
+    shared: Arc<Shared>,
+    settings: Option<SessionSettings>,
+    run: Run,
+    measurements: u32,
+    /// The measurement as whoever watches the server sees it.
+    shown: Option<Shown>,
+    /// While it lives, echoes for the measurement are answered.
+    echoing: Option<Echoing>,
+}
+
+/// What is being measured.
+enum Run {
+    /// Nothing.
+    None,
+    /// Nothing yet: the flows can't be expected so far.
+    Preparing(Preparing),
+    /// This.
+    Going(Box<FarRun>),
+    /// Something with another server.
+    Errand(errand::Running),
+}
+
+/// What woke the driver.
+enum Woken {
+    Action(Option<Action>),
+    Prepared(Result<Box<Awaiting>, String>),
+    Arrived(Arrival),
+    Watched(Watched),
+    Told(Said),
+}
+
+impl ServedClient {
+    async fn converse(&mut self) -> Result<(), EngineError> {
+        loop {
+            self.conversation.set_measuring(!matches!(self.run, Run::None));
+            let woken = tokio::select! {
+                action = self.conversation.next() => Woken::Action(action.map_err(|failure| {
+                    EngineError::Wire { target: "client".into(), failure }
+                })?),
+                progress = progress(&mut self.run) => progress,
+            };
+            match woken {
+                Woken::Action(None) => return Ok(()),
+                Woken::Action(Some(action)) => self.act(action).await?,
+                Woken::Prepared(prepared) => self.prepared(prepared, None).await?,
+                Woken::Arrived(arrival) => self.arrived(arrival).await?,
+                Woken::Watched(watched) => self.watched(watched).await?,
+                Woken::Told(said) => self.told(said),
+            }
+        }
+    }
+
+    async fn act(&mut self, action: Action) -> Result<(), EngineError> {
+        let peer = self.caller.peer;
+        match action {
+            Action::ExpectFlows { plan, tickets, meeting } => {
+                self.expect(*plan, tickets, meeting).await?;
+            }
+            Action::Echo(cookie) => self.echoing = Some(self.shared.echoes.expect(cookie)),
+            Action::RunErrand(errand) => self.run_errand(*errand).await,
+            Action::Begin => self.begin(),
+            Action::Finish => self.finish(),
+            Action::Abandon => {
+                self.run = Run::None;
+                self.shown = None;
+                self.echoing = None;
+            }
+            Action::PeerTold(totals) => {
+                if let Some(shown) = &mut self.shown {
+                    shown.told(*totals);
+                }
+            }
+            Action::PeerReported(_) => {
+                self.shown = None;
+                self.echoing = None;
+                // Its last word: what began and was left in the middle is no measurement.
+                self.measurements += u32::from(self.caller.protocol.observes);
+            }
+            Action::Setting(request) => {
+                let answer = self.setting(request).await;
+                self.conversation.tell(Input::SettingDone(answer));
+            }
+            Action::Greeted { peer: host, secured, .. } => {
+                let how = match (self.caller.protocol.observes, secured) {
+                    (false, _) => "",
+                    (true, true) => ", with the token",
+                    (true, false) => ", without a token",
+                };
+                tracing::info!(%peer, "{}: connected: {}{how}", self.caller.protocol.id, host.name);
+            }
+            Action::Note(text) => tracing::info!(%peer, "{}: {text}", self.caller.protocol.id),
+            Action::Refused(why) => tracing::info!(%peer, "broke off: {why}"),
+            // What the client saw is its own to show.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    async fn run_errand(&mut self, errand: Errand) {
+        let Caller { peer, protocol, .. } = self.caller;
+        let what = format!("{}:{}: {}", errand.host, errand.port, in_short(&turned(&errand.plan)));
+        match errand::begin(errand, &self.caller, &self.shared).await {
+            Ok(running) => {
+                tracing::info!(%peer, "{}: measures in its stead with {what}", protocol.id);
+                self.run = Run::Errand(running);
+                self.conversation.tell(Input::Expecting { data_port: None });
+            }
+            Err(why) => self.fail(why),
+        }
+    }
+
+    /// What an errand has brought.
+    fn told(&mut self, said: Said) {
+        match said {
+            Said::Lines(lines) => self.conversation.tell(Input::Told(lines)),
+            Said::Over(outcome) => {
+                self.run = Run::None;
+                match &outcome {
+                    Ok(()) => self.measurements += 1,
+                    Err(why) => tracing::info!(peer = %self.caller.peer, "failed: {why}"),
+                }
+                self.conversation.tell(Input::ErrandDone(outcome));
+            }
+        }
+    }
+
+    /// The measurement can't be made, or not go on.
+    fn fail(&mut self, why: String) {
+        self.run = Run::None;
+        self.shown = None;
+        self.echoing = None;
+        tracing::info!(peer = %self.caller.peer, "{}: refused: {why}", self.caller.protocol.id);
+        self.conversation.tell(Input::FlowsFailed(why));
+    }
+
+    async fn setting(&mut self, request: SettingRequest) -> Result<String, SettingRefusal> {
+        tracing::info!(peer = %self.caller.peer, "setting: {request:?}");
+        let Some(mut settings) = self.settings.take() else {
+            return Err(SettingRefusal {
+                not_permitted: false,
+                why: "an earlier change broke off; leave and come back".into(),
+            });
+        };
+        let done = blocking(move || {
+            let answer = settings.carry_out(&request);
+            (settings, answer)
+        });
+        match done.await {
+            Ok((settings, answer)) => {
+                self.settings = Some(settings);
+                answer
+            }
+            Err(why) => Err(SettingRefusal { not_permitted: false, why: why.to_string() }),
+        }
+    }
+
+    async fn put_back(&mut self) {
+        let Some(mut settings) = self.settings.take() else { return };
+        match blocking(move || settings.restore()).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(refusal)) => {
+                tracing::error!(peer = %self.caller.peer, "not put back: {}", refusal.why)
+            }
+            Err(why) => tracing::error!(peer = %self.caller.peer, "not put back: {why}"),
+        }
+    }
+}
+
+/// What a plan moves and where, for one line of the log.
+fn in_short(plan: &Plan) -> String {
+    let way = match plan.direction {
+        Direction::Send => "to here",
+        Direction::Reverse => "from here",
+        Direction::Both => "both ways",
+    };
+    let transport = match plan.transport {
+        Transport::Tcp => "TCP",
+        Transport::Udp => "UDP",
+    };
+    let flows = plan.flow_plans().len();
+    format!("{transport}, {flows} flow{}, {way}", if flows == 1 { "" } else { "s" })
+}
+
+/// The next thing the current measurement has to say; never, while there is none.
+async fn progress(run: &mut Run) -> Woken {
+    match run {
+        Run::None => std::future::pending().await,
+        Run::Preparing(preparing) => Woken::Prepared(preparing.await),
+        Run::Errand(errand) => Woken::Told(errand.next().await),
+        Run::Going(run) => run.progress().await,
+    }
+}

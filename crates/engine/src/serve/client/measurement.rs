@@ -1,0 +1,302 @@
+//! One measurement of a client: its flows come about, payload moves, this end reports.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use goodput_kernel::Context;
+use goodput_model::{
+    BitRate, End, EndName, Known, Placement, Plan, Role, Sample, Snapshot, SocketOptions,
+};
+use goodput_mover::Early;
+use goodput_mover::socket::{apply_accepted, apply_datagram};
+use goodput_wire::session::Input;
+use goodput_wire::ticket::{FlowTicket, Meeting};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+use super::{Caller, OwnFlow, Run, ServedClient, Woken, in_short};
+use crate::error::EngineError;
+use crate::movers::Movers;
+use crate::observe::{observe, usage_after, usage_before};
+use crate::seating::Seating;
+use crate::serve::admission::Place;
+use crate::serve::gather::{Awaiting, Gathering, Wish, prepare};
+use crate::serve::shown::Shown;
+use crate::serve::tickets::Arrival;
+use crate::spread;
+use crate::storage::Stores;
+use crate::traffic::{Connected, Traffic, Watched, connections};
+
+/// One measurement at the answering end.
+pub(super) struct FarRun {
+    plan: Plan,
+    stores: Stores,
+    seating: Seating,
+    movers: Movers,
+    context: Context,
+    stage: Stage,
+    arrivals: mpsc::UnboundedReceiver<Arrival>,
+    _places: (Place, Option<OwnedSemaphorePermit>),
+}
+
+enum Stage {
+    /// Data connections are arriving.
+    Gathering(Gathering),
+    /// All flows are there; payload moves, or will.
+    Running { traffic: Traffic, before: Snapshot },
+}
+
+impl FarRun {
+    /// The next thing that it has to say.
+    pub(super) async fn progress(&mut self) -> Woken {
+        match &mut self.stage {
+            Stage::Running { traffic, .. } => Woken::Watched(traffic.next().await),
+            Stage::Gathering(gathering) => tokio::select! {
+                // The sender lives in `gathering`, so there is always a next one.
+                Some(arrival) = self.arrivals.recv() => Woken::Arrived(arrival),
+                why = gathering.overdue() => Woken::Arrived(Err(why)),
+            },
+        }
+    }
+}
+
+impl ServedClient {
+    pub(super) async fn expect(
+        &mut self,
+        plan: Plan,
+        tickets: Vec<FlowTicket>,
+        meeting: Meeting,
+    ) -> Result<(), EngineError> {
+        let taken = match meeting {
+            Meeting::ThisConnection { taken_bytes, .. } => Some(taken_bytes),
+            _ => None,
+        };
+        let wish = Wish { plan, tickets, meeting, proven: self.proven };
+        let preparing = prepare(wish, self.caller, Arc::clone(&self.shared));
+        if taken.is_some() {
+            // Nothing more may be read as conversation, so this can't wait for it.
+            let prepared = preparing.await;
+            return self.prepared(prepared, taken).await;
+        }
+        self.run = Run::Preparing(preparing);
+        Ok(())
+    }
+
+    /// The flows may come, or why not. `taken`: the conversation's own connection is the first of
+    /// them, and so many of its payload bytes were read.
+    pub(super) async fn prepared(
+        &mut self,
+        prepared: Result<Box<Awaiting>, String>,
+        taken: Option<u64>,
+    ) -> Result<(), EngineError> {
+        let Awaiting { plan, stores, seating, movers, context, mut gathering, arrivals, places } =
+            match prepared {
+                Ok(awaiting) => *awaiting,
+                Err(why) => {
+                    self.fail(why);
+                    return Ok(());
+                }
+            };
+        let Caller { peer, protocol, .. } = self.caller;
+        tracing::info!(%peer, "{}: measures: {}", protocol.id, in_short(&plan));
+        if plan.socket.spread_ports {
+            let hash = receive_hash(self.shared.config.private, &plan, &context).await;
+            self.conversation.tell(Input::ReceiveHash(hash));
+        }
+        self.conversation.tell(Input::Expecting { data_port: gathering.data_port() });
+        gathering.connect(&plan, &self.caller);
+        if let Some(bytes) = taken {
+            let own = self.own_flow(bytes, &plan.socket).await;
+            if let Err(why) = own.and_then(|(socket, early)| gathering.take_own(socket, early)) {
+                self.fail(why);
+                return Ok(());
+            }
+        }
+        let stage = Stage::Gathering(gathering);
+        self.run = Run::Going(Box::new(FarRun {
+            plan,
+            stores,
+            seating,
+            movers,
+            context,
+            stage,
+            arrivals,
+            _places: places,
+        }));
+        self.start_when_complete().await
+    }
+
+    /// The conversation's own connection as a flow.
+    async fn own_flow(&mut self, bytes: u64, options: &SocketOptions) -> Result<OwnFlow, String> {
+        if let Some((socket, early)) = self.own.take() {
+            apply_datagram(&socket, options).map_err(|e| e.to_string())?;
+            return Ok((socket, early));
+        }
+        let stream = self.conversation.take_stream().await;
+        let stream = stream.ok_or("its connection is gone, or it does not read what it is told")?;
+        let stream = stream.into_std().map_err(|e| e.to_string())?;
+        apply_accepted(&stream, options).map_err(|e| e.to_string())?;
+        Ok((stream.into(), Early { bytes, datagrams: Vec::new() }))
+    }
+
+    pub(super) async fn arrived(&mut self, arrival: Arrival) -> Result<(), EngineError> {
+        let Run::Going(run) = &mut self.run else { return Ok(()) };
+        let Stage::Gathering(gathering) = &mut run.stage else { return Ok(()) };
+        match arrival.and_then(|connected| gathering.add(connected)) {
+            Ok(()) => self.start_when_complete().await,
+            Err(why) => {
+                self.fail(why);
+                Ok(())
+            }
+        }
+    }
+
+    async fn start_when_complete(&mut self) -> Result<(), EngineError> {
+        let may_observe = self.may_observe();
+        let Run::Going(run) = &mut self.run else { return Ok(()) };
+        let Stage::Gathering(gathering) = &mut run.stage else { return Ok(()) };
+        let Some(sockets) = gathering.complete() else { return Ok(()) };
+        let (observes, context) = (run.plan.observe && may_observe, run.context.clone());
+        let mut before = observe(observes, context).await?;
+        run.stores.note(&mut before);
+        self.show(&sockets);
+        match self.start(sockets) {
+            Ok(traffic) => {
+                if let Run::Going(run) = &mut self.run {
+                    run.stage = Stage::Running { traffic, before };
+                }
+                self.conversation.tell(Input::FlowsReady);
+            }
+            Err(why) => self.fail(why.to_string()),
+        }
+        Ok(())
+    }
+
+    /// Begins to show the measurement, where anybody watches.
+    fn show(&mut self, sockets: &[Connected]) {
+        let (Run::Going(run), Some(watcher)) = (&self.run, &self.shared.config.watcher) else {
+            return;
+        };
+        let number = self.shared.shown.fetch_add(1, Ordering::Relaxed);
+        let (watcher, connections) = (watcher.clone(), connections(sockets));
+        let shown = Shown::begin(watcher, number, self.caller.peer, &run.plan, connections);
+        self.shown = Some(shown);
+    }
+
+    /// Whether there is anybody to tell. Without a control connection there is not, and payload comes
+    /// already while this end would look at itself.
+    fn may_observe(&self) -> bool {
+        let Caller { protocol, .. } = self.caller;
+        let config = &self.shared.config;
+        let to_tell = protocol.observes && !config.private;
+        // Such a client is told that it may send only when this end is ready.
+        let to_show = config.watcher.is_some() && protocol.has_control;
+        to_tell || to_show
+    }
+
+    fn start(&self, sockets: Vec<Connected>) -> Result<Traffic, EngineError> {
+        let Run::Going(run) = &self.run else {
+            return Err(EngineError::Flow("there is no measurement".into()));
+        };
+        let cap = self.shared.config.limits.rate_bits_per_s.map(BitRate);
+        let (seating, movers) = (run.seating.clone(), run.movers.clone());
+        Traffic::start(&run.plan, EndName::Far, sockets, cap, &run.stores, seating, movers)
+    }
+
+    pub(super) fn begin(&mut self) {
+        let Run::Going(run) = &mut self.run else { return };
+        let FarRun { plan, stage: Stage::Running { traffic, .. }, .. } = &mut **run else { return };
+        if let Err(why) = traffic.begin(plan) {
+            self.fail(why.to_string());
+        }
+    }
+
+    /// Ends the payload: senders stop, receivers read to the end.
+    pub(super) fn finish(&self) {
+        if let Run::Going(run) = &self.run
+            && let Stage::Running { traffic, .. } = &run.stage
+        {
+            traffic.finish();
+        }
+    }
+
+    pub(super) async fn watched(&mut self, watched: Watched) -> Result<(), EngineError> {
+        if let (Some(shown), Watched::Sample(sample)) = (&mut self.shown, &watched) {
+            shown.sampled(sample);
+        }
+        match watched {
+            // Other protocols' sessions tell no more of it than their protocol demands.
+            Watched::Sample(_) if self.shared.config.private && self.caller.protocol.observes => {}
+            Watched::Sample(sample) => self.conversation.tell(Input::Sampled(sample)),
+            Watched::Ended(Err(why)) => self.fail(why),
+            Watched::Ended(Ok(ending)) => {
+                self.tell_log(&ending.last);
+                if let Some(shown) = &mut self.shown {
+                    shown.ended(&ending.last);
+                }
+                self.conversation.tell(Input::Ended(ending.last));
+                self.report(ending.placement).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_log(&mut self, last: &Sample) {
+        let Caller { peer, protocol, .. } = self.caller;
+        let what = match &self.run {
+            Run::Going(run) => in_short(&run.plan),
+            _ => String::new(),
+        };
+        tracing::info!(%peer, "{}: measured: {what}: received {} bytes{}, sent {} bytes in {:.3} s",
+            protocol.id, last.received_bytes, missed(last), last.sent_bytes, last.at_s);
+        if !protocol.observes {
+            self.measurements += 1;
+        }
+    }
+
+    /// All flows have ended: tells the client what this end saw.
+    async fn report(&mut self, placement: Placement) -> Result<(), EngineError> {
+        let Run::Going(run) = std::mem::replace(&mut self.run, Run::None) else { return Ok(()) };
+        let FarRun { plan, movers, context, stage: Stage::Running { before, .. }, .. } = *run
+        else {
+            return Ok(());
+        };
+        if self.shared.config.private {
+            let why = "the far end keeps its facts to itself";
+            self.conversation.tell(Input::Report(Known::missing(why)));
+            return Ok(());
+        }
+        let observes = plan.observe && self.may_observe();
+        let mut used = usage_after(observes, &context);
+        let mut after = observe(observes, context).await?;
+        after.facts.append(&mut used.facts);
+        if let Some(shown) = &mut self.shown {
+            shown.observed(before.clone(), after.clone());
+        }
+        let host = goodput_kernel::host();
+        let placement = Some(placement);
+        let end =
+            End { host, before, after, samples: Vec::new(), placement, movers: movers.chosen() };
+        self.conversation.tell(Input::Report(Known::Value(Box::new(end))));
+        Ok(())
+    }
+}
+
+/// How many datagrams did not come, where any were received.
+fn missed(last: &Sample) -> String {
+    let received = last.flows.iter().filter(|flow| flow.role == Role::Receiver);
+    let counts = received
+        .filter_map(|flow| flow.datagrams)
+        .fold((0, 0), |(lost, all), seen| (lost + seen.lost, all + seen.lost + seen.received));
+    match counts {
+        (_, 0) => String::new(),
+        (lost, all) => format!(" and missed {lost} of {all} datagrams"),
+    }
+}
+
+/// How this end's card spreads what it receives, for the client to choose its ports by.
+async fn receive_hash(private: bool, plan: &Plan, context: &Context) -> spread::Hash {
+    if private {
+        return Known::missing("the server keeps its facts to itself (--private)");
+    }
+    spread::own(plan, context).await
+}
