@@ -5,7 +5,20 @@ use crate::bench::contest::{Against, Length, Load};
 use crate::bench::quantity::{CPU, LOSS, PACKETS};
 use crate::bench::watch::Watch;
 
-const JOINED: &str = "goodput, gso and gro";
+pub(super) const JOINED: &str = "goodput, gso and gro";
+pub(super) const MANY_A_CALL: &str = "goodput, datagram";
+
+/// Every way that goodput sends datagrams, and every peer.
+pub(super) const ENTRIES: &[Entry] = &[
+    with(JOINED, &GOODPUT, &["--mover", "gso", "--receive-mover", "gro"]),
+    with(MANY_A_CALL, &GOODPUT, &["--mover", "datagram"]),
+    with("goodput, plain", &GOODPUT, &["--mover", "plain"]),
+    peer(&IPERF3),
+    peer(&IPERF),
+    peer(&NUTTCP),
+    peer(&QPERF),
+    peer(&SOCKPERF),
+];
 
 pub static CONTEST: Contest = Contest {
     id: "udp-packets",
@@ -17,16 +30,7 @@ pub static CONTEST: Contest = Contest {
     load: Load::udp(64),
     length: Length::Asked,
     watch: Watch::Nothing,
-    entries: &[
-        with(JOINED, &GOODPUT, &["--mover", "gso", "--receive-mover", "gro"]),
-        with("goodput, datagram", &GOODPUT, &["--mover", "datagram"]),
-        with("goodput, plain", &GOODPUT, &["--mover", "plain"]),
-        peer(&IPERF3),
-        peer(&IPERF),
-        peer(&NUTTCP),
-        peer(&QPERF),
-        peer(&SOCKPERF),
-    ],
+    entries: ENTRIES,
     columns: &[&PACKETS, &LOSS, &CPU],
     goals: &[
         Goal {
@@ -45,7 +49,7 @@ pub static CONTEST: Contest = Contest {
         },
         Goal {
             what: "packets received, no joined datagrams / iperf3",
-            of: "goodput, datagram",
+            of: MANY_A_CALL,
             quantity: &PACKETS,
             against: Against::Entry("iperf3"),
             bound: Bound::None,

@@ -1,11 +1,10 @@
 //! UDP, one flow of datagrams that fill a packet: how much is received, and how much is lost.
 
+use super::udp_packets::{ENTRIES, JOINED, MANY_A_CALL};
 use super::*;
 use crate::bench::contest::{Against, Length, Load};
 use crate::bench::quantity::{CPU, LOSS, RATE};
 use crate::bench::watch::Watch;
-
-const JOINED: &str = "goodput, gso and gro";
 
 pub static CONTEST: Contest = Contest {
     id: "udp-throughput",
@@ -17,16 +16,7 @@ pub static CONTEST: Contest = Contest {
     load: Load::udp(1472),
     length: Length::Asked,
     watch: Watch::Nothing,
-    entries: &[
-        with(JOINED, &GOODPUT, &["--mover", "gso", "--receive-mover", "gro"]),
-        with("goodput, datagram", &GOODPUT, &["--mover", "datagram"]),
-        with("goodput, plain", &GOODPUT, &["--mover", "plain"]),
-        peer(&IPERF3),
-        peer(&IPERF),
-        peer(&NUTTCP),
-        peer(&QPERF),
-        peer(&SOCKPERF),
-    ],
+    entries: ENTRIES,
     columns: &[&RATE, &LOSS, &CPU],
     goals: &[
         Goal {
@@ -45,14 +35,14 @@ pub static CONTEST: Contest = Contest {
         },
         Goal {
             what: "throughput, no joined datagrams / best peer",
-            of: "goodput, datagram",
+            of: MANY_A_CALL,
             quantity: &RATE,
             against: Against::BestPeer(&RATE),
             bound: Bound::None,
         },
         Goal {
             what: "loss, no joined datagrams − that of the best peer, percentage points",
-            of: "goodput, datagram",
+            of: MANY_A_CALL,
             quantity: &LOSS,
             against: Against::BestPeerMinus(&RATE),
             bound: Bound::None,
