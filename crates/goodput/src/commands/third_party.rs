@@ -56,6 +56,7 @@ fn measure(
     };
     let measured = measured::runtime()?.block_on(async {
         tokio::select! {
+            // A measurement that is interrupted still gathers its reports; here nobody waits for them.
             measured = measuring => measured,
             () = interrupt.raised() => bail!(EngineError::Interrupted),
         }
