@@ -99,12 +99,8 @@ pub const TCP_MODERATE_RCVBUF: &str = "sysctl.net.ipv4.tcp_moderate_rcvbuf";
 pub const TCP_SACK: &str = "sysctl.net.ipv4.tcp_sack";
 /// Unsent bytes from which a socket takes no more.
 pub const TCP_NOTSENT_LOWAT: &str = "sysctl.net.ipv4.tcp_notsent_lowat";
-/// Bytes of a socket that may wait below TCP, in the queue and the device.
-pub const TCP_LIMIT_OUTPUT: &str = "sysctl.net.ipv4.tcp_limit_output_bytes";
 /// Whether slow-start thresholds of earlier connections are not used (the name is older than that).
 pub const TCP_NO_SSTHRESH_SAVE: &str = "sysctl.net.ipv4.tcp_no_ssthresh_metrics_save";
-/// Largest SO_SNDBUF.
-pub const WMEM_MAX: &str = "sysctl.net.core.wmem_max";
 /// Congestion control of new sockets.
 pub const TCP_CONGESTION: &str = "sysctl.net.ipv4.tcp_congestion_control";
 /// Congestion controls that this kernel has.

@@ -93,8 +93,10 @@ fn connect_once(
             Err(error) => _ = first_error.get_or_insert(error),
         }
     }
-    let refused =
-        first_error.as_ref().is_some_and(|e| e.cause.kind() == ErrorKind::ConnectionRefused);
-    let why = first_error.map_or("no address to try".into(), |e| e.to_string());
-    Err(Unreached { error: EngineError::Target(format!("{target}: {why}")), refused })
+    let Some(failure) = first_error else {
+        let error = EngineError::Target(format!("{target}: no address to try"));
+        return Err(Unreached { error, refused: false });
+    };
+    let refused = failure.cause.kind() == ErrorKind::ConnectionRefused;
+    Err(Unreached { error: EngineError::Socket { to: target.to_string(), failure }, refused })
 }

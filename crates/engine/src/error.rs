@@ -1,5 +1,6 @@
 //! What can go wrong when the parts are joined, and what kind of failure it is.
 
+use goodput_mover::socket::SocketError;
 use goodput_settings::SettingError;
 use goodput_wire::error::WireError;
 
@@ -24,6 +25,14 @@ pub enum EngineError {
         target: String,
         /// In the peer's words.
         why: String,
+    },
+    /// A connection, or a socket of a flow, could not be had as the plan asks for it.
+    #[error("{to}: {failure}")]
+    Socket {
+        /// The target, or which flow.
+        to: String,
+        /// What happened.
+        failure: SocketError,
     },
     /// A data flow failed.
     #[error("{0}")]
@@ -66,6 +75,11 @@ impl EngineError {
         move |cause| Self::Io { operation: operation.into(), cause }
     }
 
+    /// Names the flow whose socket could not be had.
+    pub(crate) fn of_flow(id: u16) -> impl FnOnce(SocketError) -> Self {
+        move |failure| Self::Socket { to: format!("flow {id}"), failure }
+    }
+
     /// Why another program's transfer could not be watched.
     pub(crate) fn attach(why: impl Into<String>) -> Self {
         Self::Attach { not_permitted: false, why: why.into() }
@@ -79,6 +93,7 @@ impl EngineError {
                 *not_permitted
             }
             Self::Wire { failure, .. } => matches!(failure, WireError::NotPermitted(_)),
+            Self::Socket { failure, .. } => failure.is_not_permitted(),
             Self::Io { cause, .. } => cause.kind() == std::io::ErrorKind::PermissionDenied,
             Self::Target(_) | Self::Refused { .. } | Self::Flow(_) | Self::Interrupted => false,
         }

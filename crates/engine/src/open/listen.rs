@@ -42,8 +42,10 @@ impl<'a> Doors<'a> {
         let mut first = local.unwrap_or_else(|| any(peer));
         first.set_port(first_port);
         let own = tickets.iter().filter(|ticket| ticket.shares.is_none());
-        let doors: Result<_, _> =
-            own.zip(0..).map(|(_, place)| Door::open(plan, higher(first, place, 1)?)).collect();
+        let doors: Result<_, _> = own
+            .zip(0..)
+            .map(|(ticket, place)| Door::open(plan, ticket.flow.id, higher(first, place, 1)?))
+            .collect();
         Ok(Self { plan, tickets, peer, doors: doors? })
     }
 
@@ -71,9 +73,9 @@ impl<'a> Doors<'a> {
 }
 
 impl Door {
-    fn open(plan: &Plan, address: SocketAddr) -> Result<Self, EngineError> {
-        let named = || format!("await a flow at {address}");
-        let listening = |error| EngineError::Flow(format!("{error}"));
+    fn open(plan: &Plan, flow: u16, address: SocketAddr) -> Result<Self, EngineError> {
+        let named = || format!("await flow {flow} at {address}");
+        let listening = EngineError::of_flow(flow);
         match plan.transport {
             Transport::Tcp => {
                 let fd = tcp_listen(address, &plan.socket).map_err(listening)?;

@@ -29,9 +29,7 @@ pub fn open(
     } else {
         connect(address, plan, time)
     };
-    let fd = connected
-        .map_err(|error| EngineError::Flow(format!("flow {}: {error}", ticket.flow.id)))?;
-    let mut stream = TcpStream::from(fd);
+    let mut stream = TcpStream::from(connected.map_err(EngineError::of_flow(ticket.flow.id))?);
     let named = || format!("prove flow {} to {address}", ticket.flow.id);
     stream.write_all(&ticket.proof.0).map_err(EngineError::io(named()))?;
     Ok(stream.into())

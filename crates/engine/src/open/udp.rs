@@ -28,7 +28,7 @@ pub fn open(
     time: Duration,
 ) -> Result<(OwnedFd, Early), EngineError> {
     let fd = goodput_mover::socket::udp_socket(None, address, &plan.socket, false)
-        .map_err(|error| EngineError::Flow(format!("flow {}: {error}", ticket.flow.id)))?;
+        .map_err(EngineError::of_flow(ticket.flow.id))?;
     let socket = UdpSocket::from(fd);
     let early = greet(&socket, ticket, time)
         .map_err(EngineError::io(format!("open flow {} to {address} over UDP", ticket.flow.id)))?;
