@@ -126,8 +126,8 @@ mod tests {
     use netlink_sys::protocols::NETLINK_ROUTE;
 
     use super::*;
-    use crate::channel::Channel;
     use crate::namespace::tests::in_test_namespace;
+    use crate::socket::NetlinkSocket;
     use crate::{Qdisc, QdiscOptions, QdiscStats};
     use proptest::prelude::*;
 
@@ -202,8 +202,8 @@ mod tests {
             };
             netlink.replace_qdisc(&hooks).unwrap();
             assert_eq!(netlink.filters(index, Hook::Egress).unwrap(), Filters::default());
-            let mut channel = Channel::open(NETLINK_ROUTE).unwrap();
-            channel.request("add a filter", match_all(index), NLM_F_CREATE).unwrap();
+            let mut socket = NetlinkSocket::open(NETLINK_ROUTE).unwrap();
+            socket.request("add a filter", match_all(index), NLM_F_CREATE).unwrap();
             let one = Filters { count: 1, ..Filters::default() };
             assert_eq!(netlink.filters(index, Hook::Egress).unwrap(), one);
             assert_eq!(netlink.filters(index, Hook::Ingress).unwrap(), Filters::default());

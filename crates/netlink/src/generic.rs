@@ -4,8 +4,8 @@
 use netlink_sys::protocols::NETLINK_GENERIC;
 
 use crate::NetlinkError;
-use crate::channel::Channel;
 use crate::raw::RawMessage;
+use crate::socket::NetlinkSocket;
 
 /// `struct genlmsghdr`: command, version, two reserved bytes.
 pub(crate) const HEADER_BYTES: usize = 4;
@@ -18,17 +18,17 @@ const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 
 /// A conversation with one family.
 pub(crate) struct Family {
-    channel: Channel,
+    socket: NetlinkSocket,
     id: u16,
 }
 
 impl Family {
     /// Asks for the number that the family called `name` has since this boot.
     pub(crate) fn open(operation: &str, name: &str) -> Result<Self, NetlinkError> {
-        let mut channel = Channel::open(NETLINK_GENERIC)?;
+        let mut socket = NetlinkSocket::open(NETLINK_GENERIC)?;
         let name = attribute(CTRL_ATTR_FAMILY_NAME, &[name.as_bytes(), b"\0"].concat());
         let question = message(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, &name);
-        let replies = channel.request(operation, question, 0)?;
+        let replies = socket.request(operation, question, 0)?;
         let id = replies.iter().find_map(|reply| {
             let mut attributes = reply.attributes(HEADER_BYTES);
             let (_, id) = attributes.find(|(kind, _)| *kind == CTRL_ATTR_FAMILY_ID)?;
@@ -36,7 +36,7 @@ impl Family {
         });
         let id =
             id.ok_or_else(|| NetlinkError::malformed(operation, "the family has no number"))?;
-        Ok(Self { channel, id })
+        Ok(Self { socket, id })
     }
 
     /// Asks for one object.
@@ -46,7 +46,7 @@ impl Family {
         command: u8,
         attributes: &[u8],
     ) -> Result<Vec<RawMessage>, NetlinkError> {
-        self.channel.request(operation, message(self.id, command, attributes), 0)
+        self.socket.request(operation, message(self.id, command, attributes), 0)
     }
 
     /// Asks for all objects of a kind.
@@ -56,7 +56,7 @@ impl Family {
         command: u8,
         attributes: &[u8],
     ) -> Result<Vec<RawMessage>, NetlinkError> {
-        self.channel.dump(operation, message(self.id, command, attributes))
+        self.socket.dump(operation, message(self.id, command, attributes))
     }
 }
 

@@ -5,7 +5,6 @@
 //! it. It decides nothing: what to change, and to put it back, is theirs.
 
 pub mod addresses;
-mod channel;
 pub mod classes;
 pub mod error;
 pub mod ethtool;
@@ -22,7 +21,6 @@ pub mod namespace;
 pub mod neighbours;
 pub mod offloads;
 pub mod packet_filter;
-pub mod parameter;
 pub mod parameters;
 pub mod pause_statistics;
 mod psched;
@@ -32,6 +30,7 @@ mod raw;
 pub mod receive_hash;
 pub mod route_metrics;
 pub mod routes;
+mod rtnetlink;
 pub mod sock_diag;
 mod socket;
 pub mod standard_statistics;
@@ -49,5 +48,5 @@ pub use offloads::{Offload, get_offload, set_offload};
 pub use qdiscs::{Qdisc, QdiscOptions, QdiscStats};
 pub use route_metrics::RouteMetrics;
 pub use routes::{Family, Route};
-pub use socket::Netlink;
+pub use rtnetlink::Netlink;
 pub use tbf::Tbf;

@@ -5,8 +5,8 @@
 use netlink_sys::protocols::NETLINK_NETFILTER;
 
 use crate::NetlinkError;
-use crate::channel::Channel;
 use crate::raw::{RawMessage, attributes};
+use crate::socket::NetlinkSocket;
 
 const NFNL_SUBSYS_NFTABLES: u16 = 10;
 const NFT_MSG_NEWRULE: u16 = 6;
@@ -39,12 +39,12 @@ pub struct PacketFilter {
 
 /// The rules of the calling thread's network namespace.
 pub fn packet_filter() -> Result<PacketFilter, NetlinkError> {
-    let mut channel = Channel::open(NETLINK_NETFILTER)?;
+    let mut netlink = NetlinkSocket::open(NETLINK_NETFILTER)?;
     let question = RawMessage {
         kind: NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETRULE,
         body: vec![0; HEADER_BYTES],
     };
-    let replies = channel.dump("list the rules of the packet filter", question)?;
+    let replies = netlink.dump("list the rules of the packet filter", question)?;
     Ok(sum(&replies))
 }
 

@@ -1,8 +1,11 @@
 //! Parameters of a device that are a row of words each: rings, channels, coalescing and pause
 //! frames (include/uapi/linux/ethtool.h). A device without them refuses with EOPNOTSUPP.
 
+mod single;
+
 use crate::NetlinkError;
 use crate::ethtool::call;
+pub use single::{Parameter, get_parameter, set_parameter};
 
 const ETHTOOL_GCOALESCE: u32 = 0x0e;
 const ETHTOOL_GRINGPARAM: u32 = 0x10;

@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 
 use crate::NetlinkError;
-use crate::channel::Channel;
 use crate::raw::RawMessage;
+use crate::socket::NetlinkSocket;
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 /// Attributes of a reply, which the question asks for by the bit one lower.
@@ -54,10 +54,10 @@ pub fn tcp_sockets(
     peer_port: Option<u16>,
 ) -> Result<Vec<DiagSocket>, NetlinkError> {
     let operation = "list the TCP sockets";
-    let mut channel = Channel::open(NETLINK_SOCK_DIAG)?;
+    let mut netlink = NetlinkSocket::open(NETLINK_SOCK_DIAG)?;
     let mut sockets = Vec::new();
     for family in [libc::AF_INET as u8, libc::AF_INET6 as u8] {
-        let replies = channel.dump(operation, question(family, local_port, peer_port))?;
+        let replies = netlink.dump(operation, question(family, local_port, peer_port))?;
         sockets.extend(replies.iter().filter_map(socket));
     }
     Ok(sockets)

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use goodput_model::SettingRef;
 use goodput_netlink::NetlinkError;
-use goodput_netlink::parameter::{Parameter, get_parameter, set_parameter};
+use goodput_netlink::parameters::{Parameter, get_parameter, set_parameter};
 
 use super::device;
 use crate::error::{SettingError, from_netlink};

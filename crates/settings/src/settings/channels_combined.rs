@@ -1,6 +1,6 @@
 //! `channels.combined`: queues of a device that receive and send.
 
-use goodput_netlink::parameter::Parameter;
+use goodput_netlink::parameters::Parameter;
 
 use crate::machine::DeviceNumber;
 use crate::permanent::{link_file, loader_conf, unit};

@@ -1,6 +1,6 @@
 //! `channels.rx`: queues of a device that only receive.
 
-use goodput_netlink::parameter::Parameter;
+use goodput_netlink::parameters::Parameter;
 
 use crate::machine::DeviceNumber;
 use crate::permanent::link_file;

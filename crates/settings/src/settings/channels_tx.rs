@@ -1,6 +1,6 @@
 //! `channels.tx`: queues of a device that only send.
 
-use goodput_netlink::parameter::Parameter;
+use goodput_netlink::parameters::Parameter;
 
 use crate::machine::DeviceNumber;
 use crate::permanent::link_file;

@@ -1,6 +1,6 @@
 //! `coalescing.adaptive_rx`: whether the driver fits its interrupts to the traffic.
 
-use goodput_netlink::parameter::Parameter;
+use goodput_netlink::parameters::Parameter;
 
 use crate::machine::DeviceSwitch;
 use crate::permanent::link_switch;

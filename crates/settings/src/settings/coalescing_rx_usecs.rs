@@ -1,6 +1,6 @@
 //! `coalescing.rx_usecs`: how long a device waits after a frame before it interrupts.
 
-use goodput_netlink::parameter::Parameter;
+use goodput_netlink::parameters::Parameter;
 
 use crate::machine::DeviceNumber;
 use crate::permanent::{link_file, sysctl_conf, unit};

@@ -1,6 +1,6 @@
 //! `pause.tx`: whether a device sends pause frames.
 
-use goodput_netlink::parameter::Parameter;
+use goodput_netlink::parameters::Parameter;
 
 use crate::machine::DeviceSwitch;
 use crate::permanent::{link_switch, sysctl_conf, unit};

@@ -1,6 +1,6 @@
 //! `ring.tx`: the transmit ring of a device.
 
-use goodput_netlink::parameter::Parameter;
+use goodput_netlink::parameters::Parameter;
 
 use crate::machine::DeviceNumber;
 use crate::permanent::{link_file, loader_conf, unit};

@@ -1,6 +1,7 @@
 //! One parameter of a device among rings, channels, coalescing and pause frames: read it, or change
 //! it and leave the others of its structure as they are (include/uapi/linux/ethtool.h).
 
+use super::{ETHTOOL_GCHANNELS, ETHTOOL_GCOALESCE, ETHTOOL_GPAUSEPARAM, ETHTOOL_GRINGPARAM};
 use crate::NetlinkError;
 use crate::ethtool::call;
 
@@ -43,19 +44,19 @@ struct Place {
 
 impl Parameter {
     fn place(self) -> Place {
-        // ETHTOOL_GRINGPARAM, GCHANNELS, GCOALESCE, GPAUSEPARAM; each is set by the command after.
         let (get, words, word) = match self {
-            Self::RingRx => (0x10, 9, 5),
-            Self::RingTx => (0x10, 9, 8),
-            Self::ChannelsRx => (0x3c, 9, 5),
-            Self::ChannelsTx => (0x3c, 9, 6),
-            Self::ChannelsCombined => (0x3c, 9, 8),
-            Self::CoalesceRxUs => (0x0e, MOST_WORDS, 1),
-            Self::CoalesceTxUs => (0x0e, MOST_WORDS, 5),
-            Self::CoalesceAdaptiveRx => (0x0e, MOST_WORDS, 10),
-            Self::PauseRx => (0x12, 4, 2),
-            Self::PauseTx => (0x12, 4, 3),
+            Self::RingRx => (ETHTOOL_GRINGPARAM, 9, 5),
+            Self::RingTx => (ETHTOOL_GRINGPARAM, 9, 8),
+            Self::ChannelsRx => (ETHTOOL_GCHANNELS, 9, 5),
+            Self::ChannelsTx => (ETHTOOL_GCHANNELS, 9, 6),
+            Self::ChannelsCombined => (ETHTOOL_GCHANNELS, 9, 8),
+            Self::CoalesceRxUs => (ETHTOOL_GCOALESCE, MOST_WORDS, 1),
+            Self::CoalesceTxUs => (ETHTOOL_GCOALESCE, MOST_WORDS, 5),
+            Self::CoalesceAdaptiveRx => (ETHTOOL_GCOALESCE, MOST_WORDS, 10),
+            Self::PauseRx => (ETHTOOL_GPAUSEPARAM, 4, 2),
+            Self::PauseTx => (ETHTOOL_GPAUSEPARAM, 4, 3),
         };
+        // Each is set by the command after: ETHTOOL_SRINGPARAM and so on.
         Place { get, set: get + 1, words, word }
     }
 }
