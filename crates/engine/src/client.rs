@@ -10,7 +10,7 @@ use goodput_wire::session::{
 };
 
 use crate::clock::wall_clock;
-use crate::control::Conversation;
+use crate::conversation::Conversation;
 use crate::dial::{Dialled, dial};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};

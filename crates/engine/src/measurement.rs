@@ -1,7 +1,7 @@
 //! What one measurement brought home, before anything is concluded from it.
 
 use crate::acknowledged::acknowledged;
-use crate::told;
+use crate::far_totals;
 use goodput_model::{
     Connection, End, EndName, Evidence, Interval, Known, Latency, Measured, Plan, Sample, Totals,
 };
@@ -72,7 +72,9 @@ impl Measurement {
         match self.end(sender.other()) {
             Some(receiver) if to_disk => whole(&receiver.samples),
             Some(_) => measure(sent, self.steady(sender.other()), omit_s),
-            None => measure(sent, &acknowledged(sent), omit_s).or_else(|| told::measured(self)),
+            None => {
+                measure(sent, &acknowledged(sent), omit_s).or_else(|| far_totals::measured(self))
+            }
         }
     }
 
@@ -83,7 +85,7 @@ impl Measurement {
             sender_end: sender,
             near: Known::Value(self.near.clone()),
             far: self.far.clone(),
-            told_lost_share: told::lost_share(self, sender),
+            told_lost_share: far_totals::lost_share(self, sender),
             latency: self.latency.clone(),
             measured: self.measured(sender)?,
         })

@@ -6,8 +6,8 @@ use goodput_model::{
     Known, Measured, Missing, Outcome, Role, Snapshot, TcpInfo, Transport,
 };
 
+use crate::far_totals::{Told, seen_or_told};
 use crate::measurement::Measurement;
-use crate::told::{Told, seen_or_told};
 
 /// Why nothing is known of an end's flows that did report.
 const UNREPORTED: &str = "this end did not report its flows";

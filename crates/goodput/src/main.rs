@@ -4,6 +4,7 @@
 mod args;
 mod commands;
 mod credentials;
+mod data_dirs;
 mod exit;
 mod expect;
 mod formats;
@@ -11,7 +12,6 @@ mod logging;
 mod report;
 mod screen;
 mod shims;
-mod storage;
 
 use std::process::ExitCode;
 

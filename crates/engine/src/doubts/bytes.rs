@@ -3,8 +3,8 @@
 
 use goodput_model::{BitRate, Bytes, End, EndName, FlowSample, Missing, Role, Transport};
 
+use crate::far_totals::Told;
 use crate::measurement::Measurement;
-use crate::told::Told;
 
 /// What a far end may count that this end does not, bytes of each flow: the cookie or the header of a
 /// protocol, and the rounding of a count that is told in megabytes.

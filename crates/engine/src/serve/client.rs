@@ -20,7 +20,7 @@ use super::settings::SessionSettings;
 use super::shown::{Shown, turned};
 use super::tickets::Arrival;
 use crate::client::blocking;
-use crate::control::Conversation;
+use crate::conversation::Conversation;
 use crate::error::EngineError;
 use crate::traffic::Watched;
 

@@ -20,7 +20,7 @@ use super::client::Caller;
 use super::doors::Door;
 use super::tickets::{Sign, Ticket};
 use super::{Shared, client};
-use crate::control::Conversation;
+use crate::conversation::Conversation;
 
 /// How long a stranger may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(5);

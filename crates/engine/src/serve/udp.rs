@@ -22,7 +22,7 @@ use super::client::{self, Caller};
 use super::doors::Door;
 use super::front::{Front, HandedOver};
 use super::tickets::{Arrival, Sign, Ticket};
-use crate::control::Conversation;
+use crate::conversation::Conversation;
 
 /// Longest datagram of the proof, with room to see that a longer one is none.
 const PROOF: usize = 128;

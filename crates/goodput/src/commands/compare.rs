@@ -13,9 +13,9 @@ use super::cells::{Tables, cells};
 use super::measured;
 use crate::args::CompareArgs;
 use crate::credentials::credentials;
+use crate::data_dirs::{Keeper, state_dir};
 use crate::exit::Exit;
 use crate::report::{self, live::Live};
-use crate::storage::{Keeper, state_dir};
 
 /// Length of one run where the user names none: past slow start on most paths, and short enough
 /// for the dozen runs that a proof takes.

@@ -7,9 +7,9 @@ use goodput_model::{Length, RateOutcome, Record};
 use super::measured;
 use crate::args::TestArgs;
 use crate::credentials::credentials;
+use crate::data_dirs::Keeper;
 use crate::exit::Exit;
 use crate::report::{self, live::Live};
-use crate::storage::Keeper;
 
 /// Length of one trial where the user names none: long enough for thousands of datagrams at most rates,
 /// and short enough for the dozen trials that a search takes.

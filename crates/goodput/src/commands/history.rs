@@ -3,16 +3,16 @@
 use anyhow::{Result, bail};
 
 use crate::args::HistoryArgs;
+use crate::data_dirs;
 use crate::exit::Exit;
 use crate::formats::{self, Style};
 use crate::report::{self, table::Table};
-use crate::storage;
 use goodput_model::{Kind, Record};
 use goodput_store::Store;
 
 /// Lists, shows one, or compares two.
 pub fn run(args: &HistoryArgs) -> Result<Exit> {
-    let store = storage::history()?;
+    let store = data_dirs::history()?;
     match args.ids[..] {
         [] => list(&store, args.last)?,
         [id] => show(&store.get(id)?, args)?,

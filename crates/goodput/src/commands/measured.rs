@@ -8,9 +8,9 @@ use goodput_model::Record;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::OutputArgs;
+use crate::data_dirs::Keeper;
 use crate::exit::Exit;
 use crate::screen;
-use crate::storage::Keeper;
 
 /// Runs `work` to its end. The first Ctrl-C or SIGTERM asks it to end early with what it has; the
 /// second drops it, which stops its flows, and settings are put back by their own drop. Tells

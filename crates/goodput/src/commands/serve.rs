@@ -14,8 +14,8 @@ use super::served;
 use super::third_party;
 use crate::args::{LocalAddress, Others, ServeArgs};
 use crate::credentials;
+use crate::data_dirs::state_dir;
 use crate::exit::Exit;
-use crate::storage::state_dir;
 
 /// Serves until a signal comes.
 pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {

@@ -7,9 +7,9 @@ use goodput_model::{EndName, Permanent, SettingRef};
 use goodput_settings::{Changes, GuardProgram};
 
 use crate::args::Settings;
+use crate::data_dirs::state_dir;
 use crate::exit::Exit;
 use crate::report::table::Table;
-use crate::storage::state_dir;
 
 /// Carries out one of the subcommands.
 pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {

@@ -13,11 +13,11 @@ use goodput_wire::protocols::ttcp;
 use super::{find_rate, measured};
 use crate::args::TestArgs;
 use crate::credentials::credentials;
+use crate::data_dirs::{Keeper, state_dir};
 use crate::exit::{self, Exit};
 use crate::formats::Context;
 use crate::report::{self, live::Live};
 use crate::screen;
-use crate::storage::{Keeper, state_dir};
 
 /// Measures once, or watches another program's transfer, and reports.
 pub fn run(args: TestArgs, state: Option<PathBuf>) -> Result<Exit> {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use goodput_model::{ArmResult, Comparison, Effect, Judgement, Known, Mechanism, Record};
 
 use super::delay;
-use super::for_good;
+use super::permanent;
 use super::style;
 use super::table::Table;
 
@@ -80,7 +80,7 @@ fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String
         say("because", because(mechanism));
     }
     let mut label = "for good";
-    for text in for_good::lines(&arm.permanent) {
+    for text in permanent::lines(&arm.permanent) {
         say(label, text);
         label = "";
     }

@@ -7,7 +7,7 @@ use goodput_model::{
 };
 
 use super::{
-    bar, datagrams, for_good, latency, movers, mptcp, peer, placement, storage, style, way,
+    bar, datagrams, latency, movers, mptcp, peer, permanent, placement, storage, style, way,
 };
 
 /// Width of the labels on the left.
@@ -183,7 +183,7 @@ fn explain(out: &mut String, record: &Record, finding: &Finding) {
         label = "";
     }
     let mut label = "  for good";
-    for text in for_good::lines(&finding.permanent) {
+    for text in permanent::lines(&finding.permanent) {
         line(out, label, &text);
         label = "";
     }

@@ -203,8 +203,13 @@ impl ServedClient {
     }
 
     pub(super) fn begin(&mut self) {
+        let observes = self.may_observe();
         let Run::Going(run) = &mut self.run else { return };
-        let FarRun { plan, stage: Stage::Running { traffic, .. }, .. } = &mut **run else { return };
+        let FarRun { plan, context, stage: Stage::Running { traffic, before }, .. } = &mut **run
+        else {
+            return;
+        };
+        usage_before(plan.observe && observes, context, before);
         if let Err(why) = traffic.begin(plan) {
             self.fail(why.to_string());
         }
