@@ -3,6 +3,8 @@
 //! A [`Pair`] carries bytes between two sessions, late and in pieces, and cuts or spoils them on
 //! demand. What a driver would do with sockets, a [`Script`] does with time alone.
 
+#[cfg(test)]
+mod alone;
 mod link;
 mod login;
 mod samples;
@@ -10,6 +12,8 @@ mod script;
 
 use std::time::{Duration, Instant};
 
+#[cfg(test)]
+pub(crate) use self::alone::Alone;
 pub use self::link::{Cut, Link};
 pub use self::login::{accounts, login};
 pub use self::samples::{

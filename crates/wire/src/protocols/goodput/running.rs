@@ -8,7 +8,7 @@ use super::channel::Channel;
 use super::messages::{Finish, Message, OneSample, Report};
 use super::times::{DRAIN, GRACE, after_s};
 use crate::error::WireError;
-use crate::session::Action;
+use crate::session::{Action, Input};
 
 /// Samples that a peer may send in a second, and at once: many more than any end takes.
 const SAMPLES_PER_S: u64 = 200;
@@ -52,8 +52,33 @@ impl Running {
         }
     }
 
+    /// The number of the measurement, where the message is of one that has begun.
+    pub(super) fn number_in(message: &Message) -> Option<u32> {
+        match message {
+            Message::Sample(sample) => Some(sample.measurement),
+            Message::Finish(finish) => Some(finish.measurement),
+            Message::Report(report) => Some(report.measurement),
+            _ => None,
+        }
+    }
+
+    /// Takes what the driver says of this measurement; other inputs mean nothing while payload moves.
+    pub(super) fn take(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        input: Input,
+    ) -> Result<(), WireError> {
+        match input {
+            Input::Sampled(sample) => self.sampled(now, channel, sample),
+            Input::Finish(why) => self.finish(now, channel, why),
+            Input::Report(end) => self.report(now, channel, end),
+            _ => Ok(()),
+        }
+    }
+
     /// The driver ends the payload.
-    pub(super) fn finish(
+    fn finish(
         &mut self,
         now: Instant,
         channel: &mut Channel,
@@ -101,7 +126,7 @@ impl Running {
     }
 
     /// A sample of this end.
-    pub(super) fn sampled(
+    fn sampled(
         &self,
         now: Instant,
         channel: &mut Channel,
@@ -131,7 +156,7 @@ impl Running {
     }
 
     /// The report of this end.
-    pub(super) fn report(
+    fn report(
         &mut self,
         now: Instant,
         channel: &mut Channel,

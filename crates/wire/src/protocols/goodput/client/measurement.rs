@@ -149,24 +149,14 @@ impl ClientSession {
     /// Takes an input that means something only while payload moves.
     pub(super) fn take_running(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
         let State::Running(running) = &mut self.state else { return Ok(()) };
-        match input {
-            Input::Sampled(sample) => running.sampled(now, &mut self.channel, sample)?,
-            Input::Finish(why) => running.finish(now, &mut self.channel, why)?,
-            Input::Report(end) => running.report(now, &mut self.channel, end)?,
-            _ => {}
-        }
+        running.take(now, &mut self.channel, input)?;
         self.conclude();
         Ok(())
     }
 
     /// Takes a message that belongs to a measurement that has begun.
     pub(super) fn hear_running(&mut self, now: Instant, message: Message) -> Result<(), WireError> {
-        let measurement = match &message {
-            Message::Sample(sample) => sample.measurement,
-            Message::Finish(finish) => finish.measurement,
-            Message::Report(report) => report.measurement,
-            _ => return Ok(()),
-        };
+        let Some(measurement) = Running::number_in(&message) else { return Ok(()) };
         if !self.is_current(measurement)? {
             return Ok(());
         }

@@ -2,23 +2,15 @@
 
 use super::*;
 use crate::login::Padding;
-use crate::pair::{client_config, login, origin, sample};
-use crate::session::{Output, Session};
+use crate::pair::{Alone, client_config, login, origin, sample};
 use goodput_model::{Bytes, Length};
 
 /// A client that talks to a script.
-struct Talk {
-    session: ClientSession,
-    said: Vec<u8>,
-    actions: Vec<Action>,
-    closed: bool,
-}
+type Talk = Alone<ClientSession>;
 
 impl Talk {
     fn begin(config: ClientConfig) -> Self {
-        let session = ClientSession::new(origin(), config);
-        let mut talk = Self { session, said: Vec::new(), actions: Vec::new(), closed: false };
-        talk.collect();
+        let mut talk = Self::new(ClientSession::new(origin(), config));
         assert_eq!(std::mem::take(&mut talk.said).len(), 37);
         talk
     }
@@ -27,48 +19,19 @@ impl Talk {
     fn proposed(config: ClientConfig, plan: Plan) -> Self {
         let mut talk = Self::begin(config);
         talk.tell(Input::Propose(Box::new(plan))).unwrap();
-        talk.hear(&[PARAM_EXCHANGE]).unwrap();
+        talk.hear([PARAM_EXCHANGE]).unwrap();
         talk
     }
 
     /// As far as payload that moves.
     fn running(plan: Plan) -> Self {
         let mut talk = Self::proposed(client_config(None), plan);
-        talk.hear(&[CREATE_STREAMS]).unwrap();
+        talk.hear([CREATE_STREAMS]).unwrap();
         talk.tell(Input::FlowsReady).unwrap();
-        talk.hear(&[TEST_START, TEST_RUNNING]).unwrap();
+        talk.hear([TEST_START, TEST_RUNNING]).unwrap();
         talk.tell(Input::Begin).unwrap();
         talk.said.clear();
         talk
-    }
-
-    fn hear(&mut self, bytes: &[u8]) -> Result<(), WireError> {
-        self.tell(Input::Received(bytes.to_vec()))
-    }
-
-    fn tell(&mut self, input: Input) -> Result<(), WireError> {
-        let outcome = self.session.handle(origin(), input);
-        self.collect();
-        outcome
-    }
-
-    fn collect(&mut self) {
-        while let Some(output) = self.session.poll() {
-            match output {
-                Output::Send(bytes) => self.said.extend(bytes),
-                Output::Do(action) => self.actions.push(action),
-                Output::Close => self.closed = true,
-                Output::EndSending => panic!("iperf3 never half-closes"),
-            }
-        }
-    }
-
-    fn refusal(&self) -> &str {
-        let refused = self.actions.iter().find_map(|action| match action {
-            Action::Refused(why) => Some(why.as_str()),
-            _ => None,
-        });
-        refused.unwrap_or_default()
     }
 }
 
@@ -83,7 +46,7 @@ fn the_conversation_of_3_12_goes_to_its_end() {
     let mut talk = Talk::running(Plan { length: Length::Seconds(1.0), ..Plan::standard() });
     talk.tell(Input::Finish(None)).unwrap();
     assert_eq!(std::mem::take(&mut talk.said), [TEST_END]);
-    talk.hear(&[EXCHANGE_RESULTS]).unwrap();
+    talk.hear([EXCHANGE_RESULTS]).unwrap();
     assert!(talk.said.is_empty(), "results before the flows have ended");
     talk.tell(Input::Ended(Box::new(sample(1.0, 4096)))).unwrap();
     let ours: serde_json::Value = serde_json::from_slice(&talk.said[4..]).unwrap();
@@ -92,17 +55,17 @@ fn the_conversation_of_3_12_goes_to_its_end() {
     let theirs = br#"{"cpu_util_total":1,"sender_has_retransmits":18446744073709551615,
         "streams":[{"id":1,"bytes":2048,"retransmits":18446744073709551615,"jitter":0,"errors":0,
         "packets":0,"start_time":0,"end_time":8.2e-05}]}"#;
-    talk.hear(&(theirs.len() as u32).to_be_bytes()).unwrap();
+    talk.hear((theirs.len() as u32).to_be_bytes()).unwrap();
     talk.hear(theirs).unwrap();
-    talk.hear(&[DISPLAY_RESULTS]).unwrap();
+    talk.hear([DISPLAY_RESULTS]).unwrap();
     assert_eq!(talk.said, [IPERF_DONE]);
-    let last_two = &talk.actions[talk.actions.len() - 2..];
+    let last_two = &talk.did[talk.did.len() - 2..];
     let [Action::PeerTold(told), Action::PeerReported(Known::Missing(_))] = last_two else {
         panic!("{last_two:?}");
     };
     assert_eq!(told.cookie.as_ref().map(String::len), Some(36));
     talk.tell(Input::Closed).unwrap();
-    assert!(talk.closed);
+    assert!(talk.closed && !talk.ended_sending);
 }
 
 #[test]
@@ -117,27 +80,26 @@ fn flows_that_end_by_themselves_end_the_test() {
 #[test]
 fn a_refusal_is_told_in_words() {
     let mut busy = Talk::begin(client_config(None));
-    busy.hear(&[ACCESS_DENIED]).unwrap();
+    busy.hear([ACCESS_DENIED]).unwrap();
     assert!(busy.refusal().contains("busy") && busy.closed);
     let mut limited = Talk::proposed(client_config(None), Plan::standard());
-    limited.hear(&error(&[37, 0])).unwrap();
+    limited.hear(error(&[37, 0])).unwrap();
     assert!(limited.refusal().contains("--server-max-duration"), "{}", limited.refusal());
     let mut gone = Talk::running(Plan::standard());
-    gone.hear(&[SERVER_TERMINATE]).unwrap();
+    gone.hear([SERVER_TERMINATE]).unwrap();
     assert!(gone.refusal().contains("interrupted"));
 }
 
 #[test]
 fn an_error_without_all_its_words_is_told_at_the_end_or_in_time() {
     let mut closed = Talk::proposed(client_config(None), Plan::standard());
-    closed.hear(&error(&[142])).unwrap();
+    closed.hear(error(&[142])).unwrap();
     assert_eq!(closed.refusal(), "");
     closed.tell(Input::Closed).unwrap();
     assert!(closed.refusal().contains("password is wrong"), "{}", closed.refusal());
     let mut silent = Talk::proposed(client_config(None), Plan::standard());
-    silent.hear(&error(&[])).unwrap();
-    silent.session.handle_timeout(origin() + ERROR_WORDS).unwrap();
-    silent.collect();
+    silent.hear(error(&[])).unwrap();
+    silent.wait(ERROR_WORDS).unwrap();
     assert!(silent.refusal().contains("something failed"));
 }
 
@@ -168,7 +130,7 @@ fn a_plan_that_cannot_be_said_leaves_room_for_another_and_one_is_measured() {
     };
     let mut talk = Talk::proposed(client_config(None), odd);
     assert!(talk.refusal().contains("--mover uring") && talk.said.is_empty());
-    talk.actions.clear();
+    talk.did.clear();
     talk.tell(Input::Propose(Box::new(Plan::standard()))).unwrap();
     assert!(!talk.said.is_empty());
     talk.tell(Input::Propose(Box::new(Plan::standard()))).unwrap();

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::login::Padding;
-use crate::pair::{accounts, login, origin, sample, server_config};
-use crate::session::{Output, ServerConfig, Session};
+use crate::pair::{Alone, accounts, login, origin, sample, server_config};
+use crate::session::ServerConfig;
 
 /// From a capture of 3.12: `iperf3 -c 127.0.0.1 -n 4K -l 1K`.
 const COOKIE: &[u8] = b"to6orkg3aukzfrx3ka2w4iqdn6fkb3iztjdq\0";
@@ -11,19 +11,11 @@ const PARAMS_JSON: &str = r#"{"tcp":true,"omit":0,"time":0,"num":4096,"blockcoun
 const RESULTS_JSON: &str = r#"{"cpu_util_total":78.8,"cpu_util_user":0,"cpu_util_system":78.5,"sender_has_retransmits":1,"congestion_used":"bbr","streams":[{"id":1,"bytes":4096,"retransmits":0,"jitter":0,"errors":0,"packets":0,"start_time":0,"end_time":4e-05}]}"#;
 
 /// A server that a script talks to.
-struct Talk {
-    session: ServerSession,
-    now: Instant,
-    said: Vec<u8>,
-    actions: Vec<Action>,
-    closed: bool,
-}
+type Talk = Alone<ServerSession>;
 
 impl Talk {
     fn begin(config: ServerConfig) -> Self {
-        let session = ServerSession::new(origin(), config);
-        let (said, actions) = (Vec::new(), Vec::new());
-        let mut talk = Self { session, now: origin(), said, actions, closed: false };
+        let mut talk = Self::new(ServerSession::new(origin(), config));
         talk.hear(COOKIE).unwrap();
         assert_eq!(std::mem::take(&mut talk.said), [PARAM_EXCHANGE]);
         talk
@@ -32,44 +24,12 @@ impl Talk {
     /// As far as payload that moves.
     fn running(params: &str) -> Self {
         let mut talk = Self::begin(server_config(None));
-        talk.hear(&framed(params)).unwrap();
+        talk.hear(framed(params)).unwrap();
         talk.tell(Input::Expecting { data_port: Some(9) }).unwrap();
         assert_eq!(std::mem::take(&mut talk.said), [CREATE_STREAMS]);
         talk.tell(Input::FlowsReady).unwrap();
         assert_eq!(std::mem::take(&mut talk.said), [TEST_START, TEST_RUNNING]);
         talk
-    }
-
-    fn hear(&mut self, bytes: &[u8]) -> Result<(), WireError> {
-        self.tell(Input::Received(bytes.to_vec()))
-    }
-
-    fn tell(&mut self, input: Input) -> Result<(), WireError> {
-        let outcome = self.session.handle(self.now, input);
-        self.collect();
-        outcome
-    }
-
-    fn wait(&mut self, time: Duration) -> Result<(), WireError> {
-        self.now += time;
-        let outcome = self.session.handle_timeout(self.now);
-        self.collect();
-        outcome
-    }
-
-    fn collect(&mut self) {
-        while let Some(output) = self.session.poll() {
-            match output {
-                Output::Send(bytes) => self.said.extend(bytes),
-                Output::Do(action) => self.actions.push(action),
-                Output::Close => self.closed = true,
-                Output::EndSending => panic!("iperf3 never half-closes"),
-            }
-        }
-    }
-
-    fn did(&self, is: impl Fn(&Action) -> bool) -> bool {
-        self.actions.iter().any(is)
     }
 }
 
@@ -84,12 +44,12 @@ fn error(number: u32) -> Vec<u8> {
 #[test]
 fn the_conversation_of_3_12_goes_to_its_end() {
     let mut talk = Talk::running(PARAMS_JSON);
-    talk.hear(&[TEST_END]).unwrap();
+    talk.hear([TEST_END]).unwrap();
     assert!(talk.did(|action| matches!(action, Action::Finish)));
     assert!(talk.said.is_empty(), "asked before the flows have ended");
     talk.tell(Input::Ended(Box::new(sample(1.0, 4096)))).unwrap();
     assert_eq!(std::mem::take(&mut talk.said), [EXCHANGE_RESULTS]);
-    talk.hear(&framed(RESULTS_JSON)).unwrap();
+    talk.hear(framed(RESULTS_JSON)).unwrap();
     assert_eq!(talk.said.pop(), Some(DISPLAY_RESULTS));
     let ours: serde_json::Value = serde_json::from_slice(&talk.said[4..]).unwrap();
     assert_eq!(
@@ -103,8 +63,9 @@ fn the_conversation_of_3_12_goes_to_its_end() {
         Action::PeerTold(totals) => totals.program == "iperf3 3.12",
         _ => false,
     }));
-    talk.hear(&[IPERF_DONE]).unwrap();
-    assert!(talk.closed && !talk.did(|action| matches!(action, Action::Abandon)));
+    talk.hear([IPERF_DONE]).unwrap();
+    assert!(talk.closed && !talk.ended_sending);
+    assert!(!talk.did(|action| matches!(action, Action::Abandon)));
 }
 
 #[test]
@@ -112,16 +73,16 @@ fn flows_that_end_first_wait_for_the_client_s_end() {
     let mut talk = Talk::running("{}");
     talk.tell(Input::Ended(Box::new(sample(1.0, 4096)))).unwrap();
     assert!(talk.said.is_empty());
-    talk.hear(&[TEST_END]).unwrap();
+    talk.hear([TEST_END]).unwrap();
     assert_eq!(talk.said, [EXCHANGE_RESULTS]);
 }
 
 #[test]
 fn flows_are_expected_with_the_cookie_and_in_iperf3_s_order() {
     let mut talk = Talk::begin(server_config(None));
-    talk.hear(&framed(r#"{"udp":true,"parallel":2,"bidirectional":true,"udp_counters_64bit":1}"#))
+    talk.hear(framed(r#"{"udp":true,"parallel":2,"bidirectional":true,"udp_counters_64bit":1}"#))
         .unwrap();
-    let tickets = talk.actions.iter().find_map(|action| match action {
+    let tickets = talk.did.iter().find_map(|action| match action {
         Action::ExpectFlows { tickets, meeting: Meeting::Arrive, .. } => Some(tickets),
         _ => None,
     });
@@ -135,17 +96,17 @@ fn flows_are_expected_with_the_cookie_and_in_iperf3_s_order() {
 #[test]
 fn what_is_refused_has_iperf3_s_number() {
     let mut long = Talk::begin(server_config(None));
-    long.hear(&framed(r#"{"time":61}"#)).unwrap();
+    long.hear(framed(r#"{"time":61}"#)).unwrap();
     assert_eq!(long.said, error(37));
     assert!(long.closed && long.did(|action| matches!(action, Action::Refused(_))));
     for (why, wanted) in [("busy: 1 measurement", vec![0xff]), ("no memory", error(200))] {
         let mut full = Talk::begin(server_config(None));
-        full.hear(&framed("{}")).unwrap();
+        full.hear(framed("{}")).unwrap();
         full.tell(Input::FlowsFailed(why.into())).unwrap();
         assert_eq!(full.said, wanted, "{why}");
     }
     let mut odd = Talk::begin(server_config(None));
-    odd.hear(&framed(r#"{"congestion":"bic"}"#)).unwrap();
+    odd.hear(framed(r#"{"congestion":"bic"}"#)).unwrap();
     odd.tell(Input::FlowsFailed("it is not available".into())).unwrap();
     assert_eq!(odd.said, error(134));
 }
@@ -153,10 +114,10 @@ fn what_is_refused_has_iperf3_s_number() {
 #[test]
 fn nonsense_is_answered_with_its_number() {
     let mut params = Talk::begin(server_config(None));
-    assert!(params.hear(&[0x7f, 0xff, 0xff, 0xff]).is_err());
+    assert!(params.hear([0x7f, 0xff, 0xff, 0xff]).is_err());
     assert_eq!(params.said, error(114));
     let mut state = Talk::running("{}");
-    assert!(state.hear(&[77]).is_err());
+    assert!(state.hear([77]).is_err());
     assert_eq!(state.said, error(110));
     assert!(state.did(|action| matches!(action, Action::Abandon)));
 }
@@ -165,7 +126,7 @@ fn nonsense_is_answered_with_its_number() {
 fn a_client_that_is_interrupted_leaves_nothing_behind() {
     for last in [CLIENT_TERMINATE, IPERF_DONE] {
         let mut talk = Talk::running("{}");
-        talk.hear(&[last]).unwrap();
+        talk.hear([last]).unwrap();
         assert!(talk.closed && talk.did(|action| matches!(action, Action::Abandon)));
     }
     let mut killed = Talk::running("{}");
@@ -196,7 +157,7 @@ fn with_token(username: &str, password: &str) -> String {
 #[test]
 fn a_user_is_let_in() {
     let mut talk = Talk::begin(with_users());
-    talk.hear(&framed(&with_token("mario", "rossi"))).unwrap();
+    talk.hear(framed(&with_token("mario", "rossi"))).unwrap();
     assert!(talk.did(|action| matches!(action, Action::ExpectFlows { .. })));
 }
 
@@ -205,7 +166,7 @@ fn whoever_is_not_hears_the_same_after_the_same_time() {
     let wrong = [with_token("mario", "verdi"), r#"{"authtoken":"AAAA"}"#.into(), "{}".into()];
     for params in wrong {
         let mut talk = Talk::begin(with_users());
-        talk.hear(&framed(&params)).unwrap();
+        talk.hear(framed(&params)).unwrap();
         talk.wait(DENIAL - Duration::from_millis(1)).unwrap();
         assert!(talk.said.is_empty(), "{params}");
         assert!(matches!(talk.wait(Duration::from_millis(1)), Err(WireError::NotPermitted(_))));
@@ -219,7 +180,7 @@ fn a_server_that_wants_its_token_has_no_room_for_iperf3() {
     let mut config = server_config(Some("secret"));
     config.token_required = true;
     let mut talk = Talk::begin(config);
-    talk.hear(&framed("{}")).unwrap();
+    talk.hear(framed("{}")).unwrap();
     assert!(talk.wait(DENIAL).is_err());
     assert_eq!(talk.said, error(142));
 }

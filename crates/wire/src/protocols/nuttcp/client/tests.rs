@@ -1,27 +1,19 @@
 //! The client against transcripts of servers.
 
 use super::*;
-use crate::pair::{client_config, end, origin, sample};
-use crate::session::{Output, Session};
+use crate::pair::{Alone, client_config, end, origin, sample};
+use crate::session::Session;
 use crate::ticket::Meeting;
 use goodput_model::{Bytes, Direction, FlowTotals, Known, Length, Totals, Transport};
 
 /// A client, and everything that it said and did.
-struct Asking {
-    session: ClientSession,
-    said: String,
-    did: Vec<Action>,
-    ended_sending: bool,
-    closed: bool,
-}
+type Asking = Alone<ClientSession>;
 
 impl Asking {
     /// Greeted by a server of this version.
     fn greeted(version: &str) -> Self {
-        let session = ClientSession::new(origin(), client_config(None));
-        let (said, did) = (String::new(), Vec::new());
-        let mut asking = Self { session, said, did, ended_sending: false, closed: false };
-        asking.hear(&format!("HELO nuttcp v{version}\n")).unwrap();
+        let mut asking = Self::new(ClientSession::new(origin(), client_config(None)));
+        asking.hear(format!("HELO nuttcp v{version}\n")).unwrap();
         asking
     }
 
@@ -41,35 +33,11 @@ impl Asking {
         asking
     }
 
-    fn tell(&mut self, input: Input) -> Result<(), WireError> {
-        let outcome = self.session.handle(origin(), input);
-        while let Some(output) = self.session.poll() {
-            match output {
-                Output::Send(bytes) => self.said.push_str(std::str::from_utf8(&bytes).unwrap()),
-                Output::Do(action) => self.did.push(action),
-                Output::EndSending => self.ended_sending = true,
-                Output::Close => self.closed = true,
-            }
-        }
-        outcome
-    }
-
-    fn hear(&mut self, text: &str) -> Result<(), WireError> {
-        self.tell(Input::Received(text.into()))
-    }
-
     fn meeting(&self) -> Option<&Meeting> {
         self.did.iter().find_map(|action| match action {
             Action::OpenFlows { meeting, .. } => Some(meeting),
             _ => None,
         })
-    }
-
-    fn refusal(&self) -> &str {
-        match self.did.last() {
-            Some(Action::Refused(why)) => why,
-            other => panic!("{other:?}"),
-        }
     }
 
     fn told(&self) -> (&Totals, &FlowTotals) {
@@ -93,7 +61,7 @@ const ACCOUNT: &str = "nuttcp-r: megabytes=2.4375 real_seconds=1.02 rate_KBps=24
 fn a_measurement_is_asked_for_in_the_words_of_the_servers_version() {
     let mut asking = Asking::proposed("6.1.2", &seconds(2.0));
     assert_eq!(
-        asking.said,
+        asking.text(),
         "HELO nuttcp v8.2.2\nbuflen = 131072, nbuf = 2147483647, win = 0, nstream = 1, \
          rate = 4294967295, port = 5101, trans = 1, braindead = 0, timeout = 2.000000, udp = 0, \
          vers = 6.1.2, interval = 0.000000, reverse = 0, format = 2112, traceroute = 0, irate = 0, \
@@ -103,14 +71,14 @@ fn a_measurement_is_asked_for_in_the_words_of_the_servers_version() {
     assert_eq!(asking.meeting(), None, "not before it is accepted");
     asking.hear("OK v6.1.2\n").unwrap();
     assert_eq!(asking.meeting(), Some(&Meeting::Connect { port: Some(5101), apart: 1 }));
-    assert!(Asking::proposed("9.1.1", &seconds(2.0)).said.contains("vers = 8.2.2"));
+    assert!(Asking::proposed("9.1.1", &seconds(2.0)).text().contains("vers = 8.2.2"));
 }
 
 #[test]
 fn the_data_goes_to_the_port_that_was_asked_for_or_nowhere() {
     let plan = Plan { data_port: Some(6000), ..seconds(2.0) };
     let mut tcp = Asking::proposed("6.1.2", &plan);
-    assert!(tcp.said.contains("port = 6000"), "{}", tcp.said);
+    assert!(tcp.text().contains("port = 6000"), "{}", tcp.text());
     tcp.hear("OK v6.1.2\n").unwrap();
     assert_eq!(tcp.meeting(), Some(&Meeting::Connect { port: Some(6000), apart: 1 }));
     let (transport, direction, chunk_bytes) = (Transport::Udp, Direction::Reverse, Bytes(1400));
@@ -124,17 +92,21 @@ fn the_data_goes_to_the_port_that_was_asked_for_or_nowhere() {
 fn a_far_sender_is_connected_to_over_tcp_and_awaited_over_udp() {
     let reverse = Plan { direction: Direction::Reverse, ..seconds(2.0) };
     let mut tcp = Asking::proposed("6.1.2", &reverse);
-    assert!(tcp.said.contains("trans = 0") && tcp.said.contains("reverse = 1"), "{}", tcp.said);
+    assert!(
+        tcp.text().contains("trans = 0") && tcp.text().contains("reverse = 1"),
+        "{}",
+        tcp.text()
+    );
     tcp.hear("OK v6.1.2\n").unwrap();
     assert_eq!(tcp.meeting(), Some(&Meeting::Connect { port: Some(5101), apart: 1 }));
     let (transport, chunk_bytes) = (Transport::Udp, Bytes(1400));
     let mut udp = Asking::proposed("6.1.2", &Plan { transport, chunk_bytes, ..reverse });
     assert_eq!(udp.meeting(), Some(&Meeting::Listen { first_port: 5101 }));
-    assert_eq!(udp.said, "HELO nuttcp v8.2.2\n", "no port is named before this end has it");
+    assert_eq!(udp.text(), "HELO nuttcp v8.2.2\n", "no port is named before this end has it");
     udp.tell(Input::FlowsFailed("taken".into())).unwrap();
     assert_eq!(udp.did.iter().filter(|did| matches!(did, Action::OpenFlows { .. })).count(), 2);
     udp.tell(Input::Expecting { data_port: None }).unwrap();
-    assert!(udp.said.contains("port = 5102, trans = 0"), "{}", udp.said);
+    assert!(udp.text().contains("port = 5102, trans = 0"), "{}", udp.text());
     udp.tell(Input::FlowsFailed("nobody came".into())).unwrap();
     assert_eq!(udp.did.iter().filter(|did| matches!(did, Action::OpenFlows { .. })).count(), 2);
 }
@@ -173,7 +145,7 @@ fn what_has_no_words_is_refused_before_anything_is_said() {
     let both = Plan { direction: Direction::Both, ..seconds(1.0) };
     let asking = Asking::proposed("8.2.2", &both);
     assert!(asking.refusal().contains("--both"));
-    assert_eq!(asking.said, "HELO nuttcp v8.2.2\n");
+    assert_eq!(asking.text(), "HELO nuttcp v8.2.2\n");
 }
 
 #[test]

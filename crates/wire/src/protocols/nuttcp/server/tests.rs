@@ -1,8 +1,7 @@
 //! The server against transcripts of clients.
 
 use super::*;
-use crate::pair::{end, origin, server_config};
-use crate::session::{Output, Session};
+use crate::pair::{Alone, end, origin, server_config};
 use goodput_model::{Direction, FlowSample, Known, Role, Sample, SocketMemory, TcpInfo};
 
 /// Of Debian's 6.1.2, all but what a test says otherwise.
@@ -12,34 +11,11 @@ const LINE: &str = "buflen = 1024, nbuf = 4, win = 0, nstream = 1, rate = 429496
     datamss = 0 , tos = 0 , nbuf_bytes = 0 , rate_pps = 0 , nodelay = 0\n";
 
 /// A server, and everything that it said and did.
-struct Served {
-    session: ServerSession,
-    said: String,
-    did: Vec<Action>,
-    closed: bool,
-}
+type Served = Alone<ServerSession>;
 
 impl Served {
-    fn new() -> Self {
-        let session = ServerSession::new(origin(), server_config(None));
-        Self { session, said: String::new(), did: Vec::new(), closed: false }
-    }
-
-    fn tell(&mut self, input: Input) -> Result<(), WireError> {
-        let outcome = self.session.handle(origin(), input);
-        while let Some(output) = self.session.poll() {
-            match output {
-                Output::Send(bytes) => self.said.push_str(std::str::from_utf8(&bytes).unwrap()),
-                Output::Do(action) => self.did.push(action),
-                Output::EndSending => panic!("it has more to say"),
-                Output::Close => self.closed = true,
-            }
-        }
-        outcome
-    }
-
-    fn hear(&mut self, text: &str) -> Result<(), WireError> {
-        self.tell(Input::Received(text.into()))
+    fn unasked() -> Self {
+        Self::new(ServerSession::new(origin(), server_config(None)))
     }
 
     /// Up to the flows, with these changes of the line.
@@ -48,9 +24,9 @@ impl Served {
             assert!(line.contains(from), "{from}");
             line.replace(from, to)
         });
-        let mut served = Self::new();
+        let mut served = Self::unasked();
         served.hear("HELO nuttcp v6.1.2\n").unwrap();
-        served.hear(&line).unwrap();
+        served.hear(line).unwrap();
         served
     }
 
@@ -61,7 +37,8 @@ impl Served {
         served.tell(Input::Sampled(Box::new(last.clone()))).unwrap();
         served.tell(Input::Ended(Box::new(last))).unwrap();
         served.tell(Input::Report(Known::Value(Box::new(end("far"))))).unwrap();
-        assert!(served.closed && matches!(served.did.last(), Some(Action::PeerReported(_))));
+        assert!(served.closed && !served.ended_sending);
+        assert!(matches!(served.did.last(), Some(Action::PeerReported(_))));
         served
     }
 
@@ -127,7 +104,7 @@ fn sent(flows: Vec<FlowSample>) -> Sample {
 fn a_client_that_sends_is_told_what_came() {
     let served = Served::run(&[], received(1 << 20));
     assert_eq!(served.meeting().1, &Meeting::Listen { first_port: 5001 });
-    let lines: Vec<_> = served.said.lines().collect();
+    let lines: Vec<_> = served.text().lines().collect();
     assert_eq!(lines[..2], ["HELO nuttcp v8.2.2", "OK v8.2.2"]);
     assert_eq!(
         lines[3..],
@@ -157,7 +134,7 @@ fn a_client_that_receives_is_connected_to_and_told_of_the_path() {
         "nuttcp-t: retrans=4 retrans_by_stream=2+2 cwnd=282 cwnd_by_stream=141+141\n",
         "nuttcp-t: stats=cpu user=0.0 system=0.2 elapsed=0:01 cpu=20%\n",
     ] {
-        assert!(served.said.contains(line), "{line}in\n{}", served.said);
+        assert!(served.text().contains(line), "{line}in\n{}", served.text());
     }
 }
 
@@ -172,7 +149,7 @@ fn who_connects_can_be_reversed() {
 #[test]
 fn interval_lines_come_before_done_and_the_rest() {
     let served = Served::run(&[("interval = 0.000000", "interval = 1.000000")], received(1 << 20));
-    let at = |text: &str| served.said.find(text).unwrap_or_else(|| panic!("{}", served.said));
+    let at = |text: &str| served.text().find(text).unwrap_or_else(|| panic!("{}", served.text()));
     assert!(at("    1.0000 MB /   1.00 sec =    8.3886 Mbps\n") < at("DONE\n"));
     assert!(at("DONE\n") < at("nuttcp-r: interval reporting every 1.00 second\n"));
 }
@@ -186,14 +163,14 @@ fn no_is_said_between_two_kos() {
     ];
     for (from, to, why) in cases {
         let served = Served::asked(&[(from, to)]);
-        let (greeting, rest) = served.said.split_once('\n').unwrap();
+        let (greeting, rest) = served.text().split_once('\n').unwrap();
         assert_eq!(greeting, "HELO nuttcp v8.2.2");
         assert_eq!(rest, format!("KO\nnuttcp-r: v8.2.2: {why}\nKO\n"));
         assert!(served.closed && matches!(served.did.last(), Some(Action::Refused(_))));
     }
     let mut busy = Served::asked(&[]);
     busy.tell(Input::FlowsFailed("busy:\nDONE".into())).unwrap();
-    assert!(busy.said.ends_with("KO\nnuttcp-r: v8.2.2: busy: DONE\nKO\n"), "{}", busy.said);
+    assert!(busy.text().ends_with("KO\nnuttcp-r: v8.2.2: busy: DONE\nKO\n"), "{}", busy.text());
 }
 
 /// A client that names a third party, up to the server's answer to what its host says of it.
@@ -212,15 +189,15 @@ fn what_an_errand_brings_is_said_up_to_done() {
     let mut served = errand(Input::Expecting { data_port: None });
     served.tell(Input::Told("    1.0000 MB\n".into())).unwrap();
     served.tell(Input::ErrandDone(Ok(()))).unwrap();
-    assert!(served.said.ends_with("OK v8.2.2\n    1.0000 MB\nDONE\n"), "{}", served.said);
+    assert!(served.text().ends_with("OK v8.2.2\n    1.0000 MB\nDONE\n"), "{}", served.text());
     assert!(served.closed);
     let mut failed = errand(Input::Expecting { data_port: None });
     failed.tell(Input::ErrandDone(Err("refused\nDONE".into()))).unwrap();
     let why = "OK v8.2.2\nnuttcp-t: v8.2.2: Error: refused DONE\nDONE\n";
-    assert!(failed.said.ends_with(why), "{}", failed.said);
+    assert!(failed.text().ends_with(why), "{}", failed.text());
     let refused = errand(Input::FlowsFailed("doesn't allow 3rd party nuttcp".into()));
     let why = "KO\nnuttcp-t: v8.2.2: doesn't allow 3rd party nuttcp\nKO\n";
-    assert!(refused.closed && refused.said.ends_with(why), "{}", refused.said);
+    assert!(refused.closed && refused.text().ends_with(why), "{}", refused.text());
 }
 
 #[test]
@@ -231,44 +208,38 @@ fn an_errand_ends_with_its_client_and_in_time() {
         assert!(matches!(served.did.last(), Some(Action::Abandon)));
     }
     let mut served = errand(Input::Expecting { data_port: None });
-    let late = served.session.next_timeout().unwrap();
-    assert!(served.session.handle_timeout(late).is_err());
-    let mut said = String::new();
-    while let Some(output) = served.session.poll() {
-        if let Output::Send(bytes) = output {
-            said.push_str(std::str::from_utf8(&bytes).unwrap());
-        }
-    }
+    assert!(served.wait_until_due().is_err());
+    let said = served.text();
     assert!(said.contains("Error: ") && said.ends_with("DONE\n"), "{said}");
 }
 
 #[test]
 fn what_a_client_says_is_never_said_back() {
-    let mut served = Served::new();
+    let mut served = Served::unasked();
     let told = served.hear("GET /\x1b[2Jevil HTTP/1.1\r\n").unwrap_err().to_string();
     assert!(told.contains("a web client"), "{told}");
-    assert_eq!(served.said, "KO\nnuttcp-r: v8.2.2: error scanning parameters\nKO\n");
+    assert_eq!(served.text(), "KO\nnuttcp-r: v8.2.2: error scanning parameters\nKO\n");
     let strange = Served::asked(&[("thirdparty = _NULL_", "thirdparty = \x1b[2J;evil")]);
-    assert!(!strange.said.contains("evil"), "{}", strange.said);
+    assert!(!strange.text().contains("evil"), "{}", strange.text());
 }
 
 #[test]
 fn parameters_without_a_greeting_are_served() {
-    let mut served = Served::new();
+    let mut served = Served::unasked();
     served.hear(LINE).unwrap();
     served.tell(Input::Expecting { data_port: None }).unwrap();
-    assert_eq!(served.said, "OK v8.2.2\n");
+    assert_eq!(served.text(), "OK v8.2.2\n");
 }
 
 #[test]
 fn a_server_that_asks_for_a_token_says_so() {
     let mut config = server_config(Some("the shared one"));
     config.token_required = true;
-    let mut served = Served::new();
+    let mut served = Served::unasked();
     served.session = ServerSession::new(origin(), config);
     served.hear("HELO nuttcp v6.1.2\n").unwrap();
     served.hear(LINE).unwrap();
-    assert!(served.said.contains("asks for a token") && served.closed);
+    assert!(served.text().contains("asks for a token") && served.closed);
 }
 
 #[test]
