@@ -99,3 +99,21 @@ impl EngineError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_option_without_its_privilege_is_not_permitted() {
+        let failure = |code| SocketError {
+            operation: "use",
+            object: "congestion control cubic".into(),
+            cause: std::io::Error::from_raw_os_error(code),
+            advice: None,
+        };
+        let error = EngineError::of_flow(0)(failure(1));
+        assert!(error.not_permitted() && error.to_string().starts_with("flow 0: cannot use"));
+        assert!(!EngineError::of_flow(0)(failure(2)).not_permitted());
+    }
+}

@@ -1,5 +1,6 @@
 //! Where results are printed: standard output, unless it takes the payload (`--sink -`).
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,6 +22,12 @@ pub fn print_data(text: &str) -> io::Result<()> {
     }
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush())
+}
+
+/// Prints a line of a result. Unlike `println!` it never panics: a reader that has seen enough
+/// (`| head`) is an error, and of a kind that ends goodput in good order.
+pub fn line(text: impl Display) -> io::Result<()> {
+    print(&format!("{text}\n"))
 }
 
 /// Prints a part of a result.

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,6 +12,7 @@ use goodput_model::{Change, Judgement, Record};
 
 use crate::exit::Exit;
 use crate::report::style;
+use crate::screen;
 
 /// A token bucket far too small for its rate, on the sending host.
 const SCENARIO: &str = "burst-too-small";
@@ -22,7 +24,7 @@ pub fn run() -> Result<Exit> {
     goodput_lab::privilege::enter()?;
     let scenario = Scenario::load(SCENARIO)?;
     let exe = env::current_exe().context("cannot find the program that runs")?;
-    step("two hosts and a link", &scenario.title);
+    step("two hosts and a link", &scenario.title)?;
     let lab = Lab::up(&scenario)?;
     let server = Server::start(&lab, &scenario, &exe)?;
     let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
@@ -39,7 +41,7 @@ pub fn run() -> Result<Exit> {
     let proof = demo.compare(&change)?;
     let after = demo.setting(&change)?;
 
-    step("everything as it was", &format!("{} is {after}, and was {before}", change.setting));
+    step("everything as it was", &format!("{} is {after}, and was {before}", change.setting))?;
     ensure!(before == after, "{} was {before} and is {after} now", change.setting);
     conclude(&proof, &change)
 }
@@ -64,7 +66,7 @@ impl Demo<'_> {
 
     /// Runs one command as a user at the near host would, its output shown; the record it made.
     fn goodput(&self, title: &str, arguments: &[&str]) -> Result<Record> {
-        step(title, &format!("goodput {}", arguments.join(" ")));
+        step(title, &format!("goodput {}", arguments.join(" ")))?;
         let file: PathBuf = self.directory.join("record.json");
         let status = self
             .command()?
@@ -93,8 +95,8 @@ impl Demo<'_> {
     }
 }
 
-fn step(title: &str, text: &str) {
-    anstream::println!("\n{}  {text}", style::strong(format!("== {title}")));
+fn step(title: &str, text: &str) -> io::Result<()> {
+    screen::line(format_args!("\n{}  {text}", style::strong(format!("== {title}"))))
 }
 
 fn proposed(record: &Record) -> Result<Change> {
@@ -111,7 +113,7 @@ fn conclude(proof: &Record, change: &Change) -> Result<Exit> {
         bail!("the comparison came to no conclusion");
     };
     if effect.judgement != Judgement::Better {
-        step("not proven", &format!("{} made no clear difference this time", change.setting));
+        step("not proven", &format!("{} made no clear difference this time", change.setting))?;
         return Ok(Exit::Inconclusive);
     }
     step(
@@ -126,6 +128,6 @@ fn conclude(proof: &Record, change: &Change) -> Result<Exit> {
             change.setting,
             change.to
         ),
-    );
+    )?;
     Ok(Exit::Fine)
 }

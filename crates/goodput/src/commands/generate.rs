@@ -12,15 +12,19 @@ use clap::CommandFactory;
 
 use crate::args::{Cli, Generate};
 use crate::exit::Exit;
+use crate::screen;
 
 /// Carries out one of the subcommands.
 pub fn run(what: Generate) -> Result<Exit> {
     match what {
         Generate::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "goodput", &mut std::io::stdout());
+            // It panics where it can't write, so it does not write to the screen.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "goodput", &mut script);
+            screen::print(&String::from_utf8(script)?)?;
         }
         Generate::Man { directory } => man(&directory)?,
-        Generate::Schema => println!("{}", schema()?),
+        Generate::Schema => screen::line(schema()?)?,
         Generate::Reference { directory } => reference::write(&directory)?,
     }
     Ok(Exit::Fine)

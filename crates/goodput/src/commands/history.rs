@@ -7,6 +7,7 @@ use crate::data_dirs;
 use crate::exit::Exit;
 use crate::formats::{self, Style};
 use crate::report::{self, table::Table};
+use crate::screen;
 use goodput_model::{Kind, Record};
 use goodput_store::Store;
 
@@ -16,7 +17,7 @@ pub fn run(args: &HistoryArgs) -> Result<Exit> {
     match args.ids[..] {
         [] => list(&store, args.last)?,
         [id] => show(&store.get(id)?, args)?,
-        [a, b, ..] => print!("{}", report::difference::text(&store.get(a)?, &store.get(b)?)),
+        [a, b, ..] => screen::print(&report::difference::text(&store.get(a)?, &store.get(b)?))?,
     }
     Ok(Exit::Fine)
 }

@@ -1,6 +1,7 @@
 //! `goodput lab`: scenarios on virtual hosts.
 
 use std::env;
+use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -11,6 +12,7 @@ use super::measured::{self, Signals};
 use crate::args;
 use crate::exit::Exit;
 use crate::report::{self, style};
+use crate::screen;
 
 /// Carries out one of the subcommands.
 pub fn run(what: args::Lab) -> Result<Exit> {
@@ -18,7 +20,7 @@ pub fn run(what: args::Lab) -> Result<Exit> {
         args::Lab::List { json: false } => list::scenarios().map(|()| Exit::Fine),
         args::Lab::List { json: true } => list::cases().map(|()| Exit::Fine),
         args::Lab::Show { scenario } => {
-            print!("{}", goodput_lab::scenario_source(&scenario)?);
+            screen::print(&goodput_lab::scenario_source(&scenario)?)?;
             Ok(Exit::Fine)
         }
         args::Lab::Run { scenarios, full, json } => run_all(&scenarios, full, json),
@@ -51,11 +53,15 @@ fn run_all(names: &[String], full: bool, json: bool) -> Result<Exit> {
     for scenario in &scenarios {
         let ran = run_one(scenario, &exe);
         counted.add(&ran);
-        if json { println!("{}", ran.to_json(scenario)?) } else { ran.print(&scenario.case) }
+        if json {
+            screen::line(ran.to_json(scenario)?)?;
+        } else {
+            ran.print(&scenario.case)?;
+        }
     }
     if !json {
         let Counted { passed, failed, skipped } = counted;
-        println!("{passed} as expected, {failed} not, {skipped} skipped");
+        screen::line(format_args!("{passed} as expected, {failed} not, {skipped} skipped"))?;
     }
     Ok(if counted.failed == 0 { Exit::Fine } else { Exit::Problem })
 }
@@ -75,12 +81,12 @@ fn compare(name: &str, factor: &str, json: bool) -> Result<Exit> {
             Err(why) => ("failed", why.to_string().into()),
         };
         line[key] = value;
-        println!("{line}");
+        screen::line(line)?;
         return Ok(Exit::Fine);
     }
     match compared? {
         Ok(record) => {
-            anstream::print!("{}", report::compare::text(&record));
+            screen::print(&report::compare::text(&record))?;
             Ok(Exit::Fine)
         }
         Err(failed) => {
@@ -138,27 +144,31 @@ impl Ran {
         Ok(serde_json::to_string(&line)?)
     }
 
-    fn print(&self, case: &str) {
+    fn print(&self, case: &str) -> io::Result<()> {
         match self {
             Self::Observed(observed) => print_text(case, observed),
-            Self::Skipped(needs) => eprintln!("SKIPPED {case}: needs {needs}"),
+            Self::Skipped(needs) => {
+                eprintln!("SKIPPED {case}: needs {needs}");
+                Ok(())
+            }
             Self::Broken(why) => {
-                anstream::println!("{case:32} {:8} {why}", style::bad("failed"));
+                screen::line(format_args!("{case:32} {:8} {why}", style::bad("failed")))
             }
         }
     }
 }
 
-fn print_text(case: &str, observed: &Observed) {
+fn print_text(case: &str, observed: &Observed) -> io::Result<()> {
     let ok = if observed.is_as_expected() { style::good("ok") } else { style::bad("not ok") };
     let found = match &observed.record {
         Ok(record) => format!("{}   {}", record.result.goodput_bits_per_s, record.verdict.summary),
         Err(failure) => failure.stderr.trim().into(),
     };
-    anstream::println!("{case:32} {ok:8} {found}");
+    screen::line(format_args!("{case:32} {ok:8} {found}"))?;
     for Expectation { what, wanted, got, .. } in observed.judged.iter().filter(|e| !e.ok) {
-        println!("{:32}   {what}: wanted {wanted}, got {got}", "");
+        screen::line(format_args!("{:32}   {what}: wanted {wanted}, got {got}", ""))?;
     }
+    Ok(())
 }
 
 fn up(name: &str) -> Result<Exit> {
@@ -167,12 +177,13 @@ fn up(name: &str) -> Result<Exit> {
     let runtime = measured::runtime()?;
     let mut signals = runtime.block_on(async { Signals::listen() })?;
     let lab = Lab::up(&scenario)?;
-    println!("{}: {}", scenario.case, scenario.title);
+    screen::line(format_args!("{}: {}", scenario.case, scenario.title))?;
     for host in lab.hosts() {
         let address = host.address(goodput_model::Family::V4);
-        println!("  {:6}  {address:15}  {}", host.name(), lab.enter_hint(host));
+        let enter = lab.enter_hint(host);
+        screen::line(format_args!("  {:6}  {address:15}  {enter}", host.name()))?;
     }
-    println!("Ctrl-C takes it down.");
+    screen::line("Ctrl-C takes it down.")?;
     runtime.block_on(signals.next());
     Ok(Exit::Fine)
 }

@@ -8,6 +8,7 @@ use super::settings;
 use crate::args::Listed;
 use crate::exit::Exit;
 use crate::report::table::Table;
+use crate::screen;
 
 /// Prints one registry.
 pub fn run(what: Listed) -> Result<Exit> {
@@ -15,7 +16,7 @@ pub fn run(what: Listed) -> Result<Exit> {
         Listed::Rules => rules(),
         Listed::Checks => checks(),
         Listed::Settings => _ = settings::list(),
-        Listed::Movers => movers(),
+        Listed::Movers => movers()?,
         Listed::Protocols => protocols(),
         Listed::Formats => formats(),
         Listed::Scenarios => scenarios()?,
@@ -47,7 +48,7 @@ fn checks() {
     table.print();
 }
 
-fn movers() {
+fn movers() -> Result<()> {
     let mut table = Table::new(&["mover", "for", "side", "how it moves payload", "here"]);
     for mover in goodput_mover::movers::ALL {
         for transport in mover.transports() {
@@ -67,7 +68,7 @@ fn movers() {
         }
     }
     table.print();
-    chosen();
+    chosen()
 }
 
 /// That it can run here, and in which forms.
@@ -99,7 +100,7 @@ pub fn sides(mover: &dyn Mover) -> String {
 }
 
 /// What `auto` stands for on this host.
-fn chosen() {
+fn chosen() -> Result<()> {
     for transport in [Transport::Tcp, Transport::Udp] {
         let chunk_bytes = transport.standard_chunk();
         let plan = Plan { transport, chunk_bytes, mover: AUTO.into(), ..Plan::standard() };
@@ -108,9 +109,11 @@ fn chosen() {
                 Ok(choice) => format!("{}: {}", choice.mover.id(), choice.why.unwrap_or_default()),
                 Err(why) => why.to_string(),
             };
-            println!("auto {does} {} by {words}", transport_name(transport));
+            let transport = transport_name(transport);
+            screen::line(format_args!("auto {does} {transport} by {words}"))?;
         }
     }
+    Ok(())
 }
 
 fn protocols() {
@@ -135,7 +138,7 @@ pub fn scenarios() -> Result<()> {
         total += cases.len();
     }
     table.print();
-    println!("{total} cases; `goodput lab run NAME --full` runs all of one");
+    screen::line(format_args!("{total} cases; `goodput lab run NAME --full` runs all of one"))?;
     Ok(())
 }
 
@@ -146,13 +149,10 @@ pub fn cases() -> Result<()> {
         let default = goodput_lab::Scenario::load(builtin.name)?.case;
         for case in goodput_lab::Scenario::cases(builtin.name)? {
             let needs = case.obstacle();
-            println!(
-                "{}",
-                serde_json::json!({
-                    "scenario": case.name, "case": case.case, "title": case.title,
-                    "default": case.case == default, "expected": case.expect, "needs": needs,
-                })
-            );
+            screen::line(serde_json::json!({
+                "scenario": case.name, "case": case.case, "title": case.title,
+                "default": case.case == default, "expected": case.expect, "needs": needs,
+            }))?;
         }
     }
     Ok(())

@@ -16,6 +16,7 @@ use crate::args::{LocalAddress, Others, ServeArgs};
 use crate::credentials;
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
+use crate::screen;
 
 /// Serves until a signal comes.
 pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
@@ -40,7 +41,8 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     measured::runtime()?.block_on(async {
         // Before anybody is told that the server is there, and so may stop it.
         let mut signals = Signals::listen()?;
-        listening.iter().for_each(|line| println!("{line}"));
+        // Who started it may have gone without waiting for this.
+        let _ = listening.iter().try_for_each(screen::line);
         // Not under systemd, there is nobody to tell.
         let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
         let served = serve(config, sockets, signals.next()).await;

@@ -10,6 +10,7 @@ use crate::args::Settings;
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
 use crate::report::table::Table;
+use crate::screen;
 
 /// Carries out one of the subcommands.
 pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
@@ -42,7 +43,7 @@ fn get(setting: &SettingRef) -> Result<Exit> {
     if known.is_plan() {
         bail!("{setting} belongs to a measurement, not to this host; it has no value by itself");
     }
-    println!("{}", goodput_settings::read(setting)?);
+    screen::line(goodput_settings::read(setting)?)?;
     Ok(Exit::Fine)
 }
 
@@ -55,7 +56,7 @@ fn set(assignment: &str, state_dir: &Path) -> Result<Exit> {
     let mut changes = Changes::begin(state_dir, GuardProgram::current())?;
     let effective = changes.apply(&setting, value)?;
     changes.keep()?;
-    println!("{setting}: {before} → {effective}");
+    screen::line(format_args!("{setting}: {before} → {effective}"))?;
     Ok(Exit::Fine)
 }
 
@@ -67,7 +68,7 @@ fn save(assignments: &[String]) -> Result<Exit> {
         files.extend(goodput_settings::permanent(&setting, value)?);
     }
     for Permanent { file, lines } in goodput_settings::merged(files) {
-        println!("# {file}\n{lines}\n");
+        screen::line(format_args!("# {file}\n{lines}\n"))?;
     }
     Ok(Exit::Fine)
 }
@@ -91,10 +92,10 @@ fn on_this_host(setting: &SettingRef) -> Result<&'static goodput_settings::Setti
 fn undo(state_dir: &Path) -> Result<Exit> {
     let reports = goodput_settings::undo(state_dir)?;
     if reports.is_empty() {
-        println!("nothing to undo: no interrupted run left anything changed");
+        screen::line("nothing to undo: no interrupted run left anything changed")?;
     }
     for report in &reports {
-        println!("{report}");
+        screen::line(report)?;
     }
     Ok(if reports.iter().all(|report| report.is_clean()) { Exit::Fine } else { Exit::CouldNot })
 }

@@ -4,6 +4,7 @@ use anyhow::{Error, Result};
 
 use crate::args::{AsArgs, ShimWork};
 use crate::exit::Exit;
+use crate::screen;
 use crate::shims;
 
 /// Does as the program that the line begins with.
@@ -18,10 +19,10 @@ pub fn run(what: ShimWork) -> Result<Exit> {
     match what {
         ShimWork::Install { directory } => {
             for link in shims::install(&directory)? {
-                println!("{}", link.display());
+                screen::line(link.display())?;
             }
         }
-        ShimWork::List { program } => shims::list(program.as_deref()).map_err(Error::msg)?,
+        ShimWork::List { program } => shims::list(program.as_deref())?,
     }
     Ok(Exit::Fine)
 }

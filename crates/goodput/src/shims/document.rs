@@ -2,9 +2,12 @@
 
 use std::fmt::Write;
 
+use anyhow::{Error, Result};
+
 use super::table::{Opt, Shim};
 use super::{ALL, find};
 use crate::report::table::Table;
+use crate::screen;
 
 /// What stands above the tables.
 const HEAD: &str = "\
@@ -29,17 +32,18 @@ is what the program itself prints when it does not know.
 ";
 
 /// Prints the table of one program, or the names of all.
-pub fn list(name: Option<&str>) -> Result<(), String> {
+pub fn list(name: Option<&str>) -> Result<()> {
     let Some(name) = name else {
         let mut table = Table::new(&["name", "speaks", "takes the options of"]);
         for shim in ALL {
             table.row(&[shim.name, shim.protocol, shim.version]);
         }
         table.print();
-        println!("`goodput shim list NAME` shows what each of its options becomes");
-        return Ok(());
+        return Ok(screen::line(
+            "`goodput shim list NAME` shows what each of its options becomes",
+        )?);
     };
-    let shim = find(name)?;
+    let shim = find(name).map_err(Error::msg)?;
     let mut table = Table::new(&["option", "of a client", "of a server"]);
     for option in shim.options {
         let plain = |text: String| text.replace('`', "");

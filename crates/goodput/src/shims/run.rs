@@ -1,6 +1,5 @@
 //! Carries a program's command line out, and ends as that program would.
 
-use std::io::Write;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command as Process, Stdio};
 use std::time::Duration;
@@ -12,6 +11,7 @@ use super::arguments::{Work, translate};
 use super::table::{Refusal, Shim};
 use crate::args::Cli;
 use crate::exit::{self, Exit};
+use crate::screen;
 
 /// 1, which each of these programs returns where something went wrong.
 const FAILURE: Exit = Exit::Problem;
@@ -65,13 +65,13 @@ fn complain(shim: &Shim, why: &str) {
 fn carry_out(work: Work, show: bool) -> Result<Exit> {
     match work {
         Work::Print(text) => {
-            write!(anstream::stdout(), "{text}")?;
+            screen::print(&text)?;
             Ok(Exit::Fine)
         }
         Work::Run { arguments, again, .. } if show => {
             for run in [Some(arguments), again].into_iter().flatten() {
                 let words: Vec<_> = run.iter().map(|word| quoted(word)).collect();
-                println!("goodput {}", words.join(" "));
+                screen::line(format_args!("goodput {}", words.join(" ")))?;
             }
             Ok(Exit::Fine)
         }

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 use crate::common::{Home, Server, record, refusing, stderr};
 
@@ -160,4 +160,22 @@ fn a_data_connection_without_a_cookie_is_hung_up() {
     let mut stream = TcpStream::connect(&server.address).unwrap();
     stream.write_all(b"goodputd0123456789abcdef").unwrap();
     assert_eq!(stream.read(&mut [0; 16]).unwrap_or(0), 0, "the server hangs up");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let home = Home::new();
+    for arguments in [
+        &["generate", "schema"][..],
+        &["generate", "completions", "bash"],
+        &["lab", "list"],
+        &["lab", "show", "ack-path"],
+        &["list", "movers"],
+        &["shim", "list"],
+    ] {
+        let mut program = home.goodput(arguments);
+        let mut program = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(program.stdout.take());
+        fails(&program.wait_with_output().unwrap(), 0, &[]);
+    }
 }
