@@ -4,7 +4,7 @@ use goodput_model::Transport;
 use libtest_mimic::Failed;
 use rustix::process::Signal;
 
-use super::{PEER, PORT, TARGET, client, logged, rows};
+use super::{PORT, TARGET, client, logged, rows};
 use crate::matrix::Test;
 use crate::space::{Space, exe};
 
@@ -34,8 +34,9 @@ const BYTES: u64 = 1_000_003;
 /// Header and all: what was asked for is what both sides count.
 fn every_byte() -> Result<(), Failed> {
     for (way, sent, received) in [(None, 0, 1), (Some("-R"), 1, 0), (Some("--full-duplex"), 1, 1)] {
-        // 2.2.1's client waits for ever now and then, with its own server as well.
-        let hangs = way == Some("--full-duplex") && PEER.release() >= Some((2, 2));
+        // Several flows of that kind make its client wait for ever (2.2.1), or give up at its own barrier
+        // or crash on a busy host (2.1.8), with its own server as well.
+        let hangs = way == Some("--full-duplex");
         for flows in if hangs { &["1"][..] } else { &["1", "4"] } {
             let space = Space::new()?;
             let mut server = space.serve(&[])?;
