@@ -7,18 +7,18 @@ use goodput_lab::{Lab, Scenario, Server};
 use goodput_model::{IdleAndLoaded, Known, RateOutcome, RateSearch, RateTrial, Record};
 use libtest_mimic::{Failed, Trial};
 
-use crate::disturbed::unless_disturbed;
+use crate::disturbed;
 use crate::stage::exe;
 
 /// Every test of this file.
 pub fn all() -> Vec<Trial> {
     vec![
-        unless_disturbed(
+        disturbed::trial(
             "latency::a_long_queue_delays_every_probe",
             a_long_queue_delays_every_probe,
         ),
-        Trial::test("latency::a_policer_is_found_by_its_rate", a_policer_is_found_by_its_rate),
-        unless_disturbed("latency::random_loss_has_no_rate", random_loss_has_no_rate),
+        disturbed::trial("latency::a_policer_is_found_by_its_rate", a_policer_is_found_by_its_rate),
+        disturbed::trial("latency::random_loss_has_no_rate", random_loss_has_no_rate),
     ]
 }
 

@@ -4,14 +4,14 @@ use goodput_lab::{Lab, Scenario, Server};
 use goodput_model::{Known, Record};
 use libtest_mimic::{Failed, Trial};
 
-use crate::disturbed::unless_disturbed;
+use crate::disturbed;
 use crate::stage::exe;
 
 /// Every test of this file.
 pub fn all() -> Vec<Trial> {
     vec![
-        unless_disturbed("probes::random_loss_is_loss", random_loss_is_loss),
-        unless_disturbed("probes::a_policer_is_one", a_policer_is_one),
+        disturbed::trial("probes::random_loss_is_loss", random_loss_is_loss),
+        disturbed::trial("probes::a_policer_is_one", a_policer_is_one),
     ]
 }
 
