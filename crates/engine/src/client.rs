@@ -21,6 +21,8 @@ use crate::target::Target;
 
 /// How long a far end that serves one client after the other may take between two.
 const BETWEEN: Duration = Duration::from_secs(1);
+/// How long the reason of a peer that broke off may be on its way.
+const REFUSAL: Duration = Duration::from_secs(1);
 
 /// A greeted peer.
 pub struct Client {
@@ -106,7 +108,26 @@ impl Client {
             run = agreed => run?,
             () = interrupt.raised() => return Err(EngineError::Interrupted),
         };
-        run.run(interrupt, listener).await
+        match run.run(interrupt, listener).await {
+            Err(EngineError::BrokenOff(why)) => {
+                Err(self.refusal().await.unwrap_or(EngineError::BrokenOff(why)))
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Why the peer breaks off, where it says so soon: the reset of a flow overtakes the words.
+    async fn refusal(&mut self) -> Option<EngineError> {
+        let words = async {
+            loop {
+                match self.next().await {
+                    Ok(_) => {}
+                    Err(refused @ EngineError::Refused { .. }) => return Some(refused),
+                    Err(_) => return None,
+                }
+            }
+        };
+        tokio::time::timeout(REFUSAL, words).await.ok().flatten()
     }
 
     /// Begins another conversation, where one is good for one measurement only.

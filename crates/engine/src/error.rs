@@ -37,6 +37,9 @@ pub enum EngineError {
     /// A data flow failed.
     #[error("{0}")]
     Flow(String),
+    /// The peer broke a data flow off, and has not said why.
+    #[error("{0}")]
+    BrokenOff(String),
     /// An operation of the operating system failed.
     #[error("cannot {operation}: {cause}")]
     Io {
@@ -95,7 +98,11 @@ impl EngineError {
             Self::Wire { failure, .. } => matches!(failure, WireError::NotPermitted(_)),
             Self::Socket { failure, .. } => failure.is_not_permitted(),
             Self::Io { cause, .. } => cause.kind() == std::io::ErrorKind::PermissionDenied,
-            Self::Target(_) | Self::Refused { .. } | Self::Flow(_) | Self::Interrupted => false,
+            Self::Target(_)
+            | Self::Refused { .. }
+            | Self::Flow(_)
+            | Self::BrokenOff(_)
+            | Self::Interrupted => false,
         }
     }
 }

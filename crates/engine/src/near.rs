@@ -218,8 +218,14 @@ impl<'a> NearRun<'a> {
             Watched::Ended(outcome) => {
                 self.near_ended = true;
                 self.used = usage_after(self.plan.observe, &self.context);
-                let ending =
-                    outcome.map_err(|why| EngineError::Flow(format!("near end: {why}")))?;
+                let ending = outcome.map_err(|failure| {
+                    let why = format!("near end: {}", failure.why);
+                    if failure.by_peer {
+                        EngineError::BrokenOff(why)
+                    } else {
+                        EngineError::Flow(why)
+                    }
+                })?;
                 self.client.conversation.tell(Input::Ended(ending.last));
                 self.placement = Some(ending.placement);
                 self.sockets = ending.sockets;

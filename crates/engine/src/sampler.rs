@@ -86,8 +86,8 @@ pub fn watch(
     let failures: Vec<MoveError> = flows.into_iter().filter_map(|flow| flow.join().err()).collect();
     // A flow that was only ended by another one's failure says nothing of the cause.
     let first = failures.iter().find(|failure| !failure.is_abort()).or(failures.first());
-    let ended = first
-        .map_or(Ok(Ending { last, told, placement, sockets }), |failure| Err(failure.to_string()));
+    let ended =
+        first.map_or(Ok(Ending { last, told, placement, sockets }), |failure| Err(failure.into()));
     let _ = report.send(Watched::Ended(ended));
 }
 

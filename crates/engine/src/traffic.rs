@@ -8,7 +8,7 @@ use goodput_model::{
     BitRate, Connection, EndName, FlowPlan, FlowTotals, Framing, Placement, Plan, Role, Sample,
     Transport,
 };
-use goodput_mover::{Early, FlowConfig, FlowStorage, Gate, Rounds, RunningFlow, Stop};
+use goodput_mover::{Early, FlowConfig, FlowStorage, Gate, MoveError, Rounds, RunningFlow, Stop};
 use tokio::sync::mpsc;
 
 use crate::error::EngineError;
@@ -48,8 +48,22 @@ pub fn connections(flows: &[Connected]) -> Vec<Connection> {
 pub enum Watched {
     /// Counters at one instant.
     Sample(Box<Sample>),
-    /// Every flow has ended; the words say how, where one failed.
-    Ended(Result<Ending, String>),
+    /// Every flow has ended.
+    Ended(Result<Ending, Failure>),
+}
+
+/// How a flow failed.
+pub struct Failure {
+    /// In words.
+    pub why: String,
+    /// Whether the peer broke it off, which then knows the reason.
+    pub by_peer: bool,
+}
+
+impl From<&MoveError> for Failure {
+    fn from(error: &MoveError) -> Self {
+        Self { why: error.to_string(), by_peer: error.is_by_peer() }
+    }
 }
 
 /// How flows have ended that did so in good order.
@@ -167,7 +181,10 @@ impl Traffic {
         match self.watched.recv().await {
             Some(watched) => watched,
             // Unreachable while `report` lives in `self`; if it ever were, the flows are gone.
-            None => Watched::Ended(Err("the sampling thread vanished".into())),
+            None => {
+                let why = "the sampling thread vanished".into();
+                Watched::Ended(Err(Failure { why, by_peer: false }))
+            }
         }
     }
 

@@ -157,6 +157,11 @@ impl MoveError {
         matches!(self, Self::Source { .. } | Self::Shrunk { .. } | Self::Sink { .. })
     }
 
+    /// Whether the peer ended the flow, which then knows why.
+    pub fn is_by_peer(&self) -> bool {
+        matches!(self, Self::PeerGone { .. })
+    }
+
     /// Whether it only says that something else ended the flow.
     pub fn is_abort(&self) -> bool {
         matches!(self, Self::Aborted { .. })

@@ -232,7 +232,7 @@ impl ServedClient {
             // Other protocols' sessions tell no more of it than their protocol demands.
             Watched::Sample(_) if self.shared.config.private && self.caller.protocol.observes => {}
             Watched::Sample(sample) => self.conversation.tell(Input::Sampled(sample)),
-            Watched::Ended(Err(why)) => self.fail(why),
+            Watched::Ended(Err(failure)) => self.fail(failure.why),
             Watched::Ended(Ok(ending)) => {
                 self.tell_log(&ending.last);
                 if let Some(shown) = &mut self.shown {
