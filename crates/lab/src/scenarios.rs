@@ -49,7 +49,6 @@ builtin!(
     "middlebox",
     "middlebox-mss",
     "mtu-mismatch",
-    "notsent-lowat",
     "offload-off",
     "pacing-cap",
     "path-loss",

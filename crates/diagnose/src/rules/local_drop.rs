@@ -7,7 +7,8 @@
 //!
 //! # How it is seen
 //! The sender's queue or device counted at least half as many drops as segments had to be sent again,
-//! at least 0.5 % of the packets, without a shaper, and the path is what holds the sender.
+//! without a shaper, and the path is what holds the sender. The drops are at least 0.5 % of the packets,
+//! or fewer that keep cutting the window.
 //!
 //! # What to try
 //! A longer queue of the device (txqueuelen), or a queue that holds a flow back instead of dropping (fq,
@@ -27,6 +28,7 @@ use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
 use crate::names::{LINK_TX_DROPPED, QDISC_PACKETS};
 use crate::rule::{Rule, Stage};
+use crate::rules::path_loss::losses_cut;
 use crate::shaper::Shaper;
 use crate::split::split;
 use crate::thresholds::{HEAVY_LOSS, HOLDS};
@@ -52,7 +54,10 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let (queue, device) = (view.sender.queue_drops()?, device_drops(view));
     let (drops, again) = (queue + device, view.sender.retransmitted_segments_in_all()?);
     let share = witness(view)? / 100.0;
-    if drops < MOST * again || share < HEAVY_LOSS || Shaper::of(view)?.is_some() {
+    if drops == 0.0 || drops < MOST * again || Shaper::of(view)?.is_some() {
+        return Ok(None);
+    }
+    if share < HEAVY_LOSS && !losses_cut(view).unwrap_or(false) {
         return Ok(None);
     }
     let held = split(view)?.path_percent / 100.0;
@@ -111,6 +116,14 @@ mod tests {
         let finding = fires(&RULE, dropping());
         assert_eq!((finding.end, finding.confidence), (Place::Near, Confidence::Likely));
         assert!(finding.advice[0].contains("eth0"), "{:?}", finding.advice);
+    }
+
+    #[test]
+    fn few_drops_count_where_they_keep_cutting_the_window() {
+        let few =
+            |case: Case| case.grows(Near, LINK_TX_DROPPED, 300).grows(Near, QDISC_PACKETS, 100_000);
+        fires(&RULE, few(Case::path_loss()));
+        quiet(&RULE, few(Case::path_rate()));
     }
 
     #[test]

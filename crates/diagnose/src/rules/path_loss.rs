@@ -127,6 +127,12 @@ pub(super) fn lost_elsewhere(view: &View) -> Result<bool, Missing> {
         || most(dropped, side.retransmitted_segments_in_all()?))
 }
 
+/// Whether losses keep cutting the window of a sender that heeds them, and no rate stands behind it.
+pub(super) fn losses_cut(view: &View) -> Result<bool, Missing> {
+    let explained = model_explains(view)? || cut_by_chance(view)?;
+    Ok(explained && view.backs_off_at_loss()? && !path_rate::is_known(view))
+}
+
 fn queue_shows(view: &View) -> bool {
     view.sender.rtt_inflation().is_ok_and(|ratio| ratio >= 2.0 * RTT_INFLATED - 1.0)
         || view.window_fills_a_queue().unwrap_or(false)

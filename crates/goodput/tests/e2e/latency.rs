@@ -3,7 +3,7 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use goodput_model::{Kind, Known, RateOutcome};
+use goodput_model::{Kind, Known, RateOutcome, Record};
 
 use crate::common::{Home, Server, record, stderr};
 
@@ -34,7 +34,10 @@ fn a_comparison_has_the_times_under_load_of_every_arm() {
     let server = Server::start(&home, &[]);
     let arms = ["compare", &server.address, "socket.nodelay=off,on", "--latency", "-t", "1"];
     let limits = ["--max-time", "8", "--no-store"];
-    let record = record(&home.run(&[&arms[..], &limits, &["--json"]].concat()));
+    let output = home.run(&[&arms[..], &limits, &["--json"]].concat());
+    // On loopback these arms are alike, or too few runs fit into the time to say so.
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{output:?}");
+    let record: Record = serde_json::from_slice(&output.stdout).expect("one record");
     let comparison = record.comparison.expect("it is one");
     for arm in &comparison.arms {
         let latency = arm.latency.as_ref().expect("it was asked for");

@@ -27,6 +27,7 @@ const UNPLANTED: &[(&str, &str)] = &[
     ("line-rate", "virtual devices have no speed"),
     ("link-speed", "virtual devices negotiate nothing"),
     ("napi-budget", "`net.core.netdev_budget` is the machine's, not a host's"),
+    ("notsent-lowat", "it costs nothing while the writer gets a CPU as soon as it is woken"),
     ("pause-frames", "virtual devices send none"),
     ("pcie-link", "it takes a card on PCI Express"),
     ("queue-imbalance", "it takes a card with several receive queues"),
