@@ -82,7 +82,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 /// Whether the sender waited for its application or a window, or the reader was behind.
 fn something_else_holds(view: &View) -> Result<bool, Missing> {
     let behind = view.receiver.blocked_share().is_ok_and(|share| share < HARDLY_WAITS);
-    Ok(behind || (view.is_tcp() && split(view)?.path_percent / 100.0 < HOLDS))
+    // The time in which a quota stops the sender is not the shaper's to answer for.
+    let free = 1.0 - view.sender.throttled_share().unwrap_or(0.0);
+    Ok(behind || (view.is_tcp() && split(view)?.path_percent / 100.0 < HOLDS * free))
 }
 
 /// Whether a congestion control that backs off at loss could go no faster at the loss it met.
@@ -218,6 +220,13 @@ mod tests {
     #[test]
     fn a_window_that_sends_in_bursts_is_not_the_bucket() {
         quiet(&RULE, Case::receive_window().tbf(1e8, 1600).overlimits(0.98));
+    }
+
+    #[test]
+    fn the_time_in_which_a_quota_stops_the_sender_is_not_held_against_it() {
+        let idle = || Case::shaper_burst().shares(0.45, 0.0, 0.0).writer(0.2, 0.0, 0.05);
+        fires(&RULE, idle().grows(Near, "cgroup.throttled_us", 2_500_000));
+        quiet(&RULE, idle());
     }
 
     #[test]
