@@ -96,9 +96,11 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         .share(bound.map_or(wait, |bound| bound.turn))
         .saw(place, "others_cpus", others, text);
     let draft = match (behind, view.plan().rate_bits_per_s) {
-        (true, Some(asked)) => draft.saw_if(place, "sent_bits_per_s", offered(side), |sent| {
-            format!("it sent {} where {} were asked for", rate(sent), rate(asked.0))
-        }),
+        (true, Some(asked)) => {
+            draft.saw_if(place, "sent_bits_per_s", side.payload_rate(), |sent| {
+                format!("it sent {} where {} were asked for", rate(sent), rate(asked.0))
+            })
+        }
         _ => draft,
     };
     describe(draft, side)
@@ -111,12 +113,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
 fn is_behind_rate(view: &View) -> Result<bool, Missing> {
     let Some(asked) = view.plan().rate_bits_per_s else { return Ok(false) };
     let free = view.sender.blocked_share()? < HARDLY_WAITS;
-    Ok(free && offered(&view.sender)? < BEHIND_RATE * asked.0)
-}
-
-/// Payload that the sender handed on in the window, bits per second.
-fn offered(side: &Side) -> Result<f64, Missing> {
-    side.payload_rate()
+    Ok(free && view.sender.payload_rate()? < BEHIND_RATE * asked.0)
 }
 
 /// CPU time of both ends' processes, as far as they run on this side's machine, and of all other

@@ -36,7 +36,7 @@ use crate::names::{QDISC_BURST, QDISC_PACKETS};
 use crate::rule::{Rule, Stage};
 use crate::shaper::{Shaper, overlimits_per_packet};
 use crate::split::split;
-use crate::thresholds::{HARDLY_WAITS, HEAVY_LOSS, HOLDS, SHAPER_GIVES};
+use crate::thresholds::{CONTRIBUTES, HARDLY_WAITS, HEAVY_LOSS, HOLDS, SHAPER_GIVES};
 use crate::view::{View, positive};
 
 /// The rule.
@@ -84,7 +84,8 @@ fn something_else_holds(view: &View) -> Result<bool, Missing> {
     let behind = view.receiver.blocked_share().is_ok_and(|share| share < HARDLY_WAITS);
     // The time in which a quota stops the sender is not the shaper's to answer for.
     let free = 1.0 - view.sender.throttled_share().unwrap_or(0.0);
-    Ok(behind || (view.is_tcp() && split(view)?.path_percent / 100.0 < HOLDS * free))
+    let least = (HOLDS * free).max(CONTRIBUTES);
+    Ok(behind || (view.is_tcp() && split(view)?.path_percent / 100.0 < least))
 }
 
 /// Whether a congestion control that backs off at loss could go no faster at the loss it met.

@@ -21,7 +21,7 @@ pub static CONTEST: Contest = Contest {
     length: Length::Asked,
     watch: Watch::Nothing,
     entries: &[
-        with(OURS, &GOODPUT, &["--mover", "splice", "--receive-mover", "discard"]),
+        with(OURS, &GOODPUT, UNTOUCHED),
         with(AUTO, &GOODPUT, &["--mover", "auto"]),
         with("iperf3 --zerocopy", &IPERF3, &["--zerocopy"]),
         with("iperf3 --zerocopy --skip-rx-copy", &IPERF3, &["--zerocopy", "--skip-rx-copy"]),
@@ -31,27 +31,9 @@ pub static CONTEST: Contest = Contest {
     ],
     columns: &[&RATE, &CPU],
     goals: &[
-        Goal {
-            what: "throughput / best peer",
-            of: OURS,
-            quantity: &RATE,
-            against: Against::BestPeer(&RATE),
-            bound: Bound::AtLeast(2.0),
-        },
-        Goal {
-            what: "throughput / best peer",
-            of: AUTO,
-            quantity: &RATE,
-            against: Against::BestPeer(&RATE),
-            bound: Bound::None,
-        },
-        Goal {
-            what: "CPU per byte / that peer",
-            of: OURS,
-            quantity: &CPU,
-            against: Against::BestPeer(&RATE),
-            bound: Bound::None,
-        },
+        over_best_peer(OURS, Bound::AtLeast(2.0)),
+        over_best_peer(AUTO, Bound::None),
+        cpu_over_that_peer(OURS, Bound::None),
         Goal {
             what: "% of what copying alone allows, in cache",
             of: OURS,

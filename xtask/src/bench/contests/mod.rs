@@ -56,23 +56,36 @@ const fn with(name: &'static str, program: &'static Program, extra: &'static [&s
 /// One flow of TCP as most programs send it.
 const COPY: &[&str] = &["--mover", "copy"];
 
+/// Pages that are sent without a copy, to a receiver whose kernel drops the payload.
+const UNTOUCHED: &[&str] = &["--mover", "splice", "--receive-mover", "discard"];
+
+/// The throughput of a contestant over that of the best peer of the round.
+const fn over_best_peer(of: &'static str, bound: Bound) -> Goal {
+    Goal {
+        what: "throughput / best peer",
+        of,
+        quantity: &RATE,
+        against: Against::BestPeer(&RATE),
+        bound,
+    }
+}
+
+/// The CPU that each byte takes it, over what that peer takes.
+const fn cpu_over_that_peer(of: &'static str, bound: Bound) -> Goal {
+    Goal {
+        what: "CPU per byte / that peer",
+        of,
+        quantity: &CPU,
+        against: Against::BestPeer(&RATE),
+        bound,
+    }
+}
+
 /// At least as fast as the best peer of the round.
-const AS_FAST: Goal = Goal {
-    what: "throughput / best peer",
-    of: "goodput",
-    quantity: &RATE,
-    against: Against::BestPeer(&RATE),
-    bound: Bound::AtLeast(1.0),
-};
+const AS_FAST: Goal = over_best_peer("goodput", Bound::AtLeast(1.0));
 
 /// No more CPU for each byte than that peer.
-const AS_CHEAP: Goal = Goal {
-    what: "CPU per byte / that peer",
-    of: "goodput",
-    quantity: &CPU,
-    against: Against::BestPeer(&RATE),
-    bound: Bound::AtMost(1.0),
-};
+const AS_CHEAP: Goal = cpu_over_that_peer("goodput", Bound::AtMost(1.0));
 
 #[cfg(test)]
 mod tests {

@@ -19,13 +19,7 @@ pub static CONTEST: Contest = Contest {
     entries: ENTRIES,
     columns: &[&RATE, &LOSS, &CPU],
     goals: &[
-        Goal {
-            what: "throughput / best peer",
-            of: JOINED,
-            quantity: &RATE,
-            against: Against::BestPeer(&RATE),
-            bound: Bound::AtLeast(2.0),
-        },
+        over_best_peer(JOINED, Bound::AtLeast(2.0)),
         Goal {
             what: "loss − that of the best peer, percentage points",
             of: JOINED,

@@ -30,24 +30,12 @@ pub static CONTEST: Contest = Contest {
         ),
         with("iperf3 --zerocopy, reno", &IPERF3, &["--zerocopy", "--congestion", "reno"]),
         with("iperf, reno", &IPERF, &["--linux-congestion", "reno"]),
-        with(AS_THE_HOST, &GOODPUT, &["--mover", "splice", "--receive-mover", "discard"]),
+        with(AS_THE_HOST, &GOODPUT, UNTOUCHED),
     ],
     columns: &[&RATE, &CPU, &TIMERS],
     goals: &[
-        Goal {
-            what: "throughput / best peer",
-            of: OURS,
-            quantity: &RATE,
-            against: Against::BestPeer(&RATE),
-            bound: Bound::AtLeast(2.0),
-        },
-        Goal {
-            what: "CPU per byte / that peer",
-            of: OURS,
-            quantity: &CPU,
-            against: Against::BestPeer(&RATE),
-            bound: Bound::None,
-        },
+        over_best_peer(OURS, Bound::AtLeast(2.0)),
+        cpu_over_that_peer(OURS, Bound::None),
         Goal {
             what: "throughput / that with the host's congestion control",
             of: OURS,

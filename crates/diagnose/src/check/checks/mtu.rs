@@ -8,6 +8,8 @@ use crate::names::LINK_MTU;
 
 /// What every link of IPv6 must carry, bytes (RFC 8200 section 5): tunnels carry that and more.
 const LEAST: f64 = 1280.0;
+/// Headers of IPv4 (RFC 791) and TCP (RFC 9293), 20 bytes each, and TCP's timestamps, 12 (RFC 7323).
+const HEADERS: f64 = 52.0;
 
 /// A small MTU.
 pub(super) struct SmallMtu;
@@ -35,7 +37,7 @@ impl Check for SmallMtu {
         let summary = format!(
             "the MTU is {mtu:.0} bytes, of which TCP over IPv4 leaves {:.0} for payload; IPv6 needs \
              {LEAST:.0} (RFC 8200)",
-            mtu - 52.0
+            mtu - HEADERS
         );
         Draft::new(self.id(), Place::Near, Confidence::Possible, summary.clone())
             .saw(Place::Near, LINK_MTU, mtu, summary)
