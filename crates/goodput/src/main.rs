@@ -11,6 +11,7 @@ mod formats;
 mod logging;
 mod report;
 mod screen;
+mod shell;
 mod shims;
 
 use std::process::ExitCode;

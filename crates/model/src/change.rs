@@ -26,12 +26,6 @@ impl Change {
     pub fn as_argument(&self) -> String {
         format!("{}={},{}", self.setting, self.from.as_deref().unwrap_or("default"), self.to)
     }
-
-    /// The same as a word for a shell: quoted where a value has spaces.
-    pub fn as_shell_word(&self) -> String {
-        let argument = self.as_argument();
-        if argument.contains(char::is_whitespace) { format!("'{argument}'") } else { argument }
-    }
 }
 
 impl fmt::Display for Change {

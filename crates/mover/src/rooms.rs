@@ -1,6 +1,7 @@
 //! Memory to receive into, lent for one call at a time: nobody looks at what arrives, so flows share
 //! it. The room that was given back last is lent first, while the processor's cache still holds it.
 
+use std::mem;
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Largest room that is shared, bytes; also the least to read into. What collects while the reader is
@@ -43,6 +44,15 @@ fn take() -> Box<[u8]> {
     }
 }
 
+/// A room that is lent, until the call is over, or its thread has panicked.
+struct Lent(Box<[u8]>);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        give_back(mem::take(&mut self.0));
+    }
+}
+
 fn give_back(room: Box<[u8]>) {
     let mut rooms = ROOMS.lock().unwrap_or_else(PoisonError::into_inner);
     rooms.free.push(room);
@@ -75,10 +85,8 @@ impl Room {
         if !self.own.is_empty() {
             return call(&mut self.own[..len]);
         }
-        let mut room = take();
-        let result = call(&mut room[..len]);
-        give_back(room);
-        result
+        let mut room = Lent(take());
+        call(&mut room.0[..len])
     }
 }
 
@@ -93,6 +101,14 @@ mod tests {
         assert_eq!(small.lend(7, |room| room.len()), 7);
         large.lend(9, |room| room.fill(5));
         assert_eq!(large.lend(9, |room| room.to_vec()), [5; 9]);
+    }
+
+    #[test]
+    fn a_thread_that_panics_leaves_its_room() {
+        for _ in 0..=MOST {
+            let panics = || Room::of(1).lend(1, |_| std::panic::resume_unwind(Box::new(())));
+            assert!(std::thread::spawn(panics).join().is_err());
+        }
     }
 
     #[test]

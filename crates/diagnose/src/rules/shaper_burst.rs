@@ -271,8 +271,8 @@ mod tests {
             case = case.fact(Near, &format!("class.1:10.{what}"), number);
         }
         let case = case.grows(Near, "class.1:10.sent_bytes", 400_000_000);
-        let argument = fires(&RULE, case).changes[0].as_shell_word();
-        assert_eq!(argument, "'qdisc.htb.bursts@eth0:1:10=1600 1500,125000'");
+        let argument = fires(&RULE, case).changes[0].as_argument();
+        assert_eq!(argument, "qdisc.htb.bursts@eth0:1:10=1600 1500,125000");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use goodput_model::{Cache, Direction, Plan, Source, Transport};
 
+use crate::shell;
+
 /// What of `plan` decides what is measured: direction, transport, flows, and where payload comes from; each
 /// with a space before it. Empty for the standard plan.
 pub fn options(plan: &Plan) -> String {
@@ -20,7 +22,7 @@ pub fn options(plan: &Plan) -> String {
     match &plan.storage.source {
         Some(Source::File { name, cache }) => {
             let cold = if *cache == Cache::Cold { " --cold" } else { "" };
-            options.push(format!("--source {}{cold}", shell_word(name)));
+            options.push(format!("--source {}{cold}", shell::word(name)));
         }
         Some(Source::Memory(size)) => options.push(format!("--size {}", size.0)),
         Some(Source::Input) | None => {}
@@ -29,15 +31,6 @@ pub fn options(plan: &Plan) -> String {
         options.push(format!("--header {}", plan.storage.header_bytes));
     }
     options.iter().map(|option| format!(" {option}")).collect()
-}
-
-/// As a shell reads it as one word.
-fn shell_word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,=@%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.into();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

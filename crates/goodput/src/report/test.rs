@@ -9,6 +9,7 @@ use goodput_model::{
 use super::{
     bar, datagrams, latency, movers, mptcp, peer, permanent, placement, storage, style, way,
 };
+use crate::shell;
 
 /// Width of the labels on the left.
 const LABEL: usize = 12;
@@ -191,7 +192,7 @@ fn explain(out: &mut String, record: &Record, finding: &Finding) {
     if let Some(change) = finding.changes.first()
         && record.kind != Kind::Attach
     {
-        let (target, change) = (&record.target, change.as_shell_word());
+        let (target, change) = (&record.target, shell::word(&change.as_argument()));
         let command =
             format!("goodput compare {target} {change}{}", super::again::options(&record.plan));
         line(out, "  prove it", &style::strong(command));

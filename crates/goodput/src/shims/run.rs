@@ -11,7 +11,7 @@ use super::arguments::{Work, translate};
 use super::table::{Refusal, Shim};
 use crate::args::Cli;
 use crate::exit::{self, Exit};
-use crate::screen;
+use crate::{screen, shell};
 
 /// 1, which each of these programs returns where something went wrong.
 const FAILURE: Exit = Exit::Problem;
@@ -70,7 +70,7 @@ fn carry_out(work: Work, show: bool) -> Result<Exit> {
         }
         Work::Run { arguments, again, .. } if show => {
             for run in [Some(arguments), again].into_iter().flatten() {
-                let words: Vec<_> = run.iter().map(|word| quoted(word)).collect();
+                let words: Vec<_> = run.iter().map(|word| shell::word(word)).collect();
                 screen::line(format_args!("goodput {}", words.join(" ")))?;
             }
             Ok(Exit::Fine)
@@ -82,15 +82,6 @@ fn carry_out(work: Work, show: bool) -> Result<Exit> {
                 (exit, _) => Ok(exit),
             }
         }
-    }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%@+[]".contains(c);
-    match word.chars().all(plain) {
-        true => word.into(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 
