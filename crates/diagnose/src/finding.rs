@@ -77,9 +77,17 @@ impl Draft {
         self
     }
 
-    /// The finding.
+    /// The finding; missing where a number in it is none, as it then rests on evidence that makes
+    /// no sense (a rate that is not a number, a counter out of range).
     pub fn found(self) -> Result<Option<Finding>, Missing> {
-        Ok(Some(self.0))
+        let Finding { evidence, share_percent, predicted_bits_per_s, .. } = &self.0;
+        let seen = evidence.iter().map(|witness| (witness.name.as_str(), witness.value));
+        let share = share_percent.value().map(|share| ("its share of the time", *share));
+        let gain = predicted_bits_per_s.value().map(|rate| ("the predicted goodput", rate.0));
+        match seen.chain(share).chain(gain).find(|(_, value)| !value.is_finite()) {
+            Some((name, value)) => Err(Missing::because(format!("{name} is {value}"))),
+            None => Ok(Some(self.0)),
+        }
     }
 }
 
@@ -129,6 +137,17 @@ mod tests {
             assert_eq!(rate_argument(rate), text);
             assert_eq!(text.parse::<BitRate>().unwrap().0, rate);
         }
+    }
+
+    #[test]
+    fn a_finding_that_rests_on_no_number_is_none() {
+        let draft = || Draft::new("rule", Place::Near, Confidence::Certain, "a cause");
+        let seen = draft().saw(Place::Near, "rtt_ms", f64::NAN, "");
+        assert_eq!(seen.found().unwrap_err().missing, "rtt_ms is NaN");
+        assert!(draft().share(f64::INFINITY).found().is_err());
+        let gain = Known::Value(BitRate(f64::INFINITY));
+        assert!(draft().predicted(gain).found().is_err());
+        assert!(draft().saw(Place::Near, "rtt_ms", 1.0, "").found().unwrap().is_some());
     }
 
     #[test]
