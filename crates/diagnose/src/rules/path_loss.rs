@@ -234,7 +234,7 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
         Err(why) => return by_account(view, why),
     };
     let host = view.datagrams_dropped_at_hosts();
-    if share < HEAVY_LOSS || datagrams_lost_elsewhere(view)? {
+    if share < view.loss_that_matters() || datagrams_lost_elsewhere(view)? {
         return Ok(None);
     }
     let confidence =

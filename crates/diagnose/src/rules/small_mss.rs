@@ -17,7 +17,7 @@
 //! # When it is wrong
 //! Where the devices themselves have the small MTU there is nothing to see against. Where neither
 //! the path's rate nor loss limits, the headers cost no goodput: then it is only possible, if a CPU
-//! is full. Something on the path that rewrites the segment size is left to middlebox.
+//! is full, and likely below the 536 bytes that every host takes. Something on the path that rewrites the segment size is left to middlebox.
 //!
 //! # Source
 //! RFC 9293 section 3.7.1; ip-route(8) (`mtu`, `advmss`); Mathis, Semke, Mahdavi, Ott 1997.
@@ -51,6 +51,9 @@ const SMALL: f64 = 0.7;
 /// window that it has seen by then (`tcp_bound_to_half_wnd`, include/net/tcp.h of Linux 6.18), which has
 /// 16 bits in a SYN (RFC 7323 section 2.2). It concerns devices with an MTU beyond that, like loopback.
 const LARGEST_BY_WINDOW: f64 = 32_767.0;
+/// Segments below what every host takes (RFC 9293 section 3.7.1), bytes, are nobody's intention. Without
+/// options, of which timestamps take 12.
+const NOBODY_NEEDS: f64 = 536.0 - 12.0;
 /// Goodput with full segments over the measured, from which it is worth a change.
 const WORTHWHILE: f64 = 1.05;
 
@@ -118,12 +121,8 @@ pub(super) fn small(view: &View) -> Result<Option<Small>, Missing> {
         () if loss_limits(view) => possible / packet.payload,
         () if rate_limits(view) => by_headers,
         () if cpu_limits(view) => {
-            return Ok(Some(Small {
-                mss: packet.payload,
-                possible,
-                gain: None,
-                confidence: Confidence::Possible,
-            }));
+            let confidence = by_cpu(packet.payload, both_known);
+            return Ok(Some(Small { mss: packet.payload, possible, gain: None, confidence }));
         }
         () => return Ok(None),
     };
@@ -144,6 +143,11 @@ fn rate_limits(view: &View) -> bool {
 
 fn is_sure(answer: Result<Option<Finding>, Missing>) -> bool {
     answer.ok().flatten().is_some_and(|finding| finding.confidence > Confidence::Possible)
+}
+
+/// How sure it is that small segments are what makes a CPU full.
+fn by_cpu(mss: f64, both_known: bool) -> Confidence {
+    if mss < NOBODY_NEEDS && both_known { Confidence::Likely } else { Confidence::Possible }
 }
 
 fn cpu_limits(view: &View) -> bool {
@@ -285,6 +289,13 @@ mod tests {
         quiet(&RULE, route(segments(Case::path_rate(), 1388)));
         quiet(&RULE, route(segments(Case::receive_window(), 524)));
         quiet(&RULE, route(segments(Case::healthy(), 524)));
+        // A CPU that is full is so for any size of usual segments.
+        let full = |mss| {
+            let busy = Case::healthy().writer(0.01, 0.0, 0.97).without_links();
+            fires(&RULE, segments(busy, mss).fact(Far, ROUTE_ADVMSS, mss + 12)).confidence
+        };
+        assert_eq!(full(524), Confidence::Possible);
+        assert_eq!(full(300), Confidence::Likely);
         // Whoever rewrites the size on the way is another rule's.
         quiet(&RULE, small());
     }

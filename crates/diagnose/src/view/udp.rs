@@ -5,6 +5,12 @@ use goodput_model::{DatagramCounts, FlowSample, Missing};
 use super::{Side, View, positive};
 use crate::thresholds::HEAVY_LOSS;
 
+/// Share of the datagrams sent at a pace that was asked for, from which their loss matters: half of the
+/// packet loss ratio that a network may have for telephony and video (ITU-T Y.1541 table 1, classes 0 to 4).
+const PACED_LOSS: f64 = 0.0005;
+/// Fewer lost ones than this tell nothing of a rate of loss.
+const FEW_DATAGRAMS: f64 = 10.0;
+
 impl Side<'_> {
     /// Datagrams lost within the window, as the receiver's sequence numbers tell.
     pub fn datagrams_lost(&self) -> Result<f64, Missing> {
@@ -40,7 +46,17 @@ impl View<'_> {
     /// never sends more than that for long.
     pub fn sends_too_much(&self) -> bool {
         let lost = || self.receiver.lost_share().or_else(|_| self.told_lost_share());
-        !self.is_tcp() && lost().is_ok_and(|share| share >= HEAVY_LOSS)
+        !self.is_tcp() && lost().is_ok_and(|share| share >= self.loss_that_matters())
+    }
+
+    /// Share of the datagrams from which loss is what to look at. Where the plan sets the pace, the
+    /// loss is all that the path answers for, so that less of it matters.
+    pub fn loss_that_matters(&self) -> f64 {
+        let asked = self.plan().rate_bits_per_s.is_some();
+        match self.receiver.datagrams_lost() {
+            Ok(lost) if asked && lost >= FEW_DATAGRAMS => PACED_LOSS,
+            _ => HEAVY_LOSS,
+        }
     }
 
     /// Share of the datagrams that never arrived over the whole run, by the account of a receiver
