@@ -37,9 +37,10 @@ pub fn crawl(view: &View) -> Result<Crawl, Missing> {
     let connections = view.sender.connections()?;
     let (mut crawling, mut all, mut losses, mut best) = (0, 0, 0, 0.0);
     for connection in &connections {
-        for moment in connection.iter().filter(|moment| moment.is_measured) {
+        for pair in connection.windows(2).filter(|pair| pair[1].is_measured) {
             all += 1;
-            crawling += u32::from(crawls(moment.tcp)?);
+            let lossless = !loses(pair[0].tcp, pair[1].tcp)?;
+            crawling += u32::from(lossless && crawls(pair[1].tcp)?);
         }
         losses += loss_events(connection)?;
         best += best_delivery(connection)?;
@@ -70,11 +71,16 @@ fn crawls(tcp: &TcpInfo) -> Result<bool, Missing> {
         && base >= LONG_PATH_S)
 }
 
+/// Whether something was sent again in between.
+fn loses(before: &TcpInfo, after: &TcpInfo) -> Result<bool, Missing> {
+    Ok(after.total_retrans_segments()? > before.total_retrans_segments()?)
+}
+
 /// Times that retransmissions began within the measured window, after a sample without any.
 fn loss_events(connection: &[Moment]) -> Result<u32, Missing> {
     let (mut events, mut going_on) = (0, false);
     for pair in connection.windows(2).filter(|pair| pair[0].is_measured && pair[1].is_measured) {
-        let lost = pair[1].tcp.total_retrans_segments()? > pair[0].tcp.total_retrans_segments()?;
+        let lost = loses(pair[0].tcp, pair[1].tcp)?;
         events += u32::from(lost && !going_on);
         going_on = lost;
     }
@@ -114,6 +120,12 @@ mod tests {
         assert_eq!(none(|tcp| tcp.snd_ssthresh_segments = Some(NO_THRESHOLD)), 0.0);
         assert_eq!(none(|tcp| tcp.ca_state = Some(3)), 0.0);
         assert_eq!(of(Case::healthy()).share, 0.0);
+    }
+
+    #[test]
+    fn nothing_crawls_while_it_loses() {
+        let case = Case::crawling().tcp(|tcp, n| tcp.total_retrans_segments = Some(10 * n));
+        assert_eq!(of(case).share, 0.0);
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! sends nothing; a stopped reader that holds the socket does not even acknowledge.
 //!
 //! # How it is seen
-//! The cgroup counted at least 5 % of the time between the snapshots as throttled. At a throttled
+//! The cgroup counted at least 5 % of the time between the snapshots as throttled; from 1 % on it is
+//! possible beside another cause. At a throttled
 //! receiver the sender's counters show nothing but a longer round-trip time, as if a queue stood on
 //! the path.
 //!
@@ -43,10 +44,12 @@ pub const RULE: Rule = Rule {
 
 /// From this share on nothing else need be asked.
 const MOSTLY: f64 = 0.2;
+/// From this share on it is worth a word.
+const A_LITTLE: f64 = 0.01;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     match most_throttled(view) {
-        (Some((side, share)), _) if share >= THROTTLED => found(view, side, share),
+        (Some((side, share)), _) if share >= A_LITTLE => found(view, side, share),
         (_, Some(why)) => Err(why),
         _ => Ok(None),
     }
@@ -68,7 +71,11 @@ fn most_throttled<'v, 'a>(view: &'v View<'a>) -> (Option<(&'v Side<'a>, f64)>, O
 fn found(view: &View, side: &Side, share: f64) -> Result<Option<Finding>, Missing> {
     let place = side.place();
     let role = if side.role == Role::Sender { "sender" } else { "receiver" };
-    let confidence = if share >= MOSTLY { Confidence::Certain } else { Confidence::Likely };
+    let confidence = match share {
+        share if share >= MOSTLY => Confidence::Certain,
+        share if share >= THROTTLED => Confidence::Likely,
+        _ => Confidence::Possible,
+    };
     let summary = format!("the CPU quota of the {role}'s cgroup");
     let text = format!("{} (cpu.stat of its cgroup)", stopped(share));
     let own_cpu = if side.role == Role::Sender { "sender-cpu" } else { "receiver-cpu" };
@@ -135,7 +142,9 @@ mod tests {
 
     #[test]
     fn stays_quiet_where_little_was_throttled() {
-        quiet(&RULE, Case::healthy().grows(Near, "cgroup.throttled_us", 100_000));
+        let throttled = |us| Case::healthy().grows(Near, "cgroup.throttled_us", us);
+        quiet(&RULE, throttled(30_000));
+        assert_eq!(fires(&RULE, throttled(150_000)).confidence, Confidence::Possible);
     }
 
     #[test]

@@ -54,20 +54,14 @@ const TWO_THIRDS: f64 = 0.7;
 const UNSET: u64 = u32::MAX as u64;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
-    view.needs_tcp()?;
-    let (side, place) = (&view.sender, view.sender.place());
-    let text = side.text(TCP_NOTSENT_LOWAT)?;
-    let mark: u64 = text
-        .parse()
-        .map_err(|_| Missing::because(format!("{TCP_NOTSENT_LOWAT} is {text:?}, not a number")))?;
-    let (waits, dry) = (side.blocked_share()?, side.app_limited_share()?);
-    let reader_is_behind = view.receiver.blocked_share().is_ok_and(|waits| waits < BEHIND);
-    let fill = side.send_buffer_fill()?;
-    let by_mark = waits >= HOLDS && dry >= HOLDS && fill < TWO_THIRDS;
-    if mark >= UNSET || !by_mark || reader_is_behind || path_rate::is_known(view) {
+    if !may_hold(view)? || path_rate::is_known(view) {
         return Ok(None);
     }
-    let confidence = if fill < HALF { Confidence::Likely } else { Confidence::Possible };
+    let (side, place) = (&view.sender, view.sender.place());
+    let (text, mark) = (side.text(TCP_NOTSENT_LOWAT)?, mark(view)?);
+    let (waits, dry) = (side.blocked_share()?, side.app_limited_share()?);
+    let empty = side.send_buffer_fill()? < HALF;
+    let confidence = if empty { Confidence::Likely } else { Confidence::Possible };
     let set = format!(
         "the socket takes no more while {} are unsent (tcp_notsent_lowat)",
         bytes(mark as f64)
@@ -94,6 +88,24 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .predicted(next_after(view, &[RULE.id, "send-buffer"]))
         .changes([of_host(side, TCP_NOTSENT_LOWAT, None, values, why)])
         .found()
+}
+
+/// Whether the writer waits as it does for the mark. Its buffer is less than full then, but a writer that
+/// a small buffer keeps waiting leaves it like that as well.
+pub(super) fn may_hold(view: &View) -> Result<bool, Missing> {
+    view.needs_tcp()?;
+    let side = &view.sender;
+    let waits = side.blocked_share()? >= HOLDS && side.app_limited_share()? >= HOLDS;
+    let reader_is_behind = view.receiver.blocked_share().is_ok_and(|waits| waits < BEHIND);
+    let has_room = side.send_buffer_fill()? < TWO_THIRDS;
+    Ok(mark(view)? < UNSET && waits && has_room && !reader_is_behind)
+}
+
+/// The mark, bytes.
+fn mark(view: &View) -> Result<u64, Missing> {
+    let text = view.sender.text(TCP_NOTSENT_LOWAT)?;
+    let wrong = || Missing::because(format!("{TCP_NOTSENT_LOWAT} is {text:?}, not a number"));
+    text.parse().map_err(|_| wrong())
 }
 
 /// Share of the time that the writer waited while the kernel had nothing to send, percent.

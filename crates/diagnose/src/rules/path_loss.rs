@@ -35,7 +35,7 @@ use crate::models::rate_at_loss;
 use crate::names::TCP_AVAILABLE;
 use crate::rule::{Rule, Stage};
 use crate::split::{losses_fill_the_buffer, split};
-use crate::thresholds::{CONTRIBUTES, HEAVY_LOSS, HOLDS, LONG_PATH_S, RTT_INFLATED};
+use crate::thresholds::{CONTRIBUTES, HEAVY_LOSS, HOLDS, RTT_INFLATED};
 use crate::view::View;
 
 /// The rule.
@@ -63,7 +63,7 @@ const UNLIKE: f64 = 0.75;
 /// Part of its window that CUBIC keeps at a loss (RFC 9438 section 4.6); Reno keeps half.
 const CUT_TO: f64 = 0.7;
 /// Window over the largest one that was cut, from which it has outgrown it.
-const OUTGROWN: f64 = 1.2;
+const OUTGROWN: f64 = 1.15;
 /// Part of the lost packets that, explained otherwise, acquits the path.
 const MOST: f64 = 0.5;
 
@@ -90,7 +90,10 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         return if contributes { draft()?.found() } else { Ok(None) };
     }
     if lasting.segments < ENOUGH {
-        let Some(confidence) = cut_early(view)? else { return Ok(None) };
+        let all = view.sender.retransmitted_segments_in_all()?;
+        let by_chance = all >= ENOUGH && view.backs_off_at_loss()? && cut_by_chance(view)?;
+        let seldom = if by_chance { Some(Confidence::Likely) } else { cut_early(view)? };
+        let Some(confidence) = seldom else { return Ok(None) };
         let draft = stream(view, view.sender.retransmitted_share_in_all()?, confidence)?;
         return draft.changes(other_congestion_control(view)).found();
     }
@@ -139,9 +142,9 @@ fn queue_shows(view: &View) -> bool {
 }
 
 /// Whether what gets lost finds no room in a queue: round trips take half as long again as the
-/// smallest. On a path shorter than that, late scheduling does the same.
+/// smallest. On a short path late scheduling does the same.
 fn queue_is_full(view: &View) -> bool {
-    queue_shows(view) && view.sender.min_rtt_s().is_ok_and(|rtt| rtt >= LONG_PATH_S)
+    queue_shows(view) && view.sender.waits_beyond_hosts()
 }
 
 /// Whether the receiving host dropped as much in its backlog, of whatever traffic.

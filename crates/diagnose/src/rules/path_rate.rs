@@ -34,7 +34,7 @@ use crate::models::rate_at_loss;
 use crate::round_rate::{RoundRate, round_rate};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{HEAVY_LOSS, HOLDS, LATE_S, LONG_PATH_S, PLATEAU_SPREAD, RTT_INFLATED};
+use crate::thresholds::{HEAVY_LOSS, HOLDS, LATE_S, PLATEAU_SPREAD, RTT_INFLATED};
 use crate::view::{Losses, Plateau, View};
 
 /// The rule.
@@ -53,6 +53,8 @@ pub const RULE: Rule = Rule {
 const MUCH_LOSS: f64 = 0.01;
 /// Relative spread from which a standing queue alone tells no rate.
 const SWINGS: f64 = 0.15;
+/// Round-trip time over the smallest one that no window which is still growing leaves.
+const DROWNED: f64 = 4.0;
 /// A queue shorter than this may be nothing but scheduling at the hosts, seconds.
 const QUEUE_S: f64 = 0.0005;
 /// Share of the datagrams lost from which too many may have been sent, rather than some lost by
@@ -70,7 +72,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let share = split(view)?.path_percent / 100.0;
     let plateau = plateau(view)?;
     if share < HOLDS
-        || plateau.spread >= SWINGS
+        || plateau.spread >= SWINGS && !is_drowned(view)?
         || is_local(view)?
         || host_is_short(view)
         || loss_explains(view)?
@@ -87,6 +89,12 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 /// Where the rate stands by the receiver, or by the sender where the receiver does not report.
 fn plateau(view: &View) -> Result<Plateau, Missing> {
     view.receiver.plateau().or_else(|_| view.sender.plateau())
+}
+
+/// Whether the queue is so long that the path is busy all the time, whatever swings: a reader gets nothing
+/// while one packet is missing, and then all that came after it.
+fn is_drowned(view: &View) -> Result<bool, Missing> {
+    Ok(view.sender.rtt_inflation()? >= DROWNED && view.sender.queue_stands()?)
 }
 
 /// Whether a loss-based congestion control without a queue on the path could go no faster.
@@ -143,7 +151,7 @@ impl Mark {
         let lossy = self.loss > MUCH_LOSS && !queue && self.round.is_none();
         // A reader that is kept from its CPU may be what stretches the round trip.
         let doubt = lossy || !reader_keeps_up(view) || reads_in_time(view);
-        let long = view.sender.min_rtt_s().is_ok_and(|rtt| rtt >= LONG_PATH_S);
+        let long = view.sender.waits_beyond_hosts();
         let by_hosts = self.round.is_none() && !(queue && long) && !hosts_have_time(view);
         if by_hosts {
             return None;
@@ -330,7 +338,24 @@ mod tests {
     fn a_standing_queue_on_a_long_path_is_possible_even_if_the_rate_swings() {
         let swings = || Case::path_rate().wobble(0.1);
         assert_eq!(fires(&RULE, swings()).confidence, Confidence::Possible);
-        quiet(&RULE, swings().tcp(|tcp, _| tcp.min_rtt_us = Some(300)));
+        let nearby = |loaded_us: u64| {
+            swings().tcp(move |tcp, _| {
+                (tcp.min_rtt_us, tcp.rtt_us) = (Some(300), Some(loaded_us));
+            })
+        };
+        quiet(&RULE, nearby(6000));
+        // No scheduler makes a packet wait so long.
+        fires(&RULE, nearby(40_000));
+    }
+
+    #[test]
+    fn a_queue_many_times_as_long_as_the_path_is_busy_whatever_swings() {
+        // 2.16 Mbit/s and half a second of queue, where the reader waits for one lost packet, as measured.
+        let drowned = |loaded_us| {
+            Case::path_rate().wobble(0.22).tcp(move |tcp, _| tcp.rtt_us = Some(loaded_us))
+        };
+        fires(&RULE, drowned(480_000));
+        quiet(&RULE, drowned(60_000));
     }
 
     #[test]

@@ -23,6 +23,7 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing};
 
+use super::notsent_lowat;
 use crate::bounds::{largest_of, next_after};
 use crate::change::{larger_wmem, of_plan};
 use crate::finding::{Draft, bytes, percent, rate, time};
@@ -67,7 +68,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let full = view.sender.send_buffer_fill().is_ok_and(|fill| fill >= FULL);
     let confidence = match (full, reader.is_ok()) {
-        _ if !holds => Confidence::Possible,
+        _ if !holds || notsent_lowat::may_hold(view).unwrap_or(false) => Confidence::Possible,
         (true, true) => Confidence::Certain,
         (false, false) => Confidence::Possible,
         _ => Confidence::Likely,

@@ -6,7 +6,7 @@
 use goodput_model::{FlowSample, Missing, TcpInfo};
 
 use super::{Side, mean, median, positive};
-use crate::thresholds::{RTT_INFLATED, RTT_STRETCHED};
+use crate::thresholds::{LATE_S, LONG_PATH_S, RTT_INFLATED, RTT_STRETCHED};
 
 /// An option of a connection, as its bit in `tcpi_options`. SYNs on both ways must carry it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +95,14 @@ impl Side<'_> {
     pub fn queue_stands(&self) -> Result<bool, Missing> {
         let (loaded, base) = (self.rtt_s()?, self.min_rtt_s()?);
         Ok(loaded >= RTT_INFLATED * base && loaded - base >= self.late_s())
+    }
+
+    /// Whether round trips take longer than the hosts' own work and scheduling make them: all of them, or
+    /// those under load.
+    pub fn waits_beyond_hosts(&self) -> bool {
+        let base = self.min_rtt_s();
+        let waits = base.clone().and_then(|base| Ok(self.rtt_s()? - base));
+        base.is_ok_and(|base| base >= LONG_PATH_S) || waits.is_ok_and(|s| s >= 2.0 * LATE_S)
     }
 
     /// Whether data waits in a shorter queue than [`Self::queue_stands`] asks for: a tenth and as

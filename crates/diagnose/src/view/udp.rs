@@ -9,7 +9,7 @@ use crate::thresholds::HEAVY_LOSS;
 /// packet loss ratio that a network may have for telephony and video (ITU-T Y.1541 table 1, classes 0 to 4).
 const PACED_LOSS: f64 = 0.0005;
 /// Fewer lost ones than this tell nothing of a rate of loss.
-const FEW_DATAGRAMS: f64 = 10.0;
+const FEW_DATAGRAMS: f64 = 3.0;
 
 impl Side<'_> {
     /// Datagrams lost within the window, as the receiver's sequence numbers tell.
