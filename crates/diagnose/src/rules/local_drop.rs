@@ -26,7 +26,7 @@ use goodput_model::{Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
-use crate::names::{LINK_TX_DROPPED, QDISC_PACKETS};
+use crate::names::QDISC_PACKETS;
 use crate::rule::{Rule, Stage};
 use crate::rules::path_loss::losses_cut;
 use crate::shaper::Shaper;
@@ -51,7 +51,7 @@ const MOST: f64 = 0.5;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
-    let (queue, device) = (view.sender.queue_drops()?, device_drops(view));
+    let (queue, device) = (view.sender.queue_drops()?, view.sender.departure_drops());
     let (drops, again) = (queue + device, view.sender.retransmitted_segments_in_all()?);
     let share = witness(view)? / 100.0;
     if drops == 0.0 || drops < MOST * again || Shaper::of(view)?.is_some() {
@@ -83,13 +83,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .found()
 }
 
-fn device_drops(view: &View) -> f64 {
-    view.sender.grown(LINK_TX_DROPPED).map_or(0.0, |drops| drops as f64)
-}
-
 /// Packets that the sender's queue and device dropped, of those handed to them, percent.
 fn witness(view: &View) -> Result<f64, Missing> {
-    let drops = view.sender.queue_drops()? + device_drops(view);
+    let drops = view.sender.queue_drops()? + view.sender.departure_drops();
     if drops == 0.0 {
         return Ok(0.0);
     }
@@ -102,6 +98,7 @@ fn witness(view: &View) -> Result<f64, Missing> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::LINK_TX_DROPPED;
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::Near;
     use goodput_model::Place;

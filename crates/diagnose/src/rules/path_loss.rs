@@ -301,6 +301,7 @@ mod tests {
     use super::*;
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::{Far, Near};
+    use goodput_model::{BitRate, Plan};
 
     #[test]
     fn loss_that_has_ended_is_what_the_start_has_cost() {
@@ -430,6 +431,13 @@ mod tests {
     fn datagrams_are_counted() {
         assert_eq!(fires(&RULE, Case::healthy_udp().lost_by_chance(0.05)).rule, "path-loss");
         quiet(&RULE, Case::healthy_udp().lost(0.001));
+        // A pace that was asked for leaves nothing but the loss to answer for.
+        let paced = || {
+            let plan = |plan: &mut Plan| plan.rate_bits_per_s = Some(BitRate(1e8));
+            Case::healthy_udp().plan(plan).lost(0.001)
+        };
+        fires(&RULE, paced());
+        quiet(&RULE, paced().grows(Near, "link.tx_dropped", 100_000));
     }
 
     #[test]

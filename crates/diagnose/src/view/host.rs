@@ -16,6 +16,12 @@ impl<'a> Side<'a> {
         Ok(self.grown(names::QDISC_DROPS)? as f64)
     }
 
+    /// Packets that the path's own device dropped on the way out, behind that queue; none where it does
+    /// not count them.
+    pub fn departure_drops(&self) -> f64 {
+        self.grown(names::LINK_TX_DROPPED).map_or(0.0, |drops| drops as f64)
+    }
+
     /// Share of the packets that this host's own queue dropped of all that were handed to it. A
     /// device without a queue counts neither.
     pub fn queue_drop_share(&self) -> Result<f64, Missing> {

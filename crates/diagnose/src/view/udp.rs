@@ -69,6 +69,7 @@ impl View<'_> {
     pub fn datagrams_dropped_at_hosts(&self) -> f64 {
         self.receiver.socket_drops().unwrap_or(0.0)
             + self.sender.queue_drops().unwrap_or(0.0)
+            + self.sender.departure_drops() * self.receiver.datagrams_in_a_packet()
             + self.receiver.arrival_drops().unwrap_or(0.0)
     }
 }
