@@ -5,9 +5,9 @@ use goodput_model::{DatagramCounts, FlowSample, Missing};
 use super::{Side, View, positive};
 use crate::thresholds::HEAVY_LOSS;
 
-/// Share of the datagrams sent at a pace that was asked for, from which their loss matters: half of the
-/// packet loss ratio that a network may have for telephony and video (ITU-T Y.1541 table 1, classes 0 to 4).
-const PACED_LOSS: f64 = 0.0005;
+/// Share of the datagrams sent at a pace that was asked for, from which their loss matters: a tenth of
+/// the packet loss ratio that a network may have for telephony and video (ITU-T Y.1541 table 1, classes 0 to 4).
+const PACED_LOSS: f64 = 0.0001;
 /// Fewer lost ones than this tell nothing of a rate of loss.
 const FEW_DATAGRAMS: f64 = 3.0;
 
