@@ -85,7 +85,11 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         needless >= NEARLY_ALL * again && needless >= MATTERS * view.sender.delivered_segments()?;
     let by_hosts = view.sender.rtt_s()? < LONG_PATH_S || host_is_short(view) || may_be_far(view)?;
     let misleads = noticed && overtakes(view, share)?;
-    if !((noticed || reported) && cuts || misleads) || held < HOLDS || by_hosts || path_is_full(view)? {
+    if !((noticed || reported) && cuts || misleads)
+        || held < HOLDS
+        || by_hosts
+        || path_is_full(view)?
+    {
         return Ok(None);
     }
     let place = view.sender.place();

@@ -75,7 +75,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let batches = most && startup.lost >= A_WINDOW && window <= NARROW;
     let goodput = view.goodput_or_zero();
     let one_by_one = view.sender.mss_bytes()? * 8.0 / view.sender.rtt_s()?;
-    let crawls = goodput > 0.0 && goodput < CRAWL.max(one_by_one);
+    // What passed at first shows that it is not full-sized packets that vanish.
+    let passes = goodput > 0.0 || view.sender.acknowledged_in_all()? > 0.0;
+    let crawls = passes && goodput < CRAWL.max(one_by_one);
     if !batches || !crawls || !sends_super_packets(view)? || dropped_at_hosts(view)? {
         return Ok(None);
     }
@@ -179,6 +181,17 @@ mod tests {
         let finding = fires(&RULE, crawling());
         assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
         assert_eq!(finding.changes[0].as_argument(), "offload.tso@eth0=on,off");
+    }
+
+    #[test]
+    fn a_window_in_which_nothing_passes_is_no_black_hole_if_something_passed_before() {
+        let stuck = |acknowledged: u64| {
+            crawling()
+                .goodput(0.0)
+                .tcp(move |tcp, n| tcp.acked_bytes = Some(acknowledged * n.min(1)))
+        };
+        fires(&RULE, stuck(49_232));
+        quiet(&RULE, stuck(0));
     }
 
     #[test]
