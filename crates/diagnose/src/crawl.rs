@@ -34,13 +34,13 @@ pub struct Crawl {
 
 /// How the sending connections crawl.
 pub fn crawl(view: &View) -> Result<Crawl, Missing> {
-    let connections = view.sender.connections()?;
+    let (connections, base) = (view.sender.connections()?, view.sender.min_rtt_s()?);
     let (mut crawling, mut all, mut losses, mut best) = (0, 0, 0, 0.0);
     for connection in &connections {
         for pair in connection.windows(2).filter(|pair| pair[1].is_measured) {
             all += 1;
             let lossless = !loses(pair[0].tcp, pair[1].tcp)?;
-            crawling += u32::from(lossless && crawls(pair[1].tcp)?);
+            crawling += u32::from(lossless && crawls(pair[1].tcp, base)?);
         }
         losses += loss_events(connection)?;
         best += best_delivery(connection)?;
@@ -58,11 +58,11 @@ pub fn crawl(view: &View) -> Result<Crawl, Missing> {
     })
 }
 
-fn crawls(tcp: &TcpInfo) -> Result<bool, Missing> {
+/// Whether it crawls at that moment, on a path of this smallest round-trip time, seconds.
+fn crawls(tcp: &TcpInfo, base: f64) -> Result<bool, Missing> {
     let (window, threshold) = (tcp.snd_cwnd_segments()?, tcp.snd_ssthresh_segments()?);
     let avoids_congestion = threshold < NO_THRESHOLD && window >= threshold;
-    let (loaded, base) = (tcp.rtt_us()? as f64 / 1e6, tcp.min_rtt_us()? as f64 / 1e6);
-    let queue = loaded >= RTT_STRETCHED * base;
+    let queue = tcp.rtt_us()? as f64 / 1e6 >= RTT_STRETCHED * base;
     let is_full = tcp.unacked_segments()? as f64 >= FULL * window as f64;
     Ok(tcp.ca_state()? <= CA_DISORDER
         && avoids_congestion

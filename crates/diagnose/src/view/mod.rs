@@ -13,6 +13,7 @@ mod pauses;
 mod probed;
 mod rates;
 mod recovery;
+mod round_trip;
 mod series;
 mod side;
 mod tcp;

@@ -60,7 +60,7 @@ impl<'a> Side<'a> {
     }
 
     /// The tcp_info of each flow over the whole measurement.
-    fn tcp_series(&self) -> Result<Vec<Vec<&'a TcpInfo>>, Missing> {
+    pub(super) fn tcp_series(&self) -> Result<Vec<Vec<&'a TcpInfo>>, Missing> {
         let samples: Vec<&'a Sample> =
             self.end()?.samples.iter().filter(|s| !s.flows.is_empty()).collect();
         let last = samples.last().ok_or_else(|| Missing::because("no flow was sampled"))?;

@@ -6,7 +6,6 @@
 use goodput_model::{FlowSample, Missing, TcpInfo};
 
 use super::{Side, mean, median, positive};
-use crate::thresholds::{LATE_S, LONG_PATH_S, RTT_INFLATED, RTT_STRETCHED};
 
 /// An option of a connection, as its bit in `tcpi_options`. SYNs on both ways must carry it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,46 +69,6 @@ impl Side<'_> {
             Ok(u64::from(tcp.notsent_bytes()? == 0 && flight > 0.0 && flight < FAR_BELOW * room))
         })?;
         mean(&samples, "tcp_info.notsent")
-    }
-
-    /// Median smoothed round-trip time under load, seconds.
-    pub fn rtt_s(&self) -> Result<f64, Missing> {
-        positive(self.tcp_median("tcp_info.rtt", TcpInfo::rtt_us)? / 1e6, "tcp_info.rtt")
-    }
-
-    /// Smallest round-trip time, seconds.
-    pub fn min_rtt_s(&self) -> Result<f64, Missing> {
-        let all = self.tcp_gauges(TcpInfo::min_rtt_us)?;
-        let smallest = all.into_iter().reduce(f64::min);
-        positive(smallest.unwrap_or(0.0) / 1e6, "tcp_info.min_rtt")
-    }
-
-    /// Round-trip time under load over the smallest one.
-    pub fn rtt_inflation(&self) -> Result<f64, Missing> {
-        Ok(self.rtt_s()? / self.min_rtt_s()?)
-    }
-
-    /// Whether data waits in a queue on the path all the time: the round-trip time is a quarter
-    /// longer than the smallest, and by 1 ms or more, on a crowded host by more. Less may be nothing
-    /// but scheduling at the hosts.
-    pub fn queue_stands(&self) -> Result<bool, Missing> {
-        let (loaded, base) = (self.rtt_s()?, self.min_rtt_s()?);
-        Ok(loaded >= RTT_INFLATED * base && loaded - base >= self.late_s())
-    }
-
-    /// Whether round trips take longer than the hosts' own work and scheduling make them: all of them, or
-    /// those under load.
-    pub fn waits_beyond_hosts(&self) -> bool {
-        let base = self.min_rtt_s();
-        let waits = base.clone().and_then(|base| Ok(self.rtt_s()? - base));
-        base.is_ok_and(|base| base >= LONG_PATH_S) || waits.is_ok_and(|s| s >= 2.0 * LATE_S)
-    }
-
-    /// Whether data waits in a shorter queue than [`Self::queue_stands`] asks for: a tenth and as
-    /// long, too little to tell without a second witness.
-    pub fn queue_shows(&self) -> Result<bool, Missing> {
-        let (loaded, base) = (self.rtt_s()?, self.min_rtt_s()?);
-        Ok(loaded >= RTT_STRETCHED * base && loaded - base >= self.late_s())
     }
 
     /// Median of the window that the peer advertised, bytes.

@@ -1,0 +1,88 @@
+//! Round-trip times, and the queue that lengthens them.
+
+use goodput_model::{Missing, TcpInfo};
+
+use super::{Side, positive};
+use crate::thresholds::{LATE_S, LONG_PATH_S, RTT_INFLATED, RTT_STRETCHED};
+
+/// What timestamps count (RFC 7323 section 5.4; `TCP_TS_HZ`, include/net/tcp.h), microseconds.
+const MILLISECOND_US: f64 = 1000.0;
+
+impl Side<'_> {
+    /// Median smoothed round-trip time under load, seconds.
+    pub fn rtt_s(&self) -> Result<f64, Missing> {
+        positive(self.tcp_median("tcp_info.rtt", TcpInfo::rtt_us)? / 1e6, "tcp_info.rtt")
+    }
+
+    /// Smallest round-trip time, seconds.
+    pub fn min_rtt_s(&self) -> Result<f64, Missing> {
+        let all = self.tcp_gauges(TcpInfo::min_rtt_us)?;
+        let least = all.into_iter().reduce(f64::min).unwrap_or(0.0);
+        let series = self.tcp_series().unwrap_or_default();
+        let before = series.iter().flatten().filter_map(|tcp| Some(tcp.min_rtt_us().ok()? as f64));
+        positive(not_cut_to_milliseconds(least, before) / 1e6, "tcp_info.min_rtt")
+    }
+
+    /// Round-trip time under load over the smallest one.
+    pub fn rtt_inflation(&self) -> Result<f64, Missing> {
+        Ok(self.rtt_s()? / self.min_rtt_s()?)
+    }
+
+    /// Whether data waits in a queue on the path all the time: the round-trip time is a quarter
+    /// longer than the smallest, and by 1 ms or more, on a crowded host by more. Less may be nothing
+    /// but scheduling at the hosts.
+    pub fn queue_stands(&self) -> Result<bool, Missing> {
+        let (loaded, base) = (self.rtt_s()?, self.min_rtt_s()?);
+        Ok(loaded >= RTT_INFLATED * base && loaded - base >= self.late_s())
+    }
+
+    /// Whether round trips take longer than the hosts' own work and scheduling make them: all of them, or
+    /// those under load.
+    pub fn waits_beyond_hosts(&self) -> bool {
+        let base = self.min_rtt_s();
+        let waits = base.clone().and_then(|base| Ok(self.rtt_s()? - base));
+        base.is_ok_and(|base| base >= LONG_PATH_S) || waits.is_ok_and(|s| s >= 2.0 * LATE_S)
+    }
+
+    /// Whether data waits in a shorter queue than [`Self::queue_stands`] asks for: a tenth and as
+    /// long, too little to tell without a second witness.
+    pub fn queue_shows(&self) -> Result<bool, Missing> {
+        let (loaded, base) = (self.rtt_s()?, self.min_rtt_s()?);
+        Ok(loaded >= RTT_STRETCHED * base && loaded - base >= self.late_s())
+    }
+}
+
+/// The smallest round-trip time, microseconds. After a loss the kernel measures by timestamps, which count
+/// whole milliseconds and so tell up to one too little (net/ipv4/tcp_input.c, `tcp_rtt_tsopt_us`): what it had
+/// measured within that millisecond is nearer.
+fn not_cut_to_milliseconds(least: f64, before: impl Iterator<Item = f64>) -> f64 {
+    let is_whole = |us: f64| us >= MILLISECOND_US && us % MILLISECOND_US == 0.0;
+    if !is_whole(least) {
+        return least;
+    }
+    let within = |us: &f64| (least..least + MILLISECOND_US).contains(us) && !is_whole(*us);
+    before.filter(within).reduce(f64::min).unwrap_or(least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Case;
+    use crate::view::View;
+
+    /// The smallest round trip of a flow that sampled these, microseconds.
+    fn least(first: u64, rest: u64) -> f64 {
+        let case = Case::path_loss().tcp(move |tcp, number| {
+            tcp.min_rtt_us = Some(if number < 3 { first } else { rest });
+        });
+        View::new(&case.evidence()).sender.min_rtt_s().unwrap() * 1e6
+    }
+
+    #[test]
+    fn a_round_trip_by_timestamps_is_not_taken_for_a_shorter_one() {
+        assert_eq!(least(3838, 3000), 3838.0);
+        assert_eq!(least(3838, 2000), 2000.0);
+        assert_eq!(least(3838, 3100), 3100.0);
+        assert_eq!(least(3000, 3000), 3000.0);
+    }
+}
