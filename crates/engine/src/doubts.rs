@@ -3,7 +3,7 @@
 mod bytes;
 mod copies;
 
-use goodput_model::{End, EndName, EndResult, FlowSample, Known, Outcome, SocketOptions};
+use goodput_model::{End, EndName, EndResult, FlowSample, Known, Outcome, Plan, SocketOptions};
 use goodput_mover::socket::cut_buffer;
 
 use crate::measurement::Measurement;
@@ -23,7 +23,7 @@ pub fn doubts(measurement: &Measurement, result: &Outcome) -> Vec<String> {
     let cut = cut.into_iter().flatten();
     let fallen = fell_back(measurement).into_iter();
     let told = stolen.chain(fallen).chain(untold(measurement)).chain(cut);
-    let told = told.chain(disagreements).chain(copied);
+    let told = told.chain(disagreements).chain(copied).chain(coarse(&measurement.plan));
     told.chain(senders_times(measurement)).collect()
 }
 
@@ -101,6 +101,16 @@ fn uncounted(measurement: &Measurement) -> impl Iterator<Item = String> {
         };
         format!("nothing tells what arrived of what the {sender} end sent: {why}")
     })
+}
+
+/// A rate at which few packets leave: a whole one more or less is what the result can be off by.
+fn coarse(plan: &Plan) -> Option<String> {
+    let packets = goodput_wire::check::few(plan)?;
+    let percent = 100.0 / packets;
+    Some(format!(
+        "at this rate about {packets:.0} packets of a flow leave in the time of the test: one more or \
+         less is {percent:.0} % of the result; a smaller --chunk or a longer time makes it finer"
+    ))
 }
 
 fn steal(name: &str, end: &EndResult) -> Option<String> {

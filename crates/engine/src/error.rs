@@ -4,6 +4,8 @@ use goodput_mover::socket::SocketError;
 use goodput_settings::SettingError;
 use goodput_wire::error::WireError;
 
+use crate::storage::StorageError;
+
 /// Why a command of the engine did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -48,6 +50,9 @@ pub enum EngineError {
         /// The system's answer.
         cause: std::io::Error,
     },
+    /// A file of this end can't be read or written.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
     /// A setting could not be read, changed or put back.
     #[error(transparent)]
     Setting(#[from] SettingError),
@@ -95,6 +100,7 @@ impl EngineError {
             Self::FarSetting { not_permitted, .. } | Self::Attach { not_permitted, .. } => {
                 *not_permitted
             }
+            Self::Storage(error) => error.not_permitted,
             Self::Wire { failure, .. } => matches!(failure, WireError::NotPermitted(_)),
             Self::Socket { failure, .. } => failure.is_not_permitted(),
             Self::Io { cause, .. } => cause.kind() == std::io::ErrorKind::PermissionDenied,
@@ -110,6 +116,15 @@ impl EngineError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_may_not_be_read_is_not_permitted() {
+        let failed = |kind: std::io::ErrorKind| {
+            EngineError::from(StorageError::of("cannot read x".into(), &kind.into()))
+        };
+        assert!(failed(std::io::ErrorKind::PermissionDenied).not_permitted());
+        assert!(!failed(std::io::ErrorKind::NotFound).not_permitted());
+    }
 
     #[test]
     fn a_socket_option_without_its_privilege_is_not_permitted() {

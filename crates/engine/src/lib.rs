@@ -44,4 +44,5 @@ pub use find_rate::{FindRateRequest, find_rate};
 pub use goodput_mover::run_promptly;
 pub use interrupt::{Interrupt, Raise, interrupt};
 pub use measurement::Measurement;
+pub use storage::StorageError;
 pub use target::Target;

@@ -78,6 +78,9 @@ impl Look {
 impl<'a> NearRun<'a> {
     /// Proposes the plan, opens the flows and takes the snapshot before.
     pub async fn agree(client: &'a mut Client, plan: &Plan) -> Result<Self, EngineError> {
+        if let Some(why) = goodput_wire::check::too_slow(plan) {
+            return Err(EngineError::Flow(why));
+        }
         let (plan, stores) = agree::files(client, plan).await?;
         let plan = &plan;
         let seating = seating(client, plan).await?;

@@ -1,5 +1,6 @@
 //! The files of one end of a measurement: which it may use, opened, and made warm or cold.
 
+mod error;
 mod open;
 mod ready;
 mod result;
@@ -12,6 +13,7 @@ use goodput_mover::{FileSink, FileSource, FlowStorage};
 
 use crate::error::EngineError;
 
+pub use error::StorageError;
 pub use result::result;
 
 /// Which files an end may use.
@@ -46,7 +48,7 @@ pub struct Stores {
 
 impl Stores {
     /// Opens what `end` reads and writes by `plan`. Waits for nothing.
-    pub fn open(plan: &Plan, end: EndName, reach: &Reach) -> Result<Self, String> {
+    pub fn open(plan: &Plan, end: EndName, reach: &Reach) -> Result<Self, StorageError> {
         let mut stores = Self::default();
         let roles = roles(plan, end);
         if let (true, Some(source)) = (roles.contains(&Role::Sender), &plan.storage.source) {
@@ -60,7 +62,7 @@ impl Stores {
     }
 
     /// Brings the source into the state that the plan asks for, and reads it alone. Takes its time.
-    pub fn make_ready(&mut self, plan: &Plan, reach: &Reach) -> Result<(), String> {
+    pub fn make_ready(&mut self, plan: &Plan, reach: &Reach) -> Result<(), StorageError> {
         if let (Some(file), Some(source)) = (&self.source, &plan.storage.source) {
             let ready = ready::make_ready(file, source, plan.chunk_bytes.0 as usize, reach)?;
             (self.facts, self.doubts) = (ready.facts, ready.doubts);

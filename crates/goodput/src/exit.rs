@@ -60,13 +60,24 @@ fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
 fn lacks_permission(cause: &(dyn std::error::Error + 'static)) -> bool {
     let engine = cause.downcast_ref::<EngineError>().is_some_and(EngineError::not_permitted);
     let setting = cause.downcast_ref::<SettingError>().is_some_and(SettingError::not_permitted);
-    engine || setting
+    let io = cause.downcast_ref::<std::io::Error>();
+    engine || setting || io.is_some_and(|e| e.kind() == std::io::ErrorKind::PermissionDenied)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use anyhow::Context;
+
+    #[test]
+    fn a_file_that_may_not_be_opened_is_not_permitted() {
+        let error = |kind| Err::<(), _>(std::io::Error::from(kind)).context("cannot write x");
+        assert_eq!(
+            of(&error(std::io::ErrorKind::PermissionDenied).unwrap_err()),
+            Exit::NotPermitted
+        );
+        assert_eq!(of(&error(std::io::ErrorKind::NotFound).unwrap_err()), Exit::CouldNot);
+    }
 
     #[test]
     fn a_cause_is_told_once() {

@@ -1,11 +1,14 @@
 //! Whether a plan makes sense, and whether it lies within the limits of a server.
 
+mod pace;
 mod storage;
 
 use goodput_model::{Direction, Length, Pin, Plan, SocketOptions, Transport};
 
 use crate::protocols::goodput::times::LONGEST_PLAN_S;
 use crate::session::Limits;
+
+pub use pace::{few, too_slow};
 
 /// Bytes of the header in front of every UDP payload datagram of goodput's own protocol.
 const DATAGRAM_HEADER: u64 = 32;
@@ -39,9 +42,6 @@ type Problems = Vec<String>;
 
 /// The least that a socket is paced at, bits per second: the kernel counts whole bytes.
 const PACING_MIN: f64 = 8.0;
-
-/// What the clocks here count in, seconds (`struct timespec`, clock_gettime(2)).
-const CLOCK_S: f64 = 1e-9;
 
 /// Whether a plan makes sense at all, wherever it is measured.
 pub fn sense(plan: &Plan) -> Result<(), String> {
@@ -142,34 +142,7 @@ fn check_numbers(plan: &Plan, problems: &mut Problems) {
         let omit = plan.omit_s;
         problems.push(format!("{omit} s to leave out are not between 0 and {OMIT_MAX_S} s"));
     }
-    check_pacing(plan, problems);
-}
-
-fn check_pacing(plan: &Plan, problems: &mut Problems) {
-    let (chunk, burst) = (plan.chunk_bytes, plan.burst_bytes);
-    match plan.rate_per_flow() {
-        Some(rate) if !(rate.0 > 0.0 && rate.0.is_finite()) => {
-            problems.push(format!("a rate of {} bit/s moves nothing", rate.0));
-        }
-        Some(rate) if chunk.0 as f64 * 8.0 / rate.0 < CLOCK_S => problems.push(format!(
-            "a rate of {rate} for each flow leaves less than 1 ns for {} bytes, and no clock here is \
-             finer; without a rate it goes as fast as it can",
-            chunk.0
-        )),
-        Some(_) => {}
-        None if burst.is_some() => problems.push("a burst needs a rate".into()),
-        None => {}
-    }
-    match burst {
-        Some(_) if plan.transport == Transport::Tcp => {
-            problems.push("bursts can be chosen for UDP only".into());
-        }
-        Some(burst) if burst < chunk => problems.push(format!(
-            "a burst of {} bytes is shorter than a datagram of {}",
-            burst.0, chunk.0
-        )),
-        _ => {}
-    }
+    pace::check(plan, problems);
 }
 
 fn check_ports(plan: &Plan, problems: &mut Problems) {
@@ -332,24 +305,6 @@ mod tests {
         for chunk in [31, 65_508] {
             refused(|p| (p.transport, p.chunk_bytes) = (Transport::Udp, Bytes(chunk)));
         }
-    }
-
-    #[test]
-    fn a_pace_that_nothing_can_hold_is_refused() {
-        let udp = |rate, burst| {
-            refused(|p| {
-                (p.transport, p.chunk_bytes) = (Transport::Udp, Bytes(1000));
-                (p.rate_bits_per_s, p.burst_bytes) = (rate, burst);
-            })
-        };
-        assert!(udp(Some(BitRate(9e12)), None).contains("less than 1 ns for 1000 bytes"));
-        assert_eq!(udp(None, Some(Bytes(5000))), "a burst needs a rate");
-        let short = "a burst of 999 bytes is shorter than a datagram of 1000";
-        assert_eq!(udp(Some(BitRate(1e6)), Some(Bytes(999))), short);
-        assert!(udp(Some(BitRate(1e6)), Some(Bytes(0))).contains("a burst of 0 bytes"));
-        refused(|p| {
-            (p.rate_bits_per_s, p.burst_bytes) = (Some(BitRate(1e6)), Some(Bytes(1 << 20)))
-        });
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub async fn files(client: &mut Client, plan: &Plan) -> Result<(Plan, Stores), E
     });
     // To read a large file takes long, and the far end asks meanwhile whether we are still there.
     let stores = beside(client, opened, &mut Meanwhile::default()).await??;
-    let stores = stores.map_err(EngineError::Flow)?;
+    let stores = stores?;
     let plan = if client.peer.is_goodput() { plan.clone() } else { for_foreign(plan, &stores)? };
     Ok((plan, stores))
 }

@@ -136,10 +136,10 @@ async fn open_files(plan: Plan, shared: &Shared) -> Result<(Plan, Stores), Strin
     let reach = Reach::Served(shared.config.files.clone());
     let opened = blocking(move || {
         let mut stores = Stores::open(&plan, EndName::Far, &reach)?;
-        stores.make_ready(&plan, &reach)?;
-        Ok((plan, stores))
+        stores.make_ready(&plan, &reach).map(|()| (plan, stores))
     });
-    opened.await.map_err(|why| why.to_string())?
+    let opened = opened.await.map_err(|why| why.to_string())?;
+    opened.map_err(|why| why.to_string())
 }
 
 impl Wish {

@@ -10,16 +10,17 @@ use goodput_model::{EndName, Plan, Sink, Source};
 use goodput_mover::{FileSink, FileSource};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 
-use super::{Reach, ServedFiles};
+use super::{Reach, ServedFiles, StorageError};
 
 /// The sink that keeps nothing, which anybody may write to.
 const NULL: &str = "/dev/null";
 
 /// Opens what a sender sends.
-pub fn source(source: &Source, again: bool, reach: &Reach) -> Result<FileSource, String> {
+pub fn source(source: &Source, again: bool, reach: &Reach) -> Result<FileSource, StorageError> {
     match (source, reach) {
-        (Source::Memory(bytes), _) => FileSource::memory(bytes.0, again)
-            .map_err(|cause| format!("cannot make a file in memory of {} bytes: {cause}", bytes.0)),
+        (Source::Memory(bytes), _) => FileSource::memory(bytes.0, again).map_err(|cause| {
+            cannot("make", &format!("a file in memory of {} bytes", bytes.0), &cause)
+        }),
         (Source::File { name, .. }, Reach::User) => {
             let file = OpenOptions::new().read(true).custom_flags(nonblock()).open(name);
             known(file.map_err(|cause| cannot("read", name, &cause))?.into(), name, again)
@@ -29,7 +30,8 @@ pub fn source(source: &Source, again: bool, reach: &Reach) -> Result<FileSource,
         }
         (Source::Input, Reach::User) => known(own_description(0)?, "standard input", again),
         (Source::Input, Reach::Served(_)) => {
-            Err("the far end has no standard input to send; name a file, or send from here".into())
+            let words = "the far end has no standard input to send; name a file, or send from here";
+            Err(words.to_string().into())
         }
     }
 }
@@ -39,19 +41,21 @@ fn nonblock() -> i32 {
     OFlags::NONBLOCK.bits() as i32
 }
 
-fn cannot(what: &str, name: &str, cause: &io::Error) -> String {
-    format!("cannot {what} {name}: {cause}")
+fn cannot(what: &str, name: &str, cause: &io::Error) -> StorageError {
+    StorageError::of(format!("cannot {what} {name}: {cause}"), cause)
 }
 
 /// A source whose kind and length were looked at.
-fn known(file: OwnedFd, name: &str, again: bool) -> Result<FileSource, String> {
+fn known(file: OwnedFd, name: &str, again: bool) -> Result<FileSource, StorageError> {
     let stat = fstat(&file).map_err(|cause| cannot("ask about", name, &cause.into()))?;
     let bytes = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile if stat.st_size == 0 => {
-            return Err(format!("{name} is empty: there is nothing to send"));
+            return Err(format!("{name} is empty: there is nothing to send").into());
         }
         FileType::RegularFile => Some(stat.st_size as u64),
-        FileType::Directory => return Err(format!("{name} is a directory; name a file in it")),
+        FileType::Directory => {
+            return Err(format!("{name} is a directory; name a file in it").into());
+        }
         FileType::BlockDevice => Some(device_bytes(&file, name)?),
         _ => None,
     };
@@ -59,45 +63,43 @@ fn known(file: OwnedFd, name: &str, again: bool) -> Result<FileSource, String> {
 }
 
 /// The length of a disk is where its end is found.
-fn device_bytes(file: &OwnedFd, name: &str) -> Result<u64, String> {
+fn device_bytes(file: &OwnedFd, name: &str) -> Result<u64, StorageError> {
     let end = rustix::fs::seek(file, rustix::fs::SeekFrom::End(0));
     match end.map_err(|cause| cannot("find the end of", name, &cause.into()))? {
-        0 => Err(format!("{name} is empty: there is nothing to send")),
+        0 => Err(format!("{name} is empty: there is nothing to send").into()),
         bytes => Ok(bytes),
     }
 }
 
-fn served_source(name: &str, served: &ServedFiles) -> Result<OwnedFd, String> {
-    let directory = served
-        .files
-        .as_deref()
-        .ok_or("this server sends no files; its operator allows it by serve --files DIR")?;
+fn served_source(name: &str, served: &ServedFiles) -> Result<OwnedFd, StorageError> {
+    let directory = served.files.as_deref().ok_or_else(|| {
+        "this server sends no files; its operator allows it by serve --files DIR".to_string()
+    })?;
     let file = beneath(directory, name, OFlags::RDONLY)?;
     is_regular(&file, name).map(|()| file)
 }
 
 /// Opens a file in a directory or beneath it, wherever links and `..` in its name lead (openat2(2)).
-fn beneath(directory: &Path, name: &str, flags: OFlags) -> Result<OwnedFd, String> {
+fn beneath(directory: &Path, name: &str, flags: OFlags) -> Result<OwnedFd, StorageError> {
     let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let within = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    let directory = File::open(directory)
-        .map_err(|cause| format!("the directory for files can't be opened: {cause}"))?;
+    let directory =
+        File::open(directory).map_err(|cause| cannot("open", "the directory for files", &cause))?;
     let mode = if flags.contains(OFlags::CREATE) { Mode::RUSR | Mode::WUSR } else { Mode::empty() };
-    openat2(directory.as_fd(), name, flags, mode, within).map_err(|cause| {
-        let why = match cause {
-            rustix::io::Errno::XDEV => "it is not beneath the directory for files".to_string(),
-            cause => io::Error::from(cause).to_string(),
-        };
-        format!("cannot open {name:?}: {why}")
+    openat2(directory.as_fd(), name, flags, mode, within).map_err(|cause| match cause {
+        rustix::io::Errno::XDEV => {
+            format!("cannot open {name:?}: it is not beneath the directory for files").into()
+        }
+        cause => cannot("open", &format!("{name:?}"), &cause.into()),
     })
 }
 
-fn is_regular(file: &OwnedFd, name: &str) -> Result<(), String> {
+fn is_regular(file: &OwnedFd, name: &str) -> Result<(), StorageError> {
     let stat = fstat(file).map_err(|cause| cannot("ask about", name, &cause.into()))?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Ok(()),
-        FileType::Directory => Err(format!("{name:?} is a directory; name a file in it")),
-        _ => Err(format!("{name:?} is no regular file")),
+        FileType::Directory => Err(format!("{name:?} is a directory; name a file in it").into()),
+        _ => Err(format!("{name:?} is no regular file").into()),
     }
 }
 
@@ -107,11 +109,12 @@ pub fn sinks(
     plan: &Plan,
     end: EndName,
     reach: &Reach,
-) -> Result<Vec<(u16, std::sync::Arc<FileSink>)>, String> {
+) -> Result<Vec<(u16, std::sync::Arc<FileSink>)>, StorageError> {
     let received: Vec<u16> =
         plan.flow_plans().iter().filter(|flow| flow.sender != end).map(|flow| flow.id).collect();
     if sink.name == "-" && received.len() > 1 {
-        return Err("several flows can't be written to standard output; name a file".into());
+        let words = "several flows can't be written to standard output; name a file";
+        return Err(words.to_string().into());
     }
     let alone = received.len() == 1 || is_device(&sink.name);
     let each = |flow: &u16| {
@@ -132,7 +135,7 @@ fn is_device(name: &str) -> bool {
 
 type Opened = (OwnedFd, Option<(u64, String)>);
 
-fn open_sink(name: &str, direct: bool, reach: &Reach) -> Result<Opened, String> {
+fn open_sink(name: &str, direct: bool, reach: &Reach) -> Result<Opened, StorageError> {
     match reach {
         Reach::User if name == "-" => Ok((own_description(1)?, None)),
         Reach::User => user_sink(name, direct).map(|file| (file, None)),
@@ -141,7 +144,7 @@ fn open_sink(name: &str, direct: bool, reach: &Reach) -> Result<Opened, String> 
     }
 }
 
-fn user_sink(name: &str, direct: bool) -> Result<OwnedFd, String> {
+fn user_sink(name: &str, direct: bool) -> Result<OwnedFd, StorageError> {
     let direct_flag = if direct { OFlags::DIRECT.bits() as i32 } else { 0 };
     let file = OpenOptions::new()
         .write(true)
@@ -149,7 +152,7 @@ fn user_sink(name: &str, direct: bool) -> Result<OwnedFd, String> {
         .truncate(true)
         .custom_flags(direct_flag)
         .open(name)
-        .map_err(|cause| cannot("write to", name, &cause) + direct_advice(direct, &cause))?;
+        .map_err(|cause| cannot("write to", name, &cause).and(direct_advice(direct, &cause)))?;
     Ok(file.into())
 }
 
@@ -162,11 +165,10 @@ fn direct_advice(direct: bool, cause: &io::Error) -> &'static str {
     }
 }
 
-fn served_sink(name: &str, direct: bool, served: &ServedFiles) -> Result<Opened, String> {
-    let directory = served
-        .sinks
-        .as_deref()
-        .ok_or("this server writes no files; its operator allows it by serve --sinks DIR")?;
+fn served_sink(name: &str, direct: bool, served: &ServedFiles) -> Result<Opened, StorageError> {
+    let directory = served.sinks.as_deref().ok_or_else(|| {
+        "this server writes no files; its operator allows it by serve --sinks DIR".to_string()
+    })?;
     let direct = if direct { OFlags::DIRECT } else { OFlags::empty() };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | direct;
     let file = beneath(directory, name, flags)?;
@@ -178,7 +180,7 @@ fn served_sink(name: &str, direct: bool, served: &ServedFiles) -> Result<Opened,
 
 /// Standard input or output, where it is a pipe or a terminal opened anew: to wait for it must not
 /// block, and its mode is shared with other programs.
-fn own_description(number: u8) -> Result<OwnedFd, String> {
+fn own_description(number: u8) -> Result<OwnedFd, StorageError> {
     let (name, access) = match number {
         0 => ("standard input", OFlags::RDONLY),
         _ => ("standard output", OFlags::WRONLY),

@@ -1,12 +1,13 @@
 //! A source made warm or cold, and read alone, so that its own rate is known.
 
+use std::io;
 use std::time::Duration;
 
 use goodput_model::{BitRate, Cache, Fact, Known, Source};
 use goodput_mover::FileSource;
 use goodput_mover::cache::{ReadAlone, drop_cached, read_alone, resident_percent};
 
-use super::Reach;
+use super::{Reach, StorageError};
 
 /// How long a server reads a file for a client before it sends it.
 const SERVED: Duration = Duration::from_secs(5);
@@ -34,12 +35,13 @@ pub fn make_ready(
     source: &Source,
     chunk: usize,
     reach: &Reach,
-) -> Result<Ready, String> {
+) -> Result<Ready, StorageError> {
     let Some(bytes) = file.bytes else {
         let unknown = Known::missing("a pipe can be read only once");
         return Ok(Ready { facts: facts("input", None, unknown, no_pages()), ..Ready::default() });
     };
-    let failed = |cause| format!("cannot read {}: {cause}", file.name);
+    let failed =
+        |cause: io::Error| StorageError::of(format!("cannot read {}: {cause}", file.name), &cause);
     let read = |limit| read_alone(&file.file, bytes, chunk, limit).map_err(failed);
     let (kind, alone) = match source {
         Source::File { cache: Cache::Cold, .. } => {
@@ -59,8 +61,9 @@ pub fn make_ready(
     Ok(Ready { facts: facts(kind, Some(bytes), rate(&alone), resident), doubts })
 }
 
-fn no_drop(name: &str, cause: &std::io::Error) -> String {
-    format!("cannot drop {name} from the page cache: {cause}; leave out --cold")
+fn no_drop(name: &str, cause: &io::Error) -> StorageError {
+    let why = format!("cannot drop {name} from the page cache: {cause}; leave out --cold");
+    StorageError::of(why, cause)
 }
 
 fn no_pages() -> Known<f64> {

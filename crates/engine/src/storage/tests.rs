@@ -44,7 +44,7 @@ fn receiving(name: &str, flows: u16) -> Plan {
 }
 
 fn refused(plan: &Plan, end: EndName, reach: &Reach) -> String {
-    Stores::open(plan, end, reach).expect_err("it is refused")
+    Stores::open(plan, end, reach).expect_err("it is refused").to_string()
 }
 
 #[test]

@@ -195,6 +195,37 @@ fn what_can_not_be_sent_or_written_is_said() {
     fails(&full, &["/dev/full", "No space left", "make room"]);
 }
 
+/// The program without root's right to open whatever it likes (CAP_DAC_OVERRIDE, capabilities(7)).
+fn without_override(place: &Place, options: &[&str]) -> Output {
+    let mut command = match rustix::process::geteuid().is_root() {
+        true => {
+            let mut command = Command::new("setpriv");
+            command.arg("--bounding-set=-dac_override,-dac_read_search").arg(exe());
+            command
+        }
+        false => Command::new(exe()),
+    };
+    command.args(["test", &place.server.address, "--no-store"]).args(options);
+    command.output().expect("util-linux is there")
+}
+
+#[test]
+fn a_file_without_its_permission_is_not_permitted() {
+    let place = Place::new(&[]);
+    let secret = place.home.file("secret", "x");
+    std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+    for options in [
+        &["--source", text(&secret)][..],
+        &["-R", "--source", "big", "--sink", text(&secret)],
+        &["--size", "1M", "--record", text(&secret)],
+    ] {
+        let output = without_override(&place, options);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(3), "{options:?}: {said}");
+        assert!(said.contains("secret") && said.contains("Permission denied"), "{said}");
+    }
+}
+
 /// Where nothing is done about it, the system ends a program that writes beyond this limit.
 #[test]
 fn a_limit_on_the_size_of_files_ends_the_test_in_words() {
