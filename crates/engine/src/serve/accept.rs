@@ -9,7 +9,7 @@ use rustix::process::{Resource, getrlimit};
 use tokio::sync::mpsc;
 
 use super::doors::Door;
-use super::{Shared, stranger};
+use super::{Shared, reserve, stranger};
 
 /// Pause after a failed accept (no descriptors left, mostly), so that it does not spin.
 const RECOVER: Duration = Duration::from_millis(100);
@@ -66,7 +66,9 @@ pub async fn accept(listener: TcpListener, door: Arc<Door>, shared: Arc<Shared>,
                     tracing::warn!("cannot accept connections for now: {cause}");
                     told = Some(Instant::now());
                 }
-                if let Some(why) = lacking(&cause) {
+                if let Some(why) = lacking(&cause)
+                    && !reserve::turn_away(&listener, &door, &shared, &why).await
+                {
                     shared.tickets.fail(&why);
                 }
                 tokio::time::sleep(RECOVER).await;
@@ -87,7 +89,7 @@ fn lacking(cause: &std::io::Error) -> Option<String> {
         Errno::NOMEM | Errno::NOBUFS => "free memory there".into(),
         _ => return None,
     };
-    Some(format!("the server can't take data connections: {cause}; {advice}, or use fewer flows"))
+    Some(format!("the server can't take connections: {cause}; {advice}, or use fewer flows"))
 }
 
 fn nonblocking(listener: TcpListener) -> std::io::Result<tokio::net::TcpListener> {

@@ -10,6 +10,7 @@ mod errand;
 mod front;
 mod gather;
 mod own_door;
+mod reserve;
 mod settings;
 mod shown;
 mod sockets;
@@ -27,7 +28,7 @@ use goodput_model::{BitRate, Host, Transport};
 use goodput_wire::login::Accounts;
 use goodput_wire::session::{Limits, Protocol, ServerConfig, Token};
 use rustix::process::{Resource, getrlimit};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::clock::wall_clock;
@@ -38,6 +39,7 @@ use client::Caller;
 use doors::{Door, OpenedDoors};
 use echoes::Echoes;
 pub use errand::{Allowed, ThirdParty};
+use reserve::Reserve;
 pub use shown::{Served, Watcher, What};
 use sockets::Pair;
 pub use sockets::Sockets;
@@ -114,6 +116,8 @@ struct Shared {
     tickets: Tickets,
     echoes: Echoes,
     turns: Turns,
+    /// The descriptor that is kept back.
+    reserve: Mutex<Reserve>,
     /// The right to make the only measurement.
     only_one: Arc<Semaphore>,
     /// Turns true when the server shall stop.
@@ -188,7 +192,8 @@ pub async fn serve(
 ) -> Result<(), EngineError> {
     let (tell_stop, stopping) = watch::channel(false);
     let one_off = config.one_off;
-    let (pairs, doors) = doors(sockets, &config.protocols)?;
+    let Sockets { pairs, reserve } = sockets;
+    let doors = doors(&pairs, &config.protocols)?;
     let shared = Arc::new(Shared {
         admission: Admission::new(bounds(&config)),
         doors,
@@ -196,6 +201,7 @@ pub async fn serve(
         tickets: Tickets::default(),
         echoes: Echoes::default(),
         turns: Turns::default(),
+        reserve: Mutex::new(reserve),
         only_one: Arc::new(Semaphore::new(1)),
         stopping,
         shown: AtomicU64::new(0),
@@ -222,16 +228,12 @@ pub async fn serve(
 
 /// What is spoken where: first those whose usual port it is, then all others but those who would take
 /// what nobody knows.
-fn doors(
-    sockets: Sockets,
-    protocols: &[&'static Protocol],
-) -> Result<(Vec<Pair>, Vec<Arc<Door>>), EngineError> {
+fn doors(pairs: &[Pair], protocols: &[&'static Protocol]) -> Result<Vec<Arc<Door>>, EngineError> {
     let door = |pair: &Pair| -> Result<Arc<Door>, EngineError> {
         let usual = |protocol: &&Protocol| pair.usual_for.iter().any(|p| p.id == protocol.id);
         let (mut spoken, others): (Vec<_>, Vec<_>) = protocols.iter().copied().partition(usual);
         spoken.extend(others.into_iter().filter(|protocol| !protocol.takes_the_rest));
         Ok(Arc::new(Door { local: pair.address()?, spoken }))
     };
-    let doors = sockets.0.iter().map(door).collect::<Result<_, _>>()?;
-    Ok((sockets.0, doors))
+    pairs.iter().map(door).collect()
 }

@@ -6,13 +6,18 @@ use goodput_mover::socket::notice_silence;
 use goodput_wire::{protocols, session as wire};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
+use super::reserve::Reserve;
 use crate::error::EngineError;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
 
 /// What a server listens on: its own port first, then the usual ports of other protocols.
-pub struct Sockets(pub(super) Vec<Pair>);
+pub struct Sockets {
+    pub(super) pairs: Vec<Pair>,
+    /// Kept back before anybody comes.
+    pub(super) reserve: Reserve,
+}
 
 /// Both sockets of one port.
 pub(super) struct Pair {
@@ -28,7 +33,7 @@ impl Sockets {
     /// Opens both sockets on the same port of `bind`, whose own port is not used; of every address, IPv4 and IPv6, where there
     /// is none. Port 0 lets the system choose.
     pub fn open(bind: Option<SocketAddr>, port: u16) -> Result<Self, EngineError> {
-        Ok(Self(vec![Pair::open(bind, port, Vec::new())?]))
+        Ok(Self::of(vec![Pair::open(bind, port, Vec::new())?]))
     }
 
     /// Opens another port beside, the usual one of `protocols`, unless it is open already; where it
@@ -39,7 +44,7 @@ impl Sockets {
         port: u16,
         protocols: Vec<&'static wire::Protocol>,
     ) -> Result<SocketAddr, EngineError> {
-        for pair in &mut self.0 {
+        for pair in &mut self.pairs {
             let address = pair.address()?;
             if address.port() == port {
                 pair.usual_for.extend(protocols);
@@ -48,7 +53,7 @@ impl Sockets {
         }
         let pair = Pair::open(bind, port, protocols)?;
         let address = pair.address()?;
-        self.0.push(pair);
+        self.pairs.push(pair);
         Ok(address)
     }
 
@@ -67,12 +72,18 @@ impl Sockets {
         }
         let pairs = listeners.into_iter().map(|tcp| Pair::handed_over(tcp, &mut datagrams));
         let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
-        Ok((!pairs.is_empty()).then_some(Self(pairs)))
+        Ok((!pairs.is_empty()).then(|| Self::of(pairs)))
+    }
+
+    fn of(pairs: Vec<Pair>) -> Self {
+        let mut reserve = Reserve::default();
+        pairs.first().iter().for_each(|pair| reserve.fill(&pair.tcp));
+        Self { pairs, reserve }
     }
 
     /// Where goodput's own clients connect to.
     pub fn address(&self) -> Result<SocketAddr, EngineError> {
-        self.0[0].address()
+        self.pairs[0].address()
     }
 }
 

@@ -9,7 +9,7 @@ use goodput_model::Transport;
 use goodput_mover::Early;
 use goodput_wire::foreign;
 use goodput_wire::protocols::{self, Opening};
-use goodput_wire::session::{Input, Protocol};
+use goodput_wire::session::{Action, Input, Protocol, SettingRefusal};
 use goodput_wire::ticket::Proof;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
@@ -61,13 +61,7 @@ pub async fn meet(
         Is::Conversation(protocol) => {
             let local = plain(stream.local_addr().unwrap_or(door.local));
             let caller = Caller { protocol, peer, local };
-            let config = shared.session_config(&caller, Transport::Tcp);
-            let session = (protocol.server)(Instant::now(), config);
-            if protocol.has_control {
-                no_delay(&stream, peer);
-            }
-            let mut conversation = Conversation::new(session, Some(stream));
-            conversation.tell(Input::Received(first));
+            let conversation = begin(stream, &caller, first, shared);
             client::serve_client(conversation, caller, None, shared).await;
         }
         Is::Silent => tracing::debug!(%peer, "it hung up without a word"),
@@ -75,6 +69,47 @@ pub async fn meet(
     }
     // A connection counts against its address until it is done, or until a flow proved itself.
     drop(seat);
+}
+
+/// Begins to speak the protocol of the caller, whose `first` bytes were read.
+fn begin(stream: TcpStream, caller: &Caller, first: Vec<u8>, shared: &Shared) -> Conversation {
+    let protocol = caller.protocol;
+    let session = (protocol.server)(Instant::now(), shared.session_config(caller, Transport::Tcp));
+    if protocol.has_control {
+        no_delay(&stream, caller.peer);
+    }
+    let mut conversation = Conversation::new(session, Some(stream));
+    conversation.tell(Input::Received(first));
+    conversation
+}
+
+/// Finds out what a new connection is and answers, in the words of its protocol, that nothing can come
+/// of it. A flow's session is told in its stead.
+pub async fn turn_away(
+    mut stream: TcpStream,
+    peer: SocketAddr,
+    door: &Door,
+    shared: &Shared,
+    why: &str,
+) {
+    let mut first = Vec::new();
+    match find_out(&mut stream, peer, door, shared, &mut first).await {
+        Is::Flow(ticket) => drop(ticket.to.send(Err(why.into()))),
+        Is::Conversation(protocol) => {
+            let local = plain(stream.local_addr().unwrap_or(door.local));
+            let mut conversation = begin(stream, &Caller { protocol, peer, local }, first, shared);
+            while let Ok(Some(action)) = conversation.next().await {
+                let why = why.into();
+                conversation.tell(match action {
+                    Action::Setting(_) => {
+                        Input::SettingDone(Err(SettingRefusal { not_permitted: false, why }))
+                    }
+                    _ => Input::FlowsFailed(why),
+                });
+            }
+        }
+        Is::Silent | Is::Nothing(_) => {}
+    }
 }
 
 async fn find_out(

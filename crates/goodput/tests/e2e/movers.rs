@@ -1,5 +1,6 @@
 //! Who chooses the mover, and what is said where one can't run.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
 use goodput_model::{EndName, MoverChoice, Record, Role};
@@ -88,6 +89,29 @@ fn a_limit_on_descriptors_that_is_too_low_there_is_named_before_the_test() {
     prlimit(pid, Resource::Nofile, limit).expect("the limit of a child can be lowered");
     let output = test(&home, &server, &["-P", "30"]);
     refused(&output, &["refused", "for 30 flows", "50 (RLIMIT_NOFILE)", "ulimit -n "]);
+}
+
+/// Lets a server have `current` descriptors; how many it could have before.
+fn limit_descriptors(server: &Server, current: Option<u64>) -> Rlimit {
+    let pid = Pid::from_raw(server.pid() as i32);
+    let maximum = rustix::process::getrlimit(Resource::Nofile).maximum;
+    prlimit(pid, Resource::Nofile, Rlimit { current, maximum }).expect("it is a child")
+}
+
+#[test]
+fn a_server_without_a_descriptor_left_says_so_and_goes_on() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let open = |number: &u64| Path::new(&format!("/proc/{}/fd/{number}", server.pid())).exists();
+    let free = (0..).find(|number| !open(number)).expect("numbers never end");
+    let before = limit_descriptors(&server, Some(free));
+    let words = ["refused", "can't take connections", &format!("more than {free} (ulimit -n)")];
+    refused(&test(&home, &server, &[]), &words);
+    refused(&test(&home, &server, &["-R"]), &words);
+    limit_descriptors(&server, before.current);
+    record(&test(&home, &server, &[]));
+    let log = std::fs::read_to_string(home.path().join("server.log")).expect("it writes one");
+    assert_eq!(log.matches("cannot accept connections for now").count(), 1, "{log}");
 }
 
 #[test]
