@@ -96,22 +96,14 @@ fn flow() -> impl Strategy<Value = FlowSample> {
     (proptest::collection::vec(number(), 12), any::<bool>(), tcp(), any::<bool>(), 0..2u16)
         .prop_map(|(v, sends, tcp, known, flow)| {
             let own = |value| if known { Known::Value(value) } else { Known::missing("noise") };
+            let role = if sends { Role::Sender } else { Role::Receiver };
             FlowSample {
-                flow,
-                role: if sends { Role::Sender } else { Role::Receiver },
-                bytes: v[0],
                 blocked_us: own(v[1]),
                 paced_us: own(v[2]),
                 calls: own(v[3]),
                 cpu_us: own(v[4]),
                 cpu_wait_us: own(v[0]),
-                source_us: goodput_model::no_storage(),
-                sink_us: goodput_model::no_storage(),
-                copied_sends: None,
-                mapped_bytes: None,
-                exhausted_buffers: None,
                 tcp: Known::Value(tcp),
-                mptcp_subflows: None,
                 memory: Known::Value(SocketMemory {
                     rmem_alloc_bytes: v[5],
                     rcvbuf_bytes: v[6],
@@ -127,6 +119,7 @@ fn flow() -> impl Strategy<Value = FlowSample> {
                     lost: v[6],
                     ..DatagramCounts::default()
                 }),
+                ..FlowSample::untold(flow, role, v[0], "noise")
             }
         })
 }

@@ -129,7 +129,6 @@ mod tests {
     use goodput_model::{Bytes, FlowSample, Host, Role, Sample, Snapshot, SocketMemory};
 
     pub(super) fn flow(sndbuf_bytes: u64) -> FlowSample {
-        let unknown = || Known::missing("not asked");
         let memory = SocketMemory {
             rmem_alloc_bytes: 0,
             rcvbuf_bytes: 131_072,
@@ -140,24 +139,8 @@ mod tests {
             drops: 0,
         };
         FlowSample {
-            flow: 0,
-            role: Role::Sender,
-            bytes: 0,
-            blocked_us: unknown(),
-            paced_us: unknown(),
-            calls: unknown(),
-            cpu_us: unknown(),
-            cpu_wait_us: unknown(),
-            source_us: goodput_model::no_storage(),
-            sink_us: goodput_model::no_storage(),
-            copied_sends: None,
-            mapped_bytes: None,
-            exhausted_buffers: None,
-            tcp: Known::missing("not asked"),
-            mptcp_subflows: None,
             memory: Known::Value(memory),
-            queued_bytes: unknown(),
-            datagrams: None,
+            ..FlowSample::untold(0, Role::Sender, 0, "not asked")
         }
     }
 

@@ -82,24 +82,8 @@ mod tests {
             sent_bytes: 0,
             received_bytes: 0,
             flows: vec![FlowSample {
-                flow,
-                role: Role::Sender,
-                bytes: 0,
-                blocked_us: Known::Value(0),
-                paced_us: Known::Value(0),
-                calls: Known::Value(0),
-                cpu_us: Known::missing("not asked"),
-                cpu_wait_us: Known::missing("not asked"),
-                source_us: goodput_model::no_storage(),
-                sink_us: goodput_model::no_storage(),
-                copied_sends: None,
-                mapped_bytes: None,
-                exhausted_buffers: None,
                 tcp: Known::Value(tcp),
-                mptcp_subflows: None,
-                memory: Known::missing("not asked"),
-                queued_bytes: Known::missing("not asked"),
-                datagrams: None,
+                ..FlowSample::untold(flow, Role::Sender, 0, "not asked")
             }],
         };
         infos.into_iter().enumerate().map(sample).collect()

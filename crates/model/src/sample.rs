@@ -89,6 +89,35 @@ pub struct FlowSample {
     pub datagrams: Option<DatagramCounts>,
 }
 
+impl FlowSample {
+    /// A flow of whose payload nothing but the bytes is known: all else is missing, because of `why`,
+    /// but what only some movers and transports count, which is absent, and its payload is memory.
+    /// Whoever knows more says so: `FlowSample { calls, ..FlowSample::untold(…) }`.
+    pub fn untold(flow: u16, role: Role, bytes: u64, why: &'static str) -> Self {
+        let untold = || Known::missing(why);
+        Self {
+            flow,
+            role,
+            bytes,
+            blocked_us: untold(),
+            paced_us: untold(),
+            calls: untold(),
+            cpu_us: untold(),
+            cpu_wait_us: untold(),
+            source_us: no_storage(),
+            sink_us: no_storage(),
+            copied_sends: None,
+            mapped_bytes: None,
+            exhausted_buffers: None,
+            tcp: Known::missing(why),
+            mptcp_subflows: None,
+            memory: Known::missing(why),
+            queued_bytes: untold(),
+            datagrams: None,
+        }
+    }
+}
+
 /// What a peer that knows no `cpu_wait_us` leaves us with.
 fn not_told() -> Known<u64> {
     Known::missing("the peer does not tell how long its threads waited for a CPU")

@@ -110,9 +110,6 @@ impl Case {
         let sent = (datagrams.received + datagrams.lost) as f64;
         let dropped = (sent * self.dropped) as u64;
         FlowSample {
-            flow: 0,
-            role,
-            bytes,
             blocked_us: own(spent(thread.blocked)),
             paced_us: own(spent(thread.paced)),
             calls: own(bytes / self.chunk),
@@ -123,11 +120,6 @@ impl Case {
             },
             source_us: stored(self.source.filter(|_| role == Role::Sender)),
             sink_us: stored(self.sink.filter(|_| role == Role::Receiver)),
-            copied_sends: None,
-            mapped_bytes: None,
-            exhausted_buffers: None,
-            tcp: Known::missing("not sampled"),
-            mptcp_subflows: None,
             memory: Known::Value(SocketMemory {
                 rmem_alloc_bytes: self.queued,
                 rcvbuf_bytes: 1_000_000,
@@ -139,6 +131,7 @@ impl Case {
             }),
             queued_bytes: Known::Value(self.queued),
             datagrams: udp.then_some(datagrams),
+            ..FlowSample::untold(0, role, bytes, "not sampled")
         }
     }
 

@@ -66,7 +66,6 @@ fn not_cut_to_milliseconds(least: f64, before: impl Iterator<Item = f64>) -> f64
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::testing::Case;
     use crate::view::View;
 

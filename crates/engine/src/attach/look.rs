@@ -82,29 +82,18 @@ impl Looker {
 }
 
 fn flow(number: usize, role: Role, bytes: u64, socket: &ForeignSocket, tcp: TcpInfo) -> FlowSample {
-    let unseen = || Known::missing("another program's waiting and calls are not counted");
+    let number = u16::try_from(number).unwrap_or(u16::MAX);
+    let unseen = "another program's waiting and calls are not counted";
     FlowSample {
-        flow: u16::try_from(number).unwrap_or(u16::MAX),
-        role,
-        bytes,
-        blocked_us: unseen(),
-        paced_us: unseen(),
-        calls: unseen(),
         cpu_us: Known::missing("not yet known which thread moves the payload"),
         cpu_wait_us: Known::missing("not yet known which thread moves the payload"),
-        source_us: goodput_model::no_storage(),
-        sink_us: goodput_model::no_storage(),
-        copied_sends: None,
-        mapped_bytes: None,
-        exhausted_buffers: None,
         tcp: Known::Value(tcp),
-        mptcp_subflows: None,
         memory: socket.memory.clone(),
         queued_bytes: Known::Value(match role {
             Role::Sender => socket.send_queue_bytes,
             Role::Receiver => socket.receive_queue_bytes,
         }),
-        datagrams: None,
+        ..FlowSample::untold(number, role, bytes, unseen)
     }
 }
 

@@ -129,27 +129,7 @@ mod tests {
     }
 
     fn sample(flows: u16) -> Sample {
-        let missing = || Known::missing("not asked");
-        let flow = |number| FlowSample {
-            flow: number,
-            role: Role::Sender,
-            bytes: 0,
-            blocked_us: missing(),
-            paced_us: missing(),
-            calls: missing(),
-            cpu_us: missing(),
-            cpu_wait_us: missing(),
-            source_us: goodput_model::no_storage(),
-            sink_us: goodput_model::no_storage(),
-            copied_sends: None,
-            mapped_bytes: None,
-            exhausted_buffers: None,
-            tcp: Known::missing("not asked"),
-            mptcp_subflows: None,
-            memory: Known::missing("not asked"),
-            queued_bytes: missing(),
-            datagrams: None,
-        };
+        let flow = |number| FlowSample::untold(number, Role::Sender, 0, "not asked");
         Sample {
             at_s: 0.0,
             sent_bytes: 0,

@@ -167,30 +167,9 @@ fn datagrams(before: Option<&FlowSample>, now: &FlowSample) -> Option<Datagrams>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::Known;
 
     fn sample(at_s: f64) -> Sample {
-        let untold = || Known::missing("of no matter here");
-        let flow = FlowSample {
-            flow: 0,
-            role: Role::Sender,
-            bytes: 0,
-            blocked_us: untold(),
-            paced_us: untold(),
-            calls: untold(),
-            cpu_us: untold(),
-            cpu_wait_us: untold(),
-            source_us: untold(),
-            sink_us: untold(),
-            copied_sends: None,
-            mapped_bytes: None,
-            exhausted_buffers: None,
-            tcp: Known::missing("of no matter here"),
-            mptcp_subflows: None,
-            memory: Known::missing("of no matter here"),
-            queued_bytes: untold(),
-            datagrams: None,
-        };
+        let flow = FlowSample::untold(0, Role::Sender, 0, "of no matter here");
         Sample { at_s, sent_bytes: 0, received_bytes: 0, flows: vec![flow] }
     }
 

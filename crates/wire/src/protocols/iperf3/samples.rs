@@ -1,34 +1,13 @@
 //! Samples that tests of iperf3's accounts are made of.
 
-use goodput_model::{DatagramCounts, FlowSample, Known, Role, Sample};
-
-fn flow(flow: u16, role: Role, bytes: u64) -> FlowSample {
-    let untold = || Known::missing("of no matter here");
-    FlowSample {
-        flow,
-        role,
-        bytes,
-        blocked_us: untold(),
-        paced_us: untold(),
-        calls: untold(),
-        cpu_us: untold(),
-        cpu_wait_us: untold(),
-        source_us: goodput_model::no_storage(),
-        sink_us: goodput_model::no_storage(),
-        copied_sends: None,
-        mapped_bytes: None,
-        exhausted_buffers: None,
-        tcp: Known::missing("of no matter here"),
-        mptcp_subflows: None,
-        memory: Known::missing("of no matter here"),
-        queued_bytes: untold(),
-        datagrams: None,
-    }
-}
+use goodput_model::{DatagramCounts, FlowSample, Role, Sample};
 
 /// Flows that all have one role, with their bytes.
 pub fn detailed(at_s: f64, role: Role, bytes: &[u64]) -> Sample {
-    let flows = bytes.iter().enumerate().map(|(id, bytes)| flow(id as u16, role, *bytes));
+    let flows = bytes
+        .iter()
+        .enumerate()
+        .map(|(id, bytes)| FlowSample::untold(id as u16, role, *bytes, "of no matter here"));
     let total = bytes.iter().sum();
     let (sent_bytes, received_bytes) = match role {
         Role::Sender => (total, 0),
