@@ -1,14 +1,10 @@
 //! The report of a check: what was seen to harm, what could, and what could not be told.
 
-use std::fmt::Write;
-
 use goodput_diagnose::check::is_seen;
 use goodput_model::{CheckReport, Finding, Known};
 
+use super::labelled::{line, remedy, undecided};
 use super::style;
-
-/// Width of the labels on the left.
-const LABEL: usize = 12;
 
 /// The whole report.
 pub fn text(report: &CheckReport, show_undecided: bool) -> String {
@@ -25,19 +21,10 @@ pub fn text(report: &CheckReport, show_undecided: bool) -> String {
     }
     report.findings.iter().for_each(|finding| one(&mut out, finding));
     if show_undecided {
-        let mut label = "undecided";
-        for undecided in &report.undecided {
-            line(&mut out, label, &format!("{}: {}", undecided.rule, undecided.because));
-            label = "";
-        }
+        undecided(&mut out, &report.undecided);
     }
     line(&mut out, "in all", &summary(report, show_undecided));
     out
-}
-
-fn line(out: &mut String, label: &str, text: &str) {
-    // Writing to a String cannot fail.
-    let _ = writeln!(out, "{}{text}", style::faint(format!("{label:LABEL$}")));
 }
 
 fn one(out: &mut String, finding: &Finding) {
@@ -46,21 +33,7 @@ fn one(out: &mut String, finding: &Finding) {
         false => ("could limit", finding.summary.clone()),
     };
     line(out, label, &format!("{summary}   ({})", finding.rule));
-    let mut label = "  to try";
-    for change in &finding.changes {
-        line(out, label, &change.to_string());
-        label = "";
-    }
-    for advice in &finding.advice {
-        line(out, label, advice);
-        label = "";
-    }
-    let mut label = "  for good";
-    for permanent in &finding.permanent {
-        let lines = permanent.lines.lines().collect::<Vec<_>>().join("; ");
-        line(out, label, &format!("in {}: {lines}", permanent.file));
-        label = "";
-    }
+    remedy(out, finding);
 }
 
 fn summary(report: &CheckReport, shown: bool) -> String {

@@ -1,18 +1,12 @@
 //! The report of one measurement: number, ceiling, verdict, evidence, remedy, proof. In this order.
 
-use std::fmt::Write;
-
 use goodput_model::{
     Direction, DirectionResult, EndName, Finding, Kind, Known, Place, Record, Transport, Verdict,
 };
 
-use super::{
-    bar, datagrams, latency, movers, mptcp, peer, permanent, placement, storage, style, way,
-};
+use super::labelled::{line, lines, remedy, undecided};
+use super::{bar, datagrams, latency, movers, mptcp, peer, placement, storage, style, way};
 use crate::shell;
-
-/// Width of the labels on the left.
-const LABEL: usize = 12;
 
 /// The whole report.
 pub fn text(record: &Record, show_undecided: bool) -> String {
@@ -37,7 +31,7 @@ pub fn text(record: &Record, show_undecided: bool) -> String {
     ways(&mut out, record);
     doubts(&mut out, record);
     if show_undecided {
-        undecided(&mut out, record);
+        undecided(&mut out, &record.undecided);
     }
     out
 }
@@ -52,11 +46,6 @@ fn files(out: &mut String, record: &Record) {
     for storage in record.result.directions.iter().filter_map(|d| d.storage.as_ref()) {
         storage::lines(storage).iter().for_each(|(label, text)| line(out, label, text));
     }
-}
-
-fn line(out: &mut String, label: &str, text: &str) {
-    // Writing to a String cannot fail.
-    let _ = writeln!(out, "{}{text}", style::faint(format!("{label:LABEL$}")));
 }
 
 fn number(out: &mut String, record: &Record) {
@@ -106,7 +95,7 @@ fn costs(out: &mut String, record: &Record) {
     let mut text =
         format!("near {}   far {}", cpu(&result.near.cpu_percent), cpu(&result.far.cpu_percent));
     if let [only] = &result.directions[..] {
-        let _ = write!(text, "      {}", transfer(only));
+        text = format!("{text}      {}", transfer(only));
     }
     line(out, "cpu", &text);
     if record.plan.transport == Transport::Udp {
@@ -166,28 +155,12 @@ fn verdict(out: &mut String, record: &Record, verdict: &Verdict) {
 }
 
 fn explain(out: &mut String, record: &Record, finding: &Finding) {
-    let mut label = "  evidence";
-    for witness in &finding.evidence {
-        line(out, label, &format!("{}: {}", witness.end, witness.text));
-        label = "";
-    }
+    let evidence = finding.evidence.iter().map(|seen| format!("{}: {}", seen.end, seen.text));
+    lines(out, "  evidence", evidence);
     if let Known::Value(predicted) = &finding.predicted_bits_per_s {
         line(out, "  then", &format!("{predicted} by what is known of the next limit"));
     }
-    let mut label = "  to try";
-    for change in &finding.changes {
-        line(out, label, &change.to_string());
-        label = "";
-    }
-    for advice in &finding.advice {
-        line(out, label, advice);
-        label = "";
-    }
-    let mut label = "  for good";
-    for text in permanent::lines(&finding.permanent) {
-        line(out, label, &text);
-        label = "";
-    }
+    remedy(out, finding);
     // Proving needs goodput at the other end, which a transfer of another program says nothing of.
     if let Some(change) = finding.changes.first()
         && record.kind != Kind::Attach
@@ -204,11 +177,8 @@ fn contributing(out: &mut String, record: &Record) {
         let main = |v: &Verdict| finding.rule == v.limit && finding.end == v.end;
         main(&record.verdict) || record.verdict_reverse.as_ref().is_some_and(main)
     };
-    let mut label = "also";
-    for finding in record.findings.iter().filter(|f| !shown(f)) {
-        line(out, label, &format!("{} ({}, {})", finding.summary, finding.end, finding.rule));
-        label = "";
-    }
+    let others = record.findings.iter().filter(|f| !shown(f));
+    lines(out, "also", others.map(|f| format!("{} ({}, {})", f.summary, f.end, f.rule)));
 }
 
 fn ways(out: &mut String, record: &Record) {
@@ -230,13 +200,5 @@ fn probes(out: &mut String, record: &Record) {
 fn doubts(out: &mut String, record: &Record) {
     for doubt in &record.doubts {
         line(out, "note", doubt);
-    }
-}
-
-fn undecided(out: &mut String, record: &Record) {
-    let mut label = "undecided";
-    for rule in &record.undecided {
-        line(out, label, &format!("{}: {}", rule.rule, rule.because));
-        label = "";
     }
 }
