@@ -40,7 +40,7 @@ pub struct BurstLoss {
 impl BurstLoss {
     /// The burst, of a congestion control that backs off; `None` where there was none.
     pub fn of(view: &View) -> Result<Option<Self>, Missing> {
-        if !view.backs_off_at_loss()? {
+        if !view.backs_off_at_loss()? || view.needs_start().is_err() {
             return Ok(None);
         }
         let until_s = STARTUP_S.max(STARTUP_ROUND_TRIPS * view.sender.min_rtt_s()?);

@@ -203,6 +203,14 @@ fn is_off(flag: &bool) -> bool {
 }
 
 impl Plan {
+    /// [`Self::mover`] where another program moves the payload and goodput only watches (`--attach`).
+    pub const WATCHING: &'static str = "none";
+
+    /// Whether goodput only watches what another program moves.
+    pub fn only_watches(&self) -> bool {
+        self.mover == Self::WATCHING
+    }
+
     /// Sensible values for everything: one TCP flow, sent, until the mean is known to ±2 %.
     pub fn standard() -> Self {
         Self {

@@ -46,6 +46,7 @@ pub const RULE: Rule = Rule {
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
+    view.needs_start()?;
     let Some(threshold) = inherited(view)? else { return Ok(None) };
     let crawl = crawl(view)?;
     if crawl.share < HOLDS {
@@ -102,6 +103,7 @@ mod tests {
     use crate::diagnose;
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::Near;
+    use goodput_model::Plan;
 
     fn remembered() -> Case {
         let case = Case::crawling().tcp(|tcp, _| {
@@ -127,7 +129,8 @@ mod tests {
     }
 
     #[test]
-    fn cannot_tell_for_datagrams() {
+    fn cannot_tell_for_datagrams_or_from_the_middle_of_a_connection_on() {
         cannot_tell(&RULE, Case::healthy_udp());
+        cannot_tell(&RULE, remembered().plan(|plan| plan.mover = Plan::WATCHING.into()));
     }
 }

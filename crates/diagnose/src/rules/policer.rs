@@ -177,8 +177,10 @@ impl Marks {
         let base = view.sender.min_rtt_s()?;
         let until_s = STARTUP_S.max(STARTUP_ROUND_TRIPS * base);
         let (startup, since) = view.sender.losses_until(until_s)?;
-        let overshot =
-            overshoots(&startup, &since) && same_level(view, until_s)? && !queue_showed(view)?;
+        let overshot = view.needs_start().is_ok()
+            && overshoots(&startup, &since)
+            && same_level(view, until_s)?
+            && !queue_showed(view)?;
         let backs_off = view.backs_off_at_loss()?;
         let slope = losses.as_ref().and_then(Losses::elasticity);
         // What is lost follows what is sent too closely for chance, though a little less passes at times.

@@ -69,6 +69,7 @@ const CRAWL: f64 = 5e6;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
+    view.needs_start()?;
     let startup = view.sender.worst_start(STARTUP_S)?;
     let (_, window, _) = view.sender.congestion_window_deciles()?;
     let most = startup.share() >= MOSTLY || loses_all_the_time(view, &startup)?;

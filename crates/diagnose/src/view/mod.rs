@@ -77,6 +77,14 @@ impl<'a> View<'a> {
         if self.is_tcp() { Ok(()) } else { Err(Missing::because("only TCP has it")) }
     }
 
+    /// Says that a rule needs the connection from its start on, where it was older than that.
+    pub fn needs_start(&self) -> Result<(), Missing> {
+        if self.plan().only_watches() {
+            return Err(Missing::because("the connection is older than the measurement"));
+        }
+        Ok(())
+    }
+
     /// The side of the named end.
     pub fn side(&self, name: EndName) -> &Side<'a> {
         if self.sender.name == name { &self.sender } else { &self.receiver }

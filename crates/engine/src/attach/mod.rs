@@ -73,7 +73,7 @@ fn plan(request: &AttachRequest, found: &Found) -> Plan {
         flows: u16::try_from(found.chosen.keys.len()).unwrap_or(u16::MAX),
         length: request.length,
         interval_s: request.interval_s,
-        mover: "none".into(),
+        mover: Plan::WATCHING.into(),
         socket: SocketOptions { congestion: congestion(&found.sockets), ..<_>::default() },
         ..Plan::standard()
     }
