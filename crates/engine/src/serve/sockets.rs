@@ -1,5 +1,6 @@
 //! The sockets a server listens on: made here, or handed over by systemd.
 
+use std::io::ErrorKind;
 use std::net::{Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 
 use goodput_mover::socket::notice_silence;
@@ -11,6 +12,10 @@ use crate::error::EngineError;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
+
+/// How many ports are tried where the system chooses: it chooses one that is free for TCP, and a socket of
+/// another program may have it for UDP.
+const TRIES: u32 = 20;
 
 /// What a server listens on: its own port first, then the usual ports of other protocols.
 pub struct Sockets {
@@ -103,17 +108,26 @@ impl Pair {
         let option = if usual_for.is_empty() { "--port" } else { "--protocols" };
         let named =
             |address| format!("listen on {address}; another server there? {option} chooses");
-        let tcp: TcpListener = match listener(address) {
-            // A kernel without IPv6 still has IPv4.
-            Err(_) if bind.is_none() => listener(SocketAddr::new([0, 0, 0, 0].into(), port)),
-            other => other,
+        let mut tries = if port == 0 { TRIES } else { 1 };
+        loop {
+            let tcp: TcpListener = match listener(address) {
+                // A kernel without IPv6 still has IPv4.
+                Err(_) if bind.is_none() => listener(SocketAddr::new([0, 0, 0, 0].into(), port)),
+                other => other,
+            }
+            .map_err(EngineError::io(named(address)))?
+            .into();
+            let local = tcp.local_addr().map_err(EngineError::io("read the listener's address"))?;
+            notice_silence(&tcp).map_err(EngineError::io(silent(local)))?;
+            tries -= 1;
+            match datagram_socket(local) {
+                Err(cause) if tries > 0 && cause.kind() == ErrorKind::AddrInUse => {}
+                udp => {
+                    let udp = udp.map_err(EngineError::io(named(local)))?.into();
+                    return Ok(Self { tcp, udp, usual_for });
+                }
+            }
         }
-        .map_err(EngineError::io(named(address)))?
-        .into();
-        let local = tcp.local_addr().map_err(EngineError::io("read the listener's address"))?;
-        notice_silence(&tcp).map_err(EngineError::io(silent(local)))?;
-        let udp = datagram_socket(local).map_err(EngineError::io(named(local)))?.into();
-        Ok(Self { tcp, udp, usual_for })
     }
 
     /// A listener that was handed over, with its UDP socket where that was as well.
