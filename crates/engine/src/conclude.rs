@@ -119,17 +119,19 @@ fn diagnoses(measurement: &Measurement) -> Vec<(EndName, Diagnosis)> {
 }
 
 fn nothing_counted(target: &str, measurement: &Measurement) -> EngineError {
-    EngineError::Flow(match (&measurement.far, measurement.plan.transport) {
-        (Known::Value(_), _) => format!(
-            "{target}: the receiver counted nothing; the run was too short to sample, try a longer -t"
-        ),
-        (Known::Missing(why), Transport::Tcp) => format!(
+    let senders = measurement.senders();
+    let saw = senders.iter().any(|sender| measurement.end(sender.other()).is_some());
+    EngineError::Flow(match (measurement.far.get(), measurement.plan.transport) {
+        (Err(why), Transport::Tcp) if !saw => format!(
             "{target}: nothing tells what arrived: {why}, and nothing was acknowledged; a longer -t \
              may help"
         ),
-        (Known::Missing(why), Transport::Udp) => format!(
+        (Err(why), Transport::Udp) if !saw => format!(
             "{target}: nothing tells what arrived: {why}; over UDP, only the end that receives can \
              measure it"
+        ),
+        _ => format!(
+            "{target}: the receiver counted nothing; the run was too short to sample, try a longer -t"
         ),
     })
 }
