@@ -138,8 +138,8 @@ fn counters_never_run_back() {
     });
 }
 
-/// A sender must stop within 100 ms. The bound here is 2 s, as a busy test machine may leave a
-/// thread alone for long, and still shows a mover that waits for its peer.
+/// A sender must stop within 100 ms. Here it has 2 s, in looks, as a busy test machine may leave a
+/// thread alone for long, which still shows a mover that waits for its peer.
 #[test]
 fn a_sender_stops_soon_though_nobody_reads() {
     each_that(Role::Sender, |mover, transport| {
@@ -150,9 +150,13 @@ fn a_sender_stops_soon_though_nobody_reads() {
             patience(|| pair.flow.counters().blocked_us() > 1000);
         }
         pair.stop.finish(Duration::from_secs(60));
-        let (finished, joined) = std::sync::mpsc::channel();
-        std::thread::spawn(move || finished.send(pair.flow.join()));
-        joined.recv_timeout(Duration::from_secs(2)).expect("stopped in time").expect("ended well");
+        let look = Duration::from_millis(5);
+        let ended = (0..400).any(|_| {
+            std::thread::sleep(look);
+            pair.flow.is_finished()
+        });
+        assert!(ended, "{} waits for its peer", mover.id());
+        pair.flow.join().expect("ended well");
         drop(peer);
     });
 }

@@ -60,7 +60,7 @@ fn what_comes_after_the_handshake_is_doubted() {
     let near = tcp_connect(address, &SocketOptions::default(), TIMEOUT).unwrap();
     let far = listener.accept().unwrap().0;
     let current = effective(&far).unwrap().congestion.unwrap();
-    let other = if current == "reno" { "bbr" } else { "reno" };
+    let other = if current == "reno" { "cubic" } else { "reno" };
     let options = SocketOptions {
         congestion: Some(other.into()),
         rcvbuf_bytes: Some(Bytes(64 << 20)),
@@ -124,7 +124,10 @@ fn ipv6_carries_the_code_point_as_well() {
 
 #[test]
 fn a_refused_port_asks_for_the_server() {
-    let free = TcpListener::bind(any()).unwrap().local_addr().unwrap();
+    // Bound, so that it is nobody else's, and refusing, as it does not listen.
+    let bound = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    bound.bind(&any().into()).unwrap();
+    let free = bound.local_addr().unwrap().as_socket().unwrap();
     let error = tcp_connect(free, &SocketOptions::default(), TIMEOUT).unwrap_err();
     assert!(!error.is_not_permitted());
     let words = std::io::Error::from(error).to_string();
