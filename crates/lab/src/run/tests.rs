@@ -1,7 +1,6 @@
 //! Runs with a stand-in for goodput: a shell script that behaves as its first lines say.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
@@ -14,13 +13,14 @@ use crate::testing::runnable;
 fn stand_in(serve: &str, test: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("goodput");
-    let pids = folder.path().join("pids");
     let script = format!(
-        "#!/bin/sh\necho $$ >> {}\ncase \"$1\" in\nserve)\n{serve}\n;;\ntest)\n{test}\n;;\nesac\n",
-        pids.display()
+        "#!/bin/sh\necho $$ >> \"${{0%/*}}/pids\"\ncase \"$1\" in\nserve)\n{serve}\n;;\ntest)\n{test}\n;;\nesac\n"
     );
-    fs::write(&path, script).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    // By a process of its own: where this one had the file open, a child that another test starts
+    // meanwhile would keep it open for writing, and what is written can't be run (ETXTBSY).
+    let writes = ["-c", "printf %s \"$1\" > \"$0\" && chmod +x \"$0\""];
+    let written = Command::new("sh").args(writes).arg(&path).arg(script).status();
+    assert!(written.unwrap().success());
     (folder, path)
 }
 
@@ -84,24 +84,20 @@ fn a_quota_is_on_each_process_that_it_names() {
         let Some(scenario) = runnable("a_quota_is_on_each_process_that_it_names", &body) else {
             continue;
         };
-        let folder = tempfile::tempdir().unwrap();
-        let seen = folder.path().join("seen");
         // Both wait until they are in a group of the lab, or the client until the server was.
-        let until_limited = format!(
-            "until grep -q goodput-lab- /proc/$$/cgroup; do :; done; echo $1 > {}",
-            seen.display()
-        );
+        let until_limited =
+            "until grep -q goodput-lab- /proc/$$/cgroup; do :; done; echo $1 > \"${0%/*}/seen\"";
         let (serve, test) = match verb {
             "serve" => (
                 format!("echo listening on; {until_limited}; {WAITS}"),
-                format!("until [ -s {} ]; do :; done", seen.display()),
+                "until [ -s \"${0%/*}/seen\" ]; do :; done",
             ),
             _ => (format!("echo listening on; {WAITS}"), until_limited),
         };
-        let (pids, path) = stand_in(&serve, &test);
+        let (folder, path) = stand_in(&serve, test);
         run(&scenario, &path, &[]).unwrap();
-        assert_eq!(fs::read_to_string(seen).unwrap().trim(), verb);
-        nobody_left(&pids);
+        assert_eq!(fs::read_to_string(folder.path().join("seen")).unwrap().trim(), verb);
+        nobody_left(&folder);
     }
 }
 
@@ -109,10 +105,24 @@ fn a_quota_is_on_each_process_that_it_names() {
 fn a_client_that_does_not_end_is_given_up_and_killed() {
     let name = "a_client_that_does_not_end_is_given_up_and_killed";
     let Some(scenario) = runnable(name, "[run]\nwithin = \"300ms\"") else { return };
-    let (folder, path) = stand_in(SERVES, "echo stuck >&2; exec tail -f /dev/null");
+    let (folder, path) = stand_in(SERVES, WAITS);
     let error = run(&scenario, &path, &[]).unwrap_err().to_string();
-    assert!(error.contains("did not end within 300ms") && error.contains("stuck"), "{error}");
+    assert!(error.contains("did not end within 300ms"), "{error}");
     nobody_left(&folder);
+}
+
+#[test]
+fn what_it_said_is_told_of_a_program_that_is_given_up() {
+    let (_folder, path) = stand_in("", &format!("echo stuck >&2; echo said; {WAITS}"));
+    let mut command = Command::new(path);
+    command.arg("test");
+    let mut process = Process::start(command, "a stand-in").unwrap();
+    process.wait_for_line("said", Duration::from_secs(60)).unwrap();
+    while process.stderr().is_empty() {
+        std::thread::yield_now();
+    }
+    let error = process.finish(Duration::ZERO).unwrap_err().to_string();
+    assert!(error.contains("did not end within 0ns") && error.contains("stuck"), "{error}");
 }
 
 #[test]
