@@ -1,12 +1,17 @@
 //! A server on loopback and ways to run goodput against it, for every end-to-end test.
 
+mod moved;
+
 use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use goodput_model::{Finding, Record, Witness};
 use tempfile::TempDir;
+
+pub use moved::moved;
 
 /// The program under test.
 pub fn exe() -> &'static Path {
@@ -123,6 +128,37 @@ pub fn refusing() -> (socket2::Socket, SocketAddr) {
     socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("loopback has a free port");
     let address = socket.local_addr().ok().and_then(|address| address.as_socket());
     (socket, address.expect("it is bound"))
+}
+
+/// The first of so many ports in a row that nobody has, over TCP and UDP, and that nobody gets before they
+/// are used: below those that the kernel gives out (net.ipv4.ip_local_port_range, 32768 on), and no test's of
+/// another process.
+pub fn unused_ports(count: u16) -> u16 {
+    /// Of a process.
+    const ALL: u16 = 200;
+    static TRIED: AtomicU16 = AtomicU16::new(0);
+    let first = 20_000 + (std::process::id() % 60) as u16 * ALL;
+    let is_unused = |port| {
+        TcpListener::bind(("0.0.0.0", port)).is_ok() && UdpSocket::bind(("0.0.0.0", port)).is_ok()
+    };
+    loop {
+        let tried = TRIED.fetch_add(count, Ordering::Relaxed);
+        assert!(tried + count <= ALL, "all {ALL} ports from {first} on were used or tried");
+        if (first + tried..first + tried + count).all(is_unused) {
+            return first + tried;
+        }
+    }
+}
+
+/// A listener and a UDP socket on one port of loopback.
+pub fn both_sockets() -> (TcpListener, UdpSocket) {
+    loop {
+        let tcp = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        // The system has chosen the port for TCP alone.
+        if let Ok(udp) = UdpSocket::bind(tcp.local_addr().expect("it is bound")) {
+            return (tcp, udp);
+        }
+    }
 }
 
 /// The record that a `--json` run printed.

@@ -369,13 +369,11 @@ fn a_source_that_gives_not_one_byte_is_no_measurement() {
 fn server_with_a_small_disk(home: &Home) -> Option<(Child, String)> {
     let disk = home.path().join("disk");
     std::fs::create_dir(&disk).expect("a new directory");
-    let script = format!(
-        "mount -t tmpfs -o size=1m none {0} && exec {1} serve --bind 127.0.0.1 --port 0 --sinks {0}",
-        text(&disk),
-        text(exe()),
-    );
+    let script = "mount -t tmpfs -o size=1m none \"$1\" && \
+         exec \"$0\" serve --bind 127.0.0.1 --port 0 --sinks \"$1\"";
     let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-c", &script]).env("XDG_DATA_HOME", home.path());
+    command.args(["--mount", "sh", "-c", script]).arg(exe()).arg(disk);
+    command.env("XDG_DATA_HOME", home.path()).env("GOODPUT_STATE_DIR", home.path().join("state"));
     let mut server = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
     let mut line = String::new();
     BufReader::new(server.stdout.take()?).read_line(&mut line).ok()?;

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Command;
 
-use goodput_model::{EndName, Known, Record};
+use goodput_model::{End, EndName, Known, Record};
 
 use crate::common::{Home, Server, found_busy, record, stdout};
 
@@ -76,7 +76,8 @@ fn the_default_length_ends_by_itself() {
     let record = measure(&[]);
     let last = record.intervals.last().expect("there is an interval");
     assert!(last.to_s >= 1.9, "{last:?}");
-    assert!(last.to_s <= 11.0, "{last:?}");
+    // Ten, and what came after the end. On a host that is busy they are longer, and no more.
+    assert!(record.intervals.len() <= 11, "{:?}", record.intervals);
 }
 
 #[test]
@@ -187,7 +188,9 @@ fn text_shows_number_verdict_and_intervals() {
 #[test]
 fn observing_can_be_switched_off() {
     let record = measure(&["-t", "1", "--no-observe"]);
-    assert!(record.result.goodput_bits_per_s.0 > 0.0);
+    let last = |end: &Known<End>| end.value().and_then(|end| end.samples.last()).cloned();
+    let [near, far] = [&record.ends.near, &record.ends.far].map(|end| last(end).expect("a sample"));
+    assert!(near.sent_bytes > 0 && near.sent_bytes == far.received_bytes, "{near:?} {far:?}");
     assert!(matches!(record.result.near.cpu_percent, Known::Missing(_)));
 }
 

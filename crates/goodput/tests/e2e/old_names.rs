@@ -14,7 +14,8 @@ fn called_as(home: &Home, name: &str, arguments: &[&str]) -> Output {
     let installed = home.run(&["shim", "install", path]);
     assert!(installed.status.success(), "{}", stderr(&installed));
     let mut command = Command::new(names.join(name));
-    command.args(arguments).env("XDG_DATA_HOME", home.path()).stdin(Stdio::null());
+    command.args(arguments).env("XDG_DATA_HOME", home.path());
+    command.env("GOODPUT_STATE_DIR", home.path().join("state")).stdin(Stdio::null());
     command.output().expect("the link can be run")
 }
 

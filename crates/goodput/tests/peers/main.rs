@@ -11,6 +11,8 @@ mod iperf2;
 mod iperf3;
 mod link_local;
 mod matrix;
+#[path = "../common/moved.rs"]
+mod moved;
 mod nuttcp;
 mod results;
 #[path = "../common/skip.rs"]

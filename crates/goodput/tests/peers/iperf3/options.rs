@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::{PEER, PORT, TARGET, client};
 use crate::matrix::Test;
+use crate::moved::moved;
 use crate::space::{Space, exe};
 
 /// A key pair that protects nothing, and the user "mario" with the password "rossi".
@@ -41,9 +42,13 @@ fn server_output() -> Result<(), Failed> {
     let _server = space.serve(&[])?;
     let json = client(&space, &["-t", "2", "--get-server-output"])?;
     let text = json["server_output_text"].as_str().ok_or("there is no output of the server")?;
-    for wanted in ["Accepted connection from 127.0.0.1", "[  5]   0.00-1.", "receiver\n"] {
+    for wanted in ["Accepted connection from 127.0.0.1", "receiver\n"] {
         check(text.contains(wanted), format!("{wanted:?} is not in {text}"))?;
     }
+    // Of a second, or more on a host that is busy.
+    let first = text.split_once("[  5]   0.00-").and_then(|(_, rest)| rest.split(' ').next());
+    let to_s = first.and_then(|to_s| to_s.parse::<f64>().ok());
+    check(to_s.is_some_and(|to_s| to_s >= 1.0), format!("no first interval is in {text}"))?;
     Ok(())
 }
 
@@ -166,7 +171,7 @@ fn our_options() -> Result<(), Failed> {
     ] {
         let record = space.test(&[&[TARGET], options].concat());
         let record = record.map_err(|why| format!("{options:?}: {why:?}"))?;
-        check(record.result.goodput_bits_per_s.0 > 0.0, format!("{options:?}"))?;
+        check(moved(&record), format!("{options:?}: {:?}", record.result))?;
     }
     let odd = ["test", TARGET, "--no-store", "-t", "1", "--sndbuf", "64K"];
     let refused = space.start(exe(), &odd)?.finish()?;
