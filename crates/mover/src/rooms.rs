@@ -63,6 +63,7 @@ fn give_back(room: Box<[u8]>) {
 }
 
 /// What a flow receives into.
+#[derive(Debug, Default)]
 pub(crate) struct Room {
     /// One of its own, where [`ROOM`] is too small.
     own: Box<[u8]>,

@@ -33,8 +33,9 @@ const DEPTH: usize = 64;
 /// too.
 const AT_ONCE: usize = 256 << 10;
 
-/// Writes and reads chunks, several in one call. Memory: one chunk for all sending flows, up to 132 KiB
-/// for each that receives, and a few KiB for each that are shared with the kernel.
+/// Writes and reads chunks, several in one call. Memory: one chunk for all sending flows; to receive
+/// 256 KiB for each flow that is within a call, 8 MiB at most; and a few KiB for each that are shared with
+/// the kernel.
 pub struct Uring;
 
 impl Mover for Uring {
@@ -64,7 +65,7 @@ impl Mover for Uring {
         let needs = Needs { descriptors: 1, ..Needs::chunk(plan, role) };
         match role {
             Role::Sender => needs,
-            Role::Receiver => Needs { memory_bytes: receives_into(plan.chunk_bytes.0), ..needs },
+            Role::Receiver => Needs { memory_bytes: multishot::HELD, ..needs },
         }
     }
 
@@ -108,10 +109,6 @@ impl Mover for Uring {
             read
         })
     }
-}
-
-fn receives_into(chunk: u64) -> u64 {
-    multishot::memory_bytes(usize::try_from(chunk).unwrap_or(usize::MAX)) as u64
 }
 
 /// Whether this kernel can receive many times by one request; if not, why. What it said is kept, unless
