@@ -12,6 +12,11 @@
 //! acknowledges at once: what has come beyond it waits for the reader where the window is as wide as the
 //! buffer (`__tcp_ack_snd_check`, net/ipv4/tcp_input.c), and stops a sender whose congestion window is
 //! small.
+//!
+//! That is a price where the packets are short, as those of a program that writes little at a time: each is
+//! acknowledged by itself, and as nothing is left unacknowledged, the sender's kernel gathers no writes
+//! (Nagle, RFC 896). Half of what 1500-byte writes brought over a veth pair was lost by it. So what goes
+//! back while the mark is raised is counted, and the mark lowered for a while where it is too much.
 
 use std::mem;
 use std::os::fd::AsFd;
@@ -40,6 +45,11 @@ const LATEST_NS: u64 = 1_000_000;
 /// Bytes by which the speed of a stream is judged.
 const JUDGED: u64 = 4 * LUMP;
 
+/// Least bytes of the stream for each segment that goes back: less is acknowledged packet by packet.
+const PER_ACK: u64 = 4 << 10;
+/// Bytes of the stream for which a mark that costs too much is not raised again.
+const SPARED: u64 = 256 << 20;
+
 /// How long a rest is, nanoseconds; a stream is rapid where a lump and more comes in it, 42 Gbit/s.
 const REST_NS: u64 = 50_000;
 /// How many times what comes in a rest the receive buffer must hold.
@@ -59,6 +69,27 @@ pub(crate) struct Lumps {
     /// Bytes read since `from_ns`.
     judged: u64,
     from_ns: u64,
+    /// What the raised mark costs is not known yet.
+    trial: Option<Trial>,
+    /// Bytes to come before the mark may be raised.
+    spared: u64,
+}
+
+/// A mark that was just raised.
+#[derive(Debug)]
+struct Trial {
+    /// Segments that had gone back by then.
+    sent: u32,
+    /// Bytes that were read since.
+    bytes: u64,
+}
+
+impl Trial {
+    /// Whether too many segments go back, once that can be told; `sent` are all by now.
+    fn is_dear(&self, sent: u32) -> Option<bool> {
+        let acks = u64::from(sent.wrapping_sub(self.sent));
+        (self.bytes >= JUDGED).then_some(acks * PER_ACK > self.bytes)
+    }
 }
 
 /// What shall become of the mark.
@@ -81,6 +112,8 @@ impl Lumps {
     /// `bytes` were read.
     pub(crate) fn read(&mut self, bytes: usize) {
         self.since_wait += bytes as u64;
+        self.spared = self.spared.saturating_sub(bytes as u64);
+        self.trial.iter_mut().for_each(|trial| trial.bytes += bytes as u64);
     }
 
     /// Waits for a lump, or for anything where the stream is slow, as far as the stop lets it, or
@@ -100,7 +133,7 @@ impl Lumps {
                 self.rests = false;
                 self.set_mark(flow, 0);
             }
-            Speed::Same => {}
+            Speed::Same => self.weigh(flow),
         }
         if self.rests {
             let end = now + REST_NS;
@@ -109,6 +142,17 @@ impl Lumps {
         }
         let latest = (self.mark > 0).then_some(now + LATEST_NS);
         flow.wait_readable([latest, until].into_iter().flatten().min())
+    }
+
+    /// Lowers the mark where it costs too much.
+    fn weigh(&mut self, flow: &Flow) {
+        let ready = self.trial.take_if(|trial| trial.bytes >= JUDGED);
+        let sent = || socket::segments_out(flow.socket.as_fd());
+        let dear = ready.and_then(|trial| trial.is_dear(sent()?));
+        if dear == Some(true) {
+            (self.rests, self.spared) = (false, SPARED);
+            self.set_mark(flow, 0);
+        }
     }
 
     fn rest(&mut self, rests: bool) {
@@ -129,7 +173,7 @@ impl Lumps {
             return Speed::Same;
         }
         self.judged += got;
-        if self.judged < JUDGED {
+        if self.judged < JUDGED || self.spared > 0 {
             return Speed::Same;
         }
         let took_ns = now_ns.saturating_sub(mem::replace(&mut self.from_ns, now_ns));
@@ -149,7 +193,14 @@ impl Lumps {
         let (level, name) = (libc::SOL_SOCKET, libc::SO_RCVLOWAT);
         // Where it is refused, the stream is read as it comes.
         let set = socket::set_option(flow.socket.as_fd(), level, name, &value);
+        let raised = set.is_ok() && self.mark == 0;
         self.mark = if set.is_ok() { mark } else { 0 };
+        if self.mark == 0 {
+            self.trial = None;
+        } else if raised {
+            let sent = socket::segments_out(flow.socket.as_fd());
+            self.trial = sent.map(|sent| Trial { sent, bytes: 0 });
+        }
     }
 }
 
@@ -192,6 +243,22 @@ mod tests {
         let mut lumps = Lumps { mark: 100_000, ..Lumps::default() };
         assert_eq!(last(&mut lumps, 100_000, 1, 50), Speed::Same);
         assert_eq!(last(&mut lumps, 99_999, 1, 1), Speed::Slow);
+    }
+
+    #[test]
+    fn a_mark_that_has_each_packet_acknowledged_is_dear() {
+        let trial = Trial { sent: u32::MAX, bytes: JUDGED };
+        let long = (JUDGED / PER_ACK) as u32;
+        assert_eq!(trial.is_dear(long - 1), Some(false), "the count wraps");
+        assert_eq!(trial.is_dear(long), Some(true));
+        assert_eq!(Trial { sent: 0, bytes: JUDGED - 1 }.is_dear(1 << 20), None);
+    }
+
+    #[test]
+    fn a_stream_that_is_spared_is_not_fast() {
+        let mut lumps = Lumps { spared: 3 << 20, ..Lumps::default() };
+        assert_eq!(last(&mut lumps, 1 << 20, 1000, 2), Speed::Same);
+        assert!(matches!(last(&mut lumps, 1 << 20, 1000, 2), Speed::Fast(_)));
     }
 
     #[test]

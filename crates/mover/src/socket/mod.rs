@@ -13,9 +13,7 @@ mod told;
 mod udp;
 
 use std::io;
-use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::ptr;
 
 use goodput_model::BitRate;
 use socket2::SockRef;
@@ -52,22 +50,34 @@ pub(crate) fn set_cork(socket: impl AsFd, on: bool) -> rustix::io::Result<()> {
 
 /// The smoothed round-trip time of a TCP connection, microseconds (`tcpi_rtt`, linux/tcp.h). At an
 /// end that only receives it is what the handshake took.
-#[expect(unsafe_code, reason = "rustix and socket2 lack TCP_INFO")]
 pub(crate) fn rtt_us(socket: BorrowedFd<'_>) -> Option<u32> {
-    // SAFETY: plain data for which all zeros are valid.
-    let mut info: libc::tcp_info = unsafe { mem::zeroed() };
-    let mut len = size_of_val(&info) as libc::socklen_t;
+    tcp_info(socket, 68).filter(|rtt| *rtt > 0)
+}
+
+/// Segments that a TCP connection has sent, acknowledgements among them (`tcpi_segs_out`, linux/tcp.h, from
+/// Linux 4.2 on).
+pub(crate) fn segments_out(socket: BorrowedFd<'_>) -> Option<u32> {
+    tcp_info(socket, 136)
+}
+
+/// The 32-bit field of `struct tcp_info` (linux/tcp.h) that begins after `at` bytes; `None` where the kernel
+/// has none there. It only grows, so a field stays where it is.
+#[expect(unsafe_code, reason = "rustix and socket2 lack TCP_INFO")]
+fn tcp_info(socket: BorrowedFd<'_>, at: usize) -> Option<u32> {
+    let mut info = [0_u8; 144];
+    let mut len = info.len() as libc::socklen_t;
     // SAFETY: `info` is writable for `len` bytes, and the kernel writes no more than that.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
             libc::IPPROTO_TCP,
             libc::TCP_INFO,
-            ptr::from_mut(&mut info).cast(),
+            info.as_mut_ptr().cast(),
             &raw mut len,
         )
     };
-    (result == 0 && info.tcpi_rtt > 0).then_some(info.tcpi_rtt)
+    let told = info.get(..len as usize).filter(|_| result == 0)?;
+    told.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
 }
 
 /// Payload that a segment of a TCP connection holds by now, bytes (`TCP_MAXSEG`, tcp(7)); zero where it is
