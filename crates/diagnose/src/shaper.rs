@@ -88,6 +88,11 @@ impl<'a> Shaper<'a> {
         Ok(self.bridged_us()? + self.stretched_us(goodput))
     }
 
+    /// Whether the bucket bridges any lateness of a wake-up, so that it costs no goodput.
+    pub fn bridges_wakeups(&self) -> Result<bool, Missing> {
+        Ok(self.bridged_us()? >= LATENESS_S * 1e6)
+    }
+
     fn bridged_us(&self) -> Result<f64, Missing> {
         Ok((self.burst.clone()? - self.frame).max(0.0) * 8.0 / self.rate * 1e6)
     }

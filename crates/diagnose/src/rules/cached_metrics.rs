@@ -18,6 +18,8 @@
 //! CUBIC may set the threshold itself without a loss when round trips grow, yet not within the first.
 //! Where the path is full all the same, the threshold costs nothing and the rule stays quiet.
 //!
+//! A connection of another program (`--attach`) was not seen from its start on; then the rule can't tell.
+//!
 //! # Source
 //! net/ipv4/tcp_metrics.c (`tcp_init_metrics`); ip-tcp_metrics(8); ip-route(8) (`ssthresh`).
 

@@ -14,7 +14,8 @@
 //! Raise the mark to a few milliseconds of the path's rate, or drop it.
 //!
 //! # When it is wrong
-//! A send buffer that is full looks the same but for its fill, and is left to send-buffer. A writer
+//! A send buffer that is full looks the same but for its fill, and is left to send-buffer; from half to
+//! two thirds of it in use the two can't be told apart, and both are only possible. A writer
 //! that is woken at once, as on an idle host, fills what the mark leaves open: then it costs nothing, and
 //! the path's rate is what is found.
 //! A mark that a program set on its own socket can't be seen.

@@ -9,8 +9,8 @@
 //! TCP: the path holds the sender, retransmissions are not needless, neither host dropped as many
 //! packets itself, the round-trip time is not stretched by a queue, and the goodput is what the
 //! model of loss gives, or losses that come at any rate keep cutting the window, or at least 0.5 % of
-//! the bytes had to be sent again. UDP: at least 0.5 % of
-//! the datagrams never arrived and neither host dropped them.
+//! the bytes had to be sent again. UDP: at least 0.5 % of the datagrams never arrived, or 0.01 % of those
+//! sent at a rate that was asked for, and neither host dropped them.
 //!
 //! # What to try
 //! Find where packets get lost: cable, radio, a policer, a queue too short. BBR does not take each
