@@ -4,8 +4,9 @@
 pub mod checks;
 mod view;
 
-use goodput_model::{Confidence, Finding, Missing, Permanent, Undecided};
+use goodput_model::{Confidence, Finding, Missing, Permanent, Place, Undecided};
 
+use crate::finding::Draft;
 pub use view::{Growth, HostView};
 
 /// What a check looks at.
@@ -18,19 +19,41 @@ pub enum Scope {
 }
 
 /// One thing that a host can be found wanting in.
-pub trait Check: Sync {
+pub struct Check {
     /// Id of the rule that names the same cause once it limits a transfer, where there is one.
-    fn id(&self) -> &'static str;
-
+    pub id: &'static str,
     /// What is looked for, in one phrase.
-    fn title(&self) -> &'static str;
-
+    pub title: &'static str,
     /// What it looks at.
-    fn scope(&self) -> Scope;
+    pub scope: Scope,
+    ask: &'static dyn Ask,
+}
 
+/// What was found, nothing, or what is lacking to tell.
+type Answer = Result<Option<Finding>, Missing>;
+
+/// How a check looks at a host: a function, or a row of a table of checks that look in the same way.
+trait Ask: Sync {
+    fn ask(&self, check: &Check, host: &HostView) -> Answer;
+}
+
+impl<F: Fn(&Check, &HostView) -> Answer + Sync> Ask for F {
+    fn ask(&self, check: &Check, host: &HostView) -> Answer {
+        self(check, host)
+    }
+}
+
+impl Check {
     /// Fires, stays quiet, or says what it lacks. `Possible`: could limit, were there traffic;
     /// anything more: seen to harm, or wrong for certain.
-    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing>;
+    pub fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
+        self.ask.ask(self, host)
+    }
+
+    /// A finding whose summary is its evidence: `value` of `fact`.
+    fn draft(&self, confidence: Confidence, fact: &str, value: f64, text: &str) -> Draft {
+        Draft::new(self.id, Place::Near, confidence, text).saw(Place::Near, fact, value, text)
+    }
 }
 
 /// What came of all checks.
@@ -47,12 +70,12 @@ pub struct Checked {
 pub fn check(views: &[HostView]) -> Checked {
     let mut checked = Checked::default();
     for check in checks::ALL {
-        let asked = views.iter().enumerate().filter(|(n, view)| match check.scope() {
+        let asked = views.iter().enumerate().filter(|(n, view)| match check.scope {
             Scope::Host => *n == 0,
             Scope::Device => view.device.is_some(),
         });
         for (_, view) in asked {
-            checked.note(*check, view);
+            checked.note(check, view);
         }
     }
     let sureness = |finding: &Finding| std::cmp::Reverse(finding.confidence);
@@ -61,8 +84,8 @@ pub fn check(views: &[HostView]) -> Checked {
 }
 
 impl Checked {
-    fn note(&mut self, check: &dyn Check, view: &HostView) {
-        let of = match (check.scope(), view.device) {
+    fn note(&mut self, check: &Check, view: &HostView) {
+        let of = match (check.scope, view.device) {
             (Scope::Device, Some(device)) => format!("{device}: "),
             _ => String::new(),
         };
@@ -77,7 +100,7 @@ impl Checked {
             Ok(None) => {}
             Err(why) => self
                 .undecided
-                .push(Undecided { rule: check.id().into(), because: format!("{of}{why}") }),
+                .push(Undecided { rule: check.id.into(), because: format!("{of}{why}") }),
         }
     }
 }

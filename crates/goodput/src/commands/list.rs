@@ -43,7 +43,7 @@ fn formats() {
 fn checks() {
     let mut table = Table::new(&["check", "what it looks for"]);
     for check in goodput_diagnose::check::checks::ALL {
-        table.row(&[check.id(), check.title()]);
+        table.row(&[check.id, check.title]);
     }
     table.print();
 }

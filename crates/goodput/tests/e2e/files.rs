@@ -213,7 +213,7 @@ fn without_override(place: &Place, options: &[&str]) -> Output {
 fn a_file_without_its_permission_is_not_permitted() {
     let place = Place::new(&[]);
     let secret = place.home.file("secret", "x");
-    std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+    std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
     for options in [
         &["--source", text(&secret)][..],
         &["-R", "--source", "big", "--sink", text(&secret)],

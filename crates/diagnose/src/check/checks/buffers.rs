@@ -1,9 +1,9 @@
 //! The largest windows that this host allows, against the fastest link it has.
 
-use goodput_model::{Confidence, Finding, Missing, Place};
+use goodput_model::{Confidence, Missing};
 
-use super::super::{Check, HostView, Scope};
-use crate::finding::{Draft, bytes, rate};
+use super::super::{Answer, Ask, Check, HostView, Scope};
+use crate::finding::{bytes, rate};
 use crate::names::{LINK_SPEED, TCP_RMEM, TCP_WMEM};
 use crate::view::positive;
 
@@ -14,45 +14,29 @@ const FAR_S: f64 = 0.05;
 const LEAST: f64 = 1e8;
 
 /// One of the two triples of buffer sizes.
-pub(super) struct Buffer {
-    id: &'static str,
-    title: &'static str,
+struct Buffer {
     name: &'static str,
     /// Payload that fits into each byte of it: the receiver's bookkeeping takes half.
     payload: f64,
     what: &'static str,
 }
 
-pub(super) const RECEIVE_WINDOW: Buffer = Buffer {
+pub(super) const RECEIVE_WINDOW: Check = Check {
     id: "receive-window",
     title: "receive buffers too small for this link over a long path",
-    name: TCP_RMEM,
-    payload: 0.5,
-    what: "receive",
+    scope: Scope::Device,
+    ask: &Buffer { name: TCP_RMEM, payload: 0.5, what: "receive" },
 };
 
-pub(super) const SEND_BUFFER: Buffer = Buffer {
+pub(super) const SEND_BUFFER: Check = Check {
     id: "send-buffer",
     title: "send buffers too small for this link over a long path",
-    name: TCP_WMEM,
-    payload: 1.0,
-    what: "send",
+    scope: Scope::Device,
+    ask: &Buffer { name: TCP_WMEM, payload: 1.0, what: "send" },
 };
 
-impl Check for Buffer {
-    fn id(&self) -> &'static str {
-        self.id
-    }
-
-    fn title(&self) -> &'static str {
-        self.title
-    }
-
-    fn scope(&self) -> Scope {
-        Scope::Device
-    }
-
-    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
+impl Ask for Buffer {
+    fn ask(&self, check: &Check, host: &HostView) -> Answer {
         let known = host.count(LINK_SPEED).and_then(|speed| positive(speed, "the link's speed"));
         let speed = match known {
             Err(why) if host.is_hardware() => return Err(why),
@@ -82,10 +66,7 @@ impl Check for Buffer {
         let to = format!("{least} {usual} {}", needed.next_power_of_two());
         let name = self.name.trim_start_matches("sysctl.");
         let change = host.sysctl(name, text, &to, "one bandwidth-delay product of 50 ms");
-        Draft::new(self.id, Place::Near, Confidence::Possible, summary.clone())
-            .saw(Place::Near, self.name, most, summary)
-            .changes([change])
-            .found()
+        check.draft(Confidence::Possible, self.name, most, &summary).changes([change]).found()
     }
 }
 

@@ -1,45 +1,31 @@
 //! A card in a slot that gives less than the card can use.
 
-use goodput_model::{Confidence, Finding, Missing, Place};
+use goodput_model::Confidence;
 
-use super::super::{Check, HostView, Scope};
-use crate::finding::Draft;
+use super::super::{Answer, Check, HostView, Scope};
 
 /// The slot of the card.
-pub(super) struct Pcie;
+pub(super) const PCIE: Check = Check {
+    id: "pcie-link",
+    title: "a card whose PCI Express link is slower or narrower than it can be",
+    scope: Scope::Device,
+    ask: &pcie,
+};
 
-pub(super) const PCIE: Pcie = Pcie;
-
-impl Check for Pcie {
-    fn id(&self) -> &'static str {
-        "pcie-link"
+fn pcie(check: &Check, host: &HostView) -> Answer {
+    let (speed, most) = (host.number("bus.pcie_gt_per_s")?, host.number("bus.pcie_max_gt_per_s")?);
+    let (lanes, all) = (host.number("bus.pcie_lanes")?, host.number("bus.pcie_max_lanes")?);
+    if speed >= most && lanes >= all {
+        return Ok(None);
     }
-
-    fn title(&self) -> &'static str {
-        "a card whose PCI Express link is slower or narrower than it can be"
-    }
-
-    fn scope(&self) -> Scope {
-        Scope::Device
-    }
-
-    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
-        let (speed, most) =
-            (host.number("bus.pcie_gt_per_s")?, host.number("bus.pcie_max_gt_per_s")?);
-        let (lanes, all) = (host.number("bus.pcie_lanes")?, host.number("bus.pcie_max_lanes")?);
-        if speed >= most && lanes >= all {
-            return Ok(None);
-        }
-        let text = format!(
-            "the card runs at {speed} GT/s × {lanes} lanes and can {most} GT/s × {all} lanes"
-        );
-        // A link that nothing is asked of may sleep at a lower speed, but never with fewer lanes.
-        let confidence = if lanes < all { Confidence::Likely } else { Confidence::Possible };
-        Draft::new(self.id(), Place::Near, confidence, text.clone())
-            .saw(Place::Near, "bus.pcie_lanes", lanes, text)
-            .advice("seat the card again, or use a slot with all its lanes (lspci -vv: LnkSta)")
-            .found()
-    }
+    let text =
+        format!("the card runs at {speed} GT/s × {lanes} lanes and can {most} GT/s × {all} lanes");
+    // A link that nothing is asked of may sleep at a lower speed, but never with fewer lanes.
+    let confidence = if lanes < all { Confidence::Likely } else { Confidence::Possible };
+    check
+        .draft(confidence, "bus.pcie_lanes", lanes, &text)
+        .advice("seat the card again, or use a slot with all its lanes (lspci -vv: LnkSta)")
+        .found()
 }
 
 #[cfg(test)]

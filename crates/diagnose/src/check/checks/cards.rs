@@ -1,9 +1,9 @@
 //! What the card negotiated and how its driver is set.
 
-use goodput_model::{Confidence, Finding, Missing, Place};
+use goodput_model::Confidence;
 
-use super::super::{Check, HostView, Scope};
-use crate::finding::{Draft, rate};
+use super::super::{Answer, Check, HostView, Scope};
+use crate::finding::rate;
 use crate::names;
 
 /// Speed from which one queue, or an interrupt for every frame, is more than a CPU takes.
@@ -11,49 +11,32 @@ const FAST: f64 = 10e9;
 /// Delay of an interrupt that shows in the round-trip time of a local network, microseconds.
 const LATE_US: f64 = 250.0;
 
-type Read = fn(&HostView) -> Result<Option<Draft>, Missing>;
-
-/// A check of one device's settings.
-pub(super) struct Card {
-    id: &'static str,
-    title: &'static str,
-    read: Read,
-}
-
-pub(super) const LINK_SPEED: Card =
-    Card { id: "link-speed", title: "a link slower than both sides can", read: slower };
-pub(super) const HALF_DUPLEX: Card =
-    Card { id: "duplex-mismatch", title: "a link that is half duplex", read: half };
-pub(super) const COALESCING: Card = Card {
+pub(super) const LINK_SPEED: Check = Check {
+    id: "link-speed",
+    title: "a link slower than both sides can",
+    scope: Scope::Device,
+    ask: &slower,
+};
+pub(super) const HALF_DUPLEX: Check = Check {
+    id: "duplex-mismatch",
+    title: "a link that is half duplex",
+    scope: Scope::Device,
+    ask: &half,
+};
+pub(super) const COALESCING: Check = Check {
     id: "interrupt-coalescing",
     title: "interrupts for every frame, or very late ones",
-    read: coalescing,
+    scope: Scope::Device,
+    ask: &coalescing,
 };
-pub(super) const QUEUES: Card =
-    Card { id: "queue-imbalance", title: "one queue where the card has more", read: queues };
+pub(super) const QUEUES: Check = Check {
+    id: "queue-imbalance",
+    title: "one queue where the card has more",
+    scope: Scope::Device,
+    ask: &queues,
+};
 
-impl Check for Card {
-    fn id(&self) -> &'static str {
-        self.id
-    }
-
-    fn title(&self) -> &'static str {
-        self.title
-    }
-
-    fn scope(&self) -> Scope {
-        Scope::Device
-    }
-
-    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
-        match (self.read)(host)? {
-            Some(draft) => draft.found(),
-            None => Ok(None),
-        }
-    }
-}
-
-fn slower(host: &HostView) -> Result<Option<Draft>, Missing> {
+fn slower(check: &Check, host: &HostView) -> Answer {
     let speed = host.count(names::LINK_SPEED)?;
     let can = host.count("negotiation.supported_bits_per_s")?;
     // A partner that does not say what it can is not to blame.
@@ -62,29 +45,29 @@ fn slower(host: &HostView) -> Result<Option<Draft>, Missing> {
         return Ok(None);
     }
     let text = format!("the link runs at {}, both sides can {}", rate(speed), rate(both));
-    let draft = Draft::new(LINK_SPEED.id, Place::Near, Confidence::Certain, text.clone())
-        .saw(Place::Near, names::LINK_SPEED, speed, text)
+    check
+        .draft(Confidence::Certain, names::LINK_SPEED, speed, &text)
         .advice(
             "another cable or port; autonegotiation on at both sides: ethtool -s DEV autoneg on",
         )
         .permanent("/etc/systemd/network/10-DEV.link", "[Link]\nAutoNegotiation=yes")
-        .permanent("FreeBSD /etc/rc.conf", "ifconfig_DEV=\"… media autoselect\"");
-    Ok(Some(draft))
+        .permanent("FreeBSD /etc/rc.conf", "ifconfig_DEV=\"… media autoselect\"")
+        .found()
 }
 
-fn half(host: &HostView) -> Result<Option<Draft>, Missing> {
+fn half(check: &Check, host: &HostView) -> Answer {
     if host.text("link.duplex")? != "half" {
         return Ok(None);
     }
     let text = "the link is half duplex";
-    let draft = Draft::new(HALF_DUPLEX.id, Place::Near, Confidence::Likely, text)
-        .saw(Place::Near, "link.duplex", 1.0, text)
+    check
+        .draft(Confidence::Likely, "link.duplex", 1.0, text)
         .advice("autonegotiation on at both sides; one side fixed and the other not ends like this")
-        .permanent("/etc/systemd/network/10-DEV.link", "[Link]\nAutoNegotiation=yes");
-    Ok(Some(draft))
+        .permanent("/etc/systemd/network/10-DEV.link", "[Link]\nAutoNegotiation=yes")
+        .found()
 }
 
-fn coalescing(host: &HostView) -> Result<Option<Draft>, Missing> {
+fn coalescing(check: &Check, host: &HostView) -> Answer {
     let us = host.count("coalescing.rx_us")?;
     let adaptive = host.text("coalescing.rx_adaptive").unwrap_or("off") == "on";
     let fast = host.count(names::LINK_SPEED).is_ok_and(|speed| speed >= FAST);
@@ -96,13 +79,10 @@ fn coalescing(host: &HostView) -> Result<Option<Draft>, Missing> {
     };
     let why = "fewer interrupts under load, early ones without";
     let change = host.change("coalescing.adaptive_rx", Some("off".into()), "on", why);
-    let draft = Draft::new(COALESCING.id, Place::Near, Confidence::Possible, text.clone())
-        .saw(Place::Near, "coalescing.rx_us", us, text)
-        .changes([change]);
-    Ok(Some(draft))
+    check.draft(Confidence::Possible, "coalescing.rx_us", us, &text).changes([change]).found()
 }
 
-fn queues(host: &HostView) -> Result<Option<Draft>, Missing> {
+fn queues(check: &Check, host: &HostView) -> Answer {
     let (used, most) = (host.count("channels.combined")?, host.count("channels.combined_max")?);
     let cpus = host.count("cpu.count")?;
     let fast = host.count(names::LINK_SPEED)? >= FAST;
@@ -113,18 +93,15 @@ fn queues(host: &HostView) -> Result<Option<Draft>, Missing> {
     let to = format!("{:.0}", most.min(cpus));
     let change =
         host.change("channels.combined", Some("1".into()), &to, "more CPUs share the work");
-    let draft = Draft::new(QUEUES.id, Place::Near, Confidence::Possible, text.clone())
-        .saw(Place::Near, "channels.combined", used, text)
-        .changes([change]);
-    Ok(Some(draft))
+    check.draft(Confidence::Possible, "channels.combined", used, &text).changes([change]).found()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::Snapshot;
+    use goodput_model::{Finding, Snapshot};
 
-    fn of(card: &Card, facts: &Snapshot) -> Option<Finding> {
+    fn of(card: &Check, facts: &Snapshot) -> Option<Finding> {
         card.check(&HostView { device: Some("eth0"), now: facts, before: None }).unwrap()
     }
 

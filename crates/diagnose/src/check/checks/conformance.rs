@@ -9,11 +9,11 @@ use super::ALL;
 
 #[test]
 fn ids_are_kebab_case_and_titles_are_phrases() {
-    let titles: BTreeSet<_> = ALL.iter().map(|check| check.title()).collect();
+    let titles: BTreeSet<_> = ALL.iter().map(|check| check.title).collect();
     assert_eq!(titles.len(), ALL.len(), "titles are unique");
     for check in ALL {
-        assert!(check.id().chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{}", check.id());
-        assert!(!check.title().is_empty() && !check.title().ends_with('.'), "{}", check.id());
+        assert!(check.id.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{}", check.id);
+        assert!(!check.title.is_empty() && !check.title.ends_with('.'), "{}", check.id);
     }
 }
 
@@ -22,7 +22,7 @@ fn without_facts_no_check_can_tell_and_none_fires() {
     let empty = Snapshot::default();
     let view = HostView { device: Some("eth0"), now: &empty, before: Some((&empty, 10.0)) };
     for one in ALL {
-        assert!(!matches!(one.check(&view), Ok(Some(_))), "{}", one.id());
+        assert!(!matches!(one.check(&view), Ok(Some(_))), "{}", one.id);
     }
     let checked = check(&[view]);
     assert_eq!(checked.findings, []);

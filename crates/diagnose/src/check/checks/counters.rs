@@ -3,16 +3,13 @@
 //! Sources: include/uapi/linux/if_link.h (device counters), net/core/net-procfs.c (softnet_stat),
 //! Documentation/networking/snmp_counter.rst (the rest).
 
-use goodput_model::{Confidence, Finding, Missing, Place};
+use goodput_model::{Confidence, Missing, Place};
 
-use super::super::{Check, HostView, Scope};
+use super::super::{Answer, Ask, Check, HostView, Scope};
 use crate::finding::{Draft, percent};
 
 /// A group of counters that mean the same.
-pub(super) struct Counters {
-    id: &'static str,
-    title: &'static str,
-    scope: Scope,
+struct Counters {
     /// The counters; those that are there are added up.
     counters: &'static [&'static str],
     /// What went well, to hold them against.
@@ -25,194 +22,204 @@ pub(super) struct Counters {
     permanent: Option<(&'static str, &'static str)>,
 }
 
-pub(super) const RING_OVERRUN: Counters = Counters {
+pub(super) const RING_OVERRUN: Check = Check {
     id: "ring-overrun",
     title: "frames that the card had no room for",
     scope: Scope::Device,
-    counters: &["link.rx_missed_errors", "link.rx_fifo_errors"],
-    of: "link.rx_packets",
-    since_start: 1e-6,
-    each: "received frames lost for want of room in the ring",
-    advice: "a larger receive ring (ethtool -g DEV shows the largest; ethtool -G DEV rx N), or \
-             interrupts on more CPUs (ethtool -L DEV combined N)",
-    permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxBufferSize=max")),
+    ask: &Counters {
+        counters: &["link.rx_missed_errors", "link.rx_fifo_errors"],
+        of: "link.rx_packets",
+        since_start: 1e-6,
+        each: "received frames lost for want of room in the ring",
+        advice: "a larger receive ring (ethtool -g DEV shows the largest; ethtool -G DEV rx N), or \
+                 interrupts on more CPUs (ethtool -L DEV combined N)",
+        permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxBufferSize=max")),
+    },
 };
 
-pub(super) const FRAME_ERRORS: Counters = Counters {
+pub(super) const FRAME_ERRORS: Check = Check {
     id: "frame-errors",
     title: "frames damaged on the wire",
     scope: Scope::Device,
-    counters: &["link.rx_crc_errors"],
-    of: "link.rx_packets",
-    since_start: 1e-7,
-    each: "frames with a wrong checksum",
-    advice: "another cable, port or optic; compare the duplex of both sides",
-    permanent: None,
+    ask: &Counters {
+        counters: &["link.rx_crc_errors"],
+        of: "link.rx_packets",
+        since_start: 1e-7,
+        each: "frames with a wrong checksum",
+        advice: "another cable, port or optic; compare the duplex of both sides",
+        permanent: None,
+    },
 };
 
-pub(super) const PAUSE_FRAMES: Counters = Counters {
+pub(super) const PAUSE_FRAMES: Check = Check {
     id: "pause-frames",
     title: "pause frames that stop the card's sending",
     scope: Scope::Device,
-    counters: &["pause.rx_frames", "driver.rx_pause"],
-    of: "link.tx_packets",
-    since_start: 1e-3,
-    each: "pause frames received",
-    advice: "find out who sends them: a receiver or switch port that can't keep up; \
-             ethtool -A DEV rx off tx off ends it and lets that one drop instead",
-    permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxFlowControl=no")),
+    ask: &Counters {
+        counters: &["pause.rx_frames", "driver.rx_pause"],
+        of: "link.tx_packets",
+        since_start: 1e-3,
+        each: "pause frames received",
+        advice: "find out who sends them: a receiver or switch port that can't keep up; \
+                 ethtool -A DEV rx off tx off ends it and lets that one drop instead",
+        permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxFlowControl=no")),
+    },
 };
 
-pub(super) const LINK_FLAP: Counters = Counters {
+pub(super) const LINK_FLAP: Check = Check {
     id: "link-flap",
     title: "a link that goes down and up",
     scope: Scope::Device,
-    counters: &["link.carrier_changes"],
-    of: "link.rx_packets",
-    // Coming up is a change as well, so only a watch tells.
-    since_start: f64::INFINITY,
-    each: "times the link went down or up",
-    advice: "another cable or port; energy-efficient Ethernet off (ethtool --set-eee DEV eee off)",
-    permanent: None,
+    ask: &Counters {
+        counters: &["link.carrier_changes"],
+        of: "link.rx_packets",
+        // Coming up is a change as well, so only a watch tells.
+        since_start: f64::INFINITY,
+        each: "times the link went down or up",
+        advice: "another cable or port; energy-efficient Ethernet off (ethtool --set-eee DEV eee off)",
+        permanent: None,
+    },
 };
 
-pub(super) const LOCAL_DROP: Counters = Counters {
+pub(super) const LOCAL_DROP: Check = Check {
     id: "local-drop",
     title: "packets dropped on the way out of this host",
     scope: Scope::Device,
-    counters: &["qdisc.drops", "link.tx_dropped"],
-    of: "link.tx_packets",
-    since_start: 1e-4,
-    each: "packets dropped before they left",
-    advice: "a longer queue (ip link set DEV txqueuelen N), fq_codel or fq as its discipline, or \
-             pacing",
-    permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nTransmitQueueLength=1000")),
+    ask: &Counters {
+        counters: &["qdisc.drops", "link.tx_dropped"],
+        of: "link.tx_packets",
+        since_start: 1e-4,
+        each: "packets dropped before they left",
+        advice: "a longer queue (ip link set DEV txqueuelen N), fq_codel or fq as its discipline, or \
+                 pacing",
+        permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nTransmitQueueLength=1000")),
+    },
 };
 
-pub(super) const SOFTNET_BACKLOG: Counters = Counters {
+pub(super) const SOFTNET_BACKLOG: Check = Check {
     id: "softnet-backlog",
     title: "packets dropped from a CPU's backlog",
     scope: Scope::Host,
-    counters: &["softnet.dropped"],
-    of: "softnet.processed",
-    since_start: 1e-4,
-    each: "packets dropped as a CPU's backlog was full",
-    advice: "sysctl net.core.netdev_max_backlog=10000, or receive packet steering over more CPUs",
-    permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.core.netdev_max_backlog = 10000")),
+    ask: &Counters {
+        counters: &["softnet.dropped"],
+        of: "softnet.processed",
+        since_start: 1e-4,
+        each: "packets dropped as a CPU's backlog was full",
+        advice: "sysctl net.core.netdev_max_backlog=10000, or receive packet steering over more CPUs",
+        permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.core.netdev_max_backlog = 10000")),
+    },
 };
 
-pub(super) const UDP_RECEIVE_BUFFER: Counters = Counters {
+pub(super) const UDP_RECEIVE_BUFFER: Check = Check {
     id: "udp-receive-buffer",
     title: "datagrams that found no room in their socket",
     scope: Scope::Host,
-    counters: &["snmp.Udp.RcvbufErrors"],
-    of: "snmp.Udp.InDatagrams",
-    since_start: 1e-3,
-    each: "datagrams dropped as a socket's buffer was full",
-    advice: "a larger SO_RCVBUF in the program, and room for it: sysctl net.core.rmem_max=16777216",
-    permanent: Some((
-        "/etc/sysctl.d/90-goodput.conf",
-        "net.core.rmem_max = 16777216\nnet.core.rmem_default = 1048576",
-    )),
+    ask: &Counters {
+        counters: &["snmp.Udp.RcvbufErrors"],
+        of: "snmp.Udp.InDatagrams",
+        since_start: 1e-3,
+        each: "datagrams dropped as a socket's buffer was full",
+        advice: "a larger SO_RCVBUF in the program, and room for it: sysctl net.core.rmem_max=16777216",
+        permanent: Some((
+            "/etc/sysctl.d/90-goodput.conf",
+            "net.core.rmem_max = 16777216\nnet.core.rmem_default = 1048576",
+        )),
+    },
 };
 
-pub(super) const RECEIVE_PRUNE: Counters = Counters {
+pub(super) const RECEIVE_PRUNE: Check = Check {
     id: "receive-prune",
     title: "data that TCP had received and threw away",
     scope: Scope::Host,
-    counters: &[
-        "netstat.TcpExt.RcvPruned",
-        "netstat.TcpExt.OfoPruned",
-        "netstat.TcpExt.TCPRcvQDrop",
-        "netstat.TcpExt.TCPOFODrop",
-    ],
-    of: "snmp.Tcp.InSegs",
-    since_start: 1e-5,
-    each: "times received data was thrown away for want of memory",
-    advice: "larger receive buffers: the third number of net.ipv4.tcp_rmem",
-    permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.ipv4.tcp_rmem = 4096 131072 67108864")),
+    ask: &Counters {
+        counters: &[
+            "netstat.TcpExt.RcvPruned",
+            "netstat.TcpExt.OfoPruned",
+            "netstat.TcpExt.TCPRcvQDrop",
+            "netstat.TcpExt.TCPOFODrop",
+        ],
+        of: "snmp.Tcp.InSegs",
+        since_start: 1e-5,
+        each: "times received data was thrown away for want of memory",
+        advice: "larger receive buffers: the third number of net.ipv4.tcp_rmem",
+        permanent: Some((
+            "/etc/sysctl.d/90-goodput.conf",
+            "net.ipv4.tcp_rmem = 4096 131072 67108864",
+        )),
+    },
 };
 
-pub(super) const CONNECTION_SETUP: Counters = Counters {
+pub(super) const CONNECTION_SETUP: Check = Check {
     id: "connection-setup",
     title: "connections turned away by a full listen queue",
     scope: Scope::Host,
-    counters: &["netstat.TcpExt.ListenOverflows", "netstat.TcpExt.TCPReqQFullDrop"],
-    of: "snmp.Tcp.PassiveOpens",
-    since_start: 1e-3,
-    each: "connections dropped as a listen queue was full",
-    advice: "a larger backlog in listen(2), and room for it: sysctl net.core.somaxconn=4096",
-    permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.core.somaxconn = 4096")),
+    ask: &Counters {
+        counters: &["netstat.TcpExt.ListenOverflows", "netstat.TcpExt.TCPReqQFullDrop"],
+        of: "snmp.Tcp.PassiveOpens",
+        since_start: 1e-3,
+        each: "connections dropped as a listen queue was full",
+        advice: "a larger backlog in listen(2), and room for it: sysctl net.core.somaxconn=4096",
+        permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.core.somaxconn = 4096")),
+    },
 };
 
-pub(super) const FRAGMENTATION: Counters = Counters {
+pub(super) const FRAGMENTATION: Check = Check {
     id: "fragmentation",
     title: "datagrams whose fragments did not all come",
     scope: Scope::Host,
-    counters: &["snmp.Ip.ReasmFails"],
-    of: "snmp.Ip.ReasmReqds",
-    since_start: 1e-3,
-    each: "datagrams that could not be put together from their fragments",
-    advice: "send datagrams that fit the MTU; for NFS over UDP a smaller rsize, or TCP",
-    permanent: None,
+    ask: &Counters {
+        counters: &["snmp.Ip.ReasmFails"],
+        of: "snmp.Ip.ReasmReqds",
+        since_start: 1e-3,
+        each: "datagrams that could not be put together from their fragments",
+        advice: "send datagrams that fit the MTU; for NFS over UDP a smaller rsize, or TCP",
+        permanent: None,
+    },
 };
 
-impl Check for Counters {
-    fn id(&self) -> &'static str {
-        self.id
-    }
-
-    fn title(&self) -> &'static str {
-        self.title
-    }
-
-    fn scope(&self) -> Scope {
-        self.scope
-    }
-
-    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
-        if host.is_watched() { self.watched(host) } else { self.since_start(host) }
-    }
+/// How many were counted, whether that harms, and in words.
+struct Seen {
+    count: f64,
+    confidence: Confidence,
+    text: String,
 }
 
-impl Counters {
-    fn watched(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
-        let (mut grown, mut seconds) = (0u64, 0.0);
-        for growth in readable(self.counters.iter().map(|name| host.grown(name)))? {
-            grown = grown.saturating_add(growth.count);
-            seconds = growth.seconds;
-        }
-        if grown == 0 {
-            return Ok(None);
-        }
-        let text = format!("{grown} {} in {seconds:.0} s", self.each);
-        self.finding(Confidence::Certain, grown as f64, &text)
-    }
-
-    fn since_start(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
-        let all = readable(self.counters.iter().map(|name| host.count(name)))?;
-        let (bad, of): (f64, f64) = (all.iter().sum(), host.count(self.of)?);
-        let share = bad / (of + bad);
-        if bad == 0.0 || share < self.since_start {
-            return Ok(None);
-        }
-        let text = format!("{bad:.0} {} since the start ({})", self.each, percent(share));
-        self.finding(Confidence::Possible, bad, &text)
-    }
-
-    fn finding(
-        &self,
-        confidence: Confidence,
-        value: f64,
-        text: &str,
-    ) -> Result<Option<Finding>, Missing> {
-        let draft = Draft::new(self.id, Place::Near, confidence, text)
-            .saw(Place::Near, self.counters[0], value, format!("{text} ({})", self.counters[0]))
+impl Ask for Counters {
+    fn ask(&self, check: &Check, host: &HostView) -> Answer {
+        let seen = if host.is_watched() { self.watched(host) } else { self.since_start(host) };
+        let Some(Seen { count, confidence, text }) = seen? else { return Ok(None) };
+        let fact = self.counters[0];
+        let draft = Draft::new(check.id, Place::Near, confidence, &text)
+            .saw(Place::Near, fact, count, format!("{text} ({fact})"))
             .advice(self.advice);
         match self.permanent {
             Some((file, lines)) => draft.permanent(file, lines).found(),
             None => draft.found(),
         }
+    }
+}
+
+impl Counters {
+    fn watched(&self, host: &HostView) -> Result<Option<Seen>, Missing> {
+        let (mut grown, mut seconds) = (0u64, 0.0);
+        for growth in readable(self.counters.iter().map(|name| host.grown(name)))? {
+            grown = grown.saturating_add(growth.count);
+            seconds = growth.seconds;
+        }
+        let text = format!("{grown} {} in {seconds:.0} s", self.each);
+        let seen = Seen { count: grown as f64, confidence: Confidence::Certain, text };
+        Ok((grown > 0).then_some(seen))
+    }
+
+    fn since_start(&self, host: &HostView) -> Result<Option<Seen>, Missing> {
+        let all = readable(self.counters.iter().map(|name| host.count(name)))?;
+        let (count, of): (f64, f64) = (all.iter().sum(), host.count(self.of)?);
+        let share = count / (of + count);
+        if count == 0.0 || share < self.since_start {
+            return Ok(None);
+        }
+        let text = format!("{count:.0} {} since the start ({})", self.each, percent(share));
+        Ok(Some(Seen { count, confidence: Confidence::Possible, text }))
     }
 }
 

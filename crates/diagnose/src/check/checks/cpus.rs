@@ -1,9 +1,9 @@
 //! CPUs that are slowed down, taken away, or full of interrupts.
 
-use goodput_model::{Confidence, Finding, Missing, Place};
+use goodput_model::{Confidence, Missing};
 
-use super::super::{Check, HostView, Scope};
-use crate::finding::{Draft, percent};
+use super::super::{Answer, Check, HostView, Scope};
+use crate::finding::percent;
 use crate::names::{CPU_KINDS, QUOTA, QUOTA_PERCENT, THROTTLED_US};
 use crate::view::positive;
 
@@ -14,64 +14,51 @@ const FULL: f64 = 0.9;
 /// Polls left unfinished each second, from which packets wait.
 const SQUEEZED: f64 = 10.0;
 
-type Read = fn(&HostView) -> Result<Option<Draft>, Missing>;
+pub(super) const FREQUENCY: Check = Check {
+    id: "cpu-frequency",
+    title: "CPUs kept slow to save power",
+    scope: Scope::Host,
+    ask: &frequency,
+};
+pub(super) const QUOTA_CHECK: Check = Check {
+    id: "cpu-quota",
+    title: "a quota on the CPU time of this process",
+    scope: Scope::Host,
+    ask: &quota,
+};
+pub(super) const STEAL: Check = Check {
+    id: "cpu-steal",
+    title: "CPU time that the hypervisor takes away",
+    scope: Scope::Host,
+    ask: &steal,
+};
+pub(super) const SOFTIRQ: Check = Check {
+    id: "softirq-saturation",
+    title: "a CPU full of interrupts",
+    scope: Scope::Host,
+    ask: &softirq,
+};
+pub(super) const BUDGET: Check = Check {
+    id: "napi-budget",
+    title: "packets left over after a poll",
+    scope: Scope::Host,
+    ask: &budget,
+};
 
-/// A check of the CPUs.
-pub(super) struct Cpus {
-    id: &'static str,
-    title: &'static str,
-    read: Read,
-}
-
-pub(super) const FREQUENCY: Cpus =
-    Cpus { id: "cpu-frequency", title: "CPUs kept slow to save power", read: frequency };
-pub(super) const QUOTA_CHECK: Cpus =
-    Cpus { id: "cpu-quota", title: "a quota on the CPU time of this process", read: quota };
-pub(super) const STEAL: Cpus =
-    Cpus { id: "cpu-steal", title: "CPU time that the hypervisor takes away", read: steal };
-pub(super) const SOFTIRQ: Cpus =
-    Cpus { id: "softirq-saturation", title: "a CPU full of interrupts", read: softirq };
-pub(super) const BUDGET: Cpus =
-    Cpus { id: "napi-budget", title: "packets left over after a poll", read: budget };
-
-impl Check for Cpus {
-    fn id(&self) -> &'static str {
-        self.id
-    }
-
-    fn title(&self) -> &'static str {
-        self.title
-    }
-
-    fn scope(&self) -> Scope {
-        Scope::Host
-    }
-
-    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
-        match (self.read)(host)? {
-            Some(draft) => draft.found(),
-            None => Ok(None),
-        }
-    }
-}
-
-fn draft(check: &Cpus, confidence: Confidence, fact: &str, value: f64, text: &str) -> Draft {
-    Draft::new(check.id, Place::Near, confidence, text).saw(Place::Near, fact, value, text)
-}
-
-fn frequency(host: &HostView) -> Result<Option<Draft>, Missing> {
+fn frequency(check: &Check, host: &HostView) -> Answer {
     let governor = host.text("frequency.governor")?;
     if !governor.contains("powersave") {
         return Ok(None);
     }
     let text = format!("the CPUs' frequency governor is {governor}");
-    let draft = draft(&FREQUENCY, Confidence::Possible, "frequency.governor", 1.0, &text)
+    check
+        .draft(Confidence::Possible, "frequency.governor", 1.0, &text)
         .advice("cpupower frequency-set -g performance, and measure again")
-        .permanent("tuned", "tuned-adm profile network-throughput");
-    Ok(Some(draft))
+        .permanent("tuned", "tuned-adm profile network-throughput")
+        .found()
 }
 
-fn quota(host: &HostView) -> Result<Option<Draft>, Missing> {
+fn quota(check: &Check, host: &HostView) -> Answer {
     let quota = host.text(QUOTA)?;
     if quota == "none" {
         return Ok(None);
@@ -83,9 +70,10 @@ fn quota(host: &HostView) -> Result<Option<Draft>, Missing> {
         false => (Confidence::Possible, ""),
     };
     let text = format!("programs started here may use {share:.0} % of one CPU ({quota}){held}");
-    let draft = draft(&QUOTA_CHECK, confidence, QUOTA_PERCENT, share, &text)
-        .advice("raise CPUQuota= of the unit, or the container's CPU limit");
-    Ok(Some(draft))
+    check
+        .draft(confidence, QUOTA_PERCENT, share, &text)
+        .advice("raise CPUQuota= of the unit, or the container's CPU limit")
+        .found()
 }
 
 /// Growth of one kind of CPU time as a share of all of it.
@@ -95,18 +83,19 @@ fn share(host: &HostView, cpu: &str, kinds: &[&str]) -> Result<f64, Missing> {
     Ok(sum(kinds)? / positive(sum(&CPU_KINDS)?, "the CPU time that was watched")?)
 }
 
-fn steal(host: &HostView) -> Result<Option<Draft>, Missing> {
+fn steal(check: &Check, host: &HostView) -> Answer {
     let stolen = share(host, "cpu", &["steal"])?;
     if stolen < STOLEN {
         return Ok(None);
     }
     let text = format!("the hypervisor took {} of the CPU time away", percent(stolen));
-    let draft = draft(&STEAL, Confidence::Likely, "cpu.steal_us", stolen * 100.0, &text)
-        .advice("a host with CPUs of its own; until then measurements here vary");
-    Ok(Some(draft))
+    check
+        .draft(Confidence::Likely, "cpu.steal_us", stolen * 100.0, &text)
+        .advice("a host with CPUs of its own; until then measurements here vary")
+        .found()
 }
 
-fn softirq(host: &HostView) -> Result<Option<Draft>, Missing> {
+fn softirq(check: &Check, host: &HostView) -> Answer {
     let cpus = host.count("cpu.count")? as u32;
     let shares: Vec<f64> = (0..cpus)
         .filter_map(|n| share(host, &format!("cpu.{n}"), &["irq", "softirq"]).ok())
@@ -119,17 +108,18 @@ fn softirq(host: &HostView) -> Result<Option<Draft>, Missing> {
         return Ok(None);
     }
     let text = format!("one CPU spent {} of its time in interrupts", percent(most));
-    let draft = draft(&SOFTIRQ, Confidence::Certain, "softirq_percent", most * 100.0, &text)
+    check
+        .draft(Confidence::Certain, "softirq_percent", most * 100.0, &text)
         .advice("spread packets over more CPUs (ethtool -L DEV combined N, or rps_cpus)")
         .advice(
             "poll instead of interrupting: napi_defer_hard_irqs and gro_flush_timeout of the \
                  device, net.core.busy_poll for programs that wait",
         )
-        .permanent("FreeBSD /etc/rc.conf", "ifconfig_DEV=\"… polling\"");
-    Ok(Some(draft))
+        .permanent("FreeBSD /etc/rc.conf", "ifconfig_DEV=\"… polling\"")
+        .found()
 }
 
-fn budget(host: &HostView) -> Result<Option<Draft>, Missing> {
+fn budget(check: &Check, host: &HostView) -> Answer {
     let squeezed = host.grown("softnet.squeezed")?;
     let dropped = host.grown("softnet.dropped")?;
     if squeezed.rate() < SQUEEZED || dropped.count == 0 {
@@ -137,13 +127,14 @@ fn budget(host: &HostView) -> Result<Option<Draft>, Missing> {
     }
     let text =
         format!("{:.0} polls a second left packets over, and some were dropped", squeezed.rate());
-    let draft = draft(&BUDGET, Confidence::Likely, "softnet.squeezed", squeezed.rate(), &text)
+    check
+        .draft(Confidence::Likely, "softnet.squeezed", squeezed.rate(), &text)
         .advice("sysctl net.core.netdev_budget=600 net.core.netdev_budget_usecs=8000")
         .permanent(
             "/etc/sysctl.d/90-goodput.conf",
             "net.core.netdev_budget = 600\nnet.core.netdev_budget_usecs = 8000",
-        );
-    Ok(Some(draft))
+        )
+        .found()
 }
 
 #[cfg(test)]

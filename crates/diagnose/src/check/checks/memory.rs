@@ -1,18 +1,16 @@
 //! Memory and tables that are nearly full.
 
-use goodput_model::{Confidence, Finding, Missing, Place};
+use goodput_model::Confidence;
 
-use super::super::{Check, HostView, Scope};
-use crate::finding::{Draft, percent};
+use super::super::{Answer, Ask, Check, HostView, Scope};
+use crate::finding::percent;
 use crate::view::positive;
 
 /// Share of a table in use from which it is nearly full.
 const NEARLY: f64 = 0.8;
 
 /// Something that is in use up to a limit.
-pub(super) struct Room {
-    id: &'static str,
-    title: &'static str,
+struct Room {
     used: &'static str,
     limit: &'static str,
     what: &'static str,
@@ -20,48 +18,42 @@ pub(super) struct Room {
     permanent: &'static str,
 }
 
-pub(super) const TCP_MEMORY: Room = Room {
+pub(super) const TCP_MEMORY: Check = Check {
     id: "tcp-memory",
     title: "TCP's memory nearly used up",
-    used: "sockstat.tcp_mem_pages",
-    limit: "sockstat.tcp_mem_pressure_pages",
-    what: "of the memory from which TCP stops growing its buffers is in use",
-    advice: "raise net.ipv4.tcp_mem (three numbers, in pages), or find who holds the memory (ss -tm)",
-    permanent: "net.ipv4.tcp_mem = LOW PRESSURE MAX",
+    scope: Scope::Host,
+    ask: &Room {
+        used: "sockstat.tcp_mem_pages",
+        limit: "sockstat.tcp_mem_pressure_pages",
+        what: "of the memory from which TCP stops growing its buffers is in use",
+        advice: "raise net.ipv4.tcp_mem (three numbers, in pages), or find who holds the memory (ss -tm)",
+        permanent: "net.ipv4.tcp_mem = LOW PRESSURE MAX",
+    },
 };
 
-pub(super) const CONNTRACK: Room = Room {
+pub(super) const CONNTRACK: Check = Check {
     id: "conntrack",
     title: "the table of tracked connections nearly full",
-    used: "conntrack.entries",
-    limit: "conntrack.max",
-    what: "of the table of tracked connections is in use; new ones are dropped once it is full",
-    advice: "raise net.netfilter.nf_conntrack_max, or track less (nft … notrack)",
-    permanent: "net.netfilter.nf_conntrack_max = 1048576",
+    scope: Scope::Host,
+    ask: &Room {
+        used: "conntrack.entries",
+        limit: "conntrack.max",
+        what: "of the table of tracked connections is in use; new ones are dropped once it is full",
+        advice: "raise net.netfilter.nf_conntrack_max, or track less (nft … notrack)",
+        permanent: "net.netfilter.nf_conntrack_max = 1048576",
+    },
 };
 
-impl Check for Room {
-    fn id(&self) -> &'static str {
-        self.id
-    }
-
-    fn title(&self) -> &'static str {
-        self.title
-    }
-
-    fn scope(&self) -> Scope {
-        Scope::Host
-    }
-
-    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
+impl Ask for Room {
+    fn ask(&self, check: &Check, host: &HostView) -> Answer {
         let share = host.count(self.used)? / positive(host.count(self.limit)?, self.limit)?;
         if share < NEARLY {
             return Ok(None);
         }
         let text = format!("{} {}", percent(share), self.what);
         let confidence = if share >= 1.0 { Confidence::Likely } else { Confidence::Possible };
-        Draft::new(self.id, Place::Near, confidence, text.clone())
-            .saw(Place::Near, self.used, share * 100.0, text)
+        check
+            .draft(confidence, self.used, share * 100.0, &text)
             .advice(self.advice)
             .permanent("/etc/sysctl.d/90-goodput.conf", self.permanent)
             .found()

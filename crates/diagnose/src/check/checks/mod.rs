@@ -18,7 +18,7 @@ mod wakeups;
 use super::Check;
 
 /// Every check.
-pub const ALL: &[&dyn Check] = &[
+pub const ALL: &[&Check] = &[
     &ring::RING,
     &counters::RING_OVERRUN,
     &counters::FRAME_ERRORS,

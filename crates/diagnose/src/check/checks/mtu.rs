@@ -1,9 +1,8 @@
 //! A device that carries only small packets.
 
-use goodput_model::{Confidence, Finding, Missing, Place};
+use goodput_model::Confidence;
 
-use super::super::{Check, HostView, Scope};
-use crate::finding::Draft;
+use super::super::{Answer, Check, HostView, Scope};
 use crate::names::LINK_MTU;
 
 /// What every link of IPv6 must carry, bytes (RFC 8200 section 5): tunnels carry that and more.
@@ -12,38 +11,27 @@ const LEAST: f64 = 1280.0;
 const HEADERS: f64 = 52.0;
 
 /// A small MTU.
-pub(super) struct SmallMtu;
+pub(super) const SMALL_MTU: Check = Check {
+    id: "small-mss",
+    title: "a device that carries only small packets",
+    scope: Scope::Device,
+    ask: &small_mtu,
+};
 
-pub(super) const SMALL_MTU: SmallMtu = SmallMtu;
-
-impl Check for SmallMtu {
-    fn id(&self) -> &'static str {
-        "small-mss"
+fn small_mtu(check: &Check, host: &HostView) -> Answer {
+    let mtu = host.count(LINK_MTU)?;
+    if mtu >= LEAST {
+        return Ok(None);
     }
-
-    fn title(&self) -> &'static str {
-        "a device that carries only small packets"
-    }
-
-    fn scope(&self) -> Scope {
-        Scope::Device
-    }
-
-    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
-        let mtu = host.count(LINK_MTU)?;
-        if mtu >= LEAST {
-            return Ok(None);
-        }
-        let summary = format!(
-            "the MTU is {mtu:.0} bytes, of which TCP over IPv4 leaves {:.0} for payload; IPv6 needs \
-             {LEAST:.0} (RFC 8200)",
-            mtu - HEADERS
-        );
-        Draft::new(self.id(), Place::Near, Confidence::Possible, summary.clone())
-            .saw(Place::Near, LINK_MTU, mtu, summary)
-            .changes([host.change("link.mtu", Some(format!("{mtu:.0}")), "1500", "as Ethernet")])
-            .found()
-    }
+    let summary = format!(
+        "the MTU is {mtu:.0} bytes, of which TCP over IPv4 leaves {:.0} for payload; IPv6 needs \
+         {LEAST:.0} (RFC 8200)",
+        mtu - HEADERS
+    );
+    check
+        .draft(Confidence::Possible, LINK_MTU, mtu, &summary)
+        .changes([host.change("link.mtu", Some(format!("{mtu:.0}")), "1500", "as Ethernet")])
+        .found()
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! NFS mounts whose transfer size does not fit how they are carried.
 
-use goodput_model::{Confidence, Finding, Missing, Place};
+use goodput_model::Confidence;
 
-use super::super::{Check, HostView, Scope};
-use crate::finding::{Draft, bytes};
+use super::super::{Answer, Check, HostView, Scope};
+use crate::finding::bytes;
 
 /// Transfer size below which TCP spends more time in round trips than it must, bytes. Linux asks
 /// for 1 MiB by itself (nfs(5), `rsize`).
@@ -13,56 +13,45 @@ const SMALL: f64 = 65_536.0;
 const DATAGRAM: f64 = 1472.0;
 
 /// NFS transfer sizes.
-pub(super) struct TransferSize;
+pub(super) const TRANSFER_SIZE: Check = Check {
+    id: "nfs-transfer-size",
+    title: "NFS transfers too small for TCP, or too large for UDP",
+    scope: Scope::Host,
+    ask: &transfer_size,
+};
 
-pub(super) const TRANSFER_SIZE: TransferSize = TransferSize;
-
-impl Check for TransferSize {
-    fn id(&self) -> &'static str {
-        "nfs-transfer-size"
+fn transfer_size(check: &Check, host: &HostView) -> Answer {
+    let mounts = host.count("nfs.mounts")? as u64;
+    for mount in 0..mounts {
+        let fact = |name: &str| format!("nfs.{mount}.{name}");
+        let (at, proto) = (host.text(&fact("mounted_on"))?, host.text(&fact("proto"))?);
+        let size = host.count(&fact("rsize_bytes"))?;
+        let udp = proto.starts_with("udp");
+        let (wrong, advice) = match udp {
+            true if size > DATAGRAM => (
+                "each read comes in fragments over UDP, all lost when one is",
+                "mount over TCP (proto=tcp), or with rsize=1024,wsize=1024",
+            ),
+            false if size < SMALL => (
+                "each read waits a round trip",
+                "mount with rsize=1048576,wsize=1048576 (and nconnect=8 for a fast link)",
+            ),
+            _ => continue,
+        };
+        let text = format!("{at}: rsize of {} over {proto}: {wrong}", bytes(size));
+        return check
+            .draft(Confidence::Possible, "rsize_bytes", size, &text)
+            .advice(advice)
+            .permanent("/etc/fstab", "options of the mount: the same words")
+            .found();
     }
-
-    fn title(&self) -> &'static str {
-        "NFS transfers too small for TCP, or too large for UDP"
-    }
-
-    fn scope(&self) -> Scope {
-        Scope::Host
-    }
-
-    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
-        let mounts = host.count("nfs.mounts")? as u64;
-        for mount in 0..mounts {
-            let fact = |name: &str| format!("nfs.{mount}.{name}");
-            let (at, proto) = (host.text(&fact("mounted_on"))?, host.text(&fact("proto"))?);
-            let size = host.count(&fact("rsize_bytes"))?;
-            let udp = proto.starts_with("udp");
-            let (wrong, advice) = match udp {
-                true if size > DATAGRAM => (
-                    "each read comes in fragments over UDP, all lost when one is",
-                    "mount over TCP (proto=tcp), or with rsize=1024,wsize=1024",
-                ),
-                false if size < SMALL => (
-                    "each read waits a round trip",
-                    "mount with rsize=1048576,wsize=1048576 (and nconnect=8 for a fast link)",
-                ),
-                _ => continue,
-            };
-            let text = format!("{at}: rsize of {} over {proto}: {wrong}", bytes(size));
-            return Draft::new(self.id(), Place::Near, Confidence::Possible, text.clone())
-                .saw(Place::Near, "rsize_bytes", size, text)
-                .advice(advice)
-                .permanent("/etc/fstab", "options of the mount: the same words")
-                .found();
-        }
-        Ok(None)
-    }
+    Ok(None)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::Snapshot;
+    use goodput_model::{Finding, Snapshot};
 
     fn of(proto: &str, size: u64) -> Option<Finding> {
         let mut facts = Snapshot::default();

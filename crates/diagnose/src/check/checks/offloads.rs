@@ -1,56 +1,39 @@
 //! Work that the card or the kernel could do once for many segments, switched off.
 
-use goodput_model::{Confidence, Finding, Missing, Place};
+use goodput_model::Confidence;
 
-use super::super::{Check, HostView, Scope};
-use crate::finding::Draft;
+use super::super::{Answer, Check, HostView, Scope};
 
 /// Offloads that cost CPU where they are off.
 const WANTED: [&str; 4] = ["tso", "gso", "gro", "tx-checksum"];
 
 /// Segmentation, coalescing and checksums.
-pub(super) struct Offloads;
+pub(super) const OFFLOADS: Check = Check {
+    id: "offload-off",
+    title: "offloads of the card that are off",
+    scope: Scope::Device,
+    ask: &offloads,
+};
 
-pub(super) const OFFLOADS: Offloads = Offloads;
-
-impl Check for Offloads {
-    fn id(&self) -> &'static str {
-        "offload-off"
+fn offloads(check: &Check, host: &HostView) -> Answer {
+    // Virtual devices have reasons of their own: veth leaves GRO off by default.
+    if !host.is_hardware() {
+        return Ok(None);
     }
-
-    fn title(&self) -> &'static str {
-        "offloads of the card that are off"
+    let state = |name: &&str| host.text(&format!("offload.{name}"));
+    state(&WANTED[0])?;
+    let off: Vec<_> = WANTED.into_iter().filter(|name| state(name) == Ok("off")).collect();
+    if off.is_empty() {
+        return Ok(None);
     }
-
-    fn scope(&self) -> Scope {
-        Scope::Device
-    }
-
-    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
-        // Virtual devices have reasons of their own: veth leaves GRO off by default.
-        if !host.is_hardware() {
-            return Ok(None);
-        }
-        let state = |name: &&str| host.text(&format!("offload.{name}"));
-        state(&WANTED[0])?;
-        let off: Vec<_> = WANTED.into_iter().filter(|name| state(name) == Ok("off")).collect();
-        if off.is_empty() {
-            return Ok(None);
-        }
-        let text = format!("{} off: each segment costs CPU of its own", off.join(", "));
-        let change = |name: &&str| {
-            host.change(
-                &format!("offload.{name}"),
-                Some("off".into()),
-                "on",
-                "less CPU for each byte",
-            )
-        };
-        Draft::new(self.id(), Place::Near, Confidence::Possible, text.clone())
-            .saw(Place::Near, "offloads_off", off.len() as f64, text)
-            .changes(off.iter().map(change))
-            .found()
-    }
+    let text = format!("{} off: each segment costs CPU of its own", off.join(", "));
+    let change = |name: &&str| {
+        host.change(&format!("offload.{name}"), Some("off".into()), "on", "less CPU for each byte")
+    };
+    check
+        .draft(Confidence::Possible, "offloads_off", off.len() as f64, &text)
+        .changes(off.iter().map(change))
+        .found()
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! How long the receive ring lasts at line rate, against how late this host's CPUs wake up.
 
-use goodput_model::{Confidence, Finding, Missing, Place};
+use goodput_model::{Confidence, Place};
 
-use super::super::{Check, HostView, Scope};
+use super::super::{Answer, Check, HostView, Scope};
 use super::wakeups::LONGEST;
 use crate::finding::{Draft, rate, time};
 use crate::names::LINK_SPEED;
@@ -13,54 +13,42 @@ const FRAME_BITS: f64 = 1538.0 * 8.0;
 /// A ring that lasts this long rides out the usual gaps of a busy Linux host, seconds.
 const ENOUGH_S: f64 = 0.001;
 
-/// The ring.
-pub(super) struct Ring;
+pub(super) const RING: Check = Check {
+    id: "ring-size",
+    title: "a receive ring shorter than the gaps in which no CPU empties it",
+    scope: Scope::Device,
+    ask: &ring,
+};
 
-pub(super) const RING: Ring = Ring;
-
-impl Check for Ring {
-    fn id(&self) -> &'static str {
-        "ring-size"
+fn ring(check: &Check, host: &HostView) -> Answer {
+    let (frames, largest) = (host.count("ring.rx_frames")?, host.count("ring.rx_max_frames")?);
+    let speed = positive(host.count(LINK_SPEED)?, "the link's speed")?;
+    let lasts = frames * FRAME_BITS / speed;
+    let gap = host.number(LONGEST).map(|us| us / 1e6);
+    let confidence = match gap {
+        Ok(gap) if gap > lasts => Confidence::Likely,
+        Err(_) if lasts < ENOUGH_S => Confidence::Possible,
+        _ => return Ok(None),
+    };
+    let ring = format!("receive ring of {frames} frames = {} at {}", time(lasts), rate(speed));
+    let summary = match gap {
+        Ok(gap) => format!("{ring}; longest gap of a CPU seen {}", time(gap)),
+        Err(_) => ring.clone(),
+    };
+    let mut draft = Draft::new(check.id, Place::Near, confidence, summary)
+        .saw(Place::Near, "ring.rx_frames", frames, ring)
+        .saw_if(Place::Near, LONGEST, gap, |gap| format!("a CPU woke up {} late", time(gap)));
+    if largest > frames {
+        let (from, to) = (Some(format!("{frames:.0}")), format!("{largest:.0}"));
+        draft = draft.changes([host.change("ring.rx", from, &to, "rides out longer gaps")]);
     }
-
-    fn title(&self) -> &'static str {
-        "a receive ring shorter than the gaps in which no CPU empties it"
-    }
-
-    fn scope(&self) -> Scope {
-        Scope::Device
-    }
-
-    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
-        let (frames, largest) = (host.count("ring.rx_frames")?, host.count("ring.rx_max_frames")?);
-        let speed = positive(host.count(LINK_SPEED)?, "the link's speed")?;
-        let lasts = frames * FRAME_BITS / speed;
-        let gap = host.number(LONGEST).map(|us| us / 1e6);
-        let confidence = match gap {
-            Ok(gap) if gap > lasts => Confidence::Likely,
-            Err(_) if lasts < ENOUGH_S => Confidence::Possible,
-            _ => return Ok(None),
-        };
-        let ring = format!("receive ring of {frames} frames = {} at {}", time(lasts), rate(speed));
-        let summary = match gap {
-            Ok(gap) => format!("{ring}; longest gap of a CPU seen {}", time(gap)),
-            Err(_) => ring.clone(),
-        };
-        let mut draft = Draft::new(self.id(), Place::Near, confidence, summary)
-            .saw(Place::Near, "ring.rx_frames", frames, ring)
-            .saw_if(Place::Near, LONGEST, gap, |gap| format!("a CPU woke up {} late", time(gap)));
-        if largest > frames {
-            let (from, to) = (Some(format!("{frames:.0}")), format!("{largest:.0}"));
-            draft = draft.changes([host.change("ring.rx", from, &to, "rides out longer gaps")]);
-        }
-        draft.found()
-    }
+    draft.found()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::Snapshot;
+    use goodput_model::{Finding, Snapshot};
 
     fn facts(frames: u64, gap_us: Option<f64>) -> Snapshot {
         let mut facts = Snapshot::default();

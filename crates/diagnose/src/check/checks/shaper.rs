@@ -1,9 +1,9 @@
 //! A token bucket that can't give the rate it was told.
 
-use goodput_model::{Confidence, Finding, Missing, Place};
+use goodput_model::Confidence;
 
-use super::super::{Check, HostView, Scope};
-use crate::finding::{Draft, bytes, rate};
+use super::super::{Answer, Check, HostView, Scope};
+use crate::finding::{bytes, rate};
 use crate::names::{LINK_MTU, QDISC_BURST, QDISC_CEIL, QDISC_KIND, QDISC_RATE};
 use crate::shaper::needed_burst;
 
@@ -14,70 +14,54 @@ const HEADER: f64 = 14.0;
 const SMALL: f64 = 0.25;
 
 /// The bucket of tbf or htb.
-pub(super) struct ShaperBurst;
+pub(super) const SHAPER_BURST: Check = Check {
+    id: "shaper-burst",
+    title: "a token bucket too small for its rate",
+    scope: Scope::Device,
+    ask: &bucket,
+};
 
-pub(super) const SHAPER_BURST: ShaperBurst = ShaperBurst;
-
-impl Check for ShaperBurst {
-    fn id(&self) -> &'static str {
-        "shaper-burst"
+fn bucket(check: &Check, host: &HostView) -> Answer {
+    let kind = host.text(QDISC_KIND)?;
+    if !["tbf", "htb"].contains(&kind) {
+        return Ok(None);
     }
-
-    fn title(&self) -> &'static str {
-        "a token bucket too small for its rate"
-    }
-
-    fn scope(&self) -> Scope {
-        Scope::Device
-    }
-
-    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
-        let kind = host.text(QDISC_KIND)?;
-        if !["tbf", "htb"].contains(&kind) {
-            return Ok(None);
+    let told = host.count(QDISC_CEIL).or_else(|_| host.count(QDISC_RATE))?;
+    let (burst, mtu) = (host.count(QDISC_BURST)?, host.count(LINK_MTU)?);
+    let needed = needed_burst(told);
+    let confidence = match burst {
+        b if b < mtu + HEADER => Confidence::Certain,
+        b if b < SMALL * needed => Confidence::Likely,
+        _ => return Ok(None),
+    };
+    let text = format!(
+        "{kind} of {} with a burst of {}: it needs {} to give that rate at little CPU",
+        rate(told),
+        bytes(burst),
+        bytes(needed)
+    );
+    let draft = check.draft(confidence, QDISC_BURST, burst, &text);
+    let to = format!("{needed:.0}");
+    match kind {
+        "tbf" => {
+            let from = Some(format!("{burst:.0}"));
+            let why = "1 ms of the rate, at least one super-packet";
+            draft.changes([host.change("qdisc.tbf.burst", from, &to, why)]).found()
         }
-        let told = host.count(QDISC_CEIL).or_else(|_| host.count(QDISC_RATE))?;
-        let (burst, mtu) = (host.count(QDISC_BURST)?, host.count(LINK_MTU)?);
-        let needed = needed_burst(told);
-        let confidence = match burst {
-            b if b < mtu + HEADER => Confidence::Certain,
-            b if b < SMALL * needed => Confidence::Likely,
-            _ => return Ok(None),
-        };
-        let text = format!(
-            "{kind} of {} with a burst of {}: it needs {} to give that rate at little CPU",
-            rate(told),
-            bytes(burst),
-            bytes(needed)
-        );
-        let draft = Draft::new(self.id(), Place::Near, confidence, text.clone()).saw(
-            Place::Near,
-            QDISC_BURST,
-            burst,
-            text,
-        );
-        let to = format!("{needed:.0}");
-        match kind {
-            "tbf" => {
-                let from = Some(format!("{burst:.0}"));
-                let why = "1 ms of the rate, at least one super-packet";
-                draft.changes([host.change("qdisc.tbf.burst", from, &to, why)]).found()
-            }
-            _ => draft
-                .advice(format!("tc class change … htb … burst {to} cburst {to}"))
-                .permanent(
-                    "/etc/systemd/network/DEV.network",
-                    format!("[HierarchyTokenBucketClass]\nBufferBytes={to}\nCeilBufferBytes={to}"),
-                )
-                .found(),
-        }
+        _ => draft
+            .advice(format!("tc class change … htb … burst {to} cburst {to}"))
+            .permanent(
+                "/etc/systemd/network/DEV.network",
+                format!("[HierarchyTokenBucketClass]\nBufferBytes={to}\nCeilBufferBytes={to}"),
+            )
+            .found(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::Snapshot;
+    use goodput_model::{Finding, Snapshot};
 
     fn of(rate: u64, burst: u64) -> Option<Finding> {
         let mut facts = Snapshot::default();

@@ -1,82 +1,79 @@
 //! Kernel settings with one right value for throughput.
 
-use goodput_model::{Confidence, Finding, Missing, Place};
+use goodput_model::Confidence;
 
-use super::super::{Check, HostView, Scope};
-use crate::finding::Draft;
+use super::super::{Answer, Ask, Check, HostView, Scope};
 
 /// A setting that is wrong where `is_wrong` says so.
-pub(super) struct Sysctl {
-    id: &'static str,
-    title: &'static str,
+struct Sysctl {
     name: &'static str,
     is_wrong: fn(&str) -> bool,
     right: &'static str,
     effect: &'static str,
 }
 
-pub(super) const WINDOW_SCALING: Sysctl = Sysctl {
+pub(super) const WINDOW_SCALING: Check = Check {
     id: "window-scaling-off",
     title: "windows above 64 KiB switched off",
-    name: "net.ipv4.tcp_window_scaling",
-    is_wrong: |value| value == "0",
-    right: "1",
-    effect: "no window is larger than 64 KiB: 5 Mbit/s over a round trip of 100 ms (RFC 7323)",
+    scope: Scope::Host,
+    ask: &Sysctl {
+        name: "net.ipv4.tcp_window_scaling",
+        is_wrong: |value| value == "0",
+        right: "1",
+        effect: "no window is larger than 64 KiB: 5 Mbit/s over a round trip of 100 ms (RFC 7323)",
+    },
 };
 
-pub(super) const SACK: Sysctl = Sysctl {
+pub(super) const SACK: Check = Check {
     id: "sack-off",
     title: "selective acknowledgements switched off",
-    name: "net.ipv4.tcp_sack",
-    is_wrong: |value| value == "0",
-    right: "1",
-    effect: "several losses in one window take a round trip each to repair (RFC 2018)",
+    scope: Scope::Host,
+    ask: &Sysctl {
+        name: "net.ipv4.tcp_sack",
+        is_wrong: |value| value == "0",
+        right: "1",
+        effect: "several losses in one window take a round trip each to repair (RFC 2018)",
+    },
 };
 
-pub(super) const AUTOTUNING: Sysctl = Sysctl {
+pub(super) const AUTOTUNING: Check = Check {
     id: "receive-window",
     title: "receive buffers that do not grow by themselves",
-    name: "net.ipv4.tcp_moderate_rcvbuf",
-    is_wrong: |value| value == "0",
-    right: "1",
-    effect: "receive buffers stay at their default size, whatever the path needs",
+    scope: Scope::Host,
+    ask: &Sysctl {
+        name: "net.ipv4.tcp_moderate_rcvbuf",
+        is_wrong: |value| value == "0",
+        right: "1",
+        effect: "receive buffers stay at their default size, whatever the path needs",
+    },
 };
 
 /// Unsent data below which a writer's late wake-up leaves the socket empty, bytes.
 const LOW: u64 = 16_384;
 
-pub(super) const NOTSENT_LOWAT: Sysctl = Sysctl {
+pub(super) const NOTSENT_LOWAT: Check = Check {
     id: "notsent-lowat",
     title: "too little unsent data allowed in a socket",
-    name: "net.ipv4.tcp_notsent_lowat",
-    is_wrong: |value| value.parse::<u64>().is_ok_and(|bytes| bytes < LOW),
-    right: "4294967295",
-    effect: "a writer is woken so late that its socket runs empty",
+    scope: Scope::Host,
+    ask: &Sysctl {
+        name: "net.ipv4.tcp_notsent_lowat",
+        is_wrong: |value| value.parse::<u64>().is_ok_and(|bytes| bytes < LOW),
+        right: "4294967295",
+        effect: "a writer is woken so late that its socket runs empty",
+    },
 };
 
-impl Check for Sysctl {
-    fn id(&self) -> &'static str {
-        self.id
-    }
-
-    fn title(&self) -> &'static str {
-        self.title
-    }
-
-    fn scope(&self) -> Scope {
-        Scope::Host
-    }
-
-    fn check(&self, host: &HostView) -> Result<Option<Finding>, Missing> {
+impl Ask for Sysctl {
+    fn ask(&self, check: &Check, host: &HostView) -> Answer {
         let fact = format!("sysctl.{}", self.name);
         let value = host.text(&fact)?;
         if !(self.is_wrong)(value) {
             return Ok(None);
         }
         let text = format!("{} = {value}: {}", self.name, self.effect);
-        Draft::new(self.id, Place::Near, Confidence::Likely, text.clone())
-            .saw(Place::Near, &fact, value.parse().unwrap_or(f64::NAN), text)
-            .changes([host.sysctl(self.name, value, self.right, self.title)])
+        check
+            .draft(Confidence::Likely, &fact, value.parse().unwrap_or(f64::NAN), &text)
+            .changes([host.sysctl(self.name, value, self.right, check.title)])
             .found()
     }
 }

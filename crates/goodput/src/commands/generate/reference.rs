@@ -76,11 +76,11 @@ fn checks() -> String {
          ([rules.md](rules.md)), where there is one.\n\n| check | looks at | looks for |\n|---|---|---|\n"
     );
     for check in goodput_diagnose::check::checks::ALL {
-        let scope = match check.scope() {
+        let scope = match check.scope {
             goodput_diagnose::check::Scope::Host => "the host",
             goodput_diagnose::check::Scope::Device => "each device",
         };
-        let _ = writeln!(text, "| `{}` | {scope} | {} |", check.id(), check.title());
+        let _ = writeln!(text, "| `{}` | {scope} | {} |", check.id, check.title);
     }
     text
 }
