@@ -31,7 +31,7 @@ enum Entry {
 }
 
 /// Every registry.
-pub const REGISTRIES: [Registry; 8] = [
+pub const REGISTRIES: [Registry; 10] = [
     Registry {
         kind: "rule",
         folder: "crates/diagnose/src/rules",
@@ -39,6 +39,22 @@ pub const REGISTRIES: [Registry; 8] = [
         separator: '-',
         template: include_str!("../../templates/rule.rs.txt"),
         then: "cargo test -p goodput-diagnose; cargo xtask docs",
+    },
+    Registry {
+        kind: "check",
+        folder: "crates/diagnose/src/check/checks",
+        entry: Entry::Item("CHECK"),
+        separator: '-',
+        template: include_str!("../../templates/check.rs.txt"),
+        then: "cargo test -p goodput-diagnose; cargo xtask docs",
+    },
+    Registry {
+        kind: "probe",
+        folder: "crates/diagnose/src/probes",
+        entry: Entry::Item("PROBE"),
+        separator: '-',
+        template: include_str!("../../templates/probe.rs.txt"),
+        then: "cargo test -p goodput-diagnose",
     },
     Registry {
         kind: "setting",

@@ -146,7 +146,11 @@ impl Reading {
             Self::Retransmitted { .. } => format!("{value:.2} × the retransmitted share"),
             Self::Lost { .. } => format!("{:.1} % lost", value * 100.0),
             Self::SameHost { .. } => {
-                format!("the former sender's thread used {:+.0} % more of a CPU", value * 100.0)
+                let (percent, than) =
+                    (value.abs() * 100.0, if value < 0.0 { "less" } else { "more" });
+                format!(
+                    "the former sender's thread used {percent:.0} % of a CPU {than} than the former receiver's"
+                )
             }
         }
     }
