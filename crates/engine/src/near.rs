@@ -192,7 +192,7 @@ impl<'a> NearRun<'a> {
                 }
             }
         }
-        self.finish();
+        self.finish(interrupt.is_raised());
         loaded.iter().for_each(Probing::finish);
         listener(Event::Ended);
         self.gather(listener).await?;
@@ -248,7 +248,7 @@ impl<'a> NearRun<'a> {
                 listener(Event::Note { text });
             }
             // The session says these for a driver that waits for its word; this one went ahead.
-            Action::Begin | Action::Finish => {}
+            Action::Begin | Action::Finish | Action::FinishSoon => {}
             other => return Err(unexpected(&self.client.target, &other)),
         }
         Ok(())
@@ -265,13 +265,18 @@ impl<'a> NearRun<'a> {
 
     /// Stops the senders of both ends. What the receivers count from here on is the emptying of
     /// queues, unless the flows ended by themselves.
-    fn finish(&mut self) {
+    fn finish(&mut self, soon: bool) {
         if !self.near_ended && self.far_report.is_none() {
             self.steady_samples = Some((self.near.len(), self.far.len()));
         }
         self.shown.stop();
-        self.traffic.finish();
-        self.client.conversation.tell(Input::Finish(None));
+        if soon && self.client.peer.is_goodput() {
+            self.traffic.finish_soon();
+            self.client.conversation.tell(Input::FinishSoon);
+        } else {
+            self.traffic.finish();
+            self.client.conversation.tell(Input::Finish(None));
+        }
     }
 
     /// Fails where this end had a source that gave nothing, as a pipe may that nobody writes to.

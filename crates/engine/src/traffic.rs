@@ -20,6 +20,9 @@ use crate::storage::Stores;
 /// How long receivers read on after the senders were stopped. What is still on its way then is
 /// given up and shows as the difference of both ends' counts.
 const DRAIN: Duration = Duration::from_secs(3);
+/// The same where somebody waits for the end. A sender whose segment was lost with the last ones sends it
+/// again after 200 ms and after 400 ms more (`TCP_RTO_MIN`, include/net/tcp.h), where its path is short.
+const DRAIN_SOON: Duration = Duration::from_secs(1);
 
 /// The connection of a flow, ready to move payload.
 pub struct Connected {
@@ -191,6 +194,11 @@ impl Traffic {
     /// Senders stop now and finish their streams; receivers read to the end, within bounds.
     pub fn finish(&self) {
         self.stop.finish(DRAIN);
+    }
+
+    /// The same, and receivers wait hardly for what is still on its way.
+    pub fn finish_soon(&self) {
+        self.stop.finish(DRAIN_SOON);
     }
 
     /// Everything stops at once.

@@ -238,6 +238,9 @@ pub enum Input {
     Sampled(Box<Sample>),
     /// Client: end the measurement. Server: the measurement ends from this side, with the reason.
     Finish(Option<String>),
+    /// Client of goodput's own protocol: end the measurement, and wait hardly for what is still on its
+    /// way, as somebody waits for the end.
+    FinishSoon,
     /// All flows of this end have ended; this is their last sample, in detail.
     Ended(Box<Sample>),
     /// Our own traffic has ended and this is what we saw. The samples may be empty, as the peer
@@ -363,6 +366,8 @@ pub enum Action {
     PeerSampled(Box<Sample>),
     /// End the measurement: senders stop and finish their streams, receivers read to the end.
     Finish,
+    /// The same, and receivers wait hardly for what is still on its way.
+    FinishSoon,
     /// What a peer that is not goodput told of itself. [`Action::PeerReported`] follows, with why it
     /// tells no more.
     PeerTold(Box<Totals>),

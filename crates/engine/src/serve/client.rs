@@ -148,7 +148,8 @@ impl ServedClient {
             Action::Echo(cookie) => self.echoing = Some(self.shared.echoes.expect(cookie)),
             Action::RunErrand(errand) => self.run_errand(*errand).await,
             Action::Begin => self.begin(),
-            Action::Finish => self.finish(),
+            Action::Finish => self.finish(false),
+            Action::FinishSoon => self.finish(true),
             Action::Abandon => {
                 self.run = Run::None;
                 self.shown = None;

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use goodput_model::{End, EndName, Known, Record};
 
@@ -211,4 +212,36 @@ fn an_interrupted_test_shows_what_it_has() {
     let rest: String = lines.map(Result::unwrap).collect();
     assert!(rest.contains("received") && rest.contains("interrupted after"), "{rest}");
     assert_eq!(child.wait().unwrap().code(), Some(2));
+}
+
+/// The server stands still, so the first interrupt waits for its report in vain.
+#[test]
+fn a_second_interrupt_ends_at_once() {
+    let home = Home::new();
+    let mut server = Server::start(&home, &[]);
+    let mut child = home
+        .goodput(&["test", &server.address, "--no-store", "-t", "60", "--json-stream"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut until = |event: &str| assert!(lines.any(|line| line.unwrap().contains(event)));
+    let kill = |signal: &str, pid: u32| {
+        let sent = Command::new("kill").args([signal, &pid.to_string()]).status();
+        assert!(sent.unwrap().success());
+    };
+    until(r#""event":"interval""#);
+    kill("-STOP", server.pid());
+    kill("-INT", child.id());
+    until(r#""event":"ended""#);
+    let second = Instant::now();
+    kill("-INT", child.id());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(String::from_utf8_lossy(&output.stderr).trim(), "goodput: interrupted");
+    // Without the second it would be given up after 15 s.
+    assert!(second.elapsed() < Duration::from_secs(10), "{:?}", second.elapsed());
+    kill("-CONT", server.pid());
+    assert!(server.stop("-TERM").success());
 }

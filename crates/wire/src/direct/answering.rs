@@ -119,6 +119,7 @@ impl StateMachine for Answering {
             }
             Input::Propose(_)
             | Input::Begin
+            | Input::FinishSoon
             | Input::AskSetting(_)
             | Input::SettingDone(_)
             | Input::Told(_)

@@ -216,11 +216,12 @@ impl ServedClient {
     }
 
     /// Ends the payload: senders stop, receivers read to the end.
-    pub(super) fn finish(&self) {
-        if let Run::Going(run) = &self.run
-            && let Stage::Running { traffic, .. } = &run.stage
-        {
-            traffic.finish();
+    pub(super) fn finish(&self, soon: bool) {
+        let Run::Going(run) = &self.run else { return };
+        match &run.stage {
+            Stage::Running { traffic, .. } if soon => traffic.finish_soon(),
+            Stage::Running { traffic, .. } => traffic.finish(),
+            Stage::Gathering(_) => {}
         }
     }
 

@@ -166,6 +166,9 @@ pub struct Finish {
     /// Why, where it was not the plan's own end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// Whether receivers shall wait hardly for what is still on its way.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub soon: bool,
 }
 
 /// What one end saw.
@@ -272,7 +275,10 @@ mod tests {
     #[test]
     fn fields_of_a_later_release_are_ignored() {
         let text = r#"{"finish":{"measurement":3,"why":null,"mood":"good"}}"#;
-        assert!(matches!(read(text), Ok(Message::Finish(Finish { measurement: 3, why: None }))));
+        assert!(matches!(
+            read(text),
+            Ok(Message::Finish(Finish { measurement: 3, why: None, soon: false }))
+        ));
         let text = r#"{"ping":{"load":0.7}}"#;
         assert!(matches!(read(text), Ok(Message::Ping(_))));
     }

@@ -71,7 +71,8 @@ impl Running {
     ) -> Result<(), WireError> {
         match input {
             Input::Sampled(sample) => self.sampled(now, channel, sample),
-            Input::Finish(why) => self.finish(now, channel, why),
+            Input::Finish(why) => self.finish(now, channel, why, false),
+            Input::FinishSoon => self.finish(now, channel, None, true),
             Input::Report(end) => self.report(now, channel, end),
             _ => Ok(()),
         }
@@ -83,12 +84,13 @@ impl Running {
         now: Instant,
         channel: &mut Channel,
         why: Option<String>,
+        soon: bool,
     ) -> Result<(), WireError> {
         if self.finishing {
             return Ok(());
         }
-        channel.send(now, &Message::Finish(Finish { measurement: self.measurement, why }))?;
-        self.begin_to_finish(channel);
+        channel.send(now, &Message::Finish(Finish { measurement: self.measurement, why, soon }))?;
+        self.begin_to_finish(channel, soon);
         Ok(())
     }
 
@@ -103,7 +105,7 @@ impl Running {
             Message::Sample(sample) => self.peer_sampled(now, channel, sample.sample),
             Message::Report(report) => self.peer_reported(channel, report.end),
             Message::Finish(finish) => {
-                self.peer_finished(channel, finish.why);
+                self.peer_finished(channel, finish);
                 Ok(())
             }
             _ => Ok(()),
@@ -111,17 +113,17 @@ impl Running {
     }
 
     /// The peer ends the payload.
-    fn peer_finished(&mut self, channel: &mut Channel, why: Option<String>) {
-        if let Some(why) = why {
+    fn peer_finished(&mut self, channel: &mut Channel, finish: Finish) {
+        if let Some(why) = finish.why {
             channel.act(Action::Note(why));
         }
-        self.begin_to_finish(channel);
+        self.begin_to_finish(channel, finish.soon);
     }
 
-    fn begin_to_finish(&mut self, channel: &mut Channel) {
+    fn begin_to_finish(&mut self, channel: &mut Channel, soon: bool) {
         if !self.finishing {
             self.finishing = true;
-            channel.act(Action::Finish);
+            channel.act(if soon { Action::FinishSoon } else { Action::Finish });
         }
     }
 
@@ -180,7 +182,7 @@ impl Running {
             return Err(WireError::Protocol("it reported twice".into()));
         }
         self.peer_reported = true;
-        self.begin_to_finish(channel);
+        self.begin_to_finish(channel, false);
         channel.act(Action::PeerReported(end));
         Ok(())
     }

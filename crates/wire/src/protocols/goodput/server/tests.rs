@@ -280,13 +280,22 @@ fn a_plan_of_bytes_moves_payload_no_longer_than_the_limit() {
 }
 
 #[test]
+fn a_client_that_waits_for_the_end_has_it_soon() {
+    let mut rig = Rig::running(Plan::standard());
+    rig.say(&Message::Finish(Finish { measurement: 1, why: None, soon: true })).unwrap();
+    assert_eq!(rig.count(|a| matches!(a, Action::FinishSoon)), 1);
+    rig.say(&Message::Finish(Finish { measurement: 1, why: None, soon: false })).unwrap();
+    assert_eq!(rig.count(|a| matches!(a, Action::Finish)), 0, "it has begun");
+}
+
+#[test]
 fn what_is_said_of_a_measurement_that_is_over_is_passed_over() {
     let mut rig = Rig::running(Plan::standard());
     rig.take(Input::FlowsFailed("no more memory".into())).unwrap();
     assert!(rig.last_said().contains("no more memory"));
     let late = OneSample { measurement: 1, sample: Box::new(sample(1.0, 1)) };
     rig.say(&Message::Sample(late)).unwrap();
-    rig.say(&Message::Finish(Finish { measurement: 1, why: None })).unwrap();
+    rig.say(&Message::Finish(Finish { measurement: 1, why: None, soon: false })).unwrap();
     rig.take(Input::Report(Known::Value(Box::new(end("far"))))).unwrap();
     assert_eq!(rig.count(|a| matches!(a, Action::PeerSampled(_) | Action::Finish)), 0);
     assert!(rig.say(&Message::Begin(About { measurement: 2 })).is_err());
