@@ -1,17 +1,20 @@
 //! Classes of classful queueing disciplines, and what htb's are configured to.
 
-use netlink_packet_core::{DefaultNla, Emitable, NLM_F_CREATE, NLM_F_REPLACE, NlasIterator};
+use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_REPLACE, NlasIterator};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::TcAttribute;
 
 use crate::psched::{Clock, RATE_SPEC_BYTES, RateSpec};
 use crate::qdiscs::{QdiscStats, TCA_OPTIONS, kind, message_for, option_bytes};
+use crate::two_rates::{self, Kinds, TwoRates, rate64};
 use crate::{Netlink, NetlinkError};
 
 const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_RATE64: u16 = 6;
 const TCA_HTB_CEIL64: u16 = 7;
 const TCA_HTB_INIT: u16 = 2;
+const KINDS: Kinds =
+    Kinds { parms: TCA_HTB_PARMS, first64: TCA_HTB_RATE64, second64: TCA_HTB_CEIL64 };
 /// `struct tc_htb_glob`: version, rate2quantum, default class, debug, direct packets.
 const ROOT_BYTES: usize = 20;
 /// `struct tc_htb_opt`: rate, ceil, buffer, cbuffer, quantum, level, prio.
@@ -67,10 +70,7 @@ pub struct HtbRoot {
 /// minor number of the default class, as tc(8) has it.
 pub(crate) fn htb_options(default_class: u32) -> Vec<u8> {
     let init = [3u32, 10, default_class, 0, 0].map(u32::to_ne_bytes);
-    let attribute = DefaultNla::new(TCA_HTB_INIT, init.as_flattened().to_vec());
-    let mut bytes = vec![0; attribute.buffer_len()];
-    attribute.emit(&mut bytes);
-    bytes
+    two_rates::emit(&[DefaultNla::new(TCA_HTB_INIT, init.as_flattened().to_vec())])
 }
 
 impl HtbRoot {
@@ -168,45 +168,22 @@ impl HtbClass {
             parms.extend(word.to_ne_bytes());
         }
         let mut attributes = vec![DefaultNla::new(TCA_HTB_PARMS, parms)];
-        for (kind, rate) in
-            [(TCA_HTB_RATE64, self.rate_bytes_per_s), (TCA_HTB_CEIL64, self.ceil_bytes_per_s)]
-        {
-            if rate > u32::MAX.into() {
-                attributes.push(DefaultNla::new(kind, rate.to_ne_bytes().to_vec()));
-            }
-        }
-        let attributes = attributes.as_slice();
-        let mut bytes = vec![0; attributes.buffer_len()];
-        attributes.emit(&mut bytes);
-        bytes
+        attributes.extend(rate64(TCA_HTB_RATE64, self.rate_bytes_per_s));
+        attributes.extend(rate64(TCA_HTB_CEIL64, self.ceil_bytes_per_s));
+        two_rates::emit(&attributes)
     }
 
     fn parse(options: &[u8]) -> Option<Self> {
-        let (mut parms, mut rate64, mut ceil64) = (None, None, None);
-        for attribute in NlasIterator::new(options) {
-            let attribute = attribute.ok()?;
-            let value = attribute.value();
-            match attribute.kind() {
-                TCA_HTB_PARMS => parms = value.first_chunk::<PARMS_BYTES>().copied(),
-                TCA_HTB_RATE64 => rate64 = value.first_chunk().map(|v| u64::from_ne_bytes(*v)),
-                TCA_HTB_CEIL64 => ceil64 = value.first_chunk().map(|v| u64::from_ne_bytes(*v)),
-                _ => {}
-            }
-        }
-        let parms = parms?;
-        let (rate_spec, rate32) = RateSpec::parse(parms.first_chunk()?);
-        let (ceil_spec, ceil32) = RateSpec::parse(parms[RATE_SPEC_BYTES..].first_chunk()?);
-        let word = |at: usize| parms[at..].first_chunk().map(|v| u32::from_ne_bytes(*v));
-        let rate = rate64.unwrap_or(rate32.into());
-        let ceil = ceil64.unwrap_or(ceil32.into());
+        let parms = TwoRates::<PARMS_BYTES>::parse(options, &KINDS)?;
+        let ((rate, rate_spec), (ceil, ceil_spec)) = (parms.first, parms.second);
         Some(Self {
             rate_bytes_per_s: rate,
             ceil_bytes_per_s: ceil,
-            burst_bytes: Clock::new(rate, rate_spec)?.bytes(word(24)?),
-            cburst_bytes: Clock::new(ceil, ceil_spec)?.bytes(word(28)?),
-            level: word(36)?,
-            quantum: word(32)?,
-            prio: word(40)?,
+            burst_bytes: Clock::new(rate, rate_spec)?.bytes(parms.word(24)?),
+            cburst_bytes: Clock::new(ceil, ceil_spec)?.bytes(parms.word(28)?),
+            level: parms.word(36)?,
+            quantum: parms.word(32)?,
+            prio: parms.word(40)?,
             rate_spec,
             ceil_spec,
         })

@@ -37,6 +37,7 @@ pub mod standard_statistics;
 pub mod statistics;
 mod strings;
 pub mod tbf;
+mod two_rates;
 
 pub use addresses::Address;
 pub use classes::{Class, HtbClass, HtbRoot, handle_text};

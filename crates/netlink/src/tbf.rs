@@ -1,15 +1,18 @@
 //! The token bucket filter's parameters and their bytes (net/sched/sch_tbf.c `tbf_change`,
 //! `tbf_dump`; include/uapi/linux/pkt_sched.h `TCA_TBF_*`).
 
-use netlink_packet_core::{DefaultNla, Emitable, NlasIterator};
+use netlink_packet_core::DefaultNla;
 
 use crate::psched::{Clock, RATE_SPEC_BYTES, RateSpec};
+use crate::two_rates::{self, Kinds, TwoRates, rate64};
 
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
 const TCA_TBF_PRATE64: u16 = 5;
 const TCA_TBF_BURST: u16 = 6;
 const TCA_TBF_PBURST: u16 = 7;
+const KINDS: Kinds =
+    Kinds { parms: TCA_TBF_PARMS, first64: TCA_TBF_RATE64, second64: TCA_TBF_PRATE64 };
 /// `struct tc_tbf_qopt`: rate, peak rate, limit, buffer, mtu.
 const PARMS_BYTES: usize = 2 * RATE_SPEC_BYTES + 12;
 
@@ -63,38 +66,15 @@ impl Tbf {
 
     /// Reads `TCA_OPTIONS`. `None` where the bytes are not a token bucket's.
     pub(crate) fn parse(options: &[u8]) -> Option<Self> {
-        let (mut parms, mut rate64, mut peak64) = (None, None, None);
-        for attribute in NlasIterator::new(options) {
-            let attribute = attribute.ok()?;
-            let value = attribute.value();
-            match attribute.kind() {
-                TCA_TBF_PARMS => parms = value.first_chunk::<PARMS_BYTES>().copied(),
-                TCA_TBF_RATE64 => rate64 = value.first_chunk().map(|v| u64::from_ne_bytes(*v)),
-                TCA_TBF_PRATE64 => peak64 = value.first_chunk().map(|v| u64::from_ne_bytes(*v)),
-                _ => {}
-            }
-        }
-        Self::from_parms(&parms?, rate64, peak64)
-    }
-
-    fn from_parms(
-        parms: &[u8; PARMS_BYTES],
-        rate64: Option<u64>,
-        peak64: Option<u64>,
-    ) -> Option<Self> {
-        let (rate_spec, rate32) = RateSpec::parse(parms.first_chunk()?);
-        let (peak_spec, peak32) = RateSpec::parse(parms[RATE_SPEC_BYTES..].first_chunk()?);
-        let word = |at: usize| parms[at..].first_chunk().map(|v| u32::from_ne_bytes(*v));
-        let rate = rate64.unwrap_or(rate32.into());
-        let peak = peak64.unwrap_or(peak32.into());
-        let has_peak = peak != 0;
-        let mut tbf = Self::new(rate, 0, word(24)?);
+        let parms = TwoRates::<PARMS_BYTES>::parse(options, &KINDS)?;
+        let ((rate, rate_spec), (peak, peak_spec)) = (parms.first, parms.second);
+        let mut tbf = Self::new(rate, 0, parms.word(24)?);
         tbf.rate_spec = rate_spec;
-        tbf.burst_bytes = tbf.rate_clock()?.bytes(word(28)?);
-        if has_peak {
+        tbf.burst_bytes = tbf.rate_clock()?.bytes(parms.word(28)?);
+        if peak != 0 {
             tbf.peak_spec = peak_spec;
             tbf.peak_rate_bytes_per_s = Some(peak);
-            tbf.mtu_bytes = Some(tbf.peak_clock()?.bytes(word(32)?));
+            tbf.mtu_bytes = Some(tbf.peak_clock()?.bytes(parms.word(32)?));
         }
         Some(tbf)
     }
@@ -103,22 +83,15 @@ impl Tbf {
     pub(crate) fn emit(&self) -> Vec<u8> {
         let peak = self.peak_rate_bytes_per_s.unwrap_or(0);
         let burst = self.rate_clock().map_or(self.burst_bytes, |c| c.widest(self.burst_bytes));
+        let word = |kind, value: u32| DefaultNla::new(kind, value.to_ne_bytes().to_vec());
         let mut attributes = vec![DefaultNla::new(TCA_TBF_PARMS, self.parms(burst, peak))];
-        let mut add = |kind, value: &[u8]| attributes.push(DefaultNla::new(kind, value.to_vec()));
-        add(TCA_TBF_BURST, &burst.to_ne_bytes());
-        if self.rate_bytes_per_s > u32::MAX.into() {
-            add(TCA_TBF_RATE64, &self.rate_bytes_per_s.to_ne_bytes());
-        }
-        if peak > u32::MAX.into() {
-            add(TCA_TBF_PRATE64, &peak.to_ne_bytes());
-        }
+        attributes.push(word(TCA_TBF_BURST, burst));
+        attributes.extend(rate64(TCA_TBF_RATE64, self.rate_bytes_per_s));
+        attributes.extend(rate64(TCA_TBF_PRATE64, peak));
         if let (Some(clock), Some(mtu)) = (self.peak_clock(), self.mtu_bytes) {
-            add(TCA_TBF_PBURST, &clock.widest(mtu).to_ne_bytes());
+            attributes.push(word(TCA_TBF_PBURST, clock.widest(mtu)));
         }
-        let attributes = attributes.as_slice();
-        let mut bytes = vec![0; attributes.buffer_len()];
-        attributes.emit(&mut bytes);
-        bytes
+        two_rates::emit(&attributes)
     }
 
     fn parms(&self, burst: u32, peak: u64) -> Vec<u8> {

@@ -1,0 +1,67 @@
+//! What the options of tbf and of an htb class share: parameters that begin with two rates, and an
+//! attribute of its own for each rate that their 32 bits don't hold (net/sched/sch_tbf.c `tbf_change`,
+//! net/sched/sch_htb.c `htb_change_class`).
+
+use netlink_packet_core::{DefaultNla, Emitable, NlasIterator};
+
+use crate::psched::{RATE_SPEC_BYTES, RateSpec};
+
+/// Kinds of the attributes.
+pub(crate) struct Kinds {
+    pub parms: u16,
+    pub first64: u16,
+    pub second64: u16,
+}
+
+/// Parameters of `BYTES` bytes, as they were read.
+pub(crate) struct TwoRates<const BYTES: usize> {
+    parms: [u8; BYTES],
+    /// The first rate, bytes per second, and how lengths are counted at it.
+    pub first: (u64, RateSpec),
+    /// The second one.
+    pub second: (u64, RateSpec),
+}
+
+impl<const BYTES: usize> TwoRates<BYTES> {
+    /// Reads the content of `TCA_OPTIONS`. `None` where the parameters are not there in full.
+    pub(crate) fn parse(options: &[u8], kinds: &Kinds) -> Option<Self> {
+        let (mut parms, mut first64, mut second64) = (None, None, None);
+        for attribute in NlasIterator::new(options) {
+            let attribute = attribute.ok()?;
+            let (kind, value) = (attribute.kind(), attribute.value());
+            let rate = || value.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes));
+            if kind == kinds.parms {
+                parms = value.first_chunk().copied();
+            } else if kind == kinds.first64 {
+                first64 = rate();
+            } else if kind == kinds.second64 {
+                second64 = rate();
+            }
+        }
+        let parms: [u8; BYTES] = parms?;
+        let (first, first32) = RateSpec::parse(parms.first_chunk()?);
+        let (second, second32) = RateSpec::parse(parms[RATE_SPEC_BYTES..].first_chunk()?);
+        Some(Self {
+            parms,
+            first: (first64.unwrap_or(first32.into()), first),
+            second: (second64.unwrap_or(second32.into()), second),
+        })
+    }
+
+    /// The word of 32 bits at a byte of the parameters.
+    pub(crate) fn word(&self, at: usize) -> Option<u32> {
+        self.parms[at..].first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
+    }
+}
+
+/// The attribute of a rate that 32 bits don't hold, bytes per second.
+pub(crate) fn rate64(kind: u16, rate: u64) -> Option<DefaultNla> {
+    (rate > u32::MAX.into()).then(|| DefaultNla::new(kind, rate.to_ne_bytes().to_vec()))
+}
+
+/// The bytes of attributes, one behind the other.
+pub(crate) fn emit(attributes: &[DefaultNla]) -> Vec<u8> {
+    let mut bytes = vec![0; attributes.buffer_len()];
+    attributes.emit(&mut bytes);
+    bytes
+}
