@@ -17,7 +17,6 @@
 //! # When it is wrong
 //! CUBIC may set the threshold itself without a loss when round trips grow, yet not within the first.
 //! Where the path is full all the same, the threshold costs nothing and the rule stays quiet.
-//!
 //! A connection of another program (`--attach`) was not seen from its start on; then the rule can't tell.
 //!
 //! # Source
