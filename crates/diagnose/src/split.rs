@@ -30,6 +30,9 @@ const MET: f64 = 0.05;
 /// up to 14 % above on a busy machine.
 const WHOLE: std::ops::Range<f64> = 0.9..1.25;
 
+/// Delivery rate over the goodput from which the path is known to carry more.
+const ROOM: f64 = 1.15;
+
 /// Retransmitted share from which losses may be what fills the buffer.
 const LOSSY: f64 = 0.001;
 /// What the losses would allow by themselves over the goodput, up to which they hold it as well.
@@ -93,7 +96,10 @@ fn tcp(view: &View) -> Result<Split, Missing> {
     // The acknowledgements of a reader that is behind come late (net/ipv4/tcp_input.c,
     // `__tcp_ack_snd_check`), which lengthens the round trip without a queue on the path.
     let late_reader = window_is_all && reader_is_behind(view);
-    let queue = queue_stands(view) && !queue_may_be_the_others && !late_reader;
+    let queue = queue_stands(view)
+        && !queue_may_be_the_others
+        && !late_reader
+        && !runs_dry(view, counted.app_limited);
     Ok(if queue {
         normalised(application, 0.0, 0.0, path + buffer + window)
     } else if window_is_all && !losses_hold(view) {
@@ -149,6 +155,13 @@ fn queue_stands(view: &View) -> bool {
     view.sender.queue_stands().unwrap_or(false) || at_contract().unwrap_or(false)
 }
 
+/// Whether the queue is filled by bursts and empties in between: what leaves it is clearly more than the
+/// goodput, and there was nothing more to send most of the time.
+fn runs_dry(view: &View, app_limited: f64) -> bool {
+    let delivers = view.sender.delivery_rate().ok().zip(view.goodput().ok());
+    app_limited >= HOLDS && delivers.is_some_and(|(delivered, goodput)| delivered >= ROOM * goodput)
+}
+
 /// Whether as many bytes in each round trip are the whole goodput.
 fn is_all(view: &View, bytes: Result<f64, Missing>) -> bool {
     allowed(view, bytes).is_ok_and(|ratio| WHOLE.contains(&ratio))
@@ -197,6 +210,21 @@ mod tests {
     fn trap_1_a_small_send_buffer_is_not_the_application() {
         let split = of(Case::send_buffer());
         assert!(split.send_buffer_percent > 90.0, "{split:?}");
+    }
+
+    #[test]
+    fn a_queue_that_runs_dry_between_bursts_is_not_the_path() {
+        // Writes of 128 KiB into a buffer of 15 kB: 90 Mbit/s where 112 pass, as measured.
+        let case = |delivered: u64| {
+            let bursts = Case::send_buffer().goodput(90e6).app_limited(1.0);
+            bursts.tcp(move |tcp, _| {
+                tcp.rtt_us = Some(22_500);
+                tcp.min_rtt_us = Some(6_327);
+                tcp.delivery_rate_bytes_per_s = Some(delivered / 8);
+            })
+        };
+        assert!(of(case(112_400_000)).send_buffer_percent > 50.0);
+        assert!(of(case(91_000_000)).path_percent > 50.0);
     }
 
     #[test]
