@@ -43,6 +43,12 @@ impl Typed {
         same.next_back().map(|(_, value)| value.as_str())
     }
 
+    /// Which of `names` was given last.
+    pub fn last_of<'a>(&self, names: &[&'a str]) -> Option<&'a str> {
+        let mut given = self.given.iter().rev().map(|(option, _)| option.name());
+        given.find_map(|given| names.iter().find(|name| **name == given).copied())
+    }
+
     /// The value of an option, converted; an error names the option.
     pub fn read<T>(
         &self,

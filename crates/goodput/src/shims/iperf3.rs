@@ -26,10 +26,12 @@ pub const SHIM: Shim = Shim {
 const DURATION: &str = "10";
 /// Rate of a UDP stream where the user names none, bits per second (iperf3 -h).
 const UDP_RATE: f64 = 1e6;
-/// Bytes of a datagram where the user names none and the path does not tell (iperf3 -h); of a TCP
-/// write goodput has the same as iperf3.
-const UDP_LENGTH: u64 = 1460;
-/// The same of a TCP write.
+/// Bytes of a datagram where the user names none: the segment size of the control connection
+/// (iperf_client_api.c), which over Ethernet, with TCP's timestamps, is this.
+const UDP_LENGTH: u64 = 1448;
+/// The same over IPv6.
+const UDP_LENGTH_V6: u64 = 1428;
+/// Bytes of a TCP write where the user names none (iperf3 -h).
 const TCP_LENGTH: u64 = 128 * 1024;
 
 /// Around the line by which scripts know that the server listens (iperf_server_api.c).
@@ -146,7 +148,10 @@ const OPTIONS: &[Opt] = &[
         Some('b'),
         Some("bitrate"),
         One("RATE[/BURST]"),
-        Joined("`--rate`, times the streams: goodput's is of all together; no bursts"),
+        Joined(
+            "`--rate`, times the streams: goodput's is of all together; `--burst` with `-u`, towards the \
+             server",
+        ),
     ),
     client(None, Some("bandwidth"), One("RATE"), Joined("`--rate`, as `-b`")),
     client(None, Some("pacing-timer"), One("US"), Ignored("goodput paces each write by itself")),
@@ -159,7 +164,7 @@ const OPTIONS: &[Opt] = &[
         One("N"),
         Joined("`--bytes`, times the length of a block"),
     ),
-    client(Some('l'), Some("length"), One("BYTES"), Joined("`--chunk`, 128K or 1460 without it")),
+    client(Some('l'), Some("length"), One("BYTES"), Joined("`--chunk`, 128K, 1448 or over IPv6 1428 without it")),
     client(None, Some("cport"), One("PORT"), With(&["--source-port"], same)),
     client(Some('P'), Some("parallel"), One("N"), With(&["--flows"], same)),
     client(Some('R'), Some("reverse"), Nothing, Flag(&["--reverse"])),
@@ -182,10 +187,15 @@ const OPTIONS: &[Opt] = &[
         Flag(&["--ipv6"]),
         Ignored("goodput's server listens to both"),
     ),
-    client(Some('S'), Some("tos"), One("TOS"), With(&["--dscp"], tos)),
-    client(None, Some("dscp"), One("DSCP"), With(&["--dscp"], dscp)),
+    client(Some('S'), Some("tos"), One("TOS"), Joined("`--dscp`")),
+    client(None, Some("dscp"), One("DSCP"), Joined("`--dscp`, the last of `-S` and it")),
     client(Some('L'), Some("flowlabel"), One("N"), Refused("goodput sets no flow label")),
-    client(Some('Z'), Some("zerocopy"), Maybe("WHAT"), Flag(&["--mover=sendfile"])),
+    client(
+        Some('Z'),
+        Some("zerocopy"),
+        Maybe("WHAT"),
+        Joined("`--mover=sendfile`; nothing over UDP, as iperf3"),
+    ),
     client(None, Some("skip-rx-copy"), Nothing, Flag(&["--receive-mover=discard"])),
     client(
         Some('O'),
@@ -235,6 +245,7 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
     own.extend(device.or(bind_device).map(|device| format!("--device={device}")));
     own.extend((!bind.is_empty()).then(|| format!("--bind={bind}")));
     own.extend(affinity(typed)?);
+    own.extend(service(typed)?);
     own.extend(transport(typed)?);
     own.push(length(typed)?);
     own.extend(omit(typed)?);
@@ -278,26 +289,53 @@ fn affinity(typed: &Typed) -> Result<Vec<String>, Refusal> {
     Ok([Some(format!("--pin={near}")), far].into_iter().flatten().collect())
 }
 
+/// The mark of the packets: the last of both options, which set the same.
+fn service(typed: &Typed) -> Result<Option<String>, Refusal> {
+    let dscp = match typed.last_of(&["-S", "--dscp"]) {
+        Some("-S") => typed.read("-S", tos)?,
+        _ => typed.read("--dscp", dscp)?,
+    };
+    Ok(dscp.map(|dscp| format!("--dscp={dscp}")))
+}
+
 /// What UDP changes, and the rate: iperf3's is of one stream.
 fn transport(typed: &Typed) -> Result<Vec<String>, Refusal> {
     let udp = typed.has("-u");
-    let name = if typed.has("-b") { "-b" } else { "--bandwidth" };
-    let rate = typed.read(name, |text| match text.contains('/') {
-        true => Err("goodput sends no bursts of packets".into()),
-        false => decimal_rate(text),
-    })?;
+    let name = typed.last_of(&["-b", "--bandwidth"]).unwrap_or("-b");
+    let (rate, burst) = typed.read(name, rate_and_burst)?.unzip();
     let streams = typed.read("-P", values::count)?.unwrap_or(1);
     let mut own: Vec<String> = Vec::new();
     own.extend(udp.then(|| "--udp".into()));
     own.extend((udp && typed.has("--dont-fragment")).then(|| "--dont-fragment".into()));
+    own.extend((!udp && typed.has("-Z")).then(|| "--mover=sendfile".into()));
     let rate = rate.or(udp.then_some(UDP_RATE));
     own.extend(rate.map(|rate| format!("--rate={}", values::rate(rate * streams as f64))));
-    own.push(format!("--chunk={}", block(typed)?));
+    let block = block(typed)?;
+    if let Some(blocks) = burst.flatten() {
+        if !udp {
+            return Err(Refusal(format!("option {name}: goodput sends bursts with -u only")));
+        }
+        own.push(format!("--burst={}", blocks.saturating_mul(block)));
+    }
+    own.push(format!("--chunk={block}"));
     Ok(own)
 }
 
+/// `RATE[/BLOCKS]`.
+fn rate_and_burst(text: &str) -> Result<(f64, Option<u64>), String> {
+    match text.split_once('/') {
+        Some((rate, burst)) => Ok((decimal_rate(rate)?, Some(values::count(burst)?))),
+        None => Ok((decimal_rate(text)?, None)),
+    }
+}
+
 fn block(typed: &Typed) -> Result<u64, Refusal> {
-    let standard = if typed.has("-u") { UDP_LENGTH } else { TCP_LENGTH };
+    let host = typed.value("-c").unwrap_or_default();
+    let standard = match (typed.has("-u"), typed.has("-6") || host.contains(':')) {
+        (false, _) => TCP_LENGTH,
+        (true, false) => UDP_LENGTH,
+        (true, true) => UDP_LENGTH_V6,
+    };
     Ok(typed.read("-l", bytes)?.unwrap_or(standard))
 }
 

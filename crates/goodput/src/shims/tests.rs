@@ -147,7 +147,7 @@ fn iperf3_lines_come_to_what_they_mean() {
     );
     // The rate is of one stream, and UDP has one of its own.
     let udp = becomes("iperf3", "-c h -u -P 3 -J");
-    assert!(udp.contains("--udp --rate=3000000 --chunk=1460 --time=10 --format=iperf3 "), "{udp}");
+    assert!(udp.contains("--udp --rate=3000000 --chunk=1448 --time=10 --format=iperf3 "), "{udp}");
     assert!(becomes("iperf3", "-c h -b 1.5g").contains("--rate=1500000000"));
     assert!(becomes("iperf3", "-c h -u -b 0").contains("--rate=unlimited"));
     assert!(becomes("iperf3", "-c h -k 10 -l 1K").contains("--bytes=10240"));
@@ -160,6 +160,12 @@ fn iperf3_lines_come_to_what_they_mean() {
     assert!(server.contains("\nServer listening on 99 (test #1)\n"), "{server}");
     assert!(refusal("iperf3", "-c h -t 5 -n 5").contains("only one test end condition"));
     assert!(refusal("iperf3", "-c h -b 1m/5").contains("-b"));
+    assert!(becomes("iperf3", "-c h -u -b 1m/5 -l 1K").contains("--rate=1000000 --burst=5120 "));
+    assert!(becomes("iperf3", "-c ::1 -u").contains("--chunk=1428 "));
+    assert!(becomes("iperf3", "-c h -S 0x20 --dscp ef").contains(" --dscp=46 "));
+    assert!(becomes("iperf3", "-c h --dscp ef -S 0x20").contains(" --dscp=8 "));
+    assert!(becomes("iperf3", "-c h -Z").contains(" --mover=sendfile "));
+    assert!(!becomes("iperf3", "-c h -Z -u").contains("sendfile"));
     assert!(becomes("iperf3", "-c h -u --dont-fragment").contains(" --dont-fragment "));
     assert!(!becomes("iperf3", "-c h --dont-fragment").contains("fragment"));
     let last = becomes("iperf3", "-c h -i 1 -P 2 -i 0");
