@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use goodput_model::{
-    FlowPlacement, FlowSample, Framing, Known, Plan, Role, Sample, Transport, no_storage,
+    FlowPlacement, FlowSample, Framing, Known, Length, Plan, Role, Sample, Transport, no_storage,
 };
 use goodput_mover::{MoveError, RunningFlow};
 use tokio::sync::mpsc::UnboundedSender;
@@ -26,16 +26,23 @@ const END_CHECK: Duration = Duration::from_millis(10);
 pub struct Cadence {
     period: Duration,
     detail: Option<Duration>,
+    /// Received bytes at which a sample is due at once: where a plan is of bytes, the peer that sends them
+    /// may count none, and be waiting to be told that they are here (iperf3 up to 3.9 with `-R -n`).
+    enough: Option<u64>,
 }
 
 impl Cadence {
     /// As the plan's number of flows allows.
     pub fn of(plan: &Plan) -> Self {
         let flows = plan.flow_plans().len() as u32;
+        let enough = match plan.length {
+            Length::Bytes(all) => Some(all.0),
+            Length::Seconds(_) | Length::Auto { .. } | Length::Source => None,
+        };
         if plan.observe {
-            Self { period: PERIOD, detail: Some(PERIOD.max(DETAIL_PER_FLOW * flows)) }
+            Self { period: PERIOD, detail: Some(PERIOD.max(DETAIL_PER_FLOW * flows)), enough }
         } else {
-            Self { period: PERIOD_UNOBSERVED, detail: None }
+            Self { period: PERIOD_UNOBSERVED, detail: None, enough }
         }
     }
 }
@@ -57,8 +64,17 @@ pub fn watch(
     let began = beginning(&flows, began);
     let mut next_detail = began + cadence.detail.unwrap_or_default();
     let mut next = began + cadence.period;
+    let mut enough = cadence.enough;
     let over = loop {
-        let finished = wait_until(next, &flows);
+        let finished = match wait_until(next, &flows, enough) {
+            Waited::Enough => {
+                enough = None;
+                let at_s = sample_time(&flows, began, Instant::now(), false);
+                let _ = report.send(Watched::Sample(Box::new(take(&flows, at_s, false))));
+                continue;
+            }
+            waited => waited == Waited::Ended,
+        };
         let now = Instant::now();
         // Half a period early is on time: a sample that came a little late must not skip the next.
         let due = next_detail.checked_sub(cadence.period / 2).unwrap_or(next_detail);
@@ -74,7 +90,7 @@ pub fn watch(
         }
         next += cadence.period;
         // What still comes is no payload, and the last sample is of its end.
-        while is_over(&flows) && !wait_until(next, &flows) {
+        while is_over(&flows) && wait_until(next, &flows, None) != Waited::Ended {
             next += cadence.period;
         }
     };
@@ -117,15 +133,29 @@ fn beginning(flows: &[RunningFlow], gate: Instant) -> Instant {
     gate
 }
 
-/// Waits for the time of the next sample, or for the end of all flows. Tells which it was.
-fn wait_until(next: Instant, flows: &[RunningFlow]) -> bool {
+/// What ended a wait.
+#[derive(Debug, PartialEq, Eq)]
+enum Waited {
+    /// The next sample is due.
+    Due,
+    /// As many bytes as were waited for have been received.
+    Enough,
+    /// All flows have ended.
+    Ended,
+}
+
+/// Waits for the time of the next sample, for `enough` received bytes, or for the end of all flows.
+fn wait_until(next: Instant, flows: &[RunningFlow], enough: Option<u64>) -> Waited {
     loop {
         if flows.iter().all(RunningFlow::is_finished) {
-            return true;
+            return Waited::Ended;
+        }
+        if enough.is_some_and(|enough| total(flows, Role::Receiver) >= enough) {
+            return Waited::Enough;
         }
         let left = next.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return false;
+            return Waited::Due;
         }
         std::thread::sleep(left.min(END_CHECK));
     }
@@ -153,15 +183,17 @@ fn sample_time(flows: &[RunningFlow], began: Instant, now: Instant, finished: bo
 }
 
 fn take(flows: &[RunningFlow], at_s: f64, detailed: bool) -> Sample {
-    let total = |role: Role| {
-        flows.iter().filter(|f| f.config().role == role).map(|f| f.counters().bytes()).sum()
-    };
     Sample {
         at_s,
-        sent_bytes: total(Role::Sender),
-        received_bytes: total(Role::Receiver),
+        sent_bytes: total(flows, Role::Sender),
+        received_bytes: total(flows, Role::Receiver),
         flows: if detailed { flows.iter().map(detail).collect() } else { Vec::new() },
     }
+}
+
+/// Bytes that the flows of a role have moved.
+fn total(flows: &[RunningFlow], role: Role) -> u64 {
+    flows.iter().filter(|f| f.config().role == role).map(|f| f.counters().bytes()).sum()
 }
 
 fn placed(flow: &RunningFlow) -> FlowPlacement {
@@ -206,5 +238,59 @@ fn detail(flow: &RunningFlow) -> FlowSample {
             Role::Receiver => goodput_kernel::queued_input(socket),
         },
         datagrams: (!tcp).then(|| counters.datagrams()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::Arc;
+
+    use goodput_mover::{FlowConfig, Gate, Stop};
+
+    use super::*;
+
+    fn receiver(socket: TcpStream, stop: &Arc<Stop>) -> RunningFlow {
+        let config = FlowConfig {
+            id: 0,
+            role: Role::Receiver,
+            transport: Transport::Tcp,
+            chunk: 1000,
+            rate: None,
+            burst_bytes: None,
+            expected_rate: None,
+            limit_bytes: None,
+            framing: Framing::default(),
+            early: Default::default(),
+            rounds: None,
+            storage: Default::default(),
+            pin: None,
+        };
+        let gate = Arc::new(Gate::default());
+        gate.open();
+        let mover = goodput_mover::find("copy").unwrap();
+        goodput_mover::start(mover, config, socket.into(), gate, Arc::clone(stop)).unwrap()
+    }
+
+    /// A sender that counts nothing goes on until it is told; the next sample is a day away.
+    #[test]
+    fn what_is_enough_is_told_at_once() {
+        let listener = TcpListener::bind("localhost:0").unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let stop = Arc::new(Stop::new().unwrap());
+        let flows = vec![receiver(listener.accept().unwrap().0, &stop)];
+        let cadence =
+            Cadence { period: Duration::from_secs(86_400), detail: None, enough: Some(5000) };
+        let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
+        let seating = Seating::free(String::new());
+        let thread = std::thread::spawn(move || {
+            watch(flows, Instant::now(), cadence, &seating, &report);
+        });
+        sender.write_all(&[0; 6000]).unwrap();
+        let Some(Watched::Sample(sample)) = watched.blocking_recv() else { panic!("no sample") };
+        assert!((5000..=6000).contains(&sample.received_bytes), "{sample:?}");
+        drop(sender);
+        thread.join().unwrap();
     }
 }

@@ -34,7 +34,7 @@ impl Seating {
         }
     }
 
-    fn free(chosen: String) -> Self {
+    pub(crate) fn free(chosen: String) -> Self {
         Self { chosen, cpus: Vec::new() }
     }
 
