@@ -1,9 +1,11 @@
 //! How a receiver asks for payload whose sender waits for that. What it asks with may be lost, so it
 //! asks again until something comes.
 
+use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
 use crate::clock::now_ns;
+use crate::error::MoveError;
 use crate::flow::Flow;
 
 /// How often it asks in the beginning, and the time between, nanoseconds: as iperf 2.1.8 does
@@ -19,30 +21,95 @@ pub(super) struct Asking {
     request: Option<Vec<u8>>,
     times: u32,
     next_ns: u64,
+    /// When a refusal is an answer: before, the sender may only not be ready.
+    settled_ns: u64,
 }
 
 impl Asking {
-    /// Asks with this datagram; not at all without one.
-    pub(super) fn with(request: Option<Vec<u8>>) -> Self {
-        Self { request, times: 0, next_ns: 0 }
+    /// Asks with this datagram; not at all without one. Its sender may refuse it for so long.
+    pub(super) fn with(request: Option<Vec<u8>>, settling_ns: u64) -> Self {
+        Self { request, times: 0, next_ns: 0, settled_ns: now_ns().saturating_add(settling_ns) }
     }
 
     /// Asks where it is time, unless something `came` already.
-    pub(super) fn ask(&mut self, flow: &Flow, came: bool) {
+    pub(super) fn ask(&mut self, flow: &Flow, came: bool) -> Result<(), MoveError> {
         if came {
             self.request = None;
         }
         let now = now_ns();
         if let Some(request) = self.request.as_ref().filter(|_| now >= self.next_ns) {
             // Where nobody takes it now, somebody may the next time.
-            let _ = send(&flow.socket, request, SendFlags::empty());
+            let sent = send(&flow.socket, request, SendFlags::empty());
             self.times = self.times.saturating_add(1);
             self.next_ns = now + if self.times < TIMES { GAP_NS } else { LATER_GAP_NS };
+            if sent == Err(Errno::CONNREFUSED) {
+                self.refused(flow)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The host says that nobody listens. Once something came, that is of no interest.
+    pub(super) fn refused(&self, flow: &Flow) -> Result<(), MoveError> {
+        match &self.request {
+            Some(_) if now_ns() >= self.settled_ns => {
+                Err(flow.failed("ask for payload", Errno::CONNREFUSED))
+            }
+            _ => Ok(()),
         }
     }
 
     /// When it is time to ask again.
     pub(super) fn until(&self) -> Option<u64> {
         self.request.as_ref().map(|_| self.next_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::sync::Arc;
+
+    use goodput_model::Framing;
+
+    use super::*;
+    use crate::flow::FlowConfig;
+    use crate::{Gate, Stop};
+
+    /// A flow towards a port that nobody listens at any more.
+    fn to_nobody() -> Flow {
+        let gone = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(gone.local_addr().unwrap()).unwrap();
+        let config = FlowConfig::receiver(Framing::default(), 100);
+        Flow {
+            config,
+            socket: Arc::new(socket.into()),
+            counters: Arc::default(),
+            stop: Arc::new(Stop::new().unwrap()),
+            gate: Arc::new(Gate::default()),
+            began: Arc::default(),
+            over: Arc::default(),
+        }
+    }
+
+    /// The loopback device refuses a datagram before its send returns; the next call tells it.
+    #[test]
+    fn who_refuses_for_longer_than_it_takes_to_be_ready_is_not_there() {
+        let flow = to_nobody();
+        let mut asking = Asking::with(Some(vec![1]), 0);
+        asking.ask(&flow, false).unwrap();
+        asking.next_ns = 0;
+        let why = asking.ask(&flow, false).unwrap_err().to_string();
+        assert!(why.contains("ask for payload") && why.contains("refused"), "{why}");
+
+        let mut early = Asking::with(Some(vec![1]), u64::MAX);
+        early.ask(&flow, false).unwrap();
+        early.next_ns = 0;
+        early.ask(&flow, false).unwrap();
+        assert!(early.refused(&flow).is_ok(), "it may not be ready yet");
+
+        asking.ask(&flow, true).unwrap();
+        assert!(asking.refused(&flow).is_ok(), "payload came");
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn receive(flow: &Flow, how: Reading) -> Result<(), MoveError> {
         let size = how.joined.unwrap_or(format.longest(flow.config.chunk.max(format.least())));
         Receiver {
             flow,
-            asking: Asking::with(format.request()),
+            asking: Asking::with(format.request(), format.settling_ns().unwrap_or(0)),
             tally: Tally::new(format, flow.config.expected_rate),
             quiet: Quiet::of(flow),
             marked_ns: None,
@@ -80,7 +80,7 @@ impl<F: Format> Receiver<'_, F> {
             if !pacer.wait(self.flow)? {
                 continue;
             }
-            self.asking.ask(self.flow, self.tally.came_bytes() > 0);
+            self.asking.ask(self.flow, self.tally.came_bytes() > 0)?;
             match self.read(&mut inbox) {
                 Ok(bytes) => pacer.sent(self.flow, bytes),
                 Err(Errno::AGAIN) => {
@@ -89,7 +89,8 @@ impl<F: Format> Receiver<'_, F> {
                     self.flow.wait_readable(times.into_iter().flatten().min())?;
                 }
                 // An earlier packet of ours was refused; that says nothing about those to come.
-                Err(Errno::INTR | Errno::CONNREFUSED) => {}
+                Err(Errno::CONNREFUSED) => self.asking.refused(self.flow)?,
+                Err(Errno::INTR) => {}
                 Err(cause) => return Err(self.flow.failed("receive a datagram", cause)),
             }
         }
