@@ -164,7 +164,12 @@ const OPTIONS: &[Opt] = &[
         One("N"),
         Joined("`--bytes`, times the length of a block"),
     ),
-    client(Some('l'), Some("length"), One("BYTES"), Joined("`--chunk`, 128K, 1448 or over IPv6 1428 without it")),
+    client(
+        Some('l'),
+        Some("length"),
+        One("BYTES"),
+        Joined("`--chunk`, 128K, 1448 or over IPv6 1428 without it"),
+    ),
     client(None, Some("cport"), One("PORT"), With(&["--source-port"], same)),
     client(Some('P'), Some("parallel"), One("N"), With(&["--flows"], same)),
     client(Some('R'), Some("reverse"), Nothing, Flag(&["--reverse"])),
