@@ -87,7 +87,7 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
             sender,
         },
         None => Verdict {
-            limit: "none".into(),
+            limit: Verdict::NO_LIMIT.into(),
             end: Place::Path,
             share_percent: Known::missing("no rule found a limit"),
             summary: nothing_found(&split, undecided.len()),

@@ -84,7 +84,7 @@ fn undiagnosed(measurement: &Measurement) -> Diagnosis {
     let sender = measurement.senders().first().copied().unwrap_or(EndName::Near);
     Diagnosis {
         verdict: Verdict {
-            limit: "none".into(),
+            limit: Verdict::NO_LIMIT.into(),
             end: Place::Path,
             share_percent: Known::missing(why),
             summary: why.into(),

@@ -1,13 +1,10 @@
 //! From runs to the comparison that is kept and shown.
 
-use goodput_model::{ArmResult, Comparison, SettingRef, Trial};
+use goodput_model::{ArmResult, Comparison, SettingRef, Trial, Verdict};
 
 use crate::analyse::{ArmAnalysis, analyse};
 use crate::design::Design;
 use crate::mechanism::{mechanism, usual_limit};
-
-/// The limit of a run that nothing limits; there is no mechanism to follow then.
-const NO_LIMIT: &str = "none";
 
 /// What `trials` prove of the arms, whose `values` stand in the order of `settings`, one list an
 /// arm, the baseline first. `stopped` says why no more were made, as [`crate::Why`] prints it.
@@ -20,7 +17,8 @@ pub fn conclude(
     trials: Vec<Trial>,
     stopped: impl Into<String>,
 ) -> Comparison {
-    let rule = usual_limit(&trials, 0).filter(|limit| limit != NO_LIMIT);
+    // Where nothing limits, there is no mechanism to follow.
+    let rule = usual_limit(&trials, 0).filter(|limit| limit != Verdict::NO_LIMIT);
     // An arm without values is a mistake of the caller; its numbers are shown all the same.
     let values = values.into_iter().chain(std::iter::repeat_with(Vec::new));
     let analysed = analyse(design, &trials).into_iter().zip(values).enumerate();

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use goodput_model::{BitRate, Record};
+use goodput_model::{BitRate, Record, Verdict};
 
 /// One expectation: `>=900mbit`, `<1gbit`, `limit=none`, `limit!=path-loss`.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +37,7 @@ impl FromStr for Expectation {
 }
 
 fn known_limit(id: &str) -> Result<String, String> {
-    let known = goodput_diagnose::rules::ALL.iter().map(|rule| rule.id).chain(["none"]);
+    let known = goodput_diagnose::rules::ALL.iter().map(|rule| rule.id).chain([Verdict::NO_LIMIT]);
     if known.clone().any(|known| known == id) {
         return Ok(id.into());
     }
@@ -45,7 +45,7 @@ fn known_limit(id: &str) -> Result<String, String> {
         let likeness = |other: &str| strsim::jaro_winkler(id, other);
         likeness(a).total_cmp(&likeness(b))
     });
-    Err(format!("no rule is called {id:?}; did you mean {:?}?", near.unwrap_or("none")))
+    Err(format!("no rule is called {id:?}; did you mean {:?}?", near.unwrap_or(Verdict::NO_LIMIT)))
 }
 
 impl Expectation {

@@ -56,6 +56,11 @@ pub struct Verdict {
     pub sender: EndName,
 }
 
+impl Verdict {
+    /// What stands for the rule where nothing is known to limit.
+    pub const NO_LIMIT: &'static str = "none";
+}
+
 /// How the sender's time divides; the four shares add up to 100.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Split {

@@ -3,7 +3,7 @@
 use goodput_model::transfers::{EndCost, Method, Transfers};
 use goodput_model::{
     BitRate, Comparison, End, EndName, FlowSample, Known, Length, Missing, Plan, Record, Role,
-    Source,
+    Source, Verdict,
 };
 
 /// What one run took.
@@ -150,7 +150,7 @@ fn size(plan: &Plan, runs: &[(usize, RunCost)]) -> Option<u64> {
 fn most_frequent(mut limits: Vec<String>) -> String {
     limits.sort();
     let runs = limits.chunk_by(|a, b| a == b).max_by_key(|same| same.len());
-    runs.and_then(|same| same.first().cloned()).unwrap_or_else(|| "none".into())
+    runs.and_then(|same| same.first().cloned()).unwrap_or_else(|| Verdict::NO_LIMIT.into())
 }
 
 fn method(values: Vec<String>, runs: &[&RunCost]) -> Method {

@@ -129,7 +129,7 @@ pub(super) fn micros(us: f64) -> String {
 
 fn verdict(out: &mut String, record: &Record, verdict: &Verdict) {
     let limit = match verdict.limit.as_str() {
-        "none" => style::good(&verdict.summary),
+        Verdict::NO_LIMIT => style::good(&verdict.summary),
         _ => style::bad(&verdict.summary),
     };
     let host = match verdict.end {
@@ -140,7 +140,7 @@ fn verdict(out: &mut String, record: &Record, verdict: &Verdict) {
     // One direction needs no name; of two, each verdict says which it is about.
     let way = record.verdict_reverse.as_ref().map(|_| format!("   {}", way(verdict.sender)));
     let way = way.unwrap_or_default();
-    if verdict.limit == "none" {
+    if verdict.limit == Verdict::NO_LIMIT {
         line(out, "limit", &format!("{limit}{way}"));
     } else {
         line(out, "limited by", &format!("{limit}      {host}{way}"));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use goodput_model::transfers::{EndCost, Method, Transfers};
-use goodput_model::{ArmResult, Bytes, Comparison, Effect, Judgement, Known};
+use goodput_model::{ArmResult, Bytes, Comparison, Effect, Judgement, Known, Verdict};
 
 use super::delay;
 use super::style;
@@ -123,9 +123,9 @@ fn limits(comparison: &Comparison) -> String {
     let mut runs: Vec<_> = runs.into_iter().collect();
     runs.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
     let named = runs.iter().enumerate().map(|(place, (limit, times))| match (place, *limit) {
-        (0, "none") => format!("nothing that goodput knows in {times} of {all} runs"),
+        (0, Verdict::NO_LIMIT) => format!("nothing that goodput knows in {times} of {all} runs"),
         (0, limit) => format!("{limit}{} in {times} of {all} runs", title_of(limit)),
-        (_, "none") => format!("nothing that goodput knows in {times}"),
+        (_, Verdict::NO_LIMIT) => format!("nothing that goodput knows in {times}"),
         (_, limit) => format!("{limit} in {times}"),
     });
     format!("Limits: {}", named.collect::<Vec<_>>().join(", "))
