@@ -143,14 +143,7 @@ fn end() -> impl Strategy<Value = Known<End>> {
         if sorted {
             samples.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
         }
-        Known::Value(End {
-            host: host.clone(),
-            before,
-            after,
-            samples,
-            placement: None,
-            movers: Vec::new(),
-        })
+        Known::Value(End { before, after, samples, ..End::unobserved(host.clone()) })
     })
 }
 

@@ -151,14 +151,7 @@ mod tests {
         let flows = vec![flow(425_984), flow(425_984)];
         let samples = vec![Sample { at_s: 1.0, sent_bytes: 0, received_bytes: 0, flows }];
         let host = Host { name: "b".into(), kernel: "Linux".into(), goodput: "0".into(), cpus: 1 };
-        let far = End {
-            host,
-            before,
-            after: Snapshot::default(),
-            samples,
-            placement: None,
-            movers: Vec::new(),
-        };
+        let far = End { before, samples, ..End::unobserved(host) };
         let asked =
             |bytes| SocketOptions { sndbuf_bytes: Some(Bytes(bytes)), ..SocketOptions::default() };
         let told = cut(&far, &asked(1 << 20));

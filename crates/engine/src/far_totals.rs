@@ -112,7 +112,7 @@ fn untold(measurement: &Measurement) -> Missing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{End, Host, Plan, Sample, Snapshot, Totals};
+    use goodput_model::{End, Host, Plan, Sample, Totals};
 
     fn flow(bytes: u64, duration_s: f64) -> FlowTotals {
         FlowTotals {
@@ -125,18 +125,10 @@ mod tests {
     fn sent_over_udp(flows: Vec<FlowTotals>) -> Measurement {
         let sample =
             |at_s, sent_bytes| Sample { at_s, sent_bytes, received_bytes: 0, flows: Vec::new() };
-        let (before, after) = (Snapshot::default(), Snapshot::default());
         let samples = vec![sample(0.0, 0), sample(2.0, 4000)];
         Measurement {
             plan: Plan { transport: Transport::Udp, ..Plan::standard() },
-            near: End {
-                host: Host::foreign("near"),
-                before,
-                after,
-                samples,
-                placement: None,
-                movers: Vec::new(),
-            },
+            near: End { samples, ..End::unobserved(Host::foreign("near")) },
             far: Known::missing("it does not observe"),
             connections: Vec::new(),
             far_totals: Some(Totals {

@@ -206,7 +206,7 @@ impl Trials {
     }
 
     fn doubts(&self, rate: Option<f64>) -> Vec<String> {
-        let percent = |share: f64| format!("{:.3} %", share * 100.0);
+        let all = self.tried.len();
         let contradictions = self.search.contradictions(&self.tried);
         let mut doubts: Vec<_> = contradictions
             .iter()
@@ -223,37 +223,41 @@ impl Trials {
         let short = self.tried.iter().filter(|trial| trial.falls_short()).count();
         if short > 0 {
             doubts.push(format!(
-                "in {short} of {} trials the sender did not hold the rate asked of it; is its CPU busy?",
-                self.tried.len()
+                "in {short} of {all} trials the sender did not hold the rate asked of it; is its CPU busy?"
             ));
         }
         let spoilt = self.made.iter().filter(|trial| trial.spoilt).count();
         if spoilt > 0 {
             doubts.push(format!(
-                "in {spoilt} of {} trials the receiving socket, not the path, lost what was too much; is the \
-                 receiver's CPU busy, or its buffer small (--rcvbuf)?",
-                self.tried.len()
+                "in {spoilt} of {all} trials the receiving socket, not the path, lost what was too much; \
+                 is the receiver's CPU busy, or its buffer small (--rcvbuf)?"
             ));
         }
         let accidents = self.search.accidents(&self.tried);
         if accidents > 0 {
             doubts.push(format!(
-                "{accidents} of {} trials lost too much, but not when they were made again: something \
-                 other than the rate disturbed them",
-                self.tried.len()
+                "{accidents} of {all} trials lost too much, but not when they were made again: something \
+                 other than the rate disturbed them"
             ));
         }
-        let confirming = self.made.iter().rfind(|trial| trial.confirms && trial.passed);
-        let few = confirming.filter(|trial| {
-            rate.is_some() && (trial.sent_datagrams as f64) * self.search.max_loss < 1.0
-        });
-        if let Some(trial) = few.filter(|_| self.search.max_loss > 0.0) {
-            doubts.push(format!(
-                "{} datagrams are too few to show a share of {}; longer trials (-t) show it",
-                trial.sent_datagrams,
-                percent(self.search.max_loss)
-            ));
-        }
+        doubts.extend(rate.and_then(|_| self.too_few()));
         doubts
     }
+
+    /// That the trial which confirmed the rate had too few datagrams to lose one at the share allowed.
+    fn too_few(&self) -> Option<String> {
+        let most = self.search.max_loss;
+        let confirming = self.made.iter().rfind(|trial| trial.confirms && trial.passed)?;
+        let few = most > 0.0 && (confirming.sent_datagrams as f64) * most < 1.0;
+        few.then(|| {
+            let (sent, most) = (confirming.sent_datagrams, percent(most));
+            format!(
+                "{sent} datagrams are too few to show a share of {most}; longer trials (-t) show it"
+            )
+        })
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.3} %", share * 100.0)
 }

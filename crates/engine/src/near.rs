@@ -73,6 +73,15 @@ impl Look {
         let before = observe(plan.observe, context.clone()).await?;
         Ok(Self { context, before })
     }
+
+    /// A look before the flows are there. Other programs send as soon as they have them, and what they
+    /// send must not wait until this end has looked around.
+    async fn early(client: &Client, plan: &Plan) -> Result<Option<Self>, EngineError> {
+        match client.addresses.first() {
+            Some(peer) if !client.peer.is_goodput() => Self::towards(*peer, plan).await.map(Some),
+            _ => Ok(None),
+        }
+    }
 }
 
 impl<'a> NearRun<'a> {
@@ -90,13 +99,7 @@ impl<'a> NearRun<'a> {
         let proposed = storage::for_peer(&movers::for_peer(plan, client.peer.is_goodput())?);
         client.conversation.tell(Input::Propose(Box::new(proposed)));
         let order = agree::order(client).await?;
-        // Other programs send as soon as they have the flows; what they send must not wait until this
-        // end has looked around.
-        let towards = client.addresses.first().copied();
-        let early = match towards {
-            Some(peer) if !client.peer.is_goodput() => Some(Look::towards(peer, plan).await?),
-            _ => None,
-        };
+        let early = Look::early(client, plan).await?;
         let agreed = agree::flows(client, plan, order).await?;
         let peer = agreed.opened.peer;
         let mut connections = connections(&agreed.opened.flows);
@@ -114,14 +117,10 @@ impl<'a> NearRun<'a> {
         };
         clock::note(&mut before, client.clock);
         stores.note(&mut before);
-        let doubts = agreed
-            .opened
-            .doubts
-            .into_iter()
-            .chain(stores.doubts)
-            .chain(notes)
-            .chain(clock::doubt(client.clock));
-        let doubts = doubts.collect();
+        let mut doubts = agreed.opened.doubts;
+        doubts.extend(stores.doubts);
+        doubts.extend(notes);
+        doubts.extend(clock::doubt(client.clock));
         let run = Self::new(client, plan.clone(), traffic, context, before, doubts);
         Ok(Self { connections, prober, movers: chosen, ..run })
     }
@@ -169,6 +168,26 @@ impl<'a> NearRun<'a> {
         self.client.conversation.tell(Input::Begin);
         let loaded = self.prober.as_ref().map(Prober::start);
         usage_before(self.plan.observe, &self.context, &mut self.before);
+        self.move_payload(interrupt, listener).await?;
+        self.finish(interrupt.is_raised());
+        loaded.iter().for_each(Probing::finish);
+        listener(Event::Ended);
+        self.gather(listener).await?;
+        self.check_source()?;
+        let probed = idle.zip(self.probed(loaded, listener).await?);
+        let mut after = observe(self.plan.observe, self.context.clone()).await?;
+        after.facts.append(&mut self.used.facts);
+        let measurement = self.into_measurement(after, listener);
+        let latency = probed.map(|(idle, loaded)| latency::latency(idle, loaded, &measurement));
+        Ok(Measurement { latency, ..measurement })
+    }
+
+    /// Lets the flows begin, and watches them until they have moved what the plan wants.
+    async fn move_payload(
+        &mut self,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<(), EngineError> {
         let began = self.traffic.begin(&self.plan)?;
         listener(Event::Opened { connections: self.connections.clone() });
         listener(Event::Began);
@@ -192,17 +211,7 @@ impl<'a> NearRun<'a> {
                 }
             }
         }
-        self.finish(interrupt.is_raised());
-        loaded.iter().for_each(Probing::finish);
-        listener(Event::Ended);
-        self.gather(listener).await?;
-        self.check_source()?;
-        let probed = idle.zip(self.probed(loaded, listener).await?);
-        let mut after = observe(self.plan.observe, self.context.clone()).await?;
-        after.facts.append(&mut self.used.facts);
-        let measurement = self.into_measurement(after, listener);
-        let latency = probed.map(|(idle, loaded)| latency::latency(idle, loaded, &measurement));
-        Ok(Measurement { latency, ..measurement })
+        Ok(())
     }
 
     fn watched(
@@ -333,14 +342,7 @@ impl<'a> NearRun<'a> {
         };
         // The far end needs to know that we are done, not what we saw: short enough for a path that
         // lets no full-sized packet through.
-        let done = End {
-            host: near.host.clone(),
-            before: Snapshot::default(),
-            after: Snapshot::default(),
-            samples: Vec::new(),
-            placement: None,
-            movers: Vec::new(),
-        };
+        let done = End::unobserved(near.host.clone());
         self.client.conversation.tell(Input::Report(Known::Value(Box::new(done))));
         Measurement {
             plan: self.plan,

@@ -88,6 +88,18 @@ pub struct End {
 }
 
 impl End {
+    /// An end of which nothing but the machine is known.
+    pub fn unobserved(host: Host) -> Self {
+        Self {
+            host,
+            before: Snapshot::default(),
+            after: Snapshot::default(),
+            samples: Vec::new(),
+            placement: None,
+            movers: Vec::new(),
+        }
+    }
+
     /// The last sample: what had been moved when this end stopped.
     pub fn last_sample(&self) -> Option<&Sample> {
         self.samples.last()

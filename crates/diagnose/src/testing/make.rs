@@ -42,14 +42,7 @@ impl Case {
             0 => Vec::new(),
             n => (0..=n).map(|n| self.sample(name, n)).collect(),
         };
-        End {
-            host,
-            before: before.clone(),
-            after: after.clone(),
-            samples,
-            placement: None,
-            movers: Vec::new(),
-        }
+        End { before: before.clone(), after: after.clone(), samples, ..End::unobserved(host) }
     }
 
     fn sample(&self, end: EndName, number: u64) -> Sample {

@@ -165,14 +165,8 @@ impl Watch {
         }
         self.eyes.program.enter(&mut self.samples);
         self.eyes.program.note(&mut after);
-        let near = End {
-            host: goodput_kernel::host(),
-            before,
-            after,
-            samples: self.samples,
-            placement: None,
-            movers: Vec::new(),
-        };
+        let near =
+            End { before, after, samples: self.samples, ..End::unobserved(goodput_kernel::host()) };
         Ok(Measurement {
             plan: self.plan,
             near,

@@ -163,14 +163,7 @@ impl Shown {
         let samples = std::mem::take(&mut self.samples);
         Measurement {
             plan: self.plan.clone(),
-            near: End {
-                host: goodput_kernel::host(),
-                before,
-                after,
-                samples,
-                placement: None,
-                movers: Vec::new(),
-            },
+            near: End { before, after, samples, ..End::unobserved(goodput_kernel::host()) },
             far: Known::missing("a client does not report"),
             connections: std::mem::take(&mut self.connections),
             far_totals: self.far_totals.take(),

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use goodput_model::{End, Host, Sample, Snapshot, Transport};
+use goodput_model::{End, Host, Sample, Transport};
 
 use crate::session::{ClientConfig, Limits, ServerConfig, Token, WallClock};
 
@@ -83,12 +83,5 @@ pub fn sample(at_s: f64, bytes: u64) -> Sample {
 
 /// What an end saw.
 pub fn end(name: &str) -> End {
-    End {
-        host: host(name),
-        before: Snapshot::default(),
-        after: Snapshot::default(),
-        samples: vec![sample(1.0, 1000)],
-        placement: None,
-        movers: Vec::new(),
-    }
+    End { samples: vec![sample(1.0, 1000)], ..End::unobserved(host(name)) }
 }
