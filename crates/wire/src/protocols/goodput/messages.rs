@@ -317,6 +317,26 @@ mod tests {
     }
 
     #[test]
+    fn the_specification_has_every_field_of_an_acceptance() {
+        let page = include_str!("../../../../../docs/protocol.md");
+        let row = page.lines().find(|line| line.starts_with("| `accept` |")).unwrap();
+        let cookie = HexCookie(Cookie([7; 16]));
+        let accept = Accept {
+            measurement: 1,
+            cookies: vec![cookie],
+            data_port: std::num::NonZeroU16::new(9),
+            echo: Some(cookie),
+            receive_hash: Some(Known::missing("private")),
+            longest_s: 1.0,
+            note: Some("slowly".into()),
+        };
+        let fields = serde_json::to_value(accept).unwrap();
+        for field in fields.as_object().unwrap().keys() {
+            assert!(row.contains(&format!("`{field}`")), "{field} is not specified");
+        }
+    }
+
+    #[test]
     fn json_nested_too_deep_is_an_error() {
         let text = [r#"{"hello":{"version":1,"host":"#, &"[".repeat(100_000)].concat();
         assert!(read(&text).unwrap_err().to_string().contains("recursion limit"));
