@@ -9,8 +9,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use goodput_model::{Bytes, EndName, Fact, Known, Length, Plan, Role, Snapshot, Source};
-use goodput_mover::{FileSink, FileSource, FlowStorage};
+use goodput_mover::{Awaited, FileSink, FileSource, FlowStorage, Waiter};
 
+use crate::client::blocking;
 use crate::error::EngineError;
 
 pub use error::StorageError;
@@ -47,13 +48,30 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Opens what `end` reads and writes by `plan`. Waits for nothing.
-    pub fn open(plan: &Plan, end: EndName, reach: &Reach) -> Result<Self, StorageError> {
+    /// Opens what `end` reads and writes by `plan`, and makes it ready, beside the conversations. To read
+    /// a large file takes long: dropping the future ends it soon.
+    pub async fn prepare(plan: Plan, end: EndName, reach: Reach) -> Result<Self, EngineError> {
+        let waiter = Waiter::default();
+        let awaited = waiter.awaited();
+        let prepared = blocking(move || {
+            let mut stores = Self::open(&plan, end, &reach, &awaited)?;
+            stores.make_ready(&plan, &reach, &awaited).map(|()| stores)
+        });
+        Ok(prepared.await??)
+    }
+
+    /// Opens what `end` reads and writes by `plan`.
+    fn open(
+        plan: &Plan,
+        end: EndName,
+        reach: &Reach,
+        awaited: &Awaited,
+    ) -> Result<Self, StorageError> {
         let mut stores = Self::default();
         let roles = roles(plan, end);
         if let (true, Some(source)) = (roles.contains(&Role::Sender), &plan.storage.source) {
             let again = plan.length != Length::Source;
-            stores.source = Some(Arc::new(open::source(source, again, reach)?));
+            stores.source = Some(Arc::new(open::source(source, again, reach, awaited)?));
         }
         if let (true, Some(sink)) = (roles.contains(&Role::Receiver), &plan.storage.sink) {
             stores.sinks = open::sinks(sink, plan, end, reach)?;
@@ -62,9 +80,15 @@ impl Stores {
     }
 
     /// Brings the source into the state that the plan asks for, and reads it alone. Takes its time.
-    pub fn make_ready(&mut self, plan: &Plan, reach: &Reach) -> Result<(), StorageError> {
+    fn make_ready(
+        &mut self,
+        plan: &Plan,
+        reach: &Reach,
+        awaited: &Awaited,
+    ) -> Result<(), StorageError> {
         if let (Some(file), Some(source)) = (&self.source, &plan.storage.source) {
-            let ready = ready::make_ready(file, source, plan.chunk_bytes.0 as usize, reach)?;
+            let chunk = plan.chunk_bytes.0 as usize;
+            let ready = ready::make_ready(file, source, chunk, reach, awaited)?;
             (self.facts, self.doubts) = (ready.facts, ready.doubts);
         }
         // The most memory that was resident is counted from here on (proc(5), clear_refs). Where that

@@ -9,6 +9,8 @@ use rustix::fs::{Access, Advice, AtFlags, CWD, accessat, fadvise, fstat, fsync};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
+use crate::awaited::Awaited;
+
 /// Bytes whose pages are asked for at a time: one byte of answer a page.
 const WINDOW: u64 = 1 << 30;
 
@@ -34,16 +36,19 @@ impl ReadAlone {
     }
 }
 
-/// Reads the first `bytes` of a file, `chunk` bytes at a time, for `limit` at most.
+/// Reads the first `bytes` of a file, `chunk` bytes at a time, for `limit` at most, as long as it is
+/// awaited.
 pub fn read_alone(
     file: &OwnedFd,
     bytes: u64,
     chunk: usize,
     limit: Duration,
+    awaited: &Awaited,
 ) -> io::Result<ReadAlone> {
     let mut room = vec![0; chunk];
     let (began, mut at) = (Instant::now(), 0);
     while at < bytes && began.elapsed() < limit {
+        awaited.check()?;
         match rustix::io::pread(file, &mut room, at) {
             Ok(0) => break,
             Ok(read) => at += read as u64,
@@ -114,21 +119,29 @@ fn resident_pages(file: &OwnedFd, offset: u64, len: usize) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::FileSource;
+    use crate::{FileSource, Waiter};
 
     #[test]
     fn a_file_in_memory_is_in_memory() {
-        let source = FileSource::memory(300_000, false).unwrap();
+        let waiter = Waiter::default();
+        let source = FileSource::memory(300_000, false, &waiter.awaited()).unwrap();
         assert_eq!(resident_percent(&source.file, 300_000), Known::Value(100.0));
         assert!(resident_percent(&source.file, 0).value().is_none());
-        let read = read_alone(&source.file, 300_000, 4096, Duration::from_secs(60)).unwrap();
-        assert!(read.whole && read.bytes == 300_000 && read.rate().value().is_some(), "{read:?}");
+        let (minute, awaited) = (Duration::from_secs(60), waiter.awaited());
+        let read = || read_alone(&source.file, 300_000, 4096, minute, &awaited);
+        let whole = read().unwrap();
+        assert!(whole.whole && whole.bytes == 300_000, "{whole:?}");
+        assert!(whole.rate().value().is_some());
+        drop(waiter);
+        assert_eq!(read().unwrap_err().kind(), io::ErrorKind::Interrupted);
     }
 
     #[test]
     fn the_time_to_read_has_an_end() {
-        let source = FileSource::memory(300_000, false).unwrap();
-        let read = read_alone(&source.file, 300_000, 4096, Duration::ZERO).unwrap();
+        let waiter = Waiter::default();
+        let source = FileSource::memory(300_000, false, &waiter.awaited()).unwrap();
+        let read = read_alone(&source.file, 300_000, 4096, Duration::ZERO, &waiter.awaited());
+        let read = read.unwrap();
         assert_eq!((read.bytes, read.whole), (0, false));
         assert!(read.rate().value().is_none());
     }

@@ -4,6 +4,7 @@
 //! opens the [`Gate`], reads the [`Counters`] while it runs, and ends it with [`Stop`].
 
 mod asleep;
+mod awaited;
 mod bursts;
 pub mod cache;
 mod choice;
@@ -39,6 +40,7 @@ mod stream;
 mod transfer;
 pub mod udp;
 
+pub use awaited::{Awaited, Waiter};
 pub use choice::AUTO;
 pub use counters::Counters;
 pub use error::{MoveError, Unsupported};

@@ -77,9 +77,7 @@ impl Limits {
             descriptors: getrlimit(Resource::Nofile).current.zip(open.ok()),
             locked_bytes: getrlimit(Resource::Memlock).current.filter(|_| !may_lock),
             pipe_bytes: pages.filter(|_| !may_pipe).map(|pages| pages.saturating_mul(PAGE)),
-            available_bytes: fs::read_to_string("/proc/meminfo")
-                .ok()
-                .and_then(|text| available(&text)),
+            available_bytes: available_bytes(),
         }
     }
 
@@ -165,7 +163,12 @@ fn count(flows: u64) -> String {
 /// What stands against it, and what would be needed.
 type Obstacle = (String, String);
 
-/// Memory that can be had without swapping, bytes (proc_meminfo(5)).
+/// Memory of this host that can be had without swapping, bytes; `None` where that can't be read.
+pub(crate) fn available_bytes() -> Option<u64> {
+    available(&fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+/// The same by the text of proc_meminfo(5).
 fn available(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)

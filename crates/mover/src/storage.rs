@@ -4,9 +4,12 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
+use goodput_model::Bytes;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 
+use crate::awaited::Awaited;
+use crate::limits::available_bytes;
 use crate::payload;
 
 /// Bytes of a file in memory that are made at a time.
@@ -59,12 +62,19 @@ pub struct FileSink {
 
 impl FileSource {
     /// A file in memory of `bytes` random bytes, which is sent `again` or once. Fails where memory is
-    /// short.
-    pub fn memory(bytes: u64, again: bool) -> io::Result<Self> {
+    /// short: where it ran out, the kernel would end some program for it. Fails, too, once it is no
+    /// longer awaited.
+    pub fn memory(bytes: u64, again: bool, awaited: &Awaited) -> io::Result<Self> {
+        if let Some(available) = available_bytes().filter(|available| bytes > *available) {
+            let words =
+                format!("this host has {} available; choose a smaller --size", Bytes(available));
+            return Err(io::Error::new(io::ErrorKind::OutOfMemory, words));
+        }
         let file = memfd_create(c"goodput-source", MemfdFlags::CLOEXEC)?;
         let random = payload::random(PIECE.min(bytes) as usize);
         let mut left = bytes;
         while left > 0 {
+            awaited.check()?;
             let piece = left.min(PIECE) as usize;
             match rustix::io::write(&file, &random[..piece]) {
                 Ok(written) => left -= written as u64,
@@ -84,11 +94,21 @@ pub fn path_of(file: &OwnedFd) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Waiter;
+
+    #[test]
+    fn a_file_in_memory_that_no_host_has_room_for_is_refused() {
+        let awaited = Waiter::default().awaited();
+        let error = FileSource::memory(u64::MAX, false, &awaited).expect_err("not so much");
+        assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+        assert!(error.to_string().contains("available"), "{error}");
+    }
 
     #[test]
     fn a_file_in_memory_has_the_length_that_was_asked_for() {
+        let waiter = Waiter::default();
         for bytes in [1, PIECE, 3 * PIECE + 7] {
-            let source = FileSource::memory(bytes, false).unwrap();
+            let source = FileSource::memory(bytes, false, &waiter.awaited()).unwrap();
             assert_eq!(rustix::fs::fstat(&source.file).unwrap().st_size as u64, bytes);
         }
     }

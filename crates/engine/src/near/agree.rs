@@ -42,14 +42,9 @@ pub async fn files(client: &mut Client, plan: &Plan) -> Result<(Plan, Stores), E
     if plan.storage.is_memory() {
         return Ok((plan.clone(), Stores::default()));
     }
-    let own = plan.clone();
-    let opened = blocking(move || {
-        let mut stores = Stores::open(&own, EndName::Near, &Reach::User)?;
-        stores.make_ready(&own, &Reach::User).map(|()| stores)
-    });
+    let opened = Stores::prepare(plan.clone(), EndName::Near, Reach::User);
     // To read a large file takes long, and the far end asks meanwhile whether we are still there.
     let stores = beside(client, opened, &mut Meanwhile::default()).await??;
-    let stores = stores?;
     let plan = if client.peer.is_goodput() { plan.clone() } else { for_foreign(plan, &stores)? };
     Ok((plan, stores))
 }

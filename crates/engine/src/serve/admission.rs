@@ -156,8 +156,8 @@ impl Admission {
         let Bounds { measurements: most, memory_bytes: lent, .. } = self.bounds;
         if memory_bytes > lent {
             return Err(format!(
-                "these flows need {memory_bytes} bytes of memory with this chunk, and this server \
-                 lends {lent} to all clients; use fewer flows or a smaller chunk"
+                "these flows and their source need {memory_bytes} bytes of memory, and this server \
+                 lends {lent} to all clients; use fewer flows, a smaller chunk or a smaller --size"
             ));
         }
         if here.running >= most {

@@ -20,7 +20,6 @@ use super::doors::Opened;
 use super::own_door::{self, OwnDoor};
 use super::tickets::{Arrival, Expected, Sign, makes_cookies};
 use super::turns::Turn;
-use crate::client::blocking;
 use crate::movers::Movers;
 use crate::seating::Seating;
 use crate::storage::{Reach, Stores};
@@ -134,12 +133,8 @@ async fn open_files(plan: Plan, shared: &Shared) -> Result<(Plan, Stores), Strin
         return Ok((plan, Stores::default()));
     }
     let reach = Reach::Served(shared.config.files.clone());
-    let opened = blocking(move || {
-        let mut stores = Stores::open(&plan, EndName::Far, &reach)?;
-        stores.make_ready(&plan, &reach).map(|()| (plan, stores))
-    });
-    let opened = opened.await.map_err(|why| why.to_string())?;
-    opened.map_err(|why| why.to_string())
+    let stores = Stores::prepare(plan.clone(), EndName::Far, reach).await;
+    Ok((plan, stores.map_err(|why| why.to_string())?))
 }
 
 impl Wish {

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use goodput_model::{EndName, Plan, Sink, Source};
-use goodput_mover::{FileSink, FileSource};
+use goodput_mover::{Awaited, FileSink, FileSource};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 
 use super::{Reach, ServedFiles, StorageError};
@@ -16,11 +16,18 @@ use super::{Reach, ServedFiles, StorageError};
 const NULL: &str = "/dev/null";
 
 /// Opens what a sender sends.
-pub fn source(source: &Source, again: bool, reach: &Reach) -> Result<FileSource, StorageError> {
+pub fn source(
+    source: &Source,
+    again: bool,
+    reach: &Reach,
+    awaited: &Awaited,
+) -> Result<FileSource, StorageError> {
     match (source, reach) {
-        (Source::Memory(bytes), _) => FileSource::memory(bytes.0, again).map_err(|cause| {
-            cannot("make", &format!("a file in memory of {} bytes", bytes.0), &cause)
-        }),
+        (Source::Memory(bytes), _) => {
+            FileSource::memory(bytes.0, again, awaited).map_err(|cause| {
+                cannot("make", &format!("a file in memory of {} bytes", bytes.0), &cause)
+            })
+        }
         (Source::File { name, .. }, Reach::User) => {
             let file = OpenOptions::new().read(true).custom_flags(nonblock()).open(name);
             known(file.map_err(|cause| cannot("read", name, &cause))?.into(), name, again)

@@ -4,8 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use goodput_model::{BitRate, Cache, Fact, Known, Source};
-use goodput_mover::FileSource;
 use goodput_mover::cache::{ReadAlone, drop_cached, read_alone, resident_percent};
+use goodput_mover::{Awaited, FileSource};
 
 use super::{Reach, StorageError};
 
@@ -35,6 +35,7 @@ pub fn make_ready(
     source: &Source,
     chunk: usize,
     reach: &Reach,
+    awaited: &Awaited,
 ) -> Result<Ready, StorageError> {
     let Some(bytes) = file.bytes else {
         let unknown = Known::missing("a pipe can be read only once");
@@ -42,7 +43,7 @@ pub fn make_ready(
     };
     let failed =
         |cause: io::Error| StorageError::of(format!("cannot read {}: {cause}", file.name), &cause);
-    let read = |limit| read_alone(&file.file, bytes, chunk, limit).map_err(failed);
+    let read = |limit| read_alone(&file.file, bytes, chunk, limit, awaited).map_err(failed);
     let (kind, alone) = match source {
         Source::File { cache: Cache::Cold, .. } => {
             drop_cached(&file.file).map_err(|cause| no_drop(&file.name, &cause))?;

@@ -43,23 +43,30 @@ fn receiving(name: &str, flows: u16) -> Plan {
     Plan { storage, flows, ..Plan::standard() }
 }
 
+fn open(plan: &Plan, end: EndName, reach: &Reach) -> Result<Stores, StorageError> {
+    Stores::open(plan, end, reach, &Waiter::default().awaited())
+}
+
 fn refused(plan: &Plan, end: EndName, reach: &Reach) -> String {
-    Stores::open(plan, end, reach).expect_err("it is refused").to_string()
+    open(plan, end, reach).expect_err("it is refused").to_string()
 }
 
 #[test]
 fn a_file_is_opened_where_it_is_sent() {
     let directory = Directory::new("own");
     let plan = sending(&directory.file("big", b"content"));
-    let mut stores = Stores::open(&plan, EndName::Near, &Reach::User).unwrap();
-    stores.make_ready(&plan, &Reach::User).unwrap();
+    let mut stores = open(&plan, EndName::Near, &Reach::User).unwrap();
+    let unawaited = Waiter::default().awaited();
+    stores.make_ready(&plan, &Reach::User, &unawaited).unwrap_err();
+    let waiter = Waiter::default();
+    stores.make_ready(&plan, &Reach::User, &waiter.awaited()).unwrap();
     assert_eq!(stores.source_bytes(), Some(7));
     let mut before = Snapshot::default();
     stores.note(&mut before);
     assert_eq!(before.count("source.bytes"), Ok(7));
     assert_eq!(before.text("source.cache"), Ok("warm"));
     assert!(before.number("source.alone_bits_per_s").is_ok());
-    let far = Stores::open(&plan, EndName::Far, &Reach::User).unwrap();
+    let far = open(&plan, EndName::Far, &Reach::User).unwrap();
     assert_eq!(far.source_bytes(), None, "the near end's file");
 }
 
@@ -82,7 +89,7 @@ fn a_server_sends_only_what_is_beneath_its_directory() {
     directory.file("big", b"content");
     std::os::unix::fs::symlink("/etc/passwd", directory.0.join("link")).unwrap();
     let served = directory.served();
-    assert!(Stores::open(&reverse("big"), EndName::Far, &served).is_ok());
+    assert!(open(&reverse("big"), EndName::Far, &served).is_ok());
     for name in ["/etc/passwd", "../../etc/passwd", "link", "missing", "."] {
         refused(&reverse(name), EndName::Far, &served);
     }
@@ -100,7 +107,7 @@ fn a_server_writes_only_in_its_directory() {
     let directory = Directory::new("sinks");
     std::os::unix::fs::symlink("/tmp/goodput-elsewhere", directory.0.join("link")).unwrap();
     let served = directory.served();
-    let sinks = |name: &str, flows| Stores::open(&receiving(name, flows), EndName::Far, &served);
+    let sinks = |name: &str, flows| open(&receiving(name, flows), EndName::Far, &served);
     assert_eq!(sinks("copy", 2).unwrap().sinks.len(), 2);
     assert!(directory.0.join("copy.0").exists() && directory.0.join("copy.1").exists());
     assert!(sinks("link", 1).is_err() && sinks("../x", 1).is_err() && sinks("/x", 1).is_err());
@@ -114,7 +121,7 @@ fn a_server_writes_only_in_its_directory() {
 fn another_protocol_is_told_how_much_will_come() {
     let directory = Directory::new("foreign");
     let plan = Plan { flows: 3, ..sending(&directory.file("big", b"content")) };
-    let near = Stores::open(&plan, EndName::Near, &Reach::User).unwrap();
+    let near = open(&plan, EndName::Near, &Reach::User).unwrap();
     assert_eq!(for_foreign(&plan, &near).unwrap().length, Length::Bytes(Bytes(21)));
     assert!(for_foreign(&reverse("big"), &Stores::default()).is_err());
     assert!(for_foreign(&receiving("copy", 1), &Stores::default()).is_err());

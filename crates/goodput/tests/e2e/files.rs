@@ -353,6 +353,31 @@ fn a_file_whose_name_vanishes_is_sent_all_the_same() {
     assert!(!stderr(&output).contains("cannot"), "{}", stderr(&output));
 }
 
+/// A file of holes, which to read takes minutes.
+#[test]
+fn an_interrupt_ends_the_reading_of_a_large_file() {
+    let place = Place::new(&[]);
+    let large = place.home.file("large", "");
+    std::fs::File::options().write(true).open(&large).unwrap().set_len(1 << 40).unwrap();
+    let sends = ["test", &place.server.address, "--no-store", "--json-stream", "--source"];
+    let mut child = place.home.goodput(&[&sends[..], &[text(&large)]].concat());
+    let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut line).unwrap();
+    assert!(line.contains("connected"), "{line}");
+    let pid = Pid::from_raw(child.id() as i32).unwrap();
+    rustix::process::kill_process(pid, Signal::INT).unwrap();
+    fails(&child.wait_with_output().unwrap(), &["interrupted"]);
+}
+
+#[test]
+fn sizes_beyond_the_memory_of_a_host_are_refused() {
+    let place = Place::new(&[]);
+    fails(&place.run(&["--size", "100T"]), &["file in memory", "available", "smaller --size"]);
+    fails(&place.run(&["--size", "100T", "-R"]), &["refused", "smaller --size"]);
+}
+
 #[test]
 fn a_source_that_gives_not_one_byte_is_no_measurement() {
     let place = Place::new(&[]);

@@ -1,0 +1,44 @@
+//! Work that takes long and nobody can break off from outside, as a thread cannot be: it looks now and
+//! then whether somebody still waits for it.
+
+use std::io;
+use std::sync::{Arc, Weak};
+
+/// Held by whoever waits. Dropped, it ends the work soon.
+#[derive(Debug, Default)]
+pub struct Waiter(Arc<()>);
+
+/// Held by whoever works.
+#[derive(Debug, Clone)]
+pub struct Awaited(Weak<()>);
+
+impl Waiter {
+    /// For the one who works.
+    pub fn awaited(&self) -> Awaited {
+        Awaited(Arc::downgrade(&self.0))
+    }
+}
+
+impl Awaited {
+    /// Fails once nobody waits any more.
+    pub fn check(&self) -> io::Result<()> {
+        match self.0.strong_count() {
+            0 => Err(io::Error::new(io::ErrorKind::Interrupted, "nobody waits for it any more")),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_ends_with_the_one_who_waits() {
+        let waiter = Waiter::default();
+        let awaited = waiter.awaited();
+        assert!(awaited.clone().check().is_ok());
+        drop(waiter);
+        assert_eq!(awaited.check().unwrap_err().kind(), io::ErrorKind::Interrupted);
+    }
+}
