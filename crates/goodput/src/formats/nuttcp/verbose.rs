@@ -62,11 +62,10 @@ impl Writer for Verbose {
             for end in [EndName::Near, EndName::Far] {
                 let told = record.far_totals.as_ref().filter(|_| end == EndName::Far);
                 let own = told.and_then(|told| told.text.as_deref()).filter(|t| is_nuttcp(t));
+                let side = Said { record, context: &self.context, direction: &direction, end };
                 let said = match own {
-                    Some(text) => text.lines().map(String::from).collect(),
-                    None => {
-                        Said { record, context: &self.context, direction: &direction, end }.lines()
-                    }
+                    Some(text) => passed_on(text, side.drops()),
+                    None => side.lines(),
                 };
                 let said = said.iter().map(|line| self.written(line)).collect::<String>();
                 texts.extend((!said.is_empty()).then_some(said));
@@ -93,6 +92,19 @@ impl Verbose {
     }
 }
 
+/// What the far end said itself, as nuttcp passes it on: without the line that only `-vv` shows, and
+/// with the datagrams lost beside what arrived, which a client works out (nuttcp-6.1.2.c, line 4860 on).
+fn passed_on(text: &str, drops: Option<String>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in text.lines().filter(|line| !line.contains("cpu_seconds=")) {
+        lines.push(line.to_string());
+        if line.contains("real_seconds=") {
+            lines.extend(drops.as_ref().map(|drops| format!("nuttcp-r: {drops}")));
+        }
+    }
+    lines
+}
+
 /// Keys with values in the usual layout; what has none stays as it is.
 fn in_words(said: &str) -> String {
     let items: Vec<_> = said.split_whitespace().filter_map(|item| item.split_once('=')).collect();
@@ -100,7 +112,8 @@ fn in_words(said: &str) -> String {
         let mut parts = layout.split(['{', '}']);
         let mut text = parts.next()?.to_owned();
         while let (Some(key), Some(rest)) = (parts.next(), parts.next()) {
-            text += items.iter().find(|(name, _)| *name == key)?.1;
+            let (_, value) = items.iter().find(|(name, _)| *name == key)?;
+            text += &if key == "data_loss" { loss(value) } else { (*value).into() };
             text += rest;
         }
         Some(text)
@@ -108,6 +121,15 @@ fn in_words(said: &str) -> String {
     let text = LAYOUTS.iter().find_map(filled).unwrap_or_else(|| said.into());
     // Where the keys have no room for a space, and of one second.
     text.replace("0d-", "0d ").replace(" 1.00 seconds", " 1.00 second")
+}
+
+/// A loss in percent: with more digits only where it would be nothing without them (LOSS_FMT,
+/// LOSS_FMT5).
+fn loss(value: &str) -> String {
+    match value.parse::<f64>() {
+        Ok(percent) if percent == 0.0 || percent >= 0.1 => format!("{percent:.2}"),
+        _ => value.into(),
+    }
 }
 
 /// One end of one direction.
@@ -283,7 +305,24 @@ impl Said<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::in_words;
+    use super::{in_words, passed_on};
+
+    #[test]
+    fn a_receiver_s_words_are_passed_on_with_the_drops() {
+        let text = "nuttcp-r: v6.1.2: socket\n\
+                    nuttcp-r: megabytes=0.5967 real_seconds=1.00\n\
+                    nuttcp-r: megabytes=0.5967 cpu_seconds=0.02 KB_per_cpu_second=29122.97\n\
+                    nuttcp-r: io_calls=615\n";
+        let drops = "drop=0 pkt=611 data_loss=0.00000";
+        let lines = [
+            "nuttcp-r: v6.1.2: socket",
+            "nuttcp-r: megabytes=0.5967 real_seconds=1.00",
+            "nuttcp-r: drop=0 pkt=611 data_loss=0.00000",
+            "nuttcp-r: io_calls=615",
+        ];
+        assert_eq!(passed_on(text, Some(drops.into())), lines);
+        assert_eq!(passed_on(text, None).len(), 3);
+    }
 
     #[test]
     fn what_6_1_2_says_in_keys_becomes_what_it_says_in_words() {
@@ -311,6 +350,9 @@ mod tests {
                 "megabytes=4.0000 real_seconds=0.02 rate_KBps=186131.06 rate_Mbps=1524.7856",
                 "4.0000 MB in 0.02 real seconds = 186131.06 KB/sec = 1524.7856 Mbps",
             ),
+            ("drop=0 pkt=611 data_loss=0.00000", "0 / 611 drop/pkt 0.00% data loss"),
+            ("drop=3 pkt=61 data_loss=4.91803", "3 / 61 drop/pkt 4.92% data loss"),
+            ("drop=1 pkt=9000 data_loss=0.01111", "1 / 9000 drop/pkt 0.01111% data loss"),
             (
                 "stats=cpu user=0.0 system=0.0 elapsed=0:00 cpu=0% memory=0i+0d-956maxrss \
                  io=0+15pf swaps=32+35csw",
