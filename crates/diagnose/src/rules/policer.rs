@@ -13,7 +13,8 @@
 //! dropped them, and not by chance. The rate that passes stands still while what is sent beyond it is
 //! what is lost; or slow start lost a good part of its last window at once, and the window has met
 //! the same level again and again since; or losses come in clusters at a rate that stands still, or
-//! more evenly than chance has them.
+//! more evenly than chance has them; or the flow goes from time-out to time-out, and as much passes in
+//! each burst between them.
 //!
 //! # What to try
 //! At the hosts: a congestion control that paces (BBR). At the policer: a bucket of the rate × the
@@ -35,13 +36,13 @@ use super::path_loss::{datagrams_lost_elsewhere, lost_elsewhere};
 use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::elimination::is_local;
-use crate::finding::{Draft, percent, rate, rate_argument, time};
+use crate::finding::{Draft, bytes, percent, rate, rate_argument, time};
 use crate::names::TCP_AVAILABLE;
 use crate::round_rate::round_rate;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
 use crate::thresholds::{HEAVY_LOSS, HOLDS, PLATEAU_SPREAD};
-use crate::view::{LossStep, Losses, View};
+use crate::view::{Bursts, LossStep, Losses, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -104,6 +105,10 @@ const CLOSELY: f64 = 0.8;
 /// Losses in clusters as these, each a share and a dispersion, need no steady rate beside them. Chance
 /// that takes whole batches of segmentation offload gives up to 45.
 const SEVERE: [(f64, f64); 2] = [(0.15, 10.0), (0.03, 100.0)];
+/// Spread of what passes between time-outs below which a bucket metered it, and time-outs for each burst.
+/// Measured: 0.02 to 0.1 and 1 at policers that save up tokens for a second, 0.5 and more by chance.
+const ALIKE: f64 = 0.15;
+const TIMEOUTS: f64 = 0.7;
 /// Loss below which a limit costs nothing.
 const MATTERS: f64 = 0.0005;
 /// What may wait though no queue does: the pacing's own bursts, late scheduling and the wait for a
@@ -169,6 +174,7 @@ struct Marks {
     clustered: bool,
     severe: bool,
     ended: bool,
+    metered: Option<Bursts>,
 }
 
 impl Marks {
@@ -212,6 +218,7 @@ impl Marks {
                 && (startup.share() >= OVERSHOT_BY_FAR || by_far(&startup, &since)),
             overshot,
             ended: since.lost == 0.0,
+            metered: metered(view),
             startup,
             losses,
         })
@@ -225,11 +232,21 @@ impl Marks {
             _ if self.ended => self.overshot.then_some(Confidence::Possible),
             _ if self.elastic || self.overshot_by_far || self.severe => Some(Confidence::Likely),
             _ if self.clustered || self.level || self.even => Some(Confidence::Likely),
+            _ if self.metered.is_some() => Some(Confidence::Likely),
             2.. => Some(Confidence::Likely),
             _ if self.overshot => Some(Confidence::Possible),
             _ => None,
         }
     }
+}
+
+/// The bursts that time-outs keep apart, if as much passes in each: what a bucket has saved up meanwhile.
+/// What chance lets through until the next time-out is as much as it happens to be.
+fn metered(view: &View) -> Option<Bursts> {
+    let bursts = view.receiver.bursts().or_else(|_| view.sender.bursts()).ok()?;
+    let timeouts = view.sender.timeouts_in_all().ok()?;
+    let alike = bursts.spread < ALIKE && timeouts >= TIMEOUTS * bursts.count as f64;
+    alike.then_some(bursts)
 }
 
 /// Whether slow start lost what chance does not take.
@@ -292,6 +309,17 @@ fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Mi
             "the congestion window stayed between {low:.0} and {high:.0} segments, and met loss there again and again"
         );
         draft = draft.saw(place, "congestion_window_ratio", high / low, text);
+    }
+    if let Some(bursts) = &marks.metered {
+        let text = format!(
+            "{} passed in each of {} bursts, ± {}, one every {}, with a time-out before each",
+            bytes(bursts.bytes),
+            bursts.count,
+            percent(bursts.spread),
+            time(bursts.period_s)
+        );
+        draft =
+            draft.saw(view.receiver.place(), "burst_spread_percent", bursts.spread * 100.0, text);
     }
     if let Some(losses) = &marks.losses {
         draft = of_spread(draft, place, losses, marks);
@@ -435,6 +463,25 @@ mod tests {
         let odd = |number: u64| [0, 3, 1, 0, 0, 2, 5, 1, 2, 0, 1][number as usize % 11];
         let case = counted(Case::path_loss().tcp(flat), 1900, odd);
         quiet(&RULE, case.tcp(|tcp, number| tcp.snd_cwnd_segments = Some(15 + 7 * (number % 5))));
+    }
+
+    #[test]
+    fn as_much_in_each_burst_between_time_outs_is_a_policers_bucket() {
+        // `nft limit rate over 7 mbytes/second`: 7 % lost, a time-out for each burst, as measured.
+        let odd = |number: u64| 23 + [0, 8, 3, 12, 5, 1, 10, 6, 2, 9, 4][number as usize % 11];
+        let bursts = |uneven: f64, timeouts: u64| {
+            let case = counted(Case::path_loss().without_links(), 4000, odd);
+            case.goodput(6e7).wobble(0.0).in_bursts(uneven).tcp(move |tcp, number| {
+                tcp.total_rto = Some(number * timeouts / 40);
+                tcp.snd_cwnd_segments = Some(15 + 7 * (number % 5));
+                (tcp.rtt_us, tcp.min_rtt_us) = (Some(480), Some(1));
+            })
+        };
+        let finding = fires(&RULE, bursts(0.0, 20));
+        assert_eq!(finding.confidence, Confidence::Likely);
+        assert!(finding.evidence.iter().any(|seen| seen.name == "burst_spread_percent"));
+        quiet(&RULE, bursts(0.9, 20));
+        quiet(&RULE, bursts(0.0, 5));
     }
 
     #[test]

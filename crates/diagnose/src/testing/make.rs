@@ -49,7 +49,11 @@ impl Case {
         let due = if self.stopped { number / 2 * 2 + 1 } else { number };
         let at_s = due as f64 * PERIOD_S;
         let swing = self.wobble * (TAU * at_s).sin() / TAU;
-        let bytes = (self.goodput / 8.0 * (at_s + swing)) as u64;
+        let moved_s = self.bursts.map_or(at_s, |uneven| {
+            let burst = number / 2;
+            (burst as f64 + uneven * ((burst * burst) as f64 * 0.618).fract()) * 2.0 * PERIOD_S
+        });
+        let bytes = (self.goodput / 8.0 * (moved_s + swing)) as u64;
         let near = end == EndName::Near;
         let flow = if near { self.writing(number, bytes) } else { self.reading(number, bytes) };
         let (sent_bytes, received_bytes) = if near { (bytes, 0) } else { (0, bytes) };

@@ -48,6 +48,7 @@ pub struct Case {
     source: Option<f64>,
     sink: Option<f64>,
     stopped: bool,
+    bursts: Option<f64>,
     chunk: u64,
     tcp: Vec<TcpTweak>,
     before: [Snapshot; 2],
@@ -84,6 +85,7 @@ impl Case {
             source: None,
             sink: None,
             stopped: false,
+            bursts: None,
             chunk: 128 << 10,
             tcp: Vec::new(),
             before: [before.clone(), before],
@@ -142,6 +144,12 @@ impl Case {
     /// Processes that are stopped for 150 of 200 ms: two samples at once, then none.
     pub fn stopped(mut self) -> Self {
         self.stopped = true;
+        self
+    }
+
+    /// Payload that moves in one burst every 200 ms, and how unlike they are, 0 to 1.
+    pub fn in_bursts(mut self, uneven: f64) -> Self {
+        self.bursts = Some(uneven);
         self
     }
 

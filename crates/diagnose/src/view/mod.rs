@@ -1,5 +1,6 @@
 //! What rules look through: quantities derived from the evidence, restricted to the measured window.
 
+mod bursts;
 mod connections;
 mod cpu;
 mod device;
@@ -23,6 +24,7 @@ mod waiting;
 
 use goodput_model::{EndName, Evidence, Finding, Missing, Place, Plan, Role, Transport};
 
+pub use bursts::Bursts;
 pub use connections::Moment;
 pub use halves::Halves;
 pub use losses::{LossStep, Losses};

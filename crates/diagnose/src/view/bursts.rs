@@ -1,0 +1,54 @@
+//! Bursts that stalls keep apart, and how much alike they are.
+
+use goodput_model::Missing;
+
+use super::{Side, median, positive};
+
+/// Fewer bursts than this tell nothing of what they have in common.
+const FEWEST: usize = 6;
+/// Payload of an interval over the mean of all, below which nothing moved but what was on its way.
+const STILL: f64 = 0.02;
+/// From the median absolute deviation to the standard deviation of a normal distribution.
+const TO_DEVIATION: f64 = 1.4826;
+
+/// What one side moved from one stall to the next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bursts {
+    /// How many there were, the first not counted, as it began with the transfer.
+    pub count: usize,
+    /// Payload of one, bytes: the median.
+    pub bytes: f64,
+    /// From one to the next, seconds, on average.
+    pub period_s: f64,
+    /// How much they differ, as a share of that: the median absolute deviation, scaled to read like a
+    /// standard deviation.
+    pub spread: f64,
+}
+
+impl Side<'_> {
+    /// The bursts of the whole run; missing where it has too few.
+    pub fn bursts(&self) -> Result<Bursts, Missing> {
+        let all = self.intervals()?;
+        let moved: f64 = all.iter().map(|interval| interval.bytes).sum();
+        let still = STILL * moved / all.len() as f64;
+        let (mut bursts, mut seconds) = (Vec::new(), 0.0);
+        for pair in all.windows(2) {
+            if pair[0].bytes <= still && pair[1].bytes > still {
+                bursts.push(0.0);
+            }
+            if let Some(last) = bursts.last_mut() {
+                *last += pair[1].bytes;
+                seconds += pair[1].seconds;
+            }
+        }
+        if bursts.len() < FEWEST {
+            let why = format!("{} bursts with stalls between them, needs {FEWEST}", bursts.len());
+            return Err(Missing::because(why));
+        }
+        let count = bursts.len();
+        let bytes = positive(median(bursts.clone(), "bursts")?, "the payload of a burst")?;
+        let off = bursts.iter().map(|burst| (burst / bytes - 1.0).abs()).collect();
+        let spread = TO_DEVIATION * median(off, "bursts")?;
+        Ok(Bursts { count, bytes, period_s: seconds / count as f64, spread })
+    }
+}
