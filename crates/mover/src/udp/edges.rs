@@ -27,8 +27,9 @@ pub(super) fn begin(flow: &Flow, format: &impl Format) -> Result<(), MoveError> 
             let _ = say();
         }
         let until = now_ns() + marker.pause_ns;
+        // Does not count as paced: it is no part of the payload's time, and holds no rate.
         while flow.may_send() && now_ns() < until {
-            flow.wait_paced(until)?;
+            flow.park(None, Some(until))?;
         }
     }
     flow.payload_began(now_ns());
