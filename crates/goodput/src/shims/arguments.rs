@@ -3,6 +3,7 @@
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use super::files::Files;
 use super::table::{Means, Mode, Opt, Refusal, Shim, Value};
 
 /// Key of the operands among clap's arguments; no option has it.
@@ -26,6 +27,8 @@ pub enum Work {
         background: bool,
         /// The arguments of a second run, once the first has ended well.
         again: Option<Vec<String>>,
+        /// The files it writes besides.
+        files: Files,
     },
     /// Print this, and be done.
     Print(String),
@@ -87,7 +90,7 @@ pub fn translate(shim: &'static Shim, arguments: &[String]) -> Result<Work, Refu
     let again = (shim.again)(&typed).filter(|_| mode == Mode::Client);
     let again = again.map(|also| [&arguments[..], &[also.into()]].concat());
     let background = mode == Mode::Server && (shim.background)(&typed);
-    Ok(Work::Run { arguments, background, again })
+    Ok(Work::Run { arguments, background, again, files: (shim.files)(&typed) })
 }
 
 fn carry_over(option: &Opt, mode: Mode, value: &str, own: &mut Vec<String>) -> Result<(), Refusal> {

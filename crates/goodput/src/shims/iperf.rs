@@ -2,6 +2,7 @@
 //! warn and go on without them.
 
 use super::arguments::Typed;
+use super::files::Files;
 use super::table::Means::{Flag, Ignored, Joined, Refused, With};
 use super::table::Value::{Maybe, None as Nothing, One};
 use super::table::{Mode, Opt, Refusal, Shim, both, client, ignored, refused, server};
@@ -19,6 +20,7 @@ pub const SHIM: Shim = Shim {
     client: as_client,
     server: as_server,
     background: |typed| typed.has("-D"),
+    files: |typed| Files::named(typed.value("-o"), None),
     again: |typed| typed.has("-r").then_some("--reverse"),
 };
 
@@ -38,6 +40,7 @@ const NO_BOUNCE: &str = "goodput answers bouncebacks, and sends none";
 const NO_FRAMES: &str = "goodput sends no bursts or frames";
 const NO_SPREAD: &str = "all flows go to one address and port";
 const NO_CLOCK: &str = "goodput compares no clocks of two hosts";
+const LOG_FILE: &str = "what is printed goes to the end of that file";
 const NO_FILE: &str = "files are sent by `goodput test HOST --source FILE`";
 const NO_MULTICAST: &str = "goodput has no multicast";
 const NO_HISTOGRAM: &str = "goodput prints no histograms";
@@ -78,7 +81,7 @@ const OPTIONS: &[Opt] = &[
         Ignored(OF_CLIENT),
     ),
     ignored(Some('m'), Some("print_mss"), Nothing, "the line that it adds is not printed"),
-    refused(Some('o'), Some("output"), One("FILE"), "send the output there with the shell"),
+    both(Some('o'), Some("output"), One("FILE"), Joined(LOG_FILE), Joined(LOG_FILE)),
     both(
         Some('p'),
         Some("port"),

@@ -2,6 +2,7 @@
 //! iperf_parse_arguments).
 
 use super::arguments::Typed;
+use super::files::Files;
 use super::table::Means::{Flag, Ignored, Joined, Refused, With};
 use super::table::Value::{Maybe, None as Nothing, One};
 use super::table::{Mode, Opt, Refusal, Shim, both, client, ignored, refused, server};
@@ -19,6 +20,7 @@ pub const SHIM: Shim = Shim {
     client: as_client,
     server: as_server,
     background: |typed| typed.has("-D"),
+    files: |typed| Files::named(typed.value("--logfile"), typed.value("-I")),
     again: |_| None,
 };
 
@@ -37,6 +39,8 @@ const TCP_LENGTH: u64 = 128 * 1024;
 /// Around the line by which scripts know that the server listens (iperf_server_api.c).
 const RULE: &str = "-----------------------------------------------------------";
 
+const LOG_FILE: &str = "what is printed goes to the end of that file";
+const PID_FILE: &str = "the process id is written there";
 const NO_FILE: &str = "files are sent by `goodput test HOST --source FILE`";
 const NO_SCTP: &str = "goodput has no SCTP";
 const OWN_LIMITS: &str = "goodput has time limits of its own";
@@ -63,7 +67,7 @@ const OPTIONS: &[Opt] = &[
         With(&["--interval"], same),
         With(&["--interval"], same),
     ),
-    refused(Some('I'), Some("pidfile"), One("FILE"), "no file with a process id is written"),
+    both(Some('I'), Some("pidfile"), One("FILE"), Joined(PID_FILE), Joined(PID_FILE)),
     refused(Some('F'), Some("file"), One("FILE"), NO_FILE),
     both(
         Some('A'),
@@ -107,7 +111,7 @@ const OPTIONS: &[Opt] = &[
         Nothing,
         "use --json-stream for the events, or -J for all in one object",
     ),
-    refused(None, Some("logfile"), One("FILE"), "send the output there with the shell"),
+    both(None, Some("logfile"), One("FILE"), Joined(LOG_FILE), Joined(LOG_FILE)),
     ignored(None, Some("forceflush"), Nothing, "lines are written as they come"),
     refused(None, Some("timestamps"), Maybe("FORMAT"), "lines carry no time of day"),
     ignored(None, Some("rcv-timeout"), One("MS"), OWN_LIMITS),

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod document;
+mod files;
 mod iperf;
 mod iperf3;
 mod names;

@@ -1,6 +1,7 @@
 //! nuttcp, by the options of 6.1.2 (nuttcp-6.1.2.c, main).
 
 use super::arguments::Typed;
+use super::files::Files;
 use super::table::Means::{Flag, Ignored, Joined, Refused, With};
 use super::table::Value::{Maybe, None as Nothing, One};
 use super::table::{Mode, Opt, Refusal, Shim, both, client, ignored, refused, server};
@@ -22,6 +23,7 @@ pub const SHIM: Shim = Shim {
     server: as_server,
     // nuttcp -S forks unless it is told not to.
     background: |typed| !typed.has("--nofork"),
+    files: |_| Files::default(),
     again: |_| None,
 };
 

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 
 use super::arguments::{Work, translate};
+use super::files::Files;
 use super::table::{Refusal, Shim};
 use crate::args::Cli;
 use crate::exit::{self, Exit};
@@ -75,8 +76,9 @@ fn carry_out(work: Work, show: bool) -> Result<Exit> {
             }
             Ok(Exit::Fine)
         }
-        Work::Run { arguments, background: true, .. } => in_background(&arguments),
-        Work::Run { arguments, again, .. } => {
+        Work::Run { arguments, background: true, files, .. } => in_background(&arguments, &files),
+        Work::Run { arguments, again, files, .. } => {
+            let _pid_file = files.begin()?;
             match (crate::commands::run(parsed(&arguments)?)?, again) {
                 (Exit::Fine, Some(again)) => crate::commands::run(parsed(&again)?),
                 (exit, _) => Ok(exit),
@@ -96,7 +98,7 @@ pub fn parsed(arguments: &[String]) -> Result<Cli> {
 }
 
 /// Starts the server apart from the terminal, and returns once it listens.
-fn in_background(arguments: &[String]) -> Result<Exit> {
+fn in_background(arguments: &[String], files: &Files) -> Result<Exit> {
     use std::os::unix::process::CommandExt;
     parsed(arguments)?;
     let program = std::env::current_exe().context("cannot find goodput's own file")?;
@@ -105,14 +107,11 @@ fn in_background(arguments: &[String]) -> Result<Exit> {
     let socket = place.path().join("listens");
     let hears = UnixDatagram::bind(&socket).context("cannot hear the server")?;
     hears.set_read_timeout(Some(LOOK)).context("cannot wait for the server")?;
-    let mut child = Process::new(program)
-        .args(arguments)
-        .env("NOTIFY_SOCKET", &socket)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .process_group(0)
-        .spawn()
-        .context("cannot start the server")?;
+    let mut server = Process::new(program);
+    server.args(arguments).env("NOTIFY_SOCKET", &socket).stdin(Stdio::null()).process_group(0);
+    files.give_to(&mut server)?;
+    let mut child = server.spawn().context("cannot start the server")?;
+    files.note_pid(child.id())?;
     loop {
         let mut said = [0; 256];
         let length = hears.recv(&mut said).unwrap_or(0);

@@ -1,6 +1,7 @@
 //! What a program's table says.
 
 use super::arguments::Typed;
+use super::files::Files;
 
 /// A program that goodput stands in for.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Shim {
     pub server: fn(&Typed, arguments: Vec<String>) -> Result<Vec<String>, Refusal>,
     /// Whether a server leaves the terminal.
     pub background: fn(&Typed) -> bool,
+    /// The files it writes besides.
+    pub files: fn(&Typed) -> Files,
     /// What a client's second run has besides, where the options ask for two.
     pub again: fn(&Typed) -> Option<&'static str>,
 }

@@ -4,6 +4,7 @@ use clap::Parser;
 use proptest::prelude::*;
 
 use super::arguments::{Work, command, translate};
+use super::files::Files;
 use super::table::{Means, Mode, Opt, Shim, Value};
 use super::{ALL, called_as, find};
 use crate::args::{Cli, Command};
@@ -178,6 +179,18 @@ fn iperf3_lines_come_to_what_they_mean() {
     assert_eq!(refusal("iperf3", "-c h -Q"), "invalid option -- 'Q'");
     assert!(refusal("iperf3", "").contains("must either be a client (-c) or server (-s)"));
     assert!(refusal("iperf3", "-s -R").contains("-R is for the client only"));
+}
+
+#[test]
+fn files_are_those_that_were_named() {
+    let files = |name, typed| match translate(shim(name), &words(typed)) {
+        Ok(Work::Run { files, .. }) => files,
+        other => panic!("{other:?}"),
+    };
+    let both = Files::named(Some("/tmp/l"), Some("/tmp/p"));
+    assert_eq!(files("iperf3", "-s -D --logfile /tmp/l -I /tmp/p"), both);
+    assert_eq!(files("iperf", "-c h -o /tmp/l"), Files::named(Some("/tmp/l"), None));
+    assert_eq!(files("nuttcp", "-I name h"), Files::default());
 }
 
 #[test]

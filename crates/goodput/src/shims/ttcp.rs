@@ -1,6 +1,7 @@
 //! ttcp, by the options that its versions share (ttcp.c, main; the manual page of BRL's).
 
 use super::arguments::Typed;
+use super::files::Files;
 use super::table::Means::{Flag, Ignored, Joined, Refused, With};
 use super::table::Value::{None as Nothing, One};
 use super::table::{Mode, Opt, Refusal, Shim, both, client, ignored, refused};
@@ -18,6 +19,7 @@ pub const SHIM: Shim = Shim {
     client: as_client,
     server: as_server,
     background: |_| false,
+    files: |_| Files::default(),
     again: |_| None,
 };
 

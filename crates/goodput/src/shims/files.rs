@@ -1,0 +1,111 @@
+//! Files that an old program writes besides: what it prints, and its process id.
+
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+
+/// Those that were named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Files {
+    /// What is printed goes to its end, what is said of errors too.
+    pub log: Option<PathBuf>,
+    /// Holds the process id while it runs.
+    pub pid: Option<PathBuf>,
+}
+
+/// A file with a process id, which goes with the process.
+#[derive(Debug)]
+pub struct PidFile(PathBuf);
+
+impl Files {
+    /// As they were typed.
+    pub fn named(log: Option<&str>, pid: Option<&str>) -> Self {
+        Self { log: log.map(PathBuf::from), pid: pid.map(PathBuf::from) }
+    }
+
+    /// From here on, this process writes to them. The process id is there until what is returned is
+    /// dropped.
+    pub fn begin(&self) -> Result<Option<PidFile>> {
+        if let Some(path) = &self.log {
+            let file = appended(path)?;
+            let to = || format!("cannot print to {}", path.display());
+            rustix::stdio::dup2_stdout(&file).with_context(to)?;
+            rustix::stdio::dup2_stderr(&file).with_context(to)?;
+        }
+        let path = self.pid.as_deref();
+        path.map(|path| write_pid(path, std::process::id()).map(|()| PidFile(path.into())))
+            .transpose()
+    }
+
+    /// The same of a process that is to be started.
+    pub fn give_to(&self, command: &mut Command) -> Result<()> {
+        match &self.log {
+            Some(path) => {
+                let file = appended(path)?;
+                let again = file.try_clone().context("cannot share the log file")?;
+                command.stdout(file).stderr(again);
+            }
+            None => {
+                command.stdout(Stdio::null());
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the process that leaves the terminal. The file stays when it ends.
+    pub fn note_pid(&self, id: u32) -> Result<()> {
+        self.pid.as_deref().map_or(Ok(()), |path| write_pid(path, id))
+    }
+}
+
+impl Drop for PidFile {
+    fn drop(&mut self) {
+        // One that is gone already is gone.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn appended(path: &Path) -> Result<File> {
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    file.with_context(|| format!("cannot open the log file {}", path.display()))
+}
+
+fn write_pid(path: &Path, id: u32) -> Result<()> {
+    std::fs::write(path, id.to_string())
+        .with_context(|| format!("cannot write the process id to {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_process_id_is_there_while_it_runs() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("pid");
+        let files = Files::named(None, path.to_str());
+        let kept = files.begin().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), std::process::id().to_string());
+        drop(kept);
+        assert!(!path.exists());
+
+        let nowhere = Files::named(None, Some("/nonexistent/pid"));
+        assert!(nowhere.begin().unwrap_err().to_string().contains("/nonexistent/pid"));
+        assert!(Files::default().begin().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_log_is_continued() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("log");
+        let files = Files::named(path.to_str(), None);
+        for _ in 0..2 {
+            let mut echo = Command::new("echo");
+            files.give_to(echo.arg("said")).unwrap();
+            assert!(echo.status().unwrap().success());
+        }
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "said\nsaid\n");
+    }
+}
