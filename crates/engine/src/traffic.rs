@@ -8,7 +8,9 @@ use goodput_model::{
     BitRate, Connection, EndName, FlowPlan, FlowTotals, Framing, Placement, Plan, Role, Sample,
     Transport,
 };
-use goodput_mover::{Early, FlowConfig, FlowStorage, Gate, MoveError, Rounds, RunningFlow, Stop};
+use goodput_mover::{
+    Early, FlowConfig, FlowStorage, Gate, MoveError, Rounds, RunningFlow, Stop, no_thread,
+};
 use tokio::sync::mpsc;
 
 use crate::error::EngineError;
@@ -174,7 +176,8 @@ impl Traffic {
         std::thread::Builder::new()
             .name("sampler".into())
             .spawn(move || sampler::watch(flows, began, cadence, &seating, &report))
-            .map_err(EngineError::io("start the sampling thread"))?;
+            .map_err(|cause| no_thread(&cause))
+            .map_err(EngineError::io("watch the flows"))?;
         self.gate.open();
         Ok(began)
     }

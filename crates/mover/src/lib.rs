@@ -50,7 +50,7 @@ pub use limits::Needs;
 pub use movers::{ALL, Choice, Mover, asked, check_here, find, for_role};
 pub use prompt::run_promptly;
 pub use rounds::Rounds;
-pub use running::{RunningFlow, start};
+pub use running::{RunningFlow, no_thread, start};
 pub use seat::allowed_cpus;
 pub use stop::{Phase, Stop};
 pub use storage::{FileSink, FileSource, FlowStorage};

@@ -108,7 +108,8 @@ fn thread_name(config: &FlowConfig) -> String {
     format!("flow-{}-{role}", config.id)
 }
 
-fn no_thread(cause: &io::Error) -> io::Error {
+/// The error of a thread that the system refuses, with what the user can do.
+pub fn no_thread(cause: &io::Error) -> io::Error {
     let words = format!(
         "cannot start a thread: {cause}; use fewer flows, or raise the limit on processes \
          (ulimit -u, pids.max of the control group)"

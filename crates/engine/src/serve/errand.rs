@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use super::Shared;
 use super::admission::Place;
 use super::client::Caller;
+use crate::client::can_start_thread;
 use crate::interrupt::{Interrupt, Raise, interrupt};
 use crate::target::split_port;
 
@@ -146,6 +147,7 @@ pub async fn begin(errand: Errand, caller: &Caller, shared: &Shared) -> Result<R
     let alone = shared.alone(false).await?;
     let (stop, interrupt) = interrupt();
     let (to, said) = mpsc::unbounded_channel();
+    can_start_thread().map_err(|cause| cause.to_string())?;
     // It ends with the interrupt, which the drop of what is returned raises.
     tokio::task::spawn_blocking(move || {
         let outcome = run(&errand, &interrupt, &mut |text| drop(to.send(Said::Lines(text))));

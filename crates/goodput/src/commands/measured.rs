@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use goodput_engine::{EngineError, Interrupt};
 use goodput_model::Record;
+use rustix::io::Errno;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::OutputArgs;
@@ -43,6 +44,10 @@ pub fn runtime() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
+        .map_err(|cause| match cause.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::MFILE) => anyhow!("{cause}; raise the limit on open files (ulimit -n)"),
+            _ => cause.into(),
+        })
         .context("cannot start the runtime")
 }
 

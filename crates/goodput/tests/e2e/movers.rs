@@ -1,5 +1,6 @@
 //! Who chooses the mover, and what is said where one can't run.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -112,6 +113,32 @@ fn a_server_without_a_descriptor_left_says_so_and_goes_on() {
     record(&test(&home, &server, &[]));
     let log = std::fs::read_to_string(home.path().join("server.log")).expect("it writes one");
     assert_eq!(log.matches("cannot accept connections for now").count(), 1, "{log}");
+}
+
+/// The program as a user of whom nothing else runs, who may have so many threads; root is not bound.
+fn with_threads(home: &Home, server: &Server, threads: &str) -> Output {
+    let program = home.path().join("goodput");
+    std::fs::copy(exe(), &program).expect("the temporary directory has room");
+    std::fs::set_permissions(home.path(), PermissionsExt::from_mode(0o755)).expect("it is ours");
+    let user: &[&str] = match rustix::process::geteuid().is_root() {
+        true => &["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"],
+        false => &["env"],
+    };
+    let mut command = Command::new(user[0]);
+    command.args(&user[1..]).args(["prlimit", &format!("--nproc={threads}:{threads}")]);
+    command.arg(program).args(["test", &server.address, "--no-store", "-t", "0.3"]);
+    command.output().expect("util-linux is there")
+}
+
+#[test]
+fn a_limit_on_threads_that_is_too_low_is_named() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    for threads in ["1", "2"] {
+        let output = with_threads(&home, &server, threads);
+        refused(&output, &["cannot start a thread", "ulimit -u"]);
+        assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
+    }
 }
 
 #[test]

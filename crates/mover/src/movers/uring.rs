@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 use goodput_model::{Plan, Role, Source, Transport};
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::io::{Errno, Result as SysResult};
+use rustix::process::{Resource, getrlimit};
 
 use super::{Mover, check_chunk, check_transport};
 use crate::asleep::Asleep;
@@ -54,11 +55,7 @@ impl Mover for Uring {
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
         check_transport(self, plan)?;
         check_chunk(self, plan)?;
-        IoUring::new(DEPTH as u32).map(drop).map_err(|cause| Unsupported {
-            mover: self.id().into(),
-            why: format!("no io_uring can be had: {cause}"),
-            needs: needs(&cause).into(),
-        })
+        ring_can_be_had(self)
     }
 
     fn needs(&self, plan: &Plan, role: Role) -> Needs {
@@ -155,14 +152,23 @@ pub(super) fn new_ring(flow: &Flow) -> Result<IoUring, MoveError> {
     IoUring::new(DEPTH as u32).map_err(|cause| no_ring(flow, &cause))
 }
 
+/// Whether a mover that needs a ring gets one here.
+pub(super) fn ring_can_be_had(mover: &dyn Mover) -> Result<(), Unsupported> {
+    IoUring::new(DEPTH as u32).map(drop).map_err(|cause| Unsupported {
+        mover: mover.id().into(),
+        why: format!("no io_uring can be had: {cause}"),
+        needs: needs(&cause),
+    })
+}
+
 fn no_ring(flow: &Flow, cause: &io::Error) -> MoveError {
     let cause = io::Error::new(cause.kind(), format!("{cause}; {}", needs(cause)));
     MoveError::from_system(flow.config.id, "make an io_uring", cause)
 }
 
 /// What io_uring takes, by the cause of its refusal (io_uring_setup(2)).
-fn needs(cause: &io::Error) -> &'static str {
-    match cause.raw_os_error() {
+fn needs(cause: &io::Error) -> String {
+    let words = match cause.raw_os_error() {
         Some(libc::ENOSYS) => "it needs Linux 5.6 or later, built with io_uring",
         Some(libc::EPERM | libc::EACCES) => {
             "allow it: sysctl kernel.io_uring_disabled, or the system call filter of the container"
@@ -170,14 +176,18 @@ fn needs(cause: &io::Error) -> &'static str {
         // Pages of its queues and of its ring of buffers (io_uring/memmap.c of Linux 6.18,
         // `io_create_region`).
         Some(libc::ENOMEM) => {
-            "raise the limit on locked memory (ulimit -l): each flow takes at least 8 KiB of it to send, \
-             and 12 KiB to receive"
+            let has = getrlimit(Resource::Memlock).current.map_or(0, |bytes| bytes / 1024);
+            return format!(
+                "raise the limit on locked memory, {has} KiB by now (ulimit -l): each flow takes at least \
+                 8 KiB of it to send, and 12 KiB to receive"
+            );
         }
         Some(libc::EMFILE | libc::ENFILE) => {
             "use fewer flows or raise ulimit -n: it takes one more"
         }
         _ => "choose another mover",
-    }
+    };
+    words.into()
 }
 
 /// Writes one buffer again and again.

@@ -15,7 +15,7 @@ use io_uring::{IoUring, cqueue, opcode, squeue, types};
 use rustix::io::{Errno, Result as SysResult};
 use rustix::net::{AddressFamily, SocketType, socket};
 
-use super::uring::{errno, new_ring};
+use super::uring::{errno, new_ring, ring_can_be_had};
 use super::{Mover, check_chunk, check_kernel, check_transport};
 use crate::clock::now_ns;
 use crate::error::{MoveError, Unsupported};
@@ -62,7 +62,7 @@ impl Mover for UringZerocopy {
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
         check_transport(self, plan)?;
         check_chunk(self, plan)?;
-        super::uring::Uring.can_run(plan)?;
+        ring_can_be_had(self)?;
         check_kernel(self, "sends without a copy by io_uring", "6.2", trial)
     }
 
