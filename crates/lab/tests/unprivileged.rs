@@ -1,6 +1,7 @@
 //! The lab without root: a child of another user enters a user namespace, and what it then starts
 //! can build a lab.
 
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 
@@ -23,7 +24,9 @@ fn skip(test: &str, needs: &str) {
 /// namespace.
 #[expect(unsafe_code, reason = "pre_exec runs code between fork and exec")]
 fn again_as_nobody(inside: &str) -> std::io::Result<Output> {
-    let mut command = Command::new(std::env::current_exe()?);
+    // By its descriptor, as the path may lead through directories that are closed to others.
+    let own = std::fs::File::open("/proc/self/exe")?;
+    let mut command = Command::new(format!("/proc/self/fd/{}", own.as_raw_fd()));
     command.args(["--exact", inside, "--nocapture"]).env(INSIDE, "1").uid(NOBODY).gid(NOBODY);
     command.stdout(Stdio::piped());
     let enter = || {
