@@ -60,6 +60,7 @@ fn every_byte_arrives() {
         received.result.unwrap();
         let bytes = (sent.counters.bytes(), received.counters.bytes());
         let what = format!("{} {framing:?} {bytes:?}", mover.id());
+        assert_eq!(sent.counters.paced_us(), 0, "{what} has no rate to hold");
         if transport == Transport::Tcp {
             assert_eq!(bytes, (limit, limit), "{what}");
         } else {
