@@ -252,21 +252,7 @@ mod tests {
     use super::*;
 
     fn receiver(socket: TcpStream, stop: &Arc<Stop>) -> RunningFlow {
-        let config = FlowConfig {
-            id: 0,
-            role: Role::Receiver,
-            transport: Transport::Tcp,
-            chunk: 1000,
-            rate: None,
-            burst_bytes: None,
-            expected_rate: None,
-            limit_bytes: None,
-            framing: Framing::default(),
-            early: Default::default(),
-            rounds: None,
-            storage: Default::default(),
-            pin: None,
-        };
+        let config = FlowConfig::new(Role::Receiver, Transport::Tcp, 1000);
         let gate = Arc::new(Gate::default());
         gate.open();
         let mover = goodput_mover::find("copy").unwrap();

@@ -8,9 +8,7 @@ use goodput_model::{
     BitRate, Connection, EndName, FlowPlan, FlowTotals, Framing, Placement, Plan, Role, Sample,
     Transport,
 };
-use goodput_mover::{
-    Early, FlowConfig, FlowStorage, Gate, MoveError, Rounds, RunningFlow, Stop, no_thread,
-};
+use goodput_mover::{Early, FlowConfig, Gate, MoveError, Rounds, RunningFlow, Stop, no_thread};
 use tokio::sync::mpsc;
 
 use crate::error::EngineError;
@@ -228,18 +226,11 @@ fn flow_config(plan: &Plan, end: EndName, cap: Option<BitRate>, flow: FlowPlan) 
     };
     FlowConfig {
         id: flow.id,
-        role,
-        transport: plan.transport,
-        chunk: plan.chunk_bytes.0 as usize,
         rate,
         burst_bytes: plan.burst_bytes.map(|burst| usize::try_from(burst.0).unwrap_or(usize::MAX)),
         expected_rate: plan.rate_per_flow(),
         limit_bytes: byte_limit(plan, role, flow.id, 1),
-        framing: Framing::default(),
-        early: Early::default(),
-        rounds: None,
-        storage: FlowStorage::default(),
-        pin: None,
+        ..FlowConfig::new(role, plan.transport, plan.chunk_bytes.0 as usize)
     }
 }
 

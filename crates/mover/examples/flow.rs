@@ -13,9 +13,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use goodput_model::{BitRate, Bytes, Framing, Plan, Role, SocketOptions, Transport};
+use goodput_model::{BitRate, Bytes, Plan, Role, SocketOptions, Transport};
 use goodput_mover::socket::{tcp_connect, tcp_listen, udp_socket};
-use goodput_mover::{Early, FlowConfig, FlowStorage, Gate, RunningFlow, Stop, find, start};
+use goodput_mover::{FlowConfig, Gate, RunningFlow, Stop, find, start};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -30,21 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let chunk = options.get(1).map_or(Ok(Bytes(chunk)), |text| text.parse())?;
     let rate: Option<BitRate> = options.get(2).map(|text| text.parse()).transpose()?;
     let chunk = usize::try_from(chunk.0)?;
-    let config = FlowConfig {
-        id: 0,
-        role,
-        transport,
-        chunk,
-        rate,
-        burst_bytes: None,
-        expected_rate: None,
-        limit_bytes: None,
-        framing: Framing::Goodput,
-        early: Early::default(),
-        rounds: None,
-        storage: FlowStorage::default(),
-        pin: None,
-    };
+    let config = FlowConfig { rate, ..FlowConfig::new(role, transport, chunk) };
     let plan = Plan { transport, chunk_bytes: Bytes(chunk as u64), ..Plan::standard() };
     mover.can_run(&plan)?;
     let socket = connect(role, transport, address.parse()?)?;

@@ -50,18 +50,19 @@ pub struct FlowConfig {
 }
 
 impl FlowConfig {
-    /// A receiver of datagrams of `chunk` bytes.
-    pub(crate) fn receiver(framing: Framing, chunk: usize) -> Self {
+    /// Flow 0, of goodput's own framing, from memory to memory, as fast as it goes, without an end of
+    /// its own.
+    pub fn new(role: Role, transport: Transport, chunk: usize) -> Self {
         Self {
             id: 0,
-            role: Role::Receiver,
-            transport: Transport::Udp,
+            role,
+            transport,
             chunk,
             rate: None,
             burst_bytes: None,
             expected_rate: None,
             limit_bytes: None,
-            framing,
+            framing: Framing::Goodput,
             early: Early::default(),
             rounds: None,
             storage: FlowStorage::default(),

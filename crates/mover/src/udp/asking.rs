@@ -70,7 +70,7 @@ mod tests {
     use std::net::UdpSocket;
     use std::sync::Arc;
 
-    use goodput_model::Framing;
+    use goodput_model::{Role, Transport};
 
     use super::*;
     use crate::flow::FlowConfig;
@@ -81,7 +81,7 @@ mod tests {
         let gone = UdpSocket::bind("127.0.0.1:0").unwrap();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(gone.local_addr().unwrap()).unwrap();
-        let config = FlowConfig::receiver(Framing::default(), 100);
+        let config = FlowConfig::new(Role::Receiver, Transport::Udp, 100);
         Flow {
             config,
             socket: Arc::new(socket.into()),

@@ -5,12 +5,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_model::{Framing, Role, SocketOptions, Transport};
+use goodput_model::{Role, SocketOptions, Transport};
 use goodput_mover::socket::{tcp_connect, tcp_listen};
-use goodput_mover::{
-    Counters, Early, FlowConfig, FlowStorage, Gate, MoveError, Mover, RunningFlow, Stop, find,
-    start,
-};
+use goodput_mover::{Counters, FlowConfig, Gate, MoveError, Mover, RunningFlow, Stop, find, start};
 
 /// A sender and a receiver, connected, waiting at one gate.
 pub struct Pair {
@@ -109,21 +106,7 @@ fn copy() -> &'static dyn Mover {
 /// What a flow does unless a test changes it.
 pub fn config(role: Role, transport: Transport) -> FlowConfig {
     let chunk = if transport == Transport::Tcp { 64 * 1024 } else { 1400 };
-    FlowConfig {
-        id: 0,
-        role,
-        transport,
-        chunk,
-        rate: None,
-        burst_bytes: None,
-        expected_rate: None,
-        limit_bytes: None,
-        framing: Framing::Goodput,
-        early: Early::default(),
-        rounds: None,
-        storage: FlowStorage::default(),
-        pin: None,
-    }
+    FlowConfig::new(role, transport, chunk)
 }
 
 fn ended(flow: RunningFlow) -> Ended {

@@ -10,7 +10,7 @@ pub(crate) mod nuttcp;
 pub(crate) mod ttcp;
 pub(crate) mod wrap;
 
-use goodput_model::{DatagramCounts, FlowTotals, Framing};
+use goodput_model::{DatagramCounts, FlowTotals, Framing, Role, Transport};
 
 use super::inbox::Arrival;
 use super::tally::Tally;
@@ -168,7 +168,10 @@ pub fn count<'a>(
     chunk: usize,
     datagrams: impl IntoIterator<Item = &'a [u8]>,
 ) -> DatagramCounts {
-    let config = FlowConfig::receiver(framing.clone(), chunk);
+    let config = FlowConfig {
+        framing: framing.clone(),
+        ..FlowConfig::new(Role::Receiver, Transport::Udp, chunk)
+    };
     with_format!(&config, format => {
         let mut tally = Tally::new(format, None);
         for (received_ns, datagram) in (1u64..).zip(datagrams) {
