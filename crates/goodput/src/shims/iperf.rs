@@ -53,7 +53,7 @@ const OPTIONS: &[Opt] = &[
         One("RATE"),
         Joined(
             "`--rate`, times the flows: goodput's is of all together; k m g are powers of 1000, \
-                K M G of 1024",
+             K M G of 1024, and pps packets of `-l` with `-u`",
         ),
         Ignored(OF_CLIENT),
     ),
@@ -249,9 +249,17 @@ fn format(typed: &Typed) -> Result<&'static str, Refusal> {
 /// What UDP changes, and the rate: iperf's is of one flow.
 fn transport(typed: &Typed) -> Result<Vec<String>, Refusal> {
     let udp = typed.has("-u");
-    let rate = typed.read("-b", |text| match text.ends_with("pps") {
-        true => Err("goodput has no rate in packets per second".into()),
-        false => mixed(text),
+    let standard = match (udp, typed.has("-V")) {
+        (false, _) => None,
+        (true, false) => Some(UDP_LENGTH.to_string()),
+        (true, true) => Some(UDP_LENGTH_V6.to_string()),
+    };
+    let chunk = typed.read("-l", mixed_size)?.or(standard);
+    let length = chunk.as_deref().filter(|_| udp).and_then(|bytes| bytes.parse::<f64>().ok());
+    let rate = typed.read("-b", |text| match (text.strip_suffix("pps"), length) {
+        (Some(packets), Some(bytes)) => mixed(packets).map(|per_s| per_s * bytes * 8.0),
+        (Some(_), None) => Err("units of pps not supported with TCP".into()),
+        (None, _) => mixed(text),
     })?;
     let rate = rate.or(udp.then_some(UDP_RATE));
     let mut own: Vec<String> = Vec::new();
@@ -261,12 +269,6 @@ fn transport(typed: &Typed) -> Result<Vec<String>, Refusal> {
             format!("--rate={}", values::rate(rate * flows(typed).unwrap_or(1) as f64))
         }),
     );
-    let standard = match (udp, typed.has("-V")) {
-        (false, _) => None,
-        (true, false) => Some(UDP_LENGTH.to_string()),
-        (true, true) => Some(UDP_LENGTH_V6.to_string()),
-    };
-    let chunk = typed.read("-l", mixed_size)?.or(standard);
     own.extend(chunk.map(|bytes| format!("--chunk={bytes}")));
     Ok(own)
 }

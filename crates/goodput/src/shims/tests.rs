@@ -203,6 +203,9 @@ fn iperf_lines_come_to_what_they_mean() {
     );
     assert!(becomes("iperf", "-c h -n 1M -P 2").contains("--bytes=2097152"));
     assert!(becomes("iperf", "-c h -u").contains("--rate=1048576"));
+    assert!(becomes("iperf", "-c h -u -b 100pps -l 1000 -P 2").contains("--rate=1600000 "));
+    assert!(becomes("iperf", "-c h -u -b 1kpps").contains("--rate=11760000 "));
+    assert!(refusal("iperf", "-c h -b 5pps").contains("-b"));
     let server = becomes("iperf", "-s -u");
     assert!(server.starts_with(
         "serve --port=5001 --protocols=iperf2=5001 --format=iperf2-text --announce=---"
