@@ -25,6 +25,7 @@ mod rank;
 mod round_rate;
 pub mod rule;
 pub mod rules;
+mod seen;
 pub mod shaper;
 mod split;
 #[cfg(test)]

@@ -27,7 +27,7 @@ use goodput_model::{Change, Confidence, Finding, Missing};
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::cpu_bound::{cpu_bound, describe};
-use crate::finding::{Draft, percent};
+use crate::finding::Draft;
 use crate::names::{LINK_DEVICE, LINK_KIND, LINK_RX_PACKETS, OFFLOAD_GRO, OFFLOAD_TSO};
 use crate::rule::{Rule, Stage};
 use crate::thresholds::CPU_FULL;
@@ -95,9 +95,7 @@ fn found(
             length,
             format!("{rate:.0} packets a second arrived, of {length:.0} bytes on average"),
         )
-        .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
-            format!("the reader used {} of a CPU (CPU time of its thread)", percent(share))
-        });
+        .saw_thread_cpu(side);
     describe(draft, side)
         .predicted(next_after(view, &[RULE.id, "receiver-cpu"]))
         .changes(switch_on(side))

@@ -131,9 +131,7 @@ fn found(
         .saw_if(place, "sent_packet_bytes", length, |bytes| {
             format!("{device} was handed packets of {bytes:.0} bytes on average")
         })
-        .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
-            format!("the writer used {} of a CPU (CPU time of its thread)", percent(share))
-        });
+        .saw_thread_cpu(side);
     describe(draft, side)
         .predicted(next_after(view, &[RULE.id, "sender-cpu", "receiver-cpu"]))
         .changes(switch_on(side, name))

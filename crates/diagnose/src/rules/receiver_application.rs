@@ -97,9 +97,7 @@ fn seen_from_the_sender(view: &View, why: Missing) -> Result<Option<Finding>, Mi
             bytes(window)
         ),
     )
-    .saw_if(place, "rwnd_limited_share", side.rwnd_limited_share(), |share| {
-        format!("the window stopped the sender {} of the time (tcp_info rwnd_limited)", percent(share))
-    })
+    .saw_closed_window(side)
     .predicted(next_after(view, &[RULE.id, "receive-window"]))
     .advice("look at the receiving program: its CPU, its quota, what it does between reads")
     .found()
@@ -116,20 +114,8 @@ fn draft(view: &View, blocked: f64, confidence: Confidence) -> Draft {
         .saw_if(place, "receive_queue_share", side.receive_queue_share(), |share| {
             format!("{} of the receive buffer waited for the reader", percent(share))
         })
-        .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
-            format!("the reader used {} of a CPU (CPU time of its thread)", percent(share))
-        })
-        .saw_if(
-            view.sender.place(),
-            "rwnd_limited_share",
-            view.sender.rwnd_limited_share(),
-            |share| {
-                format!(
-                    "the window stopped the sender {} of the time (tcp_info rwnd_limited)",
-                    percent(share)
-                )
-            },
-        )
+        .saw_thread_cpu(side)
+        .saw_closed_window(&view.sender)
         .predicted(next_after(view, &[RULE.id, "receive-window"]))
         .advice("find what the program does between reads; let more threads read")
 }

@@ -25,7 +25,7 @@ use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::cpu_bound::{cpu_bound, describe, is_throttled};
 use crate::elimination::reads_in_time;
-use crate::finding::{Draft, percent};
+use crate::finding::Draft;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::CPU_FULL;
 use crate::view::View;
@@ -64,13 +64,12 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 
 fn draft(view: &View, confidence: Confidence, summary: String) -> Draft {
     let (side, place) = (&view.receiver, view.receiver.place());
-    let draft = Draft::new(RULE.id, place, confidence, summary)
-        .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
-            format!("the reader used {} of a CPU (CPU time of its thread)", percent(share))
-        })
-        .saw_if(place, "reader_blocked_share", side.blocked_share(), |waits| {
-            side.waits_text(waits)
-        });
+    let draft = Draft::new(RULE.id, place, confidence, summary).saw_thread_cpu(side).saw_if(
+        place,
+        "reader_blocked_share",
+        side.blocked_share(),
+        |waits| side.waits_text(waits),
+    );
     describe(draft, side)
         .saw_if(view.sender.place(), "writer_blocked_share", view.sender.blocked_share(), |waits| {
             view.sender.waits_text(waits)

@@ -25,7 +25,7 @@ use goodput_model::{Change, Confidence, Finding, Missing, Source};
 use crate::bounds::next_after;
 use crate::change::{of_host, of_plan};
 use crate::cpu_bound::{CpuBound, cpu_bound, describe, is_throttled};
-use crate::finding::{Draft, percent};
+use crate::finding::Draft;
 use crate::names::OFFLOAD_TSO;
 use crate::rule::{Rule, Stage};
 use crate::thresholds::CPU_FULL;
@@ -74,13 +74,12 @@ fn softirqs(view: &View) -> Draft {
 
 fn draft(view: &View, confidence: Confidence, summary: String) -> Draft {
     let (side, place) = (&view.sender, view.sender.place());
-    let draft = Draft::new(RULE.id, place, confidence, summary)
-        .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
-            format!("the writer used {} of a CPU (CPU time of its thread)", percent(share))
-        })
-        .saw_if(place, "writer_blocked_share", side.blocked_share(), |waits| {
-            side.waits_text(waits)
-        });
+    let draft = Draft::new(RULE.id, place, confidence, summary).saw_thread_cpu(side).saw_if(
+        place,
+        "writer_blocked_share",
+        side.blocked_share(),
+        |waits| side.waits_text(waits),
+    );
     describe(draft, side)
         .saw_if(
             view.receiver.place(),

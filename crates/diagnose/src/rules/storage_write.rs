@@ -65,17 +65,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .saw_if(place, "reader_blocked_percent", side.blocked_share(), |blocked| {
             side.waits_text(blocked)
         })
-        .saw_if(
-            view.sender.place(),
-            "rwnd_limited_share",
-            view.sender.rwnd_limited_share(),
-            |share| {
-                format!(
-                    "the window stopped the sender {} of the time (tcp_info rwnd_limited)",
-                    percent(share)
-                )
-            },
-        )
+        .saw_closed_window(&view.sender)
         .predicted(next_after(view, &[RULE.id, "receiver-application", "receive-window"]))
         .advice("write to a faster disk, past the page cache (--direct), or without --fsync")
         .found()
