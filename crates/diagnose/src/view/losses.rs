@@ -19,6 +19,8 @@ const BY_CHANCE: f64 = 0.6;
 const TO_DEVIATION: f64 = 1.4826;
 /// Losses in a step, on average, below which chance spreads them from none to many times as many.
 const FEW_IN_A_STEP: f64 = 4.0;
+/// Fewer steps than this may be as even by chance, once in 160 times.
+const MANY: usize = 10;
 /// Index of dispersion that chance does not reach in ten steps or more; it gives 1 ± 0.4.
 const BEYOND_CHANCE: f64 = 2.0;
 
@@ -276,9 +278,13 @@ impl Losses {
         }
     }
 
-    /// The same of few losses, by how evenly they came.
+    /// The same of few losses, by how evenly they came since they began: a queue may have had to fill
+    /// first.
     fn by_few(&self) -> Option<bool> {
-        match self.clustering() {
+        let began = self.steps.iter().position(|step| step.lost > 0.0).unwrap_or(0);
+        let since = &self.steps[began..];
+        match dispersion(since) {
+            _ if since.len() < MANY => None,
             even if even < BY_LIMIT => Some(true),
             even if even > BY_CHANCE && even < BEYOND_CHANCE => Some(false),
             _ => None,
@@ -312,5 +318,8 @@ mod tests {
         assert_eq!(by_limit(&steps), Some(false));
         let even: Vec<_> = (0..28).map(|n| (102.0, f64::from(1 + n % 2))).collect();
         assert_eq!(by_limit(&even), Some(true));
+        // A queue of 100 kB at 3.7 Mbit/s that fills first, as measured.
+        let filled: Vec<_> = (0..41).map(|n| (34.0, if n < 26 { 0.0 } else { 3.0 })).collect();
+        assert_eq!(by_limit(&filled), Some(true));
     }
 }
