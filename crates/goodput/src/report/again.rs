@@ -30,6 +30,12 @@ pub fn options(plan: &Plan) -> String {
     if plan.storage.header_bytes > 0 {
         options.push(format!("--header {}", plan.storage.header_bytes));
     }
+    if plan.storage.header_more {
+        options.push("--more".into());
+    }
+    if plan.socket.cork {
+        options.push("--cork".into());
+    }
     options.iter().map(|option| format!(" {option}")).collect()
 }
 
@@ -42,9 +48,14 @@ mod tests {
     fn what_was_measured_is_measured_again() {
         assert_eq!(options(&Plan::standard()), "");
         let source = Source::File { name: "it's big".into(), cache: Cache::Cold };
-        let storage = Storage { source: Some(source), header_bytes: 512, ..Storage::default() };
+        let storage = Storage {
+            source: Some(source),
+            header_bytes: 512,
+            header_more: true,
+            ..Storage::default()
+        };
         let direction = Direction::Reverse;
         let plan = Plan { direction, flows: 4, storage, ..Plan::standard() };
-        assert_eq!(options(&plan), r" -R -P 4 --source 'it'\''s big' --cold --header 512");
+        assert_eq!(options(&plan), r" -R -P 4 --source 'it'\''s big' --cold --header 512 --more");
     }
 }
