@@ -152,9 +152,10 @@ fn sink_advice(cause: &io::Error) -> &'static str {
 }
 
 impl MoveError {
-    /// Whether it is the storage of the flow that failed, which ends the flows beside it too.
-    pub(crate) fn is_of_storage(&self) -> bool {
-        matches!(self, Self::Source { .. } | Self::Shrunk { .. } | Self::Sink { .. })
+    /// Whether it is this host that failed, its storage or its network, which ends the flows beside it
+    /// too. A peer that went away may still tell why.
+    pub(crate) fn is_of_this_host(&self) -> bool {
+        !self.is_by_peer() && !self.is_abort()
     }
 
     /// Whether the peer ended the flow, which then knows why.

@@ -127,7 +127,7 @@ fn run(mover: &dyn Mover, flow: &Flow, cpu: &ThreadCpu, seat: &Seat) -> Result<(
             Role::Receiver => mover.receive(flow),
         }
     });
-    if result.as_ref().is_err_and(MoveError::is_of_storage) {
+    if result.as_ref().is_err_and(MoveError::is_of_this_host) {
         flow.stop.abort();
     }
     if matches!(result, Err(MoveError::Aborted { .. })) {
@@ -227,5 +227,39 @@ impl RunningFlow {
     pub fn join(self) -> Result<(), MoveError> {
         let flow = self.config.id;
         self.thread.join().unwrap_or(Err(MoveError::Panicked { flow }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::sync::Arc;
+
+    use goodput_model::{Framing, Role, Transport};
+
+    use super::*;
+    use crate::{Gate, Stop};
+
+    /// The other flows would go on for the whole of a measurement that has failed.
+    #[test]
+    fn a_flow_that_this_host_can_not_carry_ends_the_others() {
+        let (near, far) = (UdpSocket::bind("127.0.0.1:0"), UdpSocket::bind("127.0.0.1:0"));
+        let (near, far) = (near.unwrap(), far.unwrap());
+        near.connect(far.local_addr().unwrap()).unwrap();
+        let (gate, stop) = (Arc::new(Gate::default()), Arc::new(Stop::new().unwrap()));
+        let config = |role, chunk| FlowConfig {
+            framing: Framing::Iperf3 { wide: false },
+            ..FlowConfig::new(role, Transport::Udp, chunk)
+        };
+        let (too_long, receiver) = (config(Role::Sender, 65_530), config(Role::Receiver, 100));
+        let mover = crate::find("datagram").unwrap();
+        let start = |config, socket: UdpSocket| {
+            start(mover, config, socket.into(), Arc::clone(&gate), Arc::clone(&stop)).unwrap()
+        };
+        let (other, fails) = (start(receiver, far), start(too_long, near));
+        gate.open();
+        let why = fails.join().unwrap_err().to_string();
+        assert!(why.contains("smaller --chunk"), "{why}");
+        assert!(other.join().unwrap_err().is_abort());
     }
 }
