@@ -153,22 +153,24 @@ fn open_sink(name: &str, direct: bool, reach: &Reach) -> Result<Opened, StorageE
 
 fn user_sink(name: &str, direct: bool) -> Result<OwnedFd, StorageError> {
     let direct_flag = if direct { OFlags::DIRECT.bits() as i32 } else { 0 };
+    // To open a named pipe that nobody reads would wait for its reader, and hear of no interrupt.
     let file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
-        .custom_flags(direct_flag)
+        .custom_flags(direct_flag | nonblock())
         .open(name)
-        .map_err(|cause| cannot("write to", name, &cause).and(direct_advice(direct, &cause)))?;
+        .map_err(|cause| cannot("write to", name, &cause).and(sink_advice(direct, &cause)))?;
     Ok(file.into())
 }
 
-fn direct_advice(direct: bool, cause: &io::Error) -> &'static str {
-    let refused = direct && cause.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error());
-    if refused {
-        "; its file system can't be written past the page cache: leave out --direct"
-    } else {
-        ""
+fn sink_advice(direct: bool, cause: &io::Error) -> &'static str {
+    match rustix::io::Errno::from_io_error(cause) {
+        Some(rustix::io::Errno::INVAL) if direct => {
+            "; its file system can't be written past the page cache: leave out --direct"
+        }
+        Some(rustix::io::Errno::NXIO) => "; nobody reads it: start its reader first",
+        _ => "",
     }
 }
 

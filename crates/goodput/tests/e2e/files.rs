@@ -388,6 +388,7 @@ fn a_source_that_gives_not_one_byte_is_no_measurement() {
         .unwrap();
     fails(&place.run(&["--source", text(&fifo)]), &["fifo", "not one byte"]);
     fails(&place.run(&["-R", "--source", "nothing-here"]), &["refused", "nothing-here"]);
+    fails(&place.run(&["-R", "--sink", text(&fifo)]), &["fifo", "nobody reads it"]);
 }
 
 /// A disk of 1 MB at the server, for whoever it starts.
