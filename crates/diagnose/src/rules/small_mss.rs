@@ -17,7 +17,8 @@
 //! # When it is wrong
 //! Where the devices themselves have the small MTU there is nothing to see against. Where neither
 //! the path's rate nor loss limits, the headers cost no goodput: then it is only possible, if a CPU
-//! is full, and likely below the 536 bytes that every host takes. Something on the path that rewrites the segment size is left to middlebox.
+//! is full, and likely below the 536 bytes that every host takes; below them it is possible whatever
+//! limits. Something on the path that rewrites the segment size is left to middlebox.
 //!
 //! # Source
 //! RFC 9293 section 3.7.1; ip-route(8) (`mtu`, `advmss`); Mathis, Semke, Mahdavi, Ott 1997.
@@ -120,11 +121,12 @@ pub(super) fn small(view: &View) -> Result<Option<Small>, Missing> {
     let gain = match () {
         () if loss_limits(view) => possible / packet.payload,
         () if rate_limits(view) => by_headers,
-        () if cpu_limits(view) => {
-            let confidence = by_cpu(packet.payload, both_known);
-            return Ok(Some(Small { mss: packet.payload, possible, gain: None, confidence }));
+        () => {
+            let confidence = without_gain(view, packet.payload, both_known);
+            let small =
+                |confidence| Small { mss: packet.payload, possible, gain: None, confidence };
+            return Ok(confidence.map(small));
         }
-        () => return Ok(None),
     };
     let confidence = if both_known { Confidence::Likely } else { Confidence::Possible };
     let small = Small { mss: packet.payload, possible, gain: Some(gain), confidence };
@@ -145,9 +147,14 @@ fn is_sure(answer: Result<Option<Finding>, Missing>) -> bool {
     answer.ok().flatten().is_some_and(|finding| finding.confidence > Confidence::Possible)
 }
 
-/// How sure it is that small segments are what makes a CPU full.
-fn by_cpu(mss: f64, both_known: bool) -> Confidence {
-    if mss < NOBODY_NEEDS && both_known { Confidence::Likely } else { Confidence::Possible }
+/// How sure it is where neither a rate nor loss limits: small segments take more of a CPU that is full, and
+/// absurdly small ones are worth a word whatever limits.
+fn without_gain(view: &View, mss: f64, both_known: bool) -> Option<Confidence> {
+    match (cpu_limits(view), mss < NOBODY_NEEDS) {
+        (true, true) if both_known => Some(Confidence::Likely),
+        (false, false) => None,
+        _ => Some(Confidence::Possible),
+    }
 }
 
 fn cpu_limits(view: &View) -> bool {
@@ -296,6 +303,8 @@ mod tests {
         };
         assert_eq!(full(524), Confidence::Possible);
         assert_eq!(full(300), Confidence::Likely);
+        let absurd = route(segments(Case::receive_window(), 300)).fact(Far, ROUTE_ADVMSS, 312u64);
+        assert_eq!(fires(&RULE, absurd).confidence, Confidence::Possible);
         // Whoever rewrites the size on the way is another rule's.
         quiet(&RULE, small());
     }
