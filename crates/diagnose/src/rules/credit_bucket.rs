@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     id: "credit-bucket",
     title: "The path was faster until its credits were spent",
     stage: Stage::Path,
-    explains: &["path-rate"],
+    explains: &["path-rate", "path-loss"],
     check,
     witness,
     witness_name: "rate_before_of_after",

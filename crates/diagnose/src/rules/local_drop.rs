@@ -121,6 +121,14 @@ mod tests {
             |case: Case| case.grows(Near, LINK_TX_DROPPED, 300).grows(Near, QDISC_PACKETS, 100_000);
         fires(&RULE, few(Case::path_loss()));
         quiet(&RULE, few(Case::path_rate()));
+        // One drop in slow start: 22 Mbit/s of 1000 for 4 s, as measured.
+        let once = Case::path_loss().retransmitted(0.0).goodput(22e6).tcp(|tcp, number| {
+            tcp.total_retrans_segments = Some(number.min(1));
+            tcp.snd_ssthresh_segments = Some(if number < 1 { 0x7fff_ffff } else { 11 });
+            tcp.snd_cwnd_segments = Some(11 + 2 * number);
+            tcp.unacked_segments = tcp.snd_cwnd_segments;
+        });
+        fires(&RULE, once.grows(Near, LINK_TX_DROPPED, 1));
     }
 
     #[test]

@@ -124,16 +124,19 @@ pub(super) fn lost_elsewhere(view: &View) -> Result<bool, Missing> {
     let side = &view.sender;
     let needless = side.needless_retransmits().unwrap_or(0.0);
     let by_socket = view.receiver.socket_drops().unwrap_or(0.0);
-    let dropped = side.queue_drops().unwrap_or(0.0) + view.receiver.device_drops().unwrap_or(0.0);
+    let here = side.queue_drops().unwrap_or(0.0) + side.departure_drops();
+    let dropped = here + view.receiver.device_drops().unwrap_or(0.0);
     let most = |part: f64, whole: f64| part > 0.0 && part >= MOST * whole;
     Ok(most(needless.max(by_socket), side.retransmitted_segments()?)
         || most(dropped, side.retransmitted_segments_in_all()?))
 }
 
-/// Whether losses keep cutting the window of a sender that heeds them, and no rate stands behind it.
+/// Whether losses keep cutting the window of a sender that heeds them, or have kept it down since one of
+/// them, and no rate stands behind it.
 pub(super) fn losses_cut(view: &View) -> Result<bool, Missing> {
     let explained = model_explains(view)? || cut_by_chance(view)?;
-    Ok(explained && view.backs_off_at_loss()? && !path_rate::is_known(view))
+    let keep_cutting = explained && view.backs_off_at_loss()? && !path_rate::is_known(view);
+    Ok(keep_cutting || cut_early(view)?.is_some())
 }
 
 fn queue_shows(view: &View) -> bool {
