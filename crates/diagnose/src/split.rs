@@ -21,7 +21,7 @@ use goodput_model::{Direction, Missing, Split, Transport};
 
 use crate::models::rate_at_loss;
 use crate::round_rate::round_rate;
-use crate::thresholds::{HARDLY_WAITS, HOLDS};
+use crate::thresholds::{HARDLY_WAITS, HOLDS, ROOM};
 use crate::view::View;
 
 /// Share of the time from which a window or buffer is known to have stopped the sender.
@@ -29,9 +29,6 @@ const MET: f64 = 0.05;
 /// How near window / round-trip time comes to the goodput where it is all there is. Measured: 3 %, and
 /// up to 14 % above on a busy machine.
 const WHOLE: std::ops::Range<f64> = 0.9..1.25;
-
-/// Delivery rate over the goodput from which the path is known to carry more.
-const ROOM: f64 = 1.15;
 
 /// Retransmitted share from which losses may be what fills the buffer.
 const LOSSY: f64 = 0.001;

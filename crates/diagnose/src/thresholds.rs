@@ -17,6 +17,8 @@ pub const HOLDS: f64 = 0.5;
 pub const CONTRIBUTES: f64 = 0.15;
 /// The other half of [`CONTRIBUTES`].
 pub const LITTLE_MORE: f64 = 1.6;
+/// Delivery rate that TCP saw, over the goodput, from which the path is known to carry more.
+pub const ROOM: f64 = 1.15;
 /// Round-trip time from which a path is longer than the hosts' own work and scheduling, seconds: below it
 /// a window, a queue or a late packet may be theirs.
 pub const LONG_PATH_S: f64 = 0.001;

@@ -33,7 +33,7 @@ use crate::finding::{Draft, percent, rate, time};
 use crate::names::TCP_AVAILABLE;
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::HOLDS;
+use crate::thresholds::{HOLDS, ROOM};
 use crate::view::View;
 
 /// The rule.
@@ -50,8 +50,6 @@ pub const RULE: Rule = Rule {
 
 /// Times that losses may begin within the window. More often they are the cause.
 const LOSSES: u32 = 1;
-/// Best delivery rate over the goodput from which the path is known to have room.
-const ROOM: f64 = 1.15;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;

@@ -2,14 +2,12 @@
 
 use goodput_model::Missing;
 
-use super::{Side, median, positive};
+use super::{Side, median, positive, spread};
 
 /// Fewer bursts than this tell nothing of what they have in common.
 const FEWEST: usize = 6;
 /// Payload of an interval over the mean of all, below which nothing moved but what was on its way.
 const STILL: f64 = 0.02;
-/// From the median absolute deviation to the standard deviation of a normal distribution.
-const TO_DEVIATION: f64 = 1.4826;
 
 /// What one side moved from one stall to the next.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,8 +45,7 @@ impl Side<'_> {
         }
         let count = bursts.len();
         let bytes = positive(median(bursts.clone(), "bursts")?, "the payload of a burst")?;
-        let off = bursts.iter().map(|burst| (burst / bytes - 1.0).abs()).collect();
-        let spread = TO_DEVIATION * median(off, "bursts")?;
+        let spread = spread(&bursts, bytes, "bursts")?;
         Ok(Bursts { count, bytes, period_s: seconds / count as f64, spread })
     }
 }

@@ -5,7 +5,7 @@
 
 use goodput_model::{FlowSample, Missing, Role, Sample};
 
-use super::{Side, median, positive};
+use super::{Side, TO_DEVIATION, median, positive};
 
 /// Fewer steps than this tell nothing of a spread.
 const FEWEST: usize = 6;
@@ -15,8 +15,6 @@ const SHORTEST_S: f64 = 0.05;
 /// more than the other chance's.
 const BY_LIMIT: f64 = 0.2;
 const BY_CHANCE: f64 = 0.6;
-/// From the median absolute deviation to the standard deviation of a normal distribution.
-const TO_DEVIATION: f64 = 1.4826;
 /// Losses in a step, on average, below which chance spreads them from none to many times as many.
 const FEW_IN_A_STEP: f64 = 4.0;
 /// Fewer steps than this may be as even by chance, once in 160 times.

@@ -2,12 +2,10 @@
 
 use goodput_model::{FlowSample, Known, Missing, Role, Sample};
 
-use super::{Side, median, positive};
+use super::{Side, median, positive, spread};
 
 /// Slices the window is cut into.
 const SLICES: usize = 8;
-/// From the median absolute deviation to the standard deviation of a normal distribution.
-const TO_DEVIATION: f64 = 1.4826;
 
 /// The rate a flow stands at most of the time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,8 +36,7 @@ impl Side<'_> {
         let marks: Vec<f64> = marks.collect();
         let rates: Vec<f64> = marks.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let middle = positive(median(rates.clone(), "payload")?, "the payload moved")?;
-        let off: Vec<f64> = rates.iter().map(|rate| (rate / middle - 1.0).abs()).collect();
-        let spread = TO_DEVIATION * median(off, "payload")?;
+        let spread = spread(&rates, middle, "payload")?;
         Ok(Plateau { rate: middle * 8.0 / width, spread })
     }
 

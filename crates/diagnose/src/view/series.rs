@@ -2,14 +2,12 @@
 
 use goodput_model::{Missing, Role};
 
-use super::{Side, median};
+use super::{Side, TO_DEVIATION, median, spread};
 
 /// Fewer intervals than this tell nothing of a change.
 const FEWEST: usize = 10;
 /// A shorter interval is the last, incomplete one, seconds.
 const SHORTEST_S: f64 = 0.05;
-/// From the median absolute deviation to the standard deviation of a normal distribution.
-const TO_DEVIATION: f64 = 1.4826;
 
 /// What one side moved between two samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -86,12 +84,11 @@ impl Side<'_> {
         let (first, rest) = intervals.split_at(at);
         let at_s = sum(first, |interval| interval.seconds);
         let after = median(rates[at..].to_vec(), "the rate")?;
-        let off = rates[at..].iter().map(|rate| (rate / after - 1.0).abs()).collect();
         Ok(Some(Step {
             at_s,
             before: sum(first, |interval| interval.bytes) * 8.0 / at_s,
             after,
-            spread: TO_DEVIATION * median(off, "the rate")?,
+            spread: spread(&rates[at..], after, "the rate")?,
             since_s: sum(rest, |interval| interval.seconds),
         }))
     }
