@@ -116,11 +116,13 @@ pub struct ClientConfig {
 pub struct ServerConfig {
     /// Who we are.
     pub host: Host,
-    /// The token a client must know to change anything, where there is one.
+    /// The token that clients may share, if there is one.
     pub token: Option<Token>,
-    /// Whether a client without the token is turned away.
-    pub token_required: bool,
-    /// Who may measure by a protocol with user names; everybody where there is none.
+    /// Whether clients that prove nothing are refused. The driver refuses them; a session that can
+    /// tell beforehand says less about this host to them.
+    pub credential_required: bool,
+    /// Users with passwords, for protocols that have words for them. A client that names none of
+    /// them is refused.
     pub accounts: Option<Accounts>,
     /// What one client may ask for.
     pub limits: Limits,
@@ -192,6 +194,28 @@ pub struct Credentials {
     pub login: Option<Login>,
 }
 
+/// Why a server refuses a client that has proven nothing.
+pub const CREDENTIAL_REQUIRED: &str =
+    "this server asks for a token, a key or a user name, and the client has proven none";
+
+/// What a client has proven about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// It knows the token, which any number of clients may share.
+    Token,
+    /// It knows the password of this user.
+    User(String),
+}
+
+impl std::fmt::Display for Credential {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Token => f.write_str("the token"),
+            Self::User(name) => write!(f, "user {name}"),
+        }
+    }
+}
+
 /// A shared secret; never printed.
 #[derive(Clone)]
 pub struct Token(pub(crate) Vec<u8>);
@@ -234,6 +258,10 @@ pub enum Input {
     FlowsFailed(String),
     /// Client: both ends are ready and observed; let the payload move.
     Begin,
+    /// Server: the client may not do what the session asked for ([`Action::ExpectFlows`],
+    /// [`Action::RunErrand`], [`Action::Converse`]), because it has not proven who it is. The
+    /// conversation ends, with the reason if the protocol has words for one.
+    Denied(String),
     /// A sample of our own, for the peer.
     Sampled(Box<Sample>),
     /// Client: end the measurement. Server: the measurement ends from this side, with the reason.
@@ -331,6 +359,9 @@ pub enum Action {
         /// How the clocks differ; `None` where the peer did not tell the time.
         clock: Option<ClockOffset>,
     },
+    /// Server: the client has proven this. A session that says nothing like it speaks for a client
+    /// that has proven nothing.
+    Proven(Credential),
     /// Client: connect these flows and prove them.
     OpenFlows {
         /// One ticket for each flow.
@@ -358,6 +389,9 @@ pub enum Action {
     /// [`Input::Expecting`], and then [`Input::Told`] until [`Input::ErrandDone`]; or with
     /// [`Input::FlowsFailed`] where it is not done. [`Action::Abandon`] ends it early.
     RunErrand(Box<Errand>),
+    /// Server: hold a conversation that is a measurement in itself, without flows. Answered with
+    /// [`Input::Expecting`], or with [`Input::Denied`] or [`Input::FlowsFailed`].
+    Converse,
     /// Client: the server's side is ready as well; observe, then [`Input::Begin`].
     PeerReady,
     /// Let the payload move.
@@ -373,7 +407,8 @@ pub enum Action {
     PeerTold(Box<Totals>),
     /// The peer's report on the measurement, or why it does not say what it saw.
     PeerReported(Known<Box<End>>),
-    /// Server: carry out a setting request; the client has proven that it knows the token.
+    /// Server: carry out a setting request, if what the client has proven allows it. Answered with
+    /// [`Input::SettingDone`].
     Setting(SettingRequest),
     /// Client: the peer's answer to [`Input::AskSetting`].
     SettingAnswered(Result<String, SettingRefusal>),

@@ -9,12 +9,15 @@ use std::time::Duration;
 
 use goodput_model::{Direction, Plan, Transport};
 use goodput_mover::Early;
-use goodput_wire::session::{Action, Errand, Input, Protocol, SettingRefusal, SettingRequest};
+use goodput_wire::session::{
+    Action, Credential, Errand, Input, Protocol, SettingRefusal, SettingRequest,
+};
 
 use self::measurement::FarRun;
 use super::Shared;
 use super::echoes::Echoing;
 use super::errand::{self, Said};
+use super::gate;
 use super::gather::{Awaiting, Preparing};
 use super::settings::SessionSettings;
 use super::shown::{Shown, turned};
@@ -50,7 +53,8 @@ pub async fn serve_client(
     let mut client = ServedClient {
         conversation,
         caller,
-        proven: own.is_none() || shared.limits(peer).unproven_udp,
+        proven: own.is_none() || shared.config.limits.unproven_udp,
+        credential: None,
         own,
         shared: Arc::clone(shared),
         settings: Some(SessionSettings::new(shared.config.state_dir.clone())),
@@ -85,7 +89,10 @@ pub async fn serve_client(
 struct ServedClient {
     conversation: Conversation,
     caller: Caller,
+    /// Whether its address has proven that it receives what is sent to it.
     proven: bool,
+    /// What the client has proven about itself.
+    credential: Option<Credential>,
     own: Option<OwnFlow>,
     shared: Arc<Shared>,
     settings: Option<SessionSettings>,
@@ -141,7 +148,19 @@ impl ServedClient {
 
     async fn act(&mut self, action: Action) -> Result<(), EngineError> {
         let peer = self.caller.peer;
+        if gate::is_measurement(&action)
+            && let Err(why) = self.shared.gate().may_measure(self.credential.as_ref())
+        {
+            tracing::info!(%peer, "{}: denied: {why}", self.caller.protocol.id);
+            self.conversation.tell(Input::Denied(why));
+            return Ok(());
+        }
         match action {
+            Action::Proven(credential) => {
+                tracing::info!(%peer, "{}: has proven: {credential}", self.caller.protocol.id);
+                self.credential = Some(credential);
+            }
+            Action::Converse => self.conversation.tell(Input::Expecting { data_port: None }),
             Action::ExpectFlows { plan, tickets, meeting } => {
                 self.expect(*plan, tickets, meeting).await?;
             }
@@ -170,13 +189,8 @@ impl ServedClient {
                 let answer = self.setting(request).await;
                 self.conversation.tell(Input::SettingDone(answer));
             }
-            Action::Greeted { peer: host, secured, .. } => {
-                let how = match (self.caller.protocol.observes, secured) {
-                    (false, _) => "",
-                    (true, true) => ", with the token",
-                    (true, false) => ", without a token",
-                };
-                tracing::info!(%peer, "{}: connected: {}{how}", self.caller.protocol.id, host.name);
+            Action::Greeted { peer: host, .. } => {
+                tracing::info!(%peer, "{}: connected: {}", self.caller.protocol.id, host.name);
             }
             Action::Note(text) => tracing::info!(%peer, "{}: {text}", self.caller.protocol.id),
             Action::Refused(why) => tracing::info!(%peer, "broke off: {why}"),

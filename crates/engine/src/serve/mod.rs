@@ -8,6 +8,7 @@ mod doors;
 mod echoes;
 mod errand;
 mod front;
+mod gate;
 mod gather;
 mod own_door;
 mod reserve;
@@ -19,7 +20,6 @@ mod tickets;
 mod turns;
 mod udp;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -39,6 +39,7 @@ use client::Caller;
 use doors::{Door, OpenedDoors};
 use echoes::Echoes;
 pub use errand::{Allowed, ThirdParty};
+use gate::Gate;
 use reserve::Reserve;
 pub use shown::{Served, Watcher, What};
 use sockets::Pair;
@@ -63,9 +64,10 @@ pub struct Config {
     pub one_off: bool,
     /// The secret that lets a client change settings here.
     pub token: Option<Token>,
-    /// Whether a client without the token is turned away.
-    pub token_required: bool,
-    /// Who may measure by a protocol with user names; everybody where there is none.
+    /// Whether clients that have proven nothing are refused, whatever their protocol. The token and
+    /// a user name of `accounts` are proofs.
+    pub credential_required: bool,
+    /// Users with passwords, for protocols that have words for them.
     pub accounts: Option<Accounts>,
     /// Tell clients nothing of this host, its facts and what it counts.
     pub private: bool,
@@ -135,9 +137,9 @@ impl Shared {
         ServerConfig {
             host: if self.config.private { stranger_host() } else { goodput_kernel::host() },
             token: self.config.token.clone(),
-            token_required: self.config.token_required,
+            credential_required: self.config.credential_required,
             accounts: self.config.accounts.clone(),
-            limits: self.limits(peer),
+            limits: self.config.limits,
             peer,
             local,
             transport,
@@ -146,11 +148,9 @@ impl Shared {
         }
     }
 
-    /// What a client may ask for. Nobody outside this host can come from a loopback address (RFC 1122
-    /// section 3.2.1.3), so those need no proof.
-    fn limits(&self, peer: SocketAddr) -> Limits {
-        let limits = self.config.limits;
-        Limits { unproven_udp: limits.unproven_udp || peer.ip().is_loopback(), ..limits }
+    /// Who may do what.
+    fn gate(&self) -> Gate {
+        Gate { credential_required: self.config.credential_required }
     }
 
     /// Waits for the right to be the only measurement, where that is configured.

@@ -160,6 +160,11 @@ impl Desk {
         peer: SocketAddr,
         alive: &Alive,
     ) {
+        // A datagram that begins a conversation proves nothing about who sent it.
+        if let Err(why) = self.shared.gate().may_measure(None) {
+            tracing::debug!(%peer, "{}: denied: {why}", protocol.id);
+            return;
+        }
         let seat = match self.shared.admission.unproven(peer.ip()) {
             Ok(seat) => seat,
             Err(why) => {

@@ -47,11 +47,12 @@ pub struct ServeArgs {
     /// File with the token that lets a client change settings here
     #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
-    /// Turn clients without the token away
+    /// Refuse clients that do not prove the token, whatever their protocol; users of --users-file are
+    /// let in as well
     #[arg(long, requires = "token_file")]
     pub require_token: bool,
-    /// Let iperf3 clients in with a name and a password only: a file with NAME,HASH lines, as iperf3's
-    /// --authorized-users-path has it
+    /// Refuse clients that prove neither a name with its password (iperf3's can) nor the token: a file
+    /// with NAME,HASH lines, like iperf3's --authorized-users-path
     #[arg(long, value_name = "FILE", requires = "rsa_private_key")]
     pub users_file: Option<PathBuf>,
     /// Private key, in PEM, for which these clients encrypt their passwords
@@ -98,7 +99,8 @@ pub struct ServeArgs {
     #[arg(long, value_name = "HOST[:PORT]|NETWORK/BITS,…", value_delimiter = ',')]
     pub third_party: Vec<Allowed>,
     /// Send UDP payload to iperf2 clients that ask for it (-u with -R, -d, -r or --full-duplex).
-    /// Their protocol proves no address: anybody who can forge one can turn this host on it
+    /// Their protocol proves no address: anyone who can forge an address can aim this host's traffic
+    /// at it
     #[arg(long)]
     pub allow_unproven_udp: bool,
 }

@@ -75,7 +75,7 @@ fn config(args: &ServeArgs, state: Option<PathBuf>) -> Result<Config> {
         max_clients: args.max_clients,
         max_connections_per_address: args.max_connections,
         one_off: args.one_off,
-        token_required: args.require_token,
+        credential_required: args.require_token || args.users_file.is_some(),
         token: credentials::token(args.token_file.as_deref())?,
         accounts: credentials::accounts(users, key)?,
         private: args.private,

@@ -18,3 +18,4 @@ mod records;
 mod serving;
 mod settings;
 mod sockets;
+mod strangers;

@@ -87,7 +87,7 @@ fn arguments_of(case: &Case) -> Vec<String> {
 /// What the client prints, and what our server says in its log.
 fn we_serve(case: &Case) -> Result<Found, Failed> {
     let space = Space::new()?;
-    // Of itself it sends datagrams only to addresses that nobody can forge.
+    // Without this option it sends no datagrams to an address that has not proven itself.
     let mut server = space.serve(&["--allow-unproven-udp"])?;
     let arguments = arguments_of(case);
     let printed = client(&space, &arguments.iter().map(String::as_str).collect::<Vec<_>>())?;

@@ -105,6 +105,7 @@ impl StateMachine for Answering {
             Input::FlowsReady => self.begin(now),
             Input::FlowsFailed(_) if matches!(self.state, State::Opening(_)) => {}
             Input::FlowsFailed(why) => return Err(WireError::Local(why)),
+            Input::Denied(why) => return Err(WireError::NotPermitted(why)),
             Input::Sampled(sample) => self.sampled(now, &sample),
             Input::Finish(why) => self.finish(now, why),
             Input::Ended(_) => {

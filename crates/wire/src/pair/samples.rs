@@ -53,7 +53,7 @@ pub fn server_config(text: Option<&str>) -> ServerConfig {
     ServerConfig {
         host: host("far"),
         token: text.map(token),
-        token_required: false,
+        credential_required: false,
         accounts: None,
         limits: limits(),
         peer: ([192, 0, 2, 1], 50_000).into(),

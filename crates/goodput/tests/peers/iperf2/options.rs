@@ -81,13 +81,17 @@ fn datagrams_back() -> Result<(), Failed> {
     Ok(())
 }
 
-/// An address that is not loopback's might be anybody's.
+/// Any address might be forged, and strangers behind a proxy on this host come from loopback.
 fn unproven() -> Result<(), Failed> {
+    ["192.0.2.1", "127.0.0.1"].into_iter().try_for_each(sends_nothing_to)
+}
+
+fn sends_nothing_to(address: &str) -> Result<(), Failed> {
     let space = Space::new()?;
     let added = space.start("ip", &["address", "add", "192.0.2.1/32", "dev", "lo"])?.finish()?;
     check(added.status.success(), added.stderr)?;
     let mut server = space.serve(&[])?;
-    let asked = ["-c", "192.0.2.1", "-u", "-R", "-t", "1", "-b", "5m"];
+    let asked = ["-c", address, "-u", "-R", "-t", "1", "-b", "5m"];
     let said = space.start("iperf", &asked)?.finish()?.stdout;
     // At most the end of a flow, no longer than what came, which the client counts.
     check(said.contains(" 0.000 Bytes ") || said.contains(" 16.0 Bytes "), said)?;

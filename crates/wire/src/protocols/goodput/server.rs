@@ -72,6 +72,7 @@ impl StateMachine for ServerSession {
             }
             Input::FlowsReady => self.flows_ready(now),
             Input::FlowsFailed(why) => self.break_off(now, why),
+            Input::Denied(why) => Err(WireError::NotPermitted(why)),
             Input::SettingDone(answer) => {
                 self.stay(now);
                 self.requests.done(now, &mut self.channel, answer)

@@ -56,6 +56,8 @@ pub(super) fn extent(first: &[u8]) -> Extent {
 pub(super) struct Bounceback {
     outbox: Outbox,
     clock: WallClock,
+    /// Whether the host lets the client have this conversation.
+    admitted: bool,
     received: Vec<u8>,
     /// When the message that is whole is to be sent back.
     held: Option<Instant>,
@@ -72,6 +74,12 @@ impl StateMachine for Bounceback {
                 self.silent_at = now + SILENCE;
                 self.go_on(now)?;
             }
+            Input::Expecting { .. } => {
+                self.admitted = true;
+                self.go_on(now)?;
+            }
+            Input::Denied(why) => return Err(WireError::NotPermitted(why)),
+            Input::FlowsFailed(why) => return Err(WireError::Local(why)),
             Input::Closed | Input::Leave(_) => self.outbox.close(),
             _ => {}
         }
@@ -111,11 +119,13 @@ impl Bounceback {
         let mut outbox = Outbox::default();
         let peer = Host::foreign("iperf2 with --bounceback");
         outbox.act(Action::Greeted { peer, secured: false, clock: None });
+        outbox.act(Action::Converse);
         let longest =
             Duration::try_from_secs_f64(config.limits.duration_s).unwrap_or(Duration::MAX);
         Self {
             outbox,
             clock: config.clock,
+            admitted: false,
             received: Vec::new(),
             held: None,
             silent_at: now + SILENCE,
@@ -125,6 +135,9 @@ impl Bounceback {
 
     /// Sends back every message that is whole and has been held for long enough.
     fn go_on(&mut self, now: Instant) -> Result<(), WireError> {
+        if !self.admitted {
+            return self.hold(LONGEST as usize);
+        }
         while let Some(size) = self.whole()? {
             let send_at = match self.held {
                 Some(at) => at,

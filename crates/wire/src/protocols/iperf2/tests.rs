@@ -294,13 +294,19 @@ fn messages_are_sent_back_with_the_servers_times_until_the_client_stops() {
     for piece in [&message[..12], &message[12..], &stop] {
         session.handle(origin(), Input::Received(piece.to_vec())).unwrap();
     }
+    let actions: Vec<_> = std::iter::from_fn(|| session.poll()).collect();
+    assert!(
+        matches!(actions[..], [Output::Do(Action::Greeted { .. }), Output::Do(Action::Converse)]),
+        "{actions:?}: nothing is sent before the host agrees"
+    );
+    session.handle(origin(), Input::Expecting { data_port: None }).unwrap();
     let (mut sent, mut closed) = (Vec::new(), false);
     while let Some(output) = session.poll() {
         match output {
             Output::Send(bytes) => sent.push(bytes),
             Output::EndSending => panic!("it goes on to listen"),
             Output::Close => closed = true,
-            Output::Do(action) => assert!(matches!(action, Action::Greeted { .. })),
+            Output::Do(action) => panic!("{action:?}"),
         }
     }
     let [reply] = &sent[..] else { panic!("{} replies", sent.len()) };

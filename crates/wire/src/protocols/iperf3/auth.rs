@@ -33,24 +33,25 @@ pub fn token(login: &Login, unix_s: u64, seed: &[u8; 32]) -> Result<String, Stri
     Ok(Base64::encode_string(&sealed))
 }
 
-/// Whether a token is that of a user, made at about this time of day.
+/// The user whose token this is, if it was made at about this time of day.
 ///
 /// Whoever asks may have a token that was captured, changed a little, and so learn from what is said
 /// of it, and when, what it holds (Bleichenbacher, CRYPTO 1998; Manger, CRYPTO 2001). So there is one
 /// answer to all that is wrong, and the caller gives it after a time that does not depend on this.
-pub fn is_user(accounts: &Accounts, token: &str, unix_s: u64, seed: &[u8; 32]) -> bool {
+pub fn user(accounts: &Accounts, token: &str, unix_s: u64, seed: &[u8; 32]) -> Option<String> {
     if token.len() > TOKEN_MAX {
-        return false;
+        return None;
     }
-    let Ok(sealed) = Base64::decode_vec(token.trim_end()) else { return false };
+    let sealed = Base64::decode_vec(token.trim_end()).ok()?;
     let (key, random) = (accounts.key(), &mut Random::new(seed));
     let oaep = key.decrypt_blinded(random, Oaep::new::<Sha1>(), &sealed);
     let pkcs1 = key.decrypt_blinded(random, Pkcs1v15Encrypt, &sealed);
     let told = oaep.or(pkcs1).ok().and_then(|text| Told::read(&text));
-    told.is_some_and(|told| {
+    let told = told.filter(|told| {
         let known = accounts.knows(&told.username, &told.password);
         known & (told.unix_s.abs_diff(unix_s) <= SKEW_S)
-    })
+    });
+    told.map(|told| told.username)
 }
 
 struct Told {
@@ -123,7 +124,7 @@ mod tests {
     const NOW: u64 = 1_700_000_000;
 
     fn is_let_in(login: &Login, at: u64) -> bool {
-        is_user(&accounts(), &token(login, at, &SEED).unwrap(), NOW, &[1; 32])
+        user(&accounts(), &token(login, at, &SEED).unwrap(), NOW, &[1; 32]).is_some()
     }
 
     #[test]
@@ -141,7 +142,7 @@ mod tests {
             assert!(!is_let_in(&login(name, password, Padding::Oaep), NOW), "{name} {password}");
         }
         for token in ["", "not base64!", "AAAA", &"A".repeat(344), &"A".repeat(100_000)] {
-            assert!(!is_user(&accounts(), token, NOW, &SEED));
+            assert_eq!(user(&accounts(), token, NOW, &SEED), None);
         }
     }
 

@@ -30,8 +30,9 @@ use super::times::{DENIAL, GOODBYE, GRACE, GREETING, PARAMS, PREPARE, RESULTS, S
 use super::{PROGRAM, tickets};
 use crate::error::WireError;
 use crate::outbox::Outbox;
+use crate::plain::phrase;
 use crate::protocols::goodput::times::LONGEST_PLAN_S;
-use crate::session::{Action, Input, ServerConfig};
+use crate::session::{Action, Credential, Input, ServerConfig};
 use crate::state_machine::StateMachine;
 use crate::ticket::{Meeting, Proof};
 
@@ -57,6 +58,11 @@ impl StateMachine for ServerSession {
             Input::Expecting { .. } => self.expecting(now),
             Input::FlowsReady => self.begin(now),
             Input::FlowsFailed(why) => self.flows_failed(why),
+            Input::Denied(why) => {
+                self.abandon();
+                self.control.fail(number::AUTH);
+                return Err(WireError::NotPermitted(why));
+            }
             Input::Sampled(sample) => {
                 // What is drained after the end is in the last sample, and no interval of its own.
                 if let Stage::Running(run) = &mut self.stage {
@@ -206,13 +212,17 @@ impl ServerSession {
         Ok(())
     }
 
-    /// Whether the client may measure: with a token of its own kind where this server has users, and
-    /// never where it wants the shared token, which iperf3 does not know.
-    fn lets_in(&self, now: Instant, params: &Params) -> bool {
-        let Some(accounts) = &self.config.accounts else { return !self.config.token_required };
+    /// Whether the client is a user, if this server has users.
+    fn lets_in(&mut self, now: Instant, params: &Params) -> bool {
+        let Some(accounts) = &self.config.accounts else { return true };
         let unix_s = self.config.clock.unix_us(now) / 1_000_000;
         let token = params.authtoken.as_deref().unwrap_or_default();
-        auth::is_user(accounts, token, unix_s, &self.config.seed)
+        let user = auth::user(accounts, token, unix_s, &self.config.seed);
+        let known = user.is_some();
+        if let Some(name) = user {
+            self.control.act(Action::Proven(Credential::User(phrase(&name))));
+        }
+        known
     }
 
     fn expecting(&mut self, now: Instant) {

@@ -73,7 +73,7 @@ impl StateMachine for ServerSession {
             Input::Closed => self.closed(now)?,
             Input::Expecting { .. } => self.expecting(now),
             Input::FlowsReady => self.flows_ready(now),
-            Input::FlowsFailed(why) => self.refuse(&why),
+            Input::FlowsFailed(why) | Input::Denied(why) => self.refuse(&why),
             Input::Told(lines) => self.told(&lines),
             Input::ErrandDone(outcome) => self.errand_done(outcome),
             Input::Leave(why) => self.leave(&why),
@@ -182,10 +182,6 @@ impl ServerSession {
 
     fn asked(&mut self, now: Instant, parameters: Parameters) {
         let limits = &self.config.limits;
-        if self.config.token_required {
-            return self
-                .turn_away("this server asks for a token, which nuttcp has no words for", true);
-        }
         if let Some(other) = parameters.third_party.clone() {
             return self.send_on_errand(now, &parameters, &other);
         }

@@ -194,7 +194,7 @@ fn who_has_the_wrong_token_is_turned_away() {
 fn who_has_no_token_is_turned_away_where_one_is_required() {
     for protocol in observing() {
         let mut server = server_config(Some("yours"));
-        server.token_required = true;
+        server.credential_required = true;
         let mut pair = Pair::new(protocol, client_config(None), server, vec![measure()]);
         pair.run();
         assert_not_permitted(&pair);

@@ -12,7 +12,7 @@ use super::{ServerSession, State};
 use crate::error::WireError;
 use crate::foreign;
 use crate::frame::Decoder;
-use crate::session::Action;
+use crate::session::{Action, CREDENTIAL_REQUIRED, Credential};
 
 /// How far the greeting has come.
 pub(super) enum Greeting {
@@ -77,8 +77,9 @@ impl ServerSession {
 
     fn greet_plainly(&mut self, now: Instant, rest: &[u8]) -> Result<(), WireError> {
         self.answer_plainly(now);
-        if self.config.token_required {
-            return Err(WireError::NotPermitted("this server asks for a token".into()));
+        // The driver would refuse it too, but only after this host has told its name.
+        if self.config.credential_required {
+            return Err(WireError::NotPermitted(CREDENTIAL_REQUIRED.into()));
         }
         self.state = State::Greeting(Greeting::Hello);
         self.greet(now, rest)
@@ -132,6 +133,9 @@ impl ServerSession {
         let peer = hello.host().map_err(broken)?;
         let secured = self.channel.is_secured();
         self.requests.permit(secured);
+        if secured {
+            self.channel.act(Action::Proven(Credential::Token));
+        }
         self.channel.greeted(inflates);
         self.enter(State::Idle, now + IDLE);
         self.channel.act(Action::Greeted { peer, secured, clock: None });

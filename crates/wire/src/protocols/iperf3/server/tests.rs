@@ -158,6 +158,8 @@ fn with_token(username: &str, password: &str) -> String {
 fn a_user_is_let_in() {
     let mut talk = Talk::begin(with_users());
     talk.hear(framed(&with_token("mario", "rossi"))).unwrap();
+    let user = Credential::User("mario".into());
+    assert!(talk.did(|action| matches!(action, Action::Proven(proven) if *proven == user)));
     assert!(talk.did(|action| matches!(action, Action::ExpectFlows { .. })));
 }
 
@@ -176,11 +178,11 @@ fn whoever_is_not_hears_the_same_after_the_same_time() {
 }
 
 #[test]
-fn a_server_that_wants_its_token_has_no_room_for_iperf3() {
-    let mut config = server_config(Some("secret"));
-    config.token_required = true;
-    let mut talk = Talk::begin(config);
+fn a_client_without_a_credential_is_told_in_iperf3s_words() {
+    let mut talk = Talk::begin(server_config(None));
     talk.hear(framed("{}")).unwrap();
-    assert!(talk.wait(DENIAL).is_err());
+    assert!(!talk.did(|action| matches!(action, Action::Proven(_))));
+    let denied = talk.tell(Input::Denied("no credential".into()));
+    assert_eq!(denied, Err(WireError::NotPermitted("no credential".into())));
     assert_eq!(talk.said, error(142));
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::pair::{Alone, end, origin, server_config};
+use crate::session::CREDENTIAL_REQUIRED;
 use goodput_model::{Direction, FlowSample, Known, Role, Sample, SocketMemory, TcpInfo};
 
 /// Of Debian's 6.1.2, all but what a test says otherwise.
@@ -220,12 +221,8 @@ fn parameters_without_a_greeting_are_served() {
 
 #[test]
 fn a_server_that_asks_for_a_token_says_so() {
-    let mut config = server_config(Some("the shared one"));
-    config.token_required = true;
-    let mut served = Served::unasked();
-    served.session = ServerSession::new(origin(), config);
-    served.hear("HELO nuttcp v6.1.2\n").unwrap();
-    served.hear(LINE).unwrap();
+    let mut served = Served::asked(&[]);
+    served.tell(Input::Denied(CREDENTIAL_REQUIRED.into())).unwrap();
     assert!(served.text().contains("asks for a token") && served.closed);
 }
 

@@ -1,0 +1,88 @@
+//! What clients that have proven nothing can do at a server that asks for a credential: nothing, by
+//! any protocol.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use goodput_model::Record;
+use goodput_wire::protocols;
+
+use crate::common::{Home, Server, record, stderr};
+
+const TOKEN: &str = "4cf1d5a6e0b27c9388ab41f02d6e759c";
+const RSA_KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/iperf3/private.pem");
+const USERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/iperf3/users.csv");
+
+/// A server that speaks every protocol, each on a port of its own; the ports, by protocol.
+fn strict(home: &Home, options: &[&str]) -> (Server, Vec<(&'static str, String)>) {
+    let named = |protocol: &&'static goodput_wire::session::Protocol| match protocol.id {
+        "goodput" => protocol.id.to_string(),
+        other => format!("{other}=0"),
+    };
+    let spoken: Vec<_> = protocols::ALL.iter().map(named).collect();
+    let mut arguments = vec!["--protocols".to_string(), spoken.join(",")];
+    arguments.extend(options.iter().map(|option| (*option).to_string()));
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let mut server = Server::start(home, &arguments);
+    let mut doors = Vec::new();
+    for protocol in protocols::ALL {
+        let door = match protocol.id {
+            "goodput" => server.address.clone(),
+            _ => server.next_door(),
+        };
+        doors.push((protocol.id, door));
+    }
+    (server, doors)
+}
+
+/// What the server's log says of measurements that it made.
+fn measured(home: &Home) -> Vec<String> {
+    let log =
+        std::fs::read_to_string(home.path().join("server.log")).expect("the server writes a log");
+    log.lines().filter(|line| line.contains("measures")).map(Into::into).collect()
+}
+
+#[test]
+fn no_protocol_lets_a_client_measure_without_a_credential() {
+    let home = Home::new();
+    let token = home.file("token", TOKEN);
+    let token = ["--token-file", token.to_str().unwrap(), "--require-token"];
+    let users = ["--users-file", USERS, "--rsa-private-key", RSA_KEY];
+    for options in [&token[..], &users] {
+        let (_server, doors) = strict(&home, options);
+        for (id, door) in &doors {
+            let target = format!("{id}://{door}");
+            for way in [&[][..], &["--reverse"], &["--udp", "--rate", "1mbit"]] {
+                let plan = ["test", &target, "--json", "--no-store", "-t", "1"];
+                let output = home.run(&[&plan[..], way].concat());
+                assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
+                assert!(
+                    !output.status.success() || received(&record(&output)) == 0,
+                    "{target} {way:?} {options:?}: let in"
+                );
+            }
+        }
+        let (_, iperf2) = doors.iter().find(|(id, _)| *id == "iperf2").unwrap();
+        assert_eq!(bounced(iperf2), 0, "{options:?}");
+        assert_eq!(measured(&home), Vec::<String>::new(), "{options:?}");
+    }
+}
+
+/// Bytes of payload that arrived, as far as anybody knows: a protocol without words for a refusal
+/// closes its connections, which to its client may look like the end of a measurement.
+fn received(record: &Record) -> u64 {
+    let ways = record.result.directions.iter();
+    ways.filter_map(|way| way.received_bytes.value()).sum()
+}
+
+/// Bytes that come back of a bounceback message, the one measurement without flows.
+fn bounced(door: &str) -> usize {
+    let mut message = [0; 48];
+    message[..4].copy_from_slice(&0x0080_0000_u32.to_be_bytes());
+    message[4..8].copy_from_slice(&48_u32.to_be_bytes());
+    let mut stream = TcpStream::connect(door).expect("the server listens");
+    stream.write_all(&message).expect("a message fits into the socket");
+    let mut answer = Vec::new();
+    // A reset is a refusal too.
+    stream.read_to_end(&mut answer).unwrap_or(answer.len())
+}
