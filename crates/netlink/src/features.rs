@@ -14,13 +14,22 @@ const FEATURE_NAMES: u32 = 4;
 const MOST_FEATURES: u32 = 1024;
 
 /// The feature bits of one device.
-pub(crate) struct Features {
+#[derive(Debug)]
+pub struct Features {
     names: Vec<String>,
     /// For every 32 features: available, requested, active, never changed.
     blocks: Vec<[u32; 4]>,
 }
 
 impl Features {
+    /// The features of `device` in the calling thread's namespace.
+    ///
+    /// # Errors
+    /// When there is no such device, or the kernel refuses.
+    pub fn of(device: &str) -> Result<Self, NetlinkError> {
+        Self::read(&format!("read the features of {device}"), device)
+    }
+
     /// Reads the features of `device`.
     pub(crate) fn read(operation: &str, device: &str) -> Result<Self, NetlinkError> {
         let count = strings::count(operation, device, FEATURE_NAMES)?;
@@ -48,6 +57,30 @@ impl Features {
             .any(|bit| self.blocks.get(bit / 32).is_some_and(|b| b[2] >> (bit % 32) & 1 == 1))
     }
 
+    /// The features that can be changed, and whether each was asked for. What was asked for comes
+    /// into effect once the device and its other features allow it.
+    pub fn requested(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.names.iter().enumerate().filter_map(|(bit, name)| {
+            let [available, requested, _active, never] = *self.blocks.get(bit / 32)?;
+            let mask = 1 << (bit % 32);
+            (available & !never & mask != 0).then_some((name.as_str(), requested & mask != 0))
+        })
+    }
+
+    /// Asks for exactly those of `names` that are `wanted`; all other features stay.
+    ///
+    /// # Errors
+    /// When the kernel refuses, or the device can change none of them.
+    pub fn request_exactly(
+        &self,
+        device: &str,
+        names: &[&str],
+        wanted: &[&str],
+    ) -> Result<(), NetlinkError> {
+        let operation = format!("change the features of {device}");
+        self.ask(&operation, device, names, |name| wanted.contains(&name))
+    }
+
     /// Requests the features called `names`, or the contrary, of `device`; leaves all others alone.
     /// Those that the device can't change are passed over; it is an error if it can change none.
     pub(crate) fn request(
@@ -56,6 +89,16 @@ impl Features {
         device: &str,
         names: &[&str],
         on: bool,
+    ) -> Result<(), NetlinkError> {
+        self.ask(operation, device, names, |_| on)
+    }
+
+    fn ask(
+        &self,
+        operation: &str,
+        device: &str,
+        names: &[&str],
+        on: impl Fn(&str) -> bool,
     ) -> Result<(), NetlinkError> {
         let mut changes = vec![[0u32; 2]; self.blocks.len()];
         for bit in self.bits(names) {
@@ -67,7 +110,7 @@ impl Features {
             let [available, _requested, _active, never] = *block;
             let mask = (1 << (bit % 32)) & available & !never;
             change[0] |= mask;
-            change[1] |= if on { mask } else { 0 };
+            change[1] |= if on(&self.names[bit]) { mask } else { 0 };
         }
         if changes.iter().all(|change| change[0] == 0) {
             let cause = std::io::Error::from_raw_os_error(libc::EOPNOTSUPP);

@@ -9,7 +9,7 @@ pub mod classes;
 pub mod error;
 pub mod ethtool;
 mod ethtool_family;
-mod features;
+pub mod features;
 pub mod filters;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -42,6 +42,7 @@ mod two_rates;
 pub use addresses::Address;
 pub use classes::{Class, HtbClass, HtbRoot, handle_text};
 pub use error::NetlinkError;
+pub use features::Features;
 pub use filters::{Filters, Hook};
 pub use links::{Link, LinkStats};
 pub use neighbours::NeighbourState;

@@ -3,11 +3,12 @@
 //! A namespace belongs to the thread, not to the process (setns(2), unshare(2)): whoever changes
 //! it does so on a thread of its own. Child processes of that thread inherit it.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::thread;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::net::{AddressFamily, SocketType};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 
 use crate::NetlinkError;
@@ -46,6 +47,27 @@ pub fn inode(namespace: BorrowedFd<'_>) -> Result<u64, NetlinkError> {
     rustix::fs::fstat(namespace)
         .map(|stat| stat.st_ino)
         .map_err(|cause| NetlinkError::refused("identify a network namespace", cause))
+}
+
+/// The cookie of the calling thread's network namespace (`SO_NETNS_COOKIE`, Linux 5.14): no other
+/// namespace of this boot has it, while inode numbers are used again. `None` on older kernels.
+pub fn cookie() -> Option<u64> {
+    let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::DGRAM, None).ok()?;
+    let mut cookie = 0u64;
+    let mut length = size_of::<u64>() as libc::socklen_t;
+    #[expect(unsafe_code, reason = "rustix does not know this socket option")]
+    // SAFETY: the kernel writes at most `length` bytes into `cookie` and its own length into
+    // `length`; both live through the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NETNS_COOKIE,
+            (&raw mut cookie).cast(),
+            &raw mut length,
+        )
+    };
+    (result == 0 && length as usize == size_of::<u64>()).then_some(cookie)
 }
 
 /// Runs `work` on a thread of its own inside `namespace`. A panic there goes on here.
@@ -107,6 +129,17 @@ pub(crate) mod tests {
             let seen = inside(other.as_fd(), || inode(current().unwrap().as_fd()).unwrap());
             assert_eq!(seen.unwrap(), inode(other.as_fd()).unwrap());
             assert!(same(&here, current().unwrap()).unwrap());
+        });
+    }
+
+    #[test]
+    fn a_cookie_is_not_used_again_as_inodes_are() {
+        in_test_namespace("a_cookie_is_not_used_again_as_inodes_are", || {
+            let seen: Vec<_> = (0..6).map(|_| in_new_namespace(cookie).unwrap()).collect();
+            if seen[0].is_some() {
+                assert!(seen.windows(2).all(|pair| pair[0] != pair[1]), "{seen:?}");
+            }
+            assert_eq!(cookie(), cookie());
         });
     }
 

@@ -11,10 +11,9 @@ const ETHTOOL_GFLAGS: u32 = 0x25;
 const ETHTOOL_SFLAGS: u32 = 0x26;
 /// `ETH_FLAG_LRO` in the flags that the two commands above carry.
 const FLAG_LRO: u32 = 1 << 15;
-/// What "tso" means here. `ETHTOOL_STSO` would switch `tx-tcp-mangleid-segmentation` too, which
-/// hardware has off by default: off and on again would leave it on.
-const TSO_FEATURES: [&str; 3] =
-    ["tx-tcp-segmentation", "tx-tcp-ecn-segmentation", "tx-tcp6-segmentation"];
+/// A part of TSO that is not switched on with it: hardware has it off by default, and
+/// `ETHTOOL_STSO`, which switches it too, would leave it on.
+const MANGLE_ID: &str = "tx-tcp-mangleid-segmentation";
 
 /// One offload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,6 +56,31 @@ impl Offload {
             Self::TxChecksum => "tx-checksum",
             Self::RxChecksum => "rx-checksum",
             Self::ScatterGather => "sg",
+        }
+    }
+
+    /// The kernel's features that it stands for (net/ethtool/common.c `netdev_features_strings`
+    /// and `__ethtool_get_flags`, net/ethtool/ioctl.c `ethtool_get_feature_mask`).
+    pub fn features(self) -> &'static [&'static str] {
+        match self {
+            Self::Tso => &[
+                "tx-tcp-segmentation",
+                "tx-tcp-ecn-segmentation",
+                MANGLE_ID,
+                "tx-tcp6-segmentation",
+            ],
+            Self::Gso => &["tx-generic-segmentation"],
+            Self::Gro => &["rx-gro"],
+            Self::Lro => &["rx-lro"],
+            Self::TxChecksum => &[
+                "tx-checksum-ipv4",
+                "tx-checksum-ip-generic",
+                "tx-checksum-ipv6",
+                "tx-checksum-fcoe-crc",
+                "tx-checksum-sctp",
+            ],
+            Self::RxChecksum => &["rx-checksum"],
+            Self::ScatterGather => &["tx-scatter-gather", "tx-scatter-gather-fraglist"],
         }
     }
 
@@ -109,7 +133,9 @@ pub fn set_offload(device: &str, offload: Offload, on: bool) -> Result<(), Netli
     let word = match offload {
         Offload::Tso => {
             let features = Features::read(&operation, device)?;
-            return features.request(&operation, device, &TSO_FEATURES, on);
+            let mut names = offload.features().to_vec();
+            names.retain(|name| *name != MANGLE_ID);
+            return features.request(&operation, device, &names, on);
         }
         Offload::Lro => {
             let flags = get_word(&operation, device, ETHTOOL_GFLAGS)?;

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 use goodput_model::SettingRef;
-use goodput_netlink::namespace;
+use goodput_netlink::{Features, Offload, namespace};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::lookup::machine;
-use crate::machine::features;
+use crate::machine::offload::requested;
 use crate::testing::{Victim, build, everything_required, guard, in_scene, wait_for};
 use crate::{Changes, Outcome, Setting, SettingError, read, settings, undo};
 
@@ -185,16 +185,16 @@ fn an_object_that_is_not_there_is_told_with_those_that_are() {
 #[test]
 fn segmentation_of_which_a_part_was_off_comes_back_in_part() {
     in_scene("segmentation_of_which_a_part_was_off_comes_back_in_part", |state_dir| {
-        let names = ["tx-tcp-segmentation", "tx-tcp6-segmentation", "tx-tcp-ecn-segmentation"];
+        let names = Offload::Tso.features();
         let only = ["tx-tcp-segmentation"];
-        features::request("eth0", &names, &only).unwrap();
+        Features::of("eth0").unwrap().request_exactly("eth0", names, &only).unwrap();
         let mut changes = Changes::begin(state_dir, guard()).unwrap();
         for value in ["off", "on", "off"] {
             changes.apply(&"offload.tso@eth0".parse().unwrap(), value).unwrap();
         }
-        assert!(features::requested("eth0", &names).unwrap().is_empty());
+        assert!(requested("eth0", Offload::Tso).unwrap().is_empty());
         assert!(changes.restore().is_clean());
-        assert_eq!(features::requested("eth0", &names).unwrap(), only);
+        assert_eq!(requested("eth0", Offload::Tso).unwrap(), only);
     });
 }
 
@@ -250,7 +250,7 @@ fn a_full_disk_stops_before_anything_is_changed() {
     let name = "a_full_disk_stops_before_anything_is_changed";
     in_scene(name, |state_dir| {
         let full = state_dir.join("full");
-        std::fs::create_dir(&full).unwrap();
+        std::fs::create_dir_all(&full).unwrap();
         let Some(mounted) = Tmpfs::mount(&full) else {
             assert!(!everything_required(), "{name}: needs the right to mount");
             return eprintln!("SKIPPED {name}: needs the right to mount");
@@ -288,7 +288,7 @@ struct Tmpfs<'a>(&'a Path);
 impl<'a> Tmpfs<'a> {
     fn mount(at: &'a Path) -> Option<Self> {
         let mut command = Command::new("mount");
-        command.args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]).arg(at);
+        command.args(["-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs"]).arg(at);
         command.status().is_ok_and(|status| status.success()).then_some(Self(at))
     }
 

@@ -126,6 +126,19 @@ pub enum SettingError {
         /// The other process.
         pid: u32,
     },
+    /// A run that died left it changed, and that is not put back yet.
+    #[error(
+        "{setting} is still as a run that died left it; put it back first with `goodput \
+         --state-dir {} settings undo` (journal {})",
+        journal.parent().unwrap_or(journal).display(),
+        journal.display()
+    )]
+    LeftChanged {
+        /// The setting.
+        setting: SettingRef,
+        /// The journal of that run.
+        journal: PathBuf,
+    },
     /// The journal could not be kept, so nothing may be changed.
     #[error("can't {operation} the journal in {}: {cause}; without it nothing is changed", path.display())]
     Journal {

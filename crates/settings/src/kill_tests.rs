@@ -1,11 +1,13 @@
 //! Runs that are killed at every step, and what the guard and `undo` make of it.
 
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use crate::journal::{Durable, JournalFile, Line};
 use crate::place::Place;
 use crate::testing::{Scene, guard, wait_for};
-use crate::{Changes, Outcome, undo};
+use crate::{Changes, Outcome, SettingError, leftovers, undo, undo_and_forget};
 
 fn pid(text: &str) -> Pid {
     Pid::from_raw(text.parse().unwrap()).unwrap()
@@ -98,16 +100,15 @@ fn a_journal_that_was_torn_or_never_begun_is_tidied_away() {
     assert!(scene.journals().is_empty());
 }
 
-/// Leaves a journal of a run on boot `boot_id`, in a namespace that is not this one.
-fn leave_journal(scene: &Scene, boot_id: &str) {
+/// Leaves a journal of a run at `place`.
+fn leave_journal(scene: &Scene, place: &Place) {
     let change = Line::Intent {
         setting: scene.setting(),
         original: "a".into(),
         exact: "a".into(),
         to: "b".into(),
     };
-    let place = Place { boot_id: boot_id.into(), netns: 1 };
-    let mut journal = JournalFile::create(&scene.state_dir(), &place).unwrap();
+    let mut journal = JournalFile::create(&scene.state_dir(), place).unwrap();
     journal.append(&change, Durable::Yes).unwrap();
     scene.set("b");
 }
@@ -115,22 +116,138 @@ fn leave_journal(scene: &Scene, boot_id: &str) {
 #[test]
 fn another_namespace_is_waited_for_but_not_beyond_a_reboot() {
     let scene = Scene::new();
-    leave_journal(&scene, &Place::here().unwrap().boot_id);
+    let elsewhere = Place { netns: 1, netns_cookie: Some(u64::MAX), ..Place::here().unwrap() };
+    leave_journal(&scene, &elsewhere);
     let reports = undo(&scene.state_dir()).unwrap();
     assert_eq!(reports[0].entries[0].outcome, Outcome::OtherNamespace);
     assert_eq!(scene.journals().len(), 1);
 
-    let scene = Scene::new();
-    leave_journal(&scene, "of an earlier boot");
-    assert!(undo(&scene.state_dir()).unwrap()[0].is_clean());
-    assert!(scene.journals().is_empty());
+    let forgotten = undo_and_forget(&scene.state_dir()).unwrap();
+    assert_eq!(forgotten[0].entries[0].outcome, Outcome::NamespaceGone);
+    assert!(forgotten[0].is_clean() && scene.journals().is_empty());
     assert_eq!(scene.value(), "b", "it is another namespace's value");
+}
+
+#[test]
+fn a_namespace_that_someone_is_in_is_not_forgotten() {
+    let scene = Scene::new();
+    // This one's inode, told from it by nothing: whoever has it may be meant.
+    let here = Place::here().unwrap();
+    assert!(here.is_reachable());
+    let stale = Place { netns_cookie: Some(u64::MAX), ..here.clone() };
+    leave_journal(&scene, &stale);
+    let outcome = undo_and_forget(&scene.state_dir()).unwrap()[0].entries[0].outcome.clone();
+    match here.netns_cookie {
+        Some(_) if rustix::process::geteuid().is_root() => {
+            assert_eq!(outcome, Outcome::NamespaceGone, "the inode was used again");
+        }
+        Some(_) => assert_eq!(outcome, Outcome::OtherNamespace),
+        None => assert_eq!(outcome, Outcome::PutBack { to: "a".into() }),
+    }
+}
+
+#[test]
+fn a_reboot_settles_everything_even_in_the_namespace_with_the_same_number() {
+    let scene = Scene::new();
+    let before = Place { boot_id: "of an earlier boot".into(), ..Place::here().unwrap() };
+    leave_journal(&scene, &before);
+    let reports = undo(&scene.state_dir()).unwrap();
+    assert_eq!(reports[0].entries[0].outcome, Outcome::Rebooted);
+    assert!(reports[0].is_clean() && scene.journals().is_empty());
+    assert_eq!(scene.value(), "b", "the administrator may have made it permanent");
+}
+
+#[test]
+fn what_a_dead_run_left_does_not_pass_for_the_original() {
+    let scene = Scene::new();
+    let mut victim = scene.victim(&["b"], -1);
+    victim.wait_until_applied();
+    victim.kill_with_guard();
+    let told = leftovers(&scene.state_dir());
+    assert_eq!(told[0].settings, [scene.setting()]);
+    assert!(told[0].to_string().contains("settings undo"), "{}", told[0]);
+
+    let mut changes = scene.begin();
+    assert_eq!(changes.settled()[0].entries[0].outcome, Outcome::PutBack { to: "a".into() });
+    changes.apply(&scene.setting(), "c").unwrap();
+    assert!(changes.restore().is_clean());
+    assert_eq!(scene.value(), "a");
+    assert_eq!(undo(&scene.state_dir()).unwrap(), []);
+    assert_eq!(leftovers(&scene.state_dir()), []);
+}
+
+#[test]
+fn runs_with_different_directories_see_each_other() {
+    let scene = Scene::new();
+    let mut victim = scene.victim(&["b"], -1);
+    victim.wait_until_applied();
+    let elsewhere = scene.state_dir().with_file_name("elsewhere");
+    let mut changes = Changes::begin(&elsewhere, guard()).unwrap();
+    let error = changes.apply(&scene.setting(), "c").unwrap_err();
+    assert!(matches!(error, SettingError::InUse { .. }), "{error}");
+
+    victim.kill_with_guard();
+    assert_eq!(leftovers(&elsewhere).len(), 1);
+    let error = changes.apply(&scene.setting(), "c").unwrap_err();
+    assert!(matches!(error, SettingError::LeftChanged { .. }), "{error}");
+    assert_eq!(scene.value(), "b");
+    assert!(undo(&scene.state_dir()).unwrap()[0].is_clean());
+    changes.apply(&scene.setting(), "c").unwrap();
+    assert!(changes.restore().is_clean());
+    assert_eq!(scene.value(), "a");
+}
+
+#[test]
+fn a_directory_that_others_can_write_to_is_refused() {
+    let scene = Scene::new();
+    std::fs::create_dir(scene.state_dir()).unwrap();
+    let mode = std::fs::Permissions::from_mode(0o777);
+    std::fs::set_permissions(scene.state_dir(), mode).unwrap();
+    for error in [
+        Changes::begin(&scene.state_dir(), guard()).unwrap_err(),
+        undo(&scene.state_dir()).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("others can write"), "{error}");
+    }
+}
+
+#[test]
+fn what_is_no_journal_of_ours_neither_hangs_nor_steers_us() {
+    let scene = Scene::new();
+    let mut changes = scene.begin();
+    let planted = |name: &str| scene.state_dir().join(format!("{name}.journal.jsonl"));
+    rustix::fs::mkfifoat(rustix::fs::CWD, planted("0"), rustix::fs::Mode::RUSR).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", planted("1")).unwrap();
+    changes.apply(&scene.setting(), "b").unwrap();
+    let reports = undo(&scene.state_dir()).unwrap();
+    assert_eq!(reports.len(), 2);
+    assert!(reports.iter().all(|report| report.problem.is_some()), "{reports:?}");
+    assert!(changes.restore().is_clean());
+}
+
+#[test]
+fn a_journal_of_the_first_version_is_still_put_back() {
+    let scene = Scene::new();
+    std::fs::DirBuilder::new().mode(0o700).create(scene.state_dir()).unwrap();
+    let Place { boot_id, netns, .. } = Place::here().unwrap();
+    let setting = scene.setting();
+    let lines = format!(
+        "{{\"line\":\"begin\",\"format\":1,\"pid\":1,\"boot_id\":\"{boot_id}\",\"netns\":{netns}}}\n\
+         {{\"line\":\"intent\",\"setting\":{0},\"original\":\"a\",\"exact\":\"a\",\"to\":\"b\"}}\n\
+         {{\"line\":\"effective\",\"setting\":{0},\"value\":\"b\"}}\n",
+        serde_json::to_string(&setting).unwrap()
+    );
+    std::fs::write(scene.state_dir().join("1.journal.jsonl"), lines).unwrap();
+    scene.set("b");
+    let reports = undo(&scene.state_dir()).unwrap();
+    assert_eq!(reports[0].entries[0].outcome, Outcome::PutBack { to: "a".into() });
+    assert_eq!(scene.value(), "a");
 }
 
 #[test]
 fn a_journal_of_another_version_is_not_touched() {
     let scene = Scene::new();
-    std::fs::create_dir_all(scene.state_dir()).unwrap();
+    std::fs::DirBuilder::new().mode(0o700).create(scene.state_dir()).unwrap();
     let path = scene.state_dir().join("1.journal.jsonl");
     std::fs::write(
         &path,

@@ -34,4 +34,4 @@ pub use permanent::{Form, merged, permanent};
 pub use place::default_state_dir;
 pub use restore::{Outcome, RestoreReport, Restored};
 pub use setting::{Backend, Machine, Scope, Setting};
-pub use undo::undo;
+pub use undo::{Leftover, leftovers, undo, undo_and_forget};

@@ -1,8 +1,11 @@
 //! Where we are: this boot, this network namespace, and where the journals are kept.
 
 use std::fs;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use goodput_netlink::namespace;
 
 use crate::error::SettingError;
 
@@ -11,8 +14,13 @@ use crate::error::SettingError;
 pub(crate) struct Place {
     /// Random for each boot (random(4)).
     pub(crate) boot_id: String,
-    /// Inode number of the calling thread's network namespace (namespaces(7)).
+    /// Inode number of the calling thread's network namespace (namespaces(7)). The kernel uses it
+    /// again for a later namespace.
     pub(crate) netns: u64,
+    /// The namespace's cookie, which is never used again in one boot (`SO_NETNS_COOKIE`); `None`
+    /// on kernels before 5.14 and in journals of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) netns_cookie: Option<u64>,
 }
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -26,7 +34,49 @@ impl Place {
         let netns = fs::metadata(NETNS)
             .map_err(|cause| SettingError::Identity { path: NETNS, cause })?
             .ino();
-        Ok(Self { boot_id: boot_id.trim().into(), netns })
+        Ok(Self { boot_id: boot_id.trim().into(), netns, netns_cookie: namespace::cookie() })
+    }
+
+    /// Whether both are the same running kernel. No setting outlives it.
+    pub(crate) fn same_boot(&self, other: &Self) -> bool {
+        self.boot_id == other.boot_id
+    }
+
+    /// Whether a process of this host or a name below /run/netns is in this namespace. Unknown
+    /// counts as yes.
+    pub(crate) fn is_reachable(&self) -> bool {
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let tasks = processes
+            .filter_map(|entry| fs::read_dir(entry.path().join("task")).ok())
+            .flat_map(|tasks| tasks.flatten().map(|task| task.path().join("ns/net")));
+        let names = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+        let has_inode =
+            |path: &PathBuf| fs::metadata(path).is_ok_and(|status| status.ino() == self.netns);
+        // Only one living namespace has an inode number.
+        tasks
+            .chain(names.map(|entry| entry.path()))
+            .find(has_inode)
+            .is_some_and(|path| self.may_be(&path))
+    }
+
+    /// Whether the namespace that `path` names, with the same inode, does not have another cookie.
+    fn may_be(&self, path: &Path) -> bool {
+        let cookie = namespace::open(path)
+            .and_then(|namespace| namespace::inside(namespace.as_fd(), namespace::cookie));
+        match (cookie, self.netns_cookie) {
+            (Ok(Some(one)), Some(other)) => one == other,
+            _ => true,
+        }
+    }
+
+    /// Whether both are the same network namespace of the same running kernel: by the cookie if
+    /// both know it, else by the inode.
+    pub(crate) fn same_namespace(&self, other: &Self) -> bool {
+        self.same_boot(other)
+            && match (self.netns_cookie, other.netns_cookie) {
+                (Some(one), Some(other)) => one == other,
+                _ => self.netns == other.netns,
+            }
     }
 }
 
@@ -38,6 +88,21 @@ pub fn default_state_dir() -> Result<PathBuf, SettingError> {
     let root = rustix::process::geteuid().is_root() && is_initial(&uid_map);
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
     choose(root, variable("XDG_STATE_HOME").as_deref(), variable("HOME").as_deref())
+}
+
+/// Where all open journals of this user are listed, whatever directory they are in, so that runs
+/// with different directories know of each other: below `/run` for root, else in
+/// `$XDG_RUNTIME_DIR`, else beside the user's usual journals. Nobody else can write there, unlike
+/// to the names of abstract sockets, which anyone may take first.
+pub(crate) fn list_dir() -> Result<PathBuf, SettingError> {
+    let uid_map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    if rustix::process::geteuid().is_root() && is_initial(&uid_map) {
+        return Ok("/run/goodput/journals".into());
+    }
+    match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|p| p.is_absolute()) {
+        Some(runtime) => Ok(runtime.join("goodput/journals")),
+        None => Ok(default_state_dir()?.join("open")),
+    }
 }
 
 /// Whether `uid_map` is that of the initial user namespace, which maps every uid to itself
@@ -76,6 +141,22 @@ mod tests {
     fn root_of_a_user_namespace_is_told_from_the_real_one() {
         assert!(is_initial("         0          0 4294967295\n"));
         assert!(!is_initial("         0       1000          1\n"));
+    }
+
+    #[test]
+    fn a_namespace_is_told_by_its_cookie_and_without_one_by_its_inode() {
+        let place = |boot_id: &str, netns, netns_cookie| Place {
+            boot_id: boot_id.into(),
+            netns,
+            netns_cookie,
+        };
+        let here = place("b", 7, Some(1));
+        assert!(here.same_namespace(&place("b", 8, Some(1))));
+        assert!(!here.same_namespace(&place("b", 7, Some(2))), "the inode was used again");
+        assert!(here.same_namespace(&place("b", 7, None)), "an old journal has no cookie");
+        assert!(!here.same_namespace(&place("c", 7, Some(1))), "another boot");
+        let old: Place = serde_json::from_str(r#"{"boot_id":"b","netns":7}"#).unwrap();
+        assert_eq!(old, place("b", 7, None));
     }
 
     #[test]

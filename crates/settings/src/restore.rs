@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use goodput_model::SettingRef;
 
 use crate::error::SettingError;
-use crate::journal::{Contents, Durable, Entry, FORMAT, JournalFile, Line};
+use crate::journal::{Contents, Durable, Entry, JournalFile, KNOWN, Line};
 use crate::lookup::machine;
 use crate::place::Place;
 
@@ -46,8 +46,13 @@ pub enum Outcome {
         /// What we had set.
         ours: String,
     },
+    /// The machine has been started anew since, which undid it. Left alone: what it is now is the
+    /// administrator's.
+    Rebooted,
     /// It belongs to another network namespace; kept in the journal.
     OtherNamespace,
+    /// It belonged to a network namespace that is gone, and the change with it.
+    NamespaceGone,
     /// It could not be put back; kept in the journal. The reason.
     Failed(String),
 }
@@ -55,8 +60,10 @@ pub enum Outcome {
 impl RestoreReport {
     /// Whether everything is as it was before.
     pub fn is_clean(&self) -> bool {
-        let back =
-            |e: &Restored| matches!(e.outcome, Outcome::PutBack { .. } | Outcome::AlreadyBack);
+        let back = |e: &Restored| {
+            use Outcome::{AlreadyBack, NamespaceGone, PutBack, Rebooted};
+            matches!(e.outcome, PutBack { .. } | AlreadyBack | Rebooted | NamespaceGone)
+        };
         self.problem.is_none() && self.entries.iter().all(back)
     }
 }
@@ -78,19 +85,23 @@ impl std::fmt::Display for Outcome {
             Self::ChangedByOther { now, ours } => {
                 write!(f, "changed by someone else: {now} now, we had set {ours}; left alone")
             }
+            Self::Rebooted => f.write_str("undone by a reboot since; left as it is now"),
             Self::OtherNamespace => f.write_str(
-                "belongs to another network namespace, run `goodput settings undo` in it",
+                "belongs to another network namespace, run `goodput settings undo` in it, or \
+                 `goodput settings undo --forget` if it is gone",
             ),
+            Self::NamespaceGone => f.write_str("its network namespace is gone; forgotten"),
             Self::Failed(why) => write!(f, "not put back: {why}"),
         }
     }
 }
 
 /// Puts everything in `journal` back and removes it, unless something in it is still to be done.
-pub(crate) fn settle(mut journal: JournalFile) -> RestoreReport {
+/// `forget` gives up what belongs to namespaces that are gone.
+pub(crate) fn settle(mut journal: JournalFile, forget: bool) -> RestoreReport {
     let problem = match journal.contents() {
         Ok(contents) => match foreign(&contents) {
-            None => return settle_contents(&mut journal, &contents),
+            None => return settle_contents(&mut journal, &contents, forget),
             Some(problem) => problem,
         },
         Err(error) => error.to_string(),
@@ -99,12 +110,19 @@ pub(crate) fn settle(mut journal: JournalFile) -> RestoreReport {
 }
 
 /// Puts back what `contents` say, last change first, and notes in `journal` what is settled.
-pub(crate) fn settle_contents(journal: &mut JournalFile, contents: &Contents) -> RestoreReport {
+pub(crate) fn settle_contents(
+    journal: &mut JournalFile,
+    contents: &Contents,
+    forget: bool,
+) -> RestoreReport {
     let mut report =
         RestoreReport { journal: journal.path().into(), entries: Vec::new(), problem: None };
     let result = Place::here().and_then(|here| {
         for entry in contents.entries.iter().rev() {
-            let outcome = outcome(entry, contents, &here);
+            let outcome = match outcome(entry, contents, &here) {
+                Outcome::OtherNamespace if forget && is_gone(contents) => Outcome::NamespaceGone,
+                outcome => outcome,
+            };
             report.entries.push(Restored { setting: entry.setting.clone(), outcome });
         }
         tidy(journal, contents, &report.entries)
@@ -137,10 +155,12 @@ fn is_settled(entry: &Restored) -> bool {
 /// Why the journal can't be acted on at all, if so.
 fn foreign(contents: &Contents) -> Option<String> {
     match &contents.owner {
-        Some(owner) if owner.format == FORMAT => None,
+        Some(owner) if KNOWN.contains(&owner.format) => None,
         Some(owner) => Some(format!(
-            "it is of format {}, this goodput knows {FORMAT}; use the version that wrote it",
-            owner.format
+            "it is of format {}, this goodput knows {} to {}; use the version that wrote it",
+            owner.format,
+            KNOWN.start(),
+            KNOWN.end()
         )),
         None if contents.entries.is_empty() && contents.unreadable.is_empty() => None,
         None => Some("its first line can't be read; look into it, then remove it".into()),
@@ -168,14 +188,14 @@ fn outcome(entry: &Entry, contents: &Contents, here: &Place) -> Outcome {
 
 fn put_back(entry: &Entry, contents: &Contents, here: &Place) -> Result<Outcome, SettingError> {
     let setting = &entry.setting;
+    let place = contents.owner.as_ref().map(|owner| &owner.place);
+    if place.is_some_and(|place| !place.same_boot(here)) {
+        return Ok(Outcome::Rebooted);
+    }
     let machine = machine(setting)?;
-    if machine.namespaced(setting)
-        && let Some(owner) = &contents.owner
-        && owner.place.netns != here.netns
-    {
-        // Namespaces do not outlive the kernel that they were made on.
-        let gone = owner.place.boot_id != here.boot_id;
-        return Ok(if gone { Outcome::AlreadyBack } else { Outcome::OtherNamespace });
+    let elsewhere = place.is_some_and(|place| !place.same_namespace(here));
+    if machine.namespaced(setting) && elsewhere {
+        return Ok(Outcome::OtherNamespace);
     }
     if machine.capture(setting)? == entry.exact {
         return Ok(Outcome::AlreadyBack);
@@ -191,6 +211,11 @@ fn put_back(entry: &Entry, contents: &Contents, here: &Place) -> Result<Outcome,
     } else {
         Outcome::Failed(format!("wrote {:?}, the kernel made {after:?} of it", entry.exact))
     })
+}
+
+/// Whether no process and no name keeps the namespace of a journal alive any more.
+fn is_gone(contents: &Contents) -> bool {
+    contents.owner.as_ref().is_some_and(|owner| !owner.place.is_reachable())
 }
 
 fn last(entry: &Entry) -> String {

@@ -250,20 +250,24 @@ pub enum Settings {
         /// NAME[@SCOPE]
         setting: SettingRef,
     },
-    /// Change a setting of this host for good (until the next boot)
+    /// Change a setting of this host until the next boot
     Set {
         /// NAME[@SCOPE]=VALUE
         #[arg(value_name = "SETTING=VALUE")]
         assignment: String,
     },
-    /// Print the files that make values outlive a reboot; writes nothing
+    /// Print the files that make values survive a reboot; writes none of them
     Save {
         /// [far:]NAME[@SCOPE]=VALUE
         #[arg(required = true, value_name = "SETTING=VALUE")]
         assignments: Vec<String>,
     },
-    /// Put back whatever an interrupted run left changed
-    Undo,
+    /// Put back what an interrupted run left changed
+    Undo {
+        /// Also give up changes in network namespaces that no longer exist
+        #[arg(long)]
+        forget: bool,
+    },
     /// Wait for the parent's end and put back what it left (started by goodput itself)
     #[command(hide = true)]
     Guard {

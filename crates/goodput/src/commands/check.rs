@@ -1,18 +1,25 @@
 //! `goodput check`: this host's settings and counters, before trouble comes.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
 use goodput_diagnose::check::is_seen;
 
 use super::measured;
+use super::settings::warn_of_leftovers;
 use crate::args::CheckArgs;
+use crate::data_dirs::state_dir;
 use crate::exit::Exit;
 use crate::report;
 
 /// Looks, reports, and tells whether anything was seen to harm.
-pub fn run(args: &CheckArgs) -> Result<Exit> {
+pub fn run(args: &CheckArgs, state: Option<PathBuf>) -> Result<Exit> {
+    // A user without a home has no journals.
+    if let Ok(state_dir) = state_dir(state) {
+        warn_of_leftovers(&state_dir);
+    }
     let watch = args.watch.map(Duration::from_secs_f64);
     let report = goodput_engine::check(&args.devices, watch, &measured::now())?;
     let mut out = anstream::stdout();

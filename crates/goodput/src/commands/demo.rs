@@ -119,7 +119,7 @@ fn conclude(proof: &Record, change: &Change) -> Result<Exit> {
     step(
         "proven",
         &format!(
-            "{} → {} gives {:+.0} % ({:+.0} to {:+.0} %). `goodput settings set {}={}` would keep it.",
+            "{} → {} gives {:+.0} % ({:+.0} to {:+.0} %). `goodput settings set {}={}` sets it until the next boot.",
             change.setting,
             change.to,
             effect.percent,

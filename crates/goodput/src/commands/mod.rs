@@ -30,7 +30,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Serve(args) => serve::run(*args, state_dir),
         Command::Test(args) => test::run(*args, state_dir),
         Command::Compare(args) => compare::run(*args, state_dir),
-        Command::Check(args) => check::run(&args),
+        Command::Check(args) => check::run(&args, state_dir),
         Command::Settings(what) => settings::run(what, state_dir),
         Command::Lab(what) => lab::run(what),
         Command::History(args) => history::run(&args),

@@ -11,6 +11,7 @@ use goodput_wire::session::{Limits, Protocol};
 
 use super::measured::{self, Signals};
 use super::served;
+use super::settings::warn_of_leftovers;
 use super::third_party;
 use crate::args::{LocalAddress, Others, ServeArgs};
 use crate::credentials;
@@ -21,6 +22,7 @@ use crate::screen;
 /// Serves until a signal comes.
 pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     let config = config(&args, state)?;
+    warn_of_leftovers(&config.state_dir);
     let bind = args.bind.as_ref().map(LocalAddress::scoped).transpose()?;
     let (mut sockets, usual) = match Sockets::from_systemd()? {
         // Whoever hands ports over has chosen them.

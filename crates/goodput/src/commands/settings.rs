@@ -19,7 +19,7 @@ pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
         Settings::Get { setting } => get(&setting),
         Settings::Set { assignment } => set(&assignment, &state_dir(state)?),
         Settings::Save { assignments } => save(&assignments),
-        Settings::Undo => undo(&state_dir(state)?),
+        Settings::Undo { forget } => undo(&state_dir(state)?, forget),
         Settings::Guard { journal } => match goodput_settings::guard_main(&journal) {
             0 => Ok(Exit::Fine),
             _ => Ok(Exit::CouldNot),
@@ -52,12 +52,21 @@ fn set(assignment: &str, state_dir: &Path) -> Result<Exit> {
     if on_this_host(&setting)?.is_plan() {
         bail!("{setting} belongs to a measurement, not to this host; give it to test or compare");
     }
-    let before = goodput_settings::read(&setting)?;
+    warn_of_leftovers(state_dir);
     let mut changes = Changes::begin(state_dir, GuardProgram::current())?;
+    changes.settled().iter().for_each(|report| eprintln!("{report}"));
+    let before = goodput_settings::read(&setting)?;
     let effective = changes.apply(&setting, value)?;
     changes.keep()?;
-    screen::line(format_args!("{setting}: {before} → {effective}"))?;
+    screen::line(format_args!("{setting}: {before} → {effective} (until the next boot)"))?;
     Ok(Exit::Fine)
+}
+
+/// Warns of what dead runs left changed, before anything is measured or changed on top of it.
+pub fn warn_of_leftovers(state_dir: &Path) {
+    for leftover in goodput_settings::leftovers(state_dir) {
+        eprintln!("warning: {leftover}");
+    }
 }
 
 /// Each file, and what belongs there.
@@ -89,8 +98,11 @@ fn on_this_host(setting: &SettingRef) -> Result<&'static goodput_settings::Setti
     Ok(known)
 }
 
-fn undo(state_dir: &Path) -> Result<Exit> {
-    let reports = goodput_settings::undo(state_dir)?;
+fn undo(state_dir: &Path, forget: bool) -> Result<Exit> {
+    let reports = match forget {
+        false => goodput_settings::undo(state_dir)?,
+        true => goodput_settings::undo_and_forget(state_dir)?,
+    };
     if reports.is_empty() {
         screen::line("nothing to undo: no interrupted run left anything changed")?;
     }

@@ -1,6 +1,8 @@
 //! Settings of the measurement, compared on loopback; settings of the machine are compared in the
 //! lab (tests/lab.rs).
 
+use std::os::unix::fs::DirBuilderExt;
+
 use goodput_model::Kind;
 
 use crate::common::{Home, Server, stderr, stdout};
@@ -44,4 +46,34 @@ fn an_effective_value_can_be_read() {
     let unknown = home.run(&["settings", "get", "sysctl.net.ipv4.tcp_rmen"]);
     assert_eq!(unknown.status.code(), Some(2));
     assert!(stderr(&unknown).contains("tcp_rmem"), "{}", stderr(&unknown));
+}
+
+#[test]
+fn what_a_dead_run_left_is_told_and_can_be_forgotten() {
+    let home = Home::new();
+    let folder = home.path().join("journals");
+    std::fs::DirBuilder::new().mode(0o700).create(&folder).unwrap();
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let setting: goodput_model::SettingRef = "link.mtu@eth0".parse().unwrap();
+    let setting = serde_json::to_string(&setting).unwrap();
+    // A namespace that nobody is in: no inode has this number.
+    let journal = format!(
+        "{{\"line\":\"begin\",\"format\":1,\"pid\":1,\"boot_id\":\"{}\",\"netns\":1}}\n\
+         {{\"line\":\"intent\",\"setting\":{setting},\"original\":\"1500\",\
+         \"exact\":\"1500\",\"to\":\"9000\"}}\n",
+        boot.trim()
+    );
+    std::fs::write(folder.join("1.journal.jsonl"), journal).unwrap();
+    let run = |words: &[&str]| {
+        let place = ["--state-dir", folder.to_str().unwrap()];
+        home.run(&[&place[..], words].concat())
+    };
+    let said = stderr(&run(&["check", "lo"]));
+    assert!(said.contains("link.mtu@eth0") && said.contains("settings undo"), "{said}");
+    let waiting = run(&["settings", "undo"]);
+    assert_eq!(waiting.status.code(), Some(2), "{}", stdout(&waiting));
+    assert!(stdout(&waiting).contains("--forget"), "{}", stdout(&waiting));
+    let forgotten = stdout(&run(&["settings", "undo", "--forget"]));
+    assert!(forgotten.contains("namespace is gone"), "{forgotten}");
+    assert!(stdout(&run(&["settings", "undo"])).contains("nothing to undo"));
 }

@@ -11,6 +11,7 @@ use crate::lookup::{find, machine};
 use crate::place::Place;
 use crate::restore::{RestoreReport, settle_contents};
 use crate::setting::Machine;
+use crate::undo::settle_before;
 
 /// Changes of this machine that are put back together: by [`Changes::restore`], by dropping, or by
 /// the guard if this process is killed.
@@ -20,6 +21,7 @@ use crate::setting::Machine;
 pub struct Changes {
     place: Place,
     contents: Contents,
+    settled: Vec<RestoreReport>,
     /// `None` once everything is put back or kept.
     open: Option<Open>,
 }
@@ -32,17 +34,19 @@ struct Open {
 }
 
 impl Changes {
-    /// Opens a journal in `state_dir` and starts the guard. Nothing is changed yet.
+    /// Opens a journal in `state_dir` and starts the guard. What dead runs left changed, by the
+    /// journals there, is put back first; nothing else is changed yet.
     ///
     /// # Errors
     /// When the journal can't be written or the guard does not start.
     pub fn begin(state_dir: &Path, guard: GuardProgram) -> Result<Self, SettingError> {
         let place = Place::here()?;
+        let settled = settle_before(state_dir)?;
         let journal = JournalFile::create(state_dir, &place)?;
         match Guard::spawn(&guard, journal.path()) {
             Ok(guard) => {
                 let open = Some(Open { journal, guard });
-                Ok(Self { place, contents: Contents::default(), open })
+                Ok(Self { place, contents: Contents::default(), settled, open })
             }
             Err(error) => {
                 // The guard's failure is the one to tell; an empty journal does no harm.
@@ -88,7 +92,7 @@ impl Changes {
     /// stays in the journal for the guard and for [`crate::undo()`].
     pub fn restore(&mut self) -> RestoreReport {
         match self.open.take() {
-            Some(mut open) => settle_contents(&mut open.journal, &self.contents),
+            Some(mut open) => settle_contents(&mut open.journal, &self.contents, false),
             None => {
                 RestoreReport { journal: Default::default(), entries: Vec::new(), problem: None }
             }
@@ -105,6 +109,11 @@ impl Changes {
         }
         self.open = None;
         Ok(())
+    }
+
+    /// What dead runs had left changed and was put back before these changes began.
+    pub fn settled(&self) -> &[RestoreReport] {
+        &self.settled
     }
 
     /// Process id of the guard, for messages. `None` once everything is put back or kept.

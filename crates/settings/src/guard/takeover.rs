@@ -18,7 +18,7 @@ pub fn guard_main(journal: &Path) -> i32 {
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
     match JournalFile::take_over(journal) {
         Ok(None) => 0,
-        Ok(Some(journal)) => tell(&settle(journal)),
+        Ok(Some(journal)) => tell(&settle(journal, false)),
         Err(error) => {
             say(&format!("goodput: can't read {}: {error}", journal.display()));
             2

@@ -1,12 +1,17 @@
 //! The lines of a journal, and what they add up to.
 
+use std::ops::RangeInclusive;
+
 use goodput_model::SettingRef;
 use serde::{Deserialize, Serialize};
 
 use crate::place::Place;
 
-/// The version of the format that is written and read.
-pub(crate) const FORMAT: u32 = 1;
+/// The version of the format that is written.
+pub(crate) const FORMAT: u32 = 2;
+/// The versions that are read. The first one had neither cookies nor what changes along with a
+/// setting.
+pub(crate) const KNOWN: RangeInclusive<u32> = 1..=FORMAT;
 
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +51,7 @@ pub(crate) struct Owner {
     pub(crate) format: u32,
     /// Process id of the writer; for people, the lock tells whether it lives.
     pub(crate) pid: u32,
-    /// Where it ran.
+    /// Where it ran: boot, inode and, where the kernel has one, cookie of the network namespace.
     #[serde(flatten)]
     pub(crate) place: Place,
 }

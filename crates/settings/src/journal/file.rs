@@ -1,4 +1,4 @@
-//! One journal on disk: created, locked, appended to, removed.
+//! One journal on disk: created, locked, listed, appended to, removed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::contents::{Contents, FORMAT, Line, Owner};
+use super::list::List;
 use crate::error::SettingError;
 use crate::place::Place;
 
@@ -20,6 +21,7 @@ pub(super) const SUFFIX: &str = ".journal.jsonl";
 pub(crate) struct JournalFile {
     file: File,
     path: PathBuf,
+    list: List,
     length: u64,
 }
 
@@ -28,20 +30,19 @@ impl JournalFile {
     pub(crate) fn create(state_dir: &Path, place: &Place) -> Result<Self, SettingError> {
         let fail =
             |operation, cause| SettingError::Journal { operation, path: state_dir.into(), cause };
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(state_dir)
-            .map_err(|cause| fail("create the directory of", cause))?;
+        make_folder(state_dir).map_err(|cause| fail("create the directory of", cause))?;
         // The guard runs in another directory, so the path must not be relative.
         let folder = state_dir.canonicalize().map_err(|cause| fail("find", cause))?;
+        let list = List::of(&folder)?;
+        let _listing = list.lock()?;
         let pid = std::process::id();
         let path = folder.join(format!("{}-{pid}{SUFFIX}", now_ns()));
         let _busy = lock_folder(&folder).map_err(|cause| fail("lock", cause))?;
-        let mut journal = Self::create_locked(path).map_err(|cause| fail("create", cause))?;
+        let mut journal = Self::create_locked(path, list).map_err(|cause| fail("create", cause))?;
         let begin = Line::Begin(Owner { format: FORMAT, pid, place: place.clone() });
         let written = journal
             .append(&begin, Durable::Yes)
+            .and_then(|()| journal.list.add(&journal.path))
             .and_then(|()| sync_folder(&folder).map_err(|cause| fail("sync", cause)));
         match written {
             Ok(()) => Ok(journal),
@@ -53,11 +54,11 @@ impl JournalFile {
         }
     }
 
-    fn create_locked(path: PathBuf) -> io::Result<Self> {
+    fn create_locked(path: PathBuf, list: List) -> io::Result<Self> {
         let file =
             OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(&path)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(Self { file, path, length: 0 })
+        Ok(Self { file, path, list, length: 0 })
     }
 
     /// Opens a journal and waits until its owner has let go of it. `None`: it is closed.
@@ -71,39 +72,31 @@ impl JournalFile {
     }
 
     fn open(path: &Path, operation: FlockOperation) -> io::Result<Option<Self>> {
-        let nofollow = OFlags::NOFOLLOW.bits().cast_signed();
-        let opened = OpenOptions::new().read(true).append(true).custom_flags(nofollow).open(path);
-        let file = match opened {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            other => other?,
-        };
+        let Some(file) = open_own(path)? else { return Ok(None) };
         match rustix::io::retry_on_intr(|| flock(&file, operation)) {
             Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
             other => other?,
         }
-        let status = file.metadata()?;
-        if status.uid() != rustix::process::geteuid().as_raw() {
-            // What somebody else wrote must not steer what we change.
-            return Err(io::Error::new(
-                io::ErrorKind::PermissionDenied,
-                format!("it belongs to the user with id {}", status.uid()),
-            ));
-        }
         // Whoever held the lock before may have closed the journal meanwhile.
-        let closed = status.nlink() == 0;
-        Ok((!closed).then(|| Self { file, path: path.into(), length: status.len() }))
+        let status = file.metadata()?;
+        if status.nlink() == 0 {
+            return Ok(None);
+        }
+        let list = List::of(path.parent().unwrap_or(Path::new("/"))).map_err(io::Error::other)?;
+        Ok(Some(Self { file, path: path.into(), list, length: status.len() }))
     }
 
-    /// What the journal at `path` says, if its owner lives.
-    pub(super) fn peek_alive(path: &Path) -> io::Result<Option<Contents>> {
-        let mut file = File::open(path)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(rustix::io::Errno::WOULDBLOCK) => {}
-            other => return other.map(|()| None).map_err(io::Error::from),
-        }
+    /// What the journal at `path` says, and whether its owner lives. `None`: it is closed.
+    pub(super) fn peek(path: &Path) -> io::Result<Option<(Contents, bool)>> {
+        let Some(mut file) = open_own(path)? else { return Ok(None) };
+        let alive = match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => true,
+            other => other.map(|()| false)?,
+        };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        Ok(Some(Contents::parse(&bytes)))
+        let closed = file.metadata()?.nlink() == 0;
+        Ok((!closed).then(|| (Contents::parse(&bytes), alive)))
     }
 
     /// Where it is.
@@ -147,7 +140,11 @@ impl JournalFile {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(self.failed("remove", error))
             }
-            _ => Ok(()),
+            _ => {
+                // A line of the list that leads nowhere says nothing; the next run removes it.
+                let _ = self.list.remove(&self.path);
+                Ok(())
+            }
         }
     }
 
@@ -161,6 +158,48 @@ impl Drop for JournalFile {
         // Closing alone would leave the lock with a child between its fork and its exec.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
+}
+
+/// Opens a journal of this user. `None`: it is closed. What somebody else wrote must not steer what
+/// we change, and what is no file must not make us wait.
+fn open_own(path: &Path) -> io::Result<Option<File>> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let opened = OpenOptions::new().read(true).append(true).custom_flags(flags).open(path);
+    let file = match opened {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other?,
+    };
+    let status = file.metadata()?;
+    if !status.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+    }
+    own(&status)?;
+    Ok(Some(file))
+}
+
+/// Makes a directory that only this user can write to; one that exists must be so.
+pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    check_folder(path)
+}
+
+/// Refuses a directory that somebody else owns or can write to.
+pub(super) fn check_folder(path: &Path) -> io::Result<()> {
+    let status = fs::metadata(path)?;
+    own(&status)?;
+    if status.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    let why = format!("others can write to it (mode {:o}); chmod it to 700", status.mode() & 0o777);
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+}
+
+fn own(status: &fs::Metadata) -> io::Result<()> {
+    if status.uid() == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    let why = format!("it belongs to the user with id {}", status.uid());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
 /// Whether a line must be on disk before going on.

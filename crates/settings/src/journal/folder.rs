@@ -1,4 +1,4 @@
-//! All journals of one directory: those that nobody holds any more, and those of other live runs.
+//! The journals of one directory that nobody holds any more, and those of all other runs.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,10 +7,20 @@ use std::path::{Path, PathBuf};
 use goodput_model::SettingRef;
 
 use super::contents::Contents;
-use super::file::{JournalFile, SUFFIX, lock_folder};
+use super::file::{JournalFile, SUFFIX, check_folder, lock_folder};
+use super::list::List;
 use crate::error::SettingError;
 use crate::place::Place;
 use crate::setting::Machine;
+
+/// A journal whose owner is dead.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// What it holds, or why that can't be read.
+    pub(crate) contents: io::Result<Contents>,
+}
 
 /// Opens every journal in `state_dir` whose owner is dead, oldest first, and says which could not
 /// be opened. Live runs are left alone.
@@ -23,38 +33,74 @@ pub(crate) fn abandoned(
     })
 }
 
-/// Makes sure that no other live run has `setting` changed: the two would take each other's values
-/// for originals. Nobody else can change it first while the returned lock is held.
+/// The journals in `state_dir` and on the list of all whose owners are dead; nothing is changed.
+pub(crate) fn left(state_dir: &Path) -> Vec<Found> {
+    let state_dir = state_dir.canonicalize().unwrap_or_else(|_| state_dir.into());
+    let mut paths = journals(&state_dir).unwrap_or_default();
+    paths.extend(List::of(&state_dir).map(|list| list.peek()).unwrap_or_default());
+    paths.sort();
+    paths.dedup();
+    let dead = |path: PathBuf| match JournalFile::peek(&path) {
+        Ok(None | Some((_, true))) => None,
+        Ok(Some((contents, false))) => Some(Found { path, contents: Ok(contents) }),
+        Err(error) => Some(Found { path, contents: Err(error) }),
+    };
+    paths.into_iter().filter_map(dead).collect()
+}
+
+/// The locks of a claim.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    _list: File,
+    _folder: File,
+}
+
+/// Makes sure that no other run has `setting` changed, live or dead, in this directory or in
+/// another: the two would take each other's values for originals. Nobody else can change it first
+/// while the returned locks are held.
 pub(crate) fn claim(
     own: &Path,
     place: &Place,
     machine: &dyn Machine,
     setting: &SettingRef,
-) -> Result<File, SettingError> {
+) -> Result<Claim, SettingError> {
     let folder = own.parent().unwrap_or(Path::new("/"));
     let fail = |cause| SettingError::Journal { operation: "look beside", path: own.into(), cause };
-    let busy = lock_folder(folder).map_err(fail)?;
-    for path in journals(folder).map_err(fail)?.iter().filter(|path| *path != own) {
+    let list = List::of(folder)?;
+    let claim = Claim { _list: list.lock()?, _folder: lock_folder(folder).map_err(fail)? };
+    let mut others = journals(folder).map_err(fail)?;
+    others.extend(list.journals());
+    for path in others.iter().filter(|path| *path != own) {
         // One that vanishes meanwhile holds nothing; one that can't be read is somebody else's.
-        let Ok(Some(Contents { owner: Some(owner), entries, .. })) = JournalFile::peek_alive(path)
+        let Ok(Some((Contents { owner: Some(owner), entries, .. }, alive))) =
+            JournalFile::peek(path)
         else {
             continue;
         };
-        let same_place = owner.place == *place || !machine.namespaced(setting);
-        if same_place && entries.iter().any(|entry| entry.setting == *setting) {
-            return Err(SettingError::InUse { setting: setting.clone(), pid: owner.pid });
+        let shared = !machine.namespaced(setting) && owner.place.same_boot(place);
+        if !(shared || owner.place.same_namespace(place))
+            || entries.iter().all(|entry| entry.setting != *setting)
+        {
+            continue;
         }
+        let setting = setting.clone();
+        return Err(match alive {
+            true => SettingError::InUse { setting, pid: owner.pid },
+            false => SettingError::LeftChanged { setting, journal: path.clone() },
+        });
     }
-    Ok(busy)
+    Ok(claim)
 }
 
 fn list(state_dir: &Path) -> io::Result<Vec<(PathBuf, io::Result<JournalFile>)>> {
-    let _busy = lock_folder(state_dir)?;
+    check_folder(state_dir)?;
+    let state_dir = state_dir.canonicalize()?;
+    let _busy = lock_folder(&state_dir)?;
     let open = |path: PathBuf| {
         let opened = JournalFile::open_abandoned(&path).transpose()?;
         Some((path, opened))
     };
-    Ok(journals(state_dir)?.into_iter().filter_map(open).collect())
+    Ok(journals(&state_dir)?.into_iter().filter_map(open).collect())
 }
 
 /// The journals in a folder, oldest first.

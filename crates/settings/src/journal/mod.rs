@@ -6,7 +6,8 @@
 mod contents;
 mod file;
 mod folder;
+mod list;
 
-pub(crate) use contents::{Contents, Entry, FORMAT, Line};
+pub(crate) use contents::{Contents, Entry, KNOWN, Line};
 pub(crate) use file::{Durable, JournalFile};
-pub(crate) use folder::{abandoned, claim};
+pub(crate) use folder::{abandoned, claim, left};

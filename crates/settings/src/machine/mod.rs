@@ -2,13 +2,12 @@
 
 mod device;
 mod device_parameter;
-pub(crate) mod features;
 mod fifo;
 mod htb;
 mod jam;
 mod link_number;
 mod napi;
-mod offload;
+pub(crate) mod offload;
 mod packet_steering;
 mod qdisc_kind;
 pub(crate) mod route;

@@ -1,11 +1,10 @@
 //! Switches an offload of a device on and off.
 
 use goodput_model::SettingRef;
-use goodput_netlink::{Offload, get_offload, set_offload};
+use goodput_netlink::{Features, NetlinkError, Offload, get_offload, set_offload};
 
 use super::device;
-use super::features;
-use crate::error::{SettingError, from_io, from_netlink};
+use crate::error::{SettingError, from_netlink};
 use crate::setting::Machine;
 use crate::value;
 
@@ -13,17 +12,12 @@ use crate::value;
 const REQUESTED: &str = "requested:";
 
 /// The backend of one offload.
-pub(crate) struct OffloadSwitch {
-    /// Which one.
-    pub(crate) offload: Offload,
-    /// The kernel's features that it stands for (net/ethtool/common.c `netdev_features_strings`).
-    pub(crate) features: &'static [&'static str],
-}
+pub(crate) struct OffloadSwitch(pub(crate) Offload);
 
 impl Machine for OffloadSwitch {
     fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
         device::index(&mut device::netlink(setting)?, setting)?;
-        get_offload(device::name(setting), self.offload)
+        get_offload(device::name(setting), self.0)
             .map(|on| value::on_off(on).to_owned())
             .map_err(|e| from_netlink(setting, "read it", device::name(setting), e))
     }
@@ -33,18 +27,15 @@ impl Machine for OffloadSwitch {
         let operation = format!("change it to {value:?}");
         let exactly = |wanted: &str| {
             let wanted: Vec<&str> = wanted.split(',').collect();
-            features::request(device, self.features, &wanted)
+            Features::of(device)?.request_exactly(device, self.0.features(), &wanted)
         };
         let written = match value.strip_prefix(REQUESTED) {
             Some(wanted) => exactly(wanted),
             // All of them, as the kernel calls the offload on while any is.
             None if !value::switch(setting, value)? => exactly(""),
-            None => {
-                return set_offload(device, self.offload, true)
-                    .map_err(|e| from_netlink(setting, operation, device, e));
-            }
+            None => set_offload(device, self.0, true),
         };
-        written.map_err(|e| from_io(setting, operation, device, e))
+        written.map_err(|e| from_netlink(setting, operation, device, e))
     }
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
@@ -53,8 +44,16 @@ impl Machine for OffloadSwitch {
 
     fn capture(&self, setting: &SettingRef) -> Result<String, SettingError> {
         let device = device::name(setting);
-        let requested = features::requested(device, self.features)
-            .map_err(|e| from_io(setting, "read it", device, e))?;
+        let requested =
+            requested(device, self.0).map_err(|e| from_netlink(setting, "read it", device, e))?;
         Ok(format!("{REQUESTED}{}", requested.join(",")))
     }
+}
+
+/// Which features of `offload` were asked for at `device`. One switch stands for several, of which
+/// a device may have some on and others off; off and on again would turn all of them on.
+pub(crate) fn requested(device: &str, offload: Offload) -> Result<Vec<String>, NetlinkError> {
+    let features = Features::of(device)?;
+    let on = features.requested().filter(|(name, on)| *on && offload.features().contains(name));
+    Ok(on.map(|(name, _)| name.to_owned()).collect())
 }

@@ -17,5 +17,5 @@ pub static SETTING: Setting = Setting {
     example: "offload.gro@eth0=off,on",
     unset: None,
     permanent: |setting, value| offload(setting, value, &["GenericReceiveOffload"], Some("lro")),
-    backend: Backend::Machine(&OffloadSwitch { offload: Offload::Gro, features: &["rx-gro"] }),
+    backend: Backend::Machine(&OffloadSwitch(Offload::Gro)),
 };

@@ -17,8 +17,5 @@ pub static SETTING: Setting = Setting {
     example: "offload.gso@eth0=on,off",
     unset: None,
     permanent: |setting, value| offload(setting, value, &["GenericSegmentationOffload"], None),
-    backend: Backend::Machine(&OffloadSwitch {
-        offload: Offload::Gso,
-        features: &["tx-generic-segmentation"],
-    }),
+    backend: Backend::Machine(&OffloadSwitch(Offload::Gso)),
 };

@@ -16,5 +16,5 @@ pub static SETTING: Setting = Setting {
     example: "offload.lro@eth0=off,on",
     unset: None,
     permanent: |setting, value| offload(setting, value, &["LargeReceiveOffload"], Some("lro")),
-    backend: Backend::Machine(&OffloadSwitch { offload: Offload::Lro, features: &["rx-lro"] }),
+    backend: Backend::Machine(&OffloadSwitch(Offload::Lro)),
 };

@@ -16,8 +16,5 @@ pub static SETTING: Setting = Setting {
     example: "offload.sg@eth1=on,off",
     unset: None,
     permanent: |setting, value| vec![ethtool(setting, "-K", &format!("sg {value}"))],
-    backend: Backend::Machine(&OffloadSwitch {
-        offload: Offload::ScatterGather,
-        features: &["tx-scatter-gather", "tx-scatter-gather-fraglist"],
-    }),
+    backend: Backend::Machine(&OffloadSwitch(Offload::ScatterGather)),
 };

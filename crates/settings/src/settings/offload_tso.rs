@@ -20,13 +20,5 @@ pub static SETTING: Setting = Setting {
         let keys = ["TCPSegmentationOffload", "TCP6SegmentationOffload"];
         offload(setting, value, &keys, Some("tso"))
     },
-    backend: Backend::Machine(&OffloadSwitch {
-        offload: Offload::Tso,
-        features: &[
-            "tx-tcp-segmentation",
-            "tx-tcp-ecn-segmentation",
-            "tx-tcp-mangleid-segmentation",
-            "tx-tcp6-segmentation",
-        ],
-    }),
+    backend: Backend::Machine(&OffloadSwitch(Offload::Tso)),
 };

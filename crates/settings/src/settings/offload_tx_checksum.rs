@@ -18,14 +18,5 @@ pub static SETTING: Setting = Setting {
     permanent: |setting, value| {
         offload(setting, value, &["TransmitChecksumOffload"], Some("txcsum"))
     },
-    backend: Backend::Machine(&OffloadSwitch {
-        offload: Offload::TxChecksum,
-        features: &[
-            "tx-checksum-ipv4",
-            "tx-checksum-ip-generic",
-            "tx-checksum-ipv6",
-            "tx-checksum-fcoe-crc",
-            "tx-checksum-sctp",
-        ],
-    }),
+    backend: Backend::Machine(&OffloadSwitch(Offload::TxChecksum)),
 };

@@ -11,7 +11,7 @@ pub(crate) fn in_scene(name: &str, test: impl FnOnce(&Path) + Send) {
     let state_dir = super::folder();
     let inside = namespace::in_new_namespace(|| {
         build();
-        test(state_dir.path());
+        test(&state_dir.path().join("state"));
     });
     match inside {
         Ok(()) => {}
