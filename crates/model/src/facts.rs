@@ -6,14 +6,16 @@
 //! the measured path uses.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::known::Missing;
 
 /// One fact.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Fact {
     /// A counter or a whole-numbered gauge.
@@ -89,6 +91,43 @@ impl Snapshot {
             Some(why) => format!("{name}: {why}"),
             None => format!("{name} is not among what this host reports"),
         })
+    }
+}
+
+impl<'de> Deserialize<'de> for Fact {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FactVisitor)
+    }
+}
+
+/// Takes one number or text, and nothing that would have to be held first to be understood.
+struct FactVisitor;
+
+impl Visitor<'_> for FactVisitor {
+    type Value = Fact;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a number or a text")
+    }
+
+    fn visit_u64<E>(self, count: u64) -> Result<Fact, E> {
+        Ok(Fact::Count(count))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Fact, E> {
+        Ok(u64::try_from(number).map_or(Fact::Real(number as f64), Fact::Count))
+    }
+
+    fn visit_f64<E>(self, real: f64) -> Result<Fact, E> {
+        Ok(Fact::Real(real))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Fact, E> {
+        Ok(Fact::Text(text.into()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Fact, E> {
+        Ok(Fact::Text(text))
     }
 }
 

@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer, UnitDeserializer};
+use serde::de::{DeserializeSeed, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Why a value is not there, in words a user can act on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,7 +30,10 @@ impl fmt::Display for Missing {
 }
 
 /// A value, or why there is none. In JSON: the value itself, or `{"missing": "why"}`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+///
+/// It is read as it comes. A derived reader of an untagged enum would first hold the whole value in a
+/// form that takes 16 times its JSON, and values come from strangers.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Known<T> {
     /// It could not be read.
@@ -73,9 +79,113 @@ impl<T> From<Result<T, Missing>> for Known<T> {
     }
 }
 
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Known<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(KnownVisitor(PhantomData))
+    }
+}
+
+struct KnownVisitor<T>(PhantomData<T>);
+
+/// Hands a scalar to the reader of the value.
+macro_rules! scalars {
+    ($($visit:ident: $scalar:ty,)*) => {
+        $(fn $visit<E: serde::de::Error>(self, scalar: $scalar) -> Result<Self::Value, E> {
+            T::deserialize(scalar.into_deserializer()).map(Known::Value)
+        })*
+    };
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for KnownVisitor<T> {
+    type Value = Known<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a value, or an object that says why it is missing")
+    }
+
+    scalars! { visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_f64: f64, visit_str: &str, visit_string: String, }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<Self::Value, E> {
+        T::deserialize(UnitDeserializer::new()).map(Known::Value)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, values: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(SeqAccessDeserializer::new(values)).map(Known::Value)
+    }
+
+    /// The first key says which it is.
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let first: Option<String> = members.next_key()?;
+        if first.as_deref() != Some("missing") {
+            let members = WithFirst { first, rest: members };
+            return T::deserialize(MapAccessDeserializer::new(members)).map(Known::Value);
+        }
+        let missing = members.next_value::<String>()?.into();
+        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Known::Missing(Missing { missing }))
+    }
+}
+
+/// The members of an object whose first key was already taken.
+struct WithFirst<A> {
+    first: Option<String>,
+    rest: A,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for WithFirst<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, A::Error> {
+        match self.first.take() {
+            Some(key) => seed.deserialize(key.into_deserializer()).map(Some),
+            None => self.rest.next_key_seed(seed),
+        }
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.rest.next_value_seed(seed)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::BitRate;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    enum Shape {
+        Round,
+        Square { side: u8 },
+    }
+
+    fn read<T: serde::de::DeserializeOwned>(json: &str) -> Known<T> {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn every_shape_of_a_value_is_read_as_it_comes() {
+        assert_eq!(read("7"), Known::Value(7.0));
+        assert_eq!(read("-7"), Known::Value(-7));
+        assert_eq!(read("1e3"), Known::Value(BitRate(1000.0)));
+        assert_eq!(read("true"), Known::Value(true));
+        assert_eq!(read(r#""warm""#), Known::Value(String::from("warm")));
+        assert_eq!(read("[1,2]"), Known::Value(vec![1, 2]));
+        assert_eq!(read(r#""round""#), Known::Value(Shape::Round));
+        assert_eq!(read(r#"{"square":{"side":2}}"#), Known::Value(Shape::Square { side: 2 }));
+        assert_eq!(read("{}"), Known::Value(std::collections::BTreeMap::<String, u8>::new()));
+        assert_eq!(read::<u8>(r#"{"missing":"why","since":[1]}"#), Known::missing("why"));
+    }
+
+    #[test]
+    fn what_is_neither_is_an_error() {
+        for json in ["null", "300", r#"{"missing":7}"#, r#"{"lost":"why"}"#, "[", r#"{"missing""#] {
+            assert!(serde_json::from_str::<Known<u8>>(json).is_err(), "{json}");
+        }
+    }
 
     #[test]
     fn a_value_and_its_absence_survive_json() {
