@@ -57,6 +57,31 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The file is a symbolic link.
+    #[error(
+        "can't open {}: it is a symbolic link, and following it could write to another file; put the \
+         file itself there, or set XDG_DATA_HOME to another directory",
+        path.display()
+    )]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
+    /// Other users can put files into the directory.
+    #[error(
+        "can't keep records in {}: other users can replace files in it (owner {uid}, mode \
+         {mode:04o}); run `chmod go-w` on it, set XDG_DATA_HOME to a directory of your own, or use \
+         --no-store",
+        path.display()
+    )]
+    Untrusted {
+        /// The directory.
+        path: PathBuf,
+        /// Who owns it.
+        uid: u32,
+        /// Its permissions.
+        mode: u32,
+    },
     /// No room left.
     #[error(
         "can't {doing} {}: the disk is full; make room, set XDG_DATA_HOME to another disk, or use \

@@ -1,8 +1,8 @@
 //! The history: keeps records, lists them, gives them back.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +15,12 @@ use crate::schema::migrate;
 
 /// How long to wait for another process that writes. Writing a record takes milliseconds.
 const BUSY: Duration = Duration::from_secs(10);
+
+/// Permission of the group or of everybody to make and rename files in a directory (inode(7)).
+const OTHERS_WRITE: u32 = 0o022;
+
+/// In a directory with this bit only the owner of a file may rename it (inode(7)).
+const STICKY: u32 = 0o1000;
 
 /// The history, open.
 #[derive(Debug)]
@@ -44,16 +50,20 @@ impl Store {
     /// Opens the history in the file `path`; makes it and its directories where there are none,
     /// for the user alone (mode 0700, as the XDG Base Directory Specification asks).
     ///
-    /// Errors: no permission, disk full, the file is damaged, another program's, or of a newer
-    /// goodput.
+    /// The file is never reached through a link, and the directory belongs to this user or to root and
+    /// is writable for nobody else.
+    ///
+    /// Errors: no permission, disk full, a link or a directory that others can change, the file is
+    /// damaged, another program's, or of a newer goodput.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         make_directory(path)?;
+        trust_directory(path)?;
+        make_file(path)?;
         let failed = |source| StoreError::sqlite("open", path, source);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut db = Connection::open_with_flags(path, flags)
-            .map_err(|source| why_not_made(path).unwrap_or_else(|| failed(source)))?;
+        let mut db = Connection::open_with_flags(real_path(path)?, flags).map_err(failed)?;
         db.busy_timeout(BUSY).map_err(failed)?;
         migrate(&mut db, path)?;
         use_write_ahead_log(&db).map_err(failed)?;
@@ -112,13 +122,48 @@ fn make_directory(path: &Path) -> Result<(), StoreError> {
     made.map_err(|source| StoreError::io("make the directory", directory, source))
 }
 
-/// The system's reason why a new file could not be made, which SQLite does not tell. A file that
-/// exists is not opened here: closing it again would drop the locks that other connections of this
-/// process hold on it (POSIX record locks belong to the process).
-fn why_not_made(path: &Path) -> Option<StoreError> {
-    let error = OpenOptions::new().write(true).create_new(true).open(path).err()?;
-    let exists = error.kind() == io::ErrorKind::AlreadyExists;
-    (!exists).then(|| StoreError::io("make", path, error))
+/// Whoever else may rename files of the directory could give this user another file to write to.
+fn trust_directory(path: &Path) -> Result<(), StoreError> {
+    let Some(directory) = directory_of(path) else { return Ok(()) };
+    let metadata = fs::metadata(directory);
+    let metadata = metadata.map_err(|source| StoreError::io("look at", directory, source))?;
+    let ours = [0, rustix::process::geteuid().as_raw()].contains(&metadata.uid());
+    let shared = metadata.mode() & OTHERS_WRITE != 0 && metadata.mode() & STICKY == 0;
+    if ours && !shared {
+        return Ok(());
+    }
+    let (path, uid, mode) = (directory.to_path_buf(), metadata.uid(), metadata.mode() & 0o7777);
+    Err(StoreError::Untrusted { path, uid, mode })
+}
+
+/// Makes the file for this user alone, where there is none; SQLite gives its journals the mode of the
+/// file. One that exists is not opened here: closing it again would drop the locks that other
+/// connections of this process hold on it (POSIX record locks belong to the process).
+fn make_file(path: &Path) -> Result<(), StoreError> {
+    let new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    match new {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(StoreError::io("make", path, error))
+        }
+        _ if path.is_symlink() => Err(StoreError::Link { path: path.to_path_buf() }),
+        _ => Ok(()),
+    }
+}
+
+/// The path with the links of its directories resolved: SQLite follows none at all, and only the
+/// last one is a stranger's to make.
+fn real_path(path: &Path) -> Result<PathBuf, StoreError> {
+    let (Some(directory), Some(name)) = (directory_of(path), path.file_name()) else {
+        return Ok(path.to_path_buf());
+    };
+    let real = fs::canonicalize(directory);
+    Ok(real.map_err(|source| StoreError::io("look at", directory, source))?.join(name))
+}
+
+/// The directory of the file, also where it is the working directory.
+fn directory_of(path: &Path) -> Option<&Path> {
+    let directory = path.parent()?;
+    Some(if directory.as_os_str().is_empty() { Path::new(".") } else { directory })
 }
 
 /// Lets readers read while another process writes. Where the file system can't do it, SQLite keeps

@@ -2,7 +2,8 @@
 
 mod common;
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -76,6 +77,52 @@ fn a_directory_in_the_way_and_a_file_as_directory_are_named() {
     fs::write(&file, "").unwrap();
     let error = Store::open(&file.join("goodput/history.db")).unwrap_err().to_string();
     assert!(error.contains("can't make the directory") && error.contains("--no-store"), "{error}");
+}
+
+#[test]
+fn a_link_is_not_followed_whether_it_leads_anywhere_or_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, precious) = (directory.path().join("history.db"), directory.path().join("precious"));
+    symlink(&precious, &path).unwrap();
+    for _ in 0..2 {
+        let error = Store::open(&path).unwrap_err();
+        assert!(matches!(error, StoreError::Link { .. }), "{error}");
+        assert!(!precious.exists() || fs::read(&precious).unwrap().is_empty());
+        fs::write(&precious, "").unwrap();
+    }
+}
+
+#[test]
+fn a_directory_may_be_reached_through_a_link() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("real")).unwrap();
+    symlink("real", directory.path().join("link")).unwrap();
+    drop(Store::open(&directory.path().join("link/history.db")).unwrap());
+    assert!(directory.path().join("real/history.db").is_file());
+}
+
+#[test]
+fn the_history_is_for_its_user_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("goodput/history.db");
+    let store = Store::open(&path).unwrap();
+    store.add(&record("192.0.2.7", 1e9)).unwrap();
+    for entry in fs::read_dir(path.parent().unwrap()).unwrap() {
+        let entry = entry.unwrap();
+        assert_eq!(entry.metadata().unwrap().mode() & 0o777, 0o600, "{:?}", entry.path());
+    }
+}
+
+#[test]
+fn a_directory_that_others_can_write_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    for mode in [0o777, 0o775, 0o702] {
+        fs::set_permissions(directory.path(), Permissions::from_mode(mode)).unwrap();
+        let error = Store::open(&directory.path().join("history.db")).unwrap_err();
+        assert!(matches!(error, StoreError::Untrusted { .. }), "{mode:o}: {error}");
+    }
+    fs::set_permissions(directory.path(), Permissions::from_mode(0o1777)).unwrap();
+    drop(Store::open(&directory.path().join("history.db")).unwrap());
 }
 
 /// Runs `script` as root of its own mount namespace, where it may mount without anybody noticing.
