@@ -20,6 +20,7 @@ pub mod session;
 mod state_machine;
 pub mod ticket;
 pub mod token;
+mod untrusted;
 
 pub use error::WireError;
 pub use session::{

@@ -4,9 +4,7 @@
 //! a line of its own, an escape sequence could rewrite the screen, and a mark that turns the
 //! direction of writing could show other words than there are.
 
-use std::collections::BTreeMap;
-
-use goodput_model::{End, Fact, FlowSample, Host, Known, MoverChoice, Placement, Sample, Snapshot};
+use goodput_model::{End, Host};
 
 /// Longest name of a host, a kernel or a release, characters; Linux has 64 for a host's
 /// (`HOST_NAME_MAX`, limits.h).
@@ -18,8 +16,9 @@ const MOVERS_MAX: usize = 2;
 /// Longest reason, characters.
 const PHRASE_MAX: usize = 1024;
 
-/// Longest name or text of a fact, characters: a kernel setting is at most a page.
-const FACT_MAX: usize = 4096;
+/// Longest text of a message, characters: a path or a kernel setting is at most a page (`PATH_MAX`,
+/// include/uapi/linux/limits.h).
+const TEXT_MAX: usize = 4096;
 
 /// A reason in a peer's words.
 pub fn phrase(text: &str) -> String {
@@ -36,71 +35,15 @@ pub fn host(host: Host) -> Host {
     }
 }
 
-/// What a peer saw.
+/// What a peer saw, whose texts were made plain as they arrived (`untrusted.rs`).
 pub fn end(seen: End) -> End {
-    End {
-        host: host(seen.host),
-        before: snapshot(seen.before),
-        after: snapshot(seen.after),
-        samples: seen.samples.into_iter().map(sample).collect(),
-        placement: seen.placement.map(placement),
-        movers: seen.movers.into_iter().take(MOVERS_MAX).map(choice).collect(),
-    }
+    let movers = seen.movers.into_iter().take(MOVERS_MAX).collect();
+    End { host: host(seen.host), movers, ..seen }
 }
 
-fn choice(told: MoverChoice) -> MoverChoice {
-    MoverChoice {
-        role: told.role,
-        mover: plain(&told.mover, NAME_MAX),
-        why: plain(&told.why, PHRASE_MAX),
-    }
-}
-
-fn placement(told: Placement) -> Placement {
-    Placement { chosen: plain(&told.chosen, PHRASE_MAX), flows: told.flows }
-}
-
-/// What a peer saw, or why it does not say.
-pub fn known_end(mut seen: Known<Box<End>>) -> Known<Box<End>> {
-    reason(&mut seen);
-    seen.map(|seen| Box::new(end(*seen)))
-}
-
-/// What a peer counted.
-pub fn sample(mut sample: Sample) -> Sample {
-    for flow in &mut sample.flows {
-        let FlowSample { cpu_us, cpu_wait_us, tcp, memory, queued_bytes, .. } = flow;
-        reason(cpu_us);
-        reason(cpu_wait_us);
-        reason(tcp);
-        reason(memory);
-        reason(queued_bytes);
-        reason(&mut flow.source_us);
-        reason(&mut flow.sink_us);
-        flow.mptcp_subflows.iter_mut().for_each(reason);
-    }
-    sample
-}
-
-fn reason<T>(value: &mut Known<T>) {
-    if let Known::Missing(why) = value {
-        why.missing = phrase(&why.missing).into();
-    }
-}
-
-fn snapshot(seen: Snapshot) -> Snapshot {
-    let fact = |fact| match fact {
-        Fact::Text(text) => Fact::Text(plain(&text, FACT_MAX)),
-        number => number,
-    };
-    Snapshot {
-        facts: with_plain_names(seen.facts, fact),
-        missing: with_plain_names(seen.missing, |why| phrase(&why)),
-    }
-}
-
-fn with_plain_names<T>(named: BTreeMap<String, T>, change: impl Fn(T) -> T) -> BTreeMap<String, T> {
-    named.into_iter().map(|(name, value)| (plain(&name, FACT_MAX), change(value))).collect()
+/// Any text of a message.
+pub fn text(text: &str) -> String {
+    plain(text, TEXT_MAX)
 }
 
 /// A text of at most `longest` characters.
@@ -148,17 +91,6 @@ mod tests {
         let cut = plain(&"ä".repeat(1 << 20), 8);
         assert_eq!(cut, "ääääääää…");
         assert_eq!(plain("12345678", 8), "12345678");
-    }
-
-    #[test]
-    fn every_text_of_a_report_is_made_plain() {
-        let mut seen = crate::pair::end("far\x1b[31m");
-        seen.after.put("link.name\n", Fact::Text("eth0\x07".into()));
-        seen.after.lacks("qdisc", "no\nqdisc");
-        let seen = end(seen);
-        assert!(seen.host.name.starts_with("far\u{fffd}"), "{:?}", seen.host);
-        assert_eq!(seen.after.text("link.name "), Ok("eth0\u{fffd}"));
-        assert_eq!(seen.after.missing["qdisc"], "no qdisc");
     }
 
     proptest! {

@@ -70,6 +70,7 @@ mod tests {
             format!("nothing came for {} is", seconds(times::SILENCE)),
             format!("on a `setting` after {}", seconds(times::SETTING)),
             format!("more than {} MiB a second", allowance::BYTES_PER_S >> 20),
+            format!("more than {} KiB a second", allowance::QUIET_BYTES_PER_S >> 10),
         ] {
             assert!(page.contains(&number), "{number:?} is not in docs/protocol.md");
         }

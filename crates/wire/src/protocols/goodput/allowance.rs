@@ -2,35 +2,56 @@
 
 use std::time::Instant;
 
-use super::channel::MEASURING_MAX;
 use crate::error::WireError;
 
-/// Bytes a second that a peer may send for long: ten times what the samples of any measurement
-/// come to, of which the sampler takes about a hundred flows a second.
+/// Bytes a second that a peer may send for long while a measurement is under way: ten times what the
+/// samples of any measurement come to, of which the sampler takes about a hundred flows a second.
 pub(super) const BYTES_PER_S: usize = 2 * 1024 * 1024;
 
-/// Bytes at once: the longest report, and what has collected on a path that stalled.
-const BURST: usize = 2 * MEASURING_MAX;
+/// Bytes a second while none is: questions about settings, and pings.
+pub(super) const QUIET_BYTES_PER_S: usize = 64 * 1024;
+
+/// Bytes at once while no measurement is under way.
+const QUIET_BURST: usize = 4 * QUIET_BYTES_PER_S;
+
+/// Samples that have collected on a path that stalled: as long as a silent peer is waited for.
+const STALLED: usize = 4 * 1024 * 1024;
 
 /// What is left of it: a bucket that fills with time.
 pub(super) struct Allowance {
     left: f64,
     at: Instant,
+    per_s: usize,
+    burst: usize,
 }
 
 impl Allowance {
+    /// That of a stranger.
     pub(super) fn new(now: Instant) -> Self {
-        Self { left: BURST as f64, at: now }
+        Self { left: QUIET_BURST as f64, at: now, per_s: QUIET_BYTES_PER_S, burst: QUIET_BURST }
+    }
+
+    /// No measurement is under way.
+    pub(super) fn quiet(&mut self) {
+        (self.per_s, self.burst) = (QUIET_BYTES_PER_S, QUIET_BURST);
+        self.left = self.left.min(QUIET_BURST as f64);
+    }
+
+    /// A measurement is under way, of which the longest message has `longest` bytes. It may come as a
+    /// zlib stream, and counts twice then.
+    pub(super) fn measuring(&mut self, longest: usize) {
+        (self.per_s, self.burst) = (BYTES_PER_S, 2 * longest + STALLED);
+        self.left = self.burst as f64;
     }
 
     /// Takes `bytes` out, which have come now.
     pub(super) fn take(&mut self, now: Instant, bytes: usize) -> Result<(), WireError> {
-        let filled = now.saturating_duration_since(self.at).as_secs_f64() * BYTES_PER_S as f64;
-        self.left = (self.left + filled).min(BURST as f64) - bytes as f64;
+        let filled = now.saturating_duration_since(self.at).as_secs_f64() * self.per_s as f64;
+        self.left = (self.left + filled).min(self.burst as f64) - bytes as f64;
         self.at = now;
         if self.left < 0.0 {
-            let mib = BYTES_PER_S / (1024 * 1024);
-            return Err(WireError::Protocol(format!("more than {mib} MiB a second of messages")));
+            let kib = self.per_s / 1024;
+            return Err(WireError::Protocol(format!("more than {kib} KiB a second of messages")));
         }
         Ok(())
     }
@@ -45,8 +66,20 @@ mod tests {
     #[test]
     fn a_report_fits_at_once_and_a_flood_does_not() {
         let mut allowance = Allowance::new(origin());
-        assert_eq!(allowance.take(origin(), BURST), Ok(()));
+        allowance.measuring(1 << 20);
+        assert_eq!(allowance.take(origin(), 2 << 20), Ok(()));
+        assert_eq!(allowance.take(origin(), STALLED), Ok(()));
         assert!(allowance.take(origin(), 1).is_err());
+    }
+
+    #[test]
+    fn a_stranger_has_little_before_a_measurement_and_after_it() {
+        let mut allowance = Allowance::new(origin());
+        assert_eq!(allowance.take(origin(), QUIET_BURST), Ok(()));
+        assert!(allowance.take(origin(), 1).is_err());
+        allowance.measuring(1 << 20);
+        allowance.quiet();
+        assert!(allowance.take(origin(), QUIET_BURST + 1).is_err());
     }
 
     #[test]
@@ -54,8 +87,8 @@ mod tests {
         let mut allowance = Allowance::new(origin());
         let later = |s| origin() + Duration::from_secs(s);
         for second in 1..1000 {
-            assert_eq!(allowance.take(later(second), BYTES_PER_S), Ok(()));
+            assert_eq!(allowance.take(later(second), QUIET_BYTES_PER_S), Ok(()));
         }
-        assert!(allowance.take(later(9999), BURST + 1).is_err());
+        assert!(allowance.take(later(9999), QUIET_BURST + 1).is_err());
     }
 }

@@ -19,8 +19,17 @@ const GREETING_MAX: usize = 4 * 1024;
 /// Longest message while no measurement is under way, bytes.
 const QUIET_MAX: usize = 64 * 1024;
 
-/// Longest message of a measurement, bytes: room for a report.
-pub(super) const MEASURING_MAX: usize = 8 * 1024 * 1024;
+/// Longest message of a client from the acceptance of its plan to the end of the measurement, bytes,
+/// without its flows: a report has about 50 kB, of a host with 256 CPUs about 300 kB.
+const CLIENT_MAX: usize = 1024 * 1024;
+
+/// Longest message of a server from the proposal on, bytes, without the flows. A user chose it, and is
+/// not to lose a result.
+const SERVER_MAX: usize = 8 * 1024 * 1024;
+
+/// What each flow adds, bytes: a sample has up to 2 kB for each, as every field of
+/// [`FlowSample`](goodput_model::FlowSample) is there.
+const FLOW_MAX: usize = 4 * 1024;
 
 /// Header of a frame and authentication of a record, around the longest message of a greeting.
 const GREETING_RECORD_MAX: usize = GREETING_MAX + 4 + 16;
@@ -36,8 +45,10 @@ pub(super) struct Channel {
     frames: Decoder<4>,
     secured: Option<Secured>,
     talking: bool,
-    /// Whether the peer takes bodies that are zlib streams.
+    /// Whether both ends have said that they take bodies that are zlib streams.
     inflates: bool,
+    /// Longest message that the peer takes, bytes.
+    peer_takes: usize,
     last_sent: Instant,
     last_received: Instant,
 }
@@ -56,6 +67,7 @@ impl Channel {
             secured: None,
             talking: false,
             inflates: false,
+            peer_takes: GREETING_MAX,
             last_sent: now,
             last_received: now,
         }
@@ -90,7 +102,7 @@ impl Channel {
         let unable = |cause: String| WireError::Local(format!("can't say a message: {cause}"));
         let mut body = serde_json::to_vec(message).map_err(|cause| unable(cause.to_string()))?;
         body.extend_from_slice(ending);
-        if body.len() > MEASURING_MAX {
+        if body.len() > self.peer_takes {
             return Err(unable(format!("{} bytes are more than a peer takes", body.len())));
         }
         if self.inflates {
@@ -125,9 +137,9 @@ impl Channel {
     pub(super) fn next_message(&mut self) -> Result<Option<Message>, WireError> {
         loop {
             if let Some(body) = self.frames.next_body().map_err(broken)? {
-                let body = if is_deflated(&body) { self.inflate(&body)? } else { body };
-                let message: Message = serde_json::from_slice(&body).map_err(broken)?;
-                return Ok(Some(message.made_plain()));
+                let deflated = self.inflates && is_deflated(&body);
+                let body = if deflated { self.inflate(&body)? } else { body };
+                return Message::read(&body).map(Some).map_err(broken);
             }
             let Some(secured) = &mut self.secured else { return Ok(None) };
             let Some(record) = secured.records.next_body().map_err(broken)? else {
@@ -166,11 +178,26 @@ impl Channel {
     /// Takes no reports now: no measurement is under way.
     pub(super) fn quiet(&mut self) {
         self.frames.set_limit(QUIET_MAX);
+        self.allowance.quiet();
+        // What crosses the end of a measurement is still taken.
+        self.peer_takes = self.peer_takes.max(QUIET_MAX);
     }
 
-    /// Takes long messages now: a plan was proposed (client) or accepted (server).
-    pub(super) fn measuring(&mut self) {
-        self.frames.set_limit(MEASURING_MAX);
+    /// Takes long messages of the server now: a plan with so many flows was proposed.
+    pub(super) fn measuring_with_server(&mut self, flows: usize) {
+        self.measuring(SERVER_MAX, CLIENT_MAX, flows);
+    }
+
+    /// Takes long messages of the client now: its plan with so many flows was accepted.
+    pub(super) fn measuring_with_client(&mut self, flows: usize) {
+        self.measuring(CLIENT_MAX, SERVER_MAX, flows);
+    }
+
+    fn measuring(&mut self, taken: usize, given: usize, flows: usize) {
+        let longest = taken + flows * FLOW_MAX;
+        self.frames.set_limit(longest);
+        self.allowance.measuring(longest);
+        self.peer_takes = given + flows * FLOW_MAX;
     }
 
     /// Whether what is said is encrypted, by a peer that has shown to know the token.

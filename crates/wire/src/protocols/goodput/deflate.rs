@@ -15,6 +15,12 @@ use super::channel::broken;
 /// Shorter bodies fit one segment as they are, bytes.
 const WORTH_IT: usize = 1024;
 
+/// Bytes that may come out of a short stream, and for each byte of a longer one. zlib reaches 1032
+/// (RFC 1951 section 3.2.5: 258 bytes in two bits); the counters of a thousand idle flows, which are
+/// the most alike of all that is said, reach about 90.
+const FREE: usize = 64 * 1024;
+const RATIO: usize = 200;
+
 /// First byte of a zlib stream with the usual window of 32 KiB (RFC 1950 section 2.2), which no JSON
 /// begins with.
 const ZLIB: u8 = 0x78;
@@ -37,9 +43,10 @@ pub(super) fn is_deflated(body: &[u8]) -> bool {
     body.first() == Some(&ZLIB)
 }
 
-/// The body of a zlib stream. One that has more than `limit` bytes is an error before more memory is
-/// taken for it.
+/// The body of a zlib stream. One that has more than `limit` bytes, or far more than the stream, is an
+/// error before more memory is taken for it.
 pub(super) fn inflated(stream: &[u8], limit: usize) -> Result<Vec<u8>, WireError> {
+    let limit = limit.min(FREE + RATIO * stream.len());
     let mut body = Vec::new();
     let mut taken = ZlibDecoder::new(stream).take(limit as u64 + 1);
     taken.read_to_end(&mut body).map_err(broken)?;
@@ -71,6 +78,13 @@ mod tests {
         assert!(bomb.len() < 1 << 20);
         let refused = inflated(&bomb, 4096).unwrap_err();
         assert!(refused.to_string().contains("at most 4096"), "{refused}");
+    }
+
+    #[test]
+    fn a_short_stream_does_not_become_a_long_body() {
+        let bomb = deflated(vec![b' '; 8 << 20]);
+        assert!(bomb.len() * RATIO + FREE < 8 << 20, "{}", bomb.len());
+        assert!(inflated(&bomb, 8 << 20).is_err());
     }
 
     proptest! {

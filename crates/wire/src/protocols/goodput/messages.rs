@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::PROTOCOL_VERSION;
 use crate::plain;
 use crate::session::{Cookie, SettingRefusal, SettingRequest};
+use crate::untrusted;
 
 /// One message.
 #[derive(Debug, Serialize, Deserialize)]
@@ -44,29 +45,17 @@ pub enum Message {
 }
 
 impl Message {
-    /// The message with every text in it that may be shown made fit for that. What a setting is
-    /// stays as it came, as it may be compared.
-    pub fn made_plain(mut self) -> Self {
-        match &mut self {
-            Self::Accept(Accept { note: Some(text), .. })
-            | Self::Refuse(Refuse { why: text, .. })
-            | Self::Finish(Finish { why: Some(text), .. })
-            | Self::Goodbye(Goodbye { why: text, .. })
-            | Self::SettingDone(SettingAnswer {
-                answer: Answer::Refused(SettingRefusal { why: text, .. }),
-                ..
-            }) => *text = plain::phrase(text),
-            _ => {}
-        }
-        match self {
-            Self::Sample(OneSample { measurement, sample }) => {
-                Self::Sample(OneSample { measurement, sample: Box::new(plain::sample(*sample)) })
-            }
+    /// Reads a message of a peer: bounded, and with every text in it made fit for logs and terminals.
+    ///
+    /// Errors: it is no message, or has too many values for its length.
+    pub fn read(body: &[u8]) -> Result<Self, serde_json::Error> {
+        Ok(match untrusted::read(body)? {
             Self::Report(Report { measurement, end }) => {
-                Self::Report(Report { measurement, end: plain::known_end(end) })
+                let end = end.map(|end| Box::new(plain::end(*end)));
+                Self::Report(Report { measurement, end })
             }
             other => other,
-        }
+        })
     }
 }
 
@@ -75,7 +64,7 @@ impl Message {
 pub struct Hello {
     /// Version of the protocol; compared before anything else is understood.
     pub version: u32,
-    /// The machine, a [`Host`] in this version. Kept as it came until the version is known.
+    /// The machine, a [`Host`] in this version. Anything else until the version is known.
     #[serde(default)]
     host: serde_json::Value,
     /// The speaker's time of day, microseconds since 1970.
@@ -266,10 +255,12 @@ impl TryFrom<String> for HexCookie {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::{FlowSample, Role};
     use proptest::prelude::*;
+    use serde_json::Value;
 
     fn read(text: &str) -> Result<Message, serde_json::Error> {
-        serde_json::from_str(text)
+        Message::read(text.as_bytes())
     }
 
     #[test]
@@ -340,6 +331,144 @@ mod tests {
     fn json_nested_too_deep_is_an_error() {
         let text = [r#"{"hello":{"version":1,"host":"#, &"[".repeat(100_000)].concat();
         assert!(read(&text).unwrap_err().to_string().contains("recursion limit"));
+    }
+
+    /// One message of each kind with every field that can hold a text.
+    fn wordy() -> Vec<Value> {
+        let full = Value::String("full".into());
+        let why = serde_json::json!({ "missing": "why" });
+        let flow = FlowSample::untold(0, Role::Sender, 1, "why");
+        let mut flow = serde_json::to_value(flow).unwrap();
+        for field in ["source_us", "sink_us", "mptcp_subflows", "tcp", "memory"] {
+            flow[field] = why.clone();
+        }
+        let sample = serde_json::json!({
+            "at_s": 1, "sent_bytes": 1, "received_bytes": 1, "flows": [flow]
+        });
+        let snapshot =
+            serde_json::json!({ "facts": { "a.b": full, "a.n": 1 }, "missing": { "c": "why" } });
+        let host = serde_json::json!({ "name": "n", "kernel": "k", "goodput": "g", "cpus": 1 });
+        let end = serde_json::json!({
+            "host": host, "before": snapshot, "after": snapshot, "samples": [sample],
+            "placement": { "chosen": "by", "flows": [] },
+            "movers": [{ "role": "sender", "mover": "m", "why": "w" }],
+        });
+        let mut plan = Plan { receive_mover: Some("r".into()), ..Plan::standard() };
+        plan.socket.device = Some("d".into());
+        plan.socket.congestion = Some("c".into());
+        let mut plan = serde_json::to_value(plan).unwrap();
+        plan["storage"] = serde_json::json!({
+            "source": { "file": { "name": "a", "cache": "warm" } }, "sink": { "name": "b" }
+        });
+        let hash = serde_json::json!({ "device": "d", "key": [1], "table": [1] });
+        let setting = serde_json::json!({ "end": "far", "name": "n", "scope": "s" });
+        let cookie = "00".repeat(16);
+        serde_json::from_value(serde_json::json!([
+            { "hello": { "version": 1, "host": host } },
+            { "propose": { "measurement": 1, "plan": plan } },
+            { "accept": { "measurement": 1, "cookies": [cookie], "longest_s": 1, "note": "n", "receive_hash": hash } },
+            { "accept": { "measurement": 1, "cookies": [], "longest_s": 1, "receive_hash": why } },
+            { "refuse": { "measurement": 1, "why": "w" } },
+            { "sample": { "measurement": 1, "sample": sample } },
+            { "finish": { "measurement": 1, "why": "w" } },
+            { "report": { "measurement": 1, "end": end } },
+            { "report": { "measurement": 1, "end": why } },
+            { "setting": { "id": 1, "request": { "read": setting } } },
+            { "setting": { "id": 1, "request": { "apply": [setting, "v"] } } },
+            { "setting-done": { "id": 1, "answer": { "value": "v" } } },
+            { "setting-done": { "id": 1, "answer": { "refused": { "not_permitted": true, "why": "w" } } } },
+            { "goodbye": { "code": "done", "why": "w" } },
+        ]))
+        .unwrap()
+    }
+
+    /// Every place of a text or a key, as a path of members.
+    fn places(json: &Value, here: &str, found: &mut Vec<(String, bool)>) {
+        match json {
+            Value::String(_) => found.push((here.into(), false)),
+            Value::Array(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    places(item, &format!("{here}/{at}"), found);
+                }
+            }
+            Value::Object(members) => {
+                for (key, member) in members {
+                    found.push((format!("{here}/{key}"), true));
+                    places(member, &format!("{here}/{key}"), found);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The message with the text, or the key, at this place replaced.
+    fn with(mut message: Value, (place, is_key): &(String, bool), text: &str) -> Value {
+        if !is_key {
+            *message.pointer_mut(place).unwrap() = text.into();
+            return message;
+        }
+        let (parent, key) = place.rsplit_once('/').unwrap();
+        let members = message.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+        let value = members.remove(key).unwrap();
+        members.insert(text.into(), value);
+        message
+    }
+
+    fn paints(c: char) -> bool {
+        c.is_control() && c != '\t'
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    }
+
+    /// What an evil text becomes wherever it is taken at all, and in how many places it is.
+    fn taken(evil: &str) -> usize {
+        let mut taken = 0;
+        for message in wordy() {
+            assert!(Message::read(message.to_string().as_bytes()).is_ok(), "{message}");
+            let mut all = Vec::new();
+            places(&message, "", &mut all);
+            for place in all {
+                let json = with(message.clone(), &place, evil).to_string();
+                let outcome = Message::read(json.as_bytes());
+                taken += usize::from(outcome.is_ok());
+                let said = match outcome.map(|message| serde_json::to_value(message).unwrap()) {
+                    Ok(value) => {
+                        let mut texts = Vec::new();
+                        words(&value, &mut texts);
+                        texts.concat()
+                    }
+                    Err(error) => super::super::channel::broken(error).to_string(),
+                };
+                assert!(!said.contains(paints), "{place:?}: {said:?}");
+            }
+        }
+        taken
+    }
+
+    /// Every text and key.
+    fn words(json: &Value, found: &mut Vec<String>) {
+        match json {
+            Value::String(text) => found.push(text.clone()),
+            Value::Array(items) => items.iter().for_each(|item| words(item, found)),
+            Value::Object(members) => members.iter().for_each(|(key, member)| {
+                found.push(key.clone());
+                words(member, found);
+            }),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn a_text_is_made_plain_in_whatever_field_it_stands() {
+        assert!(taken("a\nb\r\x1b[2J\u{9b}31m\u{202e}\u{2066}\x07") > 50);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4))]
+
+        #[test]
+        fn any_text_is_made_plain_in_whatever_field_it_stands(evil: String) {
+            taken(&evil);
+        }
     }
 
     proptest! {

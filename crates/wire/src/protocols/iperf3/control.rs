@@ -9,6 +9,7 @@ use crate::frame;
 use crate::outbox::Outbox;
 use crate::plain;
 use crate::session::Action;
+use crate::untrusted;
 
 /// Longest parameters, bytes (`MAX_PARAMS_JSON_STRING` in `iperf.h`, 3.18 and later).
 pub const PARAMS_MAX: usize = 8 * 1024;
@@ -129,8 +130,7 @@ impl Control {
             return Err(broken(format!("JSON of {length} bytes, where {longest} are taken")));
         }
         let Some(bytes) = self.take(WORD + length) else { return Ok(None) };
-        // serde_json bounds the nesting (128), and with it the stack.
-        let value = serde_json::from_slice(&bytes[WORD..]);
+        let value = untrusted::read_lines(&bytes[WORD..]);
         value.map(Some).map_err(|cause| broken(format!("not JSON: {cause}")))
     }
 

@@ -12,7 +12,6 @@ use super::super::times::{ACCEPT, BEGIN, FLOWS, GRACE};
 use super::{ClientSession, State, Terms};
 use crate::check;
 use crate::error::WireError;
-use crate::plain;
 use crate::session::{Action, Input};
 use crate::ticket::Meeting;
 
@@ -52,7 +51,7 @@ impl ClientSession {
         let measurement = self.measurement;
         self.channel.send(now, &Message::Propose(Propose { measurement, plan: plan.clone() }))?;
         // The answer has a cookie for each flow.
-        self.channel.measuring();
+        self.channel.measuring_with_server(plan.flow_plans().len());
         self.enter(State::Proposed(plan), Some(now + ACCEPT + GRACE));
         Ok(())
     }
@@ -189,7 +188,7 @@ fn told(hash: Option<Known<Box<ReceiveHash>>>) -> Known<Box<ReceiveHash>> {
     match hash {
         Some(Known::Value(hash)) if hash.is_sound() => Known::Value(hash),
         Some(Known::Value(_)) => Known::missing("it tells of a hash that makes no sense"),
-        Some(Known::Missing(why)) => Known::missing(plain::phrase(&why.to_string())),
+        Some(Known::Missing(why)) => Known::Missing(why),
         None => Known::missing("it does not tell how its card spreads what it receives"),
     }
 }

@@ -78,8 +78,8 @@ impl ServerSession {
             longest_s: self.longest_s(&plan),
             note: check::note(&plan, &self.config.limits),
         };
+        self.channel.measuring_with_client(plan.flow_plans().len());
         self.channel.send(now, &Message::Accept(accept))?;
-        self.channel.measuring();
         self.enter(State::Expecting(plan), now + FLOWS);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::super::deflate::{deflated, inflated, is_deflated};
 use super::super::messages::{About, AskSetting, Finish, Message, OneSample, Propose, Report};
 use super::super::preamble::Role;
 use super::super::times::{ACCEPT, BEGIN, DRAIN, FLOWS, GRACE};
@@ -9,7 +10,8 @@ use super::*;
 use crate::frame::Decoder;
 use crate::pair::{end, host, limits, origin, sample, server_config};
 use crate::session::{Limits, Output, Session, SettingRequest};
-use goodput_model::{BitRate, Known, Length};
+use goodput_model::{BitRate, FlowSample, Known, Length, Sample, TcpInfo};
+use serde_json::Value;
 
 /// A server session, and the plain words of a client.
 struct Rig {
@@ -80,7 +82,14 @@ impl Rig {
                 Output::Send(bytes) => {
                     self.replies.push(&bytes);
                     let body = self.replies.next_body().unwrap().unwrap();
-                    self.said.push(String::from_utf8(body).unwrap());
+                    self.said.push(
+                        String::from_utf8(if is_deflated(&body) {
+                            inflated(&body, 1 << 20).unwrap()
+                        } else {
+                            body
+                        })
+                        .unwrap(),
+                    );
                 }
                 Output::EndSending => self.said.push("end".into()),
                 Output::Close => self.said.push("close".into()),
@@ -128,7 +137,10 @@ fn long_messages_are_taken_only_from_an_accepted_plan_to_its_end() {
     let mut rig = Rig::running(Plan::standard());
     assert!(rig.take(Input::Received(too_long)).is_ok());
     let mut rig = Rig::running(Plan::standard());
-    assert!(rig.take(Input::Received(vec![0, 0x80, 0, 1])).is_err());
+    let one_flow = (1 << 20) + 4096u32;
+    assert!(rig.take(Input::Received((one_flow + 1).to_be_bytes().to_vec())).is_err());
+    let mut rig = Rig::running(Plan::standard());
+    assert!(rig.take(Input::Received(one_flow.to_be_bytes().to_vec())).is_ok());
     let mut rig = Rig::running(Plan::standard());
     rig.take(Input::FlowsFailed("over".into())).unwrap();
     assert!(rig.take(Input::Received(vec![0, 1, 0, 1])).is_err(), "the measurement is over");
@@ -145,14 +157,87 @@ fn a_flood_of_messages_ends_the_session() {
 }
 
 #[test]
-fn a_report_of_megabytes_is_taken() {
+fn a_long_report_is_taken() {
     let mut rig = Rig::running(Plan::standard());
     let mut report = end("near");
-    report.after.put("sysctl.long", goodput_model::Fact::Text("x".repeat(5 << 20)));
+    for number in 0..200 {
+        report.after.put(format!("sysctl.{number}"), "x".repeat(4096));
+    }
     rig.say(&Message::Report(Report { measurement: 1, end: Known::Value(Box::new(report)) }))
         .unwrap();
     assert_eq!(rig.count(|a| matches!(a, Action::PeerReported(_))), 1);
     assert_eq!(rig.count(|a| matches!(a, Action::Finish)), 1, "a report is a finish as well");
+}
+
+/// Every field is there, with numbers as long as those of a long test.
+fn full_sample(flows: u16) -> Sample {
+    let flow = |flow: u16| {
+        let empty = serde_json::to_value(FlowSample::untold(
+            flow,
+            goodput_model::Role::Sender,
+            1 << 40,
+            "?",
+        ));
+        let mut json = empty.unwrap();
+        for count in ["blocked_us", "paced_us", "calls", "cpu_us", "cpu_wait_us", "queued_bytes"] {
+            json[count] = 3_600_000_000_u64.into();
+        }
+        for count in ["source_us", "sink_us", "copied_sends", "mapped_bytes", "exhausted_buffers"] {
+            json[count] = 3_600_000_000_u64.into();
+        }
+        let tcp = schemars::schema_for!(TcpInfo);
+        let fields = tcp.get("properties").and_then(Value::as_object).unwrap().keys();
+        let numbers = fields.map(|field| (field.clone(), 3_600_000_000_u64.into()));
+        json["tcp"] = Value::Object(numbers.filter(|(f, _)| f != "length_bytes").collect());
+        serde_json::from_value(json).unwrap()
+    };
+    Sample {
+        at_s: 1.0,
+        sent_bytes: 1 << 50,
+        received_bytes: 1 << 50,
+        flows: (0..flows).map(flow).collect(),
+    }
+}
+
+#[test]
+fn the_samples_of_as_many_flows_as_are_allowed_are_taken_however_they_come() {
+    let plan = Plan { flows: 1000, ..Plan::standard() };
+    let body = |measurement| {
+        let sample = Box::new(full_sample(1000));
+        serde_json::to_vec(&Message::Sample(OneSample { measurement, sample })).unwrap()
+    };
+    for deflate in [false, true] {
+        let mut rig = Rig::greeted(Limits { flows: 1000, ..limits() });
+        rig.propose(1, plan.clone()).unwrap();
+        rig.take(Input::Expecting { data_port: None }).unwrap();
+        rig.take(Input::FlowsReady).unwrap();
+        rig.say(&Message::Begin(About { measurement: 1 })).unwrap();
+        for second in 0..20 {
+            let said = if deflate { deflated(body(1)) } else { body(1) };
+            let mut bytes = Vec::new();
+            crate::frame::encode::<4>(&said, &mut bytes).unwrap();
+            rig.take(Input::Received(bytes)).unwrap();
+            rig.now += Duration::from_secs(10);
+            assert_eq!(rig.count(|a| matches!(a, Action::PeerSampled(_))), second + 1);
+        }
+    }
+}
+
+#[test]
+fn a_stream_is_not_inflated_for_a_peer_that_did_not_say_so() {
+    let mut rig = Rig::new(limits());
+    rig.take(Input::Received(Role::Control.preamble().to_vec())).unwrap();
+    let hello = super::super::messages::Hello::of(&host("near"), 0).unwrap();
+    let mut hello = serde_json::to_value(Message::Hello(hello)).unwrap();
+    hello["hello"]["inflates"] = false.into();
+    let say = |rig: &mut Rig, body: &[u8]| {
+        let mut bytes = Vec::new();
+        crate::frame::encode::<4>(body, &mut bytes).unwrap();
+        rig.take(Input::Received(bytes))
+    };
+    say(&mut rig, hello.to_string().as_bytes()).unwrap();
+    let stream = deflated([b"{\"ping\":{}}".to_vec(), vec![b' '; 2000]].concat());
+    assert!(matches!(say(&mut rig, &stream), Err(WireError::Protocol(_))));
 }
 
 #[test]
