@@ -25,7 +25,7 @@ const HEADER: usize = 92;
 /// Writes such a stream until the limit or the stop.
 pub(crate) fn send(flow: &Flow) -> Result<(), MoveError> {
     let mut bursts = Bursts::new(flow.config.chunk, wall_ns());
-    stream::send(flow, |want: usize| bursts.send(flow, want))
+    stream::send(flow, |_at, want: usize| bursts.send(flow, want))
 }
 
 /// The chunk that is on its way.

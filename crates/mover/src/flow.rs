@@ -16,6 +16,7 @@ use crate::gate::Gate;
 use crate::rounds::Rounds;
 use crate::stop::{Phase, Stop};
 use crate::storage::FlowStorage;
+use crate::tap::Tap;
 
 /// What one flow shall do.
 #[derive(Debug, Clone)]
@@ -45,6 +46,8 @@ pub struct FlowConfig {
     pub rounds: Option<Arc<Rounds>>,
     /// Where its payload comes from or goes to, where that is not memory.
     pub storage: FlowStorage,
+    /// Who looks at what it receives; only with a mover that [shows](crate::Mover::shows) it.
+    pub tap: Option<Arc<dyn Tap>>,
     /// The only CPU that its thread may run on; `None`: where the scheduler puts it.
     pub pin: Option<u16>,
 }
@@ -66,6 +69,7 @@ impl FlowConfig {
             early: Early::default(),
             rounds: None,
             storage: FlowStorage::default(),
+            tap: None,
             pin: None,
         }
     }
@@ -100,6 +104,13 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// Shows payload that has arrived to whoever looks at it.
+    pub(crate) fn show(&self, payload: &[u8]) {
+        if let Some(tap) = &self.config.tap {
+            tap.saw(payload);
+        }
+    }
+
     /// Whether a sender shall go on.
     pub(crate) fn may_send(&self) -> bool {
         self.stop.phase() == Phase::Run

@@ -6,22 +6,24 @@
 //! calls. One that waits in the kernel instead cost as much CPU time for each byte over loopback (Linux
 //! 6.18). It also ends where the kernel finds no buffer (`ENOBUFS`), and the next call makes a new request.
 //!
-//! So the kernel needs buffers only within a call: they lie in a [`Room`] that is lent for it, and a flow
+//! So the kernel needs buffers only within a call: they lie in a room that is lent for it, and a flow
 //! has nothing of its own but its rings.
 
 use std::io;
 use std::mem::{self, size_of};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
+use std::slice;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use io_uring::types::{BufRingEntry, Fd};
-use io_uring::{IoUring, cqueue, opcode};
+use io_uring::{cqueue, opcode};
 use rustix::io::{Errno, Result as SysResult};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
 
-use crate::rooms::Room;
+use crate::ring::{Ring, outcome};
+use crate::rooms::{Lent, ROOM};
 
 /// Buffers of a ring; a power of two, as the kernel wants it. The completion queue, which has twice as
 /// many places, takes one for each and the one that ends the request.
@@ -46,15 +48,14 @@ pub(crate) fn trial() -> io::Result<()> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     send(&far, b"x", SendFlags::NOSIGNAL)?;
-    Multishot::new(1)?.read(Fd(near.as_raw_fd())).map(drop).map_err(io::Error::from)
+    Multishot::new(1)?.read(&near, |_| {}).map(drop).map_err(io::Error::from)
 }
 
 /// A ring, and that of its buffers.
 pub(crate) struct Multishot {
-    // Dropped before the ring of buffers, of which it knows the address.
-    ring: IoUring,
+    // Dropped before the ring of buffers, of which it knows the address. Holds the room within a call.
+    ring: Ring<Lent>,
     buffers: Buffers,
-    room: Room,
     /// What ended the stream, and was not told yet.
     ended: Option<SysResult<usize>>,
     exhausted: u64,
@@ -63,79 +64,62 @@ pub(crate) struct Multishot {
 impl Multishot {
     /// For reads of up to `chunk` bytes. Takes one descriptor.
     pub(crate) fn new(chunk: usize) -> io::Result<Self> {
-        let ring = IoUring::new(u32::from(BUFFERS))?;
+        let ring = Ring::new(usize::from(BUFFERS))?;
         let buffers = Buffers::new(chunk.min(LARGEST))?;
         buffers.register(&ring)?;
-        let room = Room::of(room(chunk));
-        Ok(Self { ring, buffers, room, ended: None, exhausted: 0 })
+        Ok(Self { ring, buffers, ended: None, exhausted: 0 })
     }
 
-    /// Receives what is there without waiting, in one system call; zero is the end of the stream.
-    pub(crate) fn read(&mut self, socket: Fd) -> SysResult<usize> {
+    /// Receives what is there without waiting, in one system call, and gives it to `show` in order; zero
+    /// is the end of the stream.
+    pub(crate) fn read(&mut self, socket: &OwnedFd, show: impl FnMut(&[u8])) -> SysResult<usize> {
         if let Some(ended) = self.ended.take() {
             return ended;
         }
-        let mut room = mem::take(&mut self.room);
-        let len = usize::from(BUFFERS) * self.buffers.each;
-        let taken = room.lend(len, |room| {
-            self.buffers.lie_in(room);
-            self.ask(socket)?;
-            self.carry_out()
-        });
-        self.room = room;
+        let start = self.ring.hold(Lent::take())?;
+        self.buffers.lie_at(start);
+        let taken = self.ask(socket).and_then(|()| self.carry_out(show));
+        // Back to all flows, unless the kernel still has it.
+        drop(self.ring.release());
         match taken? {
             0 => self.ended.take().unwrap_or(Err(Errno::AGAIN)),
             taken => Ok(taken),
         }
     }
 
+    #[expect(unsafe_code, reason = "the kernel is given a request")]
+    fn ask(&mut self, socket: &OwnedFd) -> SysResult<()> {
+        let socket = Fd(socket.as_raw_fd());
+        let request = opcode::RecvMulti::new(socket, GROUP).flags(libc::MSG_DONTWAIT).build();
+        // SAFETY: the request names no memory but the buffers, which lie in the room that the ring owns.
+        unsafe { self.ring.note(&request) }
+    }
+
     /// Waits until the request is over; the bytes that it has brought.
-    fn carry_out(&mut self) -> SysResult<usize> {
-        let (mut taken, mut stands) = (0, true);
-        while stands {
-            match self.ring.submit_and_wait(1) {
-                Ok(_) => {}
-                Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
-                Err(cause) => return Err(Errno::from_io_error(&cause).unwrap_or(Errno::IO)),
+    fn carry_out(&mut self, mut show: impl FnMut(&[u8])) -> SysResult<usize> {
+        let Self { ring, buffers, ended, exhausted } = self;
+        let mut taken = 0;
+        ring.carry_out(|entry| {
+            let outcome = outcome(entry.result());
+            if let Some(buffer) = cqueue::buffer_select(entry.flags()) {
+                show(buffers.content(buffer, outcome.unwrap_or(0)));
+                buffers.give_back(buffer);
+                buffers.publish();
             }
-            stands &= self.collect(&mut taken);
-        }
+            match outcome {
+                Ok(0) => *ended = Some(Ok(0)),
+                Ok(bytes) => taken += bytes,
+                Err(Errno::AGAIN) => {}
+                Err(Errno::NOBUFS) => *exhausted += 1,
+                Err(cause) => *ended = Some(Err(cause)),
+            }
+        })?;
         Ok(taken)
     }
 
     /// How often the kernel found no buffer, since this was asked last.
     pub(crate) fn exhausted(&mut self) -> u64 {
         mem::take(&mut self.exhausted)
-    }
-
-    #[expect(unsafe_code, reason = "the kernel is given a request")]
-    fn ask(&mut self, socket: Fd) -> SysResult<()> {
-        let request = opcode::RecvMulti::new(socket, GROUP).flags(libc::MSG_DONTWAIT).build();
-        // SAFETY: the request names no memory but the buffers, which are lent for longer than it lasts:
-        // it does not wait, and what ends it is awaited.
-        unsafe { self.ring.submission().push(&request) }.map_err(|_| Errno::BUSY)
-    }
-
-    /// Adds what has completed to `taken`, and gives the buffers back. Whether the request still stands.
-    fn collect(&mut self, taken: &mut usize) -> bool {
-        let mut stands = true;
-        for entry in self.ring.completion() {
-            stands &= cqueue::more(entry.flags());
-            if let Some(buffer) = cqueue::buffer_select(entry.flags()) {
-                self.buffers.give_back(buffer);
-            }
-            match usize::try_from(entry.result()) {
-                Ok(0) => self.ended = Some(Ok(0)),
-                Ok(bytes) => *taken += bytes,
-                Err(_) => match Errno::from_raw_os_error(-entry.result()) {
-                    Errno::AGAIN => {}
-                    Errno::NOBUFS => self.exhausted += 1,
-                    cause => self.ended = Some(Err(cause)),
-                },
-            }
-        }
-        self.buffers.publish();
-        stands
     }
 }
 
@@ -161,19 +145,28 @@ impl Buffers {
         Ok(Self { start: start.cast(), each, tail: BUFFERS, room: ptr::null_mut() })
     }
 
-    /// Has the kernel use `room` from now on: all that it has is handed over anew. For a moment without a
-    /// request.
-    fn lie_in(&mut self, room: &mut [u8]) {
-        debug_assert!(room.len() >= usize::from(BUFFERS) * self.each);
-        self.room = room.as_mut_ptr();
+    /// Has the kernel use the room that begins at `start` from now on: all that it has is handed over anew.
+    /// For a moment without a request.
+    fn lie_at(&mut self, start: *mut u8) {
+        debug_assert!(usize::from(BUFFERS) * self.each <= ROOM);
+        self.room = start;
         self.tail = self.tail.wrapping_sub(BUFFERS);
         (0..BUFFERS).for_each(|buffer| self.give_back(buffer));
         self.publish();
     }
 
+    /// What the kernel has put into a buffer that was not given back since.
+    #[expect(unsafe_code, reason = "memory that the kernel has written to")]
+    fn content(&self, buffer: u16, len: usize) -> &[u8] {
+        let at = usize::from(buffer % BUFFERS) * self.each;
+        // SAFETY: the buffer lies in a room of this process, whose bytes are written from the start, and the
+        // kernel leaves it alone until it is given back.
+        unsafe { slice::from_raw_parts(self.room.wrapping_add(at), len.min(self.each)) }
+    }
+
     /// Tells the kernel of the ring.
     #[expect(unsafe_code, reason = "the kernel is given an address")]
-    fn register(&self, ring: &IoUring) -> io::Result<()> {
+    fn register(&self, ring: &Ring<Lent>) -> io::Result<()> {
         let address = self.start.addr() as u64;
         // SAFETY: the mapping is the ring's, begins with a page, and is unmapped only after the
         // ring is closed.
@@ -214,7 +207,7 @@ impl Drop for Buffers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::OwnedFd;
+    use crate::ring::faults::{Fault, plant, plant_lasting};
 
     fn pair() -> (OwnedFd, OwnedFd) {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -228,14 +221,17 @@ mod tests {
     #[test]
     fn one_call_fills_many_buffers_and_what_is_more_waits_for_the_next() {
         let (near, far) = pair();
-        let (mut ring, near) = (Multishot::new(100).unwrap(), Fd(near.as_raw_fd()));
-        assert_eq!(ring.read(near), Err(Errno::AGAIN));
+        let mut ring = Multishot::new(100).unwrap();
+        assert_eq!(ring.read(&near, |_| {}), Err(Errno::AGAIN));
         write(&far, 250);
-        assert_eq!((ring.read(near), ring.read(near)), (Ok(250), Err(Errno::AGAIN)));
+        assert_eq!(
+            (ring.read(&near, |_| {}), ring.read(&near, |_| {})),
+            (Ok(250), Err(Errno::AGAIN))
+        );
         assert_eq!(ring.exhausted(), 0);
         let all = usize::from(BUFFERS) * 100;
         write(&far, 3 * all + 1);
-        let read: Vec<_> = std::iter::from_fn(|| ring.read(near).ok()).collect();
+        let read: Vec<_> = std::iter::from_fn(|| ring.read(&near, |_| {}).ok()).collect();
         assert_eq!((read[0], read.iter().sum::<usize>()), (all, 3 * all + 1));
         assert_eq!(ring.exhausted(), 3);
     }
@@ -246,42 +242,81 @@ mod tests {
         let mut ring = Multishot::new(4096).unwrap();
         for _ in 0..3 {
             // Rooms that others have meanwhile are not written to.
-            Room::of(1).lend(1, |taken| {
+            crate::rooms::Room::of(1).lend(1, |taken| {
                 taken[0] = 0;
                 write(&far, 10);
-                assert_eq!(ring.read(Fd(near.as_raw_fd())), Ok(10));
+                assert_eq!(ring.read(&near, |_| {}), Ok(10));
                 assert_eq!(taken[0], 0);
             });
         }
         write(&far, 10);
-        assert_eq!(ring.read(Fd(near.as_raw_fd())), Ok(10));
+        assert_eq!(ring.read(&near, |_| {}), Ok(10));
     }
 
     #[test]
     fn the_end_of_the_stream_comes_after_all_of_it_and_stays() {
         let (near, far) = pair();
-        let (mut ring, near) = (Multishot::new(100).unwrap(), Fd(near.as_raw_fd()));
+        let mut ring = Multishot::new(100).unwrap();
         write(&far, 30);
         drop(far);
-        assert_eq!((ring.read(near), ring.read(near), ring.read(near)), (Ok(30), Ok(0), Ok(0)));
+        assert_eq!(
+            (ring.read(&near, |_| {}), ring.read(&near, |_| {}), ring.read(&near, |_| {})),
+            (Ok(30), Ok(0), Ok(0))
+        );
     }
 
     #[test]
     fn an_error_is_told_as_it_is() {
         let file = rustix::fs::memfd_create("x", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
-        assert_eq!(Multishot::new(1).unwrap().read(Fd(file.as_raw_fd())), Err(Errno::NOTSOCK));
+        assert_eq!(Multishot::new(1).unwrap().read(&file, |_| {}), Err(Errno::NOTSOCK));
     }
 
     #[test]
     fn what_is_received_goes_into_the_buffers_alone() {
         let (near, far) = pair();
-        let (mut ring, near) = (Multishot::new(4096).unwrap(), Fd(near.as_raw_fd()));
+        let mut ring = Multishot::new(4096).unwrap();
         // More often than the ring's tail has numbers.
         for _ in 0..40_000 {
             write(&far, 5000);
-            let read = std::iter::from_fn(|| ring.read(near).ok());
+            let read = std::iter::from_fn(|| ring.read(&near, |_| {}).ok());
             assert_eq!(read.sum::<usize>(), 5000);
         }
         assert_eq!(ring.exhausted(), 0);
+    }
+
+    #[test]
+    fn what_comes_is_shown_in_order_to_its_last_byte() {
+        let (near, far) = pair();
+        let mut ring = Multishot::new(100).unwrap();
+        let sent: Vec<u8> =
+            (0..3000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        assert_eq!(send(&far, &sent, SendFlags::NOSIGNAL), Ok(sent.len()));
+        let mut seen = Vec::new();
+        while ring.read(&near, |payload| seen.extend_from_slice(payload)).is_ok() {}
+        assert_eq!(seen, sent);
+    }
+
+    #[test]
+    fn a_call_that_fails_for_a_moment_loses_nothing() {
+        let (near, far) = pair();
+        let mut ring = Multishot::new(100).unwrap();
+        write(&far, 250);
+        plant([Fault::Error(Errno::AGAIN), Fault::Error(Errno::INTR), Fault::NoWait]);
+        assert_eq!(ring.read(&near, |_| {}), Ok(250));
+        assert_eq!(ring.read(&near, |_| {}), Err(Errno::AGAIN));
+    }
+
+    #[test]
+    fn a_call_that_fails_for_good_leaves_the_room_to_others_and_reads_no_more() {
+        let (near, far) = pair();
+        let mut ring = Multishot::new(100).unwrap();
+        write(&far, 30);
+        plant_lasting(Errno::AGAIN);
+        for _ in 0..2 {
+            assert_eq!(ring.read(&near, |_| {}), Err(Errno::NOMEM), "the socket is not empty");
+        }
+        assert!(ring.ring.release().is_none(), "it is given back");
+        drop(ring);
+        assert_eq!(rustix::io::read(&near, &mut [0; 99]), Ok(30));
     }
 }

@@ -61,7 +61,7 @@ impl Pages {
         Ok(pages)
     }
 
-    /// Random bytes but for the first, in a huge page where the kernel gives one: what is sent without
+    /// Payload (see [`payload`]) but for the first bytes, in a huge page where the kernel gives one: what is sent without
     /// a copy then takes one piece of a packet instead of sixteen.
     #[expect(unsafe_code, reason = "mapping memory")]
     fn beginning_with(lead: &[u8], len: usize) -> SysResult<Self> {
@@ -80,7 +80,7 @@ impl Pages {
         // SAFETY: the mapping is readable and writable for `len` bytes from there, and nobody else
         // has it yet.
         let bytes = unsafe { slice::from_raw_parts_mut(pages.start.as_ptr(), len) };
-        rand::fill(bytes);
+        payload::fill(0, bytes);
         bytes.iter_mut().zip(lead).for_each(|(byte, lead)| *byte = *lead);
         Ok(pages)
     }
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_mapped_file_shows_what_is_in_it() {
-        let file = payload::memory_file(5000).unwrap();
+        let file = payload::memory_file(&Framing::Goodput, 5000).unwrap();
         let pages = Pages::of_file(&file, 5000).unwrap();
         let mut read = [0; 5000];
         assert_eq!(rustix::io::pread(&file, &mut read, 0), Ok(5000));

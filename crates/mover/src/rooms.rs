@@ -2,7 +2,10 @@
 //! it. The room that was given back last is lent first, while the processor's cache still holds it.
 
 use std::mem;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::ops::Deref;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::ring::Memory;
 
 /// Largest room that is shared, bytes; also the least to read into. What collects while the reader is
 /// away is then read at once.
@@ -28,8 +31,7 @@ struct Rooms {
 /// Takes the room that was given back last, or a new one; where there are as many as there may be, waits
 /// for one of the calls that have them, none of which waits for its socket.
 fn take() -> Box<[u8]> {
-    // A thread that panicked has left whole rooms.
-    let mut rooms = ROOMS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut rooms = all();
     loop {
         if let Some(room) = rooms.free.pop() {
             return room;
@@ -44,21 +46,58 @@ fn take() -> Box<[u8]> {
     }
 }
 
-/// A room that is lent, until the call is over, or its thread has panicked.
-struct Lent(Box<[u8]>);
+/// The rooms; a thread that panicked has left them whole.
+fn all() -> MutexGuard<'static, Rooms> {
+    ROOMS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-impl Drop for Lent {
-    fn drop(&mut self) {
-        give_back(mem::take(&mut self.0));
+/// A room of [`ROOM`] bytes that is lent, until the call is over, or its thread has panicked.
+pub(crate) struct Lent(Box<[u8]>);
+
+impl Lent {
+    /// Takes a room for one call. Waits if all are lent.
+    pub(crate) fn take() -> Self {
+        Self(take())
     }
 }
 
-fn give_back(room: Box<[u8]>) {
-    let mut rooms = ROOMS.lock().unwrap_or_else(PoisonError::into_inner);
-    rooms.free.push(room);
-    // To notify is a system call, even where nobody waits.
-    if rooms.waiting > 0 {
-        GIVEN_BACK.notify_one();
+impl Deref for Lent {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let room = mem::take(&mut self.0);
+        // A room that leaked is not given back.
+        if !room.is_empty() {
+            all().end_loan(|rooms| rooms.free.push(room));
+        }
+    }
+}
+
+impl Memory for Lent {
+    fn start(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr()
+    }
+
+    fn leak(mut self) {
+        mem::forget(mem::take(&mut self.0));
+        all().end_loan(|rooms| rooms.made -= 1);
+    }
+}
+
+impl Rooms {
+    /// A flow has one room less, so that another flow may have one.
+    fn end_loan(&mut self, how: impl FnOnce(&mut Self)) {
+        how(self);
+        // To notify is a system call, even if nobody waits.
+        if self.waiting > 0 {
+            GIVEN_BACK.notify_one();
+        }
     }
 }
 
@@ -86,7 +125,7 @@ impl Room {
         if !self.own.is_empty() {
             return call(&mut self.own[..len]);
         }
-        let mut room = Lent(take());
+        let mut room = Lent::take();
         call(&mut room.0[..len])
     }
 }
@@ -110,6 +149,15 @@ mod tests {
             let panics = || Room::of(1).lend(1, |_| std::panic::resume_unwind(Box::new(())));
             assert!(std::thread::spawn(panics).join().is_err());
         }
+    }
+
+    #[test]
+    fn a_room_that_the_kernel_may_still_write_to_is_lent_to_nobody() {
+        let mut leaked = Lent::take();
+        let start = leaked.start();
+        leaked.leak();
+        let mut others: Vec<_> = (0..MOST / 2).map(|_| Lent::take()).collect();
+        assert!(others.iter_mut().all(|room| room.start() != start));
     }
 
     #[test]

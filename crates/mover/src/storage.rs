@@ -4,16 +4,12 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-use goodput_model::Bytes;
+use goodput_model::{Bytes, Framing};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::io::Errno;
 
 use crate::awaited::Awaited;
 use crate::limits::available_bytes;
 use crate::payload;
-
-/// Bytes of a file in memory that are made at a time.
-const PIECE: u64 = 1 << 20;
 
 /// The storage of one flow; memory and nothing else by default.
 #[derive(Debug, Clone, Default)]
@@ -61,7 +57,7 @@ pub struct FileSink {
 }
 
 impl FileSource {
-    /// A file in memory of `bytes` random bytes, which is sent `again` or once. Fails where memory is
+    /// A file in memory of `bytes` bytes of payload, which is sent `again` or once. Fails where memory is
     /// short: where it ran out, the kernel would end some program for it. Fails, too, once it is no
     /// longer awaited.
     pub fn memory(bytes: u64, again: bool, awaited: &Awaited) -> io::Result<Self> {
@@ -71,17 +67,7 @@ impl FileSource {
             return Err(io::Error::new(io::ErrorKind::OutOfMemory, words));
         }
         let file = memfd_create(c"goodput-source", MemfdFlags::CLOEXEC)?;
-        let random = payload::random(PIECE.min(bytes) as usize);
-        let mut left = bytes;
-        while left > 0 {
-            awaited.check()?;
-            let piece = left.min(PIECE) as usize;
-            match rustix::io::write(&file, &random[..piece]) {
-                Ok(written) => left -= written as u64,
-                Err(Errno::INTR) => {}
-                Err(cause) => return Err(cause.into()),
-            }
-        }
+        payload::write_to(&file, &Framing::Goodput, bytes, || awaited.check())?;
         Ok(Self { file, name: "in memory".into(), bytes: Some(bytes), again })
     }
 }
@@ -107,7 +93,7 @@ mod tests {
     #[test]
     fn a_file_in_memory_has_the_length_that_was_asked_for() {
         let waiter = Waiter::default();
-        for bytes in [1, PIECE, 3 * PIECE + 7] {
+        for bytes in [1, 1 << 20, (3 << 20) + 7] {
             let source = FileSource::memory(bytes, false, &waiter.awaited()).unwrap();
             assert_eq!(rustix::fs::fstat(&source.file).unwrap().st_size as u64, bytes);
         }

@@ -14,10 +14,12 @@ use crate::rounds::Turn;
 use crate::stop::Phase;
 use crate::transfer::cork;
 
-/// A way to write to the socket of a flow. A function is one that waits for nothing but room.
+/// A way to write a chunk, over and over, to the socket of a flow. A function is one that waits for
+/// nothing but room.
 pub(crate) trait Write {
-    /// Writes up to `want` bytes without waiting.
-    fn write(&mut self, want: usize) -> SysResult<usize>;
+    /// Writes up to `want` bytes without waiting, from the place `at` of the chunk on: a chunk that a full
+    /// socket has cut is continued, as programs do. Except from its beginning, not beyond its end.
+    fn write(&mut self, at: usize, want: usize) -> SysResult<usize>;
 
     /// Waits, after `EAGAIN` or a short write, as far as the stop lets it, until it is worth
     /// trying again. Counts as blocked.
@@ -26,9 +28,9 @@ pub(crate) trait Write {
     }
 }
 
-impl<F: FnMut(usize) -> SysResult<usize>> Write for F {
-    fn write(&mut self, want: usize) -> SysResult<usize> {
-        self(want)
+impl<F: FnMut(usize, usize) -> SysResult<usize>> Write for F {
+    fn write(&mut self, at: usize, want: usize) -> SysResult<usize> {
+        self(at, want)
     }
 }
 
@@ -43,14 +45,17 @@ pub(crate) fn send_pieces(flow: &Flow, most: usize, mut way: impl Write) -> Resu
     flow.counters.came_early(shown);
     let mut left = flow.config.limit_bytes.map_or(u64::MAX, |limit| limit.saturating_sub(shown));
     let (mut pacer, mut turn) = (Pacer::for_stream(flow, most), Turn::of(flow));
+    let (chunk, mut at) = (flow.config.chunk.max(1), 0);
     cork(flow, true)?;
     while left > 0 && turn.may_send(flow)? {
         if !pacer.wait(flow)? {
             continue;
         }
-        let want = turn.at_most(usize::try_from(left).unwrap_or(usize::MAX).min(pacer.piece));
-        match way.write(want) {
+        let piece = if at == 0 { pacer.piece } else { pacer.piece.min(chunk - at) };
+        let want = turn.at_most(usize::try_from(left).unwrap_or(usize::MAX).min(piece));
+        match way.write(at, want) {
             Ok(written) => {
+                at = (at + written) % chunk;
                 flow.counters.moved(written as u64);
                 left -= written as u64;
                 turn.sent(written);

@@ -1,6 +1,7 @@
 //! Runs over the list of movers: what every one of them must do.
 
 mod common;
+mod content;
 mod mapped;
 
 use std::collections::BTreeSet;

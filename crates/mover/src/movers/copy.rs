@@ -61,7 +61,9 @@ pub(super) fn send(flow: &Flow) -> Result<(), MoveError> {
     }
     let chunk = Pages::payload(&flow.config.framing, flow.config.chunk)
         .map_err(|cause| flow.failed("make the buffer to send from", cause))?;
-    stream::send(flow, |want: usize| net::send(&flow.socket, &chunk[..want], SendFlags::NOSIGNAL))
+    stream::send(flow, |at, want| {
+        net::send(&flow.socket, &chunk[at..at + want], SendFlags::NOSIGNAL)
+    })
 }
 
 /// Reads a byte stream, however it was sent.
@@ -72,8 +74,11 @@ pub(super) fn receive(flow: &Flow) -> Result<(), MoveError> {
     }
     let mut room = Room::of(len);
     stream::receive(flow, room.len(), |want| {
-        let read = room.lend(want, |room| net::recv(&flow.socket, room, RecvFlags::empty()));
-        read.map(|(taken, _)| taken)
+        room.lend(want, |room| {
+            let (taken, _) = net::recv(&flow.socket, &mut *room, RecvFlags::empty())?;
+            flow.show(&room[..taken]);
+            Ok(taken)
+        })
     })
 }
 

@@ -57,10 +57,11 @@ impl Mover for MmapSend {
             return transfer::send(flow, source, Mapped::new(flow, source)?);
         }
         let len = payload::file_len(flow.config.chunk);
-        let mapped = payload::memory_file(len).and_then(|file| Pages::of_file(&file, len));
+        let mapped = payload::memory_file(&flow.config.framing, len)
+            .and_then(|file| Pages::of_file(&file, len));
         let mapped = mapped.map_err(|cause| flow.failed("map the file to send from", cause))?;
         let mut offset = 0;
-        stream::send(flow, |want: usize| {
+        stream::send(flow, |_at, want: usize| {
             // Where a chunk was cut by a full socket, the rest of the file may be shorter than the
             // next one.
             if offset >= len {

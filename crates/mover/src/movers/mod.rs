@@ -69,6 +69,18 @@ pub trait Mover: Sync {
         false
     }
 
+    /// Whether its receiving side sees what arrives, so that a [`Tap`](crate::Tap) can look at it. No
+    /// program ever sees what the kernel drops.
+    fn shows(&self) -> bool {
+        self.roles().contains(&Role::Receiver)
+    }
+
+    /// Whether its sending side continues a chunk of `chunk` bytes that a full socket has cut, so that
+    /// the stream is that chunk over and over.
+    fn continues(&self, _chunk: usize) -> bool {
+        true
+    }
+
     /// Sends until the limit or the stop, and ends the stream. Returns within 100 ms of a stop. Only
     /// called where it is among the roles.
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
@@ -232,12 +244,28 @@ fn check_kernel(
     trial().map_err(|cause| Unsupported {
         mover: mover.id().into(),
         why: format!("the kernel refuses {feature}: {cause}"),
-        needs: format!(
-            "it needs Linux {since} or later; this is {}; where that is enough, a container's system \
-             call filter forbids it",
-            rustix::system::uname().release().to_string_lossy()
+        needs: short_of(&cause).map_or_else(
+            || {
+                format!(
+                    "it needs Linux {since} or later; this is {}; where that is enough, a container's \
+                     system call filter forbids it",
+                    rustix::system::uname().release().to_string_lossy()
+                )
+            },
+            Into::into,
         ),
     })
+}
+
+/// What would be needed if the kernel lacks nothing, but something is short by now.
+fn short_of(cause: &io::Error) -> Option<&'static str> {
+    match cause.raw_os_error()? {
+        libc::EMFILE | libc::ENFILE => Some("use fewer flows or raise ulimit -n"),
+        libc::ENOMEM | libc::ENOBUFS | libc::EAGAIN => {
+            Some("memory is short on this host by now: try again, or use fewer flows")
+        }
+        _ => None,
+    }
 }
 
 /// Whether it can do with the storage that the plan has for its side.
@@ -344,5 +372,8 @@ mod tests {
         let lacking = check_kernel(&copy::Copy, "COPYING", "9.9", refuse).unwrap_err();
         assert!(lacking.why.starts_with("the kernel refuses COPYING: "), "{lacking}");
         assert!(lacking.needs.starts_with("it needs Linux 9.9 or later; this is "), "{lacking}");
+        let short = || Err(io::Error::from_raw_os_error(libc::EMFILE));
+        let short = check_kernel(&copy::Copy, "COPYING", "9.9", short).unwrap_err();
+        assert!(short.needs.contains("ulimit -n") && !short.needs.contains("9.9"), "{short}");
     }
 }

@@ -54,10 +54,10 @@ impl Mover for Sendfile {
             return transfer::send(flow, source, FromFile { source, asleep: Asleep::new(flow) });
         }
         let len = payload::file_len(flow.config.chunk);
-        let file = payload::memory_file(len)
+        let file = payload::memory_file(&flow.config.framing, len)
             .map_err(|cause| flow.failed("make the file in memory to send from", cause))?;
         let mut offset = 0;
-        stream::send(flow, |want: usize| {
+        stream::send(flow, |_at, want: usize| {
             // Where a chunk was cut by a full socket, the rest of the file may be shorter than the
             // next one.
             if offset >= len as u64 {

@@ -84,7 +84,7 @@ impl Mover for Splice {
         let count = pipe.chunks(chunk);
         let parts: Vec<_> = repeat_with(|| IoSliceRaw::from_slice(&pages)).take(count).collect();
         let mut writer = FromMemory { flow, pages: &pages, parts: &parts, pipe };
-        stream::send_pieces(flow, chunk * count, |want: usize| writer.write(want))
+        stream::send_pieces(flow, chunk * count, |at, want| writer.write(at, want))
     }
 }
 
@@ -175,12 +175,13 @@ struct FromMemory<'a> {
 }
 
 impl FromMemory<'_> {
-    /// Writes what is left in the pipe, then whole chunks, or a part of one where no more is wanted.
-    fn write(&mut self, want: usize) -> SysResult<usize> {
+    /// Writes what is left in the pipe, then whole chunks, or a part of one if no more is wanted. What is
+    /// written begins at the place `at` of a chunk.
+    fn write(&mut self, at: usize, want: usize) -> SysResult<usize> {
         let mut written = 0;
         while written < want {
             if self.pipe.filled == 0 {
-                self.fill(want - written)?;
+                self.fill((at + written) % self.pages.len(), want - written)?;
             }
             match self.pipe.empty_into(&self.flow.socket, want - written) {
                 Ok(moved) => written += moved,
@@ -194,10 +195,12 @@ impl FromMemory<'_> {
         Ok(written)
     }
 
-    fn fill(&mut self, want: usize) -> SysResult<()> {
+    fn fill(&mut self, at: usize, want: usize) -> SysResult<()> {
         self.flow.counters.called();
+        let end = self.pages.len().min(at + want);
         match want / self.pages.len() {
-            0 => self.pipe.fill(&[IoSliceRaw::from_slice(&self.pages[..want])]),
+            _ if at > 0 => self.pipe.fill(&[IoSliceRaw::from_slice(&self.pages[at..end])]),
+            0 => self.pipe.fill(&[IoSliceRaw::from_slice(&self.pages[..end])]),
             whole => self.pipe.fill(&self.parts[..whole.min(self.parts.len())]),
         }
     }

@@ -58,6 +58,10 @@ impl Mover for SpliceNull {
         Needs { descriptors: 3, ..Needs::default() }
     }
 
+    fn shows(&self) -> bool {
+        false
+    }
+
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
         let drain = Drain::new().map_err(|cause| {
             MoveError::from_system(flow.config.id, "make a pipe to null", cause)

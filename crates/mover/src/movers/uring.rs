@@ -6,15 +6,13 @@
 //! stands for all reads to come ([`crate::multishot`]); where the kernel lacks that, each is asked for
 //! by itself, as the writes are.
 
-use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use goodput_model::{Plan, Role, Source, Transport};
-use io_uring::{IoUring, opcode, squeue, types};
+use io_uring::{opcode, squeue, types};
 use rustix::io::{Errno, Result as SysResult};
-use rustix::process::{Resource, getrlimit};
 
 use super::{Mover, check_chunk, check_transport};
 use crate::asleep::Asleep;
@@ -23,13 +21,12 @@ use crate::flow::Flow;
 use crate::limits::Needs;
 use crate::multishot::{self, Multishot};
 use crate::pages::Pages;
-use crate::rooms::{ROOM, Room};
+use crate::ring::{Answer, DEPTH, Refusal, Ring, no_ring, outcome, ring_can_be_had};
+use crate::rooms::{Lent, ROOM};
 use crate::storage::FileSource;
 use crate::stream;
 use crate::transfer::{self, Sent, Trouble, Way};
 
-/// Writes of one call at most.
-const DEPTH: usize = 64;
 /// Bytes of one call at most, unless a chunk is larger: what a full socket would refuse costs time
 /// too.
 const AT_ONCE: usize = 256 << 10;
@@ -69,8 +66,20 @@ impl Mover for Uring {
     fn form(&self, role: Role) -> Option<String> {
         (role == Role::Receiver).then(|| match multishot() {
             Ok(()) => "one request receives into a ring of buffers (multishot)".into(),
-            Err(why) => format!("each receive is a request of its own, as {why}"),
+            Err(Refusal::Lacks(cause)) => {
+                let release = rustix::system::uname().release().to_string_lossy().into_owned();
+                format!(
+                    "each receive is a request of its own, because the kernel refuses more ({cause}; \
+                     that takes Linux 6.0, this is {release})"
+                )
+            }
+            Err(Refusal::Now(cause)) => format!("the kernel could not be asked for its form: {cause}"),
         })
+    }
+
+    /// The writes of one call don't wait for each other.
+    fn continues(&self, chunk: usize) -> bool {
+        depth(chunk) == 1
     }
 
     fn takes(&self, source: &Source) -> bool {
@@ -80,188 +89,113 @@ impl Mover for Uring {
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
         let chunk = flow.config.chunk;
         if let Some(source) = flow.config.storage.source.as_deref() {
-            let ring = new_ring(flow)?;
-            let (buffer, asleep) = (vec![0; chunk], Asleep::new(flow));
-            let way = FromFile { ring, buffer, source, waiting: 0..0, asleep };
+            let ring = Ring::with(DEPTH, vec![0; chunk]).map_err(|cause| no_ring(flow, &cause))?;
+            let way = FromFile { ring, source, waiting: 0..0, asleep: Asleep::new(flow) };
             return transfer::send(flow, source, way);
         }
         let pages = Pages::payload(&flow.config.framing, chunk)
             .map_err(|cause| flow.failed("make the buffer to send from", cause))?;
-        let ring = new_ring(flow)?;
-        let mut writer = Writer { ring, pages, socket: &flow.socket };
-        let depth = (AT_ONCE / chunk).clamp(1, DEPTH);
-        stream::send_pieces(flow, chunk * depth, |want: usize| writer.write(want))
+        let ring = Ring::with(DEPTH, pages).map_err(|cause| no_ring(flow, &cause))?;
+        let mut writer = Writer { ring, len: chunk, socket: &flow.socket };
+        stream::send_pieces(flow, chunk * depth(chunk), |at, want| writer.write(at, want))
     }
 
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
-        let socket = types::Fd(flow.socket.as_raw_fd());
-        if multishot().is_err() {
-            return receive_singly(flow, socket);
+        match multishot() {
+            Ok(()) => {}
+            Err(Refusal::Lacks(_)) => return receive_singly(flow),
+            Err(Refusal::Now(cause)) => return Err(no_ring(flow, &cause)),
         }
         let mut ring = Multishot::new(flow.config.chunk).map_err(|cause| no_ring(flow, &cause))?;
         let room = multishot::room(flow.config.chunk);
         stream::receive(flow, room, |_| {
-            let read = ring.read(socket);
+            let read = ring.read(&flow.socket, |payload| flow.show(payload));
             flow.counters.exhausted(ring.exhausted());
             read
         })
     }
 }
 
-/// Whether this kernel can receive many times by one request; if not, why. What it said is kept, unless
-/// another time it may say something else.
-fn multishot() -> Result<(), String> {
-    static SAID: OnceLock<Result<(), String>> = OnceLock::new();
-    if let Some(said) = SAID.get() {
-        return said.clone();
-    }
-    let said = multishot::trial().map_err(|cause| {
-        let release = rustix::system::uname().release().to_string_lossy().into_owned();
-        format!("the kernel refuses more ({cause}; it takes Linux 6.0, this is {release})")
-    });
-    SAID.get_or_init(|| said).clone()
+/// Writes of one call.
+fn depth(chunk: usize) -> usize {
+    (AT_ONCE / chunk).clamp(1, DEPTH)
+}
+
+/// Whether this kernel can receive many times by one request.
+fn multishot() -> Result<(), Refusal> {
+    static ANSWER: Answer = Answer::unknown();
+    ANSWER.get(multishot::trial)
 }
 
 /// Receives by one request after the other.
-fn receive_singly(flow: &Flow, socket: types::Fd) -> Result<(), MoveError> {
-    let mut ring = new_ring(flow)?;
-    let mut room = Room::of(flow.config.chunk.max(ROOM));
-    stream::receive(flow, room.len(), |want| room.lend(want, |room| read(&mut ring, socket, room)))
-}
-
-#[expect(unsafe_code, reason = "the kernel is given an address")]
-fn read(ring: &mut IoUring, socket: types::Fd, room: &mut [u8]) -> SysResult<usize> {
-    let request = opcode::Recv::new(socket, room.as_mut_ptr(), room.len() as u32)
-        .flags(libc::MSG_DONTWAIT)
-        .build();
-    // SAFETY: as the request does not wait, it is over when the call that hands it over returns.
-    unsafe { ring.submission().push(&request) }.map_err(|_| Errno::BUSY)?;
-    loop {
-        match ring.submit_and_wait(1).map_err(errno) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(cause) => return Err(cause),
+fn receive_singly(flow: &Flow) -> Result<(), MoveError> {
+    let mut ring = Ring::new(1).map_err(|cause| no_ring(flow, &cause))?;
+    stream::receive(flow, ROOM, |want| {
+        let read = read(&mut ring, &flow.socket, want);
+        if let (Some(room), Ok(taken)) = (ring.release(), read) {
+            flow.show(&room[..taken]);
         }
-        if let Some(entry) = ring.completion().next() {
-            let result = entry.result();
-            return usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
-        }
-    }
-}
-
-pub(super) fn new_ring(flow: &Flow) -> Result<IoUring, MoveError> {
-    IoUring::new(DEPTH as u32).map_err(|cause| no_ring(flow, &cause))
-}
-
-/// Whether a mover that needs a ring gets one here.
-pub(super) fn ring_can_be_had(mover: &dyn Mover) -> Result<(), Unsupported> {
-    IoUring::new(DEPTH as u32).map(drop).map_err(|cause| Unsupported {
-        mover: mover.id().into(),
-        why: format!("no io_uring can be had: {cause}"),
-        needs: needs(&cause),
+        read
     })
 }
 
-fn no_ring(flow: &Flow, cause: &io::Error) -> MoveError {
-    let cause = io::Error::new(cause.kind(), format!("{cause}; {}", needs(cause)));
-    MoveError::from_system(flow.config.id, "make an io_uring", cause)
-}
-
-/// What io_uring takes, by the cause of its refusal (io_uring_setup(2)).
-fn needs(cause: &io::Error) -> String {
-    let words = match cause.raw_os_error() {
-        Some(libc::ENOSYS) => "it needs Linux 5.6 or later, built with io_uring",
-        Some(libc::EPERM | libc::EACCES) => {
-            "allow it: sysctl kernel.io_uring_disabled, or the system call filter of the container"
-        }
-        // Pages of its queues and of its ring of buffers (io_uring/memmap.c of Linux 6.18,
-        // `io_create_region`).
-        Some(libc::ENOMEM) => {
-            let has = getrlimit(Resource::Memlock).current.map_or(0, |bytes| bytes / 1024);
-            return format!(
-                "raise the limit on locked memory, {has} KiB by now (ulimit -l): each flow takes at least \
-                 8 KiB of it to send, and 12 KiB to receive"
-            );
-        }
-        Some(libc::EMFILE | libc::ENFILE) => {
-            "use fewer flows or raise ulimit -n: it takes one more"
-        }
-        _ => "choose another mover",
-    };
-    words.into()
+/// Reads up to `want` bytes without waiting, into a room that the ring holds then.
+#[expect(unsafe_code, reason = "the kernel is given an address")]
+fn read(ring: &mut Ring<Lent>, socket: &OwnedFd, want: usize) -> SysResult<usize> {
+    let (start, want) = (ring.hold(Lent::take())?, want.min(ROOM));
+    let request = opcode::Recv::new(types::Fd(socket.as_raw_fd()), start, want as u32)
+        .flags(libc::MSG_DONTWAIT)
+        .build();
+    // SAFETY: the ring owns the room, and the flow has the socket for longer.
+    unsafe { ring.note(&request) }?;
+    let mut result = Err(Errno::IO);
+    ring.carry_out(|entry| result = outcome(entry.result()))?;
+    result
 }
 
 /// Writes one buffer again and again.
 struct Writer<'a> {
-    // Dropped before the pages, of which it knows the addresses.
-    ring: IoUring,
-    pages: Arc<Pages>,
+    ring: Ring<Arc<Pages>>,
+    /// Bytes of the buffer.
+    len: usize,
     socket: &'a OwnedFd,
 }
 
 impl Writer<'_> {
-    /// Writes up to `want` bytes, a chunk at a time, in one system call. The order does not matter,
-    /// as all chunks are the same.
-    fn write(&mut self, want: usize) -> SysResult<usize> {
-        let mut asked = 0;
-        for at in (0..want).step_by(self.pages.len()) {
-            let len = self.pages.len().min(want - at);
-            self.ask(len)?;
-            asked += 1;
+    /// Writes up to `want` bytes from `at` of the buffer, a chunk at a time, in one system call. If the
+    /// socket is full for a while within the call, a chunk that is not the last may be cut.
+    fn write(&mut self, at: usize, want: usize) -> SysResult<usize> {
+        for from in (0..want).step_by(self.len) {
+            self.ask(at, self.len.min(want - from))?;
         }
-        self.enter(asked)?;
-        self.collect(asked)
-    }
-
-    /// Notes one write of `len` bytes for the next call.
-    #[expect(unsafe_code, reason = "the kernel is given an address")]
-    fn ask(&mut self, len: usize) -> SysResult<()> {
-        let socket = types::Fd(self.socket.as_raw_fd());
-        let write: squeue::Entry = opcode::Send::new(socket, self.pages.as_ptr(), len as u32)
-            .flags(libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
-            .build();
-        // SAFETY: the pages and the socket outlive the ring, and nobody writes to the pages.
-        unsafe { self.ring.submission().push(&write) }.map_err(|_| Errno::BUSY)
-    }
-
-    /// Hands over what was noted, until `count` results are there.
-    fn enter(&self, count: usize) -> SysResult<()> {
-        loop {
-            match self.ring.submit_and_wait(count).map_err(errno) {
-                Err(Errno::INTR) => {}
-                other => return other.map(drop),
-            }
-        }
-    }
-
-    /// Takes the results of `asked` writes: their sum, or the first error where nothing was written.
-    fn collect(&mut self, asked: usize) -> SysResult<usize> {
-        let (mut written, mut refused, mut taken) = (0, None, 0);
-        while taken < asked {
-            for result in self.ring.completion().map(|entry| entry.result()) {
-                taken += 1;
-                match usize::try_from(result) {
-                    Ok(bytes) => written += bytes,
-                    Err(_) => {
-                        refused.get_or_insert(Errno::from_raw_os_error(-result));
-                    }
-                }
-            }
-            if taken < asked {
-                self.enter(asked - taken)?;
-            }
-        }
+        let (mut written, mut refused) = (0, None);
+        self.ring.carry_out(|entry| match outcome(entry.result()) {
+            Ok(bytes) => written += bytes,
+            Err(cause) => drop(refused.get_or_insert(cause)),
+        })?;
         match refused {
             Some(cause) if written == 0 => Err(cause),
             _ => Ok(written),
         }
     }
+
+    /// Notes one write of `len` bytes for the next call.
+    #[expect(unsafe_code, reason = "the kernel is given an address")]
+    fn ask(&mut self, at: usize, len: usize) -> SysResult<()> {
+        let start = self.ring.start()?.wrapping_add(at);
+        let socket = types::Fd(self.socket.as_raw_fd());
+        let write: squeue::Entry = opcode::Send::new(socket, start, len as u32)
+            .flags(libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
+            .build();
+        // SAFETY: the ring owns the pages, to which nobody writes; the flow has the socket for longer.
+        unsafe { self.ring.note(&write) }
+    }
 }
 
 /// Reads a chunk of a file and sends it, both in one system call.
 struct FromFile<'a> {
-    // Dropped before the buffer, of which it knows the address.
-    ring: IoUring,
-    buffer: Vec<u8>,
+    /// With a buffer of one chunk.
+    ring: Ring<Vec<u8>>,
     source: &'a FileSource,
     /// What of the buffer is not sent yet.
     waiting: Range<usize>,
@@ -272,102 +206,154 @@ struct FromFile<'a> {
 const READ: u64 = 1;
 const SEND: u64 = 2;
 
+/// What became of a reading and a sending; `None` of what was not asked for.
+type Results = [Option<SysResult<usize>>; 2];
+
 impl FromFile<'_> {
     /// Notes the sending of a part of the buffer.
-    fn send_request(&self, flow: &Flow, part: Range<usize>) -> squeue::Entry {
-        let start = self.buffer[part.clone()].as_ptr();
-        opcode::Send::new(types::Fd(flow.socket.as_raw_fd()), start, part.len() as u32)
+    fn note_send(&mut self, socket: &OwnedFd, part: Range<usize>) -> SysResult<()> {
+        let start = self.ring.start()?.wrapping_add(part.start);
+        let send = opcode::Send::new(types::Fd(socket.as_raw_fd()), start, part.len() as u32)
             .flags(libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
             .build()
-            .user_data(SEND)
+            .user_data(SEND);
+        self.note(&send)
     }
 
-    /// Hands the requests over and waits for their results, which come back in the order of
-    /// [`READ`] and [`SEND`]; what was not asked for is a success of nothing.
-    #[expect(unsafe_code, reason = "the kernel is given addresses")]
-    fn carry_out(&mut self, requests: &[squeue::Entry]) -> SysResult<[i32; 2]> {
-        for request in requests {
-            // SAFETY: the buffer, the file and the socket outlive the requests, as this waits for
-            // all of them, and nobody else uses the buffer meanwhile.
-            unsafe { self.ring.submission().push(request) }.map_err(|_| Errno::BUSY)?;
-        }
-        let (mut results, mut taken) = ([0; 2], 0);
-        while taken < requests.len() {
-            match self.ring.submit_and_wait(requests.len() - taken).map_err(errno) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(cause) => return Err(cause),
-            }
-            for entry in self.ring.completion() {
-                results[usize::from(entry.user_data() == SEND)] = entry.result();
-                taken += 1;
-            }
-        }
-        Ok(results)
-    }
-
-    /// Reads `want` bytes and sends them; what the socket took.
-    fn read_and_send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<i32, Trouble> {
+    /// Notes the reading of a part of the source, with which what is noted next ends unless it is whole.
+    fn note_read(&mut self, offset: u64, want: usize) -> SysResult<()> {
         let file = types::Fd(self.source.file.as_raw_fd());
-        let read = opcode::Read::new(file, self.buffer.as_mut_ptr(), want as u32)
+        let read = opcode::Read::new(file, self.ring.start()?, want as u32)
             .offset(offset)
             .build()
             .user_data(READ)
             .flags(squeue::Flags::IO_LINK);
-        let requests = [read, self.send_request(flow, 0..want)];
+        self.note(&read)
+    }
+
+    #[expect(unsafe_code, reason = "the kernel is given an address")]
+    fn note(&mut self, request: &squeue::Entry) -> SysResult<()> {
+        // SAFETY: the ring owns the buffer, of which nobody else reads or writes a byte; the flow has
+        // the file and the socket for longer.
+        unsafe { self.ring.note(request) }
+    }
+
+    fn carry_out(&mut self) -> SysResult<Results> {
+        let mut results = [None; 2];
+        self.ring.carry_out(|entry| {
+            results[usize::from(entry.user_data() == SEND)] = Some(outcome(entry.result()));
+        })?;
+        Ok(results)
+    }
+
+    /// Reads `want` bytes and sends them; what the socket took.
+    fn read_and_send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<usize, Trouble> {
         let mut asleep = std::mem::take(&mut self.asleep);
-        let results = asleep.during(flow, || self.carry_out(&requests));
+        let results = asleep.during(flow, || {
+            self.note_read(offset, want)?;
+            self.note_send(&flow.socket, 0..want)?;
+            self.carry_out()
+        });
         self.asleep = asleep;
         let [read, sent] = results.map_err(Trouble::Source)?;
-        match usize::try_from(read) {
-            Ok(0) => Err(Trouble::Ended),
-            Ok(read) => {
+        match read.unwrap_or(Err(Errno::IO)).map_err(Trouble::Source)? {
+            0 => Err(Trouble::Ended),
+            read => {
                 self.waiting = 0..read;
                 // A short read takes the send that is linked to it back: it is worth another one.
-                let canceled = sent == -Errno::CANCELED.raw_os_error();
-                Ok(if canceled { -Errno::INTR.raw_os_error() } else { sent })
+                let again = |cause| if cause == Errno::CANCELED { Errno::INTR } else { cause };
+                sent.unwrap_or(Err(Errno::IO)).map_err(|cause| Trouble::Socket(again(cause)))
             }
-            Err(_) => Err(Trouble::Source(Errno::from_raw_os_error(-read))),
         }
+    }
+
+    /// Sends on from the buffer; what the socket took.
+    fn send_on(&mut self, flow: &Flow) -> SysResult<usize> {
+        self.note_send(&flow.socket, self.waiting.clone())?;
+        self.carry_out()?[1].unwrap_or(Err(Errno::IO))
     }
 }
 
 impl Way for FromFile<'_> {
     fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, Trouble> {
-        let sent = if self.waiting.is_empty() {
+        let bytes = if self.waiting.is_empty() {
             self.read_and_send(flow, offset, want)?
         } else {
-            let send = self.send_request(flow, self.waiting.clone());
-            self.carry_out(&[send]).map_err(Trouble::Socket)?[1]
+            self.send_on(flow).map_err(Trouble::Socket)?
         };
-        let bytes =
-            usize::try_from(sent).map_err(|_| Trouble::Socket(Errno::from_raw_os_error(-sent)))?;
         self.waiting.start += bytes;
         Ok(Sent { bytes, full: !self.waiting.is_empty() })
     }
 }
 
-pub(super) fn errno(cause: io::Error) -> Errno {
-    Errno::from_io_error(&cause).unwrap_or(Errno::IO)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ring::faults::{Fault, plant, plant_lasting};
     use goodput_model::Framing;
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
+    fn pair() -> (OwnedFd, OwnedFd) {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap()
+    }
+
+    fn writer(socket: &OwnedFd) -> (Writer<'_>, Arc<Pages>) {
+        let pages = Pages::payload(&Framing::Goodput, 100).unwrap();
+        let ring = Ring::with(DEPTH, Arc::clone(&pages)).unwrap();
+        (Writer { ring, len: 100, socket }, pages)
+    }
+
     #[test]
     fn a_call_writes_many_chunks_and_then_says_that_the_socket_is_full() {
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
-        let (ring, pages) =
-            (IoUring::new(DEPTH as u32).unwrap(), Pages::payload(&Framing::Goodput, 100).unwrap());
-        let mut writer = Writer { ring, pages, socket: &near };
-        assert_eq!(writer.write(250), Ok(250));
+        let (near, far) = pair();
+        let (mut writer, pages) = writer(&near);
+        assert_eq!(writer.write(0, 250), Ok(250));
+        assert_eq!(writer.write(50, 50), Ok(50));
+        let mut read = [0; 400];
+        assert_eq!(rustix::io::read(&far, &mut read), Ok(300));
+        assert_eq!((&read[..100], &read[200..300]), (&pages[..], &pages[..]));
+        while writer.write(0, DEPTH * 100).is_ok() {}
+        assert_eq!(writer.write(0, 100), Err(Errno::AGAIN));
+    }
+
+    #[test]
+    fn a_call_that_fails_for_a_moment_writes_nothing_twice() {
+        let (near, far) = pair();
+        let (mut writer, pages) = writer(&near);
+        plant([Fault::Error(Errno::AGAIN), Fault::Error(Errno::INTR)]);
+        assert_eq!((writer.write(0, 100), writer.write(0, 100)), (Ok(100), Ok(100)));
         let mut read = [0; 300];
-        assert_eq!(rustix::io::read(&far, &mut read), Ok(250));
-        assert_eq!((&read[..100], &read[200..250]), (&writer.pages[..], &writer.pages[..50]));
-        while writer.write(DEPTH * 100).is_ok() {}
-        assert_eq!(writer.write(100), Err(Errno::AGAIN));
+        assert_eq!(rustix::io::read(&far, &mut read), Ok(200));
+        assert_eq!((&read[..100], &read[100..200]), (&pages[..], &pages[..]));
+    }
+
+    #[test]
+    fn a_call_that_fails_for_good_writes_nothing_ever() {
+        let (near, far) = pair();
+        let (mut writer, _pages) = writer(&near);
+        plant_lasting(Errno::AGAIN);
+        assert_eq!([writer.write(0, 250), writer.write(0, 100)], [Err(Errno::NOMEM); 2]);
+        drop(writer);
+        assert_eq!(rustix::io::read(&far, &mut [0; 1]), Err(Errno::AGAIN));
+    }
+
+    #[test]
+    fn a_read_that_fails_leaves_no_room_to_the_kernel() {
+        let (near, far) = pair();
+        rustix::io::write(&far, b"seven b").unwrap();
+        let mut ring = Ring::new(1).unwrap();
+        plant([Fault::Error(Errno::AGAIN), Fault::NoWait]);
+        assert_eq!(read(&mut ring, &near, 100), Ok(7));
+        assert!(ring.release().unwrap().starts_with(b"seven b"));
+        assert_eq!(read(&mut ring, &near, 100), Err(Errno::AGAIN), "it is empty");
+        drop(ring.release());
+        rustix::io::write(&far, b"more").unwrap();
+        plant_lasting(Errno::AGAIN);
+        assert_eq!(read(&mut ring, &near, 100), Err(Errno::NOMEM));
+        assert!(ring.release().is_some());
+        assert_eq!(read(&mut ring, &near, 100), Err(Errno::NOMEM), "no room is taken for it");
+        assert!(ring.release().is_none());
+        assert_eq!(rustix::io::read(&near, &mut [0; 9]), Ok(4));
     }
 }

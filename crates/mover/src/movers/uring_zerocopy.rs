@@ -6,28 +6,26 @@
 //! path stays on this host or where the device can't gather.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use goodput_model::{Plan, Role, Transport};
-use io_uring::types::{SubmitArgs, Timespec};
-use io_uring::{IoUring, cqueue, opcode, squeue, types};
+use io_uring::{cqueue, opcode, squeue, types};
 use rustix::io::{Errno, Result as SysResult};
 use rustix::net::{AddressFamily, SocketType, socket};
 
-use super::uring::{errno, new_ring, ring_can_be_had};
 use super::{Mover, check_chunk, check_kernel, check_transport};
 use crate::clock::now_ns;
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
 use crate::limits::Needs;
 use crate::pages::Pages;
+use crate::ring::{DEPTH, Memory, NOTICED, Ring, no_ring, outcome, ring_can_be_had};
 use crate::stop::Phase;
 use crate::stream;
 
-/// Sends whose notice is not there yet, at most: a ring of [`super::uring`] has places for twice as
-/// many.
-const OUTSTANDING: u64 = 64;
+/// Sends whose notice is not there yet, at most: a ring has places for twice as many completions.
+const OUTSTANDING: u64 = DEPTH as u64;
 /// How long one wait for a notice lasts, nanoseconds: the stop is looked at in between.
 const WAIT_NS: u32 = 1_000_000;
 /// How long a sender waits for the last notices, nanoseconds: well below the 100 ms in which it must
@@ -74,10 +72,11 @@ impl Mover for UringZerocopy {
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
         let pages = Pages::payload(&flow.config.framing, flow.config.chunk)
             .map_err(|cause| flow.failed("make the buffer to send from", cause))?;
-        let ring = new_ring(flow)?;
-        register(&ring, &pages).map_err(|cause| no_room(flow, &cause))?;
+        let mut ring =
+            Ring::with(DEPTH, Arc::clone(&pages)).map_err(|cause| no_ring(flow, &cause))?;
+        register(&mut ring, &pages).map_err(|cause| no_room(flow, &cause))?;
         flow.counters.copied_sends(0);
-        let mut sender = Sender { ring, pages, flow, outstanding: 0 };
+        let mut sender = Sender { ring, flow, outstanding: 0 };
         stream::send(flow, &mut sender)?;
         flow.payload_is_over();
         sender.wait_for_last()
@@ -86,32 +85,45 @@ impl Mover for UringZerocopy {
 
 /// Whether the kernel knows such a send: then a socket that is not connected is all that it objects to.
 fn trial() -> io::Result<()> {
-    let (mut ring, socket) =
-        (IoUring::new(1)?, socket(AddressFamily::INET, SocketType::STREAM, None)?);
-    let nothing = [0; 1];
-    let send = opcode::SendZc::new(types::Fd(socket.as_raw_fd()), nothing.as_ptr(), 1)
-        .flags(libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
-        .zc_flags(REPORT_USAGE)
-        .build();
-    push(&mut ring, &send)?;
-    ring.submit_and_wait(1)?;
-    let result = ring.completion().next().map_or(0, |entry| entry.result());
-    match Errno::from_raw_os_error(-result) {
-        Errno::INVAL | Errno::OPNOTSUPP if result < 0 => Err(io::Error::from_raw_os_error(-result)),
+    let nothing: &[u8] = &[0];
+    let mut ring = Ring::with(1, nothing)?;
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    note(&mut ring, &socket, 0, 1, None)?;
+    let mut result = Ok(0);
+    ring.carry_out(|entry| {
+        if !cqueue::notif(entry.flags()) {
+            result = outcome(entry.result());
+        }
+    })?;
+    match result {
+        Err(cause @ (Errno::INVAL | Errno::OPNOTSUPP)) => Err(cause.into()),
         _ => Ok(()),
     }
 }
 
+/// Notes a send of `len` bytes of the ring's memory from `at` on, which may be registered.
 #[expect(unsafe_code, reason = "the kernel is given an address")]
-fn push(ring: &mut IoUring, send: &squeue::Entry) -> SysResult<()> {
-    // SAFETY: what is sent outlives the call that hands the request over, and is only read. Of
-    // `Pages` the kernel keeps what it still needs; one byte of `trial` never leaves.
-    unsafe { ring.submission().push(send) }.map_err(|_| Errno::BUSY)
+fn note<M: Memory>(
+    ring: &mut Ring<M>,
+    socket: &OwnedFd,
+    at: usize,
+    len: usize,
+    registered: Option<u16>,
+) -> SysResult<()> {
+    let start = ring.start()?.wrapping_add(at);
+    let send: squeue::Entry = opcode::SendZc::new(types::Fd(socket.as_raw_fd()), start, len as u32)
+        .flags(libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
+        .buf_index(registered)
+        .zc_flags(REPORT_USAGE)
+        .build()
+        .user_data(NOTICED);
+    // SAFETY: the ring owns the memory, which is only read; the socket lives longer.
+    unsafe { ring.note(&send) }
 }
 
 #[expect(unsafe_code, reason = "the kernel is given an address")]
-fn register(ring: &IoUring, pages: &Pages) -> io::Result<()> {
-    let whole = libc::iovec { iov_base: pages.as_ptr().cast_mut().cast(), iov_len: pages.len() };
+fn register(ring: &mut Ring<Arc<Pages>>, pages: &Pages) -> io::Result<()> {
+    let whole = libc::iovec { iov_base: ring.start()?.cast(), iov_len: pages.len() };
     // SAFETY: the kernel pins the pages, which are only read, and keeps them as long as the ring.
     unsafe { ring.submitter().register_buffers(&[whole]) }
 }
@@ -129,38 +141,25 @@ fn no_room(flow: &Flow, cause: &io::Error) -> MoveError {
 
 /// Sends the registered pages again and again.
 struct Sender<'a> {
-    // Dropped before the pages, of which it knows the addresses.
-    ring: IoUring,
-    pages: Arc<Pages>,
+    ring: Ring<Arc<Pages>>,
     flow: &'a Flow,
     /// Sends whose notice is not there yet.
     outstanding: u64,
 }
 
 impl stream::Write for &mut Sender<'_> {
-    fn write(&mut self, want: usize) -> SysResult<usize> {
+    fn write(&mut self, at: usize, want: usize) -> SysResult<usize> {
         if self.outstanding >= OUTSTANDING {
             self.collect();
             if self.outstanding >= OUTSTANDING {
                 return Err(Errno::AGAIN);
             }
         }
-        let socket = types::Fd(self.flow.socket.as_raw_fd());
-        let send = opcode::SendZc::new(socket, self.pages.as_ptr(), want as u32)
-            .flags(libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
-            .buf_index(Some(0))
-            .zc_flags(REPORT_USAGE)
-            .build();
-        push(&mut self.ring, &send)?;
-        loop {
-            match self.ring.submit_and_wait(1).map_err(errno) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(cause) => return Err(cause),
-            }
-            if let Some(result) = self.collect() {
-                return usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result));
-            }
-        }
+        note(&mut self.ring, &self.flow.socket, at, want, Some(0))?;
+        let mut seen = Seen::default();
+        let carried_out = self.ring.carry_out(|entry| seen.add(entry));
+        self.note_all(&seen);
+        carried_out.and(seen.result.unwrap_or(Err(Errno::IO)))
     }
 
     fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
@@ -172,30 +171,45 @@ impl stream::Write for &mut Sender<'_> {
     }
 }
 
-impl Sender<'_> {
-    /// Takes what the ring has: the result of a send where there is one, and all notices.
-    fn collect(&mut self) -> Option<i32> {
-        let (mut result, mut copied) = (None, 0);
-        for entry in self.ring.completion() {
-            if cqueue::notif(entry.flags()) {
-                self.outstanding -= 1;
-                copied += u64::from(entry.result() as u32 & COPIED != 0);
-            } else {
-                self.outstanding += u64::from(cqueue::more(entry.flags()));
-                result = Some(entry.result());
-            }
+/// What completions have told.
+#[derive(Default)]
+struct Seen {
+    /// What became of a send.
+    result: Option<SysResult<usize>>,
+    /// Sends for which a notice comes.
+    noticed: u64,
+    /// Notices, and those that say that the kernel copied.
+    notices: u64,
+    copied: u64,
+}
+
+impl Seen {
+    fn add(&mut self, entry: &cqueue::Entry) {
+        if cqueue::notif(entry.flags()) {
+            self.notices += 1;
+            self.copied += u64::from(entry.result() as u32 & COPIED != 0);
+        } else {
+            self.noticed += u64::from(cqueue::more(entry.flags()));
+            self.result = Some(outcome(entry.result()));
         }
-        self.flow.counters.copied_sends(copied);
-        result
+    }
+}
+
+impl Sender<'_> {
+    fn note_all(&mut self, seen: &Seen) {
+        self.outstanding = (self.outstanding + seen.noticed).saturating_sub(seen.notices);
+        self.flow.counters.copied_sends(seen.copied);
     }
 
-    fn wait_for_notice(&self) -> Result<(), MoveError> {
-        let time = Timespec::new().nsec(WAIT_NS);
-        let args = SubmitArgs::new().timespec(&time);
-        match self.ring.submitter().submit_with_args(1, &args).map_err(errno) {
-            Ok(_) | Err(Errno::TIME | Errno::INTR) => Ok(()),
-            Err(cause) => Err(self.flow.failed("wait for io_uring", cause)),
-        }
+    /// Takes the notices that the ring has.
+    fn collect(&mut self) {
+        let mut seen = Seen::default();
+        self.ring.collect(|entry| seen.add(entry));
+        self.note_all(&seen);
+    }
+
+    fn wait_for_notice(&mut self) -> Result<(), MoveError> {
+        self.ring.wait(WAIT_NS).map_err(|cause| self.flow.failed("wait for io_uring", cause))
     }
 
     /// Waits, not for long, until the kernel has done with all, so that what it copied is counted.
@@ -211,5 +225,21 @@ impl Sender<'_> {
             }
             self.wait_for_notice()?;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ring::faults::{Fault, plant, plant_lasting};
+
+    #[test]
+    fn a_signal_and_a_moment_without_memory_are_no_refusal() {
+        plant([Errno::INTR, Errno::AGAIN, Errno::INTR].map(Fault::Error));
+        trial().expect("this kernel has it");
+        plant([Fault::NoWait]);
+        trial().expect("this kernel has it");
+        plant_lasting(Errno::AGAIN);
+        assert_eq!(trial().unwrap_err().raw_os_error(), Some(libc::ENOMEM));
     }
 }

@@ -54,8 +54,8 @@ impl Mover for Writev {
             .map_err(|cause| flow.failed("make the buffer to send from", cause))?;
         let most = (AT_ONCE / chunk).clamp(1, PARTS);
         let parts = vec![IoSlice::new(&pages); most];
-        stream::send_pieces(flow, chunk * most, |want: usize| {
-            let part = [IoSlice::new(&pages[..want.min(chunk)])];
+        stream::send_pieces(flow, chunk * most, |at, want| {
+            let part = [IoSlice::new(&pages[at..chunk.min(at + want)])];
             let parts = if want < chunk { &part } else { &parts[..want / chunk] };
             let mut nothing = SendAncillaryBuffer::default();
             sendmsg(&flow.socket, parts, &mut nothing, SendFlags::NOSIGNAL)

@@ -130,8 +130,8 @@ struct FromMemory<'a> {
 }
 
 impl stream::Write for &mut FromMemory<'_> {
-    fn write(&mut self, want: usize) -> SysResult<usize> {
-        let (part, socket) = (&self.chunk[..want], &self.pinned.flow.socket);
+    fn write(&mut self, at: usize, want: usize) -> SysResult<usize> {
+        let (part, socket) = (&self.chunk[at..at + want], &self.pinned.flow.socket);
         self.pinned.send(|flags| {
             let flags = SendFlags::NOSIGNAL | SendFlags::from_bits_retain(flags as u32);
             send(socket, part, flags)

@@ -10,6 +10,7 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
+use std::slice;
 
 use goodput_model::{Plan, Role, Transport};
 use rustix::io::{Errno, Result as SysResult};
@@ -65,7 +66,7 @@ impl Mover for ZerocopyReceive {
         let mut buffer = vec![0; ROOM];
         flow.counters.mapped(0);
         stream::receive(flow, ROOM, |want: usize| {
-            let Mapped { bytes, unmappable, ended } = window.map(&flow.socket, want)?;
+            let Mapped { bytes, unmappable, ended } = window.map(flow, want)?;
             flow.counters.mapped(bytes as u64);
             // Where there is nothing at all, only this call tells an end from a pause.
             let copy = if bytes == 0 && unmappable == 0 { want } else { unmappable };
@@ -76,8 +77,11 @@ impl Mover for ZerocopyReceive {
                 flow.counters.called();
             }
             let room = &mut buffer[..copy.min(want - bytes)];
-            match recv(&flow.socket, room, RecvFlags::empty()) {
-                Ok((copied, _)) => Ok(bytes + copied),
+            match recv(&flow.socket, &mut *room, RecvFlags::empty()) {
+                Ok((copied, _)) => {
+                    flow.show(&room[..copied]);
+                    Ok(bytes + copied)
+                }
                 // What was mapped has been taken out of the socket all the same.
                 Err(_) if bytes > 0 => Ok(bytes),
                 Err(cause) => Err(cause),
@@ -121,14 +125,14 @@ impl Window {
         Ok(Self { start })
     }
 
-    /// Takes up to `want` bytes out of the socket that fill whole pages.
-    fn map(&mut self, socket: &OwnedFd, want: usize) -> SysResult<Mapped> {
+    /// Takes up to `want` bytes out of the flow's socket that fill whole pages, and shows them.
+    fn map(&mut self, flow: &Flow, want: usize) -> SysResult<Mapped> {
         let mut asked = ZerocopyReceiveOption {
             address: self.start.addr() as u64,
             length: want.min(ROOM) as u32,
             recv_skip_hint: 0,
         };
-        match ask(socket, &mut asked) {
+        match ask(&flow.socket, &mut asked) {
             Ok(()) => {}
             // The stream is over, and nothing of it is left (`SOCK_DONE`).
             Err(Errno::IO) => return Ok(Mapped { bytes: 0, unmappable: 0, ended: true }),
@@ -136,16 +140,24 @@ impl Window {
         }
         let bytes = asked.length as usize;
         if bytes > 0 {
+            flow.show(self.content(bytes));
             self.unmap(bytes)?;
         }
         Ok(Mapped { bytes, unmappable: asked.recv_skip_hint as usize, ended: false })
+    }
+
+    /// What the kernel has just mapped.
+    #[expect(unsafe_code, reason = "memory that the kernel has mapped")]
+    fn content(&self, bytes: usize) -> &[u8] {
+        // SAFETY: the kernel has put so many bytes of pages there, and they stay until `unmap`.
+        unsafe { slice::from_raw_parts(self.start.cast(), bytes.min(ROOM)) }
     }
 
     /// Gives the pages back now, which is cheaper than to have the next call do it (tcp_mmap.c).
     #[expect(unsafe_code, reason = "pages of the mapping go away")]
     fn unmap(&mut self, bytes: usize) -> SysResult<()> {
         // SAFETY: the mapping is ours, `bytes` of it were filled by the kernel, and nothing refers to
-        // them: no slice is ever made of it.
+        // them any more: a slice of it lives no longer than the call that shows it.
         unsafe { madvise(self.start, bytes, Advice::LinuxDontNeed) }
     }
 }

@@ -36,7 +36,8 @@ impl Departures {
 /// Numbers the datagrams of one flow and sends them.
 pub(crate) struct Outbox<F> {
     format: F,
-    /// A batch of datagrams side by side: in each the header is new every time, the rest random.
+    /// A batch of datagrams side by side: in each the header is new every time, the rest stays. A
+    /// datagram's number says which of them it is: the remainder by the batch.
     room: Vec<u8>,
     size: usize,
     /// Datagrams in one message.
@@ -50,7 +51,8 @@ impl<F: Format> Outbox<F> {
     /// For datagrams of up to `size` bytes, at least the format's least, of which `joined` make a message and
     /// up to `messages` a batch. More than one in a message needs [`split_departures`].
     pub(crate) fn new(format: F, size: usize, joined: usize, messages: usize) -> Self {
-        let mut room = payload::random(size * joined * messages.min(MESSAGES));
+        let mut room = vec![0; size * joined * messages.min(MESSAGES)];
+        payload::fill(0, &mut room);
         room.chunks_exact_mut(size).for_each(|datagram| format.prepare(datagram));
         Self { format, room, size, joined, next: 0, departures: None }
     }
@@ -75,16 +77,20 @@ impl<F: Format> Outbox<F> {
         size: usize,
     ) -> SysResult<usize> {
         debug_assert!(size == self.size || count == 1);
+        let first = (self.next % self.batch() as u64) as usize;
+        // After a call that took only a part of a batch, the next goes to its end.
+        let count = count.min(self.batch() - first);
         let (now, departures) = (self.format.now_ns(), self.departures);
         let lead = departures.map(|all| (all, now_ns()));
-        for (i, datagram) in self.room.chunks_exact_mut(self.size).take(count).enumerate() {
+        let room = &mut self.room[first * self.size..];
+        for (i, datagram) in room.chunks_exact_mut(self.size).take(count).enumerate() {
             let number = self.next + i as u64;
             let bytes = number * self.size as u64 + size as u64;
             let held = lead.map_or(0, |(all, from)| all.at_ns(i).saturating_sub(from));
             let at_ns = now + held;
             self.format.write(&mut datagram[..size], Sent { number, bytes, at_ns });
         }
-        let filled = &self.room[..(count * size).min(self.room.len())];
+        let filled = &room[..(count * size).min(room.len())];
         let len = self.joined * self.size;
         let sent = if filled.len() > len || departures.is_some() {
             send_batch(socket, filled, len, departures)

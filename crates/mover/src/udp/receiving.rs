@@ -120,7 +120,10 @@ impl<F: Format> Receiver<'_, F> {
     fn read(&mut self, inbox: &mut Inbox) -> Result<usize, Errno> {
         let tally = &mut self.tally;
         tally.begin_batch();
-        inbox.receive(self.flow.socket.as_fd(), |arrival| tally.count(&arrival))?;
+        inbox.receive(self.flow.socket.as_fd(), |arrival| {
+            self.flow.show(arrival.datagram);
+            tally.count(&arrival);
+        })?;
         if tally.batch > 0 {
             self.flow.counters.moved(tally.bytes);
         }

@@ -1,0 +1,55 @@
+//! Errors in place of io_uring_enter(2), in the thread of a test.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+
+use io_uring::IoUring;
+use rustix::io::{Errno, Result as SysResult};
+
+use super::errno;
+
+/// What happens instead of a call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Fault {
+    /// It fails before it hands anything over.
+    Error(Errno),
+    /// It hands over, and returns before anything has completed.
+    NoWait,
+}
+
+impl Fault {
+    pub(super) fn happen(self, ring: &IoUring) -> SysResult<usize> {
+        match self {
+            Self::Error(cause) => Err(cause),
+            Self::NoWait => ring.submit().map_err(errno),
+        }
+    }
+}
+
+thread_local! {
+    static NEXT: RefCell<VecDeque<Fault>> = const { RefCell::new(VecDeque::new()) };
+    static DEAF: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has the next calls of this thread fail so, one after the other.
+pub(crate) fn plant(faults: impl IntoIterator<Item = Fault>) {
+    NEXT.with_borrow_mut(|next| *next = faults.into_iter().collect());
+}
+
+/// As many errors as end in a broken ring.
+pub(crate) fn plant_lasting(cause: Errno) {
+    plant(std::iter::repeat_n(Fault::Error(cause), super::TRIES as usize + 1));
+}
+
+pub(super) fn next() -> Option<Fault> {
+    NEXT.with_borrow_mut(VecDeque::pop_front)
+}
+
+/// Has the kernel cancel nothing, and complete nothing, that is under way.
+pub(crate) fn deafen() {
+    DEAF.set(true);
+}
+
+pub(super) fn is_kernel_deaf() -> bool {
+    DEAF.get()
+}
