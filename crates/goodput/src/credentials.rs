@@ -33,9 +33,13 @@ pub fn token(file: Option<&Path>) -> Result<Option<Token>> {
 }
 
 /// The users that a server lets in, and the key that their passwords are encrypted for.
-pub fn accounts(users: Option<&Path>, private_key: Option<&Path>) -> Result<Option<Accounts>> {
+pub fn accounts(
+    users: Option<&Path>,
+    private_key: Option<&Path>,
+    pkcs1_padding: bool,
+) -> Result<Option<Accounts>> {
     let (Some(users), Some(key)) = (users, private_key) else { return Ok(None) };
-    let accounts = Accounts::new(&read(key)?, &read(users)?);
+    let accounts = Accounts::new(&read(key)?, &read(users)?, padding(pkcs1_padding));
     let accounts = accounts
         .with_context(|| format!("the key {} and the users {}", key.display(), users.display()))?;
     Ok(Some(accounts))
@@ -49,9 +53,12 @@ fn login(username: &str, key: &Path, args: &CredentialArgs) -> Result<Login> {
             Err(_) => ask(username)?,
         },
     };
-    let padding = if args.pkcs1_padding { Padding::Pkcs1 } else { Padding::Oaep };
-    Login::new(username.into(), password, &read(key)?, padding)
+    Login::new(username.into(), password, &read(key)?, padding(args.pkcs1_padding))
         .with_context(|| format!("the login of {username} with {}", key.display()))
+}
+
+fn padding(pkcs1: bool) -> Padding {
+    if pkcs1 { Padding::Pkcs1 } else { Padding::Oaep }
 }
 
 fn read(file: &Path) -> Result<String> {

@@ -6,19 +6,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rsa::pkcs1::{DecodeRsaPrivateKey, DecodeRsaPublicKey};
-use rsa::pkcs8::{DecodePrivateKey, DecodePublicKey};
-use rsa::{RsaPrivateKey, RsaPublicKey};
+use aws_lc_rs::encoding::AsDer;
+use aws_lc_rs::rsa::{KeyPair, PrivateDecryptingKey, PublicEncryptingKey, PublicKey};
 use sha2::{Digest, Sha256};
 
-/// Keys that are longer only cost time, bits.
-const KEY_MAX_BITS: usize = 8192;
+pub use crate::protocols::iperf3::{Checked, Misfit, check};
 
 /// Why keys or users can't be taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
-    /// Not a key in PEM.
-    #[error("it is no RSA {kind} key in PEM: {why}")]
+    /// Not a key in PEM, or one that is too short or too long.
+    #[error("it is no RSA {kind} key of 2048 to 8192 bits in PEM: {why}")]
     Key {
         /// Public or private.
         kind: &'static str,
@@ -53,7 +51,7 @@ pub enum Padding {
 pub struct Login {
     pub(crate) username: String,
     pub(crate) password: String,
-    pub(crate) key: RsaPublicKey,
+    pub(crate) key: PublicEncryptingKey,
     pub(crate) padding: Padding,
 }
 
@@ -62,7 +60,8 @@ pub struct Login {
 pub struct Accounts(Arc<Inner>);
 
 struct Inner {
-    key: RsaPrivateKey,
+    key: PrivateDecryptingKey,
+    padding: Padding,
     /// Names with the SHA-256 of `{name}password`.
     users: Vec<(String, [u8; 32])>,
 }
@@ -78,33 +77,30 @@ impl Login {
         if [&username, &password].iter().any(|text| text.contains(['\n', '\r'])) {
             return Err(LoginError::Lines);
         }
-        let key = RsaPublicKey::from_public_key_pem(public_key)
-            .or_else(|other| RsaPublicKey::from_pkcs1_pem(public_key).map_err(|_| other))
-            .map_err(|why| LoginError::Key { kind: "public", why: why.to_string() })?;
+        let key = public(public_key).map_err(|why| LoginError::Key { kind: "public", why })?;
         Ok(Self { username, password, key, padding })
     }
 }
 
 impl Accounts {
     /// The server's private key, in PEM, and the users: a name, a comma and a hash each line; lines
-    /// that begin with `#` say nothing.
-    pub fn new(private_key: &str, users: &str) -> Result<Self, LoginError> {
-        let broken = |why: String| LoginError::Key { kind: "private", why };
-        let key = RsaPrivateKey::from_pkcs8_pem(private_key)
-            .or_else(|other| RsaPrivateKey::from_pkcs1_pem(private_key).map_err(|_| other))
-            .map_err(|why| broken(why.to_string()))?;
-        if rsa::traits::PublicKeyParts::n(&key).bits() > KEY_MAX_BITS {
-            return Err(broken(format!("it has more than {KEY_MAX_BITS} bits")));
-        }
+    /// that begin with `#` say nothing. Clients pad their logins in the one way: a server that tries
+    /// both tells whoever can measure time which of them fitted.
+    pub fn new(private_key: &str, users: &str, padding: Padding) -> Result<Self, LoginError> {
+        let key = private(private_key).map_err(|why| LoginError::Key { kind: "private", why })?;
         let lines = users.lines().enumerate();
         let said = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
         let users = said.map(|(at, line)| user(line).ok_or(LoginError::User { line: at + 1 }));
         let users = users.collect::<Result<_, _>>()?;
-        Ok(Self(Arc::new(Inner { key, users })))
+        Ok(Self(Arc::new(Inner { key, padding, users })))
     }
 
-    pub(crate) fn key(&self) -> &RsaPrivateKey {
+    pub(crate) fn key(&self) -> &PrivateDecryptingKey {
         &self.0.key
+    }
+
+    pub(crate) fn padding(&self) -> Padding {
+        self.0.padding
     }
 
     /// Whether this is a user with the right password.
@@ -117,6 +113,26 @@ impl Accounts {
             known | ((name == username) & (differs == 0))
         })
     }
+}
+
+/// A key that `openssl rsa` wrote, as RFC 5208 or as RFC 8017 has it.
+fn private(pem: &str) -> Result<PrivateDecryptingKey, String> {
+    let (label, der) = pem_rfc7468::decode_vec(pem.as_bytes()).map_err(|why| why.to_string())?;
+    let der = if label == "RSA PRIVATE KEY" {
+        let pair = KeyPair::from_der(&der).map_err(|why| why.to_string())?;
+        pair.as_der().map_err(|why| why.to_string())?.as_ref().to_vec()
+    } else {
+        der
+    };
+    PrivateDecryptingKey::from_pkcs8(&der).map_err(|why| why.to_string())
+}
+
+/// A key as RFC 5280 or as RFC 8017 has it.
+fn public(pem: &str) -> Result<PublicEncryptingKey, String> {
+    let (_, der) = pem_rfc7468::decode_vec(pem.as_bytes()).map_err(|why| why.to_string())?;
+    let key = PublicKey::from_der(&der).map_err(|why| why.to_string())?;
+    let der = key.as_der().map_err(|why| why.to_string())?;
+    PublicEncryptingKey::from_der(der.as_ref()).map_err(|why| why.to_string())
 }
 
 fn user(line: &str) -> Option<(String, [u8; 32])> {

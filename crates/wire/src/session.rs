@@ -262,6 +262,8 @@ pub enum Input {
     /// [`Action::RunErrand`], [`Action::Converse`]), because it has not proven who it is. The
     /// conversation ends, with the reason if the protocol has words for one.
     Denied(String),
+    /// Server: the answer to [`Action::CheckLogin`]: the user, or nobody.
+    LoginChecked(Option<String>),
     /// A sample of our own, for the peer.
     Sampled(Box<Sample>),
     /// Client: end the measurement. Server: the measurement ends from this side, with the reason.
@@ -362,6 +364,9 @@ pub enum Action {
     /// Server: the client has proven this. A session that says nothing like it speaks for a client
     /// that has proven nothing.
     Proven(Credential),
+    /// Server: find out whose login this is ([`crate::login::check`]). That takes milliseconds of
+    /// CPU time and must not hold up other clients. Answered with [`Input::LoginChecked`].
+    CheckLogin(String),
     /// Client: connect these flows and prove them.
     OpenFlows {
         /// One ticket for each flow.

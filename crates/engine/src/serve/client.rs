@@ -166,6 +166,7 @@ impl ServedClient {
             }
             Action::Echo(cookie) => self.echoing = Some(self.shared.echoes.expect(cookie)),
             Action::RunErrand(errand) => self.run_errand(*errand).await,
+            Action::CheckLogin(token) => self.check_login(token).await,
             Action::Begin => self.begin(),
             Action::Finish => self.finish(false),
             Action::FinishSoon => self.finish(true),
@@ -198,6 +199,19 @@ impl ServedClient {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Finds out whose login it is, and says why it is nobody's in this end's log only.
+    async fn check_login(&mut self, token: String) {
+        let Caller { peer, protocol, .. } = self.caller;
+        let user = match &self.shared.config.accounts {
+            Some(accounts) => self.shared.logins.check(accounts, token, peer.ip()).await,
+            None => Err("this server has no users".into()),
+        };
+        if let Err(why) = &user {
+            tracing::warn!(%peer, "{}: not logged in: {why}", protocol.id);
+        }
+        self.conversation.tell(Input::LoginChecked(user.ok()));
     }
 
     async fn run_errand(&mut self, errand: Errand) {

@@ -10,6 +10,7 @@ mod errand;
 mod front;
 mod gate;
 mod gather;
+mod logins;
 mod own_door;
 mod reserve;
 mod settings;
@@ -40,6 +41,7 @@ use doors::{Door, OpenedDoors};
 use echoes::Echoes;
 pub use errand::{Allowed, ThirdParty};
 use gate::Gate;
+use logins::Logins;
 use reserve::Reserve;
 pub use shown::{Served, Watcher, What};
 use sockets::Pair;
@@ -117,6 +119,7 @@ struct Shared {
     opened: OpenedDoors,
     tickets: Tickets,
     echoes: Echoes,
+    logins: Logins,
     turns: Turns,
     /// The descriptor that is kept back.
     reserve: Mutex<Reserve>,
@@ -200,6 +203,7 @@ pub async fn serve(
         opened: OpenedDoors::default(),
         tickets: Tickets::default(),
         echoes: Echoes::default(),
+        logins: Logins::default(),
         turns: Turns::default(),
         reserve: Mutex::new(reserve),
         only_one: Arc::new(Semaphore::new(1)),

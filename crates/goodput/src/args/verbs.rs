@@ -55,9 +55,13 @@ pub struct ServeArgs {
     /// with NAME,HASH lines, like iperf3's --authorized-users-path
     #[arg(long, value_name = "FILE", requires = "rsa_private_key")]
     pub users_file: Option<PathBuf>,
-    /// Private key, in PEM, for which these clients encrypt their passwords
+    /// Private key of 2048 bits or more, in PEM, for which these clients encrypt their passwords
     #[arg(long, value_name = "FILE", requires = "users_file")]
     pub rsa_private_key: Option<PathBuf>,
+    /// Expect passwords from iperf3 before 3.17, which pads them in an older, weaker way. Logins padded
+    /// the newer way are refused then
+    #[arg(long, requires = "users_file")]
+    pub pkcs1_padding: bool,
     /// Tell clients nothing of this host: not its facts, nor what it counts, beyond what the other
     /// programs' protocols can't do without
     #[arg(long)]

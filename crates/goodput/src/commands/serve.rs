@@ -79,7 +79,7 @@ fn config(args: &ServeArgs, state: Option<PathBuf>) -> Result<Config> {
         one_off: args.one_off,
         credential_required: args.require_token || args.users_file.is_some(),
         token: credentials::token(args.token_file.as_deref())?,
-        accounts: credentials::accounts(users, key)?,
+        accounts: credentials::accounts(users, key, args.pkcs1_padding)?,
         private: args.private,
         files: ServedFiles {
             files: args.files.clone(),

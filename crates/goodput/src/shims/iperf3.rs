@@ -230,7 +230,13 @@ const OPTIONS: &[Opt] = &[
     ),
     client(None, Some("username"), One("NAME"), With(&["--username"], same)),
     client(None, Some("rsa-public-key-path"), One("FILE"), With(&["--rsa-public-key"], same)),
-    client(None, Some("use-pkcs1-padding"), Nothing, Flag(&["--pkcs1-padding"])),
+    both(
+        None,
+        Some("use-pkcs1-padding"),
+        Nothing,
+        Flag(&["--pkcs1-padding"]),
+        Flag(&["--pkcs1-padding"]),
+    ),
 ];
 
 fn mode(typed: &Typed) -> Result<Mode, Refusal> {

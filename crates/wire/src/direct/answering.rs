@@ -122,6 +122,7 @@ impl StateMachine for Answering {
             | Input::Begin
             | Input::FinishSoon
             | Input::AskSetting(_)
+            | Input::LoginChecked(_)
             | Input::SettingDone(_)
             | Input::Told(_)
             | Input::ReceiveHash(_)

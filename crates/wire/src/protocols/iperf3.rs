@@ -34,6 +34,8 @@ mod times;
 
 use goodput_model::{Framing, Plan};
 
+pub use auth::{Checked, Misfit, check};
+
 use crate::datagram::iperf3::reply_to;
 use crate::session::{FirstDatagram, Protocol};
 use crate::ticket::{FlowTicket, Proof};

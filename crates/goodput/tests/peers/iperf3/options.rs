@@ -197,11 +197,17 @@ fn together() -> Result<(), Failed> {
     Ok(())
 }
 
+/// Before 3.17 it knows the old padding only, which it takes no longer since.
+fn is_old() -> bool {
+    PEER.release() < Some((3, 17))
+}
+
 fn users_here() -> Result<(), Failed> {
     let space = Space::new()?;
     let (users, key) = (space.file("users", USERS)?, space.file("key", PRIVATE)?);
     let public = space.file("public", PUBLIC)?;
-    let _server = space.serve(&["--users-file", &users, "--rsa-private-key", &key])?;
+    let options = ["--users-file", &users, "--rsa-private-key", &key, "--pkcs1-padding"];
+    let _server = space.serve(&options[..if is_old() { 5 } else { 4 }])?;
     let log_in = |password: &str| {
         let arguments =
             ["-c", "127.0.0.1", "-t", "1", "--username", "mario", "--rsa-public-key-path", &public];
@@ -235,10 +241,8 @@ fn users_there() -> Result<(), Failed> {
             "--password-file",
             &file,
         ];
-        // Before 3.17 it knows the old padding only, which it takes no longer since.
-        let is_old = PEER.release() < Some((3, 17));
         let key = ["--rsa-public-key", &public, "--pkcs1-padding"];
-        let key = &key[..if is_old { 3 } else { 2 }];
+        let key = &key[..if is_old() { 3 } else { 2 }];
         space.start(exe(), &[&arguments[..], key].concat())?.finish()
     };
     let wrong = log_in("verdi\n")?;

@@ -1,10 +1,12 @@
 //! The token by which a client says who it is: three lines, encrypted for the server's RSA key, in
 //! base64 (3.21, `iperf_auth.c`).
 
+use aws_lc_rs::error::Unspecified;
+use aws_lc_rs::rsa::{
+    OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, OaepPublicEncryptingKey,
+    Pkcs1PrivateDecryptingKey, Pkcs1PublicEncryptingKey,
+};
 use base64ct::{Base64, Encoding};
-use rsa::rand_core::{CryptoRng, Error, RngCore};
-use rsa::{Oaep, Pkcs1v15Encrypt};
-use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
 use crate::login::{Accounts, Login, Padding};
@@ -15,43 +17,107 @@ const SKEW_S: u64 = 10;
 /// Longest token, characters: that of a key of 8192 bits.
 const TOKEN_MAX: usize = 1400;
 
-/// Separates these random bytes from anything else that is made from the same seed.
-const DOMAIN: &[u8] = b"goodput iperf3 token\0";
-
 /// The token of a login at this time of day.
-pub fn token(login: &Login, unix_s: u64, seed: &[u8; 32]) -> Result<String, String> {
-    let Login { username, password, key, padding } = login;
+pub fn token(login: &Login, unix_s: u64) -> Result<String, String> {
+    let Login { username, password, .. } = login;
     let text = format!("user: {username}\npwd:  {password}\nts:   {unix_s}");
-    let (mut random, text) = (Random::new(seed), text.as_bytes());
-    let sealed = match padding {
-        Padding::Oaep => key.encrypt(&mut random, Oaep::new::<Sha1>(), text),
-        Padding::Pkcs1 => key.encrypt(&mut random, Pkcs1v15Encrypt, text),
-    };
-    let sealed = sealed.map_err(|why| {
-        format!("the user name and password can't be encrypted: {why}; they may be too long")
+    let sealed = sealed(login, text.as_bytes());
+    let sealed = sealed.map_err(|Unspecified| {
+        "the user name and password can't be encrypted: they are too long for the key"
     })?;
     Ok(Base64::encode_string(&sealed))
 }
 
-/// The user whose token this is, if it was made at about this time of day.
+fn sealed(login: &Login, text: &[u8]) -> Result<Vec<u8>, Unspecified> {
+    let mut room = vec![0; login.key.key_size_bytes()];
+    let key = login.key.clone();
+    let length = match login.padding {
+        Padding::Oaep => {
+            let key = OaepPublicEncryptingKey::new(key)?;
+            key.encrypt(&OAEP_SHA1_MGF1SHA1, text, &mut room, None)?.len()
+        }
+        Padding::Pkcs1 => Pkcs1PublicEncryptingKey::new(key)?.encrypt(text, &mut room)?.len(),
+    };
+    room.truncate(length);
+    Ok(room)
+}
+
+fn opened(accounts: &Accounts, sealed: &[u8]) -> Result<Vec<u8>, Unspecified> {
+    let mut room = vec![0; accounts.key().key_size_bytes()];
+    let key = accounts.key().clone();
+    let length = match accounts.padding() {
+        Padding::Oaep => {
+            let key = OaepPrivateDecryptingKey::new(key)?;
+            key.decrypt(&OAEP_SHA1_MGF1SHA1, sealed, &mut room, None)?.len()
+        }
+        Padding::Pkcs1 => Pkcs1PrivateDecryptingKey::new(key)?.decrypt(sealed, &mut room)?.len(),
+    };
+    room.truncate(length);
+    Ok(room)
+}
+
+/// A login that fits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// Whose it is.
+    pub user: String,
+    /// Which of all tokens it was: the SHA-256 of its bytes. One that comes again is a captured one.
+    pub fingerprint: [u8; 32],
+}
+
+/// Why a login does not fit, for this end's own log. The client is told nothing of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
+    /// There is none, or it is no base64.
+    #[error("it shows no login")]
+    Absent,
+    /// It can't be decrypted.
+    #[error(
+        "its login can't be decrypted with the padding OAEP: it was made for another key, or by an \
+         iperf3 before 3.17, which `goodput serve --pkcs1-padding` takes (and no other then)"
+    )]
+    NotOaep,
+    /// It can't be decrypted.
+    #[error(
+        "its login can't be decrypted with the padding PKCS#1 v1.5: it was made for another key, or \
+         by an iperf3 from 3.17 on without --use-pkcs1-padding, which needs a server without \
+         --pkcs1-padding"
+    )]
+    NotPkcs1,
+    /// No such user, or not this password.
+    #[error("its user name or its password is wrong")]
+    Unknown,
+    /// It was made at another time.
+    #[error("its time of day is more than {SKEW_S} s off")]
+    Stale,
+}
+
+/// Whose login a token is, if it was made at about this time of day. Takes a private operation of RSA,
+/// milliseconds.
 ///
 /// Whoever asks may have a token that was captured, changed a little, and so learn from what is said
-/// of it, and when, what it holds (Bleichenbacher, CRYPTO 1998; Manger, CRYPTO 2001). So there is one
-/// answer to all that is wrong, and the caller gives it after a time that does not depend on this.
-pub fn user(accounts: &Accounts, token: &str, unix_s: u64, seed: &[u8; 32]) -> Option<String> {
-    if token.len() > TOKEN_MAX {
-        return None;
+/// of it, and when, what it holds (Bleichenbacher, CRYPTO 1998; Manger, CRYPTO 2001). So the operation
+/// takes the same time whatever it finds, and the caller answers all that is wrong in the same way, at
+/// a time that does not depend on this.
+pub fn check(accounts: &Accounts, token: &str, unix_s: u64) -> Result<Checked, Misfit> {
+    let token = token.trim_end();
+    if token.is_empty() || token.len() > TOKEN_MAX {
+        return Err(Misfit::Absent);
     }
-    let sealed = Base64::decode_vec(token.trim_end()).ok()?;
-    let (key, random) = (accounts.key(), &mut Random::new(seed));
-    let oaep = key.decrypt_blinded(random, Oaep::new::<Sha1>(), &sealed);
-    let pkcs1 = key.decrypt_blinded(random, Pkcs1v15Encrypt, &sealed);
-    let told = oaep.or(pkcs1).ok().and_then(|text| Told::read(&text));
-    let told = told.filter(|told| {
-        let known = accounts.knows(&told.username, &told.password);
-        known & (told.unix_s.abs_diff(unix_s) <= SKEW_S)
-    });
-    told.map(|told| told.username)
+    let sealed = Base64::decode_vec(token).map_err(|_| Misfit::Absent)?;
+    let undecipherable = match accounts.padding() {
+        Padding::Oaep => Misfit::NotOaep,
+        Padding::Pkcs1 => Misfit::NotPkcs1,
+    };
+    let text = opened(accounts, &sealed).map_err(|Unspecified| undecipherable)?;
+    let told = Told::read(&text).ok_or(undecipherable)?;
+    if !accounts.knows(&told.username, &told.password) {
+        return Err(Misfit::Unknown);
+    }
+    if told.unix_s.abs_diff(unix_s) > SKEW_S {
+        return Err(Misfit::Stale);
+    }
+    Ok(Checked { user: told.username, fingerprint: Sha256::digest(&sealed).into() })
 }
 
 struct Told {
@@ -71,84 +137,59 @@ impl Told {
     }
 }
 
-/// Random bytes from a seed: SHA-256 of it and a counter.
-struct Random<'a> {
-    seed: &'a [u8; 32],
-    count: u64,
-}
-
-impl<'a> Random<'a> {
-    fn new(seed: &'a [u8; 32]) -> Self {
-        Self { seed, count: 0 }
-    }
-
-    fn block(&mut self) -> [u8; 32] {
-        self.count += 1;
-        let hash = Sha256::new().chain_update(DOMAIN).chain_update(self.seed);
-        hash.chain_update(self.count.to_be_bytes()).finalize().into()
-    }
-}
-
-impl CryptoRng for Random<'_> {}
-
-impl RngCore for Random<'_> {
-    fn next_u32(&mut self) -> u32 {
-        self.next_u64() as u32
-    }
-
-    fn next_u64(&mut self) -> u64 {
-        let mut bytes = [0; 8];
-        self.fill_bytes(&mut bytes);
-        u64::from_le_bytes(bytes)
-    }
-
-    fn fill_bytes(&mut self, to: &mut [u8]) {
-        for piece in to.chunks_mut(32) {
-            let block = self.block();
-            piece.copy_from_slice(&block[..piece.len()]);
-        }
-    }
-
-    fn try_fill_bytes(&mut self, to: &mut [u8]) -> Result<(), Error> {
-        self.fill_bytes(to);
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::pair::{accounts, login};
 
-    const SEED: [u8; 32] = [9; 32];
     const NOW: u64 = 1_700_000_000;
 
-    fn is_let_in(login: &Login, at: u64) -> bool {
-        user(&accounts(), &token(login, at, &SEED).unwrap(), NOW, &[1; 32]).is_some()
+    fn checked(login: &Login, padding: Padding, at: u64) -> Result<String, Misfit> {
+        check(&accounts(padding), &token(login, at).unwrap(), NOW).map(|checked| checked.user)
     }
 
     #[test]
-    fn both_paddings_are_known() {
+    fn each_padding_is_known_to_the_server_that_takes_it() {
         for padding in [Padding::Oaep, Padding::Pkcs1] {
             let login = login("mario", "rossi", padding);
-            assert!(is_let_in(&login, NOW) && is_let_in(&login, NOW - 10), "{padding:?}");
-            assert!(!is_let_in(&login, NOW - 11) && !is_let_in(&login, NOW + 11), "{padding:?}");
+            for at in [NOW, NOW - 10, NOW + 10] {
+                assert_eq!(checked(&login, padding, at), Ok("mario".into()), "{padding:?}");
+            }
+            for at in [NOW - 11, NOW + 11] {
+                assert_eq!(checked(&login, padding, at), Err(Misfit::Stale), "{padding:?}");
+            }
         }
+    }
+
+    #[test]
+    fn the_other_padding_is_refused_with_what_to_do() {
+        let old = login("mario", "rossi", Padding::Pkcs1);
+        let why = checked(&old, Padding::Oaep, NOW).unwrap_err();
+        assert!(why.to_string().contains("before 3.17"), "{why}");
+        let new = login("mario", "rossi", Padding::Oaep);
+        let why = checked(&new, Padding::Pkcs1, NOW).unwrap_err();
+        assert!(why.to_string().contains("from 3.17 on"), "{why}");
     }
 
     #[test]
     fn who_is_not_known_is_not_let_in() {
         for (name, password) in [("mario", "Rossi"), ("maria", "rossi"), ("", ""), ("mario}", "")] {
-            assert!(!is_let_in(&login(name, password, Padding::Oaep), NOW), "{name} {password}");
+            let login = login(name, password, Padding::Oaep);
+            assert_eq!(checked(&login, Padding::Oaep, NOW), Err(Misfit::Unknown), "{name}");
         }
+        let accounts = accounts(Padding::Oaep);
         for token in ["", "not base64!", "AAAA", &"A".repeat(344), &"A".repeat(100_000)] {
-            assert_eq!(user(&accounts(), token, NOW, &SEED), None);
+            assert!(check(&accounts, token, NOW).is_err());
         }
     }
 
     #[test]
-    fn tokens_of_the_same_words_differ() {
+    fn tokens_of_the_same_words_differ_and_so_do_their_fingerprints() {
         let login = login("mario", "rossi", Padding::Oaep);
-        assert_ne!(token(&login, NOW, &[1; 32]), token(&login, NOW, &[2; 32]));
+        let accounts = accounts(Padding::Oaep);
+        let [one, other] = [(); 2].map(|()| token(&login, NOW).unwrap());
+        assert_ne!(one, other);
+        assert_eq!(check(&accounts, &one, NOW), check(&accounts, &one, NOW));
+        assert_ne!(check(&accounts, &one, NOW), check(&accounts, &other, NOW));
     }
 }

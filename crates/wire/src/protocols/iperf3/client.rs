@@ -201,7 +201,7 @@ impl ClientSession {
             State::Idle => {
                 if let Some(login) = &self.config.login {
                     let unix_s = self.config.clock.unix_us(now) / 1_000_000;
-                    let token = auth::token(login, unix_s, &self.config.seed);
+                    let token = auth::token(login, unix_s);
                     params.authtoken = Some(token.map_err(WireError::Local)?);
                 }
                 self.control.send_json(&params)?;

@@ -16,7 +16,6 @@ use goodput_model::{EndName, Host, Known, Pin, Sample, Totals};
 
 use self::stage::{Run, Stage};
 use super::agree::{Agreed, agree};
-use super::auth;
 use super::control::{Control, PARAMS_MAX, RESULTS_MAX, broken};
 use super::cookie::{COOKIE_BYTES, read as read_cookie, text};
 use super::errors::number;
@@ -26,7 +25,7 @@ use super::states::{
     CLIENT_TERMINATE, CREATE_STREAMS, DISPLAY_RESULTS, EXCHANGE_RESULTS, IPERF_DONE,
     PARAM_EXCHANGE, SERVER_TERMINATE, TEST_END, TEST_RUNNING, TEST_START,
 };
-use super::times::{DENIAL, GOODBYE, GRACE, GREETING, PARAMS, PREPARE, RESULTS, STREAMS};
+use super::times::{DENIAL, GOODBYE, GRACE, GREETING, JUDGING, PARAMS, PREPARE, RESULTS, STREAMS};
 use super::{PROGRAM, tickets};
 use crate::error::WireError;
 use crate::outbox::Outbox;
@@ -42,6 +41,8 @@ pub struct ServerSession {
     config: ServerConfig,
     cookie: Proof,
     stage: Stage,
+    /// When the client showed its login.
+    asked: Instant,
     /// When the stage must have ended, or something is due in it.
     deadline: Instant,
 }
@@ -56,6 +57,7 @@ impl StateMachine for ServerSession {
             Input::Closed => return Err(WireError::Closed(self.stage.when().into())),
             // iperf3 has no place for a port of the data connections: they come to the usual one.
             Input::Expecting { .. } => self.expecting(now),
+            Input::LoginChecked(user) => self.judged(now, user),
             Input::FlowsReady => self.begin(now),
             Input::FlowsFailed(why) => self.flows_failed(why),
             Input::Denied(why) => {
@@ -84,6 +86,7 @@ impl StateMachine for ServerSession {
                 self.control.fail(number::AUTH);
                 return Err(WireError::NotPermitted("no user of this server".into()));
             }
+            Stage::Judging(_) => Some(number::AUTH),
             Stage::Greeting => None,
             Stage::Awaiting => Some(number::RECEIVE_PARAMS),
             Stage::Preparing(_) => Some(number::CREATE_STREAM),
@@ -130,6 +133,7 @@ impl ServerSession {
             config,
             cookie: Proof::default(),
             stage: Stage::Greeting,
+            asked: now,
             deadline: now + GREETING,
         }
     }
@@ -144,7 +148,7 @@ impl ServerSession {
                 }
                 Stage::Awaiting => {
                     let Some(json) = self.control.next_json(PARAMS_MAX)? else { return Ok(()) };
-                    self.proposed(now, &Params::read(&json))?;
+                    self.proposed(now, Params::read(&json));
                 }
                 Stage::Asking(run) => {
                     let Some(json) = self.control.next_json(RESULTS_MAX)? else { return Ok(()) };
@@ -155,7 +159,7 @@ impl ServerSession {
                     self.control.act(Action::PeerTold(Box::new(totals)));
                     self.tell_results(now)?;
                 }
-                Stage::Denied => return self.control.stay_small(),
+                Stage::Judging(_) | Stage::Denied => return self.control.stay_small(),
                 _ => {
                     let Some(state) = self.control.next_state() else { return Ok(()) };
                     self.hear(now, state)?;
@@ -188,11 +192,33 @@ impl ServerSession {
         Ok(())
     }
 
-    fn proposed(&mut self, now: Instant, params: &Params) -> Result<(), WireError> {
-        if !self.lets_in(now, params) {
-            self.enter(Stage::Denied, now + DENIAL);
-            return Ok(());
+    /// Asks whose login it is, if this server has users.
+    fn proposed(&mut self, now: Instant, mut params: Params) {
+        if self.config.accounts.is_none() {
+            return self.allowed(now, &params);
         }
+        let token = params.authtoken.take().unwrap_or_default();
+        self.control.act(Action::CheckLogin(token));
+        self.asked = now;
+        self.enter(Stage::Judging(Box::new(params)), now + JUDGING);
+    }
+
+    /// The host has looked at the login.
+    fn judged(&mut self, now: Instant, user: Option<String>) {
+        match (std::mem::replace(&mut self.stage, Stage::Denied), user) {
+            (Stage::Judging(params), Some(name)) => {
+                self.control.act(Action::Proven(Credential::User(phrase(&name))));
+                self.allowed(now, &params);
+            }
+            (Stage::Judging(_), None) => {
+                self.enter(Stage::Denied, next_denial(self.asked, now));
+            }
+            (other, _) => self.stage = other,
+        }
+    }
+
+    /// The client is who it shall be, as far as a login can show.
+    fn allowed(&mut self, now: Instant, params: &Params) {
         match agree(params, &self.config.limits) {
             Ok(agreed) => {
                 self.control.act(Action::ExpectFlows {
@@ -209,20 +235,6 @@ impl ServerSession {
                 self.control.fail(number);
             }
         }
-        Ok(())
-    }
-
-    /// Whether the client is a user, if this server has users.
-    fn lets_in(&mut self, now: Instant, params: &Params) -> bool {
-        let Some(accounts) = &self.config.accounts else { return true };
-        let unix_s = self.config.clock.unix_us(now) / 1_000_000;
-        let token = params.authtoken.as_deref().unwrap_or_default();
-        let user = auth::user(accounts, token, unix_s, &self.config.seed);
-        let known = user.is_some();
-        if let Some(name) = user {
-            self.control.act(Action::Proven(Credential::User(phrase(&name))));
-        }
-        known
     }
 
     fn expecting(&mut self, now: Instant) {
@@ -343,6 +355,16 @@ impl ServerSession {
         self.stage = stage;
         self.deadline = deadline;
     }
+}
+
+/// The next whole number of [`DENIAL`]s after the login was shown: however long it took to look at it,
+/// the time of the answer tells a client nothing finer.
+fn next_denial(asked: Instant, now: Instant) -> Instant {
+    let mut at = asked + DENIAL;
+    while at <= now {
+        at += DENIAL;
+    }
+    at
 }
 
 /// How the reasons begin why this end has no room for a measurement now.

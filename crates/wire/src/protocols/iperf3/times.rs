@@ -36,3 +36,6 @@ pub const ERROR_WORDS: Duration = Duration::from_secs(2);
 /// From the parameters to a refusal for lack of permission. It is the same for every reason, so that
 /// its time tells nothing of how far the decryption of a token got.
 pub const DENIAL: Duration = Duration::from_secs(1);
+
+/// From a login to the host's word whose it is: other logins are looked at before it.
+pub const JUDGING: Duration = Duration::from_secs(10);

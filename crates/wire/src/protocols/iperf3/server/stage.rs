@@ -9,6 +9,7 @@ use super::super::account::Account;
 use super::super::agree::Agreed;
 use super::super::errors::number;
 use super::super::output::Printout;
+use super::super::params::Params;
 use super::super::results::Results;
 
 /// Where the conversation stands.
@@ -17,6 +18,8 @@ pub enum Stage {
     Greeting,
     /// The parameters are awaited.
     Awaiting,
+    /// The host finds out whose login it is.
+    Judging(Box<Params>),
     /// The client may not measure; it is told in a moment.
     Denied,
     /// The host makes itself ready for the data connections.
@@ -112,6 +115,7 @@ impl Stage {
         match self {
             Self::Greeting | Self::Denied | Self::Parting => None,
             Self::Awaiting => Some(number::RECEIVE_PARAMS),
+            Self::Judging(_) => Some(number::AUTH),
             Self::Asking(_) => Some(number::RECEIVE_RESULTS),
             _ => Some(number::MESSAGE),
         }
@@ -122,6 +126,7 @@ impl Stage {
         match self {
             Self::Greeting => "before it showed a cookie",
             Self::Awaiting => "before it told its parameters",
+            Self::Judging(_) => "before its login was looked at",
             Self::Denied => "before it was told that it may not measure",
             Self::Preparing(_) => "while this end got ready",
             Self::Gathering(_) => "before all its data connections had come",

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::login::Padding;
-use crate::pair::{Alone, accounts, login, origin, sample, server_config};
+use crate::pair::{Alone, accounts, origin, sample, server_config};
 use crate::session::ServerConfig;
 
 /// From a capture of 3.12: `iperf3 -c 127.0.0.1 -n 4K -l 1K`.
@@ -144,37 +144,65 @@ fn a_test_that_lasts_far_too_long_is_ended() {
 }
 
 fn with_users() -> ServerConfig {
-    ServerConfig { accounts: Some(accounts()), ..server_config(None) }
+    ServerConfig { accounts: Some(accounts(Padding::Oaep)), ..server_config(None) }
 }
 
-fn with_token(username: &str, password: &str) -> String {
-    let login = login(username, password, Padding::Oaep);
-    let config = with_users();
-    let token = auth::token(&login, config.clock.unix_us(origin()) / 1_000_000, &[4; 32]).unwrap();
-    format!(r#"{{"authtoken":"{token}"}}"#)
+/// A client that has shown `params` to a server with users.
+fn asking(params: &str) -> Talk {
+    let mut talk = Talk::begin(with_users());
+    talk.hear(framed(params)).unwrap();
+    assert!(!talk.did(|action| matches!(action, Action::ExpectFlows { .. })));
+    talk
+}
+
+#[test]
+fn a_login_goes_to_the_host_as_it_came() {
+    let talk = asking(r#"{"authtoken":"AAAA"}"#);
+    assert!(talk.did(|action| matches!(action, Action::CheckLogin(token) if token == "AAAA")));
+    let talk = asking("{}");
+    assert!(talk.did(|action| matches!(action, Action::CheckLogin(token) if token.is_empty())));
 }
 
 #[test]
 fn a_user_is_let_in() {
-    let mut talk = Talk::begin(with_users());
-    talk.hear(framed(&with_token("mario", "rossi"))).unwrap();
+    let mut talk = asking(r#"{"authtoken":"AAAA"}"#);
+    talk.tell(Input::LoginChecked(Some("mario".into()))).unwrap();
     let user = Credential::User("mario".into());
     assert!(talk.did(|action| matches!(action, Action::Proven(proven) if *proven == user)));
     assert!(talk.did(|action| matches!(action, Action::ExpectFlows { .. })));
 }
 
 #[test]
-fn whoever_is_not_hears_the_same_after_the_same_time() {
-    let wrong = [with_token("mario", "verdi"), r#"{"authtoken":"AAAA"}"#.into(), "{}".into()];
-    for params in wrong {
-        let mut talk = Talk::begin(with_users());
-        talk.hear(framed(&params)).unwrap();
-        talk.wait(DENIAL - Duration::from_millis(1)).unwrap();
-        assert!(talk.said.is_empty(), "{params}");
+fn whoever_is_not_hears_the_same_on_a_grid_of_time() {
+    for (looked_at_ms, answered_ms) in
+        [(0, 1000), (3, 1000), (999, 1000), (1000, 2000), (2500, 3000)]
+    {
+        let mut talk = asking("{}");
+        talk.wait(Duration::from_millis(looked_at_ms)).unwrap();
+        talk.tell(Input::LoginChecked(None)).unwrap();
+        talk.wait(Duration::from_millis(answered_ms - looked_at_ms - 1)).unwrap();
+        assert!(talk.said.is_empty(), "{looked_at_ms}");
         assert!(matches!(talk.wait(Duration::from_millis(1)), Err(WireError::NotPermitted(_))));
         assert_eq!(talk.said, error(142));
         assert!(!talk.did(|action| matches!(action, Action::ExpectFlows { .. })));
     }
+}
+
+#[test]
+fn a_login_that_nobody_looks_at_lets_nobody_in() {
+    let mut talk = asking("{}");
+    assert!(talk.wait(JUDGING).is_err());
+    assert_eq!(talk.said, error(142));
+    talk.tell(Input::LoginChecked(Some("mario".into()))).unwrap();
+    assert!(!talk.did(|action| matches!(action, Action::ExpectFlows { .. })));
+}
+
+#[test]
+fn an_answer_to_no_login_means_nothing() {
+    let mut talk = Talk::begin(server_config(None));
+    talk.tell(Input::LoginChecked(Some("mario".into()))).unwrap();
+    talk.hear(framed("{}")).unwrap();
+    assert!(!talk.did(|action| matches!(action, Action::Proven(_))));
 }
 
 #[test]
