@@ -1,4 +1,4 @@
-//! What developers and CI run: `cargo xtask test | docs | bench | truth | peers | new | fuzz`.
+//! What developers and CI run: `cargo xtask test | docs | bench | truth | peers | new | advisories | fuzz`.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -11,6 +11,7 @@ mod packages;
 mod peers;
 mod rust_source;
 mod shell;
+mod supply;
 mod tally;
 mod test;
 mod tidy;
@@ -37,6 +38,8 @@ enum Task {
     Peers(peers::Options),
     /// Adds an entry to a registry: the file, and its two lines in mod.rs.
     New(new::Options),
+    /// Copies the facts of the RustSec advisory list about the packages we use.
+    Advisories(supply::Options),
     /// Runs every fuzz target for a while.
     Fuzz(fuzz::Options),
 }
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Task::Truth(options) => truth::run(&options),
         Task::Peers(options) => peers::run(&options),
         Task::New(options) => new::run(&options),
+        Task::Advisories(options) => supply::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
     };
     match outcome {

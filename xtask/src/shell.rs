@@ -18,10 +18,10 @@ pub fn command(program: &str) -> Command {
     command
 }
 
-/// The cargo that runs us.
+/// The cargo that runs us, which takes the lock files as they are.
 pub fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
     let mut command = command(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
-    command.args(arguments);
+    command.arg("--locked").args(arguments);
     command
 }
 

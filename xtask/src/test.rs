@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use crate::shell::{cargo, run as run_command};
 use crate::tally::{Steps, Tally, skips_forbidden};
 use crate::transcript::Transcript;
-use crate::{docs, layering, packages, peers, tidy};
+use crate::{docs, layering, packages, peers, supply, tidy};
 
 /// Options of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -23,11 +23,12 @@ pub struct Options {
 type Step = fn() -> Result<Tally>;
 
 /// Every step, quick ones first.
-const STEPS: [(&str, Step); 11] = [
+const STEPS: [(&str, Step); 12] = [
     ("packages", || packages::provide(packages::FOR_TESTS)),
     ("format", || one(&mut cargo(["fmt", "--all", "--check"]))),
     ("tidy", || Ok(Tally::of_problems(&tidy::problems()?))),
     ("layering", || Ok(Tally::of_problems(&layering::problems()?))),
+    ("supply", supply::check),
     ("clippy", clippy),
     ("fuzz", fuzz_targets),
     ("rustdoc", rustdoc),
@@ -55,7 +56,7 @@ fn clippy() -> Result<Tally> {
 /// The fuzz targets lie outside the workspace, and would fall behind it unseen. The fuzzer's runtime
 /// needs a C++ compiler; what is never linked may name any file instead.
 fn fuzz_targets() -> Result<Tally> {
-    let options = ["clippy", "--manifest-path=fuzz/Cargo.toml", "--locked"];
+    let options = ["clippy", "--manifest-path=fuzz/Cargo.toml"];
     let mut clippy = cargo(options);
     one(clippy.env("CUSTOM_LIBFUZZER_PATH", "/not/linked.a").args(["--", "--deny", "warnings"]))
 }

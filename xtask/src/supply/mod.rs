@@ -1,0 +1,28 @@
+//! `cargo xtask test supply`: what goodput is built of, against `deny.toml` and a copy of the RustSec
+//! advisory list.
+//!
+//! The checks are those of cargo-deny (advisories, licences, duplicates, sources), and `deny.toml` is
+//! its file, so `cargo deny check` says the same where it is installed. Building cargo-deny takes
+//! longer than all tests together, and its list comes from GitHub, which not every network reaches.
+
+mod advisories;
+mod packages;
+mod policy;
+
+use anyhow::Result;
+
+use crate::tally::Tally;
+
+pub use advisories::{Options, run};
+
+/// Prints how old the list is, and what is wrong.
+pub fn check() -> Result<Tally> {
+    let policy = policy::Policy::read()?;
+    let advisories = advisories::List::read()?;
+    println!("  {}", advisories.age());
+    let packages = packages::all()?;
+    let mut problems = policy.problems(&packages);
+    problems.extend(advisories.problems(&packages, &policy));
+    println!("  {} packages", packages.len());
+    Ok(Tally::of_problems(&problems))
+}
