@@ -30,9 +30,6 @@ impl fmt::Display for Missing {
 }
 
 /// A value, or why there is none. In JSON: the value itself, or `{"missing": "why"}`.
-///
-/// It is read as it comes. A derived reader of an untagged enum would first hold the whole value in a
-/// form that takes 16 times its JSON, and values come from strangers.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Known<T> {
@@ -79,6 +76,8 @@ impl<T> From<Result<T, Missing>> for Known<T> {
     }
 }
 
+/// Reads the value as it comes. A derived reader of an untagged enum would first hold the whole value in
+/// a form that takes 16 times its JSON, and values come from strangers.
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Known<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(KnownVisitor(PhantomData))
