@@ -10,6 +10,7 @@ use goodput_wire::session::{Credentials, Token};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 use crate::args::CredentialArgs;
+use crate::secret_file;
 
 /// Where iperf3's client takes a password from as well.
 const PASSWORD_VARIABLE: &str = "IPERF3_PASSWORD";
@@ -26,9 +27,8 @@ pub fn credentials(args: &CredentialArgs) -> Result<Credentials> {
 /// Reads a token from its file.
 pub fn token(file: Option<&Path>) -> Result<Option<Token>> {
     let Some(file) = file else { return Ok(None) };
-    let bytes =
-        fs::read(file).with_context(|| format!("cannot read the token {}", file.display()))?;
-    let token = Token::new(bytes).with_context(|| format!("the token in {}", file.display()))?;
+    let token = Token::new(secret_file::read(file, "the token")?)
+        .with_context(|| format!("the token in {}", file.display()))?;
     Ok(Some(token))
 }
 
@@ -39,7 +39,8 @@ pub fn accounts(
     pkcs1_padding: bool,
 ) -> Result<Option<Accounts>> {
     let (Some(users), Some(key)) = (users, private_key) else { return Ok(None) };
-    let accounts = Accounts::new(&read(key)?, &read(users)?, padding(pkcs1_padding));
+    let private_key = secret_file::read(key, "the private key")?;
+    let accounts = Accounts::new(&private_key, &read(users)?, padding(pkcs1_padding));
     let accounts = accounts
         .with_context(|| format!("the key {} and the users {}", key.display(), users.display()))?;
     Ok(Some(accounts))
@@ -47,7 +48,7 @@ pub fn accounts(
 
 fn login(username: &str, key: &Path, args: &CredentialArgs) -> Result<Login> {
     let password = match &args.password_file {
-        Some(file) => first_line(&read(file)?),
+        Some(file) => first_line(&secret_file::read(file, "the password")?),
         None => match std::env::var(PASSWORD_VARIABLE) {
             Ok(password) => password,
             Err(_) => ask(username)?,

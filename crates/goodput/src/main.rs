@@ -11,6 +11,7 @@ mod formats;
 mod logging;
 mod report;
 mod screen;
+mod secret_file;
 mod shell;
 mod shims;
 

@@ -53,6 +53,14 @@ pub enum SettingError {
         /// What writing it does beyond changing the value.
         why: &'static str,
     },
+    /// A client of a server may not reach it.
+    #[error("{setting}: {why}")]
+    NotForOthers {
+        /// The setting.
+        setting: SettingRef,
+        /// What is not allowed, and who could allow it.
+        why: String,
+    },
     /// The kernel wants a privilege.
     #[error("{setting}: not permitted to {operation}; it takes {needs}")]
     NotPermitted {
@@ -175,7 +183,7 @@ impl SettingError {
     /// Whether a privilege is lacking, rather than anything else (exit code 3).
     pub fn not_permitted(&self) -> bool {
         match self {
-            Self::NotPermitted { .. } => true,
+            Self::NotPermitted { .. } | Self::NotForOthers { .. } => true,
             Self::Journal { cause, .. } => cause.kind() == io::ErrorKind::PermissionDenied,
             _ => false,
         }

@@ -11,6 +11,7 @@ mod journal;
 mod lookup;
 mod machine;
 mod nearest;
+pub mod others;
 mod permanent;
 mod place;
 mod restore;

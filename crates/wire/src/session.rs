@@ -202,15 +202,28 @@ pub const CREDENTIAL_REQUIRED: &str =
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
     /// It knows the token, which any number of clients may share.
-    Token,
+    Token {
+        /// Whether those who know it may change settings.
+        settings: bool,
+    },
     /// It knows the password of this user.
     User(String),
+}
+
+impl Credential {
+    /// Whether it lets a client change settings, and not only measure.
+    pub fn may_change_settings(&self) -> bool {
+        match self {
+            Self::Token { settings } => *settings,
+            Self::User(_) => false,
+        }
+    }
 }
 
 impl std::fmt::Display for Credential {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Token => f.write_str("the token"),
+            Self::Token { .. } => f.write_str("the token"),
             Self::User(name) => write!(f, "user {name}"),
         }
     }

@@ -252,7 +252,13 @@ impl ServedClient {
     }
 
     async fn setting(&mut self, request: SettingRequest) -> Result<String, SettingRefusal> {
-        tracing::info!(peer = %self.caller.peer, "setting: {request:?}");
+        let peer = self.caller.peer;
+        let by = self.credential.as_ref().map_or("nobody".into(), ToString::to_string);
+        if let Err(refusal) = self.shared.gate().may_ask(self.credential.as_ref(), &request) {
+            tracing::warn!(%peer, "setting: {request:?} by {by}: denied: {}", refusal.why);
+            return Err(refusal);
+        }
+        tracing::info!(%peer, "setting: {request:?} by {by}");
         let Some(mut settings) = self.settings.take() else {
             return Err(SettingRefusal {
                 not_permitted: false,

@@ -4,22 +4,53 @@
 //! what it wants. A protocol that has no words for credentials reports nothing, so it can't forget to
 //! refuse anybody.
 
-use goodput_wire::session::{Action, CREDENTIAL_REQUIRED, Credential};
+use goodput_settings::others::AllowedSettings;
+use goodput_wire::session::{
+    Action, CREDENTIAL_REQUIRED, Credential, SettingRefusal, SettingRequest,
+};
 
 /// Who may do what.
 #[derive(Debug, Clone, Copy)]
-pub struct Gate {
+pub struct Gate<'a> {
     /// Whether a client that has proven nothing may not measure.
     pub credential_required: bool,
+    /// What clients with the right to change settings may reach.
+    pub settings: &'a AllowedSettings,
 }
 
-impl Gate {
+impl Gate<'_> {
     /// Whether a client that has proven this may measure; if not, why.
     pub fn may_measure(&self, proven: Option<&Credential>) -> Result<(), String> {
         if self.credential_required && proven.is_none() {
             return Err(CREDENTIAL_REQUIRED.into());
         }
         Ok(())
+    }
+
+    /// Whether a client that has proven this may have a request about a setting carried out.
+    pub fn may_ask(
+        &self,
+        proven: Option<&Credential>,
+        request: &SettingRequest,
+    ) -> Result<(), SettingRefusal> {
+        let refused = |why: &str| Err(SettingRefusal { not_permitted: true, why: why.into() });
+        if !proven.is_some_and(Credential::may_change_settings) {
+            return refused("the client has not proven that it may change settings of this host");
+        }
+        if self.settings.is_empty() {
+            return refused(
+                "this server lets no client change settings; start it with --allow-settings",
+            );
+        }
+        let checked = match request {
+            SettingRequest::Read(setting) => self.settings.check_read(setting),
+            SettingRequest::Apply(setting, value) => self.settings.check_apply(setting, value),
+            SettingRequest::Restore => Ok(()),
+        };
+        checked.map_err(|error| SettingRefusal {
+            not_permitted: error.not_permitted(),
+            why: error.to_string(),
+        })
     }
 }
 
@@ -37,12 +68,52 @@ mod tests {
 
     #[test]
     fn only_who_proves_something_measures_where_that_is_asked_for() {
-        let open = Gate { credential_required: false };
+        let none = AllowedSettings::default();
+        let open = Gate { credential_required: false, settings: &none };
         assert!(open.may_measure(None).is_ok());
-        let closed = Gate { credential_required: true };
+        let closed = Gate { credential_required: true, settings: &none };
         assert!(closed.may_measure(None).unwrap_err().contains("token"));
-        for proven in [Credential::Token, Credential::User("mario".into())] {
+        for proven in [Credential::Token { settings: false }, Credential::User("mario".into())] {
             assert!(closed.may_measure(Some(&proven)).is_ok());
+        }
+    }
+
+    #[test]
+    fn settings_take_a_credential_with_the_role_and_a_name_that_is_allowed() {
+        let read = |name: &str| SettingRequest::Read(name.parse().unwrap());
+        let (rmem, wmem) = ("sysctl.net.ipv4.tcp_rmem", "sysctl.net.ipv4.tcp_wmem");
+        let allowed = AllowedSettings::new(vec![rmem.parse().unwrap()]);
+        let gate = Gate { credential_required: false, settings: &allowed };
+        let why = |proven: Option<&Credential>, request| gate.may_ask(proven, &request).err();
+        let token = Credential::Token { settings: true };
+        assert_eq!(why(Some(&token), read(rmem)), None);
+        assert_eq!(why(Some(&token), SettingRequest::Restore), None);
+        for (proven, request) in [
+            (None, read(rmem)),
+            (None, SettingRequest::Restore),
+            (Some(&Credential::User("mario".into())), read(rmem)),
+            (Some(&Credential::Token { settings: false }), read(rmem)),
+            (Some(&token), read(wmem)),
+            (Some(&token), read("sysctl.net.ipv4.tcp_fastopen_key")),
+            (Some(&token), SettingRequest::Apply(rmem.parse().unwrap(), "1 1 1".into())),
+        ] {
+            assert!(why(proven, request.clone()).unwrap().not_permitted, "{proven:?} {request:?}");
+        }
+        let none = Gate { credential_required: false, settings: &AllowedSettings::default() };
+        let refusal = none.may_ask(Some(&token), &read(rmem)).unwrap_err();
+        assert!(refusal.why.contains("--allow-settings"), "{}", refusal.why);
+    }
+
+    /// What every client hears of this host, without any right to read settings.
+    #[test]
+    fn no_snapshot_tells_of_a_sysctl_that_others_may_not_read() {
+        let context = goodput_kernel::Context::towards(([127, 0, 0, 1], 0).into());
+        let snapshot = goodput_kernel::snapshot(&context);
+        let told: Vec<_> =
+            snapshot.facts.keys().filter(|name| name.starts_with("sysctl.")).collect();
+        assert!(told.len() > 10, "{told:?}");
+        for name in told {
+            assert!(goodput_settings::others::listed(name).is_some(), "{name}");
         }
     }
 }

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use goodput_model::{BitRate, Host, Transport};
+use goodput_settings::others::AllowedSettings;
 use goodput_wire::login::Accounts;
 use goodput_wire::session::{Limits, Protocol, ServerConfig, Token};
 use rustix::process::{Resource, getrlimit};
@@ -64,8 +65,10 @@ pub struct Config {
     pub max_connections_per_address: u32,
     /// Leave after the first client that made a measurement.
     pub one_off: bool,
-    /// The secret that lets a client change settings here.
+    /// The secret that clients may share.
     pub token: Option<Token>,
+    /// What clients may read and change here, if what they have proven lets them change settings.
+    pub settings: AllowedSettings,
     /// Whether clients that have proven nothing are refused, whatever their protocol. The token and
     /// a user name of `accounts` are proofs.
     pub credential_required: bool,
@@ -152,8 +155,11 @@ impl Shared {
     }
 
     /// Who may do what.
-    fn gate(&self) -> Gate {
-        Gate { credential_required: self.config.credential_required }
+    fn gate(&self) -> Gate<'_> {
+        Gate {
+            credential_required: self.config.credential_required,
+            settings: &self.config.settings,
+        }
     }
 
     /// Waits for the right to be the only measurement, where that is configured.

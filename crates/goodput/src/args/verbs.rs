@@ -8,6 +8,7 @@ use goodput_model::{BitRate, Bytes, SettingRef};
 
 use goodput_engine::AttachTo;
 use goodput_engine::serve::Allowed;
+use goodput_settings::others::Pattern;
 
 use super::find_rate::FindRateArgs;
 use super::format::{FormatArgs, ServedFormatArgs};
@@ -44,9 +45,16 @@ pub struct ServeArgs {
     /// Say this, in place of where it listens, once it does
     #[arg(long, value_name = "TEXT", hide = true)]
     pub announce: Option<String>,
-    /// File with the token that lets a client change settings here
+    /// File with the token that clients may share: 32 hexadecimal digits, as `openssl rand -hex 16`
+    /// prints them
     #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
+    /// Let clients with the token read and change these settings of this host while they are
+    /// connected, within the bounds that `goodput list far-settings` prints: names like
+    /// sysctl.net.ipv4.tcp_rmem or offload.*@eth0, where * stands for any characters. May be given
+    /// several times [default: none]
+    #[arg(long, value_name = "PATTERN", requires = "token_file")]
+    pub allow_settings: Vec<Pattern>,
     /// Refuse clients that do not prove the token, whatever their protocol; users of --users-file are
     /// let in as well
     #[arg(long, requires = "token_file")]
@@ -351,6 +359,8 @@ pub enum Listed {
     Checks,
     /// What can be changed
     Settings,
+    /// What a server's clients may change there, as far as `serve --allow-settings` names it
+    FarSettings,
     /// Ways to move payload
     Movers,
     /// Protocols spoken with peers

@@ -16,12 +16,21 @@ pub fn run(what: Listed) -> Result<Exit> {
         Listed::Rules => rules(),
         Listed::Checks => checks(),
         Listed::Settings => _ = settings::list(),
+        Listed::FarSettings => far_settings(),
         Listed::Movers => movers()?,
         Listed::Protocols => protocols(),
         Listed::Formats => formats(),
         Listed::Scenarios => scenarios()?,
     }
     Ok(Exit::Fine)
+}
+
+fn far_settings() {
+    let mut table = Table::new(&["setting", "values", "why no further"]);
+    for entry in goodput_settings::others::ALL {
+        table.row(&[entry.name, &entry.bounds.to_string(), entry.why]);
+    }
+    table.print();
 }
 
 fn rules() {

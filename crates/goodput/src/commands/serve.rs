@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use goodput_engine::EngineError;
 use goodput_engine::serve::{Config, Exclusive, ServedFiles, Sockets, serve};
+use goodput_settings::others::AllowedSettings;
 use goodput_wire::protocols;
 use goodput_wire::session::{Limits, Protocol};
 
@@ -78,6 +79,7 @@ fn config(args: &ServeArgs, state: Option<PathBuf>) -> Result<Config> {
         max_connections_per_address: args.max_connections,
         one_off: args.one_off,
         credential_required: args.require_token || args.users_file.is_some(),
+        settings: AllowedSettings::new(args.allow_settings.clone()),
         token: credentials::token(args.token_file.as_deref())?,
         accounts: credentials::accounts(users, key, args.pkcs1_padding)?,
         private: args.private,

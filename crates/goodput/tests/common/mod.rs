@@ -30,6 +30,14 @@ impl Home {
         self.0.path()
     }
 
+    /// A file that only its owner can reach, as those with secrets have to be.
+    pub fn secret(&self, name: &str, content: &str) -> PathBuf {
+        let path = self.file(name, content);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&path, mode).expect("the file is the test's own");
+        path
+    }
+
     pub fn file(&self, name: &str, content: &str) -> PathBuf {
         let path = self.path().join(name);
         std::fs::write(&path, content).expect("the temporary directory is writable");

@@ -148,13 +148,13 @@ fn systemd_is_told_when_the_server_is_ready() {
     assert!(String::from_utf8_lossy(&message[..length]).contains("READY=1"));
 }
 
-const TOKEN: &str = "a token of more than sixteen bytes";
+const TOKEN: &str = "4cf1d5a6e0b27c9388ab41f02d6e759c";
 
 #[test]
 fn a_token_secures_the_conversation_and_a_wrong_one_is_refused() {
     let home = Home::new();
-    let right = home.file("token", TOKEN);
-    let wrong = home.file("wrong", "another token of sufficient length");
+    let right = home.secret("token", TOKEN);
+    let wrong = home.secret("wrong", "7e0b96ac31d5f82448b1c09aa6f3d27e");
     let right = right.to_str().unwrap();
     let server = Server::start(&home, &["--token-file", right, "--require-token"]);
     let test = |more: &[&str]| {
@@ -177,6 +177,42 @@ fn without_a_token_nothing_changes_at_the_far_end() {
     let output = home.run(&["compare", &server.address, setting, "--no-store", "-t", "1"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("token"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_token_alone_changes_nothing_at_the_far_end_either() {
+    let home = Home::new();
+    let token = home.secret("token", TOKEN);
+    let token = token.to_str().unwrap();
+    let allowed = ["--token-file", token, "--allow-settings", "sysctl.net.ipv4.tcp_sack"];
+    for (options, setting, why) in [
+        (&allowed[..2], "tcp_no_metrics_save=0,1", "--allow-settings"),
+        (&allowed, "tcp_no_metrics_save=0,1", "--allow-settings"),
+        (&allowed, "tcp_sack=2,3", "0 to 1"),
+        (&allowed, "ip_forward=0,1", "none of the settings"),
+    ] {
+        let server = Server::start(&home, options);
+        let setting = format!("far:sysctl.net.ipv4.{setting}");
+        let compare =
+            ["compare", &server.address, &setting, "--no-store", "-t", "1", "--token-file", token];
+        let output = home.run(&compare);
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        assert!(stderr(&output).contains(why), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_token_that_others_can_read_is_refused() {
+    let home = Home::new();
+    let token = home.file("token", TOKEN);
+    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(&token, readable).unwrap();
+    let token = token.to_str().unwrap();
+    for command in [&["serve", "--port", "0"][..], &["test", "127.0.0.1", "--no-store"]] {
+        let output = home.run(&[command, &["--token-file", token]].concat());
+        assert!(!output.status.success());
+        assert!(stderr(&output).contains("chmod 600"), "{}", stderr(&output));
+    }
 }
 
 #[test]

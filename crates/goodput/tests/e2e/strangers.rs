@@ -10,7 +10,7 @@ use goodput_wire::protocols;
 use crate::common::{Home, Server, record, stderr};
 
 const TOKEN: &str = "4cf1d5a6e0b27c9388ab41f02d6e759c";
-const RSA_KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/iperf3/private.pem");
+const RSA_KEY: &str = include_str!("../peers/iperf3/private.pem");
 const USERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/iperf3/users.csv");
 
 /// A server that speaks every protocol, each on a port of its own; the ports, by protocol.
@@ -45,9 +45,10 @@ fn measured(home: &Home) -> Vec<String> {
 #[test]
 fn no_protocol_lets_a_client_measure_without_a_credential() {
     let home = Home::new();
-    let token = home.file("token", TOKEN);
+    let token = home.secret("token", TOKEN);
     let token = ["--token-file", token.to_str().unwrap(), "--require-token"];
-    let users = ["--users-file", USERS, "--rsa-private-key", RSA_KEY];
+    let key = home.secret("private.pem", RSA_KEY);
+    let users = ["--users-file", USERS, "--rsa-private-key", key.to_str().unwrap()];
     for options in [&token[..], &users] {
         let (_server, doors) = strict(&home, options);
         for (id, door) in &doors {

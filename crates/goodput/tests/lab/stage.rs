@@ -1,6 +1,7 @@
 //! Two hosts with a server at the far one, and a shaped device at the near one whose burst the
 //! tests compare.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use tempfile::TempDir;
 pub const ORIGINAL: u32 = 1600;
 const TRIED: u32 = 125_000;
 /// What lets the near host change settings of the far one.
-const TOKEN: &str = "a token of the lab, long enough";
+const TOKEN: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f0";
 
 /// The hosts, the server, and a state directory of their own.
 pub struct Stage {
@@ -31,9 +32,12 @@ impl Stage {
         scenario.run.server.extend(server.iter().map(|argument| (*argument).into()));
         // In memory: what a busy disk takes for fsync(2) is no part of what is promised.
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())?;
-        std::fs::write(directory.path().join("token"), TOKEN)?;
+        let token = directory.path().join("token");
+        std::fs::write(&token, TOKEN)?;
+        std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o600))?;
         let token = token_file(&directory)?;
-        scenario.run.server.extend(["--token-file".into(), token]);
+        let allowed = ["--allow-settings".into(), "sysctl.net.ipv4.*".into()];
+        scenario.run.server.extend(["--token-file".into(), token].into_iter().chain(allowed));
         let lab = Lab::up(&scenario)?;
         let server = Server::start(&lab, &scenario, exe())?;
         let target = server.target().into();

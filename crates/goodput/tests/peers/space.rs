@@ -65,6 +65,8 @@ impl Space {
     pub fn file(&self, name: &str, content: &str) -> Result<String, Failed> {
         let path = self.home.path().join(name);
         fs::write(&path, content)?;
+        // Some of them hold secrets.
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
         path.into_os_string().into_string().map_err(|_| "the directory's name is no text".into())
     }
 

@@ -15,6 +15,17 @@ pub(crate) fn dotted(setting: &SettingRef) -> Option<&str> {
     setting.name.strip_prefix("sysctl.")
 }
 
+/// The name of a setting in one spelling: a sysctl's with dots between the parts of its path. What
+/// names nothing stays as it is.
+pub(crate) fn canonical(name: &str) -> String {
+    let below = name.strip_prefix("sysctl.").and_then(below_root);
+    let path = below.as_deref().and_then(Path::to_str);
+    path.map_or_else(
+        || name.to_string(),
+        |path| format!("sysctl.{}", path.chars().map(swap_separator).collect::<String>()),
+    )
+}
+
 /// The file of a setting. It may not exist, and is below /proc/sys in any case.
 pub(crate) fn path(setting: &SettingRef) -> Result<PathBuf, SettingError> {
     let unknown = || SettingError::Unknown { name: setting.name.clone(), nearest: Vec::new() };

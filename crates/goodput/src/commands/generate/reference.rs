@@ -101,6 +101,20 @@ fn settings() -> String {
             setting.values
         );
     }
+    text + &far_settings()
+}
+
+/// What the clients of a server may reach.
+fn far_settings() -> String {
+    let mut text = String::from(
+        "\n## What clients of a server may change\n\nNothing, unless the server's operator names it with \
+         `serve --allow-settings`; and then only these settings,\nwithin these bounds. Clients read other \
+         settings just as little. The administrator of a host may set\nmore there with `goodput settings set`.\n\n\
+         | setting | values | why |\n|---|---|---|\n",
+    );
+    for entry in goodput_settings::others::ALL {
+        let _ = writeln!(text, "| `{}` | {} | {} |", entry.name, entry.bounds, entry.why);
+    }
     text
 }
 

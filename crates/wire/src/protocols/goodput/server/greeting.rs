@@ -134,7 +134,7 @@ impl ServerSession {
         let secured = self.channel.is_secured();
         self.requests.permit(secured);
         if secured {
-            self.channel.act(Action::Proven(Credential::Token));
+            self.channel.act(Action::Proven(Credential::Token { settings: true }));
         }
         self.channel.greeted(inflates);
         self.enter(State::Idle, now + IDLE);

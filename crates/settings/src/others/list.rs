@@ -1,0 +1,202 @@
+//! The one list of what clients of a server may read and change: settings of performance, each with
+//! bounds within which a change costs speed at most.
+//!
+//! What is not here can't be reached by others at all: what guards the host (`mmap_min_addr`,
+//! `bpf_jit_harden`, `route_localnet`, `bridge-nf-*`), what holds secrets (`tcp_fastopen_key`,
+//! `stable_secret`), what can starve it of memory (`min_free_kbytes`, `tcp_mem`), and what would load a
+//! module (`default_qdisc`, `tcp_allowed_congestion_control`, which may be read at most).
+
+use goodput_model::{BitRate, Bytes};
+
+use Bounds::{AsItIs, Congestion, Numbers, QdiscKind, Rates, ReadOnly, Sizes};
+
+/// One setting that others may reach.
+#[derive(Debug)]
+pub struct Entry {
+    /// The setting's name, a sysctl's in its form with dots.
+    pub name: &'static str,
+    /// Which values others may give it.
+    pub bounds: Bounds,
+    /// Why others may have it so, and no further.
+    pub why: &'static str,
+}
+
+/// Which values others may give a setting, beside `default`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bounds {
+    /// None: they may read it.
+    ReadOnly,
+    /// Whatever the setting itself takes, as the device or the kernel bounds it.
+    AsItIs,
+    /// Whole numbers from the first to the second; each of several is held to it.
+    Numbers(i64, i64),
+    /// Sizes in bytes from the first to the second.
+    Sizes(u64, u64),
+    /// Rates from the first to the second, bits per second.
+    Rates(u64, u64),
+    /// A congestion control that the kernel offers already: for another one it loads a module.
+    Congestion,
+    /// A queueing discipline that the kernel has already: for another one it loads a module.
+    QdiscKind,
+}
+
+impl std::fmt::Display for Bounds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::ReadOnly => f.write_str("to be read only"),
+            Self::AsItIs => f.write_str("any value of the setting"),
+            Self::Numbers(least, most) => write!(f, "{least} to {most}"),
+            Self::Sizes(least, most) => write!(f, "{} to {}", Bytes(*least), Bytes(*most)),
+            Self::Rates(least, most) => {
+                write!(f, "{} to {}", BitRate(*least as f64), BitRate(*most as f64))
+            }
+            Self::Congestion => f.write_str("what the kernel offers without loading a module"),
+            Self::QdiscKind => f.write_str("what the kernel has without loading a module"),
+        }
+    }
+}
+
+const fn entry(name: &'static str, bounds: Bounds, why: &'static str) -> Entry {
+    Entry { name, bounds, why }
+}
+
+/// Largest window that TCP can offer, bytes: 65 535 shifted by 14 (RFC 7323 section 2.3), to the next
+/// power of two.
+const WINDOW: i64 = 1 << 30;
+/// Smallest socket buffer, bytes: a page.
+const PAGE: i64 = 4096;
+
+const SWITCH: Bounds = Numbers(0, 1);
+const BUFFER: &str = "buffers up to the largest window of TCP; tcp_mem, which others may not change, bounds them all together";
+const TCP: &str = "changes how TCP sends and recovers, within the values that the kernel knows";
+const DEVICE: &str = "the device bounds it, and it costs speed at most";
+const QUEUE: &str = "changes how packets wait to be sent";
+const POLL: &str = "changes how much work one poll of the network does";
+const SHAPER: &str = "at least 1 Mbit/s, so that the host stays reachable";
+const SEEN: &str = "tells what limits a transfer; a change could starve or reconfigure the host";
+const ROUTE: &str = "changes how TCP begins on one route";
+const CACHE: &str =
+    "changes how files are cached; the values that starve the host are out of bounds";
+
+/// All of them.
+pub const ALL: &[Entry] = &[
+    // Of a device.
+    entry("offload.tso", AsItIs, DEVICE),
+    entry("offload.gso", AsItIs, DEVICE),
+    entry("offload.gro", AsItIs, DEVICE),
+    entry("offload.lro", AsItIs, DEVICE),
+    entry("offload.sg", AsItIs, DEVICE),
+    entry("offload.tx-checksum", AsItIs, DEVICE),
+    entry("offload.gso_max_size", Numbers(1500, 524_280), DEVICE),
+    entry("offload.gso_max_segs", Numbers(1, 65_535), DEVICE),
+    entry("link.mtu", Numbers(1280, 65_535), "at least what IPv6 needs (RFC 8200 section 5)"),
+    entry("link.txqueuelen", Numbers(1, 100_000), QUEUE),
+    entry("ring.rx", AsItIs, DEVICE),
+    entry("ring.tx", AsItIs, DEVICE),
+    entry("channels.combined", AsItIs, DEVICE),
+    entry("channels.rx", AsItIs, DEVICE),
+    entry("channels.tx", AsItIs, DEVICE),
+    entry("coalescing.rx_usecs", Numbers(0, 10_000), "packets wait 10 ms at most"),
+    entry("coalescing.tx_usecs", Numbers(0, 10_000), "packets wait 10 ms at most"),
+    entry("coalescing.adaptive_rx", AsItIs, DEVICE),
+    entry("pause.rx", AsItIs, DEVICE),
+    entry("pause.tx", AsItIs, DEVICE),
+    entry("napi.defer_hard_irqs", Numbers(0, 10_000), POLL),
+    entry("napi.gro_flush_timeout", Numbers(0, 10_000_000), "packets wait 10 ms at most"),
+    entry("napi.threaded", AsItIs, DEVICE),
+    entry("rps.cpus", AsItIs, "chooses among this host's CPUs"),
+    // Of a queue.
+    entry("qdisc.kind", QdiscKind, QUEUE),
+    entry("qdisc.fifo.limit", Numbers(1, 1 << 24), QUEUE),
+    entry("qdisc.tbf.rate", Rates(1_000_000, 1_000_000_000_000), SHAPER),
+    entry("qdisc.tbf.burst", Sizes(1, 1 << 30), QUEUE),
+    entry("qdisc.tbf.limit", Sizes(1500, 1 << 30), QUEUE),
+    entry("qdisc.htb.rate", Rates(1_000_000, 1_000_000_000_000), SHAPER),
+    entry("qdisc.htb.ceil", Rates(1_000_000, 1_000_000_000_000), SHAPER),
+    entry("qdisc.htb.burst", Sizes(1, 1 << 30), QUEUE),
+    entry("qdisc.htb.cburst", Sizes(1, 1 << 30), QUEUE),
+    entry("qdisc.htb.bursts", Sizes(1, 1 << 30), QUEUE),
+    // Of a route.
+    entry("route.window", Sizes(1, 1 << 30), ROUTE),
+    entry("route.initcwnd", Numbers(1, 1000), ROUTE),
+    entry("route.initrwnd", Numbers(1, 1000), ROUTE),
+    entry("route.mtu", Numbers(1280, 65_535), ROUTE),
+    entry("route.advmss", Numbers(536, 65_495), ROUTE),
+    entry("route.congctl", Congestion, ROUTE),
+    entry("route.quickack", AsItIs, ROUTE),
+    entry("route.rto_min", Numbers(1, 1000), ROUTE),
+    // Of sockets and of packet processing: Documentation/admin-guide/sysctl/net.rst.
+    entry("sysctl.net.core.busy_poll", Numbers(0, 1000), "spins 1 ms at most"),
+    entry("sysctl.net.core.busy_read", Numbers(0, 1000), "spins 1 ms at most"),
+    entry("sysctl.net.core.default_qdisc", ReadOnly, SEEN),
+    entry("sysctl.net.core.dev_weight", Numbers(1, 1024), POLL),
+    entry("sysctl.net.core.gro_normal_batch", Numbers(1, 64), POLL),
+    entry("sysctl.net.core.high_order_alloc_disable", SWITCH, POLL),
+    entry("sysctl.net.core.netdev_budget", Numbers(1, 10_000), POLL),
+    entry("sysctl.net.core.netdev_budget_usecs", Numbers(1, 100_000), POLL),
+    entry("sysctl.net.core.netdev_max_backlog", Numbers(1, 1_000_000), POLL),
+    entry("sysctl.net.core.netdev_tstamp_prequeue", SWITCH, POLL),
+    entry("sysctl.net.core.optmem_max", Numbers(PAGE, 16 << 20), BUFFER),
+    entry("sysctl.net.core.rmem_default", Numbers(PAGE, 256 << 20), BUFFER),
+    entry("sysctl.net.core.rmem_max", Numbers(PAGE, WINDOW), BUFFER),
+    entry("sysctl.net.core.wmem_default", Numbers(PAGE, 256 << 20), BUFFER),
+    entry("sysctl.net.core.wmem_max", Numbers(PAGE, WINDOW), BUFFER),
+    entry("sysctl.net.core.rps_sock_flow_entries", Numbers(0, 1 << 20), POLL),
+    entry("sysctl.net.core.skb_defer_max", Numbers(0, 4096), POLL),
+    entry("sysctl.net.core.somaxconn", Numbers(128, 65_535), "at least the kernel's old default"),
+    // Of TCP and UDP: Documentation/networking/ip-sysctl.rst.
+    entry("sysctl.net.ipv4.ip_early_demux", SWITCH, POLL),
+    entry("sysctl.net.ipv4.tcp_adv_win_scale", Numbers(-31, 31), TCP),
+    entry("sysctl.net.ipv4.tcp_autocorking", SWITCH, TCP),
+    entry("sysctl.net.ipv4.tcp_available_congestion_control", ReadOnly, SEEN),
+    entry("sysctl.net.ipv4.tcp_backlog_ack_defer", SWITCH, TCP),
+    entry("sysctl.net.ipv4.tcp_base_mss", Numbers(512, 9000), TCP),
+    entry("sysctl.net.ipv4.tcp_comp_sack_delay_ns", Numbers(0, 100_000_000), TCP),
+    entry("sysctl.net.ipv4.tcp_comp_sack_nr", Numbers(0, 255), TCP),
+    entry("sysctl.net.ipv4.tcp_comp_sack_slack_ns", Numbers(0, 100_000_000), TCP),
+    entry("sysctl.net.ipv4.tcp_congestion_control", Congestion, TCP),
+    entry("sysctl.net.ipv4.tcp_dsack", SWITCH, TCP),
+    entry("sysctl.net.ipv4.tcp_early_demux", SWITCH, POLL),
+    entry("sysctl.net.ipv4.tcp_early_retrans", Numbers(0, 4), TCP),
+    entry("sysctl.net.ipv4.tcp_ecn", Numbers(0, 5), TCP),
+    entry("sysctl.net.ipv4.tcp_ecn_fallback", SWITCH, TCP),
+    entry("sysctl.net.ipv4.tcp_frto", Numbers(0, 2), TCP),
+    entry("sysctl.net.ipv4.tcp_limit_output_bytes", Numbers(PAGE, 64 << 20), TCP),
+    entry("sysctl.net.ipv4.tcp_max_reordering", Numbers(3, 3000), TCP),
+    entry("sysctl.net.ipv4.tcp_mem", ReadOnly, SEEN),
+    entry("sysctl.net.ipv4.tcp_min_rtt_wlen", Numbers(0, 86_400), TCP),
+    entry("sysctl.net.ipv4.tcp_min_tso_segs", Numbers(1, 255), TCP),
+    entry("sysctl.net.ipv4.tcp_moderate_rcvbuf", SWITCH, TCP),
+    entry("sysctl.net.ipv4.tcp_mtu_probing", Numbers(0, 2), TCP),
+    entry("sysctl.net.ipv4.tcp_no_metrics_save", SWITCH, TCP),
+    entry("sysctl.net.ipv4.tcp_no_ssthresh_metrics_save", SWITCH, TCP),
+    entry("sysctl.net.ipv4.tcp_notsent_lowat", Numbers(PAGE, u32::MAX as i64), TCP),
+    entry("sysctl.net.ipv4.tcp_pacing_ca_ratio", Numbers(50, 1000), TCP),
+    entry("sysctl.net.ipv4.tcp_pacing_ss_ratio", Numbers(50, 1000), TCP),
+    entry("sysctl.net.ipv4.tcp_pingpong_thresh", Numbers(1, 255), TCP),
+    entry("sysctl.net.ipv4.tcp_recovery", Numbers(0, 7), TCP),
+    entry("sysctl.net.ipv4.tcp_reordering", Numbers(1, 300), TCP),
+    entry("sysctl.net.ipv4.tcp_retrans_collapse", SWITCH, TCP),
+    entry("sysctl.net.ipv4.tcp_rmem", Numbers(PAGE, WINDOW), BUFFER),
+    entry("sysctl.net.ipv4.tcp_rto_min_us", Numbers(1000, 1_000_000), TCP),
+    entry("sysctl.net.ipv4.tcp_sack", SWITCH, TCP),
+    entry("sysctl.net.ipv4.tcp_shrink_window", SWITCH, TCP),
+    entry("sysctl.net.ipv4.tcp_slow_start_after_idle", SWITCH, TCP),
+    entry("sysctl.net.ipv4.tcp_thin_linear_timeouts", SWITCH, TCP),
+    entry("sysctl.net.ipv4.tcp_timestamps", Numbers(0, 2), TCP),
+    entry("sysctl.net.ipv4.tcp_tso_rtt_log", Numbers(0, 31), TCP),
+    entry("sysctl.net.ipv4.tcp_tso_win_divisor", Numbers(0, 255), TCP),
+    entry("sysctl.net.ipv4.tcp_window_scaling", SWITCH, TCP),
+    entry("sysctl.net.ipv4.tcp_wmem", Numbers(PAGE, WINDOW), BUFFER),
+    entry("sysctl.net.ipv4.udp_early_demux", SWITCH, POLL),
+    entry("sysctl.net.ipv4.udp_mem", ReadOnly, SEEN),
+    entry("sysctl.net.ipv4.udp_rmem_min", Numbers(PAGE, 16 << 20), BUFFER),
+    entry("sysctl.net.ipv4.udp_wmem_min", Numbers(PAGE, 16 << 20), BUFFER),
+    // Of files: Documentation/admin-guide/sysctl/vm.rst.
+    entry("sysctl.vm.dirty_expire_centisecs", Numbers(100, 60_000), CACHE),
+    entry("sysctl.vm.dirty_writeback_centisecs", Numbers(10, 60_000), CACHE),
+    entry("sysctl.vm.swappiness", Numbers(0, 200), CACHE),
+    entry("sysctl.vm.vfs_cache_pressure", Numbers(10, 1000), CACHE),
+    entry("sysctl.sunrpc.tcp_slot_table_entries", Numbers(2, 65_536), QUEUE),
+    entry("sysctl.sunrpc.tcp_max_slot_table_entries", Numbers(2, 65_536), QUEUE),
+];

@@ -1,0 +1,114 @@
+//! What the clients of a server may read and change: what is on [`list::ALL`], within its bounds, as
+//! far as the operator has named it ([`AllowedSettings`]). For this host's own administrator there are only the
+//! rules of the settings themselves.
+
+mod list;
+mod pattern;
+
+use std::fs;
+use std::path::Path;
+
+use goodput_model::{BitRate, Bytes, SettingRef};
+
+pub use list::{ALL, Bounds, Entry};
+pub use pattern::Pattern;
+
+use crate::error::SettingError;
+use crate::machine::sysctl_name;
+
+/// Queueing disciplines that every kernel with any has (net/sched/Makefile: sch_generic, sch_fifo).
+const BUILT_IN: [&str; 5] = ["pfifo_fast", "pfifo", "bfifo", "pfifo_head_drop", "noqueue"];
+
+/// Which settings the operator lets others reach: none, unless patterns name them.
+#[derive(Debug, Clone, Default)]
+pub struct AllowedSettings(Vec<Pattern>);
+
+impl AllowedSettings {
+    /// What matches any of these.
+    pub fn new(patterns: Vec<Pattern>) -> Self {
+        Self(patterns)
+    }
+
+    /// Whether nothing is allowed.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether others may read a setting.
+    pub fn check_read(&self, setting: &SettingRef) -> Result<(), SettingError> {
+        self.entry(setting).map(|_| ())
+    }
+
+    /// Whether others may give a setting this value.
+    pub fn check_apply(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+        let entry = self.entry(setting)?;
+        let why = match objection(entry.bounds, value) {
+            None => return Ok(()),
+            Some(why) => why,
+        };
+        let why = format!("a client may not make it {value:?}: {why} ({})", entry.why);
+        Err(SettingError::NotForOthers { setting: setting.clone(), why })
+    }
+
+    fn entry(&self, setting: &SettingRef) -> Result<&'static Entry, SettingError> {
+        let refused = |why: &str| {
+            Err(SettingError::NotForOthers { setting: setting.clone(), why: why.into() })
+        };
+        let Some(entry) = listed(&setting.name) else {
+            return refused("it is none of the settings that clients may ever reach");
+        };
+        if !self.0.iter().any(|pattern| pattern.matches(entry.name, setting.scope.as_deref())) {
+            return refused("the server does not allow it; `serve --allow-settings` would");
+        }
+        Ok(entry)
+    }
+}
+
+/// The entry of a setting that others may reach, if there is one, however a sysctl's name is spelled.
+pub fn listed(name: &str) -> Option<&'static Entry> {
+    let canonical = sysctl_name::canonical(name);
+    ALL.iter().find(|entry| entry.name == canonical)
+}
+
+/// Why a value is out of bounds.
+fn objection(bounds: Bounds, value: &str) -> Option<String> {
+    if value == "default" && bounds != Bounds::ReadOnly {
+        return None;
+    }
+    let within: &dyn Fn(&str) -> bool = match bounds {
+        Bounds::ReadOnly => return Some("it can only be read".into()),
+        Bounds::AsItIs => return None,
+        Bounds::Congestion => return offered(value),
+        Bounds::QdiscKind => return loaded(value),
+        Bounds::Numbers(least, most) => {
+            &move |text| text.parse().is_ok_and(|n: i64| (least..=most).contains(&n))
+        }
+        Bounds::Sizes(least, most) => {
+            &move |text| text.parse().is_ok_and(|size: Bytes| (least..=most).contains(&size.0))
+        }
+        Bounds::Rates(least, most) => &move |text| {
+            text.parse().is_ok_and(|rate: BitRate| (least as f64..=most as f64).contains(&rate.0))
+        },
+    };
+    let words: Vec<_> = value.split_whitespace().collect();
+    let good = !words.is_empty() && words.into_iter().all(within);
+    (!good).then(|| format!("the bounds are {bounds}"))
+}
+
+fn offered(value: &str) -> Option<String> {
+    let file = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    // What can't be read offers nothing.
+    let offered = fs::read_to_string(file).unwrap_or_default();
+    let good = offered.split_whitespace().any(|name| name == value);
+    (!good).then(|| format!("only what the kernel offers already is allowed: {}", offered.trim()))
+}
+
+fn loaded(value: &str) -> Option<String> {
+    let plain = value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let module = Path::new("/sys/module").join(format!("sch_{value}"));
+    let good = BUILT_IN.contains(&value) || (plain && module.is_dir());
+    (!good).then(|| format!("the kernel may have to load the module sch_{value} for it"))
+}
+
+#[cfg(test)]
+mod tests;

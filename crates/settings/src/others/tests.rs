@@ -1,0 +1,131 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::settings;
+
+fn all() -> AllowedSettings {
+    AllowedSettings::new(vec!["*".parse().unwrap()])
+}
+
+fn setting(name: &str) -> SettingRef {
+    SettingRef { end: goodput_model::EndName::Near, name: name.into(), scope: None }
+}
+
+/// Every file below a directory.
+fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => files(&entry.path(), found),
+            _ => found.push(entry.path()),
+        }
+    }
+}
+
+#[test]
+fn nothing_of_this_kernel_that_is_not_on_the_list_is_read_or_changed() {
+    let mut found = Vec::new();
+    for folder in ["net", "vm", "kernel", "fs", "sunrpc"] {
+        files(&Path::new("/proc/sys").join(folder), &mut found);
+    }
+    let listed: BTreeSet<_> = ALL.iter().map(|entry| entry.name).collect();
+    let (mut refused, mut allowed) = (0, 0);
+    for file in found {
+        let below = file.strip_prefix("/proc/sys").unwrap().to_str().unwrap();
+        // A dot in a part of the path is spelled as a slash (sysctl.d(5)).
+        let dotted: String = below
+            .chars()
+            .map(|c| match c {
+                '/' => '.',
+                '.' => '/',
+                other => other,
+            })
+            .collect();
+        for name in [format!("sysctl.{dotted}"), format!("sysctl.{below}")] {
+            let (reads, changes) =
+                (all().check_read(&setting(&name)), all().check_apply(&setting(&name), "1"));
+            if listed.contains(format!("sysctl.{dotted}").as_str()) {
+                assert!(reads.is_ok(), "{name}");
+                allowed += 1;
+            } else {
+                assert!(matches!(reads, Err(SettingError::NotForOthers { .. })), "{name} is read");
+                assert!(
+                    matches!(changes, Err(SettingError::NotForOthers { .. })),
+                    "{name} changes"
+                );
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 50 && allowed > 10, "{refused} refused, {allowed} allowed");
+}
+
+#[test]
+fn what_guards_the_host_or_is_secret_is_named_by_no_entry() {
+    for part in [
+        "min_free_kbytes",
+        "mmap_min_addr",
+        "bpf_jit",
+        "route_localnet",
+        "bridge-nf",
+        "fastopen",
+        "stable_secret",
+        "rss_key",
+        "rp_filter",
+        "accept_",
+        "forward",
+        "syncookies",
+        "kernel.",
+        "unprivileged",
+        "seed",
+    ] {
+        assert!(!ALL.iter().any(|entry| entry.name.contains(part)), "{part}");
+    }
+}
+
+#[test]
+fn values_out_of_bounds_are_refused() {
+    for (name, good, bad) in [
+        ("sysctl.net.ipv4.tcp_rmem", "4096 131072 33554432", "4096 131072 2147483647"),
+        ("sysctl.net.ipv4.tcp_rmem", "4096 4096 4096", "1 1 1"),
+        ("sysctl.net/ipv4/tcp_sack", "0", "2"),
+        ("sysctl.net.ipv4.tcp_sack", "0", ""),
+        ("sysctl.net.ipv4.tcp_congestion_control", "reno", "no_such_module"),
+        ("link.mtu", "1500", "600"),
+        ("qdisc.kind", "pfifo_fast", "no_such_kind"),
+        ("qdisc.kind", "default", "../tcp_bbr"),
+        ("qdisc.tbf.rate", "100mbit", "9600bit"),
+        ("qdisc.tbf.burst", "15K", "8G"),
+        ("route.congctl", "default", "no_such_module"),
+    ] {
+        assert!(all().check_apply(&setting(name), good).is_ok(), "{name}={good}");
+        let refused = all().check_apply(&setting(name), bad).unwrap_err();
+        assert!(refused.not_permitted(), "{name}={bad}: {refused}");
+    }
+    for name in ["sysctl.net.core.default_qdisc", "sysctl.net.ipv4.tcp_mem"] {
+        assert!(all().check_read(&setting(name)).is_ok());
+        assert!(all().check_apply(&setting(name), "default").is_err());
+    }
+}
+
+#[test]
+fn only_what_the_operator_names_is_reached() {
+    let none = AllowedSettings::default();
+    assert!(none.check_read(&setting("sysctl.net.ipv4.tcp_rmem")).is_err());
+    let one = AllowedSettings::new(vec!["sysctl.net.ipv4.tcp_rmem".parse().unwrap()]);
+    // However it is spelled.
+    assert!(one.check_apply(&setting("sysctl.net/ipv4/tcp_rmem"), "4096 4096 4096").is_ok());
+    let other = one.check_apply(&setting("sysctl.net.ipv4.tcp_wmem"), "4096 4096 4096");
+    assert!(other.unwrap_err().to_string().contains("--allow-settings"));
+}
+
+#[test]
+fn every_entry_is_a_setting_of_a_machine_and_every_such_setting_is_an_entry() {
+    let registered: BTreeSet<_> =
+        settings::ALL.iter().filter(|s| !s.is_plan() && s.id != "sysctl").map(|s| s.id).collect();
+    let listed: BTreeSet<_> =
+        ALL.iter().map(|entry| entry.name).filter(|name| !name.starts_with("sysctl.")).collect();
+    assert_eq!(registered, listed);
+    let names: BTreeSet<_> = ALL.iter().map(|entry| entry.name).collect();
+    assert_eq!(names.len(), ALL.len(), "a name is there twice");
+    assert!(ALL.iter().all(|entry| !entry.why.is_empty()));
+}
