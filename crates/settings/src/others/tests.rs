@@ -1,3 +1,5 @@
+//! What of this kernel others reach, and with which values.
+
 use std::collections::BTreeSet;
 
 use super::*;
