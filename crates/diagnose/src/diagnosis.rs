@@ -204,11 +204,40 @@ mod tests {
         }
     }
 
+    /// Either end may begin to count late by as much as any effect.
+    #[test]
+    fn a_late_start_of_either_end_does_not_change_the_verdict() {
+        let acknowledged_late = || {
+            let case = Case::path_rate().without_links().goodput(33.3e6).waits(0.001, 0.027);
+            case.tcp(|tcp, _| (tcp.rtt_us, tcp.min_rtt_us) = (Some(70_000), Some(42_000)))
+        };
+        let slow = || Case::path_rate().waits(0.02, 0.0);
+        let lossy = || Case::path_loss().wobble(0.0);
+        type Make = fn() -> Case;
+        let cases: [(Make, &str); 5] = [
+            (acknowledged_late, "ack-path"),
+            (slow, "path-rate"),
+            (lossy, "path-loss"),
+            (Case::receive_window, "receive-window"),
+            (Case::sender_application, "sender-application"),
+        ];
+        for (make, expected) in cases {
+            let verdict = diagnose(&make().evidence()).verdict;
+            assert_eq!(verdict.limit, expected);
+            for end in [EndName::Near, EndName::Far] {
+                let late = diagnose(&make().began_late(end, 0.1).evidence()).verdict;
+                assert_eq!((&late.limit, late.end), (&verdict.limit, verdict.end), "{end}");
+            }
+        }
+    }
+
     #[test]
     fn the_reverse_direction_swaps_the_ends() {
         let mut evidence = Case::receive_window().evidence();
         std::mem::swap(&mut evidence.near, &mut evidence.far);
         evidence.sender_end = EndName::Far;
+        // The exchanges were the other end's.
+        evidence.clocks = goodput_model::Clocks::not_compared();
         let diagnosis = diagnose(&evidence);
         assert_eq!(
             (diagnosis.verdict.limit.as_str(), diagnosis.verdict.end),

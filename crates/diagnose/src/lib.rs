@@ -4,11 +4,13 @@
 //! [`rules`]; all of them look through a [`View`], which derives the quantities they share.
 #![forbid(unsafe_code)]
 
+mod bounded;
 pub mod bounds;
 mod burst_loss;
 pub mod ceiling;
 mod change;
 pub mod check;
+pub mod clocks;
 mod cpu_bound;
 mod crawl;
 mod diagnosis;

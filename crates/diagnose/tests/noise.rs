@@ -2,8 +2,9 @@
 
 use goodput_diagnose::{diagnose, names};
 use goodput_model::{
-    BitRate, DatagramCounts, End, EndName, Evidence, Fact, FlowSample, Host, Known, Measured, Plan,
-    Role, Sample, Snapshot, SocketMemory, TcpInfo, Transport,
+    BitRate, ClockRelation, Clocks, DatagramCounts, End, EndName, Evidence, Exchange, Fact,
+    FlowSample, Host, Known, Measured, OwnClock, Plan, Role, Sample, Snapshot, SocketMemory,
+    TcpInfo, Transport,
 };
 use proptest::prelude::*;
 
@@ -138,19 +139,40 @@ fn sample() -> impl Strategy<Value = Sample> {
 
 fn end() -> impl Strategy<Value = Known<End>> {
     let host = Host { name: "x".into(), kernel: "x".into(), goodput: "x".into(), cpus: 2 };
-    let known = (snapshot(), snapshot(), proptest::collection::vec(sample(), 0..14), any::<bool>());
-    known.prop_map(move |(before, after, mut samples, sorted)| {
+    let samples = proptest::collection::vec(sample(), 0..14);
+    let known = (snapshot(), snapshot(), samples, any::<bool>(), any::<Option<u64>>());
+    known.prop_map(move |(before, after, mut samples, sorted, began)| {
         if sorted {
             samples.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
         }
-        Known::Value(End { before, after, samples, ..End::unobserved(host.clone()) })
+        let clock = began.map(|began_ns| OwnClock { began_ns, kernel: None });
+        Known::Value(End { before, after, samples, clock, ..End::unobserved(host.clone()) })
     })
+}
+
+/// Exchanges of any kind with any relation, and those that fit one.
+fn clocks() -> impl Strategy<Value = Clocks> {
+    let any_times = any::<[u64; 4]>().prop_map(Exchange::from);
+    let fitting = (0u64..10_000_000_000, 0u64..100_000_000)
+        .prop_map(|(at, way)| Exchange::from([at, at + way, at + way, at + 2 * way]));
+    let exchanges = proptest::collection::vec(prop_oneof![any_times, fitting], 0..30);
+    let relation = (any::<[u64; 2]>(), any::<i64>(), -1e9f64..1e9, 0.0f64..1e18);
+    (exchanges, relation, any::<bool>()).prop_map(
+        |(exchanges, ([from_ns, to_ns], ahead_ns, drift_ppm, error_ns), derived)| {
+            let made_up = ClockRelation { from_ns, to_ns, ahead_ns, drift_ppm, error_ns };
+            let relation = match derived {
+                true => goodput_diagnose::clocks::relation(&exchanges, false).into(),
+                false => Known::Value(made_up),
+            };
+            Clocks { relation, exchanges }
+        },
+    )
 }
 
 fn evidence() -> impl Strategy<Value = Evidence> {
     let rate = prop_oneof![Just(0.0), Just(f64::NAN), Just(f64::INFINITY), 1.0..1e12f64];
-    (end(), end(), rate, any::<[bool; 3]>()).prop_map(
-        |(near, far, goodput, [udp, reverse, one])| {
+    (end(), end(), rate, any::<[bool; 3]>(), clocks()).prop_map(
+        |(near, far, goodput, [udp, reverse, one], clocks)| {
             let mut plan = Plan::standard();
             if udp {
                 plan.transport = Transport::Udp;
@@ -162,6 +184,7 @@ fn evidence() -> impl Strategy<Value = Evidence> {
                 far: if one { Known::missing("noise") } else { far },
                 told_lost_share: if udp { Known::Value(goodput) } else { Known::missing("noise") },
                 latency: None,
+                clocks,
                 measured: Measured {
                     goodput: BitRate(goodput),
                     from_s: 0.5,

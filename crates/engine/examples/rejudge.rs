@@ -95,6 +95,7 @@ fn measurement(record: Record) -> Result<Measurement, Box<dyn Error>> {
         intervals: record.intervals,
         steady_samples,
         latency: None,
+        clocks: record.clocks,
         doubts: Vec::new(),
     })
 }

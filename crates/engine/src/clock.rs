@@ -1,9 +1,15 @@
-//! The time of day here, for the greeting, and how the far end's differs.
+//! The time of day here, for the greeting, and how the far end's differs; and the monotonic clocks of
+//! both ends, by which samples count.
+
+mod compared;
+mod exchanges;
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use goodput_model::Snapshot;
 use goodput_wire::session::{ClockOffset, WallClock};
+
+pub use compared::{Comparing, conclude, own};
 
 /// Offset that is worth a word, microseconds: records and logs of both hosts no longer line up.
 const WORTH_A_WORD_US: f64 = 1e6;

@@ -65,6 +65,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         intervals: measurement.intervals,
         result,
         latency: measurement.latency,
+        clocks: measurement.clocks,
         verdict: main.verdict,
         verdict_reverse,
         findings,

@@ -112,6 +112,7 @@ fn untold(measurement: &Measurement) -> Missing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::Clocks;
     use goodput_model::{End, Host, Plan, Sample, Totals};
 
     fn flow(bytes: u64, duration_s: f64) -> FlowTotals {
@@ -144,6 +145,7 @@ mod tests {
             intervals: Vec::new(),
             steady_samples: None,
             latency: None,
+            clocks: Clocks::missing("a made-up measurement"),
             doubts: Vec::new(),
         }
     }

@@ -3,7 +3,8 @@
 use crate::acknowledged::acknowledged;
 use crate::far_totals;
 use goodput_model::{
-    Connection, End, EndName, Evidence, Interval, Known, Latency, Measured, Plan, Sample, Totals,
+    Clocks, Connection, End, EndName, Evidence, Interval, Known, Latency, Measured, Plan, Sample,
+    Totals,
 };
 
 /// Share of a run that may be dropped as its start, at most.
@@ -29,6 +30,8 @@ pub struct Measurement {
     pub steady_samples: Option<(usize, usize)>,
     /// How long probes took, where the plan asks for it.
     pub latency: Option<Latency>,
+    /// How the clocks of both ends relate.
+    pub clocks: Clocks,
     /// Doubts about the measurement itself.
     pub doubts: Vec<String>,
 }
@@ -71,11 +74,20 @@ impl Measurement {
         let to_disk = to_disk && omit_s == 0.0 && self.steady_samples.is_none();
         match self.end(sender.other()) {
             Some(receiver) if to_disk => whole(&receiver.samples),
-            Some(_) => measure(sent, self.steady(sender.other()), omit_s),
-            None => {
-                measure(sent, &acknowledged(sent), omit_s).or_else(|| far_totals::measured(self))
+            Some(_) => {
+                measure(sent, self.steady(sender.other()), omit_s, self.sender_later_s(sender))
             }
+            None => measure(sent, &acknowledged(sent), omit_s, 0.0)
+                .or_else(|| far_totals::measured(self)),
         }
+    }
+
+    /// Seconds from the beginning of the receiver's samples to that of the sender's; none where nothing
+    /// relates their clocks, as both begin with the traffic.
+    fn sender_later_s(&self, sender: EndName) -> f64 {
+        let far = self.far.get();
+        let later_s = far.and_then(|far| self.clocks.far_began_later_s(&self.near, far));
+        later_s.map_or(0.0, |later_s| if sender == EndName::Far { later_s } else { -later_s })
     }
 
     /// One direction as the rules see it; `None` where nothing could be counted.
@@ -87,6 +99,7 @@ impl Measurement {
             far: self.far.clone(),
             told_lost_share: far_totals::lost_share(self, sender),
             latency: self.latency.clone(),
+            clocks: self.clocks.clone(),
             measured: self.measured(sender)?,
         })
     }
@@ -109,8 +122,14 @@ fn whole(receiver: &[Sample]) -> Option<Measured> {
 }
 
 /// The measured window of one direction, from both ends' samples so far: without the first `omit_s`
-/// seconds, or where these are 0 without slow start.
-pub fn measure(sender: &[Sample], receiver: &[Sample], omit_s: f64) -> Option<Measured> {
+/// seconds, or where these are 0 without slow start. The sender's samples begin `later_s` after the
+/// receiver's.
+pub fn measure(
+    sender: &[Sample],
+    receiver: &[Sample],
+    omit_s: f64,
+    later_s: f64,
+) -> Option<Measured> {
     if omit_s > 0.0 {
         let after = receiver.iter().filter(|sample| sample.at_s >= omit_s);
         let series: Vec<_> = after.map(|s| (s.at_s, s.received_bytes)).collect();
@@ -123,7 +142,7 @@ pub fn measure(sender: &[Sample], receiver: &[Sample], omit_s: f64) -> Option<Me
     {
         series.insert(0, (0.0, 0));
     }
-    let slow_start = goodput_experiment::slow_start::ended_s(sender);
+    let slow_start = goodput_experiment::slow_start::ended_s(sender).map(|at_s| at_s + later_s);
     goodput_experiment::steady::measure(&series, slow_start, MAX_TRIM_SHARE)
 }
 
@@ -135,10 +154,10 @@ mod tests {
     fn a_transfer_of_one_sample_is_measured_as_a_whole() {
         let one =
             |received_bytes| Sample { at_s: 0.5, sent_bytes: 0, received_bytes, flows: vec![] };
-        let measured = measure(&[], &[one(1000)], 0.0).unwrap();
+        let measured = measure(&[], &[one(1000)], 0.0, 0.0).unwrap();
         assert_eq!((measured.goodput.0, measured.from_s, measured.to_s), (16_000.0, 0.0, 0.5));
         assert!(measured.precision_percent.value().is_none());
-        assert!(measure(&[], &[one(0)], 0.0).is_none());
+        assert!(measure(&[], &[one(0)], 0.0, 0.0).is_none());
     }
 
     #[test]
@@ -171,7 +190,7 @@ mod tests {
             flows: vec![],
         };
         let samples: Vec<_> = (0..=30).map(sample).collect();
-        let measured = measure(&[], &samples, 1.0).unwrap();
+        let measured = measure(&[], &samples, 1.0, 0.0).unwrap();
         assert_eq!((measured.from_s, measured.to_s), (1.0, 3.0));
         assert!((measured.goodput.0 - 80_000.0).abs() < 1e-6, "{measured:?}");
     }

@@ -13,13 +13,14 @@ use std::time::{Duration, Instant};
 
 use goodput_kernel::Context;
 use goodput_model::{
-    Connection, End, EndName, Known, MoverChoice, Placement, Plan, Sample, Snapshot,
+    Clocks, Connection, End, EndName, Known, MoverChoice, OwnClock, Placement, Plan, Sample,
+    Snapshot,
 };
 use goodput_wire::session::{Action, Input};
 use tokio::time::Instant as TokioInstant;
 
 use crate::client::{Client, unexpected};
-use crate::clock;
+use crate::clock::{self, Comparing};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
@@ -53,6 +54,9 @@ pub struct NearRun<'a> {
     far_report: Option<Known<End>>,
     account: Account,
     prober: Option<Prober>,
+    comparing: Option<Comparing>,
+    /// The clock of this end's samples, once they have ended.
+    clock: Option<OwnClock>,
     connections: Vec<Connection>,
     placement: Option<Placement>,
     movers: Vec<MoverChoice>,
@@ -107,6 +111,7 @@ impl<'a> NearRun<'a> {
             hashes.note(&plan.flow_plans(), &mut connections);
         }
         let prober = plan.latency.then(|| Prober::of(client, plan, agreed.meanwhile.echo));
+        let comparing = Some(Comparing::begin(client, plan, agreed.meanwhile.echo));
         let flows = agreed.opened.flows;
         let traffic = Traffic::start(plan, EndName::Near, flows, None, &stores, seating, movers)?;
         let notes = agree::ready(client, agreed.meanwhile).await?;
@@ -122,7 +127,7 @@ impl<'a> NearRun<'a> {
         doubts.extend(notes);
         doubts.extend(clock::doubt(client.clock));
         let run = Self::new(client, plan.clone(), traffic, context, before, doubts);
-        Ok(Self { connections, prober, movers: chosen, ..run })
+        Ok(Self { connections, prober, comparing, movers: chosen, ..run })
     }
 
     fn new(
@@ -150,6 +155,8 @@ impl<'a> NearRun<'a> {
             far_report: None,
             account,
             prober: None,
+            comparing: None,
+            clock: None,
             connections: Vec::new(),
             placement: None,
             movers: Vec::new(),
@@ -165,6 +172,7 @@ impl<'a> NearRun<'a> {
         listener: &mut Listener<'_>,
     ) -> Result<Measurement, EngineError> {
         let idle = self.idle(interrupt, listener).await?;
+        self.first_exchanges().await;
         self.client.conversation.tell(Input::Begin);
         let loaded = self.prober.as_ref().map(Prober::start);
         usage_before(self.plan.observe, &self.context, &mut self.before);
@@ -174,12 +182,15 @@ impl<'a> NearRun<'a> {
         listener(Event::Ended);
         self.gather(listener).await?;
         self.check_source()?;
+        let comparing = self.last_exchanges();
         let probed = idle.zip(self.probed(loaded, listener).await?);
         let mut after = observe(self.plan.observe, self.context.clone()).await?;
         after.facts.append(&mut self.used.facts);
+        let asked = self.compared(comparing, listener).await?;
         let measurement = self.into_measurement(after, listener);
         let latency = probed.map(|(idle, loaded)| latency::latency(idle, loaded, &measurement));
-        Ok(Measurement { latency, ..measurement })
+        let clocks = clock::conclude(asked, &measurement.near, &measurement.far);
+        Ok(Measurement { latency, clocks, ..measurement })
     }
 
     /// Lets the flows begin, and watches them until they have moved what the plan wants.
@@ -240,6 +251,7 @@ impl<'a> NearRun<'a> {
                 })?;
                 self.client.conversation.tell(Input::Ended(ending.last));
                 self.placement = Some(ending.placement);
+                self.clock = Some(ending.clock);
                 self.sockets = ending.sockets;
                 self.account.told_on_flows(ending.told);
             }
@@ -335,6 +347,7 @@ impl<'a> NearRun<'a> {
             samples: self.near,
             placement: self.placement,
             movers: self.movers,
+            clock: self.clock,
         };
         let far = match self.far_report {
             Some(report) => report.map(|end| End { samples: self.far, ..end }),
@@ -353,6 +366,7 @@ impl<'a> NearRun<'a> {
             intervals,
             steady_samples: self.steady_samples,
             latency: None,
+            clocks: Clocks::missing("they were not compared"),
             doubts: self.doubts,
         }
     }

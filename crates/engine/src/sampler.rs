@@ -8,6 +8,7 @@ use goodput_model::{
 use goodput_mover::{MoveError, RunningFlow};
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::clock;
 use crate::seating::Seating;
 use crate::traffic::{Ending, Watched};
 
@@ -62,6 +63,7 @@ pub fn watch(
     report: &UnboundedSender<Watched>,
 ) {
     let began = beginning(&flows, began);
+    let clock = clock::own(began);
     let mut next_detail = began + cadence.detail.unwrap_or_default();
     let mut next = began + cadence.period;
     let mut enough = cadence.enough;
@@ -102,8 +104,9 @@ pub fn watch(
     let failures: Vec<MoveError> = flows.into_iter().filter_map(|flow| flow.join().err()).collect();
     // A flow that was only ended by another one's failure says nothing of the cause.
     let first = failures.iter().find(|failure| !failure.is_abort()).or(failures.first());
-    let ended =
-        first.map_or(Ok(Ending { last, told, placement, sockets }), |failure| Err(failure.into()));
+    let ended = first.map_or(Ok(Ending { last, told, placement, clock, sockets }), |failure| {
+        Err(failure.into())
+    });
     let _ = report.send(Watched::Ended(ended));
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::{
-    BitRate, Connection, EndName, FlowPlan, FlowTotals, Framing, Placement, Plan, Role, Sample,
-    Transport,
+    BitRate, Connection, EndName, FlowPlan, FlowTotals, Framing, OwnClock, Placement, Plan, Role,
+    Sample, Transport,
 };
 use goodput_mover::{Early, FlowConfig, Gate, MoveError, Rounds, RunningFlow, Stop, no_thread};
 use tokio::sync::mpsc;
@@ -77,6 +77,8 @@ pub struct Ending {
     pub told: Vec<FlowTotals>,
     /// Where each flow's thread ran.
     pub placement: Placement,
+    /// When the times of the samples were zero.
+    pub clock: OwnClock,
     /// Streams that were read here. Closed while the sender has not heard yet that it is over, as where
     /// its host is busy, they would look as if this end had vanished.
     pub sockets: Vec<Arc<OwnedFd>>,

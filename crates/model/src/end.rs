@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::MoverChoice;
+use crate::clocks::OwnClock;
 use crate::facts::Snapshot;
 use crate::placement::Placement;
 use crate::sample::Sample;
@@ -85,6 +86,9 @@ pub struct End {
     /// How it sent and received, where the plan names the mover `auto`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub movers: Vec<MoverChoice>,
+    /// The clock of the times of its samples, as far as this end moved the payload itself and tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<OwnClock>,
 }
 
 impl End {
@@ -97,6 +101,7 @@ impl End {
             samples: Vec::new(),
             placement: None,
             movers: Vec::new(),
+            clock: None,
         }
     }
 

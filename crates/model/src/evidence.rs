@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::clocks::Clocks;
 use crate::end::{End, EndName};
 use crate::known::{Known, Missing};
 use crate::latency::Latency;
@@ -25,6 +26,9 @@ pub struct Evidence {
     /// Round trips that were probed before the flows began and while they ran, where the plan asks for it.
     #[serde(default)]
     pub latency: Option<Latency>,
+    /// How the ends' clocks relate.
+    #[serde(default = "Clocks::not_compared")]
+    pub clocks: Clocks,
     /// What came out.
     pub measured: Measured,
 }
@@ -51,6 +55,13 @@ impl Evidence {
     /// What the receiving end saw.
     pub fn receiver(&self) -> Result<&End, Missing> {
         self.end(self.sender_end.other())
+    }
+
+    /// Seconds to add to a time of the receiver's samples for the same moment by the sender's: each end
+    /// counts from its own start.
+    pub fn sender_began_earlier_s(&self) -> Result<f64, Missing> {
+        let later_s = self.clocks.far_began_later_s(self.near.get()?, self.far.get()?)?;
+        Ok(if self.sender_end == EndName::Near { later_s } else { -later_s })
     }
 
     /// What `name` saw.

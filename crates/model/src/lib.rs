@@ -7,6 +7,7 @@
 pub mod change;
 pub mod check;
 pub mod choice;
+pub mod clocks;
 pub mod comparison;
 pub mod connection;
 pub mod end;
@@ -34,6 +35,7 @@ pub mod way;
 pub use change::Change;
 pub use check::CheckReport;
 pub use choice::MoverChoice;
+pub use clocks::{ClockRelation, Clocks, Exchange, OwnClock};
 pub use comparison::{ArmResult, Comparison, Effect, Judgement, Mechanism, Trial};
 pub use connection::Connection;
 pub use end::{End, EndName, Host};

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::clocks::Clocks;
 use crate::comparison::Comparison;
 use crate::connection::Connection;
 use crate::end::{End, EndName};
@@ -49,6 +50,9 @@ pub struct Record {
     /// How long round trips took before and while the flows ran, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
+    /// How the clocks of both ends relate.
+    #[serde(default = "Clocks::not_compared")]
+    pub clocks: Clocks,
     /// What limits the main direction: near to far, unless only the other one was measured.
     pub verdict: Verdict,
     /// The verdict of the opposite direction, where both were measured at once.

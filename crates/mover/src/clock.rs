@@ -12,8 +12,36 @@ const RUNNING: u64 = u64::MAX;
 /// Marks a wait for CPUs that the kernel did not tell.
 const UNKNOWN: u64 = u64::MAX;
 
+/// From times of arrival, which the kernel counts by `CLOCK_REALTIME`, to `CLOCK_MONOTONIC`, which nobody
+/// sets. Both run at one pace and differ by a constant, but for the moments in which the first is set.
+#[derive(Debug, Default)]
+pub struct Arrivals {
+    /// What the first clock was ahead when both were last read: between these, nanoseconds.
+    apart_ns: Option<(i64, i64)>,
+}
+
+impl Arrivals {
+    /// When a datagram arrived, nanoseconds of `CLOCK_MONOTONIC`, by its time of arrival of
+    /// `CLOCK_REALTIME`. Never too early, and late by no more than both clocks take to be read;
+    /// `None` where the second clock was set meanwhile.
+    pub fn monotonic_ns(&mut self, arrived_ns: u64) -> Option<u64> {
+        // A read that is interrupted is late by as long; one in a row rarely is.
+        let reads = (0..3).map(|_| (now_ns(), wall_ns(), now_ns()));
+        let (before, wall, after) = reads.min_by_key(|(before, _, after)| after - before)?;
+        self.convert(arrived_ns, (before, wall, after))
+    }
+
+    fn convert(&mut self, arrived_ns: u64, (before, now, after): (u64, u64, u64)) -> Option<u64> {
+        let apart = (now.wrapping_sub(after) as i64, now.wrapping_sub(before) as i64);
+        let last = self.apart_ns.replace(apart);
+        let was_set = last.is_some_and(|last| last.0 > apart.1 || last.1 < apart.0);
+        let at = arrived_ns.wrapping_sub(apart.0 as u64);
+        (!was_set && at <= after).then_some(at)
+    }
+}
+
 /// Nanoseconds of `CLOCK_MONOTONIC`.
-pub(crate) fn now_ns() -> u64 {
+pub fn now_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Monotonic))
 }
 
@@ -127,6 +155,17 @@ fn thread_clock_ns(thread: i32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arrivals_are_never_too_early_and_dropped_when_the_clock_was_set() {
+        let mut arrivals = Arrivals::default();
+        // Read at 1000 to 1010, 5_000 ahead of it at some moment between.
+        assert_eq!(arrivals.convert(5_900, (1000, 6_005, 1010)), Some(905));
+        assert_eq!(arrivals.convert(6_500, (2000, 7_001, 2004)), Some(1503));
+        assert_eq!(arrivals.convert(9_000, (3000, 9_001, 3004)), None, "set by a second");
+        assert_eq!(arrivals.convert(9_500, (4000, 10_001, 4004)), Some(3503));
+        assert_eq!(arrivals.convert(20_000, (5000, 11_001, 5004)), None, "of the future");
+    }
     use std::sync::Arc;
 
     #[test]

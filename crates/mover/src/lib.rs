@@ -44,6 +44,7 @@ pub mod udp;
 
 pub use awaited::{Awaited, Waiter};
 pub use choice::AUTO;
+pub use clock::{Arrivals, now_ns as monotonic_ns};
 pub use counters::Counters;
 pub use error::{MoveError, Unsupported};
 pub use flow::{Early, Flow, FlowConfig};

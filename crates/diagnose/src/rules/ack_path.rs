@@ -7,10 +7,11 @@
 //! way back, they set the pace, and however wide the way of the data is, it is never full.
 //!
 //! # How it is seen
-//! The path holds the sender, a queue lengthens the round trip, and most of that is spent between the
-//! arrival of the data at the receiver and that of its acknowledgement at the sender: the receiver's
-//! count runs ahead of what was acknowledged, and hardly behind what was sent. Where the receiver's own
-//! shaper is full of small packets, it is the place.
+//! The path holds the sender, a queue lengthens the round trip, and more than half of that is spent on the
+//! way back. Both ways are timed apart, by exchanges of the two hosts' clocks before, beside and after the
+//! flows, or by when the same byte was sent, arrived and was acknowledged. The way back has a bound for its
+//! error; within the bound nothing is said. If the receiver's own shaper is full of small packets, it is
+//! the place.
 //!
 //! # What to try
 //! More rate for the receiver's shaper; a queue there that puts acknowledgements first or drops needless
@@ -18,12 +19,11 @@
 //!
 //! # When it is wrong
 //! A reader that is behind, or a host without CPU, acknowledges late as well; then this rule stays quiet.
-//! Where both directions are measured at once, the data of one delays the acknowledgements of the other
-//! by nature. On a path shorter than a millisecond the two clocks agree too little; then only a shaper
-//! that was seen full is named with certainty.
+//! If both directions are measured at once, the data of one delays the acknowledgements of the other
+//! by nature. Without the far end's clock, as with an older or a private peer, it can't be told.
 //!
 //! # Source
-//! RFC 3449 (asymmetric paths); RFC 5681 section 4.2; tc-tbf(8).
+//! Moon, Skelly, Towsley, INFOCOM 1999 (one-way delays without a common clock); RFC 3449 (asymmetric paths); RFC 5681 section 4.2; tc-tbf(8).
 
 use goodput_model::{Change, Confidence, Direction, Finding, Missing, Place};
 
@@ -35,7 +35,7 @@ use crate::htb;
 use crate::names::{QDISC_CEIL, QDISC_KIND, QDISC_PACKETS, QDISC_RATE, QDISC_SENT_BYTES};
 use crate::rule::{Rule, Stage};
 use crate::split::split;
-use crate::thresholds::{BEHIND, HOLDS, LATE_S, RTT_INFLATED};
+use crate::thresholds::{BEHIND, HOLDS};
 use crate::view::{Halves, Side, View, positive};
 
 /// The rule.
@@ -50,14 +50,6 @@ pub const RULE: Rule = Rule {
     source: include_str!("ack_path.rs"),
 };
 
-/// A shorter wait may be scheduling at the hosts, seconds.
-const WAITS_S: f64 = 0.001;
-/// The same where no full shaper shows where it is, seconds.
-const WAITS_LONG_S: f64 = 0.005;
-/// Less is enough, seconds, where it is longer than an idle round trip of at least so many seconds,
-/// and so than what the two clocks may differ by.
-const WAITS_LONGER_S: f64 = 0.002;
-const DISTANT_S: f64 = 0.0005;
 /// Part of the queue's delay that the way back must have.
 const MOST: f64 = 0.5;
 /// Part of the rate of the receiver's shaper in use from which it is full; the control connection's
@@ -74,33 +66,22 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         || behind
         || view.plan().direction == Direction::Both
         || host_is_short(view)
-        || view.sender.rtt_inflation()? < RTT_INFLATED
+        || !view.sender.queue_stands()?
     {
         return Ok(None);
     }
-    let (halves, base) = (view.halves()?, view.sender.min_rtt_s()?);
-    let queue = view.sender.rtt_s()? - base;
-    let waits = halves.back_s - base;
-    if queue < WAITS_S || waits < MOST * queue || halves.there_s > halves.back_s / 2.0 {
+    let halves = view.halves()?;
+    let queue = view.sender.rtt_s()? - view.sender.min_rtt_s()?;
+    if !halves.back_s.exceeds(MOST * queue, "seconds that the way back waits")? {
         return Ok(None);
     }
     let shaper = Shaped::of(&view.receiver).filter(Shaped::is_full);
     let confidence = match &shaper {
         Some(_) => Confidence::Certain,
-        None if is_long(view, queue, base) && hosts_have_time(view) => Confidence::Likely,
+        None if hosts_have_time(view) => Confidence::Likely,
         None => Confidence::Possible,
     };
     draft(view, confidence, &halves, shaper.as_ref())?.share(held).found()
-}
-
-/// Whether a queue of so many seconds is beyond scheduling and the difference of the clocks.
-fn is_long(view: &View, queue: f64, base: f64) -> bool {
-    // Where other programs take the CPUs, either end may start its clock as late as it acknowledges.
-    let late = view.sides().iter().any(|side| side.is_crowded());
-    if late && queue < 2.0 * LATE_S {
-        return false;
-    }
-    queue >= WAITS_LONG_S || (base >= DISTANT_S && queue >= WAITS_LONGER_S.max(base))
 }
 
 fn draft(
@@ -121,9 +102,11 @@ fn draft(
     };
     let place = view.sender.place();
     let took = format!(
-        "data was acknowledged {} after it had arrived, and arrived {} after it was sent",
-        time(halves.back_s.max(0.0)),
-        time(halves.there_s.max(0.0))
+        "acknowledgements waited {} on their way back (± {}), and data {} on its way there (± {})",
+        time(halves.back_s.value.max(0.0)),
+        time(halves.back_s.error),
+        time(halves.there_s.value.max(0.0)),
+        time(halves.there_s.error)
     );
     let trips = format!(
         "round trips took {} under load, {} at best (tcp_info rtt, min_rtt)",
@@ -131,7 +114,7 @@ fn draft(
         time(view.sender.min_rtt_s()?)
     );
     let draft = Draft::new(RULE.id, end, confidence, summary)
-        .saw(place, RULE.witness_name, halves.back_s * 1e6, took)
+        .saw(place, RULE.witness_name, halves.back_s.value * 1e6, took)
         .saw(place, "rtt_inflation", view.sender.rtt_inflation()?, trips)
         .predicted(next_after(view, &[RULE.id]));
     let Some(shaper) = shaper else {
@@ -205,9 +188,9 @@ fn rate_of(bits_per_s: f64) -> String {
     crate::finding::rate_argument(bits_per_s)
 }
 
-/// How long an acknowledgement takes from the arrival of the data to the sender, microseconds.
+/// How long the way back waits beyond its idle time, microseconds.
 fn witness(view: &View) -> Result<f64, Missing> {
-    Ok(view.halves()?.back_s.max(0.0) * 1e6)
+    Ok(view.halves()?.back_s.value.max(0.0) * 1e6)
 }
 
 #[cfg(test)]
@@ -216,24 +199,21 @@ mod tests {
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::Far;
 
-    /// A queue of 50 ms at 33 Mbit/s; what was acknowledged lags by `behind_s`.
-    fn late(behind_s: f64) -> Case {
+    /// A queue of 28 ms at 33 Mbit/s, of which the way back has so much.
+    fn late(back_s: f64) -> Case {
         let case = Case::path_rate().without_links().wobble(0.0).goodput(33.3e6);
-        case.tcp(move |tcp, _| {
-            tcp.rtt_us = Some(70_000);
-            let behind = (behind_s * 33.3e6 / 8.0) as u64;
-            tcp.acked_bytes = tcp.acked_bytes.map(|bytes| bytes.saturating_sub(behind));
-        })
+        let case = case.waits(0.028 - back_s, back_s);
+        case.tcp(|tcp, _| (tcp.rtt_us, tcp.min_rtt_us) = (Some(70_000), Some(42_000)))
     }
 
     fn shaped() -> Case {
-        let case = late(0.07).fact(Far, QDISC_KIND, "tbf").fact(Far, QDISC_RATE, 1_000_000u64);
+        let case = late(0.027).fact(Far, QDISC_KIND, "tbf").fact(Far, QDISC_RATE, 1_000_000u64);
         case.grows(Far, QDISC_SENT_BYTES, 480_000).grows(Far, QDISC_PACKETS, 7000)
     }
 
     #[test]
     fn fires_where_acknowledgements_wait() {
-        let finding = fires(&RULE, late(0.07));
+        let finding = fires(&RULE, late(0.027));
         assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
     }
 
@@ -246,19 +226,40 @@ mod tests {
 
     #[test]
     fn stays_quiet_where_the_data_waits() {
-        quiet(&RULE, late(0.01));
-        quiet(&RULE, Case::path_rate());
-        quiet(&RULE, late(0.07).tcp(|tcp, _| tcp.rtt_us = Some(20_400)));
+        quiet(&RULE, late(0.002));
+        quiet(&RULE, Case::path_rate().waits(0.02, 0.0));
+        quiet(&RULE, late(0.027).tcp(|tcp, _| tcp.rtt_us = Some(20_400)));
     }
 
     #[test]
     fn a_reader_that_is_behind_acknowledges_late() {
-        quiet(&RULE, late(0.07).reader(0.1, 0.0, 0.1));
-        quiet(&RULE, late(0.07).plan(|plan| plan.direction = Direction::Both));
+        quiet(&RULE, late(0.027).reader(0.1, 0.0, 0.1));
+        quiet(&RULE, late(0.027).plan(|plan| plan.direction = Direction::Both));
+    }
+
+    #[test]
+    fn a_late_start_of_either_end_changes_nothing() {
+        for end in [goodput_model::EndName::Near, Far] {
+            fires(&RULE, late(0.027).began_late(end, 0.1));
+            quiet(&RULE, late(0.002).began_late(end, 0.1));
+        }
+    }
+
+    #[test]
+    fn half_of_the_queue_is_too_near_to_tell() {
+        let why = cannot_tell(&RULE, late(0.014));
+        assert!(why.contains("too near"), "{why}");
+    }
+
+    #[test]
+    fn cannot_tell_without_the_clocks() {
+        let mut evidence = late(0.027).evidence();
+        evidence.clocks = goodput_model::Clocks::not_compared();
+        assert!(check(&View::new(&evidence)).is_err());
     }
 
     #[test]
     fn cannot_tell_without_the_receiver() {
-        cannot_tell(&RULE, late(0.07).without_far());
+        cannot_tell(&RULE, late(0.027).without_far());
     }
 }

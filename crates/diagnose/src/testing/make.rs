@@ -3,8 +3,8 @@
 use std::f64::consts::TAU;
 
 use goodput_model::{
-    BitRate, DatagramCounts, End, EndName, Evidence, FlowSample, Host, Known, Measured, Role,
-    Sample, Snapshot, SocketMemory, TcpInfo, Transport,
+    BitRate, Clocks, DatagramCounts, End, EndName, Evidence, Exchange, FlowSample, Host, Known,
+    Measured, OwnClock, Role, Sample, Snapshot, SocketMemory, TcpInfo, Transport,
 };
 
 use super::{Case, PERIOD_S, SAMPLES};
@@ -21,6 +21,7 @@ impl Case {
             far: if self.far { far } else { Known::missing("the peer does not report") },
             told_lost_share: self.told_lost_share.map_or(Known::missing("not told"), Known::Value),
             latency: self.latency.clone(),
+            clocks: self.clocks(),
             measured: Measured {
                 goodput: BitRate(self.goodput),
                 from_s: 0.45,
@@ -42,14 +43,53 @@ impl Case {
             0 => Vec::new(),
             n => (0..=n).map(|n| self.sample(name, n)).collect(),
         };
-        End { before: before.clone(), after: after.clone(), samples, ..End::unobserved(host) }
+        let clock = Some(self.clock(name));
+        let (before, after) = (before.clone(), after.clone());
+        End { before, after, samples, clock, ..End::unobserved(host) }
+    }
+
+    /// What an end's clock reads so many seconds after the payload began to move.
+    fn reads(end: EndName, after_s: f64) -> u64 {
+        let zero: u64 = [1_000_000_000_000, 77_000_000_000_000][end as usize];
+        zero.wrapping_add_signed((after_s * 1e9).round() as i64)
+    }
+
+    fn clock(&self, end: EndName) -> OwnClock {
+        let began_ns = Self::reads(end, self.late_s[end as usize]);
+        OwnClock { began_ns, kernel: Some(end.to_string()) }
+    }
+
+    /// Sixteen exchanges before, one every 50 ms beside the payload, sixteen after; an idle way takes
+    /// half of 42 ms.
+    fn clocks(&self) -> Clocks {
+        const WAY_S: f64 = 0.021;
+        let over_s = PERIOD_S * SAMPLES as f64;
+        let before = (0..16).map(|n| f64::from(n) * 0.004 - 0.5);
+        let during = (0..(over_s / 0.05) as u32).map(|n| f64::from(n) * 0.05);
+        let after = (0..16).map(|n| over_s + 0.5 + f64::from(n) * 0.004);
+        let exchange = |sent_s: f64| {
+            let loaded = (0.0..over_s).contains(&sent_s);
+            let (there_s, back_s) = if loaded { self.waits_s } else { (0.0, 0.0) };
+            let received_s = sent_s + WAY_S + there_s;
+            let back_s = received_s + WAY_S + back_s;
+            Exchange {
+                sent_ns: Self::reads(EndName::Near, sent_s),
+                received_ns: Self::reads(EndName::Far, received_s),
+                answered_ns: Self::reads(EndName::Far, received_s),
+                back_ns: Self::reads(EndName::Near, back_s),
+            }
+        };
+        let exchanges: Vec<_> = before.chain(during).chain(after).map(exchange).collect();
+        Clocks { relation: crate::clocks::relation(&exchanges, false).into(), exchanges }
     }
 
     fn sample(&self, end: EndName, number: u64) -> Sample {
         let due = if self.stopped { number / 2 * 2 + 1 } else { number };
         let at_s = due as f64 * PERIOD_S;
-        let swing = self.wobble * (TAU * at_s).sin() / TAU;
-        let moved_s = self.bursts.map_or(at_s, |uneven| {
+        let on_its_way_s = if end == EndName::Far { self.delivered_s } else { 0.0 };
+        let since_s = (at_s + self.late_s[end as usize] - on_its_way_s).max(0.0);
+        let swing = self.wobble * (TAU * since_s).sin() / TAU;
+        let moved_s = self.bursts.map_or(since_s, |uneven| {
             let burst = number / 2;
             (burst as f64 + uneven * ((burst * burst) as f64 * 0.618).fract()) * 2.0 * PERIOD_S
         });

@@ -59,6 +59,9 @@ pub struct Case {
     watched: bool,
     send_queue: f64,
     samples: u64,
+    waits_s: (f64, f64),
+    late_s: [f64; 2],
+    delivered_s: f64,
 }
 
 impl Case {
@@ -96,6 +99,9 @@ impl Case {
             watched: false,
             send_queue: 0.95,
             samples: SAMPLES,
+            waits_s: (0.0, 0.0),
+            late_s: [0.0; 2],
+            delivered_s: 0.0,
         };
         case.cpu(EndName::Near, 0.1, 0.3).cpu(EndName::Far, 0.1, 0.3)
     }
@@ -293,6 +299,24 @@ impl Case {
             loaded_rpm: Known::Missing(unknown.clone()),
             idle_rpm: Known::Missing(unknown),
         });
+        self
+    }
+
+    /// What exchanges of the clocks wait under load on the way there and back, seconds.
+    pub fn waits(mut self, there_s: f64, back_s: f64) -> Self {
+        self.waits_s = (there_s, back_s);
+        self
+    }
+
+    /// An end that begins to count so many seconds after the payload began to move.
+    pub fn began_late(mut self, end: EndName, by_s: f64) -> Self {
+        self.late_s[end as usize] = by_s;
+        self
+    }
+
+    /// How long payload takes to the receiver, seconds.
+    pub fn delivered(mut self, after_s: f64) -> Self {
+        self.delivered_s = after_s;
         self
     }
 

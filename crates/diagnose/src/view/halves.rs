@@ -1,90 +1,281 @@
-//! Where the round trip takes its time: on the way to the receiver, or on the way back.
+//! Where the round trip waits: on the way to the receiver, or on the way back.
 //!
-//! What was sent, what arrived and what was acknowledged are three curves over time. How much later
-//! the second and the third reach the same byte is the time of either way.
+//! Two witnesses, either without the offset of the clocks. The exchanges of the clocks pass both ways
+//! beside the flows. And what was sent, what arrived and what was acknowledged are three curves over time:
+//! how much later the second and the third reach the same byte is the time of either way. A queue that
+//! keeps flows apart (fq) delays the exchanges less than the flows; so a witness counts only if both of
+//! its ways add up to what the flows' round trips waited.
 
-use goodput_model::{FlowSample, Missing, Role, Sample};
+use goodput_model::{EndName, Exchange, FlowSample, Missing, Role, Sample, TcpInfo};
 
-use super::{Side, View, median};
+use super::{Side, View};
+use crate::bounded::Bounded;
+use crate::clocks::Idle;
 
-/// Points of a curve: seconds, and bytes so far.
-type Curve = Vec<(f64, f64)>;
-
-/// How long either way takes under load, seconds. The two ends' clocks both start with the traffic, and
-/// so differ by about one way; what one of these has too much, the other has too little.
+/// How long either way takes longer under load than when it is idle, seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Halves {
     /// From the sender to the receiver.
-    pub there_s: f64,
-    /// From the receiver to the sender, the wait of a delayed acknowledgement included.
-    pub back_s: f64,
+    pub there_s: Bounded,
+    /// From the receiver to the sender.
+    pub back_s: Bounded,
 }
 
 impl View<'_> {
-    /// The two halves of a round trip over the window, each the median of the samples. Linear between
-    /// two samples, so that it is good to a few milliseconds where the rate swings.
+    /// What the two halves of a round trip waited over the window, each the median of what was seen.
     pub fn halves(&self) -> Result<Halves, Missing> {
-        let sent = curve(&self.sender, |flow| {
+        let ways = Ways::of(self)?;
+        let queue = self.queue_s()?;
+        // What the hosts themselves take is in the flows' round trips, and hardly in an exchange.
+        let late_s = self.sides().map(|side| side.late_s()).into_iter().fold(0.0, f64::max);
+        let mut whys = Vec::new();
+        for seen in [ways.exchanged(), ways.carried()] {
+            match seen.and_then(|halves| halves.adds_up_to(queue, late_s)) {
+                Ok(halves) => return Ok(halves),
+                Err(why) => whys.push(why.to_string()),
+            }
+        }
+        Err(Missing::because(whys.join("; ")))
+    }
+
+    /// What round trips wait under load beyond the shortest, seconds.
+    fn queue_s(&self) -> Result<Bounded, Missing> {
+        let trips = Bounded::median(self.sender.tcp_gauges(TcpInfo::rtt_us)?, "tcp_info.rtt")?;
+        Ok(trips * 1e-6 - Bounded::new(self.sender.min_rtt_s()?, 0.0))
+    }
+}
+
+impl Halves {
+    fn adds_up_to(self, queue: Bounded, late_s: f64) -> Result<Self, Missing> {
+        let sum = self.there_s + self.back_s;
+        // Within twice the bound, as both sides of the comparison have one.
+        let near = 2.0 * sum.error + queue.error + late_s;
+        if (sum.value - queue.value).abs() <= near {
+            return Ok(self);
+        }
+        Err(Missing::because(format!(
+            "both ways wait {:.1} ms together, and the flows' round trips {:.1} ms",
+            sum.value * 1e3,
+            queue.value * 1e3
+        )))
+    }
+}
+
+/// What the times of either way are read from.
+struct Ways<'a> {
+    idle: Idle,
+    /// Of the near and of the far end: what its clock read when its samples began.
+    began_ns: [u64; 2],
+    exchanges: &'a [Exchange],
+    sender: &'a Side<'a>,
+    receiver: &'a Side<'a>,
+}
+
+impl<'a> Ways<'a> {
+    fn of(view: &'a View<'a>) -> Result<Self, Missing> {
+        let clocks = &view.evidence.clocks;
+        let (near, far) = (view.evidence.near.get()?, view.evidence.far.get()?);
+        let later_s = clocks.far_began_later_s(near, far)?;
+        let began = |clock: &Option<goodput_model::OwnClock>| clock.as_ref().map(|c| c.began_ns);
+        let (Some(near_ns), Some(far_ns)) = (began(&near.clock), began(&far.clock)) else {
+            return Err(Missing::because("an end does not tell when its samples began"));
+        };
+        let last_s = |samples: &[Sample]| samples.last().map_or(0.0, |sample| sample.at_s);
+        let over_s = last_s(&near.samples).max(last_s(&far.samples) + later_s);
+        let loaded = (near_ns, at(near_ns, over_s));
+        let idle = Idle::of(&clocks.exchanges, loaded, clocks.relation.get()?)?;
+        let (sender, receiver) = (&view.sender, &view.receiver);
+        let began_ns = [near_ns, far_ns];
+        Ok(Self { idle, began_ns, exchanges: &clocks.exchanges, sender, receiver })
+    }
+
+    /// By the exchanges within the window.
+    fn exchanged(&self) -> Result<Halves, Missing> {
+        let near = if self.sender.name == EndName::Near { self.sender } else { self.receiver };
+        let (from_s, to_s) = near.window_s();
+        let window = at(self.began_ns[0], from_s)..at(self.began_ns[0], to_s);
+        let within = || self.exchanges.iter().filter(|e| window.contains(&e.sent_ns));
+        let out = within().map(|e| self.idle.waited_there_s(e.sent_ns, e.received_ns));
+        let home = within().map(|e| self.idle.waited_back_s(e.answered_ns, e.back_ns));
+        let what = "an exchange of the clocks";
+        let (out, home) =
+            (Bounded::median(out.collect(), what)?, Bounded::median(home.collect(), what)?);
+        let out = out.wider(self.idle.error_there_s());
+        let home = home.wider(self.idle.error_back_s());
+        let (there_s, back_s) =
+            if self.sender.name == EndName::Near { (out, home) } else { (home, out) };
+        Ok(Halves { there_s, back_s })
+    }
+
+    /// By the flows' own bytes.
+    fn carried(&self) -> Result<Halves, Missing> {
+        let sent = curve(self.sender, |flow| {
             let tcp = flow.tcp.get()?;
-            Ok(tcp.sent_bytes()?.saturating_sub(tcp.retrans_bytes()?))
+            let again = tcp.retrans_bytes()?;
+            Ok((tcp.sent_bytes()?.saturating_sub(again), again))
         })?;
-        let acknowledged = curve(&self.sender, |flow| flow.tcp.get()?.acked_bytes())?;
-        let arrived = curve(&self.receiver, |flow| Ok(flow.bytes))?;
+        let acknowledged = curve(self.sender, |flow| Ok((flow.tcp.get()?.acked_bytes()?, 0)))?;
+        // The kernel has it before the reader does.
+        let arrived = curve(self.receiver, |flow| {
+            let kernel = flow.tcp.get().and_then(TcpInfo::received_bytes);
+            Ok((kernel.unwrap_or(flow.bytes), 0))
+        })?;
         Ok(Halves {
-            there_s: median(lags(&sent, &arrived), "what was sent and what arrived")?,
-            back_s: median(lags(&arrived, &acknowledged), "what arrived and was acknowledged")?,
+            there_s: self.waited(&sent, self.sender, &arrived, self.receiver)?,
+            back_s: self.waited(&arrived, self.receiver, &acknowledged, self.sender)?,
         })
     }
+
+    /// What bytes waited between two curves, seconds.
+    fn waited(
+        &self,
+        first: &[Point],
+        leaves: &Side,
+        second: &[Point],
+        arrives: &Side,
+    ) -> Result<Bounded, Missing> {
+        let began = |side: &Side| self.began_ns[side.name as usize];
+        let passed = second.iter().filter_map(|point| {
+            let (left_s, unsure_s) = reached(first, point.bytes)?;
+            let (from, to) = (at(began(leaves), left_s), at(began(arrives), point.at_s));
+            let waited = match leaves.name {
+                EndName::Near => self.idle.waited_there_s(from, to),
+                EndName::Far => self.idle.waited_back_s(from, to),
+            };
+            Some((waited, unsure_s))
+        });
+        let (waits, unsure): (Vec<_>, Vec<_>) = passed.unzip();
+        let what = "a byte on its way";
+        let own = match leaves.name {
+            EndName::Near => self.idle.error_there_s(),
+            EndName::Far => self.idle.error_back_s(),
+        };
+        let unsure = Bounded::median(unsure, what)?.value;
+        Ok(Bounded::median(waits, what)?.wider(own + unsure))
+    }
+}
+
+/// A time of an end's own samples by its clock.
+fn at(began_ns: u64, at_s: f64) -> u64 {
+    began_ns.wrapping_add_signed((at_s * 1e9) as i64)
+}
+
+/// Bytes up to a time, and how many were sent again.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    at_s: f64,
+    bytes: f64,
+    again: f64,
 }
 
 fn curve(
     side: &Side,
-    read: impl Fn(&FlowSample) -> Result<u64, Missing>,
-) -> Result<Curve, Missing> {
+    read: impl Fn(&FlowSample) -> Result<(u64, u64), Missing>,
+) -> Result<Vec<Point>, Missing> {
     let detailed = side.samples()?.filter(|sample| !sample.flows.is_empty());
-    detailed.map(|sample| Ok((sample.at_s, total(sample, side.role, &read)?))).collect()
+    detailed.map(|sample| point(sample, side.role, &read)).collect()
 }
 
-fn total(
+fn point(
     sample: &Sample,
     role: Role,
-    read: impl Fn(&FlowSample) -> Result<u64, Missing>,
-) -> Result<f64, Missing> {
-    let mine = sample.flows.iter().filter(|flow| flow.role == role);
-    mine.map(|flow| Ok(read(flow)? as f64)).sum()
+    read: impl Fn(&FlowSample) -> Result<(u64, u64), Missing>,
+) -> Result<Point, Missing> {
+    let mut all = Point { at_s: sample.at_s, bytes: 0.0, again: 0.0 };
+    for flow in sample.flows.iter().filter(|flow| flow.role == role) {
+        let (bytes, again) = read(flow)?;
+        all.bytes += bytes as f64;
+        all.again += again as f64;
+    }
+    Ok(all)
 }
 
-/// How much later than `first` the second curve reaches as many bytes, at each of its points.
-fn lags(first: &Curve, second: &Curve) -> Vec<f64> {
-    second.iter().filter_map(|(at_s, bytes)| Some(at_s - reached(first, *bytes)?)).collect()
-}
-
-/// When a curve reaches so many bytes; `None` outside it and where it stands still.
-fn reached(curve: &Curve, bytes: f64) -> Option<f64> {
-    let later = curve.partition_point(|point| point.1 < bytes);
-    let (from, to) = (curve.get(later.checked_sub(1)?)?, curve.get(later)?);
-    Some(from.0 + (to.0 - from.0) * (bytes - from.1) / (to.1 - from.1))
+/// When a curve reaches so many bytes, and how unsure that is, seconds: what the pace of a neighbouring
+/// interval would change. `None` outside the curve, while it stands still, and while bytes are sent again:
+/// what follows a lost one waits for it.
+fn reached(curve: &[Point], bytes: f64) -> Option<(f64, f64)> {
+    let later = curve.partition_point(|point| point.bytes < bytes);
+    let place = later.checked_sub(1)?;
+    let (from, to) = (curve.get(place)?, curve.get(later)?);
+    if to.again > from.again {
+        return None;
+    }
+    let chord = |a: &Point, b: &Point| (b.at_s - a.at_s) / (b.bytes - a.bytes);
+    let at_s = from.at_s + chord(from, to) * (bytes - from.bytes);
+    let before = place.checked_sub(1).and_then(|before| curve.get(before));
+    let by_before = before.map(|before| from.at_s + chord(before, from) * (bytes - from.bytes));
+    let by_after =
+        curve.get(later + 1).map(|after| to.at_s - chord(to, after) * (to.bytes - bytes));
+    let others = [by_before, by_after].into_iter().flatten().filter(|other| other.is_finite());
+    // It was reached between the two samples, whatever the pace.
+    let off = others.map(|other| (other.clamp(from.at_s, to.at_s) - at_s).abs());
+    Some((at_s, off.fold(0.0, f64::max)))
 }
 
 #[cfg(test)]
 mod tests {
     use crate::testing::Case;
-    use crate::view::View;
+    use crate::view::{Halves, View};
+    use goodput_model::EndName;
 
-    #[test]
-    fn what_is_acknowledged_late_waits_on_the_way_back() {
-        // 95.64 Mbit/s is 1.2 MB in 100 ms; both curves are linear.
-        let case = Case::path_rate().wobble(0.0).tcp(|tcp, _| {
-            tcp.acked_bytes = tcp.acked_bytes.map(|bytes| bytes.saturating_sub(1_195_500));
-        });
-        let evidence = case.evidence();
-        let halves = View::new(&evidence).halves().unwrap();
-        assert!((halves.back_s - 0.1).abs() < 1e-3 && halves.there_s.abs() < 1e-3, "{halves:?}");
+    fn halves(case: Case) -> Result<Halves, goodput_model::Missing> {
+        View::new(&case.evidence()).halves()
+    }
+
+    /// Round trips that wait 8 ms, and how long exchanges wait there and back.
+    fn waiting(there_s: f64, back_s: f64) -> Case {
+        let case = Case::path_rate().wobble(0.0).waits(there_s, back_s);
+        case.tcp(|tcp, _| (tcp.rtt_us, tcp.min_rtt_us) = (Some(50_000), Some(42_000)))
     }
 
     #[test]
-    fn without_the_receiver_there_are_no_halves() {
-        let evidence = Case::path_rate().without_far().evidence();
+    fn either_way_is_known_to_its_bound() {
+        let found = halves(waiting(0.0075, 0.0005)).unwrap();
+        assert!((found.there_s.value - 0.0075).abs() <= found.there_s.error + 1e-9, "{found:?}");
+        assert!((found.back_s.value - 0.0005).abs() <= found.back_s.error + 1e-9, "{found:?}");
+        assert!(found.back_s.error < 5e-4, "{found:?}");
+    }
+
+    #[test]
+    fn a_late_start_of_either_end_changes_nothing() {
+        let expected = halves(waiting(0.0005, 0.0075)).unwrap();
+        for end in [EndName::Near, EndName::Far] {
+            let found = halves(waiting(0.0005, 0.0075).began_late(end, 0.1)).unwrap();
+            assert!((found.back_s.value - expected.back_s.value).abs() < 1e-4, "{found:?}");
+        }
+    }
+
+    /// 95.64 Mbit/s is 11.955 MB a second; both curves are linear, and idle ways take 21 ms each.
+    #[test]
+    fn where_exchanges_pass_the_queue_the_flows_own_bytes_tell() {
+        for end in [None, Some(EndName::Near), Some(EndName::Far)] {
+            let case = Case::path_rate().wobble(0.0).waits(0.0, 0.0).delivered(0.021);
+            let case = case.tcp(|tcp, _| {
+                (tcp.rtt_us, tcp.min_rtt_us) = (Some(142_000), Some(42_000));
+                // 21 ms to the receiver, 21 ms and 100 ms more back.
+                tcp.acked_bytes = tcp.acked_bytes.map(|bytes| bytes.saturating_sub(1_697_610));
+            });
+            let case = match end {
+                Some(end) => case.began_late(end, 0.1),
+                None => case,
+            };
+            let found = halves(case).unwrap();
+            assert!((found.back_s.value - 0.1).abs() < 2e-3, "{found:?}");
+            assert!(found.there_s.value.abs() < 2e-3, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_add_up_is_not_known() {
+        let why = halves(waiting(0.05, 0.05)).unwrap_err().to_string();
+        assert!(why.contains("wait 100.0 ms together"), "{why}");
+    }
+
+    #[test]
+    fn without_the_receiver_or_the_clocks_there_are_no_halves() {
+        assert!(halves(Case::path_rate().without_far()).is_err());
+        let mut evidence = waiting(0.0, 0.008).evidence();
+        evidence.clocks = goodput_model::Clocks::not_compared();
         assert!(View::new(&evidence).halves().is_err());
     }
 }

@@ -49,8 +49,13 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// Looks at `evidence`.
     pub fn new(evidence: &'a Evidence) -> Self {
-        let sender = Side::new(evidence, evidence.sender_end, Role::Sender);
-        let receiver = Side::new(evidence, evidence.sender_end.other(), Role::Receiver);
+        let (from_s, to_s) = (evidence.measured.from_s, evidence.measured.to_s);
+        // The window is the receiver's. Where nothing relates the clocks, both began with the traffic.
+        let by_s = evidence.sender_began_earlier_s().unwrap_or(0.0);
+        let sent = (from_s + by_s, to_s + by_s);
+        let sender = Side::new(evidence, evidence.sender_end, Role::Sender, sent);
+        let receiver = evidence.sender_end.other();
+        let receiver = Side::new(evidence, receiver, Role::Receiver, (from_s, to_s));
         Self { evidence, sender, receiver }
     }
 

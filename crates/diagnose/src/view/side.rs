@@ -15,8 +15,13 @@ pub struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    pub(super) fn new(evidence: &'a Evidence, name: EndName, role: Role) -> Self {
-        let (from_s, to_s) = (evidence.measured.from_s, evidence.measured.to_s);
+    /// `window`: start and end of the measured time by this end's own samples, seconds.
+    pub(super) fn new(
+        evidence: &'a Evidence,
+        name: EndName,
+        role: Role,
+        (from_s, to_s): (f64, f64),
+    ) -> Self {
         Self { name, role, end: evidence.end(name), from_s, to_s }
     }
 
@@ -71,8 +76,7 @@ impl<'a> Side<'a> {
         (self.from_s, self.to_s)
     }
 
-    /// The detailed samples nearest to the two ends of the window. Both ends' clocks start with the
-    /// traffic, so the receiver's window serves for the sender too.
+    /// The detailed samples nearest to the two ends of the window.
     pub(super) fn edges(&self) -> Result<(&'a Sample, &'a Sample), Missing> {
         let detailed = || self.detailed();
         let nearest = |at: f64| {

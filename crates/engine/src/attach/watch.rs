@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use goodput_kernel::Context;
-use goodput_model::{End, Interval, Length, Missing, Plan, Sample, Snapshot};
+use goodput_model::{Clocks, End, Interval, Length, Missing, Plan, Sample, Snapshot};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::find::Found;
@@ -124,7 +124,7 @@ impl Watch {
             Length::Auto { max_s, .. } if at >= max_s => true,
             Length::Auto { precision_percent, min_s, .. } => {
                 at >= min_s
-                    && measure(&self.samples, &self.received, 0.0).is_some_and(|measured| {
+                    && measure(&self.samples, &self.received, 0.0, 0.0).is_some_and(|measured| {
                         goodput_experiment::steady::is_precise_enough(&measured, precision_percent)
                     })
             }
@@ -176,6 +176,7 @@ impl Watch {
             intervals: self.intervals,
             steady_samples: None,
             latency: None,
+            clocks: Clocks::missing("only this end is watched"),
             doubts: self.doubts,
         })
     }

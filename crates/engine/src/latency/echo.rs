@@ -53,7 +53,9 @@ fn exchange(
                 Err(_) => waiting.not_sent(),
             }
         }
-        let answer = hear(socket, waiting.pause(), |datagram| echoed(cookie, datagram))?;
+        let answer = hear(socket, waiting.pause(), |datagram| {
+            echoed(cookie, datagram).map(|answer| answer.number)
+        })?;
         let at = Instant::now();
         waiting.settle(at, |probe| Some(*probe) == answer, |_| true);
     }

@@ -64,7 +64,7 @@ impl NearRun<'_> {
         let omit_s = self.plan.omit_s;
         let long_enough = receiving.last().is_some_and(|last| last.at_s >= min_s + omit_s);
         long_enough
-            && measure(sending, receiving, omit_s)
+            && measure(sending, receiving, omit_s, 0.0)
                 .is_some_and(|measured| is_precise_enough(&measured, precision_percent))
     }
 }

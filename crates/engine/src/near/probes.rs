@@ -1,6 +1,9 @@
-//! Latency probes before the flows and beside them.
+//! Latency probes and exchanges of the clocks before the flows and beside them.
+
+use goodput_model::{Exchange, Missing};
 
 use super::NearRun;
+use crate::clock::Comparing;
 use crate::error::EngineError;
 use crate::events::Listener;
 use crate::interrupt::Interrupt;
@@ -40,6 +43,38 @@ impl NearRun<'_> {
                 // Another program's server closes when it has reported; what was found by then counts.
                 biased;
                 phase = &mut probed => return phase.map(Some),
+                action = self.client.next() => self.acted(action?, listener)?,
+            }
+        }
+    }
+
+    /// Lets the clocks be compared while nothing else is on the path.
+    pub(super) async fn first_exchanges(&self) {
+        if let Some(comparing) = &self.comparing {
+            comparing.first().await;
+        }
+    }
+
+    /// The same once more, now that the flows have ended.
+    pub(super) fn last_exchanges(&mut self) -> Option<Comparing> {
+        self.comparing.take().inspect(Comparing::finish)
+    }
+
+    /// What the far end told of its clock. The conversation goes on meanwhile.
+    pub(super) async fn compared(
+        &mut self,
+        comparing: Option<Comparing>,
+        listener: &mut Listener<'_>,
+    ) -> Result<Result<Vec<Exchange>, Missing>, EngineError> {
+        let Some(comparing) = comparing else {
+            return Ok(Err(Missing::because("they were not compared")));
+        };
+        let mut collected = std::pin::pin!(comparing.collect());
+        loop {
+            tokio::select! {
+                // Another program's server closes when it has reported.
+                biased;
+                asked = &mut collected => return asked,
                 action = self.client.next() => self.acted(action?, listener)?,
             }
         }

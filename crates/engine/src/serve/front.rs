@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
-use goodput_mover::socket::{Told, receive_told, send_from, tell_destination};
+use goodput_mover::socket::{Told, receive_told, send_from, tell_arrival, tell_destination};
+use goodput_mover::{Arrivals, monotonic_ns};
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use socket2::SockRef;
 use tokio::io::Interest;
@@ -35,8 +36,8 @@ const WAITING_MAX: usize = 4 << 20;
 /// A datagram and where it came from.
 pub type Datagram = (Vec<u8>, SocketAddr);
 
-/// The same, and where it was sent to.
-type Waiting = (Vec<u8>, SocketAddr, Option<IpAddr>);
+/// The same, and what was told of it.
+type Waiting = (Vec<u8>, Told);
 
 /// The shared socket of a port.
 pub struct Front {
@@ -48,6 +49,9 @@ pub struct Front {
     /// Where the datagram that was given out last was sent to: of several addresses of this host, only
     /// answers from that one are taken.
     asked_at: Option<IpAddr>,
+    /// When that one came, by the kernel's wall clock.
+    arrived: Option<u64>,
+    arrivals: Arrivals,
     buffer: Vec<u8>,
 }
 
@@ -65,6 +69,8 @@ impl Front {
         let local = socket.local_addr()?;
         widen(&socket)?;
         tell_destination(&socket)?;
+        // Without it an echo only says later than it could when its request came.
+        let _ = tell_arrival(&socket);
         socket.set_nonblocking(true)?;
         Ok(Self {
             socket: AsyncUdpSocket::from_std(socket)?,
@@ -72,6 +78,8 @@ impl Front {
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             asked_at: None,
+            arrived: None,
+            arrivals: Arrivals::default(),
             buffer: vec![0; DATAGRAM_MAX],
         })
     }
@@ -79,18 +87,31 @@ impl Front {
     /// The next datagram of a peer without a socket of its own. Nothing is lost where it is cancelled.
     pub async fn next(&mut self) -> Datagram {
         loop {
-            if let Some((datagram, peer, to)) = self.waiting.pop_front() {
+            if let Some((datagram, told)) = self.waiting.pop_front() {
                 self.waiting_bytes -= datagram.len();
-                self.asked_at = to;
-                return (datagram, peer);
+                self.given_out(&told);
+                return (datagram, plain(told.from));
             }
             let (socket, buffer) = (&self.socket, &mut self.buffer);
             let receive = || receive_told(socket, buffer);
             // An error here is an earlier reply that nobody took; it concerns no one else.
             if let Ok(told) = socket.async_io(Interest::READABLE, receive).await {
-                self.asked_at = told.to;
+                self.given_out(&told);
                 return (self.buffer[..told.length].to_vec(), plain(told.from));
             }
+        }
+    }
+
+    fn given_out(&mut self, told: &Told) {
+        (self.asked_at, self.arrived) = (told.to, told.wall_ns);
+    }
+
+    /// When the datagram came that was given out last, nanoseconds of this end's monotonic clock: not
+    /// too early. `None` where the wall clock was set meanwhile.
+    pub fn arrived_ns(&mut self) -> Option<u64> {
+        match self.arrived {
+            Some(arrived) => self.arrivals.monotonic_ns(arrived),
+            None => Some(monotonic_ns()),
         }
     }
 
@@ -144,7 +165,7 @@ impl Front {
     fn take_waiting(&mut self, peer: SocketAddr) -> Vec<Vec<u8>> {
         let waiting = std::mem::take(&mut self.waiting);
         let (its, others): (Vec<_>, Vec<_>) =
-            waiting.into_iter().partition(|(_, from, _)| *from == peer);
+            waiting.into_iter().partition(|(_, told)| plain(told.from) == peer);
         self.waiting = others.into();
         self.waiting_bytes -= its.iter().map(|(datagram, ..)| datagram.len()).sum::<usize>();
         its.into_iter().map(|(datagram, ..)| datagram).collect()
@@ -160,13 +181,13 @@ impl Front {
     ) {
         for _ in 0..most {
             match receive_told(socket, &mut self.buffer) {
-                Ok(Told { length, from, to }) => {
-                    let (datagram, from) = (self.buffer[..length].to_vec(), plain(from));
-                    if from == peer {
+                Ok(told) => {
+                    let (datagram, length) = (self.buffer[..told.length].to_vec(), told.length);
+                    if plain(told.from) == peer {
                         early.push(datagram);
                     } else if self.waiting_bytes + length <= WAITING_MAX {
                         self.waiting_bytes += length;
-                        self.waiting.push_back((datagram, from, to));
+                        self.waiting.push_back((datagram, told));
                     }
                 }
                 Err(cause) if cause.kind() == std::io::ErrorKind::WouldBlock => return,

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use goodput_model::{
-    Connection, Direction, End, EndName, FlowTotals, Known, Plan, Sample, Snapshot, Totals,
+    Clocks, Connection, Direction, End, EndName, FlowTotals, Known, Plan, Sample, Snapshot, Totals,
 };
 
 use super::accept::plain;
@@ -170,6 +170,7 @@ impl Shown {
             intervals: Vec::new(),
             steady_samples: None,
             latency: None,
+            clocks: Clocks::missing("a client does not tell its clock"),
             doubts: Vec::new(),
         }
     }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::Transport;
-use goodput_mover::Early;
+use goodput_mover::{Early, monotonic_ns};
+use goodput_wire::datagram::echo::tell_times;
 use goodput_wire::datagram::{Challenger, DatagramReply, REQUEST_BYTES, is_proof, welcome};
 use goodput_wire::protocols::datagram_opening;
 use goodput_wire::protocols::goodput::PROTOCOL;
@@ -99,13 +100,21 @@ impl Desk {
         match self.challenger.answer(peer, datagram) {
             DatagramReply::Challenge(reply) => self.front.reply(&reply, peer).await,
             DatagramReply::Proven(cookie) => self.proven(cookie, peer),
-            DatagramReply::Echo(cookie, reply) => {
-                if self.shared.echoes.knows(&cookie) {
-                    self.front.reply(&reply, peer).await;
-                }
-            }
+            DatagramReply::Echo(cookie, reply) => self.echo(&cookie, reply, peer).await,
             DatagramReply::Nothing => {}
         }
+    }
+
+    /// Echoes, with the times of it by this end's clock, unless they are nobody's business.
+    async fn echo(&mut self, cookie: &Cookie, mut reply: Vec<u8>, peer: SocketAddr) {
+        if !self.shared.echoes.admit(cookie, Instant::now()) {
+            return;
+        }
+        let received = self.front.arrived_ns().filter(|_| !self.shared.config.private);
+        if let Some(received_ns) = received {
+            tell_times(&mut reply, received_ns, monotonic_ns());
+        }
+        self.front.reply(&reply, peer).await;
     }
 
     fn proven(&mut self, cookie: Cookie, peer: SocketAddr) {

@@ -7,6 +7,7 @@ mod activation;
 mod attach;
 mod bad_input;
 mod check;
+mod clocks;
 mod files;
 mod hostile;
 mod latency;

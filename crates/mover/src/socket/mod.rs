@@ -21,7 +21,7 @@ use socket2::SockRef;
 pub use effective::{Effective, check_effective, cut_buffer, effective};
 pub use error::SocketError;
 pub use tcp::{apply_accepted, notice_silence, tcp_begin, tcp_connect, tcp_listen};
-pub use told::{Told, receive_told, send_from, tell_destination};
+pub use told::{Told, receive_told, send_from, tell_arrival, tell_destination};
 pub use udp::{apply_datagram, udp_listen, udp_socket};
 
 /// How much faster than the rate the kernel may send a paced stream. Its own pacing counts in whole

@@ -1,5 +1,6 @@
 //! Datagrams with the address that they were sent to: a host may have many, and an answer from another
-//! one than was asked is nobody's (ip(7) `IP_PKTINFO`; ipv6(7), RFC 3542 section 6).
+//! one than was asked is nobody's (ip(7) `IP_PKTINFO`; ipv6(7), RFC 3542 section 6). And with the time
+//! at which the kernel had them (socket(7) `SO_TIMESTAMPNS`).
 
 use std::io::{self, IoSlice};
 use std::mem::{self, size_of};
@@ -8,8 +9,8 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use socket2::{Domain, MsgHdr, SockAddr, SockRef};
 
-/// Room for one control message of either kind.
-const CONTROL: usize = 64;
+/// Room for a destination of either kind and a time: 40 and 32 bytes (`CMSG_SPACE`, cmsg(3)), and a little more.
+const CONTROL: usize = 96;
 
 /// A control message's header: its length, level and type (`struct cmsghdr`, cmsg(3)). The next message
 /// begins at a multiple of a word.
@@ -24,6 +25,13 @@ pub struct Told {
     pub from: SocketAddr,
     /// The address that it was sent to, as far as the kernel tells; IPv4 plain.
     pub to: Option<IpAddr>,
+    /// When the kernel had it, nanoseconds since 1970 by `CLOCK_REALTIME`; only after [`tell_arrival`].
+    pub wall_ns: Option<u64>,
+}
+
+/// Has the kernel tell of each datagram when it came (`SO_TIMESTAMPNS`).
+pub fn tell_arrival(socket: impl AsFd) -> io::Result<()> {
+    crate::udp::stamp_arrivals(socket.as_fd())
 }
 
 /// Has the kernel tell of each datagram where it was sent to.
@@ -63,7 +71,8 @@ pub fn receive_told(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<Told> {
     let ((length, told), from) = unsafe { SockAddr::try_init(receive) }?;
     let from = from.as_socket().ok_or_else(|| io::Error::other("it came from no IP address"))?;
     let bytes: Vec<u8> = control.iter().flat_map(|word| word.to_ne_bytes()).take(told).collect();
-    Ok(Told { length, from, to: destination(&bytes).map(|ip| ip.to_canonical()) })
+    let to = messages(&bytes).find_map(destination).map(|ip| ip.to_canonical());
+    Ok(Told { length, from, to, wall_ns: messages(&bytes).find_map(arrival) })
 }
 
 /// Sends a datagram to `peer` from the address `local` of this host.
@@ -78,27 +87,38 @@ pub fn send_from(
     SockRef::from(&socket).sendmsg(&message, 0)
 }
 
-/// The destination among control messages: `struct in6_pktinfo` begins with it (linux/ipv6.h), `struct
-/// in_pktinfo` has it after the number of the device and the address that answers come from (linux/in.h).
-fn destination(mut control: &[u8]) -> Option<IpAddr> {
+/// A control message: its level, its type and its content.
+type Message<'a> = (i32, i32, &'a [u8]);
+
+fn messages(mut control: &[u8]) -> impl Iterator<Item = Message<'_>> {
     const WORD: usize = size_of::<usize>();
-    while control.len() >= HEADER {
-        let length = usize::from_ne_bytes(control[..WORD].try_into().ok()?);
-        let number = |at: usize| Some(i32::from_ne_bytes(control[at..at + 4].try_into().ok()?));
-        let body = control.get(HEADER..length)?;
-        match (number(WORD)?, number(WORD + 4)?) {
-            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
-                let ip: [u8; 16] = body.get(..16)?.try_into().ok()?;
-                return Some(Ipv6Addr::from(ip).into());
-            }
-            (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
-                let ip: [u8; 4] = body.get(8..12)?.try_into().ok()?;
-                return Some(Ipv4Addr::from(ip).into());
-            }
-            _ => control = control.get(length.next_multiple_of(WORD)..)?,
+    std::iter::from_fn(move || {
+        let length = usize::from_ne_bytes(*control.first_chunk()?);
+        let number = |at: usize| Some(i32::from_ne_bytes(*control.get(at..)?.first_chunk()?));
+        let message = (number(WORD)?, number(WORD + 4)?, control.get(HEADER..length)?);
+        control = control.get(length.next_multiple_of(WORD)..).unwrap_or_default();
+        Some(message)
+    })
+}
+
+/// The destination in a control message: `struct in6_pktinfo` begins with it (linux/ipv6.h), `struct
+/// in_pktinfo` has it after the number of the device and the address that answers come from (linux/in.h).
+fn destination((level, kind, body): Message) -> Option<IpAddr> {
+    match (level, kind) {
+        (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+            Some(Ipv6Addr::from(*body.first_chunk::<16>()?).into())
         }
+        (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+            Some(Ipv4Addr::from(*body.get(8..)?.first_chunk::<4>()?).into())
+        }
+        _ => None,
     }
-    None
+}
+
+/// The time in a control message.
+fn arrival((level, kind, body): Message) -> Option<u64> {
+    let is_time = (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS);
+    is_time.then(|| crate::udp::time(body)).flatten()
 }
 
 /// The control message that says which address a datagram leaves from; IPv4's is taken by a socket of
@@ -135,6 +155,7 @@ mod tests {
         {
             let Ok(server) = UdpSocket::bind(bind) else { continue };
             tell_destination(&server).unwrap();
+            tell_arrival(&server).unwrap();
             let asked: IpAddr = asked.parse().unwrap();
             let client = UdpSocket::bind((if asked.is_ipv4() { "127.0.0.1" } else { "::1" }, 0));
             let Ok(client) = client else { continue };
@@ -143,6 +164,7 @@ mod tests {
             let mut buffer = [0; 16];
             let told = receive_told(&server, &mut buffer).unwrap();
             assert_eq!((told.length, told.to), (5, Some(asked)), "{bind}");
+            assert!(told.wall_ns.is_some(), "{bind}");
             assert_eq!(told.from.ip().to_canonical(), client.local_addr().unwrap().ip());
             send_from(&server, b"answer", told.from, asked).unwrap();
             assert_eq!(client.recv(&mut buffer).unwrap(), 6, "{bind}");
@@ -152,14 +174,15 @@ mod tests {
     #[test]
     fn what_is_sent_reads_like_what_is_received() {
         let v6: IpAddr = "2001:db8::7".parse().unwrap();
-        assert_eq!(destination(&source(v6)), Some(v6));
-        assert_eq!(destination(&[]), None);
+        assert_eq!(messages(&source(v6)).find_map(destination), Some(v6));
+        assert_eq!(messages(&[]).next(), None);
     }
 
     proptest! {
         #[test]
         fn no_control_messages_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            let _ = destination(&bytes);
+            let _ = messages(&bytes).find_map(destination);
+            let _ = messages(&bytes).find_map(arrival);
         }
     }
 }

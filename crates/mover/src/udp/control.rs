@@ -53,10 +53,10 @@ fn first(bytes: &[u8]) -> Option<(&[u8], i32, i32, &[u8])> {
 }
 
 /// From a `struct timespec`.
-fn time(content: &[u8]) -> Option<u64> {
+pub(crate) fn time(content: &[u8]) -> Option<u64> {
     let seconds = i64::from_ne_bytes(*content.first_chunk()?);
     let nanoseconds = i64::from_ne_bytes(*content.last_chunk()?);
-    Some(seconds as u64 * 1_000_000_000 + nanoseconds as u64)
+    u64::try_from(seconds).ok()?.checked_mul(1_000_000_000)?.checked_add(nanoseconds as u64)
 }
 
 /// From an int; zero would be no length.

@@ -14,3 +14,6 @@ pub(crate) mod receiving;
 pub(crate) mod sending;
 pub mod sequence;
 mod tally;
+
+pub(crate) use control::time;
+pub(crate) use inbox::stamp_arrivals;

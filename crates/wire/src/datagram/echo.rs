@@ -2,12 +2,15 @@
 //!
 //! ```text
 //! client → server   echo    "goodpute" cookie(16) nonce(16) number(8) zeros to 64 bytes
-//! server → client   echoed  "goodputr" cookie(16) number(8) zeros to 64 bytes
+//! server → client   echoed  "goodputr" cookie(16) number(8) received(8) answered(8) zeros to 64 bytes
 //! ```
 //!
 //! The cookie is the one that the server gave to the session for this; the nonce is that of the
 //! challenge to a hello with this cookie, so the address has proven itself, and the server keeps
 //! nothing for it. The reply is as long as the request, and there is one for each.
+//!
+//! The two times are nanoseconds of the server's `CLOCK_MONOTONIC`: when its kernel had the request,
+//! and just before the reply left. Both are zero where the server does not tell its clock.
 
 use super::{ECHO, ECHOED, HEADER, Nonce, datagram_of, kind_of, padded};
 use crate::session::Cookie;
@@ -15,17 +18,44 @@ use crate::session::Cookie;
 /// Where the number of an echo is.
 const NUMBER: std::ops::Range<usize> = HEADER + 32..HEADER + 40;
 
+/// Where the times of a reply are.
+const TIMES: std::ops::Range<usize> = HEADER + 24..HEADER + 40;
+
 /// Client: probe number `number`.
 pub fn echo(cookie: &Cookie, nonce: &Nonce, number: u64) -> Vec<u8> {
     padded(datagram_of(ECHO, &[&cookie.0, &nonce.0, &number.to_be_bytes()]))
 }
 
-/// Client: the number of the probe that a datagram from the server answers; `None` for anything else.
-pub fn echoed(cookie: &Cookie, datagram: &[u8]) -> Option<u64> {
+/// What a server says when it echoes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Echoed {
+    /// Number of the probe.
+    pub number: u64,
+    /// When the server had the probe and when it answered, nanoseconds of its monotonic clock; `None`
+    /// where it does not tell.
+    pub times_ns: Option<(u64, u64)>,
+}
+
+/// Client: what a datagram from the server says of one of its probes; `None` for anything else.
+pub fn echoed(cookie: &Cookie, datagram: &[u8]) -> Option<Echoed> {
     let (kind, rest) = kind_of(datagram)?;
     let (given, rest) = rest.split_first_chunk::<16>()?;
-    let number = rest.first_chunk::<8>()?;
-    (kind == ECHOED && *given == cookie.0).then(|| u64::from_be_bytes(*number))
+    let (number, rest) = rest.split_first_chunk::<8>()?;
+    // Servers before the times sent zeros here, or in a shorter reply nothing.
+    let time = |at: usize| Some(u64::from_be_bytes(*rest.get(at..)?.first_chunk()?));
+    let told = |(received, answered): &(u64, u64)| *received != 0 && *received <= *answered;
+    let times_ns = time(0).zip(time(8)).filter(told);
+    let number = u64::from_be_bytes(*number);
+    (kind == ECHOED && *given == cookie.0).then_some(Echoed { number, times_ns })
+}
+
+/// Server: has a reply tell when its request was received and when it leaves, nanoseconds of the
+/// server's monotonic clock.
+pub fn tell_times(reply: &mut [u8], received_ns: u64, answered_ns: u64) {
+    let times = [received_ns.to_be_bytes(), answered_ns.to_be_bytes()].concat();
+    if let Some(room) = reply.get_mut(TIMES) {
+        room.copy_from_slice(&times);
+    }
 }
 
 /// Server: the answer to a probe of at least [`super::REQUEST_BYTES`].
@@ -53,11 +83,17 @@ mod tests {
     fn an_echo_comes_back_as_long_as_it_went_and_with_its_number() {
         let (challenger, from) = (Challenger::new([9; 32]), "192.0.2.7:4000".parse().unwrap());
         let request = echo(&COOKIE, &nonce(&challenger, from), 77);
-        let DatagramReply::Echo(cookie, reply) = challenger.answer(from, &request) else {
+        let DatagramReply::Echo(cookie, mut reply) = challenger.answer(from, &request) else {
             panic!("an echo of a proven address is answered");
         };
         assert_eq!((cookie, reply.len()), (COOKIE, request.len()));
-        assert_eq!(echoed(&COOKIE, &reply), Some(77));
+        let untimed = Echoed { number: 77, times_ns: None };
+        assert_eq!(echoed(&COOKIE, &reply), Some(untimed));
+        tell_times(&mut reply, 5, 7);
+        assert_eq!(reply.len(), request.len());
+        assert_eq!(echoed(&COOKIE, &reply), Some(Echoed { times_ns: Some((5, 7)), ..untimed }));
+        tell_times(&mut reply, 8, 7);
+        assert_eq!(echoed(&COOKIE, &reply), Some(untimed), "an answer before the question");
         assert_eq!(echoed(&Cookie([4; 16]), &reply), None);
         assert_eq!(echoed(&COOKIE, &request), None);
         assert_eq!(echoed(&COOKIE, &reply[..30]), None);

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use goodput_kernel::Context;
 use goodput_model::{
-    BitRate, End, EndName, Known, Placement, Plan, Role, Sample, Snapshot, SocketOptions,
+    BitRate, End, EndName, Known, OwnClock, Placement, Plan, Role, Sample, Snapshot, SocketOptions,
 };
 use goodput_mover::Early;
 use goodput_mover::socket::{apply_accepted, apply_datagram};
@@ -240,7 +240,7 @@ impl ServedClient {
                     shown.ended(&ending.last);
                 }
                 self.conversation.tell(Input::Ended(ending.last));
-                self.report(ending.placement).await?;
+                self.report(ending.placement, ending.clock).await?;
             }
         }
         Ok(())
@@ -260,7 +260,7 @@ impl ServedClient {
     }
 
     /// All flows have ended: tells the client what this end saw.
-    async fn report(&mut self, placement: Placement) -> Result<(), EngineError> {
+    async fn report(&mut self, placement: Placement, clock: OwnClock) -> Result<(), EngineError> {
         let Run::Going(run) = std::mem::replace(&mut self.run, Run::None) else { return Ok(()) };
         let FarRun { plan, movers, context, stage: Stage::Running { before, .. }, .. } = *run
         else {
@@ -279,9 +279,15 @@ impl ServedClient {
             shown.observed(before.clone(), after.clone());
         }
         let host = goodput_kernel::host();
-        let placement = Some(placement);
-        let end =
-            End { host, before, after, samples: Vec::new(), placement, movers: movers.chosen() };
+        let end = End {
+            host,
+            before,
+            after,
+            samples: Vec::new(),
+            placement: Some(placement),
+            movers: movers.chosen(),
+            clock: Some(clock),
+        };
         self.conversation.tell(Input::Report(Known::Value(Box::new(end))));
         Ok(())
     }

@@ -108,7 +108,7 @@ pub struct Accept {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_port: Option<std::num::NonZeroU16>,
     /// Cookie of the echoes that the server answers over UDP while the measurement lasts, where the
-    /// plan asks for the latency.
+    /// plan observes or asks for the latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub echo: Option<HexCookie>,
     /// How the server's card spreads what it receives, where the plan asks for it, or why it is not

@@ -76,12 +76,13 @@ fn a_second_measurement_goes_over_the_same_connection() {
 }
 
 #[test]
-fn echoes_have_a_cookie_of_their_own_where_a_plan_asks_for_the_latency() {
+fn echoes_have_a_cookie_of_their_own_where_a_plan_observes_or_asks_for_the_latency() {
     for (protocol, token) in observing_with_tokens() {
-        let asks = Step::Measure(Plan { latency: true, ..Plan::standard() });
-        let mut pair = joined(protocol, token, vec![asks, measure()]);
+        let blind = || Plan { observe: false, ..Plan::standard() };
+        let asks = Step::Measure(Plan { latency: true, ..blind() });
+        let mut pair = joined(protocol, token, vec![asks, measure(), Step::Measure(blind())]);
         pair.run();
-        assert_complete(&pair, 2);
+        assert_complete(&pair, 3);
         let echoes = |actions: &[Action]| -> Vec<_> {
             let echo = |action: &Action| match action {
                 Action::Echo(cookie) => Some(*cookie),
@@ -90,7 +91,7 @@ fn echoes_have_a_cookie_of_their_own_where_a_plan_asks_for_the_latency() {
             actions.iter().filter_map(echo).collect()
         };
         let given = echoes(&pair.server.actions);
-        assert_eq!(given.len(), 1);
+        assert_eq!(given.len(), 2);
         assert_eq!(echoes(&pair.client.actions), given);
         assert_no_cookie_serves_twice(&pair);
     }

@@ -51,7 +51,8 @@ impl ServerSession {
         let flows = plan.flow_plans();
         let cookies: Vec<_> = flows.iter().map(|_| HexCookie(self.cookies.next_cookie())).collect();
         let tickets = flows.into_iter().zip(&cookies).map(|(flow, c)| ticket(flow, &c.0)).collect();
-        let echo = plan.latency.then(|| HexCookie(self.cookies.next_cookie()));
+        // Each end's samples are compared with the other's, for which the clocks must be.
+        let echo = (plan.latency || plan.observe).then(|| HexCookie(self.cookies.next_cookie()));
         if let Some(echo) = &echo {
             self.channel.act(Action::Echo(echo.0));
         }

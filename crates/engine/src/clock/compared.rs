@@ -1,0 +1,167 @@
+//! The clocks of both ends over one measurement: asked beside it, and concluded from.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use goodput_diagnose::clocks::relation;
+use goodput_model::{Clocks, End, Exchange, Known, Missing, OwnClock, Plan, SocketOptions};
+use goodput_mover::monotonic_ns;
+use goodput_wire::session::Cookie;
+use tokio::task::JoinHandle;
+
+use super::exchanges::{self, Progress};
+use crate::client::{Client, blocking};
+use crate::error::EngineError;
+
+/// How long payload waits for the first answers, at most.
+const FIRST: Duration = Duration::from_millis(300);
+/// How often it is looked for them.
+const LOOK: Duration = Duration::from_millis(2);
+
+type Asked = Result<Vec<Exchange>, Missing>;
+
+/// A comparison of both ends' clocks under way.
+pub struct Comparing {
+    asking: Result<JoinHandle<Result<Asked, EngineError>>, Missing>,
+    progress: Arc<Progress>,
+}
+
+impl Comparing {
+    /// Begins to ask the far end that `client` has found.
+    pub fn begin(client: &Client, plan: &Plan, echo: Option<Cookie>) -> Self {
+        let progress = Arc::new(Progress::default());
+        let asking = whom(client, plan, echo).map(|(to, cookie)| {
+            // The ports and the subflows are the flows' own.
+            let options = SocketOptions { source_port: None, mptcp: false, ..plan.socket.clone() };
+            let progress = Arc::clone(&progress);
+            tokio::spawn(blocking(move || exchanges::exchange(to, cookie, &options, &progress)))
+        });
+        Self { asking, progress }
+    }
+
+    /// Waits until the first questions are answered, while nothing else is on the path; not for long.
+    pub async fn first(&self) {
+        let until = Instant::now() + FIRST;
+        while let Ok(asking) = &self.asking
+            && !asking.is_finished()
+            && self.progress.answered() < exchanges::IDLE
+            && Instant::now() < until
+        {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Nothing is on the path any more: the last questions.
+    pub fn finish(&self) {
+        self.progress.finish();
+    }
+
+    /// What was answered, about a second later at the latest.
+    pub async fn collect(mut self) -> Result<Asked, EngineError> {
+        let broken = |cause| EngineError::Flow(format!("an internal task broke off: {cause}"));
+        match &mut self.asking {
+            Ok(asking) => asking.await.map_err(broken)?,
+            Err(why) => Ok(Err(why.clone())),
+        }
+    }
+}
+
+impl Drop for Comparing {
+    fn drop(&mut self) {
+        self.progress.abandon();
+    }
+}
+
+/// Who is asked, and by what it knows the question.
+fn whom(
+    client: &Client,
+    plan: &Plan,
+    echo: Option<Cookie>,
+) -> Result<(SocketAddr, Cookie), Missing> {
+    if !client.target.protocol.observes {
+        return Err(Missing::because("the far end is not goodput, and does not tell its clock"));
+    }
+    if !plan.observe {
+        return Err(Missing::because("the plan does not observe"));
+    }
+    let mut to = client.addresses.first().copied().ok_or(Missing::because("it has no address"))?;
+    to.set_port(client.target.port);
+    let cookie = echo.ok_or(Missing::because("the far end's goodput is older"))?;
+    Ok((to, cookie))
+}
+
+/// What the exchanges come to.
+pub fn conclude(asked: Asked, near: &End, far: &Known<End>) -> Clocks {
+    let exchanges = match asked {
+        Ok(exchanges) => exchanges,
+        Err(why) => return Clocks { relation: Known::Missing(why), exchanges: Vec::new() },
+    };
+    let kernel = |end: &End| end.clock.as_ref()?.kernel.clone();
+    let one = kernel(near).is_some_and(|near| far.value().and_then(kernel) == Some(near));
+    Clocks { relation: relation(&exchanges, one).into(), exchanges }
+}
+
+/// The clock of this end, whose samples count from `began` on.
+pub fn own(began: Instant) -> OwnClock {
+    OwnClock { began_ns: monotonic_ns_of(began), kernel: kernel() }
+}
+
+/// What `CLOCK_MONOTONIC` read at an instant, which is by the same clock but does not say.
+fn monotonic_ns_of(at: Instant) -> u64 {
+    // The tightest of three reads: either may be interrupted.
+    let reads = (0..3).map(|_| (Instant::now(), monotonic_ns(), Instant::now()));
+    let tightest = reads.min_by_key(|(before, _, after)| *after - *before);
+    tightest.map_or(0, |(before, ns, _)| {
+        let elapsed = u64::try_from(before.saturating_duration_since(at).as_nanos());
+        ns.saturating_sub(elapsed.unwrap_or(u64::MAX))
+    })
+}
+
+/// What names the clock of this kernel and time namespace. A kernel without time namespaces (before
+/// Linux 5.6) has one clock for all.
+fn kernel() -> Option<String> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let namespace = fs::metadata("/proc/self/ns/time").map_or(0, |namespace| namespace.ino());
+    Some(format!("{} {namespace}", boot.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Host;
+
+    #[test]
+    fn an_instant_is_what_the_clock_read_then() {
+        let (before, at, after) = (monotonic_ns(), Instant::now(), monotonic_ns());
+        assert!((before..=after).contains(&monotonic_ns_of(at)));
+    }
+
+    #[test]
+    fn ends_of_one_kernel_have_one_clock_and_those_of_two_have_a_bound() {
+        let exchanges: Vec<_> = (0..20)
+            .map(|n| 1_000_000_000 + n * 1_000_000)
+            .map(|at| Exchange::from([at, at + 30_000, at + 40_000, at + 70_000]))
+            .collect();
+        let end = |kernel: &str| {
+            let clock = Some(OwnClock { began_ns: 0, kernel: Some(kernel.into()) });
+            End { clock, ..End::unobserved(Host::foreign("x")) }
+        };
+        let error = |far: &str| {
+            let clocks = conclude(Ok(exchanges.clone()), &end("a 1"), &Known::Value(end(far)));
+            clocks.relation.value().unwrap().error_ns
+        };
+        assert_eq!(error("a 1"), 0.0);
+        assert!((29_000.0..40_000.0).contains(&error("b 1")), "{}", error("b 1"));
+    }
+
+    #[test]
+    fn what_is_not_compared_says_why() {
+        let why = Missing::because("the far end's goodput is older");
+        let near = End::unobserved(Host::foreign("x"));
+        let clocks = conclude(Err(why.clone()), &near, &Known::missing("private"));
+        assert_eq!(clocks.relation, Known::Missing(why));
+    }
+}

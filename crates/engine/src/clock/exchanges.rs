@@ -1,0 +1,266 @@
+//! Questions to the far end's clock while a measurement lasts: echoes over UDP that tell when they were
+//! received and answered (`wire/src/datagram/echo.rs`).
+
+use std::collections::VecDeque;
+use std::io::ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use goodput_model::{Exchange, Missing, SocketOptions};
+use goodput_mover::socket::{receive_told, tell_arrival, udp_socket};
+use goodput_mover::{Arrivals, monotonic_ns};
+use goodput_wire::datagram::echo::{Echoed, echo, echoed};
+use goodput_wire::datagram::{FromServer, Nonce, from_server, hello};
+use goodput_wire::session::Cookie;
+
+/// Questions before and after the payload; the fastest of so many met hardly a queue.
+pub const IDLE: usize = 16;
+/// Time between two of them.
+const EVERY_IDLE: Duration = Duration::from_millis(4);
+/// Time between two questions while payload moves.
+const EVERY: Duration = Duration::from_millis(50);
+/// Exchanges that are kept, at most: two minutes of them. Beyond, every second one is forgotten, and
+/// half as many are made.
+const KEPT: usize = 2400;
+/// After which a hello is sent again.
+const REPEAT: Duration = Duration::from_millis(200);
+/// How long a server may leave hellos unanswered.
+const GIVE_UP: Duration = Duration::from_secs(3);
+/// How long the last answers are waited for.
+const LAST: Duration = Duration::from_secs(1);
+/// Questions that wait for their answer, at most.
+const OUT_MAX: usize = 1024;
+
+/// Where the measurement stands, for the thread that asks, and how far that is.
+#[derive(Debug, Default)]
+pub struct Progress {
+    stage: AtomicU8,
+    answered: AtomicUsize,
+}
+
+const AFTER: u8 = 1;
+const ABANDONED: u8 = 2;
+
+impl Progress {
+    /// No payload moves any more: the last questions.
+    pub fn finish(&self) {
+        self.stage.fetch_max(AFTER, Ordering::Relaxed);
+    }
+
+    /// Nobody waits for an answer any more.
+    pub fn abandon(&self) {
+        self.stage.fetch_max(ABANDONED, Ordering::Relaxed);
+    }
+
+    /// Answers so far.
+    pub fn answered(&self) -> usize {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    fn is_over(&self) -> bool {
+        self.stage.load(Ordering::Relaxed) >= AFTER
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.stage.load(Ordering::Relaxed) >= ABANDONED
+    }
+}
+
+/// Asks until the measurement is over. In the order of the answers.
+pub fn exchange(
+    to: SocketAddr,
+    cookie: Cookie,
+    options: &SocketOptions,
+    progress: &Progress,
+) -> Result<Vec<Exchange>, Missing> {
+    let failed =
+        |cause: std::io::Error| Missing::because(format!("clock exchange with {to}: {cause}"));
+    let socket = udp_socket(None, to, options, false);
+    let socket: UdpSocket = socket.map_err(|why| Missing::because(why.to_string()))?.into();
+    socket.set_nonblocking(false).map_err(failed)?;
+    // Without it an answer counts from when this thread reads it, which is later and holds as well.
+    let _ = tell_arrival(&socket);
+    let nonce = proven(&socket, &cookie, progress).map_err(failed)?.ok_or_else(|| {
+        let port = to.port();
+        Missing::because(format!("no UDP echo from {to}; a firewall may drop UDP to port {port}"))
+    })?;
+    let mut asking = Asking::new(&socket, cookie, nonce, progress);
+    asking.run().map_err(failed)?;
+    asking.into_exchanges()
+}
+
+/// Questions under way.
+struct Asking<'a> {
+    socket: &'a UdpSocket,
+    cookie: Cookie,
+    nonce: Nonce,
+    progress: &'a Progress,
+    arrivals: Arrivals,
+    number: u64,
+    /// Those without an answer so far, and when they left.
+    out: VecDeque<(u64, u64)>,
+    exchanges: Vec<Exchange>,
+    every: Duration,
+    untimed: usize,
+}
+
+impl<'a> Asking<'a> {
+    fn new(socket: &'a UdpSocket, cookie: Cookie, nonce: Nonce, progress: &'a Progress) -> Self {
+        Self {
+            socket,
+            cookie,
+            nonce,
+            progress,
+            arrivals: Arrivals::default(),
+            number: 0,
+            out: VecDeque::new(),
+            exchanges: Vec::new(),
+            every: EVERY,
+            untimed: 0,
+        }
+    }
+
+    fn run(&mut self) -> std::io::Result<()> {
+        self.ask_often(|_| false)?;
+        while !self.progress.is_over() {
+            self.ask();
+            self.hear_until(Instant::now() + self.every, Progress::is_over)?;
+        }
+        let first = self.number;
+        self.ask_often(Progress::is_abandoned)?;
+        let until = Instant::now() + LAST;
+        while self.out.iter().any(|(number, _)| *number > first)
+            && Instant::now() < until
+            && !self.progress.is_abandoned()
+        {
+            self.hear_until((Instant::now() + EVERY_IDLE).min(until), Progress::is_abandoned)?;
+        }
+        Ok(())
+    }
+
+    /// As many questions as a time without payload is worth.
+    fn ask_often(&mut self, is_over: fn(&Progress) -> bool) -> std::io::Result<()> {
+        for _ in 0..IDLE {
+            if is_over(self.progress) {
+                break;
+            }
+            self.ask();
+            self.hear_until(Instant::now() + EVERY_IDLE, is_over)?;
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self) {
+        self.number += 1;
+        let question = |number| echo(&self.cookie, &self.nonce, number);
+        let (datagram, sent_ns) = (question(self.number), monotonic_ns());
+        // What can't be sent is one question less.
+        if self.socket.send(&datagram).is_ok() {
+            self.out.push_back((self.number, sent_ns));
+        }
+        if self.out.len() > OUT_MAX {
+            self.out.pop_front();
+        }
+    }
+
+    /// Takes answers until the time or `is_over`.
+    fn hear_until(
+        &mut self,
+        until: Instant,
+        is_over: fn(&Progress) -> bool,
+    ) -> std::io::Result<()> {
+        while !is_over(self.progress) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            if let Some((datagram, wall_ns)) = receive(self.socket, left)? {
+                self.heard(&datagram, wall_ns);
+            }
+        }
+        Ok(())
+    }
+
+    fn heard(&mut self, datagram: &[u8], wall_ns: Option<u64>) {
+        let now_ns = monotonic_ns();
+        let Some(Echoed { number, times_ns }) = echoed(&self.cookie, datagram) else { return };
+        let Some(place) = self.out.iter().position(|(asked, _)| *asked == number) else { return };
+        let Some((_, sent_ns)) = self.out.remove(place) else { return };
+        self.progress.answered.fetch_add(1, Ordering::Relaxed);
+        let Some((received_ns, answered_ns)) = times_ns else {
+            self.untimed += 1;
+            return;
+        };
+        let back_ns = match wall_ns {
+            Some(wall_ns) => self.arrivals.monotonic_ns(wall_ns),
+            None => Some(now_ns),
+        };
+        let Some(back_ns) = back_ns else { return };
+        self.exchanges.push(Exchange { sent_ns, received_ns, answered_ns, back_ns });
+        if self.exchanges.len() >= KEPT {
+            let mut place = 0;
+            self.exchanges.retain(|_| {
+                place += 1;
+                place <= IDLE || place % 2 == 0
+            });
+            self.every *= 2;
+        }
+    }
+
+    fn into_exchanges(self) -> Result<Vec<Exchange>, Missing> {
+        if !self.exchanges.is_empty() {
+            return Ok(self.exchanges);
+        }
+        let asked = self.number;
+        Err(match self.untimed {
+            0 => Missing::because(format!("none of {asked} questions for its clock was answered")),
+            _ => Missing::because(
+                "the far end does not tell its clock: its goodput is older, or it is private",
+            ),
+        })
+    }
+}
+
+/// Proves this address; `None` where the server does not answer.
+fn proven(
+    socket: &UdpSocket,
+    cookie: &Cookie,
+    progress: &Progress,
+) -> std::io::Result<Option<Nonce>> {
+    let (least, until) = (Instant::now() + LAST, Instant::now() + GIVE_UP);
+    // A measurement that is soon over waits for a late answer, a longer one no more.
+    let goes_on = |now: Instant| {
+        now < if progress.is_over() { least } else { until } && !progress.is_abandoned()
+    };
+    while goes_on(Instant::now()) {
+        // A lost one is repeated.
+        let _ = socket.send(&hello(cookie));
+        let again = Instant::now() + REPEAT;
+        while let Some(left) = again.checked_duration_since(Instant::now())
+            && !left.is_zero()
+            && goes_on(Instant::now())
+        {
+            let heard = receive(socket, left.min(EVERY))?;
+            let said = heard.and_then(|(datagram, _)| from_server(&datagram));
+            if let Some(FromServer::Challenge(nonce)) = said {
+                return Ok(Some(nonce));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The next datagram and its time of arrival, where one comes in time.
+fn receive(socket: &UdpSocket, time: Duration) -> std::io::Result<Option<(Vec<u8>, Option<u64>)>> {
+    // Zero would mean for ever.
+    socket.set_read_timeout(Some(time.max(Duration::from_micros(1))))?;
+    let mut datagram = [0; 128];
+    match receive_told(socket, &mut datagram) {
+        Ok(told) => Ok(Some((datagram[..told.length].to_vec(), told.wall_ns))),
+        Err(cause) if matches!(cause.kind(), TimedOut | WouldBlock | Interrupted) => Ok(None),
+        // An ICMP error for an earlier one: that one counts as lost.
+        Err(cause) if cause.kind() == ConnectionRefused => Ok(None),
+        Err(cause) => Err(cause),
+    }
+}

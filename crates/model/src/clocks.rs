@@ -1,0 +1,140 @@
+//! How the clocks of the two ends relate.
+//!
+//! Each end counts its samples by its own monotonic clock, from its own start. Both start late by
+//! what their schedulers take, so times of the two ends compare only through these relations.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::end::End;
+use crate::known::{Known, Missing};
+
+/// The clock by which one end counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OwnClock {
+    /// What its `CLOCK_MONOTONIC` read, nanoseconds, when the times of its samples were zero.
+    pub began_ns: u64,
+    /// Boot and time namespace of the clock: two ends that report the same text have one clock
+    /// (`/proc/sys/kernel/random/boot_id`; inode of `/proc/self/ns/time`, time_namespaces(7)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+}
+
+/// One question of the near end and its answer, nanoseconds of each end's `CLOCK_MONOTONIC`. The clock
+/// of the near end stamps `sent` and `back`, that of the far end the two others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "[u64; 4]", into = "[u64; 4]")]
+#[schemars(with = "[u64; 4]")]
+pub struct Exchange {
+    /// Just before the question left.
+    pub sent_ns: u64,
+    /// When the far end had it.
+    pub received_ns: u64,
+    /// Just before the answer left.
+    pub answered_ns: u64,
+    /// When the near end had the answer.
+    pub back_ns: u64,
+}
+
+impl From<[u64; 4]> for Exchange {
+    fn from([sent_ns, received_ns, answered_ns, back_ns]: [u64; 4]) -> Self {
+        Self { sent_ns, received_ns, answered_ns, back_ns }
+    }
+}
+
+impl From<Exchange> for [u64; 4] {
+    fn from(of: Exchange) -> Self {
+        [of.sent_ns, of.received_ns, of.answered_ns, of.back_ns]
+    }
+}
+
+/// The far end's clock by that of the near end: a straight line, and how far from it the truth can
+/// be. Holds between `from_ns` and `to_ns`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockRelation {
+    /// The first moment for which it holds, nanoseconds of the near end's clock.
+    pub from_ns: u64,
+    /// The last one.
+    pub to_ns: u64,
+    /// What the far end's clock was ahead at `from_ns`, nanoseconds.
+    pub ahead_ns: i64,
+    /// What it gains in a million parts of the near end's time.
+    pub drift_ppm: f64,
+    /// Half-width of the interval that holds the truth in all of the time, nanoseconds: a bound, not
+    /// a deviation. Zero where both ends have one clock.
+    pub error_ns: f64,
+}
+
+impl ClockRelation {
+    /// Two ends that read the same clock.
+    pub fn one_clock(from_ns: u64, to_ns: u64) -> Self {
+        Self { from_ns, to_ns, ahead_ns: 0, drift_ppm: 0.0, error_ns: 0.0 }
+    }
+
+    /// Seconds from the beginning of the near end's samples to that of the far end's, right to
+    /// [`Self::error_ns`].
+    pub fn far_began_later_s(&self, near_began_ns: u64, far_began_ns: u64) -> f64 {
+        let elapsed = near_began_ns.wrapping_sub(self.from_ns) as i64 as f64;
+        let apart = far_began_ns.wrapping_sub(near_began_ns) as i64;
+        (apart.wrapping_sub(self.ahead_ns) as f64 - elapsed * self.drift_ppm * 1e-6) / 1e9
+    }
+}
+
+/// What is known of the clocks of both ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Clocks {
+    /// How they relate, or why that is not known.
+    pub relation: Known<ClockRelation>,
+    /// The exchanges by which they were compared, in the order of the answers: before, while and after
+    /// the payload moved. The times of both ways under load are read from them too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exchanges: Vec<Exchange>,
+}
+
+impl Clocks {
+    /// Seconds from the beginning of the near end's samples to that of the far end's.
+    pub fn far_began_later_s(&self, near: &End, far: &End) -> Result<f64, Missing> {
+        let relation = self.relation.get()?;
+        let began = |end: &End| end.clock.as_ref().map(|clock| clock.began_ns);
+        let (Some(near), Some(far)) = (began(near), began(far)) else {
+            return Err(Missing::because("an end does not tell when its samples began"));
+        };
+        Ok(relation.far_began_later_s(near, far))
+    }
+
+    /// Nothing is known of them.
+    pub fn missing(why: &'static str) -> Self {
+        Self { relation: Known::missing(why), exchanges: Vec::new() }
+    }
+
+    /// What a record says that was made before clocks were compared.
+    pub fn not_compared() -> Self {
+        Self::missing("an older goodput made this record and did not compare the ends' clocks")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exchange_is_four_numbers_in_json() {
+        let exchange = Exchange::from([1, 2, 3, 4]);
+        assert_eq!(serde_json::to_string(&exchange).unwrap(), "[1,2,3,4]");
+        assert_eq!(serde_json::from_str::<Exchange>("[1,2,3,4]").unwrap(), exchange);
+    }
+
+    #[test]
+    fn starts_compare_whatever_the_clocks_read() {
+        let relation = ClockRelation {
+            from_ns: 1_000_000_000,
+            to_ns: 9_000_000_000,
+            ahead_ns: -700_000_000,
+            drift_ppm: 100.0,
+            error_ns: 5.0,
+        };
+        // 2 s later the far clock is 699.8 ms behind.
+        let later = relation.far_began_later_s(3_000_000_000, 2_400_200_000);
+        assert!((later - 0.1).abs() < 1e-9, "{later}");
+    }
+}
