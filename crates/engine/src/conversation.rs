@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::future::pending;
 use std::io::ErrorKind;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use goodput_wire::error::WireError;
@@ -103,6 +104,11 @@ impl Conversation {
         let flushed = stream.write_all_buf(&mut self.outgoing);
         let flushed = matches!(tokio::time::timeout(GOODBYE, flushed).await, Ok(Ok(())));
         self.stream.take().filter(|_| flushed)
+    }
+
+    /// Another descriptor of its connection, to see signs of life on; `None` where it has none.
+    pub fn control(&self) -> Option<OwnedFd> {
+        self.stream.as_ref()?.as_fd().try_clone_to_owned().ok()
     }
 
     /// Whether the session has closed in good order; what is left is to say goodbye.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use goodput_kernel::Context;
 use goodput_model::{
     Clocks, Connection, End, EndName, Known, MoverChoice, OwnClock, Placement, Plan, Sample,
-    Snapshot,
+    Snapshot, Transport,
 };
 use goodput_wire::session::{Action, Input};
 use tokio::time::Instant as TokioInstant;
@@ -37,6 +37,10 @@ use shown::Shown;
 /// How long the far end may take to gather and send its report.
 const REPORT: Duration = Duration::from_secs(15);
 
+/// How often a far end that sends datagrams is shown that this end lives, seconds: several times within the
+/// 15 s after which it stops.
+const LIFE_SHOWN_EVERY_S: f64 = 3.0;
+
 /// A measurement that both ends have agreed on.
 pub struct NearRun<'a> {
     client: &'a mut Client,
@@ -53,6 +57,8 @@ pub struct NearRun<'a> {
     near_ended: bool,
     far_report: Option<Known<End>>,
     account: Account,
+    /// When the far end was shown last that this end lives, by this end's samples.
+    life_shown_s: f64,
     prober: Option<Prober>,
     comparing: Option<Comparing>,
     /// The clock of this end's samples, once they have ended.
@@ -114,6 +120,7 @@ impl<'a> NearRun<'a> {
         let comparing = Some(Comparing::begin(client, plan, agreed.meanwhile.echo));
         let flows = agreed.opened.flows;
         let traffic = Traffic::start(plan, EndName::Near, flows, None, &stores, seating, movers)?;
+        traffic.hear(plan, client.conversation.control())?;
         let notes = agree::ready(client, agreed.meanwhile).await?;
         let early = early.filter(|look| look.context.peer == Some(peer.ip()));
         let Look { context, mut before } = match early {
@@ -154,6 +161,7 @@ impl<'a> NearRun<'a> {
             near_ended: false,
             far_report: None,
             account,
+            life_shown_s: 0.0,
             prober: None,
             comparing: None,
             clock: None,
@@ -236,6 +244,7 @@ impl<'a> NearRun<'a> {
                 if self.plan.omit_s > 0.0 && !self.client.peer.is_goodput() {
                     self.client.conversation.tell(Input::Sampled(sample.clone()));
                 }
+                self.show_life(&sample);
                 self.take_sample(EndName::Near, *sample, listener);
             }
             Watched::Ended(outcome) => {
@@ -257,6 +266,19 @@ impl<'a> NearRun<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Tells a far end that sends datagrams now and then that this end lives: it stops otherwise, and what
+    /// it says itself may be lost among its datagrams.
+    fn show_life(&mut self, sample: &Sample) {
+        let sends = self.plan.direction.senders().contains(&EndName::Far);
+        let is_due = sample.at_s - self.life_shown_s >= LIFE_SHOWN_EVERY_S;
+        if self.plan.transport == Transport::Udp && sends && is_due && self.client.peer.is_goodput()
+        {
+            self.life_shown_s = sample.at_s;
+            let sample = Sample { flows: Vec::new(), ..sample.clone() };
+            self.client.conversation.tell(Input::Sampled(Box::new(sample)));
+        }
     }
 
     fn acted(&mut self, action: Action, listener: &mut Listener<'_>) -> Result<(), EngineError> {

@@ -164,6 +164,18 @@ impl Traffic {
         Ok(())
     }
 
+    /// Has this end send no datagrams to a far end that shows no sign of life on `control` any more.
+    /// Streams see by themselves that nobody acknowledges.
+    pub fn hear(&self, plan: &Plan, control: Option<OwnedFd>) -> Result<(), EngineError> {
+        match control.filter(|_| plan.transport == Transport::Udp) {
+            Some(control) => self
+                .stop
+                .hear(control)
+                .map_err(EngineError::io("watch the control connection for its silence")),
+            None => Ok(()),
+        }
+    }
+
     /// Opens the gate and begins to watch. Returns when payload began to move.
     pub fn begin(&mut self, plan: &Plan) -> Result<Instant, EngineError> {
         let flows = std::mem::take(&mut self.flows);

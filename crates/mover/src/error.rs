@@ -77,6 +77,17 @@ pub enum MoveError {
         /// The system's words.
         cause: io::Error,
     },
+    /// The far end showed no sign of life.
+    #[error(
+        "flow {flow}: stopped sending datagrams, because the far end showed no sign of life for {seconds} s; \
+         check that it still runs and that its answers get through"
+    )]
+    Silence {
+        /// Number of the flow.
+        flow: u16,
+        /// How long that was waited for, seconds.
+        seconds: u32,
+    },
     /// The measurement was aborted from this side, through [`crate::Stop::abort`].
     #[error("flow {flow}: stopped before its end, as this side aborted the measurement")]
     Aborted {

@@ -14,6 +14,7 @@ mod counters;
 mod error;
 mod flow;
 mod gate;
+mod hearing;
 mod limits;
 mod lumps;
 mod mapping;

@@ -1,11 +1,13 @@
 //! How the flows of one measurement end: politely, or at once.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use crate::clock::now_ns;
+use crate::hearing::{Hearing, SILENCE_S};
 use crate::signal::Signal;
 
 /// What the flows of a measurement shall do.
@@ -27,13 +29,26 @@ pub struct Stop {
     deadline_ns: OnceLock<u64>,
     finish: Signal,
     abort: Signal,
+    hearing: Hearing,
 }
 
 impl Stop {
     /// Takes two descriptors; fails where there are none left.
     pub fn new() -> io::Result<Self> {
         let (finish, abort) = (Signal::new()?, Signal::new()?);
-        Ok(Self { phase: AtomicU8::new(0), deadline_ns: OnceLock::new(), finish, abort })
+        let (phase, deadline_ns) = (AtomicU8::new(0), OnceLock::new());
+        Ok(Self { phase, deadline_ns, finish, abort, hearing: Hearing::default() })
+    }
+
+    /// Has the senders of datagrams end when the far end shows no sign of life on `control`, a TCP
+    /// connection, for 15 s. It is let go of at the end. Fails if the connection takes no keepalive options.
+    pub fn hear(&self, control: OwnedFd) -> io::Result<()> {
+        self.hearing.begin(control, SILENCE_S * 1000)
+    }
+
+    /// Where the far end is heard.
+    pub(crate) fn hearing(&self) -> &Hearing {
+        &self.hearing
     }
 
     /// Senders stop and end their streams; receivers read to the end, for `drain` at most. The
@@ -43,6 +58,7 @@ impl Stop {
         self.deadline_ns.get_or_init(|| now_ns().saturating_add(drain_ns));
         self.phase.fetch_max(Phase::Finish as u8, Ordering::Release);
         self.finish.raise();
+        self.hearing.end();
     }
 
     /// Everybody stops at once; TCP connections are reset when they are closed.
@@ -50,6 +66,7 @@ impl Stop {
         self.phase.fetch_max(Phase::Abort as u8, Ordering::Release);
         self.finish.raise();
         self.abort.raise();
+        self.hearing.end();
     }
 
     /// What the flows shall do now.

@@ -80,9 +80,11 @@ pub fn within(plan: &Plan, limits: &Limits) -> Result<(), String> {
     if let (Some(rate), Some(limit)) = (plan.rate_bits_per_s, limits.rate_bits_per_s) {
         hold("a rate", rate.0, limit, " bit/s");
     }
+    let options = &plan.socket;
+    // Lowered, the near end would measure another class than the far end, and neither as asked.
+    hold("a DSCP", options.dscp.map_or(0.0, f64::from), f64::from(limits.dscp), "");
     hold("a chunk", plan.chunk_bytes.0 as f64, limits.chunk_bytes as f64, " bytes");
     let buffer = limits.socket_buffer_bytes as f64;
-    let options = &plan.socket;
     hold("a send buffer", options.sndbuf_bytes.map_or(0.0, |b| b.0 as f64), buffer, " bytes");
     hold("a receive buffer", options.rcvbuf_bytes.map_or(0.0, |b| b.0 as f64), buffer, " bytes");
     verdict(problems)
@@ -255,6 +257,9 @@ mod tests {
         assert!(why.contains("a chunk of 1073741824 bytes"), "{why}");
         let why = refused(|p| p.socket.rcvbuf_bytes = Some(Bytes(1 << 40)));
         assert!(why.contains("a receive buffer"), "{why}");
+        // Classes that networks keep for their own control (CS6, RFC 4594 section 3.1).
+        let why = refused(|p| p.socket.dscp = Some(48));
+        assert_eq!(why, "a DSCP of 48, and this server allows 47");
         let capped = Limits { rate_bits_per_s: Some(1e9), ..limits() };
         let fast = changed(|p| p.rate_bits_per_s = Some(BitRate(2e9)));
         let why = within(&fast, &capped).unwrap_err();

@@ -180,6 +180,8 @@ pub struct Limits {
     pub chunk_bytes: u64,
     /// Largest socket buffer a client may ask for, bytes.
     pub socket_buffer_bytes: u64,
+    /// Highest differentiated services code point that a client may ask for (RFC 2474).
+    pub dscp: u8,
     /// Whether payload may be sent over UDP to an address that has not proven itself, for protocols
     /// that know no proof. Anybody can forge such an address.
     pub unproven_udp: bool,

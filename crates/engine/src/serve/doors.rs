@@ -97,7 +97,7 @@ fn listen(
             tokio::spawn(accept(listener, door, shared, alive))
         }
         Transport::Udp => {
-            let socket = sockets::shared_datagram_socket(local)?.into();
+            let socket = sockets::reopened_datagram_socket(local)?.into();
             tokio::spawn(udp::answer(socket, door, shared, alive))
         }
     })

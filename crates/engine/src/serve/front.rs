@@ -12,7 +12,7 @@ use tokio::io::Interest;
 use tokio::net::UdpSocket as AsyncUdpSocket;
 
 use super::accept::plain;
-use super::sockets::shared_datagram_socket;
+use super::sockets::datagram_socket_beside;
 
 /// Longest datagram.
 const DATAGRAM_MAX: usize = 65_535;
@@ -64,7 +64,7 @@ pub struct HandedOver {
 }
 
 impl Front {
-    /// Takes over a bound socket that shares its port (`SO_REUSEADDR`).
+    /// Takes over a bound socket, which shares its port only while a peer gets its own.
     pub fn new(socket: UdpSocket) -> std::io::Result<Self> {
         let local = socket.local_addr()?;
         widen(&socket)?;
@@ -134,7 +134,8 @@ impl Front {
     /// Other peers' datagrams come to the new socket too until it is connected: they are taken out of it
     /// again, as the peer's are out of the shared one.
     pub fn hand_over(&mut self, peer: SocketAddr) -> std::io::Result<HandedOver> {
-        let socket: UdpSocket = shared_datagram_socket(self.own_address(peer))?.into();
+        let own = self.own_address(peer);
+        let socket: UdpSocket = datagram_socket_beside(&self.socket, own)?.into();
         socket.set_nonblocking(true)?;
         tell_destination(&socket)?;
         SockRef::from(&socket).connect(&spelled_for(self.local, peer).into())?;
@@ -219,7 +220,41 @@ fn spelled_for(local: SocketAddr, peer: SocketAddr) -> SocketAddr {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sockets::datagram_socket;
     use super::*;
+
+    /// Another program on the same port, of another user perhaps.
+    fn intruder(address: SocketAddr) -> std::io::Result<()> {
+        use socket2::{Domain, Socket, Type};
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into())
+    }
+
+    #[tokio::test]
+    async fn nobody_else_gets_the_port_before_or_after_a_peer_has_its_own_socket() {
+        for bind in ["127.0.0.1:0", "0.0.0.0:0", "[::]:0"] {
+            let Ok(socket) = datagram_socket(bind.parse().unwrap()) else { continue };
+            let mut front = Front::new(socket.into()).unwrap();
+            let refused = |address: &str| {
+                let address = format!("{address}:{}", front.local.port()).parse().unwrap();
+                let cause = intruder(address).unwrap_err().kind();
+                assert_eq!(cause, std::io::ErrorKind::AddrInUse, "{address} beside {bind}");
+            };
+            refused("127.0.0.1");
+            refused("0.0.0.0");
+            let client = client(&front);
+            client.send(b"hello").unwrap();
+            let (_, peer) = front.next().await;
+            let _handed = front.hand_over(peer).unwrap();
+            let refused = |address: &str| {
+                let address = format!("{address}:{}", front.local.port()).parse().unwrap();
+                assert!(intruder(address).is_err(), "{address} beside {bind} and a flow");
+            };
+            refused("127.0.0.1");
+            refused("0.0.0.0");
+        }
+    }
 
     fn client(front: &Front) -> UdpSocket {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -231,7 +266,7 @@ mod tests {
     async fn nothing_is_lost_reordered_or_given_to_another() {
         for bind in ["127.0.0.1:0", "[::]:0"] {
             // A kernel without IPv6 has only the first.
-            let Ok(socket) = shared_datagram_socket(bind.parse().unwrap()) else { continue };
+            let Ok(socket) = datagram_socket(bind.parse().unwrap()) else { continue };
             let usual = socket.recv_buffer_size().unwrap();
             let mut front = Front::new(socket.into()).unwrap();
             let (one, other) = (client(&front), client(&front));

@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::net::{Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::AsFd;
 
 use goodput_mover::socket::notice_silence;
 use goodput_wire::{protocols, session as wire};
@@ -138,8 +139,8 @@ impl Pair {
         let udp = match datagrams.iter().position(same) {
             Some(index) => {
                 let udp = datagrams.swap_remove(index);
-                let sharing = SockRef::from(&udp).set_reuse_address(true);
-                sharing.map_err(EngineError::io(format!("share the UDP port of {local}")))?;
+                let keeping = SockRef::from(&udp).set_reuse_address(false);
+                keeping.map_err(EngineError::io(format!("keep the UDP port of {local}")))?;
                 udp
             }
             None => datagram_socket(local)
@@ -168,21 +169,32 @@ pub fn listener(address: SocketAddr) -> std::io::Result<Socket> {
     Ok(socket)
 }
 
-/// A UDP socket on a port that nobody else has.
+/// A UDP socket on a port that nobody else has, nor gets.
 pub fn datagram_socket(address: SocketAddr) -> std::io::Result<Socket> {
     let socket = unbound(address)?;
     socket.bind(&address.into())?;
-    // From here on, each flow gets a socket of its own on the same port.
-    socket.set_reuse_address(true)?;
     Ok(socket)
 }
 
-/// Another UDP socket on a port of ours.
-pub fn shared_datagram_socket(address: SocketAddr) -> std::io::Result<Socket> {
+/// A UDP socket on a port where flows of earlier clients may still have theirs. Nobody else gets the port
+/// from now on.
+pub fn reopened_datagram_socket(address: SocketAddr) -> std::io::Result<Socket> {
     let socket = unbound(address)?;
     socket.set_reuse_address(true)?;
     socket.bind(&address.into())?;
+    socket.set_reuse_address(false)?;
     Ok(socket)
+}
+
+/// Another UDP socket on the port of `own`, which shares it for this moment only. Any user of this host could
+/// bind to a port that is shared for longer, and take what comes there (`SO_REUSEADDR`, socket(7)).
+pub fn datagram_socket_beside(own: impl AsFd, address: SocketAddr) -> std::io::Result<Socket> {
+    let (own, socket) = (SockRef::from(&own), unbound(address)?);
+    socket.set_reuse_address(true)?;
+    own.set_reuse_address(true)?;
+    let bound = socket.bind(&address.into());
+    own.set_reuse_address(false)?;
+    bound.map(|()| socket)
 }
 
 fn unbound(address: SocketAddr) -> std::io::Result<Socket> {

@@ -106,6 +106,9 @@ pub struct ServeArgs {
     /// Largest socket buffer a client may ask for
     #[arg(long, value_name = "BYTES", default_value = "1G")]
     pub max_buffer: Bytes,
+    /// Highest DSCP a client may ask for. Networks keep 48 and above for their own control
+    #[arg(long, value_name = "DSCP", default_value_t = 47, value_parser = clap::value_parser!(u8).range(..=63))]
+    pub max_dscp: u8,
     /// Let nuttcp clients have this host measure with these servers in their stead (`nuttcp A B`); a
     /// network stands for all its addresses, and a name for itself. Nobody else is connected to
     #[arg(long, value_name = "HOST[:PORT]|NETWORK/BITS,…", value_delimiter = ',')]

@@ -73,6 +73,7 @@ fn config(args: &ServeArgs, state: Option<PathBuf>) -> Result<Config> {
             rate_bits_per_s: args.max_rate.map(|rate| rate.0).filter(|rate| *rate > 0.0),
             chunk_bytes: args.max_chunk.0,
             socket_buffer_bytes: args.max_buffer.0,
+            dscp: args.max_dscp,
             unproven_udp: args.allow_unproven_udp,
         },
         max_clients: args.max_clients,

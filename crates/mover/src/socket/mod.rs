@@ -60,6 +60,17 @@ pub(crate) fn segments_out(socket: BorrowedFd<'_>) -> Option<u32> {
     tcp_info(socket, 136)
 }
 
+/// Since when no data came on a TCP connection, milliseconds (`tcpi_last_data_recv`, linux/tcp.h).
+pub(crate) fn last_data_received_ms(socket: BorrowedFd<'_>) -> Option<u32> {
+    tcp_info(socket, 52)
+}
+
+/// Since when no acknowledgement came, milliseconds (`tcpi_last_ack_recv`, linux/tcp.h); the answer to a
+/// keepalive probe is one.
+pub(crate) fn last_ack_received_ms(socket: BorrowedFd<'_>) -> Option<u32> {
+    tcp_info(socket, 56)
+}
+
 /// The 32-bit field of `struct tcp_info` (linux/tcp.h) that begins after `at` bytes; `None` where the kernel
 /// has none there. It only grows, so a field stays where it is.
 #[expect(unsafe_code, reason = "rustix and socket2 lack TCP_INFO")]

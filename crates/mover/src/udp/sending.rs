@@ -10,6 +10,7 @@ use super::outbox::{MESSAGES, Outbox};
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
+use crate::hearing::Looks;
 use crate::pace::Pacer;
 use crate::rounds::Turn;
 
@@ -68,8 +69,9 @@ fn send_all<F: Format>(
         (true, false) => (pacer.piece / size).clamp(1, outbox.batch()),
         (false, false) => outbox.batch(),
     };
-    let mut turn = Turn::of(flow);
+    let (mut turn, mut looks) = (Turn::of(flow), Looks::default());
     while left > 0 && turn.may_send(flow)? {
+        looks.look(flow)?;
         if !pacer.wait(flow)? {
             continue;
         }

@@ -72,6 +72,7 @@ pub fn limits() -> Limits {
         rate_bits_per_s: None,
         chunk_bytes: 16 << 20,
         socket_buffer_bytes: 64 << 20,
+        dscp: 47,
         unproven_udp: false,
     }
 }

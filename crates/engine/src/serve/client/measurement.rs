@@ -199,7 +199,10 @@ impl ServedClient {
         };
         let cap = self.shared.config.limits.rate_bits_per_s.map(BitRate);
         let (seating, movers) = (run.seating.clone(), run.movers.clone());
-        Traffic::start(&run.plan, EndName::Far, sockets, cap, &run.stores, seating, movers)
+        let traffic =
+            Traffic::start(&run.plan, EndName::Far, sockets, cap, &run.stores, seating, movers)?;
+        traffic.hear(&run.plan, self.conversation.control())?;
+        Ok(traffic)
     }
 
     pub(super) fn begin(&mut self) {

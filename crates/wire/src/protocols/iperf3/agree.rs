@@ -227,6 +227,8 @@ fn within(plan: &Plan, limits: &Limits) -> Result<(), Refusal> {
     hold(flows, f64::from(limits.flows), number::STREAMS, " streams")?;
     hold(rate, most, number::TOTAL_RATE, " bit/s")?;
     hold(plan.chunk_bytes.0 as f64, limits.chunk_bytes as f64, number::BLOCK_SIZE, " bytes")?;
+    let dscp = plan.socket.dscp.map_or(0.0, f64::from);
+    hold(dscp, f64::from(limits.dscp), number::TOS, " as its DSCP")?;
     hold(buffer, limits.socket_buffer_bytes as f64, number::BUFFER_SIZE, " bytes of buffer")
 }
 
