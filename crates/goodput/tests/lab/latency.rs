@@ -7,7 +7,7 @@ use goodput_lab::{Lab, Scenario, Server};
 use goodput_model::{IdleAndLoaded, Known, RateOutcome, RateSearch, RateTrial, Record};
 use libtest_mimic::{Failed, Trial};
 
-use crate::disturbed;
+use crate::disturbed::{self, Judgement};
 use crate::stage::exe;
 
 /// Every test of this file.
@@ -41,25 +41,25 @@ fn tested(scenario: &str, arguments: &[&str]) -> Result<(Record, Output), Failed
     Ok((record, output))
 }
 
-fn a_long_queue_delays_every_probe() -> Result<(), Failed> {
+fn a_long_queue_delays_every_probe() -> Result<Judgement, Failed> {
     let (record, _) = tested("queue-too-long", &["--latency", "-t", "4", "-P", "4"])?;
     let latency = record.latency.ok_or("no latency in the record")?;
     for way in [&latency.tcp_connect, &latency.udp_echo, &latency.tcp_rtt] {
         let IdleAndLoaded { idle: Known::Value(idle), loaded: Known::Value(loaded) } = way else {
-            return Err(format!("{way:?}").into());
+            return Ok(Err(format!("{way:?}")));
         };
         if loaded.p90_us < 5.0 * idle.p90_us {
-            return Err(format!("{idle:?} {loaded:?}").into());
+            return Ok(Err(format!("{idle:?} {loaded:?}")));
         }
     }
-    match (&latency.idle_rpm, &latency.loaded_rpm) {
+    Ok(match (&latency.idle_rpm, &latency.loaded_rpm) {
         (Known::Value(idle), Known::Value(loaded)) if *idle > 3.0 * loaded => Ok(()),
-        other => Err(format!("{other:?}").into()),
-    }
+        other => Err(format!("{other:?}")),
+    })
 }
 
 /// The policer passes 50 Mbit/s of full-sized packets of 1500 bytes, of which 1472 are payload.
-fn a_policer_is_found_by_its_rate() -> Result<(), Failed> {
+fn a_policer_is_found_by_its_rate() -> Result<Judgement, Failed> {
     const POLICED: f64 = 50e6 / 1500.0 * 1472.0;
     let arguments = ["--udp", "--find-rate", "--max-loss", "0.5%", "--rate", "200mbit", "-t", "1"];
     let (record, output) = tested("policer/mild/far", &arguments)?;
@@ -77,10 +77,7 @@ fn a_policer_is_found_by_its_rate() -> Result<(), Failed> {
         // so; what it claims must be no more than the path passes.
         _ => share.is_none_or(|share| share <= 1.05) && held_up(search) >= 3,
     };
-    if !is_right {
-        return Err(format!("{} {search:?}", output.status).into());
-    }
-    Ok(())
+    Ok(if is_right { Ok(()) } else { Err(format!("{} {search:?}", output.status)) })
 }
 
 /// Trials in which this machine was too busy, by what they say themselves: the sender did not hold its
@@ -93,7 +90,7 @@ fn held_up(search: &RateSearch) -> usize {
     if search.doubts.is_empty() { 0 } else { trials.count() }
 }
 
-fn random_loss_has_no_rate() -> Result<(), Failed> {
+fn random_loss_has_no_rate() -> Result<Judgement, Failed> {
     let arguments = ["--udp", "--find-rate", "--max-loss", "0", "--rate", "20mbit", "-t", "1"];
     let (record, output) = tested("path-loss", &arguments)?;
     let [search] = &record.rate_searches[..] else {
@@ -103,5 +100,5 @@ fn random_loss_has_no_rate() -> Result<(), Failed> {
     let lost =
         matches!(search.outcome, RateOutcome::LossEverywhere) && output.status.code() == Some(1);
     let low = search.rate_bits_per_s.is_none_or(|rate| rate.0 < 10e6);
-    if lost || low { Ok(()) } else { Err(format!("{} {search:?}", output.status).into()) }
+    Ok(if lost || low { Ok(()) } else { Err(format!("{} {search:?}", output.status)) })
 }

@@ -4,7 +4,7 @@ use goodput_lab::{Lab, Scenario, Server};
 use goodput_model::{Known, Record};
 use libtest_mimic::{Failed, Trial};
 
-use crate::disturbed;
+use crate::disturbed::{self, Judgement};
 use crate::stage::exe;
 
 /// Every test of this file.
@@ -43,19 +43,21 @@ fn answer(record: &Record) -> Option<&str> {
     }
 }
 
-fn random_loss_is_loss() -> Result<(), Failed> {
+fn random_loss_is_loss() -> Result<Judgement, Failed> {
     let (record, journals) = probed("path-loss")?;
-    if record.verdict.limit != "path-loss" || answer(&record) != Some("path-loss") || journals != 0
-    {
-        return Err(format!("{journals} {:?} {:?}", record.verdict, record.probes).into());
-    }
-    Ok(())
+    put_back(journals)?;
+    let right = record.verdict.limit == "path-loss" && answer(&record) == Some("path-loss");
+    Ok(if right { Ok(()) } else { Err(format!("{:?} {:?}", record.verdict, record.probes)) })
 }
 
-fn a_policer_is_one() -> Result<(), Failed> {
+fn a_policer_is_one() -> Result<Judgement, Failed> {
     let (record, journals) = probed("policer")?;
-    if record.verdict.limit != "policer" || journals != 0 {
-        return Err(format!("{journals} {:?} {:?}", record.verdict, record.probes).into());
-    }
-    Ok(())
+    put_back(journals)?;
+    let right = record.verdict.limit == "policer";
+    Ok(if right { Ok(()) } else { Err(format!("{:?} {:?}", record.verdict, record.probes)) })
+}
+
+/// A probe leaves no journal, whatever it found.
+fn put_back(journals: usize) -> Result<(), Failed> {
+    if journals == 0 { Ok(()) } else { Err(format!("{journals} journals are left").into()) }
 }
