@@ -1,10 +1,12 @@
-//! What developers and CI run: `cargo xtask test | docs | bench | truth | peers | new | advisories | fuzz`.
+//! What developers and CI run: `cargo xtask test | docs | bench | truth | peers | new | advisories | fuzz |
+//! kills`.
 #![forbid(unsafe_code)]
 
 mod bench;
 mod docs;
 mod failures;
 mod fuzz;
+mod kills;
 mod layering;
 mod new;
 mod packages;
@@ -42,6 +44,8 @@ enum Task {
     Advisories(supply::Options),
     /// Runs every fuzz target for a while.
     Fuzz(fuzz::Options),
+    /// Kills runs that change settings, and compares the whole network namespace each time.
+    Kills(kills::Options),
 }
 
 fn main() -> ExitCode {
@@ -54,6 +58,7 @@ fn main() -> ExitCode {
         Task::New(options) => new::run(&options),
         Task::Advisories(options) => supply::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
+        Task::Kills(options) => kills::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

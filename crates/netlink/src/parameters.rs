@@ -5,7 +5,7 @@ mod single;
 
 use crate::NetlinkError;
 use crate::ethtool::call;
-pub use single::{Parameter, get_parameter, set_parameter};
+pub use single::{Group, Parameter, get_group, get_parameter, set_group, set_parameter};
 
 const ETHTOOL_GCOALESCE: u32 = 0x0e;
 const ETHTOOL_GRINGPARAM: u32 = 0x10;

@@ -39,6 +39,16 @@ impl Netlink {
         self.socket.dump(operation, message)
     }
 
+    /// Asks for a change that the library has no words for.
+    pub(crate) fn request_raw(
+        &mut self,
+        operation: &str,
+        message: RawMessage,
+        flags: u16,
+    ) -> Result<(), NetlinkError> {
+        self.socket.request(operation, message, flags).map(drop)
+    }
+
     /// Asks for one object, or for a change; answers come before the acknowledgement.
     pub(crate) fn request(
         &mut self,

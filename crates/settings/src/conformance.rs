@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use goodput_model::SettingRef;
 use goodput_netlink::{Features, Offload, namespace};
@@ -10,7 +11,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::lookup::machine;
 use crate::machine::offload::requested;
-use crate::testing::{Victim, build, everything_required, guard, in_scene, wait_for};
+use crate::testing::{Victim, Whole, build, everything_required, guard, in_scene, wait_for};
 use crate::{Changes, Outcome, Setting, SettingError, read, settings, undo};
 
 /// What no virtual device has. Their bytes are tested in goodput-netlink, and here that a device
@@ -47,7 +48,7 @@ fn machine_settings() -> impl Iterator<Item = (&'static Setting, SettingRef, [St
 fn every_setting_is_applied_verified_and_put_back() {
     in_scene("every_setting_is_applied_verified_and_put_back", |state_dir| {
         for (_, setting, values) in machine_settings() {
-            let before = read(&setting).unwrap();
+            let (before, whole) = (read(&setting).unwrap(), Whole::now());
             let mut changes = Changes::begin(state_dir, guard()).unwrap();
             for value in values.iter().chain(&values) {
                 let effective = changes.apply(&setting, value).unwrap();
@@ -58,6 +59,7 @@ fn every_setting_is_applied_verified_and_put_back() {
             assert!(report.is_clean(), "{report:?}");
             assert_eq!(report.entries.len(), 1, "{setting}");
             assert_eq!(read(&setting).unwrap(), before, "{setting}");
+            assert_eq!(whole.differences(), [""; 0], "{setting}");
         }
     });
 }
@@ -67,7 +69,7 @@ fn all_settings_at_once_are_put_back() {
     in_scene("all_settings_at_once_are_put_back", |state_dir| {
         let all: Vec<_> = machine_settings().collect();
         let values = || all.iter().map(|(_, s, _)| read(s).unwrap()).collect::<Vec<_>>();
-        let before = values();
+        let (before, whole) = (values(), Whole::now());
         let mut changes = Changes::begin(state_dir, guard()).unwrap();
         for round in [1, 0, 1] {
             for (_, setting, values) in &all {
@@ -75,8 +77,10 @@ fn all_settings_at_once_are_put_back() {
             }
         }
         assert_ne!(values(), before);
-        assert!(changes.restore().is_clean());
+        let report = changes.restore();
+        assert!(report.is_clean(), "{report}");
         assert_eq!(values(), before);
+        assert_eq!(whole.differences(), [""; 0]);
     });
 }
 
@@ -95,7 +99,10 @@ fn what_someone_else_changed_is_left_alone() {
             let now = machine.read(&setting).unwrap();
             let outcome = ours.restore().entries.swap_remove(0).outcome;
             match outcome {
-                Outcome::AlreadyBack => assert_eq!(now, before, "{setting}"),
+                // What had changed along with it was not theirs.
+                Outcome::AlreadyBack | Outcome::PutBack { .. } => {
+                    assert_eq!(now, before, "{setting}");
+                }
                 Outcome::ChangedByOther { now: seen, .. } => assert_eq!(seen, now, "{setting}"),
                 other => panic!("{setting}: {other:?}"),
             }
@@ -234,13 +241,13 @@ fn changes_belong_to_the_namespace_they_began_in() {
 fn every_setting_comes_back_when_the_run_is_killed() {
     in_scene("every_setting_comes_back_when_the_run_is_killed", |state_dir| {
         for (_, setting, [one, other]) in machine_settings() {
-            let before = read(&setting).unwrap();
+            let (before, whole) = (read(&setting).unwrap(), Whole::now());
             let job = [&one, &other, &one, &other].map(|value| format!("{setting}={value}"));
             let mut victim = Victim::start(state_dir, &job, -1);
             victim.wait_until_applied();
             assert_ne!(read(&setting).unwrap(), before, "{setting}");
             victim.kill();
-            wait_for(&setting.to_string(), || read(&setting).unwrap() == before);
+            wait_for(&setting.to_string(), || whole.differences().is_empty());
         }
     });
 }
@@ -302,4 +309,102 @@ impl Drop for Tmpfs<'_> {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(self.0).status();
     }
+}
+
+/// Settings that change other things along with them.
+const WITH_SIDE_EFFECTS: [&str; 3] = ["link.mtu@eth0", "channels.rx@eth2", "channels.tx@eth2"];
+
+#[test]
+fn what_changes_along_with_a_setting_comes_back_with_it() {
+    in_scene("what_changes_along_with_a_setting_comes_back_with_it", |state_dir| {
+        let whole = Whole::now();
+        assert!(whole.len() > 500 && whole.has("queue/eth2/queues/rx-1/rps_cpus"));
+        for (_, setting, [_, other]) in
+            machine_settings().filter(|(_, s, _)| WITH_SIDE_EFFECTS.contains(&&*s.to_string()))
+        {
+            let mut changes = Changes::begin(state_dir, guard()).unwrap();
+            let before = read(&setting).unwrap();
+            changes.apply(&setting, &other).unwrap();
+            assert!(whole.differences().len() > 1, "{setting}: {:?}", whole.differences());
+            // The arm with the original value is the original, too.
+            changes.apply(&setting, &before).unwrap();
+            assert_eq!(whole.differences(), [""; 0], "{setting}");
+            changes.apply(&setting, &other).unwrap();
+            // Someone puts the value back by hand, but not what went with it.
+            machine(&setting).unwrap().write(&setting, &before).unwrap();
+            let report = changes.restore();
+            assert!(report.is_clean(), "{report}");
+            assert_eq!(whole.differences(), [""; 0], "{setting}");
+        }
+    });
+}
+
+#[test]
+fn killed_at_every_step_the_whole_namespace_comes_back() {
+    in_scene("killed_at_every_step_the_whole_namespace_comes_back", |state_dir| {
+        for (_, setting, [_, other]) in
+            machine_settings().filter(|(_, s, _)| WITH_SIDE_EFFECTS.contains(&&*s.to_string()))
+        {
+            let (whole, job) = (Whole::now(), [format!("{setting}={other}")]);
+            let survived = (0..).take_while(|after| {
+                let survived = Victim::start(state_dir, &job, *after).finish();
+                let what = format!("{setting} killed after {after} steps");
+                wait_for(&what, || whole.differences().is_empty());
+                !survived
+            });
+            assert!(survived.count() > 8, "{setting}");
+        }
+    });
+}
+
+/// How many kills: a few in each test run, more for `cargo xtask kills`.
+const KILLS: &str = "GOODPUT_KILLS";
+
+#[test]
+fn killed_at_any_moment_the_whole_namespace_comes_back() {
+    in_scene("killed_at_any_moment_the_whole_namespace_comes_back", |state_dir| {
+        let wanted = std::env::var(KILLS).ok();
+        let kills: u64 = wanted.as_ref().map_or(20, |kills| kills.parse().unwrap());
+        let all: Vec<_> = machine_settings().collect();
+        let (whole, mut random) = (Whole::now(), 0x9e37_79b9_7f4a_7c15_u64);
+        for kill in 0..kills {
+            let (_, setting, [one, other]) = &all[below(&mut random, all.len() as u64) as usize];
+            let job = [other, one, other].map(|value| format!("{setting}={value}"));
+            let mut victim = Victim::start(state_dir, &job, -1);
+            victim.let_finish();
+            std::thread::sleep(Duration::from_micros(below(&mut random, 300_000)));
+            let with_guard = below(&mut random, 2) == 0;
+            if with_guard {
+                victim.kill_with_guard();
+                undo(state_dir).unwrap();
+            } else {
+                victim.kill();
+            }
+            let mut left = Vec::new();
+            for _ in 0..400 {
+                left = whole.differences();
+                if left.is_empty() {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            assert!(left.is_empty(), "kill {kill} of {setting}, {with_guard}: {left:#?}");
+        }
+        if wanted.is_some() {
+            println!(
+                "{kills} kills over {} settings, {} things compared each time: 0 differences",
+                all.len(),
+                whole.len()
+            );
+        }
+    });
+}
+
+/// The next number of a sequence, below `limit` (Steele, Lea and Flood, "Fast splittable
+/// pseudorandom number generators", 2014).
+fn below(state: &mut u64, limit: u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed ^ (mixed >> 31)) % limit
 }

@@ -116,6 +116,14 @@ pub enum SettingError {
         /// Why the original could not be put back, if it could not.
         not_back: Option<Box<SettingError>>,
     },
+    /// The value is back, but not everything that the kernel changed along with it.
+    #[error("{setting} is as it was, but what changed along with it is not: {left}")]
+    SideEffects {
+        /// The setting.
+        setting: SettingRef,
+        /// What differs, and why it could not be written.
+        left: String,
+    },
     /// Somebody else changed the setting between two changes of ours.
     #[error("{setting} is {now:?} now, which is not our doing (we set {ours:?}); left alone")]
     ChangedByOther {

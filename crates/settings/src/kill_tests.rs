@@ -107,6 +107,7 @@ fn leave_journal(scene: &Scene, place: &Place) {
         original: "a".into(),
         exact: "a".into(),
         to: "b".into(),
+        around: Default::default(),
     };
     let mut journal = JournalFile::create(&scene.state_dir(), place).unwrap();
     journal.append(&change, Durable::Yes).unwrap();

@@ -4,6 +4,7 @@
 //! setting is changed; a guard process puts it back when this one is killed, and [`undo()`] when the
 //! guard was killed too. A value that somebody else changed meanwhile is left alone.
 
+mod around;
 mod changes;
 mod error;
 mod guard;
@@ -27,6 +28,7 @@ mod kill_tests;
 #[cfg(test)]
 mod testing;
 
+pub use around::Footprint;
 pub use changes::Changes;
 pub use error::SettingError;
 pub use guard::{GuardProgram, guard_main};

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use goodput_model::SettingRef;
 
+use crate::around::{self, Changed, Footprint};
 use crate::error::SettingError;
 use crate::journal::{Contents, Durable, Entry, JournalFile, KNOWN, Line};
 use crate::lookup::machine;
 use crate::place::Place;
+use crate::setting::Machine;
 
 /// What became of the changes of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +121,7 @@ pub(crate) fn settle_contents(
         RestoreReport { journal: journal.path().into(), entries: Vec::new(), problem: None };
     let result = Place::here().and_then(|here| {
         for entry in contents.entries.iter().rev() {
-            let outcome = match outcome(entry, contents, &here) {
+            let outcome = match outcome(entry, contents, &here, journal) {
                 Outcome::OtherNamespace if forget && is_gone(contents) => Outcome::NamespaceGone,
                 outcome => outcome,
             };
@@ -175,8 +177,8 @@ fn damage(contents: &Contents) -> Option<String> {
     ))
 }
 
-fn outcome(entry: &Entry, contents: &Contents, here: &Place) -> Outcome {
-    match put_back(entry, contents, here) {
+fn outcome(entry: &Entry, contents: &Contents, here: &Place, journal: &mut JournalFile) -> Outcome {
+    match put_back(entry, contents, here, journal) {
         Ok(outcome) => outcome,
         // With its device or route, our change of it is gone as well.
         Err(error @ SettingError::Gone { .. }) => {
@@ -186,7 +188,12 @@ fn outcome(entry: &Entry, contents: &Contents, here: &Place) -> Outcome {
     }
 }
 
-fn put_back(entry: &Entry, contents: &Contents, here: &Place) -> Result<Outcome, SettingError> {
+fn put_back(
+    entry: &Entry,
+    contents: &Contents,
+    here: &Place,
+    journal: &mut JournalFile,
+) -> Result<Outcome, SettingError> {
     let setting = &entry.setting;
     let place = contents.owner.as_ref().map(|owner| &owner.place);
     if place.is_some_and(|place| !place.same_boot(here)) {
@@ -197,20 +204,60 @@ fn put_back(entry: &Entry, contents: &Contents, here: &Place) -> Result<Outcome,
     if machine.namespaced(setting) && elsewhere {
         return Ok(Outcome::OtherNamespace);
     }
-    if machine.capture(setting)? == entry.exact {
-        return Ok(Outcome::AlreadyBack);
+    if machine.capture(setting)? != entry.exact {
+        let now = machine.read(setting)?;
+        if !entry.ours.iter().any(|ours| machine.same(ours, &now)) {
+            return Ok(Outcome::ChangedByOther { now, ours: last(entry) });
+        }
     }
-    let now = machine.read(setting)?;
-    if !entry.ours.iter().any(|ours| machine.same(ours, &now)) {
-        return Ok(Outcome::ChangedByOther { now, ours: last(entry) });
-    }
-    machine.write(setting, &entry.exact)?;
-    let after = machine.capture(setting)?;
-    Ok(if machine.same(&after, &entry.exact) {
-        Outcome::PutBack { to: entry.original.clone() }
-    } else {
-        Outcome::Failed(format!("wrote {:?}, the kernel made {after:?} of it", entry.exact))
+    let begin = |around| {
+        let to = entry.original.clone();
+        let (setting, original, exact) = (setting.clone(), to.clone(), entry.exact.clone());
+        journal.append(&Line::Intent { setting, original, exact, to, around }, Durable::No)
+    };
+    Ok(match bring_back(machine, entry, begin)? {
+        (false, _) => Outcome::AlreadyBack,
+        (true, left) if left.is_empty() => Outcome::PutBack { to: entry.original.clone() },
+        (true, left) => Outcome::Failed(format!(
+            "the value is back, what changed along with it is not: {}",
+            left.join("; ")
+        )),
     })
+}
+
+/// Writes the original of a setting and of everything that changed along with it, unless all of it
+/// is there. `begin` gets, before anything is written, how things around it differ from the
+/// original then. Returns whether anything was written, and what still differs, in words.
+pub(crate) fn bring_back(
+    machine: &dyn Machine,
+    entry: &Entry,
+    begin: impl FnOnce(Changed) -> Result<(), SettingError>,
+) -> Result<(bool, Vec<String>), SettingError> {
+    let setting = &entry.setting;
+    // A journal of an older version says nothing of what is around it.
+    let footprint = match entry.before.is_empty() {
+        true => Footprint::Nothing,
+        false => machine.footprint(setting),
+    };
+    let now = around::capture(setting, &footprint)?;
+    let target = entry.target(&now);
+    let is_back = machine.capture(setting)? == entry.exact;
+    if is_back && around::differing(&target, &now).is_empty() {
+        return Ok((false, Vec::new()));
+    }
+    begin(around::changed(&entry.before, &now))?;
+    // Some values can only be written once others are back; so what counts is how it ends.
+    let written = if is_back { Ok(()) } else { machine.write(setting, &entry.exact) };
+    #[cfg(test)]
+    crate::testing::step();
+    let left = around::bring_about(setting, &footprint, &target)?;
+    let after = machine.capture(setting)?;
+    if machine.same(&after, &entry.exact) {
+        return Ok((true, left));
+    }
+    written?;
+    let (asked, effective) = (entry.exact.clone(), after);
+    Err(SettingError::NotEffective { setting: setting.clone(), asked, effective, not_back: None })
 }
 
 /// Whether no process and no name keeps the namespace of a journal alive any more.

@@ -2,6 +2,7 @@
 
 use goodput_model::{Plan, SettingRef};
 
+use crate::around::Footprint;
 use crate::error::SettingError;
 use crate::permanent::Form;
 
@@ -83,6 +84,11 @@ pub trait Machine: Sync {
     /// the kernel rounds by something else that may have changed in between.
     fn same(&self, one: &str, other: &str) -> bool {
         one == other
+    }
+
+    /// What the kernel may alter along with the value; all of it is kept and put back with it.
+    fn footprint(&self, _setting: &SettingRef) -> Footprint {
+        Footprint::Device
     }
 
     /// Whether the value belongs to a network namespace rather than to the whole machine.

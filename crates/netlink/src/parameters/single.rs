@@ -33,6 +33,50 @@ pub enum Parameter {
     PauseTx,
 }
 
+/// The parameters that are read and written together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// How many queues there are.
+    Channels,
+    /// How many descriptors.
+    Rings,
+    /// How long the device waits before it interrupts.
+    Coalescing,
+    /// Whether pause frames are used.
+    Pause,
+}
+
+impl Group {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Channels, Self::Rings, Self::Coalescing, Self::Pause];
+
+    fn of(self) -> Parameter {
+        match self {
+            Self::Channels => Parameter::ChannelsRx,
+            Self::Rings => Parameter::RingRx,
+            Self::Coalescing => Parameter::CoalesceRxUs,
+            Self::Pause => Parameter::PauseRx,
+        }
+    }
+}
+
+/// All words of a group behind its command, as the driver tells them.
+pub fn get_group(device: &str, group: Group) -> Result<Vec<u32>, NetlinkError> {
+    let words = read(device, group.of(), &group.of().place())?;
+    Ok(words.iter().skip(1).map(|word| u32::from_ne_bytes(*word)).collect())
+}
+
+/// Writes all words of a group as [`get_group`] told them.
+pub fn set_group(device: &str, group: Group, words: &[u32]) -> Result<(), NetlinkError> {
+    let place = group.of().place();
+    let mut data = vec![[0u8; 4]; place.words];
+    for (to, from) in data.iter_mut().skip(1).zip(words) {
+        *to = from.to_ne_bytes();
+    }
+    let operation = format!("set {group:?} of {device}");
+    call(&operation, device, place.set, data.as_flattened_mut())
+}
+
 /// Where a parameter is: the commands that get and set its structure, that one's length in words,
 /// and the place of the parameter's word.
 struct Place {

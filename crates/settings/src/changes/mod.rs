@@ -4,12 +4,13 @@ use std::path::Path;
 
 use goodput_model::{EndName, SettingRef};
 
+use crate::around::{self, Cells};
 use crate::error::SettingError;
 use crate::guard::{Guard, GuardProgram};
 use crate::journal::{Contents, Durable, Entry, JournalFile, Line, claim};
 use crate::lookup::{find, machine};
 use crate::place::Place;
-use crate::restore::{RestoreReport, settle_contents};
+use crate::restore::{RestoreReport, bring_back, settle_contents};
 use crate::setting::Machine;
 use crate::undo::settle_before;
 
@@ -84,8 +85,9 @@ impl Changes {
         if now == wanted {
             return Ok(now);
         }
-        let index = self.note(machine, &setting, known, now, &wanted)?;
-        self.write(machine, index, &wanted)
+        let around = around::capture(&setting, &machine.footprint(&setting))?;
+        let index = self.note(machine, &setting, known, (now, &around), &wanted)?;
+        self.write(machine, index, &wanted, &around)
     }
 
     /// Puts everything back, the last change first, and closes the journal. What can't be put back
@@ -139,14 +141,18 @@ impl Changes {
         machine: &dyn Machine,
         setting: &SettingRef,
         known: Option<usize>,
-        now: String,
+        (now, around): (String, &Cells),
         to: &str,
     ) -> Result<usize, SettingError> {
-        let (original, exact) = match known.map(|index| &self.contents.entries[index]) {
-            Some(entry) => (entry.original.clone(), entry.exact.clone()),
-            None => (now, machine.capture(setting)?),
+        let (original, exact, around) = match known.map(|index| &self.contents.entries[index]) {
+            Some(entry) => {
+                let around = around::changed(&entry.before, around);
+                (entry.original.clone(), entry.exact.clone(), around)
+            }
+            None => (now, machine.capture(setting)?, around::changed(&Cells::new(), around)),
         };
-        let line = Line::Intent { setting: setting.clone(), original, exact, to: to.into() };
+        let (setting, to) = (setting.clone(), to.into());
+        let line = Line::Intent { setting, original, exact, to, around };
         self.append(line, Durable::Yes)?;
         Ok(known.unwrap_or(self.contents.entries.len() - 1))
     }
@@ -157,10 +163,11 @@ impl Changes {
         machine: &dyn Machine,
         index: usize,
         wanted: &str,
+        around: &Cells,
     ) -> Result<String, SettingError> {
         let entry = self.contents.entries[index].clone();
-        self.write_and_verify(machine, &entry, wanted).map_err(|error| {
-            match (error, make_exact(machine, &entry)) {
+        self.write_and_verify(machine, &entry, wanted, around).map_err(|error| {
+            match (error, bring_back(machine, &entry, |_| Ok(()))) {
                 (SettingError::NotEffective { setting, asked, effective, .. }, Err(error)) => {
                     let not_back = Some(Box::new(error));
                     SettingError::NotEffective { setting, asked, effective, not_back }
@@ -176,14 +183,23 @@ impl Changes {
         machine: &dyn Machine,
         entry: &Entry,
         wanted: &str,
+        around: &Cells,
     ) -> Result<String, SettingError> {
         let setting = &entry.setting;
         // An arm with the original value is the original state, down to what `read` rounds.
-        let target = if wanted == entry.original { &entry.exact } else { wanted };
-        let written = machine.write(setting, target);
+        let written = match wanted == entry.original {
+            // The intent is noted already.
+            true => everything_back(machine, entry),
+            false => machine.write(setting, wanted),
+        };
+        #[cfg(test)]
+        crate::testing::step();
         let effective = machine.read(setting)?;
+        let after = around::capture(setting, &machine.footprint(setting))?;
+        let around = around::changed(around, &after);
         // A reboot puts all of these settings back by itself, so that it may forget this line.
-        let line = Line::Effective { setting: setting.clone(), value: effective.clone() };
+        let (of, value) = (setting.clone(), effective.clone());
+        let line = Line::Effective { setting: of, value, around };
         self.append(line, Durable::No)?;
         written?;
         if effective == wanted {
@@ -209,12 +225,13 @@ impl Drop for Changes {
     }
 }
 
-/// Writes the original unless it is there.
-fn make_exact(machine: &dyn Machine, entry: &Entry) -> Result<(), SettingError> {
-    if machine.capture(&entry.setting)? == entry.exact {
+/// Makes the value and what is around it as they were before the first change. The intent is noted.
+fn everything_back(machine: &dyn Machine, entry: &Entry) -> Result<(), SettingError> {
+    let (_, left) = bring_back(machine, entry, |_| Ok(()))?;
+    if left.is_empty() {
         return Ok(());
     }
-    machine.write(&entry.setting, &entry.exact)
+    Err(SettingError::SideEffects { setting: entry.setting.clone(), left: left.join("; ") })
 }
 
 /// Refuses to touch a setting that someone else has changed since we did.

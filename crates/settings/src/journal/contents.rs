@@ -1,10 +1,12 @@
 //! The lines of a journal, and what they add up to.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use goodput_model::SettingRef;
 use serde::{Deserialize, Serialize};
 
+use crate::around::{Cells, Changed};
 use crate::place::Place;
 
 /// The version of the format that is written.
@@ -29,6 +31,10 @@ pub(crate) enum Line {
         exact: String,
         /// What it is about to be.
         to: String,
+        /// What may change along with it, before this change: all of it the first time, then what
+        /// differs from that.
+        #[serde(default, skip_serializing_if = "Changed::is_empty")]
+        around: Changed,
     },
     /// The last intent was carried out, and this was read back.
     Effective {
@@ -36,6 +42,9 @@ pub(crate) enum Line {
         setting: SettingRef,
         /// The value read back.
         value: String,
+        /// What changed along with it.
+        #[serde(default, skip_serializing_if = "Changed::is_empty")]
+        around: Changed,
     },
     /// There is nothing left to do about `setting`.
     Settled {
@@ -68,6 +77,60 @@ pub(crate) struct Entry {
     /// The values that can be our doing: the last one read back, and the one that was then
     /// intended, if the writer died between the two.
     pub(crate) ours: Vec<String>,
+    /// What may change along with it, before our first change.
+    pub(crate) before: Cells,
+    /// Of these cells, what our changes made of them.
+    pub(crate) touched: BTreeMap<String, Vec<Option<String>>>,
+    /// How the cells differed from `before` when the last change began, if it is not known how
+    /// that ended.
+    pub(crate) doubt: Option<Changed>,
+}
+
+impl Entry {
+    fn new(setting: SettingRef, original: String, exact: String) -> Self {
+        let (ours, before, touched) = Default::default();
+        Self { setting, original, exact, ours, before, touched, doubt: None }
+    }
+
+    /// The cells that are to be as they were before, if all of them are `now`: those that nobody but
+    /// us changed. Cells that were not there before are nobody's to remove: the kernel makes routes
+    /// and addresses by itself.
+    pub(crate) fn target(&self, now: &Cells) -> Cells {
+        let ours = |(name, before): &(&String, &String)| {
+            // A change that was cut short may have made anything of what it found.
+            let found = match &self.doubt {
+                Some(doubt) => doubt.get(*name).map_or(Some(*before), Option::as_ref),
+                None => now.get(*name),
+            };
+            let made = self.touched.get(*name).into_iter().flatten();
+            // What went by our doing came back without what it held.
+            found == Some(*before)
+                || made.into_iter().any(|made| made.is_none() || made.as_ref() == found)
+        };
+        let wanted = self.before.iter().filter(ours);
+        wanted.map(|(name, before)| (name.clone(), before.clone())).collect()
+    }
+
+    fn intend(&mut self, to: String, around: Changed) {
+        if self.ours.is_empty() {
+            self.before = around.into_iter().filter_map(|(n, text)| Some((n, text?))).collect();
+            self.doubt = Some(Changed::new());
+        } else {
+            self.doubt = Some(around);
+        }
+        self.ours.push(to);
+    }
+
+    fn took_effect(&mut self, value: String, around: Changed) {
+        self.ours = vec![value];
+        self.doubt = None;
+        for (name, text) in around {
+            let made = self.touched.entry(name).or_default();
+            if !made.contains(&text) {
+                made.push(text);
+            }
+        }
+    }
 }
 
 /// What a journal says.
@@ -105,13 +168,17 @@ impl Contents {
     pub(crate) fn add(&mut self, line: Line) {
         match line {
             Line::Begin(owner) => self.owner = Some(owner),
-            Line::Intent { setting, original, exact, to } => match self.entry(&setting) {
-                Some(entry) => entry.ours.push(to),
-                None => self.entries.push(Entry { setting, original, exact, ours: vec![to] }),
-            },
-            Line::Effective { setting, value } => {
+            Line::Intent { setting, original, exact, to, around } => {
                 if let Some(entry) = self.entry(&setting) {
-                    entry.ours = vec![value];
+                    return entry.intend(to, around);
+                }
+                let mut entry = Entry::new(setting, original, exact);
+                entry.intend(to, around);
+                self.entries.push(entry);
+            }
+            Line::Effective { setting, value, around } => {
+                if let Some(entry) = self.entry(&setting) {
+                    entry.took_effect(value, around);
                 }
             }
             Line::Settled { setting } => self.entries.retain(|entry| entry.setting != setting),
@@ -138,11 +205,12 @@ mod tests {
             original: "on".into(),
             exact: "on".into(),
             to: to.into(),
+            around: Changed::new(),
         }
     }
 
     fn effective(value: &str) -> Line {
-        Line::Effective { setting: setting(), value: value.into() }
+        Line::Effective { setting: setting(), value: value.into(), around: Changed::new() }
     }
 
     fn written(lines: &[Line]) -> Vec<u8> {
@@ -174,6 +242,29 @@ mod tests {
         bytes.extend(written(&[intent("off")]));
         let contents = Contents::parse(&bytes);
         assert_eq!((contents.unreadable.as_slice(), contents.entries.len()), (&[1][..], 1));
+    }
+
+    #[test]
+    fn cells_that_somebody_else_changed_stay_as_they_are() {
+        let cells = |all: &[(&str, &str)]| -> Cells {
+            all.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect()
+        };
+        let changed = |all: &[(&str, Option<&str>)]| -> Changed {
+            all.iter().map(|(name, text)| ((*name).into(), text.map(Into::into))).collect()
+        };
+        let mut entry = Entry::new(setting(), "on".into(), "on".into());
+        let before = cells(&[("mask", "f"), ("mtu", "9000"), ("name", "x")]);
+        entry.intend("off".into(), crate::around::changed(&Cells::new(), &before));
+        // Cut short: whatever is found is our doing.
+        assert_eq!(entry.target(&cells(&[("mtu", "1500")])), before);
+        entry.took_effect("off".into(), changed(&[("mask", None), ("mtu", Some("1500"))]));
+        assert_eq!(entry.target(&cells(&[("mtu", "1500"), ("name", "x")])), before);
+        let theirs = cells(&[("mtu", "1400"), ("name", "y")]);
+        let mask = cells(&[("mask", "f")]);
+        assert_eq!(entry.target(&theirs), mask, "the others are not ours");
+        // Cut short while it was put back: a queue that came back has no mask yet.
+        entry.intend("on".into(), crate::around::changed(&before, &theirs));
+        assert_eq!(entry.target(&cells(&[("mask", "0"), ("mtu", "9000"), ("name", "y")])), mask);
     }
 
     proptest! {

@@ -116,6 +116,8 @@ impl JournalFile {
 
     /// Adds a line, whole or not at all.
     pub(crate) fn append(&mut self, line: &Line, durable: Durable) -> Result<(), SettingError> {
+        #[cfg(test)]
+        crate::testing::step();
         let mut text = serde_json::to_vec(line).map_err(|e| self.failed("write", e.into()))?;
         text.push(b'\n');
         let written = self.file.write_all(&text).and_then(|()| match durable {

@@ -17,7 +17,7 @@ pub(super) fn scope(setting: &SettingRef) -> &str {
 
 /// The name of the device behind the `@`. What follows a colon is not part of it: the kernel lets
 /// no name have one (net/core/dev.c `dev_valid_name`).
-pub(super) fn name(setting: &SettingRef) -> &str {
+pub(crate) fn name(setting: &SettingRef) -> &str {
     let scope = scope(setting);
     scope.split_once(':').map_or(scope, |(device, _)| device)
 }

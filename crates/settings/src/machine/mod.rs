@@ -1,6 +1,6 @@
 //! The backends that read and write this machine.
 
-mod device;
+pub(crate) mod device;
 mod device_parameter;
 mod fifo;
 mod htb;
@@ -15,7 +15,7 @@ mod shaped;
 mod sysctl;
 pub(crate) mod sysctl_name;
 mod sysctl_rules;
-mod sysfs;
+pub(crate) mod sysfs;
 mod token_bucket;
 
 pub(crate) use device_parameter::{DeviceNumber, DeviceSwitch};

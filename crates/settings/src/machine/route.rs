@@ -7,6 +7,7 @@ use goodput_netlink::routes::{destination_text, network};
 use goodput_netlink::{Family, Netlink, Route, RouteMetrics};
 
 use super::device;
+use crate::around::Footprint;
 use crate::error::{SettingError, from_netlink};
 use crate::setting::Machine;
 use crate::value;
@@ -118,6 +119,10 @@ impl Machine for RouteMetric {
         netlink.replace_route(&route).map_err(|e| {
             from_netlink(setting, format!("change it to {value:?}"), device::scope(setting), e)
         })
+    }
+
+    fn footprint(&self, _: &SettingRef) -> Footprint {
+        Footprint::Routes
     }
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {

@@ -6,6 +6,7 @@ use std::io::Write;
 use goodput_model::SettingRef;
 
 use super::{sysctl_name, sysctl_rules};
+use crate::around::Footprint;
 use crate::error::{SettingError, from_io};
 use crate::setting::Machine;
 use crate::value::bad;
@@ -49,6 +50,10 @@ impl Machine for Sysctl {
             return Err(bad(setting, value, why));
         }
         Ok(wanted)
+    }
+
+    fn footprint(&self, setting: &SettingRef) -> Footprint {
+        sysctl_name::path(setting).map_or(Footprint::Nothing, Footprint::Sysctl)
     }
 
     fn namespaced(&self, setting: &SettingRef) -> bool {

@@ -10,6 +10,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 
 use goodput_model::SettingRef;
+use goodput_netlink::Link;
 use rustix::fs::{Mode, OFlags, open, openat};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
@@ -48,7 +49,30 @@ pub(super) fn receive_queues(setting: &SettingRef) -> Result<Vec<String>, Settin
     Ok(queues)
 }
 
-fn attribute(directory: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File> {
+/// The devices of the calling thread's network namespace in /sys.
+pub(crate) struct View(Option<OwnedFd>);
+
+impl View {
+    /// A view of its own, or /sys where that is not permitted.
+    pub(crate) fn open() -> Self {
+        Self(own_view().ok())
+    }
+
+    /// The directory of a link. `None`: it can't be seen from here.
+    pub(crate) fn device(&self, link: &Link) -> Option<OwnedFd> {
+        let path = format!("class/net/{}", link.name);
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match &self.0 {
+            Some(own) => openat(own, path, flags, Mode::empty()).ok(),
+            None => open("/sys", flags, Mode::empty())
+                .and_then(|sys| openat(sys, path, flags, Mode::empty()))
+                .ok()
+                .filter(|found| is_same(found, link.index, &link.address)),
+        }
+    }
+}
+
+pub(crate) fn attribute(directory: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File> {
     Ok(openat(directory, name, flags | OFlags::CLOEXEC, Mode::empty())?.into())
 }
 
@@ -57,25 +81,19 @@ fn attribute(directory: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File>
 fn directory(setting: &SettingRef) -> Result<OwnedFd, SettingError> {
     let mut netlink = device::netlink(setting)?;
     let index = device::index(&mut netlink, setting)?;
-    let path = format!("class/net/{}", device::name(setting));
-    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
-    if let Ok(own) = own_view() {
-        return openat(own, path, flags, Mode::empty())
-            .map_err(|e| from_io(setting, "find it in /sys", "device", e.into()));
-    }
-    let address = netlink
+    let link = netlink
         .link_by_index(index)
-        .map_err(|e| from_netlink(setting, "read its address", "device", e))?
-        .address;
-    let found = open("/sys", flags, Mode::empty())
-        .and_then(|sys| openat(sys, path, flags, Mode::empty()))
-        .ok()
-        .filter(|found| is_same(found, index, &address));
-    found.ok_or_else(|| SettingError::NotPermitted {
+        .map_err(|e| from_netlink(setting, "read its address", "device", e))?;
+    View::open().device(&link).ok_or_else(|| hidden(setting))
+}
+
+/// What to say if a device can't be seen in /sys.
+pub(crate) fn hidden(setting: &SettingRef) -> SettingError {
+    SettingError::NotPermitted {
         operation: "find it in /sys, which shows another network namespace".into(),
         setting: setting.clone(),
         needs: "CAP_NET_ADMIN, and CAP_SYS_ADMIN for a view of its own; run it with sudo",
-    })
+    }
 }
 
 /// A mount of sysfs that no path leads to, for the calling thread's network namespace.

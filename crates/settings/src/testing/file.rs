@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use goodput_model::SettingRef;
 
+use crate::around::Footprint;
 use crate::error::{SettingError, from_io};
 use crate::setting::{Backend, Machine, Scope, Setting};
 
@@ -33,7 +34,8 @@ pub(super) fn kill_after(steps: i64) {
     KILL_AFTER.store(steps, Ordering::SeqCst);
 }
 
-fn step() {
+/// One more step of this process.
+pub(crate) fn step() {
     if KILL_AFTER.fetch_sub(1, Ordering::SeqCst) == 0 {
         die();
     }
@@ -67,6 +69,10 @@ impl Machine for TestFile {
             _ => Ok(()),
         });
         result.map_err(|e| from_io(setting, "write it", path, e))
+    }
+
+    fn footprint(&self, _: &SettingRef) -> Footprint {
+        Footprint::Nothing
     }
 
     fn normalise(&self, _: &SettingRef, value: &str) -> Result<String, SettingError> {

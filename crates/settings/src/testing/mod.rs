@@ -5,9 +5,11 @@ mod netns;
 mod promise;
 mod scene;
 mod victim;
+mod whole;
 
-pub(crate) use file::SETTING;
+pub(crate) use file::{SETTING, step};
 pub(crate) use netns::{build, everything_required, in_scene};
 pub(crate) use promise::{folder, wait_for};
 pub(crate) use scene::Scene;
 pub(crate) use victim::{Victim, guard};
+pub(crate) use whole::Whole;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use goodput_netlink::parameters::{Parameter, set_parameter};
 use goodput_netlink::{
     HtbClass, Netlink, Offload, Qdisc, QdiscOptions, Tbf, namespace, set_offload,
 };
@@ -11,6 +12,7 @@ pub(crate) fn in_scene(name: &str, test: impl FnOnce(&Path) + Send) {
     let state_dir = super::folder();
     let inside = namespace::in_new_namespace(|| {
         build();
+        add_uppers();
         test(&state_dir.path().join("state"));
     });
     match inside {
@@ -29,8 +31,15 @@ pub(crate) fn everything_required() -> bool {
 
 /// Two veth pairs: `eth0` with an address, its route and a token bucket, `eth1` with classes.
 pub(crate) fn build() {
+    // Nothing that the kernel does later by itself, as when it has found an address to be unique,
+    // may look like a difference.
+    for name in ["accept_dad", "dad_transmits", "accept_ra"] {
+        let file = format!("/proc/sys/net/ipv6/conf/default/{name}");
+        // A host without IPv6 has none.
+        let _ = std::fs::write(file, "0");
+    }
     let mut netlink = Netlink::open().unwrap();
-    netlink.create_veth("eth0", "eth1").unwrap();
+    netlink.create_veth_with_queues("eth0", "eth1", 4).unwrap();
     let (index, peer) = (netlink.link("eth0").unwrap().index, netlink.link("eth1").unwrap().index);
     netlink.add_address(index, "192.0.2.1".parse().unwrap(), 24).unwrap();
     netlink.set_up(index).unwrap();
@@ -39,6 +48,47 @@ pub(crate) fn build() {
     netlink.replace_qdisc(&Qdisc::root_tbf(index, Tbf::new(125_000_000, 10_007, 100_000))).unwrap();
     classes(&mut netlink, peer);
     queues(&mut netlink);
+}
+
+/// What stands on the devices of the scene, as far as this kernel has it: a macvlan and a VLAN with
+/// the largest MTU that they can have, a bridge; steering masks on each queue of two devices,
+/// and a route with an MTU of its own.
+fn add_uppers() {
+    let mut netlink = Netlink::open().unwrap();
+    for parameter in [Parameter::ChannelsRx, Parameter::ChannelsTx] {
+        set_parameter("eth2", parameter, 2).unwrap();
+    }
+    for name in ["eth0", "eth2"] {
+        let index = netlink.link(name).unwrap().index;
+        netlink.set_mtu(index, 9100).unwrap();
+    }
+    let upper = |words: &str| {
+        let made = std::process::Command::new("ip")
+            .args(words.split(' '))
+            .stderr(std::process::Stdio::null())
+            .status();
+        made.is_ok_and(|status| status.success())
+    };
+    for words in [
+        "link add mac0 link eth0 mtu 9100 type macvlan mode bridge",
+        "link add eth0.10 link eth0 mtu 9096 type vlan id 10",
+        "link add mac2 link eth2 mtu 9100 type macvlan mode bridge",
+        "link add br0 type bridge",
+        "link set eth3 master br0",
+        "link set mac0 up",
+        "address add 2001:db8:7::1/64 dev mac0",
+        "address add 2001:db8:9::1/64 dev eth0",
+        "-6 route add 2001:db8:8::/64 dev eth0 mtu 1400",
+        "neighbour add 192.0.2.9 lladdr 02:00:00:00:00:09 dev eth0",
+        "rule add from 192.0.2.77 table 77",
+    ] {
+        if !upper(words) {
+            eprintln!("this kernel has no `ip {words}`");
+        }
+    }
+    for device in ["eth0", "eth2", "eth3"] {
+        crate::around::steer(device);
+    }
 }
 
 /// A second pair: one end with the kernel's own queue, one with a queue of packets.

@@ -1,10 +1,11 @@
 //! This test binary as its own guard, and as a run that is killed.
 
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::file::kill_after;
 use crate::{Changes, GuardProgram};
@@ -30,8 +31,8 @@ pub(crate) struct Victim {
     process: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    /// The guard that watches it.
-    pub(crate) guard: Pid,
+    /// The guard that watches it. Its number may be another process's once it has ended.
+    guard: OwnedFd,
 }
 
 impl Victim {
@@ -50,12 +51,19 @@ impl Victim {
         let mut output = BufReader::new(process.stdout.take().unwrap());
         let guard = hear(&mut output, "guard ").expect("the victim starts its guard");
         let guard = Pid::from_raw(guard.parse().unwrap()).unwrap();
+        let guard = pidfd_open(guard, PidfdFlags::empty()).unwrap();
         Self { process, input, output, guard }
     }
 
     /// Waits until all changes are made.
     pub(crate) fn wait_until_applied(&mut self) {
         hear(&mut self.output, "applied all").expect("the victim applies its job");
+    }
+
+    /// Lets it put everything back as soon as all changes are made.
+    pub(crate) fn let_finish(&mut self) {
+        // One that is dead already does not read.
+        let _ = self.input.write_all(b"\n");
     }
 
     /// Kills it.
@@ -66,7 +74,8 @@ impl Victim {
 
     /// Kills its guard, then it, so that nobody is left to put anything back.
     pub(crate) fn kill_with_guard(&mut self) {
-        kill_process(self.guard, Signal::KILL).unwrap();
+        // One that has ended already puts nothing back either.
+        let _ = pidfd_send_signal(&self.guard, Signal::KILL);
         self.kill();
     }
 

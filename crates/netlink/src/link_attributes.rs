@@ -1,0 +1,133 @@
+//! What can be set of a link, attribute by attribute as the kernel tells it, so that it can be
+//! compared and written again (`IFLA_*`, include/uapi/linux/if_link.h).
+
+use crate::raw::RawMessage;
+use crate::{Netlink, NetlinkError};
+
+/// `struct ifinfomsg`.
+const HEADER_BYTES: usize = 16;
+/// `IFF_UP`, `IFF_DEBUG`, `IFF_NOARP`, `IFF_PROMISC`, `IFF_ALLMULTI`, `IFF_MULTICAST`.
+const SETTABLE: u32 = 0x1 | 0x4 | 0x80 | 0x100 | 0x200 | 0x1000;
+const IFLA_IFNAME: u16 = 3;
+
+/// The attributes that can be set.
+const ATTRIBUTES: [(u16, &str); 12] = [
+    (1, "address"),
+    (4, "mtu"),
+    (13, "tx_queue_len"),
+    (17, "link_mode"),
+    (20, "alias"),
+    (27, "group"),
+    (40, "gso_max_segs"),
+    (41, "gso_max_size"),
+    (58, "gro_max_size"),
+    (63, "gso_ipv4_max_size"),
+    (64, "gro_ipv4_max_size"),
+    (10, "master"),
+];
+
+/// What is set of one link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkAttributes {
+    /// Its number.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// The flags that can be set (`IFF_*`).
+    pub flags: u32,
+    /// Its attributes by name.
+    pub attributes: Vec<(&'static str, Vec<u8>)>,
+}
+
+impl Netlink {
+    /// What is set of each link of this namespace.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn link_attributes(&mut self) -> Result<Vec<LinkAttributes>, NetlinkError> {
+        let question = RawMessage { kind: libc::RTM_GETLINK, body: vec![0; HEADER_BYTES] };
+        let told = self.dump_raw("list what is set of the links", question)?;
+        Ok(told.iter().filter_map(told_of).collect())
+    }
+
+    /// Sets one of the attributes that [`Netlink::link_attributes`] tells.
+    ///
+    /// # Errors
+    /// When there is no such attribute, or the kernel refuses.
+    pub fn set_link_attribute(
+        &mut self,
+        index: u32,
+        name: &str,
+        value: &[u8],
+    ) -> Result<(), NetlinkError> {
+        let operation = format!("set {name} of link {index}");
+        let Some((kind, _)) = ATTRIBUTES.iter().find(|(_, known)| *known == name) else {
+            return Err(NetlinkError::impossible(operation, "there is no such attribute"));
+        };
+        let mut body = header(index, 0, 0);
+        body.extend(u16::try_from(4 + value.len()).unwrap_or(u16::MAX).to_ne_bytes());
+        body.extend(kind.to_ne_bytes());
+        body.extend(value);
+        body.resize(body.len().next_multiple_of(4), 0);
+        self.request_raw(&operation, RawMessage { kind: libc::RTM_SETLINK, body }, 0)
+    }
+
+    /// Sets all flags that can be set.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn set_link_flags(&mut self, index: u32, flags: u32) -> Result<(), NetlinkError> {
+        let body = header(index, flags & SETTABLE, SETTABLE);
+        let message = RawMessage { kind: libc::RTM_SETLINK, body };
+        self.request_raw(&format!("set the flags of link {index}"), message, 0)
+    }
+}
+
+/// Family, padding and type are 0: link, flags, which flags.
+fn header(index: u32, flags: u32, mask: u32) -> Vec<u8> {
+    [0, index, flags, mask].iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+fn told_of(message: &RawMessage) -> Option<LinkAttributes> {
+    let word = |at: usize| Some(u32::from_ne_bytes(*message.body.get(at..)?.first_chunk()?));
+    if message.kind != libc::RTM_NEWLINK {
+        return None;
+    }
+    let told: Vec<(u16, &[u8])> = message.attributes(HEADER_BYTES).collect();
+    let value = |kind: u16| told.iter().find(|(told, _)| *told == kind).map(|(_, value)| *value);
+    let set = ATTRIBUTES.iter().filter_map(|(kind, name)| Some((*name, value(*kind)?.to_vec())));
+    Some(LinkAttributes {
+        index: word(4)?,
+        name: crate::ethtool::c_text(value(IFLA_IFNAME)?),
+        flags: word(8)? & SETTABLE,
+        attributes: set.collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::namespace::tests::in_test_namespace;
+
+    #[test]
+    fn every_attribute_is_written_as_it_was_told() {
+        in_test_namespace("every_attribute_is_written_as_it_was_told", || {
+            let mut netlink = Netlink::open().unwrap();
+            netlink.create_veth("left", "right").unwrap();
+            let left = |netlink: &mut Netlink| {
+                let all = netlink.link_attributes().unwrap();
+                all.into_iter().find(|link| link.name == "left").unwrap()
+            };
+            let before = left(&mut netlink);
+            assert!(before.attributes.iter().any(|(name, _)| *name == "mtu"));
+            netlink.set_mtu(before.index, 2000).unwrap();
+            netlink.set_up(before.index).unwrap();
+            for (name, value) in before.attributes.iter().filter(|(name, _)| *name != "link_mode") {
+                netlink.set_link_attribute(before.index, name, value).unwrap();
+            }
+            netlink.set_link_flags(before.index, before.flags).unwrap();
+            assert_eq!(left(&mut netlink), before);
+            assert!(netlink.set_link_attribute(before.index, "colour", &[]).is_err());
+        });
+    }
+}

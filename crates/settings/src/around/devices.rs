@@ -1,0 +1,137 @@
+//! Which devices and files a footprint is.
+
+use std::path::{Path, PathBuf};
+
+use goodput_model::SettingRef;
+use goodput_netlink::Link;
+
+use super::Footprint;
+use super::host::{Host, Trouble};
+use crate::machine::device;
+
+/// A part of the namespace.
+pub(super) struct Part {
+    /// The links whose every property belongs to it.
+    pub(super) links: Vec<Link>,
+    /// Whether addresses, routes and rules of all links belong to it.
+    pub(super) routes: bool,
+    /// Parameters, as directories below /proc/sys of which each file belongs to it.
+    pub(super) folders: Vec<PathBuf>,
+    /// The same with everything below them.
+    pub(super) trees: Vec<PathBuf>,
+}
+
+impl Part {
+    pub(super) fn of(
+        host: &mut Host,
+        setting: &SettingRef,
+        footprint: &Footprint,
+    ) -> Result<Self, Trouble> {
+        let mut part =
+            Self { links: Vec::new(), routes: false, folders: Vec::new(), trees: Vec::new() };
+        match footprint {
+            Footprint::Nothing => {}
+            Footprint::Device => part.add_device(&host.links, device::name(setting)),
+            Footprint::Routes => part.routes = true,
+            Footprint::Sysctl(file) => {
+                part.folders.extend(file.parent().map(Path::to_owned));
+                if let Some(name) = device_of(file) {
+                    part.add_device(&host.links, &name);
+                }
+            }
+            Footprint::Namespace => {
+                part.links = host.links.clone();
+                part.routes = true;
+                part.trees.push("/proc/sys/net".into());
+            }
+        }
+        Ok(part)
+    }
+
+    fn add_device(&mut self, all: &[Link], name: &str) {
+        self.links = related(all, name);
+        for link in &self.links {
+            let folders = DEVICE_FOLDERS.map(|folder| Path::new(folder).join(&link.name));
+            self.folders.extend(folders);
+        }
+        self.folders.sort();
+        self.folders.dedup();
+    }
+
+    pub(super) fn has(&self, index: u32) -> bool {
+        self.links.iter().any(|link| link.index == index)
+    }
+}
+
+/// Where each device has parameters of its own.
+const DEVICE_FOLDERS: [&str; 5] = [
+    "/proc/sys/net/ipv4/conf",
+    "/proc/sys/net/ipv6/conf",
+    "/proc/sys/net/ipv4/neigh",
+    "/proc/sys/net/ipv6/neigh",
+    "/proc/sys/net/mpls/conf",
+];
+
+fn device_of(file: &Path) -> Option<String> {
+    let folder = file.parent()?;
+    let known = DEVICE_FOLDERS.iter().any(|known| folder.parent() == Some(Path::new(known)));
+    known.then(|| folder.file_name()?.to_str().map(Into::into)).flatten()
+}
+
+/// The link called `name`, what it stands on, what is part of it, and all that stand on one of
+/// these or have it as a part: VLANs, macvlans, bonds and bridges take over what is changed below
+/// them.
+fn related(all: &[Link], name: &str) -> Vec<Link> {
+    let Some(first) = all.iter().find(|link| link.name == name) else { return Vec::new() };
+    let here = |link: &Link| link.peer_index.filter(|_| !link.peer_elsewhere);
+    let below =
+        |link: &&Link| here(first) == Some(link.index) || link.master_index == Some(first.index);
+    let mut found = vec![first.clone()];
+    found.extend(all.iter().filter(below).cloned());
+    let mut next = 0;
+    while let Some(link) = found.get(next).cloned() {
+        for other in all {
+            let stands_on = here(other) == Some(link.index);
+            let has_part = link.master_index == Some(other.index);
+            if (stands_on || has_part) && found.iter().all(|known| known.index != other.index) {
+                found.push(other.clone());
+            }
+        }
+        next += 1;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(index: u32, name: &str, below: Option<u32>, master: Option<u32>) -> Link {
+        let (peer_index, master_index) = (below, master);
+        Link { index, name: name.into(), peer_index, master_index, ..Link::default() }
+    }
+
+    #[test]
+    fn what_stands_on_a_device_is_found_and_what_is_beside_it_is_not() {
+        let all = [
+            link(1, "lo", None, None),
+            link(2, "eth0", None, Some(4)),
+            link(3, "eth0.10", Some(2), None),
+            link(4, "br0", None, None),
+            link(5, "br0.7", Some(4), None),
+            link(6, "eth1", None, Some(4)),
+            Link { peer_elsewhere: true, ..link(7, "veth", Some(2), None) },
+        ];
+        let names = |name| related(&all, name).into_iter().map(|l| l.name).collect::<Vec<_>>();
+        assert_eq!(names("eth0"), ["eth0", "eth0.10", "br0", "br0.7"]);
+        assert_eq!(names("br0"), ["br0", "eth0", "eth1", "br0.7", "eth0.10"]);
+        assert!(names("eth9").is_empty());
+    }
+
+    #[test]
+    fn a_parameter_of_a_device_brings_the_device() {
+        let of = |path: &str| device_of(Path::new(path));
+        assert_eq!(of("/proc/sys/net/ipv6/conf/eth0/mtu").as_deref(), Some("eth0"));
+        assert_eq!(of("/proc/sys/net/ipv4/tcp_rmem"), None);
+    }
+}

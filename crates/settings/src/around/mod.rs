@@ -1,0 +1,163 @@
+//! What the kernel may alter along with a setting: captured before a change, put back after it.
+//!
+//! A captured state is a flat list of cells, each with a name like `link/eth0/mtu` and a text. An
+//! area reads and writes the cells of one kind; [`areas::ALL`] lists them. A setting's backend says
+//! which part of the namespace it may touch ([`Footprint`]); that part is compared before and
+//! after.
+
+mod areas;
+mod devices;
+mod drivers;
+mod features;
+mod host;
+mod interrupts;
+mod links;
+mod objects;
+mod queues;
+mod sysctls;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use goodput_model::SettingRef;
+
+use crate::error::SettingError;
+use host::Host;
+
+/// Cells by name.
+pub(crate) type Cells = BTreeMap<String, String>;
+/// Cells that differ from others: the text, or `None` if there is no such cell.
+pub(crate) type Changed = BTreeMap<String, Option<String>>;
+
+/// Which part of the namespace a setting may touch beside its own value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Footprint {
+    /// None.
+    Nothing,
+    /// Everything about its device, and about the devices that stand on it or that it is part of.
+    Device,
+    /// The addresses, routes and rules of the namespace.
+    Routes,
+    /// The parameters in the same directory; those of a device, that device as well.
+    Sysctl(PathBuf),
+    /// Everything.
+    Namespace,
+}
+
+/// More cells than this are not kept for one setting: a router with all routes of the Internet
+/// would write gigabytes before each change.
+const MOST_CELLS: usize = 100_000;
+/// How often what depends on other cells is tried again.
+const ROUNDS: usize = 4;
+
+/// The state of a setting's footprint now.
+pub(crate) fn capture(setting: &SettingRef, footprint: &Footprint) -> Result<Cells, SettingError> {
+    if *footprint == Footprint::Nothing {
+        return Ok(Cells::new());
+    }
+    let mut cells = Cells::new();
+    let mut host = Host::open().map_err(|trouble| trouble.of(setting))?;
+    let part = devices::Part::of(&mut host, setting, footprint).map_err(|t| t.of(setting))?;
+    for area in areas::ALL {
+        (area.capture)(&mut host, &part, &mut cells).map_err(|trouble| trouble.of(setting))?;
+    }
+    if cells.len() > MOST_CELLS && *footprint != Footprint::Namespace {
+        return Err(SettingError::Irreversible {
+            setting: setting.clone(),
+            why: "too much of this namespace may change along with it to be kept safely",
+        });
+    }
+    Ok(cells)
+}
+
+/// The cells of `to` that differ from those of `from`.
+pub(crate) fn changed(from: &Cells, to: &Cells) -> Changed {
+    let gone = from.keys().filter(|name| !to.contains_key(*name)).map(|name| (name.clone(), None));
+    let other = to.iter().filter(|(name, text)| from.get(*name) != Some(text));
+    gone.chain(other.map(|(name, text)| (name.clone(), Some(text.clone())))).collect()
+}
+
+/// The cells of `target` that are something else, or are not, now.
+pub(crate) fn differing<'a>(target: &'a Cells, now: &Cells) -> Vec<(&'a str, &'a str)> {
+    let other = target.iter().filter(|(name, text)| now.get(*name) != Some(text));
+    other.map(|(name, text)| (name.as_str(), text.as_str())).collect()
+}
+
+/// Writes what differs from `target` until nothing does, or nothing more can be done. Returns what
+/// still differs, in words.
+pub(crate) fn bring_about(
+    setting: &SettingRef,
+    footprint: &Footprint,
+    target: &Cells,
+) -> Result<Vec<String>, SettingError> {
+    let mut troubles = BTreeMap::new();
+    for _ in 0..ROUNDS {
+        let now = capture(setting, footprint)?;
+        let different = differing(target, &now);
+        if different.is_empty() {
+            return Ok(Vec::new());
+        }
+        troubles = write(setting, &different, &now)?;
+    }
+    let now = capture(setting, footprint)?;
+    let left = differing(target, &now).into_iter().map(|(name, text)| {
+        let is = now.get(name).map_or("gone", String::as_str);
+        let why = troubles.remove(name).unwrap_or_else(|| "the kernel keeps it".into());
+        format!("{name} is {is}, was {text} ({why})")
+    });
+    Ok(left.collect())
+}
+
+/// Writes cells in the order of the areas; why it failed, by name.
+fn write(
+    setting: &SettingRef,
+    cells: &[(&str, &str)],
+    now: &Cells,
+) -> Result<BTreeMap<String, String>, SettingError> {
+    let mut host = Host::open().map_err(|trouble| trouble.of(setting))?;
+    let mut troubles = BTreeMap::new();
+    for area in areas::ALL {
+        for (name, text) in cells {
+            #[cfg(test)]
+            crate::testing::step();
+            let Some(path) = name.strip_prefix(area.id).and_then(|rest| rest.strip_prefix('/'))
+            else {
+                continue;
+            };
+            let now = now.get(*name).map(String::as_str);
+            if let Err(trouble) = (area.write)(&mut host, path, now, text) {
+                troubles.insert((*name).to_owned(), trouble.to_string());
+            }
+        }
+    }
+    Ok(troubles)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.as_bytes().chunks(2);
+    pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+/// Sets steering masks on every queue of a device.
+#[cfg(test)]
+pub(crate) fn steer(device: &str) {
+    use std::io::Write;
+    let host = Host::open().unwrap();
+    let directory = host.sysfs.device(host.link(device).unwrap()).unwrap();
+    for queue in 0..8 {
+        for (file, text) in [("rps_cpus", "1"), ("rps_flow_cnt", "64"), ("xps_cpus", "1")] {
+            let direction = if file.starts_with("rps") { "rx" } else { "tx" };
+            let path = format!("queues/{direction}-{queue}/{file}");
+            let opened =
+                crate::machine::sysfs::attribute(&directory, &path, rustix::fs::OFlags::WRONLY);
+            // There are fewer queues, or one that has nothing to choose.
+            if let Ok(mut file) = opened {
+                let _ = file.write_all(text.as_bytes());
+            }
+        }
+    }
+}

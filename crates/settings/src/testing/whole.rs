@@ -1,0 +1,40 @@
+//! The whole network namespace, to compare what it is with what it was.
+
+use goodput_model::SettingRef;
+
+use crate::Footprint;
+use crate::around::{Cells, capture, changed};
+
+/// Links, addresses, routes, neighbours, qdiscs, classes, features, drivers' parameters, steering
+/// and every parameter under net, as they are at one moment.
+pub(crate) struct Whole(Cells);
+
+impl Whole {
+    /// What is now.
+    pub(crate) fn now() -> Self {
+        let any: SettingRef = "link.mtu@lo".parse().unwrap();
+        Self(capture(&any, &Footprint::Namespace).unwrap())
+    }
+
+    /// How many things it knows.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is something whose name begins so.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.keys().any(|known| known.starts_with(name))
+    }
+
+    /// What is different now, a line each: what it was, and what it is.
+    pub(crate) fn differences(&self) -> Vec<String> {
+        let now = Self::now();
+        let words = |text: Option<&String>| text.map_or("nothing", String::as_str).to_owned();
+        changed(&self.0, &now.0)
+            .into_iter()
+            .map(|(name, is)| {
+                format!("{name}: {} → {}", words(self.0.get(&name)), words(is.as_ref()))
+            })
+            .collect()
+    }
+}
