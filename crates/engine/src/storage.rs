@@ -4,6 +4,7 @@ mod error;
 mod open;
 mod ready;
 mod result;
+mod sinks;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::error::EngineError;
 
 pub use error::StorageError;
 pub use result::result;
+pub use sinks::Sinks;
 
 /// Which files an end may use.
 #[derive(Debug, Clone)]
@@ -31,10 +33,8 @@ pub enum Reach {
 pub struct ServedFiles {
     /// Directory whose files, and those beneath it, clients may have sent to them.
     pub files: Option<PathBuf>,
-    /// Directory in which clients may make and replace files.
-    pub sinks: Option<PathBuf>,
-    /// Largest file that is made there, bytes.
-    pub sink_bytes: u64,
+    /// Where clients may make and replace files.
+    pub sinks: Option<Sinks>,
 }
 
 /// The files of one end, open.

@@ -8,6 +8,7 @@
 use goodput_model::{Plan, Role, Source, Transport};
 
 use crate::error::Unsupported;
+use crate::limits::Needs;
 use crate::movers::{Mover, check_here, check_storage, find};
 
 /// What a plan names to leave the choice to each end.
@@ -49,6 +50,12 @@ pub(crate) fn choose(plan: &Plan, role: Role) -> Result<(&'static dyn Mover, Str
         why: "there is no mover for this plan".into(),
         needs: "name one that `goodput list movers` prints".into(),
     }))
+}
+
+/// What any mover takes that may be chosen for one side of a plan. None of them is tried.
+pub(crate) fn most_needs(plan: &Plan, role: Role) -> Needs {
+    let known = candidates(plan, role).into_iter().filter_map(|candidate| find(candidate.mover));
+    known.map(|mover| mover.needs(plan, role)).fold(Needs::default(), Needs::max)
 }
 
 fn reason(why: &str, passed: &[Unsupported]) -> String {

@@ -3,12 +3,13 @@
 
 use std::fs;
 
-use goodput_model::{Bytes, Plan, Role};
+use goodput_model::{Bytes, Plan, Role, Transport};
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::error::Unsupported;
 use crate::movers::Mover;
+use crate::rooms::ROOM;
 
 /// Descriptors that a measurement takes beside its flows, at most: its signals, and the files of /proc
 /// that are read while it runs.
@@ -31,10 +32,29 @@ pub struct Needs {
 
 impl Needs {
     /// A flow that receives into a chunk of memory, or that reads a source into one. Flows that send
-    /// memory share theirs.
+    /// memory share theirs, and so do those that receive streams, as long as a chunk fits into a room
+    /// that is lent for a call ([`crate::rooms`]).
     pub fn chunk(plan: &Plan, role: Role) -> Self {
-        let shared = role == Role::Sender && plan.storage.source.is_none();
-        Self { memory_bytes: if shared { 0 } else { plan.chunk_bytes.0 }, ..Self::default() }
+        let (chunk, stores) = (plan.chunk_bytes.0, plan.storage.sink.is_some());
+        let memory_bytes = match role {
+            Role::Sender if plan.storage.source.is_none() => 0,
+            Role::Sender => chunk,
+            // The sink's own, with what aligns it.
+            Role::Receiver if stores => chunk.max(ROOM as u64).saturating_add(2 * PAGE),
+            Role::Receiver if plan.transport == Transport::Tcp && chunk <= ROOM as u64 => 0,
+            Role::Receiver => chunk,
+        };
+        Self { memory_bytes, ..Self::default() }
+    }
+
+    /// The most of both.
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self {
+            descriptors: self.descriptors.max(other.descriptors),
+            locked_bytes: self.locked_bytes.max(other.locked_bytes),
+            memory_bytes: self.memory_bytes.max(other.memory_bytes),
+            pipe_bytes: self.pipe_bytes.max(other.pipe_bytes),
+        }
     }
 }
 
@@ -215,6 +235,25 @@ mod tests {
         assert_eq!(PLENTY.allow("splice", EACH, &plan), Ok(()));
         let copy = crate::find("copy").expect("it is in the list");
         assert_eq!(check(copy, &Plan::standard(), Role::Sender), Ok(()));
+    }
+
+    #[test]
+    fn only_what_a_flow_keeps_for_itself_is_counted() {
+        let takes = |change: &dyn Fn(&mut Plan), role| {
+            let mut plan = Plan::standard();
+            change(&mut plan);
+            Needs::chunk(&plan, role).memory_bytes
+        };
+        let large = 16 << 20;
+        let chunk = |bytes| move |plan: &mut Plan| plan.chunk_bytes = Bytes(bytes);
+        assert_eq!(takes(&chunk(large), Role::Sender), 0, "one mapping for all");
+        assert_eq!(takes(&chunk(ROOM as u64), Role::Receiver), 0, "rooms are lent");
+        assert_eq!(takes(&chunk(large), Role::Receiver), large);
+        let sink = |plan: &mut Plan| {
+            let name = "x".into();
+            plan.storage.sink = Some(goodput_model::Sink { name, direct: false, fsync: false });
+        };
+        assert!(takes(&sink, Role::Receiver) > ROOM as u64);
     }
 
     #[test]

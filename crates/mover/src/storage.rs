@@ -52,8 +52,14 @@ pub struct FileSink {
     pub direct: bool,
     /// Whether it is brought to the disk at the end (fsync(2)).
     pub fsync: bool,
-    /// Bytes after which no more are taken, with the words that say so.
-    pub limit: Option<(u64, String)>,
+    /// Who is asked before anything is written, where that is not the user's own file.
+    pub allowance: Option<Arc<dyn Allowance>>,
+}
+
+/// Allows what is written to a sink.
+pub trait Allowance: std::fmt::Debug + Send + Sync {
+    /// So many bytes more are about to be written. Where they must not be, why, in words.
+    fn take(&self, bytes: u64) -> Result<(), String>;
 }
 
 impl FileSource {

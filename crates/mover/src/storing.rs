@@ -86,10 +86,8 @@ impl<'a> Storing<'a> {
 
     /// Writes what is in the buffer.
     fn flush(&mut self) -> Result<(), MoveError> {
-        if let Some((limit, words)) = &self.sink.limit
-            && self.written + self.filled as u64 > *limit
-        {
-            return Err(self.failed(io::Error::other(words.clone())));
+        if let Some(allowance) = &self.sink.allowance {
+            allowance.take(self.filled as u64).map_err(|why| self.failed(io::Error::other(why)))?;
         }
         let mut at = 0;
         while at < self.filled {

@@ -35,7 +35,7 @@ fn source(bytes: Option<u64>, again: bool) -> Arc<FileSource> {
 
 fn sink(file: impl Into<OwnedFd>) -> Arc<FileSink> {
     let name = "copy".into();
-    Arc::new(FileSink { file: file.into(), name, direct: false, fsync: true, limit: None })
+    Arc::new(FileSink { file: file.into(), name, direct: false, fsync: true, allowance: None })
 }
 
 fn written(sink: &FileSink) -> Vec<u8> {
@@ -213,12 +213,24 @@ fn a_full_disk_ends_both_flows_of_an_end_with_its_error() {
     assert!(why.contains("the sink copy") && why.contains("make room"), "{why}");
 }
 
+/// Allows so many bytes in all.
+#[derive(Debug)]
+struct AtMost(std::sync::atomic::AtomicU64);
+
+impl goodput_mover::Allowance for AtMost {
+    fn take(&self, bytes: u64) -> Result<(), String> {
+        use std::sync::atomic::Ordering::Relaxed;
+        let left = self.0.try_update(Relaxed, Relaxed, |left| left.checked_sub(bytes));
+        left.map(drop).map_err(|_| "no more than a million".into())
+    }
+}
+
 #[test]
 fn a_sink_takes_no_more_than_its_limit() {
     let source = source(Some(LEN as u64), false);
-    let limit = Some((1_000_000, "no more than a million".to_string()));
+    let allowance = Some(Arc::new(AtMost(1_000_000.into())) as Arc<dyn goodput_mover::Allowance>);
     let file = in_memory().into();
-    let sink = Arc::new(FileSink { limit, ..FileSink { file, ..plain("copy") } });
+    let sink = Arc::new(FileSink { allowance, ..FileSink { file, ..plain("copy") } });
     let (_, received) = run(copy(), copy(), |config| match config.role {
         Role::Sender => config.storage.source = Some(Arc::clone(&source)),
         Role::Receiver => config.storage.sink = Some(Arc::clone(&sink)),
@@ -230,7 +242,7 @@ fn a_sink_takes_no_more_than_its_limit() {
 
 fn plain(name: &str) -> FileSink {
     let file = in_memory().into();
-    FileSink { file, name: name.into(), direct: false, fsync: false, limit: None }
+    FileSink { file, name: name.into(), direct: false, fsync: false, allowance: None }
 }
 
 /// Past the page cache, the last part that is no whole block is written too.

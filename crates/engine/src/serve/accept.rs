@@ -104,6 +104,10 @@ fn welcome(
     shared: &Arc<Shared>,
     alive: &Alive,
 ) {
+    if !shared.config.access.allows(peer.ip()) {
+        tracing::debug!(%peer, "turned away: its network is not let in");
+        return;
+    }
     let seat = match shared.admission.connection(peer.ip()) {
         Ok(seat) => seat,
         Err(why) => {

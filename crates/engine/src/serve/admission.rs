@@ -1,354 +1,187 @@
-//! Who may come in: bounds on the connections and measurements of one client, and of all together.
+//! Who may come in: what a connection, a conversation over UDP and a measurement are charged with, and what
+//! they are refused for.
 
-use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use goodput_model::{BitRate, Direction, Plan, Source};
+use goodput_model::{BitRate, EndName, Plan};
 
-/// Least memory that a flow is counted with, bytes: what a mover keeps at least, and its thread.
-const FLOW_MIN_BYTES: u64 = 1 << 20;
+use super::back_off::BackOff;
+use super::cost;
+use super::host::Host;
+use super::ledger::{Amounts, Ledger, Limit, Resource, Ticket};
 
-/// How often a mover may hold a chunk: a buffer, and the file it is written to.
-const COPIES: u64 = 2;
+/// Descriptors that are kept for the server's own files, and for those that are read now and then.
+const OWN_DESCRIPTORS: u64 = 64;
+/// Share of the descriptors and threads that clients get, percent: other programs of this user, and this
+/// one, need some.
+const LENT_PERCENT: u64 = 75;
+/// What a conversation over UDP may hold before anything of it is known, bytes: the receive buffer of its
+/// socket, twice what a host gives unless told otherwise (`rmem_default`, socket(7)), for what was taken
+/// out of the shared socket.
+const CONVERSATION_BYTES: u64 = 512 << 10;
+/// How much more than the rate that a client names is charged, and let through by this end's receivers, in
+/// percent: what a path has held up comes faster afterwards.
+const HEADROOM_PERCENT: f64 = 25.0;
 
-/// How much there is for everybody.
+/// What the operator lends.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
-    /// Measurements at the same time. One client gets three quarters of them at most.
+pub struct Lent {
+    /// Measurements at the same time.
     pub measurements: u32,
-    /// Connections that have not proven themselves as flows; beyond it, there would be no
-    /// descriptors for flows.
-    pub connections: u32,
-    /// Of these, the ones of one client.
+    /// Connections of one client at the same time.
     pub connections_per_client: u32,
-    /// Memory for the flows of all measurements together, bytes.
-    pub memory_bytes: u64,
-    /// Rate of all measurements of one client together, where there is a limit.
-    pub rate_per_client: Option<BitRate>,
+    /// What one client gets of everything, percent at most.
+    pub client_percent: u8,
+    /// Rate of one client, where there is a limit.
+    pub client_rate: Option<BitRate>,
+    /// Rate of all, where there is a limit.
+    pub total_rate: Option<BitRate>,
 }
 
-/// Counts who is here.
+/// Lets in, or says why not.
 pub struct Admission {
-    bounds: Bounds,
-    here: Arc<Mutex<Here>>,
-}
-
-/// A client is an IPv4 address or an IPv6 network of 64 bits, as a host has all addresses of such
-/// a network for the asking (RFC 4291 section 2.5.4).
-#[derive(Default)]
-struct Here {
-    seats: u32,
-    /// Of these, the conversations whose address may be forged.
-    unproven: u32,
-    unproven_of: HashMap<IpAddr, u32>,
-    connections: HashMap<IpAddr, u32>,
-    measurements: HashMap<IpAddr, u32>,
-    /// Bits per second that were promised; only where there is a limit.
-    rates: HashMap<IpAddr, u64>,
-    running: u32,
-    memory_bytes: u64,
+    ledger: Ledger,
+    host: Host,
+    waiting: Arc<Mutex<BackOff>>,
 }
 
 /// A connection that was let in; dropping it makes room.
-pub struct Seat {
-    client: IpAddr,
-    proven: bool,
-    here: Arc<Mutex<Here>>,
-}
+pub type Seat = Ticket;
 
 /// A measurement that was let in; dropping it makes room.
 pub struct Place {
+    ticket: Ticket,
     client: IpAddr,
-    memory_bytes: u64,
-    rate: u64,
-    here: Arc<Mutex<Here>>,
+    since: Instant,
+    fulfilled: bool,
+    waiting: Arc<Mutex<BackOff>>,
 }
 
 impl Admission {
     /// Nobody is here yet.
-    pub fn new(bounds: Bounds) -> Self {
-        Self { bounds, here: Arc::default() }
+    pub fn new(lent: &Lent, host: Host) -> Self {
+        Self { ledger: Ledger::new(&limits(lent, &host)), host, waiting: Arc::default() }
     }
 
-    /// Lets a connection of `address` in, or says why not.
+    /// Lets a connection of `address` in.
     pub fn connection(&self, address: IpAddr) -> Result<Seat, String> {
-        self.seat(address, true)
+        let takes =
+            Amounts::default().with(Resource::Connections, 1).with(Resource::Descriptors, 1);
+        self.ledger.charge(address, true, takes).map_err(|why| why.to_string())
     }
 
-    /// Lets a conversation over UDP in that `address` may not have begun, or says why not. All of
-    /// them together take half of the measurements at most, as whoever forges addresses forges many;
-    /// one client takes three quarters of that.
+    /// Lets a conversation over UDP in that `address` may not have begun.
     pub fn unproven(&self, address: IpAddr) -> Result<Seat, String> {
-        self.seat(address, false)
+        let takes = Amounts::default()
+            .with(Resource::Connections, 1)
+            .with(Resource::Conversations, 1)
+            .with(Resource::Descriptors, 2)
+            .with(Resource::Memory, CONVERSATION_BYTES);
+        self.ledger.charge(address, false, takes).map_err(|why| why.to_string())
     }
 
-    fn seat(&self, address: IpAddr, proven: bool) -> Result<Seat, String> {
-        let client = client_of(address);
-        let mut here = lock(&self.here);
-        if !proven {
-            self.has_unproven(&here, client)?;
-        }
-        if here.seats >= self.bounds.connections {
-            return Err(format!("{} connections are open already", here.seats));
-        }
-        let count = count(&here.connections, client);
-        if count >= self.bounds.connections_per_client {
-            return Err(format!("{count} connections of this client are open already"));
-        }
-        here.connections.insert(client, count + 1);
-        here.seats += 1;
-        if !proven {
-            here.unproven += 1;
-            *here.unproven_of.entry(client).or_default() += 1;
-        }
-        Ok(Seat { client, proven, here: Arc::clone(&self.here) })
-    }
-
-    fn has_unproven(&self, here: &Here, client: IpAddr) -> Result<(), String> {
-        let most = self.bounds.measurements.div_ceil(2);
-        if here.unproven >= most {
-            return Err(format!("{most} conversations over UDP are under way already"));
-        }
-        let its = count(&here.unproven_of, client);
-        if its >= most - most / 4 {
-            return Err(format!(
-                "{its} conversations of this client over UDP are under way already"
-            ));
-        }
-        Ok(())
-    }
-
-    /// Lets a measurement of `address` begin, or says why not.
+    /// Lets a measurement of `address` begin, of which no flow has come yet.
     pub fn measurement(&self, address: IpAddr, plan: &Plan) -> Result<Place, String> {
-        let (client, memory_bytes) = (client_of(address), memory(plan));
-        let mut here = lock(&self.here);
-        self.has_room(&here, client, memory_bytes)?;
-        let rate = self.rate_of(plan);
-        self.has_rate(&here, client, rate)?;
-        here.running += 1;
-        here.memory_bytes += memory_bytes;
-        *here.measurements.entry(client).or_default() += 1;
-        *here.rates.entry(client).or_default() += rate;
-        Ok(Place { client, memory_bytes, rate, here: Arc::clone(&self.here) })
+        self.measurement_at(Instant::now(), address, plan)
     }
 
-    /// What a plan takes of its client's rate: its own, or all where it has none.
+    fn measurement_at(&self, now: Instant, address: IpAddr, plan: &Plan) -> Result<Place, String> {
+        lock(&self.waiting).may_propose(address, now)?;
+        let takes = cost::of(plan, &self.host.buffers)?.with(Resource::Rate, self.rate_of(plan));
+        let ticket = self.ledger.charge(address, false, takes).map_err(|why| why.to_string())?;
+        let waiting = Arc::clone(&self.waiting);
+        Ok(Place { ticket, client: address, since: now, fulfilled: false, waiting })
+    }
+
+    /// What a plan takes of its client's rate: its own, or all that one client gets where it has none.
     fn rate_of(&self, plan: &Plan) -> u64 {
-        let limit = self.bounds.rate_per_client;
-        limit.map_or(0, |limit| plan.rate_bits_per_s.map_or(limit.0, |own| own.0) as u64)
-    }
-
-    fn has_rate(&self, here: &Here, client: IpAddr, rate: u64) -> Result<(), String> {
-        let Some(limit) = self.bounds.rate_per_client else { return Ok(()) };
-        let taken = here.rates.get(&client).copied().unwrap_or(0);
-        if taken.saturating_add(rate) <= limit.0 as u64 {
-            return Ok(());
+        let limit = self.ledger.limit(Resource::Rate);
+        if limit.client == u64::MAX {
+            return 0;
         }
-        Err(format!(
-            "busy: other measurements of this client take {} of the {limit} that one client gets; \
-             wait for them, or ask for a lower rate",
-            BitRate(taken as f64)
-        ))
-    }
-
-    fn has_room(&self, here: &Here, client: IpAddr, memory_bytes: u64) -> Result<(), String> {
-        let Bounds { measurements: most, memory_bytes: lent, .. } = self.bounds;
-        if memory_bytes > lent {
-            return Err(format!(
-                "these flows and their source need {memory_bytes} bytes of memory, and this server \
-                 lends {lent} to all clients; use fewer flows, a smaller chunk or a smaller --size"
-            ));
-        }
-        if here.running >= most {
-            return Err(format!(
-                "busy: {most} measurements are running, which is the limit; try again later"
-            ));
-        }
-        let its = count(&here.measurements, client);
-        if its >= most - most / 4 {
-            return Err(format!(
-                "busy: {its} measurements of this client are running, which is the limit for one"
-            ));
-        }
-        if here.memory_bytes + memory_bytes > lent {
-            return Err("busy: the flows of other measurements take all the memory that this \
-                        server lends; try again later, or with fewer flows"
-                .into());
-        }
-        Ok(())
+        let receives = plan.direction.senders().contains(&EndName::Near);
+        let headroom = if receives { HEADROOM_PERCENT } else { 0.0 };
+        let own = |rate: BitRate| (rate.0 * (1.0 + headroom / 100.0)).ceil() as u64;
+        plan.rate_bits_per_s.map_or(limit.client, |rate| own(rate).min(limit.client))
     }
 }
 
-/// Bytes that the flows of a plan are counted with.
-fn memory(plan: &Plan) -> u64 {
-    let flow = plan.chunk_bytes.0.max(FLOW_MIN_BYTES).saturating_mul(COPIES);
-    let source = match plan.storage.source {
-        Some(Source::Memory(bytes)) if plan.direction != Direction::Send => bytes.0,
-        _ => 0,
+/// The limits of everything.
+fn limits(lent: &Lent, host: &Host) -> [(Resource, Limit); 7] {
+    let percent = u64::from(lent.client_percent);
+    let shared = |all| Limit::shared(all, percent);
+    let usable = |all: u64| all / 100 * LENT_PERCENT;
+    let descriptors = usable(host.descriptors.saturating_sub(OWN_DESCRIPTORS));
+    let connections = Limit { client: lent.connections_per_client.into(), ..shared(descriptors) };
+    [
+        (Resource::Connections, connections),
+        (Resource::Conversations, shared(lent.measurements.into())),
+        (Resource::Measurements, shared(lent.measurements.into())),
+        (Resource::Descriptors, shared(descriptors)),
+        (Resource::Threads, shared(usable(host.threads))),
+        (Resource::Memory, shared(host.lent_bytes())),
+        (Resource::Rate, rate_limit(lent)),
+    ]
+}
+
+/// Of a rate, those who have proven nothing get as much as others: nothing moves before their flows come.
+fn rate_limit(lent: &Lent) -> Limit {
+    let whole = |rate: BitRate| rate.0 as u64;
+    let all = lent.total_rate.map_or(u64::MAX, whole);
+    let shared = match lent.total_rate {
+        Some(_) => Limit::shared(all, lent.client_percent.into()).client,
+        None => u64::MAX,
     };
-    flow.saturating_mul(plan.flow_plans().len() as u64).saturating_add(source)
+    let client = lent.client_rate.map_or(shared, |own| whole(own).min(all));
+    Limit { all, client, unproven_percent: 100 }
 }
 
-fn client_of(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) => Ipv6Addr::from(u128::from(address) >> 64 << 64).into(),
+impl Lent {
+    /// Highest rate of one client, where there is a limit.
+    pub fn rate_of_a_client(&self) -> Option<BitRate> {
+        let limit = rate_limit(self).client;
+        (limit < u64::MAX).then_some(BitRate(limit as f64))
     }
 }
 
-fn lock(here: &Mutex<Here>) -> MutexGuard<'_, Here> {
-    here.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn count(counts: &HashMap<IpAddr, u32>, client: IpAddr) -> u32 {
-    counts.get(&client).copied().unwrap_or(0)
-}
-
-fn leave(counts: &mut HashMap<IpAddr, u32>, client: IpAddr) {
-    match count(counts, client) {
-        0 | 1 => drop(counts.remove(&client)),
-        more => drop(counts.insert(client, more - 1)),
+impl Place {
+    /// Every flow has come, each from an address that is its client's own.
+    pub fn fulfilled(&mut self) {
+        self.ticket.prove();
+        self.begun();
     }
-}
 
-impl Drop for Seat {
-    fn drop(&mut self) {
-        let mut here = lock(&self.here);
-        here.seats -= 1;
-        if !self.proven {
-            here.unproven -= 1;
-            leave(&mut here.unproven_of, self.client);
+    /// Every flow has come, perhaps from addresses that are forged.
+    pub fn begun(&mut self) {
+        if !self.fulfilled {
+            self.fulfilled = true;
+            lock(&self.waiting).fulfilled(self.client);
         }
-        leave(&mut here.connections, self.client);
+    }
+
+    /// The rate that this end sends or receives for it at most, each direction; whatever its client
+    /// claims, no more was charged.
+    pub fn rate(&self) -> Option<BitRate> {
+        let rate = self.ticket.amounts().of(Resource::Rate);
+        (rate > 0).then_some(BitRate(rate as f64))
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut here = lock(&self.here);
-        here.running -= 1;
-        here.memory_bytes -= self.memory_bytes;
-        leave(&mut here.measurements, self.client);
-        let left = here.rates.remove(&self.client).unwrap_or(0) - self.rate;
-        if left > 0 {
-            here.rates.insert(self.client, left);
+        if !self.fulfilled {
+            let now = Instant::now();
+            let held = now.saturating_duration_since(self.since);
+            lock(&self.waiting).unfulfilled(self.client, held, now);
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use goodput_model::Bytes;
-
-    fn admission(measurements: u32) -> Admission {
-        Admission::new(Bounds {
-            measurements,
-            connections: 3,
-            connections_per_client: 2,
-            memory_bytes: 64 * FLOW_MIN_BYTES,
-            rate_per_client: Some(BitRate(1e9)),
-        })
-    }
-
-    fn address(text: &str) -> IpAddr {
-        text.parse().unwrap()
-    }
-
-    #[test]
-    fn one_address_cannot_take_all_the_room() {
-        let admission = admission(1);
-        let (a, b) = (address("192.0.2.1"), address("192.0.2.2"));
-        let first = admission.connection(a).unwrap();
-        let _second = admission.connection(a).unwrap();
-        assert!(admission.connection(a).is_err());
-        assert!(admission.connection(b).is_ok());
-        let _third = admission.connection(b).unwrap();
-        assert!(admission.connection(b).is_err(), "all seats are taken");
-        drop(first);
-        assert!(admission.connection(a).is_ok());
-    }
-
-    #[test]
-    fn forged_addresses_leave_half_of_the_measurements_to_others() {
-        let admission = admission(4);
-        let forged = |last| admission.unproven([192, 0, 2, last].into());
-        let first = forged(1).unwrap();
-        let _second = forged(2).unwrap();
-        assert!(forged(3).is_err());
-        assert!(admission.connection(address("192.0.2.3")).is_ok());
-        drop(first);
-        assert!(forged(3).is_ok());
-    }
-
-    #[test]
-    fn one_address_leaves_a_quarter_of_the_conversations_over_udp_to_others() {
-        let bounds = Bounds { connections: 9, connections_per_client: 9, ..admission(8).bounds };
-        let admission = Admission::new(bounds);
-        let from = |last| admission.unproven([192, 0, 2, last].into());
-        let mut its: Vec<_> = (0..3).map(|_| from(1).unwrap()).collect();
-        assert!(from(1).is_err());
-        let _others = from(2).unwrap();
-        assert!(from(3).is_err(), "half of eight measurements");
-        its.pop();
-        assert!(from(1).is_ok());
-    }
-
-    #[test]
-    fn the_addresses_of_one_ipv6_network_are_one_client() {
-        let admission = admission(1);
-        let _one = admission.connection(address("2001:db8::1")).unwrap();
-        let _two = admission.connection(address("2001:db8::ffff:2")).unwrap();
-        assert!(admission.connection(address("2001:db8::3")).is_err());
-        assert!(admission.connection(address("2001:db8:0:1::3")).is_ok());
-    }
-
-    #[test]
-    fn measurements_are_bounded_and_make_room_when_done() {
-        let (admission, plan) = (admission(1), Plan::standard());
-        let running = admission.measurement(address("192.0.2.1"), &plan).unwrap();
-        let refused = admission.measurement(address("192.0.2.1"), &plan).err().unwrap();
-        assert!(refused.starts_with("busy: 1 "), "{refused}");
-        drop(running);
-        assert!(admission.measurement(address("192.0.2.1"), &plan).is_ok());
-    }
-
-    #[test]
-    fn one_client_leaves_a_quarter_of_the_measurements_to_others() {
-        let plan = Plan { rate_bits_per_s: Some(BitRate(1e6)), ..Plan::standard() };
-        let admission = admission(4);
-        let busy = || admission.measurement(address("192.0.2.1"), &plan);
-        let _its: Vec<_> = (0..3).map(|_| busy().unwrap()).collect();
-        assert!(busy().is_err());
-        assert!(admission.measurement(address("192.0.2.2"), &plan).is_ok());
-    }
-
-    #[test]
-    fn the_measurements_of_one_client_share_its_rate() {
-        let admission = admission(9);
-        let (client, unpaced) = (address("192.0.2.1"), Plan::standard());
-        let paced = Plan { rate_bits_per_s: Some(BitRate(4e8)), ..Plan::standard() };
-        let first = admission.measurement(client, &paced).unwrap();
-        let second = admission.measurement(client, &paced).unwrap();
-        let why = admission.measurement(client, &paced).err().unwrap();
-        assert!(why.contains("800 Mbit/s of the 1 Gbit/s"), "{why}");
-        assert!(admission.measurement(client, &unpaced).is_err());
-        assert!(admission.measurement(address("192.0.2.2"), &unpaced).is_ok());
-        drop((first, second));
-        assert!(admission.measurement(client, &unpaced).is_ok());
-    }
-
-    #[test]
-    fn memory_is_lent_once() {
-        let admission = admission(9);
-        let plan = Plan { flows: 20, ..Plan::standard() };
-        let first = admission.measurement(address("192.0.2.1"), &plan).unwrap();
-        assert!(admission.measurement(address("192.0.2.2"), &plan).is_err());
-        drop(first);
-        assert!(admission.measurement(address("192.0.2.2"), &plan).is_ok());
-        let huge = Plan { chunk_bytes: Bytes(u64::MAX), ..Plan::standard() };
-        let why = admission.measurement(address("192.0.2.2"), &huge).err().unwrap();
-        assert!(why.contains("smaller chunk"), "{why}");
-    }
+fn lock(waiting: &Mutex<BackOff>) -> MutexGuard<'_, BackOff> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

@@ -53,6 +53,7 @@ pub async fn serve_client(
     let mut client = ServedClient {
         conversation,
         caller,
+        forgeable: own.is_some(),
         proven: own.is_none() || shared.config.limits.unproven_udp,
         credential: None,
         own,
@@ -89,7 +90,9 @@ pub async fn serve_client(
 struct ServedClient {
     conversation: Conversation,
     caller: Caller,
-    /// Whether its address has proven that it receives what is sent to it.
+    /// Whether nothing shows that this address is its own.
+    forgeable: bool,
+    /// Whether payload may be sent to it all the same.
     proven: bool,
     /// What the client has proven about itself.
     credential: Option<Credential>,

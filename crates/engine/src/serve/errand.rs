@@ -2,7 +2,7 @@
 //! this host connect anywhere but to those that its operator has named.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use goodput_wire::session::Errand;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::Shared;
+use super::access::Network;
 use super::admission::Place;
 use super::client::Caller;
 use crate::client::can_start_thread;
@@ -58,8 +59,8 @@ pub struct Allowed {
 enum Where {
     /// Exactly this name. It is resolved only when a client has named it.
     Name(String),
-    /// The addresses that have these first bits.
-    Network(IpAddr, u8),
+    /// These addresses.
+    Network(Network),
 }
 
 impl FromStr for Allowed {
@@ -68,46 +69,25 @@ impl FromStr for Allowed {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text:?} is neither HOST, HOST:PORT nor NETWORK/BITS");
         let usual = PROTOCOL.port;
-        if let Some((network, bits)) = text.split_once('/') {
-            let network: IpAddr = network.parse().map_err(|_| wrong())?;
-            let bits = bits.parse().ok().filter(|bits| *bits <= width(network));
-            let place = Where::Network(network, bits.ok_or_else(wrong)?);
+        if text.contains('/') {
+            let place = text.parse().map(Where::Network).map_err(|_| wrong())?;
             return Ok(Self { place, port: usual });
         }
         let (host, port) = split_port(text).ok_or_else(wrong)?;
-        let place = match host.parse() {
-            Ok(address) => Where::Network(address, width(address)),
-            Err(_) => Where::Name(host.into()),
-        };
+        let place = host.parse().map_or_else(|_| Where::Name(host.into()), Where::Network);
         Ok(Self { place, port: port.unwrap_or(usual) })
     }
-}
-
-fn width(address: IpAddr) -> u8 {
-    if address.is_ipv4() { 32 } else { 128 }
 }
 
 impl Allowed {
     fn holds(&self, host: &str, port: u16) -> bool {
         let is_there = match (&self.place, host.parse::<IpAddr>()) {
             (Where::Name(name), Err(_)) => name.eq_ignore_ascii_case(host),
-            (Where::Network(network, bits), Ok(address)) => {
-                is_within(address.to_canonical(), network.to_canonical(), *bits)
-            }
+            (Where::Network(network), Ok(address)) => network.holds(address),
             _ => false,
         };
         is_there && port == self.port
     }
-}
-
-/// Whether two addresses of one family agree in their first `bits` (RFC 4632 section 3.1).
-fn is_within(address: IpAddr, network: IpAddr, bits: u8) -> bool {
-    let number = |address: IpAddr| match address {
-        IpAddr::V4(v4) => u128::from(v4.to_bits()) << 96,
-        IpAddr::V6(v6) => Ipv6Addr::to_bits(v6),
-    };
-    let differ = number(address) ^ number(network);
-    address.is_ipv4() == network.is_ipv4() && differ.leading_zeros() >= u32::from(bits)
 }
 
 /// What comes of an errand.
@@ -143,8 +123,10 @@ impl Running {
 pub async fn begin(errand: Errand, caller: &Caller, shared: &Shared) -> Result<Running, String> {
     let ThirdParty { run, .. } = allowed(&errand, shared.config.third_party.as_ref())?;
     let run = Arc::clone(run);
-    let place = shared.admission.measurement(caller.peer.ip(), &errand.plan)?;
     let alone = shared.alone(false).await?;
+    let mut place = shared.admission.measurement(caller.peer.ip(), &errand.plan)?;
+    // No flows of the client are awaited.
+    place.fulfilled();
     let (stop, interrupt) = interrupt();
     let (to, said) = mpsc::unbounded_channel();
     can_start_thread().map_err(|cause| cause.to_string())?;

@@ -28,6 +28,9 @@ use crate::traffic::Connected;
 /// How long a flow may take to come that is known by nothing but its address: another session of the
 /// same client waits for it.
 const RESERVED: Duration = Duration::from_secs(5);
+/// How long all flows may take, whatever their protocol would grant: their place is kept for them meanwhile.
+/// A connection whose first three packets are lost takes 7 s (`TCP_TIMEOUT_INIT`, include/net/tcp.h).
+const GATHERED: Duration = Duration::from_secs(15);
 
 /// What a session wishes to expect.
 pub struct Wish {
@@ -65,7 +68,11 @@ pub struct Awaiting {
 pub struct Gathering {
     tickets: Vec<FlowTicket>,
     arrived: Vec<Connected>,
-    until: Option<Instant>,
+    until: Instant,
+    /// Whether they are known by nothing but their address.
+    reserved: bool,
+    /// When the first was awaited.
+    since: Instant,
     to: mpsc::UnboundedSender<Arrival>,
     connect: Option<Vec<(std::net::SocketAddr, FlowTicket)>>,
     door: Option<OwnDoor>,
@@ -82,11 +89,13 @@ pub type Preparing = Pin<Box<dyn Future<Output = Result<Box<Awaiting>, String>> 
 pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
     Box::pin(async move {
         check(&wish, &caller)?;
+        // Whoever waits for its turn holds nothing but its connection.
+        let alone = shared.alone(wish.can_wait()).await?;
+        // Before anything is made or tried for it.
+        let place = shared.admission.measurement(caller.peer.ip(), &wish.plan)?;
         let movers = Movers::of(&wish.plan, EndName::Far)?;
         let context = Context::towards(caller.peer);
         let seating = Seating::of(&wish.plan, EndName::Far, &context).await?;
-        let place = shared.admission.measurement(caller.peer.ip(), &wish.plan)?;
-        let alone = shared.alone(wish.can_wait()).await?;
         let Wish { plan, tickets, meeting, .. } = wish;
         let connect = targets(&tickets, &meeting, &caller)?;
         not_our_own(connect.as_deref().unwrap_or_default(), &plan, &caller, &shared)?;
@@ -95,6 +104,7 @@ pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
         let turns = shared.turns.take(signs.iter().map(|(sign, _)| sign.clone()).collect()).await;
         let opened = open_doors(&signs, &caller, &shared).await?;
         let (to, arrivals) = mpsc::unbounded_channel();
+        let since = Instant::now();
         let reserved = signs.iter().any(|(sign, _)| sign.is_ambiguous());
         let expected = shared.tickets.expect(signs, &plan.socket, &to);
         let own = meeting == Meeting::Arrive && makes_cookies(caller.protocol);
@@ -105,7 +115,9 @@ pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
             connect,
             tickets,
             arrived: Vec::new(),
-            until: reserved.then(|| Instant::now() + RESERVED),
+            until: since + if reserved { RESERVED } else { GATHERED },
+            reserved,
+            since,
             to,
             door,
             _connecting: None,
@@ -183,7 +195,9 @@ impl Gathering {
             connected.early = Early::default();
         }
         self.arrived.append(&mut flows);
-        self.until = self.until.map(|_| Instant::now() + RESERVED);
+        if self.reserved {
+            self.until = (Instant::now() + RESERVED).min(self.since + GATHERED);
+        }
         Ok(())
     }
 
@@ -196,13 +210,11 @@ impl Gathering {
         Some(std::mem::take(&mut self.arrived))
     }
 
-    /// Ends when flows have taken too long; never, where nobody waits for them.
+    /// Ends when flows have taken too long.
     pub async fn overdue(&self) -> String {
-        match self.until {
-            Some(until) => tokio::time::sleep_until(until).await,
-            None => std::future::pending().await,
-        }
-        let (came, all, s) = (self.arrived.len(), self.tickets.len(), RESERVED.as_secs());
+        tokio::time::sleep_until(self.until).await;
+        let (came, all) = (self.arrived.len(), self.tickets.len());
+        let s = (if self.reserved { RESERVED } else { GATHERED }).as_secs();
         format!("{came} of {all} data connections came, and no other within {s} s")
     }
 }

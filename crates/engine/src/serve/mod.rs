@@ -1,17 +1,23 @@
 //! The answering side: any number of clients at once, each within bounds.
 
 mod accept;
+mod access;
 mod admission;
+mod back_off;
 mod client;
 mod connect;
+mod cost;
 mod doors;
 mod echoes;
 mod errand;
 mod front;
 mod gate;
 mod gather;
+mod host;
+mod ledger;
 mod logins;
 mod own_door;
+mod progress;
 mod reserve;
 mod settings;
 mod shown;
@@ -25,18 +31,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use goodput_model::{BitRate, Host, Transport};
+use goodput_model::{BitRate, Transport};
 use goodput_settings::others::AllowedSettings;
 use goodput_wire::login::Accounts;
 use goodput_wire::session::{Limits, Protocol, ServerConfig, Token};
-use rustix::process::{Resource, getrlimit};
 use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::clock::wall_clock;
 use crate::error::EngineError;
-pub use crate::storage::ServedFiles;
-use admission::{Admission, Bounds};
+pub use crate::storage::{ServedFiles, Sinks};
+pub use access::{Access, Network};
+use admission::Admission;
+pub use admission::Lent;
 use client::Caller;
 use doors::{Door, OpenedDoors};
 use echoes::Echoes;
@@ -57,12 +64,14 @@ pub struct Config {
     pub protocols: Vec<&'static Protocol>,
     /// Whether one measurement is made at a time, and what the others are told.
     pub exclusive: Option<Exclusive>,
-    /// What one client may ask for.
+    /// Whom it talks to at all.
+    pub access: Access,
+    /// What one client may ask for; its highest rate is what `lent` says.
     pub limits: Limits,
-    /// Measurements at the same time.
-    pub max_clients: u32,
-    /// Connections of one address at the same time, control and data together.
-    pub max_connections_per_address: u32,
+    /// What clients get, one of them and all together.
+    pub lent: Lent,
+    /// A measurement whose payload is slower over half a minute is ended.
+    pub min_progress: BitRate,
     /// Leave after the first client that made a measurement.
     pub one_off: bool,
     /// The secret that clients may share.
@@ -94,22 +103,6 @@ pub enum Exclusive {
     /// It waits for its turn, as long as its own protocol lets it. Where payload comes unasked it is
     /// told that the server is busy.
     Queue,
-}
-
-/// Share of this host's memory that the flows of all measurements may take, as a divisor.
-const MEMORY_SHARE: u64 = 4;
-
-fn bounds(config: &Config) -> Bounds {
-    let system = rustix::system::sysinfo();
-    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let descriptors = u32::try_from(descriptors).unwrap_or(u32::MAX);
-    Bounds {
-        measurements: config.max_clients,
-        connections: descriptors / 4 * 3,
-        connections_per_client: config.max_connections_per_address,
-        memory_bytes: system.totalram as u64 * u64::from(system.mem_unit) / MEMORY_SHARE,
-        rate_per_client: config.limits.rate_bits_per_s.map(BitRate),
-    }
 }
 
 /// What every task of the server shares.
@@ -145,7 +138,7 @@ impl Shared {
             token: self.config.token.clone(),
             credential_required: self.config.credential_required,
             accounts: self.config.accounts.clone(),
-            limits: self.config.limits,
+            limits: self.limits(),
             peer,
             local,
             transport,
@@ -160,6 +153,12 @@ impl Shared {
             credential_required: self.config.credential_required,
             settings: &self.config.settings,
         }
+    }
+
+    /// What a client may ask for.
+    fn limits(&self) -> Limits {
+        let rate_bits_per_s = self.config.lent.rate_of_a_client().map(|rate| rate.0);
+        Limits { rate_bits_per_s, ..self.config.limits }
     }
 
     /// Waits for the right to be the only measurement, where that is configured.
@@ -183,8 +182,8 @@ impl Shared {
 }
 
 /// What a host says of itself that keeps the rest to itself.
-fn stranger_host() -> Host {
-    Host {
+fn stranger_host() -> goodput_model::Host {
+    goodput_model::Host {
         name: "private".into(),
         kernel: "not told".into(),
         goodput: env!("CARGO_PKG_VERSION").into(),
@@ -204,7 +203,7 @@ pub async fn serve(
     let Sockets { pairs, reserve } = sockets;
     let doors = doors(&pairs, &config.protocols)?;
     let shared = Arc::new(Shared {
-        admission: Admission::new(bounds(&config)),
+        admission: Admission::new(&config.lent, host::Host::here()),
         doors,
         opened: OpenedDoors::default(),
         tickets: Tickets::default(),

@@ -36,7 +36,10 @@ pub async fn turn_away(
 ) -> bool {
     let mut reserve = shared.reserve.lock().await;
     let spent = reserve.0.take().is_some();
-    if spent && let Ok(Ok((stream, peer))) = tokio::time::timeout(COMING, listener.accept()).await {
+    if spent
+        && let Ok(Ok((stream, peer))) = tokio::time::timeout(COMING, listener.accept()).await
+        && shared.config.access.allows(plain(peer).ip())
+    {
         let told = stranger::turn_away(stream, plain(peer), door, shared, why);
         // Who does not listen is left without a word.
         let _ = tokio::time::timeout(HEARING, told).await;

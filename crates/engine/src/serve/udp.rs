@@ -64,6 +64,9 @@ struct Desk {
 
 impl Desk {
     async fn take(&mut self, datagram: Vec<u8>, peer: SocketAddr, alive: &Alive) {
+        if !self.shared.config.access.allows(peer.ip()) {
+            return;
+        }
         let reserved = Sign::Reserved(self.door.port(), Transport::Udp, peer.ip());
         if !self.begins_elsewhere(&datagram)
             && let Some(ticket) = self.shared.tickets.redeem(&reserved)

@@ -5,9 +5,10 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::Arc;
 
 use goodput_model::{EndName, Plan, Sink, Source};
-use goodput_mover::{Awaited, FileSink, FileSource};
+use goodput_mover::{Allowance, Awaited, FileSink, FileSource};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 
 use super::{Reach, ServedFiles, StorageError};
@@ -116,19 +117,24 @@ pub fn sinks(
     plan: &Plan,
     end: EndName,
     reach: &Reach,
-) -> Result<Vec<(u16, std::sync::Arc<FileSink>)>, StorageError> {
+) -> Result<Vec<(u16, Arc<FileSink>)>, StorageError> {
     let received: Vec<u16> =
         plan.flow_plans().iter().filter(|flow| flow.sender != end).map(|flow| flow.id).collect();
     if sink.name == "-" && received.len() > 1 {
         let words = "several flows can't be written to standard output; name a file";
         return Err(words.to_string().into());
     }
-    let alone = received.len() == 1 || is_device(&sink.name);
+    // What a stranger names is not even looked for, unless it is in the directory for sinks.
+    let keeps_all_apart = match reach {
+        Reach::User => is_device(&sink.name),
+        Reach::Served(_) => sink.name == NULL,
+    };
+    let alone = received.len() == 1 || keeps_all_apart;
     let each = |flow: &u16| {
         let name = if alone { sink.name.clone() } else { format!("{}.{flow}", sink.name) };
-        let (file, limit) = open_sink(&name, sink.direct, reach)?;
-        let sink = FileSink { file, name, direct: sink.direct, fsync: sink.fsync, limit };
-        Ok((*flow, std::sync::Arc::new(sink)))
+        let (file, allowance) = open_sink(&name, sink.direct, reach)?;
+        let sink = FileSink { file, name, direct: sink.direct, fsync: sink.fsync, allowance };
+        Ok((*flow, Arc::new(sink)))
     };
     received.iter().map(each).collect()
 }
@@ -140,7 +146,7 @@ fn is_device(name: &str) -> bool {
     })
 }
 
-type Opened = (OwnedFd, Option<(u64, String)>);
+type Opened = (OwnedFd, Option<Arc<dyn Allowance>>);
 
 fn open_sink(name: &str, direct: bool, reach: &Reach) -> Result<Opened, StorageError> {
     match reach {
@@ -175,16 +181,17 @@ fn sink_advice(direct: bool, cause: &io::Error) -> &'static str {
 }
 
 fn served_sink(name: &str, direct: bool, served: &ServedFiles) -> Result<Opened, StorageError> {
-    let directory = served.sinks.as_deref().ok_or_else(|| {
+    let sinks = served.sinks.as_ref().ok_or_else(|| {
         "this server writes no files; its operator allows it by serve --sinks DIR".to_string()
     })?;
+    sinks.check()?;
     let direct = if direct { OFlags::DIRECT } else { OFlags::empty() };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | direct;
-    let file = beneath(directory, name, flags)?;
+    let file = beneath(sinks.directory(), name, flags)?;
     is_regular(&file, name)?;
     rustix::fs::ftruncate(&file, 0).map_err(|cause| cannot("empty", name, &cause.into()))?;
-    let words = format!("this server writes no more than {} bytes for a flow", served.sink_bytes);
-    Ok((file, Some((served.sink_bytes, words))))
+    let allowance = sinks.opened(&file, name)?;
+    Ok((file, Some(allowance)))
 }
 
 /// Standard input or output, where it is a pipe or a terminal opened anew: to wait for it must not

@@ -20,8 +20,8 @@ impl Directory {
     }
 
     fn served(&self) -> Reach {
-        let (files, sinks) = (Some(self.0.clone()), Some(self.0.clone()));
-        Reach::Served(ServedFiles { files, sinks, sink_bytes: 1000 })
+        let sinks = Sinks::new(self.0.clone(), 1000, 1 << 20);
+        Reach::Served(ServedFiles { files: Some(self.0.clone()), sinks: Some(sinks) })
     }
 }
 
@@ -115,6 +115,18 @@ fn a_server_writes_only_in_its_directory() {
     let nothing = Reach::Served(ServedFiles::default());
     let why = refused(&receiving("copy", 1), EndName::Far, &nothing);
     assert!(why.contains("serve --sinks"), "{why}");
+}
+
+/// The answer would be another one for what exists, if it were looked for.
+#[test]
+fn a_stranger_learns_nothing_of_what_a_host_has() {
+    let directory = Directory::new("nosy");
+    let served = directory.served();
+    for reach in [&served, &Reach::Served(ServedFiles::default())] {
+        let said = |name: &str| refused(&receiving(name, 2), EndName::Far, reach).replace(name, "");
+        assert_eq!(said("/dev/zero"), said("/no/such/file"));
+        assert_eq!(said("/dev/zero"), said("/etc/passwd"));
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use clap_complete::Shell;
 use goodput_model::{BitRate, Bytes, SettingRef};
 
 use goodput_engine::AttachTo;
-use goodput_engine::serve::Allowed;
+use goodput_engine::serve::{Allowed, Network};
 use goodput_settings::others::Pattern;
 
 use super::find_rate::FindRateArgs;
@@ -84,27 +84,52 @@ pub struct ServeArgs {
     /// Largest file that a flow makes there
     #[arg(long, value_name = "BYTES", default_value = "1G")]
     pub max_sink: Bytes,
-    /// Measurements at the same time; one client gets three quarters of them at most
+    /// Most that all files there take together, with what is there already; one that is replaced or
+    /// removed makes room
+    #[arg(long, value_name = "BYTES", default_value = "10G")]
+    pub max_sink_total: Bytes,
+    /// Talk to these addresses only. Of several networks that hold an address, the one with the most bits
+    /// decides, here and in --deny
+    #[arg(long, value_name = "NETWORK/BITS,…", value_delimiter = ',')]
+    pub allow: Vec<Network>,
+    /// Don't talk to these addresses; decides over --allow where both name the same network
+    #[arg(long, value_name = "NETWORK/BITS,…", value_delimiter = ',')]
+    pub deny: Vec<Network>,
+    /// Most that one client gets of everything that all share: measurements, memory, descriptors, threads
+    /// and --max-total-rate. A client is an IPv4 address or an IPv6 network of 64 bits. The networks
+    /// around it (IPv4: 24 bits; IPv6: 56 and 48) get more, yet not all; and all whose flows have not come
+    /// get half
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub client_share: u8,
+    /// Measurements at the same time
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub max_clients: u32,
     /// Connections of one address that have not proven themselves as flows, at the same time
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_connections: u32,
     /// Longest measurement, seconds
-    #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub max_duration: f64,
     /// Highest rate this host sends or receives for one client, each direction, over all its
     /// measurements together
     #[arg(long, value_name = "RATE")]
     pub max_rate: Option<BitRate>,
+    /// Highest rate of all measurements together, each direction. One that names no rate takes all that
+    /// its client gets; one that does takes a quarter more, which is where this host stops receiving
+    #[arg(long, value_name = "RATE")]
+    pub max_total_rate: Option<BitRate>,
+    /// End a measurement whose payload is slower than this for 30 s; 0 ends none. Of one that asks for a
+    /// lower rate, half of that is expected
+    #[arg(long, value_name = "RATE", default_value = "1kbit")]
+    pub min_progress: BitRate,
     /// Flows of one measurement, both directions together
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
     pub max_flows: u16,
     /// Largest chunk: each flow keeps one in memory
     #[arg(long, value_name = "BYTES", default_value = "16M")]
     pub max_chunk: Bytes,
-    /// Largest socket buffer a client may ask for
-    #[arg(long, value_name = "BYTES", default_value = "1G")]
+    /// Largest socket buffer a client may ask for, 1G at most
+    #[arg(long, value_name = "BYTES", default_value = "256M", value_parser = buffer)]
     pub max_buffer: Bytes,
     /// Highest DSCP a client may ask for. Networks keep 48 and above for their own control
     #[arg(long, value_name = "DSCP", default_value_t = 47, value_parser = clap::value_parser!(u8).range(..=63))]
@@ -118,6 +143,17 @@ pub struct ServeArgs {
     /// at it
     #[arg(long)]
     pub allow_unproven_udp: bool,
+}
+
+/// A socket buffer: the kernel takes no larger ones (`sk_setsockopt`, net/core/sock.c, holds it to half of
+/// what an `int` holds).
+fn buffer(text: &str) -> Result<Bytes, String> {
+    let bytes = text.parse::<Bytes>().map_err(|why| why.to_string())?;
+    if bytes.0 <= 1 << 30 {
+        Ok(bytes)
+    } else {
+        Err("the kernel gives a socket no more than 1G".into())
+    }
 }
 
 /// What happens to a measurement while another one is made.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use goodput_engine::EngineError;
-use goodput_engine::serve::{Config, Exclusive, ServedFiles, Sockets, serve};
+use goodput_engine::serve::{Access, Config, Exclusive, Lent, ServedFiles, Sinks, Sockets, serve};
 use goodput_settings::others::AllowedSettings;
 use goodput_wire::protocols;
 use goodput_wire::session::{Limits, Protocol};
@@ -70,14 +70,21 @@ fn config(args: &ServeArgs, state: Option<PathBuf>) -> Result<Config> {
         limits: Limits {
             duration_s: args.max_duration,
             flows: args.max_flows,
-            rate_bits_per_s: args.max_rate.map(|rate| rate.0).filter(|rate| *rate > 0.0),
+            rate_bits_per_s: None,
             chunk_bytes: args.max_chunk.0,
             socket_buffer_bytes: args.max_buffer.0,
             dscp: args.max_dscp,
             unproven_udp: args.allow_unproven_udp,
         },
-        max_clients: args.max_clients,
-        max_connections_per_address: args.max_connections,
+        access: Access { allow: args.allow.clone(), deny: args.deny.clone() },
+        lent: Lent {
+            measurements: args.max_clients,
+            connections_per_client: args.max_connections,
+            client_percent: args.client_share,
+            client_rate: args.max_rate.filter(|rate| rate.0 > 0.0),
+            total_rate: args.max_total_rate.filter(|rate| rate.0 > 0.0),
+        },
+        min_progress: args.min_progress,
         one_off: args.one_off,
         credential_required: args.require_token || args.users_file.is_some(),
         settings: AllowedSettings::new(args.allow_settings.clone()),
@@ -86,8 +93,10 @@ fn config(args: &ServeArgs, state: Option<PathBuf>) -> Result<Config> {
         private: args.private,
         files: ServedFiles {
             files: args.files.clone(),
-            sinks: args.sinks.clone(),
-            sink_bytes: args.max_sink.0,
+            sinks: args
+                .sinks
+                .clone()
+                .map(|directory| Sinks::new(directory, args.max_sink.0, args.max_sink_total.0)),
         },
         state_dir: state_dir(state)?,
         third_party: third_party::runner(args),

@@ -182,6 +182,18 @@ fn a_server_keeps_to_its_directories() {
 }
 
 #[test]
+fn all_sinks_of_a_server_share_a_total() {
+    let place = Place::new(&["--max-sink-total", "1M"]);
+    let store = |bytes: &str, name: &str| place.run(&["--size", bytes, "--sink", name]);
+    assert!(store("800K", "a").status.success());
+    fails(&store("800K", "b"), &["together", "--max-sink-total"]);
+    assert!(store("800K", "a").status.success(), "it is replaced");
+    std::fs::remove_file(place.home.path().join("sinks/a")).expect("it is there");
+    std::fs::remove_file(place.home.path().join("sinks/b")).expect("it was begun");
+    assert!(store("800K", "c").status.success(), "they were removed");
+}
+
+#[test]
 fn what_can_not_be_sent_or_written_is_said() {
     let place = Place::new(&[]);
     let empty = place.home.file("empty", "");

@@ -4,6 +4,7 @@
 mod absurd;
 mod doors;
 mod far;
+mod shares;
 mod stranger;
 
 use std::io::Read;
@@ -138,19 +139,6 @@ fn a_cookie_is_good_once() {
     assert_eq!(again.read(&mut [0; 8]).unwrap_or(0), 0, "the server hangs up");
     let _second = stranger.flow(&cookies[1]);
     assert!(stranger.hear_of(&["flows-ready"])["flows-ready"].is_object());
-}
-
-#[test]
-fn one_client_cannot_take_all_measurements() {
-    let home = Home::new();
-    let server = Server::start(&home, &["--max-clients", "4"]);
-    let from = |last: u8| Stranger::greet_from([127, 0, 0, last].into(), &server.address);
-    let mut greedy: Vec<_> = (0..4).map(|_| from(2)).collect();
-    let answers: Vec<_> = greedy.iter_mut().map(|one| one.propose(1, &seconds(60.0))).collect();
-    let taken = answers.iter().filter(|answer| answer["accept"].is_object()).count();
-    assert_eq!(taken, 3, "{answers:?}");
-    assert!(answers[3]["refuse"]["why"].as_str().unwrap().starts_with("busy"), "{answers:?}");
-    assert!(from(3).propose(1, &seconds(1.0))["accept"].is_object());
 }
 
 #[test]

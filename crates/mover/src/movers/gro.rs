@@ -7,14 +7,15 @@
 
 use std::os::fd::AsFd;
 
-use goodput_model::{Plan, Transport};
+use goodput_model::{Plan, Role, Transport};
 use rustix::net::{AddressFamily, SocketType, socket};
 
 use super::datagram::Datagram;
 use super::{Mover, check_kernel, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
-use crate::udp::inbox::join_arrivals;
+use crate::limits::Needs;
+use crate::udp::inbox::{self, join_arrivals};
 use crate::udp::receiving::{self, Reading};
 
 /// Datagrams of `chunk` bytes with a header each, received joined. Memory: up to 1 MiB to receive.
@@ -31,6 +32,14 @@ impl Mover for Gro {
 
     fn transports(&self) -> &'static [Transport] {
         &[Transport::Udp]
+    }
+
+    fn needs(&self, plan: &Plan, role: Role) -> Needs {
+        let memory_bytes = match role {
+            Role::Sender => 0,
+            Role::Receiver => inbox::ROOM as u64,
+        };
+        Needs { memory_bytes, ..Needs::chunk(plan, role) }
     }
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {

@@ -145,6 +145,15 @@ pub fn for_role(plan: &Plan, role: Role) -> Result<Choice, Unsupported> {
     Ok(Choice { mover, why: mover.form(role) })
 }
 
+/// What each flow of `plan` in that role takes at most beside its socket and its thread, whichever mover it
+/// gets. Nothing is made or tried for it. Fails where the plan names no mover of that role.
+pub fn most_needs(plan: &Plan, role: Role) -> Result<Needs, Unsupported> {
+    match asked(plan, role)? {
+        AUTO => Ok(choice::most_needs(plan, role)),
+        id => Ok(named(id, plan.transport)?.needs(plan, role)),
+    }
+}
+
 /// Whether a mover can run `plan` on this host, with the limits of this process.
 pub fn check_here(mover: &dyn Mover, plan: &Plan, role: Role) -> Result<(), Unsupported> {
     mover.can_run(plan)?;

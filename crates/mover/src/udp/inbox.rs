@@ -14,7 +14,7 @@ use crate::clock::wall_ns;
 pub(crate) const BATCH: usize = 32;
 
 /// Memory for one batch at most, bytes: with large datagrams a batch holds fewer.
-const ROOM: usize = 1 << 20;
+pub(crate) const ROOM: usize = 1 << 20;
 
 /// One datagram of a batch.
 pub(crate) struct Arrival<'a> {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use goodput_kernel::Context;
 use goodput_model::{
-    BitRate, End, EndName, Known, OwnClock, Placement, Plan, Role, Sample, Snapshot, SocketOptions,
+    End, EndName, Known, OwnClock, Placement, Plan, Role, Sample, Snapshot, SocketOptions,
 };
 use goodput_mover::Early;
 use goodput_mover::socket::{apply_accepted, apply_datagram};
@@ -20,6 +20,7 @@ use crate::observe::{observe, usage_after, usage_before};
 use crate::seating::Seating;
 use crate::serve::admission::Place;
 use crate::serve::gather::{Awaiting, Gathering, Wish, prepare};
+use crate::serve::progress::Progress;
 use crate::serve::shown::Shown;
 use crate::serve::tickets::Arrival;
 use crate::spread;
@@ -35,21 +36,26 @@ pub(super) struct FarRun {
     context: Context,
     stage: Stage,
     arrivals: mpsc::UnboundedReceiver<Arrival>,
-    _places: (Place, Option<OwnedSemaphorePermit>),
+    place: Place,
+    _alone: Option<OwnedSemaphorePermit>,
 }
 
 enum Stage {
     /// Data connections are arriving.
     Gathering(Gathering),
     /// All flows are there; payload moves, or will.
-    Running { traffic: Traffic, before: Snapshot },
+    Running { traffic: Traffic, before: Snapshot, progress: Option<Progress> },
 }
 
 impl FarRun {
     /// The next thing that it has to say.
     pub(super) async fn progress(&mut self) -> Woken {
         match &mut self.stage {
-            Stage::Running { traffic, .. } => Woken::Watched(traffic.next().await),
+            Stage::Running { traffic, progress: None, .. } => Woken::Watched(traffic.next().await),
+            Stage::Running { traffic, progress: Some(progress), .. } => tokio::select! {
+                watched = traffic.next() => Woken::Watched(watched),
+                why = progress.lacking() => Woken::Arrived(Err(why)),
+            },
             Stage::Gathering(gathering) => tokio::select! {
                 // The sender lives in `gathering`, so there is always a next one.
                 Some(arrival) = self.arrivals.recv() => Woken::Arrived(arrival),
@@ -88,14 +94,22 @@ impl ServedClient {
         prepared: Result<Box<Awaiting>, String>,
         taken: Option<u64>,
     ) -> Result<(), EngineError> {
-        let Awaiting { plan, stores, seating, movers, context, mut gathering, arrivals, places } =
-            match prepared {
-                Ok(awaiting) => *awaiting,
-                Err(why) => {
-                    self.fail(why);
-                    return Ok(());
-                }
-            };
+        let Awaiting {
+            plan,
+            stores,
+            seating,
+            movers,
+            context,
+            mut gathering,
+            arrivals,
+            places: (place, alone),
+        } = match prepared {
+            Ok(awaiting) => *awaiting,
+            Err(why) => {
+                self.fail(why);
+                return Ok(());
+            }
+        };
         let Caller { peer, protocol, .. } = self.caller;
         tracing::info!(%peer, "{}: measures: {}", protocol.id, in_short(&plan));
         if plan.socket.spread_ports {
@@ -120,7 +134,8 @@ impl ServedClient {
             context,
             stage,
             arrivals,
-            _places: places,
+            place,
+            _alone: alone,
         }));
         self.start_when_complete().await
     }
@@ -140,8 +155,13 @@ impl ServedClient {
 
     pub(super) async fn arrived(&mut self, arrival: Arrival) -> Result<(), EngineError> {
         let Run::Going(run) = &mut self.run else { return Ok(()) };
-        let Stage::Gathering(gathering) = &mut run.stage else { return Ok(()) };
-        match arrival.and_then(|connected| gathering.add(connected)) {
+        let gathered = match (&mut run.stage, arrival) {
+            (_, Err(why)) => Err(why),
+            (Stage::Gathering(gathering), Ok(connected)) => gathering.add(connected),
+            // More than were awaited.
+            (Stage::Running { .. }, Ok(_)) => return Ok(()),
+        };
+        match gathered {
             Ok(()) => self.start_when_complete().await,
             Err(why) => {
                 self.fail(why);
@@ -155,6 +175,11 @@ impl ServedClient {
         let Run::Going(run) = &mut self.run else { return Ok(()) };
         let Stage::Gathering(gathering) = &mut run.stage else { return Ok(()) };
         let Some(sockets) = gathering.complete() else { return Ok(()) };
+        if self.forgeable {
+            run.place.begun()
+        } else {
+            run.place.fulfilled()
+        }
         let (observes, context) = (run.plan.observe && may_observe, run.context.clone());
         let mut before = observe(observes, context).await?;
         run.stores.note(&mut before);
@@ -162,7 +187,7 @@ impl ServedClient {
         match self.start(sockets) {
             Ok(traffic) => {
                 if let Run::Going(run) = &mut self.run {
-                    run.stage = Stage::Running { traffic, before };
+                    run.stage = Stage::Running { traffic, before, progress: None };
                 }
                 self.conversation.tell(Input::FlowsReady);
             }
@@ -197,7 +222,7 @@ impl ServedClient {
         let Run::Going(run) = &self.run else {
             return Err(EngineError::Flow("there is no measurement".into()));
         };
-        let cap = self.shared.config.limits.rate_bits_per_s.map(BitRate);
+        let cap = run.place.rate();
         let (seating, movers) = (run.seating.clone(), run.movers.clone());
         let traffic =
             Traffic::start(&run.plan, EndName::Far, sockets, cap, &run.stores, seating, movers)?;
@@ -208,10 +233,12 @@ impl ServedClient {
     pub(super) fn begin(&mut self) {
         let observes = self.may_observe();
         let Run::Going(run) = &mut self.run else { return };
-        let FarRun { plan, context, stage: Stage::Running { traffic, before }, .. } = &mut **run
+        let FarRun { plan, context, stage: Stage::Running { traffic, before, progress }, .. } =
+            &mut **run
         else {
             return;
         };
+        *progress = Progress::from_now(self.shared.config.min_progress, plan);
         usage_before(plan.observe && observes, context, before);
         if let Err(why) = traffic.begin(plan) {
             self.fail(why.to_string());
@@ -219,18 +246,22 @@ impl ServedClient {
     }
 
     /// Ends the payload: senders stop, receivers read to the end.
-    pub(super) fn finish(&self, soon: bool) {
-        let Run::Going(run) = &self.run else { return };
-        match &run.stage {
-            Stage::Running { traffic, .. } if soon => traffic.finish_soon(),
-            Stage::Running { traffic, .. } => traffic.finish(),
-            Stage::Gathering(_) => {}
-        }
+    pub(super) fn finish(&mut self, soon: bool) {
+        let Run::Going(run) = &mut self.run else { return };
+        let Stage::Running { traffic, progress, .. } = &mut run.stage else { return };
+        // What is still on its way has a time of its own.
+        *progress = None;
+        if soon { traffic.finish_soon() } else { traffic.finish() }
     }
 
     pub(super) async fn watched(&mut self, watched: Watched) -> Result<(), EngineError> {
         if let (Some(shown), Watched::Sample(sample)) = (&mut self.shown, &watched) {
             shown.sampled(sample);
+        }
+        if let (Run::Going(run), Watched::Sample(sample)) = (&mut self.run, &watched)
+            && let Stage::Running { progress: Some(progress), .. } = &mut run.stage
+        {
+            progress.sampled(sample.sent_bytes, sample.received_bytes);
         }
         match watched {
             // Other protocols' sessions tell no more of it than their protocol demands.

@@ -1,0 +1,113 @@
+//! What a measurement takes of this host at most, known from its plan before anything of it is made.
+
+use goodput_model::{EndName, Plan, Role, SocketOptions, Source, Transport};
+use goodput_mover::{Needs, most_needs};
+
+use super::host::Buffers;
+use super::ledger::{Amounts, Resource};
+
+/// What a flow takes beside what its mover keeps and its socket buffers, bytes: a thread with the touched
+/// part of its stack and the kernel's own 16 KiB of it (`THREAD_SIZE`, arch/x86/include/asm), a socket with its
+/// file, counters, and the last sample of each.
+const FLOW_BYTES: u64 = 64 << 10;
+/// What a measurement takes beside its flows, bytes: snapshots of both ends, samples that wait to be sent.
+const MEASUREMENT_BYTES: u64 = 1 << 20;
+/// Descriptors of a measurement beside its flows: its signals, a listener of its own, the files of /proc
+/// that are read while it runs.
+const MEASUREMENT_DESCRIPTORS: u64 = 16;
+/// Threads of a measurement beside its flows: the one that samples, and one that waits for the disk.
+const MEASUREMENT_THREADS: u64 = 2;
+
+/// What the answering end of `plan` takes, but for the rate. Fails where it names no mover of ours.
+pub fn of(plan: &Plan, buffers: &Buffers) -> Result<Amounts, String> {
+    let mut total = Needs::default();
+    let (mut kernel_bytes, mut flows) = (0_u64, 0);
+    for sender in plan.direction.senders() {
+        let role = if *sender == EndName::Far { Role::Sender } else { Role::Receiver };
+        let each = most_needs(plan, role).map_err(|why| why.to_string())?;
+        let count = u64::from(plan.flows);
+        flows += count;
+        let touched = each.memory_bytes.saturating_add(each.locked_bytes);
+        let touched = touched.saturating_add(each.pipe_bytes).saturating_mul(count);
+        total.memory_bytes = total.memory_bytes.saturating_add(touched);
+        total.descriptors += each.descriptors.saturating_mul(count);
+        let buffer = socket_bytes(plan.transport, role, &plan.socket, buffers);
+        kernel_bytes = kernel_bytes.saturating_add(buffer.saturating_mul(count));
+    }
+    // More than this the kernel gives nobody.
+    kernel_bytes = kernel_bytes.min(buffers.together(plan.transport));
+    let source = match plan.storage.source {
+        Some(Source::Memory(bytes)) if plan.direction.senders().contains(&EndName::Far) => bytes.0,
+        _ => 0,
+    };
+    let memory = [flows * FLOW_BYTES, MEASUREMENT_BYTES, total.memory_bytes, kernel_bytes, source];
+    Ok(Amounts::default()
+        .with(Resource::Measurements, 1)
+        .with(Resource::Descriptors, flows + total.descriptors + MEASUREMENT_DESCRIPTORS)
+        .with(Resource::Threads, flows + MEASUREMENT_THREADS)
+        .with(Resource::Memory, memory.into_iter().fold(0, u64::saturating_add)))
+}
+
+/// What the kernel may keep for one socket. A buffer that was asked for is doubled by the kernel and
+/// not taken back (socket(7)). Of TCP's own only what it begins with counts: what it grows beyond that,
+/// the kernel bounds for all sockets together and stops under pressure (`tcp_mem`, tcp(7)), and it
+/// is set aside once for all ([`super::host::Host::lent_bytes`]).
+fn socket_bytes(
+    transport: Transport,
+    role: Role,
+    options: &SocketOptions,
+    buffers: &Buffers,
+) -> u64 {
+    let (asked, own) = match (role, transport) {
+        (Role::Receiver, Transport::Tcp) => (options.rcvbuf_bytes, buffers.tcp_receive),
+        (Role::Sender, Transport::Tcp) => (options.sndbuf_bytes, buffers.tcp_send),
+        (Role::Receiver, Transport::Udp) => (options.rcvbuf_bytes, buffers.udp_receive),
+        (Role::Sender, Transport::Udp) => (options.sndbuf_bytes, buffers.udp_send),
+    };
+    asked.map_or(own, |asked| asked.0.saturating_mul(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{Bytes, Direction};
+
+    fn memory(change: impl FnOnce(&mut Plan)) -> u64 {
+        let mut plan = Plan::standard();
+        change(&mut plan);
+        of(&plan, &Buffers::usual(4 << 30)).unwrap().of(Resource::Memory)
+    }
+
+    #[test]
+    fn a_chunk_that_the_flows_share_is_not_counted_for_each() {
+        let flows = |flows| memory(|plan| plan.flows = flows);
+        let each = (flows(101) - flows(1)) / 100;
+        assert!(each < 256 << 10, "{each}");
+        let large = memory(|plan| (plan.flows, plan.chunk_bytes) = (128, Bytes(16 << 20)));
+        assert!(large > 128 * (16 << 20), "each has one of its own: {large}");
+    }
+
+    #[test]
+    fn a_buffer_that_was_asked_for_counts_twice_and_no_more_than_the_kernel_gives() {
+        let buffer = |bytes| memory(|plan| plan.socket.rcvbuf_bytes = Some(Bytes(bytes)));
+        assert_eq!(buffer(8 << 20) - buffer(4 << 20), 8 << 20);
+        assert_eq!(buffer(1 << 40), buffer(1 << 50));
+    }
+
+    #[test]
+    fn both_directions_count() {
+        let takes = |direction| {
+            let plan = Plan { direction, flows: 4, ..Plan::standard() };
+            of(&plan, &Buffers::usual(4 << 30)).unwrap()
+        };
+        let (one, both) = (takes(Direction::Send), takes(Direction::Both));
+        assert_eq!(one.of(Resource::Threads) + 4, both.of(Resource::Threads));
+        assert_eq!(one.of(Resource::Descriptors) + 4, both.of(Resource::Descriptors));
+    }
+
+    #[test]
+    fn what_no_mover_is_called_is_refused() {
+        let plan = Plan { mover: "teleport".into(), ..Plan::standard() };
+        assert!(of(&plan, &Buffers::usual(4 << 30)).is_err());
+    }
+}
