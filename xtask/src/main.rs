@@ -1,8 +1,9 @@
-//! What developers and CI run: `cargo xtask test | docs | bench | truth | peers | new | advisories | fuzz |
-//! kills`.
+//! What developers and CI run: `cargo xtask test | docs | bench | crowd | truth | peers | new | advisories | fuzz
+//! | kills`.
 #![forbid(unsafe_code)]
 
 mod bench;
+mod crowd;
 mod docs;
 mod failures;
 mod fuzz;
@@ -34,6 +35,8 @@ enum Task {
     Docs(docs::Options),
     /// Measures goodput side by side with its peers and writes docs/performance.md.
     Bench(bench::Options),
+    /// Measures what a crowd of strangers leaves to an honest client.
+    Crowd(crowd::Options),
     /// Runs the lab's scenarios and says how often the diagnosis is right.
     Truth(truth::Options),
     /// Measures with every program whose protocol goodput speaks, and writes docs/peers.md.
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Task::Test(options) => test::run(&options),
         Task::Docs(options) => docs::run(&options),
         Task::Bench(options) => bench::run(&options),
+        Task::Crowd(options) => crowd::run(&options),
         Task::Truth(options) => truth::run(&options),
         Task::Peers(options) => peers::run(&options),
         Task::New(options) => new::run(&options),

@@ -4,17 +4,17 @@
 //! The contestants take turns in random order within each round, so that a machine that gets
 //! slower for a while slows all of them; what is compared is always of one round.
 
-mod contest;
+pub mod contest;
 mod contests;
 mod kept;
 mod machine;
-mod net;
+pub mod net;
 mod page;
 mod programs;
 mod quantity;
 mod run;
 mod schedule;
-mod stats;
+pub mod stats;
 mod watch;
 
 use std::fs;
@@ -88,7 +88,7 @@ fn chosen(only: &[String]) -> Result<Vec<&'static Contest>> {
 
 /// Goes on as the same program, with the same arguments, in a namespace of its own, which ends with
 /// us, however we end.
-fn enter_namespace() -> Result<()> {
+pub fn enter_namespace() -> Result<()> {
     let mut again = command("unshare");
     if !rustix::process::geteuid().is_root() {
         again.args(["--user", "--map-root-user"]);

@@ -16,7 +16,8 @@ use crate::shell::{command, run};
 
 /// Address of the far end (TEST-NET-1, RFC 5737).
 const FAR: &str = "192.0.2.2";
-const NEAR: &str = "192.0.2.1";
+/// Address of the near end.
+pub const NEAR: &str = "192.0.2.1";
 /// How often a condition is looked at, and for how long.
 const LOOK: Duration = Duration::from_millis(5);
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -87,7 +88,8 @@ impl Net {
         })
     }
 
-    fn at_far_end(&self, program: &str) -> Command {
+    /// A command that runs in the far namespace.
+    pub fn at_far_end(&self, program: &str) -> Command {
         let mut inside = command("nsenter");
         inside.arg(format!("--net={}", self.far_namespace())).arg("--").arg(program);
         inside
