@@ -4,12 +4,15 @@ use std::collections::VecDeque;
 use std::future::pending;
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_wire::error::WireError;
 use goodput_wire::session::{Action, Input, Output, Session};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+
+use crate::budget::Budget;
 
 /// How long a closing connection may take to send what is left.
 const GOODBYE: Duration = Duration::from_secs(1);
@@ -30,6 +33,8 @@ pub struct Conversation {
     /// What the session said last while it had no connection.
     unheard: Vec<u8>,
     unread_max: usize,
+    /// What the peer may still say; without one, as much as it likes.
+    budget: Option<Arc<Budget>>,
     actions: VecDeque<Action>,
     failure: Option<WireError>,
     closing: bool,
@@ -48,6 +53,7 @@ impl Conversation {
             outgoing: VecDeque::new(),
             unheard: Vec::new(),
             unread_max: UNREAD_MEASURING_MAX,
+            budget: None,
             actions: VecDeque::new(),
             failure: None,
             closing: false,
@@ -56,6 +62,12 @@ impl Conversation {
         };
         conversation.collect();
         conversation
+    }
+
+    /// Hears the peer no faster than the budget allows, which other conversations may share.
+    pub fn within(mut self, budget: Arc<Budget>) -> Self {
+        self.budget = Some(budget);
+        self
     }
 
     /// Tells the session something. A failure shows in the next [`Conversation::next`], after what
@@ -145,8 +157,11 @@ impl Conversation {
     /// One step of I/O or of time.
     async fn turn(&mut self) {
         let deadline = self.session.next_timeout();
+        let pause = self.budget.as_ref().and_then(|budget| budget.full_until(Instant::now()));
+        let hears = !self.heard_all && pause.is_none();
         tokio::select! {
-            ready = readable(self.stream.as_ref().filter(|_| !self.heard_all)) => match ready {
+            () = until(pause) => {}
+            ready = readable(self.stream.as_ref().filter(|_| hears)) => match ready {
                 Ok(()) => self.read_now(),
                 Err(cause) => self.fail(&cause),
             },
@@ -168,7 +183,12 @@ impl Conversation {
         let mut buffer = [0; 16 * 1024];
         let input = match stream.try_read(&mut buffer) {
             Ok(0) => Input::Closed,
-            Ok(n) => Input::Received(buffer[..n].to_vec()),
+            Ok(n) => {
+                if let Some(budget) = &self.budget {
+                    budget.heard(Instant::now(), n);
+                }
+                Input::Received(buffer[..n].to_vec())
+            }
             Err(cause) if cause.kind() == ErrorKind::WouldBlock => return,
             // A reset is how many peers hang up; the session knows what it means at this point.
             Err(_) => Input::Closed,

@@ -4,6 +4,7 @@
 
 mod acknowledged;
 pub mod attach;
+mod budget;
 mod check;
 pub mod client;
 mod clock;

@@ -129,9 +129,9 @@ impl Attempts {
     }
 }
 
-/// Whom attempts are counted for: an IPv4 address, or an IPv6 network of 64 bits, in which one host
+/// Whom words and attempts are counted for: an IPv4 address, or an IPv6 network of 64 bits, in which one host
 /// can have any address.
-fn network(address: IpAddr) -> IpAddr {
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),
         v4 => v4,

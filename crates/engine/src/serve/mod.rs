@@ -13,6 +13,7 @@ mod errand;
 mod front;
 mod gate;
 mod gather;
+mod hearing;
 mod host;
 mod ledger;
 mod logins;
@@ -49,6 +50,7 @@ use doors::{Door, OpenedDoors};
 use echoes::Echoes;
 pub use errand::{Allowed, ThirdParty};
 use gate::Gate;
+use hearing::Hearing;
 use logins::Logins;
 use reserve::Reserve;
 pub use shown::{Served, Watcher, What};
@@ -116,6 +118,7 @@ struct Shared {
     tickets: Tickets,
     echoes: Echoes,
     logins: Logins,
+    hearing: Hearing,
     turns: Turns,
     /// The descriptor that is kept back.
     reserve: Mutex<Reserve>,
@@ -209,6 +212,7 @@ pub async fn serve(
         tickets: Tickets::default(),
         echoes: Echoes::default(),
         logins: Logins::default(),
+        hearing: Hearing::default(),
         turns: Turns::default(),
         reserve: Mutex::new(reserve),
         only_one: Arc::new(Semaphore::new(1)),

@@ -78,7 +78,8 @@ fn begin(stream: TcpStream, caller: &Caller, first: Vec<u8>, shared: &Shared) ->
     if protocol.has_control {
         no_delay(&stream, caller.peer);
     }
-    let mut conversation = Conversation::new(session, Some(stream));
+    let budget = shared.hearing.of(caller.peer.ip());
+    let mut conversation = Conversation::new(session, Some(stream)).within(budget);
     conversation.tell(Input::Received(first));
     conversation
 }

@@ -1,0 +1,66 @@
+//! How much is heard of a peer in a second: one that says more is heard later.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Bytes of control connections a second. A measurement takes about 50 kB of them, the fastest
+/// conversation that is a measurement in itself (iperf 2's bounceback) about 2 MB.
+const BYTES_PER_S: f64 = 8.0 * 1024.0 * 1024.0;
+
+/// Bytes at once: what clients of one address may have said while this host was busy.
+const BURST: f64 = 2.0 * BYTES_PER_S;
+
+/// What a client may still say: a bucket that fills with time.
+pub struct Budget(Mutex<Bucket>);
+
+struct Bucket {
+    left: f64,
+    at: Instant,
+}
+
+impl Budget {
+    /// As much as there can be.
+    pub fn new(now: Instant) -> Self {
+        Self(Mutex::new(Bucket { left: BURST, at: now }))
+    }
+
+    /// Counts what was heard.
+    pub fn heard(&self, now: Instant, bytes: usize) {
+        self.bucket(now, |bucket| bucket.left -= bytes as f64);
+    }
+
+    /// When the client is heard again, if that is later than now.
+    pub fn full_until(&self, now: Instant) -> Option<Instant> {
+        let lacks = self.bucket(now, |bucket| -bucket.left);
+        (lacks > 0.0).then(|| now + Duration::from_secs_f64(lacks / BYTES_PER_S))
+    }
+
+    fn bucket<T>(&self, now: Instant, with: impl FnOnce(&mut Bucket) -> T) -> T {
+        let mut bucket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let filled = now.saturating_duration_since(bucket.at).as_secs_f64() * BYTES_PER_S;
+        *bucket = Bucket { left: (bucket.left + filled).min(BURST), at: now.max(bucket.at) };
+        with(&mut bucket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_says_too_much_is_heard_later() {
+        let now = Instant::now();
+        let budget = Budget::new(now);
+        budget.heard(now, BURST as usize);
+        assert_eq!(budget.full_until(now), None);
+        budget.heard(now, BYTES_PER_S as usize / 2);
+        let again = budget.full_until(now).expect("it said more than it may");
+        assert_eq!(again - now, Duration::from_millis(500));
+        assert_eq!(budget.full_until(again), None);
+        budget.heard(now + Duration::from_secs(3600), BURST as usize + 1);
+        assert!(
+            budget.full_until(now + Duration::from_secs(3600)).is_some(),
+            "no more than a burst"
+        );
+    }
+}
