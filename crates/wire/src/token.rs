@@ -1,12 +1,18 @@
 //! The shared token: what is accepted as one, and the key that comes from it.
 
+use std::collections::BTreeSet;
+
 use sha2::{Digest, Sha256};
 
 use crate::session::Token;
 
-/// Fewest bytes of a token. One that a person thought up is too easy to guess at any length; 16
-/// random bytes are not (`docs/protocol.md`, security considerations).
-pub const MIN_TOKEN_BYTES: usize = 16;
+/// Fewest hexadecimal digits of a token: 128 bits. Whoever has the server's answer to a first record
+/// can try tokens against it without asking again, so a token has to be beyond all trying. A slow
+/// derivation would only make a weak one a little less weak, and end the talk with older peers.
+pub const MIN_TOKEN_DIGITS: usize = 32;
+
+/// Fewest different digits. Of 32 random ones, 8 or more differ but for one token in 10 million.
+const MIN_DIFFERENT_DIGITS: usize = 8;
 
 /// Separates keys made from a token here from anything else that may be made from it.
 const KEY_DOMAIN: &[u8] = b"goodput control channel 1\0";
@@ -16,12 +22,10 @@ const KEY_DOMAIN: &[u8] = b"goodput control channel 1\0";
 pub enum TokenError {
     /// It could be guessed.
     #[error(
-        "the token has {bytes} bytes and needs at least {MIN_TOKEN_BYTES}; make one with `openssl rand -hex 16`"
+        "it is not made of at least {MIN_TOKEN_DIGITS} random hexadecimal digits; make one with \
+         `openssl rand -hex 16`, and give it to both ends"
     )]
-    TooShort {
-        /// How many there are, a newline at the end not counted.
-        bytes: usize,
-    },
+    Guessable,
 }
 
 impl Token {
@@ -34,8 +38,11 @@ impl Token {
         if bytes.ends_with(b"\r") {
             bytes.pop();
         }
-        if bytes.len() < MIN_TOKEN_BYTES {
-            return Err(TokenError::TooShort { bytes: bytes.len() });
+        let is_hex = bytes.iter().all(u8::is_ascii_hexdigit);
+        let different: BTreeSet<_> = bytes.iter().map(u8::to_ascii_lowercase).collect();
+        let is_random = different.len() >= MIN_DIFFERENT_DIGITS;
+        if bytes.len() < MIN_TOKEN_DIGITS || !is_hex || !is_random {
+            return Err(TokenError::Guessable);
         }
         Ok(Self(bytes))
     }
@@ -50,24 +57,33 @@ impl Token {
 mod tests {
     use super::*;
 
+    const TEXT: &str = "4cf1d5a6e0b27c9388ab41f02d6e759c";
+
     #[test]
     fn one_newline_at_the_end_is_not_part_of_it() {
-        let plain = Token::new("0123456789abcdef").unwrap();
-        assert_eq!(Token::new("0123456789abcdef\n").unwrap().key(), plain.key());
-        assert_eq!(Token::new("0123456789abcdef\r\n").unwrap().key(), plain.key());
-        assert_ne!(Token::new("0123456789abcdef\n\n").unwrap().key(), plain.key());
+        let plain = Token::new(TEXT).unwrap();
+        assert_eq!(Token::new(format!("{TEXT}\n")).unwrap().key(), plain.key());
+        assert_eq!(Token::new(format!("{TEXT}\r\n")).unwrap().key(), plain.key());
+        assert!(Token::new(format!("{TEXT}\n\n")).is_err());
     }
 
     #[test]
-    fn a_short_one_is_refused_with_a_way_to_make_a_good_one() {
-        let error = Token::new("0123456789abcde\n").unwrap_err();
-        assert_eq!(error, TokenError::TooShort { bytes: 15 });
-        assert!(error.to_string().contains("openssl rand"), "{error}");
+    fn what_could_be_guessed_is_refused_with_a_way_to_make_a_good_one() {
+        for bad in [
+            "",
+            &TEXT[1..],
+            "correct horse battery staple, and more",
+            "00000000000000000000000000000000",
+            "abababababababababababababababab",
+        ] {
+            let error = Token::new(bad).unwrap_err();
+            assert!(error.to_string().contains("openssl rand"), "{bad}: {error}");
+        }
     }
 
     #[test]
     fn it_is_never_printed() {
-        let token = Token::new("0123456789abcdef").unwrap();
+        let token = Token::new(TEXT).unwrap();
         assert_eq!(format!("{token:?}"), "Token(…)");
     }
 }

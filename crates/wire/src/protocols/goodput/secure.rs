@@ -123,8 +123,9 @@ mod tests {
     }
 
     fn joined() -> (Tunnel, Tunnel) {
-        let (begun, first) = begin(&token("a token of sixteen")).unwrap();
-        let (server, second) = respond(&token("a token of sixteen"), &first[2..]).unwrap();
+        let (begun, first) = begin(&token("4cf1d5a6e0b27c9388ab41f02d6e759c")).unwrap();
+        let (server, second) =
+            respond(&token("4cf1d5a6e0b27c9388ab41f02d6e759c"), &first[2..]).unwrap();
         (begun.finish(&second[2..]).unwrap(), server)
     }
 
@@ -152,8 +153,9 @@ mod tests {
 
     #[test]
     fn other_tokens_are_noticed_at_both_ends() {
-        let (begun, first) = begin(&token("a token of sixteen")).unwrap();
-        let (mut server, second) = respond(&token("another of sixteen"), &first[2..]).unwrap();
+        let (begun, first) = begin(&token("4cf1d5a6e0b27c9388ab41f02d6e759c")).unwrap();
+        let (mut server, second) =
+            respond(&token("7e0b96ac31d5f82448b1c09aa6f3d27e"), &first[2..]).unwrap();
         assert!(matches!(begun.finish(&second[2..]), Err(WireError::NotPermitted(_))));
         assert!(matches!(server.open(&TOKENS_DIFFER[2..]), Err(WireError::NotPermitted(_))));
     }
@@ -171,7 +173,7 @@ mod tests {
 
     #[test]
     fn two_handshakes_never_look_alike() {
-        let first = || begin(&token("a token of sixteen")).unwrap().1;
+        let first = || begin(&token("4cf1d5a6e0b27c9388ab41f02d6e759c")).unwrap().1;
         assert_ne!(first(), first());
     }
 }
