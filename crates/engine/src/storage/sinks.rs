@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use goodput_model::Bytes;
 use goodput_mover::Allowance;
@@ -17,8 +17,9 @@ use rustix::fs::fstat;
 
 /// What a file takes without any content, bytes: its inode, and a block of the directory.
 const EMPTY_BYTES: u64 = 4096;
-/// Time between two looks at which files are still there.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// After a look at which files are still there, so many times as long as it took passes until the next:
+/// with many files, clients could keep this host busy with it.
+const PAUSE: u32 = 20;
 
 /// Where clients may make and replace files.
 #[derive(Debug, Clone)]
@@ -34,7 +35,7 @@ struct All {
     most_bytes: u64,
     bytes: u64,
     files: HashMap<Id, Counted>,
-    looked: Option<Instant>,
+    next_look: Instant,
 }
 
 /// The device and the inode of a file.
@@ -52,7 +53,12 @@ impl Sinks {
     /// In `directory`, no file longer than `each_bytes`, and no more than `all_bytes` together, with
     /// what is there already.
     pub fn new(directory: PathBuf, each_bytes: u64, all_bytes: u64) -> Self {
-        let mut all = All { most_bytes: all_bytes, bytes: 0, files: HashMap::new(), looked: None };
+        let mut all = All {
+            most_bytes: all_bytes,
+            bytes: 0,
+            files: HashMap::new(),
+            next_look: Instant::now(),
+        };
         all.count_below(&directory);
         Self { directory, each_bytes, all: Arc::new(Mutex::new(all)) }
     }
@@ -112,9 +118,11 @@ impl All {
 
     fn has_room_for(&mut self, bytes: u64) -> Result<(), String> {
         let lacks = |all: &Self| all.bytes.saturating_add(bytes) > all.most_bytes;
-        if lacks(self) && self.looked.is_none_or(|looked| looked.elapsed() > LOOK_AGAIN) {
-            self.looked = Some(Instant::now());
+        let now = Instant::now();
+        if lacks(self) && now >= self.next_look {
             self.forget_removed();
+            let done = Instant::now();
+            self.next_look = done + (done - now) * PAUSE;
         }
         if !lacks(self) {
             return Ok(());
@@ -225,7 +233,9 @@ mod tests {
         let whole = |name| place.open(&sinks, name).and_then(|file| file.take(9 * BLOCK));
         assert_eq!(whole("a"), Ok(()));
         assert_eq!(whole("a"), Ok(()), "replaced");
+        assert!(whole("b").is_err(), "it has looked");
         fs::remove_file(place.0.path().join("a")).unwrap();
+        lock(&sinks.all).next_look = Instant::now();
         assert_eq!(whole("b"), Ok(()), "removed");
         assert_eq!(lock(&sinks.all).bytes, 10 * BLOCK);
     }
@@ -239,7 +249,7 @@ mod tests {
         fs::remove_file(place.0.path().join("a")).unwrap();
         assert!(sinks.check().is_err());
         drop(open);
-        lock(&sinks.all).looked = None;
+        lock(&sinks.all).next_look = Instant::now();
         assert_eq!(sinks.check(), Ok(()));
     }
 
