@@ -96,6 +96,7 @@ fn measurement(record: Record) -> Result<Measurement, Box<dyn Error>> {
         steady_samples,
         latency: None,
         clocks: record.clocks,
+        incomplete: None,
         doubts: Vec::new(),
     })
 }

@@ -16,7 +16,7 @@ use crate::dial::{Dialled, dial};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
-use crate::measurement::Measurement;
+use crate::measurement::{Incomplete, Measurement};
 use crate::near::NearRun;
 use crate::target::Target;
 
@@ -100,9 +100,7 @@ impl Client {
         listener: &mut Listener<'_>,
     ) -> Result<Measurement, EngineError> {
         let agreed = async {
-            if self.conversation.has_closed() {
-                self.meet_again().await?;
-            }
+            self.be_met().await?;
             NearRun::agree(self, plan).await
         };
         let run = tokio::select! {
@@ -117,8 +115,34 @@ impl Client {
         }
     }
 
+    /// As [`Client::measure`], for whom a part of a measurement is of no use: that is an error.
+    pub async fn measure_whole(
+        &mut self,
+        plan: &Plan,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<Measurement, EngineError> {
+        let measurement = self.measure(plan, interrupt, listener).await?;
+        match measurement.incomplete {
+            Some(Incomplete { why, not_permitted, .. }) => {
+                Err(EngineError::Incomplete { why, not_permitted })
+            }
+            None => Ok(measurement),
+        }
+    }
+
+    /// Begins another conversation if the one so far is over: it is good for one measurement only, or it broke.
+    /// Whether it did.
+    pub(crate) async fn be_met(&mut self) -> Result<bool, EngineError> {
+        let is_over = self.conversation.is_over();
+        if is_over {
+            self.meet_again().await?;
+        }
+        Ok(is_over)
+    }
+
     /// Why the peer breaks off, where it says so soon: the reset of a flow overtakes the words.
-    async fn refusal(&mut self) -> Option<EngineError> {
+    pub(crate) async fn refusal(&mut self) -> Option<EngineError> {
         let words = async {
             loop {
                 match self.next().await {
@@ -131,7 +155,6 @@ impl Client {
         tokio::time::timeout(REFUSAL, words).await.ok().flatten()
     }
 
-    /// Begins another conversation, where one is good for one measurement only.
     async fn meet_again(&mut self) -> Result<(), EngineError> {
         let (target, options, credentials) =
             (self.target.clone(), self.options.clone(), self.credentials.clone());

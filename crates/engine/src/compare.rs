@@ -2,6 +2,7 @@
 //! with every setting put back at the end.
 
 mod arms;
+mod book;
 mod costs;
 pub(crate) mod near_far;
 mod winner;
@@ -9,8 +10,8 @@ mod winner;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use goodput_experiment::{Design, Step, TimeLeft, WARM_UP};
-use goodput_model::{Kind, Known, Length, Plan, Record, Trial};
+use goodput_experiment::{Design, Step, WARM_UP};
+use goodput_model::{Plan, Record};
 use goodput_wire::session::Credentials;
 
 pub use arms::{Arm, Factor, factorial};
@@ -20,9 +21,8 @@ use crate::conclude::{Conclusion, conclude};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
-use crate::latency::IDLE;
 use crate::target::Target;
-use costs::RunCost;
+use book::{Book, Broken};
 use near_far::Appliers;
 
 /// What to compare, and for how long.
@@ -50,8 +50,14 @@ pub struct CompareRequest {
     pub started: String,
 }
 
-/// Runs the comparison. Settings are put back before it returns, however it ends. An interrupt ends
-/// it early with what the runs so far have shown.
+/// Pauses after runs that failed, in a row: long enough in all for a far end to notice that a connection is
+/// dead (15 s), and to put back what it had changed for it. After one failure more the comparison ends.
+const PAUSES: [Duration; 3] =
+    [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(16)];
+
+/// Runs the comparison. Settings are put back before it returns, however it ends. A run that fails is discarded
+/// and made again; when several fail in a row, or at an interrupt, the comparison ends early with what the runs
+/// so far have shown ([`Record::incomplete`]).
 pub async fn compare(
     request: &CompareRequest,
     interrupt: &Interrupt,
@@ -65,8 +71,11 @@ pub async fn compare(
     // Put back first, then report what went wrong, if anything did.
     let restored = appliers.restore(&mut client).await;
     client.leave().await;
-    let record = outcome?;
-    restored?;
+    let mut record = outcome?;
+    if let Err(why) = restored {
+        record.doubts.push(why.to_string());
+        record.incomplete.get_or_insert(why.to_string());
+    }
     Ok(record)
 }
 
@@ -88,27 +97,21 @@ async fn run(
     rehearse(request, client, appliers, &arms).await?;
     let mut book = Book::new(request, &arms);
     book.doubts = appliers.forget_metrics(client, &request.plan, &arms).await;
+    let mut runs = Runs { request, client, appliers, arms: &arms, interrupt, book };
+    let mut broken = None;
     let stopped = loop {
-        match design.next(&book.trials, book.time_left()) {
+        if let Some(Broken { why, .. }) = &broken {
+            break why.clone();
+        }
+        match design.next(&runs.book.trials, runs.book.time_left()) {
             Step::Stop(why) => break why.to_string(),
             _ if interrupt.is_raised() => break "it was interrupted".into(),
             Step::RunBlock { block, order, warm_up } => {
-                let began = Instant::now();
-                let discarded = warm_up.then_some(WARM_UP);
-                for arm in order {
-                    let run = one(request, client, appliers, &arms[arm], interrupt, listener);
-                    let conclusion = run.await;
-                    // A run that was cut short is not like the others and does not count.
-                    if interrupt.is_raised() {
-                        break;
-                    }
-                    book.enter(block, arm, discarded, conclusion?, listener);
-                }
-                book.longest_block = book.longest_block.max(began.elapsed());
+                broken = runs.block(block, order, warm_up, listener).await;
             }
         }
     };
-    book.close(request, &arms, &design, &stopped)
+    runs.book.close(request, &arms, &design, &stopped, broken)
 }
 
 /// Brings every arm about once, the baseline last, so that a value or a permission that is wrong, or an
@@ -133,18 +136,105 @@ async fn rehearse(
     Ok(())
 }
 
-/// One run of one arm.
-async fn one(
-    request: &CompareRequest,
-    client: &mut Client,
-    appliers: &mut Appliers,
-    arm: &Arm,
-    interrupt: &Interrupt,
-    listener: &mut Listener<'_>,
-) -> Result<Conclusion, EngineError> {
-    let plan = appliers.apply(client, arm, &request.plan).await?;
-    let measurement = client.measure(&plan, interrupt, &mut |event| quiet(event, listener)).await?;
-    conclude(measurement, &request.target.text, &request.started)
+/// What makes the runs, and where they are written down.
+struct Runs<'a> {
+    request: &'a CompareRequest,
+    client: &'a mut Client,
+    appliers: &'a mut Appliers,
+    arms: &'a [Arm],
+    interrupt: &'a Interrupt,
+    book: Book,
+}
+
+impl Runs<'_> {
+    /// Every arm once. Why the comparison ends, if it does.
+    async fn block(
+        &mut self,
+        block: u32,
+        order: Vec<usize>,
+        warm_up: bool,
+        listener: &mut Listener<'_>,
+    ) -> Option<Broken> {
+        let began = Instant::now();
+        for arm in order {
+            let broken = self.whole_run(block, arm, warm_up, listener).await;
+            if broken.is_some() || self.interrupt.is_raised() {
+                return broken;
+            }
+        }
+        self.book.longest_block = self.book.longest_block.max(began.elapsed());
+        None
+    }
+
+    /// One run that came to its end, after those that failed. Why the comparison ends, if it does.
+    async fn whole_run(
+        &mut self,
+        block: u32,
+        arm: usize,
+        warm_up: bool,
+        listener: &mut Listener<'_>,
+    ) -> Option<Broken> {
+        for failures in 1.. {
+            let run = self.one(arm, listener).await;
+            // A run that was cut short is not like the others and does not count.
+            if self.interrupt.is_raised() {
+                return None;
+            }
+            let cause = match run {
+                Ok(conclusion) => {
+                    let discarded = warm_up.then_some(WARM_UP);
+                    self.book.enter(block, arm, discarded, conclusion, listener);
+                    return None;
+                }
+                Err(cause) => cause,
+            };
+            self.book.fail(block, arm, &cause.to_string(), listener);
+            let lasts = will_last(&cause) && !self.book.has_run(arm) || cause.not_permitted();
+            let Some(pause) = PAUSES.get(failures - 1).filter(|_| !lasts) else {
+                let runs = if failures == 1 {
+                    "a run".into()
+                } else {
+                    format!("{failures} runs in a row")
+                };
+                return Some(Broken { why: format!("{runs} failed: {cause}"), cause });
+            };
+            tokio::select! {
+                () = tokio::time::sleep(*pause) => {}
+                () = self.interrupt.raised() => return None,
+            }
+        }
+        None
+    }
+
+    async fn one(
+        &mut self,
+        arm: usize,
+        listener: &mut Listener<'_>,
+    ) -> Result<Conclusion, EngineError> {
+        let request = self.request;
+        if self.client.be_met().await? {
+            // What the far end had changed for the conversation before went with it.
+            let doubts = self.appliers.forget_metrics(self.client, &request.plan, self.arms).await;
+            let new = doubts.into_iter().filter(|doubt| !self.book.doubts.contains(doubt));
+            let new: Vec<_> = new.collect();
+            self.book.doubts.extend(new);
+        }
+        let plan = self.appliers.apply(self.client, &self.arms[arm], &request.plan).await?;
+        let quietly = &mut |event| quiet(event, listener);
+        let measurement = self.client.measure_whole(&plan, self.interrupt, quietly).await?;
+        conclude(measurement, &request.target.text, &request.started)
+    }
+}
+
+/// Whether what failed a run would fail every other: it is about the plan or this host, not about the moment.
+fn will_last(cause: &EngineError) -> bool {
+    !matches!(
+        cause,
+        EngineError::Wire { .. }
+            | EngineError::BrokenOff(_)
+            | EngineError::Incomplete { .. }
+            | EngineError::Target(_)
+    )
 }
 
 /// A comparison shows its runs, not their intervals.
@@ -152,108 +242,4 @@ fn quiet(event: Event, listener: &mut Listener<'_>) {
     if matches!(event, Event::Note { .. }) {
         listener(event);
     }
-}
-
-/// The runs so far.
-struct Book {
-    trials: Vec<Trial>,
-    /// What the runs that count have cost, by their arms.
-    costs: Vec<(usize, RunCost)>,
-    first: Option<Record>,
-    values: Vec<Vec<String>>,
-    began: Instant,
-    max_time: Duration,
-    longest_block: Duration,
-    /// Whether nothing tells how long a run takes but the first one.
-    tries: bool,
-    doubts: Vec<String>,
-}
-
-impl Book {
-    fn new(request: &CompareRequest, arms: &[Arm]) -> Self {
-        let (run, is_known) = match request.plan.length {
-            Length::Seconds(seconds) => (seconds, true),
-            Length::Auto { max_s, .. } => (max_s, true),
-            // Not known before the first; it is tried.
-            Length::Bytes(_) | Length::Source => (0.05, false),
-        };
-        let idle = if request.plan.latency { IDLE.as_secs_f64() } else { 0.0 };
-        let run = run + idle;
-        Self {
-            trials: Vec::new(),
-            costs: Vec::new(),
-            first: None,
-            values: arms.iter().map(Arm::values).collect(),
-            began: Instant::now(),
-            max_time: request.max_time,
-            longest_block: Duration::from_secs_f64(run * arms.len() as f64),
-            tries: !is_known,
-            doubts: Vec::new(),
-        }
-    }
-
-    /// How many more blocks fit into the time, by the longest so far; before the first, by the
-    /// length of its runs.
-    fn time_left(&self) -> TimeLeft {
-        let left = self.max_time.saturating_sub(self.began.elapsed());
-        let blocks = left.as_secs_f64() / self.longest_block.as_secs_f64();
-        let tried_first = u32::from(self.tries && self.trials.is_empty());
-        TimeLeft { blocks: (blocks as u32).max(tried_first) }
-    }
-
-    fn enter(
-        &mut self,
-        block: u32,
-        arm: usize,
-        discarded: Option<&str>,
-        run: Conclusion,
-        listener: &mut Listener<'_>,
-    ) {
-        let spent = RunCost::of(&run.record);
-        let trial = Trial {
-            block,
-            arm,
-            goodput_bits_per_s: run.record.result.goodput_bits_per_s,
-            cpu_s_per_gb: spent.as_ref().map_or_else(not_counted, RunCost::cpu_s_per_gb),
-            latency: run.record.latency.clone(),
-            limit: run.record.verdict.limit.clone(),
-            witnesses: run.witnesses,
-            discarded: discarded.map(Into::into),
-        };
-        let shown = Box::new(trial.clone());
-        listener(Event::TrialEnded { values: self.values[arm].clone(), trial: shown });
-        self.trials.push(trial);
-        self.costs.extend(spent.filter(|_| discarded.is_none()).map(|spent| (arm, spent)));
-        if arm == 0 {
-            self.first.get_or_insert(run.record);
-        }
-    }
-
-    fn close(
-        self,
-        request: &CompareRequest,
-        arms: &[Arm],
-        design: &Design,
-        stopped: &str,
-    ) -> Result<Record, EngineError> {
-        let settings = request.factors.iter().map(|f| f.setting.clone()).collect();
-        let values = arms.iter().map(Arm::values).collect();
-        let mut comparison =
-            goodput_experiment::conclude(settings, values, design, self.trials, stopped);
-        winner::keep_for_good(&mut comparison);
-        let doubts = goodput_experiment::doubts(design, &comparison);
-        let first = self.first.ok_or_else(|| {
-            EngineError::Flow(format!("no run of the baseline was finished: {stopped}"))
-        })?;
-        let doubts = first.doubts.iter().cloned().chain(self.doubts).chain(doubts).collect();
-        let files = request.plan.storage.source.is_some();
-        let table = files.then(|| costs::table(&request.plan, &comparison, &self.costs));
-        let transfers = table.into_iter().collect();
-        let comparison = Some(comparison);
-        Ok(Record { kind: Kind::Compare, comparison, transfers, doubts, ..first })
-    }
-}
-
-fn not_counted() -> Known<f64> {
-    Known::missing("nothing counted what was received")
 }

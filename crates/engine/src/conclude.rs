@@ -9,7 +9,7 @@ use goodput_settings::permanent;
 
 use crate::doubts::doubts;
 use crate::error::EngineError;
-use crate::measurement::Measurement;
+use crate::measurement::{Incomplete, Measurement};
 use crate::outcome::outcome;
 
 /// In the names of files that belong to that system.
@@ -21,6 +21,8 @@ pub struct Conclusion {
     pub record: Record,
     /// Witness values by rule id, where they could be read.
     pub witnesses: BTreeMap<String, f64>,
+    /// What is lacking, if the record is only a part of what was asked for.
+    pub incomplete: Option<Incomplete>,
 }
 
 /// Concludes from one measurement of `target`, begun at `started` (RFC 3339, UTC). Fails where no
@@ -31,6 +33,9 @@ pub fn conclude(
     started: &str,
 ) -> Result<Conclusion, EngineError> {
     if diagnoses(&measurement).is_empty() {
+        if let Some(Incomplete { why, not_permitted, .. }) = measurement.incomplete {
+            return Err(EngineError::Incomplete { why, not_permitted });
+        }
         return Err(nothing_counted(target, &measurement));
     }
     Ok(conclude_at_least(measurement, target, started))
@@ -74,9 +79,10 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         comparison: None,
         transfers: Vec::new(),
         rate_searches: Vec::new(),
+        incomplete: measurement.incomplete.as_ref().map(|incomplete| incomplete.why.clone()),
         doubts,
     };
-    Conclusion { record, witnesses: main.witnesses }
+    Conclusion { record, witnesses: main.witnesses, incomplete: measurement.incomplete }
 }
 
 /// What is said where nothing could be counted.

@@ -42,6 +42,7 @@ pub struct Conversation {
     only_hears: bool,
     /// Whether the peer says nothing more.
     heard_all: bool,
+    heard_bytes: u64,
 }
 
 impl Conversation {
@@ -59,6 +60,7 @@ impl Conversation {
             closing: false,
             only_hears: false,
             heard_all: false,
+            heard_bytes: 0,
         };
         conversation.collect();
         conversation
@@ -123,9 +125,19 @@ impl Conversation {
         self.stream.as_ref()?.as_fd().try_clone_to_owned().ok()
     }
 
-    /// Whether the session has closed in good order; what is left is to say goodbye.
-    pub fn has_closed(&self) -> bool {
-        self.closing && self.failure.is_none()
+    /// Whether nothing more can be said: the session has closed, or the connection has failed.
+    pub fn is_over(&self) -> bool {
+        self.closing || self.failure.is_some()
+    }
+
+    /// Bytes that came from the peer so far.
+    pub fn heard_bytes(&self) -> u64 {
+        self.heard_bytes
+    }
+
+    /// Bytes that wait to be sent: the way is slower than what is said, or the peer does not listen.
+    pub fn unsent_bytes(&self) -> usize {
+        self.outgoing.len()
     }
 
     /// Sends what is left, and waits for the peer to close as well: some serve one client after the
@@ -187,6 +199,7 @@ impl Conversation {
                 if let Some(budget) = &self.budget {
                     budget.heard(Instant::now(), n);
                 }
+                self.heard_bytes += n as u64;
                 Input::Received(buffer[..n].to_vec())
             }
             Err(cause) if cause.kind() == ErrorKind::WouldBlock => return,

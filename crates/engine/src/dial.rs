@@ -47,6 +47,9 @@ pub async fn dial(
     stream
         .set_nonblocking(true)
         .map_err(EngineError::io("make the control connection non-blocking"))?;
+    if let Err(why) = goodput_mover::socket::apply_control(&stream) {
+        tracing::debug!("the control connection has no way past payload: {why}");
+    }
     let stream = TcpStream::from_std(stream)
         .map_err(EngineError::io("hand the control connection to the runtime"))?;
     Ok(Dialled { stream: Some(stream), addresses: vec![address] })

@@ -42,6 +42,14 @@ pub enum EngineError {
     /// The peer broke a data flow off, and has not said why.
     #[error("{0}")]
     BrokenOff(String),
+    /// A measurement came to a part of what was asked for, where only the whole is of use.
+    #[error("{why}")]
+    Incomplete {
+        /// In words.
+        why: String,
+        /// Whether a privilege or a token is what lacks.
+        not_permitted: bool,
+    },
     /// An operation of the operating system failed.
     #[error("cannot {operation}: {cause}")]
     Io {
@@ -97,9 +105,9 @@ impl EngineError {
     pub fn not_permitted(&self) -> bool {
         match self {
             Self::Setting(error) => error.not_permitted(),
-            Self::FarSetting { not_permitted, .. } | Self::Attach { not_permitted, .. } => {
-                *not_permitted
-            }
+            Self::FarSetting { not_permitted, .. }
+            | Self::Attach { not_permitted, .. }
+            | Self::Incomplete { not_permitted, .. } => *not_permitted,
             Self::Storage(error) => error.not_permitted,
             Self::Wire { failure, .. } => matches!(failure, WireError::NotPermitted(_)),
             Self::Socket { failure, .. } => failure.is_not_permitted(),

@@ -146,6 +146,7 @@ mod tests {
             steady_samples: None,
             latency: None,
             clocks: Clocks::missing("a made-up measurement"),
+            incomplete: None,
             doubts: Vec::new(),
         }
     }

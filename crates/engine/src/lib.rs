@@ -44,6 +44,6 @@ pub use events::{Event, Listener};
 pub use find_rate::{FindRateRequest, find_rate};
 pub use goodput_mover::run_promptly;
 pub use interrupt::{Interrupt, Raise, interrupt};
-pub use measurement::Measurement;
+pub use measurement::{Incomplete, Measurement};
 pub use storage::StorageError;
 pub use target::Target;

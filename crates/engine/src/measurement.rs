@@ -34,6 +34,19 @@ pub struct Measurement {
     pub clocks: Clocks,
     /// Doubts about the measurement itself.
     pub doubts: Vec<String>,
+    /// What is lacking, if not all was measured that the plan asks for.
+    pub incomplete: Option<Incomplete>,
+}
+
+/// Why a measurement is only a part of what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incomplete {
+    /// In words.
+    pub why: String,
+    /// Whether payload ended before its time, rather than the far end's report being lost.
+    pub cut_short: bool,
+    /// Whether a privilege or a token is what lacks.
+    pub not_permitted: bool,
 }
 
 impl Measurement {

@@ -2,7 +2,9 @@
 
 mod agree;
 mod foreign;
+mod gather;
 mod length;
+mod patience;
 mod probes;
 mod shown;
 
@@ -17,7 +19,6 @@ use goodput_model::{
     Snapshot, Transport,
 };
 use goodput_wire::session::{Action, Input};
-use tokio::time::Instant as TokioInstant;
 
 use crate::client::{Client, unexpected};
 use crate::clock::{self, Comparing};
@@ -25,7 +26,7 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::latency::{Prober, Probing};
-use crate::measurement::{Measurement, steady};
+use crate::measurement::{Incomplete, Measurement};
 use crate::movers::{self, Movers};
 use crate::observe::{observe, usage_after, usage_before};
 use crate::seating::Seating;
@@ -33,9 +34,6 @@ use crate::traffic::{Traffic, Watched, connections};
 use crate::{latency, storage};
 use foreign::Account;
 use shown::Shown;
-
-/// How long the far end may take to gather and send its report.
-const REPORT: Duration = Duration::from_secs(15);
 
 /// How often a far end that sends datagrams is shown that this end lives, seconds: several times within the
 /// 15 s after which it stops.
@@ -68,6 +66,10 @@ pub struct NearRun<'a> {
     movers: Vec<MoverChoice>,
     /// What this end has read, kept open until the far end has reported.
     sockets: Vec<Arc<OwnedFd>>,
+    /// Whether anything more of the far end is waited for.
+    hears: bool,
+    /// What is lacking of the measurement, once anything is.
+    incomplete: Option<Incomplete>,
     doubts: Vec<String>,
 }
 
@@ -169,6 +171,8 @@ impl<'a> NearRun<'a> {
             placement: None,
             movers: Vec::new(),
             sockets: Vec::new(),
+            hears: true,
+            incomplete: None,
             doubts,
         }
     }
@@ -184,17 +188,31 @@ impl<'a> NearRun<'a> {
         self.client.conversation.tell(Input::Begin);
         let loaded = self.prober.as_ref().map(Prober::start);
         usage_before(self.plan.observe, &self.context, &mut self.before);
-        self.move_payload(interrupt, listener).await?;
-        self.finish(interrupt.is_raised());
+        if let Err(why) = self.move_payload(interrupt, listener).await {
+            if !self.has_measured() {
+                return Err(why);
+            }
+            self.cut_short(why).await;
+        }
+        self.finish(interrupt.is_raised() || !self.hears);
         loaded.iter().for_each(Probing::finish);
         listener(Event::Ended);
-        self.gather(listener).await?;
+        self.gather(interrupt, listener).await;
         self.check_source()?;
         let comparing = self.last_exchanges();
-        let probed = idle.zip(self.probed(loaded, listener).await?);
-        let mut after = observe(self.plan.observe, self.context.clone()).await?;
+        let loaded = self.probed(loaded, listener).await.unwrap_or_else(|why| {
+            self.doubts.push(format!("the latency under load is not known: {why}"));
+            None
+        });
+        let probed = idle.zip(loaded);
+        let after = observe(self.plan.observe, self.context.clone()).await;
+        let mut after = after.unwrap_or_else(|why| {
+            self.doubts.push(format!("the near end was not observed afterwards: {why}"));
+            Snapshot::default()
+        });
         after.facts.append(&mut self.used.facts);
-        let asked = self.compared(comparing, listener).await?;
+        let asked = self.compared(comparing, listener).await;
+        let asked = asked.unwrap_or_else(|why| Err(Missing::because(why.to_string())));
         let measurement = self.into_measurement(after, listener);
         let latency = probed.map(|(idle, loaded)| latency::latency(idle, loaded, &measurement));
         let clocks = clock::conclude(asked, &measurement.near, &measurement.far);
@@ -300,10 +318,15 @@ impl<'a> NearRun<'a> {
     fn take_sample(&mut self, at: EndName, sample: Sample, listener: &mut Listener<'_>) {
         listener(Event::Sampled { end: at, sample: Box::new(sample.clone()) });
         self.shown.take(at, &sample, listener);
-        match at {
-            EndName::Near => self.near.push(sample),
-            EndName::Far => self.far.push(sample),
+        let samples = match at {
+            EndName::Near => &mut self.near,
+            EndName::Far => &mut self.far,
+        };
+        // On a slow way the far end tells its last totals first, and their details after them.
+        if samples.last().is_some_and(|last| last.at_s == sample.at_s && last.flows.is_empty()) {
+            samples.pop();
         }
+        samples.push(sample);
     }
 
     /// Stops the senders of both ends. What the receivers count from here on is the emptying of
@@ -313,12 +336,18 @@ impl<'a> NearRun<'a> {
             self.steady_samples = Some((self.near.len(), self.far.len()));
         }
         self.shown.stop();
-        if soon && self.client.peer.is_goodput() {
+        let soon = soon && self.client.peer.is_goodput();
+        if soon {
             self.traffic.finish_soon();
-            self.client.conversation.tell(Input::FinishSoon);
         } else {
             self.traffic.finish();
-            self.client.conversation.tell(Input::Finish(None));
+        }
+        if self.hears {
+            self.client.conversation.tell(if soon {
+                Input::FinishSoon
+            } else {
+                Input::Finish(None)
+            });
         }
     }
 
@@ -333,64 +362,6 @@ impl<'a> NearRun<'a> {
         }
         let name = source.name();
         Err(EngineError::Flow(format!("{name} gave not one byte: there is nothing to measure")))
-    }
-
-    /// Waits until our own flows have ended and the far end has told what it saw.
-    async fn gather(&mut self, listener: &mut Listener<'_>) -> Result<(), EngineError> {
-        let deadline = TokioInstant::now() + REPORT;
-        while !self.near_ended || self.far_report.is_none() {
-            tokio::select! {
-                watched = self.traffic.next(), if !self.near_ended => {
-                    self.watched(watched, listener)?;
-                }
-                action = self.client.next() => self.acted(action?, listener)?,
-                () = tokio::time::sleep_until(deadline) => {
-                    return Err(EngineError::Flow(format!(
-                        "{} did not report within {} s of the end",
-                        self.client.target, REPORT.as_secs()
-                    )));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn into_measurement(mut self, after: Snapshot, listener: &mut Listener<'_>) -> Measurement {
-        let (near, far) = self.steady_samples.unzip();
-        let (near, far) = (steady(&self.near, near), steady(&self.far, far));
-        if matches!(self.far_report, Some(Known::Missing(_))) {
-            self.shown.do_without_far(near, listener);
-        }
-        let intervals = self.shown.close(near, far, listener);
-        let near = End {
-            host: goodput_kernel::host(),
-            before: self.before,
-            after,
-            samples: self.near,
-            placement: self.placement,
-            movers: self.movers,
-            clock: self.clock,
-        };
-        let far = match self.far_report {
-            Some(report) => report.map(|end| End { samples: self.far, ..end }),
-            None => Known::missing("the far end did not report"),
-        };
-        // The far end needs to know that we are done, not what we saw: short enough for a path that
-        // lets no full-sized packet through.
-        let done = End::unobserved(near.host.clone());
-        self.client.conversation.tell(Input::Report(Known::Value(Box::new(done))));
-        Measurement {
-            plan: self.plan,
-            near,
-            far,
-            connections: self.connections,
-            far_totals: self.account.into_totals(),
-            intervals,
-            steady_samples: self.steady_samples,
-            latency: None,
-            clocks: Clocks::missing("they were not compared"),
-            doubts: self.doubts,
-        }
     }
 }
 

@@ -12,6 +12,9 @@ use crate::measurement::Measurement;
 /// Why nothing is known of an end's flows that did report.
 const UNREPORTED: &str = "this end did not report its flows";
 
+/// Why the sums of a far end are not known whose report did not come.
+const UNFINISHED: &str = "its last count did not come";
+
 /// Reads the outcome off a measurement. `ceiling` is what the path could carry at best.
 pub fn outcome(measurement: &Measurement, ceiling: Known<BitRate>) -> Outcome {
     let senders = measurement.senders();
@@ -85,6 +88,9 @@ struct Flows<'a> {
 impl<'a> Flows<'a> {
     fn of(measurement: &'a Measurement, end: EndName, role: Role) -> Self {
         let seen = match (measurement.end(end), &measurement.far) {
+            (Some(_), _) if end == EndName::Far && measurement.incomplete.is_some() => {
+                Err(Missing::because(UNFINISHED))
+            }
             (Some(seen), _) => last_of(seen, role),
             (None, Known::Missing(why)) => Err(why.clone()),
             (None, Known::Value(_)) => Err(Missing::because(UNREPORTED)),

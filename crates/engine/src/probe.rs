@@ -60,7 +60,7 @@ async fn run(
     let mut appliers = Appliers::new(state_dir.to_path_buf());
     let measured = async {
         let plan = appliers.apply(client, &Arm(set_up.settings), &set_up.plan).await?;
-        let measurement = client.measure(&plan, interrupt, &mut |_| {}).await?;
+        let measurement = client.measure_whole(&plan, interrupt, &mut |_| {}).await?;
         conclude(measurement, &record.target, &record.started)
     }
     .await;

@@ -7,7 +7,7 @@ use crate::judge::{Good, effect};
 use crate::latency::arm_latency;
 use crate::looks::Looks;
 use crate::median::median;
-use crate::pairs::{Block, complete_blocks, cpu, cpu_ratios, goodput_ratios};
+use crate::pairs::{Block, complete_blocks, cpu, cpu_ratios, goodput, goodput_ratios};
 
 /// More blocks than this are no advice.
 const MOST_WORTH_NAMING: f64 = 1000.0;
@@ -67,7 +67,7 @@ fn analyse_arm(design: &Design, blocks: &[Block], arm: usize) -> ArmAnalysis {
 }
 
 fn median_goodput(blocks: &[Block], arm: usize) -> Known<BitRate> {
-    match median(blocks.iter().map(|block| block[arm].goodput_bits_per_s.0)) {
+    match median(blocks.iter().map(|block| goodput(block[arm]))) {
         Some(goodput) => Known::Value(BitRate(goodput)),
         None => Known::missing("no block in which every arm's run counts"),
     }

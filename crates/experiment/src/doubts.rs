@@ -7,12 +7,12 @@ use goodput_model::{Comparison, Judgement, Trial};
 use crate::analyse::analyse;
 use crate::design::{Design, WARM_UP_BLOCK};
 use crate::looks::Looks;
-use crate::pairs::counts;
+use crate::pairs::{complete_blocks, counts, goodput};
 
 /// Doubts about a comparison, one sentence each, for the record: runs that do not count and why,
 /// runs in which nothing arrived, too few blocks, and what an open arm would need.
 pub fn doubts(design: &Design, comparison: &Comparison) -> Vec<String> {
-    let mut doubts = discards(&comparison.trials);
+    let mut doubts = discards(&comparison.trials, design.arms);
     doubts.extend(silent(&comparison.trials));
     let (complete, first) =
         (design.complete(&comparison.trials), Looks::for_arms(design.arms).first());
@@ -27,21 +27,35 @@ pub fn doubts(design: &Design, comparison: &Comparison) -> Vec<String> {
     doubts
 }
 
-fn discards(trials: &[Trial]) -> Vec<String> {
+fn discards(trials: &[Trial], arms: usize) -> Vec<String> {
     let mut blocks: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for trial in trials.iter().filter(|trial| trial.block != WARM_UP_BLOCK && !counts(trial)) {
         let why = trial.discarded.as_deref().unwrap_or("its goodput is not a number");
         blocks.entry(why).or_default().insert(trial.block);
     }
-    let sentence = |(why, blocks): (&str, BTreeSet<u32>)| match blocks.len() {
-        1 => format!("1 block does not count: {why}"),
-        n => format!("{n} blocks do not count: {why}"),
+    // In a block that counts all the same, the run was made again.
+    let good: BTreeSet<u32> =
+        complete_blocks(trials, arms).iter().map(|block| block[0].block).collect();
+    let sentences = |(why, blocks): (&str, BTreeSet<u32>)| {
+        let (repeated, lost): (Vec<u32>, Vec<u32>) =
+            blocks.into_iter().partition(|block| good.contains(block));
+        let repeated = match repeated.len() {
+            0 => None,
+            1 => Some(format!("in 1 block a run was made again: {why}")),
+            n => Some(format!("in {n} blocks a run was made again: {why}")),
+        };
+        let lost = match lost.len() {
+            0 => None,
+            1 => Some(format!("1 block does not count: {why}")),
+            n => Some(format!("{n} blocks do not count: {why}")),
+        };
+        [repeated, lost].into_iter().flatten().collect::<Vec<_>>()
     };
-    blocks.into_iter().map(sentence).collect()
+    blocks.into_iter().flat_map(sentences).collect()
 }
 
 fn silent(trials: &[Trial]) -> Option<String> {
-    let is_silent = |trial: &&Trial| counts(trial) && trial.goodput_bits_per_s.0 == 0.0;
+    let is_silent = |trial: &&Trial| counts(trial) && goodput(trial) == 0.0;
     match trials.iter().filter(is_silent).count() {
         0 => None,
         1 => Some("in 1 run nothing arrived; in ratios it stands as 1 bit/s".into()),
@@ -77,6 +91,14 @@ mod tests {
         let values = vec![vec!["off".into()], vec!["on".into()]];
         let design = Design::default();
         doubts(&design, &conclude(vec![], values, &design, trials, "time was up"))
+    }
+
+    #[test]
+    fn a_run_that_was_made_again_is_told_and_its_block_counts() {
+        let failed = Trial { discarded: Some("failed: reset".into()), ..trial(2, 1, 0.0) };
+        let mut trials = blocks(|_| 150.0);
+        trials.push(failed);
+        assert_eq!(of(trials), ["in 1 block a run was made again: failed: reset"]);
     }
 
     fn blocks(arm_1: fn(u32) -> f64) -> Vec<Trial> {

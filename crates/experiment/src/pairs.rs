@@ -16,11 +16,16 @@ pub(crate) type Block<'a> = Vec<&'a Trial>;
 
 /// Whether a run counts: not of the warm-up, not discarded, its goodput a number.
 pub(crate) fn counts(trial: &Trial) -> bool {
-    let goodput = trial.goodput_bits_per_s.0;
+    let goodput = goodput(trial);
     trial.block != WARM_UP_BLOCK
         && trial.discarded.is_none()
         && goodput.is_finite()
         && goodput >= 0.0
+}
+
+/// Goodput of a run, bit/s; no number where it has none.
+pub(crate) fn goodput(trial: &Trial) -> f64 {
+    trial.goodput_bits_per_s.value().map_or(f64::NAN, |rate| rate.0)
 }
 
 /// The blocks in which all of `arms` count, in the order they were made. A block with a discarded
@@ -38,7 +43,7 @@ pub(crate) fn complete_blocks(trials: &[Trial], arms: usize) -> Vec<Block<'_>> {
 
 /// ln(arm / baseline) of the goodput in each block.
 pub(crate) fn goodput_ratios(blocks: &[Block], arm: usize) -> Vec<f64> {
-    let rate = |trial: &Trial| trial.goodput_bits_per_s.0.max(SILENT_BITS_PER_S);
+    let rate = |trial: &Trial| goodput(trial).max(SILENT_BITS_PER_S);
     blocks.iter().map(|block| rate(block[arm]).ln() - rate(block[0]).ln()).collect()
 }
 
@@ -62,7 +67,7 @@ pub(crate) mod tests {
         Trial {
             block,
             arm,
-            goodput_bits_per_s: BitRate(goodput),
+            goodput_bits_per_s: Known::Value(BitRate(goodput)),
             cpu_s_per_gb: Known::Value(1.0),
             latency: None,
             limit: "none".into(),

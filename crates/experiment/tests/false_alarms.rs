@@ -82,7 +82,7 @@ fn trial(block: u32, arm: usize, goodput: f64, warm_up: bool) -> Trial {
     Trial {
         block,
         arm,
-        goodput_bits_per_s: BitRate(goodput),
+        goodput_bits_per_s: Known::Value(BitRate(goodput)),
         cpu_s_per_gb: Known::missing("simulated"),
         latency: None,
         limit: "none".into(),

@@ -29,7 +29,7 @@ impl From<Exit> for ExitCode {
 /// Prints an error with its causes and tells which exit code it means.
 pub fn explain(error: &anyhow::Error) -> Exit {
     // A reader that has seen enough (`| head`) is no failure.
-    if error.chain().any(is_broken_pipe) {
+    if is_seen_enough(error) {
         return Exit::Fine;
     }
     eprintln!("goodput: {}", in_words(error));
@@ -50,6 +50,11 @@ pub fn in_words(error: &anyhow::Error) -> String {
         }
     }
     text
+}
+
+/// Whether it only means that a reader has seen enough.
+pub fn is_seen_enough(error: &anyhow::Error) -> bool {
+    error.chain().any(is_broken_pipe)
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {

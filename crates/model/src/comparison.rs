@@ -18,8 +18,8 @@ pub struct Trial {
     pub block: u32,
     /// Number of the arm; 0 is the baseline.
     pub arm: usize,
-    /// Goodput of the run.
-    pub goodput_bits_per_s: BitRate,
+    /// Goodput of the run, or why it has none: a run that failed.
+    pub goodput_bits_per_s: Known<BitRate>,
     /// CPU seconds of both ends per 10^9 payload bytes.
     pub cpu_s_per_gb: Known<f64>,
     /// How long round trips took, where the plan has them probed.

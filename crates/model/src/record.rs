@@ -74,6 +74,10 @@ pub struct Record {
     /// What was found for each size of datagrams, where the highest rate without loss was searched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_searches: Vec<RateSearch>,
+    /// Why this is only a part of what was asked for, if it is: payload ended before its time, or the far end's
+    /// report did not come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<String>,
     /// Doubts about the measurement itself, for a person.
     pub doubts: Vec<String>,
 }

@@ -177,6 +177,7 @@ impl Watch {
             steady_samples: None,
             latency: None,
             clocks: Clocks::missing("only this end is watched"),
+            incomplete: None,
             doubts: self.doubts,
         })
     }

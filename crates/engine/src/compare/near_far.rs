@@ -108,7 +108,8 @@ impl Appliers {
             Some(mut changes) => blocking(move || changes.restore()).await.map(Some)?,
             None => None,
         };
-        if self.far_touched {
+        // A far end puts back by itself what it changed for a conversation that is over.
+        if self.far_touched && !client.conversation.is_over() {
             client.setting(SettingRequest::Restore).await?;
         }
         match near {

@@ -43,7 +43,7 @@ impl NearRun<'_> {
                 // Another program's server closes when it has reported; what was found by then counts.
                 biased;
                 phase = &mut probed => return phase.map(Some),
-                action = self.client.next() => self.acted(action?, listener)?,
+                action = self.client.next(), if self.hears => self.acted(action?, listener)?,
             }
         }
     }
@@ -75,7 +75,7 @@ impl NearRun<'_> {
                 // Another program's server closes when it has reported.
                 biased;
                 asked = &mut collected => return asked,
-                action = self.client.next() => self.acted(action?, listener)?,
+                action = self.client.next(), if self.hears => self.acted(action?, listener)?,
             }
         }
     }

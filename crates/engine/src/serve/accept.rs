@@ -20,6 +20,16 @@ const TELL_AGAIN: Duration = Duration::from_secs(60);
 /// What a task keeps for as long as it lives.
 pub type Alive = mpsc::Sender<()>;
 
+/// Makes tokens for as long as any task has one, and keeps none alive itself.
+pub struct Lender(mpsc::WeakSender<()>);
+
+impl Lender {
+    /// A token for one more task. `None`: the server has stopped, and nothing may begin any more.
+    pub fn token(&self) -> Option<Alive> {
+        self.0.upgrade()
+    }
+}
+
 /// Knows when every task it was lent to has ended.
 pub struct Tasks {
     alive: Alive,
@@ -37,6 +47,11 @@ impl Tasks {
     /// A token that a task keeps for as long as it lives.
     pub fn token(&self) -> Alive {
         self.alive.clone()
+    }
+
+    /// Makes tokens for whoever is started by a task that has one.
+    pub fn lender(&self) -> Lender {
+        Lender(self.alive.downgrade())
     }
 
     /// Waits until every token is gone.
@@ -128,5 +143,33 @@ pub fn plain(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
         IpAddr::V6(_) => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A port that a session opened has clients of its own; the server's end waits for them as well.
+    #[tokio::test]
+    async fn the_end_waits_for_tasks_that_tasks_have_started() {
+        let tasks = Tasks::default();
+        let lender = tasks.lender();
+        let lent = lender.token().expect("the server runs");
+        let mut joined = Box::pin(tasks.join());
+        let waits = is_pending(&mut joined).await;
+        assert!(waits, "a task lives");
+        drop(lent);
+        joined.await;
+        assert!(lender.token().is_none(), "nothing begins after the end");
+    }
+
+    /// Whether a future has not come to its end yet.
+    async fn is_pending(future: &mut (impl Future + Unpin)) -> bool {
+        tokio::select! {
+            biased;
+            _ = future => false,
+            () = std::future::ready(()) => true,
+        }
     }
 }

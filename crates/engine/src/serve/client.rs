@@ -1,6 +1,7 @@
 //! One client: its conversation, its measurements one after the other, its settings.
 
 mod measurement;
+mod telling;
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;

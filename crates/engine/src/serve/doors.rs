@@ -9,7 +9,7 @@ use goodput_model::Transport;
 use goodput_wire::session::Protocol;
 use tokio::task::{AbortHandle, JoinHandle};
 
-use super::accept::{Tasks, accept};
+use super::accept::accept;
 use super::{Shared, sockets, udp};
 
 /// Lowest port that a session may open: those below belong to the system (RFC 6335 section 6).
@@ -90,7 +90,8 @@ fn listen(
     shared: &Arc<Shared>,
 ) -> std::io::Result<JoinHandle<()>> {
     let door = Arc::new(Door { local, spoken: Vec::new() });
-    let (alive, shared) = (Tasks::default().token(), Arc::clone(shared));
+    let stopped = || std::io::Error::other("the server is stopping");
+    let (alive, shared) = (shared.alive.token().ok_or_else(stopped)?, Arc::clone(shared));
     Ok(match transport {
         Transport::Tcp => {
             let listener = sockets::listener(local)?.into();

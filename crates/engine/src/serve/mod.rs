@@ -126,6 +126,8 @@ struct Shared {
     only_one: Arc<Semaphore>,
     /// Turns true when the server shall stop.
     stopping: watch::Receiver<bool>,
+    /// Lends tokens to tasks that sessions start, so that the server's end waits for them.
+    alive: accept::Lender,
     /// Measurements that were shown.
     shown: AtomicU64,
     /// Rung by the first client that made a measurement when it leaves.
@@ -205,6 +207,7 @@ pub async fn serve(
     let one_off = config.one_off;
     let Sockets { pairs, reserve } = sockets;
     let doors = doors(&pairs, &config.protocols)?;
+    let tasks = accept::Tasks::default();
     let shared = Arc::new(Shared {
         admission: Admission::new(&config.lent, host::Host::here()),
         doors,
@@ -217,11 +220,11 @@ pub async fn serve(
         reserve: Mutex::new(reserve),
         only_one: Arc::new(Semaphore::new(1)),
         stopping,
+        alive: tasks.lender(),
         shown: AtomicU64::new(0),
         served_one: Notify::new(),
         config,
     });
-    let tasks = accept::Tasks::default();
     let mut answering = JoinSet::new();
     for (Pair { tcp, udp, .. }, door) in pairs.into_iter().zip(&shared.doors) {
         answering.spawn(udp::answer(udp, Arc::clone(door), Arc::clone(&shared), tasks.token()));

@@ -12,7 +12,7 @@ use goodput_wire::protocols::goodput::PROTOCOL;
 use tokio::task::AbortHandle;
 
 use super::Shared;
-use super::accept::{Tasks, accept};
+use super::accept::accept;
 use super::doors::Door;
 
 /// Whether a plan needs one.
@@ -41,9 +41,8 @@ impl OwnDoor {
         let listener = TcpListener::from(listener);
         let local = listener.local_addr().map_err(|e| e.to_string())?;
         let (door, port) = (Arc::new(Door { local, spoken: vec![&PROTOCOL] }), local.port());
-        let accepting = tokio::spawn(async move {
-            accept(listener, door, shared, Tasks::default().token()).await;
-        });
+        let alive = shared.alive.token().ok_or("the server is stopping")?;
+        let accepting = tokio::spawn(accept(listener, door, shared, alive));
         Ok(Self { port, accepting: accepting.abort_handle() })
     }
 

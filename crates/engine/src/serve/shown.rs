@@ -171,6 +171,7 @@ impl Shown {
             steady_samples: None,
             latency: None,
             clocks: Clocks::missing("a client does not tell its clock"),
+            incomplete: None,
             doubts: Vec::new(),
         }
     }

@@ -37,9 +37,12 @@ enum Is {
 
 /// Has each word of a conversation go out at once. Where two follow each other, the second one would
 /// wait for the first one's acknowledgement (Nagle, RFC 896), which a Linux peer holds back for 40 ms.
-fn no_delay(stream: &TcpStream, peer: SocketAddr) {
+fn let_through(stream: &TcpStream, peer: SocketAddr) {
     if let Err(cause) = stream.set_nodelay(true) {
         tracing::debug!(%peer, "cannot set TCP_NODELAY: {cause}");
+    }
+    if let Err(why) = goodput_mover::socket::apply_control(stream) {
+        tracing::debug!(%peer, "the control connection has no way past payload: {why}");
     }
 }
 
@@ -76,7 +79,7 @@ fn begin(stream: TcpStream, caller: &Caller, first: Vec<u8>, shared: &Shared) ->
     let protocol = caller.protocol;
     let session = (protocol.server)(Instant::now(), shared.session_config(caller, Transport::Tcp));
     if protocol.has_control {
-        no_delay(&stream, caller.peer);
+        let_through(&stream, caller.peer);
     }
     let budget = shared.hearing.of(caller.peer.ip());
     let mut conversation = Conversation::new(session, Some(stream)).within(budget);
@@ -177,10 +180,19 @@ async fn read_opening(
     }
 }
 
+/// What of a flow's options came too late for the handshake. goodput's own plans have a listener for them; no
+/// other protocol can tell its client.
+pub fn log_doubts(peer: SocketAddr, flow: u16, doubts: &[String]) {
+    for doubt in doubts {
+        tracing::info!(%peer, "flow {flow}: {doubt}");
+    }
+}
+
 fn join_flow(stream: TcpStream, peer: SocketAddr, ticket: &Ticket) {
     let ready = stream.into_std().map_err(|e| e.to_string()).and_then(|stream| {
-        goodput_mover::socket::apply_accepted(&stream, &ticket.options)
+        let doubts = goodput_mover::socket::apply_accepted(&stream, &ticket.options)
             .map_err(|e| e.to_string())?;
+        log_doubts(peer, ticket.flow.id, &doubts);
         Ok(stream)
     });
     let arrival = match ready {

@@ -104,7 +104,13 @@ impl Tables {
     /// nothing else, and a doubt beside those before it.
     pub fn enter(&mut self, compared: Result<Record, EngineError>) -> Result<bool, EngineError> {
         match (compared, &mut self.whole) {
-            (Ok(record), _) => self.add(record),
+            (Ok(record), _) => {
+                if let Some(why) = &record.incomplete {
+                    eprintln!("goodput: {why}");
+                    self.broke_off = Some(Exit::CouldNot);
+                }
+                self.add(record);
+            }
             (Err(error), None) => return Err(error),
             (Err(error), Some(whole)) => {
                 let error = anyhow::Error::from(error);
@@ -125,6 +131,7 @@ impl Tables {
             None => self.whole = Some(record),
             Some(whole) => {
                 whole.transfers.append(&mut record.transfers);
+                whole.incomplete = whole.incomplete.take().or(record.incomplete);
                 whole.doubts.append(&mut record.doubts);
             }
         }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use goodput_engine::probe::probe;
 use goodput_engine::{
-    AttachRequest, AttachTo, Client, Conclusion, Event, Target, attach, conclude, conclude_at_least,
+    AttachRequest, AttachTo, Client, Conclusion, Event, Incomplete, Target, attach, conclude,
+    conclude_at_least,
 };
 use goodput_model::Plan;
 use goodput_wire::protocols::ttcp;
@@ -67,11 +68,25 @@ fn finish(
     keeper: &Keeper,
     mut live: Live,
 ) -> Result<Exit> {
-    let (Conclusion { record, .. }, interrupted) =
+    let (Conclusion { record, incomplete, .. }, interrupted) =
         outcome.inspect_err(|error| live.fail(&exit::in_words(error)))?;
     let text = || live.rest(&record).unwrap_or_else(|| report::test::text(&record, args.undecided));
-    let exit = measured::finish(&record, text, &args.output, keeper)?;
-    Ok(if interrupted { Exit::CouldNot } else { exit })
+    let printed = measured::finish(&record, text, &args.output, keeper);
+    match incomplete.filter(|incomplete| incomplete.cut_short && !interrupted) {
+        Some(incomplete) => part(&incomplete, printed),
+        None if interrupted => printed.map(|_| Exit::CouldNot),
+        None => printed,
+    }
+}
+
+/// What was measured is printed and kept; that it was to be more is no success.
+fn part(incomplete: &Incomplete, printed: Result<Exit>) -> Result<Exit> {
+    eprintln!("goodput: {}", incomplete.why);
+    let exit = if incomplete.not_permitted { Exit::NotPermitted } else { Exit::CouldNot };
+    match printed {
+        Err(error) if !exit::is_seen_enough(&error) => Err(error),
+        _ => Ok(exit),
+    }
 }
 
 fn measure(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result<Exit> {
@@ -95,7 +110,7 @@ fn measure(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result
                 true => conclude_at_least(measurement, target_text, &started),
                 false => conclude(measurement, target_text, &started)?,
             };
-            if let Some(state_dir) = state_dir {
+            if let Some(state_dir) = state_dir.filter(|_| conclusion.incomplete.is_none()) {
                 probe(&mut client, &mut conclusion.record, state_dir, &interrupt, listener).await?;
             }
             Ok(conclusion)

@@ -50,7 +50,7 @@ fn measure(
         let credentials = Credentials::default();
         let mut client =
             Client::connect(&target, &plan.socket, credentials, interrupt, listener).await?;
-        let measured = client.measure(plan, interrupt, listener).await;
+        let measured = client.measure_whole(plan, interrupt, listener).await;
         client.leave().await;
         Ok(measured?)
     };

@@ -124,7 +124,7 @@ fn trial_line(values: &[String], trial: &Trial) -> String {
     format!(
         "run {:>2}  {:>14}   {}{}",
         trial.block,
-        trial.goodput_bits_per_s,
+        trial.goodput_bits_per_s.value().map_or_else(|| "failed".into(), ToString::to_string),
         values.join("  "),
         discarded.unwrap_or_default()
     )

@@ -250,7 +250,7 @@ mod tests {
         Trial {
             block: 1,
             arm: 0,
-            goodput_bits_per_s: BitRate(1e9),
+            goodput_bits_per_s: Known::Value(BitRate(1e9)),
             cpu_s_per_gb: Known::missing("not asked"),
             latency: None,
             limit: limit.into(),

@@ -11,6 +11,7 @@ mod put_back;
 mod scenarios;
 #[path = "../common/skip.rs"]
 mod skip;
+mod slow_back;
 mod stage;
 
 use std::process::ExitCode;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
             .chain(put_back::all())
             .chain(probes::all())
             .chain(latency::all())
+            .chain(slow_back::all())
             .collect(),
         Err(why) => vec![needs("lab", why.to_string())],
     };

@@ -5,6 +5,7 @@
 //! keeps the pacing of the old one (net/ipv4/tcp_bbr.c sets `sk_pacing_status` and nothing
 //! clears it).
 
+mod control;
 mod effective;
 mod error;
 mod options;
@@ -18,6 +19,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use goodput_model::BitRate;
 use socket2::SockRef;
 
+pub use control::apply_control;
 pub use effective::{Effective, check_effective, cut_buffer, effective};
 pub use error::SocketError;
 pub use tcp::{apply_accepted, notice_silence, tcp_begin, tcp_connect, tcp_listen};

@@ -63,8 +63,13 @@ mod tests {
             format!("| preparing | | `accept` | expecting | {} |", seconds(times::ACCEPT)),
             format!("`flows-ready` | ready | {} |", seconds(times::FLOWS)),
             format!("| ready | `begin` | | running | {} |", seconds(times::BEGIN)),
-            format!("longest + {} |", seconds(times::DRAIN)),
-            format!("longest + {} |", seconds(times::DRAIN + times::GRACE)),
+            format!("longest + {} min without its own report", times::FLUSH.as_secs() / 60),
+            format!("; {} min after it |", times::REPORTS.as_secs() / 60),
+            format!(
+                "longest + {} min {} |",
+                (times::FLUSH + times::REPORTS).as_secs() / 60,
+                seconds(times::GRACE)
+            ),
             format!("| {} min without", times::IDLE.as_secs() / 60),
             format!("nothing for {} MUST send a `ping`", seconds(times::PING)),
             format!("nothing came for {} is", seconds(times::SILENCE)),

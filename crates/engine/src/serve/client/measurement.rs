@@ -13,6 +13,7 @@ use goodput_wire::session::Input;
 use goodput_wire::ticket::{FlowTicket, Meeting};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
+use super::telling::Telling;
 use super::{Caller, OwnFlow, Run, ServedClient, Woken, in_short};
 use crate::error::EngineError;
 use crate::movers::Movers;
@@ -22,6 +23,7 @@ use crate::serve::admission::Place;
 use crate::serve::gather::{Awaiting, Gathering, Wish, prepare};
 use crate::serve::progress::Progress;
 use crate::serve::shown::Shown;
+use crate::serve::stranger::log_doubts;
 use crate::serve::tickets::Arrival;
 use crate::spread;
 use crate::storage::Stores;
@@ -36,6 +38,7 @@ pub(super) struct FarRun {
     context: Context,
     stage: Stage,
     arrivals: mpsc::UnboundedReceiver<Arrival>,
+    telling: Telling,
     place: Place,
     _alone: Option<OwnedSemaphorePermit>,
 }
@@ -134,6 +137,7 @@ impl ServedClient {
             context,
             stage,
             arrivals,
+            telling: Telling::default(),
             place,
             _alone: alone,
         }));
@@ -149,7 +153,8 @@ impl ServedClient {
         let stream = self.conversation.take_stream().await;
         let stream = stream.ok_or("its connection is gone, or it does not read what it is told")?;
         let stream = stream.into_std().map_err(|e| e.to_string())?;
-        apply_accepted(&stream, options).map_err(|e| e.to_string())?;
+        let doubts = apply_accepted(&stream, options).map_err(|e| e.to_string())?;
+        log_doubts(self.caller.peer, 0, &doubts);
         Ok((stream.into(), Early { bytes, datagrams: Vec::new() }))
     }
 
@@ -266,18 +271,43 @@ impl ServedClient {
         match watched {
             // Other protocols' sessions tell no more of it than their protocol demands.
             Watched::Sample(_) if self.shared.config.private && self.caller.protocol.observes => {}
-            Watched::Sample(sample) => self.conversation.tell(Input::Sampled(sample)),
+            Watched::Sample(sample) => self.tell_sample(sample),
             Watched::Ended(Err(failure)) => self.fail(failure.why),
             Watched::Ended(Ok(ending)) => {
                 self.tell_log(&ending.last);
                 if let Some(shown) = &mut self.shown {
                     shown.ended(&ending.last);
                 }
+                self.tell_last(&ending.last);
                 self.conversation.tell(Input::Ended(ending.last));
                 self.report(ending.placement, ending.clock).await?;
             }
         }
         Ok(())
+    }
+
+    /// Tells the client of a sample, or as much of it as the way takes. Other protocols' sessions take what
+    /// they need of each.
+    fn tell_sample(&mut self, sample: Box<Sample>) {
+        let waiting = self.conversation.unsent_bytes();
+        let told = match &mut self.run {
+            Run::Going(run) if self.caller.protocol.observes => run.telling.next(sample, waiting),
+            _ => Some(sample),
+        };
+        if let Some(sample) = told {
+            self.conversation.tell(Input::Sampled(sample));
+        }
+    }
+
+    /// Tells the client what was left out of the last sample.
+    fn tell_last(&mut self, last: &Sample) {
+        let Run::Going(run) = &self.run else { return };
+        if !self.caller.protocol.observes || self.shared.config.private {
+            return;
+        }
+        for sample in run.telling.last(last) {
+            self.conversation.tell(Input::Sampled(Box::new(sample)));
+        }
     }
 
     fn tell_log(&mut self, last: &Sample) {

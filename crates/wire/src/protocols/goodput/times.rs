@@ -17,8 +17,13 @@ pub const FLOWS: Duration = Duration::from_secs(10);
 /// From all data connections to the first payload: the time for both ends' first observations.
 pub const BEGIN: Duration = Duration::from_secs(15);
 
-/// From the longest end of the payload to both reports.
-pub const DRAIN: Duration = Duration::from_secs(15);
+/// From the longest end of the payload to a side's own report, at most: receivers empty their queues and
+/// bring what they wrote to the disk, which takes minutes for gigabytes.
+pub const FLUSH: Duration = Duration::from_secs(1800);
+
+/// From a side's own report to the peer's, at most: a report crosses a way of 100 kbit/s in seconds, unless
+/// payload is in its way.
+pub const REPORTS: Duration = Duration::from_secs(300);
 
 /// How much longer the client waits than the server, whose words are then heard.
 pub const GRACE: Duration = Duration::from_secs(3);

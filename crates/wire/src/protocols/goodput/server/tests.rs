@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::super::deflate::{deflated, inflated, is_deflated};
 use super::super::messages::{About, AskSetting, Finish, Message, OneSample, Propose, Report};
 use super::super::preamble::Role;
-use super::super::times::{ACCEPT, BEGIN, DRAIN, FLOWS, GRACE};
+use super::super::times::{ACCEPT, BEGIN, FLOWS, FLUSH, GRACE, REPORTS};
 use super::*;
 use crate::frame::Decoder;
 use crate::pair::{end, host, limits, origin, sample, server_config};
@@ -345,11 +345,39 @@ fn payload_that_the_client_does_not_end_is_ended_and_then_broken_off() {
     rig.wait(Duration::from_millis(1)).unwrap();
     assert_eq!(rig.count(is_finish), 1);
     assert!(rig.last_said().contains(r#"{"finish":{"measurement":1,"why":"#));
-    rig.wait(DRAIN - GRACE).unwrap();
+    rig.wait(FLUSH - GRACE).unwrap();
     assert_eq!(rig.count(is_abandon), 1);
     assert!(rig.last_said().starts_with(r#"{"refuse":"#), "{}", rig.last_said());
     rig.propose(2, Plan::standard()).unwrap();
     assert_eq!(rig.count(|a| matches!(a, Action::ExpectFlows { .. })), 2);
+}
+
+/// A sink that takes minutes to bring what it was given to the disk.
+#[test]
+fn a_report_that_takes_minutes_is_waited_for_and_the_client_has_its_own_time_after_it() {
+    let plan = Plan { length: Length::Seconds(4.0), ..Plan::standard() };
+    let mut rig = Rig::running(plan);
+    rig.say(&Message::Finish(Finish { measurement: 1, why: None, soon: false })).unwrap();
+    rig.wait(Duration::from_secs(600)).unwrap();
+    assert_eq!(rig.count(is_abandon), 0, "it is still writing");
+    rig.take(Input::Report(Known::Value(Box::new(end("far"))))).unwrap();
+    assert!(rig.last_said().starts_with(r#"{"report":"#), "{}", rig.last_said());
+    rig.wait(REPORTS - GRACE).unwrap();
+    assert_eq!(rig.count(is_abandon), 0, "the report is on a slow way");
+    let report = Report { measurement: 1, end: Known::Value(Box::new(end("near"))) };
+    rig.say(&Message::Report(report)).unwrap();
+    assert_eq!(rig.count(|a| matches!(a, Action::PeerReported(_))), 1);
+    rig.propose(2, Plan::standard()).unwrap();
+    assert_eq!(rig.count(|a| matches!(a, Action::ExpectFlows { .. })), 2);
+}
+
+#[test]
+fn a_client_that_never_reports_is_not_waited_for_without_end() {
+    let mut rig = Rig::running(Plan { length: Length::Seconds(4.0), ..Plan::standard() });
+    rig.say(&Message::Finish(Finish { measurement: 1, why: None, soon: false })).unwrap();
+    rig.take(Input::Report(Known::Value(Box::new(end("far"))))).unwrap();
+    rig.wait(REPORTS).unwrap();
+    assert_eq!(rig.count(is_abandon), 1);
 }
 
 #[test]

@@ -1,0 +1,167 @@
+//! The end of a measurement: what both ends saw is brought together, as far as it can be had.
+
+use std::time::Instant;
+
+use goodput_model::{Clocks, End, Host, Known, Sample, Snapshot};
+use goodput_wire::session::Input;
+
+use super::NearRun;
+use super::patience::Patience;
+use crate::error::EngineError;
+use crate::events::{Event, Listener};
+use crate::interrupt::Interrupt;
+use crate::measurement::{Incomplete, Measurement, steady};
+
+impl NearRun<'_> {
+    /// Waits until this end's flows have ended, and until the far end has reported what it saw or there is no
+    /// more reason to wait for that.
+    pub(super) async fn gather(&mut self, interrupt: &Interrupt, listener: &mut Listener<'_>) {
+        let was_raised = interrupt.is_raised();
+        let mut patience = self.patience();
+        while !self.near_ended || self.awaits_report() {
+            let newest_s = self.far.last().map_or(0.0, |last| last.at_s);
+            patience.hear(Instant::now(), self.client.conversation.heard_bytes(), newest_s);
+            let waits = self.near_ended && self.awaits_report();
+            let ends = patience.ends();
+            tokio::select! {
+                watched = self.traffic.next(), if !self.near_ended => {
+                    if let Err(why) = self.watched(watched, listener) {
+                        self.cut_short(why).await;
+                    }
+                    patience = self.patience();
+                }
+                action = self.client.next(), if self.hears => {
+                    let outcome = action.and_then(|action| self.acted(action, listener));
+                    outcome.unwrap_or_else(|why| self.lose_report(&why.to_string()));
+                }
+                () = tokio::time::sleep_until(ends.into()), if waits => {
+                    if patience.ends() <= Instant::now() {
+                        let waited_s = patience.waited_s(Instant::now());
+                        self.lose_report(&format!("it did not report within {waited_s:.0} s of the end"));
+                    }
+                }
+                () = interrupt.raised(), if waits && !was_raised => {
+                    self.lose_report("interrupted while it was waited for");
+                }
+            }
+        }
+        if let Some(Incomplete { why, .. }) = &self.incomplete {
+            listener(Event::Note { text: why.clone() });
+        }
+    }
+
+    fn patience(&self) -> Patience {
+        Patience::new(Instant::now(), &self.plan, &self.near)
+    }
+
+    fn awaits_report(&self) -> bool {
+        self.hears && self.far_report.is_none()
+    }
+
+    /// Ends the payload before its time, because of `why`: what was counted so far stands.
+    pub(super) async fn cut_short(&mut self, why: EngineError) {
+        let by_peer = matches!(why, EngineError::BrokenOff(_));
+        // The reset of a flow overtakes the words of who broke it off.
+        let words = if by_peer && self.hears { self.client.refusal().await } else { None };
+        let not_permitted = why.not_permitted();
+        let after_s = self.near.last().map_or(0.0, |last| last.at_s);
+        let why = words.unwrap_or(why);
+        let why = format!("cut short after {after_s:.1} s: {why}");
+        self.incomplete.get_or_insert(Incomplete { why, cut_short: true, not_permitted });
+        self.part();
+    }
+
+    /// The far end's report does not come, because of `why`.
+    fn lose_report(&mut self, why: &str) {
+        if self.far_report.is_none() {
+            let why = format!("{}: no report: {why}", self.client.target);
+            let incomplete = Incomplete { why, cut_short: false, not_permitted: false };
+            self.incomplete.get_or_insert(incomplete);
+        }
+        self.part();
+    }
+
+    /// Hears no more of the far end. The next measurement begins another conversation.
+    fn part(&mut self) {
+        self.hears = false;
+        if !self.client.conversation.is_over() {
+            self.client.conversation.tell(Input::Leave("the measurement is over".into()));
+        }
+    }
+
+    pub(super) fn into_measurement(
+        mut self,
+        after: Snapshot,
+        listener: &mut Listener<'_>,
+    ) -> Measurement {
+        let (near, far) = self.steady_samples.unzip();
+        let (steady_near, steady_far) = (steady(&self.near, near), steady(&self.far, far));
+        let far_tells = match &self.far_report {
+            Some(report) => report.value().is_some(),
+            None => has_counted(&self.far),
+        };
+        if !far_tells {
+            self.shown.do_without_far(steady_near, listener);
+        }
+        let intervals = self.shown.close(steady_near, steady_far, listener);
+        let near = End {
+            host: goodput_kernel::host(),
+            before: self.before,
+            after,
+            samples: self.near,
+            placement: self.placement,
+            movers: self.movers,
+            clock: self.clock,
+        };
+        let far = match (self.far_report, &self.incomplete) {
+            (Some(report), _) => report.map(|end| End { samples: self.far, ..end }),
+            (None, Some(why)) => unreported(&self.client.peer, self.far, &near, &why.why),
+            (None, None) => Known::missing("the far end did not report"),
+        };
+        if self.hears {
+            // The far end needs to know that we are done, not what we saw: short enough for a path that
+            // lets no full-sized packet through.
+            let done = End::unobserved(near.host.clone());
+            self.client.conversation.tell(Input::Report(Known::Value(Box::new(done))));
+        }
+        let doubts = self.incomplete.iter().map(|incomplete| incomplete.why.clone());
+        Measurement {
+            plan: self.plan,
+            doubts: doubts.chain(self.doubts).collect(),
+            near,
+            far,
+            connections: self.connections,
+            far_totals: self.account.into_totals(),
+            intervals,
+            steady_samples: self.steady_samples,
+            latency: None,
+            clocks: Clocks::missing("they were not compared"),
+            incomplete: self.incomplete,
+        }
+    }
+
+    /// Whether any payload was counted, so that there is something to keep.
+    pub(super) fn has_measured(&self) -> bool {
+        has_counted(&self.near) || has_counted(&self.far)
+    }
+}
+
+/// A far end that told its counts while payload moved, but not what it saw besides.
+fn unreported(host: &Host, samples: Vec<Sample>, near: &End, why: &str) -> Known<End> {
+    if !has_counted(&samples) {
+        return Known::missing(why.to_owned());
+    }
+    let mut unknown = Snapshot::default();
+    let names = near.before.facts.keys().chain(near.before.missing.keys());
+    for area in names.filter_map(|name| name.split('.').next()) {
+        unknown.lacks(area, why);
+    }
+    let (before, after) = (unknown.clone(), unknown);
+    Known::Value(End { before, after, samples, ..End::unobserved(host.clone()) })
+}
+
+/// Whether there are enough samples to measure by, and payload in them.
+fn has_counted(samples: &[Sample]) -> bool {
+    let moved = |last: &Sample| last.sent_bytes > 0 || last.received_bytes > 0;
+    samples.len() > 1 && samples.last().is_some_and(moved)
+}

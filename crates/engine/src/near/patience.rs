@@ -1,0 +1,130 @@
+//! How long the near end waits for what the far end saw.
+
+use std::time::{Duration, Instant};
+
+use goodput_model::{EndName, Plan, Role, Sample};
+
+/// How long the far end may make no progress, beside the time that its queues take.
+const STANDSTILL: Duration = Duration::from_secs(15);
+
+/// How long progress may put the end off, in all: a far end that is hostile, or a way that carries next to
+/// nothing, does not hold this end for ever.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// Bytes of control messages that count as progress. Signs of life alone are fewer than that in
+/// [`STANDSTILL`].
+const PROGRESS_BYTES: u64 = 512;
+
+/// Bytes per second that a slow disk writes, for a sink whose flush belongs to the measurement.
+const DISK_BYTES_PER_S: f64 = 10e6;
+
+/// Longest time that is given to queues: beyond it nobody waits at a terminal.
+const QUEUES: Duration = Duration::from_secs(1200);
+
+/// Waits as long as there is reason to.
+pub struct Patience {
+    since: Instant,
+    still: Duration,
+    progress: Instant,
+    heard_bytes: u64,
+    newest_s: f64,
+}
+
+impl Patience {
+    /// From `now` on, when this end's flows have ended; `near` are its samples.
+    pub fn new(now: Instant, plan: &Plan, near: &[Sample]) -> Self {
+        let still = STANDSTILL + queues(plan, near);
+        Self { since: now, still, progress: now, heard_bytes: 0, newest_s: 0.0 }
+    }
+
+    /// What was heard so far: bytes of all messages, and the time of the newest sample.
+    pub fn hear(&mut self, now: Instant, heard_bytes: u64, newest_s: f64) {
+        if newest_s > self.newest_s || heard_bytes >= self.heard_bytes + PROGRESS_BYTES {
+            (self.progress, self.heard_bytes) = (now, heard_bytes);
+            self.newest_s = self.newest_s.max(newest_s);
+        }
+    }
+
+    /// When it ends, unless something is heard before.
+    pub fn ends(&self) -> Instant {
+        (self.progress + self.still).min(self.since + self.still + LONGEST)
+    }
+
+    /// Seconds since it began.
+    pub fn waited_s(&self, now: Instant) -> f64 {
+        now.saturating_duration_since(self.since).as_secs_f64()
+    }
+}
+
+/// How long what is queued between the sender and the far end's disk takes, by what is known here: bytes in
+/// this end's sockets at the rate so far, and all bytes that a sink brings to its disk at that of a slow one.
+fn queues(plan: &Plan, near: &[Sample]) -> Duration {
+    let Some(last) = near.last() else { return Duration::ZERO };
+    let detailed = near.iter().rev().find(|sample| !sample.flows.is_empty());
+    let sending = detailed.iter().flat_map(|sample| &sample.flows);
+    let sending = sending.filter(|flow| flow.role == Role::Sender);
+    let queued: u64 = sending.filter_map(|flow| flow.queued_bytes.value()).sum();
+    let drain_s = match last.sent_bytes as f64 / last.at_s {
+        rate if rate > 0.0 => queued as f64 / rate,
+        _ => 0.0,
+    };
+    let far_writes = plan.direction.senders().contains(&EndName::Near)
+        && plan.storage.sink.as_ref().is_some_and(|sink| sink.fsync);
+    let flush_s = if far_writes { last.sent_bytes as f64 / DISK_BYTES_PER_S } else { 0.0 };
+    Duration::try_from_secs_f64(drain_s + flush_s).unwrap_or(QUEUES).min(QUEUES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{FlowSample, Known};
+
+    const S: Duration = Duration::from_secs(1);
+
+    fn sent(at_s: f64, sent_bytes: u64, queued_bytes: u64) -> Sample {
+        let queued_bytes = Known::Value(queued_bytes);
+        let flow = FlowSample {
+            queued_bytes,
+            ..FlowSample::untold(0, Role::Sender, sent_bytes, "not looked at")
+        };
+        Sample { at_s, sent_bytes, received_bytes: 0, flows: vec![flow] }
+    }
+
+    #[test]
+    fn the_wait_grows_with_what_is_queued() {
+        let (now, plan) = (Instant::now(), Plan::standard());
+        let ends = |samples: &[Sample]| Patience::new(now, &plan, samples).ends() - now;
+        assert_eq!(ends(&[]), STANDSTILL);
+        assert_eq!(ends(&[sent(10.0, 1_000_000, 500_000)]), STANDSTILL + 5 * S);
+        assert_eq!(ends(&[sent(10.0, 1, u64::MAX)]), STANDSTILL + QUEUES);
+    }
+
+    #[test]
+    fn a_sink_has_time_to_bring_what_it_got_to_its_disk() {
+        let mut plan = Plan::standard();
+        let name = String::from("file");
+        plan.storage.sink = Some(goodput_model::Sink { name, direct: false, fsync: true });
+        let patience = Patience::new(Instant::now(), &plan, &[sent(10.0, 4_000_000_000, 0)]);
+        assert_eq!(patience.still, STANDSTILL + 400 * S);
+    }
+
+    #[test]
+    fn progress_puts_the_end_off_and_signs_of_life_alone_do_not() {
+        let (now, plan) = (Instant::now(), Plan::standard());
+        let mut patience = Patience::new(now, &plan, &[]);
+        for tick in 1..=14 {
+            patience.hear(now + tick * S, u64::from(tick) * 20, 0.0);
+        }
+        assert_eq!(patience.ends(), now + STANDSTILL, "pings");
+        patience.hear(now + 14 * S, 5000, 0.0);
+        assert_eq!(patience.ends(), now + 14 * S + STANDSTILL, "a part of a report");
+        patience.hear(now + 20 * S, 5100, 3.5);
+        assert_eq!(patience.ends(), now + 20 * S + STANDSTILL, "a newer sample");
+        patience.hear(now + 30 * S, 5200, 3.5);
+        assert_eq!(patience.ends(), now + 20 * S + STANDSTILL, "the same sample again");
+        for tick in 31..1000u32 {
+            patience.hear(now + tick * S, 5200, f64::from(tick));
+        }
+        assert_eq!(patience.ends(), now + STANDSTILL + LONGEST, "not for ever");
+    }
+}

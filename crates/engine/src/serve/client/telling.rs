@@ -1,0 +1,76 @@
+//! What the client is told of the samples, while the way to it is slow.
+
+use goodput_model::Sample;
+
+/// Bytes waiting for the client from which on samples go without their details: an earlier one has not left.
+const SLOW_BYTES: usize = 8 * 1024;
+
+/// Bytes waiting from which on they do not go at all: the counters of the next one hold them as well.
+const STUCK_BYTES: usize = 64 * 1024;
+
+/// What of each sample is sent.
+#[derive(Debug, Default)]
+pub(super) struct Telling {
+    /// Whether something was left out of the newest sample.
+    lacks: bool,
+}
+
+impl Telling {
+    /// What the client is to hear of `sample`, with `waiting` bytes that have not left yet.
+    pub(super) fn next(&mut self, sample: Box<Sample>, waiting: usize) -> Option<Box<Sample>> {
+        self.lacks = waiting >= SLOW_BYTES;
+        match waiting {
+            ..SLOW_BYTES => Some(sample),
+            SLOW_BYTES..STUCK_BYTES => Some(Box::new(totals(&sample))),
+            STUCK_BYTES.. => None,
+        }
+    }
+
+    /// What is left to tell when the flows have ended with `last`: the totals first, as they are small, and
+    /// then the details.
+    pub(super) fn last(&self, last: &Sample) -> Vec<Sample> {
+        if !self.lacks {
+            return Vec::new();
+        }
+        vec![totals(last), last.clone()]
+    }
+}
+
+fn totals(sample: &Sample) -> Sample {
+    let Sample { at_s, sent_bytes, received_bytes, .. } = *sample;
+    Sample { at_s, sent_bytes, received_bytes, flows: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{FlowSample, Role};
+
+    fn sample(at_s: f64) -> Box<Sample> {
+        let flow = FlowSample::untold(0, Role::Receiver, 7, "not looked at");
+        Box::new(Sample { at_s, sent_bytes: 0, received_bytes: 7, flows: vec![flow] })
+    }
+
+    #[test]
+    fn a_client_on_a_fast_way_is_told_everything_once() {
+        let mut telling = Telling::default();
+        assert_eq!(telling.next(sample(0.1), 0), Some(sample(0.1)));
+        assert_eq!(telling.last(&sample(0.2)), []);
+    }
+
+    /// Ten samples a second of a megabyte each, on a way that carries 12 500 bytes a second.
+    #[test]
+    fn on_a_slow_way_what_waits_is_bounded_and_the_last_counts_are_told() {
+        let (mut telling, mut waiting, mut most) = (Telling::default(), 0usize, 0);
+        for tick in 1..=1000 {
+            let told = telling.next(sample(f64::from(tick) / 10.0), waiting);
+            let bytes = told.map_or(0, |told| if told.flows.is_empty() { 150 } else { 1 << 20 });
+            waiting = (waiting + bytes).saturating_sub(1250);
+            most = most.max(waiting);
+        }
+        assert!(most <= (1 << 20) + STUCK_BYTES, "{most}");
+        let last = telling.last(&sample(100.1));
+        assert_eq!((last[0].received_bytes, last[0].flows.len()), (7, 0), "totals first");
+        assert_eq!(last[1], *sample(100.1));
+    }
+}

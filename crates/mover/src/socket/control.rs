@@ -1,0 +1,57 @@
+//! The connection on which both ends talk while payload fills the way between them.
+
+use std::os::fd::AsFd;
+
+use goodput_model::SocketOptions;
+use socket2::SockRef;
+
+use super::error::SocketError;
+use super::options::set_dscp;
+
+/// Code point of operations, administration and management: CS2 (RFC 4594 section 3.3). Queues that look at
+/// code points let few such packets pass the many of payload.
+const CODE_POINT: u8 = 16;
+
+/// `TC_PRIO_INTERACTIVE` (include/uapi/linux/pkt_sched.h): the first band of pfifo_fast and of fq. Anyone may
+/// ask for it (`SO_PRIORITY`, socket(7)).
+const PRIORITY: u32 = 6;
+
+/// Bytes that the kernel takes ahead of what it can send (`TCP_NOTSENT_LOWAT`, tcp(7)). What waits beyond
+/// them waits in this program, which sees that the way is slow and says less.
+const AHEAD: u32 = 16 * 1024;
+
+/// Gives a control connection a way past payload, and keeps what waits on it short.
+pub fn apply_control(socket: impl AsFd) -> Result<(), SocketError> {
+    let socket = SockRef::from(&socket);
+    let family = socket.domain().map_err(SocketError::of("ask the IP version of", "a socket"))?;
+    let options = SocketOptions { dscp: Some(CODE_POINT), ..SocketOptions::default() };
+    set_dscp(&socket, &options, family)?;
+    // After the code point, which sets a priority of its own.
+    socket.set_priority(PRIORITY).map_err(SocketError::of("use priority", PRIORITY))?;
+    socket
+        .set_tcp_notsent_lowat(AHEAD)
+        .map_err(SocketError::of("bound what waits unsent to", format!("{AHEAD} bytes")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn a_control_connection_goes_first_and_keeps_little_in_the_kernel() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(address) else { continue };
+            let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            apply_control(&stream).unwrap();
+            let socket = SockRef::from(&stream);
+            assert_eq!(socket.tos_v4().unwrap() >> 2, u32::from(CODE_POINT));
+            assert_eq!(socket.priority().unwrap(), PRIORITY);
+            assert_eq!(socket.tcp_notsent_lowat().unwrap(), AHEAD);
+            if address.starts_with('[') {
+                assert_eq!(socket.tclass_v6().unwrap() >> 2, u32::from(CODE_POINT));
+            }
+        }
+    }
+}
