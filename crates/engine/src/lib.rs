@@ -19,6 +19,7 @@ mod far_totals;
 mod find_rate;
 mod interrupt;
 mod intervals;
+mod kept;
 mod latency;
 pub mod measurement;
 mod movers;

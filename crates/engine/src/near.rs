@@ -3,7 +3,7 @@
 mod agree;
 mod foreign;
 mod gather;
-mod length;
+pub(crate) mod length;
 mod patience;
 mod probes;
 mod shown;
@@ -11,11 +11,10 @@ mod shown;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use goodput_kernel::Context;
 use goodput_model::{
-    Clocks, Connection, End, EndName, Known, MoverChoice, OwnClock, Placement, Plan, Sample,
+    Connection, End, EndName, Known, Missing, MoverChoice, OwnClock, Placement, Plan, Sample,
     Snapshot, Transport,
 };
 use goodput_wire::session::{Action, Input};
@@ -25,6 +24,7 @@ use crate::clock::{self, Comparing};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
+use crate::kept::Kept;
 use crate::latency::{Prober, Probing};
 use crate::measurement::{Incomplete, Measurement};
 use crate::movers::{self, Movers};
@@ -48,10 +48,13 @@ pub struct NearRun<'a> {
     before: Snapshot,
     /// CPU time and memory in the moment in which this end's flows had ended.
     used: Snapshot,
-    near: Vec<Sample>,
-    far: Vec<Sample>,
+    near: Kept,
+    far: Kept,
     shown: Shown,
-    steady_samples: Option<(usize, usize)>,
+    /// Whether flows ran until they were told to stop; the samples until then are marked.
+    was_steady: bool,
+    /// Whether payload has moved for as long as the plan lets it.
+    limit_reached: bool,
     near_ended: bool,
     far_report: Option<Known<End>>,
     account: Account,
@@ -156,10 +159,11 @@ impl<'a> NearRun<'a> {
             context,
             before,
             used: Snapshot::default(),
-            near: Vec::new(),
-            far: Vec::new(),
+            near: Kept::default(),
+            far: Kept::default(),
             shown,
-            steady_samples: None,
+            was_steady: false,
+            limit_reached: false,
             near_ended: false,
             far_report: None,
             account,
@@ -225,22 +229,13 @@ impl<'a> NearRun<'a> {
         interrupt: &Interrupt,
         listener: &mut Listener<'_>,
     ) -> Result<(), EngineError> {
-        let began = self.traffic.begin(&self.plan)?;
+        let began = self.traffic.begin(&self.plan, length::longest(&self.plan))?;
         listener(Event::Opened { connections: self.connections.clone() });
         listener(Event::Began);
-        let mut deadline = self.latest_end(began);
-        while !self.is_long_enough() {
+        while !self.limit_reached && !self.is_long_enough() {
             tokio::select! {
-                watched = self.traffic.next() => {
-                    self.watched(watched, listener)?;
-                    if let [_, second] = &self.near[..] {
-                        // Some protocols pause before their payload, where times begin; the first
-                        // sample is from before that.
-                        deadline = self.latest_end(beginning(second));
-                    }
-                }
+                watched = self.traffic.next() => self.watched(watched, listener)?,
                 action = self.client.next() => self.acted(action?, listener)?,
-                () = tokio::time::sleep_until(deadline) => break,
                 () = interrupt.raised() => {
                     let after = began.elapsed().as_secs_f64();
                     self.doubts.push(format!("interrupted after {after:.1} s"));
@@ -265,6 +260,7 @@ impl<'a> NearRun<'a> {
                 self.show_life(&sample);
                 self.take_sample(EndName::Near, *sample, listener);
             }
+            Watched::Limit => self.limit_reached = true,
             Watched::Ended(outcome) => {
                 self.near_ended = true;
                 self.used = usage_after(self.plan.observe, &self.context);
@@ -322,10 +318,6 @@ impl<'a> NearRun<'a> {
             EndName::Near => &mut self.near,
             EndName::Far => &mut self.far,
         };
-        // On a slow way the far end tells its last totals first, and their details after them.
-        if samples.last().is_some_and(|last| last.at_s == sample.at_s && last.flows.is_empty()) {
-            samples.pop();
-        }
         samples.push(sample);
     }
 
@@ -333,7 +325,9 @@ impl<'a> NearRun<'a> {
     /// queues, unless the flows ended by themselves.
     fn finish(&mut self, soon: bool) {
         if !self.near_ended && self.far_report.is_none() {
-            self.steady_samples = Some((self.near.len(), self.far.len()));
+            self.was_steady = true;
+            self.near.mark();
+            self.far.mark();
         }
         self.shown.stop();
         let soon = soon && self.client.peer.is_goodput();
@@ -373,10 +367,4 @@ async fn seating(client: &Client, plan: &Plan) -> Result<Seating, EngineError> {
     Seating::of(plan, EndName::Near, &context)
         .await
         .map_err(|why| EngineError::Flow(format!("near end: {why}")))
-}
-
-/// When payload began to move, by a sample that was just taken.
-fn beginning(sample: &Sample) -> Instant {
-    let (now, ago) = (Instant::now(), Duration::try_from_secs_f64(sample.at_s).unwrap_or_default());
-    now.checked_sub(ago).unwrap_or(now)
 }

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
 use crate::seating::Seating;
-use crate::traffic::{Ending, Watched};
+use crate::traffic::{Ending, Limit, Watched};
 
 /// Time between two samples.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -59,16 +59,22 @@ pub fn watch(
     flows: Vec<RunningFlow>,
     began: Instant,
     cadence: Cadence,
+    mut limit: Limit,
     seating: &Seating,
     report: &UnboundedSender<Watched>,
 ) {
-    let began = beginning(&flows, began);
+    let began = beginning(&flows, began, &mut limit, report);
     let clock = clock::own(began);
     let mut next_detail = began + cadence.detail.unwrap_or_default();
     let mut next = began + cadence.period;
     let mut enough = cadence.enough;
     let over = loop {
-        let finished = match wait_until(next, &flows, enough) {
+        let finished = match wait_until(next, limit.ends(began), &flows, enough) {
+            Waited::Limit => {
+                limit.reach();
+                let _ = report.send(Watched::Limit);
+                continue;
+            }
             Waited::Enough => {
                 enough = None;
                 let at_s = sample_time(&flows, began, Instant::now(), false);
@@ -92,7 +98,7 @@ pub fn watch(
         }
         next += cadence.period;
         // What still comes is no payload, and the last sample is of its end.
-        while is_over(&flows) && wait_until(next, &flows, None) != Waited::Ended {
+        while is_over(&flows) && wait_until(next, None, &flows, None) != Waited::Ended {
             next += cadence.period;
         }
     };
@@ -119,7 +125,12 @@ fn is_read_by_us(flow: &RunningFlow) -> bool {
 
 /// When the payload's clock began: with the gate, or where the payload itself tells, with the first
 /// flow that has seen it. Waits for that.
-fn beginning(flows: &[RunningFlow], gate: Instant) -> Instant {
+fn beginning(
+    flows: &[RunningFlow],
+    gate: Instant,
+    limit: &mut Limit,
+    report: &UnboundedSender<Watched>,
+) -> Instant {
     let tells = |flow: &RunningFlow| {
         flow.config().transport == Transport::Udp && flow.config().framing.tells_its_beginning()
     };
@@ -130,6 +141,10 @@ fn beginning(flows: &[RunningFlow], gate: Instant) -> Instant {
         }
         if over {
             break;
+        }
+        if limit.ends(gate).is_some_and(|ends| ends <= Instant::now()) {
+            limit.reach();
+            let _ = report.send(Watched::Limit);
         }
         std::thread::sleep(END_CHECK);
     }
@@ -143,12 +158,20 @@ enum Waited {
     Due,
     /// As many bytes as were waited for have been received.
     Enough,
+    /// Payload has moved for as long as it may.
+    Limit,
     /// All flows have ended.
     Ended,
 }
 
-/// Waits for the time of the next sample, for `enough` received bytes, or for the end of all flows.
-fn wait_until(next: Instant, flows: &[RunningFlow], enough: Option<u64>) -> Waited {
+/// Waits for the time of the next sample, for that of `limit`, for `enough` received bytes, or for the end of
+/// all flows. A sample that is due is before the limit.
+fn wait_until(
+    next: Instant,
+    limit: Option<Instant>,
+    flows: &[RunningFlow],
+    enough: Option<u64>,
+) -> Waited {
     loop {
         if flows.iter().all(RunningFlow::is_finished) {
             return Waited::Ended;
@@ -160,7 +183,11 @@ fn wait_until(next: Instant, flows: &[RunningFlow], enough: Option<u64>) -> Wait
         if left.is_zero() {
             return Waited::Due;
         }
-        std::thread::sleep(left.min(END_CHECK));
+        let to_limit = limit.map(|at| at.saturating_duration_since(Instant::now()));
+        if to_limit.is_some_and(|left| left.is_zero()) {
+            return Waited::Limit;
+        }
+        std::thread::sleep(left.min(END_CHECK).min(to_limit.unwrap_or(END_CHECK)));
     }
 }
 
@@ -274,12 +301,29 @@ mod tests {
         let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
         let seating = Seating::free(String::new());
         let thread = std::thread::spawn(move || {
-            watch(flows, Instant::now(), cadence, &seating, &report);
+            watch(flows, Instant::now(), cadence, Limit::none(), &seating, &report);
         });
         sender.write_all(&[0; 6000]).unwrap();
         let Some(Watched::Sample(sample)) = watched.blocking_recv() else { panic!("no sample") };
         assert!((5000..=6000).contains(&sample.received_bytes), "{sample:?}");
         drop(sender);
         thread.join().unwrap();
+    }
+
+    /// Nobody takes what is told, as when whoever drives the measurement is held up.
+    #[test]
+    fn payload_ends_at_its_limit_whoever_listens() {
+        let listener = TcpListener::bind("localhost:0").unwrap();
+        let _sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let stop = Arc::new(Stop::new().unwrap());
+        let flows = vec![receiver(listener.accept().unwrap().0, &stop)];
+        let day = Duration::from_secs(86_400);
+        let cadence = Cadence { period: day, detail: None, enough: None };
+        let limit = Limit::new(Some(Duration::from_millis(20)), &stop, Duration::ZERO);
+        let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
+        let seating = Seating::free(String::new());
+        watch(flows, Instant::now(), cadence, limit, &seating, &report);
+        assert!(matches!(watched.blocking_recv(), Some(Watched::Limit)));
+        assert!(matches!(watched.blocking_recv(), Some(Watched::Sample(_))), "the last");
     }
 }

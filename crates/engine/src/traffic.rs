@@ -51,8 +51,41 @@ pub fn connections(flows: &[Connected]) -> Vec<Connection> {
 pub enum Watched {
     /// Counters at one instant.
     Sample(Box<Sample>),
+    /// Payload has moved for as long as it may, and was told to end.
+    Limit,
     /// Every flow has ended.
     Ended(Result<Ending, Failure>),
+}
+
+/// How long payload moves at most. The thread that watches the flows holds it, whatever holds up those that it
+/// tells.
+pub struct Limit {
+    after: Option<Duration>,
+    stop: Arc<Stop>,
+    drain: Duration,
+}
+
+impl Limit {
+    /// `after` the beginning `stop` ends the flows, whose receivers read on for `drain`.
+    pub fn new(after: Option<Duration>, stop: &Arc<Stop>, drain: Duration) -> Self {
+        Self { after, stop: Arc::clone(stop), drain }
+    }
+
+    /// When it is reached, where payload `began`; `None`: never, or it was.
+    pub fn ends(&self, began: Instant) -> Option<Instant> {
+        began.checked_add(self.after?)
+    }
+
+    /// It is reached.
+    pub fn reach(&mut self) {
+        self.after = None;
+        self.stop.finish(self.drain);
+    }
+
+    #[cfg(test)]
+    pub fn none() -> Self {
+        Self { after: None, stop: Arc::new(Stop::new().unwrap()), drain: Duration::ZERO }
+    }
 }
 
 /// How a flow failed.
@@ -176,8 +209,13 @@ impl Traffic {
         }
     }
 
-    /// Opens the gate and begins to watch. Returns when payload began to move.
-    pub fn begin(&mut self, plan: &Plan) -> Result<Instant, EngineError> {
+    /// Opens the gate and begins to watch. Payload ends after `longest` at the latest. Returns when it began to
+    /// move.
+    pub fn begin(
+        &mut self,
+        plan: &Plan,
+        longest: Option<Duration>,
+    ) -> Result<Instant, EngineError> {
         let flows = std::mem::take(&mut self.flows);
         let cadence = sampler::Cadence::of(plan);
         let first = Watched::Sample(Box::new(sampler::first(&flows, cadence)));
@@ -185,9 +223,10 @@ impl Traffic {
         let _ = self.report.send(first);
         let (report, began) = (self.report.clone(), Instant::now());
         let seating = self.seating.clone();
+        let limit = Limit::new(longest, &self.stop, DRAIN);
         std::thread::Builder::new()
             .name("sampler".into())
-            .spawn(move || sampler::watch(flows, began, cadence, &seating, &report))
+            .spawn(move || sampler::watch(flows, began, cadence, limit, &seating, &report))
             .map_err(|cause| no_thread(&cause))
             .map_err(EngineError::io("watch the flows"))?;
         self.gate.open();

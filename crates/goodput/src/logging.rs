@@ -4,6 +4,8 @@ use std::io::IsTerminal;
 
 use tracing_subscriber::EnvFilter;
 
+use crate::screen::Log;
+
 /// Warnings by default, one line for each client with `-v`, everything with `-vv`; `RUST_LOG`
 /// overrides.
 pub fn begin(verbose: u8) {
@@ -15,7 +17,7 @@ pub fn begin(verbose: u8) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| Log)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .without_time()

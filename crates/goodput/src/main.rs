@@ -24,12 +24,13 @@ fn main() -> ExitCode {
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     if let Some(shim) = words.first().and_then(|name| shims::called_as(name)) {
         logging::begin(0);
-        return shims::run(shim, &words[1..], false).into();
+        let exit = shims::run(shim, &words[1..], false);
+        screen::finish();
+        return exit.into();
     }
     let cli = args::Cli::parse();
     logging::begin(cli.verbose);
-    match commands::run(cli) {
-        Ok(exit) => exit.into(),
-        Err(error) => exit::explain(&error).into(),
-    }
+    let exit = commands::run(cli);
+    screen::finish();
+    exit.unwrap_or_else(|error| exit::explain(&error)).into()
 }

@@ -1,12 +1,24 @@
-//! Where results are printed: standard output, unless it takes the payload (`--sink -`).
+//! Where results are printed: standard output, unless it takes the payload (`--sink -`). What is printed while
+//! something is measured goes through a thread of its own, because a reader may stall (^S, a pipe that nobody drains).
 
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use goodput_model::{Direction, Plan};
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Bytes that may wait for a reader. Beyond them lines are left out, and how many is said.
+const WAITING_MAX: usize = 1 << 20;
+
+/// How long the end of the program waits for a reader that has stalled.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+static OUT: Later = Later::new(print_now);
+static ERR: Later = Later::new(|text| io::stderr().write_all(text.as_bytes()));
 
 /// Leaves standard output to the payload, where `plan` says so; results go to standard error then.
 pub fn leave_to_payload(plan: &Plan) {
@@ -15,8 +27,9 @@ pub fn leave_to_payload(plan: &Plan) {
 }
 
 /// Prints what a program reads, which has no colours to drop: to look for them took most of the time of a
-/// record of many flows.
+/// record of many flows. After what waits already.
 pub fn print_data(text: &str) -> io::Result<()> {
+    OUT.wait(None);
     if TAKEN.load(Ordering::Relaxed) {
         return io::stderr().write_all(text.as_bytes());
     }
@@ -30,11 +43,163 @@ pub fn line(text: impl Display) -> io::Result<()> {
     print(&format!("{text}\n"))
 }
 
-/// Prints a part of a result.
+/// Prints a part of a result, after what waits already.
 pub fn print(text: &str) -> io::Result<()> {
+    OUT.wait(None);
+    print_now(text)
+}
+
+/// Prints a part of a result as soon as the reader takes it, and never waits for that.
+pub fn later(text: &str) {
+    OUT.add(text);
+}
+
+/// Waits for what is left to print, unless its reader has stalled.
+pub fn finish() {
+    OUT.wait(Some(GOODBYE));
+    ERR.wait(Some(GOODBYE));
+}
+
+fn print_now(text: &str) -> io::Result<()> {
     if TAKEN.load(Ordering::Relaxed) {
         return write!(anstream::stderr(), "{text}");
     }
     let mut out = anstream::stdout();
     write!(out, "{text}").and_then(|()| out.flush())
+}
+
+/// The log, which never waits for its reader either.
+pub struct Log;
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        ERR.add(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Text on its way to a reader that may stall, and the thread that waits in everybody's stead.
+struct Later {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+    started: OnceLock<bool>,
+    /// Blocks as long as the reader does.
+    write: fn(&str) -> io::Result<()>,
+}
+
+struct Waiting {
+    text: String,
+    /// Whether some is being written, which may take for ever.
+    writing: bool,
+    left_out: usize,
+}
+
+impl Later {
+    const fn new(write: fn(&str) -> io::Result<()>) -> Self {
+        let waiting = Waiting { text: String::new(), writing: false, left_out: 0 };
+        Self {
+            waiting: Mutex::new(waiting),
+            changed: Condvar::new(),
+            started: OnceLock::new(),
+            write,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // A panic in between leaves nothing half done.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&'static self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let start = || {
+            let printer = std::thread::Builder::new().name("printer".into());
+            printer.spawn(move || self.run()).is_ok()
+        };
+        if !*self.started.get_or_init(start) {
+            // Without a thread it is this one that waits. A reader that has gone is noticed at the end.
+            let _ = (self.write)(text);
+            return;
+        }
+        let mut waiting = self.lock();
+        if waiting.text.len() + text.len() > WAITING_MAX {
+            waiting.left_out += text.lines().count();
+        } else {
+            waiting.text.push_str(text);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Writes what comes, for as long as the program runs.
+    fn run(&self) {
+        loop {
+            let mut waiting = self.lock();
+            while waiting.text.is_empty() {
+                waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            }
+            let (text, left_out) =
+                (std::mem::take(&mut waiting.text), std::mem::take(&mut waiting.left_out));
+            waiting.writing = true;
+            drop(waiting);
+            // A reader that has gone is no reason to stop what is measured; it is noticed at the end.
+            let _ = (self.write)(&text);
+            if left_out > 0 {
+                ERR.add(&format!(
+                    "goodput: {left_out} lines were not printed: nobody read them in time\n"
+                ));
+            }
+            self.lock().writing = false;
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits until everything is written, for so long at most.
+    fn wait(&self, most: Option<Duration>) {
+        let is_busy = |waiting: &mut Waiting| waiting.writing || !waiting.text.is_empty();
+        let waiting = self.lock();
+        match most {
+            Some(most) => drop(self.changed.wait_timeout_while(waiting, most, is_busy)),
+            None => drop(self.changed.wait_while(waiting, is_busy)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static GATE: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+    static WRITTEN: Mutex<usize> = Mutex::new(0);
+    static STALLED: Later = Later::new(|text| {
+        let open = GATE.0.lock().unwrap();
+        drop(GATE.1.wait_while(open, |open| !*open).unwrap());
+        *WRITTEN.lock().unwrap() += text.len();
+        Ok(())
+    });
+
+    #[test]
+    fn a_reader_that_stalls_holds_nobody_up_and_costs_little() {
+        let line = "x".repeat(1023) + "\n";
+        STALLED.add(&line);
+        while !STALLED.lock().writing {
+            std::thread::yield_now();
+        }
+        (1..10_000).for_each(|_| STALLED.add(&line));
+        STALLED.wait(Some(Duration::from_millis(1)));
+        let (held, left_out) = {
+            let waiting = STALLED.lock();
+            (waiting.text.len(), waiting.left_out)
+        };
+        assert!(held <= WAITING_MAX && left_out >= 7000, "{held} bytes, {left_out} left out");
+        *GATE.0.lock().unwrap() = true;
+        GATE.1.notify_all();
+        STALLED.wait(None);
+        assert_eq!(*WRITTEN.lock().unwrap() + left_out * 1024, 10_000 * 1024);
+    }
 }

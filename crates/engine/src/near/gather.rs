@@ -10,6 +10,7 @@ use super::patience::Patience;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
+use crate::kept::Kept;
 use crate::measurement::{Incomplete, Measurement, steady};
 
 impl NearRun<'_> {
@@ -94,7 +95,9 @@ impl NearRun<'_> {
         after: Snapshot,
         listener: &mut Listener<'_>,
     ) -> Measurement {
-        let (near, far) = self.steady_samples.unzip();
+        let marked = |kept: &Kept| kept.marked().unwrap_or(0);
+        let steady_samples = self.was_steady.then(|| (marked(&self.near), marked(&self.far)));
+        let (near, far) = steady_samples.unzip();
         let (steady_near, steady_far) = (steady(&self.near, near), steady(&self.far, far));
         let far_tells = match &self.far_report {
             Some(report) => report.value().is_some(),
@@ -108,14 +111,15 @@ impl NearRun<'_> {
             host: goodput_kernel::host(),
             before: self.before,
             after,
-            samples: self.near,
+            samples: self.near.into_samples(),
             placement: self.placement,
             movers: self.movers,
             clock: self.clock,
         };
+        let far_samples = self.far.into_samples();
         let far = match (self.far_report, &self.incomplete) {
-            (Some(report), _) => report.map(|end| End { samples: self.far, ..end }),
-            (None, Some(why)) => unreported(&self.client.peer, self.far, &near, &why.why),
+            (Some(report), _) => report.map(|end| End { samples: far_samples, ..end }),
+            (None, Some(why)) => unreported(&self.client.peer, far_samples, &near, &why.why),
             (None, None) => Known::missing("the far end did not report"),
         };
         if self.hears {
@@ -133,7 +137,7 @@ impl NearRun<'_> {
             connections: self.connections,
             far_totals: self.account.into_totals(),
             intervals,
-            steady_samples: self.steady_samples,
+            steady_samples,
             latency: None,
             clocks: Clocks::missing("they were not compared"),
             incomplete: self.incomplete,

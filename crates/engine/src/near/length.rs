@@ -1,28 +1,25 @@
 //! When a measurement is long enough.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use goodput_experiment::steady::is_precise_enough;
-use goodput_model::{Bytes, EndName, Length};
-use tokio::time::Instant as TokioInstant;
+use goodput_model::{Bytes, EndName, Length, Plan, Sample};
 
 use super::NearRun;
 use crate::acknowledged::acknowledged;
 use crate::measurement::measure;
 
-impl NearRun<'_> {
-    /// When to stop at the latest; a plan of bytes ends by itself or when the peer gives up.
-    pub(super) fn latest_end(&self, began: Instant) -> TokioInstant {
-        let seconds = match self.plan.length {
-            Length::Seconds(seconds) => seconds + self.plan.omit_s,
-            Length::Auto { max_s, .. } => max_s + self.plan.omit_s,
-            Length::Bytes(_) | Length::Source => {
-                return TokioInstant::now() + Duration::from_secs(86_400);
-            }
-        };
-        TokioInstant::from_std(began + Duration::from_secs_f64(seconds))
-    }
+/// How long payload moves at most; a plan of bytes ends by itself or when the peer gives up.
+pub fn longest(plan: &Plan) -> Option<Duration> {
+    let seconds = match plan.length {
+        Length::Seconds(seconds) => seconds,
+        Length::Auto { max_s, .. } => max_s,
+        Length::Bytes(_) | Length::Source => return None,
+    };
+    Duration::try_from_secs_f64(seconds + plan.omit_s).ok()
+}
 
+impl NearRun<'_> {
     pub(super) fn is_long_enough(&self) -> bool {
         let ended = self.near_ended || self.far_report.is_some();
         match self.plan.length {
@@ -53,7 +50,7 @@ impl NearRun<'_> {
     /// Whether the goodput of what `sender` sends is known well enough.
     fn is_known(&self, sender: EndName, min_s: f64, precision_percent: f64) -> bool {
         let instead;
-        let (sending, receiving) = match sender {
+        let (sending, receiving): (&[Sample], &[Sample]) = match sender {
             EndName::Near if self.far.is_empty() => {
                 instead = acknowledged(&self.near);
                 (&self.near, &instead)

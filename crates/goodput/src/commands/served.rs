@@ -62,8 +62,8 @@ pub fn watcher(args: &ServeArgs) -> Option<Watcher> {
     Some(Watcher::new(move |served| {
         // A panic in between leaves nothing half done that matters to the next line.
         let text = printer.lock().unwrap_or_else(PoisonError::into_inner).take(served);
-        // A reader that has gone is no reason not to serve.
-        let _ = screen::print(&text);
+        // A reader that has stalled or gone is no reason not to serve.
+        screen::later(&text);
     }))
 }
 

@@ -54,21 +54,21 @@ impl Live {
     /// What another program would print on standard output of a failure.
     pub fn fail(&mut self, why: &str) {
         if let Shows::Foreign(writer) = &mut self.shows {
-            print(&writer.fail(why).unwrap_or_default());
+            screen::later(&writer.fail(why).unwrap_or_default());
         }
     }
 
     /// Shows one event. A reader that has gone is noticed when the result is printed.
     pub fn show(&mut self, event: &Event) {
         let line = match &mut self.shows {
-            Shows::Foreign(writer) => return print(&writer.event(event)),
+            Shows::Foreign(writer) => return screen::later(&writer.event(event)),
             Shows::Nothing => None,
             // Ten a second would drown what the stream is read for; the record has them all.
             Shows::Json if matches!(event, Event::Sampled { .. }) => None,
             Shows::Json => serde_json::to_string(event).ok(),
             Shows::Lines => self.line(event),
         };
-        print(&line.map(|line| line + "\n").unwrap_or_default());
+        screen::later(&line.map(|line| line + "\n").unwrap_or_default());
     }
 
     fn line(&self, event: &Event) -> Option<String> {
@@ -111,12 +111,6 @@ fn connected(peer: &Host, secured: bool) -> String {
     }
     let token = if secured { ", with the token" } else { "" };
     format!("connected   {}, {}, goodput {}{token}", peer.name, peer.kernel, peer.goodput)
-}
-
-fn print(text: &str) {
-    if !text.is_empty() {
-        let _ = screen::print(text);
-    }
 }
 
 fn trial_line(values: &[String], trial: &Trial) -> String {

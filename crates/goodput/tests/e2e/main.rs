@@ -19,4 +19,5 @@ mod records;
 mod serving;
 mod settings;
 mod sockets;
+mod stalled;
 mod strangers;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use goodput_kernel::Context;
 use goodput_model::{
@@ -17,6 +18,7 @@ use super::telling::Telling;
 use super::{Caller, OwnFlow, Run, ServedClient, Woken, in_short};
 use crate::error::EngineError;
 use crate::movers::Movers;
+use crate::near::length;
 use crate::observe::{observe, usage_after, usage_before};
 use crate::seating::Seating;
 use crate::serve::admission::Place;
@@ -28,6 +30,9 @@ use crate::serve::tickets::Arrival;
 use crate::spread;
 use crate::storage::Stores;
 use crate::traffic::{Connected, Traffic, Watched, connections};
+
+/// How much later than a plan ends its flows end here at the latest; the session's word comes first.
+const LATE: Duration = Duration::from_secs(4);
 
 /// One measurement at the answering end.
 pub(super) struct FarRun {
@@ -237,6 +242,9 @@ impl ServedClient {
 
     pub(super) fn begin(&mut self) {
         let observes = self.may_observe();
+        let own_protocol = self.caller.protocol.observes;
+        let longest_s = self.shared.config.limits.duration_s;
+        let longest_s = Duration::try_from_secs_f64(longest_s).unwrap_or(Duration::MAX / 2);
         let Run::Going(run) = &mut self.run else { return };
         let FarRun { plan, context, stage: Stage::Running { traffic, before, progress }, .. } =
             &mut **run
@@ -245,7 +253,10 @@ impl ServedClient {
         };
         *progress = Progress::from_now(self.shared.config.min_progress, plan);
         usage_before(plan.observe && observes, context, before);
-        if let Err(why) = traffic.begin(plan) {
+        // The session ends payload before that, and says why; nothing that holds it up holds this up.
+        let planned = length::longest(plan).filter(|_| own_protocol);
+        let longest = planned.unwrap_or(longest_s);
+        if let Err(why) = traffic.begin(plan, Some(longest + LATE)) {
             self.fail(why.to_string());
         }
     }
@@ -272,6 +283,8 @@ impl ServedClient {
             // Other protocols' sessions tell no more of it than their protocol demands.
             Watched::Sample(_) if self.shared.config.private && self.caller.protocol.observes => {}
             Watched::Sample(sample) => self.tell_sample(sample),
+            // The client's plan has an end of its own, and the session another one.
+            Watched::Limit => {}
             Watched::Ended(Err(failure)) => self.fail(failure.why),
             Watched::Ended(Ok(ending)) => {
                 self.tell_log(&ending.last);
