@@ -171,6 +171,9 @@ pub enum SettingError {
     /// The process that puts settings back when this one is killed does not run.
     #[error("the guard that puts settings back does not run ({0}); nothing more is changed")]
     Guard(String),
+    /// The process that changes settings for clients of a server does not run.
+    #[error("the settings helper does not run: {0}")]
+    Helper(String),
     /// The identity of this host or its network namespace could not be read.
     #[error("can't read {path}: {cause}; is /proc mounted?")]
     Identity {

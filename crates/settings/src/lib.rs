@@ -8,6 +8,7 @@ mod around;
 mod changes;
 mod error;
 mod guard;
+pub mod helper;
 mod journal;
 mod lookup;
 mod machine;

@@ -10,7 +10,7 @@ mod spawn;
 mod takeover;
 
 pub use program::GuardProgram;
-pub(crate) use spawn::Guard;
+pub(crate) use spawn::{Guard, detach};
 pub use takeover::guard_main;
 
 /// What the guard writes on its standard output once it is ready to take over.

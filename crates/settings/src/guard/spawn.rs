@@ -87,8 +87,10 @@ fn command(program: &GuardProgram, journal: &Path) -> Command {
     command
 }
 
+/// Has a program run in a session of its own that no signal of the terminal ends, with no descriptors
+/// but the standard ones.
 #[expect(unsafe_code, reason = "only code between fork and exec can set a child's session")]
-fn detach(command: &mut Command) {
+pub(crate) fn detach(command: &mut Command) {
     // SAFETY: the closure makes only system calls that are async-signal-safe or bare syscalls
     // (setsid, sigaction through signal, close_range), allocates nothing and touches no memory
     // that another thread of the parent could have left inconsistent.

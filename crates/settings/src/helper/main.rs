@@ -1,0 +1,148 @@
+//! The helper's own life.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use goodput_model::{EndName, SettingRef};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::message::{Answer, LONGEST, Refusal, Request, Work, told};
+use crate::changes::Changes;
+use crate::guard::GuardProgram;
+
+/// Clients with changed settings at the same time; each has a journal and a guard.
+const MOST_CLIENTS: usize = 32;
+/// Settings that one client changes.
+const MOST_SETTINGS: usize = 64;
+
+/// Says whether clients may read a setting (no value) or give it this value, and why not.
+pub type Allowed = dyn Fn(&SettingRef, Option<&str>) -> Result<(), String>;
+
+/// The helper's whole life: answers the server at the other end of standard input, and puts back what is
+/// still changed when that is closed. Journals are kept in `state_dir`. Returns the exit code: 0 when
+/// nothing is left changed, 1 when something is, 2 when standard input is no such connection.
+pub fn helper_main(state_dir: &Path, allowed: &Allowed) -> i32 {
+    let stdin = std::io::stdin();
+    let work = Worker { state_dir: state_dir.into(), allowed, clients: BTreeMap::new() };
+    work.run(stdin.as_fd())
+}
+
+/// What it knows.
+struct Worker<'a> {
+    state_dir: PathBuf,
+    allowed: &'a Allowed,
+    clients: BTreeMap<u64, Client>,
+}
+
+/// One client of the server.
+struct Client {
+    changes: Changes,
+    settings: BTreeSet<SettingRef>,
+}
+
+impl Worker<'_> {
+    fn run(mut self, server: BorrowedFd<'_>) -> i32 {
+        // Tells the server that it is ready.
+        if send(server, &told(Ok(String::new())), SendFlags::NOSIGNAL).is_err() {
+            return 2;
+        }
+        let mut packet = vec![0; LONGEST + 1];
+        loop {
+            let received = rustix::io::retry_on_intr(|| {
+                recv(server, packet.as_mut_slice(), RecvFlags::empty())
+            });
+            let answer = match received {
+                Ok((0, _)) | Err(_) => break,
+                Ok((length, _)) => self.answer(&packet[..length]),
+            };
+            if send(server, &told(answer), SendFlags::NOSIGNAL).is_err() {
+                break;
+            }
+        }
+        self.put_back()
+    }
+
+    fn answer(&mut self, packet: &[u8]) -> Answer {
+        let Request { client, work } = Request::parse(packet).map_err(refused)?;
+        match work {
+            Work::Read(setting) => {
+                let setting = self.permitted(setting, None)?;
+                crate::lookup::read(&setting).map_err(|error| Refusal {
+                    not_permitted: error.not_permitted(),
+                    why: error.to_string(),
+                })
+            }
+            Work::Apply(setting, value) => {
+                let setting = self.permitted(setting, Some(&value))?;
+                self.apply(client, &setting, &value)
+            }
+            Work::Restore => self.restore(client),
+        }
+    }
+
+    /// The setting as one of this host, if clients may do that with it.
+    fn permitted(&self, setting: SettingRef, value: Option<&str>) -> Result<SettingRef, Refusal> {
+        let setting = SettingRef { end: EndName::Near, ..setting };
+        match (self.allowed)(&setting, value) {
+            Ok(()) => Ok(setting),
+            Err(why) => Err(Refusal { not_permitted: true, why }),
+        }
+    }
+
+    fn apply(&mut self, number: u64, setting: &SettingRef, value: &str) -> Answer {
+        let client = self.client(number)?;
+        if !client.settings.contains(setting) && client.settings.len() >= MOST_SETTINGS {
+            return Err(refused(format!("one client changes {MOST_SETTINGS} settings at most")));
+        }
+        client.settings.insert(setting.clone());
+        client.changes.apply(setting, value).map_err(|error| Refusal {
+            not_permitted: error.not_permitted(),
+            why: error.to_string(),
+        })
+    }
+
+    fn client(&mut self, number: u64) -> Result<&mut Client, Refusal> {
+        if !self.clients.contains_key(&number) && self.clients.len() >= MOST_CLIENTS {
+            return Err(refused(format!(
+                "{MOST_CLIENTS} clients have changed settings here; wait until one leaves"
+            )));
+        }
+        match self.clients.entry(number) {
+            std::collections::btree_map::Entry::Occupied(client) => Ok(client.into_mut()),
+            std::collections::btree_map::Entry::Vacant(place) => {
+                let changes = Changes::begin(&self.state_dir, GuardProgram::current());
+                let changes = changes.map_err(|error| Refusal {
+                    not_permitted: error.not_permitted(),
+                    why: error.to_string(),
+                })?;
+                Ok(place.insert(Client { changes, settings: BTreeSet::new() }))
+            }
+        }
+    }
+
+    fn restore(&mut self, number: u64) -> Answer {
+        let Some(mut client) = self.clients.remove(&number) else {
+            return Ok("nothing was changed".into());
+        };
+        let report = client.changes.restore();
+        if report.is_clean() { Ok("put back".into()) } else { Err(refused(report.to_string())) }
+    }
+
+    /// The server is gone.
+    fn put_back(self) -> i32 {
+        let mut left = 0;
+        for mut client in self.clients.into_values() {
+            let report = client.changes.restore();
+            if !report.is_clean() {
+                left = 1;
+                eprintln!("goodput: the server is gone: {report}");
+            }
+        }
+        left
+    }
+}
+
+fn refused(why: String) -> Refusal {
+    Refusal { not_permitted: false, why }
+}

@@ -1,0 +1,136 @@
+//! What the server and its settings helper say to each other: one JSON object a packet, nothing else.
+
+use goodput_model::SettingRef;
+use serde::{Deserialize, Serialize};
+
+/// Longest packet either way, bytes. A value of a setting is a line.
+pub(super) const LONGEST: usize = 8 << 10;
+
+/// Longest reason that is given, bytes: with its quotes escaped it still fits into a packet.
+const LONGEST_WHY: usize = 1 << 10;
+
+/// What the server asks for, for one of its clients.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The client; the server numbers them.
+    pub client: u64,
+    /// What to do.
+    pub work: Work,
+}
+
+/// What can be asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Work {
+    /// Tell the effective value.
+    Read(SettingRef),
+    /// Change a setting until the client leaves or the server ends.
+    Apply(SettingRef, String),
+    /// Put back everything that this client changed.
+    Restore,
+}
+
+/// The answer: the effective value, or a word that it is done.
+pub type Answer = Result<String, Refusal>;
+
+/// Why a request was not done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refusal {
+    /// Whether a right is lacking, rather than anything else.
+    pub not_permitted: bool,
+    /// In words.
+    pub why: String,
+}
+
+/// A packet from the server.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    client: u64,
+    work: Word,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    setting: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+}
+
+/// The whole vocabulary.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Word {
+    Read,
+    Apply,
+    Restore,
+}
+
+/// A packet from the helper.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+enum Told {
+    Done(String),
+    Refused(Refusal),
+}
+
+impl Request {
+    /// As a packet; `None` if it would be longer than a packet may be.
+    pub(super) fn packet(&self) -> Option<Vec<u8>> {
+        let (work, setting, value) = match &self.work {
+            Work::Read(setting) => (Word::Read, Some(setting.to_string()), None),
+            Work::Apply(setting, value) => {
+                (Word::Apply, Some(setting.to_string()), Some(value.clone()))
+            }
+            Work::Restore => (Word::Restore, None, None),
+        };
+        let asked = Asked { client: self.client, work, setting, value };
+        serde_json::to_vec(&asked).ok().filter(|packet| packet.len() <= LONGEST)
+    }
+
+    /// From a packet, or what is wrong with it.
+    pub(super) fn parse(packet: &[u8]) -> Result<Self, String> {
+        if packet.len() > LONGEST {
+            return Err(format!("a request of more than {LONGEST} bytes"));
+        }
+        let Asked { client, work, setting, value } =
+            serde_json::from_slice(packet).map_err(|why| format!("no request: {why}"))?;
+        let setting = setting.map(|text| text.parse::<SettingRef>()).transpose();
+        let setting = setting.map_err(|why| why.to_string())?;
+        let work = match (work, setting, value) {
+            (Word::Read, Some(setting), None) => Work::Read(setting),
+            (Word::Apply, Some(setting), Some(value)) => Work::Apply(setting, value),
+            (Word::Restore, None, None) => Work::Restore,
+            _ => return Err("a request with too much or too little in it".into()),
+        };
+        Ok(Self { client, work })
+    }
+}
+
+/// An answer as a packet. A text that does not fit is cut.
+pub(super) fn told(answer: Answer) -> Vec<u8> {
+    let told = match answer {
+        Ok(value) => Told::Done(value),
+        Err(refusal) => Told::Refused(refusal),
+    };
+    let whole = serde_json::to_vec(&told).unwrap_or_default();
+    if !whole.is_empty() && whole.len() <= LONGEST {
+        return whole;
+    }
+    let cut = match told {
+        Told::Done(_) => {
+            Refusal { not_permitted: false, why: "the value is too long to tell".into() }
+        }
+        Told::Refused(Refusal { not_permitted, why }) => {
+            let end = why.floor_char_boundary(LONGEST_WHY);
+            Refusal { not_permitted, why: why[..end].into() }
+        }
+    };
+    // Text of this length is always JSON of fewer bytes than a packet has.
+    serde_json::to_vec(&Told::Refused(cut)).unwrap_or_default()
+}
+
+/// An answer from its packet.
+pub(super) fn hear(packet: &[u8]) -> Result<Answer, serde_json::Error> {
+    Ok(match serde_json::from_slice(packet)? {
+        Told::Done(value) => Ok(value),
+        Told::Refused(refusal) => Err(refusal),
+    })
+}

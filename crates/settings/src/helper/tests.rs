@@ -1,0 +1,88 @@
+use goodput_model::{EndName, SettingRef};
+use proptest::prelude::*;
+
+use super::message::{Answer, LONGEST, Refusal, Request, Work, hear, told};
+
+fn setting() -> impl Strategy<Value = SettingRef> {
+    let scope = proptest::option::of("[a-z0-9.:/]{1,12}");
+    ("[a-z]{1,8}\\.[a-z_/0-9-]{1,40}", scope).prop_map(|(name, scope)| SettingRef {
+        end: EndName::Near,
+        name,
+        scope,
+    })
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    let work = prop_oneof![
+        setting().prop_map(Work::Read),
+        (setting(), ".{0,200}").prop_map(|(setting, value)| Work::Apply(setting, value)),
+        Just(Work::Restore),
+    ];
+    (any::<u64>(), work).prop_map(|(client, work)| Request { client, work })
+}
+
+proptest! {
+    #[test]
+    fn a_request_is_read_as_it_was_written(request in request()) {
+        let packet = request.packet().expect("it is short");
+        prop_assert_eq!(Request::parse(&packet), Ok(request));
+    }
+
+    #[test]
+    fn garbage_is_refused_and_nothing_else_happens(packet in proptest::collection::vec(any::<u8>(), 0..300)) {
+        prop_assert!(Request::parse(&packet).is_err());
+        let _ = hear(&packet);
+    }
+
+    #[test]
+    fn a_request_with_a_byte_changed_is_read_strictly(request in request(), at: usize, byte: u8) {
+        let mut packet = request.packet().expect("it is short");
+        let at = at % packet.len();
+        packet[at] = byte;
+        // Whatever is read says again exactly what was read.
+        if let Ok(read) = Request::parse(&packet) {
+            prop_assert_eq!(Request::parse(&read.packet().expect("it is short")), Ok(read));
+        }
+    }
+
+    #[test]
+    fn a_request_cut_short_is_refused(request in request(), at: usize) {
+        let packet = request.packet().expect("it is short");
+        prop_assert!(Request::parse(&packet[..at % packet.len()]).is_err());
+    }
+
+    #[test]
+    fn an_answer_fits_into_a_packet(why in "\\PC{0,4000}", not_permitted: bool, done: bool) {
+        let answer: Answer =
+            if done { Ok(why) } else { Err(Refusal { not_permitted, why }) };
+        let packet = told(answer.clone());
+        prop_assert!(packet.len() <= LONGEST);
+        let heard = hear(&packet).expect("it is an answer");
+        prop_assert!(heard == answer || heard.is_err());
+    }
+}
+
+#[test]
+fn more_or_less_than_a_request_has_is_refused() {
+    for text in [
+        r#"{"client":1,"work":"read"}"#,
+        r#"{"client":1,"work":"read","setting":"a.b","value":"c"}"#,
+        r#"{"client":1,"work":"apply","setting":"a.b"}"#,
+        r#"{"client":1,"work":"restore","setting":"a.b"}"#,
+        r#"{"client":1,"work":"run","setting":"a.b"}"#,
+        r#"{"client":1,"work":"read","setting":"a b"}"#,
+        r#"{"client":1,"work":"read","setting":"a.b","more":1}"#,
+        r#"{"client":-1,"work":"restore"}"#,
+        r#"{"client":1,"work":"restore"} {"client":1,"work":"restore"}"#,
+        r#"{"client":1,"client":2,"work":"restore"}"#,
+        "",
+    ] {
+        assert!(Request::parse(text.as_bytes()).is_err(), "{text}");
+    }
+    let fine = br#"{"client":1,"work":"read","setting":"a.b"}"#;
+    assert!(Request::parse(fine).is_ok());
+    let long =
+        Request { client: 1, work: Work::Apply("a.b".parse().unwrap(), "x".repeat(LONGEST)) };
+    assert_eq!(long.packet(), None);
+    assert!(Request::parse(&[b' '; LONGEST + 1]).unwrap_err().contains("more than"));
+}
