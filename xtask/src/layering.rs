@@ -42,6 +42,7 @@ const MOVER: &str = "goodput-mover";
 const KERNEL: &str = "goodput-kernel";
 const SETTINGS: &str = "goodput-settings";
 const LAB: &str = "goodput-lab";
+const SANDBOX: &str = "goodput-sandbox";
 const ENGINE: &str = "goodput-engine";
 
 /// From the bottom up. The tests of a crate may use whatever stands before it.
@@ -56,11 +57,13 @@ const LAYERS: &[Layer] = &[
     near_kernel(KERNEL, &[MODEL, NETLINK]),
     near_kernel(SETTINGS, &[MODEL, NETLINK]),
     near_kernel(LAB, &[MODEL, NETLINK]),
+    // What it gives up it gives up by libraries; it has no unsafe code of its own.
+    layer(SANDBOX, &[]),
     layer(ENGINE, &[MODEL, WIRE, DIAGNOSE, EXPERIMENT, MOVER, KERNEL, SETTINGS]),
     // The program reads every registry, for help, lists and documents.
     layer(
         "goodput",
-        &[MODEL, WIRE, DIAGNOSE, EXPERIMENT, STORE, MOVER, KERNEL, SETTINGS, LAB, ENGINE],
+        &[MODEL, WIRE, DIAGNOSE, EXPERIMENT, STORE, MOVER, KERNEL, SETTINGS, LAB, SANDBOX, ENGINE],
     ),
     // The bench holds what it measures against what one CPU copies.
     layer("xtask", &[MOVER]),

@@ -14,6 +14,7 @@ use goodput_mover::{Awaited, FileSink, FileSource, FlowStorage, Waiter};
 
 use crate::client::blocking;
 use crate::error::EngineError;
+use crate::observe::forget_peak_memory;
 
 pub use error::StorageError;
 pub use result::result;
@@ -91,9 +92,7 @@ impl Stores {
             let ready = ready::make_ready(file, source, chunk, reach, awaited)?;
             (self.facts, self.doubts) = (ready.facts, ready.doubts);
         }
-        // The most memory that was resident is counted from here on (proc(5), clear_refs). Where that
-        // is refused, it is that of the whole life of the process.
-        let _ = std::fs::write("/proc/self/clear_refs", "5");
+        forget_peak_memory();
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use goodput_engine::EngineError;
+use goodput_sandbox::SandboxError;
 use goodput_settings::SettingError;
 
 /// How a command ended. The numbers are a contract (docs/cli.md).
@@ -65,8 +66,12 @@ fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
 fn lacks_permission(cause: &(dyn std::error::Error + 'static)) -> bool {
     let engine = cause.downcast_ref::<EngineError>().is_some_and(EngineError::not_permitted);
     let setting = cause.downcast_ref::<SettingError>().is_some_and(SettingError::not_permitted);
+    let sandbox = cause.downcast_ref::<SandboxError>().is_some_and(SandboxError::not_permitted);
     let io = cause.downcast_ref::<std::io::Error>();
-    engine || setting || io.is_some_and(|e| e.kind() == std::io::ErrorKind::PermissionDenied)
+    engine
+        || setting
+        || sandbox
+        || io.is_some_and(|e| e.kind() == std::io::ErrorKind::PermissionDenied)
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub async fn serve_client(
         credential: None,
         own,
         shared: Arc::clone(shared),
-        settings: Some(SessionSettings::new(shared.config.state_dir.clone())),
+        settings: Some(SessionSettings::new(shared.config.settings_helper.clone())),
         run: Run::None,
         measurements: 0,
         shown: None,

@@ -6,13 +6,12 @@ use std::os::fd::AsFd;
 
 use goodput_mover::socket::{Told, receive_told, send_from, tell_arrival, tell_destination};
 use goodput_mover::{Arrivals, monotonic_ns};
-use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::UdpSocket as AsyncUdpSocket;
 
 use super::accept::plain;
-use super::sockets::datagram_socket_beside;
+use super::sockets::{ROOM, datagram_socket_beside};
 
 /// Longest datagram.
 const DATAGRAM_MAX: usize = 65_535;
@@ -21,13 +20,9 @@ const DATAGRAM_MAX: usize = 65_535;
 /// many is read from that socket.
 const TAKEN_MAX: usize = 1024;
 
-/// Receive buffer that is asked for, bytes: hundreds of clients may begin at once, and each of them
-/// takes a moment. Without the privilege the kernel cuts it to net.core.rmem_max.
-const BUFFER: usize = 4 << 20;
-
 /// Datagrams that are taken out of the shared socket at most: more than fit into its buffer, which the
 /// kernel doubles (socket(7)) and charges with 512 bytes at least for each.
-const SHARED_MAX: usize = 2 * BUFFER / 512;
+const SHARED_MAX: usize = 2 * ROOM / 512;
 
 /// Most bytes of datagrams that wait in this process; what comes beyond is dropped, as the kernel
 /// drops what comes beyond its buffer.
@@ -67,7 +62,6 @@ impl Front {
     /// Takes over a bound socket, which shares its port only while a peer gets its own.
     pub fn new(socket: UdpSocket) -> std::io::Result<Self> {
         let local = socket.local_addr()?;
-        widen(&socket)?;
         tell_destination(&socket)?;
         // Without it an echo only says later than it could when its request came.
         let _ = tell_arrival(&socket);
@@ -196,14 +190,6 @@ impl Front {
                 Err(_) => {}
             }
         }
-    }
-}
-
-/// Makes room for the first datagrams of many clients.
-fn widen(socket: &UdpSocket) -> std::io::Result<()> {
-    match set_socket_recv_buffer_size_force(socket, BUFFER) {
-        Err(_) => SockRef::from(socket).set_recv_buffer_size(BUFFER),
-        Ok(()) => Ok(()),
     }
 }
 

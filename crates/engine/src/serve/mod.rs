@@ -28,11 +28,11 @@ mod tickets;
 mod turns;
 mod udp;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use goodput_model::{BitRate, Transport};
+use goodput_settings::helper::Helper;
 use goodput_settings::others::AllowedSettings;
 use goodput_wire::login::Accounts;
 use goodput_wire::session::{Limits, Protocol, ServerConfig, Token};
@@ -93,8 +93,8 @@ pub struct Config {
     pub third_party: Option<ThirdParty>,
     /// Who shows what is measured, where anybody does.
     pub watcher: Option<Watcher>,
-    /// Where the journal of settings is kept.
-    pub state_dir: PathBuf,
+    /// Who changes settings for clients that may have it done; nobody where nobody may.
+    pub settings_helper: Option<Arc<Helper>>,
 }
 
 /// What happens to a measurement while another one is made.
@@ -203,6 +203,9 @@ pub async fn serve(
     sockets: Sockets,
     stop: impl Future<Output = ()>,
 ) -> Result<(), EngineError> {
+    if let Some(helper) = &config.settings_helper {
+        settings::watch(helper);
+    }
     let (tell_stop, stopping) = watch::channel(false);
     let one_off = config.one_off;
     let Sockets { pairs, reserve } = sockets;

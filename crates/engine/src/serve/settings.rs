@@ -1,54 +1,74 @@
-//! Changes of this host's settings that a client with the token asked for. They last no longer
-//! than its session.
+//! Changes of this host's settings that a client with the right to them asked for. They last no longer
+//! than its session, and the settings helper makes them.
 
-use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use goodput_settings::{Changes, GuardProgram, SettingError};
+use goodput_settings::helper::{Helper, Request, Work};
 use goodput_wire::session::{SettingRefusal, SettingRequest};
 
 /// The changes of one session, none so far.
 pub struct SessionSettings {
-    state_dir: PathBuf,
-    changes: Option<Changes>,
+    helper: Option<Arc<Helper>>,
+    client: u64,
+    asked: bool,
 }
 
 impl SessionSettings {
-    /// Nothing changed yet; the journal will be in `state_dir`.
-    pub fn new(state_dir: PathBuf) -> Self {
-        Self { state_dir, changes: None }
+    /// Nothing changed yet. Without a helper nothing ever is.
+    pub fn new(helper: Option<Arc<Helper>>) -> Self {
+        static CLIENTS: AtomicU64 = AtomicU64::new(0);
+        Self { helper, client: CLIENTS.fetch_add(1, Ordering::Relaxed), asked: false }
     }
 
-    /// Carries out a request; the effective value, or a word that it is done.
+    /// Has a request carried out; the effective value, or a word that it is done.
     pub fn carry_out(&mut self, request: &SettingRequest) -> Result<String, SettingRefusal> {
-        let done = match request {
-            SettingRequest::Read(setting) => goodput_settings::read(setting),
+        match request {
+            SettingRequest::Read(setting) => self.ask(Work::Read(setting.clone())),
             SettingRequest::Apply(setting, value) => {
-                self.changes().and_then(|changes| changes.apply(setting, value))
+                self.asked = true;
+                self.ask(Work::Apply(setting.clone(), value.clone()))
             }
-            SettingRequest::Restore => return self.restore(),
-        };
-        done.map_err(|error| SettingRefusal {
-            not_permitted: error.not_permitted(),
-            why: error.to_string(),
-        })
+            SettingRequest::Restore => self.restore(),
+        }
     }
 
     /// Puts everything back.
     pub fn restore(&mut self) -> Result<String, SettingRefusal> {
-        let Some(mut changes) = self.changes.take() else {
+        if !std::mem::take(&mut self.asked) {
             return Ok("nothing was changed".into());
-        };
-        let report = changes.restore();
-        if report.is_clean() {
-            return Ok("put back".into());
         }
-        Err(SettingRefusal { not_permitted: false, why: report.to_string() })
+        self.ask(Work::Restore)
     }
 
-    fn changes(&mut self) -> Result<&mut Changes, SettingError> {
-        if self.changes.is_none() {
-            self.changes = Some(Changes::begin(&self.state_dir, GuardProgram::current())?);
-        }
-        Ok(self.changes.as_mut().expect("was made above where it was not there"))
+    fn ask(&self, work: Work) -> Result<String, SettingRefusal> {
+        let Some(helper) = &self.helper else {
+            return Err(SettingRefusal {
+                not_permitted: true,
+                why: "this server changes no settings for clients".into(),
+            });
+        };
+        helper.carry_out(&Request { client: self.client, work }).map_err(|refusal| SettingRefusal {
+            not_permitted: refusal.not_permitted,
+            why: refusal.why,
+        })
+    }
+}
+
+/// Says in the log when the helper ends before the server does. What it had changed its guards put back.
+pub fn watch(helper: &Helper) {
+    let Some(mut process) = helper.process() else { return };
+    let pid = helper.pid();
+    let wait = move || match process.wait() {
+        // It was told to end.
+        Ok(status) if status.success() => {}
+        Ok(status) => tracing::error!(
+            "the settings helper (process {pid}) ended, {status}: no setting is changed any more, and what \
+             was changed is put back"
+        ),
+        Err(why) => tracing::warn!("cannot wait for the settings helper (process {pid}): {why}"),
+    };
+    if let Err(why) = std::thread::Builder::new().name("helper-watch".into()).spawn(wait) {
+        tracing::warn!("cannot watch the settings helper: {why}");
     }
 }

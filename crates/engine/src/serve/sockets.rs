@@ -6,10 +6,12 @@ use std::os::fd::AsFd;
 
 use goodput_mover::socket::notice_silence;
 use goodput_wire::{protocols, session as wire};
+use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use super::reserve::Reserve;
 use crate::error::EngineError;
+use crate::observe::keep_peak_memory;
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
@@ -17,6 +19,10 @@ const BACKLOG: i32 = 4096;
 /// How many ports are tried where the system chooses: it chooses one that is free for TCP, and a socket of
 /// another program may have it for UDP.
 const TRIES: u32 = 20;
+
+/// Receive buffer of a port's UDP socket that is asked for, bytes: hundreds of clients may begin at once,
+/// and each of them takes a moment. Without CAP_NET_ADMIN the kernel cuts it to net.core.rmem_max.
+pub const ROOM: usize = 4 << 20;
 
 /// What a server listens on: its own port first, then the usual ports of other protocols.
 pub struct Sockets {
@@ -58,6 +64,7 @@ impl Sockets {
             }
         }
         let pair = Pair::open(bind, port, protocols)?;
+        pair.widen();
         let address = pair.address()?;
         self.pairs.push(pair);
         Ok(address)
@@ -81,7 +88,10 @@ impl Sockets {
         Ok((!pairs.is_empty()).then(|| Self::of(pairs)))
     }
 
+    /// The sockets as they are served, with all that takes a privilege: the server has none later.
     fn of(pairs: Vec<Pair>) -> Self {
+        pairs.iter().for_each(Pair::widen);
+        keep_peak_memory();
         let mut reserve = Reserve::default();
         pairs.first().iter().for_each(|pair| reserve.fill(&pair.tcp));
         Self { pairs, reserve }
@@ -149,6 +159,14 @@ impl Pair {
         };
         let usual = protocols::ALL.iter().copied().filter(|p| p.port == local.port());
         Ok(Self { tcp, udp, usual_for: usual.collect() })
+    }
+
+    /// Makes room for the first datagrams of many clients.
+    fn widen(&self) {
+        if set_socket_recv_buffer_size_force(&self.udp, ROOM).is_err() {
+            // The kernel cuts this and does not refuse it.
+            let _ = SockRef::from(&self.udp).set_recv_buffer_size(ROOM);
+        }
     }
 
     /// Where it is.

@@ -138,6 +138,13 @@ pub struct ServeArgs {
     /// network stands for all its addresses, and a name for itself. Nobody else is connected to
     #[arg(long, value_name = "HOST[:PORT]|NETWORK/BITS,…", value_delimiter = ',')]
     pub third_party: Vec<Allowed>,
+    /// Who answers if root starts the server: it becomes this user before it answers anybody, and gives
+    /// up all capabilities [default: goodput, if there is such a user, else nobody]
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+    /// Stay who you are, with every file and system call: for debugging
+    #[arg(long, conflicts_with = "user")]
+    pub no_sandbox: bool,
     /// Send UDP payload to iperf2 clients that ask for it (-u with -R, -d, -r or --full-duplex).
     /// Their protocol proves no address: anyone who can forge an address can aim this host's traffic
     /// at it
@@ -324,6 +331,14 @@ pub enum Settings {
     Guard {
         /// The journal to watch over
         journal: PathBuf,
+    },
+    /// Change settings for the clients of a server (started by goodput itself)
+    #[command(hide = true)]
+    Helper {
+        /// Where its journals are
+        state_dir: PathBuf,
+        /// What `serve --allow-settings` names
+        allowed: Vec<Pattern>,
     },
 }
 

@@ -10,12 +10,14 @@ mod history;
 mod lab;
 mod list;
 mod measured;
+mod notifier;
 mod serve;
 mod served;
 mod settings;
 mod shim;
 mod test;
 mod third_party;
+mod unprivileged;
 
 use anyhow::Result;
 

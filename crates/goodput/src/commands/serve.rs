@@ -1,19 +1,24 @@
 //! `goodput serve`: answer clients.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Result;
 use goodput_engine::EngineError;
 use goodput_engine::serve::{Access, Config, Exclusive, Lent, ServedFiles, Sinks, Sockets, serve};
+use goodput_settings::GuardProgram;
+use goodput_settings::helper::Helper;
 use goodput_settings::others::AllowedSettings;
 use goodput_wire::protocols;
 use goodput_wire::session::{Limits, Protocol};
 
 use super::measured::{self, Signals};
+use super::notifier::Notifier;
 use super::served;
 use super::settings::warn_of_leftovers;
 use super::third_party;
+use super::unprivileged;
 use crate::args::{LocalAddress, Others, ServeArgs};
 use crate::credentials;
 use crate::data_dirs::state_dir;
@@ -22,8 +27,9 @@ use crate::screen;
 
 /// Serves until a signal comes.
 pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
-    let config = config(&args, state)?;
-    warn_of_leftovers(&config.state_dir);
+    let state = state_dir(state)?;
+    warn_of_leftovers(&state);
+    let config = config(&args, &state)?;
     let bind = args.bind.as_ref().map(LocalAddress::scoped).transpose()?;
     let (mut sockets, usual) = match Sockets::from_systemd()? {
         // Whoever hands ports over has chosen them.
@@ -41,15 +47,16 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     if let Some(text) = &args.announce {
         listening = text.lines().map(Into::into).collect();
     }
+    let notifier = Notifier::connect();
     measured::runtime()?.block_on(async {
+        unprivileged::become_so(&args)?;
         // Before anybody is told that the server is there, and so may stop it.
         let mut signals = Signals::listen()?;
         // Who started it may have gone without waiting for this.
         let _ = listening.iter().try_for_each(screen::line);
-        // Not under systemd, there is nobody to tell.
-        let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
+        notifier.tell("READY=1");
         let served = serve(config, sockets, signals.next()).await;
-        let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+        notifier.tell("STOPPING=1");
         anyhow::Ok(served?)
     })?;
     Ok(Exit::Fine)
@@ -58,7 +65,7 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
 /// The protocol whose port is the server's own.
 const OWN: &Protocol = &protocols::goodput::PROTOCOL;
 
-fn config(args: &ServeArgs, state: Option<PathBuf>) -> Result<Config> {
+fn config(args: &ServeArgs, state: &Path) -> Result<Config> {
     let (users, key) = (args.users_file.as_deref(), args.rsa_private_key.as_deref());
     let chosen: Vec<_> = args.protocols.iter().map(|spoken| spoken.protocol).collect();
     Ok(Config {
@@ -98,10 +105,21 @@ fn config(args: &ServeArgs, state: Option<PathBuf>) -> Result<Config> {
                 .clone()
                 .map(|directory| Sinks::new(directory, args.max_sink.0, args.max_sink_total.0)),
         },
-        state_dir: state_dir(state)?,
+        settings_helper: settings_helper(args, state)?,
         third_party: third_party::runner(args),
         watcher: served::watcher(args),
     })
+}
+
+/// Starts the process that keeps root's privileges, if clients may have settings changed.
+fn settings_helper(args: &ServeArgs, state: &Path) -> Result<Option<Arc<Helper>>> {
+    if args.allow_settings.is_empty() {
+        return Ok(None);
+    }
+    let mut program = GuardProgram::this_executable(["settings", "helper"]);
+    program.args.push(state.into());
+    program.args.extend(args.allow_settings.iter().map(|pattern| pattern.to_string().into()));
+    Ok(Some(Arc::new(Helper::start(&program)?)))
 }
 
 /// Opens the usual ports of the protocols; a line for each of them.

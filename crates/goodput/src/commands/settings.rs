@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use goodput_model::{EndName, Permanent, SettingRef};
+use goodput_settings::others::AllowedSettings;
 use goodput_settings::{Changes, GuardProgram};
 
 use crate::args::Settings;
@@ -24,6 +25,13 @@ pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
             0 => Ok(Exit::Fine),
             _ => Ok(Exit::CouldNot),
         },
+        Settings::Helper { state_dir, allowed } => {
+            let allowed = AllowedSettings::new(allowed);
+            match goodput_settings::helper::helper_main(&state_dir, &allowed) {
+                0 => Ok(Exit::Fine),
+                _ => Ok(Exit::CouldNot),
+            }
+        }
     }
 }
 

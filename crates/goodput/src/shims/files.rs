@@ -1,6 +1,7 @@
 //! Files that an old program writes besides: what it prints, and its process id.
 
 use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -17,7 +18,10 @@ pub struct Files {
 
 /// A file with a process id, which goes with the process.
 #[derive(Debug)]
-pub struct PidFile(PathBuf);
+pub struct PidFile {
+    path: PathBuf,
+    file: File,
+}
 
 impl Files {
     /// As they were typed.
@@ -35,8 +39,11 @@ impl Files {
             rustix::stdio::dup2_stderr(&file).with_context(to)?;
         }
         let path = self.pid.as_deref();
-        path.map(|path| write_pid(path, std::process::id()).map(|()| PidFile(path.into())))
-            .transpose()
+        let kept = |path: &Path| {
+            let file = write_pid(path, std::process::id())?;
+            Ok(PidFile { path: path.into(), file })
+        };
+        path.map(kept).transpose()
     }
 
     /// The same of a process that is to be started.
@@ -56,14 +63,17 @@ impl Files {
 
     /// Notes the process that leaves the terminal. The file stays when it ends.
     pub fn note_pid(&self, id: u32) -> Result<()> {
-        self.pid.as_deref().map_or(Ok(()), |path| write_pid(path, id))
+        self.pid.as_deref().map_or(Ok(()), |path| write_pid(path, id).map(drop))
     }
 }
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // One that is gone already is gone.
-        let _ = std::fs::remove_file(&self.0);
+        // One that is gone already is gone. A server that root started may no longer remove it, but it
+        // can leave it empty.
+        if std::fs::remove_file(&self.path).is_err() {
+            let _ = self.file.set_len(0);
+        }
     }
 }
 
@@ -72,9 +82,13 @@ fn appended(path: &Path) -> Result<File> {
     file.with_context(|| format!("cannot open the log file {}", path.display()))
 }
 
-fn write_pid(path: &Path, id: u32) -> Result<()> {
-    std::fs::write(path, id.to_string())
-        .with_context(|| format!("cannot write the process id to {}", path.display()))
+fn write_pid(path: &Path, id: u32) -> Result<File> {
+    let write = || {
+        let mut file = File::create(path)?;
+        file.write_all(id.to_string().as_bytes())?;
+        Ok::<_, std::io::Error>(file)
+    };
+    write().with_context(|| format!("cannot write the process id to {}", path.display()))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod moved;
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -23,7 +24,10 @@ pub struct Home(TempDir);
 
 impl Home {
     pub fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary directory can be made"))
+        let home = tempfile::tempdir().expect("a temporary directory can be made");
+        // A server that root starts becomes another user.
+        set_mode(home.path(), 0o755);
+        Self(home)
     }
 
     pub fn path(&self) -> &Path {
@@ -66,6 +70,12 @@ impl Home {
     pub fn run(&self, arguments: &[&str]) -> Output {
         self.goodput(arguments).output().expect("the program under test can be started")
     }
+}
+
+/// Sets who may read and write a file.
+pub fn set_mode(path: &Path, mode: u32) {
+    let mode = std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(path, mode).expect("it is ours");
 }
 
 /// A running `goodput serve`; ended with the test.

@@ -9,7 +9,7 @@ use goodput_model::{FlowSample, Known, Record, Role, Slowest, StorageResult};
 
 use rustix::process::{Pid, Signal};
 
-use crate::common::{Home, Server, exe, found_busy, record, stderr, stdout};
+use crate::common::{Home, Server, exe, found_busy, record, set_mode, stderr, stdout};
 
 /// No multiple of a page or a chunk.
 const LEN: usize = 5_000_001;
@@ -30,6 +30,7 @@ impl Place {
         for directory in ["files", "sinks"] {
             std::fs::create_dir(home.path().join(directory)).expect("a new directory");
         }
+        set_mode(&home.path().join("sinks"), 0o777);
         std::fs::write(home.path().join("files/big"), content()).expect("it is writable");
         let (files, sinks) = (home.path().join("files"), home.path().join("sinks"));
         let mut all = vec!["--files", text(&files), "--sinks", text(&sinks)];

@@ -15,6 +15,7 @@ mod measures;
 mod movers;
 mod old_names;
 mod placement;
+mod privilege;
 mod records;
 mod serving;
 mod settings;

@@ -81,10 +81,13 @@ fn a_limit_on_descriptors_that_is_too_low_here_is_named_before_the_test() {
     assert!(!stdout(&shown).contains("sent by splice"), "{}", stdout(&shown));
 }
 
+/// A server whose limits this process may change: it stays the same user.
+const LIMITED: [&str; 1] = ["--no-sandbox"];
+
 #[test]
 fn a_limit_on_descriptors_that_is_too_low_there_is_named_before_the_test() {
     let home = Home::new();
-    let server = Server::start(&home, &[]);
+    let server = Server::start(&home, &LIMITED);
     let limit = Rlimit { current: Some(50), maximum: Some(50) };
     let pid = Pid::from_raw(server.pid() as i32);
     prlimit(pid, Resource::Nofile, limit).expect("the limit of a child can be lowered");
@@ -102,7 +105,7 @@ fn limit_descriptors(server: &Server, current: Option<u64>) -> Rlimit {
 #[test]
 fn a_server_without_a_descriptor_left_says_so_and_goes_on() {
     let home = Home::new();
-    let server = Server::start(&home, &[]);
+    let server = Server::start(&home, &LIMITED);
     let open = |number: &u64| Path::new(&format!("/proc/{}/fd/{number}", server.pid())).exists();
     let free = (0..).find(|number| !open(number)).expect("numbers never end");
     let before = limit_descriptors(&server, Some(free));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
 
-use crate::stage::{ORIGINAL, Stage};
+use crate::stage::{ORIGINAL, Stage, look_until};
 
 /// Every test of this file.
 pub fn all() -> Vec<Trial> {
@@ -16,6 +16,9 @@ pub fn all() -> Vec<Trial> {
         Trial::test("put_back::after_the_server_died", after_the_server_died),
         Trial::test("put_back::far_end_after_the_client_died", far_end_after_the_client_died),
         Trial::test("put_back::far_end_after_the_server_died", far_end_after_the_server_died),
+        Trial::test("put_back::helper_after_the_client_died", || helper_after(Dies::Client)),
+        Trial::test("put_back::helper_after_the_server_died", || helper_after(Dies::Server)),
+        Trial::test("put_back::after_the_helper_died", || helper_after(Dies::Helper)),
     ]
 }
 
@@ -130,4 +133,45 @@ fn far_end_after_the_server_died() -> Result<(), Failed> {
     stage.wait_for_far(FAR_SYSCTL, &kernel_form(&before), true)?;
     compare.wait()?;
     Ok(())
+}
+
+/// Who is killed.
+#[derive(Clone, Copy, PartialEq)]
+enum Dies {
+    Client,
+    Server,
+    Helper,
+}
+
+/// A setting of the far host, changed through a server that has no privileges itself.
+fn helper_after(dies: Dies) -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    let (mut server, target, log) = stage.unprivileged_server()?;
+    let helper = guard_of(server.id())?;
+    let before = stage.lab.far().sysctl(FAR_SYSCTL)?.replace('\t', " ");
+    let setting = format!("far:sysctl.{FAR_SYSCTL}={before},4096 65536 262144");
+    let token = stage.token_file()?;
+    let mut compare = stage.compare_with(&target, &setting, &["--token-file", &token])?;
+    stage.wait_for_far(FAR_SYSCTL, &kernel_form(&before), false)?;
+    let killed = match dies {
+        Dies::Client => compare.id(),
+        Dies::Server => server.id(),
+        Dies::Helper => helper,
+    };
+    signal("-KILL", killed)?;
+    stage.wait_for_far(FAR_SYSCTL, &kernel_form(&before), true)?;
+    let told = match dies {
+        Dies::Helper => look_until(Duration::from_secs(30), || {
+            Ok(std::fs::read_to_string(&log)?.contains("the settings helper (process"))
+        })?,
+        _ => true,
+    };
+    let alive = dies == Dies::Server || server.try_wait()?.is_none();
+    let _ = (server.kill(), compare.kill());
+    server.wait()?;
+    compare.wait()?;
+    match (told, alive) {
+        (true, true) => Ok(()),
+        _ => Err(format!("told {told}, alive {alive}: {}", std::fs::read_to_string(&log)?).into()),
+    }
 }

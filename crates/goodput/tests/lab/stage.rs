@@ -1,6 +1,7 @@
 //! Two hosts with a server at the far one, and a shaped device at the near one whose burst the
 //! tests compare.
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -57,6 +58,32 @@ impl Stage {
         token_file(&self.directory)
     }
 
+    /// Another server at the far host, which gives up its privileges as servers do, in a process of its
+    /// own. Its target, and where it writes its log.
+    pub fn unprivileged_server(&self) -> Result<(Child, String, PathBuf), Failed> {
+        let host = self.target.rsplit_once(':').map_or(&*self.target, |(host, _)| host);
+        let log = self.directory.path().join("server.log");
+        let mut command = self.lab.far().command(exe())?;
+        command.args(["-v", "serve", "--bind", host, "--port", "0"]);
+        command.args([
+            "--token-file",
+            &self.token_file()?,
+            "--allow-settings",
+            "sysctl.net.ipv4.*",
+        ]);
+        command.env("GOODPUT_STATE_DIR", self.state_dir()).stdin(Stdio::null());
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?).spawn()?;
+        let mut line = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            BufReader::new(stdout).read_line(&mut line)?;
+        }
+        match line.trim().rsplit_once("listening on ") {
+            Some((_, target)) => Ok((child, target.to_owned(), log)),
+            None => Err(format!("{line:?} {}", std::fs::read_to_string(&log)?).into()),
+        }
+    }
+
     /// Number of the server's process.
     pub fn server_pid(&self) -> Result<u32, Failed> {
         self.server.as_ref().map(Server::pid).ok_or_else(|| "the server was stopped".into())
@@ -81,7 +108,17 @@ impl Stage {
 
     /// A comparison of any setting that goes on for a while.
     pub fn compare_setting(&self, setting: &str, more: &[&str]) -> Result<Child, Failed> {
-        let arguments = ["compare", &self.target, setting, "--no-store", "-t", "0.3"];
+        self.compare_with(&self.target, setting, more)
+    }
+
+    /// The same with another server.
+    pub fn compare_with(
+        &self,
+        target: &str,
+        setting: &str,
+        more: &[&str],
+    ) -> Result<Child, Failed> {
+        let arguments = ["compare", target, setting, "--no-store", "-t", "0.3"];
         let mut command = self.goodput(&arguments)?;
         Ok(command.args(more).stdout(Stdio::null()).spawn()?)
     }
@@ -140,7 +177,10 @@ impl Stage {
 
 /// Whether `holds` does within so much time, in looks: a machine that leaves this process alone for long
 /// leaves those that it waits for alone as well, and then a look takes longer.
-fn look_until(within: Duration, holds: impl Fn() -> Result<bool, Failed>) -> Result<bool, Failed> {
+pub fn look_until(
+    within: Duration,
+    holds: impl Fn() -> Result<bool, Failed>,
+) -> Result<bool, Failed> {
     const LOOK: Duration = Duration::from_millis(5);
     for _ in 0..within.as_millis() / LOOK.as_millis() {
         if holds()? {

@@ -143,7 +143,9 @@ impl Server {
     pub fn start(lab: &Lab, scenario: &Scenario, goodput: &Path) -> Result<Self, LabError> {
         let mut command = command(lab.far(), goodput)?;
         pin(&mut command, scenario);
-        command.args(["serve", "--bind"]).arg(target(lab, scenario)).args(&scenario.run.server);
+        // The far host of a lab answers its near host alone, and shall know all that it can.
+        command.args(["serve", "--no-sandbox", "--bind"]);
+        command.arg(target(lab, scenario)).args(&scenario.run.server);
         command.args(scenario.run.private.then_some("--private"));
         let mut process = Process::start(command, "goodput serve in far")?;
         process.wait_for_line(LISTENING, LISTEN_WITHIN)?;

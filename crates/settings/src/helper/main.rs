@@ -10,19 +10,17 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use super::message::{Answer, LONGEST, Refusal, Request, Work, told};
 use crate::changes::Changes;
 use crate::guard::GuardProgram;
+use crate::others::AllowedSettings;
 
 /// Clients with changed settings at the same time; each has a journal and a guard.
 const MOST_CLIENTS: usize = 32;
 /// Settings that one client changes.
 const MOST_SETTINGS: usize = 64;
 
-/// Says whether clients may read a setting (no value) or give it this value, and why not.
-pub type Allowed = dyn Fn(&SettingRef, Option<&str>) -> Result<(), String>;
-
 /// The helper's whole life: answers the server at the other end of standard input, and puts back what is
 /// still changed when that is closed. Journals are kept in `state_dir`. Returns the exit code: 0 when
 /// nothing is left changed, 1 when something is, 2 when standard input is no such connection.
-pub fn helper_main(state_dir: &Path, allowed: &Allowed) -> i32 {
+pub fn helper_main(state_dir: &Path, allowed: &AllowedSettings) -> i32 {
     let stdin = std::io::stdin();
     let work = Worker { state_dir: state_dir.into(), allowed, clients: BTreeMap::new() };
     work.run(stdin.as_fd())
@@ -31,7 +29,7 @@ pub fn helper_main(state_dir: &Path, allowed: &Allowed) -> i32 {
 /// What it knows.
 struct Worker<'a> {
     state_dir: PathBuf,
-    allowed: &'a Allowed,
+    allowed: &'a AllowedSettings,
     clients: BTreeMap<u64, Client>,
 }
 
@@ -68,10 +66,7 @@ impl Worker<'_> {
         match work {
             Work::Read(setting) => {
                 let setting = self.permitted(setting, None)?;
-                crate::lookup::read(&setting).map_err(|error| Refusal {
-                    not_permitted: error.not_permitted(),
-                    why: error.to_string(),
-                })
+                crate::lookup::read(&setting).map_err(Refusal::from)
             }
             Work::Apply(setting, value) => {
                 let setting = self.permitted(setting, Some(&value))?;
@@ -84,10 +79,11 @@ impl Worker<'_> {
     /// The setting as one of this host, if clients may do that with it.
     fn permitted(&self, setting: SettingRef, value: Option<&str>) -> Result<SettingRef, Refusal> {
         let setting = SettingRef { end: EndName::Near, ..setting };
-        match (self.allowed)(&setting, value) {
-            Ok(()) => Ok(setting),
-            Err(why) => Err(Refusal { not_permitted: true, why }),
-        }
+        let checked = match value {
+            None => self.allowed.check_read(&setting),
+            Some(value) => self.allowed.check_apply(&setting, value),
+        };
+        checked.map(|()| setting).map_err(Refusal::from)
     }
 
     fn apply(&mut self, number: u64, setting: &SettingRef, value: &str) -> Answer {
@@ -96,10 +92,7 @@ impl Worker<'_> {
             return Err(refused(format!("one client changes {MOST_SETTINGS} settings at most")));
         }
         client.settings.insert(setting.clone());
-        client.changes.apply(setting, value).map_err(|error| Refusal {
-            not_permitted: error.not_permitted(),
-            why: error.to_string(),
-        })
+        client.changes.apply(setting, value).map_err(Refusal::from)
     }
 
     fn client(&mut self, number: u64) -> Result<&mut Client, Refusal> {
@@ -112,10 +105,7 @@ impl Worker<'_> {
             std::collections::btree_map::Entry::Occupied(client) => Ok(client.into_mut()),
             std::collections::btree_map::Entry::Vacant(place) => {
                 let changes = Changes::begin(&self.state_dir, GuardProgram::current());
-                let changes = changes.map_err(|error| Refusal {
-                    not_permitted: error.not_permitted(),
-                    why: error.to_string(),
-                })?;
+                let changes = changes.map_err(Refusal::from)?;
                 Ok(place.insert(Client { changes, settings: BTreeSet::new() }))
             }
         }

@@ -3,6 +3,8 @@
 use goodput_model::SettingRef;
 use serde::{Deserialize, Serialize};
 
+use crate::error::SettingError;
+
 /// Longest packet either way, bytes. A value of a setting is a line.
 pub(super) const LONGEST: usize = 8 << 10;
 
@@ -40,6 +42,12 @@ pub struct Refusal {
     pub not_permitted: bool,
     /// In words.
     pub why: String,
+}
+
+impl From<SettingError> for Refusal {
+    fn from(error: SettingError) -> Self {
+        Self { not_permitted: error.not_permitted(), why: error.to_string() }
+    }
 }
 
 /// A packet from the server.

@@ -9,7 +9,7 @@ mod main;
 mod message;
 
 pub use client::Helper;
-pub use main::{Allowed, helper_main};
+pub use main::helper_main;
 pub use message::{Answer, Refusal, Request, Work};
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+//! What the server and its helper say to each other survives whatever comes, and nothing but a request is one.
+
 use goodput_model::{EndName, SettingRef};
 use proptest::prelude::*;
 

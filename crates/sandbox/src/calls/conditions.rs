@@ -1,0 +1,56 @@
+//! Calls that are allowed with some arguments only.
+
+use seccompiler::SeccompCmpArgLen::{Dword, Qword};
+use seccompiler::SeccompCmpOp::{Eq, MaskedEq};
+use seccompiler::{BackendError, SeccompCondition, SeccompRule};
+
+/// New namespaces, in which a process would be root (clone(2)).
+const NAMESPACES: u64 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET) as u64;
+
+/// What sockets are for: payload and control, and the facts of the kernel.
+const FAMILIES: [i32; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+
+/// Waiting without blocking, how much is queued (tcp(7)), what is a terminal, and facts of devices
+/// (include/uapi/linux/sockios.h). Not TIOCSTI, which types into the terminal that root started us from.
+const REQUESTS: [u64; 5] =
+    [libc::FIONBIO, libc::FIONREAD, libc::TIOCOUTQ, libc::TCGETS, libc::SIOCETHTOOL];
+
+/// Names of threads and of the allocator's mappings, and the accuracy of timers (prctl(2)).
+const OPTIONS: [i32; 5] = [
+    libc::PR_SET_NAME,
+    libc::PR_GET_NAME,
+    libc::PR_SET_VMA,
+    libc::PR_SET_TIMERSLACK,
+    libc::PR_GET_TIMERSLACK,
+];
+
+/// Each call with the rules of which one must hold.
+pub(super) fn all(resolves_names: bool) -> Result<Vec<(i64, Vec<SeccompRule>)>, BackendError> {
+    let is_one_of = |argument, values: &[u64]| -> Result<Vec<SeccompRule>, BackendError> {
+        let each = values.iter().map(|value| SeccompCondition::new(argument, Dword, Eq, *value));
+        each.map(|condition| SeccompRule::new(vec![condition?])).collect()
+    };
+    let lacks = |argument, bits: u64| -> Result<Vec<SeccompRule>, BackendError> {
+        let condition = SeccompCondition::new(argument, Qword, MaskedEq(bits), 0)?;
+        Ok(vec![SeccompRule::new(vec![condition])?])
+    };
+    let numbers = |values: &[i32]| -> Vec<u64> { values.iter().map(|v| *v as u64).collect() };
+    // A name service is a library, which is loaded when it is asked, and may ask a daemon of this host.
+    let executable = if resolves_names { 0 } else { libc::PROT_EXEC as u64 };
+    let mut families = FAMILIES.to_vec();
+    families.extend(resolves_names.then_some(libc::AF_UNIX));
+    Ok(vec![
+        (libc::SYS_clone, lacks(0, NAMESPACES)?),
+        (libc::SYS_socket, is_one_of(0, &numbers(&families))?),
+        (libc::SYS_ioctl, is_one_of(1, &REQUESTS)?),
+        (libc::SYS_prctl, is_one_of(0, &numbers(&OPTIONS))?),
+        (libc::SYS_mmap, lacks(2, executable)?),
+        (libc::SYS_mprotect, lacks(2, executable)?),
+    ])
+}

@@ -1,0 +1,121 @@
+//! The system calls that the process can still make (seccomp(2)).
+//!
+//! Whatever is not listed fails with EPERM: a call that a library makes when it tries what the kernel can
+//! do then has its usual way out, and no measurement dies of it. Operations of io_uring are not filtered
+//! here; user, capabilities and Landlock hold for them as well.
+
+mod conditions;
+mod listed;
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompFilter, SeccompRule, TargetArch, apply_filter,
+};
+
+use crate::error::SandboxError;
+
+/// What fails if it does.
+const WHAT: &str = "restrict the system calls of this process";
+
+/// Leaves the listed calls to this thread and to those that it starts. Where this processor or kernel
+/// cannot filter calls, that is returned in words.
+pub(crate) fn restrict(resolves_names: bool) -> Result<Option<String>, SandboxError> {
+    let Ok(processor) = TargetArch::try_from(std::env::consts::ARCH) else {
+        return Ok(Some("system calls are not restricted: unknown on this processor".into()));
+    };
+    let allowed = allowed(processor, resolves_names).map_err(SandboxError::of(WHAT))?;
+    let absent = absent(processor).map_err(SandboxError::of(WHAT))?;
+    // Installing a filter takes a call that the second one refuses.
+    for program in [absent, allowed] {
+        match apply_filter(&program) {
+            Ok(()) => {}
+            Err(seccompiler::Error::Seccomp(cause)) if is_without_filters(&cause) => {
+                return Ok(Some(
+                    "this kernel has no seccomp filters, so the server may make every system call"
+                        .into(),
+                ));
+            }
+            Err(cause) => return Err(SandboxError::of(WHAT)(cause)),
+        }
+    }
+    Ok(None)
+}
+
+/// EINVAL: built without CONFIG_SECCOMP_FILTER; ENOSYS: older than Linux 3.17 (seccomp(2)).
+fn is_without_filters(cause: &std::io::Error) -> bool {
+    matches!(cause.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS))
+}
+
+fn allowed(processor: TargetArch, resolves_names: bool) -> Result<BpfProgram, BackendError> {
+    let always = listed::GROUPS.iter().copied().flatten();
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        always.map(|call| (*call, Vec::new())).collect();
+    rules.extend(conditions::all(resolves_names)?);
+    // Refused by the other filter, in its own way.
+    rules.insert(libc::SYS_clone3, Vec::new());
+    let refused = SeccompAction::Errno(libc::EPERM.cast_unsigned());
+    SeccompFilter::new(rules, refused, SeccompAction::Allow, processor)?.try_into()
+}
+
+/// clone3(2), whose flags lie in memory that a filter cannot read, is not there for this process: the C
+/// library then uses clone(2).
+fn absent(processor: TargetArch) -> Result<BpfProgram, BackendError> {
+    let rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    let missing = SeccompAction::Errno(libc::ENOSYS.cast_unsigned());
+    SeccompFilter::new(rules, SeccompAction::Allow, missing, processor)?.try_into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_filters_can_be_made_for_every_processor_that_is_known() {
+        for processor in [TargetArch::x86_64, TargetArch::aarch64, TargetArch::riscv64] {
+            for resolves_names in [false, true] {
+                let program = allowed(processor, resolves_names).expect("it is well formed");
+                // BPF_MAXINSNS, include/uapi/linux/bpf_common.h.
+                assert!(program.len() < 4096, "{}", program.len());
+            }
+            absent(processor).expect("it is well formed");
+        }
+    }
+
+    #[test]
+    fn a_call_is_listed_once() {
+        let conditions = conditions::all(false).expect("they are well formed");
+        let conditioned = conditions.iter().map(|(call, _)| call);
+        let mut seen = BTreeSet::new();
+        for call in listed::GROUPS.iter().copied().flatten().chain(conditioned) {
+            assert!(seen.insert(call), "call {call} is listed twice");
+        }
+    }
+
+    #[test]
+    fn nothing_that_changes_the_machine_is_listed() {
+        let dangerous = [
+            libc::SYS_execve,
+            libc::SYS_execveat,
+            libc::SYS_ptrace,
+            libc::SYS_mount,
+            libc::SYS_unshare,
+            libc::SYS_setns,
+            libc::SYS_bpf,
+            libc::SYS_perf_event_open,
+            libc::SYS_setuid,
+            libc::SYS_capset,
+            libc::SYS_keyctl,
+            libc::SYS_init_module,
+            libc::SYS_process_vm_writev,
+            libc::SYS_clone3,
+            libc::SYS_kill,
+        ];
+        let listed: Vec<_> = listed::GROUPS.iter().copied().flatten().collect();
+        for call in dangerous {
+            assert!(!listed.contains(&&call), "{call}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What a process that answers strangers gives up before it answers: its user, its capabilities, the
+//! files and the system calls that it does not need.
+//!
+//! Everything here lasts until the process ends, and whatever it starts inherits it.
+#![forbid(unsafe_code)]
+
+mod calls;
+mod capabilities;
+mod error;
+mod files;
+mod user;
+
+use std::fs;
+use std::path::PathBuf;
+
+pub use error::SandboxError;
+pub use user::{User, check_open};
+
+/// What the process keeps.
+#[derive(Debug, Clone, Default)]
+pub struct Keep {
+    /// The user that it becomes. `None`: the one that it is.
+    pub user: Option<User>,
+    /// Directories whose files it reads, beside `/proc` and `/sys`.
+    pub read: Vec<PathBuf>,
+    /// Directories in which it makes and writes files.
+    pub write: Vec<PathBuf>,
+    /// Whether it looks up names of hosts.
+    pub resolves_names: bool,
+}
+
+/// Gives up everything else for good. What this kernel cannot take away is returned, in words, one
+/// sentence each; the rest is gone.
+///
+/// # Errors
+/// When the process has more than one thread (a user and capabilities belong to a thread), when it
+/// cannot become the user, or when the kernel refuses what it should be able to do.
+pub fn enter(keep: &Keep) -> Result<Vec<String>, SandboxError> {
+    check_alone()?;
+    // The library reads this and more, once, from /proc/self/auxv, which is closed to a process that has
+    // changed its user.
+    rustix::param::page_size();
+    let mut lacks = Vec::new();
+    // While the right to do so is still there.
+    capabilities::bound();
+    if let Some(user) = &keep.user {
+        lacks.extend(user.enter()?);
+    }
+    capabilities::clear()?;
+    lacks.extend(files::restrict(keep)?);
+    lacks.extend(calls::restrict(keep.resolves_names)?);
+    Ok(lacks)
+}
+
+/// The kernel changes the user of one thread at a time.
+fn check_alone() -> Result<(), SandboxError> {
+    match fs::read_dir("/proc/self/task").map(Iterator::count) {
+        Ok(1) => Ok(()),
+        Ok(threads) => Err(SandboxError::Threads(threads)),
+        Err(cause) => Err(SandboxError::of("count the threads of this process")(cause)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_with_several_threads_is_refused_before_anything_is_given_up() {
+        let refused = std::thread::spawn(|| enter(&Keep::default())).join();
+        let refused = refused.expect("it does not panic");
+        assert!(matches!(refused, Err(SandboxError::Threads(2..))), "{refused:?}");
+        assert!(!rustix::thread::no_new_privs().expect("every kernel tells"));
+    }
+}

@@ -1,0 +1,157 @@
+//! The user that the process becomes.
+
+use std::fs;
+use std::path::Path;
+
+use nix::unistd::{self, Uid};
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+
+use crate::error::SandboxError;
+
+/// Who answers strangers if nobody is named: a user of the server's own where a package made one, else
+/// the one that every system has.
+const USUAL: [&str; 2] = ["goodput", "nobody"];
+
+/// A user of this host, with the group that it is in by /etc/passwd.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    name: String,
+    uid: u32,
+    gid: u32,
+}
+
+impl User {
+    /// The user that a server becomes: the one that is named, else a usual one. `None`: it stays who it
+    /// is, because it is not root and nobody was named.
+    ///
+    /// # Errors
+    /// When there is no such user, or only root could become it.
+    pub fn choose(named: Option<&str>) -> Result<Option<Self>, SandboxError> {
+        let now = Uid::effective();
+        match named {
+            None if !now.is_root() => Ok(None),
+            None => {
+                let usual = USUAL.iter().find_map(|name| Self::find(name).transpose());
+                usual.unwrap_or_else(|| Err(SandboxError::NoUser(USUAL[1].into()))).map(Some)
+            }
+            Some(name) => {
+                let user = Self::find(name)?.ok_or_else(|| SandboxError::NoUser(name.into()))?;
+                if !now.is_root() && user.uid != now.as_raw() {
+                    return Err(SandboxError::NotRoot(name.into()));
+                }
+                Ok(now.is_root().then_some(user))
+            }
+        }
+    }
+
+    /// Whether this process could become the user: the user namespace that it is in has it.
+    pub fn is_mapped(&self) -> bool {
+        self.missing_id().is_none()
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn find(name: &str) -> Result<Option<Self>, SandboxError> {
+        let found = unistd::User::from_name(name)
+            .map_err(SandboxError::of(format!("look up the user {name}")))?;
+        let of = |user: unistd::User| Self {
+            name: name.into(),
+            uid: user.uid.as_raw(),
+            gid: user.gid.as_raw(),
+        };
+        Ok(found.map(of))
+    }
+
+    /// The first of its numbers that this user namespace lacks (user_namespaces(7)).
+    fn missing_id(&self) -> Option<u32> {
+        // A kernel without user namespaces has no such file, and all users.
+        let lacks = |file: &str, id: u32| {
+            fs::read_to_string(file).is_ok_and(|map| !has_id(&map, id)).then_some(id)
+        };
+        lacks("/proc/self/uid_map", self.uid).or_else(|| lacks("/proc/self/gid_map", self.gid))
+    }
+
+    /// Becomes the user. What could not be left behind is returned in words.
+    pub(crate) fn enter(&self) -> Result<Option<String>, SandboxError> {
+        if let Some(id) = self.missing_id() {
+            return Err(SandboxError::NotMapped { name: self.name.clone(), id });
+        }
+        let become_it = || SandboxError::of(format!("become user {}", self.name));
+        let (uid, gid) =
+            (rustix::process::Uid::from_raw(self.uid), rustix::process::Gid::from_raw(self.gid));
+        let mut kept = None;
+        match set_thread_groups(&[]) {
+            Ok(()) => {}
+            // A user namespace that an ordinary user made denies it (user_namespaces(7)).
+            Err(rustix::io::Errno::PERM) => {
+                kept = Some("this user namespace does not let go of supplementary groups".into());
+            }
+            Err(cause) => return Err(become_it()(cause)),
+        }
+        set_thread_res_gid(gid, gid, gid).map_err(become_it())?;
+        set_thread_res_uid(uid, uid, uid).map_err(become_it())?;
+        Ok(kept)
+    }
+}
+
+/// Refuses a directory that this process, being who it is now, cannot use for the purpose. To be called
+/// by a server when it starts, so that its operator hears of it rather than the first client.
+pub fn check_open(directory: &Path, writes: bool) -> Result<(), SandboxError> {
+    let (purpose, access) = match writes {
+        true => ("write", Access::WRITE_OK | Access::EXEC_OK),
+        false => ("read", Access::READ_OK | Access::EXEC_OK),
+    };
+    accessat(CWD, directory, access, AtFlags::EACCESS).map_err(|cause| SandboxError::Closed {
+        user: unistd::User::from_uid(Uid::effective())
+            .ok()
+            .flatten()
+            .map_or_else(|| Uid::effective().to_string(), |user| user.name),
+        purpose,
+        directory: directory.display().to_string(),
+        cause: cause.into(),
+    })
+}
+
+/// Whether a map of a user namespace has `id`: lines of first number inside, first outside, how many
+/// (user_namespaces(7)).
+fn has_id(map: &str, id: u32) -> bool {
+    map.lines().any(|line| {
+        let numbers: Vec<u64> = line.split_whitespace().filter_map(|n| n.parse().ok()).collect();
+        let inside =
+            |first: u64, count: u64| (first..first.saturating_add(count)).contains(&id.into());
+        matches!(numbers[..], [first, _, count] if inside(first, count))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ids_of_a_map_are_those_of_its_ranges() {
+        let whole = "         0          0 4294967295\n";
+        assert!(has_id(whole, 0) && has_id(whole, 65534));
+        let one = "0 1000 1\n";
+        assert!(has_id(one, 0) && !has_id(one, 65534));
+        let two = "0 1000 1\n1 100000 65536\n";
+        assert!(has_id(two, 65534) && !has_id(two, 65537));
+        assert!(!has_id("", 0) && !has_id("0 0", 0) && !has_id("x y z", 0));
+    }
+
+    #[test]
+    fn a_user_that_is_not_there_is_named() {
+        let refused = User::choose(Some("no-such-user-here")).expect_err("nobody has that name");
+        assert!(refused.to_string().contains("no-such-user-here"), "{refused}");
+    }
+
+    #[test]
+    fn root_becomes_somebody_and_others_stay_who_they_are() {
+        let chosen = User::choose(None).expect("every system has nobody");
+        assert_eq!(chosen.is_some(), Uid::effective().is_root());
+        assert!(chosen.is_none_or(|user| user.uid != 0));
+    }
+}

@@ -1,0 +1,146 @@
+//! What a process can and cannot do once it has given up the rest. The process is this program, started
+//! again: what it gives up is gone for good, and no other thread may run.
+#![forbid(unsafe_code)]
+
+use std::fs::{self, File};
+use std::net::{TcpListener, ToSocketAddrs};
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use goodput_sandbox::{Keep, User, check_open, enter};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// What the program started again is asked to do, before the directories that it keeps.
+const CHILD: &str = "give-up";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().collect();
+    if let [_, child, names, user, read, write, closed] = &words[..]
+        && child == CHILD
+    {
+        report(names == "names", user, read.as_ref(), write.as_ref(), closed.as_ref());
+        return ExitCode::SUCCESS;
+    }
+    let tests = vec![
+        Trial::test("facts_and_own_directories_stay", facts_and_own_directories_stay),
+        Trial::test("everything_else_is_gone", everything_else_is_gone),
+        Trial::test(
+            "names_are_looked_up_where_that_is_kept",
+            names_are_looked_up_where_that_is_kept,
+        ),
+        Trial::test("root_without_capabilities_is_held_too", root_is_held_too),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
+}
+
+/// Tries everything, a line each: `WHAT yes` or `WHAT no`.
+fn report(names: bool, user: &str, read: &Path, write: &Path, closed: &Path) {
+    let user = User::choose((user != "usual").then_some(user)).expect("the user is there");
+    let keep =
+        Keep { user, read: vec![read.into()], write: vec![write.into()], resolves_names: names };
+    for lack in enter(&keep).expect("this host can") {
+        println!("lacks: {lack}");
+    }
+    let say = |what: &str, could: bool| println!("{what} {}", if could { "yes" } else { "no" });
+    say("proc", fs::read_to_string("/proc/self/stat").is_ok());
+    say("sys", fs::read_dir("/sys/class/net").is_ok());
+    say("null", fs::write("/dev/null", "x").is_ok());
+    say("read", fs::read_to_string(read.join("file")).is_ok());
+    say("write", fs::write(write.join("made"), "x").is_ok());
+    say("thread", std::thread::Builder::new().spawn(|| ()).is_ok_and(|t| t.join().is_ok()));
+    say("tcp", TcpListener::bind("127.0.0.1:0").is_ok());
+    say("open", check_open(read, false).is_ok() && check_open(write, true).is_ok());
+    say("remove", fs::remove_file(write.join("made")).is_ok());
+    say("write-read", fs::write(read.join("made"), "x").is_ok());
+    say("closed", fs::read_to_string(closed).is_ok());
+    say("sysctl", File::options().write(true).open("/proc/sys/net/ipv4/ip_default_ttl").is_ok());
+    say("hosts", fs::read_to_string("/etc/hosts").is_ok());
+    say("program", Command::new("/bin/true").status().is_ok());
+    say("unix", UnixDatagram::unbound().is_ok());
+    say("root", rustix::thread::set_thread_uid(rustix::process::Uid::ROOT).is_ok());
+    say("affinity", rustix::thread::sched_getaffinity(None).is_ok());
+    say("localhost", ("localhost", 1).to_socket_addrs().is_ok());
+}
+
+/// What the child said.
+fn given_up(names: &str, user: &str) -> Result<String, Failed> {
+    let place = tempfile::tempdir()?;
+    let [read, write] = ["read", "write"].map(|name| place.path().join(name));
+    for directory in [place.path(), &read, &write] {
+        fs::create_dir_all(directory)?;
+        open_to_all(directory)?;
+    }
+    let closed = place.path().join("closed");
+    for file in [read.join("file"), closed.clone()] {
+        fs::write(&file, "x")?;
+        open_to_all(&file)?;
+    }
+    let output = Command::new(std::env::current_exe()?)
+        .args([CHILD, names, user])
+        .args([&read, &write, &closed])
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let complained = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return Err(format!("{}: {said} {complained}", output.status).into());
+    }
+    Ok(said)
+}
+
+/// What holds the child is not what this directory denies.
+fn open_to_all(path: &Path) -> std::io::Result<()> {
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o777))
+}
+
+fn expect(said: &str, what: &[&str], answer: &str) -> Result<(), Failed> {
+    let wrong: Vec<_> = what
+        .iter()
+        .filter(|what| !said.lines().any(|line| line == format!("{what} {answer}")))
+        .collect();
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("not {answer}: {wrong:?} in\n{said}").into())
+    }
+}
+
+const STAYS: [&str; 9] =
+    ["proc", "sys", "null", "read", "write", "thread", "tcp", "open", "affinity"];
+
+fn facts_and_own_directories_stay() -> Result<(), Failed> {
+    expect(&given_up("none", "usual")?, &STAYS, "yes")
+}
+
+fn everything_else_is_gone() -> Result<(), Failed> {
+    let gone = [
+        "remove",
+        "write-read",
+        "closed",
+        "sysctl",
+        "hosts",
+        "program",
+        "unix",
+        "root",
+        "localhost",
+    ];
+    expect(&given_up("none", "usual")?, &gone, "no")
+}
+
+fn names_are_looked_up_where_that_is_kept() -> Result<(), Failed> {
+    let said = given_up("names", "usual")?;
+    expect(&said, &STAYS, "yes")?;
+    expect(&said, &["hosts", "localhost", "unix"], "yes")?;
+    expect(&said, &["remove", "closed", "sysctl", "program", "root"], "no")
+}
+
+/// As root of a user namespace that has nobody else.
+fn root_is_held_too() -> Result<(), Failed> {
+    if !rustix::process::geteuid().is_root() {
+        // Only root stays root.
+        return Ok(());
+    }
+    let said = given_up("none", "root")?;
+    expect(&said, &STAYS, "yes")?;
+    expect(&said, &["remove", "closed", "sysctl", "hosts", "program", "unix"], "no")
+}
