@@ -22,6 +22,11 @@ pub const FOR_TESTS: &[Package] = &[
     Package { name: "iperf", program: "iperf", reason: "is a peer, at either side (iperf2)" },
     Package { name: "nuttcp", program: "nuttcp", reason: "is a peer, at either side" },
     Package { name: "iproute2", program: "ip", reason: "gives a namespace another address" },
+    Package {
+        name: "systemd",
+        program: "systemd-analyze",
+        reason: "judges the units in packaging",
+    },
 ];
 
 /// What the benchmark calls.

@@ -14,6 +14,7 @@ mod latency;
 mod measures;
 mod movers;
 mod old_names;
+mod packaging;
 mod placement;
 mod privilege;
 mod records;

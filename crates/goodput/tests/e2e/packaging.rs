@@ -1,0 +1,73 @@
+//! The units for systemd, as systemd itself judges them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use goodput_wire::protocols;
+
+use crate::common::{exe, stderr, stdout};
+
+/// Highest exposure that `systemd-analyze security` may find, tenths: 0 is none, 100 is all. It counts
+/// against a server that it has a network at all.
+const EXPOSURE: &str = "--threshold=15";
+
+fn unit(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/systemd").join(name)
+}
+
+fn text(name: &str) -> String {
+    std::fs::read_to_string(unit(name)).expect("the unit is there")
+}
+
+/// `None` without systemd.
+fn analyze(arguments: &[&str]) -> Option<Output> {
+    match Command::new("systemd-analyze").args(arguments).output() {
+        Ok(output) => Some(output),
+        Err(why) => {
+            eprintln!("SKIPPED packaging: needs systemd-analyze (package systemd): {why}");
+            let required = std::env::var("GOODPUT_REQUIRE").is_ok_and(|value| value == "all");
+            assert!(!required, "systemd-analyze is required");
+            None
+        }
+    }
+}
+
+#[test]
+fn systemd_understands_the_units() {
+    let place = tempfile::tempdir().expect("a temporary directory can be made");
+    let program = exe().to_str().expect("the program has a plain name");
+    let service = text("goodput.service").replace("/usr/bin/goodput", program);
+    let files = ["goodput.service", "goodput.socket"].map(|name| place.path().join(name));
+    std::fs::write(&files[0], service).expect("it is writable");
+    std::fs::write(&files[1], text("goodput.socket")).expect("it is writable");
+    let files = files.each_ref().map(|file| file.to_str().expect("it has a plain name"));
+    let Some(output) = analyze(&["verify", "--man=no", files[0], files[1]]) else { return };
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    // What it does not know it ignores, with a line that names the unit.
+    assert!(!said.contains("goodput."), "{said}");
+}
+
+#[test]
+fn the_service_is_exposed_as_little_as_a_server_can_be() {
+    let service = unit("goodput.service");
+    let service = service.to_str().expect("the sources have a plain name");
+    let Some(output) = analyze(&["security", "--offline=true", EXPOSURE, service]) else { return };
+    assert!(output.status.success(), "{}", stdout(&output));
+}
+
+#[test]
+fn the_socket_unit_has_the_usual_port_of_every_protocol() {
+    let text = text("goodput.socket");
+    let ports = |key: &str| -> Vec<u16> {
+        let values = text.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+        values.map(|value| value.parse().expect("a port")).collect()
+    };
+    let (streams, datagrams) = (ports("ListenStream"), ports("ListenDatagram"));
+    assert_eq!(streams, datagrams);
+    // The first is goodput's own.
+    assert_eq!(streams.first(), Some(&protocols::ALL[0].port));
+    for protocol in protocols::ALL {
+        assert!(streams.contains(&protocol.port), "{} is missing", protocol.id);
+    }
+}
