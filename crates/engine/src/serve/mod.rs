@@ -51,6 +51,7 @@ use echoes::Echoes;
 pub use errand::{Allowed, ThirdParty};
 use gate::Gate;
 use hearing::Hearing;
+pub use host::{Buffers, Host};
 use logins::Logins;
 use reserve::Reserve;
 pub use shown::{Served, Watcher, What};
@@ -70,7 +71,9 @@ pub struct Config {
     pub access: Access,
     /// What one client may ask for; its highest rate is what `lent` says.
     pub limits: Limits,
-    /// What clients get, one of them and all together.
+    /// What this host has to lend, read before anybody is told that it serves.
+    pub host: Host,
+    /// What clients get of it, one of them and all together.
     pub lent: Lent,
     /// A measurement whose payload is slower over half a minute is ended.
     pub min_progress: BitRate,
@@ -212,7 +215,7 @@ pub async fn serve(
     let doors = doors(&pairs, &config.protocols)?;
     let tasks = accept::Tasks::default();
     let shared = Arc::new(Shared {
-        admission: Admission::new(&config.lent, host::Host::here()),
+        admission: Admission::new(&config.lent, config.host),
         doors,
         opened: OpenedDoors::default(),
         tickets: Tickets::default(),

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use goodput_engine::EngineError;
-use goodput_engine::serve::{Access, Config, Exclusive, Lent, ServedFiles, Sinks, Sockets, serve};
+use goodput_engine::serve::{
+    Access, Config, Exclusive, Host, Lent, ServedFiles, Sinks, Sockets, serve,
+};
 use goodput_settings::GuardProgram;
 use goodput_settings::helper::Helper;
 use goodput_settings::others::AllowedSettings;
@@ -84,6 +86,7 @@ fn config(args: &ServeArgs, state: &Path) -> Result<Config> {
             unproven_udp: args.allow_unproven_udp,
         },
         access: Access { allow: args.allow.clone(), deny: args.deny.clone() },
+        host: Host::here(),
         lent: Lent {
             measurements: args.max_clients,
             connections_per_client: args.max_connections,

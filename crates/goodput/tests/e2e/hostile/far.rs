@@ -133,7 +133,7 @@ fn samples_without_end_are_cut_off() {
         (0u32..1000).for_each(|n| far.sample(f64::from(n), 1, json!([flow])));
     });
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("MiB a second"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("2048 KiB a second"), "{}", stderr(&output));
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! [`PROTOCOL_VERSION`] grow.
 
 use goodput_model::{End, Host, Known, Plan, ReceiveHash, Sample};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::PROTOCOL_VERSION;
 use crate::plain;
@@ -128,6 +128,7 @@ pub struct Refuse {
     /// Which measurement.
     pub measurement: u32,
     /// Why, in words for the user at the other end.
+    #[serde(deserialize_with = "reason")]
     pub why: String,
 }
 
@@ -153,7 +154,7 @@ pub struct Finish {
     /// Which measurement.
     pub measurement: u32,
     /// Why, where it was not the plan's own end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "some_reason", skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Whether receivers shall wait hardly for what is still on its way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -207,6 +208,7 @@ pub struct Goodbye {
     /// What kind of reason.
     pub code: Code,
     /// In words.
+    #[serde(deserialize_with = "reason")]
     pub why: String,
 }
 
@@ -242,6 +244,15 @@ impl From<HexCookie> for String {
     }
 }
 
+/// A reason, no longer than a person would read it on a screen.
+fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    String::deserialize(from).map(|text| plain::phrase(&text))
+}
+
+fn some_reason<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Option::<String>::deserialize(from).map(|text| text.map(|text| plain::phrase(&text)))
+}
+
 impl TryFrom<String> for HexCookie {
     type Error = &'static str;
 
@@ -272,6 +283,14 @@ mod tests {
         ));
         let text = r#"{"ping":{"load":0.7}}"#;
         assert!(matches!(read(text), Ok(Message::Ping(_))));
+    }
+
+    #[test]
+    fn a_reason_is_short_enough_for_a_screen() {
+        let why = "z".repeat(40_000);
+        let refuse = serde_json::json!({ "refuse": { "measurement": 1, "why": why } });
+        let Ok(Message::Refuse(refuse)) = read(&refuse.to_string()) else { panic!("no refusal") };
+        assert!(refuse.why.len() < 2000, "{} bytes", refuse.why.len());
     }
 
     #[test]
