@@ -21,6 +21,7 @@ use crate::conclude::{Conclusion, conclude};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
+use crate::retry::{PAUSES, may_pass};
 use crate::target::Target;
 use book::{Book, Broken};
 use near_far::Appliers;
@@ -49,11 +50,6 @@ pub struct CompareRequest {
     /// When it began, RFC 3339, UTC.
     pub started: String,
 }
-
-/// Pauses after runs that failed, in a row: long enough in all for a far end to notice that a connection is
-/// dead (15 s), and to put back what it had changed for it. After one failure more the comparison ends.
-const PAUSES: [Duration; 3] =
-    [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(16)];
 
 /// Runs the comparison. Settings are put back before it returns, however it ends. A run that fails is discarded
 /// and made again; when several fail in a row, or at an interrupt, the comparison ends early with what the runs
@@ -189,7 +185,7 @@ impl Runs<'_> {
                 Err(cause) => cause,
             };
             self.book.fail(block, arm, &cause.to_string(), listener);
-            let lasts = will_last(&cause) && !self.book.has_run(arm) || cause.not_permitted();
+            let lasts = !may_pass(&cause) && !self.book.has_run(arm) || cause.not_permitted();
             let Some(pause) = PAUSES.get(failures - 1).filter(|_| !lasts) else {
                 let runs = if failures == 1 {
                     "a run".into()
@@ -224,17 +220,6 @@ impl Runs<'_> {
         let measurement = self.client.measure_whole(&plan, self.interrupt, quietly).await?;
         conclude(measurement, &request.target.text, &request.started)
     }
-}
-
-/// Whether what failed a run would fail every other: it is about the plan or this host, not about the moment.
-fn will_last(cause: &EngineError) -> bool {
-    !matches!(
-        cause,
-        EngineError::Wire { .. }
-            | EngineError::BrokenOff(_)
-            | EngineError::Incomplete { .. }
-            | EngineError::Target(_)
-    )
 }
 
 /// A comparison shows its runs, not their intervals.

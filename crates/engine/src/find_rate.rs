@@ -14,6 +14,7 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::measurement::Measurement;
+use crate::retry;
 use crate::target::Target;
 use seen::{Counts, Seen};
 
@@ -40,7 +41,8 @@ pub struct FindRateRequest {
     pub started: String,
 }
 
-/// Searches for each size. An interrupt ends it early with what the trials so far have shown.
+/// Searches for each size. An interrupt ends it early with what the trials so far have shown, and so do
+/// trials that fail several times in a row ([`Record::incomplete`]).
 pub async fn find_rate(
     request: &FindRateRequest,
     interrupt: &Interrupt,
@@ -60,19 +62,20 @@ async fn search_all(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
-    let (mut searches, mut last) = (Vec::new(), None);
+    let (mut searches, mut last, mut broken) = (Vec::new(), None, None);
     for size in &request.sizes {
         let mut trials = Trials::new(request, *size)?;
-        trials.run(request, client, interrupt, listener).await?;
+        broken = trials.run(request, client, interrupt, listener).await.err();
         let (search, record) = trials.into_search(request);
         last = record.or(last);
         searches.push(search);
-        if interrupt.is_raised() {
+        if broken.is_some() || interrupt.is_raised() {
             break;
         }
     }
-    let record = last.ok_or(EngineError::Interrupted)?;
-    Ok(Record { kind: Kind::FindRate, rate_searches: searches, ..record })
+    let Some(record) = last else { return Err(broken.unwrap_or(EngineError::Interrupted)) };
+    let incomplete = broken.map(|cause| format!("the search ended early: {cause}"));
+    Ok(Record { kind: Kind::FindRate, rate_searches: searches, incomplete, ..record })
 }
 
 /// The trials of one size.
@@ -123,11 +126,7 @@ impl Trials {
                 rate_bits_per_s: rate.map(BitRate).or(self.plan.rate_bits_per_s),
                 ..self.plan.clone()
             };
-            let measured = client.measure(&plan, interrupt, &mut |_| {}).await?;
-            // A trial that was cut short is not like the others.
-            if interrupt.is_raised() {
-                break;
-            }
+            let Some(measured) = retry::measure(client, &plan, interrupt).await? else { break };
             self.enter(request, measured, rate, confirms, listener)?;
         }
         Ok(())

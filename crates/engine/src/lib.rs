@@ -28,6 +28,7 @@ mod observe;
 mod open;
 mod outcome;
 pub mod probe;
+mod retry;
 mod sampler;
 mod seating;
 pub mod serve;

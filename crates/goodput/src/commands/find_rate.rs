@@ -38,6 +38,10 @@ pub fn run(args: &TestArgs, target: &str) -> Result<Exit> {
     })?;
     let text = || report::rate_search::text(&record);
     let exit = measured::finish(&record, text, &args.output, &keeper)?;
+    if let Some(why) = &record.incomplete {
+        eprintln!("goodput: {why}");
+        return Ok(Exit::CouldNot);
+    }
     Ok(match exit {
         _ if interrupted => Exit::CouldNot,
         Exit::Fine => found(&record),
