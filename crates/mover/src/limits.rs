@@ -33,7 +33,7 @@ pub struct Needs {
 impl Needs {
     /// A flow that receives into a chunk of memory, or that reads a source into one. Flows that send
     /// memory share theirs, and so do those that receive streams, as long as a chunk fits into a room
-    /// that is lent for a call ([`crate::rooms`]).
+    /// that is lent for a call (`rooms.rs`).
     pub fn chunk(plan: &Plan, role: Role) -> Self {
         let (chunk, stores) = (plan.chunk_bytes.0, plan.storage.sink.is_some());
         let memory_bytes = match role {

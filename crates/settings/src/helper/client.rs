@@ -29,8 +29,8 @@ pub struct Helper {
 }
 
 impl Helper {
-    /// Starts `program`, which is to call [`crate::helper_main`], and waits until it is ready. It keeps
-    /// the user and the privileges that this process has now.
+    /// Starts `program`, which is to call [`helper_main`](crate::helper::helper_main), and waits until it
+    /// is ready. It keeps the user and the privileges that this process has now.
     ///
     /// # Errors
     /// When it cannot be started, or does not say that it is ready.
