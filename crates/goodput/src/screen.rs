@@ -11,6 +11,8 @@ use goodput_model::{Direction, Plan};
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
+static ALONE: AtomicBool = AtomicBool::new(false);
+
 /// Bytes that may wait for a reader. Beyond them lines are left out, and how many is said.
 const WAITING_MAX: usize = 1 << 20;
 
@@ -19,6 +21,12 @@ const GOODBYE: Duration = Duration::from_secs(1);
 
 static OUT: Later = Later::new(print_now);
 static ERR: Later = Later::new(|text| io::stderr().write_all(text.as_bytes()));
+
+/// Whether everything is printed at once, by whoever prints it, because the process must have one thread
+/// only for a while.
+pub fn stay_alone(alone: bool) {
+    ALONE.store(alone, Ordering::Relaxed);
+}
 
 /// Leaves standard output to the payload, where `plan` says so; results go to standard error then.
 pub fn leave_to_payload(plan: &Plan) {
@@ -122,13 +130,14 @@ impl Later {
             let printer = std::thread::Builder::new().name("printer".into());
             printer.spawn(move || self.run()).is_ok()
         };
-        if !*self.started.get_or_init(start) {
+        if ALONE.load(Ordering::Relaxed) || !*self.started.get_or_init(start) {
             // Without a thread it is this one that waits. A reader that has gone is noticed at the end.
             let _ = (self.write)(text);
             return;
         }
         let mut waiting = self.lock();
-        if waiting.text.len() + text.len() > WAITING_MAX {
+        // What comes to a reader that keeps up is taken however long it is.
+        if !waiting.text.is_empty() && waiting.text.len() + text.len() > WAITING_MAX {
             waiting.left_out += text.lines().count();
         } else {
             waiting.text.push_str(text);

@@ -5,7 +5,10 @@ use std::path::Path;
 
 use nix::unistd::{self, Uid};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
-use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, set_thread_groups, set_thread_res_gid,
+    set_thread_res_uid,
+};
 
 use crate::error::SandboxError;
 
@@ -45,14 +48,17 @@ impl User {
         }
     }
 
-    /// Whether this process could become the user: the user namespace that it is in has it.
-    pub fn is_mapped(&self) -> bool {
-        self.missing_id().is_none()
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.name
+    /// Why this process cannot become the user, if it can't: its user namespace does not have the user, or
+    /// it is root without the capabilities to change its user, as in many containers.
+    pub fn obstacle(&self) -> Option<String> {
+        let name = &self.name;
+        if self.missing_id().is_some() {
+            return Some(format!("this user namespace has no user {name}"));
+        }
+        let needed = CapabilitySet::SETUID | CapabilitySet::SETGID;
+        let has = |sets: CapabilitySets| sets.effective.contains(needed);
+        let lacks = !capabilities(None).is_ok_and(has);
+        lacks.then(|| format!("becoming user {name} takes CAP_SETUID and CAP_SETGID"))
     }
 
     fn find(name: &str) -> Result<Option<Self>, SandboxError> {

@@ -239,10 +239,14 @@ pub(crate) fn bring_back(
         true => Footprint::Nothing,
         false => machine.footprint(setting),
     };
-    let now = around::capture(setting, &footprint)?;
+    let (now, unseen) = match around::capture(setting, &footprint) {
+        Ok(now) => (now, None),
+        // The value itself can be put back all the same.
+        Err(why) => (entry.before.clone(), Some(why.to_string())),
+    };
     let target = entry.target(&now);
     let is_back = machine.capture(setting)? == entry.exact;
-    if is_back && around::differing(&target, &now).is_empty() {
+    if is_back && around::differing(&target, &now).is_empty() && unseen.is_none() {
         return Ok((false, Vec::new()));
     }
     begin(around::changed(&entry.before, &now))?;
@@ -250,7 +254,10 @@ pub(crate) fn bring_back(
     let written = if is_back { Ok(()) } else { machine.write(setting, &entry.exact) };
     #[cfg(test)]
     crate::testing::step();
-    let left = around::bring_about(setting, &footprint, &target)?;
+    let left = match unseen {
+        Some(why) => vec![why],
+        None => around::bring_about(setting, &footprint, &target)?,
+    };
     let after = machine.capture(setting)?;
     if machine.same(&after, &entry.exact) {
         return Ok((true, left));

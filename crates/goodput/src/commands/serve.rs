@@ -29,6 +29,8 @@ use crate::screen;
 
 /// Serves until a signal comes.
 pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
+    // Until it has given up its privileges, which takes a process with one thread.
+    screen::stay_alone(true);
     let state = state_dir(state)?;
     warn_of_leftovers(&state);
     let config = config(&args, &state)?;
@@ -52,6 +54,7 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     let notifier = Notifier::connect();
     measured::runtime()?.block_on(async {
         unprivileged::become_so(&args)?;
+        screen::stay_alone(false);
         // Before anybody is told that the server is there, and so may stop it.
         let mut signals = Signals::listen()?;
         // Who started it may have gone without waiting for this.

@@ -37,16 +37,13 @@ pub fn become_so(args: &ServeArgs) -> Result<()> {
 /// Who to become, and why it is nobody else if root stays root.
 fn user(args: &ServeArgs) -> Result<(Option<User>, Vec<String>)> {
     let user = User::choose(args.user.as_deref())?;
-    match user {
-        Some(user) if args.user.is_none() && !user.is_mapped() => {
-            let name = user.name();
-            let why = format!(
-                "this user namespace has no user {name}, so the server stays root of it, without its \
-                 capabilities"
-            );
-            Ok((None, vec![why]))
+    let obstacle = user.as_ref().and_then(User::obstacle).filter(|_| args.user.is_none());
+    match obstacle {
+        Some(why) => {
+            let lack = format!("{why}, so the server stays root, without its capabilities");
+            Ok((None, vec![lack]))
         }
-        user => Ok((user, Vec::new())),
+        None => Ok((user, Vec::new())),
     }
 }
 

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::file::kill_after;
@@ -31,8 +32,8 @@ pub(crate) struct Victim {
     process: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    /// The guard that watches it. Its number may be another process's once it has ended.
-    guard: OwnedFd,
+    /// The guard that watches it, unless it has ended already. Its number may be another process's then.
+    guard: Option<OwnedFd>,
 }
 
 impl Victim {
@@ -51,7 +52,10 @@ impl Victim {
         let mut output = BufReader::new(process.stdout.take().unwrap());
         let guard = hear(&mut output, "guard ").expect("the victim starts its guard");
         let guard = Pid::from_raw(guard.parse().unwrap()).unwrap();
-        let guard = pidfd_open(guard, PidfdFlags::empty()).unwrap();
+        let guard = match pidfd_open(guard, PidfdFlags::empty()) {
+            Err(Errno::SRCH) => None,
+            guard => Some(guard.unwrap()),
+        };
         Self { process, input, output, guard }
     }
 
@@ -75,7 +79,7 @@ impl Victim {
     /// Kills its guard, then it, so that nobody is left to put anything back.
     pub(crate) fn kill_with_guard(&mut self) {
         // One that has ended already puts nothing back either.
-        let _ = pidfd_send_signal(&self.guard, Signal::KILL);
+        let _ = self.guard.as_ref().map(|guard| pidfd_send_signal(guard, Signal::KILL));
         self.kill();
     }
 
