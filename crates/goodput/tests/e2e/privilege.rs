@@ -1,10 +1,13 @@
 //! What a server gives up before it answers, and that it measures all the same.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
 use goodput_model::{Plan, Role, Transport};
 use goodput_mover::movers::{self, Mover};
 use goodput_wire::protocols;
 
-use crate::common::{Home, Server, moved, record, stderr};
+use crate::common::{Home, Server, exe, moved, record, stderr};
 
 /// A line of /proc/PID/status (proc_pid_status(5)), without its name.
 fn status(server: &Server, name: &str) -> String {
@@ -42,6 +45,27 @@ fn a_server_has_no_privileges_once_it_listens() {
     let token = token.to_str().expect("temporary directories have plain names");
     let settings = ["--token-file", token, "--allow-settings", "sysctl.net.ipv4.*"];
     without_privileges(&Server::start(&home, &settings));
+}
+
+/// Whoever may not lock much memory, and so most users, has a line in the log before the privileges go.
+#[test]
+fn a_log_from_the_beginning_keeps_no_server_from_starting() {
+    let home = Home::new();
+    let mut server = Command::new("sh")
+        .args(["-c", "ulimit -l 64; exec \"$@\"", "sh"])
+        .arg(exe())
+        .args(["-vv", "serve", "--port", "0", "--bind", "127.0.0.1"])
+        .env("GOODPUT_STATE_DIR", home.path().join("state"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a shell can be started");
+    let mut line = String::new();
+    let stdout = server.stdout.take().expect("it is piped");
+    BufReader::new(stdout).read_line(&mut line).expect("it is a pipe");
+    server.kill().expect("it is a child");
+    server.wait().expect("it is a child");
+    assert!(line.contains("listening on"), "{line:?}");
 }
 
 #[test]

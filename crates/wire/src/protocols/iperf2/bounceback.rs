@@ -31,7 +31,7 @@ const AHEAD: usize = 64 * 1024;
 /// `HEADER_BBSTOP` of the flags at 12: the last message, which is not sent back.
 const STOP: u32 = 0x1000_0000;
 /// `HEADER_BBREPLYSIZE` of 2.2: the reply has a size of its own.
-const REPLY_SIZE: u32 = 0x0800_0000;
+pub(super) const REPLY_SIZE: u32 = 0x0800_0000;
 
 /// Whether a connection begins with such a message.
 pub(super) fn extent(first: &[u8]) -> Extent {
@@ -133,29 +133,32 @@ impl Bounceback {
         }
     }
 
-    /// Sends back every message that is whole and has been held for long enough.
+    /// Sends back the first message, once it is whole and has been held for long enough. One a call: a
+    /// small message may ask for a large reply, so what is unread must be looked at before the next.
     fn go_on(&mut self, now: Instant) -> Result<(), WireError> {
         if !self.admitted {
             return self.hold(LONGEST as usize);
         }
-        while let Some(size) = self.whole()? {
-            let send_at = match self.held {
-                Some(at) => at,
-                None => self.read(now)?,
-            };
-            if now < send_at {
-                self.held = Some(send_at);
-                return self.hold(size);
-            }
-            self.held = None;
-            let message: Vec<u8> = self.received.drain(..size).collect();
-            if word(&message, 12).is_some_and(|flags| flags & STOP != 0) {
-                self.outbox.close();
-                return Ok(());
-            }
-            self.send_back(now, message)?;
+        let Some(size) = self.whole()? else { return Ok(()) };
+        let send_at = match self.held {
+            Some(at) => at,
+            None => self.read(now)?,
+        };
+        if now < send_at {
+            self.held = Some(send_at);
+            return self.hold(size);
         }
-        Ok(())
+        let message: Vec<u8> = self.received.drain(..size).collect();
+        if word(&message, 12).is_some_and(|flags| flags & STOP != 0) {
+            self.outbox.close();
+            return Ok(());
+        }
+        self.send_back(now, message)?;
+        self.held = match self.whole()? {
+            Some(_) => Some(self.read(now)?),
+            None => None,
+        };
+        self.hold(LONGEST as usize)
     }
 
     /// The size of the first message, once all of it is there.

@@ -300,6 +300,7 @@ fn messages_are_sent_back_with_the_servers_times_until_the_client_stops() {
         "{actions:?}: nothing is sent before the host agrees"
     );
     session.handle(origin(), Input::Expecting { data_port: None }).unwrap();
+    session.handle_timeout(session.next_timeout().unwrap()).unwrap();
     let (mut sent, mut closed) = (Vec::new(), false);
     while let Some(output) = session.poll() {
         match output {
@@ -313,6 +314,23 @@ fn messages_are_sent_back_with_the_servers_times_until_the_client_stops() {
     assert!(closed);
     assert_eq!((&reply[..28], &reply[44..]), (&message[..28], &message[44..]));
     assert_ne!(reply[28..36], message[28..36]);
+}
+
+#[test]
+fn many_small_messages_cannot_ask_for_many_large_replies_at_once() {
+    let mut message = bytes("00800000 00000040 00000001 80005a5a 00000000 6b01ed8c 000a7d13");
+    message.resize(64, 0);
+    message[12..16].copy_from_slice(&bounceback::REPLY_SIZE.to_be_bytes());
+    message[60..].copy_from_slice(&(1u32 << 20).to_be_bytes());
+    let mut session = (PROTOCOL.server)(origin(), server_config(None));
+    session.handle(origin(), Input::Received(message.repeat(256))).unwrap();
+    session.handle(origin(), Input::Expecting { data_port: None }).unwrap();
+    let replies = std::iter::from_fn(|| session.poll());
+    let sizes = replies.filter_map(|output| match output {
+        Output::Send(bytes) => Some(bytes.len()),
+        _ => None,
+    });
+    assert_eq!(sizes.collect::<Vec<_>>(), [1 << 20]);
 }
 
 proptest! {
