@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
-use super::logins::network;
+use super::ledger::client_of;
 use crate::budget::Budget;
 
 /// The budgets of all clients with a connection.
@@ -19,7 +19,7 @@ impl Hearing {
         if clients.len() == clients.capacity() {
             clients.retain(|_, budget| budget.strong_count() > 0);
         }
-        let budget = clients.entry(network(client)).or_default();
+        let budget = clients.entry(client_of(client).addr()).or_default();
         budget.upgrade().unwrap_or_else(|| {
             let fresh = Arc::new(Budget::new(Instant::now()));
             *budget = Arc::downgrade(&fresh);

@@ -2,10 +2,11 @@
 //! client, and each login good once.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::ledger::client_of;
 use goodput_wire::login::{Accounts, Checked, check};
 use tokio::sync::Semaphore;
 
@@ -66,7 +67,7 @@ impl Logins {
         token: String,
         client: IpAddr,
     ) -> Result<String, String> {
-        self.memory(|memory| memory.attempt(network(client), Instant::now()))?;
+        self.memory(|memory| memory.attempt(client_of(client).addr(), Instant::now()))?;
         let _waiting = self.waiting.try_acquire().map_err(|_| "too many logins wait at once")?;
         let _only = self.looked_at.acquire().await.map_err(|closed| closed.to_string())?;
         let accounts = accounts.clone();
@@ -129,21 +130,12 @@ impl Attempts {
     }
 }
 
-/// Whom words and attempts are counted for: an IPv4 address, or an IPv6 network of 64 bits, in which one host
-/// can have any address.
-pub fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),
-        v4 => v4,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn address(text: &str) -> IpAddr {
-        network(text.parse().expect("an address"))
+        client_of(text.parse().expect("an address")).addr()
     }
 
     #[test]
