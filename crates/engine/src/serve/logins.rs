@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::ledger::client_of;
 use goodput_wire::login::{Accounts, Checked, check};
 use tokio::sync::Semaphore;
 
+use super::ledger::client_of;
 use crate::client::blocking;
 use crate::clock::wall_clock;
 
