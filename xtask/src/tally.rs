@@ -1,4 +1,4 @@
-//! Counts what passed, failed and was skipped, announces each step with its time, and says at the end
+//! Counts what passed, failed, was skipped or not judged, announces each step with its time, and says at the end
 //! again what failed: logs of CI are cut from the front.
 
 use std::fmt;
@@ -16,15 +16,21 @@ pub struct Tally {
     pub failed: usize,
     /// Checks that this machine could not host, and that nobody required.
     pub skipped: usize,
+    /// Checks that ran while others took the machine's CPUs, so that nothing is known by them.
+    pub not_judged: usize,
     /// What failed, in words; a check may have none, or several.
     pub failures: Vec<String>,
 }
 
 impl Tally {
     /// One check that passed.
-    pub const PASSED: Self = Self { passed: 1, failed: 0, skipped: 0, failures: Vec::new() };
+    pub const PASSED: Self = Self::of(1, 0);
     /// One check that was skipped.
-    pub const SKIPPED: Self = Self { passed: 0, failed: 0, skipped: 1, failures: Vec::new() };
+    pub const SKIPPED: Self = Self::of(0, 1);
+
+    const fn of(passed: usize, skipped: usize) -> Self {
+        Self { passed, failed: 0, skipped, not_judged: 0, failures: Vec::new() }
+    }
 
     /// One check that failed, for this reason.
     pub fn failure(why: String) -> Self {
@@ -45,13 +51,18 @@ impl AddAssign for Tally {
         self.passed += more.passed;
         self.failed += more.failed;
         self.skipped += more.skipped;
+        self.not_judged += more.not_judged;
         self.failures.extend(more.failures);
     }
 }
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)?;
+        match self.not_judged {
+            0 => Ok(()),
+            some => write!(f, ", {some} not judged"),
+        }
     }
 }
 

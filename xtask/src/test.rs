@@ -97,6 +97,9 @@ fn tests() -> Result<Tally> {
     for skip in &transcript.skips {
         println!("SKIPPED {skip}");
     }
+    for test in &transcript.not_judged {
+        println!("NOT JUDGED {test}");
+    }
     Ok(transcript.tally(succeeded, skips_forbidden()))
 }
 

@@ -5,6 +5,9 @@
 //! print that after the run, in a section `successes:`, one test after the other. A test binary
 //! with a harness of its own prints both kinds of line itself, and may also report a skipped test
 //! as ignored; it is one skip then, too.
+//!
+//! A test that has run, and whose outcome proves nothing as others took the machine's CPUs meanwhile, prints
+//! `NOT JUDGED <name>: <why>` and returns. It has neither passed nor failed, and is counted as that.
 
 use std::collections::BTreeSet;
 
@@ -22,6 +25,8 @@ pub struct Transcript {
     pub skips: Vec<String>,
     /// The skips of the test binary that is running, which may name one twice.
     skips_here: BTreeSet<String>,
+    /// What was not judged, as `<name>: <why>`.
+    pub not_judged: Vec<String>,
     section: Section,
     running: bool,
     /// What the test binary that is running has said so far.
@@ -58,6 +63,12 @@ impl Transcript {
             self.section = if again { Section::FailedNames } else { Section::Failures };
         } else if let Some(skip) = plain.strip_prefix("SKIPPED ") {
             return self.skip(skip);
+        } else if let Some(test) = plain.strip_prefix("NOT JUDGED ") {
+            // A failing test counts as failed, whatever it printed before.
+            if self.section != Section::Failures {
+                self.not_judged.push(test.into());
+            }
+            return true;
         } else if let Some(name) = ignored_name(plain) {
             self.ignored_names.push(name.into());
         } else if self.section == Section::Progress && is_start(plain) {
@@ -77,7 +88,8 @@ impl Transcript {
     pub fn tally(mut self, cargo_succeeded: bool, skips_forbidden: bool) -> Tally {
         self.break_off();
         let as_passed = self.skips.iter().filter(|skip| !self.is_ignored(skip)).count();
-        let passed = self.passed.saturating_sub(as_passed);
+        let not_judged = self.not_judged.len();
+        let passed = self.passed.saturating_sub(as_passed + not_judged);
         let skipped = self.ignored + as_passed;
         let mut failed = self.failed + self.unfinished;
         let mut failures = self.failures.in_words();
@@ -89,9 +101,9 @@ impl Transcript {
         if skips_forbidden {
             failures
                 .extend(self.skips.iter().map(|skip| format!("FAILED by being skipped: {skip}")));
-            return Tally { passed, failed: failed + skipped, skipped: 0, failures };
+            return Tally { passed, failed: failed + skipped, skipped: 0, not_judged, failures };
         }
-        Tally { passed, failed, skipped, failures }
+        Tally { passed, failed, skipped, not_judged, failures }
     }
 
     /// Whether the harness counted this skip as ignored, rather than as passed.
@@ -247,6 +259,16 @@ test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
         assert_eq!(failures.len(), 2, "{failures:?}");
         assert!(failures[0].ends_with("\n  running 1 test\n  fatal runtime error"), "{failures:?}");
         assert!(read("").tally(true, false).failures[0].starts_with("FAILED cargo test"));
+    }
+
+    #[test]
+    fn what_was_not_judged_has_neither_passed_nor_failed_though_all_is_required() {
+        let text = "running 2 tests\nNOT JUDGED a: others took 40 % of the CPUs\n\
+                    test a ... ok\ntest b ... ok\ntest result: ok. 2 passed; 0 failed; 0 ignored";
+        let transcript = read(text);
+        assert_eq!(transcript.not_judged, ["a: others took 40 % of the CPUs"]);
+        let tally = transcript.tally(true, true);
+        assert_eq!(tally.to_string(), "1 passed, 0 failed, 0 skipped, 1 not judged");
     }
 
     #[test]

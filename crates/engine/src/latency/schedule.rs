@@ -145,11 +145,12 @@ mod tests {
     fn what_is_answered_late_or_not_at_all_is_told_apart() {
         let halt = Halt::default();
         let mut waiting = Waiting::new(&halt);
-        let now = Instant::now();
-        let ago = |ms| now.checked_sub(Duration::from_millis(ms)).unwrap();
-        waiting.sent(1, ago(3001));
-        waiting.sent(2, ago(2000));
-        waiting.sent(3, ago(1000));
+        let began = Instant::now();
+        let after = |ms| began + Duration::from_millis(ms);
+        let now = after(3001);
+        waiting.sent(1, began);
+        waiting.sent(2, after(1001));
+        waiting.sent(3, after(2001));
         assert!(waiting.goes_on_at(now));
         waiting.settle(now, |probe| *probe == 2, |_| true);
         waiting.settle(now, |probe| *probe == 2, |_| true);

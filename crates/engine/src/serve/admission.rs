@@ -161,6 +161,15 @@ impl Place {
         }
     }
 
+    /// It is given up, or over.
+    fn end(&mut self, now: Instant) {
+        if !self.fulfilled {
+            self.fulfilled = true;
+            let held = now.saturating_duration_since(self.since);
+            lock(&self.waiting).unfulfilled(self.client, held, now);
+        }
+    }
+
     /// The rate that this end sends or receives for it at most, each direction; whatever its client
     /// claims, no more was charged.
     pub fn rate(&self) -> Option<BitRate> {
@@ -171,11 +180,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if !self.fulfilled {
-            let now = Instant::now();
-            let held = now.saturating_duration_since(self.since);
-            lock(&self.waiting).unfulfilled(self.client, held, now);
-        }
+        self.end(Instant::now());
     }
 }
 

@@ -46,15 +46,15 @@ fn a_long_queue_delays_every_probe() -> Result<Judgement, Failed> {
     let latency = record.latency.ok_or("no latency in the record")?;
     for way in [&latency.tcp_connect, &latency.udp_echo, &latency.tcp_rtt] {
         let IdleAndLoaded { idle: Known::Value(idle), loaded: Known::Value(loaded) } = way else {
-            return Ok(Err(format!("{way:?}")));
+            return Ok(Judgement::Open(format!("{way:?}")));
         };
         if loaded.p90_us < 5.0 * idle.p90_us {
-            return Ok(Err(format!("{idle:?} {loaded:?}")));
+            return Ok(Judgement::Open(format!("{idle:?} {loaded:?}")));
         }
     }
     Ok(match (&latency.idle_rpm, &latency.loaded_rpm) {
-        (Known::Value(idle), Known::Value(loaded)) if *idle > 3.0 * loaded => Ok(()),
-        other => Err(format!("{other:?}")),
+        (Known::Value(idle), Known::Value(loaded)) if *idle > 3.0 * loaded => Judgement::Right,
+        other => Judgement::Open(format!("{other:?}")),
     })
 }
 
@@ -66,18 +66,20 @@ fn a_policer_is_found_by_its_rate() -> Result<Judgement, Failed> {
     let [search] = &record.rate_searches[..] else {
         return Err(format!("{:?}", record.rate_searches).into());
     };
+    let said = format!("{} {search:?}", output.status);
     let share = search.rate_bits_per_s.map(|rate| rate.0 / POLICED);
-    let is_right = match search.outcome {
-        RateOutcome::Path => {
-            share.is_some_and(|share| (0.95..=1.05).contains(&share))
-                && output.status.code() == Some(0)
-        }
-        RateOutcome::LossEverywhere => false,
-        // On a machine that is busy otherwise a host is held up in trial after trial, and the search says
-        // so; what it claims must be no more than the path passes.
-        _ => share.is_none_or(|share| share <= 1.05) && held_up(search) >= 3,
-    };
-    Ok(if is_right { Ok(()) } else { Err(format!("{} {search:?}", output.status)) })
+    if search.outcome == RateOutcome::LossEverywhere || share.is_some_and(|share| share > 1.05) {
+        return Ok(Judgement::Wrong(said));
+    }
+    let is_right = search.outcome == RateOutcome::Path
+        && share.is_some_and(|share| share >= 0.95)
+        && output.status.code() == Some(0);
+    Ok(match is_right {
+        true => Judgement::Right,
+        // On a busy machine a host is held up in trial after trial, and the search says so.
+        false if held_up(search) >= 3 => Judgement::Cpus(said),
+        false => Judgement::Open(said),
+    })
 }
 
 /// Trials in which this machine was too busy, by what they say themselves: the sender did not hold its
@@ -100,5 +102,6 @@ fn random_loss_has_no_rate() -> Result<Judgement, Failed> {
     let lost =
         matches!(search.outcome, RateOutcome::LossEverywhere) && output.status.code() == Some(1);
     let low = search.rate_bits_per_s.is_none_or(|rate| rate.0 < 10e6);
-    Ok(if lost || low { Ok(()) } else { Err(format!("{} {search:?}", output.status)) })
+    let said = || format!("{} {search:?}", output.status);
+    Ok(if lost || low { Judgement::Right } else { Judgement::Wrong(said()) })
 }

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
             .chain(probes::all())
             .chain(latency::all())
             .chain(slow_back::all())
+            .chain(disturbed::all())
             .collect(),
         Err(why) => vec![needs("lab", why.to_string())],
     };

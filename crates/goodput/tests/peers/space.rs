@@ -197,6 +197,12 @@ impl Running {
         self.wait_for(&self.stderr.clone(), text)
     }
 
+    /// Waits until it has written one of these to stderr.
+    pub fn wait_for_any_complaint(&mut self, texts: &[&str]) -> Result<(), Failed> {
+        let has_any = |said: &str| texts.iter().any(|text| said.contains(text));
+        self.wait_until(&self.stderr.clone(), has_any, &texts.join(" or "))
+    }
+
     /// Waits until it has written `text` to stderr so many times. All that it wrote there.
     pub fn wait_for_complaints(&mut self, text: &str, times: usize) -> Result<String, Failed> {
         self.wait_for_all(&self.stderr.clone(), text, times)?;
@@ -208,15 +214,29 @@ impl Running {
     }
 
     fn wait_for_all(&mut self, file: &Path, text: &str, times: usize) -> Result<(), Failed> {
+        self.wait_until(file, |said| said.matches(text).count() >= times, text)
+    }
+
+    /// Waits until what it wrote to `file` has `what`.
+    fn wait_until(
+        &mut self,
+        file: &Path,
+        has_it: impl Fn(&str) -> bool,
+        what: &str,
+    ) -> Result<(), Failed> {
         let deadline = Instant::now() + PATIENCE;
-        while fs::read_to_string(file)?.matches(text).count() < times {
-            if self.child.try_wait()?.is_some() || Instant::now() > deadline {
+        loop {
+            // In this order: what it wrote just before its end counts.
+            let has_ended = self.child.try_wait()?.is_some();
+            if has_it(&fs::read_to_string(file)?) {
+                return Ok(());
+            }
+            if has_ended || Instant::now() > deadline {
                 let said = self.stderr()?;
-                return Err(format!("{} did not say {text:?}: {said}", self.what).into());
+                return Err(format!("{} did not say {what:?}: {said}", self.what).into());
             }
             std::thread::sleep(LOOK_AGAIN);
         }
-        Ok(())
     }
 
     /// What it wrote to stderr so far.
