@@ -1,7 +1,9 @@
 //! How much is heard of a peer in a second: one that says more is heard later.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use goodput_mover::{SharedRate, monotonic_ns};
 
 /// Bytes of control connections a second. A measurement takes about 50 kB of them, the fastest
 /// conversation that is a measurement in itself (iperf 2's bounceback) about 2 MB.
@@ -43,9 +45,40 @@ impl Budget {
     }
 }
 
+/// The rates that a conversation keeps to in one direction, which flows may share.
+#[derive(Default)]
+pub struct Pace {
+    rates: Vec<Arc<SharedRate>>,
+    /// When more may move, nanoseconds of the monotonic clock.
+    next_ns: u64,
+}
+
+impl Pace {
+    /// At these.
+    pub fn at(rates: Vec<Arc<SharedRate>>) -> Self {
+        Self { rates, next_ns: 0 }
+    }
+
+    /// Counts what has moved.
+    pub fn moved(&mut self, bytes: usize) {
+        let next = self.rates.iter().map(|rate| {
+            rate.take_turn(bytes);
+            rate.take_turn(0)
+        });
+        self.next_ns = next.max().unwrap_or(0);
+    }
+
+    /// When more may move, if that is later than now.
+    pub fn full_until(&self, now: Instant) -> Option<Instant> {
+        let wait = self.next_ns.saturating_sub(monotonic_ns());
+        (wait > 0).then(|| now + Duration::from_nanos(wait))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::BitRate;
 
     #[test]
     fn who_says_too_much_is_heard_later() {
@@ -62,5 +95,17 @@ mod tests {
             budget.full_until(now + Duration::from_secs(3600)).is_some(),
             "no more than a burst"
         );
+    }
+
+    #[test]
+    fn who_has_moved_much_waits_as_long_as_that_takes_at_the_rate() {
+        let shared = SharedRate::new(BitRate(8e6)).map(Arc::new).expect("a rate");
+        let mut pace = Pace::at(vec![Arc::clone(&shared)]);
+        let now = Instant::now();
+        assert_eq!(pace.full_until(now), None);
+        pace.moved(3_600_000_000);
+        let until = pace.full_until(Instant::now()).expect("an hour at 1 MB/s");
+        assert!(until > now + Duration::from_secs(3000));
+        assert!(shared.take_turn(1) > monotonic_ns(), "flows of the same rate wait as well");
     }
 }

@@ -7,12 +7,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use goodput_mover::SharedRate;
 use goodput_wire::error::WireError;
 use goodput_wire::session::{Action, Input, Output, Session};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Pace};
 
 /// How long a closing connection may take to send what is left.
 const GOODBYE: Duration = Duration::from_secs(1);
@@ -35,6 +36,8 @@ pub struct Conversation {
     unread_max: usize,
     /// What the peer may still say; without one, as much as it likes.
     budget: Option<Arc<Budget>>,
+    /// How fast it is sent to, and heard.
+    paces: (Pace, Pace),
     actions: VecDeque<Action>,
     failure: Option<WireError>,
     closing: bool,
@@ -55,6 +58,7 @@ impl Conversation {
             unheard: Vec::new(),
             unread_max: UNREAD_MEASURING_MAX,
             budget: None,
+            paces: Default::default(),
             actions: VecDeque::new(),
             failure: None,
             closing: false,
@@ -70,6 +74,12 @@ impl Conversation {
     pub fn within(mut self, budget: Arc<Budget>) -> Self {
         self.budget = Some(budget);
         self
+    }
+
+    /// Keeps to these rates from now on, of what is sent and of what is heard: the conversation is a
+    /// measurement in itself.
+    pub fn keep_to(&mut self, sent: Vec<Arc<SharedRate>>, heard: Vec<Arc<SharedRate>>) {
+        self.paces = (Pace::at(sent), Pace::at(heard));
     }
 
     /// Tells the session something. A failure shows in the next [`Conversation::next`], after what
@@ -169,15 +179,19 @@ impl Conversation {
     /// One step of I/O or of time.
     async fn turn(&mut self) {
         let deadline = self.session.next_timeout();
-        let pause = self.budget.as_ref().and_then(|budget| budget.full_until(Instant::now()));
-        let hears = !self.heard_all && pause.is_none();
+        let now = Instant::now();
+        let budget = self.budget.as_ref().and_then(|budget| budget.full_until(now));
+        let (quiet, deaf) =
+            (self.paces.0.full_until(now), budget.max(self.paces.1.full_until(now)));
+        let hears = !self.heard_all && deaf.is_none();
         tokio::select! {
-            () = until(pause) => {}
+            () = until(deaf) => {}
+            () = until(quiet) => {}
             ready = readable(self.stream.as_ref().filter(|_| hears)) => match ready {
                 Ok(()) => self.read_now(),
                 Err(cause) => self.fail(&cause),
             },
-            ready = writable(self.stream.as_ref(), &self.outgoing) => match ready {
+            ready = writable(self.stream.as_ref().filter(|_| quiet.is_none()), &self.outgoing) => match ready {
                 Ok(()) => self.write_now(),
                 Err(cause) => self.fail(&cause),
             },
@@ -199,6 +213,7 @@ impl Conversation {
                 if let Some(budget) = &self.budget {
                     budget.heard(Instant::now(), n);
                 }
+                self.paces.1.moved(n);
                 self.heard_bytes += n as u64;
                 Input::Received(buffer[..n].to_vec())
             }
@@ -213,7 +228,10 @@ impl Conversation {
     fn write_now(&mut self) {
         let Some(stream) = &self.stream else { return };
         match stream.try_write(self.outgoing.as_slices().0) {
-            Ok(written) => drop(self.outgoing.drain(..written)),
+            Ok(written) => {
+                self.paces.0.moved(written);
+                self.outgoing.drain(..written);
+            }
             Err(cause) if cause.kind() == ErrorKind::WouldBlock => {}
             Err(cause) => self.fail(&cause),
         }

@@ -30,7 +30,7 @@ use crate::measurement::{Incomplete, Measurement};
 use crate::movers::{self, Movers};
 use crate::observe::{observe, usage_after, usage_before};
 use crate::seating::Seating;
-use crate::traffic::{Traffic, Watched, connections};
+use crate::traffic::{Cap, Traffic, Watched, connections};
 use crate::{latency, storage};
 use foreign::Account;
 use shown::Shown;
@@ -124,7 +124,8 @@ impl<'a> NearRun<'a> {
         let prober = plan.latency.then(|| Prober::of(client, plan, agreed.meanwhile.echo));
         let comparing = Some(Comparing::begin(client, plan, agreed.meanwhile.echo));
         let flows = agreed.opened.flows;
-        let traffic = Traffic::start(plan, EndName::Near, flows, None, &stores, seating, movers)?;
+        let traffic =
+            Traffic::start(plan, EndName::Near, flows, &Cap::default(), &stores, seating, movers)?;
         traffic.hear(plan, client.conversation.control())?;
         let notes = agree::ready(client, agreed.meanwhile).await?;
         let early = early.filter(|look| look.context.peer == Some(peer.ip()));

@@ -8,7 +8,9 @@ use goodput_model::{
     BitRate, Connection, EndName, FlowPlan, FlowTotals, Framing, OwnClock, Placement, Plan, Role,
     Sample, Transport,
 };
-use goodput_mover::{Early, FlowConfig, Gate, MoveError, Rounds, RunningFlow, Stop, no_thread};
+use goodput_mover::{
+    Early, FlowConfig, Gate, MoveError, Rounds, RunningFlow, SharedRate, Stop, no_thread,
+};
 use tokio::sync::mpsc;
 
 use crate::error::EngineError;
@@ -132,13 +134,12 @@ pub struct Traffic {
 
 impl Traffic {
     /// Starts a thread for each flow; nothing moves before [`Traffic::begin`]. `cap` bounds the
-    /// rate of this end over all its flows of one direction, beside the plan's own rate. `stores` are
-    /// the files of this end, `seating` the CPUs of its flows, `movers` how they move payload.
+    /// rate of this end beside the plan's own rate. `stores` are the files of this end, `seating` the CPUs of its flows, `movers` how they move payload.
     pub fn start(
         plan: &Plan,
         end: EndName,
         flows: Vec<Connected>,
-        cap: Option<BitRate>,
+        cap: &Cap,
         stores: &Stores,
         seating: Seating,
         movers: Movers,
@@ -168,7 +169,7 @@ impl Traffic {
         &mut self,
         plan: &Plan,
         end: EndName,
-        cap: Option<BitRate>,
+        cap: &Cap,
         stores: &Stores,
         connected: Connected,
     ) -> Result<(), EngineError> {
@@ -268,18 +269,31 @@ impl Drop for Traffic {
     }
 }
 
-fn flow_config(plan: &Plan, end: EndName, cap: Option<BitRate>, flow: FlowPlan) -> FlowConfig {
+/// The rates that this end keeps to whatever the plan says; the usual one has none.
+#[derive(Default)]
+pub struct Cap {
+    /// What one flow sends at most, which makes it even.
+    pub rate: Option<BitRate>,
+    /// What all flows share that send here.
+    pub sent: Vec<Arc<SharedRate>>,
+    /// What all flows share that receive here.
+    pub received: Vec<Arc<SharedRate>>,
+}
+
+fn flow_config(plan: &Plan, end: EndName, cap: &Cap, flow: FlowPlan) -> FlowConfig {
     let role = if flow.sender == end { Role::Sender } else { Role::Receiver };
-    let capped = cap.map(|cap| BitRate(cap.0 / f64::from(plan.flows)));
-    // The plan's rate is the sender's to hold; a cap of this end holds in both roles.
-    let planned = plan.rate_per_flow().filter(|_| role == Role::Sender);
-    let rate = match (planned, capped) {
-        (Some(a), Some(b)) => Some(if a.0 < b.0 { a } else { b }),
-        (a, b) => a.or(b),
+    // A receiver keeps to what it shares alone: what a path has held up comes faster afterwards.
+    let (rate, shared) = match role {
+        Role::Receiver => (None, &cap.received),
+        Role::Sender => {
+            let rates = plan.rate_per_flow().into_iter().chain(cap.rate);
+            (rates.min_by(|a, b| a.0.total_cmp(&b.0)), &cap.sent)
+        }
     };
     FlowConfig {
         id: flow.id,
         rate,
+        shared_rates: shared.clone(),
         burst_bytes: plan.burst_bytes.map(|burst| usize::try_from(burst.0).unwrap_or(usize::MAX)),
         expected_rate: plan.rate_per_flow(),
         limit_bytes: byte_limit(plan, role, flow.id, 1),
@@ -321,14 +335,20 @@ mod tests {
 
     #[test]
     fn a_cap_holds_in_both_roles_and_the_rate_only_for_the_sender() {
-        let plan = Plan { rate_bits_per_s: Some(BitRate(1e6)), ..Plan::standard() };
+        let plan = Plan { rate_bits_per_s: Some(BitRate(1e6)), flows: 2, ..Plan::standard() };
         let flow = FlowPlan { id: 0, sender: EndName::Near };
-        let rate = |end, cap: Option<f64>| {
-            flow_config(&plan, end, cap.map(BitRate), flow).rate.map(|r| r.0)
+        let shared = |rate| SharedRate::new(BitRate(rate)).map(Arc::new).into_iter().collect();
+        let cap =
+            |rate| Cap { rate: Some(BitRate(rate)), sent: shared(3.0), received: shared(4.0) };
+        let rates = |end, cap: &Cap| {
+            let config = flow_config(&plan, end, cap, flow);
+            let shared = config.shared_rates.iter().map(|shared| shared.rate().0).collect();
+            (config.rate.map(|rate| rate.0), shared)
         };
-        assert_eq!(rate(EndName::Near, None), Some(1e6));
-        assert_eq!(rate(EndName::Near, Some(5e5)), Some(5e5));
-        assert_eq!(rate(EndName::Far, None), None);
-        assert_eq!(rate(EndName::Far, Some(2e6)), Some(2e6));
+        assert_eq!(rates(EndName::Near, &Cap::default()), (Some(5e5), vec![]));
+        assert_eq!(rates(EndName::Near, &cap(2e5)), (Some(2e5), vec![3.0]));
+        assert_eq!(rates(EndName::Near, &cap(2e6)), (Some(5e5), vec![3.0]));
+        assert_eq!(rates(EndName::Far, &Cap::default()), (None, vec![]));
+        assert_eq!(rates(EndName::Far, &cap(2e5)), (None, vec![4.0]));
     }
 }

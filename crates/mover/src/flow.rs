@@ -14,6 +14,7 @@ use crate::counters::Counters;
 use crate::error::MoveError;
 use crate::gate::Gate;
 use crate::rounds::Rounds;
+use crate::shared_rate::SharedRate;
 use crate::stop::{Phase, Stop};
 use crate::storage::FlowStorage;
 use crate::tap::Tap;
@@ -31,6 +32,8 @@ pub struct FlowConfig {
     pub chunk: usize,
     /// Strict pacing of this flow; `None` or zero: as fast as it goes. A receiver reads no faster.
     pub rate: Option<BitRate>,
+    /// Rates that it shares with other flows, all of which it keeps to in both roles.
+    pub shared_rates: Vec<Arc<SharedRate>>,
     /// Bytes that a paced sender of datagrams lets leave at once at most; `None`: see [`crate::pace`].
     pub burst_bytes: Option<usize>,
     /// What the sender is expected to hold, for a receiver that looks how even it is.
@@ -62,6 +65,7 @@ impl FlowConfig {
             transport,
             chunk,
             rate: None,
+            shared_rates: Vec::new(),
             burst_bytes: None,
             expected_rate: None,
             limit_bytes: None,

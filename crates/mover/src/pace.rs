@@ -12,12 +12,17 @@
 //! A stream has pieces of 1 ms of its rate. Datagrams leave one by one, or as many at once as the rate
 //! gives in `AT_ONCE_NS`, in which hardly more than one system call can be made; where bursts are
 //! asked for, as many as these hold.
+//!
+//! Beside its own schedule a flow may have rates that it shares with others (`shared_rate.rs`).
+
+use std::sync::Arc;
 
 use goodput_model::{BitRate, Role};
 
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
+use crate::shared_rate::SharedRate;
 use crate::slice;
 use crate::spin::Spinner;
 use crate::udp::outbox::{Departures, MESSAGES};
@@ -138,6 +143,7 @@ impl Schedule {
 #[derive(Debug)]
 pub(crate) struct Pacer {
     schedule: Option<Schedule>,
+    shared: Turns,
     /// When the piece that is due was given leave: what the call takes that moves it is not lateness.
     leave_ns: u64,
     /// Bytes to move at a time.
@@ -154,9 +160,11 @@ impl Pacer {
     /// For a byte stream of which up to `chunk` bytes are moved at a time.
     pub(crate) fn for_stream(flow: &Flow, chunk: usize) -> Self {
         let pacer = Self::new(flow, chunk);
-        let even = flow.config.rate.map_or(f64::INFINITY, |rate| rate.bytes_in(PIECE_S));
-        let even = if pacer.is_paced() { even as usize } else { chunk };
-        Self { piece: even.max(SMALLEST_PIECE).min(chunk), ..pacer }
+        let own = flow.config.rate.filter(|_| pacer.schedule.is_some());
+        let shared = flow.config.shared_rates.iter().map(|shared| shared.rate());
+        // As a float it is no more than what saturates.
+        let even = own.into_iter().chain(shared).map(|rate| rate.bytes_in(PIECE_S) as usize);
+        Self { piece: even.fold(chunk, usize::min).max(SMALLEST_PIECE).min(chunk), ..pacer }
     }
 
     /// For a reader of datagrams of up to `size` bytes.
@@ -174,7 +182,12 @@ impl Pacer {
         }));
         let whole = at_once.map_or(size, |bytes| (bytes / size * size).max(size));
         let by_timer = if asked.is_some() { Gaps::Share(BETWEEN_BURSTS) } else { pacer.by_timer };
-        Self { spinner: pacer.is_paced().then(Spinner::new), piece: whole, by_timer, ..pacer }
+        Self {
+            spinner: pacer.schedule.is_some().then(Spinner::new),
+            piece: whole,
+            by_timer,
+            ..pacer
+        }
     }
 
     /// For datagrams of `size` bytes that the kernel holds until their time: batches of up to 1 ms of
@@ -203,31 +216,35 @@ impl Pacer {
         }
         let together = flow.config.rate.map_or(0.0, |rate| TOGETHER_BYTES * 8e9 / rate.0);
         let by_timer = Gaps::Together(together.clamp(TOGETHER_NS.0, TOGETHER_NS.1) as u64);
-        Self { schedule, leave_ns: 0, piece, spinner: None, by_timer, tells: false }
+        let shared = Turns::new(flow.config.shared_rates.clone());
+        Self { schedule, shared, leave_ns: 0, piece, spinner: None, by_timer, tells: false }
     }
 
     /// Whether there is a rate to hold.
     pub(crate) fn is_paced(&self) -> bool {
-        self.schedule.is_some()
+        self.schedule.is_some() || !self.shared.rates.is_empty()
     }
 
     /// Waits until the next piece may leave. `false`: look at the stop first, and come back.
     pub(crate) fn wait(&mut self, flow: &Flow) -> Result<bool, MoveError> {
-        let Some(schedule) = &self.schedule else { return Ok(true) };
-        let due = schedule.due_ns();
+        if !self.is_paced() {
+            return Ok(true);
+        }
+        let (due, turn) = (self.schedule.as_ref().map_or(0, Schedule::due_ns), self.shared.turn());
         self.leave_ns = now_ns();
-        if self.leave_ns >= due {
+        if self.leave_ns >= due.max(turn) {
             return Ok(true);
         }
         match &mut self.spinner {
-            Some(spinner) => spinner.wait(flow, due)?,
-            None => flow.wait_paced(due)?,
+            Some(spinner) if due > turn => spinner.wait(flow, due)?,
+            _ => flow.wait_paced(due.max(turn))?,
         }
         Ok(false)
     }
 
     /// `bytes` have left since the wait was over.
     pub(crate) fn sent(&mut self, flow: &Flow, bytes: usize) {
+        self.shared.moved(bytes);
         if let Some(schedule) = &mut self.schedule {
             let spins = self.spinner.as_ref().is_some_and(|spinner| !spinner.is_by_timer());
             let gaps = if spins { Gaps::Share(SHORTEST_GAP) } else { self.by_timer };
@@ -236,6 +253,35 @@ impl Pacer {
             if schedule.moved_ns() > before && flow.config.role == Role::Sender {
                 flow.counters.stalled(schedule.moved_ns() - before);
             }
+        }
+    }
+}
+
+/// The turns of one flow at the rates that it shares.
+#[derive(Debug)]
+struct Turns {
+    rates: Vec<Arc<SharedRate>>,
+    /// Bytes that the next piece is expected to have: as many as the last.
+    expected: usize,
+    /// When the piece may move that has turns already.
+    taken: Option<u64>,
+}
+
+impl Turns {
+    fn new(rates: Vec<Arc<SharedRate>>) -> Self {
+        Self { rates, expected: SMALLEST_PIECE, taken: None }
+    }
+
+    /// When the next piece may move, nanoseconds of the monotonic clock.
+    fn turn(&mut self) -> u64 {
+        let take = || self.rates.iter().map(|rate| rate.take_turn(self.expected)).max();
+        *self.taken.get_or_insert_with(|| take().unwrap_or(0))
+    }
+
+    fn moved(&mut self, bytes: usize) {
+        if self.taken.take().is_some() {
+            self.rates.iter().for_each(|rate| rate.moved(self.expected, bytes));
+            self.expected = bytes;
         }
     }
 }

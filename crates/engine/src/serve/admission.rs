@@ -1,16 +1,23 @@
 //! Who may come in: what a connection, a conversation over UDP and a measurement are charged with, and what
-//! they are refused for.
+//! they are refused for. Whatever takes this host's resources for a client has a [`Place`], and only
+//! [`Admission::admit`] makes one.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use goodput_model::{BitRate, EndName, Plan};
+use goodput_model::{BitRate, Plan, Role};
+use goodput_mover::SharedRate;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::Exclusive;
+use super::accounts::Limit;
 use super::back_off::BackOff;
 use super::cost;
+use super::gate::Permit;
 use super::host::Host;
-use super::ledger::{Amounts, Ledger, Limit, Resource, Ticket};
+use super::ledger::{Amounts, Ledger, Resource, Ticket};
+use super::rates::{Rates, Share};
 
 /// Descriptors that are kept for the server's own files, and for those that are read now and then.
 const OWN_DESCRIPTORS: u64 = 64;
@@ -21,9 +28,6 @@ const LENT_PERCENT: u64 = 75;
 /// socket, twice what a host gives unless told otherwise (`rmem_default`, socket(7)), for what was taken
 /// out of the shared socket.
 const CONVERSATION_BYTES: u64 = 512 << 10;
-/// How much more than the rate that a client names is charged, and let through by this end's receivers, in
-/// percent: what a path has held up comes faster afterwards.
-const HEADROOM_PERCENT: f64 = 25.0;
 
 /// What the operator lends.
 #[derive(Debug, Clone, Copy)]
@@ -40,29 +44,53 @@ pub struct Lent {
     pub total_rate: Option<BitRate>,
 }
 
+/// What a client wants that takes this host's resources.
+#[derive(Debug, Clone, Copy)]
+pub enum Wants<'a> {
+    /// Flows of its own.
+    Flows(&'a Plan),
+    /// A measurement with another server in its stead.
+    Errand(&'a Plan),
+    /// A conversation that is a measurement in itself, without flows.
+    Conversation,
+}
+
 /// Lets in, or says why not.
 pub struct Admission {
     ledger: Ledger,
+    rates: Rates,
     host: Host,
     waiting: Arc<Mutex<BackOff>>,
+    exclusive: Option<Exclusive>,
+    /// The right to make the only measurement.
+    only_one: Arc<Semaphore>,
 }
 
 /// A connection that was let in; dropping it makes room.
 pub type Seat = Ticket;
 
-/// A measurement that was let in; dropping it makes room.
+/// What was let in; dropping it makes room.
 pub struct Place {
     ticket: Ticket,
+    share: Share,
     client: IpAddr,
-    since: Instant,
-    fulfilled: bool,
+    /// Since when this end has waited for the client's flows.
+    expecting: Option<Instant>,
     waiting: Arc<Mutex<BackOff>>,
+    _alone: Option<OwnedSemaphorePermit>,
 }
 
 impl Admission {
     /// Nobody is here yet.
-    pub fn new(lent: &Lent, host: Host) -> Self {
-        Self { ledger: Ledger::new(&limits(lent, &host)), host, waiting: Arc::default() }
+    pub fn new(lent: &Lent, exclusive: Option<Exclusive>, host: Host) -> Self {
+        Self {
+            ledger: Ledger::new(&limits(lent, &host)),
+            rates: Rates::new(rate_limit(lent)),
+            host,
+            waiting: Arc::default(),
+            exclusive,
+            only_one: Arc::new(Semaphore::new(1)),
+        }
     }
 
     /// Lets a connection of `address` in.
@@ -82,34 +110,57 @@ impl Admission {
         self.ledger.charge(address, false, takes).map_err(|why| why.to_string())
     }
 
-    /// Lets a measurement of `address` begin, of which no flow has come yet.
-    pub fn measurement(&self, address: IpAddr, plan: &Plan) -> Result<Place, String> {
-        self.measurement_at(Instant::now(), address, plan)
+    /// Lets a client do what it wants and has a permit for. If `can_wait` it waits for its turn where only one
+    /// measures at a time; meanwhile it holds nothing but its connection.
+    pub async fn admit(
+        &self,
+        permit: Permit,
+        client: IpAddr,
+        wants: Wants<'_>,
+        can_wait: bool,
+    ) -> Result<Place, String> {
+        let alone = self.alone(can_wait).await?;
+        self.place(permit, client, wants, alone)
     }
 
-    fn measurement_at(&self, now: Instant, address: IpAddr, plan: &Plan) -> Result<Place, String> {
-        lock(&self.waiting).may_propose(address, now)?;
-        let takes = cost::of(plan, &self.host.buffers)?.with(Resource::Rate, self.rate_of(plan));
-        let ticket = self.ledger.charge(address, false, takes).map_err(|why| why.to_string())?;
-        let waiting = Arc::clone(&self.waiting);
-        Ok(Place { ticket, client: address, since: now, fulfilled: false, waiting })
-    }
-
-    /// What a plan takes of its client's rate: its own, or all that one client gets where it has none.
-    fn rate_of(&self, plan: &Plan) -> u64 {
-        let limit = self.ledger.limit(Resource::Rate);
-        if limit.client == u64::MAX {
-            return 0;
+    fn place(
+        &self,
+        _permit: Permit,
+        client: IpAddr,
+        wants: Wants<'_>,
+        alone: Option<OwnedSemaphorePermit>,
+    ) -> Result<Place, String> {
+        let takes = match wants {
+            Wants::Flows(plan) | Wants::Errand(plan) => cost::of(plan, &self.host.buffers)?,
+            Wants::Conversation => cost::conversation(),
+        };
+        let awaits_flows = matches!(wants, Wants::Flows(_));
+        if awaits_flows {
+            lock(&self.waiting).may_propose(client, Instant::now())?;
         }
-        let receives = plan.direction.senders().contains(&EndName::Near);
-        let headroom = if receives { HEADROOM_PERCENT } else { 0.0 };
-        let own = |rate: BitRate| (rate.0 * (1.0 + headroom / 100.0)).ceil() as u64;
-        plan.rate_bits_per_s.map_or(limit.client, |rate| own(rate).min(limit.client))
+        let charged = self.ledger.charge(client, !awaits_flows, takes);
+        let ticket = charged.map_err(|why| why.to_string())?;
+        let waiting = Arc::clone(&self.waiting);
+        let share = self.rates.of(client);
+        Ok(Place { ticket, share, client, expecting: None, waiting, _alone: alone })
+    }
+
+    /// Waits for the right to be the only measurement, where that is configured.
+    async fn alone(&self, can_wait: bool) -> Result<Option<OwnedSemaphorePermit>, String> {
+        let only_one = Arc::clone(&self.only_one);
+        let right = match self.exclusive {
+            None => return Ok(None),
+            // The semaphore is never closed, so waiting for it ends only with the right.
+            Some(Exclusive::Queue) if can_wait => only_one.acquire_owned().await.ok(),
+            Some(_) => only_one.try_acquire_owned().ok(),
+        };
+        let busy = "busy: another measurement is running, and this server makes one at a time";
+        right.map(Some).ok_or_else(|| busy.into())
     }
 }
 
 /// The limits of everything.
-fn limits(lent: &Lent, host: &Host) -> [(Resource, Limit); 7] {
+fn limits(lent: &Lent, host: &Host) -> [(Resource, Limit); 6] {
     let percent = u64::from(lent.client_percent);
     let shared = |all| Limit::shared(all, percent);
     let usable = |all: u64| all / 100 * LENT_PERCENT;
@@ -122,11 +173,10 @@ fn limits(lent: &Lent, host: &Host) -> [(Resource, Limit); 7] {
         (Resource::Descriptors, shared(descriptors)),
         (Resource::Threads, shared(usable(host.threads))),
         (Resource::Memory, shared(host.lent_bytes())),
-        (Resource::Rate, rate_limit(lent)),
     ]
 }
 
-/// Of a rate, those who have proven nothing get as much as others: nothing moves before their flows come.
+/// Bits per second, each direction.
 fn rate_limit(lent: &Lent) -> Limit {
     let whole = |rate: BitRate| rate.0 as u64;
     let all = lent.total_rate.map_or(u64::MAX, whole);
@@ -147,6 +197,11 @@ impl Lent {
 }
 
 impl Place {
+    /// The client is told that its flows may come: from now on it is the client that keeps others waiting.
+    pub fn expecting(&mut self) {
+        self.expecting = Some(Instant::now());
+    }
+
     /// Every flow has come, each from an address that is its client's own.
     pub fn fulfilled(&mut self) {
         self.ticket.prove();
@@ -155,26 +210,22 @@ impl Place {
 
     /// Every flow has come, perhaps from addresses that are forged.
     pub fn begun(&mut self) {
-        if !self.fulfilled {
-            self.fulfilled = true;
+        if self.expecting.take().is_some() {
             lock(&self.waiting).fulfilled(self.client);
         }
     }
 
     /// It is given up, or over.
     fn end(&mut self, now: Instant) {
-        if !self.fulfilled {
-            self.fulfilled = true;
-            let held = now.saturating_duration_since(self.since);
+        if let Some(since) = self.expecting.take() {
+            let held = now.saturating_duration_since(since);
             lock(&self.waiting).unfulfilled(self.client, held, now);
         }
     }
 
-    /// The rate that this end sends or receives for it at most, each direction; whatever its client
-    /// claims, no more was charged.
-    pub fn rate(&self) -> Option<BitRate> {
-        let rate = self.ticket.amounts().of(Resource::Rate);
-        (rate > 0).then_some(BitRate(rate as f64))
+    /// The rates that flows keep to in which this end has `role`, together with all others that share them.
+    pub fn rates(&self, role: Role) -> Vec<Arc<SharedRate>> {
+        self.share.of(role)
     }
 }
 

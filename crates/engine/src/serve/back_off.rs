@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
 
-use super::ledger::client_of;
+use super::accounts::client_of;
 
 /// A proposal that is given up sooner has kept nobody from anything.
 const SHORT: Duration = Duration::from_secs(2);

@@ -5,20 +5,22 @@ mod telling;
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_model::{Direction, Plan, Transport};
+use goodput_model::{Direction, Plan, Role, Transport};
 use goodput_mover::Early;
 use goodput_wire::session::{
-    Action, Credential, Errand, Input, Protocol, SettingRefusal, SettingRequest,
+    Action, Cookie, Credential, Errand, Input, Protocol, SettingRefusal, SettingRequest,
 };
 
 use self::measurement::FarRun;
 use super::Shared;
+use super::admission::{Place, Wants};
 use super::echoes::Echoing;
 use super::errand::{self, Said};
-use super::gate;
+use super::gate::Permit;
 use super::gather::{Awaiting, Preparing};
 use super::settings::SessionSettings;
 use super::shown::{Shown, turned};
@@ -63,6 +65,7 @@ pub async fn serve_client(
         run: Run::None,
         measurements: 0,
         shown: None,
+        echo: None,
         echoing: None,
     };
     let outcome = tokio::select! {
@@ -104,6 +107,8 @@ struct ServedClient {
     measurements: u32,
     /// The measurement as whoever watches the server sees it.
     shown: Option<Shown>,
+    /// Whose echoes shall be answered during the measurement that is proposed.
+    echo: Option<Cookie>,
     /// While it lives, echoes for the measurement are answered.
     echoing: Option<Echoing>,
 }
@@ -116,6 +121,10 @@ enum Run {
     Preparing(Preparing),
     /// This.
     Going(Box<FarRun>),
+    /// Nothing yet: a conversation that is a measurement in itself has no place so far.
+    Asking(Pin<Box<dyn Future<Output = Result<Place, String>> + Send>>),
+    /// That conversation.
+    Conversing { _place: Place },
     /// Something with another server.
     Errand(errand::Running),
 }
@@ -124,6 +133,7 @@ enum Run {
 enum Woken {
     Action(Option<Action>),
     Prepared(Result<Box<Awaiting>, String>),
+    Admitted(Result<Place, String>),
     Arrived(Arrival),
     Watched(Watched),
     Told(Said),
@@ -132,7 +142,8 @@ enum Woken {
 impl ServedClient {
     async fn converse(&mut self) -> Result<(), EngineError> {
         loop {
-            self.conversation.set_measuring(!matches!(self.run, Run::None));
+            let reports = !matches!(self.run, Run::None | Run::Asking(_) | Run::Conversing { .. });
+            self.conversation.set_measuring(reports);
             let woken = tokio::select! {
                 action = self.conversation.next() => Woken::Action(action.map_err(|failure| {
                     EngineError::Wire { target: "client".into(), failure }
@@ -142,6 +153,7 @@ impl ServedClient {
             match woken {
                 Woken::Action(None) => return Ok(()),
                 Woken::Action(Some(action)) => self.act(action).await?,
+                Woken::Admitted(place) => self.converse_at(place),
                 Woken::Prepared(prepared) => self.prepared(prepared, None).await?,
                 Woken::Arrived(arrival) => self.arrived(arrival).await?,
                 Woken::Watched(watched) => self.watched(watched).await?,
@@ -152,32 +164,24 @@ impl ServedClient {
 
     async fn act(&mut self, action: Action) -> Result<(), EngineError> {
         let peer = self.caller.peer;
-        if gate::is_measurement(&action)
-            && let Err(why) = self.shared.gate().may_measure(self.credential.as_ref())
-        {
-            tracing::info!(%peer, "{}: denied: {why}", self.caller.protocol.id);
-            self.conversation.tell(Input::Denied(why));
-            return Ok(());
-        }
         match action {
             Action::Proven(credential) => {
                 tracing::info!(%peer, "{}: has proven: {credential}", self.caller.protocol.id);
                 self.credential = Some(credential);
             }
-            Action::Converse => self.conversation.tell(Input::Expecting { data_port: None }),
+            Action::Converse => self.ask_to_converse(),
             Action::ExpectFlows { plan, tickets, meeting } => {
                 self.expect(*plan, tickets, meeting).await?;
             }
-            Action::Echo(cookie) => self.echoing = Some(self.shared.echoes.expect(cookie)),
+            // For the measurement that it proposes next, if that is let in.
+            Action::Echo(cookie) => self.echo = Some(cookie),
             Action::RunErrand(errand) => self.run_errand(*errand).await,
             Action::CheckLogin(token) => self.check_login(token).await,
             Action::Begin => self.begin(),
             Action::Finish => self.finish(false),
             Action::FinishSoon => self.finish(true),
             Action::Abandon => {
-                self.run = Run::None;
-                self.shown = None;
-                self.echoing = None;
+                self.forget();
             }
             Action::PeerTold(totals) => {
                 if let Some(shown) = &mut self.shown {
@@ -200,9 +204,45 @@ impl ServedClient {
             Action::Note(text) => tracing::info!(%peer, "{}: {text}", self.caller.protocol.id),
             Action::Refused(why) => tracing::info!(%peer, "broke off: {why}"),
             // What the client saw is its own to show.
-            _ => {}
+            Action::PeerSampled(_) | Action::SettingAnswered(_) => {}
+            // Only a client's session says so.
+            Action::OpenFlows { .. } | Action::PeerHash(_) | Action::PeerReady => {}
         }
         Ok(())
+    }
+
+    /// The permit to take this host's resources for the client, if it may measure; else it is told why not.
+    fn permit(&mut self) -> Option<Permit> {
+        let Caller { peer, protocol, .. } = self.caller;
+        let why = match self.shared.gate().may_measure(self.credential.as_ref()) {
+            Ok(permit) => return Some(permit),
+            Err(why) => why,
+        };
+        tracing::info!(%peer, "{}: denied: {why}", protocol.id);
+        self.conversation.tell(Input::Denied(why));
+        None
+    }
+
+    /// Asks for a place for a conversation that is a measurement in itself.
+    fn ask_to_converse(&mut self) {
+        let Some(permit) = self.permit() else { return };
+        let (shared, from) = (Arc::clone(&self.shared), self.caller.peer.ip());
+        self.run = Run::Asking(Box::pin(async move {
+            shared.admission.admit(permit, from, Wants::Conversation, true).await
+        }));
+    }
+
+    fn converse_at(&mut self, place: Result<Place, String>) {
+        match place {
+            Ok(place) => {
+                tracing::info!(peer = %self.caller.peer, "{}: converses", self.caller.protocol.id);
+                let [sent, received] = [Role::Sender, Role::Receiver].map(|role| place.rates(role));
+                self.conversation.keep_to(sent, received);
+                self.run = Run::Conversing { _place: place };
+                self.conversation.tell(Input::Expecting { data_port: None });
+            }
+            Err(why) => self.fail(why),
+        }
     }
 
     /// Finds out whose login it is, and says why it is nobody's in this end's log only.
@@ -219,9 +259,10 @@ impl ServedClient {
     }
 
     async fn run_errand(&mut self, errand: Errand) {
+        let Some(permit) = self.permit() else { return };
         let Caller { peer, protocol, .. } = self.caller;
         let what = format!("{}:{}: {}", errand.host, errand.port, in_short(&turned(&errand.plan)));
-        match errand::begin(errand, &self.caller, &self.shared).await {
+        match errand::begin(errand, permit, &self.caller, &self.shared).await {
             Ok(running) => {
                 tracing::info!(%peer, "{}: measures in its stead with {what}", protocol.id);
                 self.run = Run::Errand(running);
@@ -246,11 +287,17 @@ impl ServedClient {
         }
     }
 
-    /// The measurement can't be made, or not go on.
-    fn fail(&mut self, why: String) {
+    /// Lets go of the measurement.
+    fn forget(&mut self) {
         self.run = Run::None;
         self.shown = None;
+        self.echo = None;
         self.echoing = None;
+    }
+
+    /// The measurement can't be made, or not go on.
+    fn fail(&mut self, why: String) {
+        self.forget();
         tracing::info!(peer = %self.caller.peer, "{}: refused: {why}", self.caller.protocol.id);
         self.conversation.tell(Input::FlowsFailed(why));
     }
@@ -312,7 +359,8 @@ fn in_short(plan: &Plan) -> String {
 /// The next thing the current measurement has to say; never, while there is none.
 async fn progress(run: &mut Run) -> Woken {
     match run {
-        Run::None => std::future::pending().await,
+        Run::None | Run::Conversing { .. } => std::future::pending().await,
+        Run::Asking(asking) => Woken::Admitted(asking.await),
         Run::Preparing(preparing) => Woken::Prepared(preparing.await),
         Run::Errand(errand) => Woken::Told(errand.next().await),
         Run::Going(run) => run.progress().await,

@@ -18,7 +18,16 @@ const MEASUREMENT_DESCRIPTORS: u64 = 16;
 /// Threads of a measurement beside its flows: the one that samples, and one that waits for the disk.
 const MEASUREMENT_THREADS: u64 = 2;
 
-/// What the answering end of `plan` takes, but for the rate. Fails where it names no mover of ours.
+/// What a conversation without flows keeps at most, bytes: a message of iperf 2's bounceback that has come and
+/// what came ahead of the next, the answers that wait to be sent, 1 MiB each, and room to grow for both.
+const CONVERSATION_BYTES: u64 = 6 << 20;
+
+/// What a conversation takes that is a measurement in itself, beside its connection.
+pub fn conversation() -> Amounts {
+    Amounts::default().with(Resource::Measurements, 1).with(Resource::Memory, CONVERSATION_BYTES)
+}
+
+/// What the answering end of `plan` takes. Fails where it names no mover of ours.
 pub fn of(plan: &Plan, buffers: &Buffers) -> Result<Amounts, String> {
     let mut total = Needs::default();
     let (mut kernel_bytes, mut flows) = (0_u64, 0);

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use goodput_wire::protocols::nuttcp::PROTOCOL;
 use goodput_wire::session::Errand;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 
 use super::Shared;
 use super::access::Network;
-use super::admission::Place;
+use super::admission::{Place, Wants};
 use super::client::Caller;
+use super::gate::Permit;
 use crate::client::can_start_thread;
 use crate::interrupt::{Interrupt, Raise, interrupt};
 use crate::target::split_port;
@@ -102,7 +103,7 @@ pub enum Said {
 pub struct Running {
     said: mpsc::UnboundedReceiver<Said>,
     stop: Raise,
-    _places: (Place, Option<OwnedSemaphorePermit>),
+    _place: Place,
 }
 
 impl Drop for Running {
@@ -120,13 +121,16 @@ impl Running {
 }
 
 /// Begins an errand, or says why it is not run.
-pub async fn begin(errand: Errand, caller: &Caller, shared: &Shared) -> Result<Running, String> {
+pub async fn begin(
+    errand: Errand,
+    permit: Permit,
+    caller: &Caller,
+    shared: &Shared,
+) -> Result<Running, String> {
     let ThirdParty { run, .. } = allowed(&errand, shared.config.third_party.as_ref())?;
     let run = Arc::clone(run);
-    let alone = shared.alone(false).await?;
-    let mut place = shared.admission.measurement(caller.peer.ip(), &errand.plan)?;
-    // No flows of the client are awaited.
-    place.fulfilled();
+    let wants = Wants::Errand(&errand.plan);
+    let place = shared.admission.admit(permit, caller.peer.ip(), wants, false).await?;
     let (stop, interrupt) = interrupt();
     let (to, said) = mpsc::unbounded_channel();
     can_start_thread().map_err(|cause| cause.to_string())?;
@@ -136,7 +140,7 @@ pub async fn begin(errand: Errand, caller: &Caller, shared: &Shared) -> Result<R
         // The client may be gone.
         let _ = to.send(Said::Over(outcome));
     });
-    Ok(Running { said, stop, _places: (place, alone) })
+    Ok(Running { said, stop, _place: place })
 }
 
 fn allowed<'a>(

@@ -1,13 +1,11 @@
 //! The one place that decides what a client may do, by what it has proven about itself.
 //!
-//! Sessions of every protocol report what a client has proven ([`Action::Proven`]) and then ask for
+//! Sessions of every protocol report what a client has proven (`Action::Proven`) and then ask for
 //! what it wants. A protocol that has no words for credentials reports nothing, so it can't forget to
 //! refuse anybody.
 
 use goodput_settings::others::AllowedSettings;
-use goodput_wire::session::{
-    Action, CREDENTIAL_REQUIRED, Credential, SettingRefusal, SettingRequest,
-};
+use goodput_wire::session::{CREDENTIAL_REQUIRED, Credential, SettingRefusal, SettingRequest};
 
 /// Who may do what.
 #[derive(Debug, Clone, Copy)]
@@ -18,13 +16,25 @@ pub struct Gate<'a> {
     pub settings: &'a AllowedSettings,
 }
 
+/// Shows that the gate was asked before resources are taken; nothing else makes one.
+#[derive(Debug, Clone, Copy)]
+pub struct Permit(());
+
+impl Permit {
+    /// That of a server whose gate is open.
+    #[cfg(test)]
+    pub fn any() -> Self {
+        Self(())
+    }
+}
+
 impl Gate<'_> {
-    /// Whether a client that has proven this may measure; if not, why.
-    pub fn may_measure(&self, proven: Option<&Credential>) -> Result<(), String> {
+    /// Lets a client measure that has proven this; or says why not.
+    pub fn may_measure(&self, proven: Option<&Credential>) -> Result<Permit, String> {
         if self.credential_required && proven.is_none() {
             return Err(CREDENTIAL_REQUIRED.into());
         }
-        Ok(())
+        Ok(Permit(()))
     }
 
     /// Whether a client that has proven this may have a request about a setting carried out.
@@ -52,14 +62,6 @@ impl Gate<'_> {
             why: error.to_string(),
         })
     }
-}
-
-/// Whether an action takes this host's resources for a measurement.
-pub fn is_measurement(action: &Action) -> bool {
-    matches!(
-        action,
-        Action::ExpectFlows { .. } | Action::Echo(_) | Action::RunErrand(_) | Action::Converse
-    )
 }
 
 #[cfg(test)]

@@ -9,14 +9,16 @@ use goodput_kernel::Context;
 use goodput_model::{EndName, Plan, SettingRef, Transport};
 use goodput_mover::Early;
 use goodput_wire::ticket::{FlowTicket, Meeting};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use rustix::thread::{CapabilitySet, capabilities};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Shared;
-use super::admission::Place;
+use super::admission::{Place, Wants};
 use super::client::Caller;
 use super::connect::{self, Connecting};
 use super::doors::Opened;
+use super::gate::Permit;
 use super::own_door::{self, OwnDoor};
 use super::tickets::{Arrival, Expected, Sign, makes_cookies};
 use super::turns::Turn;
@@ -28,9 +30,13 @@ use crate::traffic::Connected;
 /// How long a flow may take to come that is known by nothing but its address: another session of the
 /// same client waits for it.
 const RESERVED: Duration = Duration::from_secs(5);
-/// How long all flows may take, whatever their protocol would grant: their place is kept for them meanwhile.
+/// How long the next flow may take, whatever its protocol would grant: their place is kept for all meanwhile.
 /// A connection whose first three packets are lost takes 7 s (`TCP_TIMEOUT_INIT`, include/net/tcp.h).
 const GATHERED: Duration = Duration::from_secs(15);
+/// By how much each flow that has come extends the time that all may take: clients connect one flow after the
+/// other, and a handshake takes a round trip, on long paths up to a second. So whoever sends flows as
+/// slowly as it can keeps a place for [`GATHERED`] and a second a flow.
+const EACH: Duration = Duration::from_secs(1);
 
 /// What a session wishes to expect.
 pub struct Wish {
@@ -60,8 +66,8 @@ pub struct Awaiting {
     pub gathering: Gathering,
     /// Where they arrive. Kept to the end: while it is there, a lost welcome is repeated.
     pub arrivals: mpsc::UnboundedReceiver<Arrival>,
-    /// Its place among the measurements of this server, and its right to be the only one.
-    pub places: (Place, Option<OwnedSemaphorePermit>),
+    /// Its place among the measurements of this server.
+    pub place: Place,
 }
 
 /// The flows that have arrived, and what makes the others come.
@@ -86,13 +92,12 @@ pub struct Gathering {
 pub type Preparing = Pin<Box<dyn Future<Output = Result<Box<Awaiting>, String>> + Send>>;
 
 /// Makes ready for the flows of a wish, or says why that can't be done. Dropping it forgets the wish.
-pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
+pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) -> Preparing {
     Box::pin(async move {
         check(&wish, &caller)?;
-        // Whoever waits for its turn holds nothing but its connection.
-        let alone = shared.alone(wish.can_wait()).await?;
         // Before anything is made or tried for it.
-        let place = shared.admission.measurement(caller.peer.ip(), &wish.plan)?;
+        let (from, wants) = (caller.peer.ip(), Wants::Flows(&wish.plan));
+        let place = shared.admission.admit(permit, from, wants, wish.can_wait()).await?;
         let movers = Movers::of(&wish.plan, EndName::Far)?;
         let context = Context::towards(caller.peer);
         let seating = Seating::of(&wish.plan, EndName::Far, &context).await?;
@@ -115,7 +120,7 @@ pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
             connect,
             tickets,
             arrived: Vec::new(),
-            until: since + if reserved { RESERVED } else { GATHERED },
+            until: since + patience(reserved),
             reserved,
             since,
             to,
@@ -125,7 +130,6 @@ pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
             _opened: opened,
             _turns: turns,
         };
-        let places = (place, alone);
         Ok(Box::new(Awaiting {
             plan,
             stores,
@@ -134,7 +138,7 @@ pub fn prepare(wish: Wish, caller: Caller, shared: Arc<Shared>) -> Preparing {
             context,
             gathering,
             arrivals,
-            places,
+            place,
         }))
     })
 }
@@ -195,9 +199,7 @@ impl Gathering {
             connected.early = Early::default();
         }
         self.arrived.append(&mut flows);
-        if self.reserved {
-            self.until = (Instant::now() + RESERVED).min(self.since + GATHERED);
-        }
+        self.until = until(self.since, self.arrived.len(), self.reserved, Instant::now());
         Ok(())
     }
 
@@ -214,9 +216,20 @@ impl Gathering {
     pub async fn overdue(&self) -> String {
         tokio::time::sleep_until(self.until).await;
         let (came, all) = (self.arrived.len(), self.tickets.len());
-        let s = (if self.reserved { RESERVED } else { GATHERED }).as_secs();
-        format!("{came} of {all} data connections came, and no other within {s} s")
+        let s = self.since.elapsed().as_secs();
+        format!("{came} of {all} data connections came within {s} s")
     }
+}
+
+/// How long the next flow may take.
+fn patience(reserved: bool) -> Duration {
+    if reserved { RESERVED } else { GATHERED }
+}
+
+/// When flows that are awaited `since` have taken too long, of which `came` are there, the last one `now`.
+fn until(since: Instant, came: usize, reserved: bool, now: Instant) -> Instant {
+    let came = u32::try_from(came).unwrap_or(u32::MAX);
+    (now + patience(reserved)).min(since + GATHERED + EACH * came)
 }
 
 fn check(wish: &Wish, caller: &Caller) -> Result<(), String> {
@@ -337,20 +350,25 @@ fn not_our_own(
     }
 }
 
-/// Refuses a congestion control that is not loaded: asking for it by setsockopt(TCP_CONGESTION) as
-/// root would load a kernel module at a stranger's wish.
+/// Refuses a congestion control that this process may not choose, or that is not loaded: asking for it by
+/// setsockopt(TCP_CONGESTION) with CAP_NET_ADMIN would load a kernel module at a stranger's wish.
 fn known_congestion_control(name: Option<&str>) -> Result<(), String> {
     let Some(name) = name else { return Ok(()) };
-    let setting = SettingRef {
-        end: EndName::Near,
-        name: "sysctl.net.ipv4.tcp_available_congestion_control".into(),
-        scope: None,
-    };
-    let available = goodput_settings::read(&setting).map_err(|e| e.to_string())?;
-    if available.split_whitespace().any(|known| known == name) {
+    let privileged =
+        capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::NET_ADMIN));
+    let choices = congestion_controls(privileged)?;
+    if choices.split_whitespace().any(|known| known == name) {
         return Ok(());
     }
-    Err(format!("congestion control {name:?} is not available there; available: {available}"))
+    Err(format!("congestion control {name:?} can't be had there; what can: {choices}"))
+}
+
+/// What a process may choose, with and without CAP_NET_ADMIN (tcp(7)), of what is loaded.
+fn congestion_controls(privileged: bool) -> Result<String, String> {
+    let which = if privileged { "available" } else { "allowed" };
+    let name = format!("sysctl.net.ipv4.tcp_{which}_congestion_control");
+    let setting = SettingRef { end: EndName::Near, name, scope: None };
+    goodput_settings::read(&setting).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]
@@ -417,5 +435,41 @@ mod tests {
         assert_eq!(to(5001, 1).unwrap(), ["192.0.2.1:5001", "192.0.2.1:5002"]);
         assert_eq!(to(1023, 1), None);
         assert_eq!(to(65_535, 1), None);
+    }
+
+    /// When `flows` are given up of which one comes after each `pause`.
+    fn given_up(flows: u32, pause: Duration) -> (Duration, u32) {
+        let since = Instant::now();
+        let (mut now, mut end) = (since, until(since, 0, false, since));
+        for came in 1..=flows {
+            now += pause;
+            if now > end {
+                return (end - since, came - 1);
+            }
+            end = until(since, came as usize, false, now);
+        }
+        (now - since, flows)
+    }
+
+    #[test]
+    fn many_flows_on_a_long_path_have_the_time_that_they_take_and_a_trickle_has_not() {
+        let took = given_up(128, Duration::from_millis(600));
+        assert_eq!(took, (Duration::from_millis(76_800), 128), "over a satellite");
+        assert_eq!(given_up(128, Duration::from_secs(14)), (Duration::from_secs(16), 1));
+        let (kept, came) = given_up(1000, Duration::from_secs(2));
+        assert!(kept < Duration::from_secs(32) && came < 16, "{kept:?} {came}");
+        assert_eq!(given_up(1, Duration::from_secs(16)), (GATHERED, 0));
+        let since = Instant::now();
+        assert_eq!(until(since, 100, false, since) - since, GATHERED, "after the last one");
+    }
+
+    /// As tcp(7) has it: what is allowed is a part of what is available.
+    #[test]
+    fn a_server_without_privileges_offers_what_it_may_choose() {
+        let [available, allowed] = [true, false].map(|may| congestion_controls(may).unwrap());
+        assert!(!allowed.is_empty());
+        let mut allowed = allowed.split_whitespace();
+        assert!(allowed.all(|one| available.split_whitespace().any(|other| other == one)));
+        assert!(known_congestion_control(Some("no-such-control")).is_err());
     }
 }

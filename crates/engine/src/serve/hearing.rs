@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
-use super::ledger::client_of;
+use super::accounts::client_of;
 use crate::budget::Budget;
 
 /// The budgets of all clients with a connection.

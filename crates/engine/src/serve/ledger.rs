@@ -8,8 +8,9 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use goodput_model::{BitRate, Bytes};
-use ipnet::IpNet;
+use goodput_model::Bytes;
+
+use super::accounts::{Account, Limit, whose};
 
 /// What is lent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,22 +27,19 @@ pub enum Resource {
     Threads,
     /// Memory of this process and of the kernel, bytes.
     Memory,
-    /// Bits per second, each direction.
-    Rate,
 }
 
-use Resource::{Connections, Conversations, Descriptors, Measurements, Memory, Rate, Threads};
+use Resource::{Connections, Conversations, Descriptors, Measurements, Memory, Threads};
 
 impl Resource {
     /// Every one, in the order in which a lack of it is told.
-    pub const ALL: [Self; 7] =
-        [Connections, Conversations, Measurements, Rate, Descriptors, Threads, Memory];
+    pub const ALL: [Self; 6] =
+        [Connections, Conversations, Measurements, Descriptors, Threads, Memory];
 
     /// So much of it, without its name.
     fn number(self, amount: u64) -> String {
         match self {
             Memory => Bytes(amount).to_string(),
-            Rate => BitRate(amount as f64).to_string(),
             _ => amount.to_string(),
         }
     }
@@ -50,7 +48,6 @@ impl Resource {
     fn amount(self, amount: u64) -> String {
         match self {
             Memory => self.number(amount) + " of memory",
-            Rate => self.number(amount),
             Connections => counted(amount, "connection"),
             Conversations => counted(amount, "conversation") + " over UDP",
             Measurements => counted(amount, "measurement"),
@@ -68,7 +65,6 @@ impl Resource {
             Memory => {
                 "use fewer flows, a smaller chunk, a smaller --size or smaller socket buffers"
             }
-            Rate => "ask for a lower rate",
         }
     }
 }
@@ -102,87 +98,6 @@ impl Amounts {
     }
 }
 
-/// How much there is of a resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limit {
-    /// For all clients together.
-    pub all: u64,
-    /// For one client.
-    pub client: u64,
-    /// Share of both, percent, that those have who have proven nothing.
-    pub unproven_percent: u64,
-}
-
-impl Limit {
-    /// There is no limit.
-    pub const NONE: Self = Self { all: u64::MAX, client: u64::MAX, unproven_percent: 100 };
-
-    /// `all`, of which one client gets so many percent at most, and those who have proven nothing half.
-    pub fn shared(all: u64, percent: u64) -> Self {
-        Self { all, client: part(all, percent), unproven_percent: 50 }
-    }
-
-    /// What may be booked on an account.
-    fn most(&self, account: &Account) -> u64 {
-        let percent = if account.unproven { self.unproven_percent } else { 100 };
-        let all = part(self.all, percent);
-        let client = part(self.client, percent).min(all);
-        match account.whose {
-            Whose::All => all,
-            Whose::Client(_) => client,
-            Whose::Around(_, left) => client + (all - client) / left,
-        }
-    }
-}
-
-/// So many percent of it, rounded up.
-fn part(all: u64, percent: u64) -> u64 {
-    u64::try_from((u128::from(all) * u128::from(percent)).div_ceil(100)).unwrap_or(u64::MAX)
-}
-
-/// What a charge is booked on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Account {
-    whose: Whose,
-    /// Whether only what has proven nothing is booked here.
-    unproven: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Whose {
-    /// One client.
-    Client(IpNet),
-    /// A network around it: of what a client does not get, it may have this fraction, by its divisor.
-    Around(IpNet, u64),
-    /// Everybody.
-    All,
-}
-
-/// The IPv4 address, or the IPv6 network of 64 bits: a host has all addresses of such a network for the
-/// asking (RFC 4291 section 2.5.4).
-pub fn client_of(address: IpAddr) -> IpNet {
-    let address = address.to_canonical();
-    network(address, if address.is_ipv4() { 32 } else { 64 })
-}
-
-fn network(address: IpAddr, bits: u8) -> IpNet {
-    IpNet::new(address, bits).map_or(IpNet::from(address), |network| network.trunc())
-}
-
-/// Whose share a charge of `address` is taken from, the smallest share first. A site is given a network
-/// of 56 or 48 bits (RFC 6177), and an IPv4 address is rarely alone in its 24.
-fn whose(address: IpAddr) -> Vec<Whose> {
-    let address = address.to_canonical();
-    let around = |bits, left| Whose::Around(network(address, bits), left);
-    let mut all = vec![Whose::Client(client_of(address))];
-    all.extend(match address {
-        IpAddr::V4(_) => vec![around(24, 2)],
-        IpAddr::V6(_) => vec![around(56, 4), around(48, 2)],
-    });
-    all.push(Whose::All);
-    all
-}
-
 /// Why a charge was not booked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
@@ -208,16 +123,6 @@ impl fmt::Display for Refusal {
              try again later, or {advice}",
             if in_use == 1 { "is" } else { "are" }
         )
-    }
-}
-
-impl fmt::Display for Account {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.whose {
-            Whose::Client(_) => f.write_str("one client"),
-            Whose::Around(network, _) => write!(f, "the network {network}"),
-            Whose::All => f.write_str("all clients together"),
-        }
     }
 }
 
@@ -289,11 +194,6 @@ impl Ticket {
     /// The client has proven that it means it: only its share as one that has is charged from now on.
     pub fn prove(&mut self) {
         self.take_back(|account| account.unproven);
-    }
-
-    /// What it is for.
-    pub fn amounts(&self) -> Amounts {
-        self.amounts
     }
 
     fn take_back(&mut self, which: impl Fn(&Account) -> bool) {

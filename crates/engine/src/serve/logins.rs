@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use goodput_wire::login::{Accounts, Checked, check};
 use tokio::sync::Semaphore;
 
-use super::ledger::client_of;
+use super::accounts::client_of;
 use crate::client::blocking;
 use crate::clock::wall_clock;
 

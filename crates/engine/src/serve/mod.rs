@@ -2,6 +2,7 @@
 
 mod accept;
 mod access;
+mod accounts;
 mod admission;
 mod back_off;
 mod client;
@@ -19,6 +20,7 @@ mod ledger;
 mod logins;
 mod own_door;
 mod progress;
+mod rates;
 mod reserve;
 mod settings;
 mod shown;
@@ -36,7 +38,7 @@ use goodput_settings::helper::Helper;
 use goodput_settings::others::AllowedSettings;
 use goodput_wire::login::Accounts;
 use goodput_wire::session::{Limits, Protocol, ServerConfig, Token};
-use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::clock::wall_clock;
@@ -125,8 +127,6 @@ struct Shared {
     turns: Turns,
     /// The descriptor that is kept back.
     reserve: Mutex<Reserve>,
-    /// The right to make the only measurement.
-    only_one: Arc<Semaphore>,
     /// Turns true when the server shall stop.
     stopping: watch::Receiver<bool>,
     /// Lends tokens to tasks that sessions start, so that the server's end waits for them.
@@ -169,19 +169,6 @@ impl Shared {
         Limits { rate_bits_per_s, ..self.config.limits }
     }
 
-    /// Waits for the right to be the only measurement, where that is configured.
-    async fn alone(&self, can_wait: bool) -> Result<Option<OwnedSemaphorePermit>, String> {
-        let only_one = Arc::clone(&self.only_one);
-        let permit = match self.config.exclusive {
-            None => return Ok(None),
-            // The semaphore is never closed, so waiting for it ends only with the right.
-            Some(Exclusive::Queue) if can_wait => only_one.acquire_owned().await.ok(),
-            Some(_) => only_one.try_acquire_owned().ok(),
-        };
-        let busy = "busy: another measurement is running, and this server makes one at a time";
-        permit.map(Some).ok_or_else(|| busy.into())
-    }
-
     /// Whether the server is about to stop.
     async fn stopping(&self) {
         // An error means that the sender is gone, and with it the server.
@@ -215,7 +202,7 @@ pub async fn serve(
     let doors = doors(&pairs, &config.protocols)?;
     let tasks = accept::Tasks::default();
     let shared = Arc::new(Shared {
-        admission: Admission::new(&config.lent, config.host),
+        admission: Admission::new(&config.lent, config.exclusive, config.host),
         doors,
         opened: OpenedDoors::default(),
         tickets: Tickets::default(),
@@ -224,7 +211,6 @@ pub async fn serve(
         hearing: Hearing::default(),
         turns: Turns::default(),
         reserve: Mutex::new(reserve),
-        only_one: Arc::new(Semaphore::new(1)),
         stopping,
         alive: tasks.lender(),
         shown: AtomicU64::new(0),

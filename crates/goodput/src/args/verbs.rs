@@ -110,12 +110,11 @@ pub struct ServeArgs {
     /// Longest measurement, seconds
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub max_duration: f64,
-    /// Highest rate this host sends or receives for one client, each direction, over all its
-    /// measurements together
+    /// Highest rate this host sends or receives for one client, each direction. All measurements of the client
+    /// share it
     #[arg(long, value_name = "RATE")]
     pub max_rate: Option<BitRate>,
-    /// Highest rate of all measurements together, each direction. One that names no rate takes all that
-    /// its client gets; one that does takes a quarter more, which is where this host stops receiving
+    /// Highest rate of all measurements together, each direction. They share it
     #[arg(long, value_name = "RATE")]
     pub max_total_rate: Option<BitRate>,
     /// End a measurement whose payload is slower than this for 30 s; 0 ends none. Of one that asks for a

@@ -24,7 +24,14 @@ fn lent(measurements: u32) -> Lent {
 }
 
 fn small_host(measurements: u32) -> Admission {
-    Admission::new(&lent(measurements), host(4 * GIB))
+    Admission::new(&lent(measurements), None, host(4 * GIB))
+}
+
+impl Admission {
+    /// Lets flows in whose turn has come.
+    fn flows(&self, client: IpAddr, plan: &Plan) -> Result<Place, String> {
+        self.place(Permit::any(), client, Wants::Flows(plan), None)
+    }
 }
 
 fn address(text: &str) -> IpAddr {
@@ -43,7 +50,7 @@ fn a_thousand_flows_fit_on_a_host_of_4_gb() {
             let flows = if direction == Direction::Both { 500 } else { 1000 };
             let chunk_bytes = transport.standard_chunk();
             let plan = Plan { transport, direction, flows, chunk_bytes, ..Plan::standard() };
-            let let_in = admission.measurement(address("192.0.2.1"), &plan);
+            let let_in = admission.flows(address("192.0.2.1"), &plan);
             assert!(let_in.is_ok(), "{transport:?} {direction:?}: {}", why(let_in));
         }
     }
@@ -52,9 +59,9 @@ fn a_thousand_flows_fit_on_a_host_of_4_gb() {
 #[test]
 fn who_proposes_much_and_sends_nothing_locks_nobody_out() {
     for memory_bytes in [4 * GIB, 16 * GIB] {
-        let admission = Admission::new(&lent(512), host(memory_bytes));
+        let admission = Admission::new(&lent(512), None, host(memory_bytes));
         let greedy = Plan { flows: 128, chunk_bytes: Bytes(16 << 20), ..Plan::standard() };
-        let propose = |from, plan: &Plan| admission.measurement(address(from), plan);
+        let propose = |from, plan: &Plan| admission.flows(address(from), plan);
         let mut held: Vec<_> = (0..2).map(|_| propose("192.0.2.1", &greedy)).collect();
         held.extend((0..2).map(|_| propose("192.0.2.2", &greedy)));
         for other in ["192.0.2.3", "198.51.100.7", "2001:db8::1"] {
@@ -79,7 +86,7 @@ fn forged_conversations_leave_others_their_measurements() {
                 chunk_bytes: Transport::Udp.standard_chunk(),
                 ..Plan::standard()
             };
-            Ok((seat, admission.measurement(from, &plan)?))
+            Ok((seat, admission.flows(from, &plan)?))
         })
     };
     let flood: Vec<_> = (0..100).filter_map(|last| forged(last).ok()).collect();
@@ -87,7 +94,7 @@ fn forged_conversations_leave_others_their_measurements() {
     assert!(admission.connection(address("192.0.2.1")).is_ok());
     // Their flows come before any other's, who then needs a place of those that are proven.
     drop(flood.into_iter().next());
-    assert!(admission.measurement(address("192.0.2.1"), &Plan::standard()).is_ok());
+    assert!(admission.flows(address("192.0.2.1"), &Plan::standard()).is_ok());
 }
 
 #[test]
@@ -104,7 +111,7 @@ fn one_client_leaves_half_of_the_measurements_to_others() {
     let admission = small_host(4);
     let plan = Plan::standard();
     let begun = |from| {
-        let mut place = admission.measurement(address(from), &plan)?;
+        let mut place = admission.flows(address(from), &plan)?;
         place.fulfilled();
         Ok::<_, String>(place)
     };
@@ -115,72 +122,88 @@ fn one_client_leaves_half_of_the_measurements_to_others() {
     assert!(why(begun("192.0.2.3")).contains("192.0.2.0/24"));
     assert!(begun("198.51.100.1").is_ok());
     let alone = small_host(1);
-    let running = alone.measurement(address("::1"), &plan).unwrap();
-    assert!(alone.measurement(address("::1"), &plan).is_err());
+    let running = alone.flows(address("::1"), &plan).unwrap();
+    assert!(alone.flows(address("::1"), &plan).is_err());
     drop(running);
-    assert!(alone.measurement(address("::1"), &plan).is_ok());
+    assert!(alone.flows(address("::1"), &plan).is_ok());
 }
 
 #[test]
 fn what_is_too_much_for_this_server_says_what_would_do() {
     let plan = Plan { chunk_bytes: Bytes(u64::MAX), ..Plan::standard() };
-    let refused = why(small_host(4).measurement(address("192.0.2.1"), &plan));
+    let refused = why(small_host(4).flows(address("192.0.2.1"), &plan));
     assert!(refused.starts_with("this takes ") && refused.contains("smaller chunk"), "{refused}");
     let threads = Host { threads: 10, ..host(4 * GIB) };
     let plan = Plan { flows: 100, ..Plan::standard() };
-    let admission = Admission::new(&lent(4), threads);
-    let refused = why(admission.measurement(address("192.0.2.1"), &plan));
+    let admission = Admission::new(&lent(4), None, threads);
+    let refused = why(admission.flows(address("192.0.2.1"), &plan));
     assert!(refused.contains("102 threads") && refused.contains("fewer flows"), "{refused}");
 }
 
-fn paced(rate: f64, direction: Direction) -> Plan {
-    Plan { rate_bits_per_s: Some(BitRate(rate)), direction, ..Plan::standard() }
-}
-
 #[test]
-fn a_client_gets_no_more_than_what_it_claims() {
-    let rates = Lent { client_rate: Some(BitRate(1e9)), ..lent(64) };
-    let admission = Admission::new(&rates, host(16 * GIB));
-    let client = address("192.0.2.1");
-    let place = |plan: &Plan| admission.measurement(client, plan);
-    let slow = place(&paced(4e8, Direction::Send)).unwrap();
-    assert_eq!(slow.rate(), Some(BitRate(5e8)), "a quarter more is let through");
-    let sent = place(&paced(4e8, Direction::Reverse)).unwrap();
-    assert_eq!(sent.rate(), Some(BitRate(4e8)), "this end keeps to the rate");
-    let refused = why(place(&paced(2e8, Direction::Send)));
-    assert!(refused.contains("900 Mbit/s are in use"), "{refused}");
-    assert!(place(&Plan::standard()).is_err());
-    assert!(admission.measurement(address("192.0.2.2"), &Plan::standard()).is_ok());
-    drop((slow, sent));
-    let whole = place(&paced(1e9, Direction::Send)).unwrap();
-    assert_eq!(whole.rate(), Some(BitRate(1e9)));
-    drop(whole);
-    assert_eq!(place(&Plan::standard()).unwrap().rate(), Some(BitRate(1e9)));
-}
-
-#[test]
-fn all_rates_together_stay_below_the_total() {
+fn measurements_of_one_client_share_its_rate_and_all_share_the_total() {
     let rates = Lent { total_rate: Some(BitRate(1e9)), ..lent(64) };
     assert_eq!(rates.rate_of_a_client(), Some(BitRate(5e8)));
-    let admission = Admission::new(&rates, host(16 * GIB));
-    let place = |from| admission.measurement(address(from), &Plan::standard());
-    let (one, other) = (place("192.0.2.1").unwrap(), place("198.51.100.1").unwrap());
-    let sum: f64 = [&one, &other].map(|place| place.rate().unwrap().0).iter().sum();
-    assert_eq!(sum, 1e9);
-    assert!(why(place("203.0.113.1")).contains("all clients together"));
+    let admission = Admission::new(&rates, None, host(16 * GIB));
+    let rates_of = |from| {
+        let place = admission.flows(address(from), &Plan::standard()).unwrap();
+        let rates = place.rates(Role::Receiver);
+        (place, rates)
+    };
+    let (one, again) = (rates_of("192.0.2.1"), rates_of("192.0.2.1"));
+    let other = rates_of("198.51.100.1");
+    let values: Vec<_> = one.1.iter().map(|shared| shared.rate().0).collect();
+    assert_eq!(values, [5e8, 7.5e8, 1e9], "its own, that of its network, that of all");
+    assert!(one.1.iter().zip(&again.1).all(|(one, again)| Arc::ptr_eq(one, again)));
+    assert!(!Arc::ptr_eq(&one.1[0], &other.1[0]) && Arc::ptr_eq(&one.1[2], &other.1[2]));
     let small = Lent { client_rate: Some(BitRate(1e8)), ..rates };
     assert_eq!(small.rate_of_a_client(), Some(BitRate(1e8)));
-    assert_eq!(small_host(4).measurement(address("::1"), &Plan::standard()).unwrap().rate(), None);
+    let free = small_host(4).flows(address("::1"), &Plan::standard()).unwrap();
+    assert!(free.rates(Role::Sender).is_empty());
+}
+
+/// A client is let in, perhaps `told` so, and leaves before its flows have come.
+fn leaves(admission: &Admission, client: IpAddr, told: bool) -> Result<(), String> {
+    let mut place = admission.flows(client, &Plan::standard())?;
+    if told {
+        place.expecting();
+    }
+    place.end(Instant::now() + Duration::from_secs(60));
+    Ok(())
 }
 
 #[test]
 fn who_does_not_send_its_flows_waits_the_next_time() {
-    let (admission, began) = (small_host(64), Instant::now());
-    let later = began + Duration::from_secs(60);
-    let (client, plan) = (address("192.0.2.1"), Plan::standard());
-    for _ in 0..3 {
-        admission.measurement_at(began, client, &plan).unwrap().end(later);
+    let (admission, client) = (small_host(64), address("192.0.2.1"));
+    (0..3).for_each(|_| leaves(&admission, client, true).unwrap());
+    assert!(why(admission.flows(client, &Plan::standard())).contains("did not come"));
+    assert!(admission.flows(address("192.0.2.2"), &Plan::standard()).is_ok());
+    let conversation = Wants::Conversation;
+    let place = admission.place(Permit::any(), client, conversation, None);
+    assert!(place.is_ok(), "no flows are awaited");
+    drop(place);
+    assert!(admission.flows(client, &Plan::standard()).is_err(), "nor made up for");
+}
+
+#[test]
+fn a_client_is_not_blamed_for_what_this_end_waited_for() {
+    let (admission, client) = (small_host(64), address("192.0.2.1"));
+    (0..9).for_each(|_| leaves(&admission, client, false).unwrap());
+}
+
+#[tokio::test]
+async fn everything_that_takes_resources_has_a_place_and_a_turn() {
+    let plan = Plan::standard();
+    let all = [Wants::Flows(&plan), Wants::Errand(&plan), Wants::Conversation];
+    for (held, other) in all.iter().flat_map(|held| all.iter().map(move |other| (held, other))) {
+        let admit = async |admission: &Admission, wants: &Wants<'_>| {
+            admission.admit(Permit::any(), address("::1"), *wants, false).await
+        };
+        let full = small_host(1);
+        let _held = admit(&full, held).await.unwrap();
+        assert!(why(admit(&full, other).await).contains("1 measurement"), "{held:?} {other:?}");
+        let alone = Admission::new(&lent(64), Some(Exclusive::Busy), host(4 * GIB));
+        let _held = admit(&alone, held).await.unwrap();
+        assert!(why(admit(&alone, other).await).contains("one at a time"), "{held:?} {other:?}");
     }
-    assert!(why(admission.measurement_at(later, client, &plan)).contains("did not come"));
-    assert!(admission.measurement_at(later, address("192.0.2.2"), &plan).is_ok());
 }

@@ -12,7 +12,7 @@ use goodput_mover::Early;
 use goodput_mover::socket::{apply_accepted, apply_datagram};
 use goodput_wire::session::Input;
 use goodput_wire::ticket::{FlowTicket, Meeting};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 
 use super::telling::Telling;
 use super::{Caller, OwnFlow, Run, ServedClient, Woken, in_short};
@@ -29,7 +29,7 @@ use crate::serve::stranger::log_doubts;
 use crate::serve::tickets::Arrival;
 use crate::spread;
 use crate::storage::Stores;
-use crate::traffic::{Connected, Traffic, Watched, connections};
+use crate::traffic::{Cap, Connected, Traffic, Watched, connections};
 
 /// How much later than a plan ends its flows end here at the latest; the session's word comes first.
 const LATE: Duration = Duration::from_secs(4);
@@ -45,7 +45,6 @@ pub(super) struct FarRun {
     arrivals: mpsc::UnboundedReceiver<Arrival>,
     telling: Telling,
     place: Place,
-    _alone: Option<OwnedSemaphorePermit>,
 }
 
 enum Stage {
@@ -80,12 +79,13 @@ impl ServedClient {
         tickets: Vec<FlowTicket>,
         meeting: Meeting,
     ) -> Result<(), EngineError> {
+        let Some(permit) = self.permit() else { return Ok(()) };
         let taken = match meeting {
             Meeting::ThisConnection { taken_bytes, .. } => Some(taken_bytes),
             _ => None,
         };
         let wish = Wish { plan, tickets, meeting, proven: self.proven };
-        let preparing = prepare(wish, self.caller, Arc::clone(&self.shared));
+        let preparing = prepare(wish, permit, self.caller, Arc::clone(&self.shared));
         if taken.is_some() {
             // Nothing more may be read as conversation, so this can't wait for it.
             let prepared = preparing.await;
@@ -102,28 +102,22 @@ impl ServedClient {
         prepared: Result<Box<Awaiting>, String>,
         taken: Option<u64>,
     ) -> Result<(), EngineError> {
-        let Awaiting {
-            plan,
-            stores,
-            seating,
-            movers,
-            context,
-            mut gathering,
-            arrivals,
-            places: (place, alone),
-        } = match prepared {
-            Ok(awaiting) => *awaiting,
-            Err(why) => {
-                self.fail(why);
-                return Ok(());
-            }
-        };
+        let Awaiting { plan, stores, seating, movers, context, mut gathering, arrivals, mut place } =
+            match prepared {
+                Ok(awaiting) => *awaiting,
+                Err(why) => {
+                    self.fail(why);
+                    return Ok(());
+                }
+            };
         let Caller { peer, protocol, .. } = self.caller;
         tracing::info!(%peer, "{}: measures: {}", protocol.id, in_short(&plan));
         if plan.socket.spread_ports {
             let hash = receive_hash(self.shared.config.private, &plan, &context).await;
             self.conversation.tell(Input::ReceiveHash(hash));
         }
+        self.echoing = self.echo.take().map(|cookie| self.shared.echoes.expect(cookie));
+        place.expecting();
         self.conversation.tell(Input::Expecting { data_port: gathering.data_port() });
         gathering.connect(&plan, &self.caller);
         if let Some(bytes) = taken {
@@ -144,7 +138,6 @@ impl ServedClient {
             arrivals,
             telling: Telling::default(),
             place,
-            _alone: alone,
         }));
         self.start_when_complete().await
     }
@@ -232,10 +225,14 @@ impl ServedClient {
         let Run::Going(run) = &self.run else {
             return Err(EngineError::Flow("there is no measurement".into()));
         };
-        let cap = run.place.rate();
+        let cap = Cap {
+            rate: self.shared.config.lent.rate_of_a_client(),
+            sent: run.place.rates(Role::Sender),
+            received: run.place.rates(Role::Receiver),
+        };
         let (seating, movers) = (run.seating.clone(), run.movers.clone());
         let traffic =
-            Traffic::start(&run.plan, EndName::Far, sockets, cap, &run.stores, seating, movers)?;
+            Traffic::start(&run.plan, EndName::Far, sockets, &cap, &run.stores, seating, movers)?;
         traffic.hear(&run.plan, self.conversation.control())?;
         Ok(traffic)
     }

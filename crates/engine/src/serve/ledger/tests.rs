@@ -82,7 +82,7 @@ fn without_a_limit_there_is_none() {
     let ledger = Ledger::new(&[]);
     let _much = ledger.charge(address("::1"), false, memory(u64::MAX)).unwrap();
     assert!(ledger.charge(address("::1"), false, memory(1)).is_err(), "what no number holds");
-    assert!(ledger.charge(address("::1"), false, Amounts::default().with(Rate, 1)).is_ok());
+    assert!(ledger.charge(address("::1"), false, Amounts::default().with(Threads, 1)).is_ok());
 }
 
 /// What a random crowd does: a charge from one of few addresses, a proof, or a departure.

@@ -81,21 +81,6 @@ fn refusal_or_goodbye(said: &Value) -> String {
     why.as_str().or(said["goodbye"]["why"].as_str()).unwrap_or_default().into()
 }
 
-#[test]
-fn rates_are_shared_by_one_client_and_by_all() {
-    let home = Home::new();
-    let options = ["--max-total-rate", "1gbit", "--max-rate", "600mbit"];
-    let server = Server::start(&home, &options);
-    let (mut one, mut again) = (from(2, &server), from(2, &server));
-    assert!(is_taken(&one.propose(1, &seconds(60.0))));
-    let answer = again.propose(1, &seconds(60.0));
-    assert!(refusal(&answer).contains("one client may have 600 Mbit/s"), "{answer}");
-    let answer = from(3, &server).propose(1, &seconds(60.0));
-    assert!(refusal(&answer).contains("all clients together may have 1 Gbit/s"), "{answer}");
-    let slow = Plan { rate_bits_per_s: Some(BitRate(3e8)), ..seconds(60.0) };
-    assert!(is_taken(&from(3, &server).propose(1, &slow)));
-}
-
 /// Sends as fast as it is taken, until `until` or until nobody takes any more.
 fn pour(mut flow: TcpStream, until: Instant) {
     flow.set_write_timeout(Some(Duration::from_millis(100))).expect("a time that is not zero");
@@ -108,26 +93,53 @@ fn pour(mut flow: TcpStream, until: Instant) {
     }
 }
 
+/// Bytes that a server has received in each of the measurements that have ended.
+fn received(home: &Home) -> Vec<u64> {
+    let log = log(home);
+    let ended = log.lines().filter_map(|line| line.split_once("measured: "));
+    let bytes = ended.filter_map(|(_, rest)| rest.split_once("received ")?.1.split(' ').next());
+    bytes.map(|bytes| bytes.parse().expect("a number of bytes")).collect()
+}
+
 #[test]
-fn a_rate_that_is_claimed_holds_for_what_is_received() {
+fn measurements_of_one_client_share_its_rate_whatever_they_claim() {
     let home = Home::new();
-    let server = Server::start(&home, &["--max-rate", "50gbit"]);
-    let plan = Plan { rate_bits_per_s: Some(BitRate(1e6)), ..seconds(1.0) };
-    let mut liar = Stranger::greet(&server.address);
-    let flows = liar.begin(&plan);
+    let server = Server::start(&home, &["--max-rate", "80mbit"]);
+    let claimed = Plan { rate_bits_per_s: Some(BitRate(1e6)), ..seconds(1.0) };
+    let since = Instant::now();
+    let mut liars = [from(2, &server), from(2, &server)];
+    let flows: Vec<_> = liars.iter_mut().flat_map(|liar| liar.begin(&claimed)).collect();
     let until = Instant::now() + Duration::from_secs(2);
-    for flow in flows {
-        pour(flow, until);
-    }
-    let received = || {
-        let log = log(&home);
-        let (_, rest) = log.split_once("measured: ")?.1.split_once("received ")?;
-        rest.split_once(' ')?.0.parse::<u64>().ok()
-    };
-    eventually("it has an end", || received().is_some());
-    // 125 kB/s, a quarter more, for as long as it took; without the bound it is gigabytes.
-    let received = received().expect("it was there");
-    assert!(received < 125_000 * SOON.as_secs(), "{received} bytes");
+    let pouring = flows.into_iter().map(|flow| std::thread::spawn(move || pour(flow, until)));
+    pouring.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().expect("it ends"));
+    eventually("both have an end", || received(&home).len() == 2);
+    let received = received(&home);
+    // What was saved while nothing moved, and a piece of each.
+    let most = 1e7 * (since.elapsed().as_secs_f64() + 0.3) + 2.0 * 65_536.0;
+    assert!(received.iter().all(|bytes| *bytes > 0), "one took all: {received:?}");
+    assert!((received.iter().sum::<u64>() as f64) < most, "{received:?} of {most}");
+}
+
+/// One bounceback message of iperf 2 from `127.0.last.1`; what came back of it.
+fn bounced(last: u8, server: &Server) -> std::io::Result<usize> {
+    let mut message = [0; 48];
+    message[..4].copy_from_slice(&0x0080_0000_u32.to_be_bytes());
+    message[4..8].copy_from_slice(&48_u32.to_be_bytes());
+    let mut stranger = Stranger::connect_from([127, 0, last, 1].into(), &server.address);
+    stranger.send(&message);
+    stranger.stream.read(&mut message)
+}
+
+#[test]
+fn a_conversation_that_measures_takes_a_place_as_flows_do() {
+    let home = Home::new();
+    let server = Server::start(&home, &["--max-clients", "2"]);
+    let mut measuring = from(2, &server);
+    measuring.begin(&seconds(60.0));
+    assert!(bounced(2, &server).map_or(true, |bytes| bytes == 0), "its client has its share");
+    assert_eq!(bounced(3, &server).expect("there is a place for another"), 48);
+    drop(measuring);
+    eventually("its place is free again", || bounced(2, &server).is_ok_and(|bytes| bytes == 48));
 }
 
 #[test]

@@ -1,0 +1,100 @@
+//! Whose share of what a server lends something is taken from, and how large it is: a client, the networks
+//! around it, everybody; once for all and once for those who have proven nothing.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+/// How much there is of a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// For all clients together.
+    pub all: u64,
+    /// For one client.
+    pub client: u64,
+    /// Share of both, percent, that those have who have proven nothing.
+    pub unproven_percent: u64,
+}
+
+impl Limit {
+    /// There is no limit.
+    pub const NONE: Self = Self { all: u64::MAX, client: u64::MAX, unproven_percent: 100 };
+
+    /// `all`, of which one client gets so many percent at most, and those who have proven nothing half.
+    pub fn shared(all: u64, percent: u64) -> Self {
+        Self { all, client: part(all, percent), unproven_percent: 50 }
+    }
+
+    /// What may be booked on an account.
+    pub fn most(&self, account: &Account) -> u64 {
+        let percent = if account.unproven { self.unproven_percent } else { 100 };
+        let all = part(self.all, percent);
+        let client = part(self.client, percent).min(all);
+        match account.whose {
+            Whose::All => all,
+            Whose::Client(_) => client,
+            Whose::Around(_, left) => client + (all - client) / left,
+        }
+    }
+}
+
+/// So many percent of it, rounded up.
+fn part(all: u64, percent: u64) -> u64 {
+    u64::try_from((u128::from(all) * u128::from(percent)).div_ceil(100)).unwrap_or(u64::MAX)
+}
+
+/// What a charge is booked on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Account {
+    /// Whose it is.
+    pub whose: Whose,
+    /// Whether only what has proven nothing is booked here.
+    pub unproven: bool,
+}
+
+/// Who has an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Whose {
+    /// One client.
+    Client(IpNet),
+    /// A network around it: of what a client does not get, it may have this fraction, by its divisor.
+    Around(IpNet, u64),
+    /// Everybody.
+    All,
+}
+
+/// The IPv4 address, or the IPv6 network of 64 bits: a host has all addresses of such a network for the
+/// asking (RFC 4291 section 2.5.4).
+pub fn client_of(address: IpAddr) -> IpNet {
+    let address = address.to_canonical();
+    network(address, if address.is_ipv4() { 32 } else { 64 })
+}
+
+fn network(address: IpAddr, bits: u8) -> IpNet {
+    IpNet::new(address, bits).map_or(IpNet::from(address), |network| network.trunc())
+}
+
+/// Whose share a charge of `address` is taken from, the smallest share first. A site is given a network
+/// of 56 or 48 bits (RFC 6177), and an IPv4 address is rarely alone in its 24.
+pub fn whose(address: IpAddr) -> Vec<Whose> {
+    let address = address.to_canonical();
+    let around = |bits, left| Whose::Around(network(address, bits), left);
+    let mut all = vec![Whose::Client(client_of(address))];
+    all.extend(match address {
+        IpAddr::V4(_) => vec![around(24, 2)],
+        IpAddr::V6(_) => vec![around(56, 4), around(48, 2)],
+    });
+    all.push(Whose::All);
+    all
+}
+
+impl fmt::Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.whose {
+            Whose::Client(_) => f.write_str("one client"),
+            Whose::Around(network, _) => write!(f, "the network {network}"),
+            Whose::All => f.write_str("all clients together"),
+        }
+    }
+}
