@@ -2,19 +2,15 @@
 //! one than was asked is nobody's (ip(7) `IP_PKTINFO`; ipv6(7), RFC 3542 section 6). And with the time
 //! at which the kernel had them (socket(7) `SO_TIMESTAMPNS`).
 
-use std::io::{self, IoSlice};
-use std::mem::{self, size_of};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 
-use socket2::{Domain, MsgHdr, SockAddr, SockRef};
-
-/// Room for a destination of either kind and a time: 40 and 32 bytes (`CMSG_SPACE`, cmsg(3)), and a little more.
-const CONTROL: usize = 96;
-
-/// A control message's header: its length, level and type (`struct cmsghdr`, cmsg(3)). The next message
-/// begins at a multiple of a word.
-const HEADER: usize = size_of::<usize>() + 2 * size_of::<i32>();
+use nix::sys::socket::{
+    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg,
+};
+use nix::sys::time::TimeSpec;
+use socket2::{Domain, SockRef};
 
 /// Where a datagram came from and went to, and its length in the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,34 +41,43 @@ pub fn tell_destination(socket: impl AsFd) -> io::Result<()> {
 }
 
 /// Receives a datagram, and where it was sent to.
-#[expect(unsafe_code, reason = "no library gives both the datagram and these control messages")]
 pub fn receive_told(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<Told> {
-    let mut control = [0_usize; CONTROL / size_of::<usize>()];
-    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    let receive = |storage: *mut _, room: *mut libc::socklen_t| {
-        // SAFETY: plain data for which all zeros are valid.
-        let mut header: libc::msghdr = unsafe { mem::zeroed() };
-        header.msg_name = storage as *mut libc::c_void;
-        // SAFETY: `try_init` gives the length of the storage beside it.
-        header.msg_namelen = unsafe { *room };
-        (header.msg_iov, header.msg_iovlen) = (&raw mut part, 1);
-        header.msg_control = control.as_mut_ptr().cast();
-        header.msg_controllen = CONTROL as _;
-        // SAFETY: all that the header points to lives and is writable for the lengths beside it.
-        let length = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut header, 0) };
-        if length < 0 {
-            return Err(io::Error::last_os_error());
+    let mut control = nix::cmsg_space!(libc::in6_pktinfo, libc::timespec);
+    let mut parts = [IoSliceMut::new(buffer)];
+    let (descriptor, flags) = (socket.as_fd().as_raw_fd(), MsgFlags::empty());
+    let message = recvmsg::<SockaddrStorage>(descriptor, &mut parts, Some(&mut control), flags)?;
+    let from = message.address.as_ref().and_then(address);
+    let from = from.ok_or_else(|| io::Error::other("it came from no IP address"))?;
+    let mut told = Told { length: message.bytes, from, to: None, wall_ns: None };
+    // What did not fit into its room would be told in part: as good as not at all.
+    message.cmsgs().into_iter().flatten().for_each(|control| told.note(&control));
+    Ok(told)
+}
+
+impl Told {
+    fn note(&mut self, control: &ControlMessageOwned) {
+        match control {
+            ControlMessageOwned::Ipv4PacketInfo(info) => {
+                self.to = Some(IpAddr::from(info.ipi_addr.s_addr.to_ne_bytes()));
+            }
+            ControlMessageOwned::Ipv6PacketInfo(info) => {
+                self.to = Some(IpAddr::from(info.ipi6_addr.s6_addr).to_canonical());
+            }
+            ControlMessageOwned::ScmTimestampns(time) => self.wall_ns = nanoseconds(*time),
+            _ => {}
         }
-        // SAFETY: as above; the kernel has written so many bytes of the storage.
-        unsafe { *room = header.msg_namelen };
-        Ok((length as usize, header.msg_controllen as usize))
-    };
-    // SAFETY: on success the storage holds an address of the length that was written.
-    let ((length, told), from) = unsafe { SockAddr::try_init(receive) }?;
-    let from = from.as_socket().ok_or_else(|| io::Error::other("it came from no IP address"))?;
-    let bytes: Vec<u8> = control.iter().flat_map(|word| word.to_ne_bytes()).take(told).collect();
-    let to = messages(&bytes).find_map(destination).map(|ip| ip.to_canonical());
-    Ok(Told { length, from, to, wall_ns: messages(&bytes).find_map(arrival) })
+    }
+}
+
+/// Since 1970; no time from before it.
+fn nanoseconds(time: TimeSpec) -> Option<u64> {
+    let whole = u64::try_from(time.tv_sec()).ok()?.checked_mul(1_000_000_000)?;
+    whole.checked_add(u64::try_from(time.tv_nsec()).ok()?)
+}
+
+fn address(storage: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = storage.as_sockaddr_in().map(|v4| SocketAddr::from(*v4));
+    v4.or_else(|| storage.as_sockaddr_in6().map(|v6| SocketAddr::from(*v6)))
 }
 
 /// Sends a datagram to `peer` from the address `local` of this host.
@@ -82,70 +87,28 @@ pub fn send_from(
     peer: SocketAddr,
     local: IpAddr,
 ) -> io::Result<usize> {
-    let (peer, parts, control) = (SockAddr::from(peer), [IoSlice::new(bytes)], source(local));
-    let message = MsgHdr::new().with_addr(&peer).with_buffers(&parts).with_control(&control);
-    SockRef::from(&socket).sendmsg(&message, 0)
-}
-
-/// A control message: its level, its type and its content.
-type Message<'a> = (i32, i32, &'a [u8]);
-
-fn messages(mut control: &[u8]) -> impl Iterator<Item = Message<'_>> {
-    const WORD: usize = size_of::<usize>();
-    std::iter::from_fn(move || {
-        let length = usize::from_ne_bytes(*control.first_chunk()?);
-        let number = |at: usize| Some(i32::from_ne_bytes(*control.get(at..)?.first_chunk()?));
-        let message = (number(WORD)?, number(WORD + 4)?, control.get(HEADER..length)?);
-        control = control.get(length.next_multiple_of(WORD)..).unwrap_or_default();
-        Some(message)
-    })
-}
-
-/// The destination in a control message: `struct in6_pktinfo` begins with it (linux/ipv6.h), `struct
-/// in_pktinfo` has it after the number of the device and the address that answers come from (linux/in.h).
-fn destination((level, kind, body): Message) -> Option<IpAddr> {
-    match (level, kind) {
-        (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
-            Some(Ipv6Addr::from(*body.first_chunk::<16>()?).into())
-        }
-        (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
-            Some(Ipv4Addr::from(*body.get(8..)?.first_chunk::<4>()?).into())
-        }
-        _ => None,
-    }
-}
-
-/// The time in a control message.
-fn arrival((level, kind, body): Message) -> Option<u64> {
-    let is_time = (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS);
-    is_time.then(|| crate::udp::time(body)).flatten()
-}
-
-/// The control message that says which address a datagram leaves from; IPv4's is taken by a socket of
-/// both IP versions too.
-fn source(local: IpAddr) -> Vec<u8> {
-    let (level, kind, body) = match local {
-        IpAddr::V6(ip) => {
-            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, [&ip.octets()[..], &[0; 4]].concat())
-        }
-        IpAddr::V4(ip) => {
-            (libc::IPPROTO_IP, libc::IP_PKTINFO, [&[0; 4], &ip.octets()[..], &[0; 4]].concat())
-        }
+    let (socket, parts) = (socket.as_fd().as_raw_fd(), [IoSlice::new(bytes)]);
+    let send = |source| {
+        let peer = SockaddrStorage::from(peer);
+        Ok(sendmsg(socket, &parts, &[source], MsgFlags::empty(), Some(&peer))?)
     };
-    let length = HEADER + body.len();
-    let mut message = Vec::with_capacity(CONTROL);
-    message.extend(length.to_ne_bytes());
-    message.extend(level.to_ne_bytes());
-    message.extend(kind.to_ne_bytes());
-    message.extend(body);
-    message.resize(length.next_multiple_of(size_of::<usize>()), 0);
-    message
+    match local {
+        // A socket of both IP versions takes it, too.
+        IpAddr::V4(ip) => send(ControlMessage::Ipv4PacketInfo(&libc::in_pktinfo {
+            ipi_ifindex: 0,
+            ipi_spec_dst: libc::in_addr { s_addr: u32::from_ne_bytes(ip.octets()) },
+            ipi_addr: libc::in_addr { s_addr: 0 },
+        })),
+        IpAddr::V6(ip) => send(ControlMessage::Ipv6PacketInfo(&libc::in6_pktinfo {
+            ipi6_addr: libc::in6_addr { s6_addr: ip.octets() },
+            ipi6_ifindex: 0,
+        })),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
     use std::net::UdpSocket;
 
     #[test]
@@ -172,17 +135,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_reads_like_what_is_received() {
-        let v6: IpAddr = "2001:db8::7".parse().unwrap();
-        assert_eq!(messages(&source(v6)).find_map(destination), Some(v6));
-        assert_eq!(messages(&[]).next(), None);
+    fn only_times_since_1970_are_times() {
+        assert_eq!(nanoseconds(TimeSpec::new(5, 7)), Some(5_000_000_007));
+        assert_eq!(nanoseconds(TimeSpec::new(-1, 0)), None);
+        assert_eq!(nanoseconds(TimeSpec::new(i64::MAX, 0)), None);
     }
 
-    proptest! {
-        #[test]
-        fn no_control_messages_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            let _ = messages(&bytes).find_map(destination);
-            let _ = messages(&bytes).find_map(arrival);
-        }
+    /// No control messages are asked for, and none come.
+    #[test]
+    fn what_the_kernel_was_not_asked_to_tell_is_not_known() {
+        let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        near.send_to(b"hello", far.local_addr().unwrap()).unwrap();
+        let told = receive_told(&far, &mut [0; 3]).unwrap();
+        let from = near.local_addr().unwrap();
+        assert_eq!(told, Told { length: 3, from, to: None, wall_ns: None });
     }
 }

@@ -1,4 +1,6 @@
-//! What the kernel says beside a datagram: when it came, and whether it is several in one.
+//! What the kernel says beside each datagram of a batch: when it came, and whether it is several in one
+//! (cmsg(3)). Read here, because `recvmmsg` of nix gives a message only the room that the one before it left,
+//! and rustix has none. All other control messages are read and written by these libraries.
 
 /// Room for the control messages of one datagram, bytes: `CMSG_SPACE` of a `struct timespec` and of
 /// an int, 56 on 64-bit Linux, and a little more.
@@ -52,11 +54,12 @@ fn first(bytes: &[u8]) -> Option<(&[u8], i32, i32, &[u8])> {
     Some((content, level, kind, next))
 }
 
-/// From a `struct timespec`.
-pub(crate) fn time(content: &[u8]) -> Option<u64> {
-    let seconds = i64::from_ne_bytes(*content.first_chunk()?);
-    let nanoseconds = i64::from_ne_bytes(*content.last_chunk()?);
-    u64::try_from(seconds).ok()?.checked_mul(1_000_000_000)?.checked_add(nanoseconds as u64)
+/// From a `struct timespec`; no time from before 1970.
+fn time(content: &[u8]) -> Option<u64> {
+    let (seconds, nanoseconds) = content.split_first_chunk()?;
+    let number = |bytes| u64::try_from(i64::from_ne_bytes(bytes)).ok();
+    let seconds = number(*seconds)?.checked_mul(1_000_000_000)?;
+    seconds.checked_add(number(*nanoseconds.first_chunk()?)?)
 }
 
 /// From an int; zero would be no length.
@@ -92,6 +95,27 @@ mod tests {
         assert_eq!(notes(&[time.clone(), length.clone()]), both);
         assert_eq!(notes(&[length, time]), both);
         assert_eq!(notes(&[]), Notes::default());
+    }
+
+    /// The kernel cuts a message short for which no room is left (`put_cmsg`, net/core/scm.c).
+    #[test]
+    fn a_part_of_a_message_is_none() {
+        let time = [5i64.to_ne_bytes(), 7i64.to_ne_bytes()].concat();
+        for (level, kind, content) in [
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, time),
+            (libc::SOL_UDP, libc::UDP_GRO, 1400i32.to_ne_bytes().to_vec()),
+        ] {
+            for len in 0..content.len() {
+                let cut = notes(&[message(level, kind, &content[..len])]);
+                assert_eq!(cut, Notes::default(), "{len} bytes");
+            }
+            // A length beyond the room, or less than the header, ends it.
+            for len in [HEADER - 1, LEN + 1, usize::MAX] {
+                let mut whole = message(level, kind, &content);
+                whole[..8].copy_from_slice(&len.to_ne_bytes());
+                assert_eq!(notes(&[whole]), Notes::default(), "a length of {len}");
+            }
+        }
     }
 
     proptest! {

@@ -15,5 +15,4 @@ pub(crate) mod sending;
 pub mod sequence;
 mod tally;
 
-pub(crate) use control::time;
 pub(crate) use inbox::stamp_arrivals;
