@@ -2,7 +2,7 @@
 //! something is measured goes through a thread of its own, because a reader may stall (^S, a pipe that nobody drains).
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -35,14 +35,16 @@ pub fn leave_to_payload(plan: &Plan) {
 }
 
 /// Prints what a program reads, which has no colours to drop: to look for them took most of the time of a
-/// record of many flows. After what waits already.
-pub fn print_data(text: &str) -> io::Result<()> {
+/// record of many flows. After what waits already. As `write` makes it, so that nobody holds the whole text.
+pub fn print_data(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     OUT.wait(None);
-    if TAKEN.load(Ordering::Relaxed) {
-        return io::stderr().write_all(text.as_bytes());
-    }
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    let out: Box<dyn Write> = match TAKEN.load(Ordering::Relaxed) {
+        true => Box::new(io::stderr().lock()),
+        false => Box::new(io::stdout().lock()),
+    };
+    let mut out = BufWriter::new(out);
+    write(&mut out)?;
+    out.flush()
 }
 
 /// Prints a line of a result. Unlike `println!` it never panics: a reader that has seen enough

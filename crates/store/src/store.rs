@@ -75,10 +75,13 @@ impl Store {
         let unkeepable = |source| StoreError::Unkeepable { source };
         let json = serde_json::to_string(record).map_err(RecordError::from).map_err(unkeepable)?;
         read_record(&json).map_err(unkeepable)?;
+        let kind = serde_json::to_value(record.kind).map_err(RecordError::from);
+        let kind = kind.map_err(unkeepable)?;
         let insert = "INSERT INTO records (started, kind, target, goodput_bits_per_s, rule, json)
-                      VALUES (?1, json_extract(?5, '$.kind'), ?2, ?3, ?4, ?5)";
+                      VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let columns = params![
             record.started,
+            kind.as_str(),
             record.target,
             record.result.goodput_bits_per_s.0,
             record.verdict.limit,

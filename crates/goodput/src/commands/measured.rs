@@ -1,11 +1,14 @@
 //! What the verbs that measure have in common: a runtime, Ctrl-C, the output.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 use goodput_engine::{EngineError, Interrupt};
 use goodput_model::Record;
 use rustix::io::Errno;
+use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::OutputArgs;
@@ -98,19 +101,37 @@ pub fn finish(
     keeper: &Keeper,
 ) -> Result<Exit> {
     if output.json {
-        screen::print_data(&format!("{}\n", serde_json::to_string_pretty(record)?))?;
+        screen::print_data(|out| {
+            serde_json::to_writer_pretty(&mut *out, record)?;
+            writeln!(out)
+        })?;
     } else if output.json_stream {
-        let line = serde_json::json!({ "event": "record", "record": record });
-        screen::print_data(&format!("{line}\n"))?;
+        screen::print_data(|out| {
+            serde_json::to_writer(&mut *out, &Last { event: "record", record })?;
+            writeln!(out)
+        })?;
     } else {
         screen::print(&text())?;
     }
     if let Some(file) = &output.record {
-        let json = serde_json::to_string_pretty(record)?;
-        fs::write(file, json).with_context(|| format!("cannot write {}", file.display()))?;
+        write_file(file, record).with_context(|| format!("cannot write {}", file.display()))?;
     }
     keeper.keep(record)?;
     Ok(check(record, output))
+}
+
+/// The last event of a stream.
+#[derive(Serialize)]
+struct Last<'a> {
+    event: &'static str,
+    record: &'a Record,
+}
+
+/// As it is made: the record of a long measurement takes several times as much memory as text.
+fn write_file(file: &Path, record: &Record) -> io::Result<()> {
+    let mut out = BufWriter::new(File::create(file)?);
+    serde_json::to_writer_pretty(&mut out, record)?;
+    out.flush()
 }
 
 fn check(record: &Record, output: &OutputArgs) -> Exit {
