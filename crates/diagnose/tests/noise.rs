@@ -1,5 +1,7 @@
 //! Whatever the two ends report, a diagnosis comes out of it: no panic, every number finite.
 
+use std::sync::Arc;
+
 use goodput_diagnose::{diagnose, names};
 use goodput_model::{
     BitRate, ClockRelation, Clocks, DatagramCounts, End, EndName, Evidence, Exchange, Fact,
@@ -180,8 +182,8 @@ fn evidence() -> impl Strategy<Value = Evidence> {
             Evidence {
                 plan,
                 sender_end: if reverse { EndName::Far } else { EndName::Near },
-                near,
-                far: if one { Known::missing("noise") } else { far },
+                near: near.map(Arc::new),
+                far: if one { Known::missing("noise") } else { far.map(Arc::new) },
                 told_lost_share: if udp { Known::Value(goodput) } else { Known::missing("noise") },
                 latency: None,
                 clocks,

@@ -88,11 +88,12 @@ fn measurement(record: Record) -> Result<Measurement, Box<dyn Error>> {
     };
     Ok(Measurement {
         plan: record.plan,
-        near,
-        far: record.ends.far,
+        near: near.into(),
+        far: record.ends.far.map(Into::into),
         connections: record.connections.clone(),
         far_totals: record.far_totals,
         intervals: record.intervals,
+        thinned: record.thinned,
         steady_samples,
         latency: None,
         clocks: record.clocks,

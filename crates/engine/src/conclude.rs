@@ -1,6 +1,7 @@
 //! From what both ends saw to a record: numbers, verdict, findings.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use goodput_diagnose::{Diagnosis, diagnose};
 use goodput_model::record::{Ends, FORMAT};
@@ -32,7 +33,7 @@ pub fn conclude(
     target: &str,
     started: &str,
 ) -> Result<Conclusion, EngineError> {
-    if diagnoses(&measurement).is_empty() {
+    if measurement.senders().iter().all(|sender| measurement.measured(*sender).is_none()) {
         if let Some(Incomplete { why, not_permitted, .. }) = measurement.incomplete {
             return Err(EngineError::Incomplete { why, not_permitted });
         }
@@ -66,7 +67,11 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         plan: measurement.plan,
         connections: measurement.connections,
         far_totals: measurement.far_totals,
-        ends: Ends { near: Known::Value(measurement.near), far: measurement.far },
+        ends: Ends {
+            // Shared with nobody any more, and so moved.
+            near: Known::Value(Arc::unwrap_or_clone(measurement.near)),
+            far: measurement.far.map(Arc::unwrap_or_clone),
+        },
         intervals: measurement.intervals,
         result,
         latency: measurement.latency,
@@ -79,6 +84,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         comparison: None,
         transfers: Vec::new(),
         rate_searches: Vec::new(),
+        thinned: measurement.thinned,
         incomplete: measurement.incomplete.as_ref().map(|incomplete| incomplete.why.clone()),
         doubts,
     };

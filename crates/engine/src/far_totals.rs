@@ -129,7 +129,7 @@ mod tests {
         let samples = vec![sample(0.0, 0), sample(2.0, 4000)];
         Measurement {
             plan: Plan { transport: Transport::Udp, ..Plan::standard() },
-            near: End { samples, ..End::unobserved(Host::foreign("near")) },
+            near: End { samples, ..End::unobserved(Host::foreign("near")) }.into(),
             far: Known::missing("it does not observe"),
             connections: Vec::new(),
             far_totals: Some(Totals {
@@ -143,6 +143,7 @@ mod tests {
                 text: None,
             }),
             intervals: Vec::new(),
+            thinned: None,
             steady_samples: None,
             latency: None,
             clocks: Clocks::missing("a made-up measurement"),

@@ -68,6 +68,14 @@ impl Kept {
         Some(self.samples.partition_point(|sample| sample.at_s <= at_s))
     }
 
+    /// Mean time between two that are kept after the beginning, seconds, if some were left out.
+    pub fn every_s(&self) -> Option<f64> {
+        let rest = self.samples.get(self.head() - 1..)?;
+        let rest = Some(rest).filter(|rest| self.stride > 1 && rest.len() > 1)?;
+        let (first, last) = (rest.first()?, rest.last()?);
+        Some((last.at_s - first.at_s) / (rest.len() - 1) as f64)
+    }
+
     /// All that are left.
     pub fn into_samples(self) -> Vec<Sample> {
         self.samples

@@ -19,6 +19,8 @@ mod far_totals;
 mod find_rate;
 mod interrupt;
 mod intervals;
+mod joined;
+pub mod keeping;
 mod kept;
 mod latency;
 pub mod measurement;

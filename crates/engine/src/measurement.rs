@@ -1,10 +1,12 @@
 //! What one measurement brought home, before anything is concluded from it.
 
+use std::sync::Arc;
+
 use crate::acknowledged::acknowledged;
 use crate::far_totals;
 use goodput_model::{
     Clocks, Connection, End, EndName, Evidence, Interval, Known, Latency, Measured, Plan, Sample,
-    Totals,
+    Thinned, Totals,
 };
 
 /// Share of a run that may be dropped as its start, at most.
@@ -16,15 +18,17 @@ pub struct Measurement {
     /// What was agreed.
     pub plan: Plan,
     /// What this end saw.
-    pub near: End,
+    pub near: Arc<End>,
     /// What the far end saw.
-    pub far: Known<End>,
+    pub far: Known<Arc<End>>,
     /// The addresses of each flow, as far as they are known.
     pub connections: Vec<Connection>,
     /// What a far end that is not goodput told of itself.
     pub far_totals: Option<Totals>,
     /// The shown intervals, oldest first.
     pub intervals: Vec<Interval>,
+    /// How much of the samples and intervals was left out, if any.
+    pub thinned: Option<Thinned>,
     /// How many samples of the near and of the far end were taken before the senders were told to
     /// stop; what came later is the emptying of queues. `None`: the flows ended by themselves.
     pub steady_samples: Option<(usize, usize)>,
@@ -61,7 +65,7 @@ impl Measurement {
     pub fn end(&self, end: EndName) -> Option<&End> {
         match end {
             EndName::Near => Some(&self.near),
-            EndName::Far => self.far.value(),
+            EndName::Far => self.far.value().map(Arc::as_ref),
         }
     }
 

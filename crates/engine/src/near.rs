@@ -6,7 +6,7 @@ mod gather;
 pub(crate) mod length;
 mod patience;
 mod probes;
-mod shown;
+pub(crate) mod shown;
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -24,7 +24,7 @@ use crate::clock::{self, Comparing};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
-use crate::kept::Kept;
+use crate::keeping::Keeping;
 use crate::latency::{Prober, Probing};
 use crate::measurement::{Incomplete, Measurement};
 use crate::movers::{self, Movers};
@@ -33,7 +33,6 @@ use crate::seating::Seating;
 use crate::traffic::{Cap, Traffic, Watched, connections};
 use crate::{latency, storage};
 use foreign::Account;
-use shown::Shown;
 
 /// How often a far end that sends datagrams is shown that this end lives, seconds: several times within the
 /// 15 s after which it stops.
@@ -48,11 +47,7 @@ pub struct NearRun<'a> {
     before: Snapshot,
     /// CPU time and memory in the moment in which this end's flows had ended.
     used: Snapshot,
-    near: Kept,
-    far: Kept,
-    shown: Shown,
-    /// Whether flows ran until they were told to stop; the samples until then are marked.
-    was_steady: bool,
+    kept: Keeping,
     /// Whether payload has moved for as long as the plan lets it.
     limit_reached: bool,
     near_ended: bool,
@@ -152,7 +147,7 @@ impl<'a> NearRun<'a> {
         doubts: Vec<String>,
     ) -> Self {
         let account = Account::of(&client.peer);
-        let shown = Shown::new(&plan, client.peer.is_goodput());
+        let kept = Keeping::new(&plan, client.peer.is_goodput());
         Self {
             client,
             plan,
@@ -160,10 +155,7 @@ impl<'a> NearRun<'a> {
             context,
             before,
             used: Snapshot::default(),
-            near: Kept::default(),
-            far: Kept::default(),
-            shown,
-            was_steady: false,
+            kept,
             limit_reached: false,
             near_ended: false,
             far_report: None,
@@ -259,7 +251,7 @@ impl<'a> NearRun<'a> {
                     self.client.conversation.tell(Input::Sampled(sample.clone()));
                 }
                 self.show_life(&sample);
-                self.take_sample(EndName::Near, *sample, listener);
+                self.kept.take(EndName::Near, *sample, listener);
             }
             Watched::Limit => self.limit_reached = true,
             Watched::Ended(outcome) => {
@@ -298,7 +290,7 @@ impl<'a> NearRun<'a> {
 
     fn acted(&mut self, action: Action, listener: &mut Listener<'_>) -> Result<(), EngineError> {
         match action {
-            Action::PeerSampled(sample) => self.take_sample(EndName::Far, *sample, listener),
+            Action::PeerSampled(sample) => self.kept.take(EndName::Far, *sample, listener),
             Action::PeerTold(totals) => self.account.told(*totals),
             Action::PeerReported(report) => self.far_report = Some(report.map(|end| *end)),
             Action::Note(text) => {
@@ -312,25 +304,10 @@ impl<'a> NearRun<'a> {
         Ok(())
     }
 
-    fn take_sample(&mut self, at: EndName, sample: Sample, listener: &mut Listener<'_>) {
-        listener(Event::Sampled { end: at, sample: Box::new(sample.clone()) });
-        self.shown.take(at, &sample, listener);
-        let samples = match at {
-            EndName::Near => &mut self.near,
-            EndName::Far => &mut self.far,
-        };
-        samples.push(sample);
-    }
-
     /// Stops the senders of both ends. What the receivers count from here on is the emptying of
     /// queues, unless the flows ended by themselves.
     fn finish(&mut self, soon: bool) {
-        if !self.near_ended && self.far_report.is_none() {
-            self.was_steady = true;
-            self.near.mark();
-            self.far.mark();
-        }
-        self.shown.stop();
+        self.kept.stop(!self.near_ended && self.far_report.is_none());
         let soon = soon && self.client.peer.is_goodput();
         if soon {
             self.traffic.finish_soon();
@@ -352,7 +329,7 @@ impl<'a> NearRun<'a> {
         let sends = self.plan.direction.senders().contains(&EndName::Near);
         let Some(source) = storage.source.as_ref().filter(|_| sends) else { return Ok(()) };
         let headers = u64::from(storage.header_bytes) * u64::from(self.plan.flows);
-        if self.near.last().is_none_or(|last| last.sent_bytes > headers) {
+        if self.kept.near().last().is_none_or(|last| last.sent_bytes > headers) {
             return Ok(());
         }
         let name = source.name();

@@ -1,5 +1,7 @@
 //! The numbers of a measurement: what was received, what it cost, what went wrong on the way.
 
+use std::sync::Arc;
+
 use goodput_diagnose::{View, way};
 use goodput_model::{
     BitRate, DatagramCounts, DirectionResult, End, EndName, EndResult, FlowSample, FlowTotals,
@@ -73,7 +75,7 @@ fn direction(measurement: &Measurement, sender: EndName, measured: &Measured) ->
 
 fn far_result(measurement: &Measurement) -> EndResult {
     let told = measurement.far_totals.as_ref().map(|totals| totals.cpu_percent.clone());
-    let seen = end_result(measurement.far.get());
+    let seen = end_result(measurement.far.get().map(Arc::as_ref));
     let untold = || Known::missing("it told nothing");
     EndResult { cpu_percent: seen_or_told(seen.cpu_percent, told.unwrap_or_else(untold)), ..seen }
 }

@@ -86,7 +86,16 @@ mod tests {
     fn trips(us: f64) -> Known<RoundTrips> {
         let lost = Known::Value(0);
         let (p90_us, p99_us, max_us) = (us, 2.0 * us, 3.0 * us);
-        Known::Value(RoundTrips { n: 100, lost, min_us: us, p50_us: us, p90_us, p99_us, max_us })
+        Known::Value(RoundTrips {
+            n: 100,
+            lost,
+            min_us: us,
+            p50_us: us,
+            p90_us,
+            p99_us,
+            max_us,
+            of_every: None,
+        })
     }
 
     fn probed(block: u32, arm: usize, connect_us: f64) -> Trial {

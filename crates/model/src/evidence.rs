@@ -1,6 +1,6 @@
 //! Everything a diagnosis rule may look at: one direction of one measurement, both ends.
 
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 use crate::clocks::Clocks;
 use crate::end::{End, EndName};
@@ -10,31 +10,29 @@ use crate::plan::Plan;
 use crate::units::BitRate;
 
 /// One direction of one measurement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
     /// What was agreed.
     pub plan: Plan,
     /// The end that sent the payload.
     pub sender_end: EndName,
-    /// The near end.
-    pub near: Known<End>,
-    /// The far end; missing where the peer does not report.
-    pub far: Known<End>,
+    /// The near end; shared with the evidence of the other direction, because its samples are many.
+    pub near: Known<Arc<End>>,
+    /// The far end; missing if the peer does not report.
+    pub far: Known<Arc<End>>,
     /// Share of the datagrams that did not arrive, 0 to 1, by the account of a far end that is not
     /// goodput.
     pub told_lost_share: Known<f64>,
     /// Round trips that were probed before the flows began and while they ran, where the plan asks for it.
-    #[serde(default)]
     pub latency: Option<Latency>,
     /// How the ends' clocks relate.
-    #[serde(default = "Clocks::not_compared")]
     pub clocks: Clocks,
     /// What came out.
     pub measured: Measured,
 }
 
 /// The goodput of one direction and the window it was taken from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// Payload the receiver's application read, over the window.
     pub goodput: BitRate,
@@ -70,5 +68,6 @@ impl Evidence {
             EndName::Near => self.near.get(),
             EndName::Far => self.far.get(),
         }
+        .map(Arc::as_ref)
     }
 }

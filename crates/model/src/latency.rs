@@ -98,6 +98,10 @@ pub struct RoundTrips {
     pub p99_us: f64,
     /// The longest.
     pub max_us: f64,
+    /// If a phase was so long that not all could be kept: the percentiles are of one in so many, evenly spread over
+    /// the phase; the other numbers are of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_every: Option<u64>,
 }
 
 impl IdleAndLoaded {

@@ -26,6 +26,7 @@ pub mod sample;
 pub mod setting;
 pub mod storage;
 pub mod tcp_info;
+pub mod thinned;
 pub mod totals;
 pub mod transfers;
 pub mod units;
@@ -54,6 +55,7 @@ pub use sample::{DatagramCounts, FlowSample, Role, Sample, SocketMemory, no_stor
 pub use setting::SettingRef;
 pub use storage::{Cache, Sink, Slowest, Source, Storage, StorageResult};
 pub use tcp_info::TcpInfo;
+pub use thinned::Thinned;
 pub use totals::{FlowTotals, Totals};
 pub use units::{BitRate, Bytes};
 pub use verdict::{Place, Split, Verdict};

@@ -13,6 +13,7 @@ use crate::latency::Latency;
 use crate::plan::Plan;
 use crate::rate_search::RateSearch;
 use crate::storage::StorageResult;
+use crate::thinned::Thinned;
 use crate::totals::Totals;
 use crate::transfers::Transfers;
 use crate::units::BitRate;
@@ -78,6 +79,9 @@ pub struct Record {
     /// report did not come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<String>,
+    /// How much of the detail was left out, if the measurement was so long that some was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinned: Option<Thinned>,
     /// Doubts about the measurement itself, for a person.
     pub doubts: Vec<String>,
 }

@@ -126,12 +126,13 @@ mod tests {
     use crate::testing::{Case, cannot_tell, quiet};
     use crate::view::View;
     use goodput_model::Known;
+    use std::sync::Arc;
 
     /// 95.6 Mbit/s, with so many bytes more in the first half second.
     fn with_credit(case: Case, bytes: u64) -> Option<Finding> {
         let mut evidence = case.without_links().evidence();
         if let Known::Value(end) = &mut evidence.far {
-            for (n, sample) in end.samples.iter_mut().enumerate() {
+            for (n, sample) in Arc::make_mut(end).samples.iter_mut().enumerate() {
                 sample.received_bytes += bytes * (n as u64).min(5) / 5;
             }
         }

@@ -13,11 +13,11 @@ use crate::names;
 impl Case {
     /// What both ends saw.
     pub fn evidence(&self) -> Evidence {
-        let far = Known::Value(self.end(EndName::Far));
+        let far = Known::Value(self.end(EndName::Far).into());
         Evidence {
             plan: self.plan.clone(),
             sender_end: EndName::Near,
-            near: Known::Value(self.end(EndName::Near)),
+            near: Known::Value(self.end(EndName::Near).into()),
             far: if self.far { far } else { Known::missing("the peer does not report") },
             told_lost_share: self.told_lost_share.map_or(Known::missing("not told"), Known::Value),
             latency: self.latency.clone(),

@@ -286,7 +286,16 @@ impl Case {
         let trips = |us: f64| {
             let (n, lost) = (100, Known::Value(0));
             let (p90_us, p99_us, max_us) = (us, us, us);
-            Known::Value(RoundTrips { n, lost, min_us: us, p50_us: us, p90_us, p99_us, max_us })
+            Known::Value(RoundTrips {
+                n,
+                lost,
+                min_us: us,
+                p50_us: us,
+                p90_us,
+                p99_us,
+                max_us,
+                of_every: None,
+            })
         };
         let way =
             |more: f64| IdleAndLoaded { idle: trips(idle_us), loaded: trips(loaded_us + more) };

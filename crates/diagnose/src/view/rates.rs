@@ -91,7 +91,8 @@ mod tests {
         let mut evidence = Case::path_rate().evidence();
         if let goodput_model::Known::Value(end) = &mut evidence.far {
             let pause = 900_000;
-            end.samples.iter_mut().skip(20).for_each(|s| s.received_bytes -= pause);
+            let samples = &mut std::sync::Arc::make_mut(end).samples;
+            samples.iter_mut().skip(20).for_each(|s| s.received_bytes -= pause);
         }
         let plateau = View::new(&evidence).receiver.plateau().unwrap();
         assert!(plateau.spread < 0.01, "{plateau:?}");

@@ -110,6 +110,7 @@ mod tests {
     fn each_of_very_many_flows_has_its_own_series() {
         let mut evidence = Case::healthy().evidence();
         let Known::Value(near) = &mut evidence.near else { panic!("a healthy case has both ends") };
+        let near = std::sync::Arc::make_mut(near);
         for (at, sample) in near.samples.iter_mut().enumerate() {
             let one = sample.flows.pop().expect("each has one flow");
             sample.flows = (0..3000).map(|flow| FlowSample { flow, ..one.clone() }).collect();

@@ -104,12 +104,13 @@ mod tests {
     use crate::testing::Case;
     use crate::view::View;
     use goodput_model::Known;
+    use std::sync::Arc;
 
     /// Adds `extra` bytes to what was received by each of the first `until` samples, spread evenly.
     fn stepped(until: u64, extra: u64) -> Option<Step> {
         let mut evidence = Case::path_rate().evidence();
         if let Known::Value(end) = &mut evidence.far {
-            for (n, sample) in end.samples.iter_mut().enumerate() {
+            for (n, sample) in Arc::make_mut(end).samples.iter_mut().enumerate() {
                 sample.received_bytes += extra * (n as u64).min(until) / until;
             }
         }

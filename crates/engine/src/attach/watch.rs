@@ -169,11 +169,12 @@ impl Watch {
             End { before, after, samples: self.samples, ..End::unobserved(goodput_kernel::host()) };
         Ok(Measurement {
             plan: self.plan,
-            near,
+            near: near.into(),
             far: no_far_end(),
             connections: Vec::new(),
             far_totals: None,
             intervals: self.intervals,
+            thinned: None,
             steady_samples: None,
             latency: None,
             clocks: Clocks::missing("only this end is watched"),

@@ -94,13 +94,14 @@ fn whom(
 }
 
 /// What the exchanges come to.
-pub fn conclude(asked: Asked, near: &End, far: &Known<End>) -> Clocks {
+pub fn conclude(asked: Asked, near: &End, far: &Known<Arc<End>>) -> Clocks {
     let exchanges = match asked {
         Ok(exchanges) => exchanges,
         Err(why) => return Clocks { relation: Known::Missing(why), exchanges: Vec::new() },
     };
     let kernel = |end: &End| end.clock.as_ref()?.kernel.clone();
-    let one = kernel(near).is_some_and(|near| far.value().and_then(kernel) == Some(near));
+    let one =
+        kernel(near).is_some_and(|near| far.value().and_then(|far| kernel(far)) == Some(near));
     Clocks { relation: relation(&exchanges, one).into(), exchanges }
 }
 
@@ -151,7 +152,8 @@ mod tests {
             End { clock, ..End::unobserved(Host::foreign("x")) }
         };
         let error = |far: &str| {
-            let clocks = conclude(Ok(exchanges.clone()), &end("a 1"), &Known::Value(end(far)));
+            let clocks =
+                conclude(Ok(exchanges.clone()), &end("a 1"), &Known::Value(end(far).into()));
             clocks.relation.value().unwrap().error_ns
         };
         assert_eq!(error("a 1"), 0.0);

@@ -7,6 +7,10 @@ use std::time::{Duration, Instant};
 /// an answer first measures a bad time less often than a good one.
 pub const EVERY: Duration = Duration::from_millis(20);
 
+/// Round trips that are kept of one phase, at most: eleven minutes of them. Beyond, every second one is forgotten, and
+/// of those that come half as many are kept, so that they are spread over all of a long phase.
+const KEPT: usize = 1 << 15;
+
 /// After which time an answer does not come any more.
 pub const GIVE_UP: Duration = Duration::from_secs(3);
 
@@ -41,12 +45,44 @@ impl Halt {
 }
 
 /// What came of the probes of one phase.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Probes {
-    /// How long those took that were answered, microseconds, in the order of the answers.
+    /// How long answers took, microseconds, in their order: each `of_every`-th.
     pub us: Vec<f64>,
-    /// How many were not.
+    /// One of so many answers is among `us`.
+    pub of_every: u64,
+    /// How many were answered.
+    pub answered: u64,
+    /// The shortest and the longest of all answers.
+    pub range_us: (f64, f64),
+    /// How many were not answered.
     pub lost: u64,
+}
+
+impl Default for Probes {
+    fn default() -> Self {
+        let range_us = (f64::INFINITY, 0.0);
+        Self { us: Vec::new(), of_every: 1, answered: 0, range_us, lost: 0 }
+    }
+}
+
+impl Probes {
+    /// One was answered after so many microseconds.
+    pub fn take(&mut self, us: f64) {
+        self.range_us = (self.range_us.0.min(us), self.range_us.1.max(us));
+        if self.answered.is_multiple_of(self.of_every) {
+            self.us.push(us);
+        }
+        self.answered += 1;
+        if self.us.len() > KEPT {
+            let mut number = 0;
+            self.us.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+            self.of_every *= 2;
+        }
+    }
 }
 
 /// Probes that wait for their answer, the oldest first; `T` is what one is known by.
@@ -105,7 +141,7 @@ impl<'a, T> Waiting<'a, T> {
                 return true;
             }
             if was_answered(probe) {
-                probes.us.push(at.saturating_duration_since(*since).as_nanos() as f64 / 1e3);
+                probes.take(at.saturating_duration_since(*since).as_nanos() as f64 / 1e3);
             } else {
                 probes.lost += 1;
             }
@@ -160,6 +196,17 @@ mod tests {
         assert!(!waiting.goes_on_at(now));
         let probes = waiting.into_probes();
         assert_eq!((probes.us, probes.lost), (vec![2e6], 2));
+    }
+
+    #[test]
+    fn a_long_phase_is_told_by_as_many_spread_over_all_of_it() {
+        let mut probes = Probes::default();
+        let day = 24 * 60 * 60 * 50_u32;
+        (0..day).for_each(|number| probes.take(f64::from(number)));
+        assert!((KEPT / 2..=KEPT).contains(&probes.us.len()), "{}", probes.us.len());
+        let gap = probes.of_every as f64;
+        assert!(probes.us.iter().enumerate().all(|(at, us)| *us == at as f64 * gap));
+        assert_eq!((probes.answered, probes.range_us), (u64::from(day), (0.0, f64::from(day - 1))));
     }
 
     #[test]

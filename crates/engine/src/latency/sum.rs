@@ -51,7 +51,10 @@ fn probed(found: &Found) -> Known<RoundTrips> {
                 GIVE_UP.as_secs()
             )),
         };
-        round_trips(&probes.us, Known::Value(probes.lost)).ok_or_else(none)
+        let kept = round_trips(&probes.us, Known::Value(probes.lost)).ok_or_else(none)?;
+        let (min_us, max_us) = probes.range_us;
+        let of_every = (probes.of_every > 1).then_some(probes.of_every);
+        Ok(RoundTrips { n: probes.answered, min_us, max_us, of_every, ..kept })
     });
     counted.into()
 }
@@ -67,6 +70,7 @@ fn round_trips(sorted: &[f64], lost: Known<u64>) -> Option<RoundTrips> {
         p90_us: at(0.9)?,
         p99_us: at(0.99)?,
         max_us: at(1.0)?,
+        of_every: None,
     })
 }
 
@@ -153,26 +157,31 @@ mod tests {
     use super::*;
 
     fn phase(tcp: &[f64], udp: Found) -> Phase {
-        let mut phase =
-            Phase { tcp_connect: Ok(Probes { us: tcp.to_vec(), lost: 0 }), udp_echo: udp };
+        let mut phase = Phase { tcp_connect: Ok(probes(tcp, 0)), udp_echo: udp };
         phase.sort();
         phase
+    }
+
+    fn probes(us: &[f64], lost: u64) -> Probes {
+        let mut probes = Probes { lost, ..Probes::default() };
+        us.iter().for_each(|us| probes.take(*us));
+        probes
     }
 
     #[test]
     fn responsiveness_is_of_all_that_answered() {
         let no_echo = || Err(Missing::because("no echo"));
         assert_eq!(per_minute(&phase(&[40_000.0, 20_000.0], no_echo())), Known::Value(2000.0));
-        let both = phase(&[30_000.0], Ok(Probes { us: vec![10_000.0], lost: 1 }));
+        let both = phase(&[30_000.0], Ok(probes(&[10_000.0], 1)));
         assert_eq!(per_minute(&both), Known::Value(3000.0));
         assert_eq!(per_minute(&phase(&[], no_echo())), Known::missing("no echo"));
     }
 
     #[test]
     fn what_nobody_answered_says_how_many_were_asked() {
-        let lost = probed(&Ok(Probes { us: Vec::new(), lost: 7 }));
+        let lost = probed(&Ok(probes(&[], 7)));
         assert_eq!(lost, Known::missing("none of 7 probes was answered within 3 s"));
-        let Known::Value(seen) = probed(&Ok(Probes { us: vec![1.0, 2.0, 9.0], lost: 2 })) else {
+        let Known::Value(seen) = probed(&Ok(probes(&[1.0, 2.0, 9.0], 2))) else {
             panic!("three were answered");
         };
         assert_eq!((seen.n, seen.lost, seen.p50_us, seen.max_us), (3, Known::Value(2), 2.0, 9.0));

@@ -1,5 +1,6 @@
 //! The end of a measurement: what both ends saw is brought together, as far as it can be had.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use goodput_model::{Clocks, End, Host, Known, Sample, Snapshot};
@@ -10,8 +11,7 @@ use super::patience::Patience;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
-use crate::kept::Kept;
-use crate::measurement::{Incomplete, Measurement, steady};
+use crate::measurement::{Incomplete, Measurement};
 
 impl NearRun<'_> {
     /// Waits until this end's flows have ended, and until the far end has reported what it saw or there is no
@@ -20,7 +20,7 @@ impl NearRun<'_> {
         let was_raised = interrupt.is_raised();
         let mut patience = self.patience();
         while !self.near_ended || self.awaits_report() {
-            let newest_s = self.far.last().map_or(0.0, |last| last.at_s);
+            let newest_s = self.kept.far().last().map_or(0.0, |last| last.at_s);
             patience.hear(Instant::now(), self.client.conversation.heard_bytes(), newest_s);
             let waits = self.near_ended && self.awaits_report();
             let ends = patience.ends();
@@ -52,7 +52,7 @@ impl NearRun<'_> {
     }
 
     fn patience(&self) -> Patience {
-        Patience::new(Instant::now(), &self.plan, &self.near)
+        Patience::new(Instant::now(), &self.plan, self.kept.near())
     }
 
     fn awaits_report(&self) -> bool {
@@ -65,7 +65,7 @@ impl NearRun<'_> {
         // The reset of a flow overtakes the words of who broke it off.
         let words = if by_peer && self.hears { self.client.refusal().await } else { None };
         let not_permitted = why.not_permitted();
-        let after_s = self.near.last().map_or(0.0, |last| last.at_s);
+        let after_s = self.kept.near().last().map_or(0.0, |last| last.at_s);
         let why = words.unwrap_or(why);
         let why = format!("cut short after {after_s:.1} s: {why}");
         self.incomplete.get_or_insert(Incomplete { why, cut_short: true, not_permitted });
@@ -91,35 +91,27 @@ impl NearRun<'_> {
     }
 
     pub(super) fn into_measurement(
-        mut self,
+        self,
         after: Snapshot,
         listener: &mut Listener<'_>,
     ) -> Measurement {
-        let marked = |kept: &Kept| kept.marked().unwrap_or(0);
-        let steady_samples = self.was_steady.then(|| (marked(&self.near), marked(&self.far)));
-        let (near, far) = steady_samples.unzip();
-        let (steady_near, steady_far) = (steady(&self.near, near), steady(&self.far, far));
         let far_tells = match &self.far_report {
             Some(report) => report.value().is_some(),
-            None => has_counted(&self.far),
+            None => has_counted(self.kept.far()),
         };
-        if !far_tells {
-            self.shown.do_without_far(steady_near, listener);
-        }
-        let intervals = self.shown.close(steady_near, steady_far, listener);
+        let kept = self.kept.close(far_tells, listener);
         let near = End {
             host: goodput_kernel::host(),
             before: self.before,
             after,
-            samples: self.near.into_samples(),
+            samples: kept.near,
             placement: self.placement,
             movers: self.movers,
             clock: self.clock,
         };
-        let far_samples = self.far.into_samples();
         let far = match (self.far_report, &self.incomplete) {
-            (Some(report), _) => report.map(|end| End { samples: far_samples, ..end }),
-            (None, Some(why)) => unreported(&self.client.peer, far_samples, &near, &why.why),
+            (Some(report), _) => report.map(|end| End { samples: kept.far, ..end }),
+            (None, Some(why)) => unreported(&self.client.peer, kept.far, &near, &why.why),
             (None, None) => Known::missing("the far end did not report"),
         };
         if self.hears {
@@ -132,12 +124,13 @@ impl NearRun<'_> {
         Measurement {
             plan: self.plan,
             doubts: doubts.chain(self.doubts).collect(),
-            near,
-            far,
+            near: Arc::new(near),
+            far: far.map(Arc::new),
             connections: self.connections,
             far_totals: self.account.into_totals(),
-            intervals,
-            steady_samples,
+            intervals: kept.intervals,
+            thinned: kept.thinned,
+            steady_samples: kept.steady_samples,
             latency: None,
             clocks: Clocks::missing("they were not compared"),
             incomplete: self.incomplete,
@@ -146,7 +139,7 @@ impl NearRun<'_> {
 
     /// Whether any payload was counted, so that there is something to keep.
     pub(super) fn has_measured(&self) -> bool {
-        has_counted(&self.near) || has_counted(&self.far)
+        has_counted(self.kept.near()) || has_counted(self.kept.far())
     }
 }
 

@@ -39,7 +39,7 @@ impl NearRun<'_> {
 
     /// Whether this end has sent and received `all` bytes, as far as it is to do either.
     fn has_moved(&self, all: Bytes) -> bool {
-        self.near.last().is_some_and(|last| {
+        self.kept.near().last().is_some_and(|last| {
             self.plan.direction.senders().iter().all(|sender| match sender {
                 EndName::Near => last.sent_bytes >= all.0,
                 EndName::Far => last.received_bytes >= all.0,
@@ -51,12 +51,12 @@ impl NearRun<'_> {
     fn is_known(&self, sender: EndName, min_s: f64, precision_percent: f64) -> bool {
         let instead;
         let (sending, receiving): (&[Sample], &[Sample]) = match sender {
-            EndName::Near if self.far.is_empty() => {
-                instead = acknowledged(&self.near);
-                (&self.near, &instead)
+            EndName::Near if self.kept.far().is_empty() => {
+                instead = acknowledged(self.kept.near());
+                (self.kept.near(), &instead)
             }
-            EndName::Near => (&self.near, &self.far),
-            EndName::Far => (&self.far, &self.near),
+            EndName::Near => (self.kept.near(), self.kept.far()),
+            EndName::Far => (self.kept.far(), self.kept.near()),
         };
         let omit_s = self.plan.omit_s;
         let long_enough = receiving.last().is_some_and(|last| last.at_s >= min_s + omit_s);

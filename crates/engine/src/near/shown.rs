@@ -6,13 +6,13 @@ use goodput_model::{EndName, Interval, Plan, Sample, Transport};
 use crate::acknowledged::acknowledged;
 use crate::events::{Event, Listener};
 use crate::intervals::{Counts, IntervalMaker};
+use crate::joined::Joined;
 
 /// The intervals of each direction, and where they come from.
 pub struct Shown {
     ways: Vec<Way>,
     untold: Series,
     stopped: bool,
-    intervals: Vec<Interval>,
 }
 
 /// One direction.
@@ -21,6 +21,7 @@ struct Way {
     series: Series,
     maker: IntervalMaker,
     every_s: f64,
+    kept: Joined,
 }
 
 /// What the intervals of a direction are cut from.
@@ -47,12 +48,7 @@ impl Shown {
             let series = if *sender == EndName::Near { near } else { Series::Received };
             Way::new(*sender, series, plan.interval_s)
         };
-        Self {
-            ways: plan.direction.senders().iter().map(way).collect(),
-            untold,
-            stopped: false,
-            intervals: Vec::new(),
-        }
+        Self { ways: plan.direction.senders().iter().map(way).collect(), untold, stopped: false }
     }
 
     /// The next sample of an end.
@@ -65,7 +61,7 @@ impl Shown {
             if way.is_cut_from(at)
                 && let Some(interval) = way.push(sample)
             {
-                show(&mut self.intervals, interval, listener);
+                way.show(interval, listener);
             }
         }
     }
@@ -82,41 +78,46 @@ impl Shown {
         let told = |way: &&mut Way| way.sender == EndName::Near && way.series == Series::Received;
         for way in self.ways.iter_mut().filter(told) {
             *way = Way::new(way.sender, untold, way.every_s);
-            for interval in samples.iter().filter_map(|sample| way.push(sample)) {
-                show(&mut self.intervals, interval, listener);
+            for sample in samples {
+                if let Some(interval) = way.push(sample) {
+                    way.show(interval, listener);
+                }
             }
         }
     }
 
     /// The rest of each direction up to the last of the steady samples, where it is long enough to
-    /// show. All intervals.
+    /// show. All that is kept, in the order of their ends, and their length if many were joined.
     pub fn close(
         mut self,
         near: &[Sample],
         far: &[Sample],
         listener: &mut Listener<'_>,
-    ) -> Vec<Interval> {
+    ) -> (Vec<Interval>, Option<f64>) {
         for way in &mut self.ways {
             let samples = if way.is_cut_from(EndName::Near) { near } else { far };
-            let mine = self.intervals.iter().rev().find(|i| i.sender == way.sender);
-            let shown_s = mine.map_or(0.0, |interval| interval.to_s);
-            if let Some(interval) = way.close(samples, shown_s) {
-                show(&mut self.intervals, interval, listener);
+            if let Some(interval) = way.close(samples) {
+                way.show(interval, listener);
             }
         }
-        self.intervals
+        let every_s = self.ways.iter().filter_map(|way| way.kept.every_s()).reduce(f64::max);
+        let kept = self.ways.into_iter().flat_map(|way| way.kept.into_intervals());
+        let mut intervals: Vec<_> = kept.collect();
+        intervals.sort_by(|a, b| a.to_s.total_cmp(&b.to_s));
+        (intervals, every_s)
     }
-}
-
-fn show(intervals: &mut Vec<Interval>, interval: Interval, listener: &mut Listener<'_>) {
-    listener(Event::Interval(interval.clone()));
-    intervals.push(interval);
 }
 
 impl Way {
     fn new(sender: EndName, series: Series, every_s: f64) -> Self {
         let counts = if series == Series::Sent { Counts::Sent } else { Counts::Received };
-        Self { sender, series, maker: IntervalMaker::new(sender, counts, every_s), every_s }
+        let maker = IntervalMaker::new(sender, counts, every_s);
+        Self { sender, series, maker, every_s, kept: Joined::default() }
+    }
+
+    fn show(&mut self, interval: Interval, listener: &mut Listener<'_>) {
+        listener(Event::Interval(interval.clone()));
+        self.kept.push(interval);
     }
 
     /// Whether the samples of `end` are those that the intervals are cut from.
@@ -131,9 +132,9 @@ impl Way {
         self.maker.push(&self.counted(sample)?)
     }
 
-    fn close(&mut self, samples: &[Sample], shown_s: f64) -> Option<Interval> {
+    fn close(&mut self, samples: &[Sample]) -> Option<Interval> {
         let last = samples.iter().rev().find_map(|sample| self.counted(sample))?;
-        if last.at_s > shown_s { self.maker.close(&last) } else { None }
+        if last.at_s > self.kept.until_s() { self.maker.close(&last) } else { None }
     }
 
     /// The sample as this direction's maker counts it, where it says enough.
@@ -164,7 +165,7 @@ mod tests {
         let mut shown = Shown::new(&udp(goodput_model::Direction::Both), false);
         let near = [sample(1.0, 500, 300), sample(1.5, 800, 400)];
         near.iter().for_each(|sample| shown.take(EndName::Near, sample, listener));
-        let intervals = shown.close(&near, &[], listener);
+        let (intervals, _) = shown.close(&near, &[], listener);
         let seen: Vec<_> = intervals
             .iter()
             .map(|i| (i.sender, i.received_bytes.value().copied(), i.sent_bits_per_s.map(|r| r.0)))
@@ -183,7 +184,7 @@ mod tests {
         near.iter().for_each(|sample| shown.take(EndName::Near, sample, listener));
         shown.stop();
         shown.do_without_far(&near, listener);
-        let intervals = shown.close(&near, &[], listener);
+        let (intervals, _) = shown.close(&near, &[], listener);
         let sent: Vec<_> =
             intervals.iter().filter_map(|i| i.sent_bits_per_s).map(|r| r.0).collect();
         assert_eq!(sent, [4000.0, 2400.0]);

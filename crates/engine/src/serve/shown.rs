@@ -163,11 +163,12 @@ impl Shown {
         let samples = std::mem::take(&mut self.samples);
         Measurement {
             plan: self.plan.clone(),
-            near: End { before, after, samples, ..End::unobserved(goodput_kernel::host()) },
+            near: End { before, after, samples, ..End::unobserved(goodput_kernel::host()) }.into(),
             far: Known::missing("a client does not report"),
             connections: std::mem::take(&mut self.connections),
             far_totals: self.far_totals.take(),
             intervals: Vec::new(),
+            thinned: None,
             steady_samples: None,
             latency: None,
             clocks: Clocks::missing("a client does not tell its clock"),

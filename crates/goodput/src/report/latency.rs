@@ -67,7 +67,16 @@ mod tests {
 
     fn trips(p50_us: f64, lost: Known<u64>) -> Known<RoundTrips> {
         let (p90_us, p99_us, max_us) = (p50_us * 2.0, p50_us * 3.0, p50_us * 4.0);
-        Known::Value(RoundTrips { n: 50, lost, min_us: 1.0, p50_us, p90_us, p99_us, max_us })
+        Known::Value(RoundTrips {
+            n: 50,
+            lost,
+            min_us: 1.0,
+            p50_us,
+            p90_us,
+            p99_us,
+            max_us,
+            of_every: None,
+        })
     }
 
     #[test]

@@ -20,5 +20,6 @@ mod storage;
 pub mod style;
 pub mod table;
 pub mod test;
+mod thinned;
 pub mod transfers;
 mod way;

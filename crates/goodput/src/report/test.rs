@@ -5,7 +5,9 @@ use goodput_model::{
 };
 
 use super::labelled::{line, lines, remedy, undecided};
-use super::{bar, datagrams, latency, movers, mptcp, peer, placement, storage, style, way};
+use super::{
+    bar, datagrams, latency, movers, mptcp, peer, placement, storage, style, thinned, way,
+};
 use crate::shell;
 
 /// The whole report.
@@ -29,6 +31,7 @@ pub fn text(record: &Record, show_undecided: bool) -> String {
     contributing(&mut out, record);
     probes(&mut out, record);
     ways(&mut out, record);
+    record.thinned.iter().for_each(|thinned| line(&mut out, "detail", &thinned::phrase(thinned)));
     doubts(&mut out, record);
     if show_undecided {
         undecided(&mut out, &record.undecided);
