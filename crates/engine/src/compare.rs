@@ -5,6 +5,7 @@ mod arms;
 mod book;
 mod costs;
 pub(crate) mod near_far;
+mod pace;
 mod winner;
 
 use std::path::PathBuf;
@@ -67,12 +68,25 @@ pub async fn compare(
     // Put back first, then report what went wrong, if anything did.
     let restored = appliers.restore(&mut client).await;
     client.leave().await;
-    let mut record = outcome?;
-    if let Err(why) = restored {
-        record.doubts.push(why.to_string());
-        record.incomplete.get_or_insert(why.to_string());
+    both_told(outcome, restored)
+}
+
+/// What was measured, or why nothing was, with what could not be put back.
+fn both_told(
+    outcome: Result<Record, EngineError>,
+    restored: Result<(), EngineError>,
+) -> Result<Record, EngineError> {
+    match (outcome, restored) {
+        (outcome, Ok(())) => outcome,
+        (Ok(mut record), Err(why)) => {
+            record.doubts.push(why.to_string());
+            record.incomplete.get_or_insert(why.to_string());
+            Ok(record)
+        }
+        (Err(cause), Err(not_back)) => {
+            Err(EngineError::NotPutBack { cause: Box::new(cause), not_back: Box::new(not_back) })
+        }
     }
-    Ok(record)
 }
 
 async fn run(
@@ -151,14 +165,13 @@ impl Runs<'_> {
         warm_up: bool,
         listener: &mut Listener<'_>,
     ) -> Option<Broken> {
-        let began = Instant::now();
         for arm in order {
             let broken = self.whole_run(block, arm, warm_up, listener).await;
             if broken.is_some() || self.interrupt.is_raised() {
                 return broken;
             }
         }
-        self.book.longest_block = self.book.longest_block.max(began.elapsed());
+        self.book.pace.end_block();
         None
     }
 
@@ -171,6 +184,7 @@ impl Runs<'_> {
         listener: &mut Listener<'_>,
     ) -> Option<Broken> {
         for failures in 1.. {
+            let began = Instant::now();
             let run = self.one(arm, listener).await;
             // A run that was cut short is not like the others and does not count.
             if self.interrupt.is_raised() {
@@ -178,6 +192,7 @@ impl Runs<'_> {
             }
             let cause = match run {
                 Ok(conclusion) => {
+                    self.book.pace.run(began.elapsed());
                     let discarded = warm_up.then_some(WARM_UP);
                     self.book.enter(block, arm, discarded, conclusion, listener);
                     return None;
@@ -226,5 +241,22 @@ impl Runs<'_> {
 fn quiet(event: Event, listener: &mut Listener<'_>) {
     if matches!(event, Event::Note { .. }) {
         listener(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_put_back_is_told_with_what_failed() {
+        let not_back =
+            || Err(EngineError::Flow("not everything was put back: link.mtu@eth0".into()));
+        let failed = EngineError::Incomplete { why: "no token".into(), not_permitted: true };
+        let told = both_told(Err(failed), not_back()).unwrap_err();
+        let said = told.to_string();
+        assert!(said.contains("no token") && said.contains("link.mtu@eth0"), "{said}");
+        assert!(told.not_permitted(), "the exit code is that of the first failure");
+        assert!(both_told(Err(EngineError::Interrupted), Ok(())).is_err());
     }
 }

@@ -72,6 +72,14 @@ pub enum EngineError {
         /// In the peer's words.
         why: String,
     },
+    /// Something failed, and then something could not be put back either.
+    #[error("{cause}; then, {not_back}")]
+    NotPutBack {
+        /// What failed first.
+        cause: Box<EngineError>,
+        /// What is not as it was, and why.
+        not_back: Box<EngineError>,
+    },
     /// Another program's transfer could not be watched.
     #[error("{why}")]
     Attach {
@@ -105,6 +113,7 @@ impl EngineError {
     pub fn not_permitted(&self) -> bool {
         match self {
             Self::Setting(error) => error.not_permitted(),
+            Self::NotPutBack { cause, .. } => cause.not_permitted(),
             Self::FarSetting { not_permitted, .. }
             | Self::Attach { not_permitted, .. }
             | Self::Incomplete { not_permitted, .. } => *not_permitted,

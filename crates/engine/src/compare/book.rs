@@ -6,6 +6,7 @@ use goodput_experiment::{Design, TimeLeft};
 use goodput_model::{Kind, Known, Length, Record, Trial, Verdict};
 
 use super::costs::{self, RunCost};
+use super::pace::Pace;
 use super::{Arm, CompareRequest, winner};
 use crate::conclude::Conclusion;
 use crate::error::EngineError;
@@ -31,7 +32,7 @@ pub struct Book {
     values: Vec<Vec<String>>,
     began: Instant,
     max_time: Duration,
-    pub longest_block: Duration,
+    pub pace: Pace,
     /// Whether nothing tells how long a run takes but the first one.
     tries: bool,
     pub doubts: Vec<String>,
@@ -56,7 +57,7 @@ impl Book {
             values: arms.iter().map(Arm::values).collect(),
             began: Instant::now(),
             max_time: request.max_time,
-            longest_block: Duration::from_secs_f64(run * arms.len() as f64),
+            pace: Pace::new(Duration::from_secs_f64(run * arms.len() as f64)),
             tries: !is_known,
             doubts: Vec::new(),
         }
@@ -66,9 +67,8 @@ impl Book {
     /// length of its runs.
     pub fn time_left(&self) -> TimeLeft {
         let left = self.max_time.saturating_sub(self.began.elapsed());
-        let blocks = left.as_secs_f64() / self.longest_block.as_secs_f64();
         let tried_first = u32::from(self.tries && self.trials.is_empty());
-        TimeLeft { blocks: (blocks as u32).max(tried_first) }
+        TimeLeft { blocks: self.pace.blocks(left).max(tried_first) }
     }
 
     /// A run that came to its end; `discarded` says why it does not count, if it does not.

@@ -109,14 +109,19 @@ impl Appliers {
             None => None,
         };
         // A far end puts back by itself what it changed for a conversation that is over.
-        if self.far_touched && !client.conversation.is_over() {
-            client.setting(SettingRequest::Restore).await?;
-        }
-        match near {
-            Some(report) if !report.is_clean() => {
-                Err(EngineError::Flow(format!("not everything was put back: {report}")))
+        let far = match self.far_touched && !client.conversation.is_over() {
+            true => client.setting(SettingRequest::Restore).await.map(drop),
+            false => Ok(()),
+        };
+        let near = near
+            .filter(|report| !report.is_clean())
+            .map(|report| EngineError::Flow(format!("not everything was put back: {report}")));
+        match (near, far) {
+            (None, far) => far,
+            (Some(near), Ok(())) => Err(near),
+            (Some(near), Err(far)) => {
+                Err(EngineError::NotPutBack { cause: Box::new(near), not_back: Box::new(far) })
             }
-            _ => Ok(()),
         }
     }
 }
