@@ -34,6 +34,14 @@ pub(super) fn index(netlink: &mut Netlink, setting: &SettingRef) -> Result<u32, 
     }
 }
 
+/// The MTU of the device.
+pub(crate) fn mtu(setting: &SettingRef) -> Result<u32, SettingError> {
+    let mut netlink = netlink(setting)?;
+    let index = index(&mut netlink, setting)?;
+    let link = netlink.link_by_index(index);
+    Ok(link.map_err(|error| from_netlink(setting, "read its MTU", name(setting), error))?.mtu)
+}
+
 /// Names what is missing, and what is there instead.
 pub(super) fn missing(kind: &str, name: &str, mut present: Vec<String>) -> String {
     const SHOWN: usize = 8;

@@ -40,6 +40,12 @@ fn parse(setting: &SettingRef, value: &str) -> Result<u32, SettingError> {
     Ok(u32::try_from(limit).unwrap_or(u32::MAX))
 }
 
+/// Whether the limit counts packets; not if there is no such queue.
+pub(crate) fn counts_packets(setting: &SettingRef) -> bool {
+    let found = device::netlink(setting).and_then(|mut netlink| fifo(&mut netlink, setting));
+    found.is_ok_and(|(qdisc, _)| matches!(qdisc.options, QdiscOptions::Pfifo { .. }))
+}
+
 fn limit_of(options: &mut QdiscOptions) -> Option<&mut u32> {
     match options {
         QdiscOptions::Pfifo { limit_packets: limit }

@@ -2,7 +2,7 @@
 
 pub(crate) mod device;
 mod device_parameter;
-mod fifo;
+pub(crate) mod fifo;
 mod htb;
 mod jam;
 mod link_number;

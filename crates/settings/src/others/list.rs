@@ -8,7 +8,7 @@
 
 use goodput_model::{BitRate, Bytes};
 
-use Bounds::{AsItIs, Congestion, Numbers, QdiscKind, Rates, ReadOnly, Sizes};
+use Bounds::{AsItIs, Congestion, Frames, Numbers, QdiscKind, Queue, Rates, ReadOnly, Sizes};
 
 /// One setting that others may reach.
 #[derive(Debug)]
@@ -34,9 +34,15 @@ pub enum Bounds {
     Sizes(u64, u64),
     /// Rates from the first to the second, bits per second.
     Rates(u64, u64),
+    /// Sizes in bytes, from two of the largest frames of the device to this. A token bucket drops what is
+    /// longer than its burst (net/sched/sch_tbf.c `tbf_enqueue`), which the kernel rounds down to ticks.
+    Frames(u64),
+    /// The same for a queue of bytes; for a queue of packets from [`FEWEST_PACKETS`].
+    Queue(u64),
     /// A congestion control that the kernel offers already: for another one it loads a module.
     Congestion,
-    /// A queueing discipline that the kernel has already: for another one it loads a module.
+    /// A queueing discipline of [`WORK_CONSERVING`] that the kernel has already: for another one it loads
+    /// a module.
     QdiscKind,
 }
 
@@ -47,11 +53,24 @@ impl std::fmt::Display for Bounds {
             Self::AsItIs => f.write_str("any value of the setting"),
             Self::Numbers(least, most) => write!(f, "{least} to {most}"),
             Self::Sizes(least, most) => write!(f, "{} to {}", Bytes(*least), Bytes(*most)),
+            Self::Frames(most) => {
+                write!(f, "two of the device's largest frames to {}", Bytes(*most))
+            }
+            Self::Queue(most) => {
+                write!(
+                    f,
+                    "{FEWEST_PACKETS} packets or two of the device's largest frames to {most}"
+                )
+            }
             Self::Rates(least, most) => {
                 write!(f, "{} to {}", BitRate(*least as f64), BitRate(*most as f64))
             }
             Self::Congestion => f.write_str("what the kernel offers without loading a module"),
-            Self::QdiscKind => f.write_str("what the kernel has without loading a module"),
+            Self::QdiscKind => write!(
+                f,
+                "what the kernel has, without loading a module, of {}",
+                WORK_CONSERVING.join(", ")
+            ),
         }
     }
 }
@@ -59,6 +78,24 @@ impl std::fmt::Display for Bounds {
 const fn entry(name: &'static str, bounds: Bounds, why: &'static str) -> Entry {
     Entry { name, bounds, why }
 }
+
+/// Queueing disciplines that send whenever there is something to send, without a parameter. Others
+/// wait for a rate or a schedule that they lack, or, as `noqueue`, drop what a busy device does not take.
+pub(super) const WORK_CONSERVING: [&str; 10] = [
+    "fq_codel",
+    "fq",
+    "codel",
+    "cake",
+    "pie",
+    "sfq",
+    "pfifo_fast",
+    "pfifo",
+    "bfifo",
+    "pfifo_head_drop",
+];
+
+/// Fewest packets that a queue may hold: what TCP sends at once when it begins (RFC 6928).
+pub(super) const FEWEST_PACKETS: u64 = 10;
 
 /// Largest window that TCP can offer, bytes: 65 535 shifted by 14 (RFC 7323 section 2.3), to the next
 /// power of two.
@@ -73,6 +110,8 @@ const DEVICE: &str = "the device bounds it, and it costs speed at most";
 const QUEUE: &str = "changes how packets wait to be sent";
 const POLL: &str = "changes how much work one poll of the network does";
 const SHAPER: &str = "at least 1 Mbit/s, so that the host stays reachable";
+const BUCKET: &str = "a token bucket drops every packet that is longer than its burst or its queue, which would cut the host off";
+const CLASS: &str = "with less than one packet a class would not reach its rate";
 const SEEN: &str = "tells what limits a transfer; a change could starve or reconfigure the host";
 const ROUTE: &str = "changes how TCP begins on one route";
 const CACHE: &str =
@@ -107,15 +146,19 @@ pub const ALL: &[Entry] = &[
     entry("rps.cpus", AsItIs, "chooses among this host's CPUs"),
     // Of a queue.
     entry("qdisc.kind", QdiscKind, QUEUE),
-    entry("qdisc.fifo.limit", Numbers(1, 1 << 24), QUEUE),
+    entry(
+        "qdisc.fifo.limit",
+        Queue(1 << 24),
+        "a queue too short for one packet would cut the host off",
+    ),
     entry("qdisc.tbf.rate", Rates(1_000_000, 1_000_000_000_000), SHAPER),
-    entry("qdisc.tbf.burst", Sizes(1, 1 << 30), QUEUE),
-    entry("qdisc.tbf.limit", Sizes(1500, 1 << 30), QUEUE),
+    entry("qdisc.tbf.burst", Frames(1 << 30), BUCKET),
+    entry("qdisc.tbf.limit", Frames(1 << 30), BUCKET),
     entry("qdisc.htb.rate", Rates(1_000_000, 1_000_000_000_000), SHAPER),
     entry("qdisc.htb.ceil", Rates(1_000_000, 1_000_000_000_000), SHAPER),
-    entry("qdisc.htb.burst", Sizes(1, 1 << 30), QUEUE),
-    entry("qdisc.htb.cburst", Sizes(1, 1 << 30), QUEUE),
-    entry("qdisc.htb.bursts", Sizes(1, 1 << 30), QUEUE),
+    entry("qdisc.htb.burst", Frames(1 << 30), CLASS),
+    entry("qdisc.htb.cburst", Frames(1 << 30), CLASS),
+    entry("qdisc.htb.bursts", Frames(1 << 30), CLASS),
     // Of a route.
     entry("route.window", Sizes(1, 1 << 30), ROUTE),
     entry("route.initcwnd", Numbers(1, 1000), ROUTE),

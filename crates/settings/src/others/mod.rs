@@ -14,10 +14,14 @@ pub use list::{ALL, Bounds, Entry};
 pub use pattern::Pattern;
 
 use crate::error::SettingError;
-use crate::machine::sysctl_name;
+use crate::machine::{device, fifo, sysctl_name};
+use list::{FEWEST_PACKETS, WORK_CONSERVING};
 
 /// Queueing disciplines that every kernel with any has (net/sched/Makefile: sch_generic, sch_fifo).
-const BUILT_IN: [&str; 5] = ["pfifo_fast", "pfifo", "bfifo", "pfifo_head_drop", "noqueue"];
+const BUILT_IN: [&str; 4] = ["pfifo_fast", "pfifo", "bfifo", "pfifo_head_drop"];
+
+/// What a link may put around a packet, bytes: a header of Ethernet and two VLAN tags (IEEE 802.1Q).
+const AROUND: u64 = 14 + 2 * 4;
 
 /// Which settings the operator lets others reach: none, unless patterns name them.
 #[derive(Debug, Clone, Default)]
@@ -42,7 +46,7 @@ impl AllowedSettings {
     /// Whether others may give a setting this value.
     pub fn check_apply(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
         let entry = self.entry(setting)?;
-        let why = match objection(entry.bounds, value) {
+        let why = match objection(setting, entry.bounds, value) {
             None => return Ok(()),
             Some(why) => why,
         };
@@ -71,7 +75,7 @@ pub fn listed(name: &str) -> Option<&'static Entry> {
 }
 
 /// Why a value is out of bounds.
-fn objection(bounds: Bounds, value: &str) -> Option<String> {
+fn objection(setting: &SettingRef, bounds: Bounds, value: &str) -> Option<String> {
     if value == "default" && bounds != Bounds::ReadOnly {
         return None;
     }
@@ -80,6 +84,7 @@ fn objection(bounds: Bounds, value: &str) -> Option<String> {
         Bounds::AsItIs => return None,
         Bounds::Congestion => return offered(value),
         Bounds::QdiscKind => return loaded(value),
+        Bounds::Frames(_) | Bounds::Queue(_) => return short(setting, bounds, value),
         Bounds::Numbers(least, most) => {
             &move |text| text.parse().is_ok_and(|n: i64| (least..=most).contains(&n))
         }
@@ -104,10 +109,30 @@ fn offered(value: &str) -> Option<String> {
 }
 
 fn loaded(value: &str) -> Option<String> {
-    let plain = value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !WORK_CONSERVING.contains(&value) {
+        return Some(format!("the bounds are {}", Bounds::QdiscKind));
+    }
     let module = Path::new("/sys/module").join(format!("sch_{value}"));
-    let good = BUILT_IN.contains(&value) || (plain && module.is_dir());
+    let good = BUILT_IN.contains(&value) || module.is_dir();
     (!good).then(|| format!("the kernel may have to load the module sch_{value} for it"))
+}
+
+/// Why a burst or a queue may be too short for the packets of its device, or is too long.
+fn short(setting: &SettingRef, bounds: Bounds, value: &str) -> Option<String> {
+    let (least, most) = match bounds {
+        Bounds::Queue(most) if fifo::counts_packets(setting) => (FEWEST_PACKETS, most),
+        Bounds::Queue(most) | Bounds::Frames(most) => match device::mtu(setting) {
+            Ok(mtu) => (2 * (u64::from(mtu) + AROUND), most),
+            Err(why) => return Some(format!("its least is not known: {why}")),
+        },
+        _ => return None,
+    };
+    let sizes: Option<Vec<u64>> =
+        value.split_whitespace().map(|word| word.parse().ok().map(|size: Bytes| size.0)).collect();
+    let good = sizes.is_some_and(|sizes| {
+        !sizes.is_empty() && sizes.iter().all(|size| (least..=most).contains(size))
+    });
+    (!good).then(|| format!("the bounds are {bounds}, here {least} to {most}"))
 }
 
 #[cfg(test)]

@@ -9,8 +9,12 @@ fn all() -> AllowedSettings {
     AllowedSettings::new(vec!["*".parse().unwrap()])
 }
 
-fn setting(name: &str) -> SettingRef {
-    SettingRef { end: goodput_model::EndName::Near, name: name.into(), scope: None }
+fn setting(text: &str) -> SettingRef {
+    let (name, scope) = match text.split_once('@') {
+        Some((name, scope)) => (name, Some(scope.into())),
+        None => (text, None),
+    };
+    SettingRef { end: goodput_model::EndName::Near, name: name.into(), scope }
 }
 
 /// Every file below a directory.
@@ -96,7 +100,13 @@ fn values_out_of_bounds_are_refused() {
         ("qdisc.kind", "pfifo_fast", "no_such_kind"),
         ("qdisc.kind", "default", "../tcp_bbr"),
         ("qdisc.tbf.rate", "100mbit", "9600bit"),
-        ("qdisc.tbf.burst", "15K", "8G"),
+        ("qdisc.kind", "bfifo", "noqueue"),
+        // The loopback's packets are up to 65536 bytes long.
+        ("qdisc.tbf.burst@lo", "256K", "8G"),
+        ("qdisc.tbf.burst@lo", "256K", "1"),
+        ("qdisc.tbf.limit@lo", "256K", "1500"),
+        ("qdisc.htb.bursts@lo:1:10", "256K 256K", "256K 1"),
+        ("qdisc.fifo.limit@lo", "256K", "1"),
         ("route.congctl", "default", "no_such_module"),
     ] {
         assert!(all().check_apply(&setting(name), good).is_ok(), "{name}={good}");
@@ -130,4 +140,26 @@ fn every_entry_is_a_setting_of_a_machine_and_every_such_setting_is_an_entry() {
     let names: BTreeSet<_> = ALL.iter().map(|entry| entry.name).collect();
     assert_eq!(names.len(), ALL.len(), "a name is there twice");
     assert!(ALL.iter().all(|entry| !entry.why.is_empty()));
+}
+
+#[test]
+fn what_is_not_work_conserving_is_refused_though_the_kernel_has_it() {
+    for kind in ["tbf", "htb", "ingress", "clsact", "plug", "netem", "etf", "taprio"] {
+        let refused = all().check_apply(&setting("qdisc.kind@lo"), kind).unwrap_err();
+        assert!(refused.to_string().contains("fq_codel"), "{kind}: {refused}");
+    }
+}
+
+#[test]
+fn the_least_of_a_queue_follows_its_device_and_its_unit() {
+    crate::testing::in_scene("the_least_of_a_queue_follows_its_device_and_its_unit", |_| {
+        let check = |name: &str, value| all().check_apply(&setting(name), value);
+        // 9100 bytes is the MTU of eth0 here; eth3 has a queue of packets.
+        assert!(check("qdisc.tbf.burst@eth0", "18244").is_ok());
+        assert!(check("qdisc.tbf.burst@eth0", "18243").unwrap_err().to_string().contains("18244"));
+        assert!(check("qdisc.fifo.limit@eth3", "10").is_ok());
+        assert!(check("qdisc.fifo.limit@eth3", "9").is_err());
+        let unknown = check("qdisc.tbf.burst@eth9", "1M").unwrap_err().to_string();
+        assert!(unknown.contains("its least is not known"), "{unknown}");
+    });
 }
