@@ -27,6 +27,8 @@ mod conformance;
 #[cfg(test)]
 mod kill_tests;
 #[cfg(test)]
+mod sweep_tests;
+#[cfg(test)]
 mod testing;
 
 pub use around::Footprint;

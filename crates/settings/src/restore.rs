@@ -244,7 +244,8 @@ pub(crate) fn bring_back(
         // The value itself can be put back all the same.
         Err(why) => (entry.before.clone(), Some(why.to_string())),
     };
-    let target = entry.target(&now);
+    let mut target = entry.target(&now);
+    target.retain(|cell, _| footprint.covers(cell));
     let is_back = machine.capture(setting)? == entry.exact;
     if is_back && around::differing(&target, &now).is_empty() && unseen.is_none() {
         return Ok((false, Vec::new()));

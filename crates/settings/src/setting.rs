@@ -91,6 +91,11 @@ pub trait Machine: Sync {
         Footprint::Device
     }
 
+    /// The name of the value itself among what changes along with other settings, if it is there.
+    fn cell(&self, _setting: &SettingRef) -> Option<String> {
+        None
+    }
+
     /// Whether the value belongs to a network namespace rather than to the whole machine.
     fn namespaced(&self, _setting: &SettingRef) -> bool {
         true

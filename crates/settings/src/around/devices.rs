@@ -10,11 +10,14 @@ use super::host::{Host, Trouble};
 use crate::machine::device;
 
 /// A part of the namespace.
+#[derive(Default)]
 pub(super) struct Part {
     /// The links whose every property belongs to it.
     pub(super) links: Vec<Link>,
     /// Whether addresses, routes and rules of all links belong to it.
     pub(super) routes: bool,
+    /// Parameters, as files below /proc/sys.
+    pub(super) files: Vec<PathBuf>,
     /// Parameters, as directories below /proc/sys of which each file belongs to it.
     pub(super) folders: Vec<PathBuf>,
     /// The same with everything below them.
@@ -27,18 +30,12 @@ impl Part {
         setting: &SettingRef,
         footprint: &Footprint,
     ) -> Result<Self, Trouble> {
-        let mut part =
-            Self { links: Vec::new(), routes: false, folders: Vec::new(), trees: Vec::new() };
+        let mut part = Self::default();
         match footprint {
             Footprint::Nothing => {}
             Footprint::Device => part.add_device(&host.links, device::name(setting)),
             Footprint::Routes => part.routes = true,
-            Footprint::Sysctl(file) => {
-                part.folders.extend(file.parent().map(Path::to_owned));
-                if let Some(name) = device_of(file) {
-                    part.add_device(&host.links, &name);
-                }
-            }
+            Footprint::Sysctls(files) => part.files.clone_from(files),
             Footprint::Namespace => {
                 part.links = host.links.clone();
                 part.routes = true;
@@ -71,12 +68,6 @@ const DEVICE_FOLDERS: [&str; 5] = [
     "/proc/sys/net/ipv6/neigh",
     "/proc/sys/net/mpls/conf",
 ];
-
-fn device_of(file: &Path) -> Option<String> {
-    let folder = file.parent()?;
-    let known = DEVICE_FOLDERS.iter().any(|known| folder.parent() == Some(Path::new(known)));
-    known.then(|| folder.file_name()?.to_str().map(Into::into)).flatten()
-}
 
 /// The link called `name`, what it stands on, what is part of it, and all that stand on one of
 /// these or have it as a part: VLANs, macvlans, bonds and bridges take over what is changed below
@@ -126,12 +117,5 @@ mod tests {
         assert_eq!(names("eth0"), ["eth0", "eth0.10", "br0", "br0.7"]);
         assert_eq!(names("br0"), ["br0", "eth0", "eth1", "br0.7", "eth0.10"]);
         assert!(names("eth9").is_empty());
-    }
-
-    #[test]
-    fn a_parameter_of_a_device_brings_the_device() {
-        let of = |path: &str| device_of(Path::new(path));
-        assert_eq!(of("/proc/sys/net/ipv6/conf/eth0/mtu").as_deref(), Some("eth0"));
-        assert_eq!(of("/proc/sys/net/ipv4/tcp_rmem"), None);
     }
 }

@@ -23,6 +23,7 @@ use goodput_model::SettingRef;
 
 use crate::error::SettingError;
 use host::Host;
+pub(crate) use sysctls::name as sysctl_cell;
 
 /// Cells by name.
 pub(crate) type Cells = BTreeMap<String, String>;
@@ -38,10 +39,26 @@ pub enum Footprint {
     Device,
     /// The addresses, routes and rules of the namespace.
     Routes,
-    /// The parameters in the same directory; those of a device, that device as well.
-    Sysctl(PathBuf),
+    /// These parameters, as files below /proc/sys: those that the kernel is known to alter along with it.
+    Sysctls(Vec<PathBuf>),
     /// Everything.
     Namespace,
+}
+
+impl Footprint {
+    /// Whether a cell may belong to it. Journals of older versions have cells of a whole directory.
+    pub(crate) fn covers(&self, cell: &str) -> bool {
+        match self {
+            Self::Sysctls(_) => self.parameters().any(|name| name == cell),
+            _ => true,
+        }
+    }
+
+    /// The names of the cells that are certain to be altered.
+    pub(crate) fn parameters(&self) -> impl Iterator<Item = String> {
+        let files = if let Self::Sysctls(files) = self { files.as_slice() } else { &[] };
+        files.iter().filter_map(|file| sysctl_cell(file))
+    }
 }
 
 /// More cells than this are not kept for one setting: a router with all routes of the Internet
@@ -52,7 +69,7 @@ const ROUNDS: usize = 4;
 
 /// The state of a setting's footprint now.
 pub(crate) fn capture(setting: &SettingRef, footprint: &Footprint) -> Result<Cells, SettingError> {
-    if *footprint == Footprint::Nothing {
+    if [Footprint::Nothing, Footprint::Sysctls(Vec::new())].contains(footprint) {
         return Ok(Cells::new());
     }
     let mut cells = Cells::new();

@@ -13,6 +13,7 @@ pub(super) const ID: &str = "sysctl";
 const ROOT: &str = "/proc/sys";
 
 pub(super) fn capture(_: &mut Host, part: &Part, cells: &mut Cells) -> Result<(), Trouble> {
+    part.files.iter().for_each(|file| add_file(file, cells));
     part.folders.iter().for_each(|folder| add(folder, false, cells));
     part.trees.iter().for_each(|tree| add(tree, true, cells));
     Ok(())
@@ -21,19 +22,26 @@ pub(super) fn capture(_: &mut Host, part: &Part, cells: &mut Cells) -> Result<()
 fn add(folder: &Path, deep: bool, cells: &mut Cells) {
     // A host without IPv6 has no such directory; a file that goes with its device is gone.
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let Ok(status) = entry.metadata() else { continue };
-        if status.is_dir() {
-            if deep {
-                add(&path, deep, cells);
-            }
-        } else if status.permissions().mode() & 0o204 == 0o204
-            && let Ok(text) = fs::read_to_string(&path)
-        {
-            let below = path.strip_prefix(ROOT).unwrap_or(&path).display();
-            cells.insert(format!("{ID}/{below}"), text.trim_end().into());
+        match entry.file_type() {
+            Ok(kind) if !kind.is_dir() => add_file(&entry.path(), cells),
+            Ok(_) if deep => add(&entry.path(), deep, cells),
+            _ => {}
         }
     }
+}
+
+fn add_file(file: &Path, cells: &mut Cells) {
+    let open = fs::metadata(file).is_ok_and(|status| status.permissions().mode() & 0o204 == 0o204);
+    if let Some(name) = name(file).filter(|_| open)
+        && let Ok(text) = fs::read_to_string(file)
+    {
+        cells.insert(name, text.trim_end().into());
+    }
+}
+
+/// The name of the cell that a parameter is.
+pub(crate) fn name(file: &Path) -> Option<String> {
+    Some(format!("{ID}/{}", file.strip_prefix(ROOT).ok()?.to_str()?))
 }
 
 pub(super) fn write(

@@ -1,5 +1,6 @@
 //! The only way to change the machine.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use goodput_model::{EndName, SettingRef};
@@ -73,11 +74,10 @@ impl Changes {
         self.check(machine, &setting)?;
         let wanted = machine.normalise(&setting, value)?;
         let known = self.contents.entries.iter().position(|e| e.setting == setting);
-        // Held until the intent is written, so that nobody else's value passes for the original.
-        let _claim = match (&self.open, known) {
-            (Some(open), None) => Some(claim(open.journal.path(), &self.place, machine, &setting)?),
-            _ => None,
-        };
+        let Some(open) = &self.open else { return Err(SettingError::Closed(setting)) };
+        // Held until it is noted what the change has done, so that nobody else's doing passes for ours or
+        // for the original.
+        let claim = claim(open.journal.path(), &self.place, machine, &setting)?;
         let now = machine.read(&setting)?;
         if let Some(known) = known {
             still_ours(machine, &self.contents.entries[known], &now)?;
@@ -85,9 +85,13 @@ impl Changes {
         if now == wanted {
             return Ok(now);
         }
-        let around = around::capture(&setting, &machine.footprint(&setting))?;
-        let index = self.note(machine, &setting, known, (now, &around), &wanted)?;
-        self.write(machine, index, &wanted, &around)
+        let view = View { machine, setting: &setting, theirs: &claim.theirs };
+        let noted = view.look(now)?;
+        let index = self.note(&setting, known, &noted, &wanted)?;
+        #[cfg(test)]
+        crate::testing::noted();
+        let around = self.look_again(index, &view, &noted)?;
+        self.write(&view, index, &wanted, &around)
     }
 
     /// Puts everything back, the last change first, and closes the journal. What can't be put back
@@ -138,18 +142,20 @@ impl Changes {
     /// Notes on disk what is about to change; returns the entry's index.
     fn note(
         &mut self,
-        machine: &dyn Machine,
         setting: &SettingRef,
         known: Option<usize>,
-        (now, around): (String, &Cells),
+        noted: &Seen,
         to: &str,
     ) -> Result<usize, SettingError> {
         let (original, exact, around) = match known.map(|index| &self.contents.entries[index]) {
             Some(entry) => {
-                let around = around::changed(&entry.before, around);
+                let around = around::changed(&entry.before, &noted.around);
                 (entry.original.clone(), entry.exact.clone(), around)
             }
-            None => (now, machine.capture(setting)?, around::changed(&Cells::new(), around)),
+            None => {
+                let around = around::changed(&Cells::new(), &noted.around);
+                (noted.value.clone(), noted.exact.clone(), around)
+            }
         };
         let (setting, to) = (setting.clone(), to.into());
         let line = Line::Intent { setting, original, exact, to, around };
@@ -157,17 +163,46 @@ impl Changes {
         Ok(known.unwrap_or(self.contents.entries.len() - 1))
     }
 
+    /// Looks a second time, just before the change: writing the intent to disk takes long enough for
+    /// others to change something, which is theirs then.
+    fn look_again(
+        &mut self,
+        index: usize,
+        view: &View<'_>,
+        noted: &Seen,
+    ) -> Result<Cells, SettingError> {
+        let found = view.look(view.machine.read(view.setting)?)?;
+        let setting = view.setting.clone();
+        if !view.machine.same(&found.exact, &noted.exact) {
+            let first = self.contents.entries[index].ours.len() == 1;
+            let (of, value) = (setting.clone(), noted.value.clone());
+            let undone = match first {
+                true => Line::Settled { setting: of },
+                false => Line::Effective { setting: of, value, around: Default::default() },
+            };
+            self.append(undone, Durable::No)?;
+            let (now, ours) = (found.value, noted.value.clone());
+            return Err(SettingError::ChangedByOther { setting, now, ours });
+        }
+        let around = around::changed(&noted.around, &found.around);
+        if !around.is_empty() {
+            // A reboot puts all of this back by itself, so that it may forget this line.
+            self.append(Line::Found { setting, around }, Durable::No)?;
+        }
+        Ok(found.around)
+    }
+
     /// Writes and reads back; whatever goes wrong, the original is put back.
     fn write(
         &mut self,
-        machine: &dyn Machine,
+        view: &View<'_>,
         index: usize,
         wanted: &str,
         around: &Cells,
     ) -> Result<String, SettingError> {
         let entry = self.contents.entries[index].clone();
-        self.write_and_verify(machine, &entry, wanted, around).map_err(|error| {
-            match (error, bring_back(machine, &entry, |_| Ok(()))) {
+        self.write_and_verify(view, &entry, wanted, around).map_err(|error| {
+            match (error, bring_back(view.machine, &entry, |_| Ok(()))) {
                 (SettingError::NotEffective { setting, asked, effective, .. }, Err(error)) => {
                     let not_back = Some(Box::new(error));
                     SettingError::NotEffective { setting, asked, effective, not_back }
@@ -180,12 +215,12 @@ impl Changes {
 
     fn write_and_verify(
         &mut self,
-        machine: &dyn Machine,
+        view: &View<'_>,
         entry: &Entry,
         wanted: &str,
         around: &Cells,
     ) -> Result<String, SettingError> {
-        let setting = &entry.setting;
+        let (machine, setting) = (view.machine, view.setting);
         // An arm with the original value is the original state, down to what `read` rounds.
         let written = match wanted == entry.original {
             // The intent is noted already.
@@ -195,8 +230,7 @@ impl Changes {
         #[cfg(test)]
         crate::testing::step();
         let effective = machine.read(setting)?;
-        let after = around::capture(setting, &machine.footprint(setting))?;
-        let around = around::changed(around, &after);
+        let around = around::changed(around, &view.around()?);
         // A reboot puts all of these settings back by itself, so that it may forget this line.
         let (of, value) = (setting.clone(), effective.clone());
         let line = Line::Effective { setting: of, value, around };
@@ -215,6 +249,34 @@ impl Changes {
         }
         self.contents.add(line);
         Ok(())
+    }
+}
+
+/// What there is to see of a setting and around it, but for what other runs have changed.
+struct View<'a> {
+    machine: &'a dyn Machine,
+    setting: &'a SettingRef,
+    theirs: &'a BTreeSet<String>,
+}
+
+/// What was seen at one moment.
+struct Seen {
+    value: String,
+    /// The same with everything it takes to make it exactly so again.
+    exact: String,
+    around: Cells,
+}
+
+impl View<'_> {
+    fn look(&self, value: String) -> Result<Seen, SettingError> {
+        let around = self.around()?;
+        Ok(Seen { value, exact: self.machine.capture(self.setting)?, around })
+    }
+
+    fn around(&self) -> Result<Cells, SettingError> {
+        let mut cells = around::capture(self.setting, &self.machine.footprint(self.setting))?;
+        cells.retain(|name, _| !self.theirs.contains(name));
+        Ok(cells)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::testing::{Scene, guard};
+use crate::testing::{Scene, guard, in_scene, when_noted};
 use crate::{Changes, GuardProgram, Outcome, SettingError};
 
 #[test]
@@ -143,4 +143,89 @@ fn two_runs_at_once_do_not_disturb_each_other() {
     second.apply(&one.setting(), "d").unwrap();
     assert!(second.restore().is_clean());
     assert_eq!((one.value(), other.value()), ("a".into(), "a".into()));
+}
+
+#[test]
+fn a_value_that_somebody_changes_while_the_intent_is_noted_is_theirs() {
+    let scene = Scene::new();
+    let mut changes = scene.begin();
+    let file = scene.file();
+    when_noted(move || std::fs::write(file, "theirs").unwrap());
+    let error = changes.apply(&scene.setting(), "b").unwrap_err();
+    assert!(matches!(error, SettingError::ChangedByOther { .. }), "{error}");
+    assert_eq!(changes.restore().entries, []);
+    assert_eq!(scene.value(), "theirs");
+
+    // The same of a setting that we have changed before.
+    let mut changes = scene.begin();
+    changes.apply(&scene.setting(), "b").unwrap();
+    let file = scene.file();
+    when_noted(move || std::fs::write(file, "c").unwrap());
+    assert!(changes.apply(&scene.setting(), "c").is_err());
+    let theirs = Outcome::ChangedByOther { now: "c".into(), ours: "b".into() };
+    assert_eq!(changes.restore().entries[0].outcome, theirs);
+    assert_eq!(scene.value(), "c");
+}
+
+/// A parameter of the test's namespace.
+fn parameter(name: &str) -> String {
+    std::fs::read_to_string(format!("/proc/sys/{name}")).unwrap().trim().into()
+}
+
+fn set_parameter(name: &'static str, value: &'static str) {
+    std::fs::write(format!("/proc/sys/{name}"), value).unwrap();
+}
+
+#[test]
+fn what_others_change_while_the_intent_is_noted_stays() {
+    in_scene("what_others_change_while_the_intent_is_noted_stays", |state_dir| {
+        for (setting, value, beside) in [
+            ("sysctl.net.ipv4.tcp_rmem", "4096 8192 65536", "net/ipv4/tcp_min_rtt_wlen"),
+            ("link.txqueuelen@eth0", "77", "net/ipv6/conf/eth0/hop_limit"),
+        ] {
+            let mut changes = Changes::begin(state_dir, guard()).unwrap();
+            when_noted(move || set_parameter(beside, "99"));
+            changes.apply(&setting.parse().unwrap(), value).unwrap();
+            let report = changes.restore();
+            assert!(report.is_clean(), "{report}");
+            assert_eq!(parameter(beside), "99", "{setting}");
+        }
+    });
+}
+
+#[test]
+fn what_another_run_has_changed_is_not_taken_for_an_original() {
+    in_scene("what_another_run_has_changed_is_not_taken_for_an_original", |state_dir| {
+        let (mut one, mut other) = (
+            Changes::begin(state_dir, guard()).unwrap(),
+            Changes::begin(state_dir, guard()).unwrap(),
+        );
+        one.apply(&"sysctl.net.ipv6.conf.eth0.hop_limit".parse().unwrap(), "77").unwrap();
+        other.apply(&"link.txqueuelen@eth0".parse().unwrap(), "77").unwrap();
+        let kept = &other.contents.entries[0].before;
+        assert!(kept.contains_key("sysctl/net/ipv6/conf/eth0/mtu"));
+        assert!(!kept.contains_key("sysctl/net/ipv6/conf/eth0/hop_limit"));
+        assert!(one.restore().is_clean() && other.restore().is_clean());
+        assert_eq!(parameter("net/ipv6/conf/eth0/hop_limit"), "64");
+    });
+}
+
+#[test]
+fn parameters_that_alter_each_other_are_not_changed_by_two_runs() {
+    in_scene("parameters_that_alter_each_other_are_not_changed_by_two_runs", |state_dir| {
+        let begin = || Changes::begin(state_dir, guard()).unwrap();
+        let (mut one, mut other) = (begin(), begin());
+        let [seconds, milliseconds] =
+            ["", "_ms"].map(|unit| format!("net/ipv4/neigh/eth0/base_reachable_time{unit}"));
+        let setting = |file: &str| format!("sysctl.{}", file.replace('/', ".")).parse().unwrap();
+        one.apply(&setting(&seconds), "17").unwrap();
+        assert_eq!(parameter(&milliseconds), "17000");
+        let error = other.apply(&setting(&milliseconds), "20000").unwrap_err();
+        assert!(matches!(error, SettingError::InUse { .. }), "{error}");
+        assert!(one.restore().is_clean());
+        assert_eq!(parameter(&milliseconds), "30000");
+        other.apply(&setting(&milliseconds), "18000").unwrap();
+        assert!(other.restore().is_clean());
+        assert_eq!(parameter(&milliseconds), "30000");
+    });
 }

@@ -10,9 +10,9 @@ use crate::around::{Cells, Changed};
 use crate::place::Place;
 
 /// The version of the format that is written.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
 /// The versions that are read. The first one had neither cookies nor what changes along with a
-/// setting.
+/// setting, the second one no [`Line::Found`].
 pub(crate) const KNOWN: RangeInclusive<u32> = 1..=FORMAT;
 
 /// One line of a journal.
@@ -34,6 +34,14 @@ pub(crate) enum Line {
         /// What may change along with it, before this change: all of it the first time, then what
         /// differs from that.
         #[serde(default, skip_serializing_if = "Changed::is_empty")]
+        around: Changed,
+    },
+    /// Somebody else changed things around `setting` while the last intent was written to disk, just
+    /// before it was carried out.
+    Found {
+        /// The setting.
+        setting: SettingRef,
+        /// What differs from what that intent says, and is not our doing.
         around: Changed,
     },
     /// The last intent was carried out, and this was read back.
@@ -116,9 +124,24 @@ impl Entry {
             self.before = around.into_iter().filter_map(|(n, text)| Some((n, text?))).collect();
             self.doubt = Some(Changed::new());
         } else {
-            self.doubt = Some(around);
+            // How the first of several changes ended is not known either; what it found counts.
+            self.doubt.get_or_insert(around);
         }
         self.ours.push(to);
+    }
+
+    fn found(&mut self, around: Changed) {
+        if self.ours.len() == 1 {
+            // Before the first change it is the original.
+            for (name, text) in around {
+                match text {
+                    Some(text) => self.before.insert(name, text),
+                    None => self.before.remove(&name),
+                };
+            }
+        } else if let Some(doubt) = &mut self.doubt {
+            doubt.extend(around);
+        }
     }
 
     fn took_effect(&mut self, value: String, around: Changed) {
@@ -176,6 +199,11 @@ impl Contents {
                 entry.intend(to, around);
                 self.entries.push(entry);
             }
+            Line::Found { setting, around } => {
+                if let Some(entry) = self.entry(&setting) {
+                    entry.found(around);
+                }
+            }
             Line::Effective { setting, value, around } => {
                 if let Some(entry) = self.entry(&setting) {
                     entry.took_effect(value, around);
@@ -213,6 +241,14 @@ mod tests {
         Line::Effective { setting: setting(), value: value.into(), around: Changed::new() }
     }
 
+    fn cells(all: &[(&str, &str)]) -> Cells {
+        all.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect()
+    }
+
+    fn changed(all: &[(&str, Option<&str>)]) -> Changed {
+        all.iter().map(|(name, text)| ((*name).into(), text.map(Into::into))).collect()
+    }
+
     fn written(lines: &[Line]) -> Vec<u8> {
         lines
             .iter()
@@ -246,12 +282,6 @@ mod tests {
 
     #[test]
     fn cells_that_somebody_else_changed_stay_as_they_are() {
-        let cells = |all: &[(&str, &str)]| -> Cells {
-            all.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect()
-        };
-        let changed = |all: &[(&str, Option<&str>)]| -> Changed {
-            all.iter().map(|(name, text)| ((*name).into(), text.map(Into::into))).collect()
-        };
         let mut entry = Entry::new(setting(), "on".into(), "on".into());
         let before = cells(&[("mask", "f"), ("mtu", "9000"), ("name", "x")]);
         entry.intend("off".into(), crate::around::changed(&Cells::new(), &before));
@@ -265,6 +295,32 @@ mod tests {
         // Cut short while it was put back: a queue that came back has no mask yet.
         entry.intend("on".into(), crate::around::changed(&before, &theirs));
         assert_eq!(entry.target(&cells(&[("mask", "0"), ("mtu", "9000"), ("name", "y")])), mask);
+    }
+
+    #[test]
+    fn what_was_found_just_before_the_change_is_the_original() {
+        let before = cells(&[("mtu", "9000"), ("name", "x"), ("old", "1")]);
+        let mut entry = Entry::new(setting(), "on".into(), "on".into());
+        entry.intend("off".into(), crate::around::changed(&Cells::new(), &before));
+        entry.found(changed(&[("name", Some("y")), ("old", None)]));
+        let found = cells(&[("mtu", "9000"), ("name", "y")]);
+        assert_eq!(entry.target(&cells(&[("mtu", "1500"), ("name", "z")])), found);
+        entry.took_effect("off".into(), changed(&[("mtu", Some("1500"))]));
+        // Before a later change it is somebody else's.
+        entry.intend("on".into(), changed(&[("mtu", Some("1500"))]));
+        entry.found(changed(&[("name", Some("z"))]));
+        let mtu = cells(&[("mtu", "9000")]);
+        assert_eq!(entry.target(&cells(&[("mtu", "1500"), ("name", "z")])), mtu);
+    }
+
+    #[test]
+    fn putting_back_that_was_cut_short_twice_still_knows_the_original() {
+        let before = cells(&[("mtu", "9000")]);
+        let mut entry = Entry::new(setting(), "on".into(), "on".into());
+        entry.intend("off".into(), crate::around::changed(&Cells::new(), &before));
+        // The run died after its write and before it could say so; then the guard died, too.
+        entry.intend("on".into(), changed(&[("mtu", Some("1500"))]));
+        assert_eq!(entry.target(&cells(&[("mtu", "1500")])), before);
     }
 
     proptest! {

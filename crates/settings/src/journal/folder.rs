@@ -1,15 +1,18 @@
 //! The journals of one directory that nobody holds any more, and those of all other runs.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use goodput_model::SettingRef;
 
-use super::contents::Contents;
+use super::contents::{Contents, Entry};
 use super::file::{JournalFile, SUFFIX, check_folder, lock_folder};
 use super::list::List;
+use crate::around::Footprint;
 use crate::error::SettingError;
+use crate::lookup;
 use crate::place::Place;
 use crate::setting::Machine;
 
@@ -48,16 +51,18 @@ pub(crate) fn left(state_dir: &Path) -> Vec<Found> {
     paths.into_iter().filter_map(dead).collect()
 }
 
-/// The locks of a claim.
+/// The right to change a setting: while it is held, no other run begins to change anything.
 #[derive(Debug)]
 pub(crate) struct Claim {
+    /// The cells that other runs have changed and will put back.
+    pub(crate) theirs: BTreeSet<String>,
     _list: File,
     _folder: File,
 }
 
-/// Makes sure that no other run has `setting` changed, live or dead, in this directory or in
-/// another: the two would take each other's values for originals. Nobody else can change it first
-/// while the returned locks are held.
+/// Makes sure that no other run, live or dead, in this directory or in another, has changed `setting` or
+/// something that the kernel alters along with it: the two would take each other's values for
+/// originals.
 pub(crate) fn claim(
     own: &Path,
     place: &Place,
@@ -67,7 +72,9 @@ pub(crate) fn claim(
     let folder = own.parent().unwrap_or(Path::new("/"));
     let fail = |cause| SettingError::Journal { operation: "look beside", path: own.into(), cause };
     let list = List::of(folder)?;
-    let claim = Claim { _list: list.lock()?, _folder: lock_folder(folder).map_err(fail)? };
+    let (_list, _folder) = (list.lock()?, lock_folder(folder).map_err(fail)?);
+    let mut claim = Claim { theirs: BTreeSet::new(), _list, _folder };
+    let wanted = cells(machine, setting);
     let mut others = journals(folder).map_err(fail)?;
     others.extend(list.journals());
     for path in others.iter().filter(|path| *path != own) {
@@ -77,19 +84,37 @@ pub(crate) fn claim(
         else {
             continue;
         };
-        let shared = !machine.namespaced(setting) && owner.place.same_boot(place);
-        if !(shared || owner.place.same_namespace(place))
-            || entries.iter().all(|entry| entry.setting != *setting)
-        {
-            continue;
+        let here = owner.place.same_namespace(place);
+        let shared = |entry: &&Entry| {
+            let namespaced = lookup::machine(&entry.setting).map(|m| m.namespaced(&entry.setting));
+            owner.place.same_boot(place) && namespaced.is_ok_and(|namespaced| !namespaced)
+        };
+        for entry in entries.iter().filter(|entry| here || shared(entry)) {
+            let theirs = changed_cells(entry);
+            if entry.setting != *setting && theirs.is_disjoint(&wanted) {
+                claim.theirs.extend(theirs);
+                continue;
+            }
+            let setting = entry.setting.clone();
+            return Err(match alive {
+                true => SettingError::InUse { setting, pid: owner.pid },
+                false => SettingError::LeftChanged { setting, journal: path.clone() },
+            });
         }
-        let setting = setting.clone();
-        return Err(match alive {
-            true => SettingError::InUse { setting, pid: owner.pid },
-            false => SettingError::LeftChanged { setting, journal: path.clone() },
-        });
     }
     Ok(claim)
+}
+
+/// The cells that a change of `setting` is certain to alter: its own, and the parameters coupled with it.
+fn cells(machine: &dyn Machine, setting: &SettingRef) -> BTreeSet<String> {
+    let footprint: Footprint = machine.footprint(setting);
+    footprint.parameters().chain(machine.cell(setting)).collect()
+}
+
+/// The cells that an entry of a journal has changed or is about to change.
+fn changed_cells(entry: &Entry) -> BTreeSet<String> {
+    let certain = lookup::machine(&entry.setting).map(|machine| cells(machine, &entry.setting));
+    certain.into_iter().flatten().chain(entry.touched.keys().cloned()).collect()
 }
 
 fn list(state_dir: &Path) -> io::Result<Vec<(PathBuf, io::Result<JournalFile>)>> {

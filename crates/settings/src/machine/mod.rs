@@ -13,6 +13,7 @@ mod qdisc_kind;
 pub(crate) mod route;
 mod shaped;
 mod sysctl;
+mod sysctl_couplings;
 pub(crate) mod sysctl_name;
 mod sysctl_rules;
 pub(crate) mod sysfs;

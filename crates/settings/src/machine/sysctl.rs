@@ -5,8 +5,8 @@ use std::io::Write;
 
 use goodput_model::SettingRef;
 
-use super::{sysctl_name, sysctl_rules};
-use crate::around::Footprint;
+use super::{sysctl_couplings, sysctl_name, sysctl_rules};
+use crate::around::{self, Footprint};
 use crate::error::{SettingError, from_io};
 use crate::setting::Machine;
 use crate::value::bad;
@@ -53,7 +53,12 @@ impl Machine for Sysctl {
     }
 
     fn footprint(&self, setting: &SettingRef) -> Footprint {
-        sysctl_name::path(setting).map_or(Footprint::Nothing, Footprint::Sysctl)
+        let altered = sysctl_name::path(setting).map(|file| sysctl_couplings::altered(&file));
+        Footprint::Sysctls(altered.unwrap_or_default())
+    }
+
+    fn cell(&self, setting: &SettingRef) -> Option<String> {
+        around::sysctl_cell(&sysctl_name::path(setting).ok()?)
     }
 
     fn namespaced(&self, setting: &SettingRef) -> bool {

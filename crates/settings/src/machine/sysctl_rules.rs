@@ -11,13 +11,15 @@ const AREAS: [&str; 8] =
     ["net/", "vm/", "sunrpc/", "fs/nfs/", "fs/pipe-", "fs/aio-", "kernel/sched_", "kernel/numa_"];
 
 /// Names that do more than hold a value, and what they do.
-const ACTIONS: [(&str, &str); 10] = [
+const ACTIONS: [(&str, &str); 12] = [
     ("ip_forward", FORWARDING),
     ("forwarding", FORWARDING),
     ("mc_forwarding", FORWARDING),
     ("disable_ipv6", "it removes addresses and routes, which do not come back with the old value"),
     ("addr_gen_mode", "it changes addresses, which do not come back with the old value"),
     ("stable_secret", "it changes addresses, which do not come back with the old value"),
+    ("platform_labels", "it removes routes of labels, which do not come back with the old value"),
+    ("nf_hooks_lwtunnel", "the kernel does not let anybody turn it off again"),
     ("flush", "it is an action, not a value"),
     ("drop_caches", "it is an action, not a value"),
     ("compact_memory", "it is an action, not a value"),
@@ -75,6 +77,8 @@ mod tests {
             "net.ipv6.conf.eth0.disable_ipv6",
             "net.ipv4.route.flush",
             "vm.drop_caches",
+            "net.mpls.platform_labels",
+            "net.netfilter.nf_hooks_lwtunnel",
             "net.ipv6.conf.all.mtu",
         ] {
             let setting = format!("sysctl.{name}").parse().unwrap();

@@ -1,5 +1,6 @@
 //! A setting that is a plain file, and that can kill its process at any step.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -38,6 +39,22 @@ pub(super) fn kill_after(steps: i64) {
 pub(crate) fn step() {
     if KILL_AFTER.fetch_sub(1, Ordering::SeqCst) == 0 {
         die();
+    }
+}
+
+thread_local! {
+    static WHEN_NOTED: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+}
+
+/// Lets `other` happen between this thread's next note on disk and the change that it is about.
+pub(crate) fn when_noted(other: impl FnOnce() + 'static) {
+    WHEN_NOTED.set(Some(Box::new(other)));
+}
+
+/// An intent is on disk.
+pub(crate) fn noted() {
+    if let Some(other) = WHEN_NOTED.take() {
+        other();
     }
 }
 

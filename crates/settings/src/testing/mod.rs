@@ -7,7 +7,7 @@ mod scene;
 mod victim;
 mod whole;
 
-pub(crate) use file::{SETTING, step};
+pub(crate) use file::{SETTING, noted, step, when_noted};
 pub(crate) use netns::{build, everything_required, in_scene};
 pub(crate) use promise::{folder, wait_for};
 pub(crate) use scene::Scene;
