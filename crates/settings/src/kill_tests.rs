@@ -5,9 +5,10 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use crate::journal::{Durable, JournalFile, Line};
+use crate::life::{self, Life};
 use crate::place::Place;
 use crate::testing::{Scene, guard, wait_for};
-use crate::{Changes, Outcome, SettingError, leftovers, undo, undo_and_forget};
+use crate::{Changes, Forget, Outcome, SettingError, leftovers, undo, undo_and_forget};
 
 fn pid(text: &str) -> Pid {
     Pid::from_raw(text.parse().unwrap()).unwrap()
@@ -123,7 +124,20 @@ fn another_namespace_is_waited_for_but_not_beyond_a_reboot() {
     assert_eq!(reports[0].entries[0].outcome, Outcome::OtherNamespace);
     assert_eq!(scene.journals().len(), 1);
 
-    let forgotten = undo_and_forget(&scene.state_dir()).unwrap();
+    // In a container, or as another user, nobody can know.
+    let gone = undo_and_forget(&scene.state_dir(), Forget::Gone).unwrap();
+    let outcome = &gone[0].entries[0].outcome;
+    match life::of(&elsewhere) {
+        Life::Gone => assert_eq!(*outcome, Outcome::NamespaceGone),
+        Life::Unseen(why) => {
+            assert_eq!(*outcome, Outcome::NamespaceUnseen(why));
+            assert!(outcome.to_string().contains("--forget-unseen"), "{outcome}");
+            assert_eq!(scene.journals().len(), 1);
+        }
+        Life::Lives => panic!("no namespace has that cookie"),
+    }
+    leave_journal(&scene, &elsewhere);
+    let forgotten = undo_and_forget(&scene.state_dir(), Forget::Unseen).unwrap();
     assert_eq!(forgotten[0].entries[0].outcome, Outcome::NamespaceGone);
     assert!(forgotten[0].is_clean() && scene.journals().is_empty());
     assert_eq!(scene.value(), "b", "it is another namespace's value");
@@ -134,15 +148,17 @@ fn a_namespace_that_someone_is_in_is_not_forgotten() {
     let scene = Scene::new();
     // This one's inode, told from it by nothing: whoever has it may be meant.
     let here = Place::here().unwrap();
-    assert!(here.is_reachable());
+    assert_eq!(life::of(&here), Life::Lives);
     let stale = Place { netns_cookie: Some(u64::MAX), ..here.clone() };
     leave_journal(&scene, &stale);
-    let outcome = undo_and_forget(&scene.state_dir()).unwrap()[0].entries[0].outcome.clone();
+    let outcome =
+        undo_and_forget(&scene.state_dir(), Forget::Gone).unwrap()[0].entries[0].outcome.clone();
     match here.netns_cookie {
-        Some(_) if rustix::process::geteuid().is_root() => {
-            assert_eq!(outcome, Outcome::NamespaceGone, "the inode was used again");
-        }
-        Some(_) => assert_eq!(outcome, Outcome::OtherNamespace),
+        Some(_) => match life::of(&stale) {
+            Life::Gone => assert_eq!(outcome, Outcome::NamespaceGone, "the inode was used again"),
+            Life::Unseen(why) => assert_eq!(outcome, Outcome::NamespaceUnseen(why)),
+            Life::Lives => assert_eq!(outcome, Outcome::OtherNamespace),
+        },
         None => assert_eq!(outcome, Outcome::PutBack { to: "a".into() }),
     }
 }

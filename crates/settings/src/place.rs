@@ -1,7 +1,6 @@
 //! Where we are: this boot, this network namespace, and where the journals are kept.
 
 use std::fs;
-use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -40,33 +39,6 @@ impl Place {
     /// Whether both are the same running kernel. No setting outlives it.
     pub(crate) fn same_boot(&self, other: &Self) -> bool {
         self.boot_id == other.boot_id
-    }
-
-    /// Whether a process of this host or a name below /run/netns is in this namespace. Unknown
-    /// counts as yes.
-    pub(crate) fn is_reachable(&self) -> bool {
-        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let tasks = processes
-            .filter_map(|entry| fs::read_dir(entry.path().join("task")).ok())
-            .flat_map(|tasks| tasks.flatten().map(|task| task.path().join("ns/net")));
-        let names = fs::read_dir("/run/netns").into_iter().flatten().flatten();
-        let has_inode =
-            |path: &PathBuf| fs::metadata(path).is_ok_and(|status| status.ino() == self.netns);
-        // Only one living namespace has an inode number.
-        tasks
-            .chain(names.map(|entry| entry.path()))
-            .find(has_inode)
-            .is_some_and(|path| self.may_be(&path))
-    }
-
-    /// Whether the namespace that `path` names, with the same inode, does not have another cookie.
-    fn may_be(&self, path: &Path) -> bool {
-        let cookie = namespace::open(path)
-            .and_then(|namespace| namespace::inside(namespace.as_fd(), namespace::cookie));
-        match (cookie, self.netns_cookie) {
-            (Ok(Some(one)), Some(other)) => one == other,
-            _ => true,
-        }
     }
 
     /// Whether both are the same network namespace of the same running kernel: by the cookie if

@@ -7,6 +7,7 @@ use goodput_model::SettingRef;
 use crate::around::{self, Changed, Footprint};
 use crate::error::SettingError;
 use crate::journal::{Contents, Durable, Entry, JournalFile, KNOWN, Line};
+use crate::life::{self, Life};
 use crate::lookup::machine;
 use crate::place::Place;
 use crate::setting::Machine;
@@ -20,6 +21,17 @@ pub struct RestoreReport {
     pub entries: Vec<Restored>,
     /// Why the journal itself could not be read or removed, if so.
     pub problem: Option<String>,
+}
+
+/// Which changes of other network namespaces are given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forget {
+    /// None.
+    Nothing,
+    /// Those of namespaces that are certainly gone.
+    Gone,
+    /// Also those of namespaces that may exist where they can't be seen from here.
+    Unseen,
 }
 
 /// What became of one setting.
@@ -53,6 +65,8 @@ pub enum Outcome {
     Rebooted,
     /// It belongs to another network namespace; kept in the journal.
     OtherNamespace,
+    /// The same, and whether that still exists can't be seen from here, because of this.
+    NamespaceUnseen(&'static str),
     /// It belonged to a network namespace that is gone, and the change with it.
     NamespaceGone,
     /// It could not be put back; kept in the journal. The reason.
@@ -92,6 +106,12 @@ impl std::fmt::Display for Outcome {
                 "belongs to another network namespace, run `goodput settings undo` in it, or \
                  `goodput settings undo --forget` if it is gone",
             ),
+            Self::NamespaceUnseen(why) => write!(
+                f,
+                "belongs to another network namespace, which may still exist ({why}); run \
+                 `goodput settings undo` in it, or `goodput settings undo --forget-unseen` if you \
+                 know that it is gone"
+            ),
             Self::NamespaceGone => f.write_str("its network namespace is gone; forgotten"),
             Self::Failed(why) => write!(f, "not put back: {why}"),
         }
@@ -99,8 +119,7 @@ impl std::fmt::Display for Outcome {
 }
 
 /// Puts everything in `journal` back and removes it, unless something in it is still to be done.
-/// `forget` gives up what belongs to namespaces that are gone.
-pub(crate) fn settle(mut journal: JournalFile, forget: bool) -> RestoreReport {
+pub(crate) fn settle(mut journal: JournalFile, forget: Forget) -> RestoreReport {
     let problem = match journal.contents() {
         Ok(contents) => match foreign(&contents) {
             None => return settle_contents(&mut journal, &contents, forget),
@@ -115,14 +134,14 @@ pub(crate) fn settle(mut journal: JournalFile, forget: bool) -> RestoreReport {
 pub(crate) fn settle_contents(
     journal: &mut JournalFile,
     contents: &Contents,
-    forget: bool,
+    forget: Forget,
 ) -> RestoreReport {
     let mut report =
         RestoreReport { journal: journal.path().into(), entries: Vec::new(), problem: None };
     let result = Place::here().and_then(|here| {
         for entry in contents.entries.iter().rev() {
             let outcome = match outcome(entry, contents, &here, journal) {
-                Outcome::OtherNamespace if forget && is_gone(contents) => Outcome::NamespaceGone,
+                Outcome::OtherNamespace => elsewhere(contents, forget),
                 outcome => outcome,
             };
             report.entries.push(Restored { setting: entry.setting.clone(), outcome });
@@ -151,7 +170,8 @@ fn tidy(
 }
 
 fn is_settled(entry: &Restored) -> bool {
-    !matches!(entry.outcome, Outcome::OtherNamespace | Outcome::Failed(_))
+    use Outcome::{Failed, NamespaceUnseen, OtherNamespace};
+    !matches!(entry.outcome, OtherNamespace | NamespaceUnseen(_) | Failed(_))
 }
 
 /// Why the journal can't be acted on at all, if so.
@@ -268,9 +288,16 @@ pub(crate) fn bring_back(
     Err(SettingError::NotEffective { setting: setting.clone(), asked, effective, not_back: None })
 }
 
-/// Whether no process and no name keeps the namespace of a journal alive any more.
-fn is_gone(contents: &Contents) -> bool {
-    contents.owner.as_ref().is_some_and(|owner| !owner.place.is_reachable())
+/// What becomes of a change that belongs to another namespace.
+fn elsewhere(contents: &Contents, forget: Forget) -> Outcome {
+    let Some(owner) = contents.owner.as_ref().filter(|_| forget != Forget::Nothing) else {
+        return Outcome::OtherNamespace;
+    };
+    match life::of(&owner.place) {
+        Life::Lives => Outcome::OtherNamespace,
+        Life::Unseen(why) if forget == Forget::Gone => Outcome::NamespaceUnseen(why),
+        Life::Gone | Life::Unseen(_) => Outcome::NamespaceGone,
+    }
 }
 
 fn last(entry: &Entry) -> String {

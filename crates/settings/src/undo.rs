@@ -6,7 +6,7 @@ use goodput_model::SettingRef;
 
 use crate::error::SettingError;
 use crate::journal::{JournalFile, abandoned, left};
-use crate::restore::{RestoreReport, settle};
+use crate::restore::{Forget, RestoreReport, settle};
 
 /// Puts back what runs that are no more left changed, one report for each of them; none where
 /// there is nothing to do. The changes of live runs are left alone.
@@ -15,19 +15,21 @@ use crate::restore::{RestoreReport, settle};
 /// When `state_dir` can't be read, or somebody else can write to it. What can't be put back is
 /// told in the reports.
 pub fn undo(state_dir: &Path) -> Result<Vec<RestoreReport>, SettingError> {
-    settle_all(state_dir, false)
+    settle_all(state_dir, Forget::Nothing)
 }
 
-/// The same, and gives up what belongs to network namespaces that no process and no name keeps
-/// alive any more.
+/// The same, and gives up what belongs to other network namespaces, as far as `forget` says so.
 ///
 /// # Errors
 /// As [`undo`].
-pub fn undo_and_forget(state_dir: &Path) -> Result<Vec<RestoreReport>, SettingError> {
-    settle_all(state_dir, true)
+pub fn undo_and_forget(
+    state_dir: &Path,
+    forget: Forget,
+) -> Result<Vec<RestoreReport>, SettingError> {
+    settle_all(state_dir, forget)
 }
 
-fn settle_all(state_dir: &Path, forget: bool) -> Result<Vec<RestoreReport>, SettingError> {
+fn settle_all(state_dir: &Path, forget: Forget) -> Result<Vec<RestoreReport>, SettingError> {
     // The last run first: it may have started from what an earlier one had left.
     let reports = abandoned(state_dir)?.into_iter().rev().map(|(path, opened)| match opened {
         Ok(journal) => settle(journal, forget),
@@ -41,7 +43,7 @@ fn settle_all(state_dir: &Path, forget: bool) -> Result<Vec<RestoreReport>, Sett
 pub(crate) fn settle_before(state_dir: &Path) -> Result<Vec<RestoreReport>, SettingError> {
     let opened = abandoned(state_dir)?.into_iter().rev();
     let journals = opened.filter_map(|(_, journal)| journal.ok());
-    let reports = journals.map(|journal: JournalFile| settle(journal, false));
+    let reports = journals.map(|journal: JournalFile| settle(journal, Forget::Nothing));
     Ok(reports.filter(|report| !report.entries.is_empty()).collect())
 }
 

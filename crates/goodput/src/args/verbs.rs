@@ -324,6 +324,12 @@ pub enum Settings {
         /// Also give up changes in network namespaces that no longer exist
         #[arg(long)]
         forget: bool,
+        /// The same, also if goodput can't see from here whether they exist
+        ///
+        /// From inside a container, or without root, processes that keep a network namespace alive
+        /// can be out of sight.
+        #[arg(long)]
+        forget_unseen: bool,
     },
     /// Wait for the parent's end and put back what it left (started by goodput itself)
     #[command(hide = true)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use goodput_model::{EndName, Permanent, SettingRef};
 use goodput_settings::others::AllowedSettings;
-use goodput_settings::{Changes, GuardProgram};
+use goodput_settings::{Changes, Forget, GuardProgram};
 
 use crate::args::Settings;
 use crate::data_dirs::state_dir;
@@ -20,7 +20,14 @@ pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
         Settings::Get { setting } => get(&setting),
         Settings::Set { assignment } => set(&assignment, &state_dir(state)?),
         Settings::Save { assignments } => save(&assignments),
-        Settings::Undo { forget } => undo(&state_dir(state)?, forget),
+        Settings::Undo { forget, forget_unseen } => {
+            let forget = match (forget, forget_unseen) {
+                (_, true) => Forget::Unseen,
+                (true, false) => Forget::Gone,
+                (false, false) => Forget::Nothing,
+            };
+            undo(&state_dir(state)?, forget)
+        }
         Settings::Guard { journal } => match goodput_settings::guard_main(&journal) {
             0 => Ok(Exit::Fine),
             _ => Ok(Exit::CouldNot),
@@ -106,11 +113,8 @@ fn on_this_host(setting: &SettingRef) -> Result<&'static goodput_settings::Setti
     Ok(known)
 }
 
-fn undo(state_dir: &Path, forget: bool) -> Result<Exit> {
-    let reports = match forget {
-        false => goodput_settings::undo(state_dir)?,
-        true => goodput_settings::undo_and_forget(state_dir)?,
-    };
+fn undo(state_dir: &Path, forget: Forget) -> Result<Exit> {
+    let reports = goodput_settings::undo_and_forget(state_dir, forget)?;
     if reports.is_empty() {
         screen::line("nothing to undo: no interrupted run left anything changed")?;
     }

@@ -11,7 +11,7 @@ use crate::guard::{Guard, GuardProgram};
 use crate::journal::{Contents, Durable, Entry, JournalFile, Line, claim};
 use crate::lookup::{find, machine};
 use crate::place::Place;
-use crate::restore::{RestoreReport, bring_back, settle_contents};
+use crate::restore::{Forget, RestoreReport, bring_back, settle_contents};
 use crate::setting::Machine;
 use crate::undo::settle_before;
 
@@ -98,7 +98,7 @@ impl Changes {
     /// stays in the journal for the guard and for [`crate::undo()`].
     pub fn restore(&mut self) -> RestoreReport {
         match self.open.take() {
-            Some(mut open) => settle_contents(&mut open.journal, &self.contents, false),
+            Some(mut open) => settle_contents(&mut open.journal, &self.contents, Forget::Nothing),
             None => {
                 RestoreReport { journal: Default::default(), entries: Vec::new(), problem: None }
             }

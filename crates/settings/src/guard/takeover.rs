@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::READY;
 use crate::journal::JournalFile;
-use crate::restore::{RestoreReport, settle};
+use crate::restore::{Forget, RestoreReport, settle};
 
 /// The guard's whole life: waits until the other end of standard input is closed, then puts back
 /// what `journal` holds, if the run that owned it did not. Returns the exit code: 0 when nothing
@@ -18,7 +18,7 @@ pub fn guard_main(journal: &Path) -> i32 {
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
     match JournalFile::take_over(journal) {
         Ok(None) => 0,
-        Ok(Some(journal)) => tell(&settle(journal, false)),
+        Ok(Some(journal)) => tell(&settle(journal, Forget::Nothing)),
         Err(error) => {
             say(&format!("goodput: can't read {}: {error}", journal.display()));
             2

@@ -1,0 +1,182 @@
+//! Whether a network namespace still lives, as far as that can be seen from here.
+//!
+//! Processes and their threads, descriptors and mounts keep a namespace alive (namespaces(7)), in any
+//! container of the host. A process sees them all only from the initial process namespace, with the
+//! right to look into others'. What only a socket in another namespace keeps alive can't be seen or
+//! entered by anybody.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use goodput_netlink::namespace;
+
+use crate::place::Place;
+
+/// `PROC_PID_INIT_INO` of include/linux/proc_ns.h: the inode number of the initial process namespace.
+const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
+
+/// What is known of a namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// Something here keeps it alive.
+    Lives,
+    /// Nothing on this host keeps it alive.
+    Gone,
+    /// Nothing that can be seen from here keeps it alive; why not everything can be seen.
+    Unseen(&'static str),
+}
+
+/// Where to look.
+struct Sight {
+    proc: PathBuf,
+    names: PathBuf,
+}
+
+/// What is known of the namespace of `place`.
+pub(crate) fn of(place: &Place) -> Life {
+    let sight = Sight { proc: "/proc".into(), names: "/run/netns".into() };
+    sight.life_of(place)
+}
+
+impl Sight {
+    fn life_of(&self, place: &Place) -> Life {
+        let names = fs::read_dir(&self.names).into_iter().flatten().flatten();
+        if names.map(|entry| entry.path()).any(|name| is(&name, place)) {
+            return Life::Lives;
+        }
+        let mut unseen = self.blind_spot();
+        for process in self.processes() {
+            match look(&process, place) {
+                Ok(true) => return Life::Lives,
+                Ok(false) => {}
+                Err(error) if has_ended(&error) => {}
+                Err(_) => unseen = Some("goodput may not look into all processes; root may"),
+            }
+        }
+        unseen.map_or(Life::Gone, Life::Unseen)
+    }
+
+    fn processes(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.proc).into_iter().flatten().flatten();
+        let number = |entry: &fs::DirEntry| {
+            entry.file_name().to_str().is_some_and(|name| name.bytes().all(|b| b.is_ascii_digit()))
+        };
+        entries.filter(number).map(|entry| entry.path()).collect()
+    }
+
+    /// Why some processes of the host are not even listed.
+    fn blind_spot(&self) -> Option<&'static str> {
+        let own = fs::metadata(self.proc.join("self/ns/pid")).map(|status| status.ino());
+        if own.ok() != Some(FIRST_PID_NAMESPACE) {
+            return Some("processes outside this container can't be seen");
+        }
+        // There is always a first process; hidepid of proc(5) hides those of others.
+        (!self.proc.join("1").exists()).then_some("/proc hides the processes of other users")
+    }
+}
+
+/// Whether a process, one of its threads, descriptors or mounts keeps the namespace alive.
+fn look(process: &Path, place: &Place) -> io::Result<bool> {
+    for thread in fs::read_dir(process.join("task"))?.flatten() {
+        let path = thread.path().join("ns/net");
+        match fs::metadata(&path) {
+            Ok(status) if status.ino() == place.netns && may_be(&path, place) => return Ok(true),
+            Err(error) if !has_ended(&error) => return Err(error),
+            _ => {}
+        }
+    }
+    let name = format!("net:[{}]", place.netns);
+    for descriptor in fs::read_dir(process.join("fd"))?.flatten() {
+        let path = descriptor.path();
+        let named = fs::read_link(&path).is_ok_and(|link| link == Path::new(&name));
+        if named && may_be(&path, place) {
+            return Ok(true);
+        }
+    }
+    // A mount can't be told from one of a later namespace with the same number from here; it counts.
+    let mounts = fs::read_to_string(process.join("mountinfo"))
+        .or_else(|error| if has_ended(&error) { Ok(String::new()) } else { Err(error) })?;
+    Ok(mounts.split_whitespace().any(|word| word == name))
+}
+
+/// A process that ends while it is looked at has neither files nor namespaces.
+fn has_ended(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+        || matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EINVAL))
+}
+
+fn is(path: &Path, place: &Place) -> bool {
+    fs::metadata(path).is_ok_and(|status| status.ino() == place.netns) && may_be(path, place)
+}
+
+/// Whether the namespace that `path` names, with the same inode, does not have another cookie.
+fn may_be(path: &Path, place: &Place) -> bool {
+    let cookie = namespace::open(path)
+        .and_then(|namespace| namespace::inside(namespace.as_fd(), namespace::cookie));
+    match (cookie, place.netns_cookie) {
+        (Ok(Some(one)), Some(other)) => one == other,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A made-up /proc with one process, as seen from the initial process namespace or from a container.
+    fn sight(folder: &Path) -> (Sight, Place) {
+        let proc = folder.join("proc");
+        fs::create_dir_all(proc.join("1/task/1/ns")).unwrap();
+        fs::create_dir_all(proc.join("1/fd")).unwrap();
+        fs::write(proc.join("1/mountinfo"), "21 1 0:4 net:[4026531840] /run/x rw - nsfs nsfs rw\n")
+            .unwrap();
+        fs::write(proc.join("1/task/1/ns/net"), "").unwrap();
+        let place = Place { netns: 7, netns_cookie: None, ..Place::here().unwrap() };
+        (Sight { proc, names: folder.join("netns") }, place)
+    }
+
+    #[test]
+    fn threads_descriptors_mounts_and_names_keep_a_namespace_alive() {
+        let folder = tempfile::tempdir().unwrap();
+        let (sight, place) = sight(folder.path());
+        let of = |netns| sight.life_of(&Place { netns, ..place.clone() });
+        let thread = fs::metadata(sight.proc.join("1/task/1/ns/net")).unwrap().ino();
+        assert_eq!(of(thread), Life::Lives);
+        assert_eq!(of(4026531840), Life::Lives, "a mount");
+        symlink("net:[77]", sight.proc.join("1/fd/5")).unwrap();
+        assert_eq!(of(77), Life::Lives, "a descriptor");
+        fs::create_dir(&sight.names).unwrap();
+        fs::write(sight.names.join("lab"), "").unwrap();
+        assert_eq!(of(fs::metadata(sight.names.join("lab")).unwrap().ino()), Life::Lives);
+        assert!(matches!(of(8), Life::Unseen(_)), "this made-up /proc is no initial namespace's");
+    }
+
+    #[test]
+    fn from_a_container_a_namespace_is_unseen_rather_than_gone() {
+        let name = "from_a_container_a_namespace_is_unseen_rather_than_gone";
+        // The number of no namespace.
+        let nowhere = Place { netns: 1, netns_cookie: Some(u64::MAX), ..Place::here().unwrap() };
+        if std::env::var_os("GOODPUT_TEST_CONTAINED").is_some() {
+            let life = of(&nowhere);
+            assert!(matches!(life, Life::Unseen(why) if why.contains("container")), "{life:?}");
+            return;
+        }
+        let run = std::process::Command::new("unshare")
+            .args(["--pid", "--fork", "--mount-proc", "--"])
+            .arg(fs::read_link("/proc/self/exe").unwrap())
+            .args(["--exact", &format!("life::tests::{name}"), "--nocapture"])
+            .env("GOODPUT_TEST_CONTAINED", "1")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&run.stderr);
+        if said.contains("Operation not permitted") && !crate::testing::everything_required() {
+            return eprintln!("SKIPPED {name}: needs root for a process namespace");
+        }
+        assert!(run.status.success(), "{said}");
+        assert!(String::from_utf8_lossy(&run.stdout).contains("1 passed"));
+    }
+}
