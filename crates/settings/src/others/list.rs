@@ -37,11 +37,11 @@ pub enum Bounds {
     /// Sizes in bytes, from two of the largest frames of the device to this. A token bucket drops what is
     /// longer than its burst (net/sched/sch_tbf.c `tbf_enqueue`), which the kernel rounds down to ticks.
     Frames(u64),
-    /// The same for a queue of bytes; for a queue of packets from [`FEWEST_PACKETS`].
+    /// The same for a queue of bytes; for a queue of packets from 10 packets.
     Queue(u64),
     /// A congestion control that the kernel offers already: for another one it loads a module.
     Congestion,
-    /// A queueing discipline of [`WORK_CONSERVING`] that the kernel has already: for another one it loads
+    /// A work-conserving queueing discipline that the kernel has already: for another one it loads
     /// a module.
     QdiscKind,
 }
