@@ -10,7 +10,7 @@ use goodput_wire::session::{
     Action, ClientConfig, ClockOffset, Credentials, Input, SettingRequest,
 };
 
-use crate::clock::wall_clock;
+use crate::clock::{Pings, host_clock};
 use crate::conversation::Conversation;
 use crate::dial::{Dialled, dial};
 use crate::error::EngineError;
@@ -38,6 +38,8 @@ pub struct Client {
     /// The machine at the other end.
     pub peer: Host,
     secured: bool,
+    /// Comparisons of the clocks over the control connection.
+    pub(crate) pings: Pings,
     /// How its time of day differs from ours, where it told.
     pub clock: Option<ClockOffset>,
 }
@@ -72,12 +74,13 @@ impl Client {
         let local = stream.as_ref().and_then(|stream| stream.local_addr().ok());
         let host = goodput_kernel::host();
         let Credentials { token, login } = credentials.clone();
-        let config = ClientConfig { host, token, login, seed: rand::random(), clock: wall_clock() };
+        let config = ClientConfig { host, token, login, seed: rand::random(), clock: host_clock() };
         let session = (target.protocol.client)(std::time::Instant::now(), config);
         let mut conversation = Conversation::new(session, stream);
         match next(&mut conversation, target).await? {
             Action::Greeted { peer, secured, clock } => Ok(Self {
                 conversation,
+                pings: Pings::default(),
                 target: target.clone(),
                 options: options.clone(),
                 credentials,
@@ -180,9 +183,27 @@ impl Client {
         self.conversation.leave("done").await;
     }
 
+    /// Compares both clocks `count` times over the control connection, each time when the last answer is
+    /// there. [`Client::next`] takes the answers into [`Client::pings`].
+    pub(crate) fn compare_clocks(&mut self, count: usize) {
+        self.pings.want(count);
+        self.ping();
+    }
+
+    fn ping(&mut self) {
+        if self.pings.is_wanting() && !self.conversation.is_over() {
+            self.conversation.tell(Input::AskClock);
+        }
+    }
+
     /// The next action, where the conversation must go on.
     pub(crate) async fn next(&mut self) -> Result<Action, EngineError> {
-        next(&mut self.conversation, &self.target).await
+        loop {
+            let action = next(&mut self.conversation, &self.target).await?;
+            let Action::ClockCompared(exchange) = action else { return Ok(action) };
+            self.pings.heard(exchange);
+            self.ping();
+        }
     }
 }
 

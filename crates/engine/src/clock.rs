@@ -3,21 +3,30 @@
 
 mod compared;
 mod exchanges;
+mod pings;
+#[cfg(test)]
+mod simulated;
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use goodput_model::Snapshot;
-use goodput_wire::session::{ClockOffset, WallClock};
+use goodput_wire::session::{ClockOffset, HostClock};
 
 pub use compared::{Comparing, conclude, own};
+pub use pings::{PINGS, Pings};
 
 /// Offset that is worth a word, microseconds: records and logs of both hosts no longer line up.
 const WORTH_A_WORD_US: f64 = 1e6;
 
 /// What time it is. A clock before 1970 is taken for one at 1970.
-pub fn wall_clock() -> WallClock {
+pub fn host_clock() -> HostClock {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    WallClock { at: Instant::now(), unix_us: u64::try_from(since.as_micros()).unwrap_or(u64::MAX) }
+    let at = Instant::now();
+    HostClock {
+        at,
+        unix_us: u64::try_from(since.as_micros()).unwrap_or(u64::MAX),
+        monotonic_ns: Some(compared::monotonic_ns_of(at)),
+    }
 }
 
 /// Notes the offset among the near end's facts.

@@ -7,10 +7,12 @@ pub(crate) mod length;
 mod patience;
 mod probes;
 pub(crate) mod shown;
+mod starts;
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Instant;
 
 use goodput_kernel::Context;
 use goodput_model::{
@@ -33,6 +35,7 @@ use crate::seating::Seating;
 use crate::traffic::{Cap, Traffic, Watched, connections};
 use crate::{latency, storage};
 use foreign::Account;
+use starts::Starts;
 
 /// How often a far end that sends datagrams is shown that this end lives, seconds: several times within the
 /// 15 s after which it stops.
@@ -57,6 +60,8 @@ pub struct NearRun<'a> {
     life_shown_s: f64,
     prober: Option<Prober>,
     comparing: Option<Comparing>,
+    /// When both ends began, as far as it is known while they go on.
+    starts: Starts,
     /// The clock of this end's samples, once they have ended.
     clock: Option<OwnClock>,
     connections: Vec<Connection>,
@@ -163,6 +168,7 @@ impl<'a> NearRun<'a> {
             life_shown_s: 0.0,
             prober: None,
             comparing: None,
+            starts: Starts::default(),
             clock: None,
             connections: Vec::new(),
             placement: None,
@@ -181,7 +187,8 @@ impl<'a> NearRun<'a> {
         listener: &mut Listener<'_>,
     ) -> Result<Measurement, EngineError> {
         let idle = self.idle(interrupt, listener).await?;
-        self.first_exchanges().await;
+        self.first_exchanges(listener).await?;
+        self.starts = Starts::told(Instant::now());
         self.client.conversation.tell(Input::Begin);
         let loaded = self.prober.as_ref().map(Prober::start);
         usage_before(self.plan.observe, &self.context, &mut self.before);
@@ -223,6 +230,7 @@ impl<'a> NearRun<'a> {
         listener: &mut Listener<'_>,
     ) -> Result<(), EngineError> {
         let began = self.traffic.begin(&self.plan, length::longest(&self.plan))?;
+        self.starts.began(began);
         listener(Event::Opened { connections: self.connections.clone() });
         listener(Event::Began);
         while !self.limit_reached && !self.is_long_enough() {
@@ -290,7 +298,10 @@ impl<'a> NearRun<'a> {
 
     fn acted(&mut self, action: Action, listener: &mut Listener<'_>) -> Result<(), EngineError> {
         match action {
-            Action::PeerSampled(sample) => self.kept.take(EndName::Far, *sample, listener),
+            Action::PeerSampled(sample) => {
+                self.starts.heard(Instant::now(), sample.at_s);
+                self.kept.take(EndName::Far, *sample, listener);
+            }
             Action::PeerTold(totals) => self.account.told(*totals),
             Action::PeerReported(report) => self.far_report = Some(report.map(|end| *end)),
             Action::Note(text) => {

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod clock_questions;
 pub mod cookie;
 pub mod datagram;
 mod direct;

@@ -7,7 +7,9 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use goodput_model::{End, Host, Known, Plan, ReceiveHash, Sample, SettingRef, Totals, Transport};
+use goodput_model::{
+    End, Exchange, Host, Known, Plan, ReceiveHash, Sample, SettingRef, Totals, Transport,
+};
 
 use crate::error::WireError;
 use crate::login::{Accounts, Login};
@@ -108,7 +110,7 @@ pub struct ClientConfig {
     /// Random bytes for the cookie of this session, from the system's generator.
     pub seed: [u8; 32],
     /// The time of day here.
-    pub clock: WallClock,
+    pub clock: HostClock,
 }
 
 /// What the answering side brings.
@@ -136,23 +138,32 @@ pub struct ServerConfig {
     /// Random bytes for the cookies of this session, from the system's generator.
     pub seed: [u8; 32],
     /// The time of day here.
-    pub clock: WallClock,
+    pub clock: HostClock,
 }
 
-/// What the time of day was at one instant of the monotonic clock.
+/// What the clocks of this host read at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WallClock {
+pub struct HostClock {
     /// The instant.
     pub at: Instant,
     /// Microseconds since 1970, UTC.
     pub unix_us: u64,
+    /// Nanoseconds of `CLOCK_MONOTONIC`, by which an [`Instant`] counts as well; `None` if this host keeps
+    /// it to itself.
+    pub monotonic_ns: Option<u64>,
 }
 
-impl WallClock {
+impl HostClock {
     /// The time of day at `now`, microseconds since 1970.
     pub(crate) fn unix_us(&self, now: Instant) -> u64 {
         let passed = now.saturating_duration_since(self.at).as_micros();
         self.unix_us.saturating_add(u64::try_from(passed).unwrap_or(u64::MAX))
+    }
+
+    /// `CLOCK_MONOTONIC` at `now`, nanoseconds, if it is told.
+    pub(crate) fn monotonic_ns(&self, now: Instant) -> Option<u64> {
+        let passed = now.saturating_duration_since(self.at).as_nanos();
+        Some(self.monotonic_ns?.saturating_add(u64::try_from(passed).unwrap_or(u64::MAX)))
     }
 }
 
@@ -295,6 +306,9 @@ pub enum Input {
     Told(String),
     /// Server: the errand is over, or why it failed; nothing more of it comes.
     ErrandDone(Result<(), String>),
+    /// Client of goodput's own protocol: ask for the peer's monotonic clock. Answered with
+    /// [`Action::ClockCompared`], unless the peer keeps it to itself, or is older.
+    AskClock,
     /// Client: ask the peer to read or change a setting of its own.
     AskSetting(SettingRequest),
     /// Server: the answer to [`Action::Setting`].
@@ -430,6 +444,8 @@ pub enum Action {
     /// Server: carry out a setting request, if what the client has proven allows it. Answered with
     /// [`Input::SettingDone`].
     Setting(SettingRequest),
+    /// Client: both clocks, by an answer to [`Input::AskClock`]; each comes once.
+    ClockCompared(Exchange),
     /// Client: the peer's answer to [`Input::AskSetting`].
     SettingAnswered(Result<String, SettingRefusal>),
     /// The peer turned us away or broke the measurement off; the session may go on with another.

@@ -42,6 +42,11 @@ impl Comparing {
         Self { asking, progress }
     }
 
+    /// Whether the far end is asked at all.
+    pub fn is_asking(&self) -> bool {
+        self.asking.is_ok()
+    }
+
     /// Waits until the first questions are answered, while nothing else is on the path; not for long.
     pub async fn first(&self) {
         let until = Instant::now() + FIRST;
@@ -111,7 +116,7 @@ pub fn own(began: Instant) -> OwnClock {
 }
 
 /// What `CLOCK_MONOTONIC` read at an instant, which is by the same clock but does not say.
-fn monotonic_ns_of(at: Instant) -> u64 {
+pub fn monotonic_ns_of(at: Instant) -> u64 {
     // The tightest of three reads: either may be interrupted.
     let reads = (0..3).map(|_| (Instant::now(), monotonic_ns(), Instant::now()));
     let tightest = reads.min_by_key(|(before, _, after)| *after - *before);

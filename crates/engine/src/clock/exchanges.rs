@@ -1,7 +1,6 @@
 //! Questions to the far end's clock while a measurement lasts: echoes over UDP that tell when they were
 //! received and answered (`wire/src/datagram/echo.rs`).
 
-use std::collections::VecDeque;
 use std::io::ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -10,6 +9,7 @@ use std::time::{Duration, Instant};
 use goodput_model::{Exchange, Missing, SocketOptions};
 use goodput_mover::socket::{receive_told, tell_arrival, udp_socket};
 use goodput_mover::{Arrivals, monotonic_ns};
+use goodput_wire::clock_questions::ClockQuestions;
 use goodput_wire::datagram::echo::{Echoed, echo, echoed};
 use goodput_wire::datagram::{FromServer, Nonce, from_server, hello};
 use goodput_wire::session::Cookie;
@@ -29,8 +29,6 @@ const REPEAT: Duration = Duration::from_millis(200);
 const GIVE_UP: Duration = Duration::from_secs(3);
 /// How long the last answers are waited for.
 const LAST: Duration = Duration::from_secs(1);
-/// Questions that wait for their answer, at most.
-const OUT_MAX: usize = 1024;
 
 /// Where the measurement stands, for the thread that asks, and how far that is.
 #[derive(Debug, Default)]
@@ -97,12 +95,36 @@ struct Asking<'a> {
     nonce: Nonce,
     progress: &'a Progress,
     arrivals: Arrivals,
-    number: u64,
-    /// Those without an answer so far, and when they left.
-    out: VecDeque<(u64, u64)>,
+    questions: ClockQuestions,
+    answers: Answers,
+    /// How many did not tell the clock.
+    untimed: usize,
+}
+
+/// What was answered, thinned where it is much, and how often it is worth asking therefore.
+struct Answers {
     exchanges: Vec<Exchange>,
     every: Duration,
-    untimed: usize,
+}
+
+impl Default for Answers {
+    fn default() -> Self {
+        Self { exchanges: Vec::new(), every: EVERY }
+    }
+}
+
+impl Answers {
+    fn push(&mut self, exchange: Exchange) {
+        self.exchanges.push(exchange);
+        if self.exchanges.len() >= KEPT {
+            let mut place = 0;
+            self.exchanges.retain(|_| {
+                place += 1;
+                place <= IDLE || place % 2 == 0
+            });
+            self.every *= 2;
+        }
+    }
 }
 
 impl<'a> Asking<'a> {
@@ -113,10 +135,8 @@ impl<'a> Asking<'a> {
             nonce,
             progress,
             arrivals: Arrivals::default(),
-            number: 0,
-            out: VecDeque::new(),
-            exchanges: Vec::new(),
-            every: EVERY,
+            questions: ClockQuestions::default(),
+            answers: Answers::default(),
             untimed: 0,
         }
     }
@@ -125,12 +145,12 @@ impl<'a> Asking<'a> {
         self.ask_often(|_| false)?;
         while !self.progress.is_over() {
             self.ask();
-            self.hear_until(Instant::now() + self.every, Progress::is_over)?;
+            self.hear_until(Instant::now() + self.answers.every, Progress::is_over)?;
         }
-        let first = self.number;
+        let loaded = self.questions.last();
         self.ask_often(Progress::is_abandoned)?;
         let until = Instant::now() + LAST;
-        while self.out.iter().any(|(number, _)| *number > first)
+        while self.questions.is_waiting_since(loaded)
             && Instant::now() < until
             && !self.progress.is_abandoned()
         {
@@ -152,15 +172,10 @@ impl<'a> Asking<'a> {
     }
 
     fn ask(&mut self) {
-        self.number += 1;
-        let question = |number| echo(&self.cookie, &self.nonce, number);
-        let (datagram, sent_ns) = (question(self.number), monotonic_ns());
-        // What can't be sent is one question less.
-        if self.socket.send(&datagram).is_ok() {
-            self.out.push_back((self.number, sent_ns));
-        }
-        if self.out.len() > OUT_MAX {
-            self.out.pop_front();
+        let number = self.questions.ask(monotonic_ns());
+        if self.socket.send(&echo(&self.cookie, &self.nonce, number)).is_err() {
+            // What can't be sent is one question less.
+            self.questions.answered(number);
         }
     }
 
@@ -185,34 +200,26 @@ impl<'a> Asking<'a> {
     fn heard(&mut self, datagram: &[u8], wall_ns: Option<u64>) {
         let now_ns = monotonic_ns();
         let Some(Echoed { number, times_ns }) = echoed(&self.cookie, datagram) else { return };
-        let Some(place) = self.out.iter().position(|(asked, _)| *asked == number) else { return };
-        let Some((_, sent_ns)) = self.out.remove(place) else { return };
-        self.progress.answered.fetch_add(1, Ordering::Relaxed);
-        let Some((received_ns, answered_ns)) = times_ns else {
-            self.untimed += 1;
-            return;
-        };
         let back_ns = match wall_ns {
             Some(wall_ns) => self.arrivals.monotonic_ns(wall_ns),
             None => Some(now_ns),
         };
-        let Some(back_ns) = back_ns else { return };
-        self.exchanges.push(Exchange { sent_ns, received_ns, answered_ns, back_ns });
-        if self.exchanges.len() >= KEPT {
-            let mut place = 0;
-            self.exchanges.retain(|_| {
-                place += 1;
-                place <= IDLE || place % 2 == 0
-            });
-            self.every *= 2;
+        let Some(sent_ns) = self.questions.answered(number) else { return };
+        self.progress.answered.fetch_add(1, Ordering::Relaxed);
+        match (times_ns, back_ns) {
+            (Some((received_ns, answered_ns)), Some(back_ns)) => {
+                self.answers.push(Exchange { sent_ns, received_ns, answered_ns, back_ns });
+            }
+            (Some(_), None) => {}
+            (None, _) => self.untimed += 1,
         }
     }
 
     fn into_exchanges(self) -> Result<Vec<Exchange>, Missing> {
-        if !self.exchanges.is_empty() {
-            return Ok(self.exchanges);
+        if !self.answers.exchanges.is_empty() {
+            return Ok(self.answers.exchanges);
         }
-        let asked = self.number;
+        let asked = self.questions.last();
         Err(match self.untimed {
             0 => Missing::because(format!("none of {asked} questions for its clock was answered")),
             _ => Missing::because(
@@ -262,5 +269,28 @@ fn receive(socket: &UdpSocket, time: Duration) -> std::io::Result<Option<(Vec<u8
         // An ICMP error for an earlier one: that one counts as lost.
         Err(cause) if cause.kind() == ConnectionRefused => Ok(None),
         Err(cause) => Err(cause),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_of_answers_is_thinned_evenly_and_the_first_are_kept() {
+        let mut answers = Answers::default();
+        let (mut at_ns, day_ns) = (0, 86_400_000_000_000);
+        let mut most = 0;
+        while at_ns < day_ns {
+            answers.push(Exchange::from([at_ns, at_ns, at_ns, at_ns + 1]));
+            at_ns += answers.every.as_nanos() as u64;
+            most = most.max(answers.exchanges.len());
+        }
+        assert!(most <= KEPT, "{most}");
+        let every_ns = EVERY.as_nanos() as u64;
+        let first: Vec<_> = answers.exchanges.iter().take(IDLE).map(|e| e.sent_ns).collect();
+        assert_eq!(first, (0..IDLE as u64).map(|n| n * every_ns).collect::<Vec<_>>());
+        let gaps = answers.exchanges[IDLE..].windows(2).map(|e| e[1].sent_ns - e[0].sent_ns);
+        assert!(gaps.max() <= Some(2 * answers.every.as_nanos() as u64));
     }
 }

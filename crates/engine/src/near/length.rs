@@ -58,10 +58,15 @@ impl NearRun<'_> {
             EndName::Near => (self.kept.near(), self.kept.far()),
             EndName::Far => (self.kept.far(), self.kept.near()),
         };
+        // Slow start is surely over by then, whenever the far end began.
+        let later_s = match sender {
+            EndName::Near => -self.starts.earliest_s(),
+            EndName::Far => self.starts.latest_s(),
+        };
         let omit_s = self.plan.omit_s;
         let long_enough = receiving.last().is_some_and(|last| last.at_s >= min_s + omit_s);
         long_enough
-            && measure(sending, receiving, omit_s, 0.0)
+            && measure(sending, receiving, omit_s, later_s)
                 .is_some_and(|measured| is_precise_enough(&measured, precision_percent))
     }
 }

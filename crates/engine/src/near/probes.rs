@@ -1,13 +1,18 @@
 //! Latency probes and exchanges of the clocks before the flows and beside them.
 
+use std::time::Duration;
+
 use goodput_model::{Exchange, Missing};
 
 use super::NearRun;
-use crate::clock::Comparing;
+use crate::clock::{Comparing, PINGS};
 use crate::error::EngineError;
 use crate::events::Listener;
 use crate::interrupt::Interrupt;
 use crate::latency::{Phase, Probing};
+
+/// How long comparisons of the clocks after the payload may take over the control connection.
+const LAST: Duration = Duration::from_secs(1);
 
 impl NearRun<'_> {
     /// What probes find before the flows begin, where they are asked for.
@@ -48,11 +53,32 @@ impl NearRun<'_> {
         }
     }
 
-    /// Lets the clocks be compared while nothing else is on the path.
-    pub(super) async fn first_exchanges(&self) {
-        if let Some(comparing) = &self.comparing {
-            comparing.first().await;
+    /// Lets the clocks be compared while nothing else is on the path: by datagrams, and over the control
+    /// connection in case that no datagram comes through.
+    pub(super) async fn first_exchanges(
+        &mut self,
+        listener: &mut Listener<'_>,
+    ) -> Result<(), EngineError> {
+        let Some(comparing) = self.comparing.take() else { return Ok(()) };
+        self.client.pings.take();
+        if comparing.is_asking() {
+            self.client.compare_clocks(PINGS);
         }
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                () = comparing.first() => break Ok(()),
+                action = self.client.next() => {
+                    let acted = action.and_then(|action| self.acted(action, listener));
+                    if acted.is_err() {
+                        break acted;
+                    }
+                }
+            }
+        };
+        self.client.compare_clocks(0);
+        self.comparing = Some(comparing);
+        outcome
     }
 
     /// The same once more, now that the flows have ended.
@@ -70,13 +96,42 @@ impl NearRun<'_> {
             return Ok(Err(Missing::because("they were not compared")));
         };
         let mut collected = std::pin::pin!(comparing.collect());
-        loop {
+        let asked = loop {
             tokio::select! {
                 // Another program's server closes when it has reported.
                 biased;
-                asked = &mut collected => return asked,
+                asked = &mut collected => break asked?,
                 action = self.client.next(), if self.hears => self.acted(action?, listener)?,
             }
+        };
+        let pinged = self.client.pings.take();
+        if asked.is_ok() || pinged.is_empty() {
+            return Ok(asked);
         }
+        Ok(Ok(self.pinged_again(pinged, listener).await))
+    }
+
+    /// What came over the control connection instead of datagrams before the payload, and what comes after
+    /// it; not for long, as the former is worth something alone.
+    async fn pinged_again(
+        &mut self,
+        before: Vec<Exchange>,
+        listener: &mut Listener<'_>,
+    ) -> Vec<Exchange> {
+        if self.hears {
+            self.client.compare_clocks(PINGS);
+        }
+        let mut over = std::pin::pin!(tokio::time::sleep(LAST));
+        while self.hears && self.client.pings.is_wanting() {
+            tokio::select! {
+                () = &mut over => break,
+                action = self.client.next() => {
+                    if action.and_then(|action| self.acted(action, listener)).is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+        before.into_iter().chain(self.client.pings.take()).collect()
     }
 }

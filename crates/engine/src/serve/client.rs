@@ -206,7 +206,10 @@ impl ServedClient {
             // What the client saw is its own to show.
             Action::PeerSampled(_) | Action::SettingAnswered(_) => {}
             // Only a client's session says so.
-            Action::OpenFlows { .. } | Action::PeerHash(_) | Action::PeerReady => {}
+            Action::OpenFlows { .. }
+            | Action::PeerHash(_)
+            | Action::PeerReady
+            | Action::ClockCompared(_) => {}
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::accounts::client_of;
 use crate::client::blocking;
-use crate::clock::wall_clock;
+use crate::clock::host_clock;
 
 /// Attempts that a client has at once.
 const BURST: u32 = 10;
@@ -71,7 +71,7 @@ impl Logins {
         let _waiting = self.waiting.try_acquire().map_err(|_| "too many logins wait at once")?;
         let _only = self.looked_at.acquire().await.map_err(|closed| closed.to_string())?;
         let accounts = accounts.clone();
-        let unix_s = wall_clock().unix_us / 1_000_000;
+        let unix_s = host_clock().unix_us / 1_000_000;
         let checked = blocking(move || check(&accounts, &token, unix_s)).await;
         let checked = checked.map_err(|why| why.to_string())?.map_err(|why| why.to_string())?;
         self.memory(|memory| memory.let_in(checked, Instant::now()))

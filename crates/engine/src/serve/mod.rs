@@ -37,11 +37,11 @@ use goodput_model::{BitRate, Transport};
 use goodput_settings::helper::Helper;
 use goodput_settings::others::AllowedSettings;
 use goodput_wire::login::Accounts;
-use goodput_wire::session::{Limits, Protocol, ServerConfig, Token};
+use goodput_wire::session::{HostClock, Limits, Protocol, ServerConfig, Token};
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinSet;
 
-use crate::clock::wall_clock;
+use crate::clock::host_clock;
 use crate::error::EngineError;
 pub use crate::storage::{ServedFiles, Sinks};
 pub use access::{Access, Network};
@@ -141,6 +141,7 @@ impl Shared {
     /// A session's configuration, with a seed of its own.
     fn session_config(&self, caller: &Caller, transport: Transport) -> ServerConfig {
         let Caller { peer, local, .. } = *caller;
+        let clock = host_clock();
         ServerConfig {
             host: if self.config.private { stranger_host() } else { goodput_kernel::host() },
             token: self.config.token.clone(),
@@ -151,7 +152,10 @@ impl Shared {
             local,
             transport,
             seed: rand::random(),
-            clock: wall_clock(),
+            clock: HostClock {
+                monotonic_ns: clock.monotonic_ns.filter(|_| !self.config.private),
+                ..clock
+            },
         }
     }
 

@@ -1,8 +1,12 @@
 //! The clocks of both ends, on loopback: one kernel, and so one clock.
 
+use std::io::copy;
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::thread;
+
 use goodput_model::{Known, Record};
 
-use crate::common::{Home, Server, record};
+use crate::common::{Home, Server, both_sockets, record};
 
 fn measured(server: &Server, home: &Home, target: &str, more: &[&str]) -> Record {
     let target = format!("{target}{}", server.address);
@@ -42,4 +46,55 @@ fn who_does_not_tell_its_clock_is_known_for_it() {
         assert!(why.to_string().contains(expected), "{target}: {why}");
         assert!(record.clocks.exchanges.is_empty());
     }
+}
+
+/// A way to `to` that lets connections through, and no datagram: its port, and the socket that is silent.
+fn without_udp(to: &str) -> (u16, UdpSocket) {
+    let (listener, silent) = both_sockets();
+    let port = silent.local_addr().expect("it is bound").port();
+    let to = to.to_owned();
+    thread::spawn(move || pass_on(&listener, &to));
+    (port, silent)
+}
+
+/// Passes every connection on until the test ends.
+fn pass_on(listener: &TcpListener, to: &str) {
+    for near in listener.incoming().map_while(Result::ok) {
+        let Ok(far) = TcpStream::connect(to) else { return };
+        for stream in [&near, &far] {
+            stream.set_nodelay(true).expect("it is a connection");
+        }
+        let other = |stream: &TcpStream| stream.try_clone().expect("a descriptor can be had");
+        for (mut from, mut into) in [(other(&near), other(&far)), (far, near)] {
+            thread::spawn(move || {
+                // Who has gone hears no more.
+                let _ = copy(&mut from, &mut into);
+                let _ = into.shutdown(Shutdown::Write);
+            });
+        }
+    }
+}
+
+#[test]
+fn where_no_udp_comes_through_the_control_connection_compares_the_clocks() {
+    let home = Home::new();
+    let (open, private) = (Server::start(&home, &[]), Server::start(&home, &["--private"]));
+    let through = |server: &Server| {
+        let (port, _silent) = without_udp(&server.address);
+        let target = format!("127.0.0.1:{port}");
+        record(&home.run(&["test", &target, "-t", "1", "--json", "--no-store"]))
+    };
+    let told = through(&open);
+    let relation = told.clocks.relation.get().unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(relation.error_ns, 0.0, "one kernel");
+    for exchange in &told.clocks.exchanges {
+        let [sent, received, answered, back]: [u64; 4] = (*exchange).into();
+        assert!(sent <= received && received <= answered && answered <= back, "{exchange:?}");
+    }
+    let near = told.ends.near.get().unwrap();
+    let began_ns = near.clock.as_ref().unwrap().began_ns;
+    assert!(told.clocks.exchanges.iter().any(|exchange| exchange.back_ns <= began_ns));
+    let kept = through(&private);
+    let Known::Missing(why) = &kept.clocks.relation else { panic!("{:?}", kept.clocks) };
+    assert!(why.to_string().contains("firewall"), "{why}");
 }

@@ -121,6 +121,7 @@ impl StateMachine for Answering {
             Input::Propose(_)
             | Input::Begin
             | Input::FinishSoon
+            | Input::AskClock
             | Input::AskSetting(_)
             | Input::LoginChecked(_)
             | Input::SettingDone(_)

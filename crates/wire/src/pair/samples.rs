@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use goodput_model::{End, Host, Sample, Transport};
 
-use crate::session::{ClientConfig, Limits, ServerConfig, Token, WallClock};
+use crate::session::{ClientConfig, HostClock, Limits, ServerConfig, Token};
 
 /// The beginning of virtual time: always the same instant within a process.
 pub fn origin() -> Instant {
@@ -33,8 +33,16 @@ pub fn token(text: &str) -> Token {
 /// How far the server's time of day is ahead of the client's, microseconds.
 pub const FAR_AHEAD_US: u64 = 7_000_000;
 
-fn clock(ahead_us: u64) -> WallClock {
-    WallClock { at: origin(), unix_us: 1_700_000_000_000_000 + ahead_us }
+/// What the client's monotonic clock reads at [`origin`], nanoseconds.
+pub const BOOTED_NS: u64 = 900_000_000_000;
+
+/// Both clocks of the server are ahead by as much.
+fn clock(ahead_us: u64) -> HostClock {
+    HostClock {
+        at: origin(),
+        unix_us: 1_700_000_000_000_000 + ahead_us,
+        monotonic_ns: Some(BOOTED_NS + ahead_us * 1000),
+    }
 }
 
 /// A client, with the token of this text if there is one.

@@ -15,6 +15,8 @@ pub enum Step {
     Measure(Plan),
     /// Asks for a setting.
     Ask(SettingRequest),
+    /// Asks for the server's clock.
+    CompareClocks,
     /// Proposes a plan and says that its flows can't be had.
     FailToOpen(Plan),
 }
@@ -106,7 +108,9 @@ impl Script {
 
     fn act_as_client(&mut self, action: &Action) -> Answers {
         match action {
-            Action::Greeted { .. } | Action::SettingAnswered(_) => self.next_step(ms(1)),
+            Action::Greeted { .. } | Action::SettingAnswered(_) | Action::ClockCompared(_) => {
+                self.next_step(ms(1))
+            }
             Action::Refused(_) => self.next_step(ms(1)),
             Action::OpenFlows { .. } if self.fails_to_open => {
                 let mut answers = vec![(ms(5), Input::FlowsFailed("no route".into()))];
@@ -126,6 +130,7 @@ impl Script {
         let input = match self.steps.pop_front() {
             Some(Step::Measure(plan) | Step::FailToOpen(plan)) => Input::Propose(Box::new(plan)),
             Some(Step::Ask(request)) => Input::AskSetting(request),
+            Some(Step::CompareClocks) => Input::AskClock,
             None => Input::Leave("done".into()),
         };
         vec![(after, input)]

@@ -218,7 +218,7 @@ impl Channel {
             return Err(WireError::TimedOut(format!("nothing was heard of it for {silence} s")));
         }
         if now >= self.last_sent + PING {
-            self.send(now, &Message::Ping(Ping {}))?;
+            self.send(now, &Message::Ping(Ping::default()))?;
         }
         Ok(())
     }

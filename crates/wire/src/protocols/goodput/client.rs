@@ -18,8 +18,9 @@ use std::time::Instant;
 use self::greeting::Greeting;
 use self::questions::Questions;
 use super::channel::{Channel, broken, farewell};
-use super::messages::{Code, Message};
+use super::messages::{Code, Message, Ping};
 use super::running::Running;
+use crate::clock_questions::ClockQuestions;
 use crate::error::WireError;
 use crate::outbox::Outbox;
 use crate::session::{Action, ClientConfig, Input};
@@ -38,6 +39,7 @@ pub(super) struct ClientSession {
     /// A plan that was given before the greeting was over.
     early_plan: Option<Box<Plan>>,
     questions: Questions,
+    clock_questions: ClockQuestions,
     /// When this end said hello.
     asked: Instant,
 }
@@ -80,6 +82,7 @@ impl StateMachine for ClientSession {
                 let greeted = !matches!(self.state, State::Greeting(_));
                 self.questions.ask(now, &mut self.channel, request, greeted)
             }
+            Input::AskClock => self.ask_clock(now),
             Input::Leave(why) => {
                 self.channel.leave(now, Code::Done, why);
                 Ok(())
@@ -139,7 +142,10 @@ impl ClientSession {
             return self.hear_greeting(now, message);
         }
         match message {
-            Message::Ping(_) => Ok(()),
+            Message::Ping(ping) => {
+                self.clock_told(now, ping);
+                Ok(())
+            }
             Message::Goodbye(goodbye) => Err(farewell(goodbye)),
             Message::SettingDone(answer) => self.questions.answered(now, &mut self.channel, answer),
             Message::Accept(accept) => self.accepted(now, accept),
@@ -153,6 +159,26 @@ impl ClientSession {
                 Err(broken("a server can't propose, begin or ask for a setting"))
             }
         }
+    }
+
+    /// Asks for the server's clock, once it has greeted.
+    fn ask_clock(&mut self, now: Instant) -> Result<(), WireError> {
+        let Some(sent_ns) = self.config.clock.monotonic_ns(now) else { return Ok(()) };
+        if matches!(self.state, State::Greeting(_)) {
+            return Ok(());
+        }
+        let ask = Some(self.clock_questions.ask(sent_ns));
+        self.channel.send(now, &Message::Ping(Ping { ask, told: None }))
+    }
+
+    /// The server tells its clock, perhaps.
+    fn clock_told(&mut self, now: Instant, ping: Ping) {
+        let (Some(told), Some(back_ns)) = (ping.told, self.config.clock.monotonic_ns(now)) else {
+            return;
+        };
+        let times = (told.received_ns, told.answered_ns);
+        let exchange = self.clock_questions.compared(told.number, times, back_ns);
+        exchange.into_iter().for_each(|exchange| self.channel.act(Action::ClockCompared(exchange)));
     }
 
     /// Goes to another state, which must have ended by `deadline`.

@@ -198,9 +198,28 @@ pub enum Answer {
     Refused(SettingRefusal),
 }
 
-/// A sign of life.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Ping {}
+/// A sign of life. It may ask for the other side's clock, or answer such a question; who does not know these
+/// fields leaves them out and says nothing.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Ping {
+    /// Client: number of a question for the server's `CLOCK_MONOTONIC`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask: Option<u64>,
+    /// Server: the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<ClockTold>,
+}
+
+/// What the server's monotonic clock read, nanoseconds.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct ClockTold {
+    /// Number of the question.
+    pub number: u64,
+    /// When the server had read the question.
+    pub received_ns: u64,
+    /// Before the answer left.
+    pub answered_ns: u64,
+}
 
 /// The reason of closing.
 #[derive(Debug, Serialize, Deserialize)]

@@ -14,7 +14,7 @@ use goodput_model::Host;
 use super::header::{BOUNCEBACK, EXTEND, Extent, VERSION1, word};
 use crate::error::WireError;
 use crate::outbox::Outbox;
-use crate::session::{Action, Input, ServerConfig, WallClock};
+use crate::session::{Action, HostClock, Input, ServerConfig};
 use crate::state_machine::StateMachine;
 
 /// Shortest message: all up to the hold (`struct bounceback_hdr`).
@@ -55,7 +55,7 @@ pub(super) fn extent(first: &[u8]) -> Extent {
 /// Sends messages back until the client has enough.
 pub(super) struct Bounceback {
     outbox: Outbox,
-    clock: WallClock,
+    clock: HostClock,
     /// Whether the host lets the client have this conversation.
     admitted: bool,
     received: Vec<u8>,

@@ -1,13 +1,14 @@
 //! Conversations that go as they should, where the peers observe as goodput does.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use super::{TOKENS, joined, measure, observing, observing_with_tokens};
 use crate::error::WireError;
-use crate::pair::{FAR_AHEAD_US, Pair, Step, client_config, server_config};
+use crate::pair::{BOOTED_NS, FAR_AHEAD_US, Pair, Step, client_config, server_config};
 use crate::session::{Action, SettingRequest};
 use crate::ticket::Meeting;
-use goodput_model::{Direction, Length, Plan};
+use goodput_model::{Direction, Exchange, Length, Plan};
 
 fn is_peer_report(action: &Action) -> bool {
     matches!(action, Action::PeerReported(_))
@@ -51,6 +52,42 @@ fn the_client_learns_how_the_clocks_differ() {
             _ => false,
         };
         assert_eq!(pair.client.count(right), 1, "{}", protocol.id);
+    }
+}
+
+/// 20 ms there and 70 ms back; the server's clock is ahead by [`FAR_AHEAD_US`].
+#[test]
+fn clocks_are_compared_over_the_control_connection() {
+    for (protocol, token) in observing_with_tokens() {
+        let steps = vec![Step::CompareClocks, measure(), Step::CompareClocks];
+        let mut pair = joined(protocol, token, steps);
+        pair.to_client.delay = Duration::from_millis(70);
+        pair.run();
+        assert_complete(&pair, 1);
+        let compared = pair.client.actions.iter().filter_map(|action| match action {
+            Action::ClockCompared(exchange) => Some(*exchange),
+            _ => None,
+        });
+        let compared: Vec<_> = compared.collect();
+        assert_eq!(compared.len(), 2, "{}", protocol.id);
+        for Exchange { sent_ns, received_ns, answered_ns, back_ns } in compared {
+            assert!(sent_ns > BOOTED_NS);
+            assert_eq!(received_ns, sent_ns + 20_000_000 + FAR_AHEAD_US * 1000);
+            assert_eq!((answered_ns, back_ns), (received_ns, sent_ns + 90_000_000));
+        }
+    }
+}
+
+#[test]
+fn a_private_server_does_not_tell_its_clock() {
+    for (protocol, token) in observing_with_tokens() {
+        let mut server = server_config(token);
+        server.clock.monotonic_ns = None;
+        let mut pair = Pair::new(protocol, client_config(token), server, vec![Step::CompareClocks]);
+        pair.run();
+        assert_eq!(pair.client.count(|action| matches!(action, Action::ClockCompared(_))), 0);
+        // Nothing comes after it: the server ends what is idle for too long.
+        assert!(pair.client.error().is_some());
     }
 }
 

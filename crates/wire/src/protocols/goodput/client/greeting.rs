@@ -11,6 +11,7 @@ use super::super::secure::{self, Begun, HANDSHAKE_RECORD_MAX, TOKENS_DIFFER};
 use super::super::times::{FOREIGN_TAIL, GREETING};
 use super::questions::Questions;
 use super::{ClientSession, State};
+use crate::clock_questions::ClockQuestions;
 use crate::error::WireError;
 use crate::foreign;
 use crate::frame::Decoder;
@@ -79,6 +80,7 @@ impl ClientSession {
             measurement: 0,
             early_plan: None,
             questions: Questions::default(),
+            clock_questions: ClockQuestions::default(),
             asked: now,
         };
         let (greeting, deadline) = match session.open(now) {

@@ -68,7 +68,7 @@ impl Rig {
     fn wait(&mut self, time: Duration) -> Result<(), WireError> {
         self.now += time;
         // The client lives: only the server's own deadlines are looked at.
-        self.say(&Message::Ping(super::super::messages::Ping {}))?;
+        self.say(&Message::Ping(super::super::messages::Ping::default()))?;
         let outcome = self.session.handle_timeout(self.now);
         self.collect();
         outcome

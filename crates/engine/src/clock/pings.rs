@@ -1,0 +1,38 @@
+//! Comparisons of both clocks over the control connection, for paths that let no UDP through. One at a time,
+//! and only while no payload moves: on a full path they would measure its queue, and wait behind it.
+
+use goodput_model::Exchange;
+
+/// How often clocks are compared so before the payload, and again after it: the fastest of so many met hardly
+/// a queue. On a long path fewer fit the time that payload waits.
+pub const PINGS: usize = 8;
+
+/// Comparisons under way.
+#[derive(Debug, Default)]
+pub struct Pings {
+    left: usize,
+    exchanges: Vec<Exchange>,
+}
+
+impl Pings {
+    /// So many are wanted from now on.
+    pub fn want(&mut self, count: usize) {
+        self.left = count;
+    }
+
+    /// Whether one more is wanted.
+    pub fn is_wanting(&self) -> bool {
+        self.left > 0
+    }
+
+    /// An answer has come. One that was asked for before the last [`Pings::want`] counts as well: it is true.
+    pub fn heard(&mut self, exchange: Exchange) {
+        self.left = self.left.saturating_sub(1);
+        self.exchanges.push(exchange);
+    }
+
+    /// All answers since the last call.
+    pub fn take(&mut self) -> Vec<Exchange> {
+        std::mem::take(&mut self.exchanges)
+    }
+}

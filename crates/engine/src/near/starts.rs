@@ -1,0 +1,83 @@
+//! When the far end's samples began, by this end's clock, while they come: its own clock is told only with its
+//! report. Two things are sure. It began after it was told to, and before its first sample had come, by as long
+//! as the sample says. The truth lies between; how far these are apart is the error.
+
+use std::time::Instant;
+
+/// The bounds of when the far end began, seconds after this end.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Starts {
+    /// When the far end was told to begin, and when this end began.
+    near: Option<(Instant, Instant)>,
+    latest_s: Option<f64>,
+}
+
+impl Starts {
+    /// The far end is told now.
+    pub fn told(now: Instant) -> Self {
+        Self { near: Some((now, now)), latest_s: None }
+    }
+
+    /// This end's samples count from `now`.
+    pub fn began(&mut self, now: Instant) {
+        if let Some((_, began)) = &mut self.near {
+            *began = now;
+        }
+    }
+
+    /// A sample of the far end, which it took `at_s` after its beginning, is here at `now`.
+    pub fn heard(&mut self, now: Instant, at_s: f64) {
+        let Some((_, began)) = self.near else { return };
+        let later_s = now.saturating_duration_since(began).as_secs_f64() - at_s;
+        // It can't have begun before it was told, whatever it says.
+        let later_s = later_s.max(self.earliest_s());
+        self.latest_s = Some(self.latest_s.map_or(later_s, |latest| latest.min(later_s)));
+    }
+
+    /// The far end did not begin sooner than so much after this end; below zero as a rule.
+    pub fn earliest_s(&self) -> f64 {
+        self.near.map_or(0.0, |(told, began)| -began.saturating_duration_since(told).as_secs_f64())
+    }
+
+    /// It did not begin later. Before its first sample this is no bound yet, and nothing is measured by it.
+    pub fn latest_s(&self) -> f64 {
+        self.latest_s.unwrap_or_else(|| self.earliest_s())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const fn ms(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    #[test]
+    fn the_beginning_lies_between_what_was_told_and_the_fastest_sample() {
+        let told = Instant::now();
+        let mut starts = Starts::told(told);
+        starts.began(told + ms(5));
+        assert_eq!(starts.earliest_s(), -0.005);
+        // Began 40 ms after this end; its samples take 20 ms, the second 300 ms.
+        for (at_ms, takes_ms) in [(100, 20), (200, 300), (300, 20)] {
+            starts.heard(told + ms(5 + 40 + at_ms + takes_ms), at_ms as f64 / 1e3);
+        }
+        assert!((starts.latest_s() - 0.06).abs() < 1e-9, "{starts:?}");
+        assert!((starts.earliest_s()..=starts.latest_s()).contains(&0.04));
+    }
+
+    #[test]
+    fn a_far_end_that_makes_its_times_up_is_held_to_what_is_possible() {
+        let told = Instant::now();
+        let mut starts = Starts::told(told);
+        starts.began(told);
+        for at_s in [1e9, f64::INFINITY, f64::NAN] {
+            starts.heard(told + ms(10), at_s);
+            assert!(starts.latest_s().is_finite(), "{at_s} {starts:?}");
+        }
+        assert_eq!((starts.earliest_s(), starts.latest_s()), (0.0, 0.0));
+        assert_eq!(Starts::default().latest_s(), 0.0);
+    }
+}

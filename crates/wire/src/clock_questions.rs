@@ -1,0 +1,87 @@
+//! Questions to another host's clock, whatever carries them: datagrams, or the control connection.
+//!
+//! Pure: times are told. Each number is asked once and its answer is taken once, so an answer that comes
+//! again, or that nobody asked for, is nothing. What an answer says of the other clock is taken as it is;
+//! whoever concludes from it has to bear any number.
+
+use std::collections::VecDeque;
+
+use goodput_model::Exchange;
+
+/// Questions that wait for their answers, at most; beyond, the oldest is forgotten.
+const OUT_MAX: usize = 1024;
+
+/// Questions of one conversation, numbered from 1.
+#[derive(Debug, Default)]
+pub struct ClockQuestions {
+    last: u64,
+    /// Those without an answer so far, and when they left, nanoseconds.
+    out: VecDeque<(u64, u64)>,
+}
+
+impl ClockQuestions {
+    /// One more question, which leaves at `sent_ns` of the asker's clock; its number.
+    pub fn ask(&mut self, sent_ns: u64) -> u64 {
+        self.last += 1;
+        self.out.push_back((self.last, sent_ns));
+        if self.out.len() > OUT_MAX {
+            self.out.pop_front();
+        }
+        self.last
+    }
+
+    /// Number of the last question; 0 before the first.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// An answer to question `number` has come, or it was not sent after all. When that was asked, nanoseconds; `None` if it does not
+    /// wait for an answer.
+    pub fn answered(&mut self, number: u64) -> Option<u64> {
+        let place = self.out.iter().position(|(asked, _)| *asked == number)?;
+        self.out.remove(place).map(|(_, sent_ns)| sent_ns)
+    }
+
+    /// The same, by an answer that tells the other clock: when it had the question, and when it answered.
+    /// It is here at `back_ns`.
+    pub fn compared(
+        &mut self,
+        number: u64,
+        (received_ns, answered_ns): (u64, u64),
+        back_ns: u64,
+    ) -> Option<Exchange> {
+        let sent_ns = self.answered(number)?;
+        Some(Exchange { sent_ns, received_ns, answered_ns, back_ns })
+    }
+
+    /// Whether a question after number `after` waits for its answer.
+    pub fn is_waiting_since(&self, after: u64) -> bool {
+        self.out.iter().any(|(number, _)| *number > after)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_answer_is_taken_once_and_only_if_it_was_asked_for() {
+        let mut questions = ClockQuestions::default();
+        assert_eq!((questions.ask(10), questions.ask(20)), (1, 2));
+        assert_eq!(questions.compared(2, (500, 501), 30), Some([20, 500, 501, 30].into()));
+        assert_eq!(questions.compared(2, (700, 701), 40), None, "replayed");
+        assert_eq!(questions.compared(3, (0, 0), 40), None, "never asked");
+        assert!(questions.is_waiting_since(0) && !questions.is_waiting_since(1));
+        assert_eq!(questions.answered(1), Some(10));
+    }
+
+    #[test]
+    fn who_never_answers_costs_no_memory() {
+        let mut questions = ClockQuestions::default();
+        for at in 0..10_000 {
+            questions.ask(at);
+        }
+        assert_eq!(questions.out.len(), OUT_MAX);
+        assert_eq!((questions.answered(1), questions.answered(10_000)), (None, Some(9_999)));
+    }
+}
