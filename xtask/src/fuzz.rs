@@ -28,15 +28,17 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The names of the files in fuzz/fuzz_targets, in order.
+/// The names of the files in crates/fuzzed/src/targets, in order.
 fn targets() -> Result<Vec<String>> {
-    let entries = fs::read_dir(root().join("fuzz/fuzz_targets")).context("no fuzz targets")?;
+    let entries =
+        fs::read_dir(root().join("crates/fuzzed/src/targets")).context("no fuzz targets")?;
     let mut names = Vec::new();
     for entry in entries {
         let path = entry?.path();
         // A folder beside a target holds what belongs to it.
         if path.extension().is_some_and(|extension| extension == "rs") {
-            names.extend(path.file_stem().and_then(|stem| stem.to_str()).map(String::from));
+            let stem = path.file_stem().and_then(|stem| stem.to_str());
+            names.extend(stem.filter(|stem| *stem != "mod").map(String::from));
         }
     }
     names.sort();

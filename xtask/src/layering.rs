@@ -60,6 +60,8 @@ const LAYERS: &[Layer] = &[
     // What it gives up it gives up by libraries; it has no unsafe code of its own.
     layer(SANDBOX, &[]),
     layer(ENGINE, &[MODEL, WIRE, DIAGNOSE, EXPERIMENT, MOVER, KERNEL, SETTINGS]),
+    // All that reads what others wrote, for the fuzzer; no part of the program.
+    layer("goodput-fuzzed", &[MODEL, NETLINK, WIRE, STORE, MOVER, KERNEL, SETTINGS, LAB]),
     // The program reads every registry, for help, lists and documents.
     layer(
         "goodput",

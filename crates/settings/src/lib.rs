@@ -7,6 +7,8 @@
 mod around;
 mod changes;
 mod error;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod guard;
 pub mod helper;
 mod journal;

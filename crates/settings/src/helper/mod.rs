@@ -12,5 +12,17 @@ pub use client::Helper;
 pub use main::helper_main;
 pub use message::{Answer, Refusal, Request, Work};
 
+/// Reads any bytes as a packet of either side.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn any_packet(bytes: &[u8]) {
+    // What was understood can be said again, unless its usual spelling is longer than a packet.
+    if let Some(packet) = Request::parse(bytes).ok().and_then(|request| request.packet()) {
+        assert!(Request::parse(&packet).is_ok());
+    }
+    if let Ok(answer) = message::hear(bytes) {
+        let _ = message::told(answer);
+    }
+}
+
 #[cfg(test)]
 mod tests;

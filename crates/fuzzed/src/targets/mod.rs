@@ -1,0 +1,15 @@
+//! The targets, one file each.
+
+use crate::Target;
+
+/// Makes the modules and the list of them.
+macro_rules! targets {
+    ($($id:ident),* $(,)?) => {
+        $(pub mod $id;)*
+
+        /// Every target, in order of their names.
+        pub const ALL: &[Target] = &[$(Target { id: stringify!($id), run: $id::run }),*];
+    };
+}
+
+targets!(datagrams, files, frames, journals, messages, netlink, protocols, records, scenarios);

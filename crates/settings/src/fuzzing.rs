@@ -1,0 +1,17 @@
+//! Readers of what this crate keeps on disk and hears from another process, given bytes that it never wrote: for the
+//! fuzz target.
+
+use crate::helper;
+use crate::journal::Contents;
+
+/// A journal: what is read of it is read the same whenever it is.
+pub fn journal(bytes: &[u8]) {
+    let contents = Contents::parse(bytes);
+    assert_eq!(contents, Contents::parse(bytes));
+    assert!(contents.unreadable.len() <= bytes.len());
+}
+
+/// A request to the helper that changes settings, and its answer.
+pub fn helper(bytes: &[u8]) {
+    helper::any_packet(bytes);
+}
