@@ -147,7 +147,9 @@ fn against_need(shaper: &Shaper, burst: f64) -> String {
         format!("a burst of {burst:.0} bytes lets no frame of {:.0} bytes pass", shaper.frame)
     } else {
         format!(
-            "a burst of {burst:.0} bytes is {:.1} µs ahead of a frame; {:.0} bytes would be 1 ms",
+            "a burst of {burst:.0} bytes lets a frame of {:.0} bytes pass and {:.1} µs more; {:.0} bytes \
+             would be 1 ms",
+            shaper.frame,
             (burst - shaper.frame) * 8.0 / shaper.rate * 1e6,
             shaper.needed_burst()
         )

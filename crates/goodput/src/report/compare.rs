@@ -36,11 +36,11 @@ pub fn notes(record: &Record) -> String {
     out
 }
 
-/// `28 runs, 4 of them not counted; every arm was decided after 6 blocks`.
+/// `28 runs, 4 not counted; every arm was decided after 6 blocks`.
 pub fn runs(comparison: &Comparison) -> String {
     let discarded = comparison.trials.iter().filter(|t| t.discarded.is_some()).count();
     let (all, stopped) = (comparison.trials.len(), &comparison.stopped);
-    format!("{all} runs, {discarded} of them not counted; {stopped}")
+    format!("{all} runs, {discarded} not counted; {stopped}")
 }
 
 fn arms(comparison: &Comparison) -> String {
@@ -133,15 +133,15 @@ fn because(mechanism: &Mechanism) -> String {
         Known::Missing(why) => format!("unknown ({why})"),
     };
     let moved = match &mechanism.moved {
-        Known::Value(true) => "its witness moved",
-        Known::Value(false) => "its witness did NOT move, so this does not prove the cause",
+        Known::Value(true) => "confirmed",
+        Known::Value(false) => "NOT confirmed, because this did not change",
         Known::Missing(why) => return format!("{}: cannot tell, {why}", mechanism.rule),
     };
     let rule = goodput_diagnose::rules::ALL.iter().find(|rule| rule.id == mechanism.rule);
     format!(
-        "{}: {moved}: {} {} → {}; the next limit is {}",
+        "{}, {moved}: {} {} → {}; the next limit is {}",
         mechanism.rule,
-        rule.map_or("witness", |rule| rule.witness_name),
+        rule.map_or("witness", |rule| rule.witness_name).replace('_', " "),
         value(&mechanism.witness_before),
         value(&mechanism.witness_after),
         mechanism.next_limit
