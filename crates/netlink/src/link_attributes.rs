@@ -1,7 +1,7 @@
 //! What can be set of a link, attribute by attribute as the kernel tells it, so that it can be
 //! compared and written again (`IFLA_*`, include/uapi/linux/if_link.h).
 
-use crate::raw::RawMessage;
+use crate::raw::{RawMessage, attributes};
 use crate::{Netlink, NetlinkError};
 
 /// `struct ifinfomsg`.
@@ -9,6 +9,10 @@ const HEADER_BYTES: usize = 16;
 /// `IFF_UP`, `IFF_DEBUG`, `IFF_NOARP`, `IFF_PROMISC`, `IFF_ALLMULTI`, `IFF_MULTICAST`.
 const SETTABLE: u32 = 0x1 | 0x4 | 0x80 | 0x100 | 0x200 | 0x1000;
 const IFLA_IFNAME: u16 = 3;
+/// `IFLA_AF_SPEC`, in it `AF_INET6`, in it `IFLA_INET6_TOKEN`: the lower half of addresses that the kernel
+/// makes of router advertisements (ip-token(8)).
+const TOKEN: [u16; 3] = [26, libc::AF_INET6 as u16, 7];
+const TOKEN_NAME: &str = "ipv6_token";
 
 /// The attributes that can be set.
 const ATTRIBUTES: [(u16, &str); 12] = [
@@ -61,14 +65,18 @@ impl Netlink {
         value: &[u8],
     ) -> Result<(), NetlinkError> {
         let operation = format!("set {name} of link {index}");
-        let Some((kind, _)) = ATTRIBUTES.iter().find(|(_, known)| *known == name) else {
-            return Err(NetlinkError::impossible(operation, "there is no such attribute"));
+        let kind = ATTRIBUTES.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind);
+        let attribute = match kind {
+            Some(kind) => attribute(kind, value),
+            None if name == TOKEN_NAME => {
+                let [outer, family, token] = TOKEN;
+                attribute(outer, &attribute(family, &attribute(token, value)))
+            }
+            None => {
+                return Err(NetlinkError::impossible(operation, "there is no such attribute"));
+            }
         };
-        let mut body = header(index, 0, 0);
-        body.extend(u16::try_from(4 + value.len()).unwrap_or(u16::MAX).to_ne_bytes());
-        body.extend(kind.to_ne_bytes());
-        body.extend(value);
-        body.resize(body.len().next_multiple_of(4), 0);
+        let body = [header(index, 0, 0), attribute].concat();
         self.request_raw(&operation, RawMessage { kind: libc::RTM_SETLINK, body }, 0)
     }
 
@@ -81,6 +89,14 @@ impl Netlink {
         let message = RawMessage { kind: libc::RTM_SETLINK, body };
         self.request_raw(&format!("set the flags of link {index}"), message, 0)
     }
+}
+
+/// `struct nlattr` and its value, padded to words.
+fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
+    let mut bytes = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
 }
 
 /// Family, padding and type are 0: link, flags, which flags.
@@ -96,11 +112,15 @@ fn told_of(message: &RawMessage) -> Option<LinkAttributes> {
     let told: Vec<(u16, &[u8])> = message.attributes(HEADER_BYTES).collect();
     let value = |kind: u16| told.iter().find(|(told, _)| *told == kind).map(|(_, value)| *value);
     let set = ATTRIBUTES.iter().filter_map(|(kind, name)| Some((*name, value(*kind)?.to_vec())));
+    let inner =
+        |bytes, wanted| attributes(bytes).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
+    let token = value(TOKEN[0]).and_then(|all| inner(inner(all, TOKEN[1])?, TOKEN[2]));
+    let token = token.map(|token| (TOKEN_NAME, token.to_vec()));
     Some(LinkAttributes {
         index: word(4)?,
         name: crate::ethtool::c_text(value(IFLA_IFNAME)?),
         flags: word(8)? & SETTABLE,
-        attributes: set.collect(),
+        attributes: set.chain(token).collect(),
     })
 }
 
@@ -118,10 +138,16 @@ mod tests {
                 let all = netlink.link_attributes().unwrap();
                 all.into_iter().find(|link| link.name == "left").unwrap()
             };
+            let index = netlink.link("left").unwrap().index;
+            netlink.set_up(index).unwrap();
+            // A device takes a token only while it asks routers for addresses.
+            let token = std::net::Ipv6Addr::new(0, 0, 0, 0, 0, 0, 1, 2).octets();
+            netlink.set_link_attribute(index, TOKEN_NAME, &token).unwrap();
             let before = left(&mut netlink);
+            assert!(before.attributes.contains(&(TOKEN_NAME, token.to_vec())));
+            netlink.set_link_attribute(index, TOKEN_NAME, &[0; 16]).unwrap();
             assert!(before.attributes.iter().any(|(name, _)| *name == "mtu"));
             netlink.set_mtu(before.index, 2000).unwrap();
-            netlink.set_up(before.index).unwrap();
             for (name, value) in before.attributes.iter().filter(|(name, _)| *name != "link_mode") {
                 netlink.set_link_attribute(before.index, name, value).unwrap();
             }

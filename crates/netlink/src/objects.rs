@@ -1,29 +1,41 @@
-//! Addresses, routes, rules, neighbours and queueing disciplines as the kernel tells them, so that
-//! they can be compared and made again. What moves by itself (statistics, ages, states) is left
-//! out.
+//! Addresses, routes, rules, neighbours, next hops, bridge entries and queueing disciplines as the
+//! kernel tells them, so that they can be compared and made again. What moves by itself (statistics,
+//! ages, states) is left out; how long something is to last is kept beside it.
 //!
-//! Layouts: include/uapi/linux/{if_addr,rtnetlink,fib_rules,neighbour,pkt_sched}.h.
+//! Layouts: include/uapi/linux/{if_addr,rtnetlink,fib_rules,neighbour,nexthop,pkt_sched}.h.
 
 use netlink_packet_core::{NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 
+use crate::lasting::Lasting;
 use crate::raw::RawMessage;
 use crate::{Netlink, NetlinkError};
 
 /// A kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectKind {
-    /// An address of a link; those that the kernel makes and renews itself are left out.
+    /// An address of a link. The temporary ones of IPv6 are left out: nobody but the kernel can make them,
+    /// and it makes others of the address that they belong to (`IFA_F_MANAGETEMPADDR`). One that a
+    /// router advertisement made comes back with its lifetimes, which the next advertisement renews.
     Address,
-    /// A route of any table.
+    /// A route of any table. One that a router advertisement made comes back with its protocol and
+    /// what was left of its lifetime; the next advertisement renews it (net/ipv6/ip6_fib.c
+    /// `fib6_add_rt2node`), and without one it ends as it would have.
     Route,
     /// A rule that chooses a table.
     Rule,
     /// A neighbour that somebody set for good.
     Neighbour,
+    /// A next hop, or a group of them, that routes refer to by number.
+    NextHop,
+    /// An entry that somebody set for good in the table of a bridge or of a tunnel.
+    Forwarding,
     /// A queueing discipline.
     Qdisc,
     /// A traffic class that has parameters.
     Class,
+    /// A filter of a queueing discipline. That it is there is told, not what makes it: its actions count,
+    /// and programs can't be read back.
+    Filter,
 }
 
 /// One object.
@@ -37,8 +49,22 @@ pub struct Object {
     pub key: Vec<u8>,
     /// All that makes it: the message without what moves by itself.
     pub body: Vec<u8>,
+    /// How long it is still to last, if not for good.
+    pub lasting: Option<Lasting>,
 }
 
+/// `RTM_NEWNEXTHOP` and `RTM_NEWTFILTER`.
+const NEW_NEXT_HOP: u16 = 104;
+const NEW_FILTER: u16 = 44;
+/// `NUD_NOARP`: an entry of a bridge that does not age.
+const STATIC: u16 = 0x40;
+/// `NTF_SELF` and `NTF_OFFLOADED`.
+const OF_DEVICE: u8 = 0x02;
+const OFFLOADED: u8 = 0x20;
+/// `NLA_F_NESTED`.
+const NESTED: u16 = 1 << 15;
+/// Where filters of a link hang: its root, and `TC_H_INGRESS` and the two hooks of `TC_H_CLSACT`.
+const PARENTS: [u32; 4] = [0, 0xffff_0000, 0xffff_fff2, 0xffff_fff3];
 /// `IFA_F_TEMPORARY` of an IPv6 address.
 const TEMPORARY: u8 = 0x01;
 /// `IFA_F_OPTIMISTIC`, `IFA_F_DADFAILED`, `IFA_F_DEPRECATED`, `IFA_F_TENTATIVE`.
@@ -59,7 +85,9 @@ impl ObjectKind {
             Self::Address => libc::RTM_NEWADDR,
             Self::Route => libc::RTM_NEWROUTE,
             Self::Rule => libc::RTM_NEWRULE,
-            Self::Neighbour => libc::RTM_NEWNEIGH,
+            Self::Neighbour | Self::Forwarding => libc::RTM_NEWNEIGH,
+            Self::NextHop => NEW_NEXT_HOP,
+            Self::Filter => NEW_FILTER,
             Self::Qdisc => libc::RTM_NEWQDISC,
             Self::Class => libc::RTM_NEWTCLASS,
         }
@@ -67,9 +95,9 @@ impl ObjectKind {
 
     fn header_bytes(self) -> usize {
         match self {
-            Self::Address => 8,
-            Self::Route | Self::Rule | Self::Neighbour => 12,
-            Self::Qdisc | Self::Class => 20,
+            Self::Address | Self::NextHop => 8,
+            Self::Route | Self::Rule | Self::Neighbour | Self::Forwarding => 12,
+            Self::Qdisc | Self::Class | Self::Filter => 20,
         }
     }
 
@@ -83,7 +111,22 @@ impl ObjectKind {
             Self::Rule => &[],
             // NDA_DST.
             Self::Neighbour => &[1],
+            // NHA_ID.
+            Self::NextHop => &[1],
+            // NDA_DST, NDA_LLADDR, NDA_VLAN.
+            Self::Forwarding => &[1, 2, 5],
+            // TCA_KIND, TCA_CHAIN.
+            Self::Filter => &[1, 11],
             Self::Qdisc | Self::Class => &[],
+        }
+    }
+
+    /// The attributes that hold others, where the kernel wants that to be said.
+    fn nested_attributes(self) -> &'static [u16] {
+        match self {
+            // NHA_ENCAP, NHA_RES_GROUP.
+            Self::NextHop => &[8, 12],
+            _ => &[],
         }
     }
 
@@ -98,6 +141,12 @@ impl ObjectKind {
             Self::Rule => &[18],
             // NDA_CACHEINFO, NDA_PROBES.
             Self::Neighbour => &[3, 4],
+            // NHA_OP_FLAGS, NHA_GROUP_STATS, NHA_HW_STATS_USED.
+            Self::NextHop => &[14, 15, 17],
+            // The same as of a neighbour, and NDA_MASTER.
+            Self::Forwarding => &[3, 4, 9],
+            // All but its key.
+            Self::Filter => &[],
             // TCA_STATS, TCA_XSTATS, TCA_FCNT, TCA_STATS2, TCA_PAD, TCA_HW_OFFLOAD.
             Self::Qdisc | Self::Class => &[3, 4, 6, 7, 9, 12],
         }
@@ -117,12 +166,8 @@ impl Netlink {
     ) -> Result<Vec<Object>, NetlinkError> {
         let operation = format!("list every {kind:?}");
         let mut all = Vec::new();
-        let asked: &[u32] = if kind == ObjectKind::Class { links } else { &[0] };
-        for index in asked {
-            let mut body = vec![0; kind.header_bytes()];
-            if kind == ObjectKind::Class {
-                body[4..8].copy_from_slice(&index.to_ne_bytes());
-            }
+        for mut body in questions(kind, links) {
+            body.resize(kind.header_bytes(), 0);
             // RTM_GET… is two after RTM_NEW….
             let question = RawMessage { kind: kind.new_message() + 2, body };
             let told = self.dump_raw(&operation, question)?;
@@ -143,7 +188,14 @@ impl Netlink {
             _ => NLM_F_CREATE | NLM_F_REPLACE,
         };
         let operation = format!("make a {:?} again", object.kind);
-        let message = RawMessage { kind: object.kind.new_message(), body: object.body.clone() };
+        if object.kind == ObjectKind::Filter {
+            let why = "only who made it knows all that makes it";
+            return Err(NetlinkError::impossible(operation, why));
+        }
+        let mut body = object.body.clone();
+        let lasting = object.lasting.map(|lasting| lasting.attribute(object.kind));
+        lasting.iter().for_each(|attribute| put(&mut body, attribute));
+        let message = RawMessage { kind: object.kind.new_message(), body };
         self.request_raw(&operation, message, flags)
     }
 
@@ -154,14 +206,37 @@ impl Netlink {
     pub fn delete_object(&mut self, object: &Object) -> Result<(), NetlinkError> {
         let operation = format!("delete a {:?}", object.kind);
         let kind = object.kind.new_message() + 1;
-        self.request_raw(&operation, RawMessage { kind, body: object.body.clone() }, 0)
+        let body = match object.kind {
+            // Nothing but its number is taken.
+            ObjectKind::NextHop => [&[0; 8][..], &object.key].concat(),
+            _ => object.body.clone(),
+        };
+        self.request_raw(&operation, RawMessage { kind, body }, 0)
     }
 }
 
 impl Object {
-    /// An object of which only the body was kept. `None`: the bytes are none.
-    pub fn from_body(kind: ObjectKind, body: Vec<u8>) -> Option<Self> {
-        object(kind, &RawMessage { kind: kind.new_message(), body })
+    /// An object of which only the body was kept, and how long it is to last. `None`: the bytes are none.
+    pub fn from_body(kind: ObjectKind, body: Vec<u8>, lasting: Option<Lasting>) -> Option<Self> {
+        let object = object(kind, &RawMessage { kind: kind.new_message(), body })?;
+        Some(Self { lasting, ..object })
+    }
+}
+
+/// The beginnings of the questions that list a kind: of some, the kernel tells one link's at a time.
+fn questions(kind: ObjectKind, links: &[u32]) -> Vec<Vec<u8>> {
+    let of_link = |index: &u32, parent: u32| {
+        let words = [0, *index, 0, parent];
+        words.iter().flat_map(|word: &u32| word.to_ne_bytes()).collect()
+    };
+    match kind {
+        ObjectKind::Class => links.iter().map(|index| of_link(index, 0)).collect(),
+        ObjectKind::Filter => {
+            let all = links.iter().flat_map(|index| PARENTS.map(|parent| of_link(index, parent)));
+            all.collect()
+        }
+        ObjectKind::Forwarding => vec![vec![AF_BRIDGE]],
+        _ => vec![Vec::new()],
     }
 }
 
@@ -172,9 +247,11 @@ fn object(kind: ObjectKind, message: &RawMessage) -> Option<Object> {
     let mut header = message.body[..kind.header_bytes()].to_vec();
     let mut attributes: Vec<(u16, Vec<u8>)> = message
         .attributes(kind.header_bytes())
-        .filter(|(attribute, _)| !kind.passing_attributes().contains(attribute))
         .map(|(attribute, value)| (attribute, value.to_vec()))
         .collect();
+    let lasting = Lasting::told(kind, &attributes);
+    attributes.retain(|(attribute, _)| !kind.passing_attributes().contains(attribute));
+    let links = links(kind, &header, &attributes);
     let kept = match kind {
         ObjectKind::Address => settled_address(&mut header, &mut attributes),
         ObjectKind::Route => settled_route(&mut header, &mut attributes),
@@ -186,27 +263,53 @@ fn object(kind: ObjectKind, message: &RawMessage) -> Option<Object> {
         ObjectKind::Neighbour => {
             u16::from_ne_bytes([header[8], header[9]]) & PERMANENT != 0 && header[0] != AF_BRIDGE
         }
+        ObjectKind::NextHop => {
+            // The scope is only reported, as are all flags but one.
+            header[1] = 0;
+            let flags = word(&header, 4) & ONLINK;
+            header[4..8].copy_from_slice(&flags.to_ne_bytes());
+            true
+        }
+        ObjectKind::Forwarding => settled_forwarding(&mut header, &attributes),
         ObjectKind::Qdisc | ObjectKind::Class => settled_queue(kind, &mut header, &mut attributes),
+        ObjectKind::Filter => settled_filter(&header, &mut attributes),
     };
     kept.then(|| Object {
         kind,
-        links: links(kind, &header, &attributes),
+        links,
         key: key(kind, &header, &attributes),
-        body: written(&header, &attributes),
+        body: body(kind, &header, &attributes),
+        lasting,
     })
 }
 
 /// IPv6 addresses with privacy extensions come and go by themselves.
 fn settled_address(header: &mut [u8], attributes: &mut [(u16, Vec<u8>)]) -> bool {
-    if header[0] != AF_INET6 {
-        return true;
-    }
     header[2] &= !PASSING;
     // IFA_FLAGS.
     for (_, flags) in attributes.iter_mut().filter(|(kind, _)| *kind == 8) {
         flags.iter_mut().take(1).for_each(|low| *low &= !PASSING);
     }
-    header[2] & TEMPORARY == 0
+    // Of IPv4 the same bit is `IFA_F_SECONDARY`.
+    header[0] != AF_INET6 || header[2] & TEMPORARY == 0
+}
+
+/// Entries that were learned age; groups that a device listens to come and go with its addresses.
+fn settled_forwarding(header: &mut [u8], attributes: &[(u16, Vec<u8>)]) -> bool {
+    header[10] &= !OFFLOADED;
+    let state = u16::from_ne_bytes([header[8], header[9]]);
+    let address = attributes.iter().find(|(kind, _)| *kind == 2).and_then(|(_, a)| a.first());
+    let group = header[10] & OF_DEVICE != 0 && address.is_some_and(|first| first & 1 != 0);
+    header[0] == AF_BRIDGE && state & (PERMANENT | STATIC) != 0 && !group
+}
+
+/// The kernel lists each priority too, with handle 0, and the hash tables of u32, without a node number
+/// (`TC_U32_NODE`).
+fn settled_filter(header: &[u8], attributes: &mut Vec<(u16, Vec<u8>)>) -> bool {
+    attributes.retain(|(kind, _)| ObjectKind::Filter.key_attributes().contains(kind));
+    let is_u32 = attributes.iter().any(|(kind, name)| *kind == 1 && name == b"u32\0");
+    let handle = word(header, 8);
+    handle != 0 && !(is_u32 && handle & 0xfff == 0)
 }
 
 fn settled_route(header: &mut [u8], attributes: &mut Vec<(u16, Vec<u8>)>) -> bool {
@@ -256,6 +359,11 @@ fn settled_queue(kind: ObjectKind, header: &mut [u8], attributes: &mut [(u16, Ve
 fn links(kind: ObjectKind, header: &[u8], attributes: &[(u16, Vec<u8>)]) -> Vec<u32> {
     match kind {
         ObjectKind::Rule => Vec::new(),
+        ObjectKind::NextHop => {
+            // NHA_OIF.
+            let own = attributes.iter().filter(|(kind, value)| *kind == 5 && value.len() >= 4);
+            own.map(|(_, value)| word(value, 0)).collect()
+        }
         ObjectKind::Route => {
             let mut links = Vec::new();
             for (attribute, value) in attributes {
@@ -277,7 +385,14 @@ fn key(kind: ObjectKind, header: &[u8], attributes: &[(u16, Vec<u8>)]) -> Vec<u8
         ObjectKind::Address => [&header[..2], &header[4..8]].concat(),
         // Family, lengths of both prefixes, TOS, table.
         ObjectKind::Route => header[..5].to_vec(),
-        ObjectKind::Rule => return written(header, attributes),
+        ObjectKind::Rule => return body(kind, header, attributes),
+        ObjectKind::NextHop => Vec::new(),
+        // Family, link, and whether it is the device's own.
+        ObjectKind::Forwarding => {
+            [&header[..1], &header[4..8], &[header[10] & OF_DEVICE][..]].concat()
+        }
+        // Link, handle, parent, priority and protocol.
+        ObjectKind::Filter => header[4..20].to_vec(),
         // Family and link.
         ObjectKind::Neighbour => [&header[..1], &header[4..8]].concat(),
         // Link and parent, under which there is one.
@@ -290,9 +405,12 @@ fn key(kind: ObjectKind, header: &[u8], attributes: &[(u16, Vec<u8>)]) -> Vec<u8
     key
 }
 
-fn written(header: &[u8], attributes: &[(u16, Vec<u8>)]) -> Vec<u8> {
+fn body(kind: ObjectKind, header: &[u8], attributes: &[(u16, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = header.to_vec();
-    attributes.iter().for_each(|attribute| put(&mut bytes, attribute));
+    for (attribute, value) in attributes {
+        let nested = kind.nested_attributes().contains(attribute);
+        put(&mut bytes, &(attribute | if nested { NESTED } else { 0 }, value.clone()));
+    }
     bytes
 }
 
@@ -338,12 +456,116 @@ mod tests {
         });
     }
 
+    fn run(words: &str) {
+        let mut words = words.split(' ');
+        let status = std::process::Command::new(words.next().unwrap()).args(words).status();
+        assert!(status.unwrap().success());
+    }
+
+    /// The only object of a kind whose body has these bytes.
+    fn one(netlink: &mut Netlink, kind: ObjectKind, link: u32, bytes: &[u8]) -> Option<Object> {
+        let all = netlink.objects(kind, &[link]).unwrap();
+        let mut found = all.into_iter().filter(|o| o.body.windows(bytes.len()).any(|w| w == bytes));
+        let first = found.next();
+        assert_eq!(found.next(), None);
+        first
+    }
+
+    #[test]
+    fn what_ends_by_itself_comes_back_with_its_lifetimes_and_flags() {
+        in_test_namespace("what_ends_by_itself_comes_back_with_its_lifetimes_and_flags", || {
+            let mut netlink = Netlink::open().unwrap();
+            netlink.create_veth("left", "right").unwrap();
+            let index = netlink.link("left").unwrap().index;
+            netlink.set_up(index).unwrap();
+            run("ip address add 2001:db8:5::1/64 dev left valid_lft 9000 preferred_lft 5000 \
+                 noprefixroute mngtmpaddr");
+            run("ip address add 192.0.2.5/24 dev left valid_lft 9000 preferred_lft 5000");
+            run("ip -6 route add 2001:db8:6::/64 dev left proto ra expires 9000");
+            for (kind, bytes) in [
+                (
+                    ObjectKind::Address,
+                    &[0x20, 1, 0xd, 0xb8, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1][..],
+                ),
+                (ObjectKind::Address, &[192, 0, 2, 5]),
+                (ObjectKind::Route, &[0x20, 1, 0xd, 0xb8, 0, 6, 0, 0]),
+            ] {
+                let before = one(&mut netlink, kind, index, bytes).unwrap();
+                netlink.delete_object(&before).unwrap();
+                assert_eq!(one(&mut netlink, kind, index, bytes), None);
+                let lasting = Lasting { preferred_s: Some(3000), valid_s: Some(6000) };
+                netlink
+                    .make_object(&Object { lasting: Some(lasting), ..before.clone() }, false)
+                    .unwrap();
+                let after = one(&mut netlink, kind, index, bytes).unwrap();
+                let left = after.lasting.unwrap().valid_s.unwrap();
+                assert!((1..=6000).contains(&left), "{after:?}");
+                assert_eq!(Object { lasting: before.lasting, ..after }, before);
+            }
+        });
+    }
+
+    #[test]
+    fn next_hops_and_bridge_entries_can_be_made_again_and_filters_are_seen() {
+        let name = "next_hops_and_bridge_entries_can_be_made_again_and_filters_are_seen";
+        in_test_namespace(name, || {
+            let mut netlink = Netlink::open().unwrap();
+            netlink.create_veth("left", "right").unwrap();
+            let index = netlink.link("left").unwrap().index;
+            netlink.add_address(index, "192.0.2.1".parse().unwrap(), 24).unwrap();
+            netlink.set_up(index).unwrap();
+            let right = netlink.link("right").unwrap().index;
+            netlink.set_up(right).unwrap();
+            run("ip nexthop add id 4242 via 192.0.2.9 dev left");
+            run("ip nexthop add id 4243 group 4242");
+            run("ip route add 198.51.100.0/24 nhid 4242");
+            run("ip link add br0 type bridge");
+            run("ip link set left master br0");
+            run("bridge fdb add 02:00:00:00:00:77 dev left master static");
+            let id = |id: u32| id.to_ne_bytes();
+            let fdb = (ObjectKind::Forwarding, vec![2, 0, 0, 0, 0, 0x77]);
+            let group = (ObjectKind::NextHop, [&[8, 0, 1, 0][..], &id(4243)].concat());
+            let hop = (ObjectKind::NextHop, [&[8, 0, 1, 0][..], &id(4242)].concat());
+            let mut route = None;
+            for (kind, bytes) in [fdb, group, hop] {
+                route = route
+                    .or_else(|| one(&mut netlink, ObjectKind::Route, index, &[198, 51, 100, 0]));
+                let before = one(&mut netlink, kind, index, &bytes).unwrap();
+                netlink.delete_object(&before).unwrap();
+                assert_eq!(one(&mut netlink, kind, index, &bytes), None);
+                netlink.make_object(&before, false).unwrap();
+                assert_eq!(one(&mut netlink, kind, index, &bytes), Some(before));
+            }
+            // It went with its next hop.
+            assert_eq!(one(&mut netlink, ObjectKind::Route, index, &[198, 51, 100, 0]), None);
+            netlink.make_object(&route.clone().unwrap(), false).unwrap();
+            assert_eq!(one(&mut netlink, ObjectKind::Route, index, &[198, 51, 100, 0]), route);
+
+            run("tc qdisc add dev left root handle 1: htb");
+            run("tc filter add dev left parent 1: protocol ip prio 7 u32 match ip dst 192.0.2.9 \
+                 flowid 1:1");
+            run("tc qdisc add dev left clsact");
+            run("tc filter add dev left ingress protocol ip prio 9 u32 match ip dst 192.0.2.9 \
+                 flowid 1:1");
+            let filters = netlink.objects(ObjectKind::Filter, &[index]).unwrap();
+            assert_eq!(filters.len(), 2, "{filters:?}");
+            netlink.delete_object(&filters[0]).unwrap();
+            assert_eq!(netlink.objects(ObjectKind::Filter, &[index]).unwrap(), filters[1..]);
+            let said = netlink.make_object(&filters[0], false).unwrap_err().to_string();
+            assert!(said.contains("who made it"), "{said}");
+        });
+    }
+
     proptest! {
         #[test]
         fn no_message_makes_it_panic(body in prop::collection::vec(any::<u8>(), 0..80)) {
-            use ObjectKind::{Address, Class, Neighbour, Qdisc, Route, Rule};
-            for kind in [Address, Route, Rule, Neighbour, Qdisc, Class] {
-                let _ = Object::from_body(kind, body.clone());
+            use ObjectKind::{
+                Address, Class, Filter, Forwarding, Neighbour, NextHop, Qdisc, Route, Rule,
+            };
+            for kind in
+                [Address, Route, Rule, Neighbour, NextHop, Forwarding, Qdisc, Class, Filter]
+            {
+                let _ = Object::from_body(kind, body.clone(), None);
             }
         }
     }

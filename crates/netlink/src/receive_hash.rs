@@ -6,6 +6,7 @@ use crate::ethtool::{LONGEST_BYTES, call};
 
 const ETHTOOL_GRXFH: u32 = 0x29;
 const ETHTOOL_GRSSH: u32 = 0x46;
+const ETHTOOL_SRSSH: u32 = 0x47;
 /// `struct ethtool_rxfh` without its list: command, context, both lengths, the function and the
 /// transform, three reserved bytes and words.
 const HASH_BYTES: usize = 24;
@@ -14,6 +15,8 @@ const TABLE_LENGTH_AT: usize = 8;
 const KEY_LENGTH_AT: usize = 12;
 const FUNCTION_AT: usize = 16;
 const TRANSFORM_AT: usize = 17;
+/// `ETH_RXFH_INDIR_NO_CHANGE`.
+const TABLE_STAYS: u32 = u32::MAX;
 /// `ETH_RSS_HASH_TOP`.
 const TOEPLITZ: u8 = 1;
 /// The first 16 bytes of `struct ethtool_rxnfc`, which are all that the kernel reads and writes for
@@ -75,6 +78,43 @@ pub fn hashes_ports(device: &str, kind: FlowKind) -> Result<bool, NetlinkError> 
     Ok(all & (PORTS | ADDRESSES) == PORTS | ADDRESSES)
 }
 
+/// What of a hash is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HashPart {
+    /// The queue of each remainder, as words in this machine's order.
+    Table,
+    /// The key.
+    Key,
+}
+
+/// Sets one part of the hash of `device`, and leaves the others. Needs CAP_NET_ADMIN.
+pub fn set_receive_hash(device: &str, part: HashPart, bytes: &[u8]) -> Result<(), NetlinkError> {
+    let operation = format!("set how {device} spreads packets over its receive queues");
+    let mut head = [0u8; HASH_BYTES];
+    call(&operation, device, ETHTOOL_GRSSH, &mut head)?;
+    let mut order = order(&head, part, bytes)
+        .ok_or_else(|| NetlinkError::impossible(&operation, "it has another length there"))?;
+    call(&operation, device, ETHTOOL_SRSSH, &mut order)
+}
+
+/// The order for a device that has told this head. A function of 0 is no change; the transform, which
+/// older kernels want to be 0, is what it is now.
+fn order(head: &[u8; HASH_BYTES], part: HashPart, bytes: &[u8]) -> Option<Vec<u8>> {
+    let (table, key) = match part {
+        HashPart::Table => (u32::try_from(bytes.len() / 4).ok()?, 0),
+        HashPart::Key => (TABLE_STAYS, u32::try_from(bytes.len()).ok()?),
+    };
+    let fits = match part {
+        HashPart::Table => bytes.len().is_multiple_of(4) && table == word(head, TABLE_LENGTH_AT),
+        HashPart::Key => key == word(head, KEY_LENGTH_AT),
+    };
+    let mut order = [0u8; HASH_BYTES];
+    order[TABLE_LENGTH_AT..][..4].copy_from_slice(&table.to_ne_bytes());
+    order[KEY_LENGTH_AT..][..4].copy_from_slice(&key.to_ne_bytes());
+    order[TRANSFORM_AT] = head[TRANSFORM_AT];
+    (fits && !bytes.is_empty()).then(|| [&order[..], bytes].concat())
+}
+
 fn parse(whole: &[u8]) -> Option<ReceiveHash> {
     let (head, lists) = whole.split_at_checked(HASH_BYTES)?;
     let (table, key) = (word(head, TABLE_LENGTH_AT), word(head, KEY_LENGTH_AT));
@@ -112,6 +152,27 @@ mod tests {
         assert!(!parse(&bytes).unwrap().is_toeplitz);
         bytes.pop();
         assert_eq!(parse(&bytes), None);
+    }
+
+    #[test]
+    fn one_part_is_set_and_the_other_left() {
+        let mut head = [0u8; HASH_BYTES];
+        head[TABLE_LENGTH_AT..][..4].copy_from_slice(&2u32.to_ne_bytes());
+        head[KEY_LENGTH_AT..][..4].copy_from_slice(&3u32.to_ne_bytes());
+        (head[FUNCTION_AT], head[TRANSFORM_AT]) = (TOEPLITZ, 1);
+        let table = [7u32, 1].map(u32::to_ne_bytes).concat();
+        let order_of = order(&head, HashPart::Table, &table).unwrap();
+        assert_eq!((word(&order_of, TABLE_LENGTH_AT), word(&order_of, KEY_LENGTH_AT)), (2, 0));
+        assert_eq!((order_of[FUNCTION_AT], order_of[TRANSFORM_AT]), (0, 1));
+        assert_eq!(order_of[HASH_BYTES..], table);
+        let order_of = order(&head, HashPart::Key, &[1, 2, 3]).unwrap();
+        assert_eq!(word(&order_of, TABLE_LENGTH_AT), TABLE_STAYS);
+        assert_eq!((word(&order_of, KEY_LENGTH_AT), &order_of[HASH_BYTES..]), (3, &[1, 2, 3][..]));
+        // A device that has another number of queues now takes no table of before.
+        for (part, bytes) in [(HashPart::Table, &table[..4]), (HashPart::Key, &[1][..])] {
+            assert_eq!(order(&head, part, bytes), None);
+        }
+        assert_eq!(order(&[0; HASH_BYTES], HashPart::Table, &[]), None, "that would reset it");
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use goodput_netlink::parameters::{Group, get_group, set_group};
 
-use super::Cells;
 use super::devices::Part;
 use super::host::{Host, Trouble};
+use super::{Cells, of_device};
 
 pub(super) const ID: &str = "driver";
 
@@ -26,7 +26,7 @@ pub(super) fn write(
     _now: Option<&str>,
     wanted: &str,
 ) -> Result<(), Trouble> {
-    let Some((device, name)) = path.split_once('/') else { return Err(Trouble::Unreadable) };
+    let (device, name) = of_device(path)?;
     let group = Group::ALL.into_iter().find(|group| format!("{group:?}") == name);
     let words = wanted.split(' ').map(|word| word.parse().ok()).collect::<Option<Vec<u32>>>();
     match (group, words) {

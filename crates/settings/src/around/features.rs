@@ -2,9 +2,9 @@
 
 use goodput_netlink::Features;
 
-use super::Cells;
 use super::devices::Part;
 use super::host::{Host, Trouble};
+use super::{Cells, of_device};
 
 pub(super) const ID: &str = "feature";
 
@@ -26,7 +26,7 @@ pub(super) fn write(
     _now: Option<&str>,
     wanted: &str,
 ) -> Result<(), Trouble> {
-    let Some((device, name)) = path.split_once('/') else { return Err(Trouble::Unreadable) };
+    let (device, name) = of_device(path)?;
     let on: &[&str] = if wanted == "on" { &[name] } else { &[] };
     Ok(Features::of(device)?.request_exactly(device, &[name], on)?)
 }

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use rustix::fs::{Dir, Mode, OFlags, openat};
 
-use super::Cells;
 use super::devices::Part;
 use super::host::{Host, Trouble};
+use super::{Cells, of_device};
 
 pub(super) const ID: &str = "interrupt";
 
@@ -31,7 +31,7 @@ pub(super) fn write(
     _now: Option<&str>,
     wanted: &str,
 ) -> Result<(), Trouble> {
-    let Some((device, name)) = path.split_once('/') else { return Err(Trouble::Unreadable) };
+    let (device, name) = of_device(path)?;
     let found = affinities(host, device)?.into_iter().find(|(found, _)| found == name);
     let (_, file) = found.ok_or(Trouble::Gone)?;
     Ok(fs::write(file, wanted)?)

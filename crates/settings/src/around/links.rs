@@ -2,7 +2,7 @@
 
 use super::devices::Part;
 use super::host::{Host, Trouble};
-use super::{Cells, from_hex, hex};
+use super::{Cells, from_hex, hex, of_device};
 
 pub(super) const ID: &str = "link";
 const FLAGS: &str = "flags";
@@ -27,7 +27,7 @@ pub(super) fn write(
     _now: Option<&str>,
     wanted: &str,
 ) -> Result<(), Trouble> {
-    let Some((device, name)) = path.split_once('/') else { return Err(Trouble::Unreadable) };
+    let (device, name) = of_device(path)?;
     let index = host.link(device)?.index;
     let value = from_hex(wanted).ok_or(Trouble::Unreadable)?;
     match (name, value.first_chunk()) {

@@ -11,9 +11,11 @@ mod drivers;
 mod features;
 mod host;
 mod interrupts;
+mod lasting;
 mod links;
 mod objects;
 mod queues;
+mod spreading;
 mod sysctls;
 
 use std::collections::BTreeMap;
@@ -22,7 +24,8 @@ use std::path::PathBuf;
 use goodput_model::SettingRef;
 
 use crate::error::SettingError;
-use host::Host;
+use host::{Host, Trouble};
+pub(crate) use lasting::same;
 pub(crate) use sysctls::name as sysctl_cell;
 
 /// Cells by name.
@@ -90,13 +93,15 @@ pub(crate) fn capture(setting: &SettingRef, footprint: &Footprint) -> Result<Cel
 /// The cells of `to` that differ from those of `from`.
 pub(crate) fn changed(from: &Cells, to: &Cells) -> Changed {
     let gone = from.keys().filter(|name| !to.contains_key(*name)).map(|name| (name.clone(), None));
-    let other = to.iter().filter(|(name, text)| from.get(*name) != Some(text));
+    let is = |name, text: &str| from.get(name).is_some_and(|before| same(before, text));
+    let other = to.iter().filter(|(name, text)| !is(*name, text));
     gone.chain(other.map(|(name, text)| (name.clone(), Some(text.clone())))).collect()
 }
 
 /// The cells of `target` that are something else, or are not, now.
 pub(crate) fn differing<'a>(target: &'a Cells, now: &Cells) -> Vec<(&'a str, &'a str)> {
-    let other = target.iter().filter(|(name, text)| now.get(*name) != Some(text));
+    let is = |name, text: &str| now.get(name).is_some_and(|now| same(now, text));
+    let other = target.iter().filter(|(name, text)| !is(*name, text) && !lasting::has_ended(text));
     other.map(|(name, text)| (name.as_str(), text.as_str())).collect()
 }
 
@@ -150,6 +155,11 @@ fn write(
     Ok(troubles)
 }
 
+/// The device and the rest of a cell's path.
+fn of_device(path: &str) -> Result<(&str, &str), Trouble> {
+    path.split_once('/').ok_or(Trouble::Unreadable)
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -176,5 +186,46 @@ pub(crate) fn steer(device: &str) {
                 let _ = file.write_all(text.as_bytes());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::in_scene;
+
+    #[test]
+    fn what_goes_with_a_link_comes_back_with_all_that_it_had() {
+        in_scene("what_goes_with_a_link_comes_back_with_all_that_it_had", |_| {
+            let setting: SettingRef = "link.mtu@eth0".parse().unwrap();
+            let look = || capture(&setting, &Footprint::Device).unwrap();
+            let before = look();
+            for state in ["down", "up"] {
+                let words = ["link", "set", "eth0", state];
+                assert!(std::process::Command::new("ip").args(words).status().unwrap().success());
+            }
+            let gone = |cells: &Cells, kind: &str| {
+                let before = before.keys().filter(|name| name.starts_with(kind));
+                before.filter(|name| !cells.contains_key(*name)).count()
+            };
+            let down = look();
+            for kind in ["address/", "route/", "nexthop/"] {
+                assert!(gone(&down, kind) > 0, "{kind}");
+            }
+            let left = bring_about(&setting, &Footprint::Device, &before).unwrap();
+            assert_eq!(left, [""; 0]);
+            let after = look();
+            let ends = |cells: &Cells| {
+                let ends = cells.values().filter_map(|text| text.split_once(" until "));
+                ends.map(|(_, end)| end.split(' ').next_back().unwrap().parse::<u64>().unwrap())
+                    .collect::<Vec<_>>()
+            };
+            // The kernel counts whole seconds, and what was left began a little later.
+            assert!(!ends(&before).is_empty());
+            for (one, other) in ends(&before).into_iter().zip(ends(&after)) {
+                assert!(one.abs_diff(other) < 3600, "{one} {other}");
+            }
+            assert_eq!(ends(&before).len(), ends(&after).len());
+        });
     }
 }

@@ -6,9 +6,9 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{Dir, Mode, OFlags, openat};
 
-use super::Cells;
 use super::devices::Part;
 use super::host::{Host, Trouble};
+use super::{Cells, of_device};
 use crate::machine::sysfs::attribute;
 
 pub(super) const ID: &str = "queue";
@@ -51,7 +51,7 @@ pub(super) fn write(
     _now: Option<&str>,
     wanted: &str,
 ) -> Result<(), Trouble> {
-    let Some((name, file)) = path.split_once('/') else { return Err(Trouble::Unreadable) };
+    let (name, file) = of_device(path)?;
     let device = host.sysfs.device(host.link(name)?).ok_or(Trouble::Hidden)?;
     Ok(attribute(&device, file, OFlags::WRONLY)?.write_all(wanted.as_bytes())?)
 }

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use goodput_model::SettingRef;
 use serde::{Deserialize, Serialize};
 
-use crate::around::{Cells, Changed};
+use crate::around::{Cells, Changed, same};
 use crate::place::Place;
 
 /// The version of the format that is written.
@@ -112,8 +112,11 @@ impl Entry {
             };
             let made = self.touched.get(*name).into_iter().flatten();
             // What went by our doing came back without what it held.
-            found == Some(*before)
-                || made.into_iter().any(|made| made.is_none() || made.as_ref() == found)
+            let is = |text: Option<&String>| match (text, found) {
+                (Some(one), Some(other)) => same(one, other),
+                (one, other) => one.is_none() && other.is_none(),
+            };
+            is(Some(*before)) || made.into_iter().any(|made| made.is_none() || is(made.as_ref()))
         };
         let wanted = self.before.iter().filter(ours);
         wanted.map(|(name, before)| (name.clone(), before.clone())).collect()

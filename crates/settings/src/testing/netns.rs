@@ -81,10 +81,24 @@ fn add_uppers() {
         "-6 route add 2001:db8:8::/64 dev eth0 mtu 1400",
         "neighbour add 192.0.2.9 lladdr 02:00:00:00:00:09 dev eth0",
         "rule add from 192.0.2.77 table 77",
+        "address add 2001:db8:5::1/64 dev eth0 valid_lft 90000 preferred_lft 50000 noprefixroute",
+        "-6 route add 2001:db8:6::/64 dev eth0 proto ra expires 90000",
+        "nexthop add id 4242 via 192.0.2.9 dev eth0",
+        "nexthop add id 4243 group 4242",
+        "route add 203.0.113.0/24 nhid 4243",
     ] {
         if !upper(words) {
             eprintln!("this kernel has no `ip {words}`");
         }
+    }
+    let commands = [
+        "bridge fdb add 02:00:00:00:00:77 dev eth3 master static",
+        "tc filter add dev eth1 parent 1: protocol ip prio 7 u32 match ip dst 192.0.2.9 flowid 1:20",
+    ];
+    for command in commands {
+        let mut words = command.split(' ');
+        let made = std::process::Command::new(words.next().unwrap()).args(words).status();
+        assert!(made.is_ok_and(|status| status.success()), "{command}");
     }
     for device in ["eth0", "eth2", "eth3"] {
         crate::around::steer(device);
