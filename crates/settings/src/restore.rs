@@ -226,7 +226,8 @@ fn put_back(
     }
     if machine.capture(setting)? != entry.exact {
         let now = machine.read(setting)?;
-        if !entry.ours.iter().any(|ours| machine.same(ours, &now)) {
+        let ours = entry.ours.iter().any(|ours| machine.same(ours, &now));
+        if !ours && !is_cut_short(machine, entry, &now) {
             return Ok(Outcome::ChangedByOther { now, ours: last(entry) });
         }
     }
@@ -243,6 +244,13 @@ fn put_back(
             left.join("; ")
         )),
     })
+}
+
+/// Whether a value is what our last change left when it was cut short.
+fn is_cut_short(machine: &dyn Machine, entry: &Entry, now: &str) -> bool {
+    let values: Vec<&str> =
+        entry.ours.iter().chain([&entry.original]).map(String::as_str).collect();
+    entry.doubt.is_some() && machine.is_between(now, &values)
 }
 
 /// Writes the original of a setting and of everything that changed along with it, unless all of it

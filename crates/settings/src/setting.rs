@@ -86,6 +86,12 @@ pub trait Machine: Sync {
         one == other
     }
 
+    /// Whether a write that was cut short between these values may leave `now`: where one value takes
+    /// several system calls.
+    fn is_between(&self, _now: &str, _values: &[&str]) -> bool {
+        false
+    }
+
     /// What the kernel may alter along with the value; all of it is kept and put back with it.
     fn footprint(&self, _setting: &SettingRef) -> Footprint {
         Footprint::Device

@@ -29,10 +29,23 @@ impl Machine for PacketSteering {
         for (number, queue) in sysfs::receive_queues(setting)?.iter().enumerate() {
             let mask = if masks.len() == 1 { masks.first() } else { masks.get(number) };
             if let Some(mask) = mask {
+                #[cfg(test)]
+                crate::testing::step();
                 sysfs::write(setting, &file(queue), &split(mask))?;
             }
         }
         Ok(())
+    }
+
+    fn is_between(&self, now: &str, values: &[&str]) -> bool {
+        let mask = |value: &str, number| {
+            let masks: Vec<&str> = value.split(' ').collect();
+            let own = if masks.len() == 1 { masks.first() } else { masks.get(number) };
+            own.map(|mask| (*mask).to_owned())
+        };
+        let queues = values.iter().chain([&now]).map(|value| value.split(' ').count()).max();
+        (0..queues.unwrap_or(1))
+            .all(|number| values.iter().any(|value| mask(value, number) == mask(now, number)))
     }
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
