@@ -11,6 +11,9 @@ use rustix::process::geteuid;
 /// Most bytes of such a file.
 const LONGEST: u64 = 1 << 20;
 
+/// Names the directory with the credentials of a service (systemd.exec(5)).
+const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
+
 /// Reads a file with a secret, `what`. Refuses one that others than its owner can reach, or that
 /// belongs to another user: whoever it was may have read or chosen the secret.
 pub fn read(file: &Path, what: &str) -> Result<String> {
@@ -28,7 +31,8 @@ fn check(found: &Metadata, file: &Path, what: &str) -> Result<()> {
     let shown = file.display();
     let (mode, owner) = (found.mode() & 0o7777, found.uid());
     // A pipe, as a shell's <(…) makes one, has no name that others could open.
-    if found.is_file() && mode & 0o077 != 0 {
+    let reachable = found.is_file() && mode & 0o077 != 0;
+    if reachable && !is_credential(found, file) {
         bail!("{what} {shown} can be reached by others (mode {mode:04o}); run `chmod 600 {shown}`");
     }
     if owner != geteuid().as_raw() && owner != 0 {
@@ -38,6 +42,26 @@ fn check(found: &Metadata, file: &Path, what: &str) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Whether systemd has put the file there for this service alone (systemd.exec(5), `LoadCredential=`).
+/// Such a file has mode 0440 because of the ACL that lets the service's user read it: the bits of the
+/// group are then the ACL's mask (acl(5)). Its directory is closed to everybody else.
+fn is_credential(found: &Metadata, file: &Path) -> bool {
+    std::env::var_os(CREDENTIALS)
+        .is_some_and(|directory| lies_in(found, file, Path::new(&directory)))
+}
+
+fn lies_in(found: &Metadata, file: &Path, directory: &Path) -> bool {
+    let (Ok(file), Ok(directory)) = (file.canonicalize(), directory.canonicalize()) else {
+        return false;
+    };
+    let Ok(around) = directory.metadata() else { return false };
+    let closed = |metadata: &Metadata| {
+        let owner = metadata.uid();
+        metadata.mode() & 0o027 == 0 && (owner == 0 || owner == geteuid().as_raw())
+    };
+    file.parent() == Some(&directory) && closed(&around) && closed(found)
 }
 
 #[cfg(test)]
@@ -65,6 +89,33 @@ mod tests {
         if chown(&file, Some(65_534), None).is_ok() {
             let why = read(&file, "the token").unwrap_err().to_string();
             assert!(why.contains("user 65534") && why.contains("chmod 600"), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_credential_of_systemd_is_read_only_from_its_closed_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let (inside, file) = (folder.path().join("inside"), folder.path().join("inside/token"));
+        std::fs::create_dir(&inside).unwrap();
+        std::fs::write(&file, "secret").unwrap();
+        let lies_in = |directory: &Path| lies_in(&file.metadata().unwrap(), &file, directory);
+        // As systemd makes them: read by the service's user through an ACL, whose mask is the group's bits.
+        for (directory_mode, file_mode, good) in [
+            (0o550, 0o440, true),
+            (0o500, 0o400, true),
+            (0o550, 0o444, false),
+            (0o550, 0o460, false),
+            (0o555, 0o440, false),
+            (0o770, 0o440, false),
+        ] {
+            mode(&file, file_mode);
+            mode(&inside, directory_mode);
+            assert_eq!(lies_in(&inside), good, "{directory_mode:o} {file_mode:o}");
+            assert!(!lies_in(folder.path()), "it lies deeper");
+            mode(&inside, 0o700);
         }
     }
 }
