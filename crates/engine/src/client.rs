@@ -6,12 +6,11 @@ use std::time::Duration;
 use goodput_model::{Host, Plan, SocketOptions};
 use goodput_mover::no_thread;
 use goodput_wire::error::WireError;
-use goodput_wire::session::{
-    Action, ClientConfig, ClockOffset, Credentials, Input, SettingRequest,
-};
+use goodput_wire::session::{Action, ClientConfig, ClientKey, ClockOffset, Input, SettingRequest};
 
 use crate::clock::{Pings, host_clock};
 use crate::conversation::Conversation;
+use crate::credentials::{Credentials, Shown};
 use crate::dial::{Dialled, dial};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
@@ -62,35 +61,72 @@ impl Client {
         Ok(client)
     }
 
-    /// As [`Client::connect`]; a connection that is refused is tried again for `patience`.
+    /// As [`Client::connect`]; a connection that is refused is tried again for `patience`. A server that
+    /// refuses whoever shows nothing is shown the user's key, if there is one.
     async fn greet(
         target: &Target,
         options: &SocketOptions,
         credentials: Credentials,
         patience: Duration,
     ) -> Result<Self, EngineError> {
+        let key = credentials.key_for(target, Shown::AtOnce)?;
+        let shows_nothing = key.is_none();
+        match Self::greet_with(target, options, &credentials, key, patience).await {
+            Err(refused) if shows_nothing && refused.not_permitted() => {
+                match credentials.key_for(target, Shown::AsAsked)? {
+                    Some(key) => {
+                        Self::greet_with(target, options, &credentials, Some(key), patience).await
+                    }
+                    None => Err(refused),
+                }
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn greet_with(
+        target: &Target,
+        options: &SocketOptions,
+        credentials: &Credentials,
+        key: Option<ClientKey>,
+        patience: Duration,
+    ) -> Result<Self, EngineError> {
         let dialled = dial(target.clone(), options.clone(), patience).await?;
         let Dialled { stream, addresses } = dialled;
         let local = stream.as_ref().and_then(|stream| stream.local_addr().ok());
-        let host = goodput_kernel::host();
-        let Credentials { token, login } = credentials.clone();
-        let config = ClientConfig { host, token, login, seed: rand::random(), clock: host_clock() };
+        let config = ClientConfig {
+            host: goodput_kernel::host(),
+            token: credentials.token.clone(),
+            key: key.clone(),
+            login: credentials.login.clone(),
+            seed: rand::random(),
+            clock: host_clock(),
+        };
         let session = (target.protocol.client)(std::time::Instant::now(), config);
         let mut conversation = Conversation::new(session, stream);
-        match next(&mut conversation, target).await? {
-            Action::Greeted { peer, secured, clock } => Ok(Self {
-                conversation,
-                pings: Pings::default(),
-                target: target.clone(),
-                options: options.clone(),
-                credentials,
-                addresses,
-                local,
-                peer,
-                secured,
-                clock,
-            }),
-            other => Err(unexpected(target, &other)),
+        let mut showed = None;
+        loop {
+            match next(&mut conversation, target).await? {
+                Action::ServerShowed(server) => showed = Some(server),
+                Action::Greeted { peer, secured, clock } => {
+                    if let Some(server) = showed {
+                        credentials.met(target, server, key.as_ref());
+                    }
+                    return Ok(Self {
+                        conversation,
+                        pings: Pings::default(),
+                        target: target.clone(),
+                        options: options.clone(),
+                        credentials: credentials.clone(),
+                        addresses,
+                        local,
+                        peer,
+                        secured,
+                        clock,
+                    });
+                }
+                other => return Err(unexpected(target, &other)),
+            }
         }
     }
 

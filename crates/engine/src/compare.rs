@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 
 use goodput_experiment::{Design, Step, WARM_UP};
 use goodput_model::{Plan, Record};
-use goodput_wire::session::Credentials;
 
 pub use arms::{Arm, Factor, factorial};
 
 use crate::client::Client;
 use crate::conclude::{Conclusion, conclude};
+use crate::credentials::Credentials;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;

@@ -12,7 +12,7 @@ pub enum Event {
     Connected {
         /// The machine at the other end.
         peer: Host,
-        /// Whether the control connection is protected by the shared token.
+        /// Whether the control connection is encrypted, by the shared token or by keys.
         secured: bool,
     },
     /// The flows are open.

@@ -6,10 +6,10 @@ use goodput_experiment::rate_search::{Found, Next, RateSearch as Search, Says, T
 use goodput_model::{
     BitRate, Bytes, Kind, Length, Plan, RateOutcome, RateSearch, RateTrial, Record,
 };
-use goodput_wire::session::Credentials;
 
 use crate::client::Client;
 use crate::conclude::conclude;
+use crate::credentials::Credentials;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;

@@ -1,16 +1,20 @@
-//! What lets a client in: the shared token, and user names with passwords.
+//! What lets a client in: its own key, the shared token, and user names with passwords.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use goodput_engine::{Credentials, OwnKey};
+use goodput_wire::keys::KeyFile;
 use goodput_wire::login::{Accounts, Login, Padding};
-use goodput_wire::session::{Credentials, Token};
+use goodput_wire::session::Token;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 use crate::args::CredentialArgs;
-use crate::secret_file;
+use crate::known_servers::Known;
+use crate::{key_files, secret_file};
 
 /// Where iperf3's client takes a password from as well.
 const PASSWORD_VARIABLE: &str = "IPERF3_PASSWORD";
@@ -21,7 +25,39 @@ pub fn credentials(args: &CredentialArgs) -> Result<Credentials> {
         (Some(username), Some(key)) => Some(login(username, key, args)?),
         _ => None,
     };
-    Ok(Credentials { token: token(args.token_file.as_deref())?, login })
+    Ok(Credentials { token: token(args.token_file.as_deref())?, login, key: own_key(args)? })
+}
+
+/// The key that the arguments name, or the usual one if there is one.
+fn own_key(args: &CredentialArgs) -> Result<Option<OwnKey>> {
+    let own = match &args.key {
+        Some(file) => {
+            key_files::check_exists(file)?;
+            Some(key_files::read(file)?)
+        }
+        None => usual_key(args.server_key.is_some())?,
+    };
+    let Some(own) = own else { return Ok(None) };
+    let servers = Arc::new(Known::new(args.server_key)?);
+    // Whoever names the server's key wants to be sure whom it talks to.
+    let asked = args.key.is_some() || args.server_key.is_some();
+    Ok(Some(OwnKey { key: Arc::new(own.key), asked, servers }))
+}
+
+/// The usual key. If it is needed, that it is missing or cannot be used is an error; else a warning if it
+/// cannot be used.
+fn usual_key(is_needed: bool) -> Result<Option<KeyFile>> {
+    let usual = key_files::default_key();
+    if is_needed {
+        let file = usual?;
+        key_files::check_exists(&file)?;
+        return key_files::read(&file).map(Some);
+    }
+    let Some(file) = usual.ok().filter(|file| file.symlink_metadata().is_ok()) else {
+        return Ok(None);
+    };
+    let read = key_files::read(&file);
+    Ok(read.inspect_err(|why| eprintln!("warning: goes on without a key: {why:#}")).ok())
 }
 
 /// Reads a token from its file.

@@ -2,12 +2,15 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod authorized;
 mod commands;
 mod credentials;
 mod data_dirs;
 mod exit;
 mod expect;
 mod formats;
+mod key_files;
+mod known_servers;
 mod logging;
 mod report;
 mod screen;

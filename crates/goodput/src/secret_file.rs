@@ -1,4 +1,5 @@
-//! Files with secrets: read only if nobody else can read them.
+//! Files with secrets, read only if nobody else can read them; and files that say whom to trust, read only if
+//! nobody else can write them.
 
 use std::fs::{File, Metadata};
 use std::io::Read;
@@ -6,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use rustix::process::geteuid;
+use rustix::process::{Uid, geteuid};
 
 /// Most bytes of such a file.
 const LONGEST: u64 = 1 << 20;
@@ -25,6 +26,41 @@ pub fn read(file: &Path, what: &str) -> Result<String> {
     let mut text = String::new();
     opened.take(LONGEST).read_to_string(&mut text).with_context(failed)?;
     Ok(text)
+}
+
+/// Reads a file that says whom to trust, `what`. Refuses one that others than `owner` and root can write or
+/// exchange. It has no secrets, so everybody may read it.
+pub fn read_trusted(file: &Path, what: &str, owner: Uid) -> Result<String> {
+    let shown = file.display();
+    let failed = || format!("cannot read {what} {shown}");
+    let opened = File::open(file).with_context(failed)?;
+    only_ours_to_write(&opened.metadata().with_context(failed)?, file, what, owner)?;
+    let around = file.parent().filter(|around| !around.as_os_str().is_empty());
+    let around = around.unwrap_or(Path::new("."));
+    let found = around.metadata().with_context(failed)?;
+    // In a directory like /tmp nobody can take others' files away (S_ISVTX, inode(7)).
+    if found.mode() & 0o1000 == 0 {
+        only_ours_to_write(&found, around, "the directory", owner).with_context(failed)?;
+    }
+    let mut text = String::new();
+    opened.take(LONGEST).read_to_string(&mut text).with_context(failed)?;
+    Ok(text)
+}
+
+fn only_ours_to_write(found: &Metadata, file: &Path, what: &str, us: Uid) -> Result<()> {
+    let shown = file.display();
+    let (mode, owner) = (found.mode() & 0o7777, found.uid());
+    if (found.is_file() || found.is_dir()) && mode & 0o022 != 0 {
+        bail!(
+            "{what} {shown} can be written by others (mode {mode:04o}); run `chmod go-w {shown}`"
+        );
+    }
+    if owner != us.as_raw() && owner != 0 {
+        bail!(
+            "{what} {shown} belongs to user {owner}, who can change it; run `chown root {shown}`"
+        );
+    }
+    Ok(())
 }
 
 fn check(found: &Metadata, file: &Path, what: &str) -> Result<()> {
@@ -116,6 +152,39 @@ mod tests {
             assert_eq!(lies_in(&inside), good, "{directory_mode:o} {file_mode:o}");
             assert!(!lies_in(folder.path()), "it lies deeper");
             mode(&inside, 0o700);
+        }
+    }
+
+    #[test]
+    fn who_may_be_trusted_is_read_from_files_that_nobody_else_can_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("keys");
+        std::fs::write(&file, "list").unwrap();
+        let set = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        let read = || read_trusted(&file, "the keys", geteuid());
+        for (around, mode, good) in [
+            (0o755, 0o644, true),
+            (0o700, 0o600, true),
+            (0o1777, 0o644, true),
+            (0o755, 0o664, false),
+            (0o755, 0o646, false),
+            (0o775, 0o644, false),
+            (0o757, 0o644, false),
+        ] {
+            set(folder.path(), around);
+            set(&file, mode);
+            let read = read();
+            assert_eq!(read.is_ok(), good, "{around:o} {mode:o} {read:?}");
+            if let Err(why) = read {
+                assert!(format!("{why:#}").contains("chmod go-w"), "{why:#}");
+            }
+        }
+        set(folder.path(), 0o755);
+        set(&file, 0o644);
+        if chown(&file, Some(65_534), None).is_ok() {
+            assert!(read().unwrap_err().to_string().contains("user 65534"));
         }
     }
 }

@@ -11,7 +11,9 @@ mod direct;
 pub mod error;
 pub mod foreign;
 pub mod frame;
+pub mod keys;
 pub mod login;
+pub mod network;
 mod outbox;
 #[cfg(any(test, feature = "testing"))]
 pub mod pair;

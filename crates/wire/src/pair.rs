@@ -17,7 +17,8 @@ pub(crate) use self::alone::Alone;
 pub use self::link::{Cut, Link};
 pub use self::login::{accounts, login};
 pub use self::samples::{
-    BOOTED_NS, FAR_AHEAD_US, client_config, end, host, limits, origin, sample, server_config, token,
+    BOOTED_NS, FAR_AHEAD_US, client_config, client_key, end, host, key, knows, limits, origin,
+    sample, server_config, token,
 };
 pub use self::script::{Script, Step};
 use crate::error::WireError;

@@ -5,6 +5,7 @@
 //! or when [`Session::next_timeout`] has passed.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use goodput_model::{
@@ -12,6 +13,7 @@ use goodput_model::{
 };
 
 use crate::error::WireError;
+use crate::keys::{AuthorizedKey, KeyRole, Knows, PrivateKey, PublicKey};
 use crate::login::{Accounts, Login};
 use crate::ticket::{FlowTicket, Meeting, Proof};
 
@@ -105,6 +107,8 @@ pub struct ClientConfig {
     pub host: Host,
     /// The shared token, where the user gave one.
     pub token: Option<Token>,
+    /// The client's own key, and what is known of the server's; it goes before the token.
+    pub key: Option<ClientKey>,
     /// A user name and a password, where the user gave them.
     pub login: Option<Login>,
     /// Random bytes for the cookie of this session, from the system's generator.
@@ -120,6 +124,8 @@ pub struct ServerConfig {
     pub host: Host,
     /// The token that clients may share, if there is one.
     pub token: Option<Token>,
+    /// What is needed to know clients by keys of their own, if any are.
+    pub keys: Option<Knows>,
     /// Whether clients that prove nothing are refused. The driver refuses them; a session that can
     /// tell beforehand says less about this host to them.
     pub credential_required: bool,
@@ -198,13 +204,27 @@ pub struct Limits {
     pub unproven_udp: bool,
 }
 
-/// What a client shows to be let in, where the user gave it.
-#[derive(Debug, Clone, Default)]
-pub struct Credentials {
-    /// The shared token.
-    pub token: Option<Token>,
-    /// A user name and a password.
-    pub login: Option<Login>,
+/// A client's own key, and whom it expects to meet.
+#[derive(Debug, Clone)]
+pub struct ClientKey {
+    /// Its key.
+    pub own: Arc<PrivateKey>,
+    /// The server that it may be shown to.
+    pub server: ServerIs,
+}
+
+/// What a client knows of a server's key.
+#[derive(Debug, Clone)]
+pub enum ServerIs {
+    /// Nothing: any key is taken, and told by [`Action::ServerShowed`].
+    Unknown,
+    /// This is its key; a server with another one is left.
+    Known {
+        /// The key.
+        key: PublicKey,
+        /// What says so, for the user.
+        by: String,
+    },
 }
 
 /// Why a server refuses a client that has proven nothing.
@@ -212,7 +232,7 @@ pub const CREDENTIAL_REQUIRED: &str =
     "this server asks for a token, a key or a user name, and the client has proven none";
 
 /// What a client has proven about itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Credential {
     /// It knows the token, which any number of clients may share.
     Token {
@@ -221,6 +241,8 @@ pub enum Credential {
     },
     /// It knows the password of this user.
     User(String),
+    /// It has this key.
+    Key(Arc<AuthorizedKey>),
 }
 
 impl Credential {
@@ -229,6 +251,7 @@ impl Credential {
         match self {
             Self::Token { settings } => *settings,
             Self::User(_) => false,
+            Self::Key(key) => key.role == KeyRole::Settings,
         }
     }
 }
@@ -238,6 +261,7 @@ impl std::fmt::Display for Credential {
         match self {
             Self::Token { .. } => f.write_str("the token"),
             Self::User(name) => write!(f, "user {name}"),
+            Self::Key(key) => write!(f, "key {}", key.name),
         }
     }
 }
@@ -385,11 +409,13 @@ pub enum Action {
     Greeted {
         /// The machine.
         peer: Host,
-        /// Whether the control connection is protected by the shared token.
+        /// Whether the control connection is encrypted, by the shared token or by keys.
         secured: bool,
         /// How the clocks differ; `None` where the peer did not tell the time.
         clock: Option<ClockOffset>,
     },
+    /// Client: the server has proven that this is its key. Before [`Action::Greeted`].
+    ServerShowed(PublicKey),
     /// Server: the client has proven this. A session that says nothing like it speaks for a client
     /// that has proven nothing.
     Proven(Credential),

@@ -16,6 +16,7 @@ use super::back_off::BackOff;
 use super::cost;
 use super::gate::Permit;
 use super::host::Host;
+use super::keys::{KeyBook, KeyPlace};
 use super::ledger::{Amounts, Ledger, Resource, Ticket};
 use super::rates::{Rates, Share};
 
@@ -64,6 +65,7 @@ pub struct Admission {
     exclusive: Option<Exclusive>,
     /// The right to make the only measurement.
     only_one: Arc<Semaphore>,
+    keys: KeyBook,
 }
 
 /// A connection that was let in; dropping it makes room.
@@ -78,6 +80,8 @@ pub struct Place {
     expecting: Option<Instant>,
     waiting: Arc<Mutex<BackOff>>,
     _alone: Option<OwnedSemaphorePermit>,
+    /// Its place among the measurements of its client's key.
+    _of_key: Option<KeyPlace>,
 }
 
 impl Admission {
@@ -90,6 +94,7 @@ impl Admission {
             waiting: Arc::default(),
             exclusive,
             only_one: Arc::new(Semaphore::new(1)),
+            keys: KeyBook::default(),
         }
     }
 
@@ -125,7 +130,7 @@ impl Admission {
 
     fn place(
         &self,
-        _permit: Permit,
+        permit: Permit,
         client: IpAddr,
         wants: Wants<'_>,
         alone: Option<OwnedSemaphorePermit>,
@@ -138,11 +143,20 @@ impl Admission {
         if awaits_flows {
             lock(&self.waiting).may_propose(client, Instant::now())?;
         }
+        let of_key = permit.key().map(|key| self.keys.take(key)).transpose()?;
         let charged = self.ledger.charge(client, !awaits_flows, takes);
         let ticket = charged.map_err(|why| why.to_string())?;
         let waiting = Arc::clone(&self.waiting);
-        let share = self.rates.of(client);
-        Ok(Place { ticket, share, client, expecting: None, waiting, _alone: alone })
+        let share = self.rates.of(client, permit.key());
+        Ok(Place {
+            ticket,
+            share,
+            client,
+            expecting: None,
+            waiting,
+            _alone: alone,
+            _of_key: of_key,
+        })
     }
 
     /// Waits for the right to be the only measurement, where that is configured.
@@ -221,6 +235,11 @@ impl Place {
             let held = now.saturating_duration_since(since);
             lock(&self.waiting).unfulfilled(self.client, held, now);
         }
+    }
+
+    /// The rate of the client's key, if that has one.
+    pub fn key_rate(&self) -> Option<BitRate> {
+        self.share.key_rate()
     }
 
     /// The rates that flows keep to in which this end has `role`, together with all others that share them.

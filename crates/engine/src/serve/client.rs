@@ -126,7 +126,7 @@ enum Run {
     /// That conversation.
     Conversing { _place: Place },
     /// Something with another server.
-    Errand(errand::Running),
+    Errand(Box<errand::Running>),
 }
 
 /// What woke the driver.
@@ -194,10 +194,16 @@ impl ServedClient {
                 // Its last word: what began and was left in the middle is no measurement.
                 self.measurements += u32::from(self.caller.protocol.observes);
             }
-            Action::Setting(request) => {
-                let answer = self.setting(request).await;
-                self.conversation.tell(Input::SettingDone(answer));
-            }
+            Action::Setting(request) => match self.renew() {
+                Ok(()) => {
+                    let answer = self.setting(request).await;
+                    self.conversation.tell(Input::SettingDone(answer));
+                }
+                Err(why) => {
+                    tracing::warn!(%peer, "setting: {request:?}: denied: {why}");
+                    self.conversation.tell(Input::Denied(why));
+                }
+            },
             Action::Greeted { peer: host, .. } => {
                 tracing::info!(%peer, "{}: connected: {}", self.caller.protocol.id, host.name);
             }
@@ -209,6 +215,7 @@ impl ServedClient {
             Action::OpenFlows { .. }
             | Action::PeerHash(_)
             | Action::PeerReady
+            | Action::ServerShowed(_)
             | Action::ClockCompared(_) => {}
         }
         Ok(())
@@ -217,13 +224,31 @@ impl ServedClient {
     /// The permit to take this host's resources for the client, if it may measure; else it is told why not.
     fn permit(&mut self) -> Option<Permit> {
         let Caller { peer, protocol, .. } = self.caller;
-        let why = match self.shared.gate().may_measure(self.credential.as_ref()) {
+        let renewed = self.renew();
+        let permit =
+            renewed.and_then(|()| self.shared.gate().may_measure(self.credential.as_ref()));
+        let why = match permit {
             Ok(permit) => return Some(permit),
             Err(why) => why,
         };
         tracing::info!(%peer, "{}: denied: {why}", protocol.id);
         self.conversation.tell(Input::Denied(why));
         None
+    }
+
+    /// Looks the client's key up again: while the client is here, its key may be withdrawn and its role may
+    /// change.
+    fn renew(&mut self) -> Result<(), String> {
+        if let (Some(Credential::Key(key)), Some(keys)) = (&self.credential, self.shared.keys()) {
+            let known = keys.again(key, self.caller.peer.ip())?;
+            self.credential = Some(Credential::Key(known));
+        }
+        Ok(())
+    }
+
+    /// What the client has proven, for the log.
+    fn who(&self) -> String {
+        self.credential.as_ref().map_or("nobody".into(), ToString::to_string)
     }
 
     /// Asks for a place for a conversation that is a measurement in itself.
@@ -238,7 +263,8 @@ impl ServedClient {
     fn converse_at(&mut self, place: Result<Place, String>) {
         match place {
             Ok(place) => {
-                tracing::info!(peer = %self.caller.peer, "{}: converses", self.caller.protocol.id);
+                let (peer, id) = (self.caller.peer, self.caller.protocol.id);
+                tracing::info!(%peer, by = %self.who(), "{id}: converses");
                 let [sent, received] = [Role::Sender, Role::Receiver].map(|role| place.rates(role));
                 self.conversation.keep_to(sent, received);
                 self.run = Run::Conversing { _place: place };
@@ -268,7 +294,7 @@ impl ServedClient {
         match errand::begin(errand, permit, &self.caller, &self.shared).await {
             Ok(running) => {
                 tracing::info!(%peer, "{}: measures in its stead with {what}", protocol.id);
-                self.run = Run::Errand(running);
+                self.run = Run::Errand(Box::new(running));
                 self.conversation.tell(Input::Expecting { data_port: None });
             }
             Err(why) => self.fail(why),
@@ -307,7 +333,7 @@ impl ServedClient {
 
     async fn setting(&mut self, request: SettingRequest) -> Result<String, SettingRefusal> {
         let peer = self.caller.peer;
-        let by = self.credential.as_ref().map_or("nobody".into(), ToString::to_string);
+        let by = self.who();
         if let Err(refusal) = self.shared.gate().may_ask(self.credential.as_ref(), &request) {
             tracing::warn!(%peer, "setting: {request:?} by {by}: denied: {}", refusal.why);
             return Err(refusal);

@@ -6,12 +6,12 @@ use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use goodput_wire::network::Network;
 use goodput_wire::protocols::nuttcp::PROTOCOL;
 use goodput_wire::session::Errand;
 use tokio::sync::mpsc;
 
 use super::Shared;
-use super::access::Network;
 use super::admission::{Place, Wants};
 use super::client::Caller;
 use super::gate::Permit;

@@ -4,7 +4,10 @@
 //! what it wants. A protocol that has no words for credentials reports nothing, so it can't forget to
 //! refuse anybody.
 
+use std::sync::Arc;
+
 use goodput_settings::others::AllowedSettings;
+use goodput_wire::keys::AuthorizedKey;
 use goodput_wire::session::{CREDENTIAL_REQUIRED, Credential, SettingRefusal, SettingRequest};
 
 /// Who may do what.
@@ -16,15 +19,26 @@ pub struct Gate<'a> {
     pub settings: &'a AllowedSettings,
 }
 
-/// Shows that the gate was asked before resources are taken; nothing else makes one.
-#[derive(Debug, Clone, Copy)]
-pub struct Permit(());
+/// Shows that the gate was asked before resources are taken, and for whom; nothing else makes one.
+#[derive(Debug)]
+pub struct Permit(Option<Arc<AuthorizedKey>>);
 
 impl Permit {
+    /// The key by which the client is known, if it is.
+    pub fn key(&self) -> Option<&AuthorizedKey> {
+        self.0.as_deref()
+    }
+
     /// That of a server whose gate is open.
     #[cfg(test)]
     pub fn any() -> Self {
-        Self(())
+        Self(None)
+    }
+
+    /// That of a client with this key.
+    #[cfg(test)]
+    pub fn of(key: Arc<AuthorizedKey>) -> Self {
+        Self(Some(key))
     }
 }
 
@@ -34,7 +48,10 @@ impl Gate<'_> {
         if self.credential_required && proven.is_none() {
             return Err(CREDENTIAL_REQUIRED.into());
         }
-        Ok(Permit(()))
+        Ok(Permit(match proven {
+            Some(Credential::Key(key)) => Some(Arc::clone(key)),
+            _ => None,
+        }))
     }
 
     /// Whether a client that has proven this may have a request about a setting carried out.

@@ -16,6 +16,7 @@ mod gate;
 mod gather;
 mod hearing;
 mod host;
+mod keys;
 mod ledger;
 mod logins;
 mod own_door;
@@ -44,7 +45,7 @@ use tokio::task::JoinSet;
 use crate::clock::host_clock;
 use crate::error::EngineError;
 pub use crate::storage::{ServedFiles, Sinks};
-pub use access::{Access, Network};
+pub use access::Access;
 use admission::Admission;
 pub use admission::Lent;
 use client::Caller;
@@ -54,6 +55,7 @@ pub use errand::{Allowed, ThirdParty};
 use gate::Gate;
 use hearing::Hearing;
 pub use host::{Buffers, Host};
+pub use keys::Keys;
 use logins::Logins;
 use reserve::Reserve;
 pub use shown::{Served, Watcher, What};
@@ -83,10 +85,12 @@ pub struct Config {
     pub one_off: bool,
     /// The secret that clients may share.
     pub token: Option<Token>,
+    /// How clients are known by keys of their own, if any are.
+    pub keys: Option<Keys>,
     /// What clients may read and change here, if what they have proven lets them change settings.
     pub settings: AllowedSettings,
-    /// Whether clients that have proven nothing are refused, whatever their protocol. The token and
-    /// a user name of `accounts` are proofs.
+    /// Whether clients that have proven nothing are refused, whatever their protocol. The token, a key
+    /// and a user name of `accounts` are proofs.
     pub credential_required: bool,
     /// Users with passwords, for protocols that have words for them.
     pub accounts: Option<Accounts>,
@@ -145,6 +149,8 @@ impl Shared {
         ServerConfig {
             host: if self.config.private { stranger_host() } else { goodput_kernel::host() },
             token: self.config.token.clone(),
+            // No other protocol has words for keys.
+            keys: self.keys().filter(|_| caller.protocol.observes).map(Keys::known),
             credential_required: self.config.credential_required,
             accounts: self.config.accounts.clone(),
             limits: self.limits(),
@@ -157,6 +163,11 @@ impl Shared {
                 ..clock
             },
         }
+    }
+
+    /// How clients are known by their keys.
+    fn keys(&self) -> Option<&Keys> {
+        self.config.keys.as_ref()
     }
 
     /// Who may do what.

@@ -1,5 +1,5 @@
 //! The rates that clients share: each flow keeps to that of its client, of the networks around it, and of
-//! everybody, whichever leaves it the least.
+//! everybody, whichever leaves it the least. The rate of a key takes the place of that of its client.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use goodput_model::{BitRate, Role};
 use goodput_mover::SharedRate;
+use goodput_wire::keys::{AuthorizedKey, PublicKey};
 
 use super::accounts::{Account, Limit, Whose, whose};
 
@@ -15,6 +16,7 @@ pub struct Rates {
     /// Bits per second, each direction.
     limit: Limit,
     accounts: Mutex<HashMap<Whose, Weak<Both>>>,
+    keys: Mutex<HashMap<PublicKey, Weak<Both>>>,
 }
 
 /// A rate in each direction.
@@ -25,34 +27,62 @@ struct Both {
 
 /// What one measurement keeps to.
 #[derive(Clone, Default)]
-pub struct Share(Vec<Arc<Both>>);
+pub struct Share {
+    of_key: Option<Arc<Both>>,
+    of_address: Vec<Arc<Both>>,
+}
 
 impl Rates {
     /// Within this limit.
     pub fn new(limit: Limit) -> Self {
-        Self { limit, accounts: Mutex::default() }
+        Self { limit, accounts: Mutex::default(), keys: Mutex::default() }
     }
 
     /// What a measurement of this client keeps to, together with all others of the same accounts.
-    pub fn of(&self, client: IpAddr) -> Share {
+    pub fn of(&self, client: IpAddr, key: Option<&AuthorizedKey>) -> Share {
+        let of_key = key.and_then(|key| self.of_key(key.key, key.max_rate?));
+        let has_own = |whose: &Whose| of_key.is_some() && matches!(whose, Whose::Client(_));
         let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
         accounts.retain(|_, both| both.strong_count() > 0);
-        let both = whose(client).into_iter().filter_map(|whose| {
+        let others = whose(client).into_iter().filter(|whose| !has_own(whose));
+        let both = others.filter_map(|whose| {
             if let Some(both) = accounts.get(&whose).and_then(Weak::upgrade) {
                 return Some(both);
             }
             let most = self.limit.most(&Account { whose, unproven: false });
-            let rate = || SharedRate::new(BitRate(most as f64)).map(Arc::new);
             let limited = match whose {
                 Whose::Client(_) => self.limit.client < u64::MAX,
                 Whose::Around(..) | Whose::All => self.limit.all < u64::MAX,
             };
-            let both = limited.then(|| Some(Both { sent: rate()?, received: rate()? })).flatten();
+            let both = limited.then(|| Both::new(BitRate(most as f64))).flatten();
             let both = Arc::new(both?);
             accounts.insert(whose, Arc::downgrade(&both));
             Some(both)
         });
-        Share(both.collect())
+        let of_address = both.collect();
+        Share { of_key, of_address }
+    }
+
+    /// What all measurements of a key keep to, wherever it is used. Those that began before its rate was
+    /// changed keep to the one from then.
+    fn of_key(&self, key: PublicKey, rate: BitRate) -> Option<Arc<Both>> {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.retain(|_, both| both.strong_count() > 0);
+        let known = keys.get(&key).and_then(Weak::upgrade);
+        if let Some(both) = known.filter(|both| both.sent.rate() == rate) {
+            return Some(both);
+        }
+        let both = Arc::new(Both::new(rate)?);
+        keys.insert(key, Arc::downgrade(&both));
+        Some(both)
+    }
+}
+
+impl Both {
+    /// The same rate in each direction; `None` if it is not a positive number.
+    fn new(rate: BitRate) -> Option<Self> {
+        let shared = || SharedRate::new(rate).map(Arc::new);
+        Some(Self { sent: shared()?, received: shared()? })
     }
 }
 
@@ -63,7 +93,12 @@ impl Share {
             Role::Sender => Arc::clone(&both.sent),
             Role::Receiver => Arc::clone(&both.received),
         };
-        self.0.iter().map(own).collect()
+        self.of_key.iter().chain(&self.of_address).map(own).collect()
+    }
+
+    /// The rate of the key, if it has one.
+    pub fn key_rate(&self) -> Option<BitRate> {
+        self.of_key.as_ref().map(|both| both.sent.rate())
     }
 }
 
@@ -72,7 +107,7 @@ mod tests {
     use super::*;
 
     fn share(rates: &Rates, text: &str) -> Share {
-        rates.of(text.parse().expect("an address"))
+        rates.of(text.parse().expect("an address"), None)
     }
 
     fn received(share: &Share) -> Vec<f64> {
@@ -102,5 +137,22 @@ mod tests {
         assert_eq!(received(&share(&rates, "2001:db8::1")), [600.0]);
         let none = Rates::new(Limit { all: u64::MAX, client: u64::MAX, unproven_percent: 100 });
         assert!(received(&share(&none, "192.0.2.1")).is_empty());
+    }
+
+    #[test]
+    fn a_key_has_its_rate_wherever_it_is_used_in_place_of_its_clients() {
+        let rates = Rates::new(Limit { all: 1000, client: 600, unproven_percent: 100 });
+        let ann = |options: &str| super::super::keys::tests::ann(options);
+        let at = |text: &str, key: &AuthorizedKey| {
+            rates.of(text.parse().expect("an address"), Some(key))
+        };
+        let key = ann("max-rate=900");
+        let (one, other) = (at("192.0.2.1", &key), at("2001:db8::1", &key));
+        assert_eq!(received(&one), [900.0, 800.0, 1000.0]);
+        assert_eq!(one.key_rate(), Some(BitRate(900.0)));
+        let own = |share: &Share| share.of(Role::Sender).remove(0);
+        assert!(Arc::ptr_eq(&own(&one), &own(&other)));
+        assert_eq!(received(&at("192.0.2.1", &ann("max-rate=300")))[0], 300.0);
+        assert_eq!(received(&at("192.0.2.1", &ann("")))[0], 600.0, "its client's");
     }
 }

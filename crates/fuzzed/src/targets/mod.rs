@@ -12,4 +12,6 @@ macro_rules! targets {
     };
 }
 
-targets!(datagrams, files, frames, journals, messages, netlink, protocols, records, scenarios);
+targets!(
+    datagrams, files, frames, journals, keys, messages, netlink, protocols, records, scenarios
+);

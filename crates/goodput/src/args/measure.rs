@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use goodput_engine::Target;
 use goodput_model::{BitRate, Bytes, Direction, Family, Length, Plan, SocketOptions, Transport};
+use goodput_wire::keys::PublicKey;
 
 use super::local::LocalAddress;
 use super::pacing::PacingArgs;
@@ -135,6 +136,13 @@ pub struct CredentialArgs {
     /// File with the token of the far end, to change its settings
     #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
+    /// File of your private key, as `goodput key` makes it. The usual one, if there is one, is shown only to
+    /// servers that you know already, and to those that refuse whoever shows nothing
+    #[arg(long, value_name = "FILE", env = "GOODPUT_KEY_FILE")]
+    pub key: Option<PathBuf>,
+    /// Public key that the server must have, x25519:… [default: the one that it had at the first visit]
+    #[arg(long, value_name = "KEY")]
+    pub server_key: Option<PublicKey>,
     /// Name to log in with at an iperf3 server; the password comes from --password-file, from
     /// $IPERF3_PASSWORD or from the terminal
     #[arg(long, value_name = "NAME", requires = "rsa_public_key")]

@@ -18,7 +18,7 @@ use clap::{ArgAction, Parser, Subcommand};
 pub use local::LocalAddress;
 pub use measure::{CredentialArgs, OutputArgs};
 pub use verbs::{
-    AsArgs, CheckArgs, CompareArgs, Generate, HistoryArgs, Lab, Listed, Others, ServeArgs,
+    AsArgs, CheckArgs, CompareArgs, Generate, HistoryArgs, KeyArgs, Lab, Listed, Others, ServeArgs,
     Settings, ShimWork, TestArgs,
 };
 
@@ -60,6 +60,8 @@ pub enum Command {
     Lab(Lab),
     /// List, show and compare earlier results
     History(HistoryArgs),
+    /// Make a private key, and print the line by which a server knows it
+    Key(KeyArgs),
     /// Do as iperf3, iperf, nuttcp or ttcp would: their options, their output
     As(AsArgs),
     /// Answer to the names of those programs

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use goodput_model::{BitRate, Bytes, SettingRef};
 
 use goodput_engine::AttachTo;
-use goodput_engine::serve::{Allowed, Network};
+use goodput_engine::serve::Allowed;
 use goodput_settings::others::Pattern;
+use goodput_wire::network::Network;
 
 use super::find_rate::FindRateArgs;
 use super::format::{FormatArgs, ServedFormatArgs};
@@ -19,6 +20,7 @@ use crate::formats::Format;
 
 /// `goodput serve`
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("proof").multiple(true))]
 pub struct ServeArgs {
     /// Local address, a link-local one with its device: fe80::1%eth0 [default: all, IPv6 and IPv4]
     #[arg(long, value_name = "ADDRESS[%DEVICE]")]
@@ -47,18 +49,26 @@ pub struct ServeArgs {
     pub announce: Option<String>,
     /// File with the token that clients may share: 32 hexadecimal digits, as `openssl rand -hex 16`
     /// prints them
-    #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE")]
+    #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE", group = "proof")]
     pub token_file: Option<PathBuf>,
-    /// Let clients with the token read and change these settings of this host while they are
-    /// connected, within the bounds that `goodput list far-settings` prints: names like
+    /// Know these clients by keys of their own: a file with a line NAME ROLE KEY for each, as `goodput key`
+    /// prints it. It is read again when it changes. With it the token only lets clients measure
+    #[arg(long, value_name = "FILE", group = "proof")]
+    pub authorized_keys: Option<PathBuf>,
+    /// Private key by which these clients know this server [default: server.key in the state directory, made
+    /// on first use]
+    #[arg(long, value_name = "FILE", requires = "authorized_keys")]
+    pub key: Option<PathBuf>,
+    /// Let clients with the token, or with a key of role settings, read and change these settings of this
+    /// host while they are connected, within the bounds that `goodput list far-settings` prints: names like
     /// sysctl.net.ipv4.tcp_rmem or offload.*@eth0, where * stands for any characters. May be given
     /// several times [default: none]
-    #[arg(long, value_name = "PATTERN", requires = "token_file")]
+    #[arg(long, value_name = "PATTERN", requires = "proof")]
     pub allow_settings: Vec<Pattern>,
-    /// Refuse clients that do not prove the token, whatever their protocol; users of --users-file are
-    /// let in as well
-    #[arg(long, requires = "token_file")]
-    pub require_token: bool,
+    /// Refuse clients that prove neither the token nor a key, whatever their protocol; users of --users-file
+    /// are let in as well
+    #[arg(long, alias = "require-token", requires = "proof")]
+    pub require_credential: bool,
     /// Refuse clients that prove neither a name with its password (iperf3's can) nor the token: a file
     /// with NAME,HASH lines, like iperf3's --authorized-users-path
     #[arg(long, value_name = "FILE", requires = "rsa_private_key")]
@@ -407,6 +417,49 @@ pub struct HistoryArgs {
     #[arg(long, value_name = "FORMAT", requires = "ids", conflicts_with = "json",
           value_parser = super::format::parser())]
     pub format: Option<&'static Format>,
+}
+
+/// What the longer help of `goodput key` adds.
+const KEY_HELP: &str = "\
+The line has a name, a role and the public key. The role is measure, or settings for a client that may also \
+change what --allow-settings names. Whoever runs the server may add options to the line: max-rate=RATE, \
+max-duration=TIME, max-measurements=N and from=NETWORK,… A key is withdrawn by removing its line.";
+
+/// `goodput key`
+#[derive(Debug, Args)]
+#[command(after_long_help = KEY_HELP)]
+pub struct KeyArgs {
+    /// File of the private key [default: goodput/key in $XDG_CONFIG_HOME or ~/.config]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Name of the key, by which the server's log calls you [default: user@host]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Role to ask for; whoever runs the server decides
+    #[arg(long, value_enum, default_value_t = AskedRole::Measure, value_name = "ROLE")]
+    pub role: AskedRole,
+    /// Make a new key even if there is one; servers do not know it yet
+    #[arg(long)]
+    pub replace: bool,
+}
+
+/// The role that a public line names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AskedRole {
+    /// Measure
+    Measure,
+    /// Measure, and change settings
+    Settings,
+}
+
+impl AskedRole {
+    /// As the file of authorized keys has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Measure => "measure",
+            Self::Settings => "settings",
+        }
+    }
 }
 
 /// What `goodput list` can list.

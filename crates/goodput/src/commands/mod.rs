@@ -7,6 +7,7 @@ mod demo;
 mod find_rate;
 mod generate;
 mod history;
+mod key;
 mod lab;
 mod list;
 mod measured;
@@ -36,6 +37,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Settings(what) => settings::run(what, state_dir),
         Command::Lab(what) => lab::run(what),
         Command::History(args) => history::run(&args),
+        Command::Key(args) => key::run(&args),
         Command::As(args) => shim::run_as(&args),
         Command::Shim(what) => shim::run(what),
         Command::List { what } => list::run(what),

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use anyhow::Result;
 use goodput_engine::EngineError;
 use goodput_engine::serve::{
-    Access, Config, Exclusive, Host, Lent, ServedFiles, Sinks, Sockets, serve,
+    Access, Config, Exclusive, Host, Keys, Lent, ServedFiles, Sinks, Sockets, serve,
 };
 use goodput_settings::GuardProgram;
 use goodput_settings::helper::Helper;
 use goodput_settings::others::AllowedSettings;
+use goodput_wire::keys::PrivateKey;
 use goodput_wire::protocols;
 use goodput_wire::session::{Limits, Protocol};
 
@@ -22,10 +23,10 @@ use super::settings::warn_of_leftovers;
 use super::third_party;
 use super::unprivileged;
 use crate::args::{LocalAddress, Others, ServeArgs};
-use crate::credentials;
+use crate::authorized::Authorized;
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
-use crate::screen;
+use crate::{credentials, key_files, screen};
 
 /// Serves until a signal comes.
 pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
@@ -33,7 +34,8 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     screen::stay_alone(true);
     let state = state_dir(state)?;
     warn_of_leftovers(&state);
-    let config = config(&args, &state)?;
+    let known = KnownClients::of(&args, &state)?;
+    let config = config(&args, &state, known.as_ref())?;
     let bind = args.bind.as_ref().map(LocalAddress::scoped).transpose()?;
     let (mut sockets, usual) = match Sockets::from_systemd()? {
         // Whoever hands ports over has chosen them.
@@ -48,12 +50,13 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     if usual {
         listening.extend(open_usual(&args, bind, &mut sockets)?);
     }
+    listening.extend(known.as_ref().map(|known| format!("key {}", known.own.public())));
     if let Some(text) = &args.announce {
         listening = text.lines().map(Into::into).collect();
     }
     let notifier = Notifier::connect();
     measured::runtime()?.block_on(async {
-        unprivileged::become_so(&args)?;
+        unprivileged::become_so(&args, known.as_ref().map(|known| &*known.clients))?;
         screen::stay_alone(false);
         // Before anybody is told that the server is there, and so may stop it.
         let mut signals = Signals::listen()?;
@@ -67,10 +70,37 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
+/// The server's own key in its state directory.
+const SERVER_KEY: &str = "server.key";
+
 /// The protocol whose port is the server's own.
 const OWN: &Protocol = &protocols::goodput::PROTOCOL;
 
-fn config(args: &ServeArgs, state: &Path) -> Result<Config> {
+/// How clients are known by keys of their own.
+struct KnownClients {
+    own: PrivateKey,
+    clients: Arc<Authorized>,
+}
+
+impl KnownClients {
+    /// Reads the keys, if there are any; the server's own is made on first use.
+    fn of(args: &ServeArgs, state: &Path) -> Result<Option<Self>> {
+        let Some(file) = &args.authorized_keys else { return Ok(None) };
+        let clients = Arc::new(Authorized::open(file)?);
+        let own = match &args.key {
+            Some(own) => key_files::read(own)?,
+            None => key_files::read_or_make(&state.join(SERVER_KEY), &key_files::usual_name())?.0,
+        };
+        Ok(Some(Self { own: own.key, clients }))
+    }
+
+    fn keys(&self) -> Keys {
+        let clients = Arc::clone(&self.clients);
+        Keys::new(self.own.clone(), move || clients.now())
+    }
+}
+
+fn config(args: &ServeArgs, state: &Path, known: Option<&KnownClients>) -> Result<Config> {
     let (users, key) = (args.users_file.as_deref(), args.rsa_private_key.as_deref());
     let chosen: Vec<_> = args.protocols.iter().map(|spoken| spoken.protocol).collect();
     Ok(Config {
@@ -99,9 +129,10 @@ fn config(args: &ServeArgs, state: &Path) -> Result<Config> {
         },
         min_progress: args.min_progress,
         one_off: args.one_off,
-        credential_required: args.require_token || args.users_file.is_some(),
+        credential_required: args.require_credential || args.users_file.is_some(),
         settings: AllowedSettings::new(args.allow_settings.clone()),
         token: credentials::token(args.token_file.as_deref())?,
+        keys: known.map(KnownClients::keys),
         accounts: credentials::accounts(users, key, args.pkcs1_padding)?,
         private: args.private,
         files: ServedFiles {

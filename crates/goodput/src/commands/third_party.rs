@@ -2,9 +2,9 @@
 
 use anyhow::bail;
 use goodput_engine::serve::ThirdParty;
-use goodput_engine::{Client, EngineError, Interrupt, Target, conclude};
+use goodput_engine::{Client, Credentials, EngineError, Interrupt, Target, conclude};
 use goodput_wire::protocols::nuttcp::PROTOCOL;
-use goodput_wire::session::{Credentials, Errand};
+use goodput_wire::session::Errand;
 
 use super::measured;
 use crate::args::ServeArgs;

@@ -5,6 +5,7 @@ use goodput_sandbox::{Keep, User, check_open, enter};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::ServeArgs;
+use crate::authorized::Authorized;
 
 /// Share of this host's memory that may be locked, as a divisor: what the flows of all measurements may
 /// take together.
@@ -12,7 +13,7 @@ const LOCKED_SHARE: u64 = 4;
 
 /// Becomes a process without privileges, unless the options keep it from that. What this kernel cannot
 /// take away is a warning.
-pub fn become_so(args: &ServeArgs) -> Result<()> {
+pub fn become_so(args: &ServeArgs, keys: Option<&Authorized>) -> Result<()> {
     if args.no_sandbox {
         return Ok(());
     }
@@ -20,7 +21,7 @@ pub fn become_so(args: &ServeArgs) -> Result<()> {
     let (user, mut lacks) = user(args)?;
     let keep = Keep {
         user,
-        read: args.files.clone().into_iter().collect(),
+        read: args.files.clone().into_iter().chain(keys.map(|k| k.directory().into())).collect(),
         write: args.sinks.clone().into_iter().collect(),
         resolves_names: !args.third_party.is_empty(),
     };
@@ -28,7 +29,10 @@ pub fn become_so(args: &ServeArgs) -> Result<()> {
     for lack in lacks {
         eprintln!("warning: {lack}");
     }
-    let closed = keep.read.iter().map(|dir| check_open(dir, false));
+    if let Some(keys) = keys {
+        keys.check()?;
+    }
+    let closed = args.files.iter().map(|dir| check_open(dir, false));
     Ok(closed
         .chain(keep.write.iter().map(|dir| check_open(dir, true)))
         .collect::<Result<_, _>>()?)

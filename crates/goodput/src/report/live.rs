@@ -109,8 +109,8 @@ fn connected(peer: &Host, secured: bool) -> String {
         // All that is known of another program: what it is.
         return format!("peer        {}", peer.name);
     }
-    let token = if secured { ", with the token" } else { "" };
-    format!("connected   {}, {}, goodput {}{token}", peer.name, peer.kernel, peer.goodput)
+    let encrypted = if secured { ", encrypted" } else { "" };
+    format!("connected   {}, {}, goodput {}{encrypted}", peer.name, peer.kernel, peer.goodput)
 }
 
 fn trial_line(values: &[String], trial: &Trial) -> String {

@@ -60,8 +60,10 @@ impl Home {
         command
             .args(arguments)
             .env("XDG_DATA_HOME", self.path())
+            .env("XDG_CONFIG_HOME", self.path())
             .env("GOODPUT_STATE_DIR", self.path().join("state"))
             .env_remove("GOODPUT_TOKEN_FILE")
+            .env_remove("GOODPUT_KEY_FILE")
             .env_remove("RUST_LOG")
             .stdin(Stdio::null());
         command

@@ -22,7 +22,7 @@ use crate::common::{Home, Server, record};
 const SOON: Duration = Duration::from_secs(20);
 
 /// Waits until `is` holds.
-fn eventually(what: &str, is: impl Fn() -> bool) {
+pub fn eventually(what: &str, is: impl Fn() -> bool) {
     let deadline = Instant::now() + SOON;
     while !is() {
         assert!(Instant::now() < deadline, "{what}: not within {SOON:?}");

@@ -10,6 +10,7 @@ mod check;
 mod clocks;
 mod files;
 mod hostile;
+mod keys;
 mod latency;
 mod measures;
 mod movers;

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use goodput_model::Record;
 use goodput_wire::protocols;
 
-use crate::common::{Home, Server, record, stderr};
+use crate::common::{Home, Server, record, set_mode, stderr};
 
 const TOKEN: &str = "4cf1d5a6e0b27c9388ab41f02d6e759c";
 const RSA_KEY: &str = include_str!("../peers/iperf3/private.pem");
@@ -49,7 +49,10 @@ fn no_protocol_lets_a_client_measure_without_a_credential() {
     let token = ["--token-file", token.to_str().unwrap(), "--require-token"];
     let key = home.secret("private.pem", RSA_KEY);
     let users = ["--users-file", USERS, "--rsa-private-key", key.to_str().unwrap()];
-    for options in [&token[..], &users] {
+    let list = home.file("authorized", "# nobody so far\n");
+    set_mode(&list, 0o644);
+    let keys = ["--authorized-keys", list.to_str().unwrap(), "--require-credential"];
+    for options in [&token[..], &users, &keys] {
         let (_server, doors) = strict(&home, options);
         for (id, door) in &doors {
             let target = format!("{id}://{door}");

@@ -1,11 +1,12 @@
 //! What conversations of tests are made of.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use goodput_model::{End, Host, Sample, Transport};
 
-use crate::session::{ClientConfig, HostClock, Limits, ServerConfig, Token};
+use crate::keys::{AuthorizedKeys, Knows, PrivateKey};
+use crate::session::{ClientConfig, ClientKey, HostClock, Limits, ServerConfig, ServerIs, Token};
 
 /// The beginning of virtual time: always the same instant within a process.
 pub fn origin() -> Instant {
@@ -30,6 +31,35 @@ pub fn token(text: &str) -> Token {
     Token(format!("{text:x<16}").into_bytes())
 }
 
+/// A key; every number gives another one.
+///
+/// # Panics
+/// Never: every 32 bytes are a key.
+pub fn key(number: u8) -> Arc<PrivateKey> {
+    /// Making one is slow in test builds.
+    static MADE: [OnceLock<Arc<PrivateKey>>; 8] = [const { OnceLock::new() }; 8];
+    let make = || Arc::new(PrivateKey::of([number; 32]).expect("every 32 bytes are a key"));
+    MADE.get(usize::from(number)).map_or_else(make, |made| Arc::clone(made.get_or_init(make)))
+}
+
+/// The client with the key of this number, and the number of the key by which it knows the server.
+pub fn client_key(own: u8, server: Option<u8>) -> ClientKey {
+    let by = "line 1 of known_servers".into();
+    let known = |number| ServerIs::Known { key: key(number).public(), by };
+    ClientKey { own: key(own), server: server.map_or(ServerIs::Unknown, known) }
+}
+
+/// A server with the key of this number, which knows the clients of this file. `KEY1` in it is the key with
+/// the number 1.
+///
+/// # Panics
+/// When it is no such file.
+pub fn knows(clients: &str, own: u8) -> Knows {
+    let clients = clients.replace("KEY1", &key(1).public().to_string());
+    let clients = AuthorizedKeys::parse(&clients).expect("the list of the test is good");
+    Knows { own: key(own), clients: Some(Arc::new(clients)) }
+}
+
 /// How far the server's time of day is ahead of the client's, microseconds.
 pub const FAR_AHEAD_US: u64 = 7_000_000;
 
@@ -50,6 +80,7 @@ pub fn client_config(text: Option<&str>) -> ClientConfig {
     ClientConfig {
         host: host("near"),
         token: text.map(token),
+        key: None,
         login: None,
         seed: [5; 32],
         clock: clock(0),
@@ -61,6 +92,7 @@ pub fn server_config(text: Option<&str>) -> ServerConfig {
     ServerConfig {
         host: host("far"),
         token: text.map(token),
+        keys: None,
         credential_required: false,
         accounts: None,
         limits: limits(),

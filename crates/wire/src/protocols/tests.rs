@@ -3,10 +3,12 @@
 //!
 //! ```text
 //! registry       the list           observing  what only those promise whose peers observe
+//! keyed          clients and servers with keys of their own
 //! conversations  what every protocol keeps     spoilt  the same, cut short or spoilt
 //! ```
 
 mod conversations;
+mod keyed;
 mod observing;
 mod registry;
 mod spoilt;

@@ -207,3 +207,18 @@ async fn everything_that_takes_resources_has_a_place_and_a_turn() {
         assert!(why(admit(&alone, other).await).contains("one at a time"), "{held:?} {other:?}");
     }
 }
+
+#[test]
+fn a_client_with_a_key_has_the_places_of_its_key() {
+    let admission = small_host(64);
+    let ann = super::super::keys::tests::ann("max-measurements=1 max-rate=5mbit");
+    let place = |from: &str| {
+        let (permit, plan) = (Permit::of(Arc::clone(&ann)), Plan::standard());
+        admission.place(permit, address(from), Wants::Flows(&plan), None)
+    };
+    let first = place("192.0.2.1").unwrap();
+    assert_eq!(first.key_rate(), Some(BitRate(5e6)));
+    assert!(place("2001:db8::1").is_err_and(|why| why.contains("key ann")), "wherever it is");
+    drop(first);
+    assert!(place("2001:db8::1").is_ok());
+}

@@ -111,7 +111,7 @@ impl ServedClient {
                 }
             };
         let Caller { peer, protocol, .. } = self.caller;
-        tracing::info!(%peer, "{}: measures: {}", protocol.id, in_short(&plan));
+        tracing::info!(%peer, by = %self.who(), "{}: measures: {}", protocol.id, in_short(&plan));
         if plan.socket.spread_ports {
             let hash = receive_hash(self.shared.config.private, &plan, &context).await;
             self.conversation.tell(Input::ReceiveHash(hash));
@@ -226,7 +226,7 @@ impl ServedClient {
             return Err(EngineError::Flow("there is no measurement".into()));
         };
         let cap = Cap {
-            rate: self.shared.config.lent.rate_of_a_client(),
+            rate: run.place.key_rate().or(self.shared.config.lent.rate_of_a_client()),
             sent: run.place.rates(Role::Sender),
             received: run.place.rates(Role::Receiver),
         };

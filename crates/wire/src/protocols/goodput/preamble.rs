@@ -20,17 +20,20 @@ pub enum Role {
     Control,
     /// Control messages encrypted under the shared token.
     Secured,
+    /// Control messages encrypted between a client and a server with a key each.
+    Keyed,
     /// Payload of one flow.
     Data,
 }
 
 impl Role {
-    const ALL: [Self; 3] = [Self::Control, Self::Secured, Self::Data];
+    const ALL: [Self; 4] = [Self::Control, Self::Secured, Self::Keyed, Self::Data];
 
     fn byte(self) -> u8 {
         match self {
             Self::Control => b'c',
             Self::Secured => b's',
+            Self::Keyed => b'k',
             Self::Data => b'd',
         }
     }
@@ -51,8 +54,10 @@ pub enum Opening {
     Incomplete,
     /// A control connection; its own bytes follow after [`PREAMBLE_BYTES`].
     Control,
-    /// A control connection, encrypted.
+    /// A control connection, encrypted under the shared token.
     Secured,
+    /// A control connection, encrypted between two keys.
+    Keyed,
     /// A data connection; payload follows after [`DATA_OPENING_BYTES`].
     Data(Cookie),
     /// Ours by its first bytes, in a role that this version does not know.
@@ -73,6 +78,7 @@ impl Opening {
             None => Self::UnknownRole(*role),
             Some(Role::Control) => Self::Control,
             Some(Role::Secured) => Self::Secured,
+            Some(Role::Keyed) => Self::Keyed,
             Some(Role::Data) => match rest.first_chunk() {
                 Some(cookie) => Self::Data(Cookie(*cookie)),
                 None => Self::Incomplete,
@@ -111,7 +117,9 @@ pub fn recognises(bytes: &[u8]) -> First {
             First::Short { needs: PREAMBLE_BYTES }
         }
         Opening::Incomplete => First::Short { needs: DATA_OPENING_BYTES },
-        Opening::Control | Opening::Secured | Opening::UnknownRole(_) => First::Control,
+        Opening::Control | Opening::Secured | Opening::Keyed | Opening::UnknownRole(_) => {
+            First::Control
+        }
         Opening::Data(cookie) => First::Data(Proof(data_opening(&cookie).to_vec())),
     }
 }
@@ -131,6 +139,7 @@ mod tests {
         assert_eq!(Opening::read(&opening), Opening::Data(cookie));
         assert_eq!(Opening::read(&Role::Control.preamble()), Opening::Control);
         assert_eq!(Opening::read(&Role::Secured.preamble()), Opening::Secured);
+        assert_eq!(Opening::read(&Role::Keyed.preamble()), Opening::Keyed);
         assert_eq!(Opening::read(b"goodputX"), Opening::UnknownRole(b'X'));
     }
 

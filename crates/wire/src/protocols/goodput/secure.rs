@@ -1,34 +1,55 @@
-//! The encrypted control channel: a Noise handshake with the shared token, and its records.
+//! The encrypted control channel: its records, and the handshakes that begin it.
 //!
-//! `Noise_NNpsk2_25519_ChaChaPoly_BLAKE2s` (the Noise Protocol Framework, revision 34): fresh
-//! Diffie-Hellman keys for each connection, authenticated by the token at both ends. A record is a
-//! 2-byte length and one Noise message; frames run through the records as one stream.
+//! Both are of the Noise Protocol Framework (revision 34): fresh Diffie-Hellman keys for each connection.
+//! A record is a 2-byte length and one Noise message; frames run through the records as one stream.
+//!
+//! ```text
+//! token  NNpsk2: both ends know one secret       keyed  XX: each end has a key of its own
+//! ```
+
+pub(super) mod keyed;
+pub(super) mod token;
 
 use snow::{HandshakeState, TransportState};
 
+use super::preamble::Role;
 use crate::error::WireError;
 use crate::frame;
-use crate::session::Token;
+use crate::keys::PublicKey;
+use crate::session::ClientConfig;
 
 /// Longest Noise message, its 16 bytes of authentication included.
 pub(super) const RECORD_MAX: usize = 65_535;
 
-/// Longest record of a handshake: a key of 32 bytes, an authentication tag of 16.
-pub(super) const HANDSHAKE_RECORD_MAX: usize = 48;
-
-const PATTERN: &str = "Noise_NNpsk2_25519_ChaChaPoly_BLAKE2s";
+/// Longest record of a handshake: a fresh key of 32 bytes; a lasting one with its authentication tag, 48;
+/// the tag of an empty payload, 16.
+pub(super) const HANDSHAKE_RECORD_MAX: usize = 32 + 48 + TAG;
 
 /// Bound into the handshake, so that it can't be replayed into another protocol.
 const PROLOGUE: &[u8] = b"goodput control channel";
 
 const TAG: usize = 16;
 
-/// What a client sends instead of its first record when the server's handshake shows that the
-/// tokens differ: a record of length zero.
-pub(super) const TOKENS_DIFFER: [u8; 2] = [0, 0];
+/// What a client sends instead of its next record when the server's shows that it is not the one it should
+/// be: a record of length zero.
+pub(super) const NOT_THIS_SERVER: [u8; 2] = [0, 0];
 
 /// A handshake that the client has begun.
-pub(super) struct Begun(Box<HandshakeState>);
+pub(super) enum Begun {
+    /// With the shared token.
+    Token(token::Begun),
+    /// With the client's own key.
+    Key(keyed::Begun),
+}
+
+/// What the server's record made of it.
+pub(super) struct Joined {
+    pub(super) tunnel: Tunnel,
+    /// What the client has to say to end the handshake.
+    pub(super) last: Vec<u8>,
+    /// The server's key, if it showed one.
+    pub(super) server: Option<PublicKey>,
+}
 
 /// An encrypted channel.
 pub(super) struct Tunnel {
@@ -36,35 +57,34 @@ pub(super) struct Tunnel {
     proven: bool,
 }
 
-/// Client: begins a handshake. Also gives the first record.
-pub(super) fn begin(token: &Token) -> Result<(Begun, Vec<u8>), WireError> {
-    let key = token.key();
-    let mut noise = builder(&key).and_then(snow::Builder::build_initiator).map_err(unable)?;
-    let record = handshake_record(&mut noise)?;
-    Ok((Begun(Box::new(noise)), record))
-}
-
-impl Begun {
-    /// Client: takes the server's record.
-    pub(super) fn finish(mut self, message: &[u8]) -> Result<Tunnel, WireError> {
-        let differ = "the token given here is not the one of the server";
-        let read = self.0.read_message(message, &mut [0; HANDSHAKE_RECORD_MAX]);
-        read.map_err(|_| WireError::NotPermitted(differ.into()))?;
-        let noise = Box::new(self.0.into_transport_mode().map_err(unable)?);
-        Ok(Tunnel { noise, proven: true })
+/// Client: begins the handshake that its credentials allow, if any. Also gives the first record. Its own
+/// key goes before the token, which others share.
+pub(super) fn begin(config: &ClientConfig) -> Result<Option<(Begun, Vec<u8>)>, WireError> {
+    match (&config.key, &config.token) {
+        (Some(key), _) => keyed::begin(key).map(|(begun, said)| Some((Begun::Key(begun), said))),
+        (None, Some(token)) => {
+            token::begin(token).map(|(begun, said)| Some((Begun::Token(begun), said)))
+        }
+        (None, None) => Ok(None),
     }
 }
 
-/// Server: takes the client's first record. Also gives the record to answer with. Whether the
-/// client knows the token shows only in its next record.
-pub(super) fn respond(token: &Token, message: &[u8]) -> Result<(Tunnel, Vec<u8>), WireError> {
-    let key = token.key();
-    let mut noise = builder(&key).and_then(snow::Builder::build_responder).map_err(unable)?;
-    let read = noise.read_message(message, &mut [0; HANDSHAKE_RECORD_MAX]);
-    read.map_err(|_| WireError::Protocol("its handshake can't be read".into()))?;
-    let record = handshake_record(&mut noise)?;
-    let noise = Box::new(noise.into_transport_mode().map_err(unable)?);
-    Ok((Tunnel { noise, proven: false }, record))
+impl Begun {
+    /// The role of its connection.
+    pub(super) fn role(&self) -> Role {
+        match self {
+            Self::Token(_) => Role::Secured,
+            Self::Key(_) => Role::Keyed,
+        }
+    }
+
+    /// Client: takes the server's record.
+    pub(super) fn finish(self, message: &[u8]) -> Result<Joined, WireError> {
+        match self {
+            Self::Token(begun) => begun.finish(message),
+            Self::Key(begun) => begun.finish(message),
+        }
+    }
 }
 
 impl Tunnel {
@@ -93,14 +113,18 @@ impl Tunnel {
         }
     }
 
-    /// Whether the peer has shown that it knows the token.
+    /// Whether the peer has shown that it knows the token, or has the key that it claims.
     pub(super) fn is_proven(&self) -> bool {
         self.proven
     }
 }
 
-fn builder(key: &[u8; 32]) -> Result<snow::Builder<'_>, snow::Error> {
-    snow::Builder::new(PATTERN.parse()?).prologue(PROLOGUE)?.psk(2, key)
+fn builder(pattern: &str) -> Result<snow::Builder<'_>, snow::Error> {
+    snow::Builder::new(pattern.parse()?).prologue(PROLOGUE)
+}
+
+fn read_handshake(noise: &mut HandshakeState, message: &[u8]) -> Result<(), snow::Error> {
+    noise.read_message(message, &mut [0; HANDSHAKE_RECORD_MAX]).map(drop)
 }
 
 fn handshake_record(noise: &mut HandshakeState) -> Result<Vec<u8>, WireError> {
@@ -108,6 +132,12 @@ fn handshake_record(noise: &mut HandshakeState) -> Result<Vec<u8>, WireError> {
     let length = noise.write_message(&[], &mut message).map_err(unable)?;
     frame::encode::<2>(&message[..length], &mut record).map_err(unable)?;
     Ok(record)
+}
+
+/// The tunnel after the last record of a handshake.
+fn tunnel(noise: HandshakeState, proven: bool) -> Result<Tunnel, WireError> {
+    let noise = Box::new(noise.into_transport_mode().map_err(unable)?);
+    Ok(Tunnel { noise, proven })
 }
 
 fn unable(cause: impl std::fmt::Display) -> WireError {
@@ -118,18 +148,8 @@ fn unable(cause: impl std::fmt::Display) -> WireError {
 mod tests {
     use super::*;
 
-    fn token(text: &str) -> Token {
-        Token::new(text).unwrap()
-    }
-
-    fn joined() -> (Tunnel, Tunnel) {
-        let (begun, first) = begin(&token("4cf1d5a6e0b27c9388ab41f02d6e759c")).unwrap();
-        let (server, second) =
-            respond(&token("4cf1d5a6e0b27c9388ab41f02d6e759c"), &first[2..]).unwrap();
-        (begun.finish(&second[2..]).unwrap(), server)
-    }
-
-    fn opened(tunnel: &mut Tunnel, sealed: &[u8]) -> Result<Vec<u8>, WireError> {
+    /// A piece of the stream that was sealed, opened.
+    pub(super) fn opened(tunnel: &mut Tunnel, sealed: &[u8]) -> Result<Vec<u8>, WireError> {
         let mut records = frame::Decoder::<2>::new(RECORD_MAX);
         records.push(sealed);
         let mut plain = Vec::new();
@@ -141,39 +161,28 @@ mod tests {
 
     #[test]
     fn a_long_message_goes_through_in_several_records() {
-        let (mut client, mut server) = joined();
-        let long: Vec<u8> = (0..200_000u32).map(|i| i as u8).collect();
-        let sealed = client.seal(&long).unwrap();
-        assert!(!server.is_proven());
-        assert_eq!(opened(&mut server, &sealed).unwrap(), long);
-        assert!(server.is_proven());
-        let sealed = server.seal(b"back").unwrap();
-        assert_eq!(opened(&mut client, &sealed).unwrap(), b"back");
-    }
-
-    #[test]
-    fn other_tokens_are_noticed_at_both_ends() {
-        let (begun, first) = begin(&token("4cf1d5a6e0b27c9388ab41f02d6e759c")).unwrap();
-        let (mut server, second) =
-            respond(&token("7e0b96ac31d5f82448b1c09aa6f3d27e"), &first[2..]).unwrap();
-        assert!(matches!(begun.finish(&second[2..]), Err(WireError::NotPermitted(_))));
-        assert!(matches!(server.open(&TOKENS_DIFFER[2..]), Err(WireError::NotPermitted(_))));
+        for (mut client, mut server) in [token::tests::joined(), keyed::tests::joined()] {
+            let long: Vec<u8> = (0..200_000u32).map(|i| i as u8).collect();
+            let sealed = client.seal(&long).unwrap();
+            assert_eq!(opened(&mut server, &sealed).unwrap(), long);
+            assert!(server.is_proven());
+            let sealed = server.seal(b"back").unwrap();
+            assert_eq!(opened(&mut client, &sealed).unwrap(), b"back");
+        }
     }
 
     #[test]
     fn a_changed_or_repeated_record_is_refused() {
-        let (mut client, mut server) = joined();
-        let sealed = client.seal(b"first").unwrap();
-        opened(&mut server, &sealed).unwrap();
-        assert!(matches!(opened(&mut server, &sealed), Err(WireError::Protocol(_))), "repeated");
-        let mut sealed = client.seal(b"second").unwrap();
-        sealed[4] ^= 1;
-        assert!(matches!(opened(&mut server, &sealed), Err(WireError::Protocol(_))), "changed");
-    }
-
-    #[test]
-    fn two_handshakes_never_look_alike() {
-        let first = || begin(&token("4cf1d5a6e0b27c9388ab41f02d6e759c")).unwrap().1;
-        assert_ne!(first(), first());
+        for (mut client, mut server) in [token::tests::joined(), keyed::tests::joined()] {
+            let sealed = client.seal(b"first").unwrap();
+            opened(&mut server, &sealed).unwrap();
+            assert!(
+                matches!(opened(&mut server, &sealed), Err(WireError::Protocol(_))),
+                "repeated"
+            );
+            let mut sealed = client.seal(b"second").unwrap();
+            sealed[4] ^= 1;
+            assert!(matches!(opened(&mut server, &sealed), Err(WireError::Protocol(_))), "changed");
+        }
     }
 }

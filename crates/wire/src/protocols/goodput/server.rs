@@ -26,7 +26,7 @@ use super::times::{GREETING, IDLE};
 use crate::cookie::CookieMint;
 use crate::error::WireError;
 use crate::outbox::Outbox;
-use crate::session::{Action, Input, ServerConfig};
+use crate::session::{Action, Credential, Input, ServerConfig};
 use crate::state_machine::StateMachine;
 
 /// A conversation, seen from the answering side.
@@ -42,6 +42,8 @@ pub(super) struct ServerSession {
     /// How the card of this end spreads what it receives, for the next [`Accept`](super::messages::Accept).
     receive_hash: Option<Known<Box<ReceiveHash>>>,
     requests: Requests,
+    /// What the greeting proves, once it is over.
+    proves: Option<Credential>,
 }
 
 /// Where the conversation stands.
@@ -128,6 +130,7 @@ impl ServerSession {
             measurement: 0,
             receive_hash: None,
             requests: Requests::default(),
+            proves: None,
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::super::ALL;
 use super::{TOKENS, joined, measure, observing, observing_with_tokens};
-use crate::pair::{Cut, Link, Pair, Peer, origin, server_config};
+use crate::pair::{Cut, Link, Pair, Peer, client_key, knows, origin, server_config};
 use crate::session::{Action, Input, Protocol};
 use proptest::prelude::*;
 
@@ -148,6 +148,10 @@ fn pieces() -> impl Strategy<Value = Vec<Vec<u8>>> {
         proptest::collection::vec(any::<u8>(), 0..80),
         Just(b"goodputc".to_vec()),
         Just(b"goodputs".to_vec()),
+        Just(b"goodputk".to_vec()),
+        Just([&b"goodputk\0\x20"[..], &[9; 32]].concat()),
+        Just([&b"goodputk\0\x60"[..], &[9; 96]].concat()),
+        Just([&b"\0\x40"[..], &[9; 64]].concat()),
         Just(b"\0\0\0\x0b{\"ping\":{}}".to_vec()),
         Just(b"\0\0\0\x19{\"hello\":{\"version\":1}}  ".to_vec()),
     ];
@@ -172,11 +176,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn garbage_never_panics_and_never_hangs(pieces in pieces(), with_token: bool) {
+    fn garbage_never_panics_and_never_hangs(pieces in pieces(), with_token: bool, with_keys: bool) {
         let token = TOKENS[usize::from(with_token)];
         for protocol in ALL {
-            alone((protocol.server)(origin(), server_config(token)), &pieces);
-            alone((protocol.client)(origin(), crate::pair::client_config(token)), &pieces);
+            let (mut client, mut server) = (crate::pair::client_config(token), server_config(token));
+            if with_keys {
+                (client.key, server.keys) = (Some(client_key(1, Some(2))), Some(knows("", 2)));
+            }
+            alone((protocol.server)(origin(), server), &pieces);
+            alone((protocol.client)(origin(), client), &pieces);
         }
     }
 

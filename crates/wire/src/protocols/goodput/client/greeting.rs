@@ -7,7 +7,7 @@ use super::super::PROTOCOL_VERSION;
 use super::super::channel::{Channel, broken, farewell};
 use super::super::messages::{Hello, Message};
 use super::super::preamble::{Opening, PREAMBLE_BYTES, Role};
-use super::super::secure::{self, Begun, HANDSHAKE_RECORD_MAX, TOKENS_DIFFER};
+use super::super::secure::{self, Begun, HANDSHAKE_RECORD_MAX, Joined, NOT_THIS_SERVER};
 use super::super::times::{FOREIGN_TAIL, GREETING};
 use super::questions::Questions;
 use super::{ClientSession, State};
@@ -28,7 +28,7 @@ pub(super) enum Greeting {
     Handshake { begun: Begun, records: Decoder<2> },
     /// The server's hello is awaited.
     Hello,
-    /// The server has no token: its goodbye is awaited, and nothing else believed.
+    /// The server has no token or knows no keys: its goodbye is awaited, and nothing else believed.
     Unsecured,
     /// This end could not even begin; told as soon as there is a call that can return it.
     Failed(WireError),
@@ -52,6 +52,11 @@ impl Greeting {
     pub(super) fn closed(&self, channel: &Channel) -> WireError {
         match self {
             Self::Failed(error) => error.clone(),
+            Self::Preamble { seen, begun: Some(Begun::Key(_)) } if seen.is_empty() => {
+                WireError::Closed(
+                    "at once, as a goodput server does that is too old for keys".into(),
+                )
+            }
             Self::Preamble { seen, .. } if seen.is_empty() || !is_start_of_ours(seen) => {
                 seems(foreign::server(seen))
             }
@@ -92,13 +97,12 @@ impl ClientSession {
     }
 
     fn open(&mut self, now: Instant) -> Result<Option<Begun>, WireError> {
-        let Some(token) = &self.config.token else {
+        let Some((begun, record)) = secure::begin(&self.config)? else {
             self.channel.send_bytes(now, Role::Control.preamble().to_vec());
             self.say_hello(now)?;
             return Ok(None);
         };
-        let (begun, record) = secure::begin(token)?;
-        let opening = [&Role::Secured.preamble()[..], &record].concat();
+        let opening = [&begun.role().preamble()[..], &record].concat();
         self.channel.send_bytes(now, opening);
         Ok(Some(begun))
     }
@@ -131,16 +135,16 @@ impl ClientSession {
         let State::Greeting(Greeting::Preamble { seen, begun }) = &mut self.state else {
             return Ok(());
         };
-        match (Opening::read(seen), begun.is_some()) {
+        match (Opening::read(seen), begun.as_ref().map(Begun::role)) {
             (Opening::Incomplete, _) => Ok(()),
             (Opening::Foreign, _) => self.look_at_foreign(now),
-            (Opening::Control, _) | (Opening::Secured, true) => {
+            (Opening::Control, _)
+            | (Opening::Secured, Some(Role::Secured))
+            | (Opening::Keyed, Some(Role::Keyed)) => {
                 let (seen, begun) = (std::mem::take(seen), begun.take());
                 self.join(now, Opening::read(&seen), begun, &seen[PREAMBLE_BYTES..])
             }
-            (Opening::Secured | Opening::Data(_) | Opening::UnknownRole(_), _) => {
-                Err(broken("its preamble does not answer ours"))
-            }
+            _ => Err(broken("its preamble does not answer ours")),
         }
     }
 
@@ -153,7 +157,7 @@ impl ClientSession {
         rest: &[u8],
     ) -> Result<(), WireError> {
         let next = match (opening, begun) {
-            (Opening::Secured, Some(begun)) => {
+            (Opening::Secured | Opening::Keyed, Some(begun)) => {
                 let records = Decoder::new(HANDSHAKE_RECORD_MAX);
                 Greeting::Handshake { begun, records }
             }
@@ -188,14 +192,25 @@ impl ClientSession {
         let done = std::mem::replace(&mut self.state, State::Greeting(Greeting::Hello));
         let State::Greeting(Greeting::Handshake { begun, records }) = done else { return Ok(()) };
         match begun.finish(&record) {
-            Ok(tunnel) => self.channel.encrypt(tunnel),
+            Ok(joined) => self.go_dark(now, joined),
             Err(error) => {
-                self.channel.send_bytes(now, TOKENS_DIFFER.to_vec());
+                self.channel.send_bytes(now, NOT_THIS_SERVER.to_vec());
                 return Err(error);
             }
         }
         self.say_hello(now)?;
         self.channel.receive(now, &records.into_rest())
+    }
+
+    /// Ends the handshake; everything that follows is encrypted.
+    fn go_dark(&mut self, now: Instant, joined: Joined) {
+        if !joined.last.is_empty() {
+            self.channel.send_bytes(now, joined.last);
+        }
+        if let Some(key) = joined.server {
+            self.channel.act(Action::ServerShowed(key));
+        }
+        self.channel.encrypt(joined.tunnel);
     }
 
     /// Takes a message before the greeting is over.

@@ -1,4 +1,4 @@
-//! The server's greeting: preamble, handshake, hello; and who is turned away.
+//! The server's greeting: preamble, handshake, hello; who is turned away, and who a client proves to be.
 
 use std::time::Instant;
 
@@ -6,20 +6,26 @@ use super::super::PROTOCOL_VERSION;
 use super::super::channel::broken;
 use super::super::messages::{Hello, Message};
 use super::super::preamble::{Opening, PREAMBLE_BYTES, Role};
+use super::super::secure::keyed::Answered;
 use super::super::secure::{self, HANDSHAKE_RECORD_MAX};
 use super::super::times::{GREETING, IDLE};
 use super::{ServerSession, State};
 use crate::error::WireError;
 use crate::foreign;
 use crate::frame::Decoder;
+use crate::keys::PublicKey;
 use crate::session::{Action, CREDENTIAL_REQUIRED, Credential};
 
 /// How far the greeting has come.
 pub(super) enum Greeting {
     /// The client's preamble is awaited; some of its bytes may be there.
     Preamble(Vec<u8>),
-    /// The client's part of the handshake is awaited.
+    /// The client's part of the handshake with the token is awaited.
     Handshake(Decoder<2>),
+    /// The client's part of the handshake with keys is awaited.
+    Keyed(Decoder<2>),
+    /// The proof that the client has the key it shows is awaited.
+    Proof { answered: Answered, records: Decoder<2> },
     /// The client's hello is awaited.
     Hello,
 }
@@ -35,7 +41,9 @@ impl Greeting {
     pub(super) fn timed_out(&self) -> WireError {
         let what = match self {
             Self::Preamble(_) => "it did not say what it speaks",
-            Self::Handshake(_) | Self::Hello => "it did not greet",
+            Self::Handshake(_) | Self::Keyed(_) | Self::Proof { .. } | Self::Hello => {
+                "it did not greet"
+            }
         };
         WireError::TimedOut(format!("{what} within {} s", GREETING.as_secs()))
     }
@@ -55,6 +63,14 @@ impl ServerSession {
                 records.push(bytes);
                 self.read_handshake(now)
             }
+            Greeting::Keyed(records) => {
+                records.push(bytes);
+                self.read_keyed(now)
+            }
+            Greeting::Proof { records, .. } => {
+                records.push(bytes);
+                self.read_proof(now)
+            }
             Greeting::Hello => self.channel.receive(now, bytes),
         }
     }
@@ -67,6 +83,7 @@ impl ServerSession {
             }
             Opening::Control => self.greet_plainly(now, &seen[PREAMBLE_BYTES..]),
             Opening::Secured => self.greet_secured(now, &seen[PREAMBLE_BYTES..]),
+            Opening::Keyed => self.greet_keyed(now, &seen[PREAMBLE_BYTES..]),
             Opening::Data(_) => Err(broken("a data connection where control was expected")),
             Opening::UnknownRole(role) => {
                 Err(broken(format!("there is no role {:?}", char::from(role))))
@@ -95,6 +112,25 @@ impl ServerSession {
         self.greet(now, rest)
     }
 
+    fn greet_keyed(&mut self, now: Instant, rest: &[u8]) -> Result<(), WireError> {
+        let known = self.config.keys.as_ref().map(|keys| keys.clients.is_some());
+        let why = match known {
+            Some(true) => {
+                let records = Decoder::new(HANDSHAKE_RECORD_MAX);
+                self.state = State::Greeting(Greeting::Keyed(records));
+                return self.greet(now, rest);
+            }
+            Some(false) => {
+                "this server cannot use its list of keys at the moment; its log says why"
+            }
+            None => {
+                "this server knows no keys; connect without one, or start it with --authorized-keys"
+            }
+        };
+        self.answer_plainly(now);
+        Err(WireError::NotPermitted(why.into()))
+    }
+
     fn answer_plainly(&mut self, now: Instant) {
         self.channel.send_bytes(now, Role::Control.preamble().to_vec());
         self.channel.talk_plainly();
@@ -107,11 +143,56 @@ impl ServerSession {
         let Some(record) = records.next_body().map_err(broken)? else { return Ok(()) };
         let rest = std::mem::replace(records, Decoder::new(0)).into_rest();
         let Some(token) = &self.config.token else { return Ok(()) };
-        let (tunnel, answer) = secure::respond(token, &record)?;
+        let (tunnel, answer) = secure::token::respond(token, &record)?;
         self.channel.send_bytes(now, [&Role::Secured.preamble()[..], &answer].concat());
         self.channel.encrypt(tunnel);
+        // Where clients have keys of their own, what they share is not enough to change settings.
+        self.proves = Some(Credential::Token { settings: self.config.keys.is_none() });
         self.state = State::Greeting(Greeting::Hello);
         self.greet(now, &rest)
+    }
+
+    fn read_keyed(&mut self, now: Instant) -> Result<(), WireError> {
+        let State::Greeting(Greeting::Keyed(records)) = &mut self.state else { return Ok(()) };
+        let Some(record) = records.next_body().map_err(broken)? else { return Ok(()) };
+        let records = std::mem::replace(records, Decoder::new(0));
+        let Some(keys) = &self.config.keys else { return Ok(()) };
+        let (answered, answer) = secure::keyed::respond(&keys.own, &record)?;
+        self.channel.send_bytes(now, [&Role::Keyed.preamble()[..], &answer].concat());
+        self.state = State::Greeting(Greeting::Proof { answered, records });
+        self.read_proof(now)
+    }
+
+    fn read_proof(&mut self, now: Instant) -> Result<(), WireError> {
+        let State::Greeting(Greeting::Proof { records, .. }) = &mut self.state else {
+            return Ok(());
+        };
+        let Some(record) = records.next_body().map_err(broken)? else { return Ok(()) };
+        let proof = std::mem::replace(&mut self.state, State::Greeting(Greeting::Hello));
+        let State::Greeting(Greeting::Proof { answered, records }) = proof else { return Ok(()) };
+        let (tunnel, key) = answered.finish(&record)?;
+        self.channel.encrypt(tunnel);
+        self.meet(&key)?;
+        self.greet(now, &records.into_rest())
+    }
+
+    /// The client has proven that this is its key.
+    fn meet(&mut self, key: &PublicKey) -> Result<(), WireError> {
+        let clients = self.config.keys.as_ref().and_then(|keys| keys.clients.as_ref());
+        let unusable = || Err("there is no list of keys".into());
+        match clients.map_or_else(unusable, |keys| keys.find(key, self.config.peer.ip())) {
+            Ok(client) => {
+                self.config.limits = client.limits(self.config.limits);
+                self.proves = Some(Credential::Key(client));
+                Ok(())
+            }
+            // It is treated as any other that has proven nothing.
+            Err(why) if self.config.credential_required => Err(WireError::NotPermitted(why)),
+            Err(why) => {
+                self.channel.act(Action::Note(why));
+                Ok(())
+            }
+        }
     }
 
     /// Takes a message before the greeting is over.
@@ -132,9 +213,11 @@ impl ServerSession {
         let inflates = hello.inflates;
         let peer = hello.host().map_err(broken)?;
         let secured = self.channel.is_secured();
-        self.requests.permit(secured);
-        if secured {
-            self.channel.act(Action::Proven(Credential::Token { settings: true }));
+        // A hello that could be decrypted is the proof of a token.
+        let proven = self.proves.take().filter(|_| secured);
+        self.requests.permit(proven.is_some());
+        if let Some(proven) = proven {
+            self.channel.act(Action::Proven(proven));
         }
         self.channel.greeted(inflates);
         self.enter(State::Idle, now + IDLE);

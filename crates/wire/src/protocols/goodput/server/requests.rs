@@ -1,4 +1,4 @@
-//! Requests about settings of this host: only from a client that knows the token, one at a time.
+//! Requests about settings of this host: only from a client that has proven itself, one at a time.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -20,9 +20,9 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Whether the client may ask at all: the greeting has shown that it knows the token.
-    pub(super) fn permit(&mut self, secured: bool) {
-        self.permitted = secured;
+    /// Whether the client may ask at all: the greeting has proven who it is, or that it knows the token.
+    pub(super) fn permit(&mut self, proven: bool) {
+        self.permitted = proven;
     }
 
     /// The client asks.
@@ -33,7 +33,7 @@ impl Requests {
         question: AskSetting,
     ) -> Result<(), WireError> {
         if !self.permitted {
-            let why = "settings of this host can be reached only with its token".into();
+            let why = "settings of this host can be reached only with its token or a key".into();
             let refusal = SettingRefusal { not_permitted: true, why };
             return answer(now, channel, question.id, Err(refusal));
         }

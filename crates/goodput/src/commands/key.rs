@@ -1,0 +1,35 @@
+//! `goodput key`: make a key, or print the public line of the one that is there.
+
+use anyhow::{Result, bail};
+use goodput_wire::keys::KeyFile;
+
+use crate::args::KeyArgs;
+use crate::exit::Exit;
+use crate::{key_files, screen};
+
+/// Makes the key if there is none, and prints its line for `serve --authorized-keys`.
+pub fn run(args: &KeyArgs) -> Result<Exit> {
+    let file = args.output.clone().map_or_else(key_files::default_key, Ok)?;
+    let shown = file.display();
+    let name = args.name.clone().unwrap_or_else(key_files::usual_name);
+    let (key, made) = if args.replace {
+        let key = KeyFile::new(&name, rand::random())?;
+        let made = key_files::keep(&file, &key, true)?;
+        (key, made)
+    } else {
+        key_files::read_or_make(&file, &name)?
+    };
+    if !made && args.name.as_ref().is_some_and(|name| *name != key.name) {
+        bail!("{shown} has a key already, of {}; --replace makes another one", key.name);
+    }
+    if made {
+        eprintln!(
+            "goodput: made a private key in {shown}; whoever reads it can act as {}",
+            key.name
+        );
+        eprintln!("Give this line to whoever runs the server, for serve --authorized-keys:");
+    }
+    let role = args.role.word();
+    screen::line(format!("{} {role} {}", key.name, key.key.public()))?;
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,96 @@
+//! The servers that this user knows by their keys: remembered at the first visit, as ssh does.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use goodput_engine::{EngineError, Servers, Target};
+use goodput_wire::keys::{KnownServers, PublicKey};
+use goodput_wire::session::ServerIs;
+use rustix::process::geteuid;
+
+use crate::key_files;
+use crate::secret_file;
+
+/// What is known of servers.
+pub struct Known {
+    file: PathBuf,
+    /// The key that the user has named for the server of this run.
+    pinned: Option<PublicKey>,
+}
+
+impl Known {
+    /// The servers in the user's file, or the one that the user has named.
+    pub fn new(pinned: Option<PublicKey>) -> Result<Self> {
+        Ok(Self { file: key_files::config_dir()?.join("known_servers"), pinned })
+    }
+
+    fn look_up(&self, target: &Target) -> Result<ServerIs> {
+        if let Some(key) = self.pinned {
+            return Ok(ServerIs::Known { key, by: "--server-key".into() });
+        }
+        if self.file.metadata().is_err_and(|why| why.kind() == ErrorKind::NotFound) {
+            return Ok(ServerIs::Unknown);
+        }
+        let text = secret_file::read_trusted(&self.file, "the known servers", geteuid())?;
+        let shown = self.file.display();
+        let known = KnownServers::parse(&text).with_context(|| shown.to_string())?;
+        Ok(match known.find(&target.host, target.port) {
+            Some((line, key)) => ServerIs::Known { key, by: format!("line {line} of {shown}") },
+            None => ServerIs::Unknown,
+        })
+    }
+
+    fn add(&self, target: &Target, key: PublicKey) -> std::io::Result<()> {
+        let around = self.file.parent().unwrap_or(Path::new("/"));
+        DirBuilder::new().recursive(true).mode(0o700).create(around)?;
+        let mut file: File =
+            OpenOptions::new().append(true).create(true).mode(0o600).open(&self.file)?;
+        // One write, so that two of them do not mix (O_APPEND, open(2)).
+        file.write_all(KnownServers::line(&target.host, target.port, key).as_bytes())
+    }
+}
+
+impl Servers for Known {
+    fn find(&self, target: &Target) -> Result<ServerIs, EngineError> {
+        self.look_up(target).map_err(|why| EngineError::Target(format!("{target}: {why:#}")))
+    }
+
+    fn remember(&self, target: &Target, key: PublicKey) {
+        let shown = self.file.display();
+        match self.add(target, key) {
+            Ok(()) => {
+                eprintln!("goodput: {target} is new here; its key {key} is remembered in {shown}")
+            }
+            Err(why) => {
+                eprintln!("warning: cannot remember the key {key} of {target} in {shown}: {why}")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_remembered_and_a_pinned_key_goes_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("new/known_servers");
+        let known = Known { file, pinned: None };
+        let target: Target = "Far.example:7000".parse().unwrap();
+        let is = |known: &Known| match known.look_up(&target).unwrap() {
+            ServerIs::Known { key, by } => Some((key, by)),
+            ServerIs::Unknown => None,
+        };
+        assert!(is(&known).is_none());
+        let key = |number| goodput_wire::keys::PrivateKey::of([number; 32]).unwrap().public();
+        known.remember(&target, key(1));
+        let (found, by) = is(&known).unwrap();
+        assert!(found == key(1) && by.starts_with("line 1 of "), "{by}");
+        let pinned = Known { pinned: Some(key(2)), ..known };
+        assert_eq!(is(&pinned).unwrap().0, key(2));
+    }
+}

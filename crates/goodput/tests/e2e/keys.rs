@@ -1,0 +1,258 @@
+//! Clients and servers that know each other by keys: made, used, refused, withdrawn.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use crate::common::{Home, Server, moved, record, set_mode, stderr, stdout};
+use crate::hostile::eventually;
+
+const TOKEN: &str = "4cf1d5a6e0b27c9388ab41f02d6e759c";
+
+/// Makes a key of this name; its file and its line for the server.
+fn key(home: &Home, name: &str, role: &str) -> (String, String) {
+    let file = home.path().join(name);
+    let file = file.to_str().expect("temporary directories have plain names").to_owned();
+    let output = home.run(&["key", "-o", &file, "--name", name, "--role", role]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    (file, stdout(&output))
+}
+
+/// The file with the keys of clients, as it is now.
+fn authorize(home: &Home, lines: &[&str]) -> String {
+    // As editors do it, so that the server never sees half of it.
+    let (next, file) = (home.file("authorized.next", &lines.concat()), authorized(home));
+    set_mode(&next, 0o644);
+    fs::rename(&next, &file).expect("the directory is the test's own");
+    file.to_str().expect("temporary directories have plain names").to_owned()
+}
+
+fn authorized(home: &Home) -> PathBuf {
+    home.path().join("authorized")
+}
+
+/// Measures for a second.
+fn test(home: &Home, target: &str, more: &[&str]) -> Output {
+    home.run(&[&["test", target, "--json", "--no-store", "-t", "1"], more].concat())
+}
+
+fn refused(output: &Output, words: &[&str]) {
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(output));
+    for word in words {
+        assert!(stderr(output).contains(word), "{word} in {}", stderr(output));
+    }
+}
+
+/// Waits until the log of the server has at least so many lines with this; a thread of its own writes them.
+fn logged(home: &Home, text: &str, times: usize) {
+    eventually(text, || {
+        let log = fs::read_to_string(home.path().join("server.log")).expect("the server has a log");
+        log.lines().filter(|line| line.contains(text)).count() >= times
+    });
+}
+
+#[test]
+fn a_key_is_made_once_and_its_line_is_printed_again() {
+    let home = Home::new();
+    let made = home.run(&["key", "--name", "ann"]);
+    assert!(stderr(&made).contains("private key"), "{}", stderr(&made));
+    let line = stdout(&made);
+    assert!(line.starts_with("ann measure x25519:"), "{line}");
+    let file = home.path().join("goodput/key");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let secret = fs::read_to_string(&file).unwrap();
+    assert!(!line.contains(secret.split_whitespace().last().unwrap()));
+    let again = home.run(&["key"]);
+    assert_eq!((stdout(&again), stderr(&again)), (line.clone(), String::new()));
+    // Another name is no reason to lose the key that servers know.
+    assert_eq!(home.run(&["key", "--name", "bob"]).status.code(), Some(2));
+    assert_eq!(fs::read_to_string(&file).unwrap(), secret);
+    let replaced = stdout(&home.run(&["key", "--replace", "--role", "settings"]));
+    assert!(
+        replaced.contains(" settings ") && !replaced.contains(line.split(' ').next_back().unwrap())
+    );
+    set_mode(&file, 0o644);
+    assert!(stderr(&home.run(&["key"])).contains("chmod 600"));
+}
+
+#[test]
+fn who_is_known_measures_and_the_log_says_who_it_was() {
+    let home = Home::new();
+    let (ann, line) = key(&home, "ann", "measure");
+    let (bob, _) = key(&home, "bob", "measure");
+    let list = authorize(&home, &["# clients\n", &line]);
+    let server = Server::start(&home, &["--authorized-keys", &list, "--require-credential"]);
+    let first = test(&home, &server.address, &["--key", &ann]);
+    assert!(moved(&record(&first)), "{}", stderr(&first));
+    let known = home.path().join("goodput/known_servers");
+    assert!(stderr(&first).contains(known.to_str().unwrap()), "{}", stderr(&first));
+    assert!(fs::read_to_string(&known).unwrap().starts_with(&server.address));
+    // At the second visit it is no news.
+    assert!(!stderr(&test(&home, &server.address, &["--key", &ann])).contains("remembered"));
+    logged(&home, "by=key ann", 2);
+    let bob_is = stdout(&home.run(&["key", "-o", &bob]));
+    let bob_is = bob_is.split_whitespace().last().unwrap();
+    refused(&test(&home, &server.address, &["--key", &bob]), &[bob_is]);
+    logged(&home, bob_is, 1);
+    refused(&test(&home, &server.address, &[]), &["a key"]);
+}
+
+#[test]
+fn a_key_is_withdrawn_and_given_while_the_server_runs() {
+    let home = Home::new();
+    let (ann, line) = key(&home, "ann", "measure");
+    let list = authorize(&home, &[]);
+    let server = Server::start(&home, &["--authorized-keys", &list, "--require-credential"]);
+    let try_it = || test(&home, &server.address, &["--key", &ann]);
+    refused(&try_it(), &["not known"]);
+    authorize(&home, &[&line]);
+    record(&try_it());
+    authorize(&home, &["# ", &line]);
+    refused(&try_it(), &["not known"]);
+    // What cannot be read says nothing of anybody.
+    authorize(&home, &[&line, "bob measure\n"]);
+    refused(&try_it(), &["its log"]);
+    logged(&home, "line 2", 1);
+    authorize(&home, &[&line]);
+    record(&try_it());
+    set_mode(&authorized(&home), 0o666);
+    refused(&try_it(), &["its log"]);
+    logged(&home, "chmod go-w", 1);
+}
+
+#[test]
+fn the_usual_key_is_shown_to_servers_that_ask_and_to_those_that_are_known() {
+    let home = Home::new();
+    let line = stdout(&home.run(&["key", "--name", "ann"]));
+    let open = Server::start(&home, &[]);
+    // It knows no keys, and is measured all the same.
+    assert!(moved(&record(&test(&home, &open.address, &[]))));
+    refused(
+        &test(&home, &open.address, &["--key", home.path().join("goodput/key").to_str().unwrap()]),
+        &["--authorized-keys"],
+    );
+    drop(open);
+    let list = authorize(&home, &[&line]);
+    let server = Server::start(&home, &["--authorized-keys", &list]);
+    assert!(moved(&record(&test(&home, &server.address, &[]))));
+    // It was not asked for.
+    logged(&home, "by=nobody", 1);
+    let key = home.path().join("goodput/key");
+    record(&test(&home, &server.address, &["--key", key.to_str().unwrap()]));
+    record(&test(&home, &server.address, &[]));
+    logged(&home, "by=key ann", 2);
+    drop(server);
+    let strict = Server::start(&home, &["--authorized-keys", &list, "--require-credential"]);
+    assert!(moved(&record(&test(&home, &strict.address, &[]))));
+}
+
+#[test]
+fn a_server_with_another_key_is_not_measured() {
+    let home = Home::new();
+    let (ann, line) = key(&home, "ann", "measure");
+    let list = authorize(&home, &[&line]);
+    let server = Server::start(&home, &["--authorized-keys", &list]);
+    let (_, other) = key(&home, "other", "measure");
+    let other = other.split_whitespace().last().unwrap();
+    let known = home.path().join("goodput");
+    fs::create_dir_all(&known).unwrap();
+    let known = known.join("known_servers");
+    fs::write(&known, format!("{} {other}\n", server.address)).unwrap();
+    let shown = format!("line 1 of {}", known.display());
+    refused(&test(&home, &server.address, &["--key", &ann]), &[&shown, other, "administrator"]);
+    refused(
+        &test(&home, &server.address, &["--key", &ann, "--server-key", other]),
+        &["--server-key"],
+    );
+    // Its true key, as its administrator reads it.
+    let own = home.path().join("state/server.key");
+    let own = stdout(&home.run(&["key", "-o", own.to_str().unwrap()]));
+    let own = own.split_whitespace().last().unwrap();
+    record(&test(&home, &server.address, &["--key", &ann, "--server-key", own]));
+    assert_eq!(fs::read_to_string(&known).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn only_the_role_of_settings_reaches_settings() {
+    let home = Home::new();
+    let (ann, measure) = key(&home, "ann", "measure");
+    let (ops, settings) = key(&home, "ops", "settings");
+    let token = home.secret("token", TOKEN);
+    let token = token.to_str().unwrap();
+    let list = authorize(&home, &[&measure, &settings]);
+    let options = [
+        "--authorized-keys",
+        &list,
+        "--token-file",
+        token,
+        "--allow-settings",
+        "sysctl.net.ipv4.*",
+    ];
+    let server = Server::start(&home, &options);
+    // A setting that no client may reach, so that nothing is changed in any case.
+    let setting = "far:sysctl.net.ipv4.ip_forward=0,1";
+    for (credential, why) in [
+        (["--key", &ann], "has not proven that it may"),
+        (["--token-file", token], "has not proven that it may"),
+        (["--key", &ops], "none of the settings"),
+    ] {
+        let compare = ["compare", &server.address, setting, "--no-store", "-t", "1"];
+        refused(&home.run(&[&compare[..], &credential].concat()), &[why]);
+    }
+    for who in ["by key ann", "by the token", "by key ops"] {
+        logged(&home, who, 1);
+    }
+}
+
+#[test]
+fn a_key_has_limits_of_its_own() {
+    let home = Home::new();
+    let (ann, line) = key(&home, "ann", "measure");
+    let (bob, other) = key(&home, "bob", "measure");
+    let lines = [
+        format!("{} max-duration=2m max-rate=20mbit\n", line.trim()),
+        format!("{} from=203.0.113.0/24\n", other.trim()),
+    ];
+    let list = authorize(&home, &[&lines[0], &lines[1]]);
+    let server = Server::start(&home, &["--authorized-keys", &list, "--max-duration", "1"]);
+    let long = |more: &[&str]| {
+        let test = ["test", &server.address, "--json", "--no-store", "-t", "2"];
+        home.run(&[&test[..], more].concat())
+    };
+    assert!(stderr(&long(&[])).contains("refused"));
+    // From the server, as what a receiver leaves in its buffers still comes after the end.
+    let measured = record(&long(&["--key", &ann, "--reverse"]));
+    let way = &measured.result.directions[0];
+    let bytes = way.received_bytes.value().copied().expect("this end knows");
+    assert!(moved(&measured) && bytes < 20_000_000 / 8 * 4, "{bytes} bytes in 2 s");
+    assert!(stderr(&long(&["--key", &bob])).contains("refused"), "it comes from elsewhere");
+    logged(&home, "the key of bob may not be used from 127.0.0.1", 1);
+}
+
+#[test]
+fn a_list_that_cannot_be_trusted_keeps_the_server_from_starting() {
+    let home = Home::new();
+    let (_, line) = key(&home, "ann", "measure");
+    let start = |list: &Path| {
+        let list = list.to_str().expect("temporary directories have plain names");
+        home.run(&["serve", "--bind", "127.0.0.1", "--port", "0", "--authorized-keys", list])
+    };
+    let list = home.file("list", &line);
+    for (content, mode, word) in
+        [(line.as_str(), 0o666, "chmod go-w"), ("ann measure\n", 0o644, "line 1")]
+    {
+        fs::write(&list, content).unwrap();
+        set_mode(&list, mode);
+        let output = start(&list);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(word), "{word} in {}", stderr(&output));
+    }
+    if !rustix::process::geteuid().is_root() {
+        // Then the server stays the user whose file it is.
+        return;
+    }
+    fs::write(&list, &line).unwrap();
+    set_mode(&list, 0o600);
+    assert!(stderr(&start(&list)).contains("chmod 644"), "{}", stderr(&start(&list)));
+}
