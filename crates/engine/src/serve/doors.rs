@@ -99,7 +99,8 @@ fn listen(
         }
         Transport::Udp => {
             let socket = sockets::reopened_datagram_socket(local)?.into();
-            tokio::spawn(udp::answer(socket, door, shared, alive))
+            let desks = shared.desks.clone();
+            desks.spawn(udp::answer(socket, door, shared, alive))
         }
     })
 }

@@ -8,6 +8,7 @@ mod back_off;
 mod client;
 mod connect;
 mod cost;
+mod desks;
 mod doors;
 mod echoes;
 mod errand;
@@ -39,6 +40,7 @@ use goodput_settings::helper::Helper;
 use goodput_settings::others::AllowedSettings;
 use goodput_wire::login::Accounts;
 use goodput_wire::session::{HostClock, Limits, Protocol, ServerConfig, Token};
+use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinSet;
 
@@ -49,6 +51,7 @@ pub use access::Access;
 use admission::Admission;
 pub use admission::Lent;
 use client::Caller;
+use desks::Desks;
 use doors::{Door, OpenedDoors};
 use echoes::Echoes;
 pub use errand::{Allowed, ThirdParty};
@@ -133,6 +136,8 @@ struct Shared {
     reserve: Mutex<Reserve>,
     /// Turns true when the server shall stop.
     stopping: watch::Receiver<bool>,
+    /// Where datagrams are looked at.
+    desks: Handle,
     /// Lends tokens to tasks that sessions start, so that the server's end waits for them.
     alive: accept::Lender,
     /// Measurements that were shown.
@@ -216,6 +221,7 @@ pub async fn serve(
     let Sockets { pairs, reserve } = sockets;
     let doors = doors(&pairs, &config.protocols)?;
     let tasks = accept::Tasks::default();
+    let desks = Desks::open().map_err(EngineError::io("start the thread that reads datagrams"))?;
     let shared = Arc::new(Shared {
         admission: Admission::new(&config.lent, config.exclusive, config.host),
         doors,
@@ -227,6 +233,7 @@ pub async fn serve(
         turns: Turns::default(),
         reserve: Mutex::new(reserve),
         stopping,
+        desks: desks.handle().clone(),
         alive: tasks.lender(),
         shown: AtomicU64::new(0),
         served_one: Notify::new(),
@@ -234,7 +241,8 @@ pub async fn serve(
     });
     let mut answering = JoinSet::new();
     for (Pair { tcp, udp, .. }, door) in pairs.into_iter().zip(&shared.doors) {
-        answering.spawn(udp::answer(udp, Arc::clone(door), Arc::clone(&shared), tasks.token()));
+        let datagrams = udp::answer(udp, Arc::clone(door), Arc::clone(&shared), tasks.token());
+        answering.spawn_on(datagrams, desks.handle());
         answering.spawn(accept::accept(tcp, Arc::clone(door), Arc::clone(&shared), tasks.token()));
     }
     tokio::select! {
@@ -246,6 +254,7 @@ pub async fn serve(
     // The receiver lives in `shared`, so this cannot fail.
     let _ = tell_stop.send(true);
     tasks.join().await;
+    desks.close();
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! UDP at the answering end: the first datagram of an address decides whose it is. Nothing is sent
-//! to an address that has not proven itself beyond what it sent.
+//! to an address that has not proven itself beyond what it sent. All of it, with the conversations that
+//! datagrams begin, happens on a thread of its own (`desks.rs`).
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;

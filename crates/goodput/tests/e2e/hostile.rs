@@ -9,6 +9,7 @@ mod stranger;
 
 use std::io::Read;
 use std::net::UdpSocket;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -32,11 +33,29 @@ pub fn eventually(what: &str, is: impl Fn() -> bool) {
 
 /// Threads and descriptors of a process.
 fn held(server: &Server) -> (usize, usize) {
+    eventually("it serves", || thread(server, "datagrams").is_some());
     let count = |what: &str| {
         let folder = format!("/proc/{}/{what}", server.pid());
         std::fs::read_dir(folder).expect("a live process has it").count()
     };
     (count("task"), count("fd"))
+}
+
+/// What /proc has of a server's thread of this name.
+fn thread(server: &Server, name: &str) -> Option<PathBuf> {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", server.pid())).expect("it is alive");
+    // A thread may end meanwhile.
+    let mut paths = tasks.filter_map(|task| Some(task.ok()?.path()));
+    paths.find(|path| {
+        std::fs::read_to_string(path.join("comm")).is_ok_and(|comm| comm.trim_end() == name)
+    })
+}
+
+/// Nanoseconds of CPU time that it has used (`Documentation/scheduler/sched-stats.rst`).
+fn cpu_ns(server: &Server, name: &str) -> u64 {
+    let path = thread(server, name).unwrap_or_else(|| panic!("there is no thread {name}"));
+    let spent = std::fs::read_to_string(path.join("schedstat")).expect("this kernel counts it");
+    spent.split(' ').next().and_then(|ns| ns.parse().ok()).expect("a number of nanoseconds")
 }
 
 /// Resident memory of a process, MiB.
@@ -267,4 +286,25 @@ fn ten_thousand_idle_connections_leave_room_for_a_test() {
     record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
     assert!(resident_mib(&server) < before + 120, "{before} MiB before {count} connections");
     drop(idle);
+}
+
+#[test]
+fn datagrams_of_strangers_take_no_time_of_the_control_connections() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port is free");
+    let hello = [&b"goodputh"[..], &[7; 16], &[0; 40]].concat();
+    eventually("it serves", || thread(&server, "datagrams").is_some());
+    let spent = || (cpu_ns(&server, "datagrams"), cpu_ns(&server, "goodput"));
+    let before = spent();
+    let flooded = Instant::now();
+    while spent().0 - before.0 < 100_000_000 {
+        assert!(flooded.elapsed() < SOON, "nobody reads the datagrams");
+        for _ in 0..1000 {
+            // An answer that nobody reads may be reported here.
+            let _ = socket.send_to(&hello, &server.address);
+        }
+    }
+    let control = spent().1 - before.1;
+    assert!(control < 50_000_000, "{control} ns");
 }
