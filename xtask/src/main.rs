@@ -1,5 +1,5 @@
-//! What developers and CI run: `cargo xtask test | docs | bench | crowd | truth | peers | new | advisories | fuzz
-//! | kills`.
+//! What developers and CI run: `cargo xtask test | docs | bench | crowd | soak | truth | peers | new | advisories
+//! | fuzz | kills`.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -14,6 +14,7 @@ mod packages;
 mod peers;
 mod rust_source;
 mod shell;
+mod soak;
 mod supply;
 mod tally;
 mod test;
@@ -37,6 +38,8 @@ enum Task {
     Bench(bench::Options),
     /// Measures what a crowd of strangers leaves to an honest client.
     Crowd(crowd::Options),
+    /// Lets clients come and go for a while, and says whether the server grows.
+    Soak(soak::Options),
     /// Runs the lab's scenarios and says how often the diagnosis is right.
     Truth(truth::Options),
     /// Measures with every program whose protocol goodput speaks, and writes docs/peers.md.
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Task::Docs(options) => docs::run(&options),
         Task::Bench(options) => bench::run(&options),
         Task::Crowd(options) => crowd::run(&options),
+        Task::Soak(options) => soak::run(&options),
         Task::Truth(options) => truth::run(&options),
         Task::Peers(options) => peers::run(&options),
         Task::New(options) => new::run(&options),

@@ -244,7 +244,26 @@ impl<'a> NearRun<'a> {
                 }
             }
         }
+        if self.ended_before_it_moved() && !interrupt.is_raised() {
+            let why = "the far end ended the test before a single byte had moved; it may be busy, or let \
+                       only clients in that it knows";
+            let words = if self.hears { self.client.refusal().await } else { None };
+            return Err(words.unwrap_or_else(|| EngineError::BrokenOff(why.into())));
+        }
         Ok(())
+    }
+
+    /// Whether the far end has ended everything before payload moved: a protocol without words for a refusal
+    /// closes its connections, which looks like the end of a test.
+    fn ended_before_it_moved(&self) -> bool {
+        let ended = self.near_ended || self.far_report.is_some();
+        // An empty source of this end is told of as what it is.
+        let sends = self.plan.direction.senders().contains(&EndName::Near);
+        let own_source = sends && self.plan.storage.source.is_some();
+        let moved = |last: &Sample| last.sent_bytes > 0 || last.received_bytes > 0;
+        let any =
+            [self.kept.near(), self.kept.far()].iter().any(|kept| kept.last().is_some_and(moved));
+        ended && !self.limit_reached && !own_source && !any
     }
 
     fn watched(

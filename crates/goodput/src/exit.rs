@@ -21,6 +21,13 @@ pub enum Exit {
     Inconclusive = 4,
 }
 
+impl Exit {
+    /// The same, if what was to be printed is `complete`; what ended well but for that could not be done.
+    pub fn printed(self, complete: bool) -> Self {
+        if self == Self::Fine && !complete { Self::CouldNot } else { self }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)

@@ -28,12 +28,12 @@ fn main() -> ExitCode {
     if let Some(shim) = words.first().and_then(|name| shims::called_as(name)) {
         logging::begin(0);
         let exit = shims::run(shim, &words[1..], false);
-        screen::finish();
-        return exit.into();
+        return exit.printed(screen::finish()).into();
     }
     let cli = args::Cli::parse();
     logging::begin(cli.verbose);
     let exit = commands::run(cli);
-    screen::finish();
-    exit.unwrap_or_else(|error| exit::explain(&error)).into()
+    // What was printed comes before what is said of an error.
+    let complete = screen::finish();
+    exit.unwrap_or_else(|error| exit::explain(&error)).printed(complete).into()
 }

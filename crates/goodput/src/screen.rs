@@ -16,8 +16,12 @@ static ALONE: AtomicBool = AtomicBool::new(false);
 /// Bytes that may wait for a reader. Beyond them lines are left out, and how many is said.
 const WAITING_MAX: usize = 1 << 20;
 
-/// How long the end of the program waits for a reader that has stalled.
-const GOODBYE: Duration = Duration::from_secs(1);
+/// How long the end of the program waits for a reader that reads nothing at all: one that was stopped for a moment
+/// (^S, a slow pager) comes back by then, and one that has stalled for good does not keep the program alive.
+const GOODBYE: Duration = Duration::from_secs(5);
+
+/// Bytes that are written at a time, or one line: so that a slow reader is seen to read.
+const PIECE: usize = 4096;
 
 static OUT: Later = Later::new(print_now);
 static ERR: Later = Later::new(|text| io::stderr().write_all(text.as_bytes()));
@@ -37,7 +41,7 @@ pub fn leave_to_payload(plan: &Plan) {
 /// Prints what a program reads, which has no colours to drop: to look for them took most of the time of a
 /// record of many flows. After what waits already. As `write` makes it, so that nobody holds the whole text.
 pub fn print_data(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    OUT.wait(None);
+    OUT.wait();
     let out: Box<dyn Write> = match TAKEN.load(Ordering::Relaxed) {
         true => Box::new(io::stderr().lock()),
         false => Box::new(io::stdout().lock()),
@@ -55,7 +59,7 @@ pub fn line(text: impl Display) -> io::Result<()> {
 
 /// Prints a part of a result, after what waits already.
 pub fn print(text: &str) -> io::Result<()> {
-    OUT.wait(None);
+    OUT.wait();
     print_now(text)
 }
 
@@ -64,11 +68,21 @@ pub fn later(text: &str) {
     OUT.add(text);
 }
 
-/// Waits for what is left to print, unless its reader has stalled.
-pub fn finish() {
-    OUT.wait(Some(GOODBYE));
-    ERR.wait(Some(GOODBYE));
+/// Waits for what is left to print for as long as its reader reads. `false`: it has stopped reading, and the end
+/// of the output is lost, which is said on standard error.
+pub fn finish() -> bool {
+    let complete = OUT.finish(GOODBYE);
+    if !complete {
+        ERR.add(CUT);
+    }
+    // Whoever does not read that either can't be told.
+    ERR.finish(GOODBYE);
+    complete
 }
+
+/// What is said of output that nobody has read.
+const CUT: &str =
+    "goodput: the end of the output was not printed: its reader has stopped reading\n";
 
 fn print_now(text: &str) -> io::Result<()> {
     if TAKEN.load(Ordering::Relaxed) {
@@ -105,12 +119,14 @@ struct Waiting {
     text: String,
     /// Whether some is being written, which may take for ever.
     writing: bool,
+    /// Bytes that were written so far.
+    written: usize,
     left_out: usize,
 }
 
 impl Later {
     const fn new(write: fn(&str) -> io::Result<()>) -> Self {
-        let waiting = Waiting { text: String::new(), writing: false, left_out: 0 };
+        let waiting = Waiting { text: String::new(), writing: false, written: 0, left_out: 0 };
         Self {
             waiting: Mutex::new(waiting),
             changed: Condvar::new(),
@@ -158,8 +174,12 @@ impl Later {
                 (std::mem::take(&mut waiting.text), std::mem::take(&mut waiting.left_out));
             waiting.writing = true;
             drop(waiting);
-            // A reader that has gone is no reason to stop what is measured; it is noticed at the end.
-            let _ = (self.write)(&text);
+            for piece in pieces(&text) {
+                // A reader that has gone is no reason to stop what is measured; it is noticed at the end.
+                let _ = (self.write)(piece);
+                self.lock().written += piece.len();
+                self.changed.notify_all();
+            }
             if left_out > 0 {
                 ERR.add(&format!(
                     "goodput: {left_out} lines were not printed: nobody read them in time\n"
@@ -170,15 +190,45 @@ impl Later {
         }
     }
 
-    /// Waits until everything is written, for so long at most.
-    fn wait(&self, most: Option<Duration>) {
-        let is_busy = |waiting: &mut Waiting| waiting.writing || !waiting.text.is_empty();
-        let waiting = self.lock();
-        match most {
-            Some(most) => drop(self.changed.wait_timeout_while(waiting, most, is_busy)),
-            None => drop(self.changed.wait_while(waiting, is_busy)),
-        }
+    /// Waits until everything is written.
+    fn wait(&self) {
+        drop(self.changed.wait_while(self.lock(), |waiting| waiting.is_busy()));
     }
+
+    /// Waits until everything is written, or until nothing was for so long. Whether everything is.
+    fn finish(&self, patience: Duration) -> bool {
+        let mut waiting = self.lock();
+        while waiting.is_busy() {
+            let before = waiting.written;
+            let stands = |waiting: &mut Waiting| waiting.is_busy() && waiting.written == before;
+            let waited = self.changed.wait_timeout_while(waiting, patience, stands);
+            let (now, timed_out) = waited.unwrap_or_else(PoisonError::into_inner);
+            if timed_out.timed_out() {
+                return false;
+            }
+            waiting = now;
+        }
+        true
+    }
+}
+
+impl Waiting {
+    fn is_busy(&self) -> bool {
+        self.writing || !self.text.is_empty()
+    }
+}
+
+/// Whole lines, as many as fit into a piece: a colour must not be cut apart.
+fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
+    std::iter::from_fn(move || {
+        let whole = text.floor_char_boundary(PIECE);
+        let end =
+            text[..whole].rfind('\n').or_else(|| text.find('\n')).map_or(text.len(), |at| at + 1);
+        let end = if text.len() <= PIECE { text.len() } else { end };
+        let (piece, rest) = text.split_at(end);
+        text = rest;
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 #[cfg(test)]
@@ -202,7 +252,7 @@ mod tests {
             std::thread::yield_now();
         }
         (1..10_000).for_each(|_| STALLED.add(&line));
-        STALLED.wait(Some(Duration::from_millis(1)));
+        assert!(!STALLED.finish(Duration::from_millis(1)), "nobody reads");
         let (held, left_out) = {
             let waiting = STALLED.lock();
             (waiting.text.len(), waiting.left_out)
@@ -210,7 +260,36 @@ mod tests {
         assert!(held <= WAITING_MAX && left_out >= 7000, "{held} bytes, {left_out} left out");
         *GATE.0.lock().unwrap() = true;
         GATE.1.notify_all();
-        STALLED.wait(None);
+        STALLED.wait();
         assert_eq!(*WRITTEN.lock().unwrap() + left_out * 1024, 10_000 * 1024);
+    }
+
+    static TICKS: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
+    static SLOW: Later = Later::new(|_| {
+        let mut left = TICKS.1.wait_while(TICKS.0.lock().unwrap(), |left| *left == 0).unwrap();
+        *left -= 1;
+        Ok(())
+    });
+
+    /// Each time that one more piece is read, all the patience is there again.
+    #[test]
+    fn a_slow_reader_gets_everything_and_one_that_stops_is_told_of() {
+        let line = "x".repeat(PIECE - 1) + "\n";
+        SLOW.add(&line.repeat(3));
+        for _ in 0..3 {
+            assert!(!SLOW.finish(Duration::from_millis(20)), "it has not read on");
+            *TICKS.0.lock().unwrap() += 1;
+            TICKS.1.notify_all();
+        }
+        assert!(SLOW.finish(Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn pieces_are_whole_lines_and_all_of_the_text() {
+        let text = format!("{}\n{}ä", "short\n".repeat(2000), "long".repeat(3000));
+        let all: Vec<_> = pieces(&text).collect();
+        assert_eq!(all.concat(), text);
+        let but_last = all.split_last().expect("there are some").1;
+        assert!(but_last.iter().all(|piece| piece.ends_with('\n') && piece.len() <= PIECE));
     }
 }

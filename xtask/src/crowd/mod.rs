@@ -1,27 +1,31 @@
 //! `cargo xtask crowd`: what an honest client of a public server gets alone, and beside a crowd of strangers.
 //!
 //! All of it happens in two network namespaces of our own, joined by a veth pair. In each round the client
-//! measures once alone and once beside the crowd, in random order, and what is compared is always of one round.
-//! The crowd takes processor time on the same machine: what it costs the client is partly that.
+//! measures three times, in random order, and what is compared is always of one round: alone; while the crowd is
+//! at another server of the same host; and while it is at the client's own server. The crowd takes processor time
+//! of the same machine, to send and to be served, in the last two alike. So what they differ by is what the
+//! strangers take from a client because they share its server, and the difference to "alone" has the whole
+//! machine's load in it.
 
-mod strangers;
+pub mod server;
+pub mod strangers;
 
 use std::fs;
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use rand::RngExt;
+use rand::seq::SliceRandom;
 use serde_json::Value;
 
 use crate::bench::contest::Place;
-use crate::bench::net::{NEAR, Net, address, wait_for};
+use crate::bench::net::{NEAR, Net, address};
 use crate::bench::stats::{Estimate, estimate};
 use crate::shell::{cargo, command, root, run as run_command};
+use server::Server;
 use strangers::{Crowd, NETWORK, Sizes};
 
 /// Options of `cargo xtask crowd`.
@@ -54,7 +58,12 @@ pub struct Options {
 }
 
 /// Where the server listens.
-const PORT: u16 = 5999;
+pub const PORT: u16 = 5999;
+/// Where the other server listens.
+const OTHER_PORT: u16 = 5998;
+/// What both servers speak: other protocols' ports can't be had twice, and their first bytes are known at every
+/// port.
+const ONLY_OWN: &[&str] = &["--protocols", "goodput,iperf2=0"];
 /// Connections beyond those of the crowd that this process has open.
 const OWN_FILES: u64 = 1000;
 /// How long the server has to let go of a crowd that is gone.
@@ -85,32 +94,70 @@ pub fn run(options: &Options) -> Result<()> {
     let program = options.program.clone().unwrap_or_else(|| root().join("target/release/goodput"));
     let program =
         fs::canonicalize(&program).with_context(|| format!("there is no {}", program.display()))?;
-    let mut server = Server::start(&net, &program)?;
-    net.wait_for_listener(Place::Veth, &mut server.0, PORT)?;
-    let rounds = (0..options.rounds).map(|_| round(options, &program, &server));
-    let rounds = rounds.collect::<Result<Vec<_>>>()?;
+    let other = Server::start(&net, &program, OTHER_PORT, ONLY_OWN)?;
+    let mut server = Server::start(&net, &program, PORT, ONLY_OWN)?;
+    net.wait_for_listener(Place::Veth, server.child(), PORT)?;
+    let all = Servers { program: &program, own: &server, other: &other };
+    let rounds = (0..options.rounds).map(|_| all.round(options)).collect::<Result<Vec<_>>>()?;
     report(&rounds);
     println!("memory of the server: {} at most", megabytes(server.memory("VmHWM:")));
     Ok(())
 }
 
-/// One measurement alone and one beside the crowd.
-fn round(options: &Options, program: &Path, server: &Server) -> Result<(Got, Got)> {
-    let alone = || measure(options, program);
-    let beside = || -> Result<Got> {
+/// Where the crowd is while the client measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Arm {
+    Alone,
+    Elsewhere,
+    Beside,
+}
+
+/// What the client got in each arm of a round.
+struct Round {
+    alone: Got,
+    elsewhere: Got,
+    beside: Got,
+}
+
+struct Servers<'a> {
+    program: &'a Path,
+    own: &'a Server,
+    other: &'a Server,
+}
+
+impl Servers<'_> {
+    fn round(&self, options: &Options) -> Result<Round> {
+        let mut order = [Arm::Alone, Arm::Elsewhere, Arm::Beside];
+        order.shuffle(&mut rand::rng());
+        let mut got = [None; 3];
+        for arm in order {
+            let one = self.arm(options, arm)?;
+            println!("{arm:?}: {one:?}");
+            got[arm as usize] = Some(one);
+        }
+        let [Some(alone), Some(elsewhere), Some(beside)] = got else { bail!("an arm is missing") };
+        Ok(Round { alone, elsewhere, beside })
+    }
+
+    fn arm(&self, options: &Options, arm: Arm) -> Result<Got> {
+        let (port, server) = match arm {
+            Arm::Alone => return measure(options, self.program),
+            Arm::Elsewhere => (OTHER_PORT, self.other),
+            Arm::Beside => (PORT, self.own),
+        };
         let sizes = Sizes {
             idle: options.idle as usize,
             hostile: options.hostile as usize,
             datagrams_per_s: options.datagrams,
         };
         let before = server.memory("VmRSS:");
-        let crowd = Crowd::come(SocketAddrV4::new(address(Place::Veth).parse()?, PORT), sizes)?;
+        let crowd = Crowd::come(SocketAddrV4::new(address(Place::Veth).parse()?, port), sizes)?;
         sleep(SETTLE);
-        let got = measure(options, program)?;
+        let got = measure(options, self.program)?;
         let (accepted, datagrams) =
             (crowd.accepted.load(Ordering::Relaxed), crowd.datagrams.load(Ordering::Relaxed));
         println!(
-            "  the crowd: {accepted} proposals were accepted, {datagrams} datagrams sent; the server has {}, \
+            "  the crowd: {accepted} proposals were accepted, {datagrams} datagrams sent; its server has {}, \
              before {}",
             megabytes(server.memory("VmRSS:")),
             megabytes(before)
@@ -118,15 +165,7 @@ fn round(options: &Options, program: &Path, server: &Server) -> Result<(Got, Got
         drop(crowd);
         sleep(SETTLE);
         Ok(got)
-    };
-    let (alone, crowded) = if rand::rng().random::<bool>() {
-        (alone()?, beside()?)
-    } else {
-        let crowded = beside()?;
-        (alone()?, crowded)
-    };
-    println!("alone {alone:?}\nbeside {crowded:?}");
-    Ok((alone, crowded))
+    }
 }
 
 fn measure(options: &Options, program: &Path) -> Result<Got> {
@@ -146,18 +185,24 @@ fn measure(options: &Options, program: &Path) -> Result<Got> {
     Ok(Got { bits_per_s, connect_us: median("tcp_connect"), echo_us: median("udp_echo") })
 }
 
-fn report(rounds: &[(Got, Got)]) {
-    let ratio = |of: &dyn Fn(&Got) -> Option<f64>| {
-        let one = |(alone, beside): &(Got, Got)| Some(of(beside)? / of(alone)?);
-        estimate(rounds.iter().filter_map(one))
-    };
-    println!("\nbeside the crowd, as a share of alone (median, interval of 95 %):");
-    for (what, estimate) in [
-        ("goodput", ratio(&|got| Some(got.bits_per_s))),
-        ("time of a connection under load", ratio(&|got| got.connect_us)),
-        ("time of an echo under load", ratio(&|got| got.echo_us)),
+fn report(rounds: &[Round]) {
+    println!("\nmedian, interval of 95 %:");
+    for (than, before) in [
+        ("with the crowd at another server", (|round| round.elsewhere) as fn(&Round) -> Got),
+        ("alone", |round| round.alone),
     ] {
-        println!("{what}: {}", shown(estimate));
+        let ratio = |of: &dyn Fn(&Got) -> Option<f64>| {
+            let one = |round: &Round| Some(of(&round.beside)? / of(&before(round))?);
+            estimate(rounds.iter().filter_map(one))
+        };
+        println!("beside the crowd, as a share of {than}:");
+        for (what, estimate) in [
+            ("goodput", ratio(&|got| Some(got.bits_per_s))),
+            ("time of a connection under load", ratio(&|got| got.connect_us)),
+            ("time of an echo under load", ratio(&|got| got.echo_us)),
+        ] {
+            println!("  {what}: {}", shown(estimate));
+        }
     }
 }
 
@@ -174,7 +219,7 @@ fn shown(estimate: Option<Estimate>) -> String {
 }
 
 /// Lets this process, and the server that it starts, open so many files.
-fn raise_open_files(files: u64) -> Result<()> {
+pub fn raise_open_files(files: u64) -> Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let maximum = getrlimit(Resource::Nofile).maximum;
     if maximum.is_some_and(|maximum| maximum < files) {
@@ -185,31 +230,4 @@ fn raise_open_files(files: u64) -> Result<()> {
 
 fn megabytes(bytes: Option<f64>) -> String {
     bytes.map_or("an unknown amount".into(), |bytes| format!("{:.1} MB", bytes / 1e6))
-}
-
-/// The server; it ends with us.
-struct Server(Child);
-
-impl Server {
-    fn start(net: &Net, program: &Path) -> Result<Self> {
-        let mut server = net.at_server(Place::Veth, &program.to_string_lossy());
-        server.args(["serve", "--bind", address(Place::Veth), "--port", &PORT.to_string()]);
-        server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Ok(Self(server.spawn().context("can't start the server")?))
-    }
-
-    /// A line of proc_pid_status(5), bytes.
-    fn memory(&self, line: &str) -> Option<f64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.0.id())).ok()?;
-        let found = status.lines().find_map(|text| text.strip_prefix(line))?;
-        Some(found.trim().strip_suffix(" kB")?.parse::<f64>().ok()? * 1024.0)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Where this fails it has ended before.
-        let _ = self.0.kill();
-        let _ = wait_for("the server to end", || Ok(self.0.try_wait()?.is_some()));
-    }
 }

@@ -9,6 +9,7 @@ use rustix::process::{Resource, getrlimit};
 use tokio::sync::mpsc;
 
 use super::doors::Door;
+use super::reserve::Reserve;
 use super::{Shared, reserve, stranger};
 
 /// Pause after a failed accept (no descriptors left, mostly), so that it does not spin.
@@ -72,6 +73,8 @@ pub async fn accept(listener: TcpListener, door: Arc<Door>, shared: Arc<Shared>,
             return;
         }
     };
+    let mut reserve = Reserve::default();
+    reserve.fill(&listener);
     let mut told: Option<Instant> = None;
     loop {
         match listener.accept().await {
@@ -82,7 +85,7 @@ pub async fn accept(listener: TcpListener, door: Arc<Door>, shared: Arc<Shared>,
                     told = Some(Instant::now());
                 }
                 if let Some(why) = lacking(&cause)
-                    && !reserve::turn_away(&listener, &door, &shared, &why).await
+                    && !reserve::turn_away(&listener, &mut reserve, &door, &shared, &why).await
                 {
                     shared.tickets.fail(&why);
                 }

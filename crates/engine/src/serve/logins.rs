@@ -19,8 +19,9 @@ const BURST: u32 = 10;
 /// Time after which it has another one.
 const REFILL: Duration = Duration::from_secs(1);
 
-/// Attempts of all clients that may wait for the one that is looked at.
-const WAITING: usize = 16;
+/// How long a login may wait for its client's next attempt, and then for those that came before it. Both
+/// together are shorter than a session waits (`JUDGING`, wire/src/protocols/iperf3/times.rs).
+const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Clients that are remembered at the same time. Beyond them none is new.
 const CLIENTS: usize = 65_536;
@@ -31,45 +32,39 @@ const REMEMBERED: Duration = Duration::from_secs(40);
 
 /// All logins at one server.
 pub struct Logins {
-    waiting: Semaphore,
     looked_at: Semaphore,
     memory: Mutex<Memory>,
 }
 
 #[derive(Default)]
 struct Memory {
-    clients: HashMap<IpAddr, Attempts>,
+    /// When each client will have all its attempts again.
+    clients: HashMap<IpAddr, Instant>,
     /// Fingerprints of logins that were let in, and when.
     used: HashMap<[u8; 32], Instant>,
 }
 
-/// What is left of a client's attempts: a bucket that fills with time.
-struct Attempts {
-    left: u32,
-    at: Instant,
-}
-
 impl Default for Logins {
     fn default() -> Self {
-        Self {
-            waiting: Semaphore::new(WAITING),
-            looked_at: Semaphore::new(1),
-            memory: Mutex::default(),
-        }
+        Self { looked_at: Semaphore::new(1), memory: Mutex::default() }
     }
 }
 
 impl Logins {
-    /// The user whose login this is, or why there is none, for this end's own log.
+    /// The user whose login this is, or why there is none, for this end's own log. Logins that come faster than
+    /// they are looked at wait.
     pub async fn check(
         &self,
         accounts: &Accounts,
         token: String,
         client: IpAddr,
     ) -> Result<String, String> {
-        self.memory(|memory| memory.attempt(client_of(client).addr(), Instant::now()))?;
-        let _waiting = self.waiting.try_acquire().map_err(|_| "too many logins wait at once")?;
-        let _only = self.looked_at.acquire().await.map_err(|closed| closed.to_string())?;
+        let client = client_of(client).addr();
+        let wait = self.memory(|memory| memory.attempt(client, Instant::now()))?;
+        tokio::time::sleep(wait).await;
+        let turn = tokio::time::timeout(PATIENCE, self.looked_at.acquire()).await;
+        let turn = turn.map_err(|_| "too many logins wait at once")?;
+        let _only = turn.map_err(|closed| closed.to_string())?;
         let accounts = accounts.clone();
         let unix_s = host_clock().unix_us / 1_000_000;
         let checked = blocking(move || check(&accounts, &token, unix_s)).await;
@@ -83,24 +78,25 @@ impl Logins {
 }
 
 impl Memory {
-    /// Counts an attempt of a client.
-    fn attempt(&mut self, client: IpAddr, now: Instant) -> Result<(), String> {
+    /// Counts an attempt of a client; how long it has to wait.
+    fn attempt(&mut self, client: IpAddr, now: Instant) -> Result<Duration, String> {
         if self.clients.len() >= CLIENTS {
-            self.clients.retain(|_, attempts| attempts.refilled(now) < BURST);
+            self.clients.retain(|_, whole| *whole > now);
         }
         if self.clients.len() >= CLIENTS && !self.clients.contains_key(&client) {
             return Err("too many clients try to log in".into());
         }
-        let attempts = self.clients.entry(client).or_insert(Attempts { left: BURST, at: now });
-        let left = attempts.refilled(now);
-        if left == 0 {
+        let whole = self.clients.entry(client).or_insert(now);
+        let next = (*whole).max(now) + REFILL;
+        let wait = next.saturating_duration_since(now + REFILL * BURST);
+        if wait > PATIENCE {
             return Err(format!(
                 "it tries to log in more often than {BURST} times and once in {} s",
                 REFILL.as_secs()
             ));
         }
-        *attempts = Attempts { left: left - 1, at: attempts.whole(now) };
-        Ok(())
+        *whole = next;
+        Ok(wait)
     }
 
     /// Lets a login in that was not used before.
@@ -113,23 +109,6 @@ impl Memory {
     }
 }
 
-impl Attempts {
-    fn periods(&self, now: Instant) -> u32 {
-        let passed = now.saturating_duration_since(self.at).as_secs() / REFILL.as_secs();
-        u32::try_from(passed).unwrap_or(u32::MAX)
-    }
-
-    /// What is left by now.
-    fn refilled(&self, now: Instant) -> u32 {
-        self.left.saturating_add(self.periods(now)).min(BURST)
-    }
-
-    /// When the last whole attempt was added.
-    fn whole(&self, now: Instant) -> Instant {
-        if self.refilled(now) == BURST { now } else { self.at + REFILL * self.periods(now) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,19 +118,20 @@ mod tests {
     }
 
     #[test]
-    fn a_client_has_few_attempts_and_gets_more_with_time() {
+    fn a_client_has_few_attempts_at_once_waits_for_more_and_is_refused_beyond() {
         let (mut memory, now) = (Memory::default(), Instant::now());
-        let client = address("2001:db8::1");
+        let (client, at_once) = (address("2001:db8::1"), Ok(Duration::ZERO));
         for _ in 0..BURST {
-            memory.attempt(client, now).expect("one of the first");
+            assert_eq!(memory.attempt(client, now), at_once);
         }
-        assert!(memory.attempt(address("2001:db8::2"), now).is_err(), "the same network");
-        assert!(memory.attempt(address("2001:db8:0:1::2"), now).is_ok(), "another network");
-        assert!(memory.attempt(client, now + REFILL * 3 / 2).is_ok());
-        assert!(memory.attempt(client, now + REFILL * 3 / 2).is_err());
-        assert!(memory.attempt(client, now + REFILL * 2).is_ok(), "the half that was over counts");
+        let same = address("2001:db8::2");
+        let waits: Vec<_> = (0..5).map(|_| memory.attempt(same, now).ok()).collect();
+        assert_eq!(waits, [Some(REFILL), Some(REFILL * 2), Some(REFILL * 3), Some(PATIENCE), None]);
+        assert_eq!(memory.attempt(address("2001:db8:0:1::2"), now), at_once, "another network");
+        assert_eq!(memory.attempt(client, now + REFILL * 5), at_once, "what waited is over");
         let later = now + REFILL * 1000;
-        assert_eq!((0..100).filter(|_| memory.attempt(client, later).is_ok()).count(), 10);
+        let all = (0..100).filter(|_| memory.attempt(client, later) == at_once);
+        assert_eq!(all.count(), BURST as usize);
     }
 
     #[test]

@@ -41,7 +41,7 @@ use goodput_settings::others::AllowedSettings;
 use goodput_wire::login::Accounts;
 use goodput_wire::session::{HostClock, Limits, Protocol, ServerConfig, Token};
 use tokio::runtime::Handle;
-use tokio::sync::{Mutex, Notify, watch};
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::clock::host_clock;
@@ -60,7 +60,6 @@ use hearing::Hearing;
 pub use host::{Buffers, Host};
 pub use keys::Keys;
 use logins::Logins;
-use reserve::Reserve;
 pub use shown::{Served, Watcher, What};
 use sockets::Pair;
 pub use sockets::Sockets;
@@ -132,8 +131,6 @@ struct Shared {
     logins: Logins,
     hearing: Hearing,
     turns: Turns,
-    /// The descriptor that is kept back.
-    reserve: Mutex<Reserve>,
     /// Turns true when the server shall stop.
     stopping: watch::Receiver<bool>,
     /// Where datagrams are looked at.
@@ -218,7 +215,7 @@ pub async fn serve(
     }
     let (tell_stop, stopping) = watch::channel(false);
     let one_off = config.one_off;
-    let Sockets { pairs, reserve } = sockets;
+    let Sockets { pairs } = sockets;
     let doors = doors(&pairs, &config.protocols)?;
     let tasks = accept::Tasks::default();
     let desks = Desks::open().map_err(EngineError::io("start the thread that reads datagrams"))?;
@@ -231,7 +228,6 @@ pub async fn serve(
         logins: Logins::default(),
         hearing: Hearing::default(),
         turns: Turns::default(),
-        reserve: Mutex::new(reserve),
         stopping,
         desks: desks.handle().clone(),
         alive: tasks.lender(),

@@ -10,12 +10,14 @@ use super::accept::plain;
 use super::doors::Door;
 use super::{Shared, stranger};
 
-/// How long one that is turned away may take to hear it; the others wait meanwhile.
-const HEARING: Duration = Duration::from_secs(1);
+/// How long one that is turned away may take to say what it is and to hear why; others at the same port wait
+/// meanwhile. Its first words come with its connection, or right behind.
+const HEARING: Duration = Duration::from_millis(250);
 /// How long the connection may take that could not be accepted; it may have gone.
 const COMING: Duration = Duration::from_millis(100);
 
-/// A descriptor that stands for the one of a connection, at all doors together.
+/// A descriptor that stands for the one of a connection. Each door has its own, so that a stranger at one
+/// keeps nobody waiting at another.
 #[derive(Default)]
 pub struct Reserve(Option<OwnedFd>);
 
@@ -30,11 +32,11 @@ impl Reserve {
 /// there was no reserve.
 pub async fn turn_away(
     listener: &TcpListener,
+    reserve: &mut Reserve,
     door: &Door,
     shared: &Arc<Shared>,
     why: &str,
 ) -> bool {
-    let mut reserve = shared.reserve.lock().await;
     let spent = reserve.0.take().is_some();
     if spent
         && let Ok(Ok((stream, peer))) = tokio::time::timeout(COMING, listener.accept()).await

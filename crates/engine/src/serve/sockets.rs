@@ -9,7 +9,6 @@ use goodput_wire::{protocols, session as wire};
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-use super::reserve::Reserve;
 use crate::error::EngineError;
 use crate::observe::keep_peak_memory;
 
@@ -27,8 +26,6 @@ pub const ROOM: usize = 4 << 20;
 /// What a server listens on: its own port first, then the usual ports of other protocols.
 pub struct Sockets {
     pub(super) pairs: Vec<Pair>,
-    /// Kept back before anybody comes.
-    pub(super) reserve: Reserve,
 }
 
 /// Both sockets of one port.
@@ -92,9 +89,7 @@ impl Sockets {
     fn of(pairs: Vec<Pair>) -> Self {
         pairs.iter().for_each(Pair::widen);
         keep_peak_memory();
-        let mut reserve = Reserve::default();
-        pairs.first().iter().for_each(|pair| reserve.fill(&pair.tcp));
-        Self { pairs, reserve }
+        Self { pairs }
     }
 
     /// Where goodput's own clients connect to.

@@ -113,7 +113,10 @@ impl ServedClient {
         let Caller { peer, protocol, .. } = self.caller;
         tracing::info!(%peer, by = %self.who(), "{}: measures: {}", protocol.id, in_short(&plan));
         if plan.socket.spread_ports {
-            let hash = receive_hash(self.shared.config.private, &plan, &context).await;
+            let hash = match self.may_tell_hash(&plan) {
+                Ok(()) => spread::own(&plan, &context).await,
+                Err(why) => Known::missing(why),
+            };
             self.conversation.tell(Input::ReceiveHash(hash));
         }
         self.echoing = self.echo.take().map(|cookie| self.shared.echoes.expect(cookie));
@@ -140,6 +143,21 @@ impl ServedClient {
             place,
         }));
         self.start_when_complete().await
+    }
+
+    /// Whether the client needs the hash of this end's card to choose its ports, and may have it; or why not. It
+    /// has the card's key in it, with which anybody could aim packets at one of its queues.
+    fn may_tell_hash(&self, plan: &Plan) -> Result<(), &'static str> {
+        if !plan.direction.senders().contains(&EndName::Near) {
+            return Err("the far end receives no payload");
+        }
+        if self.shared.config.private {
+            return Err("the server keeps its facts to itself (--private)");
+        }
+        if self.credential.is_none() {
+            return Err("the server tells the key of its card only to clients with a token");
+        }
+        Ok(())
     }
 
     /// The conversation's own connection as a flow.
@@ -377,12 +395,4 @@ fn missed(last: &Sample) -> String {
         (_, 0) => String::new(),
         (lost, all) => format!(" and missed {lost} of {all} datagrams"),
     }
-}
-
-/// How this end's card spreads what it receives, for the client to choose its ports by.
-async fn receive_hash(private: bool, plan: &Plan, context: &Context) -> spread::Hash {
-    if private {
-        return Known::missing("the server keeps its facts to itself (--private)");
-    }
-    spread::own(plan, context).await
 }

@@ -1,0 +1,112 @@
+//! Clients that measure something, each with another protocol and other options, some of which are killed.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rand::RngExt;
+use rand::seq::IndexedRandom;
+
+use crate::bench::contest::Place;
+use crate::bench::net::{Net, address};
+use crate::crowd::PORT;
+
+/// What they measure with.
+const TARGETS: &[&str] = &["", "goodput://", "iperf2://", "iperf3://", "nuttcp://", "ttcp://"];
+/// What they ask for beside; not every protocol has words for all of it.
+const OPTIONS: &[&[&str]] = &[
+    &[],
+    &["--reverse"],
+    &["-P", "8"],
+    &["-P", "8", "--reverse"],
+    &["--udp", "--rate", "10mbit"],
+    &["--udp", "--rate", "10mbit", "--reverse"],
+    &["--rate", "50mbit"],
+    &["--bidir"],
+    &["--latency"],
+    &["-n", "20M"],
+];
+/// One of so many is killed.
+const KILLED: u32 = 5;
+/// How long a client may take; a protocol whose end is lost waits for a while.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Who comes.
+#[derive(Debug, Clone, Copy)]
+pub struct Clients<'a> {
+    pub program: &'a Path,
+    pub workers: u32,
+}
+
+/// What came of them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Came {
+    /// Ended well.
+    pub measured: u32,
+    /// Refused, or a plan for which the protocol has no words.
+    pub failed: u32,
+    /// Killed by us.
+    pub killed: u32,
+}
+
+impl Clients<'_> {
+    /// Come one after the other at each worker, for so long.
+    pub fn come(self, how_long: Duration) -> Came {
+        let until = Instant::now() + how_long;
+        let work = || {
+            let mut came = Came::default();
+            while Instant::now() < until {
+                match self.one() {
+                    Some(true) => came.measured += 1,
+                    Some(false) => came.failed += 1,
+                    None => came.killed += 1,
+                }
+            }
+            came
+        };
+        let all = thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.workers).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().filter_map(|worker| worker.join().ok()).collect::<Vec<_>>()
+        });
+        all.into_iter().fold(Came::default(), |sum, came| Came {
+            measured: sum.measured + came.measured,
+            failed: sum.failed + came.failed,
+            killed: sum.killed + came.killed,
+        })
+    }
+
+    /// Whether one ended well; `None`: it was killed.
+    fn one(self) -> Option<bool> {
+        let mut random = rand::rng();
+        let scheme = TARGETS.choose(&mut random).copied().unwrap_or_default();
+        let options = OPTIONS.choose(&mut random).copied().unwrap_or_default();
+        // Foreign protocols have ports of their own.
+        let port = if scheme.len() < 2 || scheme.starts_with("goodput") {
+            format!(":{PORT}")
+        } else {
+            String::new()
+        };
+        let target = format!("{scheme}{}{port}", address(Place::Veth));
+        let mut client = Net::at_client(Place::Veth, &self.program.to_string_lossy());
+        client.args(["test", &target, "--no-store", "--json", "-t", "1"]).args(options);
+        client.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let Ok(mut client) = client.spawn() else { return Some(false) };
+        let kill = random.random_range(0..KILLED) == 0;
+        let patience =
+            if kill { Duration::from_millis(random.random_range(1..1500)) } else { PATIENCE };
+        let until = Instant::now() + patience;
+        while Instant::now() < until {
+            if let Ok(Some(status)) = client.try_wait() {
+                return Some(status.success());
+            }
+            thread::sleep(LOOK);
+        }
+        // Where this fails it has ended meanwhile.
+        let _ = client.kill();
+        let _ = client.wait();
+        if kill { None } else { Some(false) }
+    }
+}
