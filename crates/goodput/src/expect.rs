@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use goodput_model::{BitRate, Record, Verdict};
 
+use crate::nearest::nearest;
+
 /// One expectation: `>=900mbit`, `<1gbit`, `limit=none`, `limit!=path-loss`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expectation {
@@ -41,10 +43,7 @@ fn known_limit(id: &str) -> Result<String, String> {
     if known.clone().any(|known| known == id) {
         return Ok(id.into());
     }
-    let near = known.max_by(|a, b| {
-        let likeness = |other: &str| strsim::jaro_winkler(id, other);
-        likeness(a).total_cmp(&likeness(b))
-    });
+    let near = nearest(id, known);
     Err(format!("no rule is called {id:?}; did you mean {:?}?", near.unwrap_or(Verdict::NO_LIMIT)))
 }
 

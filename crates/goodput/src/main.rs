@@ -12,6 +12,8 @@ mod formats;
 mod key_files;
 mod known_servers;
 mod logging;
+mod nearest;
+mod pages;
 mod report;
 mod screen;
 mod secret_file;

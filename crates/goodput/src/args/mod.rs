@@ -1,41 +1,47 @@
 //! What can be typed. Parsing reads nothing but the command line: it never touches the machine.
 
-mod find_rate;
-mod format;
-mod local;
-mod measure;
-mod pacing;
-mod pin;
-mod source_ports;
-mod spoken;
-mod storage;
+mod options;
+mod values;
 mod verbs;
 
 use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, Subcommand};
 
-pub use local::LocalAddress;
-pub use measure::{CredentialArgs, OutputArgs};
+pub use options::{CredentialArgs, OutputArgs};
+pub use values::local::LocalAddress;
 pub use verbs::{
-    AsArgs, CheckArgs, CompareArgs, Generate, HistoryArgs, KeyArgs, Lab, Listed, Others, ServeArgs,
-    Settings, ShimWork, TestArgs,
+    AsArgs, CheckArgs, CompareArgs, Generate, HistoryArgs, KeyArgs, Lab, ListArgs, Listed,
+    Narrowed, Others, ServeArgs, ServedFileArgs, Settings, ShimWork, TestArgs,
 };
+
+/// The heading of the options that every verb takes.
+pub const GLOBAL: &str = "Global options";
 
 /// How fast a network path really is, what holds it back, and which change fixes it, proven by
 /// measurement.
 #[derive(Debug, Parser)]
 #[command(name = "goodput", version, max_term_width = 100)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
 #[command(after_help = "Exit codes: 0 fine, 1 a problem found or an expectation missed, 2 could \
                         not do it, 3 not permitted, 4 inconclusive.")]
 pub struct Cli {
-    /// Tell more on standard error; twice for everything
-    #[arg(short, long, action = ArgAction::Count, global = true)]
+    /// Report more on standard error; -vv everything
+    #[arg(short, long, action = ArgAction::Count, global = true, help_heading = GLOBAL)]
     pub verbose: u8,
 
     /// Directory of the settings journal [default: where the system keeps state]
-    #[arg(long, value_name = "DIR", env = "GOODPUT_STATE_DIR", global = true)]
+    #[arg(long, value_name = "DIR", env = "GOODPUT_STATE_DIR", global = true, help_heading = GLOBAL,
+          hide_short_help = true)]
     pub state_dir: Option<PathBuf>,
+
+    /// Print help: -h the most used options, --help all of them
+    #[arg(short, long, action = ArgAction::Help, global = true, help_heading = GLOBAL)]
+    help: Option<bool>,
+
+    /// Print the version
+    #[arg(short = 'V', long, action = ArgAction::Version, help_heading = GLOBAL)]
+    version: Option<bool>,
 
     #[command(subcommand)]
     pub command: Command,
@@ -60,7 +66,7 @@ pub enum Command {
     Lab(Lab),
     /// List, show and compare earlier results
     History(HistoryArgs),
-    /// Make a private key, and print the line by which a server knows it
+    /// Make a private key, and print the line that makes a server know it
     Key(KeyArgs),
     /// Do as iperf3, iperf, nuttcp or ttcp would: their options, their output
     As(AsArgs),
@@ -68,10 +74,11 @@ pub enum Command {
     #[command(subcommand)]
     Shim(ShimWork),
     /// List what goodput knows
-    List {
-        /// What to list
-        #[arg(value_enum)]
-        what: Listed,
+    List(ListArgs),
+    /// Explain a rule, check, setting, mover or field of the record
+    Explain {
+        /// Its name, as `goodput list`, a report or a record has it
+        name: String,
     },
     /// The whole loop on this machine: plant a fault, find it, prove the fix, put it back
     Demo,

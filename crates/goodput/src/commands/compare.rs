@@ -27,16 +27,16 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let target: Target = args.target.parse()?;
     let factors = args.factors.iter().map(|f| factor(f)).collect::<Result<Vec<_>>>()?;
     let plan = args.measure.plan_towards(&target, RUN_LENGTH);
-    let cells = cells(&plan, &args.sizes, &args.clients)?;
-    let seed = args.seed.unwrap_or_else(rand::random);
+    let cells = cells(&plan, &args.comparison.sizes, &args.comparison.clients)?;
+    let seed = args.comparison.seed.unwrap_or_else(rand::random);
     let request = CompareRequest {
         target,
-        credentials: credentials(&args.measure.credentials)?,
+        credentials: credentials(&args.measure.peer.credentials)?,
         plan: plan.clone(),
         factors,
-        precision_percent: args.precision,
-        threshold_percent: args.threshold,
-        max_time: Duration::from_secs_f64(args.max_time / cells.len() as f64),
+        precision_percent: args.comparison.precision,
+        threshold_percent: args.comparison.threshold,
+        max_time: Duration::from_secs_f64(args.comparison.max_time / cells.len() as f64),
         seed,
         state_dir: state_dir(state)?,
         started: measured::now(),

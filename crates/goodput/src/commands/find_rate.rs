@@ -25,7 +25,7 @@ pub fn run(args: &TestArgs, target: &str) -> Result<Exit> {
     };
     let request = FindRateRequest {
         target,
-        credentials: credentials(&args.measure.credentials)?,
+        credentials: credentials(&args.measure.peer.credentials)?,
         plan,
         sizes,
         max_loss_percent: args.find_rate.max_loss,

@@ -1,7 +1,7 @@
 //! `goodput generate`: everything that is made from the command line's own definition, from the
 //! registries and from the types.
 
-mod planted;
+mod cli;
 mod reference;
 
 use std::fs;

@@ -17,8 +17,8 @@ use crate::screen;
 /// Carries out one of the subcommands.
 pub fn run(what: args::Lab) -> Result<Exit> {
     match what {
-        args::Lab::List { json: false } => list::scenarios().map(|()| Exit::Fine),
-        args::Lab::List { json: true } => list::cases().map(|()| Exit::Fine),
+        args::Lab::List { json: true, .. } => list::cases().map(|()| Exit::Fine),
+        args::Lab::List { narrowed, .. } => list::scenarios(&narrowed).map(|()| Exit::Fine),
         args::Lab::Show { scenario } => {
             screen::print(&goodput_lab::scenario_source(&scenario)?)?;
             Ok(Exit::Fine)

@@ -1,83 +1,123 @@
 //! `goodput list`: what goodput knows, from the registries.
 
 use anyhow::Result;
-use goodput_model::{BitRate, Bytes, Plan, Role, Source, Transport};
+use goodput_model::{BitRate, Plan, Role, Transport};
 use goodput_mover::{AUTO, Mover};
 
-use super::settings;
-use crate::args::Listed;
+use crate::args::{ListArgs, Listed, Narrowed};
 use crate::exit::Exit;
+use crate::pages::sides;
 use crate::report::table::Table;
 use crate::screen;
 
+/// A table of which some rows and columns may have been asked for.
+struct Listing<'a> {
+    table: Table,
+    narrowed: &'a Narrowed,
+}
+
+impl<'a> Listing<'a> {
+    /// With the headings that are always shown, and those that `--long` adds.
+    fn new(narrowed: &'a Narrowed, headings: &[&str], more: &[&str]) -> Self {
+        let more = if narrowed.long { more } else { &[] };
+        Self { table: Table::new(&[headings, more].concat()), narrowed }
+    }
+
+    fn row(&mut self, cells: &[&str], more: &[&str]) {
+        let all = [cells, more].concat();
+        let wanted = |text: &String| all.iter().any(|cell| cell.contains(text.as_str()));
+        if self.narrowed.containing.as_ref().is_none_or(wanted) {
+            self.table.row(if self.narrowed.long { &all } else { cells });
+        }
+    }
+}
+
 /// Prints one registry.
-pub fn run(what: Listed) -> Result<Exit> {
-    match what {
-        Listed::Rules => rules(),
-        Listed::Checks => checks(),
-        Listed::Settings => _ = settings::list(),
-        Listed::FarSettings => far_settings(),
-        Listed::Movers => movers()?,
-        Listed::Protocols => protocols(),
-        Listed::Formats => formats(),
-        Listed::Scenarios => scenarios()?,
+pub fn run(args: &ListArgs) -> Result<Exit> {
+    let narrowed = &args.narrowed;
+    match args.what {
+        Listed::Rules => rules(narrowed),
+        Listed::Checks => checks(narrowed),
+        Listed::Settings => settings(narrowed),
+        Listed::FarSettings => far_settings(narrowed),
+        Listed::Movers => movers(narrowed)?,
+        Listed::Protocols => protocols(narrowed),
+        Listed::Formats => formats(narrowed),
+        Listed::Scenarios => scenarios(narrowed)?,
     }
     Ok(Exit::Fine)
 }
 
-fn far_settings() {
-    let mut table = Table::new(&["setting", "values", "why no further"]);
+/// Every setting; with --long also its scope and what its values look like.
+pub fn settings(narrowed: &Narrowed) {
+    let mut list = Listing::new(narrowed, &["setting", "what it does"], &["scope", "values"]);
+    for setting in goodput_settings::settings::ALL {
+        list.row(&[setting.id, setting.title], &[&setting.scope.to_string(), setting.values]);
+    }
+    list.table.print();
+}
+
+fn far_settings(narrowed: &Narrowed) {
+    let mut list = Listing::new(narrowed, &["setting", "values"], &["why no further"]);
     for entry in goodput_settings::others::ALL {
-        table.row(&[entry.name, &entry.bounds.to_string(), entry.why]);
+        list.row(&[entry.name, &entry.bounds.to_string()], &[entry.why]);
     }
-    table.print();
+    list.table.print();
 }
 
-fn rules() {
-    let mut table = Table::new(&["rule", "what it finds"]);
+fn rules(narrowed: &Narrowed) {
+    let mut list = Listing::new(narrowed, &["rule", "what it finds"], &[]);
     for rule in goodput_diagnose::rules::ALL {
-        table.row(&[rule.id, rule.title]);
+        list.row(&[rule.id, rule.title], &[]);
     }
-    table.print();
+    list.table.print();
 }
 
-fn formats() {
-    let mut table = Table::new(&["format", "what it prints"]);
+fn formats(narrowed: &Narrowed) {
+    let mut list = Listing::new(narrowed, &["format", "what it prints"], &[]);
     for format in crate::formats::ALL {
-        table.row(&[format.id, format.summary]);
+        list.row(&[format.id, format.summary], &[]);
     }
-    table.print();
+    list.table.print();
 }
 
-fn checks() {
-    let mut table = Table::new(&["check", "what it looks for"]);
+fn checks(narrowed: &Narrowed) {
+    let mut list = Listing::new(narrowed, &["check", "what it looks for"], &[]);
     for check in goodput_diagnose::check::checks::ALL {
-        table.row(&[check.id, check.title]);
+        list.row(&[check.id, check.title], &[]);
     }
-    table.print();
+    list.table.print();
 }
 
-fn movers() -> Result<()> {
-    let mut table = Table::new(&["mover", "for", "side", "how it moves payload", "here"]);
+fn movers(narrowed: &Narrowed) -> Result<()> {
+    let headings = ["mover", "for", "runs here", "how it moves payload"];
+    let mut list = Listing::new(narrowed, &headings, &["sides", "here"]);
     for mover in goodput_mover::movers::ALL {
         for transport in mover.transports() {
-            let plan = Plan {
-                transport: *transport,
-                mover: mover.id().into(),
-                chunk_bytes: transport.standard_chunk(),
-                // Whether the host can, not whether a plan without it could.
-                rate_bits_per_s: Some(BitRate(1e9)),
-                ..Plan::standard()
-            };
-            let here = goodput_mover::check_here(*mover, &plan, mover.roles()[0]);
-            let here =
-                here.map_or_else(|it| format!("no: {}; {}", it.why, it.needs), |()| forms(*mover));
+            let here = runs_here(*mover, *transport);
+            let short = if here.is_ok() { "yes" } else { "no" };
+            let more = here.unwrap_or_else(|why| why);
             let transport = transport_name(*transport);
-            table.row(&[mover.id(), transport, &sides(*mover), mover.summary(), &here]);
+            list.row(&[mover.id(), transport, short, mover.summary()], &[&sides(*mover), &more]);
         }
     }
-    table.print();
+    list.table.print();
     chosen()
+}
+
+/// The forms in which a mover can run on this host, or why it can't.
+fn runs_here(mover: &dyn Mover, transport: Transport) -> Result<String, String> {
+    let plan = Plan {
+        transport,
+        mover: mover.id().into(),
+        chunk_bytes: transport.standard_chunk(),
+        // Whether the host can, not whether a plan without it could.
+        rate_bits_per_s: Some(BitRate(1e9)),
+        ..Plan::standard()
+    };
+    goodput_mover::check_here(mover, &plan, mover.roles()[0])
+        .map(|()| forms(mover))
+        .map_err(|it| format!("no: {}; {}", it.why, it.needs))
 }
 
 /// That it can run here, and in which forms.
@@ -91,21 +131,6 @@ fn transport_name(transport: Transport) -> &'static str {
         Transport::Tcp => "TCP",
         Transport::Udp => "UDP",
     }
-}
-
-/// What a mover does, and with which files: the same on any machine.
-pub fn sides(mover: &dyn Mover) -> String {
-    let sources = match (mover.takes(&Source::Memory(Bytes(1))), mover.takes(&Source::Input)) {
-        (true, true) => " (--source FILE or -)",
-        (true, false) => " (--source FILE)",
-        _ => "",
-    };
-    let sinks = if mover.stores() { " (--sink)" } else { "" };
-    let side = |role: &Role| match role {
-        Role::Sender => format!("sends{sources}"),
-        Role::Receiver => format!("receives{sinks}"),
-    };
-    mover.roles().iter().map(side).collect::<Vec<_>>().join(", ")
 }
 
 /// What `auto` stands for on this host.
@@ -125,28 +150,28 @@ fn chosen() -> Result<()> {
     Ok(())
 }
 
-fn protocols() {
-    let mut table = Table::new(&["target", "port", "control", "what it is"]);
+fn protocols(narrowed: &Narrowed) {
+    let mut list = Listing::new(narrowed, &["target", "port", "what it is"], &["control"]);
     for protocol in goodput_wire::protocols::ALL {
         let target = format!("{}://HOST", protocol.id);
         let control = if protocol.has_control { "a connection" } else { "none" };
-        table.row(&[&target, &protocol.port.to_string(), control, protocol.summary]);
+        list.row(&[&target, &protocol.port.to_string(), protocol.summary], &[control]);
     }
-    table.print();
+    list.table.print();
 }
 
 /// The lab's scenarios, how many cases each has, and what it would need that is not here.
-pub fn scenarios() -> Result<()> {
-    let mut table = Table::new(&["scenario", "cases", "here", "what it shows"]);
+pub fn scenarios(narrowed: &Narrowed) -> Result<()> {
+    let mut list = Listing::new(narrowed, &["scenario", "cases", "what it shows"], &["here"]);
     let mut total = 0;
     for builtin in goodput_lab::builtin() {
         let cases = goodput_lab::Scenario::cases(builtin.name)?;
         let scenario = goodput_lab::Scenario::load(builtin.name)?;
         let here = scenario.obstacle().map_or("yes".into(), |needs| format!("needs {needs}"));
-        table.row(&[builtin.name, &cases.len().to_string(), &here, &scenario.title]);
+        list.row(&[builtin.name, &cases.len().to_string(), &scenario.title], &[&here]);
         total += cases.len();
     }
-    table.print();
+    list.table.print();
     screen::line(format_args!("{total} cases; `goodput lab run NAME --full` runs all of one"))?;
     Ok(())
 }

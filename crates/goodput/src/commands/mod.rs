@@ -4,6 +4,7 @@ mod cells;
 mod check;
 mod compare;
 mod demo;
+mod explain;
 mod find_rate;
 mod generate;
 mod history;
@@ -40,7 +41,8 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Key(args) => key::run(&args),
         Command::As(args) => shim::run_as(&args),
         Command::Shim(what) => shim::run(what),
-        Command::List { what } => list::run(what),
+        Command::List(args) => list::run(&args),
+        Command::Explain { name } => explain::run(&name),
         Command::Demo => demo::run(),
         Command::Generate(what) => generate::run(what),
     }

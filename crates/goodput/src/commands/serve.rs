@@ -22,7 +22,7 @@ use super::served;
 use super::settings::warn_of_leftovers;
 use super::third_party;
 use super::unprivileged;
-use crate::args::{LocalAddress, Others, ServeArgs};
+use crate::args::{LocalAddress, Others, ServeArgs, ServedFileArgs};
 use crate::authorized::Authorized;
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
@@ -36,13 +36,13 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     warn_of_leftovers(&state);
     let known = KnownClients::of(&args, &state)?;
     let config = config(&args, &state, known.as_ref())?;
-    let bind = args.bind.as_ref().map(LocalAddress::scoped).transpose()?;
+    let bind = args.listen.bind.as_ref().map(LocalAddress::scoped).transpose()?;
     let (mut sockets, usual) = match Sockets::from_systemd()? {
         // Whoever hands ports over has chosen them.
-        Some(sockets) => (sockets, !args.protocols.is_empty()),
+        Some(sockets) => (sockets, !args.listen.protocols.is_empty()),
         None => {
-            let usual = !args.protocols.is_empty() || args.port == OWN.port;
-            (Sockets::open(bind, args.port)?, usual)
+            let usual = !args.listen.protocols.is_empty() || args.listen.port == OWN.port;
+            (Sockets::open(bind, args.listen.port)?, usual)
         }
     };
     let mut listening =
@@ -51,7 +51,7 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
         listening.extend(open_usual(&args, bind, &mut sockets)?);
     }
     listening.extend(known.as_ref().map(|known| format!("key {}", known.own.public())));
-    if let Some(text) = &args.announce {
+    if let Some(text) = &args.listen.announce {
         listening = text.lines().map(Into::into).collect();
     }
     let notifier = Notifier::connect();
@@ -85,9 +85,9 @@ struct KnownClients {
 impl KnownClients {
     /// Reads the keys, if there are any; the server's own is made on first use.
     fn of(args: &ServeArgs, state: &Path) -> Result<Option<Self>> {
-        let Some(file) = &args.authorized_keys else { return Ok(None) };
+        let Some(file) = &args.clients.authorized_keys else { return Ok(None) };
         let clients = Arc::new(Authorized::open(file)?);
-        let own = match &args.key {
+        let own = match &args.clients.key {
             Some(own) => key_files::read(own)?,
             None => key_files::read_or_make(&state.join(SERVER_KEY), &key_files::usual_name())?.0,
         };
@@ -101,61 +101,63 @@ impl KnownClients {
 }
 
 fn config(args: &ServeArgs, state: &Path, known: Option<&KnownClients>) -> Result<Config> {
-    let (users, key) = (args.users_file.as_deref(), args.rsa_private_key.as_deref());
-    let chosen: Vec<_> = args.protocols.iter().map(|spoken| spoken.protocol).collect();
+    let (users, key) =
+        (args.clients.users_file.as_deref(), args.clients.rsa_private_key.as_deref());
+    let chosen: Vec<_> = args.listen.protocols.iter().map(|spoken| spoken.protocol).collect();
     Ok(Config {
         protocols: if chosen.is_empty() { protocols::ALL.to_vec() } else { chosen },
-        exclusive: args.exclusive.map(|others| match others {
+        exclusive: args.listen.exclusive.map(|others| match others {
             Others::Busy => Exclusive::Busy,
             Others::Queue => Exclusive::Queue,
         }),
         limits: Limits {
-            duration_s: args.max_duration,
-            flows: args.max_flows,
+            duration_s: args.limits.max_duration,
+            flows: args.limits.max_flows,
             rate_bits_per_s: None,
-            chunk_bytes: args.max_chunk.0,
-            socket_buffer_bytes: args.max_buffer.0,
-            dscp: args.max_dscp,
-            unproven_udp: args.allow_unproven_udp,
+            chunk_bytes: args.limits.max_chunk.0,
+            socket_buffer_bytes: args.limits.max_buffer.0,
+            dscp: args.limits.max_dscp,
+            unproven_udp: args.clients.allow_unproven_udp,
         },
-        access: Access { allow: args.allow.clone(), deny: args.deny.clone() },
+        access: Access { allow: args.clients.allow.clone(), deny: args.clients.deny.clone() },
         host: Host::here(),
         lent: Lent {
-            measurements: args.max_clients,
-            connections_per_client: args.max_connections,
-            client_percent: args.client_share,
-            client_rate: args.max_rate.filter(|rate| rate.0 > 0.0),
-            total_rate: args.max_total_rate.filter(|rate| rate.0 > 0.0),
+            measurements: args.limits.max_clients,
+            connections_per_client: args.limits.max_connections,
+            client_percent: args.limits.client_share,
+            client_rate: args.limits.max_rate.filter(|rate| rate.0 > 0.0),
+            total_rate: args.limits.max_total_rate.filter(|rate| rate.0 > 0.0),
         },
-        min_progress: args.min_progress,
-        one_off: args.one_off,
-        credential_required: args.require_credential || args.users_file.is_some(),
-        settings: AllowedSettings::new(args.allow_settings.clone()),
-        token: credentials::token(args.token_file.as_deref())?,
+        min_progress: args.limits.min_progress,
+        one_off: args.listen.one_off,
+        credential_required: args.clients.require_credential || args.clients.users_file.is_some(),
+        settings: AllowedSettings::new(args.clients.allow_settings.clone()),
+        token: credentials::token(args.clients.token_file.as_deref())?,
         keys: known.map(KnownClients::keys),
-        accounts: credentials::accounts(users, key, args.pkcs1_padding)?,
-        private: args.private,
-        files: ServedFiles {
-            files: args.files.clone(),
-            sinks: args
-                .sinks
-                .clone()
-                .map(|directory| Sinks::new(directory, args.max_sink.0, args.max_sink_total.0)),
-        },
+        accounts: credentials::accounts(users, key, args.clients.pkcs1_padding)?,
+        private: args.clients.private,
+        files: served_files(&args.files),
         settings_helper: settings_helper(args, state)?,
         third_party: third_party::runner(args),
         watcher: served::watcher(args),
     })
 }
 
+fn served_files(args: &ServedFileArgs) -> ServedFiles {
+    let sinks = |directory| Sinks::new(directory, args.max_sink.0, args.max_sink_total.0);
+    ServedFiles { files: args.files.clone(), sinks: args.sinks.clone().map(sinks) }
+}
+
 /// Starts the process that keeps root's privileges, if clients may have settings changed.
 fn settings_helper(args: &ServeArgs, state: &Path) -> Result<Option<Arc<Helper>>> {
-    if args.allow_settings.is_empty() {
+    if args.clients.allow_settings.is_empty() {
         return Ok(None);
     }
     let mut program = GuardProgram::this_executable(["settings", "helper"]);
     program.args.push(state.into());
-    program.args.extend(args.allow_settings.iter().map(|pattern| pattern.to_string().into()));
+    program
+        .args
+        .extend(args.clients.allow_settings.iter().map(|pattern| pattern.to_string().into()));
     Ok(Some(Arc::new(Helper::start(&program)?)))
 }
 
@@ -171,7 +173,7 @@ fn open_usual(
         let names = names.join(" and ");
         match sockets.open_usual(bind, port, protocols) {
             Ok(address) => lines.push(format!("{names} on {address}")),
-            Err(why) if args.strict => return Err(why),
+            Err(why) if args.listen.strict => return Err(why),
             Err(why) => eprintln!("warning: {names} is served on goodput's port only: {why}"),
         }
     }
@@ -181,8 +183,10 @@ fn open_usual(
 /// The ports beside goodput's own, in the order of the list, with the protocols that share each.
 fn usual_ports(args: &ServeArgs) -> Vec<(u16, Vec<&'static Protocol>)> {
     let all = protocols::ALL.iter().map(|protocol| (protocol.port, *protocol));
-    let chosen = args.protocols.iter().map(|s| (s.port.unwrap_or(s.protocol.port), s.protocol));
-    let wanted: Vec<_> = if args.protocols.is_empty() { all.collect() } else { chosen.collect() };
+    let chosen =
+        args.listen.protocols.iter().map(|s| (s.port.unwrap_or(s.protocol.port), s.protocol));
+    let wanted: Vec<_> =
+        if args.listen.protocols.is_empty() { all.collect() } else { chosen.collect() };
     let mut ports: Vec<(u16, Vec<&'static Protocol>)> = Vec::new();
     for (port, protocol) in wanted.into_iter().filter(|(_, protocol)| protocol.id != OWN.id) {
         match ports.iter_mut().find(|(other, _)| *other == port && port != 0) {

@@ -43,7 +43,11 @@ struct Printer {
 
 /// Who prints, where the options ask for it.
 pub fn watcher(args: &ServeArgs) -> Option<Watcher> {
-    let again = args.announce.clone().filter(|text| text.contains(FIRST_TEST) && !args.one_off);
+    let again = args
+        .listen
+        .announce
+        .clone()
+        .filter(|text| text.contains(FIRST_TEST) && !args.listen.one_off);
     let printer = Printer {
         format: args.format.format?,
         style: args.format.style(),

@@ -7,19 +7,22 @@ use goodput_model::{EndName, Permanent, SettingRef};
 use goodput_settings::others::AllowedSettings;
 use goodput_settings::{Changes, Forget, GuardProgram};
 
+use super::list;
 use crate::args::Settings;
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
-use crate::report::table::Table;
 use crate::screen;
 
 /// Carries out one of the subcommands.
 pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
     match what {
-        Settings::List => Ok(list()),
+        Settings::List(narrowed) => {
+            list::settings(&narrowed);
+            Ok(Exit::Fine)
+        }
         Settings::Get { setting } => get(&setting),
         Settings::Set { assignment } => set(&assignment, &state_dir(state)?),
-        Settings::Save { assignments } => save(&assignments),
+        Settings::ShowFiles { assignments } => show_files(&assignments),
         Settings::Undo { forget, forget_unseen } => {
             let forget = match (forget, forget_unseen) {
                 (_, true) => Forget::Unseen,
@@ -40,17 +43,6 @@ pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
             }
         }
     }
-}
-
-/// Every setting, its scope and what its values look like.
-pub fn list() -> Exit {
-    let mut table = Table::new(&["setting", "scope", "values", "what it does"]);
-    for setting in goodput_settings::settings::ALL {
-        let scope = setting.scope.to_string();
-        table.row(&[setting.id, &scope, setting.values, setting.title]);
-    }
-    table.print();
-    Exit::Fine
 }
 
 fn get(setting: &SettingRef) -> Result<Exit> {
@@ -85,7 +77,7 @@ pub fn warn_of_leftovers(state_dir: &Path) {
 }
 
 /// Each file, and what belongs there.
-fn save(assignments: &[String]) -> Result<Exit> {
+fn show_files(assignments: &[String]) -> Result<Exit> {
     let mut files = Vec::new();
     for assignment in assignments {
         let (setting, value) = assigned(assignment)?;

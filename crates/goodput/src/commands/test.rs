@@ -22,7 +22,7 @@ use crate::screen;
 
 /// Measures once, or watches another program's transfer, and reports.
 pub fn run(args: TestArgs, state: Option<PathBuf>) -> Result<Exit> {
-    match (&args.target, args.attach) {
+    match (&args.target, args.explain.attach) {
         (Some(target), None) if args.find_rate.find_rate => find_rate::run(&args, target),
         (Some(target), None) => measure(&args, target, state),
         (_, Some(to)) => watch(&args, to),
@@ -56,9 +56,11 @@ fn live(args: &TestArgs, plan: &Plan, target: &str, started: &str) -> Live {
             started: started.into(),
             served: None,
             served_flows: 0,
-            style: args.format.style(args.measure.interval),
+            style: args.format.style(args.measure.observing.interval),
         })),
-        None => Live::new(&args.output, plan).with_intervals(args.measure.interval != Some(0.0)),
+        None => {
+            Live::new(&args.output, plan).with_intervals(args.measure.observing.reports_intervals())
+        }
     }
 }
 
@@ -70,7 +72,9 @@ fn finish(
 ) -> Result<Exit> {
     let (Conclusion { record, incomplete, .. }, interrupted) =
         outcome.inspect_err(|error| live.fail(&exit::in_words(error)))?;
-    let text = || live.rest(&record).unwrap_or_else(|| report::test::text(&record, args.undecided));
+    let text = || {
+        live.rest(&record).unwrap_or_else(|| report::test::text(&record, args.explain.undecided))
+    };
     let printed = measured::finish(&record, text, &args.output, keeper);
     match incomplete.filter(|incomplete| incomplete.cut_short && !interrupted) {
         Some(incomplete) => part(&incomplete, printed),
@@ -91,13 +95,13 @@ fn part(incomplete: &Incomplete, printed: Result<Exit>) -> Result<Exit> {
 
 fn measure(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result<Exit> {
     let target: Target = target_text.parse()?;
-    let credentials = credentials(&args.measure.credentials)?;
+    let credentials = credentials(&args.measure.peer.credentials)?;
     let plan = args.measure.plan_towards(&target, Plan::standard().length);
     screen::leave_to_payload(&plan);
     let keeper = Keeper::open(args.output.no_store)?;
     let started = measured::now();
     let mut live = live(args, &plan, target_text, &started);
-    let state_dir = args.probe.then(|| state_dir(state)).transpose()?;
+    let state_dir = args.explain.probe.then(|| state_dir(state)).transpose()?;
     let outcome = measured::block_on(async |interrupt| {
         let listener = &mut |event| live.show(&event);
         let mut client =

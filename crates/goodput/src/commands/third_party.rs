@@ -13,7 +13,7 @@ use crate::formats::{self, Context, Intervals, Style};
 
 /// Who runs errands, where the options allow any.
 pub fn runner(args: &ServeArgs) -> Option<ThirdParty> {
-    let allowed = args.third_party.clone();
+    let allowed = args.clients.third_party.clone();
     (!allowed.is_empty()).then(|| ThirdParty::new(allowed, run))
 }
 

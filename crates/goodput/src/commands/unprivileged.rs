@@ -14,16 +14,22 @@ const LOCKED_SHARE: u64 = 4;
 /// Becomes a process without privileges, unless the options keep it from that. What this kernel cannot
 /// take away is a warning.
 pub fn become_so(args: &ServeArgs, keys: Option<&Authorized>) -> Result<()> {
-    if args.no_sandbox {
+    if args.process.no_sandbox {
         return Ok(());
     }
     raise_locked_memory();
     let (user, mut lacks) = user(args)?;
     let keep = Keep {
         user,
-        read: args.files.clone().into_iter().chain(keys.map(|k| k.directory().into())).collect(),
-        write: args.sinks.clone().into_iter().collect(),
-        resolves_names: !args.third_party.is_empty(),
+        read: args
+            .files
+            .files
+            .clone()
+            .into_iter()
+            .chain(keys.map(|k| k.directory().into()))
+            .collect(),
+        write: args.files.sinks.clone().into_iter().collect(),
+        resolves_names: !args.clients.third_party.is_empty(),
     };
     lacks.extend(enter(&keep)?);
     for lack in lacks {
@@ -32,7 +38,7 @@ pub fn become_so(args: &ServeArgs, keys: Option<&Authorized>) -> Result<()> {
     if let Some(keys) = keys {
         keys.check()?;
     }
-    let closed = args.files.iter().map(|dir| check_open(dir, false));
+    let closed = args.files.files.iter().map(|dir| check_open(dir, false));
     Ok(closed
         .chain(keep.write.iter().map(|dir| check_open(dir, true)))
         .collect::<Result<_, _>>()?)
@@ -40,8 +46,8 @@ pub fn become_so(args: &ServeArgs, keys: Option<&Authorized>) -> Result<()> {
 
 /// Who to become, and why it is nobody else if root stays root.
 fn user(args: &ServeArgs) -> Result<(Option<User>, Vec<String>)> {
-    let user = User::choose(args.user.as_deref())?;
-    let obstacle = user.as_ref().and_then(User::obstacle).filter(|_| args.user.is_none());
+    let user = User::choose(args.process.user.as_deref())?;
+    let obstacle = user.as_ref().and_then(User::obstacle).filter(|_| args.process.user.is_none());
     match obstacle {
         Some(why) => {
             let lack = format!("{why}, so the server stays root, without its capabilities");

@@ -1,14 +1,20 @@
-//! Plain columns.
+//! Plain columns. On a terminal they fit its width; elsewhere each row is one line, for grep and awk.
 
 use std::io::Write;
 
+use comfy_table::presets::NOTHING;
+use comfy_table::{
+    CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table as Columns,
+};
+
 use super::style;
 
-/// Rows of text under a heading; the last column may be as long as it likes.
+/// Stands under the headings while the table is laid out, so that they can be told from the rows.
+const UNDER_HEADINGS: char = '─';
+
+/// Rows of text under a heading.
 pub struct Table {
-    rows: Vec<Vec<String>>,
-    /// Rows of headings.
-    headings: usize,
+    columns: Columns,
     /// From which column on cells are numbers, which are aligned to the right.
     numbers_from: usize,
 }
@@ -16,54 +22,59 @@ pub struct Table {
 impl Table {
     /// A table with these headings.
     pub fn new(headings: &[&str]) -> Self {
-        let rows = vec![headings.iter().map(|h| (*h).into()).collect()];
-        Self { rows, headings: 1, numbers_from: usize::MAX }
+        Self::with(headings.iter().map(|h| (*h).into()).collect(), usize::MAX)
     }
 
     /// A table with headings of two lines, whose cells from the column `numbers_from` on are numbers.
     pub fn of_numbers(headings: &[(String, String)], numbers_from: usize) -> Self {
-        let line = |read: fn(&(String, String)) -> &String| headings.iter().map(read).cloned();
-        let rows = vec![line(|h| &h.0).collect(), line(|h| &h.1).collect()];
-        Self { rows, headings: 2, numbers_from }
+        Self::with(headings.iter().map(|(a, b)| format!("{a}\n{b}")).collect(), numbers_from)
+    }
+
+    fn with(headings: Vec<String>, numbers_from: usize) -> Self {
+        let under = LineStyle::none().fill(UNDER_HEADINGS);
+        let mut columns = Columns::new();
+        columns.load_style(NOTHING.header_separator(under)).set_header(headings);
+        Self { columns, numbers_from }
     }
 
     /// Adds a row.
     pub fn row(&mut self, cells: &[&str]) {
-        self.rows.push(cells.iter().map(|cell| (*cell).into()).collect());
+        self.columns.add_row(cells);
     }
 
     /// Writes it to standard output. A reader that has gone needs no more.
-    pub fn print(&self) {
-        let _ = write!(anstream::stdout(), "{}", self.text());
+    pub fn print(self) {
+        let columns = rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col);
+        let text = self.within(columns.filter(|columns| *columns > 0));
+        let _ = write!(anstream::stdout(), "{text}");
     }
 
-    /// The lines.
-    pub fn text(&self) -> String {
-        let widths = self.widths();
-        let mut text = String::new();
-        for (number, row) in self.rows.iter().enumerate() {
-            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
-                let is_number = column >= self.numbers_from;
-                if is_number { format!("{cell:>width$}") } else { format!("{cell:width$}") }
-            });
-            let line = cells.collect::<Vec<_>>().join("  ");
-            let line = line.trim_end();
-            text += &if number < self.headings { style::faint(line) } else { line.into() };
-            text.push('\n');
+    /// The lines, each row on one.
+    pub fn text(self) -> String {
+        self.within(None)
+    }
+
+    /// The lines, within `width` columns if that is given. The first column names the row, so it is
+    /// never broken.
+    fn within(mut self, width: Option<u16>) -> String {
+        self.columns.set_content_arrangement(ContentArrangement::Disabled);
+        if let Some(width) = width {
+            self.columns.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
         }
-        text
-    }
-
-    fn widths(&self) -> Vec<usize> {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| {
-            self.rows
-                .iter()
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.chars().count())
-                .max()
-        };
-        (0..columns).map(|column| width(column).unwrap_or(0)).collect()
+        for column in self.columns.column_iter_mut() {
+            column.set_padding((0, 2));
+            if column.index == 0 {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+            if column.index >= self.numbers_from {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        let lines: Vec<_> = self.columns.lines().collect();
+        let under = lines.iter().position(|line| line.starts_with(UNDER_HEADINGS)).unwrap_or(0);
+        let heading = lines[..under].iter().map(|line| style::faint(line.trim_end()));
+        let rows = lines.iter().skip(under + 1).map(|line| line.trim_end().to_string());
+        heading.chain(rows).map(|line| line + "\n").collect()
     }
 }
 
@@ -76,7 +87,8 @@ mod tests {
         let mut table = Table::new(&["a", "b"]);
         table.row(&["long", "x"]);
         table.row(&["s", "y"]);
-        assert!(table.text().ends_with("long  x\ns     y\n"), "{}", table.text());
+        let text = anstream::adapter::strip_str(&table.text()).to_string();
+        assert_eq!(text, "a     b\nlong  x\ns     y\n");
     }
 
     #[test]
@@ -84,6 +96,16 @@ mod tests {
         let heading = |a: &str, b: &str| (a.to_string(), b.to_string());
         let mut table = Table::of_numbers(&[heading("", "arm"), heading("time", "s")], 1);
         table.row(&["copy", "0.1"]);
-        assert!(table.text().ends_with("copy   0.1\n"), "{}", table.text());
+        let text = anstream::adapter::strip_str(&table.text()).to_string();
+        assert_eq!(text, "      time\narm      s\ncopy   0.1\n");
+    }
+
+    #[test]
+    fn a_terminal_is_never_overrun() {
+        let mut table = Table::new(&["setting", "what it does"]);
+        table.row(&["sysctl.net.ipv4.tcp_rmem", &"many words ".repeat(20)]);
+        let text = anstream::adapter::strip_str(&table.within(Some(80))).to_string();
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains("\nsysctl.net.ipv4.tcp_rmem  many words"), "{text}");
     }
 }

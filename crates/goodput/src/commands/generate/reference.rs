@@ -4,12 +4,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use super::{check_schema, cli, schema};
+use crate::pages::{self, planted};
 use anyhow::{Context, Result};
-use clap::CommandFactory;
-use goodput_settings::Scope;
-
-use super::{check_schema, planted, schema};
-use crate::args::Cli;
 
 /// Says where a document comes from, so that nobody edits it by hand.
 const MADE: &str =
@@ -20,7 +17,7 @@ pub fn write(directory: &Path) -> Result<()> {
     fs::create_dir_all(directory)
         .with_context(|| format!("cannot make {}", directory.display()))?;
     let documents = [
-        ("cli.md", cli()),
+        ("cli.md", format!("{MADE}\n\n{}", cli::page())),
         ("rules.md", rules()),
         ("settings.md", settings()),
         ("movers.md", movers()),
@@ -36,37 +33,9 @@ pub fn write(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-fn cli() -> String {
-    let mut text = format!("{MADE}\n\n# The command line\n");
-    let mut root = Cli::command();
-    root.build();
-    help(&mut text, &mut root);
-    text
-}
-
-fn help(text: &mut String, command: &mut clap::Command) {
-    let name = command.get_bin_name().unwrap_or("goodput").to_string();
-    let long = command.render_long_help();
-    // Writing to a String cannot fail, here and below.
-    let _ = write!(text, "\n## `{name}`\n\n```text\n{}\n```\n", trimmed(&long.to_string()));
-    let visible =
-        command.get_subcommands_mut().filter(|c| !c.is_hide_set() && c.get_name() != "help");
-    visible.for_each(|command| help(text, command));
-}
-
-fn trimmed(help: &str) -> String {
-    help.trim_end().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
-}
-
 fn rules() -> String {
-    let mut text = format!("{MADE}\n\n# Causes that goodput can name\n");
-    for rule in goodput_diagnose::rules::ALL {
-        // A page's headings are of the first level; here they stand below the rule's own.
-        let page = format!("\n{}", rule.page()).replace("\n# ", "\n### ");
-        let planted = planted::line(rule.id);
-        let _ = write!(text, "\n## `{}`\n\n{}. {planted}\n{page}\n", rule.id, rule.title);
-    }
-    text + &planted::unnamed()
+    let pages: String = goodput_diagnose::rules::ALL.iter().map(|rule| pages::rule(rule)).collect();
+    format!("{MADE}\n\n# Causes that goodput can name\n{pages}{}", planted::unnamed())
 }
 
 fn checks() -> String {
@@ -86,22 +55,9 @@ fn checks() -> String {
 }
 
 fn settings() -> String {
-    let mut text = format!("{MADE}\n\n# Settings that goodput can compare and change\n");
-    for setting in goodput_settings::settings::ALL {
-        let scope = match setting.scope {
-            Scope::Plan => "the measurement itself: nothing on the machine changes".to_string(),
-            other => other.to_string(),
-        };
-        let _ = write!(
-            text,
-            "\n## `{}`\n\n{}. {}\n\n- holds for: {scope}\n- values: {}\n",
-            setting.id,
-            sentence(setting.title),
-            setting.why,
-            setting.values
-        );
-    }
-    text + &far_settings()
+    let pages: String =
+        goodput_settings::settings::ALL.iter().map(|setting| pages::setting(setting)).collect();
+    format!("{MADE}\n\n# Settings that goodput can compare and change\n{pages}{}", far_settings())
 }
 
 /// What the clients of a server may reach.
@@ -127,23 +83,7 @@ CPU time for the plan among those that can run there, and the record says which 
 ";
 
 fn movers() -> String {
-    let mut text = format!("{MADE}\n\n# Ways to move payload\n\n{AUTO_WORDS}");
-    for mover in goodput_mover::movers::ALL {
-        let transports: Vec<_> = mover.transports().iter().map(|t| format!("{t:?}")).collect();
-        let _ = write!(
-            text,
-            "\n## `{}`\n\n{}.\n\n- for: {}\n- side: {}\n",
-            mover.id(),
-            sentence(mover.summary()),
-            transports.join(", "),
-            crate::commands::list::sides(*mover)
-        );
-    }
-    text
-}
-
-/// With a capital in front.
-fn sentence(phrase: &str) -> String {
-    let mut letters = phrase.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    let pages: String =
+        goodput_mover::movers::ALL.iter().map(|mover| pages::mover(*mover)).collect();
+    format!("{MADE}\n\n# Ways to move payload\n\n{AUTO_WORDS}{pages}")
 }

@@ -3,35 +3,37 @@
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
+use crate::args::values::time;
 use crate::formats::{self, Format, Style};
 
 /// Which other program's output is printed.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
 pub struct FormatArgs {
-    /// Print what another program would, see `goodput list formats`
-    #[arg(long, value_name = "FORMAT", value_parser = parser(),
+    /// Print what another program would print (`goodput list formats`)
+    #[arg(long, value_name = "FORMAT", value_parser = parser(), hide_possible_values = true,
           conflicts_with_all = ["json", "json_stream"])]
     pub format: Option<&'static Format>,
-    /// Title in that output, where the format has a place for one
-    #[arg(long, value_name = "TEXT", requires = "format")]
+    /// Title in that output, if the format has a place for one
+    #[arg(long, value_name = "TEXT", requires = "format", hide_short_help = true)]
     pub format_title: Option<String>,
-    /// Unit of rates in iperf's tables: k, m, g, t for bits, capitals for bytes
-    #[arg(long, value_name = "LETTER", requires = "format", value_parser = unit)]
+    /// Unit of rates in iperf's tables: k, m, g or t for bits, capitals for bytes
+    #[arg(long, value_name = "LETTER", requires = "format", value_parser = unit, hide_short_help = true)]
     pub format_units: Option<char>,
 }
 
 /// How a server prints what it measures.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
 pub struct ServedFormatArgs {
-    /// Print each measurement as this end sees it, as another program's server would, see `goodput list
-    /// formats`
-    #[arg(long, value_name = "FORMAT", value_parser = parser())]
+    /// Print each measurement as another program's server would (`goodput list formats`)
+    #[arg(long, value_name = "FORMAT", value_parser = parser(), hide_possible_values = true)]
     pub format: Option<&'static Format>,
-    /// Unit of rates in iperf's tables: k, m, g, t for bits, capitals for bytes
-    #[arg(long, value_name = "LETTER", requires = "format", value_parser = unit)]
+    /// Unit of rates in iperf's tables: k, m, g or t for bits, capitals for bytes
+    #[arg(long, value_name = "LETTER", requires = "format", value_parser = unit, hide_short_help = true)]
     pub format_units: Option<char>,
-    /// Seconds between the intervals that are printed, at least 0.1; 0 prints none [default: 1]
-    #[arg(long, value_name = "SECONDS", requires = "format", value_parser = super::measure::interval)]
+    /// Time between printed intervals, at least 100ms; 0 prints none [default: 1s]
+    #[arg(long, value_name = "TIME", requires = "format", value_parser = time::interval, hide_short_help = true)]
     pub interval: Option<f64>,
 }
 

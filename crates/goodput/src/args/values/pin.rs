@@ -12,7 +12,7 @@ pub struct PinArg {
 }
 
 /// The values of one command line together; of several for one end the last one counts.
-pub(super) fn pins(given: &[PinArg]) -> Pins {
+pub fn pins(given: &[PinArg]) -> Pins {
     let mut pins = Pins::default();
     for PinArg { end, pin } in given {
         match end {

@@ -2,28 +2,12 @@
 
 use std::str::FromStr;
 
-use clap::Args;
 use goodput_model::{BitRate, Bytes};
 
-/// Rate and bursts.
-#[derive(Debug, Clone, Args)]
-pub struct PacingArgs {
-    /// Strict pacing of each direction, or of each flow as in 100mbit/flow; `unlimited` is as fast as it
-    /// goes. Datagrams are spaced evenly, by spinning where their gaps are shorter than what a timer can do. A
-    /// sender that is held up makes up for 10 ms at most, by gaps shorter by 15 %, or where timers wake it
-    /// too late for that, by up to 64 KiB at once [default: unlimited]
-    #[arg(long, value_name = "RATE[/flow]", allow_negative_numbers = true)]
-    pub rate: Option<Rate>,
-    /// Let datagrams of a flow leave in bursts of this many bytes, never more, or of what the rate gives
-    /// in a time like 500us or 2ms; it takes less CPU [default: 1 datagram, or 20us where that is more]
-    #[arg(long, value_name = "BYTES|TIME", requires_all = ["rate", "udp"])]
-    pub burst: Option<Burst>,
-}
-
-/// What to hold.
+/// The rate to keep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rate {
-    /// Nothing: as fast as it goes.
+    /// As fast as it goes.
     Unlimited,
     /// All flows of a direction together.
     Total(BitRate),
@@ -40,26 +24,28 @@ pub enum Burst {
     Seconds(f64),
 }
 
-impl PacingArgs {
-    /// The rate of one direction with `flows` flows.
-    pub fn rate(&self, flows: u16) -> Option<BitRate> {
-        match self.rate? {
-            Rate::Unlimited => None,
-            Rate::Total(rate) => Some(rate),
-            Rate::PerFlow(rate) => Some(BitRate(rate.0 * f64::from(flows))),
+impl Rate {
+    /// The rate of one direction with `flows` flows; none where it is unlimited.
+    pub fn of_direction(self, flows: u16) -> Option<BitRate> {
+        match self {
+            Self::Unlimited => None,
+            Self::Total(rate) => Some(rate),
+            Self::PerFlow(rate) => Some(BitRate(rate.0 * f64::from(flows))),
         }
     }
+}
 
-    /// Bytes of one of `flows` flows that may leave at once, at least one datagram of `chunk` bytes
-    /// where a time was given, which can be too short for any.
-    pub fn burst(&self, flows: u16, chunk: Bytes) -> Option<Bytes> {
-        Some(match (self.burst?, self.rate(flows)) {
-            (Burst::Bytes(bytes), _) => bytes,
-            (Burst::Seconds(seconds), rate) => {
+impl Burst {
+    /// Bytes of one of `flows` flows that may leave at once, with `rate` for all of them together. A time
+    /// can be too short for any datagram; then it is one datagram of `chunk` bytes.
+    pub fn of_flow(self, rate: Option<BitRate>, flows: u16, chunk: Bytes) -> Bytes {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Seconds(seconds) => {
                 let each = rate.map_or(0.0, |rate| rate.bytes_in(seconds) / f64::from(flows));
                 chunk.max(Bytes(each as u64))
             }
-        })
+        }
     }
 }
 
@@ -79,11 +65,8 @@ impl FromStr for Rate {
         }
         let rate: BitRate = number.parse().map_err(|error| format!("{error}"))?;
         match (rate.0 > 0.0, each) {
-            (false, _) => {
-                Err("a rate of 0 moves nothing; write `unlimited`, or leave it out, to go \
-                               as fast as it can"
-                    .into())
-            }
+            // As iperf and iperf3 read `-b 0`.
+            (false, _) => Ok(Self::Unlimited),
             (true, false) => Ok(Self::Total(rate)),
             (true, true) => Ok(Self::PerFlow(rate)),
         }
@@ -122,34 +105,32 @@ fn malformed(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn args(rate: &str, burst: &str) -> PacingArgs {
-        PacingArgs { rate: Some(rate.parse().unwrap()), burst: Some(burst.parse().unwrap()) }
-    }
-
     #[test]
     fn a_rate_is_of_all_flows_or_of_each() {
-        let rate = |text| args(text, "64K").rate(4).map(|rate| rate.0);
+        let rate = |text: &str| text.parse::<Rate>().unwrap().of_direction(4).map(|rate| rate.0);
         assert_eq!(rate("100mbit"), Some(1e8));
         assert_eq!(rate("100mbit/flow"), Some(4e8));
         assert_eq!(rate("12.5MB/s/flow"), Some(4e8));
-        assert_eq!(rate("unlimited"), None);
+        for unlimited in ["unlimited", "0", "0mbit/flow"] {
+            assert_eq!(rate(unlimited), None, "{unlimited}");
+        }
     }
 
     #[test]
     fn a_burst_is_of_bytes_or_of_time_at_the_rate_of_a_flow() {
-        let burst = |text| args("80mbit", text).burst(2, Bytes(1000)).map(|burst| burst.0);
-        assert_eq!(burst("64K"), Some(65536));
-        assert_eq!(burst("2ms"), Some(10_000));
-        assert_eq!(burst("500us"), Some(2500));
-        assert_eq!(burst("1us"), Some(1000), "no datagram can be cut");
-        assert_eq!(burst("999"), Some(999), "which the plan's check refuses");
+        let burst = |text: &str| {
+            text.parse::<Burst>().unwrap().of_flow(Some(BitRate(80e6)), 2, Bytes(1000)).0
+        };
+        assert_eq!(burst("64K"), 65536);
+        assert_eq!(burst("2ms"), 10_000);
+        assert_eq!(burst("500us"), 2500);
+        assert_eq!(burst("1us"), 1000, "no datagram can be cut");
+        assert_eq!(burst("999"), 999, "which the plan's check refuses");
     }
 
     #[test]
     fn what_makes_no_sense_is_refused_in_words() {
         let rate = |text: &str| text.parse::<Rate>().unwrap_err();
-        assert!(rate("0").contains("unlimited"), "{}", rate("0"));
-        assert!(rate("0mbit/flow").contains("moves nothing"));
         assert!(rate("-5mbit").contains("negative"));
         assert!(rate("fast").contains("rate"));
         for bad in ["0", "0ms", "-1ms", "infs", "NaNms", "much", "5 parsecs", ""] {

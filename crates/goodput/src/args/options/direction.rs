@@ -1,0 +1,54 @@
+//! What kind of traffic goes which way.
+
+use clap::Args;
+use goodput_model::{Direction, Family, Transport};
+
+/// What kind of traffic, which way, in how many flows.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Direction")]
+pub struct DirectionArgs {
+    /// Measure UDP instead of TCP
+    #[arg(short, long)]
+    pub udp: bool,
+    /// Reverse the direction: the far end sends
+    #[arg(short = 'R', long, conflicts_with = "both")]
+    pub reverse: bool,
+    /// Send in both directions at the same time
+    #[arg(long)]
+    pub both: bool,
+    /// Number of flows in each direction
+    #[arg(short = 'P', long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u16).range(1..))]
+    pub flows: u16,
+    /// Use IPv4 only
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    pub ipv4: bool,
+    /// Use IPv6 only
+    #[arg(short = '6', long)]
+    pub ipv6: bool,
+}
+
+impl DirectionArgs {
+    /// TCP or UDP.
+    pub fn transport(&self) -> Transport {
+        if self.udp { Transport::Udp } else { Transport::Tcp }
+    }
+
+    /// Who sends.
+    pub fn direction(&self) -> Direction {
+        match (self.reverse, self.both) {
+            (true, _) => Direction::Reverse,
+            (_, true) => Direction::Both,
+            _ => Direction::Send,
+        }
+    }
+
+    /// The version of IP, if only one may be used.
+    pub fn family(&self) -> Option<Family> {
+        match (self.ipv4, self.ipv6) {
+            (true, _) => Some(Family::V4),
+            (_, true) => Some(Family::V6),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Options that say where payload comes from and goes to.
+
+use clap::Args;
+use goodput_model::{Bytes, Cache, Sink, Source, Storage};
+
+use crate::args::values::size;
+
+/// Files instead of memory.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Files")]
+pub struct StorageArgs {
+    /// Send this file, once unless -t or -n is given; - is standard input
+    ///
+    /// With --reverse it is a file of the far end, from the directory that it serves (`serve --files`).
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["udp", "both"])]
+    pub source: Option<String>,
+    /// Send a file of this size from memory, once unless -t or -n is given
+    #[arg(long, value_name = "BYTES", value_parser = size::positive,
+          conflicts_with_all = ["source", "udp", "both"], hide_short_help = true)]
+    pub size: Option<Bytes>,
+    /// Drop the file from the page cache first; without this it is read once first
+    #[arg(long, requires = "source", hide_short_help = true)]
+    pub cold: bool,
+    /// Write the payload to this file; - is standard output
+    ///
+    /// The file is at the far end, in the directory that it has for this (`serve --sinks`); with --reverse
+    /// it is here. Several flows write FILE.0, FILE.1 and so on.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["udp", "both"])]
+    pub sink: Option<String>,
+    /// Write past the page cache (O_DIRECT)
+    #[arg(long, requires = "sink", hide_short_help = true)]
+    pub direct: bool,
+    /// End a flow only when everything it wrote is on the disk (fsync)
+    #[arg(long, requires = "sink", hide_short_help = true)]
+    pub fsync: bool,
+    /// Write this many bytes separately before each file, as a web server does with its header
+    #[arg(long, value_name = "BYTES", hide_short_help = true)]
+    pub header: Option<Bytes>,
+    /// Tell the kernel that more follows the header (MSG_MORE)
+    #[arg(long, requires = "header", hide_short_help = true)]
+    pub more: bool,
+}
+
+impl StorageArgs {
+    /// What of it a plan has.
+    pub fn storage(&self) -> Storage {
+        let sink = self.sink.clone();
+        Storage {
+            source: self.source(),
+            sink: sink.map(|name| Sink { name, direct: self.direct, fsync: self.fsync }),
+            header_bytes: self.header.map_or(0, |size| u32::try_from(size.0).unwrap_or(u32::MAX)),
+            header_more: self.more,
+        }
+    }
+
+    fn source(&self) -> Option<Source> {
+        let cache = if self.cold { Cache::Cold } else { Cache::Warm };
+        match self.source.as_deref() {
+            Some("-") => Some(Source::Input),
+            Some(name) => Some(Source::File { name: name.into(), cache }),
+            None => self.size.map(Source::Memory),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! When a measurement ends.
+
+use clap::Args;
+use goodput_model::{Bytes, Length};
+
+use crate::args::values::{size, time};
+
+/// When a measurement ends, and what of it counts.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Length")]
+pub struct LengthArgs {
+    /// Stop after this time: 10, 500ms, 2m [default: 2 to 10 s, as soon as the mean is known to ±2 %]
+    #[arg(short = 't', long, value_name = "TIME", value_parser = time::seconds, conflicts_with = "bytes")]
+    pub time: Option<f64>,
+    /// Stop after this many bytes of payload, all flows of a direction together
+    #[arg(short = 'n', long, value_name = "BYTES", value_parser = size::positive)]
+    pub bytes: Option<Bytes>,
+    /// Leave the first part out of the rates; --time counts from its end [default: slow start is found
+    /// and left out]
+    #[arg(long, value_name = "TIME", value_parser = time::seconds, requires = "time", hide_short_help = true)]
+    pub omit: Option<f64>,
+}
+
+impl LengthArgs {
+    /// The length that was asked for, if one was.
+    pub fn length(&self) -> Option<Length> {
+        self.time.map(Length::Seconds).or(self.bytes.map(Length::Bytes))
+    }
+}

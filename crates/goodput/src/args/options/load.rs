@@ -1,0 +1,59 @@
+//! How payload is sent and received.
+
+use clap::Args;
+use goodput_model::{BitRate, Bytes, Pins};
+
+use crate::args::values::pin::{PinArg, pins};
+use crate::args::values::rate::{Burst, Rate};
+use crate::args::values::size;
+
+/// How fast payload is sent, and by which means.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Load")]
+pub struct LoadArgs {
+    /// Send at this rate: 100mbit for each direction, 100mbit/flow for each flow, 0 or unlimited for as
+    /// fast as possible [default: 0]
+    ///
+    /// Datagrams leave evenly spaced. A sender that was held up catches up on 10 ms at most, by gaps that
+    /// are 15 % shorter, or by bursts of up to 64 KiB if the timers are too slow for that.
+    #[arg(long, value_name = "RATE[/flow]", allow_negative_numbers = true)]
+    pub rate: Option<Rate>,
+    /// Let the datagrams of a flow leave in bursts of this size, or of what the rate gives in this time
+    ///
+    /// It takes less CPU time than even spacing. No burst is larger. [default: 1 datagram, or 20us if
+    /// that is more]
+    #[arg(long, value_name = "BYTES|TIME", requires_all = ["rate", "udp"], hide_short_help = true)]
+    pub burst: Option<Burst>,
+    /// How to send the payload (`goodput list movers`); auto lets each end choose the cheapest way
+    #[arg(long, value_name = "MOVER", default_value = "copy")]
+    pub mover: String,
+    /// How to receive the payload, if not as --mover says; discard shows the network alone
+    #[arg(long, value_name = "MOVER", hide_short_help = true)]
+    pub receive_mover: Option<String>,
+    /// Size of a write or a datagram [default: 128K; UDP over IPv4 1472, over IPv6 1452]
+    #[arg(long, value_name = "BYTES", value_parser = size::positive, hide_short_help = true)]
+    pub chunk: Option<Bytes>,
+    /// CPUs for the flows' threads: none, auto, or a list like 2,4-7; far: before it is for the far end
+    ///
+    /// none leaves it to the scheduler. auto takes CPUs on the memory node of the path's card that do not
+    /// serve its interrupts, if these are known. From a list, each flow takes the next CPU.
+    #[arg(long, value_name = "[far:]CPUS", hide_short_help = true)]
+    pub pin: Vec<PinArg>,
+}
+
+impl LoadArgs {
+    /// The rate of one direction with `flows` flows.
+    pub fn rate(&self, flows: u16) -> Option<BitRate> {
+        self.rate?.of_direction(flows)
+    }
+
+    /// Bytes of one of `flows` flows that may leave at once.
+    pub fn burst(&self, flows: u16, chunk: Bytes) -> Option<Bytes> {
+        Some(self.burst?.of_flow(self.rate(flows), flows, chunk))
+    }
+
+    /// The CPUs of both ends.
+    pub fn pins(&self) -> Pins {
+        pins(&self.pin)
+    }
+}

@@ -1,0 +1,101 @@
+//! Options of a measurement, shared by every verb that makes one, and how they become a plan. One file a
+//! group: an option has its field, its help and its place in the plan there.
+
+mod direction;
+mod files;
+mod find_rate;
+mod format;
+mod length;
+mod load;
+mod observing;
+mod output;
+mod peer;
+mod sockets;
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use goodput_engine::Target;
+use goodput_model::{Bytes, Length, Plan, SocketOptions, Transport};
+
+pub use direction::DirectionArgs;
+pub use files::StorageArgs;
+pub use find_rate::FindRateArgs;
+pub use format::{FormatArgs, ServedFormatArgs, parser as format_parser};
+pub use length::LengthArgs;
+pub use load::LoadArgs;
+pub use observing::ObservingArgs;
+pub use output::OutputArgs;
+pub use peer::{CredentialArgs, PeerArgs};
+pub use sockets::SocketArgs;
+
+/// The largest payload that a 1500-byte MTU carries over IPv6 in one piece: 1500 less 40 bytes of IP and
+/// 8 of UDP header (RFC 8200, RFC 768).
+const DATAGRAM_V6: Bytes = Bytes(1452);
+
+/// What and how to measure. The groups appear in the help in this order.
+#[derive(Debug, Clone, Args)]
+pub struct MeasureArgs {
+    #[command(flatten)]
+    pub direction: DirectionArgs,
+    #[command(flatten)]
+    pub length: LengthArgs,
+    #[command(flatten)]
+    pub load: LoadArgs,
+    #[command(flatten)]
+    pub sockets: SocketArgs,
+    #[command(flatten)]
+    pub files: StorageArgs,
+    #[command(flatten)]
+    pub peer: PeerArgs,
+    #[command(flatten)]
+    pub observing: ObservingArgs,
+}
+
+impl MeasureArgs {
+    /// The plan. `length` is used if neither a time nor a number of bytes was given.
+    pub fn plan(&self, length: Length) -> Plan {
+        self.plan_with(length, self.direction.transport().standard_chunk())
+    }
+
+    /// The same towards `target`: unless a chunk is given, datagrams leave in one piece over the IP
+    /// version that the target is reached by. Blocks while the resolver answers; if it can't, the
+    /// connection will say so.
+    pub fn plan_towards(&self, target: &Target, length: Length) -> Plan {
+        let family = self.direction.family();
+        let over_v6 = || {
+            target.addresses(family).is_ok_and(|all| all.first().is_some_and(SocketAddr::is_ipv6))
+        };
+        match self.direction.transport() {
+            Transport::Udp if over_v6() => self.plan_with(length, DATAGRAM_V6),
+            _ => self.plan(length),
+        }
+    }
+
+    fn plan_with(&self, length: Length, standard_chunk: Bytes) -> Plan {
+        let Self { direction, load, .. } = self;
+        let storage = self.files.storage();
+        let length = if storage.source.is_some() { Length::Source } else { length };
+        let chunk = load.chunk.unwrap_or(standard_chunk);
+        Plan {
+            transport: direction.transport(),
+            direction: direction.direction(),
+            flows: direction.flows,
+            length: self.length.length().unwrap_or(length),
+            interval_s: self.observing.interval_s(),
+            mover: load.mover.clone(),
+            receive_mover: load.receive_mover.clone(),
+            chunk_bytes: chunk,
+            rate_bits_per_s: load.rate(direction.flows),
+            burst_bytes: load.burst(direction.flows, chunk),
+            omit_s: self.length.omit.unwrap_or(0.0),
+            peer_output: self.peer.peer_output,
+            data_port: self.peer.data_port,
+            latency: self.observing.latency,
+            pin: load.pins(),
+            observe: !self.observing.no_observe,
+            storage,
+            socket: SocketOptions { family: direction.family(), ..self.sockets.options() },
+        }
+    }
+}

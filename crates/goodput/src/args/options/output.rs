@@ -1,0 +1,28 @@
+//! What becomes of a result.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::expect::Expectation;
+
+/// What to do with the result.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Print one JSON record and nothing else
+    #[arg(long, conflicts_with = "json_stream")]
+    pub json: bool,
+    /// Print one JSON event a line while it runs, and the record as the last line
+    #[arg(long, hide_short_help = true)]
+    pub json_stream: bool,
+    /// Also write the JSON record to this file
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub record: Option<PathBuf>,
+    /// Don't keep the result in the history
+    #[arg(long, hide_short_help = true)]
+    pub no_store: bool,
+    /// Exit with 1 unless this holds: ">=RATE", "<=RATE", limit=RULE or limit!=RULE
+    #[arg(long, value_name = "CONDITION")]
+    pub expect: Vec<Expectation>,
+}

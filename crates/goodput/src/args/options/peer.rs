@@ -1,0 +1,53 @@
+//! What only some far ends understand, and what proves to them who asks.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use goodput_wire::keys::PublicKey;
+
+/// Options for far ends of one kind.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Far end")]
+pub struct PeerArgs {
+    #[command(flatten)]
+    pub credentials: CredentialArgs,
+    /// Also print what an iperf3 server would have printed, and keep it in the record
+    #[arg(long, hide_short_help = true)]
+    pub peer_output: bool,
+    /// Port of the first data connection at a nuttcp server; more connections take the next ports
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
+    pub data_port: Option<u16>,
+}
+
+/// What proves to the far end who this is.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Far end")]
+pub struct CredentialArgs {
+    /// File with the far end's token, to change its settings
+    #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE", hide_short_help = true)]
+    pub token_file: Option<PathBuf>,
+    /// File of your private key, as `goodput key` makes it [default: goodput/key in the configuration
+    /// directory]
+    ///
+    /// The default key is only shown to servers that you know already, and to servers that refuse
+    /// unknown clients.
+    #[arg(long, value_name = "FILE", env = "GOODPUT_KEY_FILE")]
+    pub key: Option<PathBuf>,
+    /// Public key that the server must have, x25519:… [default: the one from the first visit]
+    #[arg(long, value_name = "KEY", hide_short_help = true)]
+    pub server_key: Option<PublicKey>,
+    /// Name to log in with at an iperf3 server
+    ///
+    /// The password comes from --password-file, from $IPERF3_PASSWORD, or is asked for on the terminal.
+    #[arg(long, value_name = "NAME", requires = "rsa_public_key", hide_short_help = true)]
+    pub username: Option<String>,
+    /// File whose first line is the password
+    #[arg(long, value_name = "FILE", requires = "username", hide_short_help = true)]
+    pub password_file: Option<PathBuf>,
+    /// Public key of the iperf3 server, in PEM
+    #[arg(long, value_name = "FILE", requires = "username", hide_short_help = true)]
+    pub rsa_public_key: Option<PathBuf>,
+    /// Encrypt the password as iperf3 before 3.17 does
+    #[arg(long, requires = "username", hide_short_help = true)]
+    pub pkcs1_padding: bool,
+}

@@ -1,0 +1,79 @@
+//! Options of the data connections' sockets.
+
+use clap::Args;
+use goodput_model::{BitRate, Bytes, SocketOptions};
+
+use crate::args::values::local::LocalAddress;
+use crate::args::values::source_ports::SourcePorts;
+
+/// Where connections start, and what is set on their sockets.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Sockets")]
+pub struct SocketArgs {
+    /// Local address of the connections; %DEVICE also binds them to a device
+    #[arg(long, value_name = "ADDRESS[%DEVICE]")]
+    pub bind: Option<LocalAddress>,
+    /// Bind the connections to this device
+    #[arg(long, value_name = "DEVICE", hide_short_help = true)]
+    pub device: Option<String>,
+    /// Local port of the first data connection; the others take the next free ports
+    ///
+    /// The same ports hash to the same receive queues of a card each time. `spread` chooses ports by
+    /// which the flows fall on the far card's receive queues in turn, from spread:PORT on.
+    #[arg(long, value_name = "PORT|spread[:PORT]", hide_short_help = true)]
+    pub source_port: Option<SourcePorts>,
+    /// Congestion control at both ends
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<String>,
+    /// Send buffer at both ends; switches its autotuning off
+    #[arg(long, value_name = "BYTES", hide_short_help = true)]
+    pub sndbuf: Option<Bytes>,
+    /// Receive buffer at both ends; switches its autotuning off
+    #[arg(long, value_name = "BYTES", hide_short_help = true)]
+    pub rcvbuf: Option<Bytes>,
+    /// Maximum segment size
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(88..=65495), hide_short_help = true)]
+    pub mss: Option<u32>,
+    /// Send small segments at once (TCP_NODELAY)
+    #[arg(long, hide_short_help = true)]
+    pub nodelay: bool,
+    /// Send no partial segment before the end of a file (TCP_CORK)
+    #[arg(long, conflicts_with = "udp", hide_short_help = true)]
+    pub cork: bool,
+    /// Let the kernel pace each flow at this rate, at both ends (SO_MAX_PACING_RATE)
+    #[arg(long, value_name = "RATE", conflicts_with_all = ["udp", "rate"], hide_short_help = true)]
+    pub max_pacing: Option<BitRate>,
+    /// Mark packets with this differentiated services code point, 0 to 63
+    #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(0..64))]
+    pub dscp: Option<u8>,
+    /// Never fragment a datagram over IPv4; one that is larger than the path's MTU is an error
+    #[arg(long, requires = "udp", hide_short_help = true)]
+    pub dont_fragment: bool,
+    /// Use MPTCP; the record lists the subflows of each connection, or says that it fell back to TCP
+    #[arg(long, conflicts_with = "udp", hide_short_help = true)]
+    pub mptcp: bool,
+}
+
+impl SocketArgs {
+    /// The part of a plan that these options make. The IP version is an option of the direction.
+    pub fn options(&self) -> SocketOptions {
+        let bound_device = || self.bind.as_ref().and_then(|local| local.device.clone());
+        SocketOptions {
+            bind: self.bind.as_ref().map(|local| local.ip),
+            device: self.device.clone().or_else(bound_device),
+            family: None,
+            source_port: self.source_port.and_then(|ports| ports.first),
+            spread_ports: self.source_port.is_some_and(|ports| ports.spread),
+            mptcp: self.mptcp,
+            mss_bytes: self.mss,
+            sndbuf_bytes: self.sndbuf,
+            rcvbuf_bytes: self.rcvbuf,
+            congestion: self.congestion.clone(),
+            nodelay: self.nodelay,
+            cork: self.cork,
+            max_pacing_bits_per_s: self.max_pacing.filter(|rate| rate.0 > 0.0),
+            dscp: self.dscp,
+            dont_fragment: self.dont_fragment,
+        }
+    }
+}

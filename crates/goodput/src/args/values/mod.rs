@@ -1,0 +1,10 @@
+//! Values as typed, and what they become. One file a kind.
+
+pub mod local;
+pub mod percent;
+pub mod pin;
+pub mod rate;
+pub mod size;
+pub mod source_ports;
+pub mod spoken;
+pub mod time;

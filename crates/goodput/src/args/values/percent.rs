@@ -1,0 +1,50 @@
+//! Shares in percent; the sign may be left out.
+
+/// A share from 0 to below 100 percent.
+///
+/// # Errors
+/// A sentence that says what to write instead.
+pub fn share(text: &str) -> Result<f64, String> {
+    match number(text) {
+        Some(percent) if (0.0..100.0).contains(&percent) => Ok(percent),
+        _ => Err("write a share from 0 to below 100 percent, like 0.1% or 0".into()),
+    }
+}
+
+/// A difference above 0 percent.
+///
+/// # Errors
+/// A sentence that says what to write instead.
+pub fn difference(text: &str) -> Result<f64, String> {
+    match number(text) {
+        Some(percent) if percent.is_finite() && percent > 0.0 => Ok(percent),
+        _ => Err("write a difference above 0 percent, like 2 or 0.5%".into()),
+    }
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.trim().trim_end_matches('%').trim_end().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_read_with_and_without_its_sign() {
+        assert_eq!(share("0.1%"), Ok(0.1));
+        assert_eq!(share("0"), Ok(0.0));
+        assert_eq!(share("5 %"), Ok(5.0));
+        for nonsense in ["", "%", "-1%", "100%", "nan", "much"] {
+            assert!(share(nonsense).is_err(), "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn a_difference_may_be_large_but_not_zero() {
+        assert_eq!(difference("150%"), Ok(150.0));
+        for nonsense in ["0", "-1", "inf", "much"] {
+            assert!(difference(nonsense).is_err(), "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Numbers of bytes, with the bounds that an option sets.
+
+use goodput_model::Bytes;
+
+/// At least one byte.
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub fn positive(text: &str) -> Result<Bytes, String> {
+    match text.parse::<Bytes>() {
+        Ok(Bytes(0)) => Err("it must be at least one byte".into()),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// A socket buffer of 1 GiB at most: the kernel takes no larger ones (`sk_setsockopt`, net/core/sock.c,
+/// limits it to half of what an `int` holds).
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub fn socket_buffer(text: &str) -> Result<Bytes, String> {
+    match text.parse::<Bytes>() {
+        Ok(bytes) if bytes.0 <= 1 << 30 => Ok(bytes),
+        Ok(_) => Err("the kernel gives a socket at most 1G".into()),
+        Err(error) => Err(error.to_string()),
+    }
+}

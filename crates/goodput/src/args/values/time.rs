@@ -1,0 +1,74 @@
+//! Lengths of time, as typed: `30`, `30s`, `500ms`, `2m`, `1h30m`. A number alone is in seconds.
+
+use jiff::SignedDuration;
+
+/// Seconds above zero.
+///
+/// # Errors
+/// A sentence that says what to write instead.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    match parsed(text) {
+        Some(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
+        _ => Err("write a time above 0, like 10, 2.5s, 500ms or 2m".into()),
+    }
+}
+
+/// Seconds between two reported intervals: 0, for none, or at least 0.1.
+///
+/// # Errors
+/// A sentence that says what to write instead.
+pub fn interval(text: &str) -> Result<f64, String> {
+    if parsed(text) == Some(0.0) {
+        return Ok(0.0);
+    }
+    match seconds(text)? {
+        seconds if seconds >= 0.1 => Ok(seconds),
+        _ => Err("the shortest interval is 0.1 seconds".into()),
+    }
+}
+
+fn parsed(text: &str) -> Option<f64> {
+    match text.parse() {
+        Ok(seconds) => Some(seconds),
+        Err(_) => Some(text.parse::<SignedDuration>().ok()?.as_secs_f64()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_may_have_a_unit() {
+        for (text, expected) in [
+            ("30", 30.0),
+            ("2.5", 2.5),
+            ("30s", 30.0),
+            ("2.5s", 2.5),
+            ("500ms", 0.5),
+            ("250us", 0.000_25),
+            ("2m", 120.0),
+            ("2min", 120.0),
+            ("1h30m", 5400.0),
+            ("1h", 3600.0),
+        ] {
+            assert_eq!(seconds(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused_in_words() {
+        for text in ["", "0", "0s", "-1", "-5s", "5s ago", "inf", "NaN", "1y", "soon", "5 parsecs"]
+        {
+            assert!(seconds(text).unwrap_err().contains("500ms"), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_interval_is_none_or_not_too_short() {
+        assert_eq!(interval("0"), Ok(0.0));
+        assert_eq!(interval("0s"), Ok(0.0));
+        assert_eq!(interval("100ms"), Ok(0.1));
+        assert!(interval("50ms").unwrap_err().contains("0.1"));
+    }
+}

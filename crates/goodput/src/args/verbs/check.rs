@@ -1,0 +1,23 @@
+//! What `goodput check` takes.
+
+use clap::Args;
+
+use crate::args::values::time;
+
+/// `goodput check`
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Network devices [default: all hardware that is up, and the devices of the default routes]
+    #[arg(value_name = "DEVICE")]
+    pub devices: Vec<String>,
+    /// Watch the counters and the CPUs' wake-ups for this time; without it only settings and totals are
+    /// checked
+    #[arg(long, value_name = "TIME", value_parser = time::seconds)]
+    pub watch: Option<f64>,
+    /// Print the JSON report
+    #[arg(long)]
+    pub json: bool,
+    /// Also show which checks could not decide, and why
+    #[arg(long)]
+    pub undecided: bool,
+}

@@ -1,0 +1,49 @@
+//! What `goodput compare` takes.
+
+use clap::Args;
+use goodput_model::Bytes;
+
+use crate::args::options::{MeasureArgs, OutputArgs};
+use crate::args::values::{percent, time};
+
+/// `goodput compare`
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// The far end: HOST, HOST:PORT or SCHEME://HOST
+    pub target: String,
+    /// [far:]NAME[@SCOPE]=A,B,…: the first value is the baseline; several settings are combined
+    #[arg(required = true, value_name = "SETTING=A,B")]
+    pub factors: Vec<String>,
+    #[command(flatten)]
+    pub comparison: ComparisonArgs,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// How well a difference must be known.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Comparison")]
+pub struct ComparisonArgs {
+    /// Stop when every difference is known to this
+    #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = percent::difference)]
+    pub precision: f64,
+    /// Smallest difference that counts
+    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = percent::difference)]
+    pub threshold: f64,
+    /// Stop after this time at the latest
+    #[arg(long, value_name = "TIME", default_value = "300", value_parser = time::seconds)]
+    pub max_time: f64,
+    /// Number that the order of the runs is made from [default: random]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub seed: Option<u64>,
+    /// Compare for files of each of these sizes: from memory, or the first part of --source
+    #[arg(long, value_name = "BYTES,…", value_delimiter = ',', conflicts_with_all = ["size", "bytes", "time"],
+          hide_short_help = true)]
+    pub sizes: Vec<Bytes>,
+    /// Compare for each of these numbers of clients at the same time, with one flow each
+    #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "flows",
+          value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
+    pub clients: Vec<u16>,
+}

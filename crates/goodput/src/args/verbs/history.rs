@@ -1,0 +1,24 @@
+//! What `goodput history` takes.
+
+use clap::Args;
+
+use crate::args::options::format_parser;
+use crate::formats::Format;
+
+/// `goodput history`
+#[derive(Debug, Args)]
+pub struct HistoryArgs {
+    /// Nothing: list the latest; one number: show that result; two: compare them
+    #[arg(num_args = 0..=2, value_name = "NUMBER")]
+    pub ids: Vec<i64>,
+    /// How many to list
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub last: u32,
+    /// Print the JSON record of the one result asked for
+    #[arg(long, requires = "ids")]
+    pub json: bool,
+    /// Print the one result asked for as another program would, see `goodput list formats`
+    #[arg(long, value_name = "FORMAT", requires = "ids", conflicts_with = "json",
+          value_parser = format_parser())]
+    pub format: Option<&'static Format>,
+}

@@ -1,0 +1,45 @@
+//! What `goodput list` takes.
+
+use clap::{Args, ValueEnum};
+
+/// `goodput list`
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// What to list
+    #[arg(value_enum)]
+    pub what: Listed,
+    #[command(flatten)]
+    pub narrowed: Narrowed,
+}
+
+/// Which rows of a list are shown, and how much of each.
+#[derive(Debug, Args)]
+pub struct Narrowed {
+    /// Show only rows that contain this
+    #[arg(value_name = "TEXT")]
+    pub containing: Option<String>,
+    /// Show all columns
+    #[arg(long)]
+    pub long: bool,
+}
+
+/// What `goodput list` can list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Listed {
+    /// Causes the diagnosis can name
+    Rules,
+    /// What is checked of a host without traffic
+    Checks,
+    /// What can be changed
+    Settings,
+    /// What a server's clients may change there, as far as `serve --allow-settings` names it
+    FarSettings,
+    /// Ways to move payload
+    Movers,
+    /// Protocols spoken with peers
+    Protocols,
+    /// Outputs of other programs, for `--format`
+    Formats,
+    /// Scenarios of the lab
+    Scenarios,
+}

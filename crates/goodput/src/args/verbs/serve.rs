@@ -1,0 +1,223 @@
+//! What `goodput serve` takes.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, ValueEnum};
+use goodput_engine::serve::Allowed;
+use goodput_model::{BitRate, Bytes};
+use goodput_settings::others::Pattern;
+use goodput_wire::network::Network;
+
+use crate::args::options::ServedFormatArgs;
+use crate::args::values::local::LocalAddress;
+use crate::args::values::spoken::Spoken;
+use crate::args::values::{size, time};
+
+/// `goodput serve`. The groups appear in the help in this order.
+#[derive(Debug, Args)]
+#[command(after_help = "This is the short help; `goodput serve --help` describes every option.")]
+#[command(after_long_help = "")]
+pub struct ServeArgs {
+    #[command(flatten)]
+    pub listen: ListenArgs,
+    #[command(flatten)]
+    pub clients: ClientArgs,
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    #[command(flatten)]
+    pub files: ServedFileArgs,
+    #[command(flatten)]
+    pub process: ProcessArgs,
+    #[command(flatten)]
+    pub format: ServedFormatArgs,
+}
+
+/// Where it listens, and what it answers.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Listening")]
+pub struct ListenArgs {
+    /// Local address, for a link-local one with its device: fe80::1%eth0 [default: all, IPv6 and IPv4]
+    #[arg(long, value_name = "ADDRESS[%DEVICE]")]
+    pub bind: Option<LocalAddress>,
+    /// Goodput's own port, which answers all protocols; 0 lets the system choose one
+    #[arg(long, value_name = "PORT", default_value_t = goodput_wire::protocols::goodput::PROTOCOL.port)]
+    pub port: u16,
+    /// Protocols to answer, each also on its usual port or on the one given [default: all; on their usual
+    /// ports only if --port is not changed]
+    #[arg(long, value_name = "NAME[=PORT],…", value_delimiter = ',')]
+    pub protocols: Vec<Spoken>,
+    /// Fail if a usual port is taken, instead of serving the others
+    #[arg(long, hide_short_help = true)]
+    pub strict: bool,
+    /// Make one measurement at a time; other clients are told that the server is busy, or wait in a queue
+    /// for as long as their protocol lets them
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "busy",
+          hide_short_help = true)]
+    pub exclusive: Option<Others>,
+    /// Exit after the first client that made a measurement
+    #[arg(long, hide_short_help = true)]
+    pub one_off: bool,
+    /// Print this instead of the listening addresses
+    #[arg(long, value_name = "TEXT", hide = true)]
+    pub announce: Option<String>,
+}
+
+/// What happens to a measurement while another one is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Others {
+    /// It is told that the server is busy
+    Busy,
+    /// It waits for its turn; if its payload comes unasked, it is told that the server is busy
+    Queue,
+}
+
+/// Who may do what.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Clients", group = ArgGroup::new("proof").multiple(true))]
+pub struct ClientArgs {
+    /// Answer only these networks
+    ///
+    /// If several networks of --allow and --deny contain an address, the longest prefix decides.
+    #[arg(long, value_name = "NETWORK/BITS,…", value_delimiter = ',')]
+    pub allow: Vec<Network>,
+    /// Don't answer these networks; wins over --allow for the same network
+    #[arg(long, value_name = "NETWORK/BITS,…", value_delimiter = ',')]
+    pub deny: Vec<Network>,
+    /// Know clients by keys of their own: a file with a line NAME ROLE KEY for each, as `goodput key` prints
+    /// it
+    ///
+    /// The file is read again when it changes. With it, the token only lets clients measure.
+    #[arg(long, value_name = "FILE", group = "proof")]
+    pub authorized_keys: Option<PathBuf>,
+    /// Private key by which these clients know this server [default: server.key in the state directory, made
+    /// on first use]
+    #[arg(long, value_name = "FILE", requires = "authorized_keys", hide_short_help = true)]
+    pub key: Option<PathBuf>,
+    /// File with the token that clients share: 32 hexadecimal digits, as `openssl rand -hex 16` prints
+    /// them
+    #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE", group = "proof")]
+    pub token_file: Option<PathBuf>,
+    /// Refuse clients that prove neither a key nor the token, whatever their protocol; users of --users-file
+    /// are accepted as well
+    #[arg(long, alias = "require-token", requires = "proof")]
+    pub require_credential: bool,
+    /// Let clients with the token, or with a key of role settings, read and change these settings of this
+    /// host while they are connected
+    ///
+    /// The bounds are those of `goodput list far-settings`. Names are like sysctl.net.ipv4.tcp_rmem or
+    /// offload.*@eth0, where * stands for any characters. The option may be given several times.
+    /// [default: none]
+    #[arg(long, value_name = "PATTERN", requires = "proof", hide_short_help = true)]
+    pub allow_settings: Vec<Pattern>,
+    /// Refuse clients that prove neither the token nor a name with its password, as iperf3's can: a file
+    /// with NAME,HASH lines, like iperf3's --authorized-users-path
+    #[arg(long, value_name = "FILE", requires = "rsa_private_key", hide_short_help = true)]
+    pub users_file: Option<PathBuf>,
+    /// Private key for these passwords, in PEM, of 2048 bits or more
+    #[arg(long, value_name = "FILE", requires = "users_file", hide_short_help = true)]
+    pub rsa_private_key: Option<PathBuf>,
+    /// Expect passwords from iperf3 before 3.17, which pads them in an older, weaker way; logins with the
+    /// newer padding are refused then
+    #[arg(long, requires = "users_file", hide_short_help = true)]
+    pub pkcs1_padding: bool,
+    /// Report nothing of this host to clients, beyond what the other programs' protocols require
+    #[arg(long, hide_short_help = true)]
+    pub private: bool,
+    /// Let nuttcp clients have this host measure with these servers for them (`nuttcp A B`)
+    ///
+    /// A network stands for all its addresses, and a name for itself. Nobody else is connected to.
+    #[arg(
+        long,
+        value_name = "HOST[:PORT]|NETWORK/BITS,…",
+        value_delimiter = ',',
+        hide_short_help = true
+    )]
+    pub third_party: Vec<Allowed>,
+    /// Send UDP payload to iperf2 clients that ask for it (-u with -R, -d, -r or --full-duplex)
+    ///
+    /// Their protocol proves no address: anyone who can forge an address can aim this host's traffic at
+    /// it.
+    #[arg(long, hide_short_help = true)]
+    pub allow_unproven_udp: bool,
+}
+
+/// What clients get at most.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits")]
+pub struct LimitArgs {
+    /// Longest measurement
+    #[arg(long, value_name = "TIME", default_value = "60", value_parser = time::seconds)]
+    pub max_duration: f64,
+    /// Highest rate for one client in each direction, shared by its measurements [default: unlimited]
+    #[arg(long, value_name = "RATE")]
+    pub max_rate: Option<BitRate>,
+    /// Highest rate of all clients together in each direction [default: unlimited]
+    #[arg(long, value_name = "RATE")]
+    pub max_total_rate: Option<BitRate>,
+    /// Measurements at the same time
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub max_clients: u32,
+    /// Most that one client gets of everything that clients share
+    ///
+    /// These are measurements, memory, descriptors, threads and --max-total-rate. A client is an IPv4
+    /// address or an IPv6 network of 64 bits. The networks around it (IPv4: 24 bits; IPv6: 56 and 48) get
+    /// more, but not everything. All measurements whose flows have not come yet get half.
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u8).range(1..=100),
+          hide_short_help = true)]
+    pub client_share: u8,
+    /// Connections of one address at the same time that have not proven that they are flows
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..),
+          hide_short_help = true)]
+    pub max_connections: u32,
+    /// End a measurement whose payload is slower than this for 30 s; 0 ends none
+    ///
+    /// Of a measurement that asks for a lower rate, half of that rate is expected.
+    #[arg(long, value_name = "RATE", default_value = "1kbit", hide_short_help = true)]
+    pub min_progress: BitRate,
+    /// Flows of one measurement, both directions together
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..),
+          hide_short_help = true)]
+    pub max_flows: u16,
+    /// Largest chunk, of which each flow keeps one in memory
+    #[arg(long, value_name = "BYTES", default_value = "16M", hide_short_help = true)]
+    pub max_chunk: Bytes,
+    /// Largest socket buffer that a client may ask for, at most 1G
+    #[arg(long, value_name = "BYTES", default_value = "256M", value_parser = size::socket_buffer,
+          hide_short_help = true)]
+    pub max_buffer: Bytes,
+    /// Highest DSCP that a client may ask for; networks keep 48 and above for their own control
+    #[arg(long, value_name = "DSCP", default_value_t = 47, value_parser = clap::value_parser!(u8).range(..=63),
+          hide_short_help = true)]
+    pub max_dscp: u8,
+}
+
+/// Files that clients may read and write.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Files")]
+pub struct ServedFileArgs {
+    /// Send files from below this directory to clients that ask for them (--reverse --source)
+    #[arg(long, value_name = "DIR")]
+    pub files: Option<PathBuf>,
+    /// Let clients make and replace files in this directory (--sink); give it a disk of its own
+    #[arg(long, value_name = "DIR")]
+    pub sinks: Option<PathBuf>,
+    /// Largest file that a flow may write there
+    #[arg(long, value_name = "BYTES", default_value = "1G", hide_short_help = true)]
+    pub max_sink: Bytes,
+    /// Most that all files there take together, old ones included
+    #[arg(long, value_name = "BYTES", default_value = "10G", hide_short_help = true)]
+    pub max_sink_total: Bytes,
+}
+
+/// What the server's process may do.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Process")]
+pub struct ProcessArgs {
+    /// User that the server becomes when root starts it; it also gives up all capabilities [default:
+    /// goodput, or nobody if there is no such user]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub user: Option<String>,
+    /// Keep the user, all files and all system calls: for debugging
+    #[arg(long, conflicts_with = "user", hide_short_help = true)]
+    pub no_sandbox: bool,
+}

@@ -1,0 +1,61 @@
+//! What `goodput test` takes.
+
+use clap::Args;
+use goodput_engine::AttachTo;
+
+use crate::args::options::{FindRateArgs, FormatArgs, MeasureArgs, OutputArgs};
+
+/// What the longer help adds.
+const MORE: &str = "\
+Attach: with --attach, goodput moves nothing. It watches the TCP connections of another program from this \
+end, by what the kernel shows of them to everybody, and ends when the transfer ends. Programs of the same \
+user need no root; for others, CPU time and limits stay unknown without it. UDP and other network \
+namespaces can't be seen. If a program has several transfers, name one by one of its ports.
+
+Probes: --probe runs when the two likeliest causes look alike to the kernel's counters. A probe is a run of \
+2.5 s with one thing changed: segmentation offload off, half the window, pacing at 80 % of the rate, small \
+segments, four times the flows, another congestion control, UDP above the rate, or the direction reversed. \
+The record keeps each probe with its numbers.
+
+Exit codes: 0 fine, 1 a problem found or an expectation missed, 2 could not do it, 3 not permitted, \
+4 inconclusive.";
+
+/// `goodput test`
+#[derive(Debug, Args)]
+#[command(after_help = "This is the short help; `goodput test --help` describes every option.")]
+#[command(after_long_help = MORE)]
+pub struct TestArgs {
+    /// The far end: HOST, HOST:PORT or SCHEME://HOST
+    #[arg(required_unless_present = "attach")]
+    pub target: Option<String>,
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+    #[command(flatten)]
+    pub explain: ExplainArgs,
+    #[command(flatten)]
+    pub find_rate: FindRateArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+/// What is explained, and how far it goes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Observing")]
+pub struct ExplainArgs {
+    /// Watch a TCP transfer of another program instead of sending: its process id or one of its ports;
+    /// write pid:N or port:N if a number could be both
+    #[arg(long, value_name = "PID|PORT",
+          conflicts_with_all = ["target", "DirectionArgs", "LoadArgs", "SocketArgs", "StorageArgs", "PeerArgs",
+                                "CredentialArgs", "bytes", "omit", "latency"])]
+    pub attach: Option<AttachTo>,
+    /// If the two likeliest causes look alike, run short probes that tell them apart
+    ///
+    /// A probe may change a setting of this host for its run, and puts it back.
+    #[arg(long, conflicts_with_all = ["attach", "both", "udp", "no_observe"])]
+    pub probe: bool,
+    /// Also show which rules could not decide, and why
+    #[arg(long, hide_short_help = true)]
+    pub undecided: bool,
+}

@@ -1,0 +1,63 @@
+//! `goodput explain`: the page of one thing that goodput knows.
+
+use anyhow::{Result, bail};
+
+use crate::exit::Exit;
+use crate::nearest::nearest;
+use crate::pages;
+use crate::screen;
+
+/// Prints every page of this name: a rule and the check for the same cause share one.
+pub fn run(name: &str) -> Result<Exit> {
+    let found = find(name);
+    if found.is_empty() {
+        bail!(
+            "{name:?} is no rule, check, setting, mover or field of a record{}",
+            suggestion(name)
+        );
+    }
+    screen::print(found.concat().trim_start())?;
+    Ok(Exit::Fine)
+}
+
+fn find(name: &str) -> Vec<String> {
+    let rules = goodput_diagnose::rules::ALL.iter().filter(|rule| rule.id == name);
+    let checks = goodput_diagnose::check::checks::ALL.iter().filter(|check| check.id == name);
+    // A setting may be written as in a comparison, with its end, scope and values.
+    let bare = name.strip_prefix("far:").unwrap_or(name);
+    let bare = bare.split(['@', '=']).next().unwrap_or(bare);
+    let settings = goodput_settings::find(bare).ok();
+    let movers = goodput_mover::movers::ALL.iter().filter(|mover| mover.id() == name);
+    let pages = rules.map(|rule| pages::rule(rule)).chain(checks.map(|check| pages::check(check)));
+    let pages = pages.chain(settings.map(pages::setting));
+    pages.chain(movers.map(|mover| pages::mover(*mover))).chain(pages::field::find(name)).collect()
+}
+
+fn suggestion(name: &str) -> String {
+    let rules = goodput_diagnose::rules::ALL.iter().map(|rule| rule.id);
+    let settings = goodput_settings::settings::ALL.iter().map(|setting| setting.id);
+    let movers = goodput_mover::movers::ALL.iter().map(|mover| mover.id());
+    let nearest = nearest(name, rules.chain(settings).chain(movers));
+    nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest:?}?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_is_listed_has_a_page() {
+        for rule in goodput_diagnose::rules::ALL {
+            assert!(!find(rule.id).is_empty(), "{}", rule.id);
+        }
+        for setting in goodput_settings::settings::ALL {
+            assert!(!find(setting.example).is_empty(), "{}", setting.example);
+        }
+        assert!(find("far:qdisc.kind@eth0=fq").concat().contains("qdisc.kind"));
+    }
+
+    #[test]
+    fn a_name_that_is_close_is_suggested() {
+        assert!(run("path-los").unwrap_err().to_string().contains("path-loss"));
+    }
+}
