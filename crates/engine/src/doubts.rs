@@ -15,7 +15,7 @@ const STEAL_PERCENT: f64 = 2.0;
 /// What a reader should know before believing the numbers.
 pub fn doubts(measurement: &Measurement, result: &Outcome) -> Vec<String> {
     let ends = [("near", &result.near), ("far", &result.far)];
-    let stolen = ends.into_iter().filter_map(|(name, end)| steal(name, end));
+    let stolen = steal(ends).into_iter();
     let cut = measurement.far.value().map(|far| cut(far, &measurement.plan.socket));
     let disagreements = uncounted(measurement).chain(bytes::disagree(measurement));
     let copied =
@@ -113,14 +113,18 @@ fn coarse(plan: &Plan) -> Option<String> {
     ))
 }
 
-fn steal(name: &str, end: &EndResult) -> Option<String> {
-    match end.steal_percent {
-        Known::Value(percent) if percent > STEAL_PERCENT => Some(format!(
-            "a hypervisor took {percent:.0} % of a CPU away from the {name} host while it measured: \
-             its other guests show in the numbers"
-        )),
+/// One note for both ends: two virtual machines of one host say the same.
+fn steal(ends: [(&str, &EndResult); 2]) -> Option<String> {
+    let took = ends.iter().filter_map(|(name, end)| match end.steal_percent {
+        Known::Value(percent) if percent > STEAL_PERCENT => {
+            Some(format!("{percent:.0} % of a CPU away from the {name} host"))
+        }
         _ => None,
-    }
+    });
+    let took = took.collect::<Vec<_>>().join(" and ");
+    (!took.is_empty()).then(|| {
+        format!("a hypervisor took {took} during the test: its other guests show in the numbers")
+    })
 }
 
 #[cfg(test)]
@@ -173,10 +177,13 @@ mod tests {
     }
 
     #[test]
-    fn a_hypervisor_that_takes_much_is_told() {
-        assert!(steal("near", &end(Known::Value(1.0))).is_none());
-        assert!(steal("near", &end(Known::missing("no /proc/stat"))).is_none());
-        let words = steal("far", &end(Known::Value(12.4))).unwrap();
-        assert!(words.starts_with("a hypervisor took 12 % of a CPU away from the far host"));
+    fn a_hypervisor_that_takes_much_is_told_once() {
+        let words = |near, far| steal([("near", &end(near)), ("far", &end(far))]);
+        let unknown = || Known::missing("no /proc/stat");
+        assert!(words(Known::Value(1.0), unknown()).is_none());
+        let one = words(unknown(), Known::Value(12.4)).unwrap();
+        assert!(one.starts_with("a hypervisor took 12 % of a CPU away from the far host"), "{one}");
+        let both = words(Known::Value(5.0), Known::Value(12.4)).unwrap();
+        assert!(both.contains("5 % of a CPU away from the near host and 12 %"), "{both}");
     }
 }

@@ -12,7 +12,7 @@ pub use options::{CredentialArgs, OutputArgs};
 pub use values::local::LocalAddress;
 pub use verbs::{
     AsArgs, CheckArgs, CompareArgs, Generate, HistoryArgs, KeyArgs, Lab, ListArgs, Listed,
-    Narrowed, Others, ServeArgs, ServedFileArgs, Settings, ShimWork, TestArgs,
+    Narrowed, Others, ServeArgs, ServedFileArgs, Settings, TestArgs,
 };
 
 /// The heading of the options that every verb takes.
@@ -26,7 +26,7 @@ pub const GLOBAL: &str = "Global options";
 #[command(after_help = "Exit codes: 0 fine, 1 a problem found or an expectation missed, 2 could \
                         not do it, 3 not permitted, 4 inconclusive.")]
 pub struct Cli {
-    /// Report more on standard error; -vv everything
+    /// Report more: all details of a result, and progress on standard error; -vv everything
     #[arg(short, long, action = ArgAction::Count, global = true, help_heading = GLOBAL)]
     pub verbose: u8,
 
@@ -68,11 +68,8 @@ pub enum Command {
     History(HistoryArgs),
     /// Make a private key, and print the line that makes a server know it
     Key(KeyArgs),
-    /// Do as iperf3, iperf, nuttcp or ttcp would: their options, their output
+    /// Act as iperf3, iperf, nuttcp or ttcp, with their options and their output
     As(AsArgs),
-    /// Answer to the names of those programs
-    #[command(subcommand)]
-    Shim(ShimWork),
     /// List what goodput knows
     List(ListArgs),
     /// Explain a rule, check, setting, mover or field of the record

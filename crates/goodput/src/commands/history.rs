@@ -6,17 +6,18 @@ use crate::args::HistoryArgs;
 use crate::data_dirs;
 use crate::exit::Exit;
 use crate::formats::{self, Style};
+use crate::report::test::Detail;
 use crate::report::{self, table::Table};
 use crate::screen;
 use goodput_model::{Kind, Record};
 use goodput_store::Store;
 
 /// Lists, shows one, or compares two.
-pub fn run(args: &HistoryArgs) -> Result<Exit> {
+pub fn run(args: &HistoryArgs, verbose: bool) -> Result<Exit> {
     let store = data_dirs::history()?;
     match args.ids[..] {
         [] => list(&store, args.last)?,
-        [id] => show(&store.get(id)?, args)?,
+        [id] => show(&store.get(id)?, args, Detail { verbose, ..Detail::default() })?,
         [a, b, ..] => screen::print(&report::difference::text(&store.get(a)?, &store.get(b)?))?,
     }
     Ok(Exit::Fine)
@@ -38,7 +39,7 @@ fn list(store: &Store, last: u32) -> Result<()> {
     Ok(())
 }
 
-fn show(record: &Record, args: &HistoryArgs) -> Result<()> {
+fn show(record: &Record, args: &HistoryArgs, detail: Detail) -> Result<()> {
     use std::io::Write;
     let mut out = anstream::stdout();
     if let Some(format) = args.format {
@@ -57,7 +58,7 @@ fn show(record: &Record, args: &HistoryArgs) -> Result<()> {
     }
     writeln!(out, "{}   {}", record.started, record.target)?;
     let text = match record.kind {
-        Kind::Test | Kind::Attach => report::test::text(record, false),
+        Kind::Test | Kind::Attach => report::test::text(record, detail),
         Kind::FindRate => report::rate_search::text(record),
         Kind::Compare => report::compare::text(record),
     };

@@ -13,10 +13,10 @@ mod lab;
 mod list;
 mod measured;
 mod notifier;
+mod old_names;
 mod serve;
 mod served;
 mod settings;
-mod shim;
 mod test;
 mod third_party;
 mod unprivileged;
@@ -29,18 +29,17 @@ use crate::exit::Exit;
 /// Carries the command out.
 pub fn run(cli: Cli) -> Result<Exit> {
     raise_open_files();
-    let state_dir = cli.state_dir;
+    let (state_dir, verbose) = (cli.state_dir, cli.verbose > 0);
     match cli.command {
         Command::Serve(args) => serve::run(*args, state_dir),
-        Command::Test(args) => test::run(*args, state_dir),
+        Command::Test(args) => test::run(*args, state_dir, verbose),
         Command::Compare(args) => compare::run(*args, state_dir),
         Command::Check(args) => check::run(&args, state_dir),
         Command::Settings(what) => settings::run(what, state_dir),
         Command::Lab(what) => lab::run(what),
-        Command::History(args) => history::run(&args),
+        Command::History(args) => history::run(&args, verbose),
         Command::Key(args) => key::run(&args),
-        Command::As(args) => shim::run_as(&args),
-        Command::Shim(what) => shim::run(what),
+        Command::As(args) => old_names::run(&args),
         Command::List(args) => list::run(&args),
         Command::Explain { name } => explain::run(&name),
         Command::Demo => demo::run(),

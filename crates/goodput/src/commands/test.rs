@@ -17,20 +17,22 @@ use crate::credentials::credentials;
 use crate::data_dirs::{Keeper, state_dir};
 use crate::exit::{self, Exit};
 use crate::formats::Context;
+use crate::report::test::Detail;
 use crate::report::{self, live::Live};
 use crate::screen;
 
 /// Measures once, or watches another program's transfer, and reports.
-pub fn run(args: TestArgs, state: Option<PathBuf>) -> Result<Exit> {
+pub fn run(args: TestArgs, state: Option<PathBuf>, verbose: bool) -> Result<Exit> {
+    let detail = Detail { undecided: args.explain.undecided, verbose };
     match (&args.target, args.explain.attach) {
         (Some(target), None) if args.find_rate.find_rate => find_rate::run(&args, target),
-        (Some(target), None) => measure(&args, target, state),
-        (_, Some(to)) => watch(&args, to),
+        (Some(target), None) => measure(&args, target, state, detail),
+        (_, Some(to)) => watch(&args, to, detail),
         (None, None) => bail!("name a target, or a transfer to watch with --attach"),
     }
 }
 
-fn watch(args: &TestArgs, to: AttachTo) -> Result<Exit> {
+fn watch(args: &TestArgs, to: AttachTo, detail: Detail) -> Result<Exit> {
     let plan = args.measure.plan(Plan::standard().length);
     let request = AttachRequest {
         to,
@@ -44,7 +46,7 @@ fn watch(args: &TestArgs, to: AttachTo) -> Result<Exit> {
     let outcome = measured::block_on(async |interrupt| {
         attach(&request, &interrupt, &mut |event| live.show(&event)).await
     });
-    finish(args, outcome, &keeper, live)
+    finish(args, outcome, &keeper, live, detail)
 }
 
 /// What shows the measurement while it runs: for a person, or as another program would.
@@ -69,12 +71,11 @@ fn finish(
     outcome: Result<(Conclusion, bool)>,
     keeper: &Keeper,
     mut live: Live,
+    detail: Detail,
 ) -> Result<Exit> {
     let (Conclusion { record, incomplete, .. }, interrupted) =
         outcome.inspect_err(|error| live.fail(&exit::in_words(error)))?;
-    let text = || {
-        live.rest(&record).unwrap_or_else(|| report::test::text(&record, args.explain.undecided))
-    };
+    let text = || live.rest(&record).unwrap_or_else(|| report::test::text(&record, detail));
     let printed = measured::finish(&record, text, &args.output, keeper);
     match incomplete.filter(|incomplete| incomplete.cut_short && !interrupted) {
         Some(incomplete) => part(&incomplete, printed),
@@ -93,7 +94,12 @@ fn part(incomplete: &Incomplete, printed: Result<Exit>) -> Result<Exit> {
     }
 }
 
-fn measure(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result<Exit> {
+fn measure(
+    args: &TestArgs,
+    target_text: &str,
+    state: Option<PathBuf>,
+    detail: Detail,
+) -> Result<Exit> {
     let target: Target = target_text.parse()?;
     let credentials = credentials(&args.measure.peer.credentials)?;
     let plan = args.measure.plan_towards(&target, Plan::standard().length);
@@ -123,5 +129,5 @@ fn measure(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result
         client.leave().await;
         conclusion
     });
-    finish(args, outcome, &keeper, live)
+    finish(args, outcome, &keeper, live, detail)
 }

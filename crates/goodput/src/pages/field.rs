@@ -54,9 +54,9 @@ fn kind(root: &Value, schema: &Value) -> String {
 /// Of a value that may be missing: the kind that it has when it is there.
 fn known_kind(root: &Value, known: &Value) -> String {
     let variants = known.get("anyOf").or(known.get("oneOf")).and_then(Value::as_array);
-    let there = variants.into_iter().flatten().find(|variant| {
-        properties(variant).is_none_or(|properties| !properties.contains_key("missing"))
-    });
+    let is_missing =
+        |variant: &&Value| variant.get("$ref").is_some_and(|it| it == "#/$defs/Missing");
+    let there = variants.into_iter().flatten().find(|variant| !is_missing(variant));
     let there = there.map_or_else(|| "any".into(), |variant| kind(root, variant));
     format!("{there}, or an object whose `missing` says why there is none")
 }

@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
-use goodput_model::{Finding, Undecided};
+use goodput_model::{Change, EndName, Finding, Undecided};
+use goodput_settings::Setting;
 
 use super::{permanent, style};
+use crate::shell;
 
 /// Width of the labels.
 const WIDTH: usize = 12;
@@ -24,9 +26,20 @@ pub(super) fn lines(out: &mut String, label: &str, texts: impl IntoIterator<Item
 
 /// What a finding says of its end: changes and advice, and how they outlive a reboot.
 pub(super) fn remedy(out: &mut String, finding: &Finding) {
-    let changes = finding.changes.iter().map(ToString::to_string);
+    let changes = finding.changes.iter().map(change);
     lines(out, "  to try", changes.chain(finding.advice.iter().cloned()));
     lines(out, "  for good", permanent::lines(&finding.permanent));
+}
+
+/// The command that makes a change, with the reason behind it; what no command makes is described.
+fn change(change: &Change) -> String {
+    let Change { setting, to, why, .. } = change;
+    let is_plan = goodput_settings::find_for(setting).is_ok_and(Setting::is_plan);
+    if is_plan || setting.end == EndName::Far {
+        return change.to_string();
+    }
+    let assignment = shell::word(&format!("{setting}={to}"));
+    format!("{}   # {why}", style::strong(format!("goodput settings set {assignment}")))
 }
 
 /// Rules that could not decide, with their reasons.

@@ -10,8 +10,17 @@ use super::{
 };
 use crate::shell;
 
+/// What is shown beyond the usual.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Detail {
+    /// Rules that could not decide.
+    pub undecided: bool,
+    /// What is mostly for experts: every step of the way, though nothing was lost.
+    pub verbose: bool,
+}
+
 /// The whole report.
-pub fn text(record: &Record, show_undecided: bool) -> String {
+pub fn text(record: &Record, detail: Detail) -> String {
     let mut out = String::new();
     number(&mut out, record);
     peer::lines(record).iter().for_each(|text| line(&mut out, "peer", text));
@@ -30,10 +39,10 @@ pub fn text(record: &Record, show_undecided: bool) -> String {
     }
     contributing(&mut out, record);
     probes(&mut out, record);
-    ways(&mut out, record);
+    ways(&mut out, record, detail.verbose);
     record.thinned.iter().for_each(|thinned| line(&mut out, "detail", &thinned::phrase(thinned)));
     doubts(&mut out, record);
-    if show_undecided {
+    if detail.undecided {
         undecided(&mut out, &record.undecided);
     }
     out
@@ -184,9 +193,9 @@ fn contributing(out: &mut String, record: &Record) {
     lines(out, "also", others.map(|f| format!("{} ({}, {})", f.summary, f.end, f.rule)));
 }
 
-fn ways(out: &mut String, record: &Record) {
+fn ways(out: &mut String, record: &Record, every_step: bool) {
     for direction in record.result.directions.iter().filter(|d| !d.way.is_empty()) {
-        line(out, "lost where", &way::line(&direction.way));
+        lines(out, "lost", way::lines(&direction.way, every_step));
     }
 }
 

@@ -1,47 +1,86 @@
-//! Where it was lost: the payload's way from application to application on one line.
+//! Where it was lost: the payload's way from application to application, a line for each step.
 
 use goodput_model::{Bytes, Known, Step, StepName, StepUnit};
 
 use super::style;
+use super::table::Table;
 
-/// `app 1.2 GB → socket 829k → qdisc 829k −3 → …`; `?` where a step could not be seen.
-pub fn line(way: &[Step]) -> String {
-    way.iter().map(step).collect::<Vec<_>>().join(" → ")
+/// What to show of the way.
+pub fn lines(way: &[Step], every_step: bool) -> Vec<String> {
+    let lost = way.iter().any(|step| step.dropped.value().is_some_and(|count| *count > 0));
+    if lost || every_step { table(way) } else { vec![nothing_lost(way)] }
 }
 
-fn step(step: &Step) -> String {
-    let passed = step.left.value().or(step.entered.value());
-    let passed = match (step.name, passed) {
-        (StepName::Path, _) => None,
-        (_, Some(count)) => Some(amount(*count, step.unit)),
-        (_, None) => Some("?".into()),
-    };
-    let dropped = match (&step.dropped, step.name) {
-        (Known::Value(0), StepName::Path) => Some("−0".into()),
-        (Known::Value(0), _) => None,
-        (Known::Value(count), _) => Some(style::bad(format!("−{}", count_of(*count))).to_string()),
-        (Known::Missing(_), StepName::Path) => Some("?".into()),
-        (Known::Missing(_), _) => None,
-    };
-    let parts = [Some(name(step.name).to_string()), passed, dropped];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+/// One line, if no counter shows a loss; the counters that could not be read are no proof.
+fn nothing_lost(way: &[Step]) -> String {
+    let unseen = way.iter().filter(|step| drops(step.name) && step.dropped.value().is_none());
+    let unseen: Vec<_> = unseen.map(label).collect();
+    match &unseen[..] {
+        [] => "nothing, by every counter on the way".into(),
+        some => format!("nothing that was counted; not known: {}", some.join(", ")),
+    }
 }
 
-fn name(name: StepName) -> &'static str {
-    match name {
+/// Whether a step can drop anything: programs can't.
+fn drops(name: StepName) -> bool {
+    name != StepName::Application
+}
+
+fn table(way: &[Step]) -> Vec<String> {
+    let mut table = Table::new(&["", "in", "out", "lost", "counted by"]);
+    for step in way {
+        let dropped = match &step.dropped {
+            Known::Value(count) => count_of(*count),
+            Known::Missing(_) if drops(step.name) => "?".into(),
+            Known::Missing(_) => String::new(),
+        };
+        let [entered, left] = [&step.entered, &step.left].map(|count| amount(count, step.unit));
+        let by = if step.dropped.value().is_some() { counter(step) } else { "" };
+        table.row(&[&label(step), &entered, &left, &dropped, by]);
+    }
+    let text = table.text();
+    let marked = |(line, step): (&str, Option<&Step>)| {
+        let lost = step.and_then(|step| step.dropped.value()).is_some_and(|count| *count > 0);
+        if lost { style::bad(line).to_string() } else { line.to_string() }
+    };
+    let steps = std::iter::once(None).chain(way.iter().map(Some));
+    text.lines().zip(steps).map(marked).collect()
+}
+
+/// Where the number of what was lost comes from.
+fn counter(step: &Step) -> &'static str {
+    match (step.name, step.unit) {
+        (StepName::Application, ..) => "",
+        (StepName::Socket, ..) => "ss -m: d",
+        (StepName::Qdisc, ..) => "tc -s qdisc: dropped",
+        (StepName::Device, ..) => "ip -s -s link: dropped, missed, errors",
+        (StepName::Path, StepUnit::Datagrams) => "sequence numbers",
+        (StepName::Path, ..) => "segments sent again, less what the hosts dropped",
+        (StepName::Backlog, ..) => "/proc/net/softnet_stat, second column",
+    }
+}
+
+/// `near qdisc`, `path`.
+fn label(step: &Step) -> String {
+    let name = match step.name {
         StepName::Application => "app",
         StepName::Socket => "socket",
         StepName::Qdisc => "qdisc",
         StepName::Device => "device",
-        StepName::Path => "path",
+        StepName::Path => return "path".into(),
         StepName::Backlog => "backlog",
-    }
+    };
+    format!("{} {name}", step.place)
 }
 
-fn amount(count: u64, unit: StepUnit) -> String {
+/// `12.3k packets`; nothing for what is not counted at this step.
+fn amount(count: &Known<u64>, unit: StepUnit) -> String {
+    let Known::Value(count) = count else { return String::new() };
     match unit {
-        StepUnit::Bytes => Bytes(count).to_string(),
-        _ => count_of(count),
+        StepUnit::Bytes => Bytes(*count).to_string(),
+        StepUnit::Segments => format!("{} segments", count_of(*count)),
+        StepUnit::Datagrams => format!("{} datagrams", count_of(*count)),
+        StepUnit::Packets => format!("{} packets", count_of(*count)),
     }
 }
 
@@ -65,17 +104,39 @@ mod tests {
         Step { place: Place::Near, name, unit, entered: Known::missing("-"), left, dropped }
     }
 
+    fn plain(way: &[Step], every_step: bool) -> String {
+        anstream::adapter::strip_str(&lines(way, every_step).join("\n")).to_string()
+    }
+
     #[test]
-    fn what_is_unseen_is_a_question_mark_and_drops_stand_out() {
+    fn a_loss_shows_every_step_with_its_unit_and_counter() {
         let unseen = || Known::missing("not seen");
         let way = [
             made(StepName::Application, StepUnit::Bytes, Known::Value(1_200_000_000), unseen()),
             made(StepName::Qdisc, StepUnit::Packets, unseen(), unseen()),
             made(StepName::Device, StepUnit::Packets, Known::Value(829_000), Known::Value(3)),
-            made(StepName::Path, StepUnit::Segments, Known::Value(5), Known::Value(0)),
         ];
-        let plain = anstream::adapter::strip_str(&line(&way)).to_string();
-        assert_eq!(plain, "app 1.20 GB → qdisc ? → device 829k −3 → path −0");
+        let text = plain(&way, false);
+        let row =
+            |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_string();
+        assert!(row("near app").ends_with("1.20 GB"), "{text}");
+        assert!(row("near qdisc").ends_with('?'), "{text}");
+        let device = row("near device");
+        assert!(device.contains("829k packets  3") && device.contains("link"), "{text}");
+    }
+
+    #[test]
+    fn without_a_loss_one_line_says_what_is_not_known() {
+        let way = |dropped| {
+            [
+                made(StepName::Path, StepUnit::Segments, Known::Value(5), Known::Value(0)),
+                made(StepName::Qdisc, StepUnit::Packets, Known::Value(5), dropped),
+            ]
+        };
+        assert_eq!(plain(&way(Known::Value(0)), false), "nothing, by every counter on the way");
+        let unseen = plain(&way(Known::missing("no qdisc")), false);
+        assert_eq!(unseen, "nothing that was counted; not known: near qdisc");
+        assert!(plain(&way(Known::Value(0)), true).lines().count() > 2, "-v shows all");
     }
 
     #[test]

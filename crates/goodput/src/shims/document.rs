@@ -1,4 +1,4 @@
-//! The tables in words: for `goodput shim list` and `docs/old-names.md`.
+//! The tables in words: for `goodput as --list` and `docs/old-names.md`.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ goodput answers to the names of the programs that it can stand in for. Called as
 `nuttcp` or `ttcp` it takes that program's options, speaks its protocol, prints what it prints and ends
 with the exit code that it has: 0, or 1 where something went wrong.
 
-    goodput shim install ~/old-names     # links of all four names; then put it first in $PATH
+    goodput as --install ~/old-names     # links of all four names; then put it first in $PATH
     goodput as iperf3 -c host -P 4       # the same without a link
     goodput as --show iperf3 -c host -P 4   # what it comes to, without running it
 
@@ -40,7 +40,7 @@ pub fn list(name: Option<&str>) -> Result<()> {
         }
         table.print();
         return Ok(screen::line(
-            "`goodput shim list NAME` shows what each of its options becomes",
+            "`goodput as --list NAME` shows what each of its options becomes",
         )?);
     };
     let shim = find(name).map_err(Error::msg)?;

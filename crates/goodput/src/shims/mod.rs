@@ -20,7 +20,7 @@ pub use names::install;
 pub use run::run;
 pub use table::Shim;
 
-/// The list is the truth: the names that goodput answers to, `goodput shim list`, `docs/old-names.md`
+/// The list is the truth: the names that goodput answers to, `goodput as --list`, `docs/old-names.md`
 /// and the tests are made from it.
 pub const ALL: &[&Shim] = &[&iperf3::SHIM, &iperf::SHIM, &nuttcp::SHIM, &ttcp::SHIM];
 

@@ -175,7 +175,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
         &["lab", "list"],
         &["lab", "show", "ack-path"],
         &["list", "movers"],
-        &["shim", "list"],
+        &["as", "--list"],
     ] {
         let mut program = home.goodput(arguments);
         let mut program = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

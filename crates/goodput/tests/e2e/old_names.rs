@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use crate::common::{Home, Server, refusing, stderr, stdout};
 
-/// Runs goodput under `name`, through a link as `goodput shim install` makes it.
+/// Runs goodput under `name`, through a link as `goodput as --install` makes it.
 fn called_as(home: &Home, name: &str, arguments: &[&str]) -> Output {
     let names = home.path().join("names");
     let path = names.to_str().expect("a temporary directory has a plain name");
-    let installed = home.run(&["shim", "install", path]);
+    let installed = home.run(&["as", "--install", path]);
     assert!(installed.status.success(), "{}", stderr(&installed));
     let mut command = Command::new(names.join(name));
     command.args(arguments).env("XDG_DATA_HOME", home.path());

@@ -19,7 +19,7 @@ pub use history::HistoryArgs;
 pub use key::KeyArgs;
 pub use lab::Lab;
 pub use list::{ListArgs, Listed, Narrowed};
-pub use old_names::{AsArgs, ShimWork};
+pub use old_names::AsArgs;
 pub use serve::{Others, ServeArgs, ServedFileArgs};
 pub use settings::Settings;
 pub use test::TestArgs;

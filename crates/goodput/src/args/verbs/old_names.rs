@@ -1,37 +1,23 @@
-//! What `goodput as` and `goodput shim` take.
+//! What `goodput as` takes.
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
 /// `goodput as`
 #[derive(Debug, Args)]
 pub struct AsArgs {
-    /// Print the command of goodput that it comes to, and run nothing
+    /// Print the goodput command that it becomes, and run nothing
     #[arg(long)]
     pub show: bool,
-    /// The program, as `goodput shim list` shows it, and its own options
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "PROGRAM"
-    )]
+    /// List the programs, or what each option of one becomes
+    #[arg(long, value_name = "PROGRAM", num_args = 0..=1, conflicts_with_all = ["line", "show"])]
+    pub list: Option<Option<String>>,
+    /// Make links to goodput under the names of all programs in this directory
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["line", "show", "list"])]
+    pub install: Option<PathBuf>,
+    /// The program, and its own options
+    #[arg(required_unless_present_any = ["list", "install"], trailing_var_arg = true, allow_hyphen_values = true,
+          value_name = "PROGRAM")]
     pub line: Vec<String>,
-}
-
-/// `goodput shim`
-#[derive(Debug, Subcommand)]
-pub enum ShimWork {
-    /// Make links to goodput under the old names
-    Install {
-        /// Directory for the links
-        #[arg(value_name = "DIR")]
-        directory: PathBuf,
-    },
-    /// The programs, or what each option of one becomes
-    List {
-        /// The program
-        program: Option<String>,
-    },
 }
