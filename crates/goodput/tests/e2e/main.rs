@@ -9,6 +9,7 @@ mod bad_input;
 mod check;
 mod clocks;
 mod files;
+mod help;
 mod hostile;
 mod keys;
 mod latency;

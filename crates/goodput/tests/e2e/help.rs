@@ -1,0 +1,59 @@
+//! What the program says of itself: help, lists, explanations.
+
+use crate::common::{Home, Server, stdout};
+
+fn shown(arguments: &[&str]) -> String {
+    let home = Home::new();
+    let output = home.run(arguments);
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    stdout(&output)
+}
+
+/// The names of the options that a help text describes.
+fn options(help: &str) -> Vec<&str> {
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    lines.filter_map(|line| line.split_whitespace().find(|word| word.starts_with("--"))).collect()
+}
+
+#[test]
+fn short_help_has_what_matters_and_long_help_has_all() {
+    let (short, long) = (shown(&["test", "-h"]), shown(&["test", "--help"]));
+    let (few, all) = (options(&short), options(&long));
+    assert!(few.len() <= 30, "{} options are too many for a first look", few.len());
+    assert!(all.len() > 2 * few.len() && few.iter().all(|option| all.contains(option)), "{few:?}");
+    assert!(short.contains("goodput test --help"), "the short help names the long one");
+    for heading in ["Direction", "Length", "Load", "Sockets", "Files", "Far end", "Output"] {
+        assert_eq!(long.matches(&format!("\n{heading}:\n")).count(), 1, "{heading}");
+    }
+}
+
+#[test]
+fn a_list_can_be_narrowed_and_made_longer() {
+    let short = shown(&["settings", "list", "qdisc"]);
+    assert!(short.lines().skip(1).all(|line| line.contains("qdisc")), "{short}");
+    assert!(!short.contains("values"), "{short}");
+    let long = shown(&["list", "settings", "qdisc.kind", "--long"]);
+    assert!(long.contains("values") && long.contains("fq_codel"), "{long}");
+}
+
+#[test]
+fn a_rule_a_setting_and_a_field_are_explained() {
+    assert!(shown(&["explain", "path-loss"]).contains("### How it is seen"));
+    assert!(shown(&["explain", "qdisc.kind@eth0"]).contains("values:"));
+    assert!(shown(&["explain", "Record.verdict"]).contains("type:"));
+    let unknown = Home::new().run(&["explain", "path-los"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("did you mean \"path-loss\""));
+}
+
+#[test]
+fn a_rate_of_zero_is_unlimited_and_times_have_units() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let arguments = ["test", &server.address, "-t", "500ms", "--rate", "0", "--json", "--no-store"];
+    let output = home.run(&arguments);
+    assert!(output.status.success(), "{output:?}");
+    let record: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("one record");
+    assert_eq!(record["plan"]["length"]["seconds"], 0.5, "{}", record["plan"]);
+    assert!(record["plan"]["rate_bits_per_s"].is_null(), "{}", record["plan"]);
+}
