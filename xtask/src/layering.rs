@@ -44,6 +44,7 @@ const SETTINGS: &str = "goodput-settings";
 const LAB: &str = "goodput-lab";
 const SANDBOX: &str = "goodput-sandbox";
 const ENGINE: &str = "goodput-engine";
+const COMPAT: &str = "goodput-compat";
 
 /// From the bottom up. The tests of a crate may use whatever stands before it.
 const LAYERS: &[Layer] = &[
@@ -62,10 +63,14 @@ const LAYERS: &[Layer] = &[
     layer(ENGINE, &[MODEL, WIRE, DIAGNOSE, EXPERIMENT, MOVER, KERNEL, SETTINGS]),
     // All that reads what others wrote, for the fuzzer; no part of the program.
     layer("goodput-fuzzed", &[MODEL, NETLINK, WIRE, STORE, MOVER, KERNEL, SETTINGS, LAB]),
+    layer(COMPAT, &[MODEL, ENGINE]),
     // The program reads every registry, for help, lists and documents.
     layer(
         "goodput",
-        &[MODEL, WIRE, DIAGNOSE, EXPERIMENT, STORE, MOVER, KERNEL, SETTINGS, LAB, SANDBOX, ENGINE],
+        &[
+            MODEL, WIRE, DIAGNOSE, EXPERIMENT, STORE, MOVER, KERNEL, SETTINGS, LAB, SANDBOX,
+            ENGINE, COMPAT,
+        ],
     ),
     // The bench holds what it measures against what one CPU copies.
     layer("xtask", &[MOVER]),

@@ -8,7 +8,6 @@ mod credentials;
 mod data_dirs;
 mod exit;
 mod expect;
-mod formats;
 mod key_files;
 mod known_servers;
 mod logging;
@@ -18,18 +17,18 @@ mod report;
 mod screen;
 mod secret_file;
 mod shell;
-mod shims;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use goodput_compat::programs;
 
 fn main() -> ExitCode {
     let words: Vec<String> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    if let Some(shim) = words.first().and_then(|name| shims::called_as(name)) {
+    if let Some(program) = words.first().and_then(|name| programs::called_as(name)) {
         logging::begin(0);
-        let exit = shims::run(shim, &words[1..], false);
+        let exit = commands::old_names::run::run(program, &words[1..], false);
         return exit.printed(screen::finish()).into();
     }
     let cli = args::Cli::parse();

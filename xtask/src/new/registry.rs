@@ -106,11 +106,11 @@ pub const REGISTRIES: [Registry; 10] = [
     },
     Registry {
         kind: "format",
-        folder: "crates/goodput/src/formats",
+        folder: "crates/compat/src/formats",
         entry: Entry::Item("FORMAT"),
         separator: '-',
         template: include_str!("../../templates/format.rs.txt"),
-        then: "write its shape down in crates/goodput/src/formats/tests/shape.rs; cargo xtask docs",
+        then: "write its shape down in crates/compat/src/formats/tests/shape.rs; cargo xtask docs",
     },
 ];
 

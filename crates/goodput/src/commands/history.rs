@@ -5,10 +5,10 @@ use anyhow::{Result, bail};
 use crate::args::HistoryArgs;
 use crate::data_dirs;
 use crate::exit::Exit;
-use crate::formats::{self, Style};
 use crate::report::test::Detail;
 use crate::report::{self, table::Table};
 use crate::screen;
+use goodput_compat::formats::{self, Style};
 use goodput_model::{Kind, Record};
 use goodput_store::Store;
 

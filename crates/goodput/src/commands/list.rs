@@ -75,7 +75,7 @@ fn rules(narrowed: &Narrowed) {
 
 fn formats(narrowed: &Narrowed) {
     let mut list = Listing::new(narrowed, &["format", "what it prints"], &[]);
-    for format in crate::formats::ALL {
+    for format in goodput_compat::formats::ALL {
         list.row(&[format.id, format.summary], &[]);
     }
     list.table.print();

@@ -13,7 +13,7 @@ mod lab;
 mod list;
 mod measured;
 mod notifier;
-mod old_names;
+pub mod old_names;
 mod serve;
 mod served;
 mod settings;

@@ -10,9 +10,9 @@ use goodput_model::{EndName, Plan, Record, Transport};
 
 use super::measured;
 use crate::args::ServeArgs;
-use crate::formats::iperf2_sums::Sums;
-use crate::formats::{Context, Format, Style, Writer, iperf2_text};
 use crate::screen;
+use goodput_compat::formats::iperf2_sums::Sums;
+use goodput_compat::formats::{Context, Format, Style, Writer, iperf2_text};
 
 /// What iperf3 has in the line by which it says that it listens; it counts.
 const FIRST_TEST: &str = "(test #1)";

@@ -16,10 +16,10 @@ use crate::args::TestArgs;
 use crate::credentials::credentials;
 use crate::data_dirs::{Keeper, state_dir};
 use crate::exit::{self, Exit};
-use crate::formats::Context;
 use crate::report::test::Detail;
 use crate::report::{self, live::Live};
 use crate::screen;
+use goodput_compat::formats::Context;
 
 /// Measures once, or watches another program's transfer, and reports.
 pub fn run(args: TestArgs, state: Option<PathBuf>, verbose: bool) -> Result<Exit> {

@@ -9,7 +9,7 @@ use goodput_wire::session::Errand;
 use super::measured;
 use crate::args::ServeArgs;
 use crate::exit;
-use crate::formats::{self, Context, Intervals, Style};
+use goodput_compat::formats::{self, Context, Intervals, Style};
 
 /// Who runs errands, where the options allow any.
 pub fn runner(args: &ServeArgs) -> Option<ThirdParty> {

@@ -5,8 +5,8 @@ use goodput_model::{EndName, Host, Interval, Known, Plan, Record, Trial};
 
 use super::{rate_search, style, transfers};
 use crate::args::OutputArgs;
-use crate::formats::Writer;
 use crate::screen;
+use goodput_compat::formats::Writer;
 
 /// Shows events as they come: lines for a person, JSON lines for a program, or nothing.
 pub struct Live {

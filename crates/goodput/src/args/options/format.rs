@@ -4,7 +4,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::args::values::time;
-use crate::formats::{self, Format, Style};
+use goodput_compat::formats::{self, Format, Style};
 
 /// Which other program's output is printed.
 #[derive(Debug, Clone, Args)]

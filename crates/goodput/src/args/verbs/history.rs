@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::args::options::format_parser;
-use crate::formats::Format;
+use goodput_compat::formats::Format;
 
 /// `goodput history`
 #[derive(Debug, Args)]

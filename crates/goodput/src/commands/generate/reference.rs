@@ -21,7 +21,7 @@ pub fn write(directory: &Path) -> Result<()> {
         ("rules.md", rules()),
         ("settings.md", settings()),
         ("movers.md", movers()),
-        ("old-names.md", format!("{MADE}\n\n{}", crate::shims::document())),
+        ("old-names.md", format!("{MADE}\n\n{}", goodput_compat::programs::document())),
         ("record.schema.json", schema()? + "\n"),
         ("check.schema.json", check_schema()? + "\n"),
         ("checks.md", checks()),

@@ -7,9 +7,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 
-use super::arguments::{Work, translate};
-use super::files::Files;
-use super::table::{Refusal, Shim};
+use goodput_compat::programs::arguments::{Work, translate};
+use goodput_compat::programs::files::Files;
+use goodput_compat::programs::table::{Refusal, Shim};
+
 use crate::args::Cli;
 use crate::exit::{self, Exit};
 use crate::{screen, shell};

@@ -3,11 +3,11 @@
 use clap::Parser;
 use proptest::prelude::*;
 
-use super::arguments::{Work, command, translate};
-use super::files::Files;
-use super::table::{Means, Mode, Opt, Shim, Value};
-use super::{ALL, called_as, find};
 use crate::args::{Cli, Command};
+use goodput_compat::programs::arguments::{Work, command, translate};
+use goodput_compat::programs::files::Files;
+use goodput_compat::programs::table::{Means, Mode, Opt, Shim, Value};
+use goodput_compat::programs::{ALL, called_as, find};
 
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(String::from).collect()
@@ -282,7 +282,7 @@ fn servers_leave_the_terminal_where_the_program_does() {
 
 #[test]
 fn the_document_names_every_option() {
-    let text = super::document();
+    let text = goodput_compat::programs::document();
     for option in ALL.iter().flat_map(|shim| shim.options) {
         assert!(text.contains(&option.name()), "{}", option.name());
     }

@@ -1,23 +1,21 @@
 //! The programs that goodput stands in for, by their names and options. One file a program: a table of
 //! what each option becomes.
 
-mod arguments;
+pub mod arguments;
 mod document;
-mod files;
+pub mod files;
 mod iperf;
 mod iperf3;
 mod names;
 mod nuttcp;
-mod run;
-mod table;
+pub mod table;
 mod ttcp;
 mod values;
 
 use std::path::Path;
 
-pub use document::{document, list};
+pub use document::document;
 pub use names::install;
-pub use run::run;
 pub use table::Shim;
 
 /// The list is the truth: the names that goodput answers to, `goodput as --list`, `docs/old-names.md`
@@ -36,6 +34,3 @@ pub fn find(name: &str) -> Result<&'static Shim, String> {
 pub fn called_as(argument: &str) -> Option<&'static Shim> {
     find(Path::new(argument).file_name()?.to_str()?).ok()
 }
-
-#[cfg(test)]
-mod tests;

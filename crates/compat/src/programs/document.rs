@@ -1,13 +1,9 @@
-//! The tables in words: for `goodput as --list` and `docs/old-names.md`.
+//! The tables in words, for `docs/old-names.md`.
 
 use std::fmt::Write;
 
-use anyhow::{Error, Result};
-
+use super::ALL;
 use super::table::{Opt, Shim};
-use super::{ALL, find};
-use crate::report::table::Table;
-use crate::screen;
 
 /// What stands above the tables.
 const HEAD: &str = "\
@@ -30,29 +26,6 @@ Numbers are in the format's own places: the receiver's count where the program h
 sender's where it has the sender's. What is not known is left out where the format allows it; else it
 is what the program itself prints when it does not know.
 ";
-
-/// Prints the table of one program, or the names of all.
-pub fn list(name: Option<&str>) -> Result<()> {
-    let Some(name) = name else {
-        let mut table = Table::new(&["name", "speaks", "takes the options of"]);
-        for shim in ALL {
-            table.row(&[shim.name, shim.protocol, shim.version]);
-        }
-        table.print();
-        return Ok(screen::line(
-            "`goodput as --list NAME` shows what each of its options becomes",
-        )?);
-    };
-    let shim = find(name).map_err(Error::msg)?;
-    let mut table = Table::new(&["option", "of a client", "of a server"]);
-    for option in shim.options {
-        let plain = |text: String| text.replace('`', "");
-        let [client, server] = [option.client.text(), option.server.text()].map(plain);
-        table.row(&[&option.spelling(), &client, &server]);
-    }
-    table.print();
-    Ok(())
-}
 
 /// The document.
 pub fn document() -> String {

@@ -1,0 +1,53 @@
+//! `goodput as`: in place of other programs.
+
+pub mod run;
+#[cfg(test)]
+mod tests;
+
+use anyhow::{Error, Result};
+use goodput_compat::programs;
+
+use crate::args::AsArgs;
+use crate::exit::Exit;
+use crate::report::table::Table;
+use crate::screen;
+
+/// Does as the program that the line begins with; or makes the links, or lists.
+pub fn run(args: &AsArgs) -> Result<Exit> {
+    if let Some(directory) = &args.install {
+        for link in programs::install(directory)? {
+            screen::line(link.display())?;
+        }
+        return Ok(Exit::Fine);
+    }
+    if let Some(program) = &args.list {
+        list(program.as_deref())?;
+        return Ok(Exit::Fine);
+    }
+    let (program, arguments) = args.line.split_first().map_or(("", &[][..]), |(p, a)| (p, a));
+    let program = programs::find(program).map_err(Error::msg)?;
+    Ok(run::run(program, arguments, args.show))
+}
+
+/// Prints the table of one program, or the names of all.
+fn list(name: Option<&str>) -> Result<()> {
+    let Some(name) = name else {
+        let mut table = Table::new(&["name", "speaks", "takes the options of"]);
+        for program in programs::ALL {
+            table.row(&[program.name, program.protocol, program.version]);
+        }
+        table.print();
+        return Ok(screen::line(
+            "`goodput as --list NAME` shows what each of its options becomes",
+        )?);
+    };
+    let program = programs::find(name).map_err(Error::msg)?;
+    let mut table = Table::new(&["option", "of a client", "of a server"]);
+    for option in program.options {
+        let plain = |text: String| text.replace('`', "");
+        let [client, server] = [option.client.text(), option.server.text()].map(plain);
+        table.row(&[&option.spelling(), &client, &server]);
+    }
+    table.print();
+    Ok(())
+}
