@@ -15,7 +15,7 @@ use crate::report::style;
 use crate::screen;
 
 /// A token bucket far too small for its rate, on the sending host.
-const SCENARIO: &str = "burst-too-small";
+const SCENARIO: &str = "burst-too-small/mild/near";
 /// Seconds that the proof may take, to keep the whole demo under a minute.
 const PROOF_SECONDS: &str = "40";
 

@@ -214,3 +214,21 @@ fn doubts(out: &mut String, record: &Record) {
         line(out, "note", doubt);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What README.md shows of a result is what the program prints of it.
+    #[test]
+    fn the_readme_shows_a_report_as_it_is_printed() {
+        let record: Record =
+            serde_json::from_str(include_str!("example/record.json")).expect("a record");
+        let report = anstream::adapter::strip_str(&text(&record, Detail::default())).to_string();
+        let readme = include_str!("../../../../README.md");
+        let (_, example) =
+            readme.split_once("<!-- example: goodput test nas -->\n```text\n").unwrap();
+        let (example, _) = example.split_once("```\n<!-- end of example -->").unwrap();
+        assert_eq!(example, report, "README.md should show:\n{report}");
+    }
+}

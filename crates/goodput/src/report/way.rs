@@ -13,8 +13,11 @@ pub fn lines(way: &[Step], every_step: bool) -> Vec<String> {
 
 /// One line, if no counter shows a loss; the counters that could not be read are no proof.
 fn nothing_lost(way: &[Step]) -> String {
-    let unseen = way.iter().filter(|step| drops(step.name) && step.dropped.value().is_none());
-    let unseen: Vec<_> = unseen.map(label).collect();
+    let unseen = way.iter().enumerate().filter(|(number, step)| {
+        // The first socket of the way is the sender's, which waits instead of dropping.
+        drops(step.name) && *number != 1 && step.dropped.value().is_none()
+    });
+    let unseen: Vec<_> = unseen.map(|(_, step)| label(step)).collect();
     match &unseen[..] {
         [] => "nothing, by every counter on the way".into(),
         some => format!("nothing that was counted; not known: {}", some.join(", ")),
@@ -128,8 +131,10 @@ mod tests {
     #[test]
     fn without_a_loss_one_line_says_what_is_not_known() {
         let way = |dropped| {
+            let unseen = || Known::missing("not seen");
             [
-                made(StepName::Path, StepUnit::Segments, Known::Value(5), Known::Value(0)),
+                made(StepName::Application, StepUnit::Bytes, Known::Value(5), unseen()),
+                made(StepName::Socket, StepUnit::Segments, Known::Value(5), unseen()),
                 made(StepName::Qdisc, StepUnit::Packets, Known::Value(5), dropped),
             ]
         };
