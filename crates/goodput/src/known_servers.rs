@@ -1,7 +1,7 @@
 //! The servers that this user knows by their keys: remembered at the first visit, as ssh does.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -46,10 +46,17 @@ impl Known {
     fn add(&self, target: &Target, key: PublicKey) -> std::io::Result<()> {
         let around = self.file.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().recursive(true).mode(0o700).create(around)?;
+        let mut options = OpenOptions::new();
         let mut file: File =
-            OpenOptions::new().append(true).create(true).mode(0o600).open(&self.file)?;
+            options.read(true).append(true).create(true).mode(0o600).open(&self.file)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        let line = KnownServers::line(&target.host, target.port, key);
+        // Whoever edited the file may have left its last line without an end.
+        let open_line = !text.is_empty() && !text.ends_with('\n');
+        let line = if open_line { format!("\n{line}") } else { line };
         // One write, so that two of them do not mix (O_APPEND, open(2)).
-        file.write_all(KnownServers::line(&target.host, target.port, key).as_bytes())
+        file.write_all(line.as_bytes())
     }
 }
 
@@ -90,6 +97,14 @@ mod tests {
         known.remember(&target, key(1));
         let (found, by) = is(&known).unwrap();
         assert!(found == key(1) && by.starts_with("line 1 of "), "{by}");
+        let text = std::fs::read_to_string(&known.file).unwrap();
+        std::fs::write(&known.file, text.trim_end()).unwrap();
+        let other: Target = "other.example".parse().unwrap();
+        known.remember(&other, key(3));
+        assert!(
+            matches!(known.look_up(&other).unwrap(), ServerIs::Known { key: k, .. } if k == key(3))
+        );
+        assert!(is(&known).is_some(), "the line before it is still there");
         let pinned = Known { pinned: Some(key(2)), ..known };
         assert_eq!(is(&pinned).unwrap().0, key(2));
     }

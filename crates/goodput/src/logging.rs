@@ -6,11 +6,14 @@ use tracing_subscriber::EnvFilter;
 
 use crate::screen::Log;
 
-/// Warnings by default, one line for each client with `-v`, everything with `-vv`; `RUST_LOG`
-/// overrides.
+/// What is logged unless the user asks for more: warnings, and the target of [`goodput_engine::serve::AUDIT`].
+const DEFAULT: &str = "warn,audit=info";
+
+/// Warnings and who did what with a credential by default, one line for each client with `-v`, everything with
+/// `-vv`; `RUST_LOG` overrides.
 pub fn begin(verbose: u8) {
     let level = match verbose {
-        0 => "warn",
+        0 => DEFAULT,
         1 => "info",
         _ => "debug",
     };
@@ -23,4 +26,14 @@ pub fn begin(verbose: u8) {
         .without_time()
         .compact()
         .init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_did_what_is_logged_by_default() {
+        assert!(DEFAULT.contains(&format!("{}=info", goodput_engine::serve::AUDIT)));
+    }
 }

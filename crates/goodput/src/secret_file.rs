@@ -23,9 +23,7 @@ pub fn read(file: &Path, what: &str) -> Result<String> {
     let opened = File::open(file).with_context(failed)?;
     // Of what was opened, which no renaming can exchange any more.
     check(&opened.metadata().with_context(failed)?, file, what)?;
-    let mut text = String::new();
-    opened.take(LONGEST).read_to_string(&mut text).with_context(failed)?;
-    Ok(text)
+    whole(opened, file, what)
 }
 
 /// Reads a file that says whom to trust, `what`. Refuses one that others than `owner` and root can write or
@@ -42,8 +40,17 @@ pub fn read_trusted(file: &Path, what: &str, owner: Uid) -> Result<String> {
     if found.mode() & 0o1000 == 0 {
         only_ours_to_write(&found, around, "the directory", owner).with_context(failed)?;
     }
+    whole(opened, file, what)
+}
+
+/// All of a file: the part of a list that fits could leave restrictions out.
+fn whole(opened: File, file: &Path, what: &str) -> Result<String> {
     let mut text = String::new();
-    opened.take(LONGEST).read_to_string(&mut text).with_context(failed)?;
+    let failed = || format!("cannot read {what} {}", file.display());
+    opened.take(LONGEST + 1).read_to_string(&mut text).with_context(failed)?;
+    if text.len() as u64 > LONGEST {
+        bail!("{what} {} is longer than {} bytes, the most that is read", file.display(), LONGEST);
+    }
     Ok(text)
 }
 
@@ -153,6 +160,15 @@ mod tests {
             assert!(!lies_in(folder.path()), "it lies deeper");
             mode(&inside, 0o700);
         }
+    }
+
+    #[test]
+    fn a_list_that_is_too_long_is_refused_instead_of_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("keys");
+        std::fs::write(&file, "a".repeat(LONGEST as usize + 1)).unwrap();
+        let why = read_trusted(&file, "the keys", geteuid()).unwrap_err().to_string();
+        assert!(why.contains("longer than 1048576 bytes"), "{why}");
     }
 
     #[test]

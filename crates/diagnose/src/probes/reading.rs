@@ -9,6 +9,8 @@ pub struct Seen {
     pub goodput: f64,
     /// Retransmitted share of the bytes written.
     pub retransmitted: Result<f64, Missing>,
+    /// Segments that were retransmitted.
+    pub retransmissions: Result<f64, Missing>,
     /// Share of the datagrams lost.
     pub lost: Result<f64, Missing>,
     /// CPU time of the busiest flow's thread at the near end less that at the far end, shares of one
@@ -17,6 +19,9 @@ pub struct Seen {
     /// The end that sent.
     pub sender: EndName,
 }
+
+/// Standard deviations that chance is given: beyond three, it makes one answer of a thousand.
+const CHANCE: f64 = 3.0;
 
 /// How an answer is read. What lies between two thresholds is no answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,9 +34,12 @@ pub enum Reading {
         /// Largest ratio for the other.
         other_to: f64,
     },
-    /// Retransmitted share of the probe over that before.
+    /// Retransmitted share of the probe over that before. The one cause takes the same share of whatever is
+    /// sent: it is the answer if the ratio is 1 within what chance makes of the counts. It is not 1 just
+    /// because it is far from 0: a host whose timers are late sends a paced flow in bursts, which the other
+    /// cause still drops in part.
     Retransmitted {
-        /// Least ratio for the one cause.
+        /// Least ratio for the one cause, however few segments were lost.
         one_from: f64,
         /// Largest ratio for the other.
         other_to: f64,
@@ -79,6 +87,7 @@ impl Seen {
         Ok(Self {
             goodput: direction.goodput_bits_per_s.0,
             retransmitted: share(&direction.retransmitted_bytes, &direction.sent_bytes),
+            retransmissions: direction.retransmits.get().map(|count| *count as f64),
             lost: direction.lost_percent.get().map(|percent| percent / 100.0),
             near_works_more: works(near).and_then(|near| Ok(near - works(far)?)),
             sender: direction.sender,
@@ -125,8 +134,10 @@ impl Reading {
                 Ok(between(ratio(after.goodput, before.goodput, "goodput")?, one_from, other_to))
             }
             Self::Retransmitted { one_from, other_to } => {
+                let by_chance = CHANCE * deviation(before, after)?;
                 let (after, before) = (after.retransmitted.clone()?, before.retransmitted.clone()?);
-                Ok(between(ratio(after, before, "the retransmitted share")?, one_from, other_to))
+                let ratio = ratio(after, before, "the retransmitted share")?;
+                Ok(between(ratio, one_from.max(1.0 - by_chance), other_to))
             }
             Self::Lost { one_from, other_to } => {
                 Ok(between(after.lost.clone()?, one_from, other_to))
@@ -156,6 +167,13 @@ impl Reading {
     }
 }
 
+/// Standard deviation of a ratio of two shares that are the same, from the counts behind them: losses that
+/// come independently are a Poisson count, and relative variances of a ratio add.
+fn deviation(before: &Seen, after: &Seen) -> Result<f64, Missing> {
+    let variance = |seen: &Seen| Ok(1.0 / seen.retransmissions.clone()?.max(1.0));
+    Ok((variance(before)? + variance(after)?).sqrt())
+}
+
 fn ratio(after: f64, before: f64, what: &str) -> Result<f64, Missing> {
     if before > 0.0 && after.is_finite() {
         Ok(after / before)
@@ -172,6 +190,7 @@ mod tests {
         Seen {
             goodput,
             retransmitted: Ok(0.01),
+            retransmissions: Ok(400.0),
             lost: Err(Missing::because("only for UDP")),
             near_works_more: Ok(0.3),
             sender: EndName::Near,
@@ -197,6 +216,23 @@ mod tests {
         assert_eq!(read.read(&seen(1.0), &far).unwrap().0, Answer::Other);
         let even = Seen { near_works_more: Ok(0.05), ..seen(1.0) };
         assert_eq!(read.read(&seen(1.0), &even).unwrap().0, Answer::Neither);
+    }
+
+    /// A host with slow timers paces in bursts, and a policer then drops 0.6 of what it did: no chance.
+    #[test]
+    fn a_share_of_loss_is_the_same_only_within_what_chance_makes_of_the_counts() {
+        let read = Reading::Retransmitted { one_from: 0.5, other_to: 0.2 };
+        let lost = |share: f64, count: f64| Seen {
+            retransmitted: Ok(share),
+            retransmissions: Ok(count),
+            ..seen(1.0)
+        };
+        let answer =
+            |after: f64, count: f64| read.read(&lost(0.01, count), &lost(after, count)).unwrap().0;
+        assert_eq!(answer(0.006, 400.0), Answer::Neither);
+        assert_eq!(answer(0.009, 400.0), Answer::One);
+        assert_eq!(answer(0.006, 10.0), Answer::One, "of ten losses four more or less are chance");
+        assert_eq!(answer(0.001, 400.0), Answer::Other);
     }
 
     #[test]

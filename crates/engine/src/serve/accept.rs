@@ -64,17 +64,29 @@ impl Tasks {
     }
 }
 
+/// A listener with the descriptor that is kept back for it.
+pub struct Listening {
+    listener: tokio::net::TcpListener,
+    reserve: Reserve,
+}
+
+impl Listening {
+    /// Takes what accepting needs, so that it can't be short of it once clients come.
+    ///
+    /// # Errors
+    /// When the event loop doesn't take the listener.
+    pub fn new(listener: TcpListener) -> std::io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let mut reserve = Reserve::default();
+        reserve.fill(&listener);
+        Ok(Self { listener, reserve })
+    }
+}
+
 /// Accepts until the future is dropped.
-pub async fn accept(listener: TcpListener, door: Arc<Door>, shared: Arc<Shared>, alive: Alive) {
-    let listener = match nonblocking(listener) {
-        Ok(listener) => listener,
-        Err(cause) => {
-            tracing::error!("cannot accept connections: {cause}");
-            return;
-        }
-    };
-    let mut reserve = Reserve::default();
-    reserve.fill(&listener);
+pub async fn accept(listening: Listening, door: Arc<Door>, shared: Arc<Shared>, alive: Alive) {
+    let Listening { listener, mut reserve } = listening;
     let mut told: Option<Instant> = None;
     loop {
         match listener.accept().await {
@@ -108,11 +120,6 @@ fn lacking(cause: &std::io::Error) -> Option<String> {
         _ => return None,
     };
     Some(format!("the server can't take connections: {cause}; {advice}, or use fewer flows"))
-}
-
-fn nonblocking(listener: TcpListener) -> std::io::Result<tokio::net::TcpListener> {
-    listener.set_nonblocking(true)?;
-    tokio::net::TcpListener::from_std(listener)
 }
 
 fn welcome(

@@ -12,11 +12,10 @@ use std::time::Duration;
 use goodput_model::{Direction, Plan, Role, Transport};
 use goodput_mover::Early;
 use goodput_wire::session::{
-    Action, Cookie, Credential, Errand, Input, Protocol, SettingRefusal, SettingRequest,
+    Action, Cookie, Credential, Errand, Input, Limits, Protocol, SettingRefusal, SettingRequest,
 };
 
 use self::measurement::FarRun;
-use super::Shared;
 use super::admission::{Place, Wants};
 use super::echoes::Echoing;
 use super::errand::{self, Said};
@@ -25,6 +24,7 @@ use super::gather::{Awaiting, Preparing};
 use super::settings::SessionSettings;
 use super::shown::{Shown, turned};
 use super::tickets::Arrival;
+use super::{AUDIT, Shared};
 use crate::client::blocking;
 use crate::conversation::Conversation;
 use crate::error::EngineError;
@@ -251,6 +251,15 @@ impl ServedClient {
         self.credential.as_ref().map_or("nobody".into(), ToString::to_string)
     }
 
+    /// What the client may ask for: by its key's line, if it has one.
+    fn limits(&self) -> Limits {
+        let limits = self.shared.config.limits;
+        match &self.credential {
+            Some(Credential::Key(key)) => key.limits(limits),
+            _ => limits,
+        }
+    }
+
     /// Asks for a place for a conversation that is a measurement in itself.
     fn ask_to_converse(&mut self) {
         let Some(permit) = self.permit() else { return };
@@ -338,7 +347,7 @@ impl ServedClient {
             tracing::warn!(%peer, "setting: {request:?} by {by}: denied: {}", refusal.why);
             return Err(refusal);
         }
-        tracing::info!(%peer, "setting: {request:?} by {by}");
+        tracing::info!(target: AUDIT, %peer, "setting: {request:?} by {by}");
         let Some(mut settings) = self.settings.take() else {
             return Err(SettingRefusal {
                 not_permitted: false,

@@ -9,7 +9,7 @@ use goodput_model::Transport;
 use goodput_wire::session::Protocol;
 use tokio::task::{AbortHandle, JoinHandle};
 
-use super::accept::accept;
+use super::accept::{Listening, accept};
 use super::{Shared, sockets, udp};
 
 /// Lowest port that a session may open: those below belong to the system (RFC 6335 section 6).
@@ -94,8 +94,8 @@ fn listen(
     let (alive, shared) = (shared.alive.token().ok_or_else(stopped)?, Arc::clone(shared));
     Ok(match transport {
         Transport::Tcp => {
-            let listener = sockets::listener(local)?.into();
-            tokio::spawn(accept(listener, door, shared, alive))
+            let listening = Listening::new(sockets::listener(local)?.into())?;
+            tokio::spawn(accept(listening, door, shared, alive))
         }
         Transport::Udp => {
             let socket = sockets::reopened_datagram_socket(local)?.into();

@@ -109,16 +109,15 @@ impl Front {
         }
     }
 
-    /// Answers `peer`, whose datagram was given out last, which is best effort as all datagrams are.
-    pub async fn reply(&self, bytes: &[u8], peer: SocketAddr) {
+    /// Answers `peer`, whose datagram was given out last. It never waits for room in the socket: forged
+    /// addresses of this network fill the buffer until their neighbours turn out not to exist, and the
+    /// datagrams of everybody else would wait behind them. Datagrams may be lost anyway.
+    pub fn reply(&self, bytes: &[u8], peer: SocketAddr) {
         // A socket of both IP versions takes IPv4 addresses only as mapped ones.
         let peer = spelled_for(self.local, peer);
         let _ = match self.asked_at {
-            Some(local) => {
-                let send = || send_from(&self.socket, bytes, peer, local);
-                self.socket.async_io(Interest::WRITABLE, send).await
-            }
-            None => self.socket.send_to(bytes, peer).await,
+            Some(local) => send_from(&self.socket, bytes, peer, local),
+            None => SockRef::from(&self.socket).send_to(bytes, &peer.into()),
         };
     }
 

@@ -203,11 +203,16 @@ fn stranger_host() -> goodput_model::Host {
     }
 }
 
-/// Serves until `stop` comes, or until one client was served where the configuration says so.
-/// Every flow is stopped and every setting is put back before it returns.
+/// Target of the log's lines that say who did what: measurements of clients with a credential, and settings.
+pub const AUDIT: &str = "audit";
+
+/// Serves until `stop` comes, or until one client was served if the configuration says so. `ready` is called
+/// once the server has everything that it needs to answer. Every flow is stopped and every setting is put
+/// back before it returns.
 pub async fn serve(
     config: Config,
     sockets: Sockets,
+    ready: impl FnOnce(),
     stop: impl Future<Output = ()>,
 ) -> Result<(), EngineError> {
     if let Some(helper) = &config.settings_helper {
@@ -239,8 +244,16 @@ pub async fn serve(
     for (Pair { tcp, udp, .. }, door) in pairs.into_iter().zip(&shared.doors) {
         let datagrams = udp::answer(udp, Arc::clone(door), Arc::clone(&shared), tasks.token());
         answering.spawn_on(datagrams, desks.handle());
-        answering.spawn(accept::accept(tcp, Arc::clone(door), Arc::clone(&shared), tasks.token()));
+        let listening =
+            accept::Listening::new(tcp).map_err(EngineError::io("accept connections"))?;
+        answering.spawn(accept::accept(
+            listening,
+            Arc::clone(door),
+            Arc::clone(&shared),
+            tasks.token(),
+        ));
     }
+    ready();
     tokio::select! {
         () = stop => {}
         () = shared.served_one.notified(), if one_off => {}

@@ -12,7 +12,7 @@ use goodput_wire::protocols::goodput::PROTOCOL;
 use tokio::task::AbortHandle;
 
 use super::Shared;
-use super::accept::accept;
+use super::accept::{Listening, accept};
 use super::doors::Door;
 
 /// Whether a plan needs one.
@@ -42,7 +42,8 @@ impl OwnDoor {
         let local = listener.local_addr().map_err(|e| e.to_string())?;
         let (door, port) = (Arc::new(Door { local, spoken: vec![&PROTOCOL] }), local.port());
         let alive = shared.alive.token().ok_or("the server is stopping")?;
-        let accepting = tokio::spawn(accept(listener, door, shared, alive));
+        let listening = Listening::new(listener).map_err(|e| e.to_string())?;
+        let accepting = tokio::spawn(accept(listening, door, shared, alive));
         Ok(Self { port, accepting: accepting.abort_handle() })
     }
 

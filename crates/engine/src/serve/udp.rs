@@ -102,7 +102,7 @@ impl Desk {
 
     async fn prove(&mut self, datagram: &[u8], peer: SocketAddr) {
         match self.challenger.answer(peer, datagram) {
-            DatagramReply::Challenge(reply) => self.front.reply(&reply, peer).await,
+            DatagramReply::Challenge(reply) => self.front.reply(&reply, peer),
             DatagramReply::Proven(cookie) => self.proven(cookie, peer),
             DatagramReply::Echo(cookie, reply) => self.echo(&cookie, reply, peer).await,
             DatagramReply::Nothing => {}
@@ -118,7 +118,7 @@ impl Desk {
         if let Some(received_ns) = received {
             tell_times(&mut reply, received_ns, monotonic_ns());
         }
-        self.front.reply(&reply, peer).await;
+        self.front.reply(&reply, peer);
     }
 
     fn proven(&mut self, cookie: Cookie, peer: SocketAddr) {

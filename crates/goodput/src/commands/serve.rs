@@ -60,10 +60,12 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
         screen::stay_alone(false);
         // Before anybody is told that the server is there, and so may stop it.
         let mut signals = Signals::listen()?;
-        // Who started it may have gone without waiting for this.
-        let _ = listening.iter().try_for_each(screen::line);
-        notifier.tell("READY=1");
-        let served = serve(config, sockets, signals.next()).await;
+        let ready = || {
+            // Who started it may have gone without waiting for this.
+            let _ = listening.iter().try_for_each(screen::line);
+            notifier.tell("READY=1");
+        };
+        let served = serve(config, sockets, ready, signals.next()).await;
         notifier.tell("STOPPING=1");
         anyhow::Ok(served?)
     })?;

@@ -226,6 +226,11 @@ fn a_key_has_limits_of_its_own() {
     let way = &measured.result.directions[0];
     let bytes = way.received_bytes.value().copied().expect("this end knows");
     assert!(moved(&measured) && bytes < 20_000_000 / 8 * 4, "{bytes} bytes in 2 s");
+    // A plan of bytes names no time, and the key's own holds for it as well: this takes about 7 s.
+    let sized = ["test", &server.address, "--json", "--no-store", "-n", "16M", "--key", &ann, "-R"];
+    let measured = record(&home.run(&sized));
+    let bytes = measured.result.directions[0].received_bytes.value().copied();
+    assert_eq!(bytes, Some(16 << 20), "all of it, long after the server's own limit");
     assert!(stderr(&long(&["--key", &bob])).contains("refused"), "it comes from elsewhere");
     logged(&home, "the key of bob may not be used from 127.0.0.1", 1);
 }

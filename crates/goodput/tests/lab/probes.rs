@@ -54,8 +54,9 @@ fn random_loss_is_loss() -> Result<Judgement, Failed> {
     })
 }
 
+/// At 50 Mbit/s: a slow machine takes packets of a faster path through its relay in bursts of its own.
 fn a_policer_is_one() -> Result<Judgement, Failed> {
-    let (record, journals) = probed("policer")?;
+    let (record, journals) = probed("policer/medium/far")?;
     put_back(journals)?;
     Ok(Judgement::of(&record, "policer"))
 }

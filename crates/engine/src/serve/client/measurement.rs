@@ -15,7 +15,7 @@ use goodput_wire::ticket::{FlowTicket, Meeting};
 use tokio::sync::mpsc;
 
 use super::telling::Telling;
-use super::{Caller, OwnFlow, Run, ServedClient, Woken, in_short};
+use super::{AUDIT, Caller, OwnFlow, Run, ServedClient, Woken, in_short};
 use crate::error::EngineError;
 use crate::movers::Movers;
 use crate::near::length;
@@ -111,7 +111,13 @@ impl ServedClient {
                 }
             };
         let Caller { peer, protocol, .. } = self.caller;
-        tracing::info!(%peer, by = %self.who(), "{}: measures: {}", protocol.id, in_short(&plan));
+        let what = in_short(&plan);
+        match &self.credential {
+            Some(by) => {
+                tracing::info!(target: AUDIT, %peer, %by, "{}: measures: {what}", protocol.id);
+            }
+            None => tracing::info!(%peer, by = %"nobody", "{}: measures: {what}", protocol.id),
+        }
         if plan.socket.spread_ports {
             let hash = match self.may_tell_hash(&plan) {
                 Ok(()) => spread::own(&plan, &context).await,
@@ -258,7 +264,7 @@ impl ServedClient {
     pub(super) fn begin(&mut self) {
         let observes = self.may_observe();
         let own_protocol = self.caller.protocol.observes;
-        let longest_s = self.shared.config.limits.duration_s;
+        let longest_s = self.limits().duration_s;
         let longest_s = Duration::try_from_secs_f64(longest_s).unwrap_or(Duration::MAX / 2);
         let Run::Going(run) = &mut self.run else { return };
         let FarRun { plan, context, stage: Stage::Running { traffic, before, progress }, .. } =
