@@ -72,6 +72,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if !is_mostly_back(&halves)? {
         return Ok(None);
     }
+    is_the_flows_queue(&halves, view.sender.rtt_s()? - view.sender.min_rtt_s()?)?;
     let shaper = Shaped::of(&view.receiver).filter(Shaped::is_full);
     let confidence = match &shaper {
         Some(_) => Confidence::Certain,
@@ -86,6 +87,18 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 fn is_mostly_back(halves: &Halves) -> Result<bool, Missing> {
     let more = halves.back_s - halves.there_s;
     more.exceeds(0.0, "what the way back waits longer than the way there, in seconds,")
+}
+
+/// Part of the flows' queue that both ways together must show, if they are to speak of it: a fair queue hides
+/// the flows' queue from everything else, and then what is left is noise.
+const SEEN: f64 = 0.25;
+
+fn is_the_flows_queue(halves: &Halves, queue_s: f64) -> Result<(), Missing> {
+    let seen = halves.there_s.value + halves.back_s.value;
+    match seen >= SEEN * queue_s {
+        true => Ok(()),
+        false => Err(Missing::because("both ways wait far less than the flows' round trips")),
+    }
 }
 
 fn draft(
@@ -260,6 +273,17 @@ mod tests {
         assert_eq!(of((0.000_25, 0.000_19), (0.006_52, 0.005_05)), Ok(true));
         assert_eq!(of((0.006_52, 0.005_05), (0.000_25, 0.000_19)), Ok(false));
         assert!(of((0.004, 0.005), (0.006, 0.005)).is_err());
+    }
+
+    /// Exchanges that a fair queue lets pass see 0.15 ms of 2.9.
+    #[test]
+    fn ways_that_show_little_of_the_queue_say_nothing_of_it() {
+        let halves = |back_s| Halves {
+            there_s: Bounded::new(0.000_05, 0.000_02),
+            back_s: Bounded::new(back_s, 0.000_02),
+        };
+        assert!(is_the_flows_queue(&halves(0.000_1), 0.002_9).is_err());
+        assert!(is_the_flows_queue(&halves(0.006_5), 0.016).is_ok());
     }
 
     #[test]

@@ -64,14 +64,17 @@ impl NearRun<'_> {
         if comparing.is_asking() {
             self.client.compare_clocks(PINGS);
         }
-        let outcome = loop {
-            tokio::select! {
-                biased;
-                () = comparing.first() => break Ok(()),
-                action = self.client.next() => {
-                    let acted = action.and_then(|action| self.acted(action, listener));
-                    if acted.is_err() {
-                        break acted;
+        let outcome = {
+            let mut first = std::pin::pin!(comparing.first());
+            loop {
+                tokio::select! {
+                    biased;
+                    () = &mut first => break Ok(()),
+                    action = self.client.next() => {
+                        let acted = action.and_then(|action| self.acted(action, listener));
+                        if acted.is_err() {
+                            break acted;
+                        }
                     }
                 }
             }

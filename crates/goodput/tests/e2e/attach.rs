@@ -59,6 +59,15 @@ fn attach(to: &str, length: &str) -> Record {
 }
 
 #[test]
+fn credentials_in_the_environment_are_no_option_of_this_run() {
+    let home = Home::new();
+    let mut attach = home.goodput(&["test", "--attach", "4194305", "--no-store"]);
+    attach.env("GOODPUT_TOKEN_FILE", "/nonexistent").env("GOODPUT_KEY_FILE", "/nonexistent");
+    let text = stderr(&attach.output().expect("the program can be started"));
+    assert!(text.contains("no process 4194305"), "{text}");
+}
+
+#[test]
 fn a_writer_that_pauses_is_the_limit_and_the_senders_end_is_the_near_one() {
     let transfer = Transfer::start(Duration::from_millis(5));
     let record = attach(&format!("port:{}", transfer.port), "1.5");

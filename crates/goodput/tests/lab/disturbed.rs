@@ -1,7 +1,8 @@
 //! Whether the machine had other things to do during a test. Hosts of a lab share its CPUs: if others take
 //! them, the path is no longer limited by what the scenario planted, and "can't tell" is a right answer.
 //!
-//! Each test measures once. A wrong answer fails, however busy the machine is; an answer that decides
+//! Each test measures once. A wrong answer fails, however busy the machine is; that the machine's own CPUs
+//! limit is never judged, as it may be true of any path here; an answer that decides
 //! nothing fails on a machine that was left alone, and is printed as `NOT JUDGED` on one that was not.
 //! `cargo xtask test` counts these apart from what passed. They do not fail in CI: CI runs on machines that
 //! others share, where a failure would say more about the neighbours than about goodput.
