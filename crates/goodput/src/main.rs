@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     if let Some(program) = words.first().and_then(|name| programs::called_as(name)) {
         logging::begin(0);
-        let exit = commands::old_names::run::run(program, &words[1..], false);
+        let exit = commands::old_names::act_as(program, &words[1..], false);
         return exit.printed(screen::finish()).into();
     }
     let cli = args::Cli::parse();

@@ -13,20 +13,23 @@ pub fn lines(way: &[Step], every_step: bool) -> Vec<String> {
 
 /// One line, if no counter shows a loss; the counters that could not be read are no proof.
 fn nothing_lost(way: &[Step]) -> String {
-    let unseen = way.iter().enumerate().filter(|(number, step)| {
-        // The first socket of the way is the sender's, which waits instead of dropping.
-        drops(step.name) && *number != 1 && step.dropped.value().is_none()
-    });
-    let unseen: Vec<_> = unseen.map(|(_, step)| label(step)).collect();
+    let unseen = way.iter().filter(|step| drops(step, way) && step.dropped.value().is_none());
+    let unseen: Vec<_> = unseen.map(label).collect();
     match &unseen[..] {
         [] => "nothing, by every counter on the way".into(),
         some => format!("nothing that was counted; not known: {}", some.join(", ")),
     }
 }
 
-/// Whether a step can drop anything: programs can't.
-fn drops(name: StepName) -> bool {
-    name != StepName::Application
+/// Whether a step can drop anything. Programs can't, and the sender's socket, at the end where the way begins,
+/// waits instead.
+fn drops(step: &Step, way: &[Step]) -> bool {
+    let at_sender = way.first().is_some_and(|first| first.place == step.place);
+    match step.name {
+        StepName::Application => false,
+        StepName::Socket => !at_sender,
+        _ => true,
+    }
 }
 
 fn table(way: &[Step]) -> Vec<String> {
@@ -34,7 +37,7 @@ fn table(way: &[Step]) -> Vec<String> {
     for step in way {
         let dropped = match &step.dropped {
             Known::Value(count) => count_of(*count),
-            Known::Missing(_) if drops(step.name) => "?".into(),
+            Known::Missing(_) if drops(step, way) => "?".into(),
             Known::Missing(_) => String::new(),
         };
         let [entered, left] = [&step.entered, &step.left].map(|count| amount(count, step.unit));

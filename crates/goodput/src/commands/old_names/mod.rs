@@ -1,11 +1,13 @@
 //! `goodput as`: in place of other programs.
 
-pub mod run;
+mod run;
 #[cfg(test)]
 mod tests;
 
 use anyhow::{Error, Result};
 use goodput_compat::programs;
+
+pub use run::run as act_as;
 
 use crate::args::AsArgs;
 use crate::exit::Exit;
@@ -26,7 +28,7 @@ pub fn run(args: &AsArgs) -> Result<Exit> {
     }
     let (program, arguments) = args.line.split_first().map_or(("", &[][..]), |(p, a)| (p, a));
     let program = programs::find(program).map_err(Error::msg)?;
-    Ok(run::run(program, arguments, args.show))
+    Ok(act_as(program, arguments, args.show))
 }
 
 /// Prints the table of one program, or the names of all.
