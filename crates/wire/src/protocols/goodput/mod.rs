@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn the_specification_has_the_numbers_of_the_code() {
-        let page = include_str!("../../../../docs/protocol.md");
+        let page = include_str!("../../../../../docs/protocol.md");
         let seconds = |time: std::time::Duration| format!("{} s", time.as_secs());
         for number in [
             format!("# The goodput protocol, version {PROTOCOL_VERSION}"),
