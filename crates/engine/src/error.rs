@@ -4,7 +4,7 @@ use goodput_mover::socket::SocketError;
 use goodput_settings::SettingError;
 use goodput_wire::error::WireError;
 
-use crate::storage::StorageError;
+use crate::run::storage::StorageError;
 
 /// Why a command of the engine did not come to its end.
 #[derive(Debug, thiserror::Error)]

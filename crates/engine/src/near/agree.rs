@@ -9,11 +9,12 @@ use goodput_model::{EndName, Known, Plan};
 use goodput_wire::session::{Action, Cookie, Input};
 use goodput_wire::ticket::{FlowTicket, Meeting};
 
-use crate::client::{Client, blocking, unexpected};
 use crate::error::EngineError;
-use crate::open::{Doors, Opened, Towards, open_flows};
-use crate::spread::{self, Hash, Hashes};
-use crate::storage::{Reach, Stores, for_foreign};
+use crate::near::client::{Client, unexpected};
+use crate::near::flows::{Doors, Opened, Towards, open_flows};
+use crate::run::source_ports::{self, Hash, Hashes};
+use crate::run::storage::{Reach, Stores, for_foreign};
+use crate::threads::blocking;
 
 /// Flows that this end has, and what the session said meanwhile.
 pub struct Agreed {
@@ -103,7 +104,7 @@ async fn hashes(client: &Client, plan: &Plan, meanwhile: &mut Meanwhile) -> Opti
     let path =
         client.addresses.first().map_or_else(Context::default, |peer| Context::towards(*peer));
     let context = Context { device: plan.socket.device.clone(), ..path };
-    let near = spread::own(plan, &context).await;
+    let near = source_ports::own(plan, &context).await;
     let untold = "its protocol does not tell how its card spreads what it receives";
     let far = meanwhile.hash.take().unwrap_or_else(|| Known::missing(untold));
     Some(Hashes { near, far })

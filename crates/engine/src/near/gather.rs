@@ -11,7 +11,7 @@ use super::patience::Patience;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
-use crate::measurement::{Incomplete, Measurement};
+use crate::result::measurement::{Incomplete, Measurement};
 
 impl NearRun<'_> {
     /// Waits until this end's flows have ended, and until the far end has reported what it saw or there is no

@@ -1,23 +1,11 @@
 //! When a measurement is long enough.
 
-use std::time::Duration;
-
 use goodput_experiment::steady::is_precise_enough;
-use goodput_model::{Bytes, EndName, Length, Plan, Sample};
+use goodput_model::{Bytes, EndName, Length, Sample};
 
 use super::NearRun;
-use crate::acknowledged::acknowledged;
-use crate::measurement::measure;
-
-/// How long payload moves at most; a plan of bytes ends by itself or when the peer gives up.
-pub fn longest(plan: &Plan) -> Option<Duration> {
-    let seconds = match plan.length {
-        Length::Seconds(seconds) => seconds,
-        Length::Auto { max_s, .. } => max_s,
-        Length::Bytes(_) | Length::Source => return None,
-    };
-    Duration::try_from_secs_f64(seconds + plan.omit_s).ok()
-}
+use crate::result::acknowledged::acknowledged;
+use crate::result::measurement::measure;
 
 impl NearRun<'_> {
     pub(super) fn is_long_enough(&self) -> bool {

@@ -1,13 +1,18 @@
 //! One measurement seen from the near end: agree, open the flows, watch, stop, gather.
 
-mod agree;
-mod foreign;
-mod gather;
-pub(crate) mod length;
-mod patience;
-mod probes;
-pub(crate) mod shown;
-mod starts;
+pub mod agree;
+pub mod client;
+pub mod clocks;
+pub mod flows;
+pub mod foreign;
+pub mod gather;
+pub mod keeping;
+pub mod latency;
+pub mod length;
+pub mod patience;
+pub mod probes;
+pub mod shown;
+pub mod starts;
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -21,20 +26,21 @@ use goodput_model::{
 };
 use goodput_wire::session::{Action, Input};
 
-use crate::client::{Client, unexpected};
-use crate::clock::{self, Comparing};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
-use crate::keeping::Keeping;
-use crate::latency::{Prober, Probing};
-use crate::measurement::{Incomplete, Measurement};
-use crate::movers::{self, Movers};
-use crate::observe::{observe, usage_after, usage_before};
-use crate::seating::Seating;
-use crate::traffic::{Cap, Traffic, Watched, connections};
-use crate::{latency, storage};
+use crate::result::measurement::{Incomplete, Measurement};
+use crate::run::affinity::Seating;
+use crate::run::length::longest;
+use crate::run::movers::{self, Movers};
+use crate::run::observe::{observe, usage_after, usage_before};
+use crate::run::storage;
+use crate::run::traffic::{Cap, Traffic, Watched, connections};
+use client::{Client, unexpected};
+use clocks::Comparing;
 use foreign::Account;
+use keeping::Keeping;
+use latency::{Prober, Probing};
 use starts::Starts;
 
 /// How often a far end that sends datagrams is shown that this end lives, seconds: several times within the
@@ -133,12 +139,12 @@ impl<'a> NearRun<'a> {
             Some(look) => look,
             None => Look::towards(peer, plan).await?,
         };
-        clock::note(&mut before, client.clock);
+        clocks::note(&mut before, client.clock);
         stores.note(&mut before);
         let mut doubts = agreed.opened.doubts;
         doubts.extend(stores.doubts);
         doubts.extend(notes);
-        doubts.extend(clock::doubt(client.clock));
+        doubts.extend(clocks::doubt(client.clock));
         let run = Self::new(client, plan.clone(), traffic, context, before, doubts);
         Ok(Self { connections, prober, comparing, movers: chosen, ..run })
     }
@@ -219,7 +225,7 @@ impl<'a> NearRun<'a> {
         let asked = asked.unwrap_or_else(|why| Err(Missing::because(why.to_string())));
         let measurement = self.into_measurement(after, listener);
         let latency = probed.map(|(idle, loaded)| latency::latency(idle, loaded, &measurement));
-        let clocks = clock::conclude(asked, &measurement.near, &measurement.far);
+        let clocks = clocks::conclude(asked, &measurement.near, &measurement.far);
         Ok(Measurement { latency, clocks, ..measurement })
     }
 
@@ -229,7 +235,7 @@ impl<'a> NearRun<'a> {
         interrupt: &Interrupt,
         listener: &mut Listener<'_>,
     ) -> Result<(), EngineError> {
-        let began = self.traffic.begin(&self.plan, length::longest(&self.plan))?;
+        let began = self.traffic.begin(&self.plan, longest(&self.plan))?;
         self.starts.began(began);
         listener(Event::Opened { connections: self.connections.clone() });
         listener(Event::Began);

@@ -5,11 +5,11 @@ use std::time::Duration;
 use goodput_model::{Exchange, Missing};
 
 use super::NearRun;
-use crate::clock::{Comparing, PINGS};
 use crate::error::EngineError;
 use crate::events::Listener;
 use crate::interrupt::Interrupt;
-use crate::latency::{Phase, Probing};
+use crate::near::clocks::{Comparing, PINGS};
+use crate::near::latency::{Phase, Probing};
 
 /// How long comparisons of the clocks after the payload may take over the control connection.
 const LAST: Duration = Duration::from_secs(1);

@@ -3,10 +3,10 @@
 
 use goodput_model::{EndName, Interval, Plan, Sample, Transport};
 
-use crate::acknowledged::acknowledged;
 use crate::events::{Event, Listener};
-use crate::intervals::{Counts, IntervalMaker};
-use crate::joined::Joined;
+use crate::result::acknowledged::acknowledged;
+use crate::result::intervals::{Counts, IntervalMaker};
+use crate::result::joined::Joined;
 
 /// The intervals of each direction, and where they come from.
 pub struct Shown {

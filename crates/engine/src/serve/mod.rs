@@ -1,36 +1,8 @@
 //! The answering side: any number of clients at once, each within bounds.
 
-mod accept;
-mod access;
-mod accounts;
-mod admission;
-mod back_off;
-mod client;
-mod connect;
-mod cost;
-mod desks;
-mod doors;
-mod echoes;
-mod errand;
-mod front;
-mod gate;
-mod gather;
-mod hearing;
-mod host;
-mod keys;
-mod ledger;
-mod logins;
-mod own_door;
-mod progress;
-mod rates;
-mod reserve;
-mod settings;
-mod shown;
-mod sockets;
-mod stranger;
-mod tickets;
-mod turns;
-mod udp;
+mod admit;
+mod listen;
+mod session;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -46,25 +18,25 @@ use tokio::task::JoinSet;
 
 use crate::clock::host_clock;
 use crate::error::EngineError;
-pub use crate::storage::{ServedFiles, Sinks};
-pub use access::Access;
-use admission::Admission;
-pub use admission::Lent;
-use client::Caller;
-use desks::Desks;
-use doors::{Door, OpenedDoors};
-use echoes::Echoes;
-pub use errand::{Allowed, ThirdParty};
-use gate::Gate;
-use hearing::Hearing;
-pub use host::{Buffers, Host};
-pub use keys::Keys;
-use logins::Logins;
-pub use shown::{Served, Watcher, What};
-use sockets::Pair;
-pub use sockets::Sockets;
-use tickets::Tickets;
-use turns::Turns;
+pub use crate::run::storage::{ServedFiles, Sinks};
+pub use admit::access::Access;
+use admit::admission::Admission;
+pub use admit::admission::Lent;
+use admit::gate::Gate;
+use admit::hearing::Hearing;
+pub use admit::host::{Buffers, Host};
+pub use admit::keys::Keys;
+use admit::logins::Logins;
+use listen::desks::Desks;
+use listen::echoes::Echoes;
+use listen::listeners::{Door, OpenedDoors};
+use listen::sockets::Pair;
+pub use listen::sockets::Sockets;
+use session::client::Caller;
+pub use session::shown::{Served, Watcher, What};
+pub use session::third_party::{Allowed, ThirdParty};
+use session::tickets::Tickets;
+use session::turns::Turns;
 
 /// How to serve.
 #[derive(Debug, Clone)]
@@ -136,7 +108,7 @@ struct Shared {
     /// Where datagrams are looked at.
     desks: Handle,
     /// Lends tokens to tasks that sessions start, so that the server's end waits for them.
-    alive: accept::Lender,
+    alive: listen::accept::Lender,
     /// Measurements that were shown.
     shown: AtomicU64,
     /// Rung by the first client that made a measurement when it leaves.
@@ -216,13 +188,13 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) -> Result<(), EngineError> {
     if let Some(helper) = &config.settings_helper {
-        settings::watch(helper);
+        session::settings::watch(helper);
     }
     let (tell_stop, stopping) = watch::channel(false);
     let one_off = config.one_off;
     let Sockets { pairs } = sockets;
     let doors = doors(&pairs, &config.protocols)?;
-    let tasks = accept::Tasks::default();
+    let tasks = listen::accept::Tasks::default();
     let desks = Desks::open().map_err(EngineError::io("start the thread that reads datagrams"))?;
     let shared = Arc::new(Shared {
         admission: Admission::new(&config.lent, config.exclusive, config.host),
@@ -242,11 +214,12 @@ pub async fn serve(
     });
     let mut answering = JoinSet::new();
     for (Pair { tcp, udp, .. }, door) in pairs.into_iter().zip(&shared.doors) {
-        let datagrams = udp::answer(udp, Arc::clone(door), Arc::clone(&shared), tasks.token());
+        let datagrams =
+            listen::udp::answer(udp, Arc::clone(door), Arc::clone(&shared), tasks.token());
         answering.spawn_on(datagrams, desks.handle());
         let listening =
-            accept::Listening::new(tcp).map_err(EngineError::io("accept connections"))?;
-        answering.spawn(accept::accept(
+            listen::accept::Listening::new(tcp).map_err(EngineError::io("accept connections"))?;
+        answering.spawn(listen::accept::accept(
             listening,
             Arc::clone(door),
             Arc::clone(&shared),

@@ -1,0 +1,105 @@
+//! Reaching the target: its control connection, or its addresses where the protocol has none.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use goodput_model::SocketOptions;
+use tokio::net::TcpStream;
+
+use crate::control::target::Target;
+use crate::error::EngineError;
+use crate::threads::blocking;
+
+/// How long one address of the target may take to answer a connection attempt.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Segment size of the control connection, bytes: what every IPv4 path carries (RFC 9293 section
+/// 3.7.1, the default for IPv4), so that both ends still talk where full-sized packets vanish.
+const CONTROL_MSS: u32 = 536;
+
+/// How often a connection that is refused is tried again.
+const RETRY: Duration = Duration::from_millis(10);
+
+/// A peer that can be talked to.
+pub struct Dialled {
+    /// The control connection, where the protocol has one.
+    pub stream: Option<TcpStream>,
+    /// Where the peer is; several where no flow was opened to it yet.
+    pub addresses: Vec<SocketAddr>,
+}
+
+/// Connects to the target, where its protocol has a control connection; else finds out where it is.
+/// A connection that is refused is tried again for `patience`.
+pub async fn dial(
+    target: Target,
+    options: SocketOptions,
+    patience: Duration,
+) -> Result<Dialled, EngineError> {
+    if !target.protocol.has_control {
+        let addresses = blocking(move || target.addresses(options.family)).await??;
+        return Ok(Dialled { stream: None, addresses });
+    }
+    let (stream, address) = connect(&target, &options, patience).await?;
+    stream
+        .set_nodelay(true)
+        .map_err(EngineError::io("set TCP_NODELAY on the control connection"))?;
+    stream
+        .set_nonblocking(true)
+        .map_err(EngineError::io("make the control connection non-blocking"))?;
+    if let Err(why) = goodput_mover::socket::apply_control(&stream) {
+        tracing::debug!("the control connection has no way past payload: {why}");
+    }
+    let stream = TcpStream::from_std(stream)
+        .map_err(EngineError::io("hand the control connection to the runtime"))?;
+    Ok(Dialled { stream: Some(stream), addresses: vec![address] })
+}
+
+async fn connect(
+    target: &Target,
+    options: &SocketOptions,
+    patience: Duration,
+) -> Result<(std::net::TcpStream, SocketAddr), EngineError> {
+    let give_up = Instant::now() + patience;
+    loop {
+        let (target, options) = (target.clone(), options.clone());
+        match blocking(move || connect_once(&target, options)).await? {
+            Err(Unreached { refused: true, .. }) if Instant::now() < give_up => {
+                tokio::time::sleep(RETRY).await;
+            }
+            Err(Unreached { error, .. }) => return Err(error),
+            Ok(connected) => return Ok(connected),
+        }
+    }
+}
+
+/// Why no address of the target could be connected to.
+struct Unreached {
+    error: EngineError,
+    refused: bool,
+}
+
+/// Tries every address of the target in turn; the error is the first one's, as the others are
+/// mostly the same. Blocks.
+fn connect_once(
+    target: &Target,
+    mut options: SocketOptions,
+) -> Result<(std::net::TcpStream, SocketAddr), Unreached> {
+    // Of the flows, not of the control connection.
+    (options.source_port, options.mptcp) = (None, false);
+    options.mss_bytes = Some(options.mss_bytes.map_or(CONTROL_MSS, |mss| mss.min(CONTROL_MSS)));
+    let mut first_error = None;
+    let addresses = target.addresses(options.family);
+    for address in addresses.map_err(|error| Unreached { error, refused: false })? {
+        match goodput_mover::socket::tcp_connect(address, &options, CONNECT) {
+            Ok(fd) => return Ok((std::net::TcpStream::from(fd), address)),
+            Err(error) => _ = first_error.get_or_insert(error),
+        }
+    }
+    let Some(failure) = first_error else {
+        let error = EngineError::Target(format!("{target}: no address to try"));
+        return Err(Unreached { error, refused: false });
+    };
+    let refused = failure.cause.kind() == ErrorKind::ConnectionRefused;
+    Err(Unreached { error: EngineError::Socket { to: target.to_string(), failure }, refused })
+}

@@ -1,0 +1,263 @@
+//! The near side of a conversation: connect, agree, measure, ask for settings, leave.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use goodput_model::{Host, Plan, SocketOptions};
+use goodput_wire::error::WireError;
+use goodput_wire::session::{Action, ClientConfig, ClientKey, ClockOffset, Input, SettingRequest};
+
+use crate::clock::host_clock;
+use crate::control::conversation::Conversation;
+use crate::control::credentials::{Credentials, Shown};
+use crate::control::dial::{Dialled, dial};
+use crate::control::target::Target;
+use crate::error::EngineError;
+use crate::events::{Event, Listener};
+use crate::interrupt::Interrupt;
+use crate::near::NearRun;
+use crate::near::clocks::Pings;
+use crate::result::measurement::{Incomplete, Measurement};
+
+/// How long a far end that serves one client after the other may take between two.
+const BETWEEN: Duration = Duration::from_secs(1);
+/// How long the reason of a peer that broke off may be on its way.
+const REFUSAL: Duration = Duration::from_secs(1);
+
+/// A greeted peer.
+pub struct Client {
+    pub(crate) conversation: Conversation,
+    pub(crate) target: Target,
+    /// Where it is: what the first flow may try, where there is no control connection.
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// Where the peer sees this end, where there is a control connection.
+    pub(crate) local: Option<SocketAddr>,
+    options: SocketOptions,
+    credentials: Credentials,
+    /// The machine at the other end.
+    pub peer: Host,
+    secured: bool,
+    /// Comparisons of the clocks over the control connection.
+    pub(crate) pings: Pings,
+    /// How its time of day differs from ours, where it told.
+    pub clock: Option<ClockOffset>,
+}
+
+impl Client {
+    /// Connects to the target and greets it. `options` says where from (bind, device, IP version). A
+    /// protocol without a control connection meets its peer only when the first flow is opened.
+    pub async fn connect(
+        target: &Target,
+        options: &SocketOptions,
+        credentials: Credentials,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<Self, EngineError> {
+        let client = tokio::select! {
+            client = Self::greet(target, options, credentials, Duration::ZERO) => client?,
+            () = interrupt.raised() => return Err(EngineError::Interrupted),
+        };
+        listener(Event::Connected { peer: client.peer.clone(), secured: client.secured });
+        Ok(client)
+    }
+
+    /// As [`Client::connect`]; a connection that is refused is tried again for `patience`. A server that
+    /// refuses whoever shows nothing is shown the user's key, if there is one.
+    async fn greet(
+        target: &Target,
+        options: &SocketOptions,
+        credentials: Credentials,
+        patience: Duration,
+    ) -> Result<Self, EngineError> {
+        let key = credentials.key_for(target, Shown::AtOnce)?;
+        let shows_nothing = key.is_none();
+        match Self::greet_with(target, options, &credentials, key, patience).await {
+            Err(refused) if shows_nothing && refused.not_permitted() => {
+                match credentials.key_for(target, Shown::AsAsked)? {
+                    Some(key) => {
+                        Self::greet_with(target, options, &credentials, Some(key), patience).await
+                    }
+                    None => Err(refused),
+                }
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn greet_with(
+        target: &Target,
+        options: &SocketOptions,
+        credentials: &Credentials,
+        key: Option<ClientKey>,
+        patience: Duration,
+    ) -> Result<Self, EngineError> {
+        let dialled = dial(target.clone(), options.clone(), patience).await?;
+        let Dialled { stream, addresses } = dialled;
+        let local = stream.as_ref().and_then(|stream| stream.local_addr().ok());
+        let config = ClientConfig {
+            host: goodput_kernel::host(),
+            token: credentials.token.clone(),
+            key: key.clone(),
+            login: credentials.login.clone(),
+            seed: rand::random(),
+            clock: host_clock(),
+        };
+        let session = (target.protocol.client)(std::time::Instant::now(), config);
+        let mut conversation = Conversation::new(session, stream);
+        let mut showed = None;
+        loop {
+            match next(&mut conversation, target).await? {
+                Action::ServerShowed(server) => showed = Some(server),
+                Action::Greeted { peer, secured, clock } => {
+                    if let Some(server) = showed {
+                        credentials.met(target, server, key.as_ref());
+                    }
+                    return Ok(Self {
+                        conversation,
+                        pings: Pings::default(),
+                        target: target.clone(),
+                        options: options.clone(),
+                        credentials: credentials.clone(),
+                        addresses,
+                        local,
+                        peer,
+                        secured,
+                        clock,
+                    });
+                }
+                other => return Err(unexpected(target, &other)),
+            }
+        }
+    }
+
+    /// Makes one measurement. An interrupt ends it early with what was measured so far; dropping
+    /// the future stops its flows at once.
+    pub async fn measure(
+        &mut self,
+        plan: &Plan,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<Measurement, EngineError> {
+        let agreed = async {
+            self.be_met().await?;
+            NearRun::agree(self, plan).await
+        };
+        let run = tokio::select! {
+            run = agreed => run?,
+            () = interrupt.raised() => return Err(EngineError::Interrupted),
+        };
+        match run.run(interrupt, listener).await {
+            Err(EngineError::BrokenOff(why)) => {
+                Err(self.refusal().await.unwrap_or(EngineError::BrokenOff(why)))
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// As [`Client::measure`], for whom a part of a measurement is of no use: that is an error.
+    pub async fn measure_whole(
+        &mut self,
+        plan: &Plan,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<Measurement, EngineError> {
+        let measurement = self.measure(plan, interrupt, listener).await?;
+        match measurement.incomplete {
+            Some(Incomplete { why, not_permitted, .. }) => {
+                Err(EngineError::Incomplete { why, not_permitted })
+            }
+            None => Ok(measurement),
+        }
+    }
+
+    /// Begins another conversation if the one so far is over: it is good for one measurement only, or it broke.
+    /// Whether it did.
+    pub(crate) async fn be_met(&mut self) -> Result<bool, EngineError> {
+        let is_over = self.conversation.is_over();
+        if is_over {
+            self.meet_again().await?;
+        }
+        Ok(is_over)
+    }
+
+    /// Why the peer breaks off, where it says so soon: the reset of a flow overtakes the words.
+    pub(crate) async fn refusal(&mut self) -> Option<EngineError> {
+        let words = async {
+            loop {
+                match self.next().await {
+                    Ok(_) => {}
+                    Err(refused @ EngineError::Refused { .. }) => return Some(refused),
+                    Err(_) => return None,
+                }
+            }
+        };
+        tokio::time::timeout(REFUSAL, words).await.ok().flatten()
+    }
+
+    async fn meet_again(&mut self) -> Result<(), EngineError> {
+        let (target, options, credentials) =
+            (self.target.clone(), self.options.clone(), self.credentials.clone());
+        self.conversation.hang_up().await;
+        *self = Self::greet(&target, &options, credentials, BETWEEN).await?;
+        Ok(())
+    }
+
+    /// Reads or changes a setting of the far end; the effective value.
+    pub async fn setting(&mut self, request: SettingRequest) -> Result<String, EngineError> {
+        self.conversation.tell(Input::AskSetting(request));
+        match self.next().await? {
+            Action::SettingAnswered(answer) => answer.map_err(|refusal| EngineError::FarSetting {
+                not_permitted: refusal.not_permitted,
+                why: refusal.why,
+            }),
+            other => Err(unexpected(&self.target, &other)),
+        }
+    }
+
+    /// Says goodbye.
+    pub async fn leave(self) {
+        self.conversation.leave("done").await;
+    }
+
+    /// Compares both clocks `count` times over the control connection, each time when the last answer is
+    /// there. [`Client::next`] takes the answers into [`Client::pings`].
+    pub(crate) fn compare_clocks(&mut self, count: usize) {
+        self.pings.want(count);
+        self.ping();
+    }
+
+    fn ping(&mut self) {
+        if self.pings.is_wanting() && !self.conversation.is_over() {
+            self.conversation.tell(Input::AskClock);
+        }
+    }
+
+    /// The next action, where the conversation must go on.
+    pub(crate) async fn next(&mut self) -> Result<Action, EngineError> {
+        loop {
+            let action = next(&mut self.conversation, &self.target).await?;
+            let Action::ClockCompared(exchange) = action else { return Ok(action) };
+            self.pings.heard(exchange);
+            self.ping();
+        }
+    }
+}
+
+async fn next(conversation: &mut Conversation, target: &Target) -> Result<Action, EngineError> {
+    let wire = |failure| EngineError::Wire { target: target.text.clone(), failure };
+    match conversation.next().await.map_err(wire)? {
+        Some(Action::Refused(why)) => {
+            Err(EngineError::Refused { target: target.text.clone(), why })
+        }
+        Some(action) => Ok(action),
+        None => Err(wire(WireError::Closed("it said goodbye".into()))),
+    }
+}
+
+/// The peer's session asked for something that has no place at this point.
+pub(crate) fn unexpected(target: &Target, action: &Action) -> EngineError {
+    EngineError::Wire {
+        target: target.text.clone(),
+        failure: WireError::Protocol(format!("{action:?} was not expected now")),
+    }
+}

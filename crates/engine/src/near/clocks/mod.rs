@@ -1,0 +1,180 @@
+//! The clocks of both ends over one measurement: asked beside it, and concluded from.
+
+mod exchanges;
+mod pings;
+#[cfg(test)]
+mod simulated;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use goodput_diagnose::clocks::relation;
+use goodput_model::{Clocks, End, Exchange, Known, Missing, Plan, Snapshot, SocketOptions};
+use goodput_wire::session::{ClockOffset, Cookie};
+use tokio::task::JoinHandle;
+
+use crate::error::EngineError;
+use crate::near::client::Client;
+use crate::threads::blocking;
+use exchanges::Progress;
+pub use pings::{PINGS, Pings};
+
+/// How long payload waits for the first answers, at most.
+const FIRST: Duration = Duration::from_millis(300);
+/// How often it is looked for them.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Offset that is worth a word, microseconds: records and logs of both hosts no longer line up.
+const WORTH_A_WORD_US: f64 = 1e6;
+
+type Asked = Result<Vec<Exchange>, Missing>;
+
+/// A comparison of both ends' clocks under way.
+pub struct Comparing {
+    asking: Result<JoinHandle<Result<Asked, EngineError>>, Missing>,
+    progress: Arc<Progress>,
+}
+
+impl Comparing {
+    /// Begins to ask the far end that `client` has found.
+    pub fn begin(client: &Client, plan: &Plan, echo: Option<Cookie>) -> Self {
+        let progress = Arc::new(Progress::default());
+        let asking = whom(client, plan, echo).map(|(to, cookie)| {
+            // The ports and the subflows are the flows' own.
+            let options = SocketOptions { source_port: None, mptcp: false, ..plan.socket.clone() };
+            let progress = Arc::clone(&progress);
+            tokio::spawn(blocking(move || exchanges::exchange(to, cookie, &options, &progress)))
+        });
+        Self { asking, progress }
+    }
+
+    /// Whether the far end is asked at all.
+    pub fn is_asking(&self) -> bool {
+        self.asking.is_ok()
+    }
+
+    /// Waits until the first questions are answered, while nothing else is on the path; not for long.
+    pub async fn first(&self) {
+        let until = Instant::now() + FIRST;
+        while let Ok(asking) = &self.asking
+            && !asking.is_finished()
+            && self.progress.answered() < exchanges::IDLE
+            && Instant::now() < until
+        {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Nothing is on the path any more: the last questions.
+    pub fn finish(&self) {
+        self.progress.finish();
+    }
+
+    /// What was answered, about a second later at the latest.
+    pub async fn collect(mut self) -> Result<Asked, EngineError> {
+        let broken = |cause| EngineError::Flow(format!("an internal task broke off: {cause}"));
+        match &mut self.asking {
+            Ok(asking) => asking.await.map_err(broken)?,
+            Err(why) => Ok(Err(why.clone())),
+        }
+    }
+}
+
+impl Drop for Comparing {
+    fn drop(&mut self) {
+        self.progress.abandon();
+    }
+}
+
+/// Who is asked, and by what it knows the question.
+fn whom(
+    client: &Client,
+    plan: &Plan,
+    echo: Option<Cookie>,
+) -> Result<(SocketAddr, Cookie), Missing> {
+    if !client.target.protocol.observes {
+        return Err(Missing::because("the far end is not goodput, and does not tell its clock"));
+    }
+    if !plan.observe {
+        return Err(Missing::because("the plan does not observe"));
+    }
+    let mut to = client.addresses.first().copied().ok_or(Missing::because("it has no address"))?;
+    to.set_port(client.target.port);
+    let cookie = echo.ok_or(Missing::because("the far end's goodput is older"))?;
+    Ok((to, cookie))
+}
+
+/// What the exchanges come to.
+pub fn conclude(asked: Asked, near: &End, far: &Known<Arc<End>>) -> Clocks {
+    let exchanges = match asked {
+        Ok(exchanges) => exchanges,
+        Err(why) => return Clocks { relation: Known::Missing(why), exchanges: Vec::new() },
+    };
+    let kernel = |end: &End| end.clock.as_ref()?.kernel.clone();
+    let one =
+        kernel(near).is_some_and(|near| far.value().and_then(|far| kernel(far)) == Some(near));
+    Clocks { relation: relation(&exchanges, one).into(), exchanges }
+}
+
+/// Notes the offset among the near end's facts.
+pub fn note(facts: &mut Snapshot, clock: Option<ClockOffset>) {
+    match clock {
+        Some(ClockOffset { ahead_us, uncertainty_us }) => {
+            facts.put("clock.far_ahead_us", ahead_us);
+            facts.put("clock.uncertainty_us", uncertainty_us);
+        }
+        None => facts.lacks("clock", "the far end did not tell the time"),
+    }
+}
+
+/// A doubt about clocks that are far apart.
+pub fn doubt(clock: Option<ClockOffset>) -> Option<String> {
+    let ClockOffset { ahead_us, uncertainty_us } = clock?;
+    let surely = ahead_us.abs() - uncertainty_us;
+    let which = if ahead_us > 0.0 { "ahead of" } else { "behind" };
+    (surely > WORTH_A_WORD_US).then(|| {
+        format!("the far host's clock is {:.1} s {which} this one's", ahead_us.abs() / 1e6)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{Host, OwnClock};
+
+    #[test]
+    fn ends_of_one_kernel_have_one_clock_and_those_of_two_have_a_bound() {
+        let exchanges: Vec<_> = (0..20)
+            .map(|n| 1_000_000_000 + n * 1_000_000)
+            .map(|at| Exchange::from([at, at + 30_000, at + 40_000, at + 70_000]))
+            .collect();
+        let end = |kernel: &str| {
+            let clock = Some(OwnClock { began_ns: 0, kernel: Some(kernel.into()) });
+            End { clock, ..End::unobserved(Host::foreign("x")) }
+        };
+        let error = |far: &str| {
+            let clocks =
+                conclude(Ok(exchanges.clone()), &end("a 1"), &Known::Value(end(far).into()));
+            clocks.relation.value().unwrap().error_ns
+        };
+        assert_eq!(error("a 1"), 0.0);
+        assert!((29_000.0..40_000.0).contains(&error("b 1")), "{}", error("b 1"));
+    }
+
+    #[test]
+    fn what_is_not_compared_says_why() {
+        let why = Missing::because("the far end's goodput is older");
+        let near = End::unobserved(Host::foreign("x"));
+        let clocks = conclude(Err(why.clone()), &near, &Known::missing("private"));
+        assert_eq!(clocks.relation, Known::Missing(why));
+    }
+
+    #[test]
+    fn only_clocks_surely_apart_are_worth_a_word() {
+        let of = |ahead_us, uncertainty_us| doubt(Some(ClockOffset { ahead_us, uncertainty_us }));
+        assert_eq!(of(-3.2e6, 5e4).unwrap(), "the far host's clock is 3.2 s behind this one's");
+        assert_eq!(of(1.2e6, 5e5), None);
+        assert_eq!(doubt(None), None);
+    }
+}

@@ -1,0 +1,214 @@
+//! The connecting side's data connections: each flow of a measurement comes about as its protocol
+//! has it, and shows what proves that it belongs here.
+
+mod listen;
+mod tcp;
+#[cfg(test)]
+mod tests;
+mod udp;
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use goodput_model::{EndName, FlowPlan, Plan, Transport};
+use goodput_mover::Early;
+use goodput_wire::ticket::FlowTicket;
+
+use crate::error::EngineError;
+use crate::run::source_ports::Chosen;
+use crate::run::traffic::Connected;
+
+pub use listen::Doors;
+
+/// How long one data connection may take.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long all of them may take together, which is as long as a far end of goodput waits for them.
+const CONNECT_ALL: Duration = goodput_wire::protocols::goodput::times::FLOWS;
+
+/// Connected and proven flows.
+pub struct Opened {
+    /// Each flow with its socket.
+    pub flows: Vec<Connected>,
+    /// The peer's address.
+    pub peer: SocketAddr,
+    /// What the kernel made of the socket options, where it differs from what was asked.
+    pub doubts: Vec<String>,
+}
+
+/// Where flows are connected to.
+#[derive(Debug, Clone)]
+pub struct Towards {
+    /// Addresses of the peer, tried in turn for the first flow; all others follow it.
+    pub addresses: Vec<SocketAddr>,
+    /// How much higher the port of each further flow is.
+    pub apart: u16,
+    /// Local ports that were chosen, where they were to be; otherwise as the plan says.
+    pub ports: Option<Chosen>,
+}
+
+/// Opens every flow of a plan. Blocks.
+pub fn open_flows(
+    towards: &Towards,
+    plan: &Plan,
+    tickets: &[FlowTicket],
+) -> Result<Opened, EngineError> {
+    let deadline = Instant::now() + CONNECT_ALL;
+    let mut opening = Opening::new(plan, tickets.len());
+    let mut connections = 0;
+    opening.doubt(towards.ports.iter().filter_map(|chosen| chosen.doubt.clone()).collect());
+    for ticket in tickets {
+        if opening.share(ticket)? {
+            continue;
+        }
+        if let Some(chosen) = &towards.ports {
+            opening.plan.socket.source_port = chosen.ports.get(usize::from(connections)).copied();
+        }
+        let time = time_left(deadline, opening.flows.len(), tickets.len())?;
+        let (socket, early) = match opening.peer {
+            Some(peer) => {
+                open(higher(peer, connections, towards.apart)?, &opening.plan, ticket, time)?
+            }
+            None => {
+                let (opened, peer) = open_first(&towards.addresses, &opening.plan, ticket, time)?;
+                opening.peer = Some(peer);
+                opened
+            }
+        };
+        opening.add(ticket, socket, early);
+        connections += 1;
+    }
+    opening.done()
+}
+
+/// Opens the first flow to the first address that takes it; the error is that of the first address,
+/// as the others are mostly the same.
+fn open_first(
+    addresses: &[SocketAddr],
+    plan: &Plan,
+    ticket: &FlowTicket,
+    time: Duration,
+) -> Result<((OwnedFd, Early), SocketAddr), EngineError> {
+    let mut first_error = None;
+    for address in addresses {
+        match open(*address, plan, ticket, time) {
+            Ok(opened) => return Ok((opened, *address)),
+            Err(error) => _ = first_error.get_or_insert(error),
+        }
+    }
+    Err(first_error.unwrap_or_else(|| EngineError::Flow("no address to open a flow to".into())))
+}
+
+fn open(
+    address: SocketAddr,
+    plan: &Plan,
+    ticket: &FlowTicket,
+    time: Duration,
+) -> Result<(OwnedFd, Early), EngineError> {
+    match plan.transport {
+        Transport::Tcp => Ok((tcp::open(address, plan, ticket, time)?, shown(ticket))),
+        Transport::Udp => udp::open(address, plan, ticket, time),
+    }
+}
+
+/// What a proof is of the payload of the flow.
+fn shown(ticket: &FlowTicket) -> Early {
+    let is_payload = ticket.framing.counts_proof() && ticket.is_sender(EndName::Near);
+    let bytes = if is_payload { ticket.proof.0.len() as u64 } else { 0 };
+    Early { bytes, datagrams: Vec::new() }
+}
+
+/// The address of the flow that comes `connections` after the first one.
+fn higher(first: SocketAddr, connections: u16, apart: u16) -> Result<SocketAddr, EngineError> {
+    let port = connections.checked_mul(apart).and_then(|more| first.port().checked_add(more));
+    let port = port.ok_or_else(|| {
+        let first = first.port();
+        EngineError::Flow(format!("port {first} is too high for so many flows, a port each"))
+    })?;
+    let mut address = first;
+    address.set_port(port);
+    Ok(address)
+}
+
+/// How long the next connection may take. `done` of `all` are there.
+fn time_left(deadline: Instant, done: usize, all: usize) -> Result<Duration, EngineError> {
+    match deadline.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => Err(EngineError::Flow(format!(
+            "only {done} of {all} data connections could be made in {} s; the path may be too long \
+             for so many, use fewer flows",
+            CONNECT_ALL.as_secs()
+        ))),
+        left => Ok(left.min(CONNECT)),
+    }
+}
+
+/// The flows of a measurement, as they come about.
+struct Opening {
+    /// With the local port that the next flow is to have.
+    plan: Plan,
+    peer: Option<SocketAddr>,
+    flows: Vec<Connected>,
+    doubts: Vec<String>,
+}
+
+impl Opening {
+    fn new(plan: &Plan, flows: usize) -> Self {
+        let plan = plan.clone();
+        Self { plan, peer: None, flows: Vec::with_capacity(flows), doubts: Vec::new() }
+    }
+
+    fn add(&mut self, ticket: &FlowTicket, socket: OwnedFd, early: Early) {
+        let found = goodput_mover::socket::check_effective(&socket, &self.plan.socket);
+        self.doubt(found);
+        self.note_port(ticket.flow.id, &socket);
+        let framing = ticket.framing.clone();
+        self.flows.push(Connected { flow: ticket.flow, socket, framing, early });
+    }
+
+    /// The next flow's port is behind this one's, which is not what was asked for where that was taken.
+    fn note_port(&mut self, flow: u16, socket: &OwnedFd) {
+        let Some(asked) = self.plan.socket.source_port else { return };
+        let local = socket2::SockRef::from(socket).local_addr().ok();
+        let Some(port) = local.and_then(|local| local.as_socket()).map(|local| local.port()) else {
+            return;
+        };
+        if port != asked {
+            self.doubt(vec![format!(
+                "source port {asked} is taken, flow {flow} has {port} (ss -an sport = :{asked} shows by whom)"
+            )]);
+        }
+        self.plan.socket.source_port = port.checked_add(1);
+    }
+
+    /// Every flow mostly says the same.
+    fn doubt(&mut self, found: Vec<String>) {
+        for doubt in found {
+            if !self.doubts.contains(&doubt) {
+                self.doubts.push(doubt);
+            }
+        }
+    }
+
+    /// Gives a flow that rides on another one's connection a handle of its own to it. Tells whether
+    /// the flow is such a one.
+    fn share(&mut self, ticket: &FlowTicket) -> Result<bool, EngineError> {
+        let Some(other) = ticket.shares else { return Ok(false) };
+        let FlowPlan { id, .. } = ticket.flow;
+        let named = || format!("share the connection of flow {other} with flow {id}");
+        let carrier = self.flows.iter().find(|carrier| carrier.flow.id == other);
+        let carrier = carrier.ok_or_else(|| {
+            EngineError::Flow(format!(
+                "flow {id} shares the connection of flow {other}, which is not there"
+            ))
+        })?;
+        let socket = carrier.socket.try_clone().map_err(EngineError::io(named()))?;
+        let framing = ticket.framing.clone();
+        self.flows.push(Connected { flow: ticket.flow, socket, framing, early: Early::default() });
+        Ok(true)
+    }
+
+    fn done(self) -> Result<Opened, EngineError> {
+        let peer = self.peer.ok_or_else(|| EngineError::Flow("there is no flow to open".into()))?;
+        Ok(Opened { flows: self.flows, peer, doubts: self.doubts })
+    }
+}

@@ -1,0 +1,99 @@
+//! What the near end keeps of a measurement while it runs, in bounded memory however long that is.
+
+use goodput_model::{EndName, Interval, Plan, Sample, Thinned};
+
+use crate::events::{Event, Listener};
+use crate::near::shown::Shown;
+use crate::result::kept::Kept;
+use crate::result::measurement::steady;
+
+/// Samples of both ends, of which old ones are thinned, and the intervals cut from them, of which many are joined.
+pub struct Keeping {
+    near: Kept,
+    far: Kept,
+    shown: Shown,
+    /// Whether flows ran until they were told to stop; the samples until then are marked.
+    was_steady: bool,
+}
+
+/// What was kept of a measurement that is over.
+pub struct KeptAll {
+    /// Samples of the near end.
+    pub near: Vec<Sample>,
+    /// Samples of the far end.
+    pub far: Vec<Sample>,
+    /// The intervals, in the order of their ends.
+    pub intervals: Vec<Interval>,
+    /// How many samples of each end were taken before the senders were told to stop; `None`: the flows ended
+    /// by themselves.
+    pub steady_samples: Option<(usize, usize)>,
+    /// How much was left out, if anything was.
+    pub thinned: Option<Thinned>,
+}
+
+impl Keeping {
+    /// Of a plan with a far end that reports what it receives, or does not.
+    pub fn new(plan: &Plan, far_tells: bool) -> Self {
+        Self {
+            near: Kept::default(),
+            far: Kept::default(),
+            shown: Shown::new(plan, far_tells),
+            was_steady: false,
+        }
+    }
+
+    /// The next sample of an end.
+    pub fn take(&mut self, at: EndName, sample: Sample, listener: &mut Listener<'_>) {
+        listener(Event::Sampled { end: at, sample: Box::new(sample.clone()) });
+        self.shown.take(at, &sample, listener);
+        let samples = match at {
+            EndName::Near => &mut self.near,
+            EndName::Far => &mut self.far,
+        };
+        samples.push(sample);
+    }
+
+    /// Samples of the near end so far.
+    pub fn near(&self) -> &[Sample] {
+        &self.near
+    }
+
+    /// Samples of the far end so far.
+    pub fn far(&self) -> &[Sample] {
+        &self.far
+    }
+
+    /// The senders were told to stop; `are_moving`, if they had not ended by themselves.
+    pub fn stop(&mut self, are_moving: bool) {
+        if are_moving {
+            self.was_steady = true;
+            self.near.mark();
+            self.far.mark();
+        }
+        self.shown.stop();
+    }
+
+    /// The measurement is over. `far_tells` says whether the far end reported in the end what it received.
+    pub fn close(mut self, far_tells: bool, listener: &mut Listener<'_>) -> KeptAll {
+        let marked = |kept: &Kept| kept.marked().unwrap_or(0);
+        let steady_samples = self.was_steady.then(|| (marked(&self.near), marked(&self.far)));
+        let (near, far) = steady_samples.unzip();
+        let (steady_near, steady_far) = (steady(&self.near, near), steady(&self.far, far));
+        if !far_tells {
+            self.shown.do_without_far(steady_near, listener);
+        }
+        let (intervals, intervals_every_s) = self.shown.close(steady_near, steady_far, listener);
+        let thinned = Thinned {
+            intervals_every_s,
+            near_samples_every_s: self.near.every_s(),
+            far_samples_every_s: self.far.every_s(),
+        };
+        KeptAll {
+            near: self.near.into_samples(),
+            far: self.far.into_samples(),
+            intervals,
+            steady_samples,
+            thinned: thinned.if_any(),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! From what both ends saw to a record: numbers, verdict, findings.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use goodput_diagnose::{Diagnosis, diagnose};
+use goodput_model::record::{Ends, FORMAT};
+use goodput_model::{EndName, Finding, Kind, Known, Place, Record, Transport, Verdict};
+use goodput_settings::permanent;
+
+use crate::error::EngineError;
+use crate::result::doubts::doubts;
+use crate::result::measurement::{Incomplete, Measurement};
+use crate::result::outcome::outcome;
+
+/// In the names of files that belong to that system.
+const FREEBSD: &str = "FreeBSD";
+
+/// A record, and what each rule's witness read in its main direction.
+pub struct Conclusion {
+    /// The record.
+    pub record: Record,
+    /// Witness values by rule id, where they could be read.
+    pub witnesses: BTreeMap<String, f64>,
+    /// What is lacking, if the record is only a part of what was asked for.
+    pub incomplete: Option<Incomplete>,
+}
+
+/// Concludes from one measurement of `target`, begun at `started` (RFC 3339, UTC). Fails where no
+/// payload could be counted at all.
+pub fn conclude(
+    measurement: Measurement,
+    target: &str,
+    started: &str,
+) -> Result<Conclusion, EngineError> {
+    if measurement.senders().iter().all(|sender| measurement.measured(*sender).is_none()) {
+        if let Some(Incomplete { why, not_permitted, .. }) = measurement.incomplete {
+            return Err(EngineError::Incomplete { why, not_permitted });
+        }
+        return Err(nothing_counted(target, &measurement));
+    }
+    Ok(conclude_at_least(measurement, target, started))
+}
+
+/// The same where it is no failure that nothing tells what arrived, as at a server that sends over UDP
+/// to a client that keeps its counts to itself.
+pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) -> Conclusion {
+    let mut diagnoses = diagnoses(&measurement).into_iter().map(|(_, diagnosis)| diagnosis);
+    let main = diagnoses.next().unwrap_or_else(|| undiagnosed(&measurement));
+    let reverse = diagnoses.next();
+    let result = outcome(&measurement, main.ceiling.clone());
+    let doubts = measurement.doubts.iter().cloned().chain(doubts(&measurement, &result)).collect();
+    let mut findings = main.findings;
+    let mut undecided = main.undecided;
+    let mut verdict_reverse = None;
+    if let Some(reverse) = reverse {
+        findings.extend(reverse.findings);
+        undecided.extend(reverse.undecided);
+        verdict_reverse = Some(reverse.verdict);
+    }
+    findings.iter_mut().for_each(keep_for_good);
+    let record = Record {
+        format: FORMAT,
+        kind: Kind::Test,
+        started: started.into(),
+        target: target.into(),
+        plan: measurement.plan,
+        connections: measurement.connections,
+        far_totals: measurement.far_totals,
+        ends: Ends {
+            // Shared with nobody any more, and so moved.
+            near: Known::Value(Arc::unwrap_or_clone(measurement.near)),
+            far: measurement.far.map(Arc::unwrap_or_clone),
+        },
+        intervals: measurement.intervals,
+        result,
+        latency: measurement.latency,
+        clocks: measurement.clocks,
+        verdict: main.verdict,
+        verdict_reverse,
+        findings,
+        undecided,
+        probes: Vec::new(),
+        comparison: None,
+        transfers: Vec::new(),
+        rate_searches: Vec::new(),
+        thinned: measurement.thinned,
+        incomplete: measurement.incomplete.as_ref().map(|incomplete| incomplete.why.clone()),
+        doubts,
+    };
+    Conclusion { record, witnesses: main.witnesses, incomplete: measurement.incomplete }
+}
+
+/// What is said where nothing could be counted.
+fn undiagnosed(measurement: &Measurement) -> Diagnosis {
+    let why = "nothing tells what arrived";
+    let sender = measurement.senders().first().copied().unwrap_or(EndName::Near);
+    Diagnosis {
+        verdict: Verdict {
+            limit: Verdict::NO_LIMIT.into(),
+            end: Place::Path,
+            share_percent: Known::missing(why),
+            summary: why.into(),
+            split: Known::missing(why),
+            sender,
+        },
+        findings: Vec::new(),
+        undecided: Vec::new(),
+        witnesses: BTreeMap::new(),
+        ceiling: Known::missing(why),
+    }
+}
+
+/// A finding whose remedy is a setting of ours gets the permanent form of the first value to try.
+/// Where the rule names a file itself, or FreeBSD's, that stands.
+fn keep_for_good(finding: &mut Finding) {
+    let Some(change) = finding.changes.first() else { return };
+    // A setting that this version does not know has no permanent form to tell.
+    let ours = permanent(&change.setting, &change.to).unwrap_or_default();
+    let of_rule = std::mem::take(&mut finding.permanent);
+    let said = |file: &str| {
+        let freebsd = |file: &str| file.contains(FREEBSD);
+        of_rule.iter().any(|p| p.file == file || freebsd(&p.file) && freebsd(file))
+    };
+    finding.permanent = ours.into_iter().filter(|p| !said(&p.file)).collect();
+    finding.permanent.extend(of_rule);
+}
+
+fn diagnoses(measurement: &Measurement) -> Vec<(EndName, Diagnosis)> {
+    let senders = measurement.senders().into_iter();
+    senders.filter_map(|s| Some((s, diagnose(&measurement.evidence(s)?)))).collect()
+}
+
+fn nothing_counted(target: &str, measurement: &Measurement) -> EngineError {
+    let senders = measurement.senders();
+    let saw = senders.iter().any(|sender| measurement.end(sender.other()).is_some());
+    EngineError::Flow(match (measurement.far.get(), measurement.plan.transport) {
+        (Err(why), Transport::Tcp) if !saw => format!(
+            "{target}: nothing tells what arrived: {why}, and nothing was acknowledged; a longer -t \
+             may help"
+        ),
+        (Err(why), Transport::Udp) if !saw => format!(
+            "{target}: nothing tells what arrived: {why}; over UDP, only the end that receives can \
+             measure it"
+        ),
+        _ => format!(
+            "{target}: the receiver counted nothing; the run was too short to sample, try a longer -t"
+        ),
+    })
+}

@@ -1,0 +1,189 @@
+//! Doubts about a measurement that its own numbers raise.
+
+mod bytes;
+mod copies;
+
+use goodput_model::{End, EndName, EndResult, FlowSample, Known, Outcome, Plan, SocketOptions};
+use goodput_mover::socket::cut_buffer;
+
+use crate::result::measurement::Measurement;
+
+/// Share of one CPU that a hypervisor may take before results vary with its other guests, percent.
+/// Below it, the accounting of /proc/stat is mostly rounding.
+const STEAL_PERCENT: f64 = 2.0;
+
+/// What a reader should know before believing the numbers.
+pub fn doubts(measurement: &Measurement, result: &Outcome) -> Vec<String> {
+    let ends = [("near", &result.near), ("far", &result.far)];
+    let stolen = steal(ends).into_iter();
+    let cut = measurement.far.value().map(|far| cut(far, &measurement.plan.socket));
+    let disagreements = uncounted(measurement).chain(bytes::disagree(measurement));
+    let copied =
+        [EndName::Near, EndName::Far].into_iter().flat_map(|end| copies::made(measurement, end));
+    let cut = cut.into_iter().flatten();
+    let fallen = fell_back(measurement).into_iter();
+    let told = stolen.chain(fallen).chain(untold(measurement)).chain(cut);
+    let told = told.chain(disagreements).chain(copied).chain(coarse(&measurement.plan));
+    told.chain(senders_times(measurement)).collect()
+}
+
+/// Senders whose device does not hold datagrams until the times that the mover `txtime` gave them. The
+/// leaves of mq are not looked at.
+fn senders_times(measurement: &Measurement) -> Vec<String> {
+    if measurement.plan.mover != "txtime" {
+        return Vec::new();
+    }
+    let kind = |end| Some((end, measurement.end(end)?.before.text("qdisc.kind").ok()?));
+    let kinds = measurement.senders().into_iter().filter_map(kind);
+    let ignoring = kinds.filter(|(_, kind)| !["fq", "mq"].contains(kind));
+    let words = ignoring.map(|(end, kind)| {
+        format!(
+            "the qdisc {kind} of the {end} end ignores the times that mover txtime gives: datagrams left \
+             in batches; fq holds them (tc qdisc replace dev DEVICE root fq)"
+        )
+    });
+    words.collect()
+}
+
+/// What the far kernel made of the buffers that were asked for, by its flows' own memory. The near
+/// end's are compared when its sockets are opened.
+fn cut(far: &End, asked: &SocketOptions) -> Vec<String> {
+    let last = far.samples.iter().rev().find(|sample| !sample.flows.is_empty());
+    let flows = last.map_or(&[][..], |sample| &sample.flows);
+    let mut found = Vec::new();
+    for memory in flows.iter().filter_map(|flow| flow.memory.value()) {
+        for (name, asked, has, sysctl) in [
+            ("send", asked.sndbuf_bytes, memory.sndbuf_bytes, "net.core.wmem_max"),
+            ("receive", asked.rcvbuf_bytes, memory.rcvbuf_bytes, "net.core.rmem_max"),
+        ] {
+            let limit =
+                far.before.text(&format!("sysctl.{sysctl}")).ok().and_then(|t| t.parse().ok());
+            let words = asked.and_then(|asked| cut_buffer(name, asked.0, has, sysctl, limit));
+            found.extend(words.map(|words| format!("at the far end {words}")));
+        }
+    }
+    // Every flow says the same.
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Whether connections that were to be MPTCP are not, by the end that connects them mostly.
+fn fell_back(measurement: &Measurement) -> Option<String> {
+    let last = measurement.near.last_sample().filter(|_| measurement.plan.socket.mptcp)?;
+    let subflows = |flow: &FlowSample| flow.mptcp_subflows.clone();
+    let why = last.flows.iter().find_map(|flow| match subflows(flow) {
+        Some(Known::Missing(why)) => Some(why.missing.to_string()),
+        Some(Known::Value(_)) => None,
+        None => Some("a connection came without it".into()),
+    })?;
+    Some(format!("--mptcp: {why}"))
+}
+
+/// The receiver's count is the goodput; where goodput's own far end does not tell it, the next best
+/// is. Of other programs nothing else is expected.
+fn untold(measurement: &Measurement) -> Option<String> {
+    if measurement.far_totals.is_some() {
+        return None;
+    }
+    let sends = measurement.senders().contains(&EndName::Near);
+    let why = measurement.far.get().err().filter(|_| sends)?;
+    Some(format!("{why}: what it received is counted by what its TCP acknowledged"))
+}
+
+/// Directions in which payload moved, and of which no one tells what arrived.
+fn uncounted(measurement: &Measurement) -> impl Iterator<Item = String> {
+    let senders = measurement.senders().into_iter();
+    senders.filter(|sender| measurement.measured(*sender).is_none()).map(|sender| {
+        let why = match (sender, &measurement.far) {
+            (EndName::Near, Known::Missing(why)) => why.to_string(),
+            _ => "the receiver counted nothing".into(),
+        };
+        format!("nothing tells what arrived of what the {sender} end sent: {why}")
+    })
+}
+
+/// A rate at which few packets leave: a whole one more or less is what the result can be off by.
+fn coarse(plan: &Plan) -> Option<String> {
+    let packets = goodput_wire::check::few(plan)?;
+    let percent = 100.0 / packets;
+    Some(format!(
+        "at this rate about {packets:.0} packets of a flow leave in the time of the test: one more or \
+         less is {percent:.0} % of the result; a smaller --chunk or a longer time makes it finer"
+    ))
+}
+
+/// One note for both ends: two virtual machines of one host say the same.
+fn steal(ends: [(&str, &EndResult); 2]) -> Option<String> {
+    let took = ends.iter().filter_map(|(name, end)| match end.steal_percent {
+        Known::Value(percent) if percent > STEAL_PERCENT => {
+            Some(format!("{percent:.0} % of a CPU away from the {name} host"))
+        }
+        _ => None,
+    });
+    let took = took.collect::<Vec<_>>().join(" and ");
+    (!took.is_empty()).then(|| {
+        format!("a hypervisor took {took} during the test: its other guests show in the numbers")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{Bytes, FlowSample, Host, Role, Sample, Snapshot, SocketMemory};
+
+    pub(super) fn flow(sndbuf_bytes: u64) -> FlowSample {
+        let memory = SocketMemory {
+            rmem_alloc_bytes: 0,
+            rcvbuf_bytes: 131_072,
+            wmem_alloc_bytes: 0,
+            sndbuf_bytes,
+            wmem_queued_bytes: 0,
+            backlog_bytes: 0,
+            drops: 0,
+        };
+        FlowSample {
+            memory: Known::Value(memory),
+            ..FlowSample::untold(0, Role::Sender, 0, "not asked")
+        }
+    }
+
+    #[test]
+    fn what_the_far_kernel_cut_is_told_once_with_its_limit() {
+        let mut before = Snapshot::default();
+        before.put("sysctl.net.core.wmem_max", "212992");
+        let flows = vec![flow(425_984), flow(425_984)];
+        let samples = vec![Sample { at_s: 1.0, sent_bytes: 0, received_bytes: 0, flows }];
+        let host = Host { name: "b".into(), kernel: "Linux".into(), goodput: "0".into(), cpus: 1 };
+        let far = End { before, samples, ..End::unobserved(host) };
+        let asked =
+            |bytes| SocketOptions { sndbuf_bytes: Some(Bytes(bytes)), ..SocketOptions::default() };
+        let told = cut(&far, &asked(1 << 20));
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with("at the far end a send buffer of 1048576 bytes"), "{told:?}");
+        assert!(told[0].contains("net.core.wmem_max = 212992"), "{told:?}");
+        assert!(cut(&far, &asked(212_992)).is_empty());
+        assert!(cut(&far, &SocketOptions::default()).is_empty());
+    }
+
+    fn end(steal: Known<f64>) -> EndResult {
+        let missing = || Known::missing("not asked");
+        EndResult {
+            cpu_percent: missing(),
+            host_cpu_percent: missing(),
+            softirq_percent: missing(),
+            steal_percent: steal,
+        }
+    }
+
+    #[test]
+    fn a_hypervisor_that_takes_much_is_told_once() {
+        let words = |near, far| steal([("near", &end(near)), ("far", &end(far))]);
+        let unknown = || Known::missing("no /proc/stat");
+        assert!(words(Known::Value(1.0), unknown()).is_none());
+        let one = words(unknown(), Known::Value(12.4)).unwrap();
+        assert!(one.starts_with("a hypervisor took 12 % of a CPU away from the far host"), "{one}");
+        let both = words(Known::Value(5.0), Known::Value(12.4)).unwrap();
+        assert!(both.contains("5 % of a CPU away from the near host and 12 %"), "{both}");
+    }
+}

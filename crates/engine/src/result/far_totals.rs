@@ -1,0 +1,193 @@
+//! What a far end that is not goodput told of itself, read as the numbers of a measurement.
+
+use goodput_model::{BitRate, EndName, FlowTotals, Known, Measured, Missing, Role, Transport};
+
+use crate::result::measurement::Measurement;
+
+/// The flows of a far end's account in one role.
+pub struct Told<'a>(Result<Vec<&'a FlowTotals>, Missing>);
+
+impl<'a> Told<'a> {
+    /// What the far end told of the flows on which it has this role.
+    pub fn of(measurement: &'a Measurement, role: Role) -> Self {
+        let flows = measurement.far_totals.iter().flat_map(|totals| &totals.flows);
+        let flows: Vec<_> = flows.filter(|flow| flow.role == role).collect();
+        if flows.is_empty() { Self(Err(untold(measurement))) } else { Self(Ok(flows)) }
+    }
+
+    /// The sum of a count over all flows; missing where one of them lacks it.
+    pub fn sum(&self, count: impl Fn(&FlowTotals) -> &Known<u64>) -> Known<u64> {
+        let beyond = || Missing::because("what it told adds up to more than a counter holds");
+        let counts = self.each(|flow| count(flow).get().copied());
+        let sum = |counts: Vec<u64>| counts.into_iter().try_fold(0, u64::checked_add);
+        counts.and_then(|counts| sum(counts).ok_or_else(beyond)).into()
+    }
+
+    /// The worst jitter of its flows.
+    pub fn jitter_us(&self) -> Known<f64> {
+        self.largest(|flow| &flow.jitter_us)
+    }
+
+    /// How long its flows counted, the longest of them.
+    pub fn duration_s(&self) -> Known<f64> {
+        self.largest(|flow| &flow.duration_s)
+    }
+
+    /// Datagrams that did not arrive, percent of those sent. `sent_bytes` are what this end sent:
+    /// where it counted no datagrams, the bytes that it did not get say as much.
+    pub fn lost_percent(&self, sent_bytes: &Known<u64>) -> Known<f64> {
+        let counted = self.lost_datagrams().or_else(|why| {
+            let sent = *sent_bytes.get()?;
+            let received = *self.sum(|flow| &flow.bytes).get()?;
+            Ok((sent.checked_sub(received).ok_or(why)?, sent))
+        });
+        let percent = counted.and_then(|(lost, all)| match all {
+            0 => Err(Missing::because("nothing was sent")),
+            _ => Ok(lost as f64 / all as f64 * 100.0),
+        });
+        percent.into()
+    }
+
+    fn lost_datagrams(&self) -> Result<(u64, u64), Missing> {
+        let lost = *self.sum(|flow| &flow.lost).get()?;
+        let all = *self.sum(|flow| &flow.datagrams).get()?;
+        if lost > all {
+            return Err(Missing::because("it told of more lost datagrams than there were"));
+        }
+        Ok((lost, all))
+    }
+
+    fn largest(&self, read: impl Fn(&FlowTotals) -> &Known<f64>) -> Known<f64> {
+        let all = self.each(|flow| read(flow).get().copied());
+        all.map(|all| all.into_iter().fold(0.0, f64::max)).into()
+    }
+
+    fn each<T>(&self, read: impl Fn(&FlowTotals) -> Result<T, Missing>) -> Result<Vec<T>, Missing> {
+        self.0.as_ref().map_err(Clone::clone)?.iter().map(|flow| read(flow)).collect()
+    }
+}
+
+/// Goodput of what this end sent, as the far end told it afterwards: one number for the whole run.
+pub fn measured(measurement: &Measurement) -> Option<Measured> {
+    let told = Told::of(measurement, Role::Receiver);
+    let bytes = *told.sum(|flow| &flow.bytes).value()?;
+    let sent_for =
+        measurement.steady(EndName::Near).last().map(|last| last.at_s - measurement.plan.omit_s);
+    let duration_s = told.duration_s().value().copied().filter(|s| *s > 0.0).or(sent_for)?;
+    Some(Measured {
+        goodput: BitRate::over(bytes, duration_s)?,
+        from_s: 0.0,
+        to_s: duration_s,
+        precision_percent: Known::missing(
+            "the far end told one number for the whole run, which says nothing of its variation",
+        ),
+    })
+}
+
+/// Share of what `sender` sent in datagrams that did not arrive, by the account of the far end.
+pub fn lost_share(measurement: &Measurement, sender: EndName) -> Known<f64> {
+    if measurement.plan.transport != Transport::Udp || sender == EndName::Far {
+        return Known::missing("only a far end that received over UDP tells it");
+    }
+    let last = measurement.near.last_sample().map(|last| last.sent_bytes);
+    let sent = last.map_or(Known::missing("nothing was sampled here"), Known::Value);
+    Told::of(measurement, Role::Receiver).lost_percent(&sent).map(|percent| percent / 100.0)
+}
+
+/// What was seen here, or else what the far end told.
+pub fn seen_or_told<T>(seen: Known<T>, told: Known<T>) -> Known<T> {
+    match (seen, told) {
+        (Known::Missing(_), told @ Known::Value(_)) => told,
+        (seen, _) => seen,
+    }
+}
+
+fn untold(measurement: &Measurement) -> Missing {
+    match &measurement.far {
+        Known::Missing(why) => why.clone(),
+        Known::Value(_) => Missing::because("the far end reported its flows instead"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Clocks;
+    use goodput_model::{End, Host, Plan, Sample, Totals};
+
+    fn flow(bytes: u64, duration_s: f64) -> FlowTotals {
+        FlowTotals {
+            bytes: Known::Value(bytes),
+            duration_s: Known::Value(duration_s),
+            ..FlowTotals::untold(0, Role::Receiver, "not told")
+        }
+    }
+
+    fn sent_over_udp(flows: Vec<FlowTotals>) -> Measurement {
+        let sample =
+            |at_s, sent_bytes| Sample { at_s, sent_bytes, received_bytes: 0, flows: Vec::new() };
+        let samples = vec![sample(0.0, 0), sample(2.0, 4000)];
+        Measurement {
+            plan: Plan { transport: Transport::Udp, ..Plan::standard() },
+            near: End { samples, ..End::unobserved(Host::foreign("near")) }.into(),
+            far: Known::missing("it does not observe"),
+            connections: Vec::new(),
+            far_totals: Some(Totals {
+                program: "iperf 2.1.8".into(),
+                cpu_percent: Known::missing("not told"),
+                cpu_user_percent: None,
+                cpu_system_percent: None,
+                congestion: None,
+                cookie: None,
+                flows,
+                text: None,
+            }),
+            intervals: Vec::new(),
+            thinned: None,
+            steady_samples: None,
+            latency: None,
+            clocks: Clocks::missing("a made-up measurement"),
+            incomplete: None,
+            doubts: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_goodput_of_what_was_sent_is_what_the_far_end_told() {
+        let measurement = sent_over_udp(vec![flow(1000, 1.0), flow(2000, 2.0)]);
+        let measured = measurement.measured(EndName::Near).unwrap();
+        assert!((measured.goodput.0 - 12_000.0).abs() < 1e-6, "{measured:?}");
+        assert_eq!((measured.from_s, measured.to_s), (0.0, 2.0));
+        let why = measured.precision_percent.get().unwrap_err().to_string();
+        assert!(why.starts_with("the far end told one number"), "{why}");
+    }
+
+    #[test]
+    fn without_its_duration_the_time_of_sending_counts() {
+        let untimed = FlowTotals { duration_s: Known::missing("not told"), ..flow(1000, 0.0) };
+        let measured = measured(&sent_over_udp(vec![untimed])).unwrap();
+        assert!((measured.goodput.0 - 4000.0).abs() < 1e-6, "{measured:?}");
+    }
+
+    #[test]
+    fn one_silent_flow_leaves_the_goodput_unknown() {
+        let silent = FlowTotals::untold(1, Role::Receiver, "it told nothing");
+        assert!(measured(&sent_over_udp(vec![flow(1000, 1.0), silent])).is_none());
+        assert!(measured(&sent_over_udp(Vec::new())).is_none());
+    }
+
+    #[test]
+    fn loss_is_counted_by_datagrams_or_else_by_bytes() {
+        let counted =
+            FlowTotals { datagrams: Known::Value(200), lost: Known::Value(10), ..flow(3000, 1.0) };
+        let percent = |flow| {
+            let measurement = sent_over_udp(vec![flow]);
+            Told::of(&measurement, Role::Receiver).lost_percent(&Known::Value(4000))
+        };
+        assert_eq!(percent(counted.clone()), Known::Value(5.0));
+        assert_eq!(percent(flow(3000, 1.0)), Known::Value(25.0));
+        assert!(percent(flow(4001, 1.0)).value().is_none());
+        // More lost than there were is no count; the bytes are.
+        assert_eq!(percent(FlowTotals { lost: Known::Value(201), ..counted }), Known::Value(25.0));
+    }
+}

@@ -1,0 +1,225 @@
+//! The samples of one end, of which a long measurement keeps a bounded number.
+
+use std::ops::Deref;
+
+use goodput_model::Sample;
+
+/// Flows in detail that are kept, over all samples; each is about 1 KiB. Ten flows fill it in 40 s, one in 7 min.
+const DETAILS_MAX: usize = 4096;
+
+/// Samples that are kept.
+const SAMPLES_MAX: usize = 16_384;
+
+/// The beginning is kept as it is, for slow start is in it, seconds.
+const HEAD_S: f64 = 10.0;
+
+/// The beginning takes at most so much of what is kept, as a divisor.
+const HEAD_SHARE: usize = 4;
+
+/// Samples in order. When there are too many, every second one after the beginning is dropped, and of those that
+/// come only every second is kept from there on: the rest are evenly spaced, each by the same power of two.
+/// Counters are cumulative, so that sums and rates between any two that are left are what they were. The first, the
+/// last and the marked one stay.
+#[derive(Debug)]
+pub struct Kept {
+    samples: Vec<Sample>,
+    details: usize,
+    /// Of the samples after the beginning, each so many-th is kept.
+    stride: usize,
+    /// How many came after the last that is kept for good.
+    since: usize,
+    marked_s: Option<f64>,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { samples: Vec::new(), details: 0, stride: 1, since: 0, marked_s: None }
+    }
+}
+
+impl Kept {
+    /// Takes the next sample.
+    pub fn push(&mut self, sample: Sample) {
+        let replaced = self.samples.last().is_some_and(|last| {
+            // On a slow way the far end tells its last totals first, and their details after them.
+            last.at_s == sample.at_s && last.flows.is_empty()
+        });
+        if replaced || self.is_surplus() {
+            self.drop_last();
+        }
+        if !replaced {
+            self.since = if self.since == self.stride { 1 } else { self.since + 1 };
+        }
+        self.details += sample.flows.len();
+        self.samples.push(sample);
+        if self.samples.len() > SAMPLES_MAX || self.details > DETAILS_MAX {
+            self.thin();
+        }
+    }
+
+    /// The newest sample is the last before something that matters; it is kept.
+    pub fn mark(&mut self) {
+        self.marked_s = self.samples.last().map(|last| last.at_s);
+    }
+
+    /// How many samples there are up to the marked one.
+    pub fn marked(&self) -> Option<usize> {
+        let at_s = self.marked_s?;
+        Some(self.samples.partition_point(|sample| sample.at_s <= at_s))
+    }
+
+    /// Mean time between two that are kept after the beginning, seconds, if some were left out.
+    pub fn every_s(&self) -> Option<f64> {
+        let rest = self.samples.get(self.head() - 1..)?;
+        let rest = Some(rest).filter(|rest| self.stride > 1 && rest.len() > 1)?;
+        let (first, last) = (rest.first()?, rest.last()?);
+        Some((last.at_s - first.at_s) / (rest.len() - 1) as f64)
+    }
+
+    /// All that are left.
+    pub fn into_samples(self) -> Vec<Sample> {
+        self.samples
+    }
+
+    /// Whether the newest sample is between two that are kept, and was there only for being the newest.
+    fn is_surplus(&self) -> bool {
+        let last = self.samples.last().filter(|_| self.since != self.stride);
+        last.is_some_and(|last| last.at_s > HEAD_S && Some(last.at_s) != self.marked_s)
+            && self.samples.len() > self.head()
+    }
+
+    fn drop_last(&mut self) {
+        self.details -= self.samples.pop().map_or(0, |last| last.flows.len());
+    }
+
+    /// How many samples are the beginning.
+    fn head(&self) -> usize {
+        let mut details = 0;
+        let is_head = |sample: &&Sample| {
+            details += sample.flows.len();
+            sample.at_s <= HEAD_S && details <= DETAILS_MAX / HEAD_SHARE
+        };
+        self.samples.iter().take(SAMPLES_MAX / HEAD_SHARE).take_while(is_head).count().max(1)
+    }
+
+    /// Drops every second sample after the beginning.
+    fn thin(&mut self) {
+        let (head, newest) = (self.head(), self.samples.len() - 1);
+        let marked_s = self.marked_s;
+        let mut place = 0;
+        self.samples.retain(|sample| {
+            let at = place;
+            place += 1;
+            let is_second = at >= head && (at - head) % 2 == 1;
+            at < head || is_second || at == newest || Some(sample.at_s) == marked_s
+        });
+        self.details = self.samples.iter().map(|sample| sample.flows.len()).sum();
+        // The last before the newest that is kept for good: its neighbour, or the one before that.
+        if newest >= head && (newest - head) % 2 == 1 {
+            self.since += self.stride;
+        }
+        self.stride *= 2;
+    }
+}
+
+impl Deref for Kept {
+    type Target = [Sample];
+
+    fn deref(&self) -> &[Sample] {
+        &self.samples
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_model::{FlowSample, Role};
+
+    use super::*;
+    use crate::result::measurement::measure;
+
+    /// A sample each tenth of a second; slow start for the first two seconds, then a rate that varies.
+    fn sample(tenth: u64, flows: u16) -> Sample {
+        let received_bytes = match tenth {
+            ..20 => tenth * tenth * 100,
+            _ => 40_000 + (tenth - 20) * 4000 + (tenth % 7) * 90,
+        };
+        let flow = |id| FlowSample::untold(id, Role::Receiver, received_bytes, "not looked at");
+        let flows = (0..flows).map(flow).collect();
+        Sample { at_s: tenth as f64 / 10.0, sent_bytes: 0, received_bytes, flows }
+    }
+
+    fn kept(tenths: u64, flows: u16) -> Kept {
+        let mut kept = Kept::default();
+        (0..=tenths).for_each(|tenth| kept.push(sample(tenth, flows)));
+        kept
+    }
+
+    fn bytes(kept: &Kept) -> usize {
+        let details: usize = kept.iter().map(|sample| sample.flows.capacity()).sum();
+        kept.len() * size_of::<Sample>() + details * size_of::<FlowSample>()
+    }
+
+    #[test]
+    fn a_day_stays_small_and_its_sums_are_exact() {
+        // Ten flows in detail ten times a second are 864 000 samples; a tenth of them goes as far.
+        for (tenths, flows) in [(86_400, 10), (864_000, 0)] {
+            let kept = kept(tenths, flows);
+            assert!(bytes(&kept) < 20 << 20, "{} bytes", bytes(&kept));
+            assert!(kept.len() > 200, "{}", kept.len());
+            assert_eq!(kept.first(), Some(&sample(0, flows)));
+            assert_eq!(kept.last(), Some(&sample(tenths, flows)));
+            for one in kept.iter() {
+                assert_eq!(
+                    *one,
+                    sample((one.at_s * 10.0).round() as u64, flows),
+                    "as it was taken"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_evenly_spaced_after_a_beginning_that_is_whole() {
+        let kept = kept(100_000, 3);
+        let begins = kept.iter().take_while(|sample| sample.at_s <= HEAD_S).count();
+        assert_eq!(begins, 101, "every tenth of the first 10 s");
+        let times: Vec<f64> = kept[begins..kept.len() - 1].iter().map(|s| s.at_s).collect();
+        let gap = times[1] - times[0];
+        let even = times.windows(2).all(|pair| (pair[1] - pair[0] - gap).abs() < 1e-6);
+        let steps = gap * 10.0;
+        assert!(even && (steps.log2() - steps.log2().round()).abs() < 1e-6, "{gap} s: {times:?}");
+    }
+
+    #[test]
+    fn the_rate_is_that_of_all_samples() {
+        let all: Vec<Sample> = (0..=50_000).map(|tenth| sample(tenth, 4)).collect();
+        let thinned = kept(50_000, 4);
+        assert!(thinned.len() < all.len() / 8);
+        let rate = |samples: &[Sample], omit_s| measure(&[], samples, omit_s, 0.0).unwrap();
+        let (whole, thin) = (rate(&all, 2.0), rate(&thinned, 2.0));
+        assert_eq!((whole.from_s, whole.to_s), (thin.from_s, thin.to_s));
+        assert_eq!(whole.goodput, thin.goodput, "the same window has the same rate");
+        // Where the window begins is found in the samples, and may be a few of them later.
+        let (whole, thin) = (rate(&all, 0.0), rate(&thinned, 0.0));
+        assert!((whole.goodput.0 / thin.goodput.0 - 1.0).abs() < 1e-4, "{whole:?} {thin:?}");
+    }
+
+    #[test]
+    fn what_came_before_the_mark_can_be_told_however_much_comes_after() {
+        let mut kept = kept(30_001, 2);
+        kept.mark();
+        (30_002..60_000).for_each(|tenth| kept.push(sample(tenth, 2)));
+        let marked = kept.marked().unwrap();
+        assert_eq!(kept[marked - 1].at_s, 3000.1);
+        assert!(kept.len() > marked);
+    }
+
+    #[test]
+    fn details_that_follow_their_totals_take_their_place() {
+        let mut kept = Kept::default();
+        kept.push(sample(1, 2));
+        kept.push(Sample { flows: Vec::new(), ..sample(2, 2) });
+        kept.push(sample(2, 2));
+        assert_eq!(kept.iter().map(|s| s.flows.len()).collect::<Vec<_>>(), [2, 2]);
+    }
+}

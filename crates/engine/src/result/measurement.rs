@@ -1,0 +1,214 @@
+//! What one measurement brought home, before anything is concluded from it.
+
+use std::sync::Arc;
+
+use crate::result::acknowledged::acknowledged;
+use crate::result::far_totals;
+use goodput_model::{
+    Clocks, Connection, End, EndName, Evidence, Interval, Known, Latency, Measured, Plan, Sample,
+    Thinned, Totals,
+};
+
+/// Share of a run that may be dropped as its start, at most.
+const MAX_TRIM_SHARE: f64 = 0.5;
+
+/// Both ends' observations of one plan.
+#[derive(Debug, Clone)]
+pub struct Measurement {
+    /// What was agreed.
+    pub plan: Plan,
+    /// What this end saw.
+    pub near: Arc<End>,
+    /// What the far end saw.
+    pub far: Known<Arc<End>>,
+    /// The addresses of each flow, as far as they are known.
+    pub connections: Vec<Connection>,
+    /// What a far end that is not goodput told of itself.
+    pub far_totals: Option<Totals>,
+    /// The shown intervals, oldest first.
+    pub intervals: Vec<Interval>,
+    /// How much of the samples and intervals was left out, if any.
+    pub thinned: Option<Thinned>,
+    /// How many samples of the near and of the far end were taken before the senders were told to
+    /// stop; what came later is the emptying of queues. `None`: the flows ended by themselves.
+    pub steady_samples: Option<(usize, usize)>,
+    /// How long probes took, where the plan asks for it.
+    pub latency: Option<Latency>,
+    /// How the clocks of both ends relate.
+    pub clocks: Clocks,
+    /// Doubts about the measurement itself.
+    pub doubts: Vec<String>,
+    /// What is lacking, if not all was measured that the plan asks for.
+    pub incomplete: Option<Incomplete>,
+}
+
+/// Why a measurement is only a part of what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incomplete {
+    /// In words.
+    pub why: String,
+    /// Whether payload ended before its time, rather than the far end's report being lost.
+    pub cut_short: bool,
+    /// Whether a privilege or a token is what lacks.
+    pub not_permitted: bool,
+}
+
+impl Measurement {
+    /// The ends that sent: one, or both.
+    pub fn senders(&self) -> Vec<EndName> {
+        let mut senders: Vec<_> = self.plan.flow_plans().iter().map(|f| f.sender).collect();
+        senders.dedup();
+        senders
+    }
+
+    /// What `end` saw.
+    pub fn end(&self, end: EndName) -> Option<&End> {
+        match end {
+            EndName::Near => Some(&self.near),
+            EndName::Far => self.far.value().map(Arc::as_ref),
+        }
+    }
+
+    /// The samples of `end` from before the senders were stopped; all of them where those are too
+    /// few to measure anything by, as in a run of a few tenths of a second.
+    pub fn steady(&self, end: EndName) -> &[Sample] {
+        let samples = self.end(end).map_or(&[][..], |e| &e.samples);
+        let count = self.steady_samples.map(|(near, far)| match end {
+            EndName::Near => near,
+            EndName::Far => far,
+        });
+        steady(samples, count)
+    }
+
+    /// Goodput of what `sender` sent, from the receiver's count after slow start; where the
+    /// receiver tells nothing meanwhile, from what its TCP acknowledged, or else from what it told
+    /// afterwards. `None` where none of these is there.
+    pub fn measured(&self, sender: EndName) -> Option<Measured> {
+        let sent = self.steady(sender);
+        let omit_s = self.plan.omit_s;
+        // What has arrived waits for the disk until the end: that time counts.
+        let to_disk = self.plan.storage.sink.as_ref().is_some_and(|sink| sink.fsync);
+        let to_disk = to_disk && omit_s == 0.0 && self.steady_samples.is_none();
+        match self.end(sender.other()) {
+            Some(receiver) if to_disk => whole(&receiver.samples),
+            Some(_) => {
+                measure(sent, self.steady(sender.other()), omit_s, self.sender_later_s(sender))
+            }
+            None => measure(sent, &acknowledged(sent), omit_s, 0.0)
+                .or_else(|| far_totals::measured(self)),
+        }
+    }
+
+    /// Seconds from the beginning of the receiver's samples to that of the sender's; none where nothing
+    /// relates their clocks, as both begin with the traffic.
+    fn sender_later_s(&self, sender: EndName) -> f64 {
+        let far = self.far.get();
+        let later_s = far.and_then(|far| self.clocks.far_began_later_s(&self.near, far));
+        later_s.map_or(0.0, |later_s| if sender == EndName::Far { later_s } else { -later_s })
+    }
+
+    /// One direction as the rules see it; `None` where nothing could be counted.
+    pub fn evidence(&self, sender: EndName) -> Option<Evidence> {
+        Some(Evidence {
+            plan: self.plan.clone(),
+            sender_end: sender,
+            near: Known::Value(self.near.clone()),
+            far: self.far.clone(),
+            told_lost_share: far_totals::lost_share(self, sender),
+            latency: self.latency.clone(),
+            clocks: self.clocks.clone(),
+            measured: self.measured(sender)?,
+        })
+    }
+}
+
+/// The first `count` samples, which are from before the senders were stopped; all, where those are too
+/// few to measure anything by, where payload came only later, or where nobody was stopped.
+pub fn steady(samples: &[Sample], count: Option<usize>) -> &[Sample] {
+    let moved =
+        |samples: &[Sample]| samples.last().map(|s| (s.sent_bytes > 0, s.received_bytes > 0));
+    let before = count.filter(|count| *count >= 2).and_then(|count| samples.get(..count));
+    before.filter(|before| moved(before) == moved(samples)).unwrap_or(samples)
+}
+
+/// All that was received, from the beginning to the end of the last flow.
+fn whole(receiver: &[Sample]) -> Option<Measured> {
+    let last = receiver.last().filter(|last| last.received_bytes > 0 && last.at_s > 0.0)?;
+    let series = [(0.0, 0), (last.at_s, last.received_bytes)];
+    goodput_experiment::steady::measure(&series, None, 0.0)
+}
+
+/// The measured window of one direction, from both ends' samples so far: without the first `omit_s`
+/// seconds, or where these are 0 without slow start. The sender's samples begin `later_s` after the
+/// receiver's.
+pub fn measure(
+    sender: &[Sample],
+    receiver: &[Sample],
+    omit_s: f64,
+    later_s: f64,
+) -> Option<Measured> {
+    if omit_s > 0.0 {
+        let after = receiver.iter().filter(|sample| sample.at_s >= omit_s);
+        let series: Vec<_> = after.map(|s| (s.at_s, s.received_bytes)).collect();
+        return goodput_experiment::steady::measure(&series, None, 0.0);
+    }
+    let mut series: Vec<_> = receiver.iter().map(|s| (s.at_s, s.received_bytes)).collect();
+    // A transfer that was over before its second sample is measured as a whole.
+    if let [(at_s, 1..)] = series[..]
+        && at_s > 0.0
+    {
+        series.insert(0, (0.0, 0));
+    }
+    let slow_start = goodput_experiment::slow_start::ended_s(sender).map(|at_s| at_s + later_s);
+    goodput_experiment::steady::measure(&series, slow_start, MAX_TRIM_SHARE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transfer_of_one_sample_is_measured_as_a_whole() {
+        let one =
+            |received_bytes| Sample { at_s: 0.5, sent_bytes: 0, received_bytes, flows: vec![] };
+        let measured = measure(&[], &[one(1000)], 0.0, 0.0).unwrap();
+        assert_eq!((measured.goodput.0, measured.from_s, measured.to_s), (16_000.0, 0.0, 0.5));
+        assert!(measured.precision_percent.value().is_none());
+        assert!(measure(&[], &[one(0)], 0.0, 0.0).is_none());
+    }
+
+    #[test]
+    fn samples_that_came_late_are_better_than_none() {
+        let sample =
+            |received_bytes| Sample { at_s: 0.1, sent_bytes: 0, received_bytes, flows: vec![] };
+        let counts = [None, Some(0), Some(1), Some(2), Some(3)];
+        let parts = |samples: &[Sample]| counts.map(|count| steady(samples, count).len());
+        assert_eq!(parts(&[0, 1, 2].map(sample)), [3, 3, 3, 2, 3]);
+        assert_eq!(parts(&[0, 0, 2].map(sample)), [3; 5], "a far end that began late");
+        assert_eq!(parts(&[0, 0, 0].map(sample)), [3, 3, 3, 2, 3]);
+    }
+
+    #[test]
+    fn the_wait_for_the_disk_counts() {
+        let sample =
+            |at_s, received_bytes| Sample { at_s, sent_bytes: 0, received_bytes, flows: vec![] };
+        let waits = [sample(0.0, 0), sample(0.1, 1000), sample(2.0, 1000), sample(4.0, 1000)];
+        let measured = whole(&waits).unwrap();
+        assert_eq!((measured.goodput.0, measured.from_s, measured.to_s), (2000.0, 0.0, 4.0));
+        assert!(whole(&[sample(4.0, 0)]).is_none() && whole(&[]).is_none());
+    }
+
+    #[test]
+    fn what_is_to_be_omitted_does_not_count_and_all_the_rest_does() {
+        let sample = |tenth: u64| Sample {
+            at_s: tenth as f64 / 10.0,
+            sent_bytes: 0,
+            received_bytes: if tenth < 10 { tenth } else { 10 + (tenth - 10) * 1000 },
+            flows: vec![],
+        };
+        let samples: Vec<_> = (0..=30).map(sample).collect();
+        let measured = measure(&[], &samples, 1.0, 0.0).unwrap();
+        assert_eq!((measured.from_s, measured.to_s), (1.0, 3.0));
+        assert!((measured.goodput.0 - 80_000.0).abs() < 1e-6, "{measured:?}");
+    }
+}

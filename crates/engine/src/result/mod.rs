@@ -1,0 +1,11 @@
+//! From what both ends saw to a record: what was measured, what is doubtful about it, and what follows.
+
+pub mod acknowledged;
+pub mod conclude;
+pub mod doubts;
+pub mod far_totals;
+pub mod intervals;
+pub mod joined;
+pub mod kept;
+pub mod measurement;
+pub mod outcome;

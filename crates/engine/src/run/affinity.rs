@@ -1,0 +1,82 @@
+//! On which CPUs the flows of one end run: as the plan has it, or as is best for the path's device.
+
+use goodput_kernel::Context;
+use goodput_model::{CpuList, EndName, FlowPlacement, Pin, Placement, Plan};
+
+use crate::threads::blocking;
+
+/// The CPUs of one end's flows.
+#[derive(Debug, Clone)]
+pub struct Seating {
+    chosen: String,
+    cpus: Vec<u16>,
+}
+
+impl Seating {
+    /// Those that `end`, which is this one, has by `plan` on the path of `context`. Fails where it may
+    /// not run on a CPU that the plan names.
+    pub async fn of(plan: &Plan, end: EndName, context: &Context) -> Result<Self, String> {
+        match plan.pin.of(end) {
+            Pin::None => Ok(Self::free("the scheduler".into())),
+            Pin::Cpus(cpus) => Self::named(cpus, &allowed()?),
+            Pin::Auto => {
+                let (allowed, context) = (allowed()?, context.clone());
+                let flows = plan.flow_plans().len();
+                let look = blocking(move || goodput_kernel::surroundings(&context));
+                Ok(match look.await.map_err(|why| why.to_string())? {
+                    Ok(around) => {
+                        let seats = around.seats(&allowed, flows);
+                        Self { chosen: format!("auto: {}", seats.why), cpus: seats.cpus }
+                    }
+                    Err(why) => Self::free(format!("auto: {why}; the scheduler decides")),
+                })
+            }
+        }
+    }
+
+    pub(crate) fn free(chosen: String) -> Self {
+        Self { chosen, cpus: Vec::new() }
+    }
+
+    fn named(cpus: &[u16], allowed: &[u16]) -> Result<Self, String> {
+        match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+            None => Ok(Self { chosen: "asked for".into(), cpus: cpus.to_vec() }),
+            Some(cpu) => Err(format!(
+                "no flow can be pinned to CPU {cpu} (--pin): goodput may run on CPU {} only",
+                CpuList(allowed)
+            )),
+        }
+    }
+
+    /// The only CPU of a flow, if it has one: the flows take them in turn.
+    pub fn of_flow(&self, id: u16) -> Option<u16> {
+        self.cpus.get(usize::from(id) % self.cpus.len().max(1)).copied()
+    }
+
+    /// How they were chosen, and where the flows ran.
+    pub fn placement(&self, flows: Vec<FlowPlacement>) -> Placement {
+        Placement { chosen: self.chosen.clone(), flows }
+    }
+}
+
+fn allowed() -> Result<Vec<u16>, String> {
+    goodput_mover::allowed_cpus().map_err(|cause| format!("cannot ask for the CPUs: {cause}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_take_the_cpus_in_turn() {
+        let seating = Seating::named(&[2, 5], &[0, 2, 5]).unwrap();
+        assert_eq!([0, 1, 2].map(|id| seating.of_flow(id)), [Some(2), Some(5), Some(2)]);
+        assert_eq!(Seating::free(String::new()).of_flow(7), None);
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_allowed_is_named_with_those_that_are() {
+        let why = Seating::named(&[0, 9], &[0, 1, 2, 7]).unwrap_err();
+        assert!(why.contains("CPU 9") && why.contains("0-2,7"), "{why}");
+    }
+}

@@ -1,0 +1,15 @@
+//! How long a measurement lasts at most.
+
+use std::time::Duration;
+
+use goodput_model::{Length, Plan};
+
+/// How long payload moves at most; a plan of bytes ends by itself or when the peer gives up.
+pub fn longest(plan: &Plan) -> Option<Duration> {
+    let seconds = match plan.length {
+        Length::Seconds(seconds) => seconds,
+        Length::Auto { max_s, .. } => max_s,
+        Length::Bytes(_) | Length::Source => return None,
+    };
+    Duration::try_from_secs_f64(seconds + plan.omit_s).ok()
+}

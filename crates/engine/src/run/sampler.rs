@@ -1,0 +1,329 @@
+//! The one thread that reads the flows' counters while they run.
+
+use std::time::{Duration, Instant};
+
+use goodput_model::{
+    FlowPlacement, FlowSample, Framing, Known, Length, Plan, Role, Sample, Transport, no_storage,
+};
+use goodput_mover::{MoveError, RunningFlow};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::clock;
+use crate::run::affinity::Seating;
+use crate::run::traffic::{Ending, Limit, Watched};
+
+/// Time between two samples.
+const PERIOD: Duration = Duration::from_millis(100);
+/// The same where the plan does not observe: just enough to show intervals and to notice the end.
+const PERIOD_UNOBSERVED: Duration = Duration::from_millis(500);
+/// Time that one flow's detail may take up of each second, as a divisor: with 10 ms a flow, 10
+/// flows are read in detail every 100 ms and 100 flows every second.
+const DETAIL_PER_FLOW: Duration = Duration::from_millis(10);
+/// How often the end of the flows is looked for, so that short transfers do not wait for a sample.
+const END_CHECK: Duration = Duration::from_millis(10);
+
+/// When to read what.
+#[derive(Debug, Clone, Copy)]
+pub struct Cadence {
+    period: Duration,
+    detail: Option<Duration>,
+    /// Received bytes at which a sample is due at once: where a plan is of bytes, the peer that sends them
+    /// may count none, and be waiting to be told that they are here (iperf3 up to 3.9 with `-R -n`).
+    enough: Option<u64>,
+}
+
+impl Cadence {
+    /// As the plan's number of flows allows.
+    pub fn of(plan: &Plan) -> Self {
+        let flows = plan.flow_plans().len() as u32;
+        let enough = match plan.length {
+            Length::Bytes(all) => Some(all.0),
+            Length::Seconds(_) | Length::Auto { .. } | Length::Source => None,
+        };
+        if plan.observe {
+            Self { period: PERIOD, detail: Some(PERIOD.max(DETAIL_PER_FLOW * flows)), enough }
+        } else {
+            Self { period: PERIOD_UNOBSERVED, detail: None, enough }
+        }
+    }
+}
+
+/// The sample before anything has moved. A thread that samples may come too late for it.
+pub fn first(flows: &[RunningFlow], cadence: Cadence) -> Sample {
+    take(flows, 0.0, cadence.detail.is_some())
+}
+
+/// Samples `flows`, of which [`first`] was taken, until all have ended, then joins them. Ends at the
+/// latest when their stop signal has ended them, which whoever holds it guarantees.
+pub fn watch(
+    flows: Vec<RunningFlow>,
+    began: Instant,
+    cadence: Cadence,
+    mut limit: Limit,
+    seating: &Seating,
+    report: &UnboundedSender<Watched>,
+) {
+    let began = beginning(&flows, began, &mut limit, report);
+    let clock = clock::own(began);
+    let mut next_detail = began + cadence.detail.unwrap_or_default();
+    let mut next = began + cadence.period;
+    let mut enough = cadence.enough;
+    let over = loop {
+        let finished = match wait_until(next, limit.ends(began), &flows, enough) {
+            Waited::Limit => {
+                limit.reach();
+                let _ = report.send(Watched::Limit);
+                continue;
+            }
+            Waited::Enough => {
+                enough = None;
+                let at_s = sample_time(&flows, began, Instant::now(), false);
+                let _ = report.send(Watched::Sample(Box::new(take(&flows, at_s, false))));
+                continue;
+            }
+            waited => waited == Waited::Ended,
+        };
+        let now = Instant::now();
+        // Half a period early is on time: a sample that came a little late must not skip the next.
+        let due = next_detail.checked_sub(cadence.period / 2).unwrap_or(next_detail);
+        let detailed = cadence.detail.is_some_and(|_| finished || now >= due);
+        let sample = take(&flows, sample_time(&flows, began, now, finished), detailed);
+        // Nobody listens any more when the measurement was broken off; the flows end all the same.
+        let _ = report.send(Watched::Sample(Box::new(sample)));
+        if finished {
+            break now;
+        }
+        if detailed {
+            next_detail = next + cadence.detail.unwrap_or_default();
+        }
+        next += cadence.period;
+        // What still comes is no payload, and the last sample is of its end.
+        while is_over(&flows) && wait_until(next, None, &flows, None) != Waited::Ended {
+            next += cadence.period;
+        }
+    };
+    let last = Box::new(take(&flows, sample_time(&flows, began, over, true), true));
+    let told = flows.iter().filter_map(RunningFlow::told).collect();
+    let placement = seating.placement(flows.iter().map(placed).collect());
+    let sockets = flows.iter().filter(|flow| is_read_by_us(flow)).map(RunningFlow::shared_socket);
+    let sockets = sockets.collect();
+    let failures: Vec<MoveError> = flows.into_iter().filter_map(|flow| flow.join().err()).collect();
+    // A flow that was only ended by another one's failure says nothing of the cause.
+    let first = failures.iter().find(|failure| !failure.is_abort()).or(failures.first());
+    let ended = first.map_or(Ok(Ending { last, told, placement, clock, sockets }), |failure| {
+        Err(failure.into())
+    });
+    let _ = report.send(Watched::Ended(ended));
+}
+
+/// Whether a goodput at the other end sends it as a stream.
+fn is_read_by_us(flow: &RunningFlow) -> bool {
+    let config = flow.config();
+    (config.role, config.transport) == (Role::Receiver, Transport::Tcp)
+        && config.framing == Framing::Goodput
+}
+
+/// When the payload's clock began: with the gate, or where the payload itself tells, with the first
+/// flow that has seen it. Waits for that.
+fn beginning(
+    flows: &[RunningFlow],
+    gate: Instant,
+    limit: &mut Limit,
+    report: &UnboundedSender<Watched>,
+) -> Instant {
+    let tells = |flow: &RunningFlow| {
+        flow.config().transport == Transport::Udp && flow.config().framing.tells_its_beginning()
+    };
+    while flows.iter().any(tells) {
+        let over = flows.iter().all(RunningFlow::is_finished);
+        if let Some(began) = flows.iter().filter_map(RunningFlow::began_at).min() {
+            return began;
+        }
+        if over {
+            break;
+        }
+        if limit.ends(gate).is_some_and(|ends| ends <= Instant::now()) {
+            limit.reach();
+            let _ = report.send(Watched::Limit);
+        }
+        std::thread::sleep(END_CHECK);
+    }
+    gate
+}
+
+/// What ended a wait.
+#[derive(Debug, PartialEq, Eq)]
+enum Waited {
+    /// The next sample is due.
+    Due,
+    /// As many bytes as were waited for have been received.
+    Enough,
+    /// Payload has moved for as long as it may.
+    Limit,
+    /// All flows have ended.
+    Ended,
+}
+
+/// Waits for the time of the next sample, for that of `limit`, for `enough` received bytes, or for the end of
+/// all flows. A sample that is due is before the limit.
+fn wait_until(
+    next: Instant,
+    limit: Option<Instant>,
+    flows: &[RunningFlow],
+    enough: Option<u64>,
+) -> Waited {
+    loop {
+        if flows.iter().all(RunningFlow::is_finished) {
+            return Waited::Ended;
+        }
+        if enough.is_some_and(|enough| total(flows, Role::Receiver) >= enough) {
+            return Waited::Enough;
+        }
+        let left = next.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Waited::Due;
+        }
+        let to_limit = limit.map(|at| at.saturating_duration_since(Instant::now()));
+        if to_limit.is_some_and(|left| left.is_zero()) {
+            return Waited::Limit;
+        }
+        std::thread::sleep(left.min(END_CHECK).min(to_limit.unwrap_or(END_CHECK)));
+    }
+}
+
+/// Whether all payload has moved, and only the flows' threads have not ended.
+fn is_over(flows: &[RunningFlow]) -> bool {
+    let has_ended = |flow: &RunningFlow| flow.finished_at().is_some();
+    flows.iter().all(has_ended) || flows.iter().any(|flow| ends_all(flow) && has_ended(flow))
+}
+
+/// Whether its end is that of all flows.
+fn ends_all(flow: &RunningFlow) -> bool {
+    let config = flow.config();
+    config.role == Role::Receiver
+        && config.transport == Transport::Udp
+        && config.framing.ends_together()
+}
+
+/// The instant a sample stands for: now, or when the last flow ended, so that no idle time counts.
+fn sample_time(flows: &[RunningFlow], began: Instant, now: Instant, finished: bool) -> f64 {
+    let last_end = flows.iter().filter_map(RunningFlow::finished_at).max();
+    let at = if finished || is_over(flows) { last_end.unwrap_or(now) } else { now };
+    at.saturating_duration_since(began).as_secs_f64()
+}
+
+fn take(flows: &[RunningFlow], at_s: f64, detailed: bool) -> Sample {
+    Sample {
+        at_s,
+        sent_bytes: total(flows, Role::Sender),
+        received_bytes: total(flows, Role::Receiver),
+        flows: if detailed { flows.iter().map(detail).collect() } else { Vec::new() },
+    }
+}
+
+/// Bytes that the flows of a role have moved.
+fn total(flows: &[RunningFlow], role: Role) -> u64 {
+    flows.iter().filter(|f| f.config().role == role).map(|f| f.counters().bytes()).sum()
+}
+
+fn placed(flow: &RunningFlow) -> FlowPlacement {
+    let config = flow.config();
+    FlowPlacement {
+        flow: config.id,
+        role: config.role,
+        pinned_to: config.pin,
+        seen_on: flow.seen_on(),
+    }
+}
+
+fn detail(flow: &RunningFlow) -> FlowSample {
+    flow.look_where();
+    let (config, counters, socket) = (flow.config(), flow.counters(), flow.socket());
+    let tcp = config.transport == Transport::Tcp;
+    FlowSample {
+        flow: config.id,
+        role: config.role,
+        bytes: counters.bytes(),
+        blocked_us: Known::Value(counters.blocked_us()),
+        paced_us: Known::Value(counters.paced_us()),
+        calls: Known::Value(counters.calls()),
+        cpu_us: flow.cpu_us(),
+        cpu_wait_us: flow.cpu_wait_us(),
+        source_us: match config.storage.source {
+            Some(_) => Known::Value(counters.source_us()),
+            None => no_storage(),
+        },
+        sink_us: match config.storage.sink {
+            Some(_) => Known::Value(counters.sink_us()),
+            None => no_storage(),
+        },
+        copied_sends: counters.copied_anyway(),
+        mapped_bytes: counters.mapped_bytes(),
+        exhausted_buffers: counters.exhausted_buffers(),
+        tcp: if tcp { goodput_kernel::tcp_info(socket) } else { Known::missing("not a TCP flow") },
+        mptcp_subflows: goodput_kernel::mptcp_subflows(socket),
+        memory: goodput_kernel::socket_memory(socket),
+        queued_bytes: match config.role {
+            Role::Sender => goodput_kernel::queued_output(socket),
+            Role::Receiver => goodput_kernel::queued_input(socket),
+        },
+        datagrams: (!tcp).then(|| counters.datagrams()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::Arc;
+
+    use goodput_mover::{FlowConfig, Gate, Stop};
+
+    use super::*;
+
+    fn receiver(socket: TcpStream, stop: &Arc<Stop>) -> RunningFlow {
+        let config = FlowConfig::new(Role::Receiver, Transport::Tcp, 1000);
+        let gate = Arc::new(Gate::default());
+        gate.open();
+        let mover = goodput_mover::find("copy").unwrap();
+        goodput_mover::start(mover, config, socket.into(), gate, Arc::clone(stop)).unwrap()
+    }
+
+    /// A sender that counts nothing goes on until it is told; the next sample is a day away.
+    #[test]
+    fn what_is_enough_is_told_at_once() {
+        let listener = TcpListener::bind("localhost:0").unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let stop = Arc::new(Stop::new().unwrap());
+        let flows = vec![receiver(listener.accept().unwrap().0, &stop)];
+        let cadence =
+            Cadence { period: Duration::from_secs(86_400), detail: None, enough: Some(5000) };
+        let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
+        let seating = Seating::free(String::new());
+        let thread = std::thread::spawn(move || {
+            watch(flows, Instant::now(), cadence, Limit::none(), &seating, &report);
+        });
+        sender.write_all(&[0; 6000]).unwrap();
+        let Some(Watched::Sample(sample)) = watched.blocking_recv() else { panic!("no sample") };
+        assert!((5000..=6000).contains(&sample.received_bytes), "{sample:?}");
+        drop(sender);
+        thread.join().unwrap();
+    }
+
+    /// Nobody takes what is told, as when whoever drives the measurement is held up.
+    #[test]
+    fn payload_ends_at_its_limit_whoever_listens() {
+        let listener = TcpListener::bind("localhost:0").unwrap();
+        let _sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let stop = Arc::new(Stop::new().unwrap());
+        let flows = vec![receiver(listener.accept().unwrap().0, &stop)];
+        let day = Duration::from_secs(86_400);
+        let cadence = Cadence { period: day, detail: None, enough: None };
+        let limit = Limit::new(Some(Duration::from_millis(20)), &stop, Duration::ZERO);
+        let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
+        let seating = Seating::free(String::new());
+        watch(flows, Instant::now(), cadence, limit, &seating, &report);
+        assert!(matches!(watched.blocking_recv(), Some(Watched::Limit)));
+        assert!(matches!(watched.blocking_recv(), Some(Watched::Sample(_))), "the last");
+    }
+}

@@ -1,0 +1,172 @@
+//! The files of one end of a measurement: which it may use, opened, and made warm or cold.
+
+mod error;
+mod open;
+mod ready;
+mod result;
+mod sinks;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use goodput_model::{Bytes, EndName, Fact, Known, Length, Plan, Role, Snapshot, Source};
+use goodput_mover::{Awaited, FileSink, FileSource, FlowStorage, Waiter};
+
+use crate::error::EngineError;
+use crate::run::observe::forget_peak_memory;
+use crate::threads::blocking;
+
+pub use error::StorageError;
+pub use result::result;
+pub use sinks::Sinks;
+
+/// Which files an end may use.
+#[derive(Debug, Clone)]
+pub enum Reach {
+    /// The user's own: all that the system lets the user.
+    User,
+    /// Those that a server has for its clients.
+    Served(ServedFiles),
+}
+
+/// What a server lets its clients read and write.
+#[derive(Debug, Clone, Default)]
+pub struct ServedFiles {
+    /// Directory whose files, and those beneath it, clients may have sent to them.
+    pub files: Option<PathBuf>,
+    /// Where clients may make and replace files.
+    pub sinks: Option<Sinks>,
+}
+
+/// The files of one end, open.
+#[derive(Debug, Default)]
+pub struct Stores {
+    source: Option<Arc<FileSource>>,
+    sinks: Vec<(u16, Arc<FileSink>)>,
+    facts: Vec<(String, Known<Fact>)>,
+    /// What the user should know of them.
+    pub doubts: Vec<String>,
+}
+
+impl Stores {
+    /// Opens what `end` reads and writes by `plan`, and makes it ready, beside the conversations. To read
+    /// a large file takes long: dropping the future ends it soon.
+    pub async fn prepare(plan: Plan, end: EndName, reach: Reach) -> Result<Self, EngineError> {
+        let waiter = Waiter::default();
+        let awaited = waiter.awaited();
+        let prepared = blocking(move || {
+            let mut stores = Self::open(&plan, end, &reach, &awaited)?;
+            stores.make_ready(&plan, &reach, &awaited).map(|()| stores)
+        });
+        Ok(prepared.await??)
+    }
+
+    /// Opens what `end` reads and writes by `plan`.
+    fn open(
+        plan: &Plan,
+        end: EndName,
+        reach: &Reach,
+        awaited: &Awaited,
+    ) -> Result<Self, StorageError> {
+        let mut stores = Self::default();
+        let roles = roles(plan, end);
+        if let (true, Some(source)) = (roles.contains(&Role::Sender), &plan.storage.source) {
+            let again = plan.length != Length::Source;
+            stores.source = Some(Arc::new(open::source(source, again, reach, awaited)?));
+        }
+        if let (true, Some(sink)) = (roles.contains(&Role::Receiver), &plan.storage.sink) {
+            stores.sinks = open::sinks(sink, plan, end, reach)?;
+        }
+        Ok(stores)
+    }
+
+    /// Brings the source into the state that the plan asks for, and reads it alone. Takes its time.
+    fn make_ready(
+        &mut self,
+        plan: &Plan,
+        reach: &Reach,
+        awaited: &Awaited,
+    ) -> Result<(), StorageError> {
+        if let (Some(file), Some(source)) = (&self.source, &plan.storage.source) {
+            let chunk = plan.chunk_bytes.0 as usize;
+            let ready = ready::make_ready(file, source, chunk, reach, awaited)?;
+            (self.facts, self.doubts) = (ready.facts, ready.doubts);
+        }
+        forget_peak_memory();
+        Ok(())
+    }
+
+    /// The storage of one flow.
+    pub fn of(&self, plan: &Plan, flow: u16, role: Role) -> FlowStorage {
+        let sink = self.sinks.iter().find(|(id, _)| *id == flow).map(|(_, sink)| Arc::clone(sink));
+        FlowStorage {
+            source: self.source.clone().filter(|_| role == Role::Sender),
+            sink: sink.filter(|_| role == Role::Receiver),
+            header_bytes: plan.storage.header_bytes as usize,
+            header_more: plan.storage.header_more,
+            cork: plan.socket.cork,
+        }
+    }
+
+    /// Notes what is known of them among the facts before the measurement.
+    pub fn note(&self, before: &mut Snapshot) {
+        for (name, fact) in &self.facts {
+            match fact {
+                Known::Value(fact) => before.put(name.clone(), fact.clone()),
+                Known::Missing(why) => before.lacks(name.clone(), why.missing.to_string()),
+            }
+        }
+    }
+
+    /// Bytes of the source, where they are known.
+    fn source_bytes(&self) -> Option<u64> {
+        self.source.as_ref()?.bytes
+    }
+}
+
+fn roles(plan: &Plan, end: EndName) -> Vec<Role> {
+    let role = |sender: &EndName| if *sender == end { Role::Sender } else { Role::Receiver };
+    plan.direction.senders().iter().map(role).collect()
+}
+
+/// The plan for a peer that is not goodput, whose protocol knows no files: those of this end are
+/// nothing to it, but it must know how much will come.
+pub fn for_foreign(plan: &Plan, near: &Stores) -> Result<Plan, EngineError> {
+    let far = roles(plan, EndName::Far);
+    let storage = &plan.storage;
+    let far_source = far.contains(&Role::Sender) && storage.source.is_some();
+    let far_sink = far.contains(&Role::Receiver) && storage.sink.is_some();
+    if far_source || far_sink {
+        let words =
+            "only a goodput server reads and writes files; this one speaks another protocol";
+        return Err(EngineError::Flow(words.into()));
+    }
+    if plan.length != Length::Source {
+        return Ok(plan.clone());
+    }
+    let whole = near.source_bytes().map(|bytes| bytes.saturating_mul(u64::from(plan.flows)));
+    let whole = whole.ok_or_else(|| {
+        let words = "the length of the source is not known, and the far end's protocol must be told \
+                     how much will come; add -n or -t";
+        EngineError::Flow(words.into())
+    })?;
+    Ok(Plan { length: Length::Bytes(Bytes(whole)), ..plan.clone() })
+}
+
+/// The plan as the far end needs to know it: the names of the near end's files are its own.
+pub fn for_peer(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    let near = roles(&plan, EndName::Near);
+    if let (true, Some(Source::File { name, .. })) =
+        (near.contains(&Role::Sender), &mut plan.storage.source)
+    {
+        *name = "near".into();
+    }
+    if let (true, Some(sink)) = (near.contains(&Role::Receiver), &mut plan.storage.sink) {
+        sink.name = "near".into();
+    }
+    plan
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,354 @@
+//! One end's share of a measurement: its flows, and the thread that watches them.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use goodput_model::{
+    BitRate, Connection, EndName, FlowPlan, FlowTotals, Framing, OwnClock, Placement, Plan, Role,
+    Sample, Transport,
+};
+use goodput_mover::{
+    Early, FlowConfig, Gate, MoveError, Rounds, RunningFlow, SharedRate, Stop, no_thread,
+};
+use tokio::sync::mpsc;
+
+use crate::error::EngineError;
+use crate::run::affinity::Seating;
+use crate::run::movers::Movers;
+use crate::run::sampler;
+use crate::run::storage::Stores;
+
+/// How long receivers read on after the senders were stopped. What is still on its way then is
+/// given up and shows as the difference of both ends' counts.
+const DRAIN: Duration = Duration::from_secs(3);
+/// The same where somebody waits for the end. A sender whose segment was lost with the last ones sends it
+/// again after 200 ms and after 400 ms more (`TCP_RTO_MIN`, include/net/tcp.h), where its path is short.
+const DRAIN_SOON: Duration = Duration::from_secs(1);
+
+/// The connection of a flow, ready to move payload.
+pub struct Connected {
+    /// The flow.
+    pub flow: FlowPlan,
+    /// Its connected socket.
+    pub socket: OwnedFd,
+    /// How its payload looks on the wire.
+    pub framing: Framing,
+    /// What of it was read already.
+    pub early: Early,
+}
+
+/// Between which addresses `flows` are connected. One whose socket does not tell is left out.
+pub fn connections(flows: &[Connected]) -> Vec<Connection> {
+    let addresses = |flow: &Connected| {
+        let socket = socket2::SockRef::from(&flow.socket);
+        let local = socket.local_addr().ok()?.as_socket()?;
+        let remote = socket.peer_addr().ok()?.as_socket()?;
+        Some(Connection { flow: flow.flow.id, local, remote, expected_queue: None })
+    };
+    flows.iter().filter_map(addresses).collect()
+}
+
+/// What the watching thread tells.
+pub enum Watched {
+    /// Counters at one instant.
+    Sample(Box<Sample>),
+    /// Payload has moved for as long as it may, and was told to end.
+    Limit,
+    /// Every flow has ended.
+    Ended(Result<Ending, Failure>),
+}
+
+/// How long payload moves at most. The thread that watches the flows holds it, whatever holds up those that it
+/// tells.
+pub struct Limit {
+    after: Option<Duration>,
+    stop: Arc<Stop>,
+    drain: Duration,
+}
+
+impl Limit {
+    /// `after` the beginning `stop` ends the flows, whose receivers read on for `drain`.
+    pub fn new(after: Option<Duration>, stop: &Arc<Stop>, drain: Duration) -> Self {
+        Self { after, stop: Arc::clone(stop), drain }
+    }
+
+    /// When it is reached, where payload `began`; `None`: never, or it was.
+    pub fn ends(&self, began: Instant) -> Option<Instant> {
+        began.checked_add(self.after?)
+    }
+
+    /// It is reached.
+    pub fn reach(&mut self) {
+        self.after = None;
+        self.stop.finish(self.drain);
+    }
+
+    #[cfg(test)]
+    pub fn none() -> Self {
+        Self { after: None, stop: Arc::new(Stop::new().unwrap()), drain: Duration::ZERO }
+    }
+}
+
+/// How a flow failed.
+pub struct Failure {
+    /// In words.
+    pub why: String,
+    /// Whether the peer broke it off, which then knows the reason.
+    pub by_peer: bool,
+}
+
+impl From<&MoveError> for Failure {
+    fn from(error: &MoveError) -> Self {
+        Self { why: error.to_string(), by_peer: error.is_by_peer() }
+    }
+}
+
+/// How flows have ended that did so in good order.
+pub struct Ending {
+    /// The last sample, with every flow in detail.
+    pub last: Box<Sample>,
+    /// What peers told on the flows themselves, as iperf2's do over UDP.
+    pub told: Vec<FlowTotals>,
+    /// Where each flow's thread ran.
+    pub placement: Placement,
+    /// When the times of the samples were zero.
+    pub clock: OwnClock,
+    /// Streams that were read here. Closed while the sender has not heard yet that it is over, as where
+    /// its host is busy, they would look as if this end had vanished.
+    pub sockets: Vec<Arc<OwnedFd>>,
+}
+
+/// The flows of one end, started and waiting at the gate, or running.
+pub struct Traffic {
+    gate: Arc<Gate>,
+    stop: Arc<Stop>,
+    /// What sending flows share that are read in turn.
+    rounds: Arc<Rounds>,
+    seating: Seating,
+    movers: Movers,
+    flows: Vec<RunningFlow>,
+    watched: mpsc::UnboundedReceiver<Watched>,
+    report: mpsc::UnboundedSender<Watched>,
+}
+
+impl Traffic {
+    /// Starts a thread for each flow; nothing moves before [`Traffic::begin`]. `cap` bounds the
+    /// rate of this end beside the plan's own rate. `stores` are the files of this end, `seating` the CPUs of its flows, `movers` how they move payload.
+    pub fn start(
+        plan: &Plan,
+        end: EndName,
+        flows: Vec<Connected>,
+        cap: &Cap,
+        stores: &Stores,
+        seating: Seating,
+        movers: Movers,
+    ) -> Result<Self, EngineError> {
+        let (gate, stop) = (
+            Arc::new(Gate::default()),
+            Arc::new(Stop::new().map_err(EngineError::io("make the stop signal of the flows"))?),
+        );
+        let (report, watched) = mpsc::unbounded_channel();
+        let mut traffic = Self {
+            gate,
+            stop,
+            rounds: Arc::default(),
+            seating,
+            movers,
+            flows: Vec::new(),
+            watched,
+            report,
+        };
+        for flow in flows {
+            traffic.add(plan, end, cap, stores, flow)?;
+        }
+        Ok(traffic)
+    }
+
+    fn add(
+        &mut self,
+        plan: &Plan,
+        end: EndName,
+        cap: &Cap,
+        stores: &Stores,
+        connected: Connected,
+    ) -> Result<(), EngineError> {
+        let Connected { flow, socket, framing, early } = connected;
+        let config = flow_config(plan, end, cap, flow);
+        // Datagrams that leave as fast as they can would leave the others behind without bound.
+        let keeps_step = plan.transport == Transport::Tcp || config.rate.is_some();
+        let in_turn = framing.is_read_in_turn() && keeps_step && plan.flows > 1;
+        let storage = stores.of(plan, flow.id, config.role);
+        let pin = self.seating.of_flow(flow.id);
+        let mut config = FlowConfig { framing, early, storage, pin, ..config };
+        if in_turn && config.role == Role::Sender {
+            config.rounds = Some(Arc::clone(&self.rounds));
+            config.limit_bytes = byte_limit(plan, config.role, flow.id, plan.chunk_bytes.0);
+        }
+        let mover = self.movers.of_role(config.role).map_err(EngineError::Flow)?;
+        let running = goodput_mover::start(
+            mover,
+            config,
+            socket,
+            Arc::clone(&self.gate),
+            Arc::clone(&self.stop),
+        )
+        .map_err(EngineError::io(format!("start the thread of flow {}", flow.id)))?;
+        self.flows.push(running);
+        Ok(())
+    }
+
+    /// Has this end send no datagrams to a far end that shows no sign of life on `control` any more.
+    /// Streams see by themselves that nobody acknowledges.
+    pub fn hear(&self, plan: &Plan, control: Option<OwnedFd>) -> Result<(), EngineError> {
+        match control.filter(|_| plan.transport == Transport::Udp) {
+            Some(control) => self
+                .stop
+                .hear(control)
+                .map_err(EngineError::io("watch the control connection for its silence")),
+            None => Ok(()),
+        }
+    }
+
+    /// Opens the gate and begins to watch. Payload ends after `longest` at the latest. Returns when it began to
+    /// move.
+    pub fn begin(
+        &mut self,
+        plan: &Plan,
+        longest: Option<Duration>,
+    ) -> Result<Instant, EngineError> {
+        let flows = std::mem::take(&mut self.flows);
+        let cadence = sampler::Cadence::of(plan);
+        let first = Watched::Sample(Box::new(sampler::first(&flows, cadence)));
+        // The receiver lives in `self`.
+        let _ = self.report.send(first);
+        let (report, began) = (self.report.clone(), Instant::now());
+        let seating = self.seating.clone();
+        let limit = Limit::new(longest, &self.stop, DRAIN);
+        std::thread::Builder::new()
+            .name("sampler".into())
+            .spawn(move || sampler::watch(flows, began, cadence, limit, &seating, &report))
+            .map_err(|cause| no_thread(&cause))
+            .map_err(EngineError::io("watch the flows"))?;
+        self.gate.open();
+        Ok(began)
+    }
+
+    /// The next thing the watching thread has to tell. Waits for ever before [`Traffic::begin`].
+    pub async fn next(&mut self) -> Watched {
+        match self.watched.recv().await {
+            Some(watched) => watched,
+            // Unreachable while `report` lives in `self`; if it ever were, the flows are gone.
+            None => {
+                let why = "the sampling thread vanished".into();
+                Watched::Ended(Err(Failure { why, by_peer: false }))
+            }
+        }
+    }
+
+    /// Senders stop now and finish their streams; receivers read to the end, within bounds.
+    pub fn finish(&self) {
+        self.stop.finish(DRAIN);
+    }
+
+    /// The same, and receivers wait hardly for what is still on its way.
+    pub fn finish_soon(&self) {
+        self.stop.finish(DRAIN_SOON);
+    }
+
+    /// Everything stops at once.
+    pub fn abort(&self) {
+        self.stop.abort();
+    }
+}
+
+impl Drop for Traffic {
+    /// Whatever ends the measurement ends its threads.
+    fn drop(&mut self) {
+        self.abort();
+    }
+}
+
+/// The rates that this end keeps to whatever the plan says; the usual one has none.
+#[derive(Default)]
+pub struct Cap {
+    /// What one flow sends at most, which makes it even.
+    pub rate: Option<BitRate>,
+    /// What all flows share that send here.
+    pub sent: Vec<Arc<SharedRate>>,
+    /// What all flows share that receive here.
+    pub received: Vec<Arc<SharedRate>>,
+}
+
+fn flow_config(plan: &Plan, end: EndName, cap: &Cap, flow: FlowPlan) -> FlowConfig {
+    let role = if flow.sender == end { Role::Sender } else { Role::Receiver };
+    // A receiver keeps to what it shares alone: what a path has held up comes faster afterwards.
+    let (rate, shared) = match role {
+        Role::Receiver => (None, &cap.received),
+        Role::Sender => {
+            let rates = plan.rate_per_flow().into_iter().chain(cap.rate);
+            (rates.min_by(|a, b| a.0.total_cmp(&b.0)), &cap.sent)
+        }
+    };
+    FlowConfig {
+        id: flow.id,
+        rate,
+        shared_rates: shared.clone(),
+        burst_bytes: plan.burst_bytes.map(|burst| usize::try_from(burst.0).unwrap_or(usize::MAX)),
+        expected_rate: plan.rate_per_flow(),
+        limit_bytes: byte_limit(plan, role, flow.id, 1),
+        ..FlowConfig::new(role, plan.transport, plan.chunk_bytes.0 as usize)
+    }
+}
+
+/// Bytes this flow shall send where the plan ends after a number of bytes: an even share in whole
+/// units of `unit` bytes, the first flows one more where it does not divide, and the last unit of all
+/// perhaps shorter.
+fn byte_limit(plan: &Plan, role: Role, id: u16, unit: u64) -> Option<u64> {
+    let goodput_model::Length::Bytes(total) = plan.length else { return None };
+    if role != Role::Sender {
+        return None;
+    }
+    let (flows, units) = (u64::from(plan.flows), total.0.div_ceil(unit));
+    let place = u64::from(id) % flows;
+    let own = units / flows + u64::from(place < units % flows);
+    let short = units * unit - total.0;
+    let has_last = short > 0 && place == (units - 1) % flows;
+    Some(own * unit - if has_last { short } else { 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{Bytes, Length};
+
+    #[test]
+    fn shares_of_a_byte_limit_add_up() {
+        let plan = Plan { flows: 3, length: Length::Bytes(Bytes(10)), ..Plan::standard() };
+        let shares = |unit| [0, 1, 2].map(|id| byte_limit(&plan, Role::Sender, id, unit).unwrap());
+        assert_eq!(shares(1), [4, 3, 3]);
+        assert_eq!(shares(3), [4, 3, 3], "3 and 1, 3, 3");
+        assert_eq!(shares(4), [4, 4, 2]);
+        assert_eq!(shares(100), [10, 0, 0]);
+        assert_eq!(byte_limit(&plan, Role::Receiver, 0, 1), None);
+    }
+
+    #[test]
+    fn a_cap_holds_in_both_roles_and_the_rate_only_for_the_sender() {
+        let plan = Plan { rate_bits_per_s: Some(BitRate(1e6)), flows: 2, ..Plan::standard() };
+        let flow = FlowPlan { id: 0, sender: EndName::Near };
+        let shared = |rate| SharedRate::new(BitRate(rate)).map(Arc::new).into_iter().collect();
+        let cap =
+            |rate| Cap { rate: Some(BitRate(rate)), sent: shared(3.0), received: shared(4.0) };
+        let rates = |end, cap: &Cap| {
+            let config = flow_config(&plan, end, cap, flow);
+            let shared = config.shared_rates.iter().map(|shared| shared.rate().0).collect();
+            (config.rate.map(|rate| rate.0), shared)
+        };
+        assert_eq!(rates(EndName::Near, &Cap::default()), (Some(5e5), vec![]));
+        assert_eq!(rates(EndName::Near, &cap(2e5)), (Some(2e5), vec![3.0]));
+        assert_eq!(rates(EndName::Near, &cap(2e6)), (Some(5e5), vec![3.0]));
+        assert_eq!(rates(EndName::Far, &Cap::default()), (None, vec![]));
+        assert_eq!(rates(EndName::Far, &cap(2e5)), (None, vec![4.0]));
+    }
+}

@@ -1,0 +1,262 @@
+//! Who may come in: what a connection, a conversation over UDP and a measurement are charged with, and what
+//! they are refused for. Whatever takes this host's resources for a client has a [`Place`], and only
+//! [`Admission::admit`] makes one.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use goodput_model::{BitRate, Plan, Role};
+use goodput_mover::SharedRate;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::accounts::Limit;
+use super::back_off::BackOff;
+use super::cost;
+use super::gate::Permit;
+use super::host::Host;
+use super::keys::{KeyBook, KeyPlace};
+use super::ledger::{Amounts, Ledger, Resource, Ticket};
+use super::rates::{Rates, Share};
+use crate::serve::Exclusive;
+
+/// Descriptors that are kept for the server's own files, and for those that are read now and then.
+const OWN_DESCRIPTORS: u64 = 64;
+/// Share of the descriptors and threads that clients get, percent: other programs of this user, and this
+/// one, need some.
+const LENT_PERCENT: u64 = 75;
+/// What a conversation over UDP may hold before anything of it is known, bytes: the receive buffer of its
+/// socket, twice what a host gives unless told otherwise (`rmem_default`, socket(7)), for what was taken
+/// out of the shared socket.
+const CONVERSATION_BYTES: u64 = 512 << 10;
+
+/// What the operator lends.
+#[derive(Debug, Clone, Copy)]
+pub struct Lent {
+    /// Measurements at the same time.
+    pub measurements: u32,
+    /// Connections of one client at the same time.
+    pub connections_per_client: u32,
+    /// What one client gets of everything, percent at most.
+    pub client_percent: u8,
+    /// Rate of one client, where there is a limit.
+    pub client_rate: Option<BitRate>,
+    /// Rate of all, where there is a limit.
+    pub total_rate: Option<BitRate>,
+}
+
+/// What a client wants that takes this host's resources.
+#[derive(Debug, Clone, Copy)]
+pub enum Wants<'a> {
+    /// Flows of its own.
+    Flows(&'a Plan),
+    /// A measurement with another server in its stead.
+    Errand(&'a Plan),
+    /// A conversation that is a measurement in itself, without flows.
+    Conversation,
+}
+
+/// Lets in, or says why not.
+pub struct Admission {
+    ledger: Ledger,
+    rates: Rates,
+    host: Host,
+    waiting: Arc<Mutex<BackOff>>,
+    exclusive: Option<Exclusive>,
+    /// The right to make the only measurement.
+    only_one: Arc<Semaphore>,
+    keys: KeyBook,
+}
+
+/// A connection that was let in; dropping it makes room.
+pub type Seat = Ticket;
+
+/// What was let in; dropping it makes room.
+pub struct Place {
+    ticket: Ticket,
+    share: Share,
+    client: IpAddr,
+    /// Since when this end has waited for the client's flows.
+    expecting: Option<Instant>,
+    waiting: Arc<Mutex<BackOff>>,
+    _alone: Option<OwnedSemaphorePermit>,
+    /// Its place among the measurements of its client's key.
+    _of_key: Option<KeyPlace>,
+}
+
+impl Admission {
+    /// Nobody is here yet.
+    pub fn new(lent: &Lent, exclusive: Option<Exclusive>, host: Host) -> Self {
+        Self {
+            ledger: Ledger::new(&limits(lent, &host)),
+            rates: Rates::new(rate_limit(lent)),
+            host,
+            waiting: Arc::default(),
+            exclusive,
+            only_one: Arc::new(Semaphore::new(1)),
+            keys: KeyBook::default(),
+        }
+    }
+
+    /// Lets a connection of `address` in.
+    pub fn connection(&self, address: IpAddr) -> Result<Seat, String> {
+        let takes =
+            Amounts::default().with(Resource::Connections, 1).with(Resource::Descriptors, 1);
+        self.ledger.charge(address, true, takes).map_err(|why| why.to_string())
+    }
+
+    /// Lets a conversation over UDP in that `address` may not have begun.
+    pub fn unproven(&self, address: IpAddr) -> Result<Seat, String> {
+        let takes = Amounts::default()
+            .with(Resource::Connections, 1)
+            .with(Resource::Conversations, 1)
+            .with(Resource::Descriptors, 2)
+            .with(Resource::Memory, CONVERSATION_BYTES);
+        self.ledger.charge(address, false, takes).map_err(|why| why.to_string())
+    }
+
+    /// Lets a client do what it wants and has a permit for. If `can_wait` it waits for its turn where only one
+    /// measures at a time; meanwhile it holds nothing but its connection.
+    pub async fn admit(
+        &self,
+        permit: Permit,
+        client: IpAddr,
+        wants: Wants<'_>,
+        can_wait: bool,
+    ) -> Result<Place, String> {
+        let alone = self.alone(can_wait).await?;
+        self.place(permit, client, wants, alone)
+    }
+
+    fn place(
+        &self,
+        permit: Permit,
+        client: IpAddr,
+        wants: Wants<'_>,
+        alone: Option<OwnedSemaphorePermit>,
+    ) -> Result<Place, String> {
+        let takes = match wants {
+            Wants::Flows(plan) | Wants::Errand(plan) => cost::of(plan, &self.host.buffers)?,
+            Wants::Conversation => cost::conversation(),
+        };
+        let awaits_flows = matches!(wants, Wants::Flows(_));
+        if awaits_flows {
+            lock(&self.waiting).may_propose(client, Instant::now())?;
+        }
+        let of_key = permit.key().map(|key| self.keys.take(key)).transpose()?;
+        let charged = self.ledger.charge(client, !awaits_flows, takes);
+        let ticket = charged.map_err(|why| why.to_string())?;
+        let waiting = Arc::clone(&self.waiting);
+        let share = self.rates.of(client, permit.key());
+        Ok(Place {
+            ticket,
+            share,
+            client,
+            expecting: None,
+            waiting,
+            _alone: alone,
+            _of_key: of_key,
+        })
+    }
+
+    /// Waits for the right to be the only measurement, where that is configured.
+    async fn alone(&self, can_wait: bool) -> Result<Option<OwnedSemaphorePermit>, String> {
+        let only_one = Arc::clone(&self.only_one);
+        let right = match self.exclusive {
+            None => return Ok(None),
+            // The semaphore is never closed, so waiting for it ends only with the right.
+            Some(Exclusive::Queue) if can_wait => only_one.acquire_owned().await.ok(),
+            Some(_) => only_one.try_acquire_owned().ok(),
+        };
+        let busy = "busy: another measurement is running, and this server makes one at a time";
+        right.map(Some).ok_or_else(|| busy.into())
+    }
+}
+
+/// The limits of everything.
+fn limits(lent: &Lent, host: &Host) -> [(Resource, Limit); 6] {
+    let percent = u64::from(lent.client_percent);
+    let shared = |all| Limit::shared(all, percent);
+    let usable = |all: u64| all / 100 * LENT_PERCENT;
+    let descriptors = usable(host.descriptors.saturating_sub(OWN_DESCRIPTORS));
+    let connections = Limit { client: lent.connections_per_client.into(), ..shared(descriptors) };
+    [
+        (Resource::Connections, connections),
+        (Resource::Conversations, shared(lent.measurements.into())),
+        (Resource::Measurements, shared(lent.measurements.into())),
+        (Resource::Descriptors, shared(descriptors)),
+        (Resource::Threads, shared(usable(host.threads))),
+        (Resource::Memory, shared(host.lent_bytes())),
+    ]
+}
+
+/// Bits per second, each direction.
+fn rate_limit(lent: &Lent) -> Limit {
+    let whole = |rate: BitRate| rate.0 as u64;
+    let all = lent.total_rate.map_or(u64::MAX, whole);
+    let shared = match lent.total_rate {
+        Some(_) => Limit::shared(all, lent.client_percent.into()).client,
+        None => u64::MAX,
+    };
+    let client = lent.client_rate.map_or(shared, |own| whole(own).min(all));
+    Limit { all, client, unproven_percent: 100 }
+}
+
+impl Lent {
+    /// Highest rate of one client, where there is a limit.
+    pub fn rate_of_a_client(&self) -> Option<BitRate> {
+        let limit = rate_limit(self).client;
+        (limit < u64::MAX).then_some(BitRate(limit as f64))
+    }
+}
+
+impl Place {
+    /// The client is told that its flows may come: from now on it is the client that keeps others waiting.
+    pub fn expecting(&mut self) {
+        self.expecting = Some(Instant::now());
+    }
+
+    /// Every flow has come, each from an address that is its client's own.
+    pub fn fulfilled(&mut self) {
+        self.ticket.prove();
+        self.begun();
+    }
+
+    /// Every flow has come, perhaps from addresses that are forged.
+    pub fn begun(&mut self) {
+        if self.expecting.take().is_some() {
+            lock(&self.waiting).fulfilled(self.client);
+        }
+    }
+
+    /// It is given up, or over.
+    fn end(&mut self, now: Instant) {
+        if let Some(since) = self.expecting.take() {
+            let held = now.saturating_duration_since(since);
+            lock(&self.waiting).unfulfilled(self.client, held, now);
+        }
+    }
+
+    /// The rate of the client's key, if that has one.
+    pub fn key_rate(&self) -> Option<BitRate> {
+        self.share.key_rate()
+    }
+
+    /// The rates that flows keep to in which this end has `role`, together with all others that share them.
+    pub fn rates(&self, role: Role) -> Vec<Arc<SharedRate>> {
+        self.share.of(role)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.end(Instant::now());
+    }
+}
+
+fn lock(waiting: &Mutex<BackOff>) -> MutexGuard<'_, BackOff> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! Clients that are known by keys of their own: who they are now, and what each has under way.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use goodput_wire::keys::{AuthorizedKey, AuthorizedKeys, Knows, PrivateKey, PublicKey};
+
+/// How clients are known by their keys.
+#[derive(Clone)]
+pub struct Keys {
+    own: Arc<PrivateKey>,
+    clients: Arc<Clients>,
+}
+
+/// The list as it is now; `None` if it cannot be used.
+type Clients = dyn Fn() -> Option<Arc<AuthorizedKeys>> + Send + Sync;
+
+impl Keys {
+    /// With the server's own key. `clients` gives the list as it is now, and is asked for each client; `None`
+    /// if it cannot be used.
+    pub fn new(
+        own: PrivateKey,
+        clients: impl Fn() -> Option<Arc<AuthorizedKeys>> + Send + Sync + 'static,
+    ) -> Self {
+        Self { own: Arc::new(own), clients: Arc::new(clients) }
+    }
+
+    /// What a session needs to know them.
+    pub(in crate::serve) fn known(&self) -> Knows {
+        Knows { own: Arc::clone(&self.own), clients: (self.clients)() }
+    }
+
+    /// A client that was known, as it is known now.
+    pub(in crate::serve) fn again(
+        &self,
+        key: &AuthorizedKey,
+        from: IpAddr,
+    ) -> Result<Arc<AuthorizedKey>, String> {
+        let withdrawn = |_| format!("the key of {} was withdrawn", key.name);
+        let clients = (self.clients)().ok_or("the list of keys cannot be used at the moment")?;
+        clients.find(&key.key, from).map_err(withdrawn)
+    }
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys").field("own", &self.own).finish_non_exhaustive()
+    }
+}
+
+/// How many measurements the clients with keys have under way, wherever they come from.
+#[derive(Default)]
+pub struct KeyBook(Arc<Mutex<Counts>>);
+
+type Counts = HashMap<PublicKey, u32>;
+
+/// A measurement of a client with a key; dropping it makes room.
+pub struct KeyPlace {
+    book: Arc<Mutex<Counts>>,
+    key: PublicKey,
+}
+
+impl KeyBook {
+    /// Lets a measurement begin.
+    pub fn take(&self, key: &AuthorizedKey) -> Result<KeyPlace, String> {
+        let mut book = lock(&self.0);
+        let has = book.entry(key.key).or_default();
+        if let Some(most) = key.max_measurements
+            && *has >= most
+        {
+            return Err(format!("key {} has {most} measurements under way already", key.name));
+        }
+        *has += 1;
+        Ok(KeyPlace { book: Arc::clone(&self.0), key: key.key })
+    }
+}
+
+impl Drop for KeyPlace {
+    fn drop(&mut self) {
+        let mut book = lock(&self.book);
+        let Some(has) = book.get_mut(&self.key) else { return };
+        *has -= 1;
+        if *has == 0 {
+            book.remove(&self.key);
+        }
+    }
+}
+
+fn lock(book: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
+    book.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    fn public() -> PublicKey {
+        PrivateKey::of([1; 32]).unwrap().public()
+    }
+
+    /// A client that measures, with these options in its line.
+    pub fn ann(options: &str) -> Arc<AuthorizedKey> {
+        let list = AuthorizedKeys::parse(&format!("ann measure {} {options}", public())).unwrap();
+        list.find(&public(), [192, 0, 2, 1].into()).unwrap()
+    }
+
+    #[test]
+    fn a_key_has_so_many_measurements_at_once() {
+        let (book, key) = (KeyBook::default(), ann("max-measurements=2"));
+        let first = book.take(&key).unwrap();
+        let _second = book.take(&key).unwrap();
+        assert!(book.take(&key).is_err_and(|why| why.contains("key ann")));
+        drop(first);
+        assert!(book.take(&key).is_ok());
+    }
+
+    #[test]
+    fn a_key_that_was_withdrawn_is_known_no_more() {
+        let list = Arc::new(Mutex::new(Some(format!("ann settings {}", public()))));
+        let shown = Arc::clone(&list);
+        let keys = Keys::new(PrivateKey::of([2; 32]).unwrap(), move || {
+            let text = shown.lock().unwrap().clone()?;
+            AuthorizedKeys::parse(&text).ok().map(Arc::new)
+        });
+        let (ann, from) = (ann(""), [192, 0, 2, 1].into());
+        assert_eq!(keys.again(&ann, from).unwrap().role, goodput_wire::keys::KeyRole::Settings);
+        *list.lock().unwrap() = Some(String::new());
+        assert!(keys.again(&ann, from).unwrap_err().contains("withdrawn"));
+        *list.lock().unwrap() = None;
+        assert!(keys.again(&ann, from).unwrap_err().contains("moment"));
+    }
+}

@@ -1,0 +1,15 @@
+//! Who is let in, and what of this host each may take.
+
+pub mod access;
+pub mod accounts;
+pub mod admission;
+pub mod back_off;
+pub mod cost;
+pub mod gate;
+pub mod hearing;
+pub mod host;
+pub mod keys;
+pub mod ledger;
+pub mod logins;
+pub mod progress;
+pub mod rates;

@@ -1,0 +1,186 @@
+//! Accepts connections and gives each a task of its own.
+
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+use tokio::sync::mpsc;
+
+use super::reserve::{self, Reserve};
+use super::stranger;
+use crate::serve::Shared;
+use crate::serve::listen::listeners::Door;
+
+/// Pause after a failed accept (no descriptors left, mostly), so that it does not spin.
+const RECOVER: Duration = Duration::from_millis(100);
+
+/// Time between two warnings about it, as strangers may cause it many times a second.
+const TELL_AGAIN: Duration = Duration::from_secs(60);
+
+/// What a task keeps for as long as it lives.
+pub type Alive = mpsc::Sender<()>;
+
+/// Makes tokens for as long as any task has one, and keeps none alive itself.
+pub struct Lender(mpsc::WeakSender<()>);
+
+impl Lender {
+    /// A token for one more task. `None`: the server has stopped, and nothing may begin any more.
+    pub fn token(&self) -> Option<Alive> {
+        self.0.upgrade()
+    }
+}
+
+/// Knows when every task it was lent to has ended.
+pub struct Tasks {
+    alive: Alive,
+    ended: mpsc::Receiver<()>,
+}
+
+impl Default for Tasks {
+    fn default() -> Self {
+        let (alive, ended) = mpsc::channel(1);
+        Self { alive, ended }
+    }
+}
+
+impl Tasks {
+    /// A token that a task keeps for as long as it lives.
+    pub fn token(&self) -> Alive {
+        self.alive.clone()
+    }
+
+    /// Makes tokens for whoever is started by a task that has one.
+    pub fn lender(&self) -> Lender {
+        Lender(self.alive.downgrade())
+    }
+
+    /// Waits until every token is gone.
+    pub async fn join(self) {
+        let Self { alive, mut ended } = self;
+        drop(alive);
+        // Nothing is ever sent: the channel closes with its last token.
+        ended.recv().await;
+    }
+}
+
+/// A listener with the descriptor that is kept back for it.
+pub struct Listening {
+    listener: tokio::net::TcpListener,
+    reserve: Reserve,
+}
+
+impl Listening {
+    /// Takes what accepting needs, so that it can't be short of it once clients come.
+    ///
+    /// # Errors
+    /// When the event loop doesn't take the listener.
+    pub fn new(listener: TcpListener) -> std::io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let mut reserve = Reserve::default();
+        reserve.fill(&listener);
+        Ok(Self { listener, reserve })
+    }
+}
+
+/// Accepts until the future is dropped.
+pub async fn accept(listening: Listening, door: Arc<Door>, shared: Arc<Shared>, alive: Alive) {
+    let Listening { listener, mut reserve } = listening;
+    let mut told: Option<Instant> = None;
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => welcome(stream, plain(peer), &door, &shared, &alive),
+            Err(cause) => {
+                if told.is_none_or(|told| told.elapsed() > TELL_AGAIN) {
+                    tracing::warn!("cannot accept connections for now: {cause}");
+                    told = Some(Instant::now());
+                }
+                if let Some(why) = lacking(&cause)
+                    && !reserve::turn_away(&listener, &mut reserve, &door, &shared, &why).await
+                {
+                    shared.tickets.fail(&why);
+                }
+                tokio::time::sleep(RECOVER).await;
+            }
+        }
+    }
+}
+
+/// What this host lacks to accept any connection, for those whose flows can't come.
+fn lacking(cause: &std::io::Error) -> Option<String> {
+    let advice = match Errno::from_io_error(cause)? {
+        Errno::MFILE => {
+            let limit = getrlimit(Resource::Nofile).current;
+            let limit = limit.map_or_else(String::new, |limit| format!(" to more than {limit}"));
+            format!("raise its limit of open files{limit} (ulimit -n)")
+        }
+        Errno::NFILE => "raise its sysctl fs.file-max".into(),
+        Errno::NOMEM | Errno::NOBUFS => "free memory there".into(),
+        _ => return None,
+    };
+    Some(format!("the server can't take connections: {cause}; {advice}, or use fewer flows"))
+}
+
+fn welcome(
+    stream: tokio::net::TcpStream,
+    peer: SocketAddr,
+    door: &Arc<Door>,
+    shared: &Arc<Shared>,
+    alive: &Alive,
+) {
+    if !shared.config.access.allows(peer.ip()) {
+        tracing::debug!(%peer, "turned away: its network is not let in");
+        return;
+    }
+    let seat = match shared.admission.connection(peer.ip()) {
+        Ok(seat) => seat,
+        Err(why) => {
+            tracing::info!(%peer, "turned away: {why}");
+            return;
+        }
+    };
+    let (door, shared, alive) = (Arc::clone(door), Arc::clone(shared), alive.clone());
+    tokio::spawn(async move {
+        stranger::meet(stream, peer, &door, &shared, seat).await;
+        drop(alive);
+    });
+}
+
+/// An address of a dual-stack socket, IPv4 as people write it. An IPv6 address keeps its scope: of a
+/// link-local one it is a part (RFC 4007 section 6).
+pub fn plain(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
+        IpAddr::V6(_) => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A port that a session opened has clients of its own; the server's end waits for them as well.
+    #[tokio::test]
+    async fn the_end_waits_for_tasks_that_tasks_have_started() {
+        let tasks = Tasks::default();
+        let lender = tasks.lender();
+        let lent = lender.token().expect("the server runs");
+        let mut joined = Box::pin(tasks.join());
+        let waits = is_pending(&mut joined).await;
+        assert!(waits, "a task lives");
+        drop(lent);
+        joined.await;
+        assert!(lender.token().is_none(), "nothing begins after the end");
+    }
+
+    /// Whether a future has not come to its end yet.
+    async fn is_pending(future: &mut (impl Future + Unpin)) -> bool {
+        tokio::select! {
+            biased;
+            _ = future => false,
+            () = std::future::ready(()) => true,
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The first bytes of a connection decide what it is: a conversation, or a flow with its proof. A
+//! connection that a session awaits from this address is known without any.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use goodput_model::Transport;
+use goodput_mover::Early;
+use goodput_wire::foreign;
+use goodput_wire::protocols::{self, Opening};
+use goodput_wire::session::{Action, Input, Protocol, SettingRefusal};
+use goodput_wire::ticket::Proof;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+
+use super::accept::plain;
+use crate::control::conversation::Conversation;
+use crate::serve::Shared;
+use crate::serve::admit::admission::Seat;
+use crate::serve::listen::listeners::Door;
+use crate::serve::session::client::{self, Caller};
+use crate::serve::session::tickets::{Sign, Ticket};
+
+/// How long a stranger may take to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a new connection turned out to be.
+enum Is {
+    Conversation(&'static Protocol),
+    Flow(Ticket),
+    /// Nothing for us; in words.
+    Nothing(String),
+    /// It hung up and had not said a word, as one that only times how long it takes to connect.
+    Silent,
+}
+
+/// Has each word of a conversation go out at once. Where two follow each other, the second one would
+/// wait for the first one's acknowledgement (Nagle, RFC 896), which a Linux peer holds back for 40 ms.
+fn let_through(stream: &TcpStream, peer: SocketAddr) {
+    if let Err(cause) = stream.set_nodelay(true) {
+        tracing::debug!(%peer, "cannot set TCP_NODELAY: {cause}");
+    }
+    if let Err(why) = goodput_mover::socket::apply_control(stream) {
+        tracing::debug!(%peer, "the control connection has no way past payload: {why}");
+    }
+}
+
+/// Finds out what a new connection is and serves it.
+pub async fn meet(
+    mut stream: TcpStream,
+    peer: SocketAddr,
+    door: &Door,
+    shared: &Arc<Shared>,
+    seat: Seat,
+) {
+    let mut first = Vec::new();
+    let is = tokio::select! {
+        is = find_out(&mut stream, peer, door, shared, &mut first) => is,
+        () = shared.stopping() => return,
+    };
+    match is {
+        Is::Flow(ticket) => join_flow(stream, peer, &ticket),
+        Is::Conversation(protocol) => {
+            let local = plain(stream.local_addr().unwrap_or(door.local));
+            let caller = Caller { protocol, peer, local };
+            let conversation = begin(stream, &caller, first, shared);
+            client::serve_client(conversation, caller, None, shared).await;
+        }
+        Is::Silent => tracing::debug!(%peer, "it hung up without a word"),
+        Is::Nothing(why) => tracing::info!(%peer, "turned away: {why}"),
+    }
+    // A connection counts against its address until it is done, or until a flow proved itself.
+    drop(seat);
+}
+
+/// Begins to speak the protocol of the caller, whose `first` bytes were read.
+fn begin(stream: TcpStream, caller: &Caller, first: Vec<u8>, shared: &Shared) -> Conversation {
+    let protocol = caller.protocol;
+    let session = (protocol.server)(Instant::now(), shared.session_config(caller, Transport::Tcp));
+    if protocol.has_control {
+        let_through(&stream, caller.peer);
+    }
+    let budget = shared.hearing.of(caller.peer.ip());
+    let mut conversation = Conversation::new(session, Some(stream)).within(budget);
+    conversation.tell(Input::Received(first));
+    conversation
+}
+
+/// Finds out what a new connection is and answers, in the words of its protocol, that nothing can come
+/// of it. A flow's session is told in its stead.
+pub async fn turn_away(
+    mut stream: TcpStream,
+    peer: SocketAddr,
+    door: &Door,
+    shared: &Shared,
+    why: &str,
+) {
+    let mut first = Vec::new();
+    match find_out(&mut stream, peer, door, shared, &mut first).await {
+        Is::Flow(ticket) => drop(ticket.to.send(Err(why.into()))),
+        Is::Conversation(protocol) => {
+            let local = plain(stream.local_addr().unwrap_or(door.local));
+            let mut conversation = begin(stream, &Caller { protocol, peer, local }, first, shared);
+            while let Ok(Some(action)) = conversation.next().await {
+                let why = why.into();
+                conversation.tell(match action {
+                    Action::Setting(_) => {
+                        Input::SettingDone(Err(SettingRefusal { not_permitted: false, why }))
+                    }
+                    _ => Input::FlowsFailed(why),
+                });
+            }
+        }
+        Is::Silent | Is::Nothing(_) => {}
+    }
+}
+
+async fn find_out(
+    stream: &mut TcpStream,
+    peer: SocketAddr,
+    door: &Door,
+    shared: &Shared,
+    first: &mut Vec<u8>,
+) -> Is {
+    let reserved = Sign::Reserved(door.port(), Transport::Tcp, peer.ip());
+    if let Some(ticket) = shared.tickets.redeem(&reserved) {
+        return Is::Flow(ticket);
+    }
+    let opening = tokio::time::timeout(PATIENCE, read_opening(stream, door, first)).await;
+    let rest = door.rest().filter(|_| !first.is_empty());
+    match (opening, rest) {
+        (Ok(Ok(Opening::Control(protocol))), _) => Is::Conversation(protocol),
+        (Ok(Ok(Opening::Data(proof))), _) => awaited(&proof, peer, door, shared)
+            .map_or_else(|| Is::Nothing("a data connection that nobody awaits".into()), Is::Flow),
+        (Ok(Ok(Opening::Either(protocol, proof))), _) => {
+            awaited(&proof, peer, door, shared).map_or(Is::Conversation(protocol), Is::Flow)
+        }
+        // Too few bytes for any other, or none of theirs.
+        (_, Some(rest)) => Is::Conversation(rest),
+        (Ok(Ok(_)), None) => Is::Nothing(foreign::client(first)),
+        (Ok(Err(_)), None) if first.is_empty() => Is::Silent,
+        (Ok(Err(cause)), None) => Is::Nothing(format!("it hung up: {cause}")),
+        (Err(_), None) if first.is_empty() => {
+            Is::Nothing(format!("it said nothing for {} s", PATIENCE.as_secs()))
+        }
+        (Err(_), None) => Is::Nothing(format!(
+            "in {} s it did not say what it wants: {}",
+            PATIENCE.as_secs(),
+            foreign::client(first)
+        )),
+    }
+}
+
+/// The flow that a proof stands for, whichever protocol's it is.
+fn awaited(proof: &Proof, peer: SocketAddr, door: &Door, shared: &Shared) -> Option<Ticket> {
+    let signs = door.spoken.iter().map(|protocol| Sign::of_proof(protocol, proof, peer.ip()));
+    signs.into_iter().find_map(|sign| shared.tickets.redeem(&sign))
+}
+
+/// Reads until the bytes tell what they begin, and never more: what follows a proof is payload.
+async fn read_opening(
+    stream: &mut TcpStream,
+    door: &Door,
+    first: &mut Vec<u8>,
+) -> std::io::Result<Opening> {
+    loop {
+        let needs = match protocols::opening(&door.spoken, first) {
+            Opening::TooShort { needs } if needs > first.len() => needs,
+            // Only who takes what nobody knows listens here.
+            Opening::Unknown if first.is_empty() => 1,
+            decided => return Ok(decided),
+        };
+        let mut more = vec![0; needs - first.len()];
+        let read = stream.read(&mut more).await?;
+        if read == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        first.extend_from_slice(&more[..read]);
+    }
+}
+
+/// What of a flow's options came too late for the handshake. goodput's own plans have a listener for them; no
+/// other protocol can tell its client.
+pub fn log_doubts(peer: SocketAddr, flow: u16, doubts: &[String]) {
+    for doubt in doubts {
+        tracing::info!(%peer, "flow {flow}: {doubt}");
+    }
+}
+
+fn join_flow(stream: TcpStream, peer: SocketAddr, ticket: &Ticket) {
+    let ready = stream.into_std().map_err(|e| e.to_string()).and_then(|stream| {
+        let doubts = goodput_mover::socket::apply_accepted(&stream, &ticket.options)
+            .map_err(|e| e.to_string())?;
+        log_doubts(peer, ticket.flow.id, &doubts);
+        Ok(stream)
+    });
+    let arrival = match ready {
+        Ok(stream) => Ok(ticket.connected(stream.into(), Early::default())),
+        Err(why) => Err(format!("flow {} from {peer}: {why}", ticket.flow.id)),
+    };
+    // The session may have ended meanwhile; then the flow is closed with it.
+    drop(ticket.to.send(arrival));
+}

@@ -1,0 +1,262 @@
+//! UDP at the answering end: the first datagram of an address decides whose it is. Nothing is sent
+//! to an address that has not proven itself beyond what it sent. All of it, with the conversations that
+//! datagrams begin, happens on a thread of its own (`desks.rs`).
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use goodput_model::Transport;
+use goodput_mover::{Early, monotonic_ns};
+use goodput_wire::datagram::echo::tell_times;
+use goodput_wire::datagram::{Challenger, DatagramReply, REQUEST_BYTES, is_proof, welcome};
+use goodput_wire::protocols::datagram_opening;
+use goodput_wire::protocols::goodput::PROTOCOL;
+use goodput_wire::protocols::goodput::preamble::data_opening;
+use goodput_wire::session::{Cookie, FirstDatagram, Input, Protocol};
+use goodput_wire::ticket::Proof;
+use tokio::net::UdpSocket as AsyncUdpSocket;
+use tokio::sync::mpsc;
+
+use super::accept::{Alive, plain};
+use super::front::{Front, HandedOver};
+use crate::control::conversation::Conversation;
+use crate::serve::Shared;
+use crate::serve::listen::listeners::Door;
+use crate::serve::session::client::{self, Caller};
+use crate::serve::session::tickets::{Arrival, Sign, Ticket};
+
+/// Longest datagram of the proof, with room to see that a longer one is none.
+const PROOF: usize = 128;
+
+/// How long a lost welcome is repeated on request.
+const REPEAT: Duration = Duration::from_secs(10);
+
+/// After which silence a client that was turned away has stopped sending.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// How long what it sends is swallowed at most.
+const SWALLOWED: Duration = Duration::from_secs(30);
+
+/// Answers strangers and hands flows over, until the future is dropped.
+pub async fn answer(socket: UdpSocket, door: Arc<Door>, shared: Arc<Shared>, alive: Alive) {
+    let challenger = Challenger::new(rand::random());
+    let front = match Front::new(socket) {
+        Ok(front) => front,
+        Err(cause) => {
+            tracing::error!("cannot serve UDP: {cause}");
+            return std::future::pending().await;
+        }
+    };
+    let mut desk = Desk { front, door, shared, challenger };
+    loop {
+        let (datagram, peer) = desk.front.next().await;
+        desk.take(datagram, peer, &alive).await;
+    }
+}
+
+/// Where datagrams of addresses without a flow are looked at.
+struct Desk {
+    front: Front,
+    door: Arc<Door>,
+    shared: Arc<Shared>,
+    challenger: Challenger,
+}
+
+impl Desk {
+    async fn take(&mut self, datagram: Vec<u8>, peer: SocketAddr, alive: &Alive) {
+        if !self.shared.config.access.allows(peer.ip()) {
+            return;
+        }
+        let reserved = Sign::Reserved(self.door.port(), Transport::Udp, peer.ip());
+        if !self.begins_elsewhere(&datagram)
+            && let Some(ticket) = self.shared.tickets.redeem(&reserved)
+        {
+            self.begin_flow(Some(datagram), &[], peer, &ticket);
+            return;
+        }
+        if is_proof(&datagram) && self.door.spoken.iter().any(|p| p.id == PROTOCOL.id) {
+            return self.prove(&datagram, peer).await;
+        }
+        match datagram_opening(&self.door.spoken, &datagram) {
+            Some((protocol, FirstDatagram::Opens { reply })) if reply.len() <= datagram.len() => {
+                let sign = Sign::Opens(protocol.id, peer.ip());
+                if let Some(ticket) = self.shared.tickets.redeem(&sign) {
+                    self.begin_flow(None, &reply, peer, &ticket);
+                }
+            }
+            Some((protocol, FirstDatagram::Begins)) => self.begin(protocol, datagram, peer, alive),
+            // Not ours, or what a flow that is over has left behind.
+            _ => {}
+        }
+    }
+
+    /// Whether it begins a conversation, and is not the payload that is awaited from its address: both
+    /// come to this port where nuttcp and iperf2 share one.
+    fn begins_elsewhere(&self, datagram: &[u8]) -> bool {
+        let begun = datagram_opening(&self.door.spoken, datagram);
+        begun.is_some_and(|(protocol, first)| {
+            first == FirstDatagram::Begins && !protocol.takes_the_rest
+        })
+    }
+
+    async fn prove(&mut self, datagram: &[u8], peer: SocketAddr) {
+        match self.challenger.answer(peer, datagram) {
+            DatagramReply::Challenge(reply) => self.front.reply(&reply, peer),
+            DatagramReply::Proven(cookie) => self.proven(cookie, peer),
+            DatagramReply::Echo(cookie, reply) => self.echo(&cookie, reply, peer).await,
+            DatagramReply::Nothing => {}
+        }
+    }
+
+    /// Echoes, with the times of it by this end's clock, unless they are nobody's business.
+    async fn echo(&mut self, cookie: &Cookie, mut reply: Vec<u8>, peer: SocketAddr) {
+        if !self.shared.echoes.admit(cookie, Instant::now()) {
+            return;
+        }
+        let received = self.front.arrived_ns().filter(|_| !self.shared.config.private);
+        if let Some(received_ns) = received {
+            tell_times(&mut reply, received_ns, monotonic_ns());
+        }
+        self.front.reply(&reply, peer);
+    }
+
+    fn proven(&mut self, cookie: Cookie, peer: SocketAddr) {
+        let sign = Sign::Secret(Proof(data_opening(&cookie).to_vec()));
+        let Some(ticket) = self.shared.tickets.redeem(&sign) else {
+            tracing::debug!(%peer, "turned away: a UDP flow with a cookie nobody awaits");
+            return;
+        };
+        if let Some(repeater) = self.begin_flow(None, &welcome(&cookie), peer, &ticket) {
+            tokio::spawn(repeat_welcome(repeater, cookie, ticket.to.clone()));
+        }
+    }
+
+    /// Gives a flow its socket, says `reply` on it, and hands it to its session with what came: first
+    /// this datagram, where it is payload. A second handle to the socket.
+    fn begin_flow(
+        &mut self,
+        first: Option<Vec<u8>>,
+        reply: &[u8],
+        peer: SocketAddr,
+        ticket: &Ticket,
+    ) -> Option<UdpSocket> {
+        let begun = self.hand_over(peer).and_then(|HandedOver { socket, early }| {
+            goodput_mover::socket::apply_datagram(&socket, &ticket.options)
+                .map_err(|e| e.to_string())?;
+            let second = socket.try_clone().map_err(|e| e.to_string())?;
+            if !reply.is_empty() {
+                // A lost one is repeated on request, or missed by a client that gives up.
+                let _ = second.send(reply);
+            }
+            let datagrams = first.into_iter().chain(early).filter(|d| !is_proof(d)).collect();
+            let early = Early { bytes: 0, datagrams };
+            // The session may have ended meanwhile; then the flow is closed with it.
+            drop(ticket.to.send(Ok(ticket.connected(socket.into(), early))));
+            Ok(second)
+        });
+        let tell = |why: &String| {
+            drop(ticket.to.send(Err(format!("flow {} from {peer}: {why}", ticket.flow.id))));
+        };
+        begun.inspect_err(tell).ok()
+    }
+
+    fn hand_over(&mut self, peer: SocketAddr) -> Result<HandedOver, String> {
+        self.front.hand_over(peer).map_err(|cause| format!("cannot make its socket: {cause}"))
+    }
+
+    /// A conversation that has no connection, only a flow.
+    fn begin(
+        &mut self,
+        protocol: &'static Protocol,
+        datagram: Vec<u8>,
+        peer: SocketAddr,
+        alive: &Alive,
+    ) {
+        // A datagram that begins a conversation proves nothing about who sent it.
+        if let Err(why) = self.shared.gate().may_measure(None) {
+            tracing::debug!(%peer, "{}: denied: {why}", protocol.id);
+            return;
+        }
+        let seat = match self.shared.admission.unproven(peer.ip()) {
+            Ok(seat) => seat,
+            Err(why) => {
+                tracing::debug!(%peer, "turned away: {why}");
+                return;
+            }
+        };
+        let HandedOver { socket, mut early } = match self.hand_over(peer) {
+            Ok(handed) => handed,
+            Err(why) => {
+                tracing::info!(%peer, "turned away: {why}");
+                return;
+            }
+        };
+        early.insert(0, datagram.clone());
+        let local = socket.local_addr().map_or(self.door.local, plain);
+        let caller = Caller { protocol, peer, local };
+        let (shared, alive) = (Arc::clone(&self.shared), alive.clone());
+        tokio::spawn(async move {
+            let config = shared.session_config(&caller, Transport::Udp);
+            let session = (protocol.server)(Instant::now(), config);
+            let mut conversation = Conversation::new(session, None);
+            let received = datagram.len();
+            conversation.tell(Input::Received(datagram));
+            let answer = conversation.take_unheard();
+            // A lost one is not repeated: the client waits as it would for any other loss.
+            if (1..=received).contains(&answer.len()) {
+                let _ = socket.send(&answer);
+            }
+            let rest = socket.try_clone();
+            let own = (socket.into(), Early { bytes: 0, datagrams: early });
+            let measured = client::serve_client(conversation, caller, Some(own), &shared).await;
+            drop(alive);
+            if let (0, Ok(rest)) = (measured, rest) {
+                tokio::select! {
+                    () = swallow(rest) => {}
+                    () = shared.stopping() => {}
+                }
+            }
+            drop(seat);
+        });
+    }
+}
+
+/// Takes what a client still sends that was turned away: it can't be told to stop, and each of its
+/// datagrams would begin another conversation.
+async fn swallow(socket: UdpSocket) {
+    let swallowing = async {
+        let socket = AsyncUdpSocket::from_std(socket)?;
+        let mut nothing = [0; 1];
+        while tokio::time::timeout(QUIET, socket.recv(&mut nothing)).await.is_ok() {}
+        std::io::Result::Ok(())
+    };
+    // A socket that can't be read is closed, and the client is turned away again.
+    let _ = tokio::time::timeout(SWALLOWED, swallowing).await;
+}
+
+/// Welcomes a flow again whenever its answer comes again because the welcome was lost. Ends with the
+/// first payload, which it leaves in the socket, and with the measurement, when nobody takes flows
+/// at `to` any more.
+async fn repeat_welcome(socket: UdpSocket, cookie: Cookie, to: mpsc::UnboundedSender<Arrival>) {
+    let welcoming = async {
+        let socket = AsyncUdpSocket::from_std(socket)?;
+        let mut datagram = [0; PROOF];
+        loop {
+            let length = socket.peek(&mut datagram).await?;
+            if !is_proof(&datagram[..length]) {
+                return std::io::Result::Ok(());
+            }
+            socket.recv(&mut datagram).await?;
+            // What is shorter gets no reply that would be longer than itself.
+            if length >= REQUEST_BYTES {
+                socket.send(&welcome(&cookie)).await?;
+            }
+        }
+    };
+    tokio::select! {
+        // A flow that fails here fails for its mover as well, which reports it.
+        _ = tokio::time::timeout(REPEAT, welcoming) => {}
+        () = to.closed() => {}
+    }
+}

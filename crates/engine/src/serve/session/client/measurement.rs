@@ -1,0 +1,404 @@
+//! One measurement of a client: its flows come about, payload moves, this end reports.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use goodput_kernel::Context;
+use goodput_model::{
+    End, EndName, Known, OwnClock, Placement, Plan, Role, Sample, Snapshot, SocketOptions,
+};
+use goodput_mover::Early;
+use goodput_mover::socket::{apply_accepted, apply_datagram};
+use goodput_wire::session::Input;
+use goodput_wire::ticket::{FlowTicket, Meeting};
+use tokio::sync::mpsc;
+
+use super::telling::Telling;
+use super::{AUDIT, Caller, OwnFlow, Run, ServedClient, Woken, in_short};
+use crate::error::EngineError;
+use crate::run::affinity::Seating;
+use crate::run::length::longest;
+use crate::run::movers::Movers;
+use crate::run::observe::{observe, usage_after, usage_before};
+use crate::run::source_ports;
+use crate::run::storage::Stores;
+use crate::run::traffic::{Cap, Connected, Traffic, Watched, connections};
+use crate::serve::admit::admission::Place;
+use crate::serve::admit::progress::Progress;
+use crate::serve::listen::stranger::log_doubts;
+use crate::serve::session::gather::{Awaiting, Gathering, Wish, prepare};
+use crate::serve::session::shown::Shown;
+use crate::serve::session::tickets::Arrival;
+
+/// How much later than a plan ends its flows end here at the latest; the session's word comes first.
+const LATE: Duration = Duration::from_secs(4);
+
+/// One measurement at the answering end.
+pub(super) struct FarRun {
+    plan: Plan,
+    stores: Stores,
+    seating: Seating,
+    movers: Movers,
+    context: Context,
+    stage: Stage,
+    arrivals: mpsc::UnboundedReceiver<Arrival>,
+    telling: Telling,
+    place: Place,
+}
+
+enum Stage {
+    /// Data connections are arriving.
+    Gathering(Gathering),
+    /// All flows are there; payload moves, or will.
+    Running { traffic: Traffic, before: Snapshot, progress: Option<Progress> },
+}
+
+impl FarRun {
+    /// The next thing that it has to say.
+    pub(super) async fn progress(&mut self) -> Woken {
+        match &mut self.stage {
+            Stage::Running { traffic, progress: None, .. } => Woken::Watched(traffic.next().await),
+            Stage::Running { traffic, progress: Some(progress), .. } => tokio::select! {
+                watched = traffic.next() => Woken::Watched(watched),
+                why = progress.lacking() => Woken::Arrived(Err(why)),
+            },
+            Stage::Gathering(gathering) => tokio::select! {
+                // The sender lives in `gathering`, so there is always a next one.
+                Some(arrival) = self.arrivals.recv() => Woken::Arrived(arrival),
+                why = gathering.overdue() => Woken::Arrived(Err(why)),
+            },
+        }
+    }
+}
+
+impl ServedClient {
+    pub(super) async fn expect(
+        &mut self,
+        plan: Plan,
+        tickets: Vec<FlowTicket>,
+        meeting: Meeting,
+    ) -> Result<(), EngineError> {
+        let Some(permit) = self.permit() else { return Ok(()) };
+        let taken = match meeting {
+            Meeting::ThisConnection { taken_bytes, .. } => Some(taken_bytes),
+            _ => None,
+        };
+        let wish = Wish { plan, tickets, meeting, proven: self.proven };
+        let preparing = prepare(wish, permit, self.caller, Arc::clone(&self.shared));
+        if taken.is_some() {
+            // Nothing more may be read as conversation, so this can't wait for it.
+            let prepared = preparing.await;
+            return self.prepared(prepared, taken).await;
+        }
+        self.run = Run::Preparing(preparing);
+        Ok(())
+    }
+
+    /// The flows may come, or why not. `taken`: the conversation's own connection is the first of
+    /// them, and so many of its payload bytes were read.
+    pub(super) async fn prepared(
+        &mut self,
+        prepared: Result<Box<Awaiting>, String>,
+        taken: Option<u64>,
+    ) -> Result<(), EngineError> {
+        let Awaiting { plan, stores, seating, movers, context, mut gathering, arrivals, mut place } =
+            match prepared {
+                Ok(awaiting) => *awaiting,
+                Err(why) => {
+                    self.fail(why);
+                    return Ok(());
+                }
+            };
+        let Caller { peer, protocol, .. } = self.caller;
+        let what = in_short(&plan);
+        match &self.credential {
+            Some(by) => {
+                tracing::info!(target: AUDIT, %peer, %by, "{}: measures: {what}", protocol.id);
+            }
+            None => tracing::info!(%peer, by = %"nobody", "{}: measures: {what}", protocol.id),
+        }
+        if plan.socket.spread_ports {
+            let hash = match self.may_tell_hash(&plan) {
+                Ok(()) => source_ports::own(&plan, &context).await,
+                Err(why) => Known::missing(why),
+            };
+            self.conversation.tell(Input::ReceiveHash(hash));
+        }
+        self.echoing = self.echo.take().map(|cookie| self.shared.echoes.expect(cookie));
+        place.expecting();
+        self.conversation.tell(Input::Expecting { data_port: gathering.data_port() });
+        gathering.connect(&plan, &self.caller);
+        if let Some(bytes) = taken {
+            let own = self.own_flow(bytes, &plan.socket).await;
+            if let Err(why) = own.and_then(|(socket, early)| gathering.take_own(socket, early)) {
+                self.fail(why);
+                return Ok(());
+            }
+        }
+        let stage = Stage::Gathering(gathering);
+        self.run = Run::Going(Box::new(FarRun {
+            plan,
+            stores,
+            seating,
+            movers,
+            context,
+            stage,
+            arrivals,
+            telling: Telling::default(),
+            place,
+        }));
+        self.start_when_complete().await
+    }
+
+    /// Whether the client needs the hash of this end's card to choose its ports, and may have it; or why not. It
+    /// has the card's key in it, with which anybody could aim packets at one of its queues.
+    fn may_tell_hash(&self, plan: &Plan) -> Result<(), &'static str> {
+        if !plan.direction.senders().contains(&EndName::Near) {
+            return Err("the far end receives no payload");
+        }
+        if self.shared.config.private {
+            return Err("the server keeps its facts to itself (--private)");
+        }
+        if self.credential.is_none() {
+            return Err("the server tells the key of its card only to clients with a token");
+        }
+        Ok(())
+    }
+
+    /// The conversation's own connection as a flow.
+    async fn own_flow(&mut self, bytes: u64, options: &SocketOptions) -> Result<OwnFlow, String> {
+        if let Some((socket, early)) = self.own.take() {
+            apply_datagram(&socket, options).map_err(|e| e.to_string())?;
+            return Ok((socket, early));
+        }
+        let stream = self.conversation.take_stream().await;
+        let stream = stream.ok_or("its connection is gone, or it does not read what it is told")?;
+        let stream = stream.into_std().map_err(|e| e.to_string())?;
+        let doubts = apply_accepted(&stream, options).map_err(|e| e.to_string())?;
+        log_doubts(self.caller.peer, 0, &doubts);
+        Ok((stream.into(), Early { bytes, datagrams: Vec::new() }))
+    }
+
+    pub(super) async fn arrived(&mut self, arrival: Arrival) -> Result<(), EngineError> {
+        let Run::Going(run) = &mut self.run else { return Ok(()) };
+        let gathered = match (&mut run.stage, arrival) {
+            (_, Err(why)) => Err(why),
+            (Stage::Gathering(gathering), Ok(connected)) => gathering.add(connected),
+            // More than were awaited.
+            (Stage::Running { .. }, Ok(_)) => return Ok(()),
+        };
+        match gathered {
+            Ok(()) => self.start_when_complete().await,
+            Err(why) => {
+                self.fail(why);
+                Ok(())
+            }
+        }
+    }
+
+    async fn start_when_complete(&mut self) -> Result<(), EngineError> {
+        let may_observe = self.may_observe();
+        let Run::Going(run) = &mut self.run else { return Ok(()) };
+        let Stage::Gathering(gathering) = &mut run.stage else { return Ok(()) };
+        let Some(sockets) = gathering.complete() else { return Ok(()) };
+        if self.forgeable {
+            run.place.begun()
+        } else {
+            run.place.fulfilled()
+        }
+        let (observes, context) = (run.plan.observe && may_observe, run.context.clone());
+        let mut before = observe(observes, context).await?;
+        run.stores.note(&mut before);
+        self.show(&sockets);
+        match self.start(sockets) {
+            Ok(traffic) => {
+                if let Run::Going(run) = &mut self.run {
+                    run.stage = Stage::Running { traffic, before, progress: None };
+                }
+                self.conversation.tell(Input::FlowsReady);
+            }
+            Err(why) => self.fail(why.to_string()),
+        }
+        Ok(())
+    }
+
+    /// Begins to show the measurement, where anybody watches.
+    fn show(&mut self, sockets: &[Connected]) {
+        let (Run::Going(run), Some(watcher)) = (&self.run, &self.shared.config.watcher) else {
+            return;
+        };
+        let number = self.shared.shown.fetch_add(1, Ordering::Relaxed);
+        let (watcher, connections) = (watcher.clone(), connections(sockets));
+        let shown = Shown::begin(watcher, number, self.caller.peer, &run.plan, connections);
+        self.shown = Some(shown);
+    }
+
+    /// Whether there is anybody to tell. Without a control connection there is not, and payload comes
+    /// already while this end would look at itself.
+    fn may_observe(&self) -> bool {
+        let Caller { protocol, .. } = self.caller;
+        let config = &self.shared.config;
+        let to_tell = protocol.observes && !config.private;
+        // Such a client is told that it may send only when this end is ready.
+        let to_show = config.watcher.is_some() && protocol.has_control;
+        to_tell || to_show
+    }
+
+    fn start(&self, sockets: Vec<Connected>) -> Result<Traffic, EngineError> {
+        let Run::Going(run) = &self.run else {
+            return Err(EngineError::Flow("there is no measurement".into()));
+        };
+        let cap = Cap {
+            rate: run.place.key_rate().or(self.shared.config.lent.rate_of_a_client()),
+            sent: run.place.rates(Role::Sender),
+            received: run.place.rates(Role::Receiver),
+        };
+        let (seating, movers) = (run.seating.clone(), run.movers.clone());
+        let traffic =
+            Traffic::start(&run.plan, EndName::Far, sockets, &cap, &run.stores, seating, movers)?;
+        traffic.hear(&run.plan, self.conversation.control())?;
+        Ok(traffic)
+    }
+
+    pub(super) fn begin(&mut self) {
+        let observes = self.may_observe();
+        let own_protocol = self.caller.protocol.observes;
+        let longest_s = self.limits().duration_s;
+        let longest_s = Duration::try_from_secs_f64(longest_s).unwrap_or(Duration::MAX / 2);
+        let Run::Going(run) = &mut self.run else { return };
+        let FarRun { plan, context, stage: Stage::Running { traffic, before, progress }, .. } =
+            &mut **run
+        else {
+            return;
+        };
+        *progress = Progress::from_now(self.shared.config.min_progress, plan);
+        usage_before(plan.observe && observes, context, before);
+        // The session ends payload before that, and says why; nothing that holds it up holds this up.
+        let planned = longest(plan).filter(|_| own_protocol);
+        let longest = planned.unwrap_or(longest_s);
+        if let Err(why) = traffic.begin(plan, Some(longest + LATE)) {
+            self.fail(why.to_string());
+        }
+    }
+
+    /// Ends the payload: senders stop, receivers read to the end.
+    pub(super) fn finish(&mut self, soon: bool) {
+        let Run::Going(run) = &mut self.run else { return };
+        let Stage::Running { traffic, progress, .. } = &mut run.stage else { return };
+        // What is still on its way has a time of its own.
+        *progress = None;
+        if soon { traffic.finish_soon() } else { traffic.finish() }
+    }
+
+    pub(super) async fn watched(&mut self, watched: Watched) -> Result<(), EngineError> {
+        if let (Some(shown), Watched::Sample(sample)) = (&mut self.shown, &watched) {
+            shown.sampled(sample);
+        }
+        if let (Run::Going(run), Watched::Sample(sample)) = (&mut self.run, &watched)
+            && let Stage::Running { progress: Some(progress), .. } = &mut run.stage
+        {
+            progress.sampled(sample.sent_bytes, sample.received_bytes);
+        }
+        match watched {
+            // Other protocols' sessions tell no more of it than their protocol demands.
+            Watched::Sample(_) if self.shared.config.private && self.caller.protocol.observes => {}
+            Watched::Sample(sample) => self.tell_sample(sample),
+            // The client's plan has an end of its own, and the session another one.
+            Watched::Limit => {}
+            Watched::Ended(Err(failure)) => self.fail(failure.why),
+            Watched::Ended(Ok(ending)) => {
+                self.tell_log(&ending.last);
+                if let Some(shown) = &mut self.shown {
+                    shown.ended(&ending.last);
+                }
+                self.tell_last(&ending.last);
+                self.conversation.tell(Input::Ended(ending.last));
+                self.report(ending.placement, ending.clock).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the client of a sample, or as much of it as the way takes. Other protocols' sessions take what
+    /// they need of each.
+    fn tell_sample(&mut self, sample: Box<Sample>) {
+        let waiting = self.conversation.unsent_bytes();
+        let told = match &mut self.run {
+            Run::Going(run) if self.caller.protocol.observes => run.telling.next(sample, waiting),
+            _ => Some(sample),
+        };
+        if let Some(sample) = told {
+            self.conversation.tell(Input::Sampled(sample));
+        }
+    }
+
+    /// Tells the client what was left out of the last sample.
+    fn tell_last(&mut self, last: &Sample) {
+        let Run::Going(run) = &self.run else { return };
+        if !self.caller.protocol.observes || self.shared.config.private {
+            return;
+        }
+        for sample in run.telling.last(last) {
+            self.conversation.tell(Input::Sampled(Box::new(sample)));
+        }
+    }
+
+    fn tell_log(&mut self, last: &Sample) {
+        let Caller { peer, protocol, .. } = self.caller;
+        let what = match &self.run {
+            Run::Going(run) => in_short(&run.plan),
+            _ => String::new(),
+        };
+        tracing::info!(%peer, "{}: measured: {what}: received {} bytes{}, sent {} bytes in {:.3} s",
+            protocol.id, last.received_bytes, missed(last), last.sent_bytes, last.at_s);
+        if !protocol.observes {
+            self.measurements += 1;
+        }
+    }
+
+    /// All flows have ended: tells the client what this end saw.
+    async fn report(&mut self, placement: Placement, clock: OwnClock) -> Result<(), EngineError> {
+        let Run::Going(run) = std::mem::replace(&mut self.run, Run::None) else { return Ok(()) };
+        let FarRun { plan, movers, context, stage: Stage::Running { before, .. }, .. } = *run
+        else {
+            return Ok(());
+        };
+        if self.shared.config.private {
+            let why = "the far end keeps its facts to itself";
+            self.conversation.tell(Input::Report(Known::missing(why)));
+            return Ok(());
+        }
+        let observes = plan.observe && self.may_observe();
+        let mut used = usage_after(observes, &context);
+        let mut after = observe(observes, context).await?;
+        after.facts.append(&mut used.facts);
+        if let Some(shown) = &mut self.shown {
+            shown.observed(before.clone(), after.clone());
+        }
+        let host = goodput_kernel::host();
+        let end = End {
+            host,
+            before,
+            after,
+            samples: Vec::new(),
+            placement: Some(placement),
+            movers: movers.chosen(),
+            clock: Some(clock),
+        };
+        self.conversation.tell(Input::Report(Known::Value(Box::new(end))));
+        Ok(())
+    }
+}
+
+/// How many datagrams did not come, where any were received.
+fn missed(last: &Sample) -> String {
+    let received = last.flows.iter().filter(|flow| flow.role == Role::Receiver);
+    let counts = received
+        .filter_map(|flow| flow.datagrams)
+        .fold((0, 0), |(lost, all), seen| (lost + seen.lost, all + seen.lost + seen.received));
+    match counts {
+        (_, 0) => String::new(),
+        (lost, all) => format!(" and missed {lost} of {all} datagrams"),
+    }
+}

@@ -1,0 +1,406 @@
+//! One client: its conversation, its measurements one after the other, its settings.
+
+mod measurement;
+mod telling;
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use goodput_model::{Direction, Plan, Role, Transport};
+use goodput_mover::Early;
+use goodput_wire::session::{
+    Action, Cookie, Credential, Errand, Input, Limits, Protocol, SettingRefusal, SettingRequest,
+};
+
+use super::gather::{Awaiting, Preparing};
+use super::settings::SessionSettings;
+use super::shown::{Shown, turned};
+use super::tickets::Arrival;
+use crate::control::conversation::Conversation;
+use crate::error::EngineError;
+use crate::run::traffic::Watched;
+use crate::serve::admit::admission::{Place, Wants};
+use crate::serve::admit::gate::Permit;
+use crate::serve::listen::echoes::Echoing;
+use crate::serve::session::client::measurement::FarRun;
+use crate::serve::session::third_party::{self, Said};
+use crate::serve::{AUDIT, Shared};
+use crate::threads::blocking;
+
+/// Who came, where to, and what it speaks.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller {
+    /// What it speaks.
+    pub protocol: &'static Protocol,
+    /// Where it came from.
+    pub peer: SocketAddr,
+    /// Where it came to.
+    pub local: SocketAddr,
+}
+
+/// The only flow of a conversation over UDP: its socket, and what came before that.
+pub type OwnFlow = (OwnedFd, Early);
+
+/// Serves one client until it leaves, breaks the protocol, or the server stops. How many measurements
+/// it made.
+pub async fn serve_client(
+    conversation: Conversation,
+    caller: Caller,
+    own: Option<OwnFlow>,
+    shared: &Arc<Shared>,
+) -> u32 {
+    let Caller { peer, protocol, .. } = caller;
+    let mut client = ServedClient {
+        conversation,
+        caller,
+        forgeable: own.is_some(),
+        proven: own.is_none() || shared.config.limits.unproven_udp,
+        credential: None,
+        own,
+        shared: Arc::clone(shared),
+        settings: Some(SessionSettings::new(shared.config.settings_helper.clone())),
+        run: Run::None,
+        measurements: 0,
+        shown: None,
+        echo: None,
+        echoing: None,
+    };
+    let outcome = tokio::select! {
+        outcome = client.converse() => outcome,
+        () = shared.stopping() => {
+            client.conversation.tell(Input::Leave("the server is stopping".into()));
+            // Lets the goodbye out; the client's answer no longer matters.
+            let _ = tokio::time::timeout(Duration::from_secs(1), client.conversation.next()).await;
+            Ok(())
+        }
+    };
+    client.run = Run::None;
+    client.shown = None;
+    client.put_back().await;
+    let id = protocol.id;
+    match outcome {
+        Ok(()) => tracing::info!(%peer, "{id}: left after {} measurements", client.measurements),
+        Err(why) => tracing::info!(%peer, "{id}: ended: {why}"),
+    }
+    if client.measurements > 0 {
+        shared.served_one.notify_one();
+    }
+    client.measurements
+}
+
+struct ServedClient {
+    conversation: Conversation,
+    caller: Caller,
+    /// Whether nothing shows that this address is its own.
+    forgeable: bool,
+    /// Whether payload may be sent to it all the same.
+    proven: bool,
+    /// What the client has proven about itself.
+    credential: Option<Credential>,
+    own: Option<OwnFlow>,
+    shared: Arc<Shared>,
+    settings: Option<SessionSettings>,
+    run: Run,
+    measurements: u32,
+    /// The measurement as whoever watches the server sees it.
+    shown: Option<Shown>,
+    /// Whose echoes shall be answered during the measurement that is proposed.
+    echo: Option<Cookie>,
+    /// While it lives, echoes for the measurement are answered.
+    echoing: Option<Echoing>,
+}
+
+/// What is being measured.
+enum Run {
+    /// Nothing.
+    None,
+    /// Nothing yet: the flows can't be expected so far.
+    Preparing(Preparing),
+    /// This.
+    Going(Box<FarRun>),
+    /// Nothing yet: a conversation that is a measurement in itself has no place so far.
+    Asking(Pin<Box<dyn Future<Output = Result<Place, String>> + Send>>),
+    /// That conversation.
+    Conversing { _place: Place },
+    /// Something with another server.
+    Errand(Box<third_party::Running>),
+}
+
+/// What woke the driver.
+enum Woken {
+    Action(Option<Action>),
+    Prepared(Result<Box<Awaiting>, String>),
+    Admitted(Result<Place, String>),
+    Arrived(Arrival),
+    Watched(Watched),
+    Told(Said),
+}
+
+impl ServedClient {
+    async fn converse(&mut self) -> Result<(), EngineError> {
+        loop {
+            let reports = !matches!(self.run, Run::None | Run::Asking(_) | Run::Conversing { .. });
+            self.conversation.set_measuring(reports);
+            let woken = tokio::select! {
+                action = self.conversation.next() => Woken::Action(action.map_err(|failure| {
+                    EngineError::Wire { target: "client".into(), failure }
+                })?),
+                progress = progress(&mut self.run) => progress,
+            };
+            match woken {
+                Woken::Action(None) => return Ok(()),
+                Woken::Action(Some(action)) => self.act(action).await?,
+                Woken::Admitted(place) => self.converse_at(place),
+                Woken::Prepared(prepared) => self.prepared(prepared, None).await?,
+                Woken::Arrived(arrival) => self.arrived(arrival).await?,
+                Woken::Watched(watched) => self.watched(watched).await?,
+                Woken::Told(said) => self.told(said),
+            }
+        }
+    }
+
+    async fn act(&mut self, action: Action) -> Result<(), EngineError> {
+        let peer = self.caller.peer;
+        match action {
+            Action::Proven(credential) => {
+                tracing::info!(%peer, "{}: has proven: {credential}", self.caller.protocol.id);
+                self.credential = Some(credential);
+            }
+            Action::Converse => self.ask_to_converse(),
+            Action::ExpectFlows { plan, tickets, meeting } => {
+                self.expect(*plan, tickets, meeting).await?;
+            }
+            // For the measurement that it proposes next, if that is let in.
+            Action::Echo(cookie) => self.echo = Some(cookie),
+            Action::RunErrand(errand) => self.run_errand(*errand).await,
+            Action::CheckLogin(token) => self.check_login(token).await,
+            Action::Begin => self.begin(),
+            Action::Finish => self.finish(false),
+            Action::FinishSoon => self.finish(true),
+            Action::Abandon => {
+                self.forget();
+            }
+            Action::PeerTold(totals) => {
+                if let Some(shown) = &mut self.shown {
+                    shown.told(*totals);
+                }
+            }
+            Action::PeerReported(_) => {
+                self.shown = None;
+                self.echoing = None;
+                // Its last word: what began and was left in the middle is no measurement.
+                self.measurements += u32::from(self.caller.protocol.observes);
+            }
+            Action::Setting(request) => match self.renew() {
+                Ok(()) => {
+                    let answer = self.setting(request).await;
+                    self.conversation.tell(Input::SettingDone(answer));
+                }
+                Err(why) => {
+                    tracing::warn!(%peer, "setting: {request:?}: denied: {why}");
+                    self.conversation.tell(Input::Denied(why));
+                }
+            },
+            Action::Greeted { peer: host, .. } => {
+                tracing::info!(%peer, "{}: connected: {}", self.caller.protocol.id, host.name);
+            }
+            Action::Note(text) => tracing::info!(%peer, "{}: {text}", self.caller.protocol.id),
+            Action::Refused(why) => tracing::info!(%peer, "broke off: {why}"),
+            // What the client saw is its own to show.
+            Action::PeerSampled(_) | Action::SettingAnswered(_) => {}
+            // Only a client's session says so.
+            Action::OpenFlows { .. }
+            | Action::PeerHash(_)
+            | Action::PeerReady
+            | Action::ServerShowed(_)
+            | Action::ClockCompared(_) => {}
+        }
+        Ok(())
+    }
+
+    /// The permit to take this host's resources for the client, if it may measure; else it is told why not.
+    fn permit(&mut self) -> Option<Permit> {
+        let Caller { peer, protocol, .. } = self.caller;
+        let renewed = self.renew();
+        let permit =
+            renewed.and_then(|()| self.shared.gate().may_measure(self.credential.as_ref()));
+        let why = match permit {
+            Ok(permit) => return Some(permit),
+            Err(why) => why,
+        };
+        tracing::info!(%peer, "{}: denied: {why}", protocol.id);
+        self.conversation.tell(Input::Denied(why));
+        None
+    }
+
+    /// Looks the client's key up again: while the client is here, its key may be withdrawn and its role may
+    /// change.
+    fn renew(&mut self) -> Result<(), String> {
+        if let (Some(Credential::Key(key)), Some(keys)) = (&self.credential, self.shared.keys()) {
+            let known = keys.again(key, self.caller.peer.ip())?;
+            self.credential = Some(Credential::Key(known));
+        }
+        Ok(())
+    }
+
+    /// What the client has proven, for the log.
+    fn who(&self) -> String {
+        self.credential.as_ref().map_or("nobody".into(), ToString::to_string)
+    }
+
+    /// What the client may ask for: by its key's line, if it has one.
+    fn limits(&self) -> Limits {
+        let limits = self.shared.config.limits;
+        match &self.credential {
+            Some(Credential::Key(key)) => key.limits(limits),
+            _ => limits,
+        }
+    }
+
+    /// Asks for a place for a conversation that is a measurement in itself.
+    fn ask_to_converse(&mut self) {
+        let Some(permit) = self.permit() else { return };
+        let (shared, from) = (Arc::clone(&self.shared), self.caller.peer.ip());
+        self.run = Run::Asking(Box::pin(async move {
+            shared.admission.admit(permit, from, Wants::Conversation, true).await
+        }));
+    }
+
+    fn converse_at(&mut self, place: Result<Place, String>) {
+        match place {
+            Ok(place) => {
+                let (peer, id) = (self.caller.peer, self.caller.protocol.id);
+                tracing::info!(%peer, by = %self.who(), "{id}: converses");
+                let [sent, received] = [Role::Sender, Role::Receiver].map(|role| place.rates(role));
+                self.conversation.keep_to(sent, received);
+                self.run = Run::Conversing { _place: place };
+                self.conversation.tell(Input::Expecting { data_port: None });
+            }
+            Err(why) => self.fail(why),
+        }
+    }
+
+    /// Finds out whose login it is, and says why it is nobody's in this end's log only.
+    async fn check_login(&mut self, token: String) {
+        let Caller { peer, protocol, .. } = self.caller;
+        let user = match &self.shared.config.accounts {
+            Some(accounts) => self.shared.logins.check(accounts, token, peer.ip()).await,
+            None => Err("this server has no users".into()),
+        };
+        if let Err(why) = &user {
+            tracing::warn!(%peer, "{}: not logged in: {why}", protocol.id);
+        }
+        self.conversation.tell(Input::LoginChecked(user.ok()));
+    }
+
+    async fn run_errand(&mut self, errand: Errand) {
+        let Some(permit) = self.permit() else { return };
+        let Caller { peer, protocol, .. } = self.caller;
+        let what = format!("{}:{}: {}", errand.host, errand.port, in_short(&turned(&errand.plan)));
+        match third_party::begin(errand, permit, &self.caller, &self.shared).await {
+            Ok(running) => {
+                tracing::info!(%peer, "{}: measures in its stead with {what}", protocol.id);
+                self.run = Run::Errand(Box::new(running));
+                self.conversation.tell(Input::Expecting { data_port: None });
+            }
+            Err(why) => self.fail(why),
+        }
+    }
+
+    /// What an errand has brought.
+    fn told(&mut self, said: Said) {
+        match said {
+            Said::Lines(lines) => self.conversation.tell(Input::Told(lines)),
+            Said::Over(outcome) => {
+                self.run = Run::None;
+                match &outcome {
+                    Ok(()) => self.measurements += 1,
+                    Err(why) => tracing::info!(peer = %self.caller.peer, "failed: {why}"),
+                }
+                self.conversation.tell(Input::ErrandDone(outcome));
+            }
+        }
+    }
+
+    /// Lets go of the measurement.
+    fn forget(&mut self) {
+        self.run = Run::None;
+        self.shown = None;
+        self.echo = None;
+        self.echoing = None;
+    }
+
+    /// The measurement can't be made, or not go on.
+    fn fail(&mut self, why: String) {
+        self.forget();
+        tracing::info!(peer = %self.caller.peer, "{}: refused: {why}", self.caller.protocol.id);
+        self.conversation.tell(Input::FlowsFailed(why));
+    }
+
+    async fn setting(&mut self, request: SettingRequest) -> Result<String, SettingRefusal> {
+        let peer = self.caller.peer;
+        let by = self.who();
+        if let Err(refusal) = self.shared.gate().may_ask(self.credential.as_ref(), &request) {
+            tracing::warn!(%peer, "setting: {request:?} by {by}: denied: {}", refusal.why);
+            return Err(refusal);
+        }
+        tracing::info!(target: AUDIT, %peer, "setting: {request:?} by {by}");
+        let Some(mut settings) = self.settings.take() else {
+            return Err(SettingRefusal {
+                not_permitted: false,
+                why: "an earlier change broke off; leave and come back".into(),
+            });
+        };
+        let done = blocking(move || {
+            let answer = settings.carry_out(&request);
+            (settings, answer)
+        });
+        match done.await {
+            Ok((settings, answer)) => {
+                self.settings = Some(settings);
+                answer
+            }
+            Err(why) => Err(SettingRefusal { not_permitted: false, why: why.to_string() }),
+        }
+    }
+
+    async fn put_back(&mut self) {
+        let Some(mut settings) = self.settings.take() else { return };
+        match blocking(move || settings.restore()).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(refusal)) => {
+                tracing::error!(peer = %self.caller.peer, "not put back: {}", refusal.why)
+            }
+            Err(why) => tracing::error!(peer = %self.caller.peer, "not put back: {why}"),
+        }
+    }
+}
+
+/// What a plan moves and where, for one line of the log.
+fn in_short(plan: &Plan) -> String {
+    let way = match plan.direction {
+        Direction::Send => "to here",
+        Direction::Reverse => "from here",
+        Direction::Both => "both ways",
+    };
+    let transport = match plan.transport {
+        Transport::Tcp => "TCP",
+        Transport::Udp => "UDP",
+    };
+    let flows = plan.flow_plans().len();
+    format!("{transport}, {flows} flow{}, {way}", if flows == 1 { "" } else { "s" })
+}
+
+/// The next thing the current measurement has to say; never, while there is none.
+async fn progress(run: &mut Run) -> Woken {
+    match run {
+        Run::None | Run::Conversing { .. } => std::future::pending().await,
+        Run::Asking(asking) => Woken::Admitted(asking.await),
+        Run::Preparing(preparing) => Woken::Prepared(preparing.await),
+        Run::Errand(errand) => Woken::Told(errand.next().await),
+        Run::Going(run) => run.progress().await,
+    }
+}

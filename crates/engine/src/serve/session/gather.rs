@@ -1,0 +1,475 @@
+//! The data connections of one measurement, from the wish of its session until all are there.
+
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use goodput_kernel::Context;
+use goodput_model::{EndName, Plan, SettingRef, Transport};
+use goodput_mover::Early;
+use goodput_wire::ticket::{FlowTicket, Meeting};
+use rustix::thread::{CapabilitySet, capabilities};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::client::Caller;
+use super::connect::{self, Connecting};
+use super::tickets::{Arrival, Expected, Sign, makes_cookies};
+use super::turns::Turn;
+use crate::run::affinity::Seating;
+use crate::run::movers::Movers;
+use crate::run::storage::{Reach, Stores};
+use crate::run::traffic::Connected;
+use crate::serve::Shared;
+use crate::serve::admit::admission::{Place, Wants};
+use crate::serve::admit::gate::Permit;
+use crate::serve::listen::listeners::Opened;
+use crate::serve::listen::own_listener::{self, OwnDoor};
+
+/// How long a flow may take to come that is known by nothing but its address: another session of the
+/// same client waits for it.
+const RESERVED: Duration = Duration::from_secs(5);
+/// How long the next flow may take, whatever its protocol would grant: their place is kept for all meanwhile.
+/// A connection whose first three packets are lost takes 7 s (`TCP_TIMEOUT_INIT`, include/net/tcp.h).
+const GATHERED: Duration = Duration::from_secs(15);
+/// By how much each flow that has come extends the time that all may take: clients connect one flow after the
+/// other, and a handshake takes a round trip, on long paths up to a second. So whoever sends flows as
+/// slowly as it can keeps a place for [`GATHERED`] and a second a flow.
+const EACH: Duration = Duration::from_secs(1);
+
+/// What a session wishes to expect.
+pub struct Wish {
+    /// What was agreed.
+    pub plan: Plan,
+    /// One for each flow.
+    pub tickets: Vec<FlowTicket>,
+    /// How they come about.
+    pub meeting: Meeting,
+    /// Whether this address has proven that it receives what is sent to it.
+    pub proven: bool,
+}
+
+/// A measurement whose flows are awaited.
+pub struct Awaiting {
+    /// What was agreed.
+    pub plan: Plan,
+    /// What it reads and writes here.
+    pub stores: Stores,
+    /// The CPUs of its flows.
+    pub seating: Seating,
+    /// How they move payload.
+    pub movers: Movers,
+    /// About this host, on the path to the client.
+    pub context: Context,
+    /// Its flows, as they come.
+    pub gathering: Gathering,
+    /// Where they arrive. Kept to the end: while it is there, a lost welcome is repeated.
+    pub arrivals: mpsc::UnboundedReceiver<Arrival>,
+    /// Its place among the measurements of this server.
+    pub place: Place,
+}
+
+/// The flows that have arrived, and what makes the others come.
+pub struct Gathering {
+    tickets: Vec<FlowTicket>,
+    arrived: Vec<Connected>,
+    until: Instant,
+    /// Whether they are known by nothing but their address.
+    reserved: bool,
+    /// When the first was awaited.
+    since: Instant,
+    to: mpsc::UnboundedSender<Arrival>,
+    connect: Option<Vec<(std::net::SocketAddr, FlowTicket)>>,
+    door: Option<OwnDoor>,
+    _connecting: Option<Connecting>,
+    _expected: Expected,
+    _opened: Vec<Arc<Opened>>,
+    _turns: Vec<Turn>,
+}
+
+/// A wish that is being fulfilled.
+pub type Preparing = Pin<Box<dyn Future<Output = Result<Box<Awaiting>, String>> + Send>>;
+
+/// Makes ready for the flows of a wish, or says why that can't be done. Dropping it forgets the wish.
+pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) -> Preparing {
+    Box::pin(async move {
+        check(&wish, &caller)?;
+        // Before anything is made or tried for it.
+        let (from, wants) = (caller.peer.ip(), Wants::Flows(&wish.plan));
+        let place = shared.admission.admit(permit, from, wants, wish.can_wait()).await?;
+        let movers = Movers::of(&wish.plan, EndName::Far)?;
+        let context = Context::towards(caller.peer);
+        let seating = Seating::of(&wish.plan, EndName::Far, &context).await?;
+        let Wish { plan, tickets, meeting, .. } = wish;
+        let connect = targets(&tickets, &meeting, &caller)?;
+        not_our_own(connect.as_deref().unwrap_or_default(), &plan, &caller, &shared)?;
+        let (plan, stores) = open_files(plan, &shared).await?;
+        let signs = signs(&plan, &tickets, &meeting, &caller)?;
+        let turns = shared.turns.take(signs.iter().map(|(sign, _)| sign.clone()).collect()).await;
+        let opened = open_doors(&signs, &caller, &shared).await?;
+        let (to, arrivals) = mpsc::unbounded_channel();
+        let since = Instant::now();
+        let reserved = signs.iter().any(|(sign, _)| sign.is_ambiguous());
+        let expected = shared.tickets.expect(signs, &plan.socket, &to);
+        let own = meeting == Meeting::Arrive && makes_cookies(caller.protocol);
+        let door = (own && own_listener::is_needed(&plan))
+            .then(|| OwnDoor::open(caller.local, &plan.socket, Arc::clone(&shared)))
+            .transpose()?;
+        let gathering = Gathering {
+            connect,
+            tickets,
+            arrived: Vec::new(),
+            until: since + patience(reserved),
+            reserved,
+            since,
+            to,
+            door,
+            _connecting: None,
+            _expected: expected,
+            _opened: opened,
+            _turns: turns,
+        };
+        Ok(Box::new(Awaiting {
+            plan,
+            stores,
+            seating,
+            movers,
+            context,
+            gathering,
+            arrivals,
+            place,
+        }))
+    })
+}
+
+/// Opens what the plan reads and writes at this end, and makes it ready; both take time.
+async fn open_files(plan: Plan, shared: &Shared) -> Result<(Plan, Stores), String> {
+    if plan.storage.is_memory() {
+        return Ok((plan, Stores::default()));
+    }
+    let reach = Reach::Served(shared.config.files.clone());
+    let stores = Stores::prepare(plan.clone(), EndName::Far, reach).await;
+    Ok((plan, stores.map_err(|why| why.to_string())?))
+}
+
+impl Wish {
+    /// Whether its client waits to be told; where the conversation is the flow, payload comes already.
+    pub fn can_wait(&self) -> bool {
+        !matches!(self.meeting, Meeting::ThisConnection { .. })
+    }
+}
+
+impl Gathering {
+    /// Port of the data connections, where the client must be told.
+    pub fn data_port(&self) -> Option<u16> {
+        self.door.as_ref().map(OwnDoor::port)
+    }
+
+    /// Begins to connect those flows that come about so, now that the client expects them.
+    pub fn connect(&mut self, plan: &Plan, caller: &Caller) {
+        if let Some(targets) = self.connect.take() {
+            self._connecting = Some(connect::start(targets, plan, caller.local, self.to.clone()));
+        }
+    }
+
+    /// Takes the connection of the conversation for the first flow.
+    pub fn take_own(&mut self, socket: OwnedFd, early: Early) -> Result<(), String> {
+        let first = self.tickets.first().ok_or("a measurement without flows")?;
+        let (flow, framing) = (first.flow, first.framing.clone());
+        self.add(Connected { flow, socket, framing, early })
+    }
+
+    /// Takes a flow, and those that share its connection.
+    pub fn add(&mut self, arrival: Connected) -> Result<(), String> {
+        let id = arrival.flow.id;
+        let mut flows = vec![arrival];
+        for ticket in self.tickets.iter().filter(|ticket| ticket.shares == Some(id)) {
+            let socket = flows[0].socket.try_clone();
+            let socket = socket.map_err(|cause| format!("cannot share a connection: {cause}"))?;
+            let mut early = Early::default();
+            if ticket.flow.sender == EndName::Near {
+                early = std::mem::take(&mut flows[0].early);
+            }
+            let (flow, framing) = (ticket.flow, ticket.framing.clone());
+            flows.push(Connected { flow, socket, framing, early });
+        }
+        // What came on a connection that this end sends on was the request, and no payload.
+        for connected in flows.iter_mut().filter(|c| c.flow.sender == EndName::Far) {
+            connected.early = Early::default();
+        }
+        self.arrived.append(&mut flows);
+        self.until = until(self.since, self.arrived.len(), self.reserved, Instant::now());
+        Ok(())
+    }
+
+    /// All flows in the order of the plan, once they are there.
+    pub fn complete(&mut self) -> Option<Vec<Connected>> {
+        if self.arrived.len() < self.tickets.len() {
+            return None;
+        }
+        self.arrived.sort_by_key(|connected| connected.flow.id);
+        Some(std::mem::take(&mut self.arrived))
+    }
+
+    /// Ends when flows have taken too long.
+    pub async fn overdue(&self) -> String {
+        tokio::time::sleep_until(self.until).await;
+        let (came, all) = (self.arrived.len(), self.tickets.len());
+        let s = self.since.elapsed().as_secs();
+        format!("{came} of {all} data connections came within {s} s")
+    }
+}
+
+/// How long the next flow may take.
+fn patience(reserved: bool) -> Duration {
+    if reserved { RESERVED } else { GATHERED }
+}
+
+/// When flows that are awaited `since` have taken too long, of which `came` are there, the last one `now`.
+fn until(since: Instant, came: usize, reserved: bool, now: Instant) -> Instant {
+    let came = u32::try_from(came).unwrap_or(u32::MAX);
+    (now + patience(reserved)).min(since + GATHERED + EACH * came)
+}
+
+fn check(wish: &Wish, caller: &Caller) -> Result<(), String> {
+    let Wish { plan, tickets, .. } = wish;
+    known_congestion_control(plan.socket.congestion.as_deref())?;
+    let sends = tickets.iter().any(|ticket| ticket.is_sender(EndName::Far));
+    if plan.transport == Transport::Udp && sends && !wish.proven {
+        return Err(format!(
+            "{} proves no address, and {} would be sent datagrams; let the client send, use TCP, or \
+             serve with --allow-unproven-udp",
+            caller.protocol.id,
+            caller.peer.ip()
+        ));
+    }
+    Ok(())
+}
+
+/// By what the flows that come to a port of this server are known.
+fn signs<'a>(
+    plan: &Plan,
+    tickets: &'a [FlowTicket],
+    meeting: &Meeting,
+    caller: &Caller,
+) -> Result<Vec<(Sign, &'a FlowTicket)>, String> {
+    let from = caller.peer.ip();
+    let own = usize::from(matches!(meeting, Meeting::ThisConnection { .. }));
+    let coming = tickets.iter().skip(own).filter(|ticket| ticket.shares.is_none());
+    let udp = plan.transport == Transport::Udp;
+    Ok(match *meeting {
+        Meeting::Connect { .. } | Meeting::ThisConnection { back: Some(_), .. } => Vec::new(),
+        Meeting::Listen { first_port } => coming
+            .enumerate()
+            .map(|(number, ticket)| {
+                let port = port_of(first_port, number, 1)?;
+                Ok((Sign::Reserved(port, plan.transport, from), ticket))
+            })
+            .collect::<Result<_, String>>()?,
+        Meeting::Arrive | Meeting::ThisConnection { .. }
+            if udp && !makes_cookies(caller.protocol) =>
+        {
+            coming.map(|ticket| (Sign::Opens(caller.protocol.id, from), ticket)).collect()
+        }
+        Meeting::Arrive | Meeting::ThisConnection { .. } => coming
+            .map(|ticket| (Sign::of_proof(caller.protocol, &ticket.proof, from), ticket))
+            .collect(),
+    })
+}
+
+/// The port of a flow, where each is so much apart from the one before.
+fn port_of(first: u16, number: usize, apart: u16) -> Result<u16, String> {
+    let port = usize::from(first) + number * usize::from(apart);
+    u16::try_from(port).map_err(|_| format!("there is no port {port}"))
+}
+
+/// Opens the ports at which flows are awaited and that are not open anyway.
+async fn open_doors(
+    signs: &[(Sign, &FlowTicket)],
+    caller: &Caller,
+    shared: &Arc<Shared>,
+) -> Result<Vec<Arc<Opened>>, String> {
+    let mut opened = Vec::new();
+    for (sign, _) in signs {
+        let Sign::Reserved(port, transport, _) = *sign else { continue };
+        match shared.doors.iter().find(|door| door.port() == port) {
+            None => {
+                let mut local = caller.local;
+                local.set_port(port);
+                opened.push(shared.opened.open(local, transport, shared).await?);
+            }
+            // Elsewhere the flow could be another client's, behind the same address.
+            Some(door) if door.rest().is_none() => {
+                return Err(format!("port {port} is this server's own; name another"));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(opened)
+}
+
+/// Where each flow that this end connects goes: to the client's own address and nowhere else.
+fn targets(
+    tickets: &[FlowTicket],
+    meeting: &Meeting,
+    caller: &Caller,
+) -> Result<Option<Vec<(std::net::SocketAddr, FlowTicket)>>, String> {
+    let (own, first, apart) = match *meeting {
+        Meeting::Connect { port, apart } => (0, port.unwrap_or(caller.peer.port()), apart),
+        Meeting::ThisConnection { back: Some(port), .. } => (1, port, 0),
+        Meeting::Arrive | Meeting::Listen { .. } | Meeting::ThisConnection { .. } => {
+            return Ok(None);
+        }
+    };
+    let coming = tickets.iter().skip(own).filter(|ticket| ticket.shares.is_none());
+    let target = |(number, ticket): (usize, &FlowTicket)| {
+        let port = port_of(first, number, apart)?;
+        Ok((connect::target(caller.peer, port)?, ticket.clone()))
+    };
+    coming.enumerate().map(target).collect::<Result<_, String>>().map(Some)
+}
+
+/// Refuses ports at which a client of this very host can't listen, as this server does: it would connect
+/// to itself. Datagrams go to whoever was bound last.
+fn not_our_own(
+    targets: &[(std::net::SocketAddr, FlowTicket)],
+    plan: &Plan,
+    caller: &Caller,
+    shared: &Shared,
+) -> Result<(), String> {
+    let here = plan.transport == Transport::Tcp && caller.peer.ip() == caller.local.ip();
+    let is_own = |port: u16| shared.doors.iter().any(|door| door.port() == port);
+    match targets.iter().find(|(target, _)| here && is_own(target.port())) {
+        None => Ok(()),
+        Some((target, _)) => Err(format!(
+            "port {} of this host is this server's own, so that no client here can listen there; name \
+             another (nuttcp -p 5201)",
+            target.port()
+        )),
+    }
+}
+
+/// Refuses a congestion control that this process may not choose, or that is not loaded: asking for it by
+/// setsockopt(TCP_CONGESTION) with CAP_NET_ADMIN would load a kernel module at a stranger's wish.
+fn known_congestion_control(name: Option<&str>) -> Result<(), String> {
+    let Some(name) = name else { return Ok(()) };
+    let privileged =
+        capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::NET_ADMIN));
+    let choices = congestion_controls(privileged)?;
+    if choices.split_whitespace().any(|known| known == name) {
+        return Ok(());
+    }
+    Err(format!("congestion control {name:?} can't be had there; what can: {choices}"))
+}
+
+/// What a process may choose, with and without CAP_NET_ADMIN (tcp(7)), of what is loaded.
+fn congestion_controls(privileged: bool) -> Result<String, String> {
+    let which = if privileged { "available" } else { "allowed" };
+    let name = format!("sysctl.net.ipv4.tcp_{which}_congestion_control");
+    let setting = SettingRef { end: EndName::Near, name, scope: None };
+    goodput_settings::read(&setting).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{Direction, Framing};
+    use goodput_wire::protocols::{iperf2, nuttcp};
+    use goodput_wire::session::Protocol;
+    use goodput_wire::ticket::Proof;
+
+    fn caller(protocol: &'static Protocol) -> Caller {
+        let address = |text: &str| text.parse().unwrap();
+        Caller { protocol, peer: address("192.0.2.1:999"), local: address("192.0.2.9:5000") }
+    }
+
+    fn plan(direction: Direction, flows: u16) -> Plan {
+        Plan { transport: Transport::Udp, direction, flows, ..Plan::standard() }
+    }
+
+    fn tickets(plan: &Plan, shares: Option<u16>) -> Vec<FlowTicket> {
+        let ticket = |flow: goodput_model::FlowPlan| {
+            let shares = shares.filter(|of| *of != flow.id);
+            FlowTicket { flow, proof: Proof::default(), framing: Framing::Ttcp, shares }
+        };
+        plan.flow_plans().into_iter().map(ticket).collect()
+    }
+
+    #[test]
+    fn nothing_is_sent_to_an_address_that_may_be_forged() {
+        let here = Meeting::ThisConnection { taken_bytes: 0, back: None };
+        let outcome = |direction, proven| {
+            let plan = Plan { chunk_bytes: Transport::Udp.standard_chunk(), ..plan(direction, 1) };
+            let tickets = tickets(&plan, None);
+            let wish = Wish { plan, tickets, meeting: here.clone(), proven };
+            check(&wish, &caller(&iperf2::PROTOCOL))
+        };
+        assert_eq!(outcome(Direction::Send, false), Ok(()));
+        assert!(outcome(Direction::Reverse, false).unwrap_err().contains("--allow-unproven-udp"));
+        assert!(outcome(Direction::Both, false).is_err());
+        assert_eq!(outcome(Direction::Reverse, true), Ok(()));
+    }
+
+    #[test]
+    fn flows_are_awaited_at_a_port_each_unless_they_share_one() {
+        let (plan, meeting) = (plan(Direction::Send, 2), Meeting::Listen { first_port: 65_535 });
+        let (alone, shared) = (tickets(&plan, None), tickets(&plan, Some(0)));
+        let caller = caller(&nuttcp::PROTOCOL);
+        let one = signs(&plan, &shared, &meeting, &caller).unwrap();
+        let sign = Sign::Reserved(65_535, Transport::Udp, [192, 0, 2, 1].into());
+        assert_eq!(one.into_iter().map(|(sign, _)| sign).collect::<Vec<_>>(), [sign]);
+        assert!(signs(&plan, &alone, &meeting, &caller).is_err(), "there is no port 65536");
+    }
+
+    #[test]
+    fn only_user_ports_of_the_client_itself_are_connected_to() {
+        let plan = plan(Direction::Reverse, 2);
+        let tickets = tickets(&plan, None);
+        let caller = caller(&nuttcp::PROTOCOL);
+        let to = |port, apart| {
+            let meeting = Meeting::Connect { port: Some(port), apart };
+            let found = targets(&tickets, &meeting, &caller).ok()??;
+            Some(found.iter().map(|(target, _)| target.to_string()).collect::<Vec<_>>())
+        };
+        assert_eq!(to(5001, 1).unwrap(), ["192.0.2.1:5001", "192.0.2.1:5002"]);
+        assert_eq!(to(1023, 1), None);
+        assert_eq!(to(65_535, 1), None);
+    }
+
+    /// When `flows` are given up of which one comes after each `pause`.
+    fn given_up(flows: u32, pause: Duration) -> (Duration, u32) {
+        let since = Instant::now();
+        let (mut now, mut end) = (since, until(since, 0, false, since));
+        for came in 1..=flows {
+            now += pause;
+            if now > end {
+                return (end - since, came - 1);
+            }
+            end = until(since, came as usize, false, now);
+        }
+        (now - since, flows)
+    }
+
+    #[test]
+    fn many_flows_on_a_long_path_have_the_time_that_they_take_and_a_trickle_has_not() {
+        let took = given_up(128, Duration::from_millis(600));
+        assert_eq!(took, (Duration::from_millis(76_800), 128), "over a satellite");
+        assert_eq!(given_up(128, Duration::from_secs(14)), (Duration::from_secs(16), 1));
+        let (kept, came) = given_up(1000, Duration::from_secs(2));
+        assert!(kept < Duration::from_secs(32) && came < 16, "{kept:?} {came}");
+        assert_eq!(given_up(1, Duration::from_secs(16)), (GATHERED, 0));
+        let since = Instant::now();
+        assert_eq!(until(since, 100, false, since) - since, GATHERED, "after the last one");
+    }
+
+    /// As tcp(7) has it: what is allowed is a part of what is available.
+    #[test]
+    fn a_server_without_privileges_offers_what_it_may_choose() {
+        let [available, allowed] = [true, false].map(|may| congestion_controls(may).unwrap());
+        assert!(!allowed.is_empty());
+        let mut allowed = allowed.split_whitespace();
+        assert!(allowed.all(|one| available.split_whitespace().any(|other| other == one)));
+        assert!(known_congestion_control(Some("no-such-control")).is_err());
+    }
+}

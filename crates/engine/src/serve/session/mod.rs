@@ -1,0 +1,10 @@
+//! One client: its conversation, its flows, its measurements, its settings.
+
+pub mod client;
+pub mod connect;
+pub mod gather;
+pub mod settings;
+pub mod shown;
+pub mod third_party;
+pub mod tickets;
+pub mod turns;

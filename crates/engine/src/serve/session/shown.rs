@@ -1,0 +1,199 @@
+//! What is measured here, for whoever shows it: this end's view, in which it is the near one.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use goodput_model::{
+    Clocks, Connection, Direction, End, EndName, FlowTotals, Known, Plan, Sample, Snapshot, Totals,
+};
+
+use crate::result::measurement::Measurement;
+use crate::serve::listen::accept::plain;
+
+/// Samples of single flows that are kept of one measurement: 13 minutes of one flow. Beyond them only
+/// the last of all is, so that no client makes this end keep more.
+const KEPT: usize = 8192;
+
+/// Is told of each measurement. Called from the thread that serves, so it must not block for long.
+#[derive(Clone)]
+pub struct Watcher(Arc<dyn Fn(Served) + Send + Sync>);
+
+impl Watcher {
+    /// Tells `watch`.
+    pub fn new(watch: impl Fn(Served) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(watch))
+    }
+}
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watcher")
+    }
+}
+
+/// One thing that happened in a measurement.
+pub struct Served {
+    /// Tells measurements that run at the same time apart.
+    pub measurement: u64,
+    /// What happened.
+    pub what: What,
+}
+
+/// What happened in a measurement.
+pub enum What {
+    /// Its flows are open.
+    Began {
+        /// Where the conversation came from.
+        peer: SocketAddr,
+        /// What is measured, seen from here: what the client sends, this end receives.
+        plan: Box<Plan>,
+        /// The addresses of its flows.
+        connections: Vec<Connection>,
+    },
+    /// What this end had counted.
+    Sampled(Box<Sample>),
+    /// It is over.
+    Ended(Box<Measurement>),
+    /// It was broken off.
+    BrokenOff,
+}
+
+/// A measurement that is shown. Tells of its end when it is dropped.
+pub struct Shown {
+    watcher: Watcher,
+    measurement: u64,
+    direction: Direction,
+    flows: u16,
+    plan: Plan,
+    connections: Vec<Connection>,
+    samples: Vec<Sample>,
+    room: usize,
+    ended: bool,
+    facts: (Snapshot, Snapshot),
+    far_totals: Option<Totals>,
+}
+
+impl Shown {
+    /// It begins, with the plan as the client sees it.
+    pub fn begin(
+        watcher: Watcher,
+        measurement: u64,
+        peer: SocketAddr,
+        plan: &Plan,
+        connections: Vec<Connection>,
+    ) -> Self {
+        let mut shown = Self {
+            watcher,
+            measurement,
+            direction: plan.direction,
+            flows: plan.flows,
+            plan: turned(plan),
+            connections,
+            samples: Vec::new(),
+            room: KEPT,
+            ended: false,
+            facts: Default::default(),
+            far_totals: None,
+        };
+        let mut connections = std::mem::take(&mut shown.connections);
+        for connection in &mut connections {
+            connection.flow = shown.flow(connection.flow);
+            connection.local = plain(connection.local);
+            connection.remote = plain(connection.remote);
+        }
+        connections.sort_by_key(|c| c.flow);
+        shown.connections.clone_from(&connections);
+        shown.tell(What::Began { peer, plan: Box::new(shown.plan.clone()), connections });
+        shown
+    }
+
+    /// This end has counted.
+    pub fn sampled(&mut self, sample: &Sample) {
+        if sample.flows.is_empty() {
+            return;
+        }
+        let mut sample = sample.clone();
+        sample.flows.iter_mut().for_each(|flow| flow.flow = self.flow(flow.flow));
+        self.tell(What::Sampled(Box::new(sample.clone())));
+        // The counts at the end of a warm-up are what all is counted from.
+        let omit_s = self.plan.omit_s;
+        let last_s = self.samples.last().map_or(0.0, |last| last.at_s);
+        let is_warm = last_s < omit_s && sample.at_s >= omit_s;
+        if let Some(room) = self.room.checked_sub(sample.flows.len()) {
+            self.room = room;
+        } else if !is_warm && self.samples.len() > 2 {
+            self.samples.pop();
+        }
+        self.samples.push(sample);
+    }
+
+    /// All flows have ended in good order, with this last sample.
+    pub fn ended(&mut self, last: &Sample) {
+        self.sampled(last);
+        self.ended = true;
+    }
+
+    /// What this host's facts were before and after.
+    pub fn observed(&mut self, before: Snapshot, after: Snapshot) {
+        self.facts = (before, after);
+    }
+
+    /// What the client told of itself.
+    pub fn told(&mut self, mut totals: Totals) {
+        totals.flows.iter_mut().for_each(|flow: &mut FlowTotals| flow.flow = self.flow(flow.flow));
+        self.far_totals = Some(totals);
+    }
+
+    fn tell(&self, what: What) {
+        (self.watcher.0)(Served { measurement: self.measurement, what });
+    }
+
+    /// The number of a flow seen from here: flows of the near end come first, and that is this one.
+    fn flow(&self, id: u16) -> u16 {
+        match self.direction {
+            Direction::Both if id < self.flows => id + self.flows,
+            Direction::Both => id - self.flows,
+            Direction::Send | Direction::Reverse => id,
+        }
+    }
+
+    fn measurement(&mut self) -> Measurement {
+        let (before, after) = std::mem::take(&mut self.facts);
+        let samples = std::mem::take(&mut self.samples);
+        Measurement {
+            plan: self.plan.clone(),
+            near: End { before, after, samples, ..End::unobserved(goodput_kernel::host()) }.into(),
+            far: Known::missing("a client does not report"),
+            connections: std::mem::take(&mut self.connections),
+            far_totals: self.far_totals.take(),
+            intervals: Vec::new(),
+            thinned: None,
+            steady_samples: None,
+            latency: None,
+            clocks: Clocks::missing("a client does not tell its clock"),
+            incomplete: None,
+            doubts: Vec::new(),
+        }
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        let what = match self.ended {
+            true => What::Ended(Box::new(self.measurement())),
+            false => What::BrokenOff,
+        };
+        self.tell(what);
+    }
+}
+
+/// A plan seen from the other end.
+pub fn turned(plan: &Plan) -> Plan {
+    let direction = match plan.direction.senders() {
+        [EndName::Near] => Direction::Reverse,
+        [EndName::Far] => Direction::Send,
+        _ => Direction::Both,
+    };
+    Plan { direction, ..plan.clone() }
+}

@@ -1,0 +1,117 @@
+//! Finds the transfer: lists the connections of the process or the port, and waits until one moves.
+
+use std::time::Duration;
+
+use goodput_kernel::{
+    ForeignSocket, Owner, SocketFilter, foreign_sockets, shares_network_namespace, socket_inodes_of,
+};
+use goodput_model::Role;
+use tokio::time::{Instant, sleep};
+
+use super::AttachTo;
+use super::choose::{Chosen, Key, choose, counts};
+use super::program::Program;
+use super::wanted::{Wanted, resolve};
+use crate::error::EngineError;
+use crate::threads::blocking;
+
+/// How long connections are looked at to see which of them move. As long as the longest pause of a
+/// path that works: one retransmission time-out (RTO_MIN, include/net/tcp.h) and a round trip.
+const LOOK: Duration = Duration::from_millis(400);
+/// How long to wait for anything to move.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A transfer that moves.
+pub struct Found {
+    /// Its connections.
+    pub chosen: Chosen,
+    /// The same as the kernel shows them.
+    pub sockets: Vec<ForeignSocket>,
+    /// The program at this end.
+    pub program: Program,
+}
+
+impl Found {
+    /// What is watched, for a person.
+    pub fn words(&self) -> String {
+        let way = if self.chosen.role == Role::Sender { "→" } else { "←" };
+        let which = match &self.chosen.keys[..] {
+            [only] => format!("{} {way} {}", only.local, only.peer),
+            several => format!("{} connections {way} {}", several.len(), self.chosen.peer),
+        };
+        format!("watches {which} of {}", self.program.words())
+    }
+}
+
+/// Finds what `to` names.
+pub async fn find(to: AttachTo) -> Result<Found, EngineError> {
+    let wanted = resolve(to)?;
+    let before = blocking(move || list(wanted)).await??;
+    let before = counts(&before);
+    let began = Instant::now();
+    loop {
+        sleep(LOOK).await;
+        let sockets = blocking(move || list(wanted)).await??;
+        if let Some(chosen) = choose(&before, &counts(&sockets))? {
+            return blocking(move || found(wanted, chosen, sockets)).await;
+        }
+        if began.elapsed() >= PATIENCE {
+            return Err(idle(wanted, sockets.len()));
+        }
+    }
+}
+
+fn found(wanted: Wanted, chosen: Chosen, mut sockets: Vec<ForeignSocket>) -> Found {
+    sockets.retain(|socket| chosen.keys.contains(&Key::of(socket)));
+    let pid = match wanted {
+        Wanted::Process(pid) => Some(pid),
+        Wanted::Port(_) => None,
+    };
+    let program = Program::find(pid, &sockets.iter().collect::<Vec<_>>());
+    Found { chosen, sockets, program }
+}
+
+fn list(wanted: Wanted) -> Result<Vec<ForeignSocket>, EngineError> {
+    let filter = match wanted {
+        Wanted::Process(pid) => process(pid)?,
+        Wanted::Port(port) => SocketFilter { port: Some(port), inodes: None },
+    };
+    let sockets = foreign_sockets(&filter).map_err(|why| EngineError::attach(why.to_string()))?;
+    if sockets.is_empty() {
+        return Err(nothing(wanted));
+    }
+    Ok(sockets)
+}
+
+fn process(pid: u32) -> Result<SocketFilter, EngineError> {
+    let inodes = socket_inodes_of(pid).map_err(|why| EngineError::Attach {
+        not_permitted: Owner::of(pid).is_some(),
+        why: why.to_string(),
+    })?;
+    if shares_network_namespace(pid) == Ok(false) {
+        return Err(EngineError::attach(format!(
+            "process {pid} is in another network namespace, whose connections can't be seen from \
+             here; run there: nsenter --target {pid} --net goodput test --attach {pid}"
+        )));
+    }
+    Ok(SocketFilter { port: None, inodes: Some(inodes) })
+}
+
+fn nothing(wanted: Wanted) -> EngineError {
+    let advice = match wanted {
+        Wanted::Process(_) => {
+            "; UDP can't be watched, and a child process may hold the connections"
+        }
+        Wanted::Port(_) => "; UDP and other network namespaces can't be seen from here",
+    };
+    EngineError::attach(format!("{wanted} has no TCP connection{advice}"))
+}
+
+fn idle(wanted: Wanted, count: usize) -> EngineError {
+    let connections = if count == 1 { "its connection" } else { "none of its connections" };
+    let moved = if count == 1 { "moved no data" } else { "moved data" };
+    EngineError::attach(format!(
+        "{wanted} is idle: {connections} {moved} within {} s; start the transfer first",
+        PATIENCE.as_secs()
+    ))
+}

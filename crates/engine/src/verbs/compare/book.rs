@@ -1,0 +1,171 @@
+//! What a comparison has shown so far.
+
+use std::time::{Duration, Instant};
+
+use goodput_experiment::{Design, TimeLeft};
+use goodput_model::{Kind, Known, Length, Record, Trial, Verdict};
+
+use super::costs::{self, RunCost};
+use super::pace::Pace;
+use super::{Arm, CompareRequest, winner};
+use crate::error::EngineError;
+use crate::events::{Event, Listener};
+use crate::near::latency::IDLE;
+use crate::result::conclude::Conclusion;
+
+/// Why a comparison ended before its design was content.
+pub struct Broken {
+    /// In words.
+    pub why: String,
+    /// What the last run died of.
+    pub cause: EngineError,
+}
+
+/// The runs so far.
+pub struct Book {
+    pub trials: Vec<Trial>,
+    /// What the runs that count have cost, by their arms.
+    costs: Vec<(usize, RunCost)>,
+    first: Option<Record>,
+    /// The first run of any other arm, if the baseline never has one.
+    other: Option<Record>,
+    values: Vec<Vec<String>>,
+    began: Instant,
+    max_time: Duration,
+    pub pace: Pace,
+    /// Whether nothing tells how long a run takes but the first one.
+    tries: bool,
+    pub doubts: Vec<String>,
+}
+
+impl Book {
+    /// Before the first.
+    pub fn new(request: &CompareRequest, arms: &[Arm]) -> Self {
+        let (run, is_known) = match request.plan.length {
+            Length::Seconds(seconds) => (seconds, true),
+            Length::Auto { max_s, .. } => (max_s, true),
+            // Not known before the first; it is tried.
+            Length::Bytes(_) | Length::Source => (0.05, false),
+        };
+        let idle = if request.plan.latency { IDLE.as_secs_f64() } else { 0.0 };
+        let run = run + idle;
+        Self {
+            trials: Vec::new(),
+            costs: Vec::new(),
+            first: None,
+            other: None,
+            values: arms.iter().map(Arm::values).collect(),
+            began: Instant::now(),
+            max_time: request.max_time,
+            pace: Pace::new(Duration::from_secs_f64(run * arms.len() as f64)),
+            tries: !is_known,
+            doubts: Vec::new(),
+        }
+    }
+
+    /// How many more blocks fit into the time, by the longest so far; before the first, by the
+    /// length of its runs.
+    pub fn time_left(&self) -> TimeLeft {
+        let left = self.max_time.saturating_sub(self.began.elapsed());
+        let tried_first = u32::from(self.tries && self.trials.is_empty());
+        TimeLeft { blocks: self.pace.blocks(left).max(tried_first) }
+    }
+
+    /// A run that came to its end; `discarded` says why it does not count, if it does not.
+    pub fn enter(
+        &mut self,
+        block: u32,
+        arm: usize,
+        discarded: Option<&str>,
+        run: Conclusion,
+        listener: &mut Listener<'_>,
+    ) {
+        let spent = RunCost::of(&run.record);
+        let trial = Trial {
+            block,
+            arm,
+            goodput_bits_per_s: Known::Value(run.record.result.goodput_bits_per_s),
+            cpu_s_per_gb: spent.as_ref().map_or_else(not_counted, RunCost::cpu_s_per_gb),
+            latency: run.record.latency.clone(),
+            limit: run.record.verdict.limit.clone(),
+            witnesses: run.witnesses,
+            discarded: discarded.map(Into::into),
+        };
+        self.note(trial, listener);
+        self.costs.extend(spent.filter(|_| discarded.is_none()).map(|spent| (arm, spent)));
+        let place = if arm == 0 { &mut self.first } else { &mut self.other };
+        place.get_or_insert(run.record);
+    }
+
+    /// A run that failed. It does not count, and is there to be seen.
+    pub fn fail(&mut self, block: u32, arm: usize, why: &str, listener: &mut Listener<'_>) {
+        let failed = || Known::missing(format!("the run failed: {why}"));
+        let trial = Trial {
+            block,
+            arm,
+            goodput_bits_per_s: Known::missing(format!("the run failed: {why}")),
+            cpu_s_per_gb: failed(),
+            latency: None,
+            limit: Verdict::NO_LIMIT.into(),
+            witnesses: Default::default(),
+            discarded: Some(format!("failed: {why}")),
+        };
+        self.note(trial, listener);
+    }
+
+    /// Whether an arm had a run that came to its end.
+    pub fn has_run(&self, arm: usize) -> bool {
+        self.trials
+            .iter()
+            .any(|trial| trial.arm == arm && trial.goodput_bits_per_s.value().is_some())
+    }
+
+    fn note(&mut self, trial: Trial, listener: &mut Listener<'_>) {
+        let (values, shown) = (self.values[trial.arm].clone(), Box::new(trial.clone()));
+        listener(Event::TrialEnded { values, trial: shown });
+        self.trials.push(trial);
+    }
+
+    /// The record of all. It is the error of the last run that there is if nothing was measured.
+    pub fn close(
+        self,
+        request: &CompareRequest,
+        arms: &[Arm],
+        design: &Design,
+        stopped: &str,
+        broken: Option<Broken>,
+    ) -> Result<Record, EngineError> {
+        let settings = request.factors.iter().map(|f| f.setting.clone()).collect();
+        let values = arms.iter().map(Arm::values).collect();
+        let mut comparison =
+            goodput_experiment::conclude(settings, values, design, self.trials, stopped);
+        winner::keep_for_good(&mut comparison);
+        let doubts = goodput_experiment::doubts(design, &comparison);
+        let no_baseline = self.first.is_none();
+        let incomplete = broken.as_ref().map(|broken| broken.why.clone());
+        let first = self.first.or(self.other).ok_or_else(|| match broken {
+            Some(broken) => broken.cause,
+            None => EngineError::Flow(format!("no run was finished: {stopped}")),
+        })?;
+        let no_baseline = no_baseline.then(|| {
+            "no run of the baseline was finished: plan, ends and result are another arm's".into()
+        });
+        let doubts = first
+            .doubts
+            .iter()
+            .cloned()
+            .chain(self.doubts)
+            .chain(doubts)
+            .chain(no_baseline)
+            .collect();
+        let files = request.plan.storage.source.is_some();
+        let table = files.then(|| costs::table(&request.plan, &comparison, &self.costs));
+        let transfers = table.into_iter().collect();
+        let comparison = Some(comparison);
+        Ok(Record { kind: Kind::Compare, comparison, transfers, incomplete, doubts, ..first })
+    }
+}
+
+fn not_counted() -> Known<f64> {
+    Known::missing("nothing counted what was received")
+}

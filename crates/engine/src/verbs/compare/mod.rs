@@ -1,0 +1,262 @@
+//! A comparison: the same measurement under several arms, interleaved, each on fresh connections,
+//! with every setting put back at the end.
+
+mod arms;
+mod book;
+mod costs;
+pub(crate) mod near_far;
+mod pace;
+mod winner;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use goodput_experiment::{Design, Step, WARM_UP};
+use goodput_model::{Plan, Record};
+
+pub use arms::{Arm, Factor, factorial};
+
+use crate::control::credentials::Credentials;
+use crate::control::target::Target;
+use crate::error::EngineError;
+use crate::events::{Event, Listener};
+use crate::interrupt::Interrupt;
+use crate::near::client::Client;
+use crate::result::conclude::{Conclusion, conclude};
+use crate::verbs::retry::{PAUSES, may_pass};
+use book::{Book, Broken};
+use near_far::Appliers;
+
+/// What to compare, and for how long.
+#[derive(Clone)]
+pub struct CompareRequest {
+    /// Who is at the other end.
+    pub target: Target,
+    /// What the far end may ask for.
+    pub credentials: Credentials,
+    /// The measurement of every run, before an arm changes it.
+    pub plan: Plan,
+    /// The settings and their values.
+    pub factors: Vec<Factor>,
+    /// Stop when every interval's half-width is below this, percent.
+    pub precision_percent: f64,
+    /// Smallest effect that counts, percent.
+    pub threshold_percent: f64,
+    /// Stop after this time at the latest.
+    pub max_time: Duration,
+    /// Where the order of the runs comes from.
+    pub seed: u64,
+    /// Where the journal of settings is kept.
+    pub state_dir: PathBuf,
+    /// When it began, RFC 3339, UTC.
+    pub started: String,
+}
+
+/// Runs the comparison. Settings are put back before it returns, however it ends. A run that fails is discarded
+/// and made again; when several fail in a row, or at an interrupt, the comparison ends early with what the runs
+/// so far have shown ([`Record::incomplete`]).
+pub async fn compare(
+    request: &CompareRequest,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Record, EngineError> {
+    let (options, credentials) = (&request.plan.socket, request.credentials.clone());
+    let mut client =
+        Client::connect(&request.target, options, credentials, interrupt, listener).await?;
+    let mut appliers = Appliers::new(request.state_dir.clone());
+    let outcome = run(request, &mut client, &mut appliers, interrupt, listener).await;
+    // Put back first, then report what went wrong, if anything did.
+    let restored = appliers.restore(&mut client).await;
+    client.leave().await;
+    both_told(outcome, restored)
+}
+
+/// What was measured, or why nothing was, with what could not be put back.
+fn both_told(
+    outcome: Result<Record, EngineError>,
+    restored: Result<(), EngineError>,
+) -> Result<Record, EngineError> {
+    match (outcome, restored) {
+        (outcome, Ok(())) => outcome,
+        (Ok(mut record), Err(why)) => {
+            record.doubts.push(why.to_string());
+            record.incomplete.get_or_insert(why.to_string());
+            Ok(record)
+        }
+        (Err(cause), Err(not_back)) => {
+            Err(EngineError::NotPutBack { cause: Box::new(cause), not_back: Box::new(not_back) })
+        }
+    }
+}
+
+async fn run(
+    request: &CompareRequest,
+    client: &mut Client,
+    appliers: &mut Appliers,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Record, EngineError> {
+    let arms = factorial(&request.factors);
+    let design = Design {
+        arms: arms.len(),
+        precision_percent: request.precision_percent,
+        threshold_percent: request.threshold_percent,
+        seed: request.seed,
+        ..Design::default()
+    };
+    rehearse(request, client, appliers, &arms).await?;
+    let mut book = Book::new(request, &arms);
+    book.doubts = appliers.forget_metrics(client, &request.plan, &arms).await;
+    let mut runs = Runs { request, client, appliers, arms: &arms, interrupt, book };
+    let mut broken = None;
+    let stopped = loop {
+        if let Some(Broken { why, .. }) = &broken {
+            break why.clone();
+        }
+        match design.next(&runs.book.trials, runs.book.time_left()) {
+            Step::Stop(why) => break why.to_string(),
+            _ if interrupt.is_raised() => break "it was interrupted".into(),
+            Step::RunBlock { block, order, warm_up } => {
+                broken = runs.block(block, order, warm_up, listener).await;
+            }
+        }
+    };
+    runs.book.close(request, &arms, &design, &stopped, broken)
+}
+
+/// Brings every arm about once, the baseline last, so that a value or a permission that is wrong, or an
+/// arm that makes no sense, shows before any time is spent.
+async fn rehearse(
+    request: &CompareRequest,
+    client: &mut Client,
+    appliers: &mut Appliers,
+    arms: &[Arm],
+) -> Result<(), EngineError> {
+    for arm in arms.iter().rev() {
+        let plan = appliers.apply(client, arm, &request.plan).await?;
+        // What another program's protocol can carry is judged by its own session.
+        if client.peer.is_goodput() {
+            goodput_wire::check::sense(&plan).map_err(|why| {
+                let settings = arm.0.iter().map(|(setting, value)| format!("{setting}={value}"));
+                let named: Vec<_> = settings.collect();
+                EngineError::Flow(format!("{} makes no sense: {why}", named.join(" ")))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// What makes the runs, and where they are written down.
+struct Runs<'a> {
+    request: &'a CompareRequest,
+    client: &'a mut Client,
+    appliers: &'a mut Appliers,
+    arms: &'a [Arm],
+    interrupt: &'a Interrupt,
+    book: Book,
+}
+
+impl Runs<'_> {
+    /// Every arm once. Why the comparison ends, if it does.
+    async fn block(
+        &mut self,
+        block: u32,
+        order: Vec<usize>,
+        warm_up: bool,
+        listener: &mut Listener<'_>,
+    ) -> Option<Broken> {
+        for arm in order {
+            let broken = self.whole_run(block, arm, warm_up, listener).await;
+            if broken.is_some() || self.interrupt.is_raised() {
+                return broken;
+            }
+        }
+        self.book.pace.end_block();
+        None
+    }
+
+    /// One run that came to its end, after those that failed. Why the comparison ends, if it does.
+    async fn whole_run(
+        &mut self,
+        block: u32,
+        arm: usize,
+        warm_up: bool,
+        listener: &mut Listener<'_>,
+    ) -> Option<Broken> {
+        for failures in 1.. {
+            let began = Instant::now();
+            let run = self.one(arm, listener).await;
+            // A run that was cut short is not like the others and does not count.
+            if self.interrupt.is_raised() {
+                return None;
+            }
+            let cause = match run {
+                Ok(conclusion) => {
+                    self.book.pace.run(began.elapsed());
+                    let discarded = warm_up.then_some(WARM_UP);
+                    self.book.enter(block, arm, discarded, conclusion, listener);
+                    return None;
+                }
+                Err(cause) => cause,
+            };
+            self.book.fail(block, arm, &cause.to_string(), listener);
+            let lasts = !may_pass(&cause) && !self.book.has_run(arm) || cause.not_permitted();
+            let Some(pause) = PAUSES.get(failures - 1).filter(|_| !lasts) else {
+                let runs = if failures == 1 {
+                    "a run".into()
+                } else {
+                    format!("{failures} runs in a row")
+                };
+                return Some(Broken { why: format!("{runs} failed: {cause}"), cause });
+            };
+            tokio::select! {
+                () = tokio::time::sleep(*pause) => {}
+                () = self.interrupt.raised() => return None,
+            }
+        }
+        None
+    }
+
+    async fn one(
+        &mut self,
+        arm: usize,
+        listener: &mut Listener<'_>,
+    ) -> Result<Conclusion, EngineError> {
+        let request = self.request;
+        if self.client.be_met().await? {
+            // What the far end had changed for the conversation before went with it.
+            let doubts = self.appliers.forget_metrics(self.client, &request.plan, self.arms).await;
+            let new = doubts.into_iter().filter(|doubt| !self.book.doubts.contains(doubt));
+            let new: Vec<_> = new.collect();
+            self.book.doubts.extend(new);
+        }
+        let plan = self.appliers.apply(self.client, &self.arms[arm], &request.plan).await?;
+        let quietly = &mut |event| quiet(event, listener);
+        let measurement = self.client.measure_whole(&plan, self.interrupt, quietly).await?;
+        conclude(measurement, &request.target.text, &request.started)
+    }
+}
+
+/// A comparison shows its runs, not their intervals.
+fn quiet(event: Event, listener: &mut Listener<'_>) {
+    if matches!(event, Event::Note { .. }) {
+        listener(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_put_back_is_told_with_what_failed() {
+        let not_back =
+            || Err(EngineError::Flow("not everything was put back: link.mtu@eth0".into()));
+        let failed = EngineError::Incomplete { why: "no token".into(), not_permitted: true };
+        let told = both_told(Err(failed), not_back()).unwrap_err();
+        let said = told.to_string();
+        assert!(said.contains("no token") && said.contains("link.mtu@eth0"), "{said}");
+        assert!(told.not_permitted(), "the exit code is that of the first failure");
+        assert!(both_told(Err(EngineError::Interrupted), Ok(())).is_err());
+    }
+}

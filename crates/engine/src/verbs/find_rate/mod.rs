@@ -1,0 +1,262 @@
+//! The trials of a search for the highest rate without loss. What to try is decided in `experiment`.
+
+mod seen;
+
+use goodput_experiment::rate_search::{Found, Next, RateSearch as Search, Says, Tried};
+use goodput_model::{
+    BitRate, Bytes, Kind, Length, Plan, RateOutcome, RateSearch, RateTrial, Record,
+};
+
+use crate::control::credentials::Credentials;
+use crate::control::target::Target;
+use crate::error::EngineError;
+use crate::events::{Event, Listener};
+use crate::interrupt::Interrupt;
+use crate::near::client::Client;
+use crate::result::conclude::conclude;
+use crate::result::measurement::Measurement;
+use crate::verbs::retry;
+use seen::{Counts, Seen};
+
+/// How much longer than the others a trial is that confirms.
+const CONFIRMING: f64 = 3.0;
+
+/// Datagrams of a trial at the lowest rate that is tried: fewer say little of a share.
+const FEWEST: f64 = 100.0;
+
+/// What to search.
+#[derive(Clone)]
+pub struct FindRateRequest {
+    /// Who is at the other end.
+    pub target: Target,
+    /// What the far end may ask for.
+    pub credentials: Credentials,
+    /// The plan of every trial: its length in seconds; its rate, where it has one, is the highest tried.
+    pub plan: Plan,
+    /// Payloads of the datagrams; one search for each.
+    pub sizes: Vec<Bytes>,
+    /// Share of the datagrams that may be lost, percent.
+    pub max_loss_percent: f64,
+    /// When it began, RFC 3339, UTC.
+    pub started: String,
+}
+
+/// Searches for each size. An interrupt ends it early with what the trials so far have shown, and so do
+/// trials that fail several times in a row ([`Record::incomplete`]).
+pub async fn find_rate(
+    request: &FindRateRequest,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Record, EngineError> {
+    let (options, credentials) = (&request.plan.socket, request.credentials.clone());
+    let mut client =
+        Client::connect(&request.target, options, credentials, interrupt, listener).await?;
+    let outcome = search_all(request, &mut client, interrupt, listener).await;
+    client.leave().await;
+    outcome
+}
+
+async fn search_all(
+    request: &FindRateRequest,
+    client: &mut Client,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Record, EngineError> {
+    let (mut searches, mut last, mut broken) = (Vec::new(), None, None);
+    for size in &request.sizes {
+        let mut trials = Trials::new(request, *size)?;
+        broken = trials.run(request, client, interrupt, listener).await.err();
+        let (search, record) = trials.into_search(request);
+        last = record.or(last);
+        searches.push(search);
+        if broken.is_some() || interrupt.is_raised() {
+            break;
+        }
+    }
+    let Some(record) = last else { return Err(broken.unwrap_or(EngineError::Interrupted)) };
+    let incomplete = broken.map(|cause| format!("the search ended early: {cause}"));
+    Ok(Record { kind: Kind::FindRate, rate_searches: searches, incomplete, ..record })
+}
+
+/// The trials of one size.
+struct Trials {
+    plan: Plan,
+    seconds: f64,
+    search: Search,
+    tried: Vec<Tried>,
+    made: Vec<RateTrial>,
+    /// What each said of its limit.
+    limits: Vec<String>,
+    found: Option<Found>,
+    last: Option<Record>,
+}
+
+impl Trials {
+    fn new(request: &FindRateRequest, size: Bytes) -> Result<Self, EngineError> {
+        let Length::Seconds(seconds) = request.plan.length else {
+            return Err(EngineError::Flow("a trial needs a length in seconds".into()));
+        };
+        let search = Search {
+            max_loss: request.max_loss_percent / 100.0,
+            lowest: FEWEST * size.0 as f64 * 8.0 / seconds,
+        };
+        let plan = Plan { chunk_bytes: size, ..request.plan.clone() };
+        let (tried, made, limits) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { plan, seconds, search, tried, made, limits, found: None, last: None })
+    }
+
+    async fn run(
+        &mut self,
+        request: &FindRateRequest,
+        client: &mut Client,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<(), EngineError> {
+        while !interrupt.is_raised() {
+            let (rate, confirms) = match self.search.next(&self.tried) {
+                Next::Try { rate, confirms } => (rate, confirms),
+                Next::Done(found) => {
+                    self.found = Some(found);
+                    break;
+                }
+            };
+            let seconds = self.seconds * if confirms { CONFIRMING } else { 1.0 };
+            let plan = Plan {
+                length: Length::Seconds(seconds),
+                rate_bits_per_s: rate.map(BitRate).or(self.plan.rate_bits_per_s),
+                ..self.plan.clone()
+            };
+            let Some(measured) = retry::measure(client, &plan, interrupt).await? else { break };
+            self.enter(request, measured, rate, confirms, listener)?;
+        }
+        Ok(())
+    }
+
+    fn enter(
+        &mut self,
+        request: &FindRateRequest,
+        measured: Measurement,
+        rate: Option<f64>,
+        confirms: bool,
+        listener: &mut Listener<'_>,
+    ) -> Result<(), EngineError> {
+        let counts = Counts::of(&measured);
+        let record = conclude(measured, &request.target.text, &request.started)?.record;
+        let seen = Seen::of(&counts, &record)?;
+        // A first trial at the highest rate that the user allows is asked for that.
+        let asked = rate.or(self.plan.rate_bits_per_s.map(|rate| rate.0));
+        let tried = seen.tried(asked, confirms);
+        let says = self.search.says(&tried);
+        let trial = RateTrial {
+            asked_bits_per_s: record.plan.rate_bits_per_s,
+            sent_bits_per_s: BitRate(tried.sent),
+            sent_datagrams: (seen.sent_bytes / self.plan.chunk_bytes.0 as f64).round() as u64,
+            lost_percent: seen.lost * 100.0,
+            dropped_by_receiver_percent: seen.dropped.map(|share| share * 100.0),
+            duration_s: seen.seconds,
+            confirms,
+            passed: says == Says::Passed,
+            spoilt: says == Says::Spoilt,
+        };
+        let datagram_bytes = self.plan.chunk_bytes;
+        listener(Event::RateTried { datagram_bytes, trial: trial.clone() });
+        self.tried.push(tried);
+        self.made.push(trial);
+        self.limits.push(record.verdict.summary.clone());
+        self.last = Some(record);
+        Ok(())
+    }
+
+    fn into_search(self, request: &FindRateRequest) -> (RateSearch, Option<Record>) {
+        let (outcome, rate) = match self.found {
+            Some(Found::Path(rate)) => (RateOutcome::Path, Some(rate)),
+            Some(Found::Receiver(rate)) => (RateOutcome::Receiver, Some(rate)),
+            Some(Found::Sender(rate)) => (RateOutcome::Sender, Some(rate)),
+            Some(Found::LossEverywhere(_)) => (RateOutcome::LossEverywhere, None),
+            Some(Found::Unsteady) => (RateOutcome::Unsteady, None),
+            Some(Found::Unfinished(..)) | None => (RateOutcome::Unfinished, None),
+        };
+        let bits = self.plan.chunk_bytes.0 as f64 * 8.0;
+        let search = RateSearch {
+            datagram_bytes: self.plan.chunk_bytes,
+            max_loss_percent: request.max_loss_percent,
+            outcome,
+            rate_bits_per_s: rate.map(BitRate),
+            datagrams_per_s: rate.map(|rate| rate / bits),
+            limit: self.limit(outcome),
+            doubts: self.doubts(rate),
+            trials: self.made,
+        };
+        (search, self.last)
+    }
+
+    /// What the slowest trial that failed said of its limit; the last one, where none did or the sender is
+    /// what holds the rate.
+    fn limit(&self, outcome: RateOutcome) -> String {
+        let of_path = outcome != RateOutcome::Sender;
+        let last = self.tried.last().filter(|trial| !of_path && trial.falls_short());
+        if let Some((asked, sent)) = last.and_then(|trial| Some((trial.asked?, trial.sent))) {
+            return format!("it was asked for {} and sent {}", BitRate(asked), BitRate(sent));
+        }
+        let slowest = self.search.slowest_failure(&self.tried).filter(|_| of_path);
+        let number = slowest.and_then(|failed| self.tried.iter().position(|t| *t == failed));
+        let limit = number.and_then(|number| self.limits.get(number));
+        limit.or(self.limits.last()).cloned().unwrap_or_default()
+    }
+
+    fn doubts(&self, rate: Option<f64>) -> Vec<String> {
+        let all = self.tried.len();
+        let contradictions = self.search.contradictions(&self.tried);
+        let mut doubts: Vec<_> = contradictions
+            .iter()
+            .map(|(passed, failed)| {
+                format!(
+                    "loss does not grow with the rate here: {} lost {}, and {} lost {}",
+                    BitRate(passed.sent),
+                    percent(passed.lost),
+                    BitRate(failed.sent),
+                    percent(failed.lost)
+                )
+            })
+            .collect();
+        let short = self.tried.iter().filter(|trial| trial.falls_short()).count();
+        if short > 0 {
+            doubts.push(format!(
+                "in {short} of {all} trials the sender did not hold the rate asked of it; is its CPU busy?"
+            ));
+        }
+        let spoilt = self.made.iter().filter(|trial| trial.spoilt).count();
+        if spoilt > 0 {
+            doubts.push(format!(
+                "in {spoilt} of {all} trials the receiving socket, not the path, lost what was too much; \
+                 is the receiver's CPU busy, or its buffer small (--rcvbuf)?"
+            ));
+        }
+        let accidents = self.search.accidents(&self.tried);
+        if accidents > 0 {
+            doubts.push(format!(
+                "{accidents} of {all} trials lost too much, but not when they were made again: something \
+                 other than the rate disturbed them"
+            ));
+        }
+        doubts.extend(rate.and_then(|_| self.too_few()));
+        doubts
+    }
+
+    /// That the trial which confirmed the rate had too few datagrams to lose one at the share allowed.
+    fn too_few(&self) -> Option<String> {
+        let most = self.search.max_loss;
+        let confirming = self.made.iter().rfind(|trial| trial.confirms && trial.passed)?;
+        let few = most > 0.0 && (confirming.sent_datagrams as f64) * most < 1.0;
+        few.then(|| {
+            let (sent, most) = (confirming.sent_datagrams, percent(most));
+            format!(
+                "{sent} datagrams are too few to show a share of {most}; longer trials (-t) show it"
+            )
+        })
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.3} %", share * 100.0)
+}

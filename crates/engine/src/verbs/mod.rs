@@ -1,0 +1,8 @@
+//! What a user asks for beyond one measurement.
+
+pub mod attach;
+pub mod check;
+pub mod compare;
+pub mod find_rate;
+pub mod probe;
+pub mod retry;
