@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use crate::rooms;
 use crate::rust_source::{RustFile, names};
 use crate::shell::{capture, cargo, root};
 
@@ -108,7 +109,7 @@ struct Dependency {
     for_tests: bool,
 }
 
-/// Every difference between the picture and the workspace.
+/// Every difference between the pictures and the workspace.
 pub fn problems() -> Result<Vec<String>> {
     let metadata = capture(&mut cargo(["metadata", "--no-deps", "--format-version=1"]))?;
     let packages = packages(&serde_json::from_str(&metadata)?)?;
@@ -116,6 +117,7 @@ pub fn problems() -> Result<Vec<String>> {
     for (package, layer) in with_layer(&packages, LAYERS) {
         problems.extend(source_problems(package, layer)?);
     }
+    problems.extend(rooms::problems()?);
     Ok(problems)
 }
 

@@ -12,6 +12,7 @@ mod layering;
 mod new;
 mod packages;
 mod peers;
+mod rooms;
 mod rust_source;
 mod shell;
 mod soak;

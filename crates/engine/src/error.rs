@@ -4,8 +4,6 @@ use goodput_mover::socket::SocketError;
 use goodput_settings::SettingError;
 use goodput_wire::error::WireError;
 
-use crate::run::storage::StorageError;
-
 /// Why a command of the engine did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -127,6 +125,34 @@ impl EngineError {
             | Self::BrokenOff(_)
             | Self::Interrupted => false,
         }
+    }
+}
+
+/// Why a file can't be read or written, in words: which operation on which file, and why not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct StorageError {
+    why: String,
+    /// Whether a permission is what lacks.
+    pub not_permitted: bool,
+}
+
+impl StorageError {
+    /// The words for an error of the system.
+    pub(crate) fn of(why: String, cause: &std::io::Error) -> Self {
+        Self { why, not_permitted: cause.kind() == std::io::ErrorKind::PermissionDenied }
+    }
+
+    /// The same with advice after it.
+    pub(crate) fn and(self, advice: &str) -> Self {
+        Self { why: self.why + advice, ..self }
+    }
+}
+
+impl From<String> for StorageError {
+    /// What no permission would change.
+    fn from(why: String) -> Self {
+        Self { why, not_permitted: false }
     }
 }
 

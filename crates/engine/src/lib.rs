@@ -16,7 +16,7 @@ mod verbs;
 
 pub use control::credentials::{Credentials, OwnKey, Servers};
 pub use control::target::{self, Target};
-pub use error::EngineError;
+pub use error::{EngineError, StorageError};
 pub use events::{Event, Listener};
 pub use goodput_mover::run_promptly;
 pub use interrupt::{Interrupt, Raise, interrupt};
@@ -24,7 +24,6 @@ pub use near::client::{self, Client};
 pub use near::keeping;
 pub use result::conclude::{self, Conclusion, conclude, conclude_at_least};
 pub use result::measurement::{self, Incomplete, Measurement};
-pub use run::storage::StorageError;
 pub use verbs::attach::{AttachRequest, AttachTo, attach};
 pub use verbs::check::check;
 pub use verbs::compare;

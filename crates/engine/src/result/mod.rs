@@ -9,3 +9,4 @@ pub mod joined;
 pub mod kept;
 pub mod measurement;
 pub mod outcome;
+pub mod storage;

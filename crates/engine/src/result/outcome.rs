@@ -10,6 +10,7 @@ use goodput_model::{
 
 use crate::result::far_totals::{Told, seen_or_told};
 use crate::result::measurement::Measurement;
+use crate::result::storage;
 
 /// Why nothing is known of an end's flows that did report.
 const UNREPORTED: &str = "this end did not report its flows";
@@ -68,7 +69,7 @@ fn direction(measurement: &Measurement, sender: EndName, measured: &Measured) ->
         spun_us: sending.sum(|f| Ok(datagrams(f)?.spun_us)),
         stalled_us: sending.sum(|f| Ok(datagrams(f)?.stalled_us)),
         sent_bytes,
-        storage: crate::run::storage::result(measurement, sender),
+        storage: storage::of(measurement, sender),
         way: measurement.evidence(sender).map(|e| way(&View::new(&e))).unwrap_or_default(),
     }
 }

@@ -21,7 +21,7 @@ use crate::error::EngineError;
 pub use crate::run::storage::{ServedFiles, Sinks};
 pub use admit::access::Access;
 use admit::admission::Admission;
-pub use admit::admission::Lent;
+pub use admit::admission::{Exclusive, Lent};
 use admit::gate::Gate;
 use admit::hearing::Hearing;
 pub use admit::host::{Buffers, Host};
@@ -78,16 +78,6 @@ pub struct Config {
     pub watcher: Option<Watcher>,
     /// Who changes settings for clients that may have it done; nobody where nobody may.
     pub settings_helper: Option<Arc<Helper>>,
-}
-
-/// What happens to a measurement while another one is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exclusive {
-    /// It is told that the server is busy.
-    Busy,
-    /// It waits for its turn, as long as its own protocol lets it. Where payload comes unasked it is
-    /// told that the server is busy.
-    Queue,
 }
 
 /// What every task of the server shares.

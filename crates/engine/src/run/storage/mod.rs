@@ -1,9 +1,7 @@
 //! The files of one end of a measurement: which it may use, opened, and made warm or cold.
 
-mod error;
 mod open;
 mod ready;
-mod result;
 mod sinks;
 
 use std::path::PathBuf;
@@ -12,12 +10,10 @@ use std::sync::Arc;
 use goodput_model::{Bytes, EndName, Fact, Known, Length, Plan, Role, Snapshot, Source};
 use goodput_mover::{Awaited, FileSink, FileSource, FlowStorage, Waiter};
 
-use crate::error::EngineError;
+use crate::error::{EngineError, StorageError};
 use crate::run::observe::forget_peak_memory;
 use crate::threads::blocking;
 
-pub use error::StorageError;
-pub use result::result;
 pub use sinks::Sinks;
 
 /// Which files an end may use.

@@ -11,7 +11,8 @@ use goodput_model::{EndName, Plan, Sink, Source};
 use goodput_mover::{Allowance, Awaited, FileSink, FileSource};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 
-use super::{Reach, ServedFiles, StorageError};
+use super::{Reach, ServedFiles};
+use crate::error::StorageError;
 
 /// The sink that keeps nothing, which anybody may write to.
 const NULL: &str = "/dev/null";

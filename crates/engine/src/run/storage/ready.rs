@@ -7,7 +7,8 @@ use goodput_model::{BitRate, Cache, Fact, Known, Source};
 use goodput_mover::cache::{ReadAlone, drop_cached, read_alone, resident_percent};
 use goodput_mover::{Awaited, FileSource};
 
-use super::{Reach, StorageError};
+use super::Reach;
+use crate::error::StorageError;
 
 /// How long a server reads a file for a client before it sends it.
 const SERVED: Duration = Duration::from_secs(5);

@@ -18,7 +18,16 @@ use super::host::Host;
 use super::keys::{KeyBook, KeyPlace};
 use super::ledger::{Amounts, Ledger, Resource, Ticket};
 use super::rates::{Rates, Share};
-use crate::serve::Exclusive;
+
+/// What happens to a measurement while another one is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exclusive {
+    /// It is told that the server is busy.
+    Busy,
+    /// It waits for its turn, as long as its own protocol lets it. Where payload comes unasked it is
+    /// told that the server is busy.
+    Queue,
+}
 
 /// Descriptors that are kept for the server's own files, and for those that are read now and then.
 const OWN_DESCRIPTORS: u64 = 64;

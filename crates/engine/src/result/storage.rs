@@ -7,7 +7,7 @@ use goodput_model::{
 use crate::result::measurement::Measurement;
 
 /// The storage of the direction in which `sender` sends; `None` where it is memory.
-pub fn result(measurement: &Measurement, sender: EndName) -> Option<StorageResult> {
+pub fn of(measurement: &Measurement, sender: EndName) -> Option<StorageResult> {
     let storage = &measurement.plan.storage;
     if storage.source.is_none() && storage.sink.is_none() {
         return None;

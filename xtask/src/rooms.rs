@@ -1,0 +1,271 @@
+//! The pictures of ARCHITECTURE.md that are inside a crate: which of its modules may import which, as data,
+//! compared with every path in the sources.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use syn::visit::{self, Visit};
+
+use crate::rust_source::{RustFile, files};
+
+/// The modules of a folder, layered.
+struct House {
+    /// The folder, whose `mod.rs` or `lib.rs` may use all of them.
+    folder: &'static str,
+    /// The crate's folder of sources.
+    sources: &'static str,
+    /// From the bottom up. Each layer uses those below it.
+    layers: &'static [Layer],
+}
+
+/// Modules at the same height.
+struct Layer {
+    modules: &'static [&'static str],
+    /// Whether they may use each other, and what the folder's own `mod.rs` declares.
+    together: bool,
+}
+
+const fn apart(modules: &'static [&'static str]) -> Layer {
+    Layer { modules, together: false }
+}
+
+const fn together(modules: &'static [&'static str]) -> Layer {
+    Layer { modules, together: true }
+}
+
+const ENGINE: &str = "crates/engine/src";
+
+const HOUSES: &[House] = &[
+    House {
+        folder: ENGINE,
+        sources: ENGINE,
+        layers: &[
+            apart(&["clock", "error", "events", "interrupt"]),
+            apart(&["threads"]),
+            apart(&["control", "run"]),
+            apart(&["result"]),
+            apart(&["near"]),
+            apart(&["serve", "verbs"]),
+        ],
+    },
+    House {
+        folder: "crates/engine/src/serve",
+        sources: ENGINE,
+        layers: &[apart(&["admit"]), together(&["listen", "session"])],
+    },
+];
+
+/// Every path that runs upwards or sideways, and every module without a layer.
+pub fn problems() -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    for house in HOUSES {
+        let paths = files(Path::new(house.folder), "rs")?;
+        let files: Vec<_> = paths.iter().map(|path| RustFile::read(path)).collect::<Result<_>>()?;
+        problems.extend(house.problems(&files));
+    }
+    Ok(problems)
+}
+
+impl House {
+    fn problems(&self, files: &[RustFile]) -> Vec<String> {
+        let mut problems = self.differences(files);
+        for file in files {
+            let module = self.module_of(&file.path);
+            if let Some(room) = self.room(&module) {
+                let wrong = Uses::of(file, module.clone()).0.into_iter();
+                let wrong = wrong.filter(|used| !self.may_use(&room, used));
+                let here = file.path.display();
+                problems.extend(wrong.map(|used| {
+                    format!("{here} uses {}, which is not below {room}", used.join("::"))
+                }));
+            }
+        }
+        problems
+    }
+
+    /// What only the list or only the folder has.
+    fn differences(&self, files: &[RustFile]) -> Vec<String> {
+        let listed = self.layers.iter().flat_map(|layer| layer.modules);
+        let listed: BTreeSet<_> = listed.map(|name| (*name).to_owned()).collect();
+        let there: BTreeSet<_> =
+            files.iter().filter_map(|file| self.room(&self.module_of(&file.path))).collect();
+        let unlisted = there.difference(&listed).map(|name| (name, "has no layer"));
+        let gone = listed.difference(&there).map(|name| (name, "has a layer but is gone"));
+        let problem =
+            |(name, what)| format!("{}: {name} {what} in xtask/src/rooms.rs", self.folder);
+        unlisted.chain(gone).map(problem).collect()
+    }
+
+    /// The path of a file's module within the crate.
+    fn module_of(&self, file: &Path) -> Vec<String> {
+        let inside: PathBuf = file.strip_prefix(self.sources).unwrap_or(file).with_extension("");
+        let parts = inside.iter().map(|part| part.to_string_lossy().into_owned());
+        parts.filter(|part| part != "mod" && part != "lib").collect()
+    }
+
+    /// The first part of `path` inside this folder, if it is in there.
+    fn room(&self, path: &[String]) -> Option<String> {
+        let folder = self.module_of(Path::new(self.folder));
+        path.strip_prefix(folder.as_slice())?.first().cloned()
+    }
+
+    fn may_use(&self, room: &str, used: &[String]) -> bool {
+        let Some(other) = self.room(used) else { return true };
+        let height = |name: &str| self.layers.iter().position(|l| l.modules.contains(&name));
+        let (Some(own), other_height) = (height(room), height(&other)) else { return true };
+        // What is no module is an item of the folder's own file, above all of them.
+        match other_height {
+            Some(below) if below < own => true,
+            Some(same) if same == own => room == other || self.layers[own].together,
+            Some(_) => false,
+            None => self.layers[own].together,
+        }
+    }
+}
+
+/// The paths of a file that begin with `crate`, `self` or `super`, from the root of the crate.
+struct Uses(BTreeSet<Vec<String>>);
+
+impl Uses {
+    fn of(file: &RustFile, module: Vec<String>) -> Self {
+        let mut reader = Reader { module, uses: BTreeSet::new() };
+        reader.visit_file(&file.tree);
+        Self(reader.uses)
+    }
+}
+
+struct Reader {
+    module: Vec<String>,
+    uses: BTreeSet<Vec<String>>,
+}
+
+impl Reader {
+    fn add(&mut self, parts: &[String]) {
+        let (mut from, mut rest) = match parts.first().map(String::as_str) {
+            Some("crate") => (Vec::new(), &parts[1..]),
+            Some("self" | "super") => (self.module.clone(), parts),
+            _ => return,
+        };
+        while let [first, others @ ..] = rest {
+            match first.as_str() {
+                "super" => drop(from.pop()),
+                "self" => {}
+                _ => break,
+            }
+            rest = others;
+        }
+        from.extend_from_slice(rest);
+        self.uses.insert(from);
+    }
+
+    fn add_tree(&mut self, before: &[String], tree: &syn::UseTree) {
+        let with = |ident: &syn::Ident| [before, &[ident.to_string()]].concat();
+        match tree {
+            syn::UseTree::Path(path) => self.add_tree(&with(&path.ident), &path.tree),
+            syn::UseTree::Name(name) => self.add(&with(&name.ident)),
+            syn::UseTree::Rename(renamed) => self.add(&with(&renamed.ident)),
+            syn::UseTree::Glob(_) => self.add(before),
+            syn::UseTree::Group(group) => {
+                group.items.iter().for_each(|tree| self.add_tree(before, tree));
+            }
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Reader {
+    fn visit_item_use(&mut self, used: &'ast syn::ItemUse) {
+        self.add_tree(&[], &used.tree);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let parts: Vec<_> = path.segments.iter().map(|part| part.ident.to_string()).collect();
+        self.add(&parts);
+        visit::visit_path(self, path);
+    }
+
+    /// Who may see an item is no use of it.
+    fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
+
+    fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
+        self.module.push(module.ident.to_string());
+        visit::visit_item_mod(self, module);
+        self.module.pop();
+    }
+
+    /// What stands in a macro as expressions, as in `format!` and `assert!`.
+    fn visit_macro(&mut self, used: &'ast syn::Macro) {
+        let list = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
+        if let Ok(expressions) = used.parse_body_with(list) {
+            expressions.iter().for_each(|expression| self.visit_expr(expression));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTER: House = House {
+        folder: "c/src",
+        sources: "c/src",
+        layers: &[apart(&["low", "beside"]), apart(&["high"])],
+    };
+    const INNER: House = House {
+        folder: "c/src/high",
+        sources: "c/src",
+        layers: &[apart(&["one"]), together(&["two", "three"])],
+    };
+
+    fn check(house: &House, file: &str, text: &str) -> Vec<String> {
+        let mut all: Vec<_> =
+            ["lib", "low/mod", "beside", "high/mod", "high/one", "high/two", "high/three"]
+                .map(|name| RustFile::parse(format!("c/src/{name}.rs"), String::new()).unwrap())
+                .into();
+        let below = |file: &RustFile| file.path.starts_with(house.folder);
+        all.push(RustFile::parse(format!("c/src/{file}"), text.into()).unwrap());
+        all.retain(below);
+        house.problems(&all)
+    }
+
+    #[test]
+    fn down_and_within_is_fine() {
+        let fine = |file, text| assert_eq!(check(&OUTER, file, text), Vec::<String>::new());
+        fine("high/four.rs", "use crate::{low::A, beside, high::one}; use super::one::B;");
+        fine("low/x.rs", "use super::y; mod tests { use super::super::*; use other::high; }");
+        fine("low/x.rs", "pub(in crate::high) struct S;");
+        fine("lib.rs", "use crate::high::one; use self::low::A;");
+    }
+
+    #[test]
+    fn up_and_sideways_is_not() {
+        let used = |text| check(&OUTER, "low/x.rs", text);
+        let wrong = ["c/src/low/x.rs uses high::A, which is not below low"];
+        assert_eq!(used("use crate::high::A;"), wrong);
+        assert_eq!(used("use crate::{low::B, high::{A as C}};"), wrong);
+        assert_eq!(used("use super::super::high::A;"), wrong);
+        assert_eq!(used("mod tests { use super::super::super::high::A; }"), wrong);
+        assert_eq!(used("fn f() -> crate::high::A { todo() }"), wrong);
+        assert_eq!(used("fn f() { g!(\"{}\", 1 + crate::high::A) }"), wrong);
+        assert_eq!(used("use crate::high::*;").len(), 1);
+        assert_eq!(used("use crate::beside::A;").len(), 1);
+        assert_eq!(used("use crate::Item;").len(), 1, "an item of lib.rs");
+    }
+
+    #[test]
+    fn some_layers_are_of_modules_that_know_each_other() {
+        let used = |file, text| check(&INNER, file, text).len();
+        assert_eq!(used("high/two.rs", "use crate::high::{three, one, Item}; use crate::low;"), 0);
+        assert_eq!(used("high/one.rs", "use super::three;"), 1);
+        assert_eq!(used("high/one.rs", "use crate::high::Item;"), 1);
+    }
+
+    #[test]
+    fn list_and_folder_name_the_same_modules() {
+        let found = check(&OUTER, "new.rs", "");
+        assert!(found[0].contains("new has no layer"), "{found:?}");
+        let found = OUTER.problems(&[]);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found[0].contains("beside has a layer but is gone"), "{found:?}");
+    }
+}
