@@ -28,7 +28,7 @@ impl Bounded {
         let count = values.len();
         if count < FEWEST {
             return Err(Missing::because(format!(
-                "{what} was seen {count} times in the window, and {FEWEST} are needed"
+                "{what} was seen {count} times in the window; {FEWEST} are needed"
             )));
         }
         values.sort_by(f64::total_cmp);
@@ -53,7 +53,7 @@ impl Bounded {
             Ok(false)
         } else {
             Err(Missing::because(format!(
-                "{what} is {value:.6} ± {error:.6}, too near to {threshold:.6}"
+                "{what} is {value:.6} ± {error:.6}, too close to {threshold:.6}"
             )))
         }
     }

@@ -113,7 +113,7 @@ fn receive_window(view: &View) -> Result<f64, Missing> {
 /// equal its size.
 fn send_buffer(view: &View) -> Result<f64, Missing> {
     if view.plan().transport == Transport::Udp {
-        return Err(Missing::because("only TCP keeps what it sent"));
+        return Err(Missing::because("only TCP keeps sent data"));
     }
     let fixed = view.plan().socket.sndbuf_bytes.is_some();
     let now = view.sender.send_buffer_bytes()?;
@@ -133,10 +133,10 @@ pub(crate) fn largest_of(side: &Side, name: &str) -> Result<f64, Missing> {
 fn cpu(view: &View, side: &Side) -> Result<f64, Missing> {
     let share = side.thread_cpu_share()?;
     if side.host_busy_share().is_ok_and(|busy| busy >= ALL_BUSY) {
-        return Err(Missing::because("the host has no CPU left to give"));
+        return Err(Missing::because("the host has no CPU time left"));
     }
     if share < 1.0 / CPU_REACH {
-        return Err(Missing::because("too little CPU in use to tell how much more would give"));
+        return Err(Missing::because("too little CPU is in use to predict the gain of more"));
     }
     Ok(view.goodput()? / share.min(1.0))
 }

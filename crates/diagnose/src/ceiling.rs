@@ -25,7 +25,7 @@ pub fn ceiling(view: &View) -> Known<BitRate> {
             links
                 .into_iter()
                 .find_map(Result::err)
-                .unwrap_or_else(|| Missing::because("neither link nor shaper names a speed")),
+                .unwrap_or_else(|| Missing::because("neither link nor shaper reports a speed")),
         ),
     }
 }

@@ -56,7 +56,7 @@ fn larger_buffer(view: &View, side: &Side, name: &str) -> Option<Change> {
     *words.get_mut(2)? = whole.to_string();
     let why = match product {
         Some(_) => "2 × bandwidth-delay product, at least twice the present maximum",
-        None if wanted > 2.0 * largest => "what the kernel allows where nobody sets it",
+        None if wanted > 2.0 * largest => "the kernel's default",
         None => "twice the present maximum",
     };
     Some(of_host(side, name, None, (Some(present.into()), words.join(" ")), why))

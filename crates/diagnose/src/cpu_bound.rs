@@ -46,8 +46,8 @@ impl CpuBound {
     /// What the limit is called; `whose` is `sender` or `receiver`.
     pub fn summary(&self, whose: &str) -> String {
         match (self.shared, self.crowded) {
-            (true, _) => format!("the {whose}'s CPU, which other threads use as well"),
-            (false, true) => format!("the {whose}'s CPUs, which are all busy"),
+            (true, _) => format!("the {whose}'s CPU, shared with other threads"),
+            (false, true) => format!("the {whose}'s CPUs, all busy"),
             (false, false) => format!("the {whose}'s CPU"),
         }
     }
@@ -132,13 +132,13 @@ pub fn describe(draft: Draft, side: &Side) -> Draft {
     let place = side.place();
     let shared = side.cpu_wait_share().is_ok_and(|share| share >= SHARED);
     let draft = match shared {
-        true => draft.advice("give it a CPU that nothing else uses: taskset -c N, or a cpuset"),
+        true => draft.advice("give it a CPU of its own: taskset -c N, or a cpuset"),
         false => draft,
     };
     draft
         .saw_if(place, "cpu_wait_share", side.cpu_wait_share(), |share| {
             format!(
-                "it waited for a CPU {} of the time, ready to run (schedstat of its thread)",
+                "it was ready to run and waited for a CPU {} of the time (schedstat of its thread)",
                 percent(share)
             )
         })
@@ -146,16 +146,16 @@ pub fn describe(draft: Draft, side: &Side) -> Draft {
             format!("the CPUs of its host were busy {} of the time (/proc/stat)", percent(share))
         })
         .saw_if(place, "softirq_share", side.softirq_share(), |share| {
-            format!("softirqs took {} of the CPU that has most of them", percent(share))
+            format!("softirqs took {} of the busiest CPU", percent(share))
         })
         .saw_if(place, PROCESS_CPUS, few_cpus(side), |cpus| {
-            format!("the process may run on {cpus:.0} of its host's CPUs only")
+            format!("the process may run on only {cpus:.0} of its host's CPUs")
         })
         .saw_if(place, PROCESS_NICE, low_priority(side), |nice| {
-            format!("the process gives way to others: its nice value is {nice:.0}")
+            format!("the process yields to others: its nice value is {nice:.0}")
         })
         .saw_if(place, PROCESS_POLICY, gives_way(side), |_| {
-            "the process runs only when no other wants to: its policy is SCHED_IDLE".into()
+            "the process runs only when no other wants the CPU: its policy is SCHED_IDLE".into()
         })
 }
 
@@ -169,13 +169,13 @@ fn few_cpus(side: &Side) -> Result<f64, Missing> {
 /// Nice value of the process, if it gives way to others.
 fn low_priority(side: &Side) -> Result<f64, Missing> {
     let nice = side.number(PROCESS_NICE)?;
-    if nice > 0.0 { Ok(nice) } else { Err(Missing::because("it does not give way")) }
+    if nice > 0.0 { Ok(nice) } else { Err(Missing::because("it no longer yields to others")) }
 }
 
 /// 1 if the process runs only when no other wants to.
 fn gives_way(side: &Side) -> Result<f64, Missing> {
     let idle = side.text(PROCESS_POLICY)? == "idle";
-    if idle { Ok(1.0) } else { Err(Missing::because("it runs like others")) }
+    if idle { Ok(1.0) } else { Err(Missing::because("it is scheduled normally")) }
 }
 
 #[cfg(test)]

@@ -105,8 +105,8 @@ fn nothing_found(split: &Result<Split, Missing>, undecided: usize) -> String {
     };
     match undecided {
         0 => time,
-        1 => format!("{time}; 1 rule could not tell"),
-        n => format!("{time}; {n} rules could not tell"),
+        1 => format!("{time}; 1 rule could not decide"),
+        n => format!("{time}; {n} rules could not decide"),
     }
 }
 
@@ -177,7 +177,7 @@ mod tests {
         let summary = diagnose(&Case::healthy().evidence()).verdict.summary;
         assert_eq!(summary, "nothing found; the sender spent 100 % of its time on the path");
         let summary = diagnose(&Case::empty().evidence()).verdict.summary;
-        assert_eq!(summary, format!("nothing found; {} rules could not tell", rules::ALL.len()));
+        assert_eq!(summary, format!("nothing found; {} rules could not decide", rules::ALL.len()));
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub fn leaves<'a>(side: &Side<'a>) -> Result<Vec<Leaf<'a>>, Missing> {
 pub fn used<'a>(leaves: &[Leaf<'a>]) -> Result<Leaf<'a>, Missing> {
     let all: f64 = leaves.iter().map(|leaf| leaf.sent).sum();
     let busiest = leaves.first().filter(|leaf| leaf.sent > 0.0 && leaf.sent >= MOST * all);
-    busiest.cloned().ok_or_else(|| Missing::because("no class of htb has most of what was sent"))
+    busiest.cloned().ok_or_else(|| Missing::because("no class of htb sent most of the bytes"))
 }
 
 fn lowest_ceil(side: &Side, leaf: &str) -> Result<f64, Missing> {

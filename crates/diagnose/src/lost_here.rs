@@ -70,7 +70,7 @@ impl LostHere {
         let share = crate::finding::percent(self.share);
         match view.is_tcp() {
             true => format!(
-                "the flows sent {:.0} segments again in all, {share} of the bytes of the window \
+                "the flows sent {:.0} segments again in total, {share} of the window's bytes \
                  (tcp_info total_retrans, bytes_retrans)",
                 self.lost
             ),

@@ -27,7 +27,7 @@ pub fn way(view: &View) -> Vec<Step> {
 }
 
 /// Why it is not known how many datagrams a socket has dropped.
-const JOINED: &str = "the receiving socket dropped packets of several datagrams each";
+const JOINED: &str = "the receiving socket dropped packets that held several datagrams each";
 
 fn nothing(why: &'static str) -> Known<u64> {
     Known::missing(why)
@@ -47,7 +47,7 @@ fn application(side: &Side) -> Step {
 
 fn socket(view: &View, side: &Side) -> Step {
     let through = carried(view, side).into();
-    let stream = || nothing("bytes and packets are counted apart");
+    let stream = || nothing("bytes and packets are counted separately");
     let (entered, left, dropped) = match side.role {
         Role::Sender => (stream(), through, nothing("a sending socket waits instead")),
         Role::Receiver => (through, stream(), dropped_by_socket(side).into()),
@@ -155,7 +155,7 @@ fn lost_on_the_path(view: &View) -> Result<u64, Missing> {
     }
     if hosts > 0 && view.sender.text(names::OFFLOAD_TSO).is_ok_and(|tso| tso == "on") {
         return Err(Missing::because(
-            "the sending host dropped packets of several segments each, so the rest can't be told",
+            "the sending host dropped packets of several segments each, so the path's part is not known",
         ));
     }
     let counted = |step: Step| step.dropped.value().copied().unwrap_or(0);
@@ -172,7 +172,7 @@ fn lost_on_the_path(view: &View) -> Result<u64, Missing> {
     };
     hosts = hosts.saturating_add(arriving).saturating_add(socket);
     gone.checked_sub(hosts).ok_or_else(|| {
-        Missing::because("the hosts dropped more than this transfer lost: other traffic's too")
+        Missing::because("the hosts dropped more than this transfer lost: part was other traffic")
     })
 }
 

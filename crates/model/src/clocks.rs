@@ -97,7 +97,7 @@ impl Clocks {
         let relation = self.relation.get()?;
         let began = |end: &End| end.clock.as_ref().map(|clock| clock.began_ns);
         let (Some(near), Some(far)) = (began(near), began(far)) else {
-            return Err(Missing::because("an end does not tell when its samples began"));
+            return Err(Missing::because("an end does not report when its samples began"));
         };
         Ok(relation.far_began_later_s(near, far))
     }

@@ -53,7 +53,8 @@ impl<'a> HostView<'a> {
 
     /// How far a counter went while it was watched.
     pub fn grown(&self, name: &str) -> Result<Growth, Missing> {
-        let unwatched = || Missing::because("counters tell this only over time: add --watch 10");
+        let unwatched =
+            || Missing::because("this counter only shows something over time: add --watch 10");
         let (before, seconds) = self.before.ok_or_else(unwatched)?;
         if seconds.is_nan() || seconds <= 0.0 {
             return Err(Missing::because("no time passed while the counters were watched"));

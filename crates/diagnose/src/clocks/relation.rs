@@ -28,7 +28,7 @@ pub fn relation(exchanges: &[Exchange], one_clock: bool) -> Result<ClockRelation
     let first = exchanges.iter().map(|e| e.sent_ns).min();
     let last = exchanges.iter().map(|e| e.back_ns).max();
     let (Some(from_ns), Some(to_ns)) = (first, last) else {
-        return Err(Missing::because("no exchange compared the ends' clocks"));
+        return Err(Missing::because("the ends' clocks were not compared"));
     };
     let bounds = Bounds::of(exchanges, from_ns, to_ns);
     let one_clock = one_clock && bounds.allow(-(bounds.guess_ns as f64));
@@ -45,7 +45,7 @@ pub fn relation(exchanges: &[Exchange], one_clock: bool) -> Result<ClockRelation
     let [(least, most), (least_then, most_then)] = ends;
     if !(least <= most && least_then <= most_then) {
         return Err(Missing::because(
-            "no straight line fits the exchanges: a clock was set back, or a host slept",
+            "the clock exchanges don't fit a straight line: a clock was set, or a host slept",
         ));
     }
     let (ahead, ahead_then) = (f64::midpoint(least, most), f64::midpoint(least_then, most_then));

@@ -14,8 +14,7 @@ pub const PROBE: Probe = Probe {
         one: "path-loss",
         other: "path-rate",
         read: Reading::Goodput { one_from: 2.0, other_to: 1.3 },
-        why: "BBR got 460 to 735 Mbit/s where CUBIC got 3 to 43, as measured at 0.03 to 3 % of \
-                  random loss: loss is then not the capacity's",
+        why: "measured at 0.03 to 3 % random loss: BBR got 460 to 735 Mbit/s, CUBIC 3 to 43; then loss does not come from a full path",
     }],
 };
 

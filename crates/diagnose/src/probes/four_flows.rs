@@ -15,20 +15,19 @@ pub const PROBE: Probe = Probe {
             one: "per-flow-limit",
             other: "path-rate",
             read: Reading::Goodput { one_from: 2.0, other_to: 1.3 },
-            why: "a cap of each flow gives four times as much, until the path is full",
+            why: "with a cap on each flow, four flows get four times as much, until the path is full",
         },
         Pair {
             one: "path-loss",
             other: "path-rate",
             read: Reading::Goodput { one_from: 2.0, other_to: 1.3 },
-            why: "each flow backs off for its own losses: 30.8, 120.8 and 237.9 Mbit/s with 1, 4 and 8 \
-                  flows, as measured",
+            why: "each flow backs off for its own losses: measured 30.8, 120.8 and 237.9 Mbit/s with 1, 4 and 8 flows",
         },
         Pair {
             one: "receive-window",
             other: "path-rate",
             read: Reading::Goodput { one_from: 2.0, other_to: 1.3 },
-            why: "each flow has a window of its own",
+            why: "each flow has its own window",
         },
     ],
 };

@@ -14,8 +14,7 @@ pub const PROBE: Probe = Probe {
             one: "receiver-application",
             other: "receive-window",
             read: Reading::Goodput { one_from: 0.85, other_to: 0.7 },
-            why: "rate = window / round-trip time halves with the window; 0.7 leaves room for what the \
-                  kernel's bookkeeping takes of it",
+            why: "rate = window / round-trip time halves with the window; 0.7 allows for the kernel's bookkeeping",
         },
         Pair {
             one: "sender-application",
@@ -27,13 +26,13 @@ pub const PROBE: Probe = Probe {
             one: "path-rate",
             other: "receive-window",
             read: Reading::Goodput { one_from: 0.85, other_to: 0.7 },
-            why: "a standing queue gets shorter first, the rate stays",
+            why: "a standing queue gets shorter first; the rate stays",
         },
         Pair {
             one: "path-rate",
             other: "send-buffer",
             read: Reading::Goodput { one_from: 0.85, other_to: 0.7 },
-            why: "a standing queue gets shorter first, the rate stays",
+            why: "a standing queue gets shorter first; the rate stays",
         },
     ],
 };

@@ -15,14 +15,13 @@ pub const PROBE: Probe = Probe {
             one: "tso-oversize",
             other: "path-loss",
             read: Reading::Goodput { one_from: 2.0, other_to: 1.3 },
-            why: "a drop of every large frame leaves some segments for each RTO, 1.4 of 95.6 Mbit/s as \
-                  measured; random loss swings by a quarter between runs",
+            why: "if every large frame is dropped, only some segments per RTO are left, measured 1.4 of 95.6 Mbit/s; random loss varies by a quarter between runs",
         },
         Pair {
             one: "tso-oversize",
             other: "policer",
             read: Reading::Goodput { one_from: 2.0, other_to: 1.3 },
-            why: "a token bucket counts the bytes, however they are cut",
+            why: "a token bucket counts bytes, however they are cut",
         },
     ],
 };

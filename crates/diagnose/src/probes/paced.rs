@@ -17,8 +17,7 @@ pub const PROBE: Probe = Probe {
             one: "path-loss",
             other: "policer",
             read: Reading::Retransmitted { one_from: 0.5, other_to: 0.2 },
-            why: "random loss takes its share of whatever is sent; a bucket that fills faster than it \
-                  is emptied drops nothing but slow start's excess",
+            why: "random loss takes its share of whatever is sent; a bucket that fills faster than it empties drops only slow start's excess",
         },
         Pair {
             one: "path-loss",
@@ -30,7 +29,7 @@ pub const PROBE: Probe = Probe {
             one: "path-loss",
             other: "queue-too-short",
             read: Reading::Retransmitted { one_from: 0.5, other_to: 0.2 },
-            why: "bursts that are spread out fit into a short queue",
+            why: "spread-out bursts fit into a short queue",
         },
     ],
 };

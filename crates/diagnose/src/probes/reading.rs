@@ -51,7 +51,7 @@ pub enum Reading {
         /// Largest share for the other.
         other_to: f64,
     },
-    /// With the direction turned round, the same host works more: for the one cause, which sits at the
+    /// With the opposite direction, the same host works more: for the one cause, which sits at the
     /// sender before, it is that sender; for the other it is the receiver.
     SameHost {
         /// Least difference of the two threads' CPU time, shares of one CPU.

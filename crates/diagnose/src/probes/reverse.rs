@@ -6,13 +6,13 @@ use super::{Pair, Probe, Reading, SetUp};
 
 pub const PROBE: Probe = Probe {
     id: "reverse",
-    title: "the direction turned round",
+    title: "the opposite direction",
     set_up,
     pairs: &[Pair {
         one: "sender-cpu",
         other: "receiver-cpu",
         read: Reading::SameHost { least: 0.15 },
-        why: "shares of a CPU differ by up to a tenth from run to run on equal hosts",
+        why: "CPU shares on equal hosts differ by up to a tenth between runs",
     }],
 };
 

@@ -50,8 +50,7 @@ pub fn doubt(findings: &mut [Finding], undecided: &[Undecided]) {
     let Some(rivals) = rivals(findings, undecided) else { return };
     if let (Some(first), Some((second, probe))) = (findings.first_mut(), rivals.splits.first()) {
         first.advice.push(format!(
-            "it may as well be {second}, which looks the same from here; a run with {} would tell \
-             (--probe)",
+            "could also be {second}, which looks the same from here; a run with {} would show which (--probe)",
             probe.title
         ));
     }
@@ -92,7 +91,7 @@ fn unproven(rule: &str) -> Finding {
         rule: rule.into(),
         end: Place::Path,
         confidence: Confidence::Likely,
-        share_percent: Known::missing("only a probe speaks for it"),
+        share_percent: Known::missing("only a probe supports it"),
         summary: title.to_lowercase(),
         evidence: Vec::new(),
         predicted_bits_per_s: Known::missing("not computed"),

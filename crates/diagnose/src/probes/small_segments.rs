@@ -16,33 +16,31 @@ pub const PROBE: Probe = Probe {
             one: "path-rate",
             other: "receiver-cpu",
             read: Reading::Goodput { one_from: 0.8, other_to: 0.65 },
-            why: "headers alone cost a rate 8 % (536/574 against 1448/1514); a CPU that is paid by the \
-                  packet does 2.7 times the work",
+            why: "headers alone cost 8 % of a rate (536/574 against 1448/1514); a CPU with a cost per packet does 2.7 times the work",
         },
         Pair {
             one: "path-rate",
             other: "sender-cpu",
             read: Reading::Goodput { one_from: 0.8, other_to: 0.65 },
-            why: "headers alone cost a rate 8 %; a CPU that is paid by the packet does 2.7 times the work",
+            why: "headers alone cost 8 % of a rate; a CPU with a cost per packet does 2.7 times the work",
         },
         Pair {
             one: "pmtu-black-hole",
             other: "path-loss",
             read: Reading::Goodput { one_from: 2.0, other_to: 1.2 },
-            why: "where large packets vanish hardly anything passes; with random loss the rate falls \
-                  with the segment's size (Mathis et al. 1997)",
+            why: "if large packets vanish, almost nothing passes; with random loss the rate falls with the segment size (Mathis et al. 1997)",
         },
         Pair {
             one: "mtu-mismatch",
             other: "path-loss",
             read: Reading::Goodput { one_from: 2.0, other_to: 1.2 },
-            why: "frames of full size are lost, small ones are not",
+            why: "full-sized frames are lost, small ones are not",
         },
         Pair {
             one: "path-rate",
             other: "small-mss",
             read: Reading::Goodput { one_from: 0.8, other_to: 0.65 },
-            why: "what small segments cost already, smaller ones cost more",
+            why: "if small segments already cost goodput, smaller ones cost more",
         },
     ],
 };

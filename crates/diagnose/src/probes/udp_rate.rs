@@ -17,20 +17,19 @@ pub const PROBE: Probe = Probe {
             one: "path-rate",
             other: "path-loss",
             read: Reading::Lost { one_from: 0.2, other_to: 0.1 },
-            why: "a rate loses the third that exceeds it; random loss slows TCP down long before it \
-                  reaches a tenth",
+            why: "a rate limit loses the third that exceeds it; random loss slows TCP down long before it reaches a tenth",
         },
         Pair {
             one: "path-rate",
             other: "congestion-control",
             read: Reading::Lost { one_from: 0.2, other_to: 0.1 },
-            why: "UDP has no congestion control that could hold it back",
+            why: "no congestion control holds UDP back",
         },
         Pair {
             one: "path-rate",
             other: "receive-window",
             read: Reading::Lost { one_from: 0.2, other_to: 0.1 },
-            why: "UDP has no window that could hold it back",
+            why: "no window holds UDP back",
         },
     ],
 };
@@ -38,7 +37,7 @@ pub const PROBE: Probe = Probe {
 fn set_up(record: &Record) -> Result<SetUp, Missing> {
     let goodput = record.result.goodput_bits_per_s.0;
     if record.plan.transport == Transport::Udp || goodput <= 0.0 {
-        return Err(Missing::because("it needs a rate that TCP has reached"));
+        return Err(Missing::because("it needs a rate reached by TCP"));
     }
     Ok(SetUp::plan(record, |plan| {
         plan.transport = Transport::Udp;

@@ -1,26 +1,27 @@
 //! # What it means
-//! Acknowledgements wait on their way back: in the receiver's own shaper, or in a queue on the path of
-//! the other direction, which carries far less.
+//! Acknowledgements wait on their way back: in the receiver's own shaper, or in a queue in the
+//! other direction of the path, which carries far less.
 //!
 //! # Why it limits
-//! The sender may send only what acknowledgements allow. Where these come through a narrow or a full
-//! way back, they set the pace, and however wide the way of the data is, it is never full.
+//! The sender may send only what acknowledgements allow. If these come back through a narrow or
+//! full path, they set the pace, and the data's direction is never full, however wide it is.
 //!
 //! # How it is seen
-//! The path holds the sender, a queue lengthens the round trip, and more than half of that is spent on the
-//! way back. Both ways are timed apart, by exchanges of the two hosts' clocks before, beside and after the
-//! flows, or by when the same byte was sent, arrived and was acknowledged. The way back has a bound for its
-//! error; within the bound nothing is said. If the receiver's own shaper is full of small packets, it is
-//! the place.
+//! The path holds the sender, a queue lengthens the round trip, and more than half of that is spent
+//! on the way back. Both directions are timed separately, by exchanges of the two hosts' clocks
+//! before, during and after the flows, or by when the same byte was sent, arrived and was
+//! acknowledged. The delay on the way back has an error bound, and the rule reports nothing within
+//! it. If the receiver's own shaper is full of small packets, it is the place.
 //!
 //! # What to try
-//! More rate for the receiver's shaper; a queue there that puts acknowledgements first or drops needless
-//! ones (cake ack-filter); less other traffic in that direction.
+//! A higher rate for the receiver's shaper; a queue there that puts acknowledgements first or drops
+//! needless ones (cake ack-filter); less other traffic in that direction.
 //!
 //! # When it is wrong
-//! A reader that is behind, or a host without CPU, acknowledges late as well; then this rule stays quiet.
-//! If both directions are measured at once, the data of one delays the acknowledgements of the other
-//! by nature. Without the far end's clock, as with an older or a private peer, it can't be told.
+//! A slow reader, or a host without CPU, also acknowledges late; then this rule stays quiet. If
+//! both directions are measured at once, each direction's data naturally delays the other's
+//! acknowledgements. Without the far end's clock, as with an older or a private peer, the rule
+//! can't decide.
 //!
 //! # Source
 //! Moon, Skelly, Towsley, INFOCOM 1999 (one-way delays without a common clock); RFC 3449 (asymmetric paths); RFC 5681 section 4.2; tc-tbf(8).
@@ -86,7 +87,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 /// against the flows' round trips: these vary as much as the queue does, which both ways add up to anyway.
 fn is_mostly_back(halves: &Halves) -> Result<bool, Missing> {
     let more = halves.back_s - halves.there_s;
-    more.exceeds(0.0, "what the way back waits longer than the way there, in seconds,")
+    more.exceeds(0.0, "the extra delay of the way back, in seconds,")
 }
 
 /// Part of the flows' queue that both ways together must show, if they are to speak of it: a fair queue hides
@@ -98,7 +99,9 @@ fn is_the_flows_queue(halves: &Halves, queue_s: f64) -> Result<(), Missing> {
     let seen = halves.there_s.value + halves.back_s.value;
     match seen >= SEEN * queue_s {
         true => Ok(()),
-        false => Err(Missing::because("both ways wait far less than the flows' round trips")),
+        false => Err(Missing::because(
+            "both directions are delayed far less than the flows' round trips",
+        )),
     }
 }
 
@@ -116,11 +119,11 @@ fn draft(
                 shaper.kind, shaper.device
             ),
         ),
-        None => (Place::Path, "the way back, where acknowledgements wait".into()),
+        None => (Place::Path, "acknowledgements wait on the way back".into()),
     };
     let place = view.sender.place();
     let took = format!(
-        "acknowledgements waited {} on their way back (± {}), and data {} on its way there (± {})",
+        "acknowledgements waited {} on the way back (± {}), data {} on the way there (± {})",
         time(halves.back_s.value.max(0.0)),
         time(halves.back_s.error),
         time(halves.there_s.value.max(0.0)),
@@ -137,8 +140,7 @@ fn draft(
         .predicted(next_after(view, &[RULE.id]));
     let Some(shaper) = shaper else {
         return Ok(draft.advice(
-            "on the way back: more rate, less other traffic, or a queue that puts acknowledgements \
-             first (cake ack-filter)",
+            "on the way back: a higher rate, less other traffic, or a queue that puts acknowledgements first (cake ack-filter)",
         ));
     };
     let full = format!(
@@ -290,7 +292,7 @@ mod tests {
     #[test]
     fn half_of_the_queue_is_too_near_to_tell() {
         let why = cannot_tell(&RULE, late(0.014));
-        assert!(why.contains("too near"), "{why}");
+        assert!(why.contains("too close"), "{why}");
     }
 
     #[test]

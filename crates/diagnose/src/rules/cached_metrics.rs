@@ -1,23 +1,23 @@
 //! # What it means
-//! The connection began with a slow-start threshold from an earlier connection to this peer, or from
-//! the route.
+//! The connection began with a slow-start threshold from an earlier connection to this peer, or
+//! from the route.
 //!
 //! # Why it limits
-//! Slow start ends at the threshold, and from there the window grows by a segment in a round trip. A
-//! threshold that was right on a bad day keeps each new connection slow for as long as it lasts.
+//! Slow start ends at the threshold; from there the window grows by one segment in each round trip.
+//! A threshold from a bad day keeps each new connection slow until it expires.
 //!
 //! # How it is seen
 //! The threshold was set in the first sample, before anything was lost (tcp_info snd_ssthresh), and
 //! the congestion window then crawled: full, without loss and without a queue on the path.
 //!
 //! # What to try
-//! `net.ipv4.tcp_no_ssthresh_metrics_save` = 1, the kernel's default, which does not use old
-//! thresholds; forget those at hand: `ip tcp_metrics flush`.
+//! `net.ipv4.tcp_no_ssthresh_metrics_save` = 1, the kernel's default, which ignores old thresholds.
+//! Forget the present ones with `ip tcp_metrics flush`.
 //!
 //! # When it is wrong
-//! CUBIC may set the threshold itself without a loss when round trips grow, yet not within the first.
-//! Where the path is full all the same, the threshold costs nothing and the rule stays quiet.
-//! A connection of another program (`--attach`) was not seen from its start on; then the rule can't tell.
+//! CUBIC may set the threshold without a loss when round trips grow, but not within the first one.
+//! If the path is full anyway, the threshold costs nothing and the rule stays quiet. A connection
+//! of another program (`--attach`) was not seen from its start; then the rule can't decide.
 //!
 //! # Source
 //! net/ipv4/tcp_metrics.c (`tcp_init_metrics`); ip-tcp_metrics(8); ip-route(8) (`ssthresh`).
@@ -56,8 +56,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let (side, place) = (&view.sender, view.sender.place());
     let (mss, rtt) = (side.mss_bytes()?, side.rtt_s()?);
     let set = format!(
-        "before anything was lost the slow-start threshold was {threshold} segments (tcp_info \
-         snd_ssthresh): {} in each {}",
+        "the slow-start threshold was {threshold} segments before anything was lost (tcp_info snd_ssthresh): {} in each {}",
         rate(threshold as f64 * mss * 8.0 / rtt),
         time(rtt)
     );
@@ -72,13 +71,11 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .saw(place, "tcp_info.snd_ssthresh_segments", threshold as f64, set)
         .saw(place, RULE.witness_name, crawl.share * 100.0, held)
         .predicted(next_after(view, &[RULE.id]))
-        .advice(
-            "see what the host remembers, and forget it: ip tcp_metrics show, ip tcp_metrics flush",
-        )
-        .advice("see whether the route sets it: ip route get ADDRESS (ssthresh)");
+        .advice("show and clear what the host remembers: ip tcp_metrics show, ip tcp_metrics flush")
+        .advice("check if the route sets it: ip route get ADDRESS (ssthresh)");
     let used = side.words(TCP_NO_SSTHRESH_SAVE).as_deref() == Some("0");
     let values = (Some("0".into()), "1".into());
-    let why = "does not use the thresholds of earlier connections";
+    let why = "ignores the thresholds of earlier connections";
     draft.changes(used.then(|| of_host(side, TCP_NO_SSTHRESH_SAVE, None, values, why))).found()
 }
 

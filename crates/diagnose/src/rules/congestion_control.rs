@@ -1,25 +1,26 @@
 //! # What it means
-//! The congestion control does not fill this path: after a loss it takes longer to get back than the
+//! The congestion control does not fill this path: after a loss it takes longer to recover than the
 //! test lasts, or it holds back for another reason of its own.
 //!
 //! # Why it limits
-//! No more than the congestion window can be under way in each round trip. Reno adds one segment in
-//! a round trip: after one loss it takes half a window of round trips, minutes on a long fast path.
-//! CUBIC is faster, yet not by much below its old window.
+//! At most one congestion window can be in flight in each round trip. Reno adds one segment in each
+//! round trip: after one loss it needs half a window of round trips, minutes on a long fast path.
+//! CUBIC is faster, but not by much below its old window.
 //!
 //! # How it is seen
-//! Most of the time the congestion window was full, past its slow-start threshold, while nothing was
-//! lost and no queue stood on the path (tcp_info snd_cwnd, snd_ssthresh, unacked, rtt): there was
-//! room, and the window did not use it. Losses began at most once in the measured window. It is
-//! likely where TCP itself had seen a much higher delivery rate before.
+//! Most of the time the congestion window was full, past its slow-start threshold, while nothing
+//! was lost and no queue stood on the path (tcp_info snd_cwnd, snd_ssthresh, unacked, rtt). There
+//! was room, and the window did not use it. Losses began at most once in the measured window. The
+//! finding is likely if TCP itself had seen a much higher delivery rate before.
 //!
 //! # What to try
-//! BBR, which looks for the path's rate again after each loss; for Reno also CUBIC.
+//! BBR, which probes for the path's rate again after each loss. For Reno, CUBIC also helps.
 //!
 //! # When it is wrong
-//! Where losses come again and again, they are the cause, and path-loss says so. A queue too short
-//! for the path makes the loss that this rule sees the end of. A window that never left slow start is
-//! startup; one whose threshold was there from the start is cached-metrics.
+//! If losses come again and again, they are the cause, and path-loss says so. This rule sees the
+//! aftermath of a loss; the loss itself may come from a queue too short for the path. A window that
+//! never left slow start is startup. A window whose threshold was there from the start is
+//! cached-metrics.
 //!
 //! # Source
 //! RFC 5681 section 3.1; RFC 9438 sections 4.2 and 4.4; Cardwell, Cheng, Gunn, Yeganeh, Jacobson 2016.
@@ -107,8 +108,8 @@ fn draft(view: &View, name: &str, crawl: &Crawl, confidence: Confidence) -> Resu
 fn changes(view: &View, present: &str) -> Vec<Change> {
     let Ok(available) = view.sender.text(TCP_AVAILABLE) else { return Vec::new() };
     let better = [
-        ("bbr", "BBR looks for the path's rate again after each loss"),
-        ("cubic", "CUBIC gets back to its window in seconds, whatever the round-trip time"),
+        ("bbr", "BBR probes for the path's rate again after each loss"),
+        ("cubic", "CUBIC recovers its window in seconds, whatever the round-trip time"),
     ];
     let others = better.into_iter().filter(|(name, _)| {
         *name != present && available.split_whitespace().any(|one| one == *name)

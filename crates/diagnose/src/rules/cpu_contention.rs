@@ -2,21 +2,21 @@
 //! Other programs on the host take the CPU that one end of the measurement needs.
 //!
 //! # Why it limits
-//! A thread that is ready to run and waits for a CPU neither sends nor reads meanwhile; one that paces
-//! wakes up late and falls behind its rate. The network has no part in it.
+//! A thread that waits for a CPU neither sends nor reads. A thread that paces wakes up late and
+//! falls behind its rate. The network has no part in it.
 //!
 //! # How it is seen
-//! The kernel counts how long a flow's thread was ready and waited for a CPU: at least a fifth of the
-//! time. The thread hardly waits for its socket besides, or it is behind the rate that it was told to
-//! hold. And the host's CPU accounting shows that other programs than the two ends used more of its
-//! CPUs than these did.
+//! The kernel counts how long a flow's thread was ready and waited for a CPU: at least a fifth of
+//! the time. Apart from that, the thread almost never waits for its socket, or it is behind its set
+//! rate. And the host's CPU accounting shows that programs other than the two ends used more of its
+//! CPUs than the ends did.
 //!
 //! # What to try
 //! Measure while nothing else runs, or give goodput a CPU of its own.
 //!
 //! # When it is wrong
-//! Programs in other containers and network namespaces of the same host count as others, and so does
-//! what only serves the traffic, as a VPN or a proxy.
+//! Programs in other containers and network namespaces of the same host count as others. So do
+//! programs that only serve this traffic, such as a VPN or a proxy.
 //!
 //! # Source
 //! Documentation/scheduler/sched-stats.rst (`/proc/PID/schedstat`); proc(5) (`/proc/stat`);
@@ -86,11 +86,10 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     let crowded = bound.is_some_and(|bound| bound.crowded);
     let confidence = if crowded && !behind { Confidence::Possible } else { Confidence::Likely };
     let role = if side.role == Role::Sender { "sender" } else { "receiver" };
-    let summary = format!("the {role}'s CPU, which other programs take");
+    let summary = format!("the {role}'s CPU, taken by other programs");
     let place = side.place();
     let text = format!(
-        "other programs used {others:.1} CPUs' worth of its host's time, both ends of the measurement \
-         {ours:.1} (/proc/stat, getrusage)"
+        "other programs used {others:.1} CPUs of its host, both ends of the measurement {ours:.1} (/proc/stat, getrusage)"
     );
     let draft = Draft::new(RULE.id, place, confidence, summary)
         .share(bound.map_or(wait, |bound| bound.turn))
@@ -98,7 +97,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     let draft = match (behind, view.plan().rate_bits_per_s) {
         (true, Some(asked)) => {
             draft.saw_if(place, "sent_bits_per_s", side.payload_rate(), |sent| {
-                format!("it sent {} where {} were asked for", rate(sent), rate(asked.0))
+                format!("it sent {} of the requested {}", rate(sent), rate(asked.0))
             })
         }
         _ => draft,
@@ -165,7 +164,7 @@ mod tests {
             case.plan(|plan| plan.rate_bits_per_s = Some(BitRate(asked)))
         };
         let finding = fires(&RULE, paced(5e6));
-        assert!(finding.evidence.iter().any(|w| w.text.contains("Mbit/s where 5 Mbit/s")));
+        assert!(finding.evidence.iter().any(|w| w.text.contains("of the requested 5 Mbit/s")));
         quiet(&RULE, paced(2.2e6));
     }
 

@@ -2,20 +2,21 @@
 //! A CPU that limits runs slower than it could: held down by a power policy, or by heat.
 //!
 //! # Why it limits
-//! What one thread or one softirq does takes a number of cycles, so that goodput follows the clock.
+//! The work of one thread or one softirq takes a fixed number of cycles, so goodput follows the
+//! clock.
 //!
 //! # How it is seen
-//! The CPU is what holds this end back (its thread is CPU-bound or a CPU is full of softirqs), and the
-//! highest clock that the policy allows is at most 90 % of what the CPU can do; or heat slowed the
-//! cores down during the measurement.
+//! The CPU limits this end (its thread is CPU-bound, or a CPU is full of softirqs). The highest
+//! clock that the policy allows is at most 90 % of what the CPU can do, or heat slowed the cores
+//! down during the measurement.
 //!
 //! # What to try
 //! The governor `performance`, no limit on the clock, better cooling.
 //!
 //! # When it is wrong
-//! The most that a CPU can do is often a turbo clock for one core alone, which it would not reach with
-//! all cores at work. What the clock is at an instant says little and is not used. Virtual machines show
-//! no clock: there it can't be told. Not seen on hardware by the authors.
+//! A CPU's maximum is often a turbo clock for a single core, out of reach when all cores work. The
+//! clock at one instant says little and is not used. Virtual machines show no clock, so the rule
+//! can't decide there. The authors have not seen this on hardware.
 //!
 //! # Source
 //! Documentation/admin-guide/pm/cpufreq.rst (`scaling_max_freq`, `cpuinfo_max_freq`);
@@ -67,10 +68,13 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     let goodput = view.goodput()?;
     let next = next_after(view, &[RULE.id, "sender-cpu", "receiver-cpu"]);
     let predicted = share.map(|share| goodput / share);
-    let summary = format!("the clock of the {} end's CPUs, which is held down", side.name);
+    let summary = format!("the reduced clock of the {} end's CPUs", side.name);
     Draft::new(RULE.id, place, Confidence::Likely, summary)
         .saw_if(place, RULE.witness_name, clock.map(|share| (1.0 - share) * 100.0), |lacking| {
-            format!("{} of its clock is not allowed (scaling_max_freq)", percent(lacking / 100.0))
+            format!(
+                "the policy does not allow {} of its clock (scaling_max_freq)",
+                percent(lacking / 100.0)
+            )
         })
         .saw_if(place, "throttle_events", heat.map(|events| events as f64), |events| {
             format!("heat slowed a core down {events:.0} times")
@@ -80,7 +84,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         })
         .predicted(lower(predicted, next))
         .advice(
-            "cpupower frequency-set -g performance -u MOST, or \
+            "cpupower frequency-set -g performance -u MAXIMUM, or \
              tuned-adm profile network-throughput",
         )
         .permanent("/etc/default/cpupower", "governor='performance'")
@@ -90,7 +94,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
 
 /// The highest clock that the policy allows, as a share of what the CPU can do.
 fn clock(side: &Side) -> Result<f64, Missing> {
-    let most = crate::view::positive(side.count("frequency.max_hz")?, "the CPU's most")?;
+    let most = crate::view::positive(side.count("frequency.max_hz")?, "the CPU's maximum")?;
     Ok(side.count("frequency.limit_hz")? / most)
 }
 
@@ -98,7 +102,7 @@ fn lower(own: Option<f64>, next: Known<BitRate>) -> Known<BitRate> {
     match (own, next) {
         (Some(own), Known::Value(next)) => Known::Value(BitRate(own.min(next.0))),
         (Some(own), Known::Missing(_)) => Known::Value(BitRate(own)),
-        (None, _) => Known::missing("how much heat costs is not known"),
+        (None, _) => Known::missing("the cost of heat is not known"),
     }
 }
 
@@ -130,7 +134,7 @@ mod tests {
     fn a_cpu_that_limits_at_half_its_clock_is_named_with_what_the_rest_would_give() {
         let finding = fires(&RULE, clocked(1_800_000_000));
         assert_eq!(finding.end, goodput_model::Place::Near);
-        assert!(finding.evidence[0].text.starts_with("50 %"), "{finding:?}");
+        assert!(finding.evidence[0].text.contains("50 % of its clock"), "{finding:?}");
         let verdict = crate::diagnose(&clocked(1_800_000_000).evidence()).verdict;
         assert_eq!(verdict.limit, "cpu-frequency");
     }

@@ -1,21 +1,21 @@
 //! # What it means
-//! The program runs on another memory node than the card, and its CPU is what limits.
+//! The program runs on another memory node than the card, and its CPU limits.
 //!
 //! # Why it limits
-//! Each packet is written to the memory of one socket and read from the other: every cache line crosses
-//! the bus between them. 10 to 30 % of a CPU-bound transfer go that way.
+//! Each packet is written to the memory of one socket and read from the other: every cache line
+//! crosses the bus between them. That costs 10 to 30 % of a CPU-bound transfer.
 //!
 //! # How it is seen
-//! The machine has more than one memory node, the process may only use CPUs of nodes that the card is not
-//! on, and its thread or a CPU's softirqs are what holds the transfer back.
+//! The machine has more than one memory node, the process may only use CPUs of nodes other than the
+//! card's, and its thread or a CPU's softirqs limit the transfer.
 //!
 //! # What to try
-//! The program on the card's node: `numactl --cpunodebind=netdev:DEVICE`.
+//! Run the program on the card's node: `numactl --cpunodebind=netdev:DEVICE`.
 //!
 //! # When it is wrong
-//! How much the way costs depends on the machine, and only a comparison of both placements tells: it is
-//! possible at most. A process that may run anywhere is not reported, as where its threads ran is not
-//! known. Not seen on hardware by the authors.
+//! The cost of the longer way depends on the machine, and only a comparison of both placements
+//! shows it, so the finding is possible at most. A process that may run anywhere is not reported,
+//! because goodput doesn't know where its threads ran. The authors have not seen this on hardware.
 //!
 //! # Source
 //! Documentation/networking/scaling.rst; Documentation/ABI/testing/sysfs-bus-pci (`numa_node`);
@@ -54,7 +54,8 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     let (place, node) = (side.place(), side.number("bus.numa_node")?);
     let nodes = side.words("numa.process_nodes").unwrap_or_default();
     let text = format!("the card is on memory node {node:.0}, the process on {nodes} (/sys)");
-    let summary = format!("perhaps the {} end's program, which runs far from its card", side.name);
+    let summary =
+        format!("perhaps the {} end's program, on another memory node than its card", side.name);
     Draft::new(RULE.id, place, Confidence::Possible, summary)
         .saw(place, "bus.numa_node", node, text)
         .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {

@@ -1,21 +1,20 @@
 //! # What it means
-//! A CPU quota of the cgroup stops goodput's process at one end for part of each period.
+//! A cgroup's CPU quota stops goodput's process at one end for part of each period.
 //!
 //! # Why it limits
-//! A process over its quota does not run until the period ends, 100 ms by default. A stopped sender
-//! sends nothing; a stopped reader that holds the socket does not even acknowledge.
+//! A process that has used up its quota does not run until the period ends, 100 ms by default. A
+//! stopped sender sends nothing. A stopped reader that holds the socket does not even acknowledge.
 //!
 //! # How it is seen
-//! The cgroup counted at least 5 % of the time between the snapshots as throttled; from 1 % on it is
-//! possible beside another cause. At a throttled
-//! receiver the sender's counters show nothing but a longer round-trip time, as if a queue stood on
-//! the path.
+//! The cgroup was throttled for at least 5 % of the time between the snapshots; from 1 % the
+//! finding is possible beside another cause. If the receiver is throttled, the sender's counters
+//! show only a longer round-trip time, as if there were a queue on the path.
 //!
 //! # What to try
 //! Raise the quota of the service or container that goodput runs in.
 //!
 //! # When it is wrong
-//! Other processes of the same cgroup may have used the quota up; the remedy is the same.
+//! Other processes of the same cgroup may have used up the quota; the remedy is the same.
 //!
 //! # Source
 //! Documentation/scheduler/sched-bwc.rst and Documentation/admin-guide/cgroup-v2.rst (`cpu.stat`);
@@ -98,9 +97,9 @@ fn found(view: &View, side: &Side, share: f64) -> Result<Option<Finding>, Missin
 fn stopped(share: f64) -> String {
     match percent(share) {
         part if share <= 1.0 => {
-            format!("the process was stopped for want of quota {part} of the time")
+            format!("the process was out of quota {part} of the time")
         }
-        part => format!("its threads were stopped for want of quota, {part} of the time added up"),
+        part => format!("its threads were out of quota {part} of the time (all threads added up)"),
     }
 }
 
@@ -131,7 +130,10 @@ mod tests {
         let case = Case::throttled_receiver().grows(Far, "cgroup.throttled_us", 4_900_000);
         let finding = fires(&RULE, case);
         assert_eq!(finding.share_percent.value(), Some(&100.0));
-        assert!(finding.evidence[0].text.contains("117 % of the time added up"), "{finding:?}");
+        assert!(
+            finding.evidence[0].text.contains("117 % of the time (all threads added up)"),
+            "{finding:?}"
+        );
     }
 
     #[test]

@@ -1,18 +1,19 @@
 //! # What it means
-//! The hypervisor gives the CPUs of one end's virtual machine to others while it has work.
+//! The hypervisor gives the CPUs of one end's virtual machine to others while it has work to do.
 //!
 //! # Why it limits
-//! What a CPU does for others it does not do here, and a flow's thread has only one.
+//! A stolen CPU does no work here, and a flow's thread has only one CPU.
 //!
 //! # How it is seen
-//! At least 10 % of the time in which the host's CPUs had work was stolen, and its CPU holds the flow.
+//! The hypervisor stole at least 10 % of the time in which the host's CPUs had work, and the host's
+//! CPU holds the flow.
 //!
 //! # What to try
-//! Another host or a dedicated one, fewer virtual machines on it, pinned CPUs. Repeat the measurement at another time:
-//! steal comes and goes.
+//! Another host or a dedicated one, fewer virtual machines on it, pinned CPUs. Repeat the
+//! measurement at another time: steal varies.
 //!
 //! # When it is wrong
-//! A virtual machine with a CPU limit is shown steal for what exceeds its contract.
+//! A virtual machine with a CPU limit shows steal for whatever exceeds its contract.
 //!
 //! # Source
 //! proc(5) (`/proc/stat`, steal); Documentation/admin-guide/cpu-load.rst.
@@ -61,8 +62,9 @@ fn found(view: &View, side: &Side, share: f64) -> Result<Option<Finding>, Missin
         Role::Sender => ("sender", "sender-cpu"),
         Role::Receiver => ("receiver", "receiver-cpu"),
     };
-    let summary = format!("the {role}'s CPU, part of which the hypervisor gives to others");
-    let text = format!("{} of the time with work was stolen (/proc/stat)", percent(share));
+    let summary = format!("the {role}'s CPU, partly given to others by the hypervisor");
+    let text =
+        format!("the hypervisor stole {} of the time with work (/proc/stat)", percent(share));
     let draft = Draft::new(RULE.id, place, Confidence::Likely, summary)
         .share(share.min(1.0))
         .saw(place, RULE.witness_name, share * 100.0, text)

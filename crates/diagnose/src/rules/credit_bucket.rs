@@ -1,24 +1,24 @@
 //! # What it means
-//! The path was faster at first: a bucket of credits let a burst through, and since they are spent only
-//! the rate at which they are refilled is left.
+//! The path was faster at first. A bucket of credits let a burst through; once they are spent, only
+//! their refill rate is left.
 //!
 //! # Why it limits
-//! Instances of clouds, contracts and shapers with a large burst grant more than their rate until the
+//! Cloud instances, contracts and shapers with a large burst grant more than their rate until the
 //! bucket is empty. A short test sees the burst, a long transfer the rate.
 //!
 //! # How it is seen
-//! The rate falls once, to half or less, and stands still from then on; what passed before is more than
-//! the later rate would have let through by half a second's worth at least; the path holds the sender,
-//! and neither host nor the sender's own shaper explains it.
+//! The rate falls once, to half or less, and stays there. What passed before is at least half a
+//! second's worth more than the later rate would have let through. The path holds the sender, and
+//! neither host nor the sender's own shaper explains the fall.
 //!
 //! # What to try
-//! Nothing at the hosts: the lower rate is what lasts. Test longer than the bucket lasts, and let it
-//! fill again before each run of a comparison.
+//! Nothing at the hosts: the lower rate is the lasting one. Test longer than the bucket lasts, and
+//! let it fill again before each run of a comparison.
 //!
 //! # When it is wrong
-//! Other traffic that sets in leaves a step too, hardly ever as steep or as steady; threads that need most
-//! of a CPU and are moved to another one do as well, and are not taken for it. Where the path drops
-//! what exceeds the later rate instead of letting it wait, it is a policer with a deep bucket.
+//! Other traffic that starts also leaves a step, but rarely as steep or as steady. So does a thread
+//! that needs most of a CPU and is moved to another one; goodput recognises that. If the path drops
+//! what exceeds the later rate instead of queueing it, it is a policer with a deep bucket.
 //!
 //! # Source
 //! net/sched/sch_tbf.c; Uta, Custura, Duplyakin, Jimenez, Rellermeyer, Maltzahn, Ricci, Iosup: Is Big
@@ -73,18 +73,18 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let confidence = if sure { Confidence::Likely } else { Confidence::Possible };
     let place = view.receiver.place();
     let summary = format!(
-        "the path, which carries {} since its credits of about {} are spent",
+        "the path: {} after its credits of about {} were spent",
         rate(step.after),
         bytes(credit(&step))
     );
     let text = format!(
-        "{} in the first {:.1} s, {} in the {:.1} s since",
+        "{} in the first {:.1} s, {} in the {:.1} s after",
         rate(step.before),
         step.at_s,
         rate(step.after),
         step.since_s
     );
-    let spent = format!("{} passed beyond what the later rate lets through", bytes(credit(&step)));
+    let spent = format!("{} passed in excess of the later rate", bytes(credit(&step)));
     let mut draft = Draft::new(RULE.id, Place::Path, confidence, summary)
         .share(held)
         .saw(place, RULE.witness_name, step.before / step.after, text)
@@ -95,7 +95,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     draft
         .predicted(next_after(view, &[RULE.id]))
         .advice(format!(
-            "count on {}; wait until the bucket is full again before a comparison",
+            "plan with {}; before a comparison wait until the bucket is full again",
             rate(step.after)
         ))
         .found()

@@ -1,24 +1,26 @@
 //! # What it means
-//! The two ends of a cable disagree on duplex: one sends whenever it likes, the other takes that for a
-//! collision and gives up its frame.
+//! The two ends of a cable disagree on duplex. One sends at any time; the other reads that as a
+//! collision and aborts its frame.
 //!
 //! # Why it limits
-//! It works while traffic is light. Under load the full-duplex end sends into the middle of the other's
-//! frames: those are lost, and the half-duplex end backs off after collisions that are too late to be
-//! repeated. A few Mbit/s are left of 100.
+//! It works while traffic is light. Under load the full-duplex end sends into the middle of the
+//! other end's frames. Those frames are lost, and the half-duplex end backs off after collisions
+//! that are too late to be repeated. Of 100 Mbit/s a few are left.
 //!
 //! # How it is seen
-//! Collisions later than the first 64 bytes of a frame, which agreeing ends never have; or a link that
-//! runs in half duplex though its driver knows full, with collisions or losses. An end in full duplex
-//! whose autonegotiation is off, with broken frames that the flows lost, makes it possible.
+//! Collisions later than the first 64 bytes of a frame, which agreeing ends never have; or a link
+//! that runs in half duplex although its driver supports full, with collisions or losses. A
+//! full-duplex end with autonegotiation off, and broken frames that the flows lost, makes it
+//! possible.
 //!
 //! # What to try
-//! Autonegotiation on at both ends. An end that is set by hand tells the other nothing, which then has to
-//! take half duplex (parallel detection).
+//! Autonegotiation on at both ends. A manually configured end does not announce its duplex, so the
+//! other end must fall back to half duplex (parallel detection).
 //!
 //! # When it is wrong
-//! A cable longer than the standard allows has late collisions too. A hub is half duplex by right: its
-//! collisions are early, and it is only possible then. Not seen on hardware by the authors.
+//! A cable longer than the standard allows also has late collisions. A hub is half duplex by
+//! design: its collisions are early, and the finding is then only possible. The authors have not
+//! seen this on hardware.
 //!
 //! # Source
 //! IEEE 802.3 clauses 4.1.2.2 (late collision) and 28.2.3.1 (parallel detection); Shalunov, Carlson:
@@ -108,12 +110,12 @@ fn found(
     let duplex = side.text(LINK_DUPLEX).map(|duplex| format!("{device} runs in {duplex} duplex"));
     let negotiates = side.text(AUTONEG).map(|on| format!(", autonegotiation is {on}"));
     let text =
-        format!("{late:.0} collisions at {device} came late, beyond the first 64 bytes of a frame");
+        format!("{late:.0} late collisions at {device}, after the first 64 bytes of a frame");
     let mut draft = Draft::new(
         RULE.id,
         place,
         confidence,
-        format!("two ends of the cable of {device} that disagree on duplex"),
+        format!("the cable of {device}: its ends disagree on duplex"),
     )
     .saw(place, "late_collisions", late, text);
     if let Ok(duplex) = duplex {

@@ -1,23 +1,24 @@
 //! # What it means
-//! A router on the path marks packets as having met congestion, and the sender slows down for each
-//! mark as it would for a loss.
+//! A router on the path marks packets as congested, and the sender slows down for each mark as it
+//! would for a loss.
 //!
 //! # Why it limits
-//! Marks cut the congestion window. At a bottleneck that is as it should be. Where no queue stands,
-//! the marker's threshold is too low, or it is broken.
+//! Marks cut the congestion window. At a bottleneck that is right. If no queue stands, the marker's
+//! threshold is too low, or the marker is broken.
 //!
 //! # How it is seen
-//! The receiver counted marked packets, at least three, and at least twice as many as were lost; the
-//! congestion control backs off, its window was cut and full most of the time; no queue
+//! The receiver counted at least three marked packets, and at least twice as many as were lost. The
+//! congestion control backs off; its window was cut and then full most of the time. No queue
 //! stretches the round trips.
 //!
 //! # What to try
-//! Look at the active queue management of the routers: its threshold against one round trip at their
-//! rate. Without ECN (`net.ipv4.tcp_ecn=0`) the same router has to drop or let pass.
+//! Compare the marking threshold of the routers' active queue management with one round trip at
+//! their rate. Without ECN (`net.ipv4.tcp_ecn=0`) the same router must drop packets or let them
+//! pass.
 //!
 //! # When it is wrong
-//! An active queue that keeps its queue short at the rate of the link marks as well: then the rate is a
-//! plateau, and this is only possible.
+//! A queue management that keeps its queue short at the link's rate also marks; then the rate is a
+//! plateau, and the finding is only possible.
 //!
 //! # Source
 //! RFC 3168; RFC 8511; RFC 7567 section 4; include/uapi/linux/tcp.h (tcpi_delivered_ce).
@@ -68,20 +69,20 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let confidence = if steady { Confidence::Possible } else { Confidence::Likely };
     let (place, share) = (view.sender.place(), marks / view.sender.delivered_segments()?.max(1.0));
     let (loaded, base) = (view.sender.rtt_s()?, view.sender.min_rtt_s()?);
-    Draft::new(RULE.id, Place::Path, confidence, "congestion marks of a router")
+    Draft::new(RULE.id, Place::Path, confidence, "a router's congestion marks")
         .share(held)
-        .saw(view.receiver.place(), RECEIVED_CE, marks, format!("{marks:.0} packets came with a congestion mark, {} of them; {lost:.0} were lost", percent(share)))
-        .saw(place, "cut_window_percent", full * 100.0, format!("the congestion window, cut before, was full {} of the time", percent(full)))
+        .saw(view.receiver.place(), RECEIVED_CE, marks, format!("{marks:.0} packets ({}) came with a congestion mark; {lost:.0} were lost", percent(share)))
+        .saw(place, "cut_window_percent", full * 100.0, format!("the congestion window was full {} of the time after it was cut", percent(full)))
         .saw(place, "rtt_inflation", loaded / base, format!("no queue stands: round trips took {}, {} at best", time(loaded), time(base)))
         .predicted(next_after(view, &[RULE.id]))
         .changes(change(view))
-        .advice("look at the marking threshold of the routers on the path (tc -s qdisc: fq_codel ce_threshold, red, dualpi2)")
+        .advice("check the marking threshold of the routers on the path (tc -s qdisc: fq_codel ce_threshold, red, dualpi2)")
         .found()
 }
 
 fn change(view: &View) -> Option<Change> {
     let now = view.sender.words(TCP_ECN).filter(|now| now == "1")?;
-    let why = "without ECN nobody marks; a router then drops, or lets pass";
+    let why = "without ECN a router drops packets or lets them pass";
     Some(of_host(&view.sender, TCP_ECN, None, (Some(now), "0".into()), why))
 }
 

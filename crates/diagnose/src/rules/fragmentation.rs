@@ -1,20 +1,22 @@
 //! # What it means
-//! Datagrams are larger than the packets of the path: each goes in several fragments, and is lost
-//! when one of them is.
+//! Datagrams are larger than the path's packets: each is sent in several fragments, and is lost if
+//! one of them is.
 //!
 //! # Why it limits
-//! With k fragments a loss of p becomes 1 - (1 - p)^k: 1 % of the packets is 6 % of 8 KiB
-//! datagrams. Fragments also come as a burst that short queues cannot take, and some firewalls drop them all.
+//! With k fragments a packet loss of p becomes 1 - (1 - p)^k: a loss of 1 % costs 6 % of 8 KiB
+//! datagrams. Fragments also come in a burst that short queues can't hold, and some firewalls drop
+//! them all.
 //!
 //! # How it is seen
-//! Counted: the sender's host cut datagrams into fragments, and at least
-//! 0.5 % of the datagrams never arrived.
+//! Counted: the sender's host cut datagrams into fragments, and at least 0.5 % of the datagrams
+//! never arrived.
 //!
 //! # What to try
-//! Datagrams that fit the path: MTU less 28 bytes of headers, 48 with IPv6.
+//! Datagrams that fit the path: MTU minus 28 bytes of headers, 48 with IPv6.
 //!
 //! # When it is wrong
-//! Where the socket of the receiver dropped them, fragments are not the reason: then this is quiet.
+//! If the receiver's socket dropped the datagrams, fragments are not the reason, and this rule
+//! stays quiet.
 //!
 //! # Source
 //! RFC 8900 (fragmentation considered fragile); RFC 4293 (ipFragCreates); Kent, Mogul 1987.
@@ -33,7 +35,7 @@ use crate::view::View;
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "fragmentation",
-    title: "Datagrams go in fragments, and are lost with any of them",
+    title: "Datagrams are fragmented, and lost with any fragment",
     stage: Stage::Counted,
     explains: &["path-loss", "path-rate"],
     check,
@@ -70,7 +72,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             FRAGMENTS_MADE,
             made,
             format!(
-                "{sent:.0} datagrams went in {made:.0} fragments, {pieces:.0} each (IpFragCreates)"
+                "{sent:.0} datagrams left in {made:.0} fragments, {pieces:.0} each (IpFragCreates)"
             ),
         )
         .saw(
@@ -78,7 +80,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             "lost_percent",
             lost * 100.0,
             format!(
-                "{} of the datagrams never arrived; to lose {} of the fragments is enough for that",
+                "{} of the datagrams never arrived; losing {} of the fragments is enough for that",
                 percent(lost),
                 percent(each)
             ),
@@ -91,7 +93,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         )
         .predicted(next_after(view, &[RULE.id]))
         .changes(fitting(view))
-        .advice("send datagrams that fit the path: its MTU less 28 bytes, 48 with IPv6")
+        .advice("send datagrams that fit the path: its MTU minus 28 bytes, 48 with IPv6")
         .found()
 }
 

@@ -1,23 +1,25 @@
 //! # What it means
-//! Frames arrive broken at the receiver's card, which throws them away: the cable, a plug, an optic
-//! or a port is bad.
+//! Frames arrive broken at the receiver's card, which discards them. The cable, a plug, an optic or
+//! a port is bad.
 //!
 //! # Why it limits
-//! Each broken frame is a lost packet, for which the sender slows down. Short of a window of a
-//! thousand packets, one in a million already costs: a flow of W packets needs runs of about W² × 3/2
-//! without loss.
+//! Each broken frame is a lost packet, and the sender slows down for it. A flow with a window of W
+//! packets needs runs of about W² × 3/2 packets without loss: with a window of a thousand, one loss
+//! in a million already costs goodput.
 //!
 //! # How it is seen
-//! The receiver's card counted wrong check sequences or alignment errors, at least half as many as the
+//! The receiver's card counted wrong checksums or alignment errors, at least half as many as the
 //! flows lost, and that loss explains the goodput or is at least 0.5 %.
 //!
 //! # What to try
-//! Another cable, plug, optic or port, one after the other, until the counter stands still.
+//! Replace the cable, the plug, the optic and the port, one after the other, until the counter
+//! stops rising.
 //!
 //! # When it is wrong
-//! Two ends that disagree on duplex break frames too: then duplex-mismatch is named. Only errors of the
-//! receiver's own cable can be seen here; a switch on the way counts those of its ports. Not seen on a
-//! real cable by the authors: the counters are those that the kernel documents.
+//! Two ends that disagree on duplex also break frames; then duplex-mismatch is reported. Only
+//! errors on the receiver's own cable can be seen here; switches on the path count the errors of
+//! their ports. The authors have not seen this on a real cable: the counters are the ones that the
+//! kernel documents.
 //!
 //! # Source
 //! IEEE 802.3 clause 5.2.2.1 (aFrameCheckSequenceErrors, aAlignmentErrors); Documentation/networking/
@@ -52,9 +54,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let packets = side.grown("link.rx_packets").map(|n| broken / n as f64);
     Draft::new(RULE.id, place, lost.confidence(), format!("broken frames on the cable of {device}"))
         .saw(place, counter, broken, text)
-        .saw_if(place, "broken_share", packets, |share| {
-            format!("that is {share:.1e} of the frames")
-        })
+        .saw_if(place, "broken_share", packets, |share| format!("{share:.1e} of the frames"))
         .saw(view.sender.place(), "lost", lost.lost, lost.text(view))
         .saw_if(place, "link.speed_bits_per_s", side.count("link.speed_bits_per_s"), |speed| {
             format!("the link runs at {}", crate::finding::rate(speed))

@@ -1,22 +1,22 @@
 //! # What it means
-//! The receiver takes every arriving segment through its stack by itself, as generic receive offload
-//! is off.
+//! The receiver handles every arriving segment separately, because generic receive offload is off.
 //!
 //! # Why it limits
-//! The work of a packet is the same whether it carries 1.4 or 64 KB, and the receiver's CPU is full
-//! at a fraction of the rate.
+//! The work per packet is the same for 1.4 or 64 KB, and the receiver's CPU is full at a fraction
+//! of the rate.
 //!
 //! # How it is seen
-//! GRO is off at the receiver's device, the packets that arrive carry one full segment each, more
-//! than 20000 of them come in a second, and the receiver's CPU is full, by its reader or by softirqs.
+//! GRO is off at the receiver's device, the packets that arrive carry one full segment each, over
+//! 20 000 of them a second, and the receiver's CPU is full, from its reader or from softirqs.
 //! Between virtual devices of one machine, where GRO is off by default, packets arrive as long as
-//! they were sent, and nothing is to be joined.
+//! they were sent, so there is nothing to join.
 //!
 //! # What to try
 //! Switch it on.
 //!
 //! # When it is wrong
-//! A device that joins segments in hardware (LRO) counts the joined ones, and stays quiet.
+//! On a device that joins segments in hardware (LRO) the counted packets are the joined ones, and
+//! the rule stays quiet.
 //!
 //! # Source
 //! Documentation/networking/segmentation-offloads.rst (generic receive offload); net/core/gro.c;
@@ -86,7 +86,7 @@ fn found(
 ) -> Result<Option<Finding>, Missing> {
     let (side, place) = (&view.receiver, view.receiver.place());
     let device = side.text(LINK_DEVICE).unwrap_or("the device");
-    let summary = format!("segments that are taken one by one: GRO is off on {device}");
+    let summary = format!("segments handled one by one: GRO is off on {device}");
     let draft = Draft::new(RULE.id, place, confidence.min(Confidence::Likely), summary)
         .share(share.min(1.0))
         .saw(

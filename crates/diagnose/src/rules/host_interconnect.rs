@@ -1,23 +1,24 @@
 //! # What it means
-//! Frames are dropped at the receiver's card though its ring is as large as it can be and its CPUs have
-//! time: the way from the card into memory may be congested.
+//! The receiver's card drops frames although its ring is at its maximum and its CPUs have time. The
+//! path from the card to memory may be congested.
 //!
 //! # Why it limits
-//! A card that can't write its frames away fast enough, because the IOMMU, the bus between sockets or the
-//! memory is busy, drops what its own small buffer doesn't hold.
+//! If the IOMMU, the bus between sockets or the memory is busy, a card can't write its frames to
+//! memory fast enough. It drops what its own small buffer doesn't hold.
 //!
 //! # How it is seen
 //! By elimination: the card missed at least half of what the flows lost, its receive ring is at its
-//! most, no CPU spends more than 80 % in interrupts and softirqs, and softirqs never ran out of budget.
+//! maximum, no CPU spends more than 80 % in interrupts and softirqs, and softirqs never ran out of
+//! budget.
 //!
 //! # What to try
-//! Programs on the card's own memory node, fewer other users of memory, an IOMMU in pass-through mode, a
-//! smaller ring that stays in the cache.
+//! Run the programs on the card's own memory node, load the memory less, put the IOMMU into
+//! pass-through mode, or use a smaller ring that stays in the cache.
 //!
 //! # When it is wrong
-//! A short burst overruns the largest ring too, and looks the same from here: it is possible at most.
-//! Counters of the bus and of memory would tell; they take tools of the CPU's maker. Not seen on hardware
-//! by the authors.
+//! A short burst overruns even the largest ring and looks the same from here, so the finding is
+//! possible at most. Bus and memory counters would settle it, but they need tools of the CPU's
+//! vendor. The authors have not seen this on hardware.
 //!
 //! # Source
 //! Agarwal et al.: Understanding host interconnect congestion, HotNets 2022; Agarwal et al.: Host congestion
@@ -36,7 +37,7 @@ use crate::view::View;
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "host-interconnect",
-    title: "The way from the card to memory may be congested",
+    title: "The path from the card to memory may be congested",
     stage: Stage::Counted,
     explains: &[],
     check,
@@ -60,7 +61,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let (place, device, counter) = (side.place(), side.device()?, side.ring_counter());
     let idle = format!("yet no CPU spends more than {} on softirqs", percent(busy));
-    let summary = format!("perhaps the way from {device} into memory");
+    let summary = format!("perhaps the path from {device} to memory");
     Draft::new(RULE.id, place, Confidence::Possible, summary)
         .saw(place, counter, drops, format!("{device} missed {drops:.0} frames ({counter})"))
         .saw(view.sender.place(), "lost", lost.lost, lost.text(view))

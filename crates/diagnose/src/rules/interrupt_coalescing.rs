@@ -1,23 +1,23 @@
 //! # What it means
-//! The card puts its interrupts off for so long that round trips grow, or so little that they eat a
-//! CPU.
+//! The card delays its interrupts so long that round trips grow, or so little that they fill a CPU.
 //!
 //! # Why it limits
-//! Each end's wait is part of every round trip: where a window limits, goodput falls by as much. An
-//! interrupt for each packet costs a CPU microseconds each; at 50 000 a second nothing is left for work.
+//! Each end's delay is part of every round trip, so goodput falls with it if a window limits. An
+//! interrupt for each packet costs microseconds of CPU; at 50 000 a second no time is left for
+//! work.
 //!
 //! # How it is seen
-//! Too long: a window or buffer holds the sender, and the waits of both cards are at least 20 % of the
-//! smallest round-trip time. Too short: the card interrupted one CPU more than 50 000 times a second, with
-//! fewer than two packets each, while that end's CPU was what limits.
+//! Too long: a window or buffer holds the sender, and the delays of both cards are at least 20 % of
+//! the smallest round-trip time. Too short: the card interrupted one CPU more than 50 000 times a
+//! second, with fewer than two packets each, and that end's CPU limits.
 //!
 //! # What to try
-//! Adaptive coalescing, or a wait of 16 to 64 µs.
+//! Adaptive coalescing, or a delay of 16 to 64 µs.
 //!
 //! # When it is wrong
-//! A card with adaptive coalescing shortens its wait by itself, so what it reads is a bound: it is only
-//! possible then. A larger window cures the first case as well, and better on long paths. No card with
-//! coalescing was at hand.
+//! A card with adaptive coalescing shortens its delay on its own, so the value that goodput reads
+//! is an upper bound; the finding is then only possible. A larger window also cures the first case,
+//! and does so better on long paths. The authors had no card with coalescing.
 //!
 //! # Source
 //! ethtool(8) `-c`, `-C`; Documentation/networking/napi.rst; include/uapi/linux/ethtool.h (`struct
@@ -86,10 +86,10 @@ fn too_late(view: &View) -> Result<Option<Finding>, Missing> {
     let longer = if waits[0] > waits[1] { &view.sender } else { &view.receiver };
     let confidence = if adapts(longer) { Confidence::Possible } else { Confidence::Likely };
     let place = longer.place();
-    let text = format!("the cards wait {} in all before they interrupt (ethtool -c)", time(sum));
+    let text = format!("the cards delay interrupts by {} in total (ethtool -c)", time(sum));
     // Without the waits a round trip is as much shorter, and the window goes as much more often.
     let gain = (rtt > sum).then(|| BitRate(view.goodput_or_zero() * rtt / (rtt - sum)));
-    Draft::new(RULE.id, place, confidence, "interrupts that the card puts off")
+    Draft::new(RULE.id, place, confidence, "interrupts delayed by the card")
         .share(window)
         .saw(place, "coalescing_us", sum * 1e6, text)
         .saw(place, "min_rtt_us", rtt * 1e6, format!("the smallest round trip took {}", time(rtt)))
@@ -99,9 +99,9 @@ fn too_late(view: &View) -> Result<Option<Finding>, Missing> {
             window,
             format!("a window or buffer held the sender {}", percent(window)),
         )
-        .predicted(gain.map_or(Known::missing("the waits are the whole round trip"), Known::Value))
+        .predicted(gain.map_or(Known::missing("the delays are the whole round trip"), Known::Value))
         .changes(shorter(longer))
-        .advice("ethtool -C DEVICE adaptive-rx on, where the card can")
+        .advice("ethtool -C DEVICE adaptive-rx on, if the card supports it")
         .found()
 }
 
@@ -122,7 +122,7 @@ fn too_often(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         .saw(place, "packets_for_each", packets, format!("{packets:.1} packets for each"))
         .predicted(next_after(view, &[RULE.id, "receiver-cpu"]))
         .changes(longer(side))
-        .advice("ethtool -C DEVICE adaptive-rx on, where the card can")
+        .advice("ethtool -C DEVICE adaptive-rx on, if the card supports it")
         .found()
 }
 
@@ -134,14 +134,14 @@ fn shorter(side: &Side) -> Option<Change> {
     let now = side.count("coalescing.rx_us").ok()? as u64;
     let wanted = (now / 8).min(WAIT_US);
     let values = (Some(now.to_string()), wanted.to_string());
-    let why = "a shorter wait shortens each round trip";
+    let why = "a shorter delay shortens each round trip";
     (now > 0).then(|| of_host(side, "coalescing.rx_usecs", side.device().ok(), values, why))
 }
 
 fn longer(side: &Side) -> Option<Change> {
     let now = side.count("coalescing.rx_us").ok()? as u64;
     let values = (Some(now.to_string()), WAIT_US.to_string());
-    let why = "one interrupt for the packets of this time";
+    let why = "one interrupt for all packets of this time";
     (now < WAIT_US).then(|| of_host(side, "coalescing.rx_usecs", side.device().ok(), values, why))
 }
 
@@ -154,7 +154,9 @@ fn witness(view: &View) -> Result<f64, Missing> {
     };
     let known: Vec<f64> = us.into_iter().chain([interrupts()]).flatten().collect();
     if known.is_empty() {
-        return Err(Missing::because("neither waits nor interrupts of a card are known"));
+        return Err(Missing::because(
+            "neither interrupt delays nor interrupt counts of a card are known",
+        ));
     }
     Ok(known.iter().sum())
 }

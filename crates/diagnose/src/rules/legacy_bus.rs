@@ -1,23 +1,25 @@
 //! # What it means
-//! The card hangs on a bus that is slower than its link, and the bus is full.
+//! The card's bus is slower than its network link, and the bus is full.
 //!
 //! # Why it limits
-//! USB moves packets in frames with gaps between; the old PCI bus is shared by all its cards and one
-//! direction at a time; over ISA the CPU moves each word itself. A "gigabit" adapter on USB 2 gets 200
-//! to 350 Mbit/s, an ISA card 42 at most.
+//! USB moves packets in frames with gaps between them. The old PCI bus is shared by all its cards,
+//! one direction at a time. On ISA the CPU moves each word itself. A "gigabit" adapter on USB 2
+//! gets 200 to 350 Mbit/s, an ISA card 42 Mbit/s at most.
 //!
 //! # How it is seen
-//! The device's bus is known to be one of these, carries less than its link could, and the goodput is
-//! between 70 % and all of what the bus gives: USB 1.1 9.7, USB 2 426, USB 3 4000 Mbit/s and more for the
-//! faster ones; ISA 42.7 Mbit/s. From 45 % on USB 2 it is possible, as adapters reach less than the bus.
+//! The device is on one of these buses, the bus carries less than the link, and the goodput is
+//! between 70 % and 100 % of what the bus gives: USB 1.1 9.7, USB 2 426, USB 3 4000 Mbit/s and more
+//! for faster versions; ISA 42.7 Mbit/s. On USB 2 the finding is possible from 45 %, because
+//! adapters reach less than the bus.
 //!
 //! # What to try
-//! A port or slot of a faster bus; another adapter; virtio in place of an emulated card.
+//! A port or slot on a faster bus; another adapter; virtio in place of an emulated card.
 //!
 //! # When it is wrong
-//! Hubs share one port's rate among all their devices, and cameras or disks take theirs. The speed is
-//! that of the adapter on its port: a USB 3 adapter in a USB 2 port shows 480. Conventional PCI is not told
-//! from PCI Express of a virtual machine, and is not named. Not seen on such hardware by the authors.
+//! A hub shares one port's rate among all its devices, and cameras or disks take their part. The
+//! speed is that of the adapter on its port: a USB 3 adapter in a USB 2 port shows 480.
+//! Conventional PCI looks like a virtual machine's PCI Express and is not reported. The authors
+//! have not seen this on such hardware.
 //!
 //! # Source
 //! USB 1.1 section 5.8, USB 2.0 section 5.8.4 (most bulk transactions in a frame); USB 3.2 section 4.4.11;
@@ -84,12 +86,11 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     Draft::new(RULE.id, place, confidence, format!("the bus of {device}, {name}"))
         .saw(place, RULE.witness_name, share * 100.0, text)
         .saw_if(place, "link_bits_per_s", link.ok_or_else(|| Missing::because("unknown")), |link| {
-            format!("its link could carry {}", rate(link))
+            format!("its network link could carry {}", rate(link))
         })
         .predicted(next_after(view, &[RULE.id]))
         .advice(
-            "a port or slot of a faster bus: lsusb -t shows each device's speed, \
-             lspci -tv its place",
+            "use a port or slot on a faster bus: lsusb -t shows each device's speed, lspci -tv its place",
         )
         .found()
 }

@@ -1,19 +1,20 @@
 //! # What it means
-//! The link carries what it can. There is nothing to fix.
+//! The link is full. There is nothing to fix.
 //!
 //! # Why it limits
-//! Of each frame, preamble, gap, headers and checksum are not payload: 38 bytes around an IP packet
-//! on Ethernet, and the headers of IP and TCP in it. At MTU 1500 with timestamps 94.1 % is left.
+//! Preamble, gap, headers and checksum take part of each frame: on Ethernet 38 bytes around an IP
+//! packet, and the IP and TCP headers inside it. At MTU 1500 with timestamps, 94.1 % of the link
+//! speed is payload.
 //!
 //! # How it is seen
-//! Goodput is at least 97 % of link speed × framing efficiency, for the link at either end whose
-//! speed the driver names.
+//! Goodput is at least 97 % of link speed × framing efficiency, for a link at either end whose
+//! driver reports its speed.
 //!
 //! # What to try
 //! A faster link, more links, or a larger MTU along the whole path, which saves headers.
 //!
 //! # When it is wrong
-//! Virtual devices name a speed that is not real; those are not believed. A faster link beyond a
+//! Virtual devices report a speed that is not real; goodput ignores it. A faster link behind a
 //! shaper that happens to give the same rate looks the same.
 //!
 //! # Source
@@ -32,7 +33,7 @@ use crate::view::{Side, View};
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "line-rate",
-    title: "The link carries what it can",
+    title: "The link is full",
     stage: Stage::Ceiling,
     explains: &[],
     check,

@@ -1,16 +1,16 @@
 //! # What it means
-//! The link of a host goes down and comes back while payload moves.
+//! The link of a host goes down and comes back during the transfer.
 //!
 //! # Why it limits
-//! What is under way gets lost, and TCP finds out by time-outs that grow while the link is away; a
+//! Packets in flight are lost, and TCP notices by time-outs that grow while the link is down. A
 //! switch may take seconds to forward again.
 //!
 //! # How it is seen
 //! Counted: the carrier of the device at one end changed during the measurement.
 //!
 //! # What to try
-//! The cable, the transceiver, the port; energy-efficient Ethernet off; the log of the kernel says
-//! when.
+//! The cable, the transceiver, the port; energy-efficient Ethernet off. The kernel's log says when
+//! it happened.
 //!
 //! # When it is wrong
 //! One change before the first payload byte costs nothing.
@@ -53,12 +53,12 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     // Away for less than a sample, it shows only in what TCP had to wait for.
     let share = still.max(view.sender.timeout_share().unwrap_or(0.0)).min(1.0);
     let confidence = if share >= FELT { Confidence::Certain } else { Confidence::Possible };
-    Draft::new(RULE.id, side.place(), confidence, format!("the link of {device}, which comes and goes"))
+    Draft::new(RULE.id, side.place(), confidence, format!("the link of {device}, which goes down and up"))
         .share(share)
         .saw(side.place(), RULE.witness_name, changes, format!("the carrier of {device} changed {changes:.0} times (/sys/class/net/{device}/carrier_changes)"))
         .saw(view.receiver.place(), "still_percent", still * 100.0, format!("nothing arrived {} of the time", percent(still)))
         .saw_if(view.sender.place(), "timeout_percent", view.sender.timeout_share().map(|s| s * 100.0), |p| {
-            format!("time-outs and the recovery from them took {} of the time", percent(p / 100.0))
+            format!("time-outs and their recovery took {} of the time", percent(p / 100.0))
         })
         .predicted(next_after(view, &[RULE.id]))
         .advice(format!("see when: journalctl -k --grep '{device}.*[Ll]ink'; then the cable, the transceiver, the port"))

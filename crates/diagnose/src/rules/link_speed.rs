@@ -1,23 +1,23 @@
 //! # What it means
-//! The link runs slower than the card could, and that is what limits.
+//! The link runs slower than the card can, and that limits.
 //!
 //! # Why it limits
-//! A cable with one broken pair, a plug not quite in, a port set by hand or an offer cut short makes the
-//! two ends agree on 100 Mbit/s where both know 1 Gbit/s.
+//! A cable with one broken pair, a loose plug, a port configured by hand or a restricted offer can
+//! make two ends agree on 100 Mbit/s although both support 1 Gbit/s.
 //!
 //! # How it is seen
 //! Goodput is at least 90 % of what the link carries at its present speed, and the card supports a
-//! faster one: this end doesn't offer it or does not negotiate, or both ends offer it and the link runs
-//! slower all the same.
+//! faster one. Either this end doesn't offer that speed or doesn't negotiate, or both ends offer it
+//! and the link still runs slower.
 //!
 //! # What to try
 //! Autonegotiation on with all speeds offered, at both ends; then the cable and the plug.
 //!
 //! # When it is wrong
-//! Where the other end of the cable offers no more than the present speed, the link is what it can be:
-//! line-rate says so. Few drivers tell what the other end offers; without that it is only possible
-//! that the fault is the cable's, as a slower port looks the same. Virtual devices have no such speed.
-//! Not seen on hardware by the authors.
+//! If the other end of the cable offers no more than the present speed, the link is as fast as it
+//! can be, and line-rate says so. Few drivers report what the other end offers. Without that report
+//! a bad cable is only possible, because a slower port looks the same. Virtual devices have no such
+//! speed. The authors have not seen this on hardware.
 //!
 //! # Source
 //! IEEE 802.3 clause 28 (autonegotiation); ethtool(8) ("Supported", "Advertised", "Link partner
@@ -36,7 +36,7 @@ use crate::view::{Side, View, first_of};
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "link-speed",
-    title: "The link runs below what its ends can",
+    title: "The link runs below its possible speed",
     stage: Stage::Ceiling,
     explains: &["line-rate", "path-rate"],
     check,
@@ -77,7 +77,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         (side.count(LINK_SPEED)?, side.count("negotiation.supported_bits_per_s")?);
     let Some((reason, confidence)) = reason(side, speed, supported) else { return Ok(None) };
     let (place, device) = (side.place(), side.device()?);
-    let summary = format!("the link of {device}, at {} where it could run faster", rate(speed));
+    let summary = format!("the link of {device}, at {} though it could be faster", rate(speed));
     let text = format!(
         "{} of the {} that {} Ethernet can carry",
         percent(goodput / ceiling),
@@ -90,7 +90,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         .saw(place, "negotiation.supported_bits_per_s", supported, could)
         .predicted(predicted(view, ceiling / speed * supported))
         .advice(format!(
-            "negotiate all speeds: ethtool -s {device} autoneg on, \
+            "advertise all speeds: ethtool -s {device} autoneg on, \
              and the same at the switch's port"
         ))
         .advice("then the cable: gigabit and faster need all four pairs")

@@ -1,22 +1,22 @@
 //! # What it means
-//! The sender's own device or the queue before it drops packets, though nobody shapes there.
+//! The sender's own device or its queue drops packets, although no shaper is configured there.
 //!
 //! # Why it limits
-//! Each packet dropped at home has to be sent again, and congestion control takes it for congestion of
-//! the path and slows down.
+//! Each packet dropped locally has to be sent again. Congestion control reads the drop as
+//! congestion on the path and slows down.
 //!
 //! # How it is seen
-//! The sender's queue or device counted at least half as many drops as segments had to be sent again,
-//! without a shaper, and the path is what holds the sender. The drops are at least 0.5 % of the packets,
-//! or fewer that keep cutting the window.
+//! The sender's queue or device dropped at least half as many packets as segments had to be sent
+//! again, without a shaper, and the path holds the sender. The drops are at least 0.5 % of the
+//! packets, or fewer that keep cutting the window.
 //!
 //! # What to try
-//! A longer queue of the device (txqueuelen), or a queue that holds a flow back instead of dropping (fq,
+//! A longer device queue (txqueuelen), or a queue that holds a flow back instead of dropping (fq,
 //! fq_codel).
 //!
 //! # When it is wrong
-//! A queue that belongs to a shaper is queue-too-short's or shaper-burst's. Drops of other flows through
-//! the same device count here as well, so they are held against what this flow sent again.
+//! Drops in a shaper's queue are left to queue-too-short or shaper-burst. Drops of other flows
+//! through the same device count here too, so they are compared with what this flow sent again.
 //!
 //! # Source
 //! net/sched/sch_generic.c (`pfifo_fast_enqueue`); ip-link(8) (`txqueuelen`); drivers/net/tun.c
@@ -66,7 +66,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let (place, name) = (view.sender.place(), view.sender.device()?);
     let dropped = format!(
-        "{name} dropped {queue:.0} packets in its queue and {device:.0} beyond it, {} of those handed to it (ip -s link, tc -s qdisc)",
+        "{name} dropped {queue:.0} packets in its queue and {device:.0} in the device: {} of its packets (ip -s link, tc -s qdisc)",
         percent(share)
     );
     let text = format!("{again:.0} segments had to be sent again (tcp_info total_retrans)");

@@ -1,23 +1,23 @@
 //! # What it means
-//! Something on the path changes what the two hosts say to each other when they connect: it takes an
-//! option out of the SYN, or makes the segments smaller.
+//! Something on the path changes what the two hosts negotiate when they connect: it removes an
+//! option from the SYN, or makes the segments smaller.
 //!
 //! # Why it limits
-//! Without window scaling no more than 64 KiB are under way in each round trip; without selective
-//! acknowledgements losses take a round trip each; small segments are mostly headers.
+//! Without window scaling, at most 64 KiB are in flight in each round trip. Without selective
+//! acknowledgements, losses take a round trip each. Small segments are mostly headers.
 //!
 //! # How it is seen
-//! Both hosts offer the option, by their own settings, and yet the connection runs without; or the
-//! segments are smaller than either end's MTU, routes and path MTU explain. And what is missing
-//! limits, as for window-scaling-off, sack-off or small-mss.
+//! Both hosts have the option enabled, yet the connection runs without it; or the segments are
+//! smaller than either end's MTU, routes and path MTU explain. And the missing option limits, as
+//! for window-scaling-off, sack-off or small-mss.
 //!
 //! # What to try
-//! Find the firewall, load balancer, VPN or accelerator on the way that normalises TCP, and let it
-//! pass the options; another path or a tunnel around it shows whether it is the one.
+//! Find the firewall, load balancer, VPN or accelerator on the path that normalises TCP, and let it
+//! pass the options. Another path, or a tunnel around the device, shows whether it is the cause.
 //!
 //! # When it is wrong
-//! A setting that was changed while the connection ran, and a listener that inherited another one.
-//! Where one end does not report, its settings are not known, and the rule can't tell.
+//! A setting that was changed while the connection ran, or a listener that inherited an older one.
+//! If one end does not report its settings, the rule can't decide.
 //!
 //! # Source
 //! RFC 9293 section 3.1; RFC 7323 section 2.2; Honda et al., Is it still possible to extend TCP?, 2011.
@@ -37,7 +37,7 @@ use goodput_model::Confidence;
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "middlebox",
-    title: "Something on the path changes what the hosts agree on",
+    title: "Something on the path changes what the hosts negotiate",
     stage: Stage::Counted,
     explains: &[
         "receive-window",
@@ -66,13 +66,13 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let Some(changed) = changed(view)? else { return Ok(None) };
     let draft = match changed {
         Changed::Scaling(limited) => {
-            let summary = "something on the path, which takes window scaling away";
+            let summary = "something on the path that removes window scaling";
             let draft = receive_window::draft(view, &RULE, Place::Path, &limited, summary)?;
             taken(view, draft, TCP_WINDOW_SCALING, "window scaling")
         }
         Changed::Sack(share) => {
             let sure = if share > HOLDS { Confidence::Likely } else { Confidence::Possible };
-            let summary = "something on the path, which takes selective acknowledgements away";
+            let summary = "something on the path that removes selective acknowledgements";
             let draft = Draft::new(RULE.id, Place::Path, sure, summary);
             let draft = sack_off::evidence(view, draft, share);
             taken(view, draft, TCP_SACK, "selective acknowledgements")
@@ -81,14 +81,12 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             Place::Path,
             "segments_made_smaller",
             1.0,
-            "neither the routes of the two hosts nor the path MTU explain it: something on the path \
-             rewrites the segment size of the SYNs",
+            "neither the hosts' routes nor the path MTU explain it: something on the path rewrites the segment size in the SYNs",
         ),
     };
     draft
         .advice(
-            "find what normalises TCP on the way: tcpdump -nv 'tcp[tcpflags] & tcp-syn != 0' at both \
-             ends shows the options that differ",
+            "find what normalises TCP on the path: tcpdump -nv 'tcp[tcpflags] & tcp-syn != 0' at both ends shows which options differ",
         )
         .found()
 }

@@ -1,16 +1,16 @@
 //! # What it means
-//! Two devices on one link disagree about the largest packet: what one sends, the other, or a
-//! bridge between them, cannot take.
+//! Devices on one link disagree about the largest packet. One sends packets that the other, or a
+//! bridge between them, can't take.
 //!
 //! # Why it limits
-//! A device drops what is larger than its MTU, and on one link no router is there to say so. TCP
-//! agrees on a segment size that fits both ends, but not what is between them; datagrams know
+//! A device drops packets larger than its MTU, and on one link there is no router to report it. TCP
+//! agrees on a segment size that fits both ends, but doesn't know what is between them. UDP knows
 //! neither.
 //!
 //! # How it is seen
-//! As with a black hole: short packets pass, not one full-sized packet does. The route has no gateway,
-//! so both hosts are on one link. It is certain where the sender's device carries more than the
-//! receiver's.
+//! As with a black hole: short packets pass, no full-sized packet does. The route has no gateway,
+//! so both hosts are on one link. The finding is certain if the sender's device carries larger
+//! packets than the receiver's.
 //!
 //! # What to try
 //! Give every device of the link the same MTU: hosts, bridge ports, switch ports.
@@ -19,7 +19,7 @@
 //! A firewall that drops by size on one link looks the same.
 //!
 //! # Source
-//! RFC 1191 (who tells of packets that are too big: routers only); ip-link(8); systemd.link(5).
+//! RFC 1191 (only routers report packets that are too big); ip-link(8); systemd.link(5).
 
 use goodput_model::{Confidence, Finding, Missing, Place};
 
@@ -46,20 +46,15 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let mtus = [view.sender.count(LINK_MTU), view.receiver.count(LINK_MTU)];
     let differ = matches!(mtus, [Ok(sender), Ok(receiver)] if sender > receiver);
     let confidence = if differ { Confidence::Certain } else { Confidence::Likely };
-    let mut draft = Draft::new(
-        RULE.id,
-        Place::Path,
-        confidence,
-        "an MTU that is not the same everywhere on the link",
-    )
-    .share(1.0)
-    .saw(view.sender.place(), "tries", found.tries, tried(view, found))
-    .saw(
-        Place::Path,
-        "packet_bytes",
-        found.packet_bytes,
-        "short packets pass, and no router is between that could tell the size which does",
-    );
+    let mut draft = Draft::new(RULE.id, Place::Path, confidence, "different MTUs on one link")
+        .share(1.0)
+        .saw(view.sender.place(), "tries", found.tries, tried(view, found))
+        .saw(
+            Place::Path,
+            "packet_bytes",
+            found.packet_bytes,
+            "short packets pass, and there is no router on the link to report the right size",
+        );
     for side in view.sides() {
         draft = draft.saw_if(side.place(), LINK_MTU, side.count(LINK_MTU), |mtu| {
             format!("{} carries packets of {mtu:.0} bytes", device(side))
@@ -67,7 +62,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let smallest = mtus.into_iter().flatten().reduce(f64::min).unwrap_or(1500.0).min(1500.0);
     draft
-        .advice(format!("on both hosts: ip link set {} mtu {smallest:.0}, and check bridges and switches between", device(&view.sender)))
+        .advice(format!("on both hosts: ip link set {} mtu {smallest:.0}, and check the bridges and switches between them", device(&view.sender)))
         .permanent(
             "/etc/systemd/network/10-mtu.link",
             format!("[Match]\nOriginalName={}\n\n[Link]\nNamePolicy=keep kernel database onboard slot path\nMACAddressPolicy=persistent\nMTUBytes={smallest:.0}", device(&view.sender)),

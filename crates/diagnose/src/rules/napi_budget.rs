@@ -1,23 +1,23 @@
 //! # What it means
-//! The receiving host's softirq stops polling its cards before their rings are empty, because its
-//! budget of packets or time is used up, and packets are dropped meanwhile.
+//! The receiving host's softirq uses up its budget of packets or time and stops polling its cards
+//! before their rings are empty. Packets are dropped meanwhile.
 //!
 //! # Why it limits
 //! One round of polling takes at most `net.core.netdev_budget` packets, 300, or
-//! `netdev_budget_usecs`, 2 ms. What is left waits until ksoftirqd gets a turn among all other
-//! threads, and the ring or the backlog runs over.
+//! `netdev_budget_usecs`, 2 ms. The rest waits until ksoftirqd gets its turn among all other
+//! threads, and the ring or the backlog overflows.
 //!
 //! # How it is seen
-//! The third column of softnet_stat (time_squeeze) grew by more than 10 a second, and the ring or the
-//! backlog of the same host dropped at least half of what the flows lost. Squeezes without drops are
-//! normal and are not reported.
+//! The third column of softnet_stat (time_squeeze) grew by more than 10 a second, and the ring or
+//! the backlog of the same host dropped at least half of what the flows lost. Squeezes without
+//! drops are normal and not reported.
 //!
 //! # What to try
-//! Twice the budget of packets, four times that of time.
+//! Twice the packet budget, four times the time budget.
 //!
 //! # When it is wrong
-//! Where one CPU does nothing but softirqs, no budget helps: then softirq-saturation is named. Both
-//! counters are the whole host's.
+//! If one CPU does nothing but softirqs, no budget helps; then softirq-saturation is reported. Both
+//! counters are for the whole host.
 //!
 //! # Source
 //! net/core/dev.c `net_rx_action`; Documentation/admin-guide/sysctl/net.rst (`netdev_budget`); Red Hat
@@ -72,7 +72,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let squeezed = format!(
         "softirqs ran out of budget {squeezes:.0} times a second (softnet_stat, third column)"
     );
-    Draft::new(RULE.id, place, confidence, "the budget of softirqs")
+    Draft::new(RULE.id, place, confidence, "the softirq budget")
         .saw(place, RULE.witness_name, squeezes, squeezed)
         .saw_if(place, "ring_drops", ring, |drops| {
             format!("the card missed {drops:.0} frames ({})", side.ring_counter())

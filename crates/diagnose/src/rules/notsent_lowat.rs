@@ -1,24 +1,24 @@
 //! # What it means
-//! A low-water mark on unsent data keeps the writer waiting while the kernel has too little to send.
+//! A low-water mark on unsent data keeps the writer waiting although the kernel has too little to
+//! send.
 //!
 //! # Why it limits
-//! Above the mark a socket takes no more. What it holds must last until the writer has been woken and
-//! has written again: rate = mark / time to wake.
+//! Above the mark a socket accepts no more data. What it holds must last until the writer has woken
+//! up and written again: rate = mark / time to wake.
 //!
 //! # How it is seen
-//! The writer waited for room in its socket at least half of the time, and the kernel ran out of data
-//! all the same (tcp_info app_limited), while the send buffer was far from full. The mark is set:
+//! The writer waited for room in its socket for at least half of the time, yet the kernel ran out
+//! of data (tcp_info app_limited) while the send buffer was far from full. The mark is set:
 //! `net.ipv4.tcp_notsent_lowat`.
 //!
 //! # What to try
-//! Raise the mark to a few milliseconds of the path's rate, or drop it.
+//! Raise the mark to a few milliseconds of the path's rate, or remove it.
 //!
 //! # When it is wrong
-//! A send buffer that is full looks the same but for its fill, and is left to send-buffer; from half to
-//! two thirds of it in use the two can't be told apart, and both are only possible. A writer
-//! that is woken at once, as on an idle host, fills what the mark leaves open: then it costs nothing, and
-//! the path's rate is what is found.
-//! A mark that a program set on its own socket can't be seen.
+//! A full send buffer differs only in its fill, and is left to send-buffer. With half to two thirds
+//! of the buffer in use the two look alike, and both are only possible. On an idle host a writer
+//! that is woken at once refills the socket in time; the mark then costs nothing, and the path's
+//! rate is found. A mark that a program set on its own socket can't be seen.
 //!
 //! # Source
 //! tcp(7) (`TCP_NOTSENT_LOWAT`); include/net/tcp.h (`tcp_stream_memory_free`).
@@ -37,7 +37,7 @@ use crate::view::View;
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "notsent-lowat",
-    title: "A mark on unsent data keeps the writer waiting",
+    title: "A low-water mark on unsent data keeps the writer waiting",
     stage: Stage::Window,
     explains: &["send-buffer", "sender-application"],
     check,
@@ -68,8 +68,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         bytes(mark as f64)
     );
     let values = (Some(text.to_string()), UNSET.to_string());
-    let why = "takes what the send buffer has room for";
-    Draft::new(RULE.id, place, confidence, "the mark on unsent data (tcp_notsent_lowat)")
+    let why = "accepts as much as the send buffer holds";
+    Draft::new(RULE.id, place, confidence, "the low-water mark on unsent data (tcp_notsent_lowat)")
         .share(waits.min(dry))
         .saw(place, TCP_NOTSENT_LOWAT, mark as f64, set)
         .saw(
@@ -77,14 +77,13 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             RULE.witness_name,
             waits.min(dry) * 100.0,
             format!(
-                "the writer waited for room {} of the time, and TCP had nothing left to send in {} of \
-                 the samples (tcp_info app_limited)",
+                "the writer waited for room {} of the time, yet TCP had nothing left to send in {} of the samples (tcp_info app_limited)",
                 percent(waits),
                 percent(dry)
             ),
         )
         .saw_if(place, "send_buffer_fill_percent", side.send_buffer_fill(), |fill| {
-            format!("of the send buffer only {} were in use", percent(fill))
+            format!("only {} of the send buffer was in use", percent(fill))
         })
         .predicted(next_after(view, &[RULE.id, "send-buffer"]))
         .changes([of_host(side, TCP_NOTSENT_LOWAT, None, values, why)])

@@ -1,21 +1,21 @@
 //! # What it means
-//! The sender's device is not allowed to cut segments, so the CPU cuts them.
+//! The sender's device may not cut segments, so the CPU cuts them.
 //!
 //! # Why it limits
-//! Every segment passes the whole stack by itself instead of up to 44 at once, and the CPU is full at
-//! a fraction of the rate. Through a virtual device the receiver gets them one by one as well.
+//! Every segment passes the whole stack alone instead of with up to 43 others, and the CPU is full
+//! at a fraction of the rate. Through a virtual device the receiver also gets them one at a time.
 //!
 //! # How it is seen
-//! TSO is off at the sender's device (by itself, or because scatter-gather or checksums are off,
-//! which it needs), the packets carry one full segment each, and a CPU is full: the sender's, or,
-//! where a virtual device hands the packets on as they are, the receiver's.
+//! TSO is off at the sender's device, either directly or because scatter-gather or checksums, which
+//! it needs, are off. The packets carry one full segment each, and a CPU is full: the sender's, or
+//! the receiver's if a virtual device hands the packets on unchanged.
 //!
 //! # What to try
-//! Switch it on again, what it depends on first.
+//! Switch TSO on again; first switch on what it depends on.
 //!
 //! # When it is wrong
-//! A driver that can't do it, or does it badly; a link shared with a small token bucket, which long
-//! bursts would overflow. TUN and TAP devices, whose program decides, are not judged.
+//! A driver may not support TSO, or support it badly. On a link with a small token bucket, long
+//! bursts would overflow the bucket. TUN and TAP devices, where a program decides, are not judged.
 //!
 //! # Source
 //! Documentation/networking/segmentation-offloads.rst; net/core/dev.c (`netdev_fix_features`: no SG
@@ -116,7 +116,7 @@ fn found(
     let (side, place) = (&view.sender, view.sender.place());
     let device = side.text(LINK_DEVICE).unwrap_or("the device");
     let (name, word) = culprit(side);
-    let summary = format!("segmentation by the CPU: {word} is off on {device}");
+    let summary = format!("segmentation in software: {word} is off on {device}");
     // That a CPU is full is certain sooner than that it is for this.
     let confidence = confidence.min(Confidence::Likely);
     let text = match confidence {
@@ -129,7 +129,7 @@ fn found(
         .share(share.min(1.0))
         .saw(place, "cpu_bound_share", share, text)
         .saw_if(place, "sent_packet_bytes", length, |bytes| {
-            format!("{device} was handed packets of {bytes:.0} bytes on average")
+            format!("packets handed to {device} had {bytes:.0} bytes on average")
         })
         .saw_thread_cpu(side);
     describe(draft, side)
@@ -150,7 +150,9 @@ fn switch_on(side: &Side, name: &'static str) -> Option<Change> {
     let values = (Some("off".into()), "on".into());
     let both = side.text(OFFLOAD_GSO) == Ok("off");
     let why = match both {
-        true => "the device cuts segments, not the CPU, and the stack handles many at once",
+        true => {
+            "the device cuts the segments instead of the CPU, and the stack handles many at once"
+        }
         false => "the device cuts segments, not the CPU",
     };
     Some(of_host(side, name, Some(side.device().ok()?), values, why))

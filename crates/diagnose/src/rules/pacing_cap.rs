@@ -1,21 +1,21 @@
 //! # What it means
-//! The sending socket has a cap on its pacing rate, and sends at it.
+//! The sending socket's pacing rate has a cap, and the socket sends at that cap.
 //!
 //! # Why it limits
-//! The kernel spaces what TCP sends so that it never exceeds `SO_MAX_PACING_RATE`, whatever
-//! congestion control and windows would allow.
+//! The kernel spaces out TCP's packets so that the rate never exceeds `SO_MAX_PACING_RATE`,
+//! whatever congestion control and windows allow.
 //!
 //! # How it is seen
-//! The cap is set (tcp_info max_pacing_rate), the pacing rate stands at it, and the goodput is the
-//! cap less the headers.
+//! The cap is set (tcp_info max_pacing_rate), the pacing rate is at the cap, and the goodput is the
+//! cap minus the headers.
 //!
 //! # What to try
-//! Raise or drop the cap where it was set: our `--max-pacing`, the program's own
+//! Raise or remove the cap: goodput's own `--max-pacing`, the program's own
 //! `setsockopt(SO_MAX_PACING_RATE)`, or a BPF program that sets it for others.
 //!
 //! # When it is wrong
-//! With `--rate` we set a cap ourselves, a little above that rate: that is sender-application. A cap
-//! above the goodput does nothing.
+//! With `--rate` goodput itself sets a cap, a little above that rate; that is sender-application. A
+//! cap above the goodput has no effect.
 //!
 //! # Source
 //! socket(7); net/ipv4/tcp_output.c (`tcp_update_skb_after_send`); tc-fq(8).
@@ -59,7 +59,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         return Ok(None);
     }
     let place = view.sender.place();
-    let summary = format!("a cap on the socket's pacing, {}", rate(cap));
+    let summary = format!("a cap on the socket's pacing rate: {}", rate(cap));
     let text = format!(
         "the socket may send {} (tcp_info max_pacing_rate); the goodput is {} of it",
         rate(cap),
@@ -112,7 +112,7 @@ fn last<'a>(connection: &[Moment<'a>]) -> &'a TcpInfo {
 
 fn change(view: &View) -> Option<Change> {
     let asked = view.plan().socket.max_pacing_bits_per_s?;
-    let why = "without a cap congestion control finds the rate";
+    let why = "without a cap congestion control sets the rate";
     Some(of_plan("socket.max_pacing", Some(rate_argument(asked.0)), "default", why))
 }
 

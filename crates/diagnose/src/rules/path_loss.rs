@@ -1,26 +1,26 @@
 //! # What it means
-//! Packets get lost on the path, not at either host, and the sender slows down for each.
+//! Packets are lost on the path, not at either host, and the sender slows down for each.
 //!
 //! # Why it limits
-//! A congestion control that takes loss for congestion backs off each time: its rate falls with the
+//! A congestion control that reads loss as congestion backs off each time. Its rate falls with the
 //! square root of the loss and with the round-trip time.
 //!
 //! # How it is seen
 //! TCP: the path holds the sender, retransmissions are not needless, neither host dropped as many
-//! packets itself, the round-trip time is not stretched by a queue, and the goodput is what the
-//! model of loss gives, or losses that come at any rate keep cutting the window, or at least 0.5 % of
-//! the bytes had to be sent again. UDP: at least 0.5 % of the datagrams never arrived, or 0.01 % of those
-//! sent at a rate that was asked for, and neither host dropped them.
+//! packets, and no queue stretches the round-trip time. In addition the goodput is what the model
+//! of loss gives, or losses at a changing rate keep cutting the window, or at least 0.5 % of the
+//! bytes had to be sent again. UDP: at least 0.5 % of the datagrams never arrived, or 0.01 % of
+//! those sent at a requested rate, and neither host dropped them.
 //!
 //! # What to try
-//! Find where packets get lost: cable, radio, a policer, a queue too short. BBR does not take each
-//! loss for congestion.
+//! Find where packets are lost: cable, radio, a policer, a queue too short. BBR does not read each
+//! loss as congestion.
 //!
 //! # When it is wrong
-//! A policer and a short queue on the path lose packets for a reason: the rate is what they allow.
-//! Where the path's rate explains the loss, loss is only possible as the cause, and none under BBR, which
-//! does not back off. With BBR less than a few percent of loss hardly limit; from 0.1 % on it is possible
-//! where the send buffer would allow far more.
+//! A policer or a short queue on the path loses packets for a reason: the rate is what they allow.
+//! If the path's rate explains the loss, loss is only possible as the cause; under BBR, which does
+//! not back off, it is no cause. With BBR a loss below a few percent limits little; from 0.1 % the
+//! finding is possible if the send buffer would allow far more.
 //!
 //! # Source
 //! Mathis, Semke, Mahdavi, Ott 1997; RFC 9438 section 5; RFC 2883 (needless retransmissions).
@@ -202,17 +202,17 @@ fn cut_early(view: &View) -> Result<Option<Confidence>, Missing> {
 fn stream(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Missing> {
     let (side, place) = (&view.sender, view.sender.place());
     let lost = format!("{} of the bytes were sent again (tcp_info bytes_retrans)", percent(share));
-    let modelled = rate_at_loss(view)?.ok_or_else(|| Missing::because("nothing was lost lately"));
+    let modelled = rate_at_loss(view)?.ok_or_else(|| Missing::because("nothing was lost recently"));
     let rtt = time(side.rtt_s()?);
     Ok(Draft::new(RULE.id, Place::Path, confidence, "loss on the path")
         .share(split(view)?.path_percent / 100.0)
         .saw(place, "retransmitted_percent", share * 100.0, lost)
         .saw_if(place, "rate_at_loss_bits_per_s", modelled, |modelled| {
             let gives = rate(modelled);
-            format!("at this loss and {rtt} the model of loss-based congestion control gives {gives}")
+            format!("at this loss and {rtt}, loss-based congestion control reaches about {gives} (model)")
         })
         .saw_if(place, "cut_window_percent", side.cut_window_share().map(|share| share * 100.0), |p| {
-            format!("the congestion window, cut before, was full {} of the time", percent(p / 100.0))
+            format!("the congestion window was full {} of the time after it was cut", percent(p / 100.0))
         })
         .saw_if(place, "rtt_inflation", side.rtt_inflation(), |ratio| {
             format!("the round-trip time under load is {ratio:.2} × the smallest (tcp_info rtt, min_rtt)")
@@ -224,13 +224,13 @@ fn stream(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Miss
             format!("the receiving host dropped {drops:.0} packets (device and softnet)")
         })
         .predicted(next_after(view, &[RULE.id]))
-        .advice("find where packets get lost: cable, radio, a policer, a queue too short"))
+        .advice("find where packets are lost: cable, radio, a policer, a queue too short"))
 }
 
 fn other_congestion_control(view: &View) -> Option<Change> {
     let (present, available) = (view.congestion().ok()?, view.sender.text(TCP_AVAILABLE).ok()?);
     let useful = present != "bbr" && available.split_whitespace().any(|name| name == "bbr");
-    let why = "BBR does not take each loss for congestion";
+    let why = "BBR does not read each loss as congestion";
     useful.then(|| of_plan("socket.congestion", Some(present.into()), "bbr", why))
 }
 
@@ -252,7 +252,7 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
         .saw(place, "lost_percent", share * 100.0, text)
         .saw(place, "dropped_at_hosts", host, format!("{host:.0} of them were dropped at a host"))
         .predicted(next_after(view, &[RULE.id]))
-        .advice("lower --rate until nothing is lost: what is left is the path's rate")
+        .advice("lower --rate until nothing is lost: that is the path's rate")
         .found()
 }
 
@@ -264,7 +264,8 @@ fn by_account(view: &View, why: Missing) -> Result<Option<Finding>, Missing> {
     if !(HEAVY_LOSS..=1.0).contains(&share) || here >= MOST * lost {
         return Ok(None);
     }
-    let text = format!("{} of the datagrams never arrived, by its own account", percent(share));
+    let text =
+        format!("the receiver reports that {} of the datagrams never arrived", percent(share));
     let summary = "loss on the path or at the receiving host";
     Draft::new(RULE.id, Place::Path, Confidence::Likely, summary)
         .share(share)
@@ -276,9 +277,9 @@ fn by_account(view: &View, why: Missing) -> Result<Option<Finding>, Missing> {
             format!("{here:.0} of them were dropped at this host"),
         )
         .predicted(next_after(view, &[RULE.id]))
-        .advice("lower --rate until nothing is lost: what is left is the rate of both")
+        .advice("lower --rate until nothing is lost: that is the rate of path and host together")
         .advice(
-            "whether the receiving host drops them: nstat UdpRcvbufErrors there, before and after",
+            "check if the receiving host drops them: nstat UdpRcvbufErrors there, before and after",
         )
         .found()
 }

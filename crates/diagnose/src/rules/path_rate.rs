@@ -3,21 +3,22 @@
 //! contract.
 //!
 //! # Why it limits
-//! The slowest hop sets the pace; what arrives faster waits in its queue or is dropped.
+//! The slowest hop sets the pace. Packets that arrive faster wait in its queue or are dropped.
 //!
 //! # How it is seen
-//! By elimination and by its mark. The path holds the sender; both ends have CPU left and nobody
-//! throttles them; no window or buffer is full; the rate is a plateau; a queue stretches the
-//! round-trip time (on a long path that alone makes it possible), or, with BBR, which leaves no queue, its own estimate of the rate agrees. A rate
-//! that is a round number × a known share of headers names who counts. UDP: what arrives is steadier
-//! than loss by chance would leave it, whatever was sent, neither host having dropped the rest.
+//! By elimination and by its traces. The path holds the sender; both ends have CPU left and nobody
+//! throttles them; no window or buffer is full; and the rate is a plateau. In addition, a queue
+//! stretches the round-trip time; on a long path that alone makes the finding possible. Or, with
+//! BBR, which leaves no queue, BBR's own estimate of the rate agrees. A rate that is a round number
+//! × a known share of headers shows which device counts. UDP: what arrives is steadier than random
+//! loss would leave it, whatever was sent, and neither host dropped the rest.
 //!
 //! # What to try
 //! Nothing at the hosts. Ask for more, or use another path.
 //!
 //! # When it is wrong
-//! A receiver that is throttled or starved stretches the round-trip time as well; where the far end
-//! does not report, this is only possible. Cross traffic leaves a changing rate, not a plateau.
+//! A throttled or starved receiver also stretches the round-trip time; if the far end does not
+//! report, the finding is only possible. Cross traffic leaves a changing rate, not a plateau.
 //!
 //! # Source
 //! RFC 6349 section 4 (buffer delay); tc-tbf(8); IEEE 802.3 (framing); BBR: Cardwell, Cheng, Gunn,
@@ -40,7 +41,7 @@ use crate::view::{Losses, Plateau, View};
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "path-rate",
-    title: "Something on the path carries no more",
+    title: "Something on the path limits the rate",
     stage: Stage::Path,
     explains: &[],
     check,
@@ -178,7 +179,7 @@ fn draft(view: &View, share: f64, mark: &Mark, confidence: Confidence) -> Result
         time(loaded),
         time(base)
     );
-    let summary = format!("the path, which carries {}", rate(stands));
+    let summary = format!("the path, at {}", rate(stands));
     let mut draft = Draft::new(RULE.id, Place::Path, confidence, summary)
         .share(share)
         .saw(place, RULE.witness_name, share * 100.0, held)
@@ -228,7 +229,7 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
         (None, _) => Confidence::Likely,
     };
     let place = view.receiver.place();
-    let summary = format!("the path, which carries {}", rate(plateau.rate));
+    let summary = format!("the path, at {}", rate(plateau.rate));
     let text = format!("{} of the datagrams never arrived", percent(share));
     let steady =
         format!("what arrived stood at {} ± {}", rate(plateau.rate), percent(plateau.spread));
@@ -242,7 +243,7 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
     draft
         .predicted(next_after(view, &[RULE.id]))
         .advice(format!(
-            "offer no more than the path carries: --rate {}",
+            "send no faster than the path carries: --rate {}",
             rate_argument(plateau.rate)
         ))
         .found()
@@ -384,7 +385,7 @@ mod tests {
         let over = |lost: f64| Case::healthy_udp().without_links().wobble(0.0).lost(lost);
         let finding = fires(&RULE, over(0.5).goodput(97e6));
         assert_eq!(finding.confidence, Confidence::Likely);
-        assert_eq!(finding.advice, ["offer no more than the path carries: --rate 97mbit"]);
+        assert_eq!(finding.advice, ["send no faster than the path carries: --rate 97mbit"]);
         fires(&RULE, over(0.5).goodput(97e6).writer(0.0, 0.0, 0.99));
         // 80 Mbit/s into 73, as measured: what passes is steadier than chance.
         assert_eq!(fires(&RULE, over(0.09).goodput(73e6)).confidence, Confidence::Likely);

@@ -1,25 +1,25 @@
 //! # What it means
-//! The other end of the sender's cable, a switch or the receiver itself, tells it to stop again and
-//! again by pause frames.
+//! The other end of the sender's cable, a switch or the receiver itself, keeps stopping the sender
+//! with pause frames.
 //!
 //! # Why it limits
-//! A card that heeds a pause frame sends nothing for up to 65535 × 512 bit times: 33.6 ms at 1 Gbit/s.
-//! One slow receiver behind a switch stops the whole port, and all its flows with it. Nothing is lost, so
-//! no congestion control sees why it is slow.
+//! A card that obeys a pause frame sends nothing for up to 65535 × 512 bit times: 33.6 ms at 1
+//! Gbit/s. One slow receiver behind a switch stops the whole port and all its flows. Nothing is
+//! lost, so no congestion control sees why it is slow.
 //!
 //! # How it is seen
-//! The sender's card received pause frames at a rate of at least 10 a second while the path held the
-//! flows, hardly anything was lost, and the goodput stayed below what the link carries.
+//! The sender's card received at least 10 pause frames a second while the path held the flows,
+//! almost nothing was lost, and the goodput stayed below what the link carries.
 //!
 //! # What to try
-//! Find who pauses: where the receiver's card sent pause frames, its ring or its CPU. Pause frames off,
-//! so that congestion control sees drops in place of standstill.
+//! Find who pauses. If the receiver's card sent the pause frames, look at its ring and its CPU. Or
+//! switch pause frames off, so that congestion control sees drops instead of standstill.
 //!
 //! # When it is wrong
-//! The kernel counts frames, not how long each stopped the card: few frames can mean all of the time,
-//! many hardly any. So it is likely only where even the shortest reading leaves no other cause, or
-//! where the receiver says that it paused. Priority flow control (PFC) is counted apart by drivers. Not
-//! seen on hardware by the authors.
+//! The kernel counts frames, not how long each stopped the card: a few frames can cover all of the
+//! time, many almost none. So the finding is likely only if even the shortest reading leaves no
+//! other cause, or if the receiver reports that it paused. Drivers count priority flow control
+//! (PFC) separately. The authors have not seen this on hardware.
 //!
 //! # Source
 //! IEEE 802.3 annex 31B (pause quanta); Documentation/networking/ethtool-netlink.rst (PAUSE_GET);
@@ -66,7 +66,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let paused_by_peer = view.receiver.pauses_sent().is_ok_and(|sent| sent / 2.0 >= MANY_PER_S);
     let confidence = if paused_by_peer { Confidence::Likely } else { Confidence::Possible };
     let (place, device) = (side.place(), side.device()?);
-    let text = format!("{device} was told to pause {each_s:.0} times a second (ethtool -I -a)");
+    let text = format!("{device} received {each_s:.0} pause frames a second (ethtool -I -a)");
     let longest = side.count(LINK_SPEED).map(|speed| LONGEST_BITS / speed);
     Draft::new(RULE.id, place, confidence, format!("pause frames to {device}"))
         .saw(place, RULE.witness_name, each_s, text)
@@ -77,13 +77,12 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             format!("the receiver's card sent {sent:.0} pause frames")
         })
         .saw_if(place, "path_share", split(view).map(|s| s.path_percent / 100.0), |share| {
-            format!("the path held the sender {} of the time, hardly anything lost", percent(share))
+            format!("the path held the sender {} of the time, and almost nothing was lost", percent(share))
         })
         .predicted(next_after(view, &[RULE.id]))
         .changes(unheeded(view))
         .advice(format!(
-            "do without: ethtool -A {device} rx off tx off; \
-             then the far card's ring and CPU drop what is too much"
+            "switch pause frames off: ethtool -A {device} rx off tx off; the far card's ring or CPU then drops the excess"
         ))
         .found()
 }
@@ -92,7 +91,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 fn unheeded(view: &View) -> Option<Change> {
     let (side, values) = (&view.sender, (Some("on".into()), "off".into()));
     let on = side.text("pause.rx").is_ok_and(|heeds| heeds == "on");
-    let why = "congestion control then sees drops in place of standstill";
+    let why = "congestion control then sees drops instead of standstill";
     on.then(|| of_host(side, "pause.rx", side.device().ok(), values, why))
 }
 

@@ -1,22 +1,23 @@
 //! # What it means
-//! The card hangs on a PCI Express link that is narrower or slower than card and slot could have, and
-//! that link is full.
+//! The card's PCI Express link is narrower or slower than the card and the slot allow, and that
+//! link is full.
 //!
 //! # Why it limits
-//! Every byte crosses it once, in packets of 128 to 512 bytes with about 26 bytes of header each. A
-//! card for 10 Gbit/s in a slot that gives it one lane of generation 3 gets 6.4 Gbit/s.
+//! Every byte crosses this link once, in packets of 128 to 512 bytes with about 26 bytes of header
+//! each. A 10 Gbit/s card in a slot with one lane of generation 3 gets 6.4 Gbit/s.
 //!
 //! # How it is seen
-//! The card's present speed or width is below its most, and the goodput with its headers is at least
-//! 85 % of what the present link gives.
+//! The card's present speed or width is below its maximum, and the goodput with its headers is at
+//! least 85 % of what the present link gives.
 //!
 //! # What to try
-//! Another slot, or the card seated anew; a slot's width on the board is often less than its length.
+//! Another slot, or reseat the card. A slot often has fewer lanes than its length suggests.
 //!
 //! # When it is wrong
-//! What the link gives is a model for payloads of 256 bytes (±10 %); a second card behind the same
-//! switch shares it unseen. A card whose present link equals its most is not reported, even if both are
-//! too small. Not seen on hardware by the authors: virtual machines show no link.
+//! The link's capacity is a model for payloads of 256 bytes (±10 %). A second card behind the same
+//! switch shares the link unseen. A card whose present link equals its maximum is not reported,
+//! even if both are too small. The authors have not seen this on hardware: virtual machines show no
+//! link.
 //!
 //! # Source
 //! Documentation/ABI/testing/sysfs-bus-pci (`current_link_speed`, `current_link_width`); Neugebauer et
@@ -34,7 +35,7 @@ use crate::view::{Side, View, first_of, positive};
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "pcie-link",
-    title: "The card's PCI Express link is full and below its most",
+    title: "The card's PCI Express link is full and below its maximum",
     stage: Stage::Ceiling,
     explains: &["path-rate"],
     check,
@@ -105,18 +106,18 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     let (place, device) = (side.place(), side.device()?);
     let (now, most) = (words(link.now), words(link.most));
     let text = format!(
-        "{device} runs at {now}, which gives about {}; {} of it is used (lspci -vv: LnkSta)",
+        "{device} runs at {now}, about {}; {} of that is used (lspci -vv: LnkSta)",
         rate(gives(link.now.0, link.now.1)),
         percent(share)
     );
     let could = gives(link.most.0, link.most.1);
-    let most = format!("the card can do {most}, which gives {} (LnkCap)", rate(could));
+    let most = format!("the card supports {most}, about {} (LnkCap)", rate(could));
     let predicted = view.goodput()? / share * could / gives(link.now.0, link.now.1);
     Draft::new(RULE.id, place, Confidence::Likely, format!("the PCI Express link of {device}"))
         .saw(place, RULE.witness_name, share * 100.0, text)
         .saw(place, "bus.pcie_max_lanes", link.most.1, most)
         .predicted(lower(view, predicted))
-        .advice("seat the card anew, or in a slot with the lanes it can use: lspci -vv -s ADDRESS")
+        .advice("reseat the card, or use a slot with enough lanes: lspci -vv -s ADDRESS")
         .found()
 }
 

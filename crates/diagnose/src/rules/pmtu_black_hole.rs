@@ -1,26 +1,27 @@
 //! # What it means
 //! A link behind a router carries smaller packets than the hosts send, and the message that says so
-//! never comes back: full-sized packets vanish in a hole.
+//! never comes back. Full-sized packets vanish.
 //!
 //! # Why it limits
 //! TCP sends the same packets again and again, each time-out twice as long as the one before.
 //! Greetings and short requests work, so everything looks connected.
 //!
 //! # How it is seen
-//! The handshake, the short greeting of each flow and the control conversation, whose segments are
-//! kept small, pass the same path; not one full-sized packet does: TCP has at least two time-outs and no
-//! acknowledgement, of UDP at least 20 datagrams were sent and none arrived. Neither host dropped
+//! The handshake, each flow's short greeting and the control connection, whose segments are kept
+//! small, pass the same path. No full-sized packet does: TCP has at least two time-outs and no
+//! acknowledgement; with UDP at least 20 datagrams were sent and none arrived. Neither host dropped
 //! them.
 //!
 //! # What to try
 //! Let ICMP "fragmentation needed" and "packet too big" pass. `net.ipv4.tcp_mtu_probing=2` lets TCP
-//! begin small and find the size by itself; with 1 it does so only after time-outs, which cost each
-//! connection some seconds. A router can clamp the segment size, a route can
-//! carry the right mtu.
+//! begin small and find the size without ICMP; with 1 it does so only after time-outs, which cost
+//! each connection some seconds. Or clamp the segment size at a router, or set the right mtu on a
+//! route.
 //!
 //! # When it is wrong
-//! Where both hosts are on one link no router could answer: see mtu-mismatch. A firewall that lets a
-//! connection begin and then drops all of its data looks the same; `ping -M do -s SIZE` tells.
+//! If both hosts are on one link, there is no router to answer: see mtu-mismatch. A firewall that
+//! lets a connection begin and then drops all of its data looks the same; `ping -M do -s SIZE`
+//! shows the difference.
 //!
 //! # Source
 //! RFC 2923 section 2.1 (black holes); RFC 4821 (probing); RFC 1191; ip-sysctl (tcp_mtu_probing).
@@ -37,7 +38,7 @@ use crate::view::View;
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "pmtu-black-hole",
-    title: "Full-sized packets vanish, and nobody says so",
+    title: "Full-sized packets vanish without a report",
     stage: Stage::Counted,
     explains: &["path-loss", "rto-bound", "send-buffer", "receiver-application"],
     check,
@@ -63,10 +64,11 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
                 Place::Path,
                 "packet_bytes",
                 found.packet_bytes,
-                "short packets pass in both directions: the handshake and the control conversation",
+                "short packets pass in both directions: the handshake and the control connection",
             );
     if let Some(gateway) = view.sender.words(ROUTE_GATEWAY) {
-        let text = format!("the path leads over a router, {gateway}, which could have told (ICMP)");
+        let text =
+            format!("the path leads over a router, {gateway}, that could have reported it (ICMP)");
         draft = draft.saw(place, "route.gateway", 1.0, text);
     }
     draft
@@ -86,13 +88,13 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 fn change(view: &View) -> Option<Change> {
     if !view.is_tcp() {
         let chunk = CARRIED_NEARLY_EVERYWHERE - DATAGRAM_HEADERS - 20;
-        let why = "datagrams that nearly every path carries";
+        let why = "a size that nearly every path carries";
         let now = view.plan().chunk_bytes.0;
         return (now > chunk)
             .then(|| of_plan("chunk", Some(now.to_string()), &chunk.to_string(), why));
     }
     let now = view.sender.words(TCP_MTU_PROBING).filter(|now| now != "2")?;
-    let why = "TCP begins with packets that nearly every path carries, and looks for larger ones";
+    let why = "TCP begins with packets that nearly every path carries, then probes for larger ones";
     Some(of_host(&view.sender, TCP_MTU_PROBING, None, (Some(now), "2".into()), why))
 }
 

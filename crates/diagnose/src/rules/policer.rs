@@ -1,30 +1,30 @@
 //! # What it means
-//! Something on the path drops what exceeds a rate instead of letting it wait: a policer, or a queue
+//! Something on the path drops packets above a rate instead of queueing them: a policer, or a queue
 //! of a few packets.
 //!
 //! # Why it limits
-//! A policer lets a burst through only as large as its bucket. A sender without pacing sends whole
-//! windows at once, so that a bucket smaller than that costs packets at any rate, and a congestion
-//! control that backs off for each stays far below the policed rate. BBR finds the rate, and pays for
-//! it with what the policer drops.
+//! A policer lets through a burst no larger than its bucket. A sender without pacing sends whole
+//! windows at once. If the bucket is smaller than a window, packets are lost at any rate, and a
+//! congestion control that backs off for each loss stays far below the policed rate. BBR finds the
+//! rate, but loses what exceeds it.
 //!
 //! # How it is seen
-//! Packets get lost while the round-trip time stays as short as on the idle path, neither host having
-//! dropped them, and not by chance. The rate that passes stands still while what is sent beyond it is
-//! what is lost; or slow start lost a good part of its last window at once, and the window has met
-//! the same level again and again since; or losses come in clusters at a rate that stands still, or
-//! more evenly than chance has them; or the flow goes from time-out to time-out, and as much passes in
-//! each burst between them.
+//! Packets are lost while the round-trip time stays as short as on the idle path, neither host
+//! dropped them, and the loss is not random. One of these shows it. The rate that passes is
+//! constant, and whatever is sent above it is lost. Slow start lost a large part of its last window
+//! at once, and the window has met the same level again and again since. Losses come in clusters at
+//! a constant rate, or more evenly than chance allows. The flow goes from time-out to time-out, and
+//! the same amount passes in each burst between them.
 //!
 //! # What to try
 //! At the hosts: a congestion control that paces (BBR). At the policer: a bucket of the rate × the
-//! round-trip time, or a shaper in its place.
+//! round-trip time, or a shaper instead.
 //!
 //! # When it is wrong
-//! Loss by chance has none of these marks: the same share of whatever is sent is lost, and windows
-//! meet it at any level. A queue shows in the round-trip time, unless it holds no more than a few
-//! packets: then it does what a policer does. Of datagrams only the rate shows, and whether what
-//! exceeds it waited first does not; so that is only possible.
+//! Random loss leaves none of these traces: it takes the same share of whatever is sent, and
+//! windows meet it at any level. A queue shows in the round-trip time, unless it holds only a few
+//! packets and so acts as a policer. Datagrams show only the rate, not whether the excess was
+//! queued first, so with UDP the finding is only possible.
 //!
 //! # Source
 //! Flach, Papageorge, Terzis, Pedrosa, Cheng, Karim, Katz-Bassett, Govindan: An Internet-Wide
@@ -47,7 +47,7 @@ use crate::view::{Bursts, LossStep, Losses, View};
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "policer",
-    title: "Something on the path drops what exceeds a rate",
+    title: "Something on the path drops packets above a rate",
     stage: Stage::Path,
     explains: &["path-loss", "path-rate", "credit-bucket"],
     check,
@@ -281,9 +281,9 @@ fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Mi
     let stands = view.receiver.plateau().ok().filter(|plateau| plateau.spread < PLATEAU_SPREAD);
     let summary = match &stands {
         Some(plateau) if marks.elastic || marks.clustered => {
-            format!("a policer on the path, which lets {} through", rate(plateau.rate))
+            format!("a policer on the path, at {}", rate(plateau.rate))
         }
-        _ => "a policer on the path, or a queue of a few packets, which drops bursts".into(),
+        _ => "a policer or a queue of a few packets on the path, which drops bursts".into(),
     };
     let share = side.retransmitted_share()?;
     let lost = format!("{} of the bytes were sent again (tcp_info bytes_retrans)", percent(share));
@@ -306,7 +306,7 @@ fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Mi
     if marks.regular || marks.level {
         let (low, _, high) = side.congestion_window_deciles()?;
         let text = format!(
-            "the congestion window stayed between {low:.0} and {high:.0} segments, and met loss there again and again"
+            "the congestion window stayed between {low:.0} and {high:.0} segments, and met loss there repeatedly"
         );
         draft = draft.saw(place, "congestion_window_ratio", high / low, text);
     }
@@ -335,16 +335,21 @@ fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Mi
         .predicted(next_after(view, &[RULE.id]))
         .changes(pacing_congestion_control(view))
         .advice(match marks.elastic || marks.clustered {
-            true => format!("pace below the policed rate: --rate {paced}; or have the path shape instead of police"),
-            false => "have the path's policer hold a bucket of its rate × the round-trip time, or shape instead".into(),
-        }))
+        true => format!(
+            "pace below the policed rate: --rate {paced}; or have the path shape instead of police"
+        ),
+        false => {
+            "give the path's policer a bucket of its rate × the round-trip time, or shape instead"
+                .into()
+        }
+    }))
 }
 
 fn of_spread(draft: Draft, place: Place, losses: &Losses, marks: &Marks) -> Draft {
     let draft = match losses.elasticity() {
         Some((slope, correlation)) if marks.elastic => {
             let text = format!(
-                "of each packet sent more, {slope:.2} were lost (correlation {correlation:.2}); chance would take {:.2}",
+                "of each extra packet sent, {slope:.2} were lost (correlation {correlation:.2}); random loss would take {:.2}",
                 losses.share
             );
             draft.saw(place, "lost_per_packet_more", slope, text)
@@ -353,13 +358,13 @@ fn of_spread(draft: Draft, place: Place, losses: &Losses, marks: &Marks) -> Draf
     };
     let clustering = losses.clustering();
     if marks.even {
-        let text = format!("losses came evenly: {clustering:.2} × the variance of chance");
+        let text = format!("losses came evenly: {clustering:.2} × the variance of random loss");
         return draft.saw(place, "loss_dispersion", clustering, text);
     }
     if !marks.clustered && !marks.severe && !marks.level {
         return draft;
     }
-    let text = format!("losses came in clusters: {clustering:.1} × the variance of chance");
+    let text = format!("losses came in clusters: {clustering:.1} × the variance of random loss");
     draft.saw(place, "loss_dispersion", clustering, text)
 }
 
@@ -367,7 +372,7 @@ fn of_spread(draft: Draft, place: Place, losses: &Losses, marks: &Marks) -> Draf
 pub(super) fn pacing_congestion_control(view: &View) -> Option<Change> {
     let (present, available) = (view.congestion().ok()?, view.sender.text(TCP_AVAILABLE).ok()?);
     let useful = present != "bbr" && available.split_whitespace().any(|name| name == "bbr");
-    let why = "BBR paces, so that its bursts fit a smaller bucket";
+    let why = "BBR paces, so its bursts fit a smaller bucket";
     useful.then(|| of_plan("socket.congestion", Some(present.into()), "bbr", why))
 }
 
@@ -384,14 +389,14 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let stands = view.receiver.plateau()?.rate;
     let place = view.receiver.place();
-    let summary = format!("a policer on the path, which lets {} through", rate(stands));
-    let text = format!("what arrived varied {variance:.2} × as much as after loss by chance");
+    let summary = format!("a policer on the path, at {}", rate(stands));
+    let text = format!("what arrived varied {variance:.2} × as much as after random loss");
     let lost = format!("{} of the datagrams never arrived", percent(losses.share));
     Draft::new(RULE.id, Place::Path, Confidence::Possible, summary)
         .saw(place, "lost_percent", losses.share * 100.0, lost)
         .saw(place, "passed_variance", variance, text)
         .predicted(next_after(view, &[RULE.id]))
-        .advice(format!("offer no more than it lets through: --rate {}", rate_argument(stands)))
+        .advice(format!("send no faster than the policed rate: --rate {}", rate_argument(stands)))
         .found()
 }
 

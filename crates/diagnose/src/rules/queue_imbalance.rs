@@ -1,24 +1,24 @@
 //! # What it means
-//! The flows arrive on one receive queue of the card, so that one CPU takes them all in while others
+//! The flows arrive on one receive queue of the card, so one CPU handles them all while others
 //! idle.
 //!
 //! # Why it limits
-//! A card spreads flows over its queues by a hash of their addresses and ports. With one queue, or a hash
-//! that puts all flows on the same, the flows share what one CPU can do.
+//! A card spreads flows over its queues by a hash of their addresses and ports. With one queue, or
+//! a hash that puts all flows on the same queue, the flows share what one CPU can do.
 //!
 //! # How it is seen
-//! There are at least two flows. One CPU spends at least 90 % of its time in interrupts and softirqs,
-//! no other CPU half of that, and either the card uses fewer queues than it has, or one of its queues
-//! received more than twice its even share of the packets.
+//! There are at least two flows. One CPU spends at least 90 % of its time in interrupts and
+//! softirqs, no other CPU half of that. Either the card uses fewer queues than it has, or one of
+//! its queues received more than twice its even share of the packets.
 //!
 //! # What to try
-//! As many queues as CPUs; an even table of the hash (`ethtool -X DEVICE equal N`); steering by
-//! software where the card has one queue.
+//! As many queues as CPUs; an even hash table (`ethtool -X DEVICE equal N`); steering in software
+//! if the card has one queue.
 //!
 //! # When it is wrong
-//! A few flows hash unevenly by chance, so that it takes many to tell the hash from luck: with fewer than
-//! four flows to a queue it is only possible. A single flow always has one queue: then it is
-//! softirq-saturation. No card with more than one queue was at hand.
+//! A few flows hash unevenly by chance, so the finding is only possible with fewer than four flows
+//! to a queue. A single flow always has one queue; then it is softirq-saturation. The authors had
+//! no card with more than one queue.
 //!
 //! # Source
 //! Documentation/networking/scaling.rst (RSS); Documentation/netlink/specs/netdev.yaml; ethtool(8) `-L`,
@@ -81,7 +81,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         RULE.id,
         place,
         confidence,
-        format!("one receive queue of {device} for {flows} flows"),
+        format!("one receive queue of {device}, shared by {flows} flows"),
     )
     .share(share)
     .saw(place, RULE.witness_name, share * 100.0, text)
@@ -96,7 +96,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     })
     .predicted(next_after(view, &[RULE.id, "receiver-cpu"]))
     .changes(fewer)
-    .advice(format!("an even table of the hash: ethtool -X {device} equal N"))
+    .advice(format!("spread the hash evenly: ethtool -X {device} equal N"))
     .permanent("/boot/loader.conf (FreeBSD, ix)", "hw.ix.num_queues=\"4\"")
     .found()
 }

@@ -1,25 +1,27 @@
 //! # What it means
-//! Packets wait in a long queue before the bottleneck: the rate is what it can be, and everything else
-//! that crosses the path waits as well.
+//! Packets wait in a long queue before the bottleneck. The rate is as high as it can be, but
+//! everything else that crosses the path waits too.
 //!
 //! # Why it limits
-//! It does not limit goodput. It costs latency: calls, games, name lookups and the start of every other
-//! transfer take as much longer as the queue is long (bufferbloat).
+//! It does not limit goodput. It costs latency: calls, games, name lookups and the start of every
+//! other transfer are delayed by the length of the queue (bufferbloat).
 //!
 //! # How it is seen
-//! The path or the sender's shaper gives its rate, and round trips take at least twice as long under
-//! load as on the idle path, and 50 ms longer: those of the probes where there are any (`--latency`), else
-//! those of the flows' own acknowledgements (tcp_info). Probes decide also against it: where they are
-//! answered fast while the flows' own packets wait, a fair queue spares the others. Always beside the
-//! finding that names the rate.
+//! The path or the sender's shaper gives its rate, and round trips take at least twice as long
+//! under load as on the idle path, and at least 50 ms longer. The round trips are those of the
+//! probes (`--latency`) if there are any, otherwise those of the flows' own acknowledgements
+//! (tcp_info). Probes can also rule it out: if they are answered fast while the flows' own packets
+//! wait, a fair queue spares other traffic. The finding always stands beside the one that names the
+//! rate.
 //!
 //! # What to try
-//! At the bottleneck a queue that is managed (fq_codel, cake) or no longer than a round trip; at the
-//! sender a congestion control that does not fill it (BBR), or a rate just below.
+//! At the bottleneck, a managed queue (fq_codel, cake) or one no longer than a round trip. At the
+//! sender, a congestion control that does not fill the queue (BBR), or a rate just below the
+//! bottleneck's.
 //!
 //! # When it is wrong
-//! A receiver that is stopped now and then stretches round trips too; then its own finding is made, and
-//! not this.
+//! A receiver that stops now and then also stretches round trips; then its own finding is made
+//! instead of this one.
 //!
 //! # Source
 //! RFC 6349 section 4.2 (buffer delay); RFC 7567; RFC 8290; RFC 8033.
@@ -96,7 +98,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     };
     let goodput = view.goodput()?;
     let (place, waits) = (view.sender.place(), seen.waits_s());
-    let summary = format!("a queue that delays everything by {}", time(waits));
+    let summary = format!("a queue that delays all traffic by {}", time(waits));
     let holds = format!("{} wait in it at this rate", bytes(waits * goodput / 8.0));
     let draft = Draft::new(RULE.id, limit.end, limit.confidence, summary)
         .saw(seen.place, RULE.witness_name, waits * 1e6, seen.in_words())
@@ -132,7 +134,7 @@ mod tests {
     #[test]
     fn it_contributes_after_the_rate_and_gains_nothing() {
         let finding = fires(&RULE, bloated());
-        assert_eq!(finding.summary, "a queue that delays everything by 134.0 ms");
+        assert_eq!(finding.summary, "a queue that delays all traffic by 134.0 ms");
         let diagnosis = diagnose(&bloated().evidence());
         assert_eq!(diagnosis.verdict.limit, "path-rate");
         assert_eq!(diagnosis.findings[1].rule, "queue-too-long");
@@ -147,7 +149,7 @@ mod tests {
     #[test]
     fn probes_decide_where_there_are_any_for_it_and_against_it() {
         let finding = fires(&RULE, Case::path_rate().probed(300.0, 90_300.0));
-        assert_eq!(finding.summary, "a queue that delays everything by 90.0 ms");
+        assert_eq!(finding.summary, "a queue that delays all traffic by 90.0 ms");
         assert!(finding.evidence[0].text.contains("connections"), "{finding:?}");
         // A fair queue: the flows wait in it, the others do not.
         quiet(&RULE, bloated().probed(300.0, 900.0));

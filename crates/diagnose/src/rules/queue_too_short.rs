@@ -1,31 +1,31 @@
 //! # What it means
-//! A queue is too short: that before the sender's own device, or one on the path. It drops packets that
+//! A queue is too short, in front of the sender's own device or on the path. It drops packets that
 //! it should hold.
 //!
 //! # Why it limits
-//! Segmentation offload hands over up to 64 KiB at once, and a queue shorter than that drops part of
-//! each batch, or all of it. A queue shorter than the bandwidth-delay product empties whenever
-//! congestion control backs off for a drop.
+//! Segmentation offload hands over up to 64 KiB at once. A shorter queue drops part or all of each
+//! batch. A queue shorter than the bandwidth-delay product runs empty whenever congestion control
+//! backs off after a drop.
 //!
 //! # How it is seen
-//! At the sender: the local queueing discipline dropped at least 0.5 % of the packets, or fewer that the
-//! congestion window was cut for and has been full ever since; the goodput is below 95 % of what a
-//! shaper there allows, and the path is what holds the sender. On the path: slow
-//! start, which doubles the window and so sends in bursts, lost many packets at once, though larger
-//! windows passed since, grown step by step. So it was not the rate that was full, and chance takes no
-//! such share. Or losses meet the window at one level again and again, and the rate falls below 95 % of
-//! its best in between. It is possible where the window, cut for such a burst, has been full ever since, or
-//! where losses keep coming several at once.
+//! At the sender: the local queueing discipline dropped at least 0.5 % of the packets, or fewer
+//! that cut the congestion window, which has been full ever since. The goodput is below 95 % of
+//! what a shaper there allows, and the path holds the sender. On the path: slow start sends bursts
+//! because it doubles the window. It lost many packets at once, although larger windows passed
+//! later, grown step by step. So the rate was not full, and random loss takes no such share. Or
+//! losses meet the window at the same level again and again, and the rate falls below 95 % of its
+//! best in between. The finding is possible if the window, cut by such a burst, has been full ever
+//! since, or if losses keep coming several at once.
 //!
 //! # What to try
-//! A queue of one round trip and 10 ms more at the shaper's rate, at least two batches of
-//! segmentation offload.
+//! A queue of one round trip plus 10 ms at the shaper's rate, at least two batches of segmentation
+//! offload.
 //!
 //! # When it is wrong
-//! A sender without pacing drops packets at any queue; with a bucket too small for the rate both
-//! limit, and both are named. A policer whose bucket holds a few packets loses the same bursts; where
-//! it is not met again, the two look the same to the sender, and the same helps: pacing. Where it is,
-//! the finding is policer's.
+//! A sender without pacing drops packets at any queue. With a bucket too small for the rate both
+//! limit, and both are reported. A policer whose bucket holds a few packets loses the same bursts.
+//! If the flow meets the policer's rate again, the finding is policer's. If not, the two look the
+//! same to the sender, and pacing helps with both.
 //!
 //! # Source
 //! tc-tbf(8) (`limit`); net/sched/sch_fifo.c; Appenzeller, Keslassy, McKeown: Sizing Router Buffers,
@@ -165,13 +165,13 @@ fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
     {
         return Ok(None);
     }
-    let summary = "a queue on the path, or a policer's bucket, too short for bursts";
+    let summary = "a queue or policer's bucket on the path, too short for bursts";
     let draft = Draft::new(RULE.id, Place::Path, confidence, summary).share(held);
     marks
         .tell(draft, view.sender.place())
         .predicted(next_after(view, &[RULE.id]))
         .changes(pacing_congestion_control(view))
-        .advice("at the bottleneck: a queue of one round trip at its rate")
+        .advice("at the bottleneck, set a queue of one round trip at its rate")
         .found()
 }
 
@@ -190,12 +190,12 @@ fn of_burst(draft: Draft, place: Place, burst: &BurstLoss) -> Draft {
     let since = percent(burst.since.share());
     let passed = if burst.outgrown {
         format!(
-            "windows of {:.0} segments, grown step by step, passed since, {since} of the packets lost",
+            "windows of {:.0} segments, grown step by step, have passed since, with {since} of the packets lost",
             burst.passed
         )
     } else {
         format!(
-            "the window, cut for that, was full most of the time since, at up to {:.0} segments, {since} of the packets lost",
+            "the window, cut then, has been full most of the time since, at up to {:.0} segments, with {since} of the packets lost",
             burst.passed
         )
     };
@@ -209,8 +209,7 @@ fn of_burst(draft: Draft, place: Place, burst: &BurstLoss) -> Draft {
 
 fn of_level(draft: Draft, place: Place, level: &Level) -> Draft {
     let met = format!(
-        "the window met loss in {} steps, each time at the level that leaves {:.0} segments, and the \
-         rate fell to {} of its best on average",
+        "the window met loss {} times at the level that leaves {:.0} segments; the rate fell to {} of its best on average",
         level.losses,
         level.left,
         percent(level.used)
@@ -220,7 +219,7 @@ fn of_level(draft: Draft, place: Place, level: &Level) -> Draft {
 
 fn of_clusters(draft: Draft, place: Place, clusters: &Clusters) -> Draft {
     let several = format!(
-        "{:.0} packets were lost in {} steps, several at once: {:.1} times as unevenly as by chance",
+        "{:.0} packets were lost in {} groups, several at once: {:.1} times as unevenly as random loss",
         clusters.lost, clusters.events, clusters.dispersion
     );
     draft.saw(place, "loss_dispersion", clusters.dispersion, several)
@@ -234,8 +233,7 @@ fn needed(view: &View, shaper: &Shaper) -> f64 {
 
 fn draft(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Missing> {
     let (place, device) = (view.sender.place(), view.sender.device()?);
-    let summary =
-        format!("the {} queue on {device}, which is too short", view.sender.text(QDISC_KIND)?);
+    let summary = format!("the {} queue on {device}, too short", view.sender.text(QDISC_KIND)?);
     let dropped = format!(
         "the queue on {device} dropped {} of the packets handed to it (tc -s qdisc: dropped)",
         percent(share)
@@ -259,7 +257,7 @@ fn draft(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Missi
 fn longer_queue(view: &View, shaper: &Shaper) -> Option<Change> {
     let limit = view.sender.count(QDISC_LIMIT).ok()?;
     let values = (Some(format!("{limit:.0}")), format!("{:.0}", needed(view, shaper)));
-    let why = "one round trip and 10 ms at its rate, at least two batches of segmentation offload";
+    let why = "one round trip plus 10 ms at its rate, at least two batches of segmentation offload";
     (shaper.kind == "tbf")
         .then(|| of_host(&view.sender, "qdisc.tbf.limit", Some(shaper.device), values, why))
 }

@@ -1,20 +1,21 @@
 //! # What it means
-//! The receiving socket drops segments that arrived, for want of memory to keep them.
+//! The receiving socket drops segments that arrived, because it has no memory to keep them.
 //!
 //! # Why it limits
-//! Memory is charged for whole buffers, so short segments fill the receive buffer before the window
-//! is used up; a reader that holds the socket fills its backlog. What is dropped must be sent again,
-//! and the sender slows down for it as for any loss.
+//! The kernel charges memory for whole buffers, so short segments fill the receive buffer before
+//! the window is used up. A reader that holds the socket fills its backlog. Dropped segments must
+//! be sent again, and the sender slows down as for any loss.
 //!
 //! # How it is seen
-//! The receiving host's TCP counted at least half of what the flows lost as dropped by sockets, and
-//! that loss limits.
+//! TCP sockets of the receiving host dropped at least half of what the flows lost, and that loss
+//! limits.
 //!
 //! # What to try
 //! A larger receive buffer, larger segments and writes, receive offload.
 //!
 //! # When it is wrong
-//! The counters are the whole network namespace's: far more drops than losses are other programs'.
+//! The counters are for the whole network namespace: if there are far more drops than losses, the
+//! others belong to other programs.
 //!
 //! # Source
 //! net/ipv4/tcp_input.c (`tcp_try_rmem_schedule`, `tcp_prune_queue`, `tcp_data_queue`);
@@ -36,7 +37,7 @@ use crate::view::{Side, View};
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "receive-prune",
-    title: "The receiving socket drops for want of memory",
+    title: "The receiving socket drops segments for lack of memory",
     stage: Stage::Counted,
     explains: &["path-loss"],
     check,
@@ -47,9 +48,9 @@ pub const RULE: Rule = Rule {
 
 /// The counters of dropped segments, with what is said of them.
 const DROPS: [(&str, &str); 4] = [
-    (TCP_RECEIVE_DROP, "in order, the buffer being full"),
-    (TCP_OUT_OF_ORDER_DROP, "out of order, the buffer being full"),
-    (TCP_BACKLOG_DROP, "as the reader held the socket and its backlog was full"),
+    (TCP_RECEIVE_DROP, "in order, because the buffer was full"),
+    (TCP_OUT_OF_ORDER_DROP, "out of order, because the buffer was full"),
+    (TCP_BACKLOG_DROP, "because the reader held the socket and its backlog was full"),
     (TCP_ZERO_WINDOW_DROP, "beyond a closed window"),
 ];
 
@@ -60,7 +61,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let Some(lost) = LostHere::of(view, drops)? else { return Ok(None) };
     let (side, place) = (&view.receiver, view.receiver.place());
-    let summary = "the receiving socket's memory, for want of which it drops segments";
+    let summary = "the receiving socket's memory, too small for what arrives";
     let mut draft = Draft::new(RULE.id, place, lost.confidence(), summary);
     for (name, what) in DROPS {
         if let Ok(count @ 1..) = side.grown(name) {
@@ -70,7 +71,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     draft
         .saw(view.sender.place(), "lost", lost.lost, lost.text(view))
         .saw_if(place, TCP_PRUNE_CALLED, side.grown(TCP_PRUNE_CALLED).map(|n| n as f64), |times| {
-            format!("its queue had to be made smaller {times:.0} times (PruneCalled)")
+            format!("its queue was pruned {times:.0} times (PruneCalled)")
         })
         .saw_if(place, "receive_buffer_bytes", side.receive_buffer_bytes(), |bytes| {
             format!("its receive buffer is {bytes:.0} bytes")

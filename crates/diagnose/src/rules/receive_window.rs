@@ -1,22 +1,23 @@
 //! # What it means
-//! The window that the receiver offers is too small for the path.
+//! The receiver's window is too small for the path.
 //!
 //! # Why it limits
-//! No more than one window can be under way in each round trip: rate = window / round-trip time.
+//! At most one window can be in flight in each round trip: rate = window / round-trip time.
 //!
 //! # How it is seen
-//! The kernel counted the sender as stopped by the peer's window for at least half of the time, while
-//! the reader waited for data, so it was not slow; window / round-trip time is about the goodput.
+//! The kernel reported the sender stopped by the peer's window for at least half of the time. The
+//! reader waited for data meanwhile, so the reader was not slow. Window / round-trip time is about
+//! the goodput.
 //!
 //! # What to try
-//! In this order: drop a fixed SO_RCVBUF, let the kernel tune the buffer
+//! In this order: remove a fixed SO_RCVBUF, let the kernel tune the buffer
 //! (`net.ipv4.tcp_moderate_rcvbuf`), raise the maximum of `net.ipv4.tcp_rmem`. A `window` metric on
-//! the receiver's route and windows that are not scaled have rules of their own.
+//! the receiver's route and unscaled windows have rules of their own.
 //!
 //! # When it is wrong
-//! A slow reader closes the window too; only the receiving end can tell. A queue on the path that
-//! grows until the window is used up looks the same but for its round-trip time; it is left to
-//! path-rate. On paths of microseconds the gain may be small: see what is predicted.
+//! A slow reader also closes the window; only the receiving end can see the difference. A queue on
+//! the path that grows until the window is used up differs only in its round-trip time; it is left
+//! to path-rate. On paths of microseconds the gain may be small: see the predicted goodput.
 //!
 //! # Source
 //! net/ipv4/tcp_output.c (`TCP_CHRONO_RWND_LIMITED`); net/ipv4/tcp_input.c (`tcp_rcv_space_adjust`);
@@ -110,8 +111,7 @@ pub(super) fn draft(
     let (window, rtt) = (view.sender.peer_window_bytes()?, view.sender.rtt_s()?);
     let counted = match view.sender.rwnd_limited_share() {
         Ok(counted) if counted < limited.share => format!(
-            "the peer's window stopped the sender {} of the time (tcp_info rwnd_limited), and is \
-             the whole goodput in each round trip",
+            "the peer's window stopped the sender {} of the time (tcp_info rwnd_limited); one window in each round trip is the whole goodput",
             percent(counted)
         ),
         _ => format!(

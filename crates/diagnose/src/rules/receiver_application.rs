@@ -2,20 +2,20 @@
 //! The receiving program does not read fast enough.
 //!
 //! # Why it limits
-//! What it does not read stays in the receive buffer; when that is full, TCP closes the window and
-//! the sender stops. With UDP the rest is dropped.
+//! Unread data stays in the receive buffer. When the buffer is full, TCP closes the window and the
+//! sender stops. With UDP, further datagrams are dropped.
 //!
 //! # How it is seen
-//! The reader hardly ever waits for data, data waits for the reader (the receive queue is at least a
-//! quarter full, or the window stops the sender half of the time), and it is neither the CPU nor a
-//! quota that keeps the reader from running. Or the reader neither waited nor ran for 30 % of the
-//! time, though its host had CPU left.
+//! The reader almost never waits for data, and data waits for the reader: the receive queue is at
+//! least a quarter full, or the window stops the sender half of the time. Neither the CPU nor a
+//! quota keeps the reader from running. Or the reader neither waited nor ran for 30 % of the time,
+//! though its host had CPU left.
 //!
 //! # What to try
-//! A faster program or more of its threads. A larger buffer only delays the stop.
+//! A faster program or more threads in it. A larger buffer only delays the stop.
 //!
 //! # When it is wrong
-//! The autotuned buffer can swallow a stall of seconds, so a short test may not see it at all.
+//! An autotuned buffer can absorb a stall of seconds, so a short test may not see it at all.
 //!
 //! # Source
 //! RFC 9293 section 3.8.6 (managing the window); net/ipv4/udp.c (`__udp_enqueue_schedule_skb`).
@@ -84,7 +84,7 @@ fn seen_from_the_sender(view: &View, why: Missing) -> Result<Option<Finding>, Mi
         RULE.id,
         view.receiver.place(),
         Confidence::Possible,
-        "the receiving program, which reads too slowly",
+        "the receiving program reads too slowly",
     )
     .share(share)
     .saw(
@@ -92,8 +92,7 @@ fn seen_from_the_sender(view: &View, why: Missing) -> Result<Option<Finding>, Mi
         "tcp_info.snd_wnd_bytes",
         window,
         format!(
-            "the peer's window, {} in the middle, falls and rises all the time, as of a reader that is \
-             behind (tcp_info snd_wnd)",
+            "the peer's window (median {}) keeps falling and rising, as with a slow reader (tcp_info snd_wnd)",
             bytes(window)
         ),
     )
@@ -106,7 +105,7 @@ fn seen_from_the_sender(view: &View, why: Missing) -> Result<Option<Finding>, Mi
 fn draft(view: &View, blocked: f64, confidence: Confidence) -> Draft {
     let (side, place) = (&view.receiver, view.receiver.place());
     let text = side.waits_text(blocked);
-    Draft::new(RULE.id, place, confidence, "the receiving program, which reads too slowly")
+    Draft::new(RULE.id, place, confidence, "the receiving program reads too slowly")
         .saw(place, RULE.witness_name, (1.0 - blocked) * 100.0, text)
         .saw_if(place, "reader_stopped_share", stopped_share(side), |share| {
             format!("the reader neither waited nor ran {} of the time", percent(share))

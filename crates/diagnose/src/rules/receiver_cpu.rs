@@ -1,20 +1,20 @@
 //! # What it means
-//! The receiver's CPU is full: it can't take, copy and hand over faster.
+//! The receiver's CPU is full: it can't receive, copy and hand over any faster.
 //!
 //! # Why it limits
-//! One flow is read by one thread, and its packets pass the stack on one CPU.
+//! One thread reads one flow, and its packets pass the stack on one CPU.
 //!
 //! # How it is seen
-//! The reader hardly ever waits for data, and spends its turn on a CPU; or it is ready to run and
-//! waits for a CPU, which other threads use (where the kernel does not tell that: all CPUs of the
-//! host are busy); or one CPU does nothing but interrupts and softirqs.
+//! The reader almost never waits for data, and is running on a CPU. Or it is ready to run and waits
+//! for a CPU that other threads use; if the kernel does not report that wait, all CPUs of the host
+//! are busy. Or one CPU does nothing but interrupts and softirqs.
 //!
 //! # What to try
 //! Generic receive offload, more flows, receive scaling over several CPUs, larger reads.
 //!
 //! # When it is wrong
-//! Where both ends share the CPUs, as in a lab, each slows the other down; named is the end that
-//! waits less, and where both wait for CPUs that are scarce, it is only possible.
+//! If both ends share the CPUs, as in a lab, each slows the other down. goodput then names the end
+//! that waits less. If both wait for scarce CPUs, the finding is only possible.
 //!
 //! # Source
 //! proc(5) (`/proc/stat`); Documentation/scheduler/sched-stats.rst; Documentation/networking/scaling.rst; getrusage(2).
@@ -88,7 +88,7 @@ fn joined(view: &View) -> Option<Change> {
     (mean <= FRAME_BYTES).then_some(())?;
     let off = side.text("offload.gro").is_ok_and(|gro| gro == "off");
     let values = (Some("off".into()), "on".into());
-    let why = "hands over fewer, larger packets";
+    let why = "gives the stack fewer, larger packets";
     off.then(|| of_host(side, "offload.gro", side.device().ok(), values, why))
 }
 

@@ -1,24 +1,26 @@
 //! # What it means
-//! Packets arrive in another order than they were sent, and TCP takes some of the late ones for lost.
+//! Packets arrive out of order, and TCP declares some of the late ones lost.
 //!
 //! # Why it limits
-//! Each packet that is taken for lost is sent again for nothing, and a congestion control that backs
-//! off at loss cuts its window for it. A packet that overtakes also looks like a shorter path, by
-//! which BBR reckons how much it may send.
+//! A late packet that TCP declares lost is sent again needlessly, and a congestion control that
+//! backs off at loss cuts its window. A packet that overtakes also makes the path look shorter, and
+//! BBR uses that to decide how much it may send.
 //!
 //! # How it is seen
-//! TCP notices late arrivals of what it had not sent twice (`reord_seen`), at least ten and one in
-//! a thousand of the segments; the receiver reports at least four in ten retransmissions as needless
-//! (DSACK), or one in a hundred overtakes so far that round trips tell nothing any more, or eight in ten where packets come so late that only the report tells; the path holds the sender, and no queue stands on it.
+//! TCP notices late arrivals of segments that it had sent only once (`reord_seen`): at least ten,
+//! and one in a thousand of the segments. The receiver reports at least four in ten retransmissions
+//! as needless (DSACK). Two readings replace that: one segment in a hundred overtakes so far that
+//! round trips show nothing any more; or packets come so late that only the receiver's report shows
+//! it, for eight in ten retransmissions. The path holds the sender, and no queue stands on it.
 //!
 //! # What to try
-//! Find where the order is lost: packets of one flow over several links (round-robin bonding,
-//! ECMP by packet), queues of a device that packets of one flow are spread over.
+//! Find where the order is lost: packets of one flow over several links (round-robin bonding, ECMP
+//! by packet), or over several queues of a device.
 //!
 //! # When it is wrong
-//! Busy hosts make packets late as well: where either lacks CPU, or round trips take less than 1 ms,
-//! this is quiet. Where loss and reordering come together, loss may cost more: then path-loss fires too. On
-//! short paths TCP learns to wait and hardly loses anything.
+//! Busy hosts also delay packets: if either host is short of CPU, or round trips take less than 1
+//! ms, this rule stays quiet. If loss and reordering come together, loss may cost more; then
+//! path-loss is reported too. On short paths TCP learns to wait and loses almost nothing.
 //!
 //! # Source
 //! RFC 2883 (DSACK); RFC 8985 (RACK); RFC 4737 (reordering); net/ipv4/tcp_input.c
@@ -93,19 +95,19 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         return Ok(None);
     }
     let place = view.sender.place();
-    Draft::new(RULE.id, Place::Path, confidence(view), "packets that overtake one another")
+    Draft::new(RULE.id, Place::Path, confidence(view), "packets that overtake each other")
         .share(held)
         .saw(place, "tcp_info.reord_seen", seen, format!("{seen:.0} segments arrived late, not lost (tcp_info reord_seen)"))
         .saw_if(place, "needless_percent", Ok(needless / again * 100.0), |needless| {
-            format!("{} of the {again:.0} retransmissions were for nothing (tcp_info dsack_dups)", percent(needless / 100.0))
+            format!("{} of the {again:.0} retransmissions were needless (tcp_info dsack_dups)", percent(needless / 100.0))
         })
         .saw_if(place, "tcp_info.rtt_us", view.sender.rtt_s().map(|rtt| rtt * 1e6), |rtt| {
             let least = view.sender.min_rtt_s().map(time).unwrap_or_default();
-            format!("round trips took {}, the one that overtook most {least}", time(rtt / 1e6))
+            format!("round trips took {}, the shortest {least}", time(rtt / 1e6))
         })
         .predicted(next_after(view, &[RULE.id]))
         .changes(changes(view))
-        .advice("find what sends packets of one flow over several ways: bonding in mode balance-rr, ECMP by packet, a device that spreads one flow over its queues")
+        .advice("find what sends packets of one flow over several links: bonding in mode balance-rr, ECMP by packet, a device that spreads one flow over its queues")
         .found()
 }
 
@@ -138,7 +140,7 @@ fn confidence(view: &View) -> Confidence {
 }
 
 fn changes(view: &View) -> Vec<Change> {
-    let waits = "TCP takes a packet for lost only after so many later ones";
+    let waits = "TCP declares a packet lost only after this many later ones";
     let now =
         view.sender.words(TCP_REORDERING).filter(|now| now.parse().is_ok_and(|n: u32| n < 100));
     let patient = now
@@ -151,7 +153,7 @@ fn changes(view: &View) -> Vec<Change> {
                 "socket.congestion",
                 Some(now.into()),
                 "bbr",
-                "BBR does not take each loss for congestion",
+                "BBR does not read each loss as congestion",
             )
         })
     };

@@ -1,24 +1,25 @@
 //! # What it means
-//! The receiving card had no free descriptor in its receive ring, and threw frames away that had
-//! arrived whole.
+//! The receiving card had no free descriptor in its receive ring, and discarded frames that had
+//! arrived intact.
 //!
 //! # Why it limits
-//! The ring holds what arrives until a CPU comes to empty it: 256 frames last 3.1 ms at 1 Gbit/s and
-//! 0.31 ms at 10 Gbit/s. A burst longer than that is cut, and the sender slows down for it as for any
-//! loss. With the old 3-frame cards this was the loss of every datagram above 4 KiB.
+//! The ring holds frames until a CPU empties it: 256 frames last 3.1 ms at 1 Gbit/s and 0.31 ms at
+//! 10 Gbit/s. A longer burst is cut off, and the sender slows down as for any loss. Old cards with
+//! room for 3 frames lost every datagram above 4 KiB in this way.
 //!
 //! # How it is seen
 //! The card, its driver or the kernel counted missed frames, at least half as many as the flows
 //! lost, and that loss explains the goodput or is at least 0.5 %.
 //!
 //! # What to try
-//! A larger receive ring. Where it is at its most: more queues, a sender that paces, or pause frames.
+//! A larger receive ring. If it is at its maximum: more queues, a sender that paces, or pause
+//! frames.
 //!
 //! # When it is wrong
-//! A CPU with no time left for the ring overruns it at any size: then softirq-saturation is named
-//! instead, and napi-budget where the CPU had time but no budget. A ring of the largest size on an idle
-//! host points at the host's interconnect. Drivers name these counters freely; of the names known here,
-//! only virtio's were seen on a device, and the rest are from the drivers' sources.
+//! A CPU with no time left overruns a ring of any size; then softirq-saturation is reported, or
+//! napi-budget if the CPU had time but no budget. A ring at its maximum on an idle host suggests
+//! the host's interconnect. Drivers name these counters as they like. Of the names known here only
+//! virtio's were seen on a device; the others come from the drivers' sources.
 //!
 //! # Source
 //! Documentation/networking/statistics.rst and include/uapi/linux/if_link.h (`rx_missed_errors`);
@@ -54,7 +55,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let counter = side.ring_counter();
     let place = side.place();
     let device = side.device()?;
-    let text = format!("{device} missed {drops:.0} frames for want of a free buffer ({counter})");
+    let text = format!("{device} missed {drops:.0} frames because no buffer was free ({counter})");
     let at_most = is_at_most(side);
     // At its largest the ring is what it can be, and something else makes it overflow.
     let confidence =
@@ -64,13 +65,12 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .saw(view.sender.place(), "lost", lost.lost, lost.text(view))
         .saw_if(place, RING_RX, side.count(RING_RX), |frames| ring(side, frames))
         .saw_if(place, "softirq_share", side.softirq_share(), |share| {
-            format!("softirqs took {} of the CPU that has most of them", percent(share))
+            format!("softirqs took {} of the busiest CPU", percent(share))
         })
         .predicted(next_after(view, &[RULE.id]))
         .changes(larger(side, device))
         .advice(format!(
-            "let the sender pace (fq, BBR), or let the card ask for a pause: \
-             ethtool -A {device} rx on tx on"
+            "let the sender pace (fq, BBR), or let the card send pause frames: ethtool -A {device} rx on tx on"
         ))
         .advice(format!(
             "more queues share the frames of several flows: \
@@ -83,7 +83,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 /// The ring in words: frames, how long they last, and how many there could be.
 pub fn ring(side: &Side, frames: f64) -> String {
     let lasts = side.ring_s().map(|s| format!(" = {} at line rate", time(s))).unwrap_or_default();
-    let most = side.count(RING_RX_MAX).map(|most| format!("; the card takes {most:.0}"));
+    let most = side.count(RING_RX_MAX).map(|most| format!("; the card supports {most:.0}"));
     format!(
         "the receive ring has {frames:.0} frames{lasts}{} (ethtool -g)",
         most.unwrap_or_default()
@@ -98,7 +98,7 @@ pub fn is_at_most(side: &Side) -> bool {
 fn larger(side: &Side, device: &str) -> Option<Change> {
     let (now, most) = (side.count(RING_RX).ok()?, side.count(RING_RX_MAX).ok()?);
     let values = (Some(format!("{now:.0}")), format!("{most:.0}"));
-    let why = "the most that the card takes; it costs memory, and cache on a slow link";
+    let why = "the card's maximum; costs memory, and cache on a slow link";
     (most > now).then(|| of_host(side, "ring.rx", Some(device), values, why))
 }
 

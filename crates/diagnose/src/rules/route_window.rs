@@ -2,19 +2,19 @@
 //! The receiver's route to the sender has a `window` metric, which keeps the receive window small.
 //!
 //! # Why it limits
-//! No more than one window can be under way in each round trip: rate = window / round-trip time.
+//! At most one window can be in flight in each round trip: rate = window / round-trip time.
 //!
 //! # How it is seen
-//! The receive window limits, as for receive-window, the route says `window N`, and the window stands
-//! at what N allows. Today's kernels only choose the window scale by it, 2^max(0, log2(N) - 15), so
-//! that the window may grow to 65535 × the scale; older ones clamp the window to N.
+//! The receive window limits, as for receive-window, the route has `window N`, and the window is as
+//! large as N allows. Today's kernels use N only to choose the window scale, 2^max(0, log2(N) -
+//! 15), so the window may grow to 65535 × the scale. Older kernels clamp the window to N.
 //!
 //! # What to try
-//! Take the metric off the route.
+//! Remove the metric from the route.
 //!
 //! # When it is wrong
-//! Where the window stays below what the metric allows, or the buffers would not give a larger scale
-//! either, another thing keeps it small, and receive-window says so.
+//! If the window stays below what the metric allows, or the buffers would not give a larger scale
+//! either, something else keeps the window small, and receive-window says so.
 //!
 //! # Source
 //! ip-route(8) (`window`); net/ipv4/tcp_output.c (`tcp_select_initial_window`).

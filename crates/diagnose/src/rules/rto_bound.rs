@@ -1,25 +1,25 @@
 //! # What it means
-//! The sender spends its time waiting for retransmission time-outs: so much of a window, or its very end, gets
-//! lost that nothing comes back which would tell sooner.
+//! The sender spends its time waiting for retransmission time-outs. So much of a window is lost, or
+//! its very end, that no acknowledgement comes back to report the loss sooner.
 //!
 //! # Why it limits
-//! A time-out lasts 200 ms at least, however short the path, and then the window begins at one
+//! A time-out lasts at least 200 ms, however short the path, and then the window begins at one
 //! segment again.
 //!
 //! # How it is seen
-//! Counted by the kernel: at least two time-outs, and at least a fifth of the time in waiting for them
-//! and in the recovery after them, while the time-out is many times the round-trip time.
+//! Counted by the kernel: at least two time-outs, and at least a fifth of the time spent in them
+//! and in the recovery after them. The time-out is many times the round-trip time.
 //!
 //! # What to try
-//! Find what loses packets in runs: a queue that is too short for a burst, a link that pauses. On
-//! paths within one site a shorter least time-out loses less time: `net.ipv4.tcp_rto_min_us`, or
+//! Find what loses packets in runs: a queue too short for a burst, a link that pauses. On paths
+//! within one site a shorter minimum time-out loses less time: `net.ipv4.tcp_rto_min_us`, or
 //! `rto_min` on the route.
 //!
 //! # When it is wrong
 //! It is the effect of a loss, whose cause may be named by another finding.
 //!
 //! # Source
-//! RFC 6298 (section 2.4: least time-out); Vasudevan and others, SIGCOMM 2009 (short time-outs);
+//! RFC 6298 (section 2.4: minimum time-out); Vasudevan and others, SIGCOMM 2009 (short time-outs);
 //! include/uapi/linux/tcp.h (tcpi_total_rto_time); ip-sysctl (tcp_rto_min_us).
 
 use goodput_model::{Change, Confidence, Finding, Missing, Place};
@@ -66,7 +66,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let place = view.sender.place();
     Draft::new(RULE.id, Place::Path, Confidence::Likely, "retransmission time-outs")
         .share(share.min(1.0))
-        .saw(place, RULE.witness_name, share * 100.0, format!("{count:.0} time-outs and the recovery from them took {} of the time (tcp_info total_rto, total_rto_time)", percent(share)))
+        .saw(place, RULE.witness_name, share * 100.0, format!("{count:.0} time-outs and their recovery took {} of the time (tcp_info total_rto, total_rto_time)", percent(share)))
         .saw(place, "tcp_info.rto_us", timeout * 1e6, format!("a time-out lasts {}, a round trip {} (tcp_info rto, rtt)", time(timeout), time(rtt)))
         .saw_if(place, "retransmitted_percent", view.sender.retransmitted_share().map(|s| s * 100.0), |p| {
             format!("{} of the bytes were sent again", percent(p / 100.0))

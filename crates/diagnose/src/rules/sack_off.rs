@@ -1,22 +1,23 @@
 //! # What it means
-//! One of the two hosts does not offer selective acknowledgements, so that neither may use them.
+//! One of the two hosts does not offer selective acknowledgements, so neither may use them.
 //!
 //! # Why it limits
-//! Without them the sender learns of one lost segment in a round trip. Where a window loses many, as
-//! at the end of slow start or in a queue too short, making up for them takes as many round trips,
+//! Without them the sender learns of one lost segment in each round trip. If a window loses many
+//! segments, as at the end of slow start or in a short queue, recovery takes as many round trips,
 //! or a time-out.
 //!
 //! # How it is seen
-//! The connection runs without the option (tcp_info options), and the sender was making up for lost
-//! segments (tcp_info ca_state) at least half of the time since the first loss. One host has `net.ipv4.tcp_sack` = 0.
+//! The connection runs without the option (tcp_info options), and the sender was recovering lost
+//! segments (tcp_info ca_state) for at least half of the time since the first loss. One host has
+//! `net.ipv4.tcp_sack` = 0.
 //!
 //! # What to try
 //! `net.ipv4.tcp_sack` = 1 at that host. The losses then cost less; they don't go away.
 //!
 //! # When it is wrong
-//! Where losses are rare and single, recovery takes a round trip with or without the option: then
-//! path-loss remains. Where both hosts offer the option, something on the path takes it away: that
-//! is left to middlebox.
+//! If losses are rare and single, recovery takes a round trip with or without the option; then
+//! path-loss remains. If both hosts offer the option, something on the path removes it; that is
+//! left to middlebox.
 //!
 //! # Source
 //! RFC 2018; RFC 6582 (one segment in a round trip); tcp(7).
@@ -34,7 +35,7 @@ use crate::view::{Side, TcpOption, View};
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "sack-off",
-    title: "A host does not acknowledge selectively",
+    title: "A host does not offer selective acknowledgements",
     stage: Stage::Counted,
     explains: &["path-loss", "path-rate", "queue-too-short", "receive-window", "send-buffer"],
     check,
@@ -63,16 +64,15 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         (true, false) => Confidence::Likely,
         (false, _) => Confidence::Possible,
     };
-    let summary = "losses that are not acknowledged selectively";
+    let summary = "losses without selective acknowledgements";
     let draft = Draft::new(RULE.id, side.place(), confidence, summary);
     let draft = evidence(view, draft, share);
     if !known {
-        let ask =
-            "see whether that host offers selective acknowledgements: sysctl net.ipv4.tcp_sack";
+        let ask = "check if that host offers selective acknowledgements: sysctl net.ipv4.tcp_sack";
         return draft.advice(ask).found();
     }
     let values = (Some("0".into()), "1".into());
-    let why = "tells the sender of all lost segments at once";
+    let why = "reports all lost segments to the sender at once";
     draft.changes([of_host(side, TCP_SACK, None, values, why)]).found()
 }
 
@@ -80,8 +80,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 pub(super) fn evidence(view: &View, draft: Draft, share: f64) -> Draft {
     let (side, place) = (&view.sender, view.sender.place());
     let held = format!(
-        "the sender was making up for lost segments {} of the time since the first loss (tcp_info \
-         ca_state), without selective acknowledgements (tcp_info options)",
+        "the sender was recovering lost segments {} of the time since the first loss (tcp_info ca_state), without selective acknowledgements (tcp_info options)",
         percent(share)
     );
     draft
@@ -91,7 +90,7 @@ pub(super) fn evidence(view: &View, draft: Draft, share: f64) -> Draft {
             format!("it sent {segments:.0} segments again")
         })
         .saw_if(place, "timeouts", side.timeouts(), |timeouts| {
-            format!("{timeouts:.0} times only a time-out helped (tcp_info total_rto)")
+            format!("{timeouts:.0} retransmission time-outs (tcp_info total_rto)")
         })
         .predicted(next_after(view, &[RULE.id]))
 }

@@ -2,20 +2,21 @@
 //! The sender's socket can't hold enough data for the path.
 //!
 //! # Why it limits
-//! What was sent stays in the buffer until it is acknowledged, so no more than one buffer can be
-//! under way in each round trip: rate = buffer / round-trip time.
+//! Sent data stays in the buffer until it is acknowledged. At most one buffer can be in flight in
+//! each round trip: rate = buffer / round-trip time.
 //!
 //! # How it is seen
-//! The writer waited for room while the kernel had nothing left to send and neither the congestion
-//! window nor the peer's was full. The kernel's own count of it, `sndbuf_limited`, may stay near 0.
+//! The writer waited for room while the kernel had nothing left to send, and neither the congestion
+//! window nor the peer's window was full. The kernel's own counter, `sndbuf_limited`, may stay near
+//! 0.
 //!
 //! # What to try
-//! Drop a fixed SO_SNDBUF, which switches autotuning off; else raise the maximum of
+//! Remove a fixed SO_SNDBUF, which switches autotuning off. Otherwise raise the maximum of
 //! `net.ipv4.tcp_wmem`.
 //!
 //! # When it is wrong
-//! A reader that is behind fills the buffer too, and is asked first. So does a deep queue on the
-//! path, which shows in the round-trip time.
+//! A slow reader also fills the buffer, so its rules come first. So does a deep queue on the path,
+//! which shows in the round-trip time.
 //!
 //! # Source
 //! net/ipv4/tcp.c (`tcp_sendmsg_locked`), net/ipv4/tcp_output.c (`TCP_CHRONO_SNDBUF_LIMITED`);
@@ -77,7 +78,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if program_fixed_it(view) {
         return draft
             .advice(
-                "let the program set no SO_SNDBUF, which switches autotuning off, or a larger one",
+                "remove SO_SNDBUF from the program (it switches autotuning off), or set a larger one",
             )
             .found();
     }

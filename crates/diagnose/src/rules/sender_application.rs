@@ -1,21 +1,22 @@
 //! # What it means
-//! The sending program does not offer data fast enough.
+//! The sending program does not supply data fast enough.
 //!
 //! # Why it limits
-//! Nothing can be sent that was not written. With our own `--rate` that is the purpose.
+//! TCP can't send what was not written. With goodput's own `--rate` that is intended.
 //!
 //! # How it is seen
-//! The writer waited on purpose for at least half of the time, or for its `--rate` and for nothing
-//! else, or it hardly ever waited for room in the socket, yet used little CPU and was not throttled,
-//! and the connection ran dry.
+//! The writer paused on purpose for at least half of the time, or waited for its `--rate` and
+//! nothing else. Or the writer almost never waited for room in the socket, used little CPU and was
+//! not throttled, and the connection ran dry.
 //!
 //! # What to try
-//! Raise or drop `--rate`; otherwise find what the program waits for: its source, a lock, another
-//! peer.
+//! Raise or drop `--rate`. In other programs, find what the program waits for: its source, a lock,
+//! another peer.
 //!
 //! # When it is wrong
-//! A writer that waits for a CPU on a crowded host looks the same where the host does not report
-//! its CPUs. `busy` tells nothing here: with pauses shorter than a round trip it is 100 %.
+//! A writer that waits for a CPU on a crowded host looks the same if the host does not report its
+//! CPUs. The kernel's `busy` time shows nothing here: with pauses shorter than a round trip it is
+//! 100 %.
 //!
 //! # Source
 //! net/ipv4/tcp_rate.c (`tcp_rate_check_app_limited`); net/ipv4/tcp_output.c (chronographs).
@@ -33,7 +34,7 @@ use crate::view::View;
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "sender-application",
-    title: "The sending program offers too little",
+    title: "The sending program supplies too little data",
     stage: Stage::Application,
     explains: &[],
     check,
@@ -62,7 +63,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let sure = side.throttled_share().is_ok() && side.host_busy_share().is_ok();
     let confidence = if sure { Confidence::Likely } else { Confidence::Possible };
-    draft(view, confidence, "the sending program, which offers too little".into(), share)
+    draft(view, confidence, "the sending program supplies too little data".into(), share)
         .advice("find what the program waits for: its source, a lock, another peer")
         .found()
 }
@@ -88,7 +89,7 @@ fn draft(view: &View, confidence: Confidence, summary: String, share: f64) -> Dr
             side.waits_text(value / 100.0)
         })
         .saw_if(place, "writer_paced_percent", percents(side.paced_share()), |value| {
-            format!("the writer waited on purpose {} of the time", percent(value / 100.0))
+            format!("the writer paused on purpose {} of the time", percent(value / 100.0))
         })
         .saw_if(place, "app_limited_percent", percents(side.app_limited_share()), |value| {
             format!(

@@ -1,21 +1,21 @@
 //! # What it means
-//! The sender's CPU is full: it can't produce, copy and send faster.
+//! The sender's CPU is full: it can't produce, copy and send any faster.
 //!
 //! # Why it limits
 //! One flow is one thread, and one thread has one CPU.
 //!
 //! # How it is seen
-//! The writer hardly ever waits for room in its socket, and spends its turn on a CPU; or it is
-//! ready to run and waits for a CPU, which other threads use (where the kernel does not tell that:
-//! all CPUs of the host are busy); or one CPU does nothing but softirqs.
+//! The writer almost never waits for room in its socket, and is running on a CPU. Or it is ready to
+//! run and waits for a CPU that other threads use; if the kernel does not report that wait, all
+//! CPUs of the host are busy. Or one CPU does nothing but softirqs.
 //!
 //! # What to try
-//! A mover that copies less, larger chunks, more flows. Where other threads use the CPU: a CPU of
-//! its own.
+//! A mover that copies less, larger chunks, more flows. If other threads use the CPU: a CPU of its
+//! own.
 //!
 //! # When it is wrong
-//! Where both ends share the CPUs, as in a lab, each slows the other down; named is the end that
-//! waits less, and where both wait for CPUs that are scarce, it is only possible.
+//! If both ends share the CPUs, as in a lab, each slows the other down. goodput then names the end
+//! that waits less. If both wait for scarce CPUs, the finding is only possible.
 //!
 //! # Source
 //! proc(5) (`/proc/stat`); Documentation/scheduler/sched-stats.rst; Documentation/networking/segmentation-offloads.rst; sendfile(2).

@@ -1,26 +1,26 @@
 //! # What it means
-//! The bucket of the sender's shaper is too small for its rate, so the shaper gives less than it
-//! was told to.
+//! The bucket of the sender's shaper is too small for its rate, so the shaper gives less than its
+//! configured rate.
 //!
 //! # Why it limits
 //! A packet that finds too few tokens waits for a timer. The timer is late by microseconds, and the
-//! tokens earned meanwhile fit only if the bucket is larger than a frame by that much. What does
-//! not fit is lost for ever. A bucket smaller than a frame drops every full frame.
+//! bucket keeps the tokens earned meanwhile only if it is that much larger than a frame. Tokens
+//! that don't fit are lost. A bucket smaller than a frame drops every full frame.
 //!
 //! # How it is seen
-//! Goodput is below 95 % of what the shaper's rate allows; packets had to wait for tokens
-//! (overlimits); the burst is below 70 kB or below 1 ms of the rate; the path is what holds the
-//! sender, not a window, the application or the reader.
+//! Goodput is below 95 % of what the shaper's rate allows; packets waited for tokens (overlimits);
+//! the burst is below 70 kB or below 1 ms of the rate; and the path holds the sender, not a window,
+//! the application or the reader.
 //!
 //! # What to try
-//! A burst of 1 ms of the rate, at least 70 kB, which also keeps the batches of segmentation
-//! offload whole and saves CPU.
+//! A burst of 1 ms of the rate, at least 70 kB. This also keeps the batches of segmentation offload
+//! whole and saves CPU.
 //!
 //! # When it is wrong
-//! A queue too short for the bandwidth-delay product loses goodput the same way: then the queue
-//! drops packets or loss explains the rate, or the timer would have to be late by more than 100 µs
-//! beyond what the bucket bridges. With one of them the finding is only possible, unless timers as
-//! late as usual explain the rate alone; with two it is not made.
+//! A queue too short for the bandwidth-delay product loses goodput in the same way. Then the queue
+//! drops packets, or loss explains the rate, or the timer would have to be over 100 µs later than
+//! the bucket bridges. With one of these the finding is only possible, unless a usual timer delay
+//! alone explains the rate; with two it is not made.
 //!
 //! # Source
 //! net/sched/sch_tbf.c (`tbf_enqueue`, `tbf_dequeue`); tc-tbf(8); the 1 ms is also what sqm-scripts
@@ -117,7 +117,7 @@ fn draft(
         .saw(place, "goodput_of_shaper_percent", goodput / shaper.ceiling * 100.0, gives)
         .saw(place, QDISC_BURST, burst, against_need(shaper, burst))
         .saw_if(place, RULE.witness_name, witness(view), |value| {
-            format!("the shaper held or dropped packets {value:.0} times in 100 (tc -s qdisc: overlimits, dropped)")
+            format!("the shaper held or dropped packets {value:.0} times per 100 packets (tc -s qdisc: overlimits, dropped)")
         })
         .saw_if(place, "qdisc.drops", view.sender.queue_drops(), |drops| {
             format!("{drops:.0} packets dropped by the shaper (tc -s qdisc: dropped)")
@@ -144,11 +144,10 @@ fn draft(
 
 fn against_need(shaper: &Shaper, burst: f64) -> String {
     if burst < shaper.frame {
-        format!("a burst of {burst:.0} bytes lets no frame of {:.0} bytes pass", shaper.frame)
+        format!("a burst of {burst:.0} bytes is too small for a frame of {:.0} bytes", shaper.frame)
     } else {
         format!(
-            "a burst of {burst:.0} bytes lets a frame of {:.0} bytes pass and {:.1} µs more; {:.0} bytes \
-             would be 1 ms",
+            "a burst of {burst:.0} bytes covers a frame of {:.0} bytes plus {:.1} µs; {:.0} bytes would be 1 ms",
             shaper.frame,
             (burst - shaper.frame) * 8.0 / shaper.rate * 1e6,
             shaper.needed_burst()

@@ -1,20 +1,20 @@
 //! # What it means
-//! A shaper on the sender's own device gives the rate it was told to. There is nothing to fix.
+//! A shaper on the sender's own device gives exactly its configured rate. There is nothing to fix.
 //!
 //! # Why it limits
 //! A token bucket lets through its rate and no more. It counts Ethernet frames without checksum and
-//! gap, so 1448 of 1514 bytes, 95.6 % of its rate, are goodput at MTU 1500.
+//! gap, so at MTU 1500 1448 of 1514 bytes, 95.6 % of its rate, are goodput.
 //!
 //! # How it is seen
-//! Goodput is at least 95 % of the rate of the local queueing discipline × payload of a frame over
-//! its counted length; or 90 %, while packets had to wait for tokens and the path held the sender.
+//! Goodput is at least 95 % of the local queueing discipline's rate × payload of a frame / its
+//! counted length. If packets waited for tokens and the path held the sender, 90 % is enough.
 //!
 //! # What to try
-//! Raise the rate, if more was bought. Nothing else.
+//! Raise the rate if you pay for more. Nothing else helps.
 //!
 //! # When it is wrong
-//! Two limits at nearly the same rate: the other one shows only when the shaper is gone. An `htb`
-//! tree can put the flow in another class than the one that was read.
+//! With two limits at nearly the same rate, the other one shows only once the shaper is gone. An
+//! `htb` tree can put the flow into another class than the one that goodput read.
 //!
 //! # Source
 //! net/sched/sch_tbf.c; tc-tbf(8); tc-htb(8); net/core/dev.c (`qdisc_pkt_len_init`).
@@ -33,7 +33,7 @@ use crate::view::View;
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "shaper-rate",
-    title: "The local shaper gives the rate it was told to",
+    title: "The local shaper gives its configured rate",
     stage: Stage::Ceiling,
     explains: &[],
     check,
@@ -50,7 +50,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let told = rate(shaper.rate);
     let summary = format!("the {} shaper on {}, at its rate of {told}", shaper.kind, shaper.device);
     let text = format!(
-        "{} of the {} that {told} leave for payload",
+        "{} of the {} that {told} leaves for payload",
         percent(goodput / shaper.ceiling),
         rate(shaper.ceiling)
     );

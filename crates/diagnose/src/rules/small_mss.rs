@@ -1,24 +1,26 @@
 //! # What it means
-//! The segments are far smaller than the devices at both ends would carry.
+//! The segments are far smaller than the devices at both ends allow.
 //!
 //! # Why it limits
-//! Each segment takes 52 bytes of headers and more whatever it carries, and costs the hosts about
-//! the same: small ones leave less of the path's rate to the payload. A loss costs more, too: what
-//! congestion control allows at a given loss is proportional to the segment.
+//! Each segment carries 52 bytes of headers or more, and costs the hosts about the same whatever
+//! its size. Small segments leave less of the path's rate to the payload. Each loss also costs
+//! more: the rate that congestion control reaches at a given loss is proportional to the segment
+//! size.
 //!
 //! # How it is seen
-//! The segments that TCP sends (tcp_info snd_mss) against those that the smaller MTU of the two
-//! devices allows, and what the difference takes of the rate that limits.
+//! The segments that TCP sends (tcp_info snd_mss) are compared with the smaller MTU of the two
+//! devices, and the difference with the rate that limits.
 //!
 //! # What to try
-//! What keeps them small: `--mss`, an `mtu` metric on either route, an `advmss` metric on the
-//! receiver's. If it is neither, a hop of the path has a small MTU: raise that.
+//! Remove what keeps the segments small: `--mss`, an `mtu` metric on either route, or an `advmss`
+//! metric on the receiver's route. If it is none of these, a hop of the path has a small MTU: raise
+//! that.
 //!
 //! # When it is wrong
-//! Where the devices themselves have the small MTU there is nothing to see against. Where neither
-//! the path's rate nor loss limits, the headers cost no goodput: then it is only possible, if a CPU
-//! is full, and likely below the 536 bytes that every host takes; below them it is possible whatever
-//! limits. Something on the path that rewrites the segment size is left to middlebox.
+//! If the devices themselves have the small MTU, there is nothing to compare with. If neither the
+//! path's rate nor loss limits, the headers cost no goodput. The finding is then possible if a CPU
+//! is full; below the 536 bytes that every host accepts it is likely if a CPU is full, and possible
+//! otherwise. Segment sizes rewritten on the path are left to middlebox.
 //!
 //! # Source
 //! RFC 9293 section 3.7.1; ip-route(8) (`mtu`, `advmss`); Mathis, Semke, Mahdavi, Ott 1997.
@@ -37,7 +39,7 @@ use crate::view::{Side, View};
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "small-mss",
-    title: "The segments are smaller than they could be",
+    title: "The segments are too small",
     stage: Stage::Ceiling,
     explains: &["line-rate", "shaper-rate", "path-rate"],
     check,
@@ -81,7 +83,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 /// What shows that the segments are small, for any rule that knows why.
 pub(super) fn draft(view: &View, rule: &Rule, end: Place, small: &Small) -> Draft {
     let place = view.sender.place();
-    let summary = format!("small segments, {:.0} bytes where {:.0} fit", small.mss, small.possible);
+    let summary =
+        format!("small segments: {:.0} bytes instead of {:.0}", small.mss, small.possible);
     let draft = Draft::new(rule.id, end, small.confidence, summary)
         .saw(
             place,

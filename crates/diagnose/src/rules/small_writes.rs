@@ -2,20 +2,20 @@
 //! The sending program hands over few bytes with each system call.
 //!
 //! # Why it limits
-//! A system call costs about the same for 100 bytes as for 10 000: rate = bytes of a call / time of a
-//! call. The writer is busy calling, not sending.
+//! A system call costs about the same for 100 bytes as for 10 000: rate = bytes per call / time per
+//! call. The writer is busy making calls, not sending.
 //!
 //! # How it is seen
-//! The writer never waited for room in its socket nor on purpose, so its time went into the calls
-//! themselves, and they carried far less than a segment or little more than one.
+//! The writer never waited for room in its socket and never paused on purpose, so its time went
+//! into the calls. Each call carried far less than a segment, or little more than one.
 //!
 //! # What to try
-//! Larger writes (`--chunk`); in a program a buffer in front of the socket, or writev(2).
+//! Larger writes (`--chunk`). In a program: a buffer in front of the socket, or writev(2).
 //!
 //! # When it is wrong
-//! A program that has little to say also writes little, but then it waits between its writes: that is
-//! sender-application. Writes of a segment and more that fill a CPU are left to sender-cpu, where
-//! larger ones help less.
+//! A program that has little to send also writes little, but it waits between its writes; that is
+//! sender-application. If writes of a segment and more fill a CPU, larger ones help less; that is
+//! left to sender-cpu.
 //!
 //! # Source
 //! net/ipv4/tcp.c (`tcp_sendmsg_locked`); measured: 100-byte writes 109 Mbit/s to 1.7 Gbit/s where
@@ -33,7 +33,7 @@ use crate::view::View;
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "small-writes",
-    title: "The sending program writes too little at once",
+    title: "The sending program's writes are too small",
     stage: Stage::Application,
     explains: &["sender-application", "sender-cpu"],
     check,
@@ -63,21 +63,21 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         false => Confidence::Likely,
     };
     let place = side.place();
-    Draft::new(RULE.id, place, confidence, format!("writes of only {}", bytes(each)))
+    Draft::new(RULE.id, place, confidence, format!("small writes, only {}", bytes(each)))
         .share(turn)
         .saw(place, "bytes_per_call", each, format!("a system call carried {}", bytes(each)))
         .saw(
             place,
             "writer_busy_percent",
             turn * 100.0,
-            format!("the writer was in its calls, not waiting, {} of the time", percent(turn)),
+            format!("the writer spent {} of the time in its calls, not waiting", percent(turn)),
         )
         .saw_if(place, "writer_cpu_percent", side.thread_cpu_share(), |cpu| {
             format!("the writer used {} of a CPU", percent(cpu))
         })
         .predicted(next_after(view, &[RULE.id, "sender-cpu"]))
         .changes(change(view))
-        .advice("write more at once: a buffer in front of the socket, or writev(2)")
+        .advice("use larger writes: a buffer in front of the socket, or writev(2)")
         .found()
 }
 

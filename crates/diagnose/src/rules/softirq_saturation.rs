@@ -1,22 +1,22 @@
 //! # What it means
-//! One CPU of the receiving host does nothing but take packets in, and can't take more.
+//! One CPU of the receiving host does nothing but receive packets, and can't receive more.
 //!
 //! # Why it limits
-//! All packets of one receive queue, and of one flow, pass one CPU. When interrupts and softirqs fill
-//! it, packets wait and are dropped, and the program that should read them gets no turn on it. Beyond
-//! that point more packets offered are fewer packets delivered (receive livelock).
+//! All packets of one receive queue, and of one flow, pass one CPU. When interrupts and softirqs
+//! fill that CPU, packets wait and are dropped, and the reading program gets no time on it. Beyond
+//! that point, more packets offered means fewer packets delivered (receive livelock).
 //!
 //! # How it is seen
-//! Interrupts and softirqs took at least 90 % of one CPU's time between the snapshots, while the
-//! reader waited for data or packets were dropped before it.
+//! Interrupts and softirqs took at least 90 % of one CPU's time between the snapshots, and
+//! meanwhile the reader waited for data or packets were dropped before it.
 //!
 //! # What to try
-//! Fewer, larger packets to the stack (GRO, larger MTU), spreading (more queues, RPS, RFS), longer
+//! Fewer, larger packets for the stack (GRO, larger MTU), spreading (more queues, RPS, RFS), longer
 //! coalescing, threaded or deferred polling.
 //!
 //! # When it is wrong
-//! Other flows of the host, or of other network namespaces, may be what fills the CPU; the remedy is
-//! the same. Both ends of a lab share their CPUs, where senders' softirqs count too. Without
+//! Other flows of the host, or of other network namespaces, may fill the CPU; the remedy is the
+//! same. In a lab both ends share their CPUs, so the sender's softirqs count too. Without
 //! CONFIG_IRQ_TIME_ACCOUNTING the share is sampled at the timer's tick.
 //!
 //! # Source
@@ -74,14 +74,14 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             format!("softirqs ran out of budget {squeezes:.0} times a second (softnet_stat)")
         })
         .saw_if(place, "interrupts_part", part_of_interrupts(side, cpu), |part| {
-            format!("{} of the card's interrupts land on it", percent(part))
+            format!("it handles {} of the card's interrupts", percent(part))
         })
         .predicted(next_after(view, &[RULE.id, "receiver-cpu"]))
         .changes(gro(side))
         .changes(more_queues(side))
         .changes(spread(side))
         .changes(threaded(side))
-        .advice("several flows can use several CPUs; one flow stays on one: -P")
+        .advice("use several flows (-P) to use several CPUs; one flow stays on one")
         .permanent("/etc/rc.conf (FreeBSD)", "ifconfig_em0=\"DHCP polling\"")
         .found()
 }
@@ -96,13 +96,13 @@ fn starves(view: &View) -> Result<bool, Missing> {
 fn part_of_interrupts(side: &Side, cpu: u32) -> Result<f64, Missing> {
     match side.largest_part("interrupts.device")? {
         (most, part) if most == cpu => Ok(part),
-        _ => Err(Missing::because("they land on another CPU")),
+        _ => Err(Missing::because("another CPU handles them")),
     }
 }
 
 fn gro(side: &Side) -> Option<Change> {
     let values = (Some("off".into()), "on".into());
-    let why = "hands over fewer, larger packets";
+    let why = "gives the stack fewer, larger packets";
     let off = side.text("offload.gro").is_ok_and(|gro| gro == "off");
     off.then(|| of_host(side, "offload.gro", side.device().ok(), values, why))
 }
@@ -134,7 +134,7 @@ pub fn more_queues(side: &Side) -> Option<Change> {
     let cpus = f64::from(side.end().ok()?.host.cpus);
     let wanted = most.min(cpus);
     let values = (Some(format!("{now:.0}")), format!("{wanted:.0}"));
-    let why = "a queue with an interrupt of its own for each CPU";
+    let why = "a queue with its own interrupt for each CPU";
     let device = side.device().ok()?;
     (wanted > now).then(|| of_host(side, "channels.combined", Some(device), values, why))
 }

@@ -1,11 +1,11 @@
 //! # What it means
-//! Packets waited for a CPU of the receiving host in its backlog, the backlog was full, and the rest
+//! The backlog of a CPU of the receiving host was full, and packets that should have waited in it
 //! were dropped.
 //!
 //! # Why it limits
 //! Receive packet steering (RPS), tunnels and virtual devices hand packets to a CPU's backlog of
-//! `net.core.netdev_max_backlog` packets, 1000 by default: 12 ms at 1 Gbit/s and 1.2 ms at 10 Gbit/s. A
-//! burst longer than that is cut, and the sender slows down for it as for any loss.
+//! `net.core.netdev_max_backlog` packets, 1000 by default: 12 ms at 1 Gbit/s and 1.2 ms at 10
+//! Gbit/s. A longer burst is cut off, and the sender slows down as for any loss.
 //!
 //! # How it is seen
 //! The second column of softnet_stat grew by at least half of what the flows lost, and that loss
@@ -15,9 +15,9 @@
 //! A longer backlog, or steering to more CPUs.
 //!
 //! # When it is wrong
-//! The counter is the whole host's, network namespaces and other programs included: drops far beyond
-//! what the flows lost are not only theirs, and the cause is only possible then. A CPU with no time
-//! left overruns a backlog of any length: then softirq-saturation is named.
+//! The counter is for the whole host, including network namespaces and other programs. If there are
+//! far more drops than the flows lost, some belong to others, and the finding is only possible. A
+//! CPU with no time left overruns a backlog of any length; then softirq-saturation is reported.
 //!
 //! # Source
 //! net/core/dev.c `enqueue_to_backlog`; net/core/net-procfs.c `softnet_seq_show`;
@@ -65,7 +65,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     };
     let place = side.place();
     let text = format!(
-        "the CPUs' backlogs dropped {drops:.0} packets of {:.0} (softnet_stat, second column)",
+        "the CPUs' backlogs dropped {drops:.0} of {:.0} packets (softnet_stat, second column)",
         side.grown(SOFTNET_PROCESSED).unwrap_or(0) as f64 + drops
     );
     let summary = format!("the backlog of received packets of the {} end's CPUs", side.name);
@@ -84,8 +84,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .predicted(next_after(view, &[RULE.id]))
         .changes(longer(side))
         .advice(
-            "in a network namespace of its own, the setting is the host's: \
-                 sysctl -w net.core.netdev_max_backlog=8000",
+            "in a separate network namespace, change the host's setting: sysctl -w net.core.netdev_max_backlog=8000",
         )
         .advice(
             "steer to more CPUs: echo MASK > /sys/class/net/DEVICE/queues/rx-0/rps_cpus; one flow \
@@ -117,7 +116,7 @@ fn longer(side: &Side) -> Option<Change> {
     let now = backlog(side).ok()?;
     let wanted = (LONGER * now.max(DEFAULT_PACKETS)).min(LONGEST);
     let values = (Some(format!("{now:.0}")), format!("{wanted:.0}"));
-    let why = "8 times as long; a longer queue adds delay only while it is needed";
+    let why = "8 times as long; a longer queue adds delay only when it fills";
     (wanted > now).then(|| of_host(side, BACKLOG, None, values, why))
 }
 

@@ -3,21 +3,21 @@
 //! that slow start takes seconds.
 //!
 //! # Why it limits
-//! A connection begins with about ten segments and doubles them in each round trip. Until it has
-//! reached W it needs log2(W / 10) round trips; the ideal time of a transfer is
-//! RTT · log2(W / 10) + size / rate.
+//! A connection begins with about ten segments and doubles them in each round trip. It needs log2(W
+//! / 10) round trips to reach a window of W. The ideal time of a transfer is RTT · log2(W / 10) +
+//! size / rate.
 //!
 //! # How it is seen
-//! Delivery grew by a quarter or more, round trip after round trip, for at least half of the measured
-//! window; nothing had been lost, and the congestion window was full (tcp_info bytes_acked, snd_cwnd,
-//! unacked).
+//! Delivery grew by a quarter or more, round trip after round trip, for at least half of the
+//! measured window. Nothing had been lost, and the congestion window was full (tcp_info
+//! bytes_acked, snd_cwnd, unacked).
 //!
 //! # What to try
-//! Reuse connections, send more over each, or use several at once. On a path that is known to
-//! carry it, begin with more: `initcwnd` on the sender's route, and `initrwnd` on the receiver's.
+//! Reuse connections, send more over each, or use several at once. If the path is known to carry
+//! it, begin with more: `initcwnd` on the sender's route and `initrwnd` on the receiver's.
 //!
 //! # When it is wrong
-//! A receive buffer that grows slowly lets the sender grow as slowly: then the congestion window is
+//! A receive buffer that grows slowly slows the sender's growth too; then the congestion window is
 //! not full. To measure the path rather than the start, test longer.
 //!
 //! # Source
@@ -75,7 +75,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let last = connections[0][connections[0].len() - 1].tcp;
     let (window, mss) = (last.snd_cwnd_segments()?, side.mss_bytes()?);
     let grew = format!(
-        "for {} of the measured time delivery still grew by a quarter in each round trip",
+        "delivery still grew by a quarter in each round trip for {} of the measured time",
         percent(share)
     );
     let rounds = format!(
@@ -151,7 +151,7 @@ fn is_by_window(connection: &[Moment]) -> bool {
 fn larger_start(view: &View) -> Change {
     let destination = view.sender.text(ROUTE_DESTINATION).ok();
     let present = view.sender.words("route.initcwnd").unwrap_or_else(|| "default".into());
-    let why = "begins with four times as many segments, which saves two round trips";
+    let why = "starts with four times as many segments and saves two round trips";
     let values = (Some(present), LARGER.into());
     of_host(&view.sender, "route.initcwnd", destination, values, why)
 }

@@ -1,19 +1,20 @@
 //! # What it means
-//! The file that is sent is read more slowly than the network would take it.
+//! The sent file is read more slowly than the network could carry it.
 //!
 //! # Why it limits
-//! Nothing can be sent that was not read.
+//! The sender can't send what it has not read.
 //!
 //! # How it is seen
 //! For at least 30 % of the time the sender's thread neither ran nor waited for the socket, for its
-//! pace or for a CPU, and it was in the calls that read the source for at least as long.
+//! pace or for a CPU. It spent at least as long in the calls that read the source.
 //!
 //! # What to try
 //! Send a file that is in the page cache (leave out `--cold`), larger read-ahead, or a faster disk.
 //!
 //! # When it is wrong
-//! Where one call reads and sends (`sendfile`, `mmap-send`, `zerocopy`) only its sleep is known, and a
-//! wait for a CPU on a crowded host counts as part of it; the kernel's count of that wait is taken off.
+//! If one call reads and sends (`sendfile`, `mmap-send`, `zerocopy`), only its sleep is known. On a
+//! crowded host a wait for a CPU is part of that sleep; the kernel's count of such waits is
+//! subtracted.
 //!
 //! # Source
 //! mm/filemap.c (`filemap_read`, which waits for pages that are not there); posix_fadvise(2).
@@ -31,7 +32,7 @@ use crate::view::View;
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "storage-read",
-    title: "The source is read too slowly",
+    title: "Reading the source is too slow",
     stage: Stage::Application,
     explains: &["sender-application"],
     check,
@@ -52,7 +53,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let confidence =
         if side.cpu_wait_share().is_ok() { Confidence::Certain } else { Confidence::Possible };
-    Draft::new(RULE.id, place, confidence, "the source, which is read too slowly")
+    Draft::new(RULE.id, place, confidence, "reading the source is too slow")
         .share(share)
         .saw(
             place,
@@ -61,16 +62,16 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             format!("the sender waited for its source {} of the time", percent(share)),
         )
         .saw_if(place, SOURCE_ALONE, side.number(SOURCE_ALONE), |alone| {
-            format!("read alone, without the network, the source gave {}", rate(alone))
+            format!("the source alone, without the network, gave {}", rate(alone))
         })
         .saw_if(place, SOURCE_RESIDENT, side.number(SOURCE_RESIDENT), |resident| {
-            format!("{resident:.0} % of it was in the page cache before")
+            format!("{resident:.0} % of the source was in the page cache before")
         })
         .saw_if(place, "writer_blocked_percent", side.blocked_share(), |blocked| {
             side.waits_text(blocked)
         })
         .predicted(next_after(view, &[RULE.id, "sender-application"]))
-        .advice("send what is in the page cache already, or from a faster disk")
+        .advice("send data that is already in the page cache, or use a faster disk")
         .found()
 }
 

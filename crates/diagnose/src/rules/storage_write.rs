@@ -1,22 +1,22 @@
 //! # What it means
-//! What arrives is written to its file more slowly than the network brings it.
+//! The received data is written to its file more slowly than the network delivers it.
 //!
 //! # Why it limits
-//! What is not written stays in the receive buffer; when that is full, TCP closes the window and the
-//! sender stops.
+//! Data that is not written stays in the receive buffer. When the buffer is full, TCP closes the
+//! window and the sender stops.
 //!
 //! # How it is seen
-//! For at least 30 % of the time the receiver's thread neither ran nor waited for data, for its pace
-//! or for a CPU, and it was in the calls that write to the sink, or bring it to the disk, for at least
-//! as long.
+//! For at least 30 % of the time the receiver's thread neither ran nor waited for data, for its
+//! pace or for a CPU. It spent at least as long in the calls that write to the sink or flush it to
+//! the disk.
 //!
 //! # What to try
-//! A faster disk, writes past the page cache (`--direct`) where many pages wait to be written, or no
+//! A faster disk; writes past the page cache (`--direct`) if many pages wait to be written; or no
 //! `--fsync`.
 //!
 //! # When it is wrong
-//! The page cache takes a short transfer at the speed of memory, whatever the disk does later: only
-//! `--fsync` or `--direct` makes the disk's own speed part of it.
+//! The page cache takes a short transfer at the speed of memory, whatever the disk does later. Only
+//! `--fsync` or `--direct` includes the disk's own speed.
 //!
 //! # Source
 //! mm/page-writeback.c (`balance_dirty_pages`, which lets a writer sleep); fsync(2).
@@ -33,7 +33,7 @@ use crate::view::View;
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "storage-write",
-    title: "The sink is written too slowly",
+    title: "Writing the sink is too slow",
     stage: Stage::Application,
     explains: &["receiver-application", "receive-window"],
     check,
@@ -54,7 +54,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let confidence =
         if side.cpu_wait_share().is_ok() { Confidence::Certain } else { Confidence::Possible };
-    Draft::new(RULE.id, place, confidence, "the sink, which is written too slowly")
+    Draft::new(RULE.id, place, confidence, "writing the sink is too slow")
         .share(share)
         .saw(
             place,
@@ -67,7 +67,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         })
         .saw_closed_window(&view.sender)
         .predicted(next_after(view, &[RULE.id, "receiver-application", "receive-window"]))
-        .advice("write to a faster disk, past the page cache (--direct), or without --fsync")
+        .advice("use a faster disk, bypass the page cache (--direct), or leave out --fsync")
         .found()
 }
 

@@ -1,20 +1,20 @@
 //! # What it means
-//! The TCP sockets of one host together hold as much memory as they may, and the kernel holds every
-//! one of them short.
+//! The TCP sockets of one host together use all the memory they may, and the kernel keeps every one
+//! of them short.
 //!
 //! # Why it limits
-//! Under pressure buffers stop growing and windows shrink, whatever the limits of the single socket
-//! are.
+//! Under memory pressure buffers stop growing and windows shrink, whatever the limits of a single
+//! socket are.
 //!
 //! # How it is seen
-//! The host's TCP was under memory pressure at least 5 % of the time, or holds more than the pressure
-//! mark of `tcp_mem` after the measurement; and a window or buffer is what stops the sender.
+//! The host's TCP was under memory pressure at least 5 % of the time, or holds more than the
+//! pressure mark of `tcp_mem` after the measurement. And a window or buffer stops the sender.
 //!
 //! # What to try
-//! A higher `tcp_mem`, or fewer sockets that hold data that nobody reads.
+//! A higher `tcp_mem`, or fewer sockets that hold unread data.
 //!
 //! # When it is wrong
-//! A memory limit of the control group acts on sockets too, and is not counted here.
+//! A cgroup's memory limit also acts on sockets, and is not counted here.
 //!
 //! # Source
 //! Documentation/networking/ip-sysctl.rst (`tcp_mem`); net/ipv4/tcp.c (`tcp_enter_memory_pressure`,
@@ -34,7 +34,7 @@ use crate::view::{Side, View};
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "tcp-memory",
-    title: "All TCP sockets together are short of memory",
+    title: "The host's TCP is short of memory",
     stage: Stage::Counted,
     explains: &["receive-window", "send-buffer"],
     check,
@@ -59,12 +59,12 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let place = side.place();
     let text = format!("TCP was under memory pressure {} of the time", percent(share));
-    let summary = format!("the memory of all TCP sockets of the {} end together", side.name);
+    let summary = format!("the total memory of the {} end's TCP sockets", side.name);
     Draft::new(RULE.id, place, Confidence::Likely, summary)
         .share(share.min(1.0))
         .saw(place, RULE.witness_name, share * 100.0, text)
         .saw_if(place, TCP_MEMORY_PAGES, held(side), |pages| {
-            format!("its sockets hold {pages:.0} pages together (/proc/net/sockstat)")
+            format!("its sockets hold {pages:.0} pages in total (/proc/net/sockstat)")
         })
         .saw_if(place, TCP_MEMORY_PRESSURE_PAGES, side.count(TCP_MEMORY_PRESSURE_PAGES), |pages| {
             format!("pressure begins at {pages:.0} pages (net.ipv4.tcp_mem)")

@@ -1,24 +1,27 @@
 //! # What it means
-//! Something on the way takes the super-packets of segmentation offload for packets that are too long,
-//! and drops them: a filter by length, a policer or a queue that does not know of them, an old shaper.
+//! Something on the path treats the super-packets of segmentation offload as packets that are too
+//! long, and drops them: a filter by length, a policer or a queue that doesn't expect
+//! super-packets, an old shaper.
 //!
 //! # Why it limits
-//! With segmentation offload TCP hands on up to 64 KiB as one packet. Where it is not cut up before an
-//! element that counts its length, only what TCP sends one segment at a time gets through: hardly more
-//! than one segment in each retransmission time-out of 200 ms.
+//! With segmentation offload TCP hands over up to 64 KiB as one packet. If it is not cut up before
+//! an element that checks its length, only what TCP sends one segment at a time gets through:
+//! little more than one segment in each retransmission time-out of 200 ms.
 //!
 //! # How it is seen
-//! Segmentation offload is on at the sender; slow start lost nearly all of its first window; the flow
-//! goes on in windows of a few segments, by time-outs or one segment at a time; yet what arrives are
-//! full-sized segments. No host counted the drops.
+//! Segmentation offload is on at the sender. Slow start lost nearly all of its first window. The
+//! flow continues in windows of a few segments, by time-outs or one segment at a time, yet
+//! full-sized segments arrive. No host counted the drops.
 //!
 //! # What to try
-//! Segmentation offload off at the sending device, or an element that knows of super-packets.
+//! Switch segmentation offload off at the sending device, or replace the element with one that
+//! handles super-packets.
 //!
 //! # When it is wrong
-//! Loss by chance takes as much of single segments as of batches, and so never most of a first window. A
-//! path MTU that is too large for a hop lets no full-sized segment through at all. A policer with a
-//! bucket of one or two packets looks the same: with offload off it still does.
+//! Random loss takes as much of single segments as of batches, so it almost never takes most of a
+//! first window. A path MTU that is too large for a hop lets no full-sized segment through at all.
+//! A policer with a bucket of one or two packets looks the same, and still does so with offload
+//! off.
 //!
 //! # Source
 //! net/core/gso.c (`skb_gso_segment`); net/ipv4/tcp_output.c (`tcp_tso_autosize`); net/sched/sch_tbf.c
@@ -95,7 +98,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         RULE.id,
         Place::Path,
         Confidence::Likely,
-        "something on the path that drops the super-packets of segmentation offload",
+        "something on the path drops the super-packets of segmentation offload",
     )
     .saw(place, RULE.witness_name, startup.share() * 100.0, text)
     .saw(place, "congestion_window_segments", window, window_text)
@@ -107,7 +110,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         view.receiver.place(),
         "goodput",
         goodput,
-        format!("{} got through, a segment at a time", rate(goodput)),
+        format!("{} got through, one segment at a time", rate(goodput)),
     )
     .saw_if(place, "retransmitted_percent", view.sender.retransmitted_share(), |share| {
         format!("{} of the bytes were sent again (tcp_info bytes_retrans)", percent(share))
@@ -144,8 +147,8 @@ fn without_offload(view: &View, device: &str) -> Vec<Change> {
         of_host(&view.sender, name, Some(device), values, why)
     };
     let offloads = [
-        (OFFLOAD_TSO, "what leaves the device is then one segment a packet"),
-        (OFFLOAD_GSO, "its own queue then sees one segment a packet, too"),
+        (OFFLOAD_TSO, "each packet that leaves the device is then one segment"),
+        (OFFLOAD_GSO, "its own queue then sees one segment per packet, too"),
     ];
     let on = offloads.into_iter().filter(|(name, _)| view.sender.text(name) == Ok("on"));
     on.map(|(name, why)| off(name, why)).collect()

@@ -1,21 +1,21 @@
 //! # What it means
-//! The receiving socket's buffer is too small for datagrams that arrive faster than they are read
-//! for a moment.
+//! The receiving socket's buffer is too small for bursts of datagrams that arrive faster than they
+//! are read.
 //!
 //! # Why it limits
 //! A datagram that finds the buffer full is dropped, and nobody sends it again.
 //!
 //! # How it is seen
-//! The socket itself counted at least half of the datagrams that were lost, 0.5 % of all or more.
-//! The buffer is short when it holds less than 20 ms of what arrives, or the reader waited for data
-//! in between, so that it is fast enough by and large.
+//! The socket itself dropped at least half of the lost datagrams, 0.5 % of all or more. The buffer
+//! is too short if it holds less than 20 ms of what arrives, or if the reader waited for data in
+//! between, so that it is fast enough on average.
 //!
 //! # What to try
-//! A larger buffer: `--rcvbuf`, and `net.core.rmem_max` where the kernel allows no more.
+//! A larger buffer: `--rcvbuf`, and `net.core.rmem_max` if the kernel allows no more.
 //!
 //! # When it is wrong
-//! A reader that is slower than the sender fills any buffer; where it is paced, stopped or its CPU
-//! is full, that is named, and this is possible at most.
+//! A reader that is slower than the sender fills any buffer. If the reader is paced or stopped, or
+//! its CPU is full, that cause is reported, and this one is possible at most.
 //!
 //! # Source
 //! net/ipv4/udp.c (`__udp_enqueue_schedule_skb`: dropped, and counted as `RcvbufErrors`, where
@@ -74,7 +74,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 fn dropped_share(view: &View) -> Result<f64, Missing> {
     let side = &view.receiver;
     if view.is_tcp() {
-        return Err(Missing::because("only datagrams are dropped so"));
+        return Err(Missing::because("only UDP sockets drop like this"));
     }
     let lost = side.lost_share()?;
     let all = positive(side.datagrams_lost()?, "the number of datagrams lost");
@@ -116,7 +116,7 @@ fn found(view: &View, share: f64, confidence: Confidence) -> Result<Option<Findi
     let (side, place) = (&view.receiver, view.receiver.place());
     let holds = holds_s(view)?;
     let buffer = side.receive_buffer_bytes()?;
-    let dropped = format!("the socket dropped {} of the datagrams itself", percent(share));
+    let dropped = format!("the socket itself dropped {} of the datagrams", percent(share));
     let text = format!("its buffer of {buffer:.0} bytes holds {} of what arrived", time(holds));
     let wanted = wanted_bytes(view)?;
     let most = side.count(RMEM_MAX).ok().map(|most| most as u64).filter(|most| *most < wanted);
@@ -134,8 +134,13 @@ fn found(view: &View, share: f64, confidence: Confidence) -> Result<Option<Findi
         .changes(larger(view, most.unwrap_or(wanted)));
     match most {
         Some(most) => draft
-            .saw(place, RMEM_MAX, most as f64, format!("the kernel allows {most} bytes (rmem_max)"))
-            .advice(format!("let programs have more: sysctl -w net.core.rmem_max={wanted}"))
+            .saw(
+                place,
+                RMEM_MAX,
+                most as f64,
+                format!("the kernel allows at most {most} bytes (rmem_max)"),
+            )
+            .advice(format!("allow larger buffers: sysctl -w net.core.rmem_max={wanted}"))
             .permanent("/etc/sysctl.d/90-goodput.conf", format!("net.core.rmem_max={wanted}")),
         None => draft,
     }
@@ -161,7 +166,7 @@ fn wanted_bytes(view: &View) -> Result<u64, Missing> {
 fn larger(view: &View, bytes: u64) -> Option<Change> {
     let now = view.receiver.receive_buffer_bytes().ok()?;
     let present = view.plan().socket.rcvbuf_bytes.map(|bytes| bytes.0.to_string());
-    let why = "holds more of what arrives while the reader waits for a CPU";
+    let why = "holds more data while the reader waits for a CPU";
     (2.0 * bytes as f64 > now).then(|| of_plan("socket.rcvbuf", present, &bytes.to_string(), why))
 }
 

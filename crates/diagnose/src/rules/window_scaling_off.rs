@@ -1,21 +1,21 @@
 //! # What it means
-//! One of the two hosts does not offer window scaling, so that neither may use it.
+//! One of the two hosts does not offer window scaling, so neither may use it.
 //!
 //! # Why it limits
-//! The window field of a TCP segment has 16 bits. Without scaling no more than 65535 bytes can be
-//! under way in each round trip.
+//! The window field of a TCP segment has 16 bits. Without scaling, at most 65535 bytes can be in
+//! flight in each round trip.
 //!
 //! # How it is seen
 //! The receive window limits, as for receive-window; the connection runs without the option
-//! (tcp_info options); the window stands as high as it can without it; and one host has
+//! (tcp_info options); the window is as large as it can be without the option; and one host has
 //! `net.ipv4.tcp_window_scaling` = 0.
 //!
 //! # What to try
 //! `net.ipv4.tcp_window_scaling` = 1 at that host.
 //!
 //! # When it is wrong
-//! Where both hosts offer the option and the connection runs without, something on the path takes it
-//! away: that is left to middlebox. A window that is smaller still has another cause. On a path of
+//! If both hosts offer the option and the connection runs without it, something on the path removes
+//! it; that is left to middlebox. A still smaller window has another cause. On a path of
 //! microseconds 64 KiB are enough.
 //!
 //! # Source
@@ -33,7 +33,7 @@ use crate::view::{Side, TcpOption, View};
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "window-scaling-off",
-    title: "A host does not scale windows",
+    title: "A host does not offer window scaling",
     stage: Stage::Window,
     explains: &["receive-window"],
     check,
@@ -61,7 +61,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         }
     };
     let limited = Limited { confidence, ..limited };
-    let summary = "windows that are not scaled";
+    let summary = "unscaled windows";
     let draft = receive_window::draft(view, &RULE, side.place(), &limited, summary)?.saw(
         side.place(),
         "unscaled_max_bytes",
@@ -72,7 +72,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         ),
     );
     if culprit(view).is_none() {
-        let ask = "see whether that host offers window scaling: sysctl net.ipv4.tcp_window_scaling";
+        let ask = "check if that host offers window scaling: sysctl net.ipv4.tcp_window_scaling";
         return draft.advice(ask).found();
     }
     let values = (Some("0".into()), "1".into());

@@ -1,20 +1,21 @@
 //! # What it means
-//! The flows go through a class of the sender's shaper that was not meant for them: the default class,
-//! while another may send much faster.
+//! The flows go through a class of the sender's shaper that was not meant for them: the default
+//! class, although another class may send much faster.
 //!
 //! # Why it limits
-//! htb puts what no filter matches into its default class, which is often given a small rate. A filter
-//! that is missing, or matches other addresses or ports, leaves the flows there.
+//! htb puts packets that no filter matches into its default class, which often has a small rate. If
+//! a filter is missing, or matches other addresses or ports, the flows stay there.
 //!
 //! # How it is seen
-//! Nearly all bytes left through the default class, whose ceil the goodput has reached; another class of
-//! the same device may send at one and a half times that rate or more, and sent next to nothing.
+//! Nearly all bytes left through the default class, and the goodput has reached its ceil. Another
+//! class of the same device may send at least one and a half times that rate, and sent almost
+//! nothing.
 //!
 //! # What to try
-//! A filter that puts the flows into the class that they belong in, or a default that is fast enough.
+//! A filter that puts the flows into the right class, or a faster default class.
 //!
 //! # When it is wrong
-//! Where the default class is meant to be slow for such flows, it is the shaper at its rate.
+//! If the default class is meant to be slow for such flows, this is only the shaper at its rate.
 //!
 //! # Source
 //! net/sched/sch_htb.c (`htb_classify`); tc-htb(8) (`default`).
@@ -75,11 +76,8 @@ fn predicted(
 
 fn draft(view: &View, own: &Leaf, better: &Leaf, shaper: &Shaper) -> Draft {
     let (place, device, goodput) = (view.sender.place(), shaper.device, view.goodput_or_zero());
-    let summary = format!(
-        "the default class {} of htb on {device}, at its rate of {}",
-        own.id,
-        rate(own.ceil)
-    );
+    let summary =
+        format!("the default class {} of htb on {device}, limited to {}", own.id, rate(own.ceil));
     let gives = format!(
         "{} of the {} that class {} leaves for payload",
         percent(goodput / shaper.ceiling),
@@ -88,7 +86,7 @@ fn draft(view: &View, own: &Leaf, better: &Leaf, shaper: &Shaper) -> Draft {
     );
     let through = format!("{:.0} bytes left through class {} (tc -s class)", own.sent, own.id);
     let other = format!(
-        "class {} may send {}, and sent {:.0} bytes",
+        "class {} may send {}, but sent only {:.0} bytes",
         better.id,
         rate(better.ceil),
         better.sent

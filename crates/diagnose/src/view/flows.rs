@@ -40,7 +40,7 @@ impl<'a> Side<'a> {
         what: &str,
         read: impl Fn(&FlowSample) -> Result<u64, Missing>,
     ) -> Result<Vec<f64>, Missing> {
-        let ran_back = || Missing::because(format!("{what} ran back during the measurement"));
+        let ran_back = || Missing::because(format!("{what} ran backwards during the measurement"));
         let delta = |(from, to): (&FlowSample, &FlowSample)| {
             read(to)?.checked_sub(read(from)?).map(|d| d as f64).ok_or_else(ran_back)
         };

@@ -54,7 +54,7 @@ impl Halves {
             return Ok(self);
         }
         Err(Missing::because(format!(
-            "both ways wait {:.1} ms together, and the flows' round trips {:.1} ms",
+            "both directions are delayed {:.1} ms together, the flows' round trips {:.1} ms",
             sum.value * 1e3,
             queue.value * 1e3
         )))
@@ -78,7 +78,7 @@ impl<'a> Ways<'a> {
         let later_s = clocks.far_began_later_s(near, far)?;
         let began = |clock: &Option<goodput_model::OwnClock>| clock.as_ref().map(|c| c.began_ns);
         let (Some(near_ns), Some(far_ns)) = (began(&near.clock), began(&far.clock)) else {
-            return Err(Missing::because("an end does not tell when its samples began"));
+            return Err(Missing::because("an end does not report when its samples began"));
         };
         let last_s = |samples: &[Sample]| samples.last().map_or(0.0, |sample| sample.at_s);
         let over_s = last_s(&near.samples).max(last_s(&far.samples) + later_s);
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn what_does_not_add_up_is_not_known() {
         let why = halves(waiting(0.05, 0.05)).unwrap_err().to_string();
-        assert!(why.contains("wait 100.0 ms together"), "{why}");
+        assert!(why.contains("delayed 100.0 ms together"), "{why}");
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl Side<'_> {
     fn first_after(&self, at_s: f64) -> Result<impl Iterator<Item = &FlowSample>, Missing> {
         let mut samples = self.end()?.samples.iter().filter(|sample| !sample.flows.is_empty());
         let found = samples.find(|sample| sample.at_s >= at_s);
-        let found = found.ok_or_else(|| Missing::because("no detailed sample so late"))?;
+        let found = found.ok_or_else(|| Missing::because("no detailed sample that late"))?;
         Ok(found.flows.iter().filter(|flow| flow.role == self.role))
     }
 

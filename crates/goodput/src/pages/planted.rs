@@ -6,11 +6,11 @@ use std::fmt::Write;
 const UNPLANTED: &[(&str, &str)] = &[
     (
         "cached-metrics",
-        "`net.ipv4.tcp_no_metrics_save` is on in a new network namespace, and nothing but a bad connection before fills the cache",
+        "`net.ipv4.tcp_no_metrics_save` is on in a new network namespace, and only an earlier bad connection fills the cache",
     ),
     (
         "cpu-contention",
-        "what other programs take is the machine's, not a host's: it shows where the machine is busy",
+        "other programs use the machine's CPUs, not one lab host's; it shows on a busy machine",
     ),
     ("cpu-frequency", "a virtual machine does not see the clock of its CPUs"),
     ("cpu-placement", "virtual devices interrupt no CPU"),
@@ -19,44 +19,50 @@ const UNPLANTED: &[(&str, &str)] = &[
     ("frame-errors", "virtual links corrupt no frame"),
     (
         "gro-off",
-        "the segments of one machine are never cut up, so there is nothing to join; it is seen as a second cause where a shaper cuts them",
+        "the segments of one machine are never cut up, so there is nothing to join; it shows as a second cause if a shaper cuts them",
     ),
-    ("host-interconnect", "it takes a card that counts what its bus did not take"),
+    ("host-interconnect", "needs a card that counts what its bus did not accept"),
     ("interrupt-coalescing", "virtual devices coalesce nothing"),
-    ("legacy-bus", "it takes a card on such a bus"),
+    ("legacy-bus", "needs a card on such a bus"),
     ("line-rate", "virtual devices have no speed"),
     ("link-speed", "virtual devices negotiate nothing"),
-    ("napi-budget", "`net.core.netdev_budget` is the machine's, not a host's"),
-    ("notsent-lowat", "it costs nothing while the writer gets a CPU as soon as it is woken"),
+    ("napi-budget", "`net.core.netdev_budget` is one setting for the machine, not per lab host"),
+    ("notsent-lowat", "it costs nothing while a woken writer gets a CPU at once"),
     ("pause-frames", "virtual devices send none"),
-    ("pcie-link", "it takes a card on PCI Express"),
-    ("queue-imbalance", "it takes a card with several receive queues"),
+    ("pcie-link", "needs a card on PCI Express"),
+    ("queue-imbalance", "needs a card with several receive queues"),
     (
         "queue-too-long",
-        "it costs delay, not goodput: where it is planted, the limit is path-rate, and it is expected beside that",
+        "it costs delay, not goodput: scenarios that plant it expect path-rate as the limit, with queue-too-long beside it",
     ),
-    ("receive-prune", "the kernel grows the buffer before it prunes what is in it"),
+    ("receive-prune", "the kernel grows the buffer before it prunes it"),
     (
         "receiver-cpu",
-        "nothing need be planted: the healthy scenarios on a cable expect it or nothing",
+        "nothing needs to be planted: healthy scenarios on a cable expect this limit or none",
     ),
     ("ring-overrun", "virtual devices have no ring"),
     (
         "sender-cpu",
-        "nothing need be planted: the healthy scenarios on a cable expect it or nothing",
+        "nothing needs to be planted: healthy scenarios on a cable expect this limit or none",
     ),
-    ("softirq-saturation", "it takes a flood on one CPU that the other ends do not share"),
-    ("softnet-backlog", "`net.core.netdev_max_backlog` is the machine's, not a host's"),
-    ("storage-read", "it takes a disk slower than the network; tested with made-up files"),
-    ("storage-write", "it takes a disk slower than the network; tested with made-up files"),
-    ("tcp-memory", "`net.ipv4.tcp_mem` is the machine's, not a host's"),
+    ("softirq-saturation", "needs a flood on a CPU that the other ends do not share"),
+    (
+        "softnet-backlog",
+        "`net.core.netdev_max_backlog` is one setting for the machine, not per lab host",
+    ),
+    ("storage-read", "needs a disk slower than the network; tested with synthetic files"),
+    ("storage-write", "needs a disk slower than the network; tested with synthetic files"),
+    ("tcp-memory", "`net.ipv4.tcp_mem` is one setting for the machine, not per lab host"),
 ];
 
 /// Causes of the field's catalogue that goodput has no rule for, and why a lab could not show one either.
 const UNNAMED: &[(&str, &str)] = &[
-    ("per-flow-limit", "needs several flows beside one: `--probe` runs four, and tells then"),
+    (
+        "per-flow-limit",
+        "needs several flows to compare with one; `--probe` runs four and then reports it",
+    ),
     ("incast", "needs many senders to one receiver at the same moment; goodput has two ends"),
-    ("hash-imbalance", "needs several links or queues that flows are spread over by a hash"),
+    ("hash-imbalance", "needs several links or queues, with flows spread over them by a hash"),
     ("packet-tap", "a tap's cost is CPU time in the receiver's softirq, seen as receiver-cpu"),
 ];
 

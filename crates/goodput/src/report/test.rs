@@ -170,7 +170,7 @@ fn explain(out: &mut String, record: &Record, finding: &Finding) {
     let evidence = finding.evidence.iter().map(|seen| format!("{}: {}", seen.end, seen.text));
     lines(out, "  evidence", evidence);
     if let Known::Value(predicted) = &finding.predicted_bits_per_s {
-        line(out, "  then", &format!("about {predicted}, the next limit that is known"));
+        line(out, "  then", &format!("about {predicted}, the next known limit"));
     }
     remedy(out, finding);
     // Proving needs goodput at the other end, which a transfer of another program says nothing of.

@@ -23,14 +23,14 @@ struct Buffer {
 
 pub(super) const RECEIVE_WINDOW: Check = Check {
     id: "receive-window",
-    title: "receive buffers too small for this link over a long path",
+    title: "receive buffers too small for this link on a long path",
     scope: Scope::Device,
     ask: &Buffer { name: TCP_RMEM, payload: 0.5, what: "receive" },
 };
 
 pub(super) const SEND_BUFFER: Check = Check {
     id: "send-buffer",
-    title: "send buffers too small for this link over a long path",
+    title: "send buffers too small for this link on a long path",
     scope: Scope::Device,
     ask: &Buffer { name: TCP_WMEM, payload: 1.0, what: "send" },
 };
@@ -53,13 +53,13 @@ impl Ask for Buffer {
             return Ok(None);
         }
         let summary = format!(
-            "{} buffers of at most {} carry {} over a round trip of 50 ms; {}",
+            "{} buffers of at most {} carry {} at a round trip of 50 ms; {}",
             self.what,
             bytes(most),
             rate(allowed),
             match host.count(LINK_SPEED) {
                 Ok(_) => format!("the link has {}", rate(speed)),
-                Err(_) => format!("{} is little for any link", rate(speed)),
+                Err(_) => format!("{} is low for any link", rate(speed)),
             }
         );
         let needed = (speed / 8.0 * FAR_S / self.payload).min(f64::from(1 << 30)) as u64;
@@ -99,7 +99,7 @@ mod tests {
             let view = HostView { device: Some("eth0"), now: &facts, before: None };
             SEND_BUFFER.check(&view).unwrap()
         };
-        assert!(found("4096 16384 100000").unwrap().summary.contains("little for any link"));
+        assert!(found("4096 16384 100000").unwrap().summary.contains("low for any link"));
         assert_eq!(found("4096 16384 4194304"), None);
     }
 }

@@ -7,7 +7,7 @@ use super::super::{Answer, Check, HostView, Scope};
 /// The slot of the card.
 pub(super) const PCIE: Check = Check {
     id: "pcie-link",
-    title: "a card whose PCI Express link is slower or narrower than it can be",
+    title: "a card whose PCI Express link is slower or narrower than the card supports",
     scope: Scope::Device,
     ask: &pcie,
 };
@@ -18,13 +18,14 @@ fn pcie(check: &Check, host: &HostView) -> Answer {
     if speed >= most && lanes >= all {
         return Ok(None);
     }
-    let text =
-        format!("the card runs at {speed} GT/s × {lanes} lanes and can {most} GT/s × {all} lanes");
+    let text = format!(
+        "the card runs at {speed} GT/s × {lanes} lanes and supports {most} GT/s × {all} lanes"
+    );
     // A link that nothing is asked of may sleep at a lower speed, but never with fewer lanes.
     let confidence = if lanes < all { Confidence::Likely } else { Confidence::Possible };
     check
         .draft(confidence, "bus.pcie_lanes", lanes, &text)
-        .advice("seat the card again, or use a slot with all its lanes (lspci -vv: LnkSta)")
+        .advice("reseat the card, or use a slot with all its lanes (lspci -vv: LnkSta)")
         .found()
 }
 
@@ -43,7 +44,10 @@ mod tests {
         facts.put("bus.pcie_max_lanes", 8u64);
         let view = HostView { device: Some("eth0"), now: &facts, before: None };
         let found = PCIE.check(&view).unwrap().unwrap();
-        assert_eq!(found.summary, "the card runs at 8 GT/s × 4 lanes and can 8 GT/s × 8 lanes");
+        assert_eq!(
+            found.summary,
+            "the card runs at 8 GT/s × 4 lanes and supports 8 GT/s × 8 lanes"
+        );
         assert_eq!(found.confidence, Confidence::Likely);
     }
 }

@@ -13,7 +13,7 @@ const LATE_US: f64 = 250.0;
 
 pub(super) const LINK_SPEED: Check = Check {
     id: "link-speed",
-    title: "a link slower than both sides can",
+    title: "a link slower than both sides support",
     scope: Scope::Device,
     ask: &slower,
 };
@@ -25,13 +25,13 @@ pub(super) const HALF_DUPLEX: Check = Check {
 };
 pub(super) const COALESCING: Check = Check {
     id: "interrupt-coalescing",
-    title: "interrupts for every frame, or very late ones",
+    title: "interrupts for every frame, or very late",
     scope: Scope::Device,
     ask: &coalescing,
 };
 pub(super) const QUEUES: Check = Check {
     id: "queue-imbalance",
-    title: "one queue where the card has more",
+    title: "one queue although the card has more",
     scope: Scope::Device,
     ask: &queues,
 };
@@ -44,11 +44,11 @@ fn slower(check: &Check, host: &HostView) -> Answer {
     if speed >= both {
         return Ok(None);
     }
-    let text = format!("the link runs at {}, both sides can {}", rate(speed), rate(both));
+    let text = format!("the link runs at {}; both sides support {}", rate(speed), rate(both));
     check
         .draft(Confidence::Certain, names::LINK_SPEED, speed, &text)
         .advice(
-            "another cable or port; autonegotiation on at both sides: ethtool -s DEV autoneg on",
+            "use another cable or port; autonegotiation on at both sides: ethtool -s DEV autoneg on",
         )
         .permanent("/etc/systemd/network/10-DEV.link", "[Link]\nAutoNegotiation=yes")
         .permanent("FreeBSD /etc/rc.conf", "ifconfig_DEV=\"… media autoselect\"")
@@ -62,7 +62,7 @@ fn half(check: &Check, host: &HostView) -> Answer {
     let text = "the link is half duplex";
     check
         .draft(Confidence::Likely, "link.duplex", 1.0, text)
-        .advice("autonegotiation on at both sides; one side fixed and the other not ends like this")
+        .advice("switch autonegotiation on at both sides; one fixed side causes this")
         .permanent("/etc/systemd/network/10-DEV.link", "[Link]\nAutoNegotiation=yes")
         .found()
 }
@@ -73,11 +73,11 @@ fn coalescing(check: &Check, host: &HostView) -> Answer {
     let fast = host.count(names::LINK_SPEED).is_ok_and(|speed| speed >= FAST);
     let text = match us {
         _ if adaptive => return Ok(None),
-        us if us > LATE_US => format!("the card holds interrupts back for {us:.0} µs"),
+        us if us > LATE_US => format!("the card delays interrupts by {us:.0} µs"),
         0.0 if fast => "the card interrupts for every frame".into(),
         _ => return Ok(None),
     };
-    let why = "fewer interrupts under load, early ones without";
+    let why = "fewer interrupts under load, early ones when idle";
     let change = host.change("coalescing.adaptive_rx", Some("off".into()), "on", why);
     check.draft(Confidence::Possible, "coalescing.rx_us", us, &text).changes([change]).found()
 }
@@ -89,7 +89,7 @@ fn queues(check: &Check, host: &HostView) -> Answer {
     if used > 1.0 || most <= 1.0 || cpus <= 1.0 || !fast {
         return Ok(None);
     }
-    let text = format!("the card uses 1 of {most} queues, so one CPU takes all interrupts");
+    let text = format!("the card uses 1 of {most} queues, so one CPU handles all interrupts");
     let to = format!("{:.0}", most.min(cpus));
     let change =
         host.change("channels.combined", Some("1".into()), &to, "more CPUs share the work");
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(of(&LINK_SPEED, &facts), None);
         facts.put("negotiation.partner_bits_per_s", 2_500_000_000u64);
         let found = of(&LINK_SPEED, &facts).unwrap();
-        assert_eq!(found.summary, "the link runs at 100 Mbit/s, both sides can 1 Gbit/s");
+        assert_eq!(found.summary, "the link runs at 100 Mbit/s; both sides support 1 Gbit/s");
     }
 
     #[test]

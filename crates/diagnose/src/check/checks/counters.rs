@@ -24,13 +24,13 @@ struct Counters {
 
 pub(super) const RING_OVERRUN: Check = Check {
     id: "ring-overrun",
-    title: "frames that the card had no room for",
+    title: "frames dropped because the card had no room",
     scope: Scope::Device,
     ask: &Counters {
         counters: &["link.rx_missed_errors", "link.rx_fifo_errors"],
         of: "link.rx_packets",
         since_start: 1e-6,
-        each: "received frames lost for want of room in the ring",
+        each: "received frames lost because the ring was full",
         advice: "a larger receive ring (ethtool -g DEV shows the largest; ethtool -G DEV rx N), or \
                  interrupts on more CPUs (ethtool -L DEV combined N)",
         permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxBufferSize=max")),
@@ -60,8 +60,7 @@ pub(super) const PAUSE_FRAMES: Check = Check {
         of: "link.tx_packets",
         since_start: 1e-3,
         each: "pause frames received",
-        advice: "find out who sends them: a receiver or switch port that can't keep up; \
-                 ethtool -A DEV rx off tx off ends it and lets that one drop instead",
+        advice: "find the sender: a receiver or switch port that can't keep up; ethtool -A DEV rx off tx off makes it drop instead",
         permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxFlowControl=no")),
     },
 };
@@ -83,7 +82,7 @@ pub(super) const LINK_FLAP: Check = Check {
 
 pub(super) const LOCAL_DROP: Check = Check {
     id: "local-drop",
-    title: "packets dropped on the way out of this host",
+    title: "packets dropped before they leave this host",
     scope: Scope::Device,
     ask: &Counters {
         counters: &["qdisc.drops", "link.tx_dropped"],
@@ -104,7 +103,7 @@ pub(super) const SOFTNET_BACKLOG: Check = Check {
         counters: &["softnet.dropped"],
         of: "softnet.processed",
         since_start: 1e-4,
-        each: "packets dropped as a CPU's backlog was full",
+        each: "packets dropped because a CPU's backlog was full",
         advice: "sysctl net.core.netdev_max_backlog=10000, or receive packet steering over more CPUs",
         permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.core.netdev_max_backlog = 10000")),
     },
@@ -112,14 +111,14 @@ pub(super) const SOFTNET_BACKLOG: Check = Check {
 
 pub(super) const UDP_RECEIVE_BUFFER: Check = Check {
     id: "udp-receive-buffer",
-    title: "datagrams that found no room in their socket",
+    title: "datagrams dropped because their socket was full",
     scope: Scope::Host,
     ask: &Counters {
         counters: &["snmp.Udp.RcvbufErrors"],
         of: "snmp.Udp.InDatagrams",
         since_start: 1e-3,
-        each: "datagrams dropped as a socket's buffer was full",
-        advice: "a larger SO_RCVBUF in the program, and room for it: sysctl net.core.rmem_max=16777216",
+        each: "datagrams dropped because a socket's buffer was full",
+        advice: "a larger SO_RCVBUF in the program, and a limit that allows it: sysctl net.core.rmem_max=16777216",
         permanent: Some((
             "/etc/sysctl.d/90-goodput.conf",
             "net.core.rmem_max = 16777216\nnet.core.rmem_default = 1048576",
@@ -129,7 +128,7 @@ pub(super) const UDP_RECEIVE_BUFFER: Check = Check {
 
 pub(super) const RECEIVE_PRUNE: Check = Check {
     id: "receive-prune",
-    title: "data that TCP had received and threw away",
+    title: "data that TCP received and discarded",
     scope: Scope::Host,
     ask: &Counters {
         counters: &[
@@ -140,7 +139,7 @@ pub(super) const RECEIVE_PRUNE: Check = Check {
         ],
         of: "snmp.Tcp.InSegs",
         since_start: 1e-5,
-        each: "times received data was thrown away for want of memory",
+        each: "times received data was discarded for lack of memory",
         advice: "larger receive buffers: the third number of net.ipv4.tcp_rmem",
         permanent: Some((
             "/etc/sysctl.d/90-goodput.conf",
@@ -151,27 +150,27 @@ pub(super) const RECEIVE_PRUNE: Check = Check {
 
 pub(super) const CONNECTION_SETUP: Check = Check {
     id: "connection-setup",
-    title: "connections turned away by a full listen queue",
+    title: "connections rejected because the listen queue was full",
     scope: Scope::Host,
     ask: &Counters {
         counters: &["netstat.TcpExt.ListenOverflows", "netstat.TcpExt.TCPReqQFullDrop"],
         of: "snmp.Tcp.PassiveOpens",
         since_start: 1e-3,
-        each: "connections dropped as a listen queue was full",
-        advice: "a larger backlog in listen(2), and room for it: sysctl net.core.somaxconn=4096",
+        each: "connections dropped because a listen queue was full",
+        advice: "a larger backlog in listen(2), and a limit that allows it: sysctl net.core.somaxconn=4096",
         permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.core.somaxconn = 4096")),
     },
 };
 
 pub(super) const FRAGMENTATION: Check = Check {
     id: "fragmentation",
-    title: "datagrams whose fragments did not all come",
+    title: "datagrams with missing fragments",
     scope: Scope::Host,
     ask: &Counters {
         counters: &["snmp.Ip.ReasmFails"],
         of: "snmp.Ip.ReasmReqds",
         since_start: 1e-3,
-        each: "datagrams that could not be put together from their fragments",
+        each: "datagrams that could not be reassembled",
         advice: "send datagrams that fit the MTU; for NFS over UDP a smaller rsize, or TCP",
         permanent: None,
     },
@@ -218,7 +217,7 @@ impl Counters {
         if count == 0.0 || share < self.since_start {
             return Ok(None);
         }
-        let text = format!("{count:.0} {} since the start ({})", self.each, percent(share));
+        let text = format!("{count:.0} {} since boot ({})", self.each, percent(share));
         Ok(Some(Seen { count, confidence: Confidence::Possible, text }))
     }
 }

@@ -28,7 +28,7 @@ pub(super) const QUOTA_CHECK: Check = Check {
 };
 pub(super) const STEAL: Check = Check {
     id: "cpu-steal",
-    title: "CPU time that the hypervisor takes away",
+    title: "CPU time taken by the hypervisor",
     scope: Scope::Host,
     ask: &steal,
 };
@@ -40,7 +40,7 @@ pub(super) const SOFTIRQ: Check = Check {
 };
 pub(super) const BUDGET: Check = Check {
     id: "napi-budget",
-    title: "packets left over after a poll",
+    title: "packets left after a poll",
     scope: Scope::Host,
     ask: &budget,
 };
@@ -88,10 +88,10 @@ fn steal(check: &Check, host: &HostView) -> Answer {
     if stolen < STOLEN {
         return Ok(None);
     }
-    let text = format!("the hypervisor took {} of the CPU time away", percent(stolen));
+    let text = format!("the hypervisor took {} of the CPU time", percent(stolen));
     check
         .draft(Confidence::Likely, "cpu.steal_us", stolen * 100.0, &text)
-        .advice("a host with CPUs of its own; until then measurements here vary")
+        .advice("use a host with dedicated CPUs; until then, results vary")
         .found()
 }
 
@@ -125,8 +125,10 @@ fn budget(check: &Check, host: &HostView) -> Answer {
     if squeezed.rate() < SQUEEZED || dropped.count == 0 {
         return Ok(None);
     }
-    let text =
-        format!("{:.0} polls a second left packets over, and some were dropped", squeezed.rate());
+    let text = format!(
+        "{:.0} polls a second left packets in the queue, and some were dropped",
+        squeezed.rate()
+    );
     check
         .draft(Confidence::Likely, "softnet.squeezed", squeezed.rate(), &text)
         .advice("sysctl net.core.netdev_budget=600 net.core.netdev_budget_usecs=8000")

@@ -20,12 +20,12 @@ struct Room {
 
 pub(super) const TCP_MEMORY: Check = Check {
     id: "tcp-memory",
-    title: "TCP's memory nearly used up",
+    title: "TCP memory nearly used up",
     scope: Scope::Host,
     ask: &Room {
         used: "sockstat.tcp_mem_pages",
         limit: "sockstat.tcp_mem_pressure_pages",
-        what: "of the memory from which TCP stops growing its buffers is in use",
+        what: "of the memory at which TCP stops growing its buffers is in use",
         advice: "raise net.ipv4.tcp_mem (three numbers, in pages), or find who holds the memory (ss -tm)",
         permanent: "net.ipv4.tcp_mem = LOW PRESSURE MAX",
     },
@@ -33,12 +33,12 @@ pub(super) const TCP_MEMORY: Check = Check {
 
 pub(super) const CONNTRACK: Check = Check {
     id: "conntrack",
-    title: "the table of tracked connections nearly full",
+    title: "the connection tracking table nearly full",
     scope: Scope::Host,
     ask: &Room {
         used: "conntrack.entries",
         limit: "conntrack.max",
-        what: "of the table of tracked connections is in use; new ones are dropped once it is full",
+        what: "of the connection tracking table is in use; once it is full, new connections are dropped",
         advice: "raise net.netfilter.nf_conntrack_max, or track less (nft … notrack)",
         permanent: "net.netfilter.nf_conntrack_max = 1048576",
     },

@@ -24,8 +24,7 @@ fn small_mtu(check: &Check, host: &HostView) -> Answer {
         return Ok(None);
     }
     let summary = format!(
-        "the MTU is {mtu:.0} bytes, of which TCP over IPv4 leaves {:.0} for payload; IPv6 needs \
-         {LEAST:.0} (RFC 8200)",
+        "the MTU is {mtu:.0} bytes, {:.0} of them payload with TCP over IPv4; IPv6 needs {LEAST:.0} (RFC 8200)",
         mtu - HEADERS
     );
     check

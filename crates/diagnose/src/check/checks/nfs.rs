@@ -29,11 +29,11 @@ fn transfer_size(check: &Check, host: &HostView) -> Answer {
         let udp = proto.starts_with("udp");
         let (wrong, advice) = match udp {
             true if size > DATAGRAM => (
-                "each read comes in fragments over UDP, all lost when one is",
+                "over UDP each read comes in fragments, and is lost if one of them is",
                 "mount over TCP (proto=tcp), or with rsize=1024,wsize=1024",
             ),
             false if size < SMALL => (
-                "each read waits a round trip",
+                "each read waits one round trip",
                 "mount with rsize=1048576,wsize=1048576 (and nconnect=8 for a fast link)",
             ),
             _ => continue,
@@ -42,7 +42,7 @@ fn transfer_size(check: &Check, host: &HostView) -> Answer {
         return check
             .draft(Confidence::Possible, "rsize_bytes", size, &text)
             .advice(advice)
-            .permanent("/etc/fstab", "options of the mount: the same words")
+            .permanent("/etc/fstab", "the same mount options")
             .found();
     }
     Ok(None)

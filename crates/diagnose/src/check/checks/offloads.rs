@@ -26,9 +26,9 @@ fn offloads(check: &Check, host: &HostView) -> Answer {
     if off.is_empty() {
         return Ok(None);
     }
-    let text = format!("{} off: each segment costs CPU of its own", off.join(", "));
+    let text = format!("{} off: each segment costs extra CPU", off.join(", "));
     let change = |name: &&str| {
-        host.change(&format!("offload.{name}"), Some("off".into()), "on", "less CPU for each byte")
+        host.change(&format!("offload.{name}"), Some("off".into()), "on", "less CPU per byte")
     };
     check
         .draft(Confidence::Possible, "offloads_off", off.len() as f64, &text)

@@ -15,7 +15,7 @@ const ENOUGH_S: f64 = 0.001;
 
 pub(super) const RING: Check = Check {
     id: "ring-size",
-    title: "a receive ring shorter than the gaps in which no CPU empties it",
+    title: "a receive ring too short for the gaps between two polls",
     scope: Scope::Device,
     ask: &ring,
 };
@@ -32,7 +32,7 @@ fn ring(check: &Check, host: &HostView) -> Answer {
     };
     let ring = format!("receive ring of {frames} frames = {} at {}", time(lasts), rate(speed));
     let summary = match gap {
-        Ok(gap) => format!("{ring}; longest gap of a CPU seen {}", time(gap)),
+        Ok(gap) => format!("{ring}; longest gap seen on a CPU: {}", time(gap)),
         Err(_) => ring.clone(),
     };
     let mut draft = Draft::new(check.id, Place::Near, confidence, summary)
@@ -40,7 +40,7 @@ fn ring(check: &Check, host: &HostView) -> Answer {
         .saw_if(Place::Near, LONGEST, gap, |gap| format!("a CPU woke up {} late", time(gap)));
     if largest > frames {
         let (from, to) = (Some(format!("{frames:.0}")), format!("{largest:.0}"));
-        draft = draft.changes([host.change("ring.rx", from, &to, "rides out longer gaps")]);
+        draft = draft.changes([host.change("ring.rx", from, &to, "bridges longer gaps")]);
     }
     draft.found()
 }
@@ -70,7 +70,7 @@ mod tests {
         let finding = of(&facts(256, Some(4800.0))).unwrap();
         assert_eq!(
             finding.summary,
-            "receive ring of 256 frames = 3.1 ms at 1 Gbit/s; longest gap of a CPU seen 4.8 ms"
+            "receive ring of 256 frames = 3.1 ms at 1 Gbit/s; longest gap seen on a CPU: 4.8 ms"
         );
         assert_eq!(finding.changes[0].to, "4096");
         assert_eq!(of(&facts(1024, Some(4800.0))), None);

@@ -35,7 +35,7 @@ fn bucket(check: &Check, host: &HostView) -> Answer {
         _ => return Ok(None),
     };
     let text = format!(
-        "{kind} of {} with a burst of {}: it needs {} to give that rate at little CPU",
+        "{kind} of {} with a burst of {}: it needs {} to reach that rate at low CPU cost",
         rate(told),
         bytes(burst),
         bytes(needed)

@@ -20,7 +20,7 @@ pub(super) const WINDOW_SCALING: Check = Check {
         name: "net.ipv4.tcp_window_scaling",
         is_wrong: |value| value == "0",
         right: "1",
-        effect: "no window is larger than 64 KiB: 5 Mbit/s over a round trip of 100 ms (RFC 7323)",
+        effect: "no window exceeds 64 KiB: 5 Mbit/s at a round trip of 100 ms (RFC 7323)",
     },
 };
 
@@ -38,7 +38,7 @@ pub(super) const SACK: Check = Check {
 
 pub(super) const AUTOTUNING: Check = Check {
     id: "receive-window",
-    title: "receive buffers that do not grow by themselves",
+    title: "receive buffers without autotuning",
     scope: Scope::Host,
     ask: &Sysctl {
         name: "net.ipv4.tcp_moderate_rcvbuf",

@@ -13,7 +13,7 @@ const LONG_S: f64 = 0.02;
 /// Late wake-ups.
 pub(super) const WAKEUPS: Check = Check {
     id: "late-wakeups",
-    title: "threads that are woken up late",
+    title: "threads that wake up late",
     scope: Scope::Host,
     ask: &wakeups,
 };
@@ -26,6 +26,6 @@ fn wakeups(check: &Check, host: &HostView) -> Answer {
     let text = format!("a thread that was ready waited up to {} for a CPU", time(gap));
     check
         .draft(Confidence::Possible, LONGEST, gap * 1e6, &text)
-        .advice("find out what holds the CPUs: other work, a quota, or the hypervisor (steal time)")
+        .advice("find what holds the CPUs: other work, a quota, or the hypervisor (steal time)")
         .found()
 }
