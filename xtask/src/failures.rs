@@ -30,6 +30,12 @@ impl Failures {
         }
     }
 
+    /// Whether a test of this name failed, in whichever module.
+    pub fn contain(&self, test: &str) -> bool {
+        let is_it = |name: &str| name == test || name.ends_with(&format!("::{test}"));
+        self.all.iter().any(|failure| is_it(&failure.name))
+    }
+
     /// A test binary ended without a result; these were its last lines.
     pub fn broke_off(&mut self, said: &[String]) {
         let lines = said[said.len().saturating_sub(LAST)..].to_vec();

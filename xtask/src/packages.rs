@@ -1,9 +1,10 @@
 //! The Debian packages that tests and benchmarks call, and why.
 
 use anyhow::Result;
+use goodput_testing::everything_required;
 
 use crate::shell::{command, has_program, run};
-use crate::tally::{Tally, skips_forbidden};
+use crate::tally::Tally;
 
 /// A Debian package, the program of it that we call, and what for.
 pub struct Package {
@@ -60,7 +61,7 @@ pub fn provide(packages: &[Package]) -> Result<Tally> {
     if !rustix::process::geteuid().is_root() {
         let needs = format!("packages: needs root to run `apt-get install {}`", names.join(" "));
         println!("SKIPPED {needs}");
-        return Ok(if skips_forbidden() { Tally::failure(needs) } else { Tally::SKIPPED });
+        return Ok(if everything_required() { Tally::failure(needs) } else { Tally::SKIPPED });
     }
     println!("  as root, so installing: {}", names.join(" "));
     install(&names)?;

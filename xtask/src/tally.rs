@@ -66,11 +66,6 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Whether a skip is a failure (`GOODPUT_REQUIRE=all`).
-pub fn skips_forbidden() -> bool {
-    std::env::var("GOODPUT_REQUIRE").is_ok_and(|what| what == "all")
-}
-
 /// Runs one step after the other, and goes on after a failure.
 pub struct Steps {
     total: Tally,

@@ -1,15 +1,11 @@
-//! Reads what `cargo test -- --show-output` prints: results, and the tests that skipped.
+//! Reads what `cargo test` prints: how many tests passed and failed, and what the failing ones said.
 //!
-//! A test that this machine can't host prints `SKIPPED <name>: needs <what>` and returns, so
-//! libtest counts it as passed. libtest hides what passing tests print; `--show-output` makes it
-//! print that after the run, in a section `successes:`, one test after the other. A test binary
-//! with a harness of its own prints both kinds of line itself, and may also report a skipped test
-//! as ignored; it is one skip then, too.
-//!
-//! A test that has run, and whose outcome proves nothing as others took the machine's CPUs meanwhile, prints
-//! `NOT JUDGED <name>: <why>` and returns. It has neither passed nor failed, and is counted as that.
+//! A test that can't run here returns early, so it is counted as passed; what it leaves instead
+//! ([`goodput_testing::skip`]) is subtracted in [`Transcript::tally`].
 
 use std::collections::BTreeSet;
+
+use goodput_testing::{Kind, Outcome};
 
 use crate::failures::Failures;
 use crate::tally::Tally;
@@ -20,14 +16,8 @@ pub struct Transcript {
     passed: usize,
     failed: usize,
     ignored: usize,
-    ignored_names: Vec<String>,
-    /// Every skip, as `<name>: needs <what>`.
-    pub skips: Vec<String>,
-    /// The skips of the test binary that is running, which may name one twice.
-    skips_here: BTreeSet<String>,
-    /// What was not judged, as `<name>: <why>`.
-    pub not_judged: Vec<String>,
-    section: Section,
+    /// Whether the lines are those of failing tests.
+    in_failures: bool,
     running: bool,
     /// What the test binary that is running has said so far.
     said: Vec<String>,
@@ -35,62 +25,38 @@ pub struct Transcript {
     failures: Failures,
 }
 
-/// The part of a test binary's output that a line belongs to.
-#[derive(Debug, Default, PartialEq, Eq)]
-enum Section {
-    /// One line for each test.
-    #[default]
-    Progress,
-    /// What passing tests printed.
-    Successes,
-    /// What failing tests printed.
-    Failures,
-    /// The names of those once more.
-    FailedNames,
-}
-
 impl Transcript {
-    /// Takes one line, of stdout or stderr. Returns whether a person wants to see it.
-    pub fn read(&mut self, line: &str) -> bool {
+    /// Takes one line, of stdout or stderr.
+    pub fn read(&mut self, line: &str) {
         let plain = anstream::adapter::strip_str(line).to_string();
         let plain = plain.trim_end();
         if plain.starts_with("test result: ") {
             self.end_binary(plain);
-        } else if plain == "successes:" {
-            self.section = Section::Successes;
         } else if plain == "failures:" {
-            let again = self.section == Section::Failures;
-            self.section = if again { Section::FailedNames } else { Section::Failures };
-        } else if let Some(skip) = plain.strip_prefix("SKIPPED ") {
-            return self.skip(skip);
-        } else if let Some(test) = plain.strip_prefix("NOT JUDGED ") {
-            // A failing test counts as failed, whatever it printed before.
-            if self.section != Section::Failures {
-                self.not_judged.push(test.into());
-            }
-            return true;
-        } else if let Some(name) = ignored_name(plain) {
-            self.ignored_names.push(name.into());
-        } else if self.section == Section::Progress && is_start(plain) {
+            // The second time their names alone follow.
+            self.in_failures = !self.in_failures;
+        } else if self.in_failures {
+            self.failures.read(plain);
+        } else if is_start(plain) {
             self.break_off();
             self.running = true;
         }
-        if self.section == Section::Failures {
-            self.failures.read(plain);
-        } else if self.running {
+        if self.running && !self.in_failures {
             self.said.push(plain.into());
         }
-        self.section != Section::Successes
     }
 
     /// The counts, once everything is read and cargo's exit code is known. A run that broke off
     /// or tested nothing has failed, whatever its lines say.
-    pub fn tally(mut self, cargo_succeeded: bool, skips_forbidden: bool) -> Tally {
+    pub fn tally(mut self, cargo_succeeded: bool, proved_nothing: &BTreeSet<Outcome>) -> Tally {
         self.break_off();
-        let as_passed = self.skips.iter().filter(|skip| !self.is_ignored(skip)).count();
-        let not_judged = self.not_judged.len();
-        let passed = self.passed.saturating_sub(as_passed + not_judged);
-        let skipped = self.ignored + as_passed;
+        // A failing test counts as failed, whatever it left before.
+        let count = |kind: Kind| {
+            let of_kind = proved_nothing.iter().filter(|outcome| outcome.kind == kind);
+            of_kind.filter(|outcome| !self.failures.contain(&outcome.test)).count()
+        };
+        let (skipped, not_judged) = (count(Kind::Skipped), count(Kind::NotJudged));
+        let passed = self.passed.saturating_sub(skipped + not_judged);
         let mut failed = self.failed + self.unfinished;
         let mut failures = self.failures.in_words();
         let nothing_ran = self.passed + failed == 0;
@@ -98,36 +64,16 @@ impl Transcript {
             failed = 1;
             failures.push("FAILED cargo test: no test did, see its errors above".into());
         }
-        if skips_forbidden {
-            failures
-                .extend(self.skips.iter().map(|skip| format!("FAILED by being skipped: {skip}")));
-            return Tally { passed, failed: failed + skipped, skipped: 0, not_judged, failures };
-        }
-        Tally { passed, failed, skipped, not_judged, failures }
-    }
-
-    /// Whether the harness counted this skip as ignored, rather than as passed.
-    fn is_ignored(&self, skip: &str) -> bool {
-        let name = skip.split(": needs ").next().unwrap_or(skip);
-        self.ignored_names.iter().any(|path| path.rsplit("::").next() == Some(name))
-    }
-
-    fn skip(&mut self, skip: &str) -> bool {
-        // A failing test counts as failed, whatever it printed before.
-        if self.section == Section::Failures || !self.skips_here.insert(skip.into()) {
-            return false;
-        }
-        self.skips.push(skip.into());
-        true
+        Tally { passed, failed, skipped: skipped + self.ignored, not_judged, failures }
     }
 
     fn end_binary(&mut self, line: &str) {
         self.passed += count(line, "passed");
         self.failed += count(line, "failed");
         self.ignored += count(line, "ignored");
-        self.section = Section::Progress;
-        self.skips_here.clear();
+        self.in_failures = false;
         self.running = false;
+        self.said.clear();
     }
 
     /// Where a test binary is still running, it has ended without a result.
@@ -138,12 +84,6 @@ impl Transcript {
             self.failures.broke_off(&said);
         }
     }
-}
-
-/// The name in `test a::name ... ignored, reason`, or behind a kind: `test [kind] name ... `.
-fn ignored_name(line: &str) -> Option<&str> {
-    let (name, end) = line.strip_prefix("test ")?.split_once(" ... ")?;
-    end.starts_with("ignored").then(|| name.split_whitespace().last())?
 }
 
 /// Whether this is libtest's `running 12 tests`.
@@ -171,22 +111,22 @@ mod tests {
         transcript
     }
 
+    /// The tally of a run that left these lines.
+    fn tally(text: &str, succeeded: bool, left: &[(Kind, &str)]) -> Tally {
+        let outcome = |(kind, test): &(Kind, &str)| Outcome {
+            kind: *kind,
+            binary: "b".into(),
+            test: (*test).into(),
+            why: "root".into(),
+        };
+        read(text).tally(succeeded, &left.iter().map(outcome).collect())
+    }
+
     const TWO_BINARIES: &str = "
 running 3 tests
 test one ... ok
 test two ... ok
 test three ... ok
-
-successes:
-
----- two stdout ----
-SKIPPED two: needs root
-SKIPPED two: needs root
-
-successes:
-    one
-    two
-    three
 
 test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s
 
@@ -196,96 +136,58 @@ test four ... ok
 test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
 ";
 
-    #[test]
-    fn sums_results_and_takes_skips_out_of_the_passed() {
-        let tally = read(TWO_BINARIES).tally(true, false);
-        assert_eq!(tally.to_string(), "3 passed, 0 failed, 1 skipped");
-    }
+    const ONE_FAILS: &str = "running 2 tests\ntest m::a ... FAILED\ntest b ... ok\n\n\
+        failures:\n\n---- m::a stdout ----\nthread 'a' panicked at x.rs:1:1:\nno\n\n\
+        failures:\n    m::a\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored\nerror: failed\n";
 
     #[test]
-    fn a_required_skip_is_a_failure() {
-        let tally = read(TWO_BINARIES).tally(true, true);
-        assert_eq!(tally.to_string(), "3 passed, 1 failed, 0 skipped");
+    fn what_proved_nothing_has_neither_passed_nor_failed() {
+        let left = [(Kind::Skipped, "two"), (Kind::NotJudged, "four")];
+        let tally = tally(TWO_BINARIES, true, &left);
+        assert_eq!(tally.to_string(), "2 passed, 0 failed, 1 skipped, 1 not judged");
     }
 
     #[test]
     fn colours_do_not_hide_a_result() {
         let line = "test result: \x1b[31mFAILED\x1b[m. 2 passed; 1 failed; 1 ignored; 0 measured";
-        let tally = read(line).tally(false, false);
-        assert_eq!(tally.to_string(), "2 passed, 1 failed, 1 skipped");
+        assert_eq!(tally(line, false, &[]).to_string(), "2 passed, 1 failed, 1 skipped");
     }
 
     #[test]
     fn a_binary_that_dies_without_a_result_has_failed() {
-        let died_last = "running 1 test";
         let died_first = format!("running 7 tests\n{TWO_BINARIES}");
-        assert_eq!(read(died_last).tally(true, false).failed, 1);
-        assert_eq!(read(&died_first).tally(true, false).failed, 1);
+        assert_eq!(tally("running 1 test", true, &[]).failed, 1);
+        assert_eq!(tally(&died_first, true, &[]).failed, 1);
     }
 
     #[test]
     fn a_build_that_fails_or_tests_nothing_has_failed() {
-        assert_eq!(read("error: could not compile").tally(false, false).failed, 1);
-        assert_eq!(read("").tally(true, false).failed, 1);
-        assert_eq!(read(TWO_BINARIES).tally(false, false).failed, 1);
+        assert_eq!(tally("error: could not compile", false, &[]).failed, 1);
+        assert_eq!(tally("", true, &[]).failed, 1);
+        assert_eq!(tally(TWO_BINARIES, false, &[]).failed, 1);
     }
 
     #[test]
     fn a_failing_test_is_not_skipped_as_well() {
-        let text = "running 1 test\ntest a ... FAILED\nfailures:\n---- a stdout ----\n\
-                    SKIPPED a: needs root\nfailures:\n    a\n\
-                    test result: FAILED. 0 passed; 1 failed; 0 ignored";
-        assert_eq!(read(text).tally(false, true).to_string(), "0 passed, 1 failed, 0 skipped");
+        let left = [(Kind::Skipped, "a"), (Kind::Skipped, "b")];
+        let tally = tally(ONE_FAILS, false, &left);
+        assert_eq!(tally.to_string(), "0 passed, 1 failed, 1 skipped");
     }
 
     #[test]
-    fn what_failed_is_said_again_with_its_message_and_without_what_passed() {
-        let text = "running 2 tests\ntest a ... FAILED\ntest b ... ok\n\nsuccesses:\n\n\
-                    ---- b stdout ----\nchatter\n\nsuccesses:\n    b\n\nfailures:\n\n\
-                    ---- a stdout ----\nthread 'a' panicked at x.rs:1:1:\nno\n\nfailures:\n    a\n\n\
-                    test result: FAILED. 1 passed; 1 failed; 0 ignored\nerror: test failed\n";
-        let failures = read(text).tally(false, false).failures;
-        assert_eq!(failures, ["FAILED a\n  thread 'a' panicked at x.rs:1:1:\n  no"]);
-        assert!(read(TWO_BINARIES).tally(true, false).failures.is_empty());
-        let required = read(TWO_BINARIES).tally(true, true).failures;
-        assert_eq!(required, ["FAILED by being skipped: two: needs root"]);
+    fn what_failed_is_said_again_with_its_message() {
+        let failures = tally(ONE_FAILS, false, &[]).failures;
+        assert_eq!(failures, ["FAILED m::a\n  thread 'a' panicked at x.rs:1:1:\n  no"]);
+        assert!(tally(TWO_BINARIES, true, &[]).failures.is_empty());
     }
 
     #[test]
     fn of_a_binary_that_dies_the_last_lines_are_said_again() {
         let text =
             format!("{TWO_BINARIES}running 1 test\nfatal runtime error\nrunning 2 tests\nhm");
-        let failures = read(&text).tally(false, false).failures;
+        let failures = tally(&text, false, &[]).failures;
         assert_eq!(failures.len(), 2, "{failures:?}");
         assert!(failures[0].ends_with("\n  running 1 test\n  fatal runtime error"), "{failures:?}");
-        assert!(read("").tally(true, false).failures[0].starts_with("FAILED cargo test"));
-    }
-
-    #[test]
-    fn what_was_not_judged_has_neither_passed_nor_failed_though_all_is_required() {
-        let text = "running 2 tests\nNOT JUDGED a: others took 40 % of the CPUs\n\
-                    test a ... ok\ntest b ... ok\ntest result: ok. 2 passed; 0 failed; 0 ignored";
-        let transcript = read(text);
-        assert_eq!(transcript.not_judged, ["a: others took 40 % of the CPUs"]);
-        let tally = transcript.tally(true, true);
-        assert_eq!(tally.to_string(), "1 passed, 0 failed, 0 skipped, 1 not judged");
-    }
-
-    #[test]
-    fn a_skip_that_is_also_reported_as_ignored_is_one_skip() {
-        let text = "running 2 tests\nSKIPPED b: needs root\ntest a ... ok\ntest [x] b   ... ignored\n\
-                    test result: ok. 1 passed; 0 failed; 1 ignored; 0 measured";
-        assert_eq!(read(text).tally(true, false).to_string(), "1 passed, 0 failed, 1 skipped");
-    }
-
-    #[test]
-    fn the_words_of_passing_tests_are_not_shown_but_their_skips_are() {
-        let mut transcript = Transcript::default();
-        assert!(transcript.read("test one ... ok"));
-        assert!(!transcript.read("successes:"));
-        assert!(!transcript.read("chatter"));
-        assert!(transcript.read("SKIPPED one: needs a second host"));
-        assert!(transcript.read("test result: ok. 1 passed; 0 failed"));
-        assert!(transcript.read("running 0 tests"));
+        assert!(tally("", true, &[]).failures[0].starts_with("FAILED cargo test"));
     }
 }

@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 
 use goodput_lab::{Lab, Scenario, privilege};
+use goodput_testing::skip;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 /// Set in the child that runs inside the user namespace.
@@ -13,12 +14,6 @@ const INSIDE: &str = "GOODPUT_LAB_TEST_INSIDE";
 
 /// The user `nobody` of most systems; any that is not root would do.
 const NOBODY: u32 = 65534;
-
-fn skip(test: &str, needs: &str) {
-    let required = std::env::var_os("GOODPUT_REQUIRE").is_some_and(|value| value == "all");
-    assert!(!required, "{test} must run, but needs {needs}");
-    eprintln!("SKIPPED {test}: needs {needs}");
-}
 
 /// Runs the test `inside` of this file again, by a user without any rights who entered a user
 /// namespace.

@@ -74,11 +74,11 @@ pub(crate) fn address(message: &RouteNetlinkMessage) -> Option<Address> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::namespace::tests::in_test_namespace;
+    use goodput_testing::in_namespace;
 
     #[test]
     fn addresses_of_both_families_are_added_and_listed() {
-        in_test_namespace("addresses_of_both_families_are_added_and_listed", || {
+        in_namespace("addresses_of_both_families_are_added_and_listed", || {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let index = netlink.link("left").unwrap().index;

@@ -207,7 +207,7 @@ pub(crate) fn class(message: &RouteNetlinkMessage) -> Option<Class> {
 mod tests {
     use super::*;
     use crate::Qdisc;
-    use crate::namespace::tests::in_test_namespace;
+    use goodput_testing::in_namespace;
 
     #[test]
     fn the_default_class_is_read_and_short_options_are_none() {
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_class_reads_back_as_it_was_set_and_is_changed_in_place() {
-        in_test_namespace("a_class_reads_back_as_it_was_set_and_is_changed_in_place", || {
+        in_namespace("a_class_reads_back_as_it_was_set_and_is_changed_in_place", || {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let index = netlink.link("left").unwrap().index;

@@ -207,12 +207,12 @@ fn device_name(
 mod tests {
     use super::*;
     use crate::Netlink;
-    use crate::namespace::tests::in_test_namespace;
+    use goodput_testing::in_namespace;
     use proptest::prelude::*;
 
     #[test]
     fn a_veth_names_its_driver_and_invents_a_speed() {
-        in_test_namespace("a_veth_names_its_driver_and_invents_a_speed", || {
+        in_namespace("a_veth_names_its_driver_and_invents_a_speed", || {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             let info = driver_info("left").unwrap();
             assert_eq!((info.name.as_deref(), info.bus_address), (Some("veth"), None));

@@ -126,9 +126,9 @@ mod tests {
     use netlink_sys::protocols::NETLINK_ROUTE;
 
     use super::*;
-    use crate::namespace::tests::in_test_namespace;
     use crate::socket::NetlinkSocket;
     use crate::{Qdisc, QdiscOptions, QdiscStats};
+    use goodput_testing::in_namespace;
     use proptest::prelude::*;
 
     fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_link_without_the_hook_has_no_filters() {
-        in_test_namespace("a_link_without_the_hook_has_no_filters", || {
+        in_namespace("a_link_without_the_hook_has_no_filters", || {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let index = netlink.link("left").unwrap().index;
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_filter_is_counted_at_its_hook_only() {
-        in_test_namespace("a_filter_is_counted_at_its_hook_only", || {
+        in_namespace("a_filter_is_counted_at_its_hook_only", || {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let index = netlink.link("left").unwrap().index;

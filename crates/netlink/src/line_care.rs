@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::Netlink;
     use crate::generic::{NLA_F_NESTED, attribute, message};
-    use crate::namespace::tests::in_test_namespace;
+    use goodput_testing::in_namespace;
     use proptest::prelude::*;
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_veth_has_neither() {
-        in_test_namespace("a_veth_has_neither", || {
+        in_namespace("a_veth_has_neither", || {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             assert!(fec("left").unwrap_err().not_supported());
             assert!(eee("left").unwrap_err().not_supported());

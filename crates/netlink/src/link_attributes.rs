@@ -127,11 +127,11 @@ fn told_of(message: &RawMessage) -> Option<LinkAttributes> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::namespace::tests::in_test_namespace;
+    use goodput_testing::in_namespace;
 
     #[test]
     fn every_attribute_is_written_as_it_was_told() {
-        in_test_namespace("every_attribute_is_written_as_it_was_told", || {
+        in_namespace("every_attribute_is_written_as_it_was_told", || {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let left = |netlink: &mut Netlink| {

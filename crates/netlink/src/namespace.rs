@@ -102,27 +102,14 @@ pub fn same(one: impl AsFd, other: impl AsFd) -> Result<bool, NetlinkError> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
+    use goodput_testing::in_namespace;
+
     use super::*;
-
-    /// Runs a test in a namespace of its own, or skips it where that is not permitted.
-    pub(crate) fn in_test_namespace(name: &str, test: impl FnOnce() + Send) {
-        match in_new_namespace(test) {
-            Ok(()) => {}
-            Err(error) if error.not_permitted() && !everything_required() => {
-                eprintln!("SKIPPED {name}: needs root for a network namespace");
-            }
-            Err(error) => panic!("{name}: {error}"),
-        }
-    }
-
-    fn everything_required() -> bool {
-        std::env::var_os("GOODPUT_REQUIRE").is_some_and(|value| value == "all")
-    }
 
     #[test]
     fn a_namespace_can_be_made_entered_and_told_apart() {
-        in_test_namespace("a_namespace_can_be_made_entered_and_told_apart", || {
+        in_namespace("a_namespace_can_be_made_entered_and_told_apart", || {
             let here = current().unwrap();
             let other = create().unwrap();
             assert!(!same(&here, &other).unwrap());
@@ -134,7 +121,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_cookie_is_not_used_again_as_inodes_are() {
-        in_test_namespace("a_cookie_is_not_used_again_as_inodes_are", || {
+        in_namespace("a_cookie_is_not_used_again_as_inodes_are", || {
             let seen: Vec<_> = (0..6).map(|_| in_new_namespace(cookie).unwrap()).collect();
             if seen[0].is_some() {
                 assert!(seen.windows(2).all(|pair| pair[0] != pair[1]), "{seen:?}");

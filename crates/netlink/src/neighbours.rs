@@ -98,11 +98,11 @@ mod tests {
     use std::net::UdpSocket;
 
     use super::*;
-    use crate::namespace::tests::in_test_namespace;
+    use goodput_testing::in_namespace;
 
     #[test]
     fn a_neighbour_that_was_never_asked_for_is_not_found_and_then_incomplete() {
-        in_test_namespace("a_neighbour_that_was_never_asked_for", || {
+        in_namespace("a_neighbour_that_was_never_asked_for", || {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let index = netlink.link("left").unwrap().index;

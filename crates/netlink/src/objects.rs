@@ -430,12 +430,12 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::namespace::tests::in_test_namespace;
+    use goodput_testing::in_namespace;
     use proptest::prelude::*;
 
     #[test]
     fn what_is_deleted_can_be_made_again() {
-        in_test_namespace("what_is_deleted_can_be_made_again", || {
+        in_namespace("what_is_deleted_can_be_made_again", || {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let index = netlink.link("left").unwrap().index;
@@ -473,7 +473,7 @@ mod tests {
 
     #[test]
     fn what_ends_by_itself_comes_back_with_its_lifetimes_and_flags() {
-        in_test_namespace("what_ends_by_itself_comes_back_with_its_lifetimes_and_flags", || {
+        in_namespace("what_ends_by_itself_comes_back_with_its_lifetimes_and_flags", || {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let index = netlink.link("left").unwrap().index;
@@ -508,7 +508,7 @@ mod tests {
     #[test]
     fn next_hops_and_bridge_entries_can_be_made_again_and_filters_are_seen() {
         let name = "next_hops_and_bridge_entries_can_be_made_again_and_filters_are_seen";
-        in_test_namespace(name, || {
+        in_namespace(name, || {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             let index = netlink.link("left").unwrap().index;

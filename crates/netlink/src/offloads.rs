@@ -150,11 +150,11 @@ pub fn set_offload(device: &str, offload: Offload, on: bool) -> Result<(), Netli
 mod tests {
     use super::*;
     use crate::Netlink;
-    use crate::namespace::tests::in_test_namespace;
+    use goodput_testing::in_namespace;
 
     #[test]
     fn offloads_of_a_veth_go_off_and_on_again() {
-        in_test_namespace("offloads_of_a_veth_go_off_and_on_again", || {
+        in_namespace("offloads_of_a_veth_go_off_and_on_again", || {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             for offload in [Offload::Tso, Offload::Gso, Offload::Gro, Offload::TxChecksum] {
                 let before = get_offload("left", offload).unwrap();
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn an_offload_the_device_does_not_have_is_not_supported() {
-        in_test_namespace("an_offload_the_device_does_not_have_is_not_supported", || {
+        in_namespace("an_offload_the_device_does_not_have_is_not_supported", || {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             assert!(!get_offload("left", Offload::Lro).unwrap());
             let error = set_offload("left", Offload::Lro, true).unwrap_err();

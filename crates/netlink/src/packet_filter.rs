@@ -105,7 +105,7 @@ fn is_drop(immediate: &[u8]) -> bool {
 mod tests {
     use super::*;
     use crate::generic::attribute;
-    use crate::namespace::tests::in_test_namespace;
+    use goodput_testing::in_namespace;
     use proptest::prelude::*;
 
     fn expression(name: &[u8], data: &[u8]) -> Vec<u8> {
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_new_namespace_has_no_rules() {
-        in_test_namespace("a_new_namespace_has_no_rules", || match packet_filter() {
+        in_namespace("a_new_namespace_has_no_rules", || match packet_filter() {
             Ok(filter) => assert_eq!(filter, PacketFilter::default()),
             // A kernel without nf_tables.
             Err(error) => assert!(error.errno().is_some(), "{error}"),

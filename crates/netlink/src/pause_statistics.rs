@@ -49,7 +49,7 @@ mod tests {
     use super::*;
     use crate::Netlink;
     use crate::generic::{attribute, message};
-    use crate::namespace::tests::in_test_namespace;
+    use goodput_testing::in_namespace;
     use proptest::prelude::*;
 
     #[test]
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn the_family_is_there_and_a_veth_has_no_pause_frames() {
-        in_test_namespace("the_family_is_there_and_a_veth_has_no_pause_frames", || {
+        in_namespace("the_family_is_there_and_a_veth_has_no_pause_frames", || {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             let error = pause_statistics("left").unwrap_err();
             assert!(error.not_supported(), "{error}");

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::Netlink;
     use crate::generic::message;
-    use crate::namespace::tests::in_test_namespace;
+    use goodput_testing::in_namespace;
     use proptest::prelude::*;
 
     #[test]
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_device_that_takes_no_part_has_no_queues() {
-        in_test_namespace("a_device_that_takes_no_part_has_no_queues", || {
+        in_namespace("a_device_that_takes_no_part_has_no_queues", || {
             let mut netlink = Netlink::open().unwrap();
             netlink.create_veth("left", "right").unwrap();
             match queue_statistics(netlink.link("left").unwrap().index) {

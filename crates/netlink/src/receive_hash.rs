@@ -134,7 +134,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 mod tests {
     use super::*;
     use crate::Netlink;
-    use crate::namespace::tests::in_test_namespace;
+    use goodput_testing::in_namespace;
     use proptest::prelude::*;
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_device_without_a_hash_says_so() {
-        in_test_namespace("a_device_without_a_hash_says_so", || {
+        in_namespace("a_device_without_a_hash_says_so", || {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             for device in ["lo", "left"] {
                 let none = receive_hash(device).map_or(true, |hash| hash.table.is_empty());

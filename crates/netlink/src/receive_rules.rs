@@ -86,7 +86,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 mod tests {
     use super::*;
     use crate::Netlink;
-    use crate::namespace::tests::in_test_namespace;
+    use goodput_testing::in_namespace;
     use std::collections::BTreeMap;
 
     /// Answers as net/ethtool/ioctl.c and a driver do.
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_device_without_rules_says_so() {
-        in_test_namespace("a_device_without_rules_says_so", || {
+        in_namespace("a_device_without_rules_says_so", || {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             assert!(receive_rules("left").map_or(true, |rules| rules.is_empty()));
         });

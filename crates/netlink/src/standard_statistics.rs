@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::Netlink;
     use crate::generic::message;
-    use crate::namespace::tests::in_test_namespace;
+    use goodput_testing::in_namespace;
     use proptest::prelude::*;
 
     fn group(id: u32, stats: &[(u16, u64)]) -> Vec<u8> {
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_virtual_device_has_none() {
-        in_test_namespace("a_virtual_device_has_none", || {
+        in_namespace("a_virtual_device_has_none", || {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             match standard_statistics("left") {
                 Ok(counters) => assert_eq!(counters, []),

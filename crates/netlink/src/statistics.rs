@@ -49,12 +49,12 @@ fn values(data: &[u8]) -> impl Iterator<Item = u64> {
 mod tests {
     use super::*;
     use crate::Netlink;
-    use crate::namespace::tests::in_test_namespace;
+    use goodput_testing::in_namespace;
     use proptest::prelude::*;
 
     #[test]
     fn a_veth_names_its_counters_and_the_loopback_device_has_none() {
-        in_test_namespace("a_veth_names_its_counters", || {
+        in_namespace("a_veth_names_its_counters", || {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             let statistics = statistics("left").unwrap();
             let index = statistics.iter().find(|(name, _)| name == "peer_ifindex").unwrap().1;

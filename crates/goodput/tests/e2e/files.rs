@@ -3,10 +3,10 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use goodput_model::{FlowSample, Known, Record, Role, Slowest, StorageResult};
-
+use goodput_testing::wait_for;
 use rustix::process::{Pid, Signal};
 
 use crate::common::{Home, Server, exe, found_busy, record, set_mode, stderr, stdout};
@@ -192,10 +192,7 @@ fn all_sinks_of_a_server_share_a_total() {
     std::fs::remove_file(place.home.path().join("sinks/a")).expect("it is there");
     std::fs::remove_file(place.home.path().join("sinks/b")).expect("it was begun");
     // The server looks for what was removed now and then only.
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !store("800K", "c").status.success() {
-        assert!(Instant::now() < deadline, "they were removed");
-    }
+    wait_for("the total to fall", || store("800K", "c").status.success());
 }
 
 #[test]
@@ -431,10 +428,8 @@ fn server_with_a_small_disk(home: &Home) -> Option<(Child, String)> {
 fn a_full_disk_of_the_server_ends_the_test_and_leaves_it_serving() {
     let home = Home::new();
     let Some((mut server, address)) = server_with_a_small_disk(&home) else {
-        eprintln!("SKIPPED full disk: needs the right to mount (root)");
-        let required = std::env::var("GOODPUT_REQUIRE").is_ok_and(|value| value == "all");
-        assert!(!required, "the right to mount is required");
-        return;
+        let name = "a_full_disk_of_the_server_ends_the_test_and_leaves_it_serving";
+        return goodput_testing::skip(name, "the right to mount (root)");
     };
     let big = home.file("big", "");
     std::fs::write(&big, content()).expect("it is writable");

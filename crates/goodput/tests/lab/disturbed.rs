@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fs::{read_dir, read_to_string};
 
 use goodput_model::{Record, Verdict};
+use goodput_testing::not_judged;
 use libtest_mimic::{Failed, Trial};
 
 /// Share of the CPUs that others take of a machine that is left alone, at most.
@@ -76,11 +77,6 @@ fn outcome(judgement: Judgement, taken: Option<String>) -> Result<Option<String>
         (Judgement::Open(said), Some(taken)) => Ok(Some(format!("{taken}: {said}"))),
         (Judgement::Cpus(said), _) => Ok(Some(said)),
     }
-}
-
-/// Says that a test has proven nothing; `cargo xtask test` reads it.
-pub fn not_judged(name: &str, why: &str) {
-    eprintln!("NOT JUDGED {name}: {why}");
 }
 
 /// The CPU time from a moment on.

@@ -11,9 +11,10 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use goodput_lab::{Observed, Scenario};
+use goodput_testing::not_judged;
 use libtest_mimic::{Failed, Trial};
 
-use crate::disturbed::{Watch, not_judged};
+use crate::disturbed::Watch;
 
 /// Share of the verdicts that must be right.
 const RIGHT: f64 = 0.95;

@@ -6,6 +6,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::fd::AsFd;
 
 use goodput_netlink::namespace;
+use goodput_testing::wait_for;
 
 use super::*;
 use crate::testing::runnable;
@@ -85,7 +86,8 @@ fn the_relay_loses_the_share_it_was_told() {
         for _ in 0..100 {
             socket.send_to(&[0; 100], (target, 9)).unwrap();
         }
-        wait_for(|| counted(&lab) - before.forwarded - before.lost >= batch * 100);
+        let seen = || counted(&lab) - before.forwarded - before.lost;
+        wait_for("the relay to see a batch", || seen() >= batch * 100);
     }
     let lost = lab.relay_counters()[0][0].lost - before.lost;
     // Binomial: mean 1000, standard deviation 30; the seed is fixed, the interleaving is not.
@@ -96,14 +98,6 @@ fn the_relay_loses_the_share_it_was_told() {
 fn counted(lab: &Lab) -> u64 {
     let forward = lab.relay_counters()[0][0];
     forward.forwarded + forward.lost + forward.queue_drops + forward.refused
-}
-
-fn wait_for(condition: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !condition() {
-        assert!(Instant::now() < deadline, "waited for 20 s in vain");
-        thread::yield_now();
-    }
 }
 
 #[test]

@@ -135,11 +135,8 @@ pub fn streams(options: &SocketOptions) -> (OwnedFd, OwnedFd) {
     (near, listener.accept().expect("accepted").0.into())
 }
 
-/// Waits for a condition, for a minute at most: long enough for any machine that works at all.
+/// Waits for a condition.
+#[track_caller]
 pub fn patience(condition: impl Fn() -> bool) {
-    let end = std::time::Instant::now() + Duration::from_secs(60);
-    while !condition() {
-        assert!(std::time::Instant::now() < end, "nothing happened for a minute");
-        std::thread::yield_now();
-    }
+    goodput_testing::wait_for("the condition of the test", condition);
 }

@@ -137,8 +137,8 @@ fn with(words: &mut [[u8; 4]], place: &Place, value: u32) {
 mod tests {
     use super::*;
     use crate::Netlink;
-    use crate::namespace::tests::in_test_namespace;
     use crate::parameters::channels;
+    use goodput_testing::in_namespace;
 
     /// `struct ethtool_ringparam` of a card with 4096 of each at most and 256 now.
     const RINGS: [u32; 9] = [0x10, 4096, 0, 0, 4096, 256, 0, 0, 256];
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn the_channels_of_a_veth_change_one_by_one() {
-        in_test_namespace("the_channels_of_a_veth_change_one_by_one", || {
+        in_namespace("the_channels_of_a_veth_change_one_by_one", || {
             Netlink::open().unwrap().create_veth_with_queues("left", "right", 4).unwrap();
             for (rx, tx) in [(1, 1), (3, 1), (3, 2), (1, 4)] {
                 set_parameter("left", Parameter::ChannelsRx, rx).unwrap();
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_a_veth_does_not_have_is_not_supported() {
-        in_test_namespace("what_a_veth_does_not_have_is_not_supported", || {
+        in_namespace("what_a_veth_does_not_have_is_not_supported", || {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             for parameter in [Parameter::RingRx, Parameter::CoalesceRxUs, Parameter::PauseTx] {
                 assert!(get_parameter("left", parameter).unwrap_err().not_supported());

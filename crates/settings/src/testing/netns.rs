@@ -3,30 +3,16 @@
 use std::path::Path;
 
 use goodput_netlink::parameters::{Parameter, set_parameter};
-use goodput_netlink::{
-    HtbClass, Netlink, Offload, Qdisc, QdiscOptions, Tbf, namespace, set_offload,
-};
+use goodput_netlink::{HtbClass, Netlink, Offload, Qdisc, QdiscOptions, Tbf, set_offload};
 
 /// Runs `test` in a namespace with the device, address, token bucket and route of the examples.
 pub(crate) fn in_scene(name: &str, test: impl FnOnce(&Path) + Send) {
     let state_dir = super::folder();
-    let inside = namespace::in_new_namespace(|| {
+    goodput_testing::in_namespace(name, || {
         build();
         add_uppers();
         test(&state_dir.path().join("state"));
     });
-    match inside {
-        Ok(()) => {}
-        Err(error) if error.not_permitted() && !everything_required() => {
-            eprintln!("SKIPPED {name}: needs root for a network namespace");
-        }
-        Err(error) => panic!("{name}: {error}"),
-    }
-}
-
-/// Whether a test that can't run here fails rather than being skipped.
-pub(crate) fn everything_required() -> bool {
-    std::env::var_os("GOODPUT_REQUIRE").is_some_and(|value| value == "all")
 }
 
 /// Two veth pairs: `eth0` with an address, its route and a token bucket, `eth1` with classes.

@@ -1,0 +1,148 @@
+//! Tests that passed by libtest's count and have proven nothing: each leaves a line in a file, which
+//! `cargo xtask test` counts.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Write;
+
+/// The environment variable with the file that lines are added to; without it they are only printed.
+pub const FILE: &str = "GOODPUT_OUTCOMES";
+
+/// Why a test that passed has proven nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// This machine can't host it.
+    Skipped,
+    /// Others took the machine's CPUs while it ran.
+    NotJudged,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Skipped => "SKIPPED",
+            Self::NotJudged => "NOT JUDGED",
+        })
+    }
+}
+
+/// A line of the file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Outcome {
+    /// What kind of nothing it has proven.
+    pub kind: Kind,
+    /// The test binary: names are unique within one.
+    pub binary: String,
+    /// The test, without the modules that it is in.
+    pub test: String,
+    /// What it needs, or what disturbed it.
+    pub why: String,
+}
+
+impl Outcome {
+    fn of(kind: Kind, test: &str, why: &str) -> Self {
+        let binary = std::env::current_exe().unwrap_or_default();
+        let binary = binary.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self { kind, binary, test: test.into(), why: why.into() }
+    }
+
+    /// A line as [`Outcome::to_line`] makes it.
+    pub fn parse(line: &str) -> Option<Self> {
+        let mut fields = line.splitn(4, '\t');
+        let kinds = [Kind::Skipped, Kind::NotJudged];
+        let kind = fields.next()?;
+        let kind = kinds.into_iter().find(|known| known.to_string() == kind)?;
+        let mut field = || fields.next().map(String::from);
+        Some(Self { kind, binary: field()?, test: field()?, why: field()? })
+    }
+
+    /// One line, whatever the texts contain.
+    pub fn to_line(&self) -> String {
+        let Self { kind, binary, test, why } = self;
+        let plain = |text: &str| text.replace(['\t', '\n'], " ");
+        format!("{kind}\t{}\t{}\t{}\n", plain(binary), plain(test), plain(why))
+    }
+
+    /// Prints it and adds it to the file, if there is one.
+    fn keep(&self) {
+        eprintln!("{self}");
+        if let Some(file) = std::env::var_os(FILE) {
+            let file = File::options().append(true).open(file);
+            // In one call: other tests write there as well.
+            let kept = file.and_then(|mut file| file.write_all(self.to_line().as_bytes()));
+            kept.unwrap_or_else(|error| panic!("can't keep `{self}` in ${FILE}: {error}"));
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, test, why, .. } = self;
+        match kind {
+            Kind::Skipped => write!(f, "{kind} {test}: needs {why}"),
+            Kind::NotJudged => write!(f, "{kind} {test}: {why}"),
+        }
+    }
+}
+
+/// Whether a test that can't run here is a failure (`GOODPUT_REQUIRE=all`).
+pub fn everything_required() -> bool {
+    std::env::var_os("GOODPUT_REQUIRE").is_some_and(|what| what == "all")
+}
+
+/// Says that `test` can't run here as it needs something. The test returns then, and is not counted as
+/// passed.
+///
+/// # Panics
+///
+/// If everything is required.
+pub fn skip(test: &str, needs: &str) {
+    let outcome = Outcome::of(Kind::Skipped, test, needs);
+    assert!(!everything_required(), "{outcome}, and must run");
+    outcome.keep();
+}
+
+/// Says that `test` ran on a machine that others disturbed, so that its answer proves nothing.
+pub fn not_judged(test: &str, why: &str) {
+    Outcome::of(Kind::NotJudged, test, why).keep();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_back_whatever_it_says() {
+        let outcome = Outcome::of(Kind::NotJudged, "a\tb", "one\ntwo\tthree");
+        let line = outcome.to_line();
+        assert_eq!(line.matches('\n').count(), 1);
+        let read = Outcome::parse(line.trim_end()).unwrap();
+        assert_eq!((&*read.test, &*read.why), ("a b", "one two three"));
+        assert_eq!(read.kind, Kind::NotJudged);
+        assert_eq!(Outcome::parse("SKIPPED\tno more"), None);
+        assert_eq!(Outcome::parse("ELSE\ta\tb\tc"), None);
+    }
+
+    /// The environment belongs to the process, so the helper runs in another one.
+    #[test]
+    fn a_skip_is_kept_in_the_file_and_fails_where_all_is_required() {
+        if std::env::var_os("GOODPUT_TEST_SKIPS").is_some() {
+            return skip("example", "a second host");
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let run = |require: &str| {
+            let exe = std::env::current_exe().unwrap();
+            let mut again = std::process::Command::new(exe);
+            let name = "a_skip_is_kept_in_the_file_and_fails_where_all_is_required";
+            again.args(["--exact", &format!("outcome::tests::{name}")]);
+            again.env("GOODPUT_TEST_SKIPS", "1").env("GOODPUT_REQUIRE", require);
+            again.env(FILE, file.path()).output().unwrap()
+        };
+        assert!(run("").status.success());
+        let kept = std::fs::read_to_string(file.path()).unwrap();
+        let kept: Vec<_> = kept.lines().filter_map(Outcome::parse).collect();
+        assert_eq!(kept.len(), 1, "{kept:?}");
+        assert_eq!(kept[0].to_string(), "SKIPPED example: needs a second host");
+        assert!(!run("all").status.success());
+    }
+}

@@ -1,0 +1,40 @@
+//! Waiting for a condition, not for a time.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long anything may take: longer than on the slowest machine that works at all. Only a test that
+/// fails waits so long.
+pub const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Time between two looks.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Waits until `holds` does.
+///
+/// # Panics
+///
+/// If it does not within [`PATIENCE`]; `what` says what did not happen.
+#[track_caller]
+pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited {PATIENCE:?} in vain: {what}");
+        sleep(LOOK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_ends_as_soon_as_the_condition_holds() {
+        let mut looks = 0;
+        wait_for("three looks", || {
+            looks += 1;
+            looks == 3
+        });
+        assert_eq!(looks, 3);
+    }
+}
