@@ -21,7 +21,7 @@ pub use events::{Event, Listener};
 pub use goodput_mover::run_promptly;
 pub use interrupt::{Interrupt, Raise, interrupt};
 pub use near::client::{self, Client};
-pub use near::keeping;
+pub use near::kept_samples;
 pub use result::conclude::{self, Conclusion, conclude, conclude_at_least};
 pub use result::measurement::{self, Incomplete, Measurement};
 pub use verbs::attach::{AttachRequest, AttachTo, attach};

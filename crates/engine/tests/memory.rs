@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use goodput_engine::conclude;
-use goodput_engine::keeping::{Keeping, KeptAll};
+use goodput_engine::kept_samples::{KeptAll, KeptSamples};
 use goodput_engine::measurement::Measurement;
 use goodput_model::{
     Clocks, DatagramCounts, End, EndName, FlowSample, Host, Known, Length, Plan, Role, Sample,
@@ -87,8 +87,8 @@ fn count(sample: &mut Sample, tenth: u64) {
 }
 
 /// What is kept of a day.
-fn a_day(plan: &Plan) -> Keeping {
-    let mut keeping = Keeping::new(plan, true);
+fn a_day(plan: &Plan) -> KeptSamples {
+    let mut samples = KeptSamples::new(plan, true);
     let empty = |role| {
         let flows = (0..plan.flows).map(|id| flow(id, role, plan.transport)).collect();
         Sample { at_s: 0.0, sent_bytes: 0, received_bytes: 0, flows }
@@ -98,14 +98,14 @@ fn a_day(plan: &Plan) -> Keeping {
     for tenth in 0..=TENTHS {
         for (end, sample) in [(EndName::Near, &mut near), (EndName::Far, &mut far)] {
             count(sample, tenth);
-            keeping.take(end, sample.clone(), &mut |event| {
+            samples.take(end, sample.clone(), &mut |event| {
                 intervals += u64::from(matches!(event, goodput_engine::Event::Interval(_)));
             });
         }
     }
     let wanted = (TENTHS as f64 / 10.0 / plan.interval_s).round() as u64;
     assert_eq!(intervals, wanted, "each was shown");
-    keeping
+    samples
 }
 
 fn measurement(plan: Plan, kept: KeptAll) -> Measurement {
@@ -155,11 +155,11 @@ fn check(transport: Transport, interval_s: f64) {
     let before = MEMORY.current_usage();
     let most = || MEMORY.peak_usage() - before;
     MEMORY.reset_peak_usage();
-    let mut keeping = a_day(&plan);
+    let mut samples = a_day(&plan);
     let running = most();
     MEMORY.reset_peak_usage();
-    keeping.stop(true);
-    let kept = keeping.close(true, &mut |_| {});
+    samples.stop(true);
+    let kept = samples.close(true, &mut |_| {});
     let conclusion = conclude(measurement(plan, kept), "far", "2026-01-01T00:00:00Z");
     let record = conclusion.expect("payload was counted").record;
     let mut json = Counting(0);

@@ -9,6 +9,7 @@ pub mod cookie;
 pub mod datagram;
 mod direct;
 pub mod error;
+pub mod far_end;
 pub mod foreign;
 pub mod frame;
 pub mod keys;

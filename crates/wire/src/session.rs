@@ -13,6 +13,7 @@ use goodput_model::{
 };
 
 use crate::error::WireError;
+use crate::far_end::FarEnd;
 use crate::keys::{AuthorizedKey, KeyRole, Knows, PrivateKey, PublicKey};
 use crate::login::{Accounts, Login};
 use crate::ticket::{FlowTicket, Meeting, Proof};
@@ -44,9 +45,8 @@ pub struct Protocol {
     /// Whether conversations are held on a connection of their own. Without one, a client has
     /// nothing to send on, and a server's conversation is on the data connection itself.
     pub has_control: bool,
-    /// Whether the peer is one that observes as goodput does: it tells samples, its clock and what
-    /// it saw, knows the shared token, answers for settings, and measures again and again.
-    pub observes: bool,
+    /// What its far end does beside moving payload.
+    pub far_end: FarEnd,
     /// Whether everything that comes to the usual port and that no other protocol knows is its own:
     /// for those whose clients begin with payload.
     pub takes_the_rest: bool,

@@ -67,8 +67,8 @@ impl Credentials {
         target: &Target,
         when: Shown,
     ) -> Result<Option<ClientKey>, EngineError> {
-        // Only goodput's own protocol has words for keys.
-        let Some(own) = self.key.as_ref().filter(|_| target.protocol.observes) else {
+        // Other protocols have no words for keys.
+        let Some(own) = self.key.as_ref().filter(|_| target.protocol.far_end.knows_keys) else {
             return Ok(None);
         };
         if self.token.is_some() && !own.asked {

@@ -11,24 +11,24 @@ use goodput_wire::ticket::{FlowTicket, Meeting};
 
 use crate::error::EngineError;
 use crate::near::client::{Client, unexpected};
-use crate::near::flows::{Doors, Opened, Towards, open_flows};
+use crate::near::flows::{Destination, FlowListeners, Opened, open_flows};
 use crate::run::source_ports::{self, Hash, Hashes};
-use crate::run::storage::{Reach, Stores, for_foreign};
+use crate::run::storage::{Reach, Stores, for_memory_only};
 use crate::threads::blocking;
 
-/// Flows that this end has, and what the session said meanwhile.
+/// Flows that this end has, and what the session said heard.
 pub struct Agreed {
     /// The flows.
     pub opened: Opened,
     /// What the session said.
-    pub meanwhile: Meanwhile,
+    pub heard: Heard,
     /// The hashes by which ports were chosen, where they were to be.
     pub hashes: Option<Hashes>,
 }
 
 /// What the session said before payload moves.
 #[derive(Default)]
-pub struct Meanwhile {
+pub struct Heard {
     notes: Vec<String>,
     ready: bool,
     /// The cookie of the echoes that the far end answers, where it answers any.
@@ -44,9 +44,10 @@ pub async fn files(client: &mut Client, plan: &Plan) -> Result<(Plan, Stores), E
         return Ok((plan.clone(), Stores::default()));
     }
     let opened = Stores::prepare(plan.clone(), EndName::Near, Reach::User);
-    // To read a large file takes long, and the far end asks meanwhile whether we are still there.
-    let stores = beside(client, opened, &mut Meanwhile::default()).await??;
-    let plan = if client.peer.is_goodput() { plan.clone() } else { for_foreign(plan, &stores)? };
+    // To read a large file takes long, and the far end asks heard whether we are still there.
+    let stores = beside(client, opened, &mut Heard::default()).await??;
+    let plan =
+        if client.far_end().has_files { plan.clone() } else { for_memory_only(plan, &stores)? };
     Ok((plan, stores))
 }
 
@@ -54,29 +55,29 @@ pub async fn files(client: &mut Client, plan: &Plan) -> Result<(Plan, Stores), E
 pub struct Order {
     tickets: Vec<FlowTicket>,
     meeting: Meeting,
-    meanwhile: Meanwhile,
+    heard: Heard,
 }
 
 /// Waits for the session's word to open the flows of the plan that it was proposed.
 pub async fn order(client: &mut Client) -> Result<Order, EngineError> {
-    let mut meanwhile = Meanwhile::default();
+    let mut heard = Heard::default();
     loop {
         match client.next().await? {
             Action::OpenFlows { tickets, meeting } => {
-                return Ok(Order { tickets, meeting, meanwhile });
+                return Ok(Order { tickets, meeting, heard });
             }
-            other => meanwhile.take(client, other)?,
+            other => heard.take(client, other)?,
         }
     }
 }
 
 /// Opens the flows of `plan` as ordered. Where they can't be had, the session may know another way.
 pub async fn flows(client: &mut Client, plan: &Plan, order: Order) -> Result<Agreed, EngineError> {
-    let Order { mut tickets, mut meeting, mut meanwhile } = order;
-    let hashes = hashes(client, plan, &mut meanwhile).await;
+    let Order { mut tickets, mut meeting, mut heard } = order;
+    let hashes = hashes(client, plan, &mut heard).await;
     let opened = loop {
         let ways = hashes.as_ref();
-        let failure = match open(client, plan, tickets, meeting, ways, &mut meanwhile).await {
+        let failure = match open(client, plan, tickets, meeting, ways, &mut heard).await {
             Ok(opened) => break opened,
             Err(failure) => failure,
         };
@@ -93,11 +94,11 @@ pub async fn flows(client: &mut Client, plan: &Plan, order: Order) -> Result<Agr
     address.set_port(client.target.port);
     client.addresses = vec![address];
     client.conversation.tell(Input::FlowsReady);
-    Ok(Agreed { opened, meanwhile, hashes })
+    Ok(Agreed { opened, heard, hashes })
 }
 
 /// The hashes of both ends, where `plan` has ports chosen by them.
-async fn hashes(client: &Client, plan: &Plan, meanwhile: &mut Meanwhile) -> Option<Hashes> {
+async fn hashes(client: &Client, plan: &Plan, heard: &mut Heard) -> Option<Hashes> {
     if !plan.socket.spread_ports {
         return None;
     }
@@ -106,23 +107,20 @@ async fn hashes(client: &Client, plan: &Plan, meanwhile: &mut Meanwhile) -> Opti
     let context = Context { device: plan.socket.device.clone(), ..path };
     let near = source_ports::own(plan, &context).await;
     let untold = "its protocol does not tell how its card spreads what it receives";
-    let far = meanwhile.hash.take().unwrap_or_else(|| Known::missing(untold));
+    let far = heard.hash.take().unwrap_or_else(|| Known::missing(untold));
     Some(Hashes { near, far })
 }
 
 /// Waits until the far end has the flows as well. What the session wants the user to know.
-pub async fn ready(
-    client: &mut Client,
-    mut meanwhile: Meanwhile,
-) -> Result<Vec<String>, EngineError> {
-    while !meanwhile.ready {
+pub async fn ready(client: &mut Client, mut heard: Heard) -> Result<Vec<String>, EngineError> {
+    while !heard.ready {
         let action = client.next().await?;
-        meanwhile.take(client, action)?;
+        heard.take(client, action)?;
     }
-    Ok(meanwhile.notes)
+    Ok(heard.notes)
 }
 
-impl Meanwhile {
+impl Heard {
     fn take(&mut self, client: &Client, action: Action) -> Result<(), EngineError> {
         match action {
             Action::PeerReady => self.ready = true,
@@ -141,7 +139,7 @@ async fn open(
     tickets: Vec<FlowTicket>,
     meeting: Meeting,
     hashes: Option<&Hashes>,
-    meanwhile: &mut Meanwhile,
+    heard: &mut Heard,
 ) -> Result<Opened, EngineError> {
     match meeting {
         Meeting::Connect { port, apart } => {
@@ -150,18 +148,18 @@ async fn open(
                 let local = plan.socket.bind.or(client.local.map(|local| local.ip()));
                 hashes.ports(plan, &tickets, local, (addresses.first(), apart))
             });
-            let towards = Towards { addresses, apart, ports };
+            let destination = Destination { addresses, apart, ports };
             let plan = plan.clone();
-            let opening = blocking(move || open_flows(&towards, &plan, &tickets));
-            let opened = beside(client, opening, meanwhile).await??;
+            let opening = blocking(move || open_flows(&destination, &plan, &tickets));
+            let opened = beside(client, opening, heard).await??;
             opened.map_err(|failure| unreached(client, failure))
         }
         Meeting::Listen { first_port } => {
             let peer = client.addresses.first().copied();
             let peer = peer.ok_or_else(|| EngineError::Target("no address to await".into()))?;
-            let doors = Doors::open(plan, &tickets, client.local, peer, first_port)?;
+            let listeners = FlowListeners::open(plan, &tickets, client.local, peer, first_port)?;
             client.conversation.tell(Input::Expecting { data_port: None });
-            beside(client, doors.take(), meanwhile).await?
+            beside(client, listeners.take(), heard).await?
         }
         meeting @ (Meeting::Arrive | Meeting::ThisConnection { .. }) => {
             Err(unexpected(&client.target, &Action::OpenFlows { tickets, meeting }))
@@ -191,13 +189,13 @@ fn at_port(addresses: &[SocketAddr], port: Option<u16>) -> Vec<SocketAddr> {
 async fn beside<T>(
     client: &mut Client,
     work: impl Future<Output = T>,
-    meanwhile: &mut Meanwhile,
+    heard: &mut Heard,
 ) -> Result<T, EngineError> {
     let mut work = pin!(work);
     loop {
         tokio::select! {
             done = &mut work => return Ok(done),
-            action = client.next() => meanwhile.take(client, action?)?,
+            action = client.next() => heard.take(client, action?)?,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use goodput_model::{Host, Plan, SocketOptions};
 use goodput_wire::error::WireError;
+use goodput_wire::far_end::FarEnd;
 use goodput_wire::session::{Action, ClientConfig, ClientKey, ClockOffset, Input, SettingRequest};
 
 use crate::clock::host_clock;
@@ -15,8 +16,8 @@ use crate::control::target::Target;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
-use crate::near::NearRun;
 use crate::near::clocks::Pings;
+use crate::near::near_run::NearRun;
 use crate::result::measurement::{Incomplete, Measurement};
 
 /// How long a far end that serves one client after the other may take between two.
@@ -44,6 +45,11 @@ pub struct Client {
 }
 
 impl Client {
+    /// What the far end does beside moving payload.
+    pub(crate) fn far_end(&self) -> &'static FarEnd {
+        &self.target.protocol.far_end
+    }
+
     /// Connects to the target and greets it. `options` says where from (bind, device, IP version). A
     /// protocol without a control connection meets its peer only when the first flow is opened.
     pub async fn connect(

@@ -6,7 +6,7 @@ use std::time::Instant;
 use goodput_model::{Clocks, End, Host, Known, Sample, Snapshot};
 use goodput_wire::session::Input;
 
-use super::NearRun;
+use super::near_run::NearRun;
 use super::patience::Patience;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
@@ -19,14 +19,14 @@ impl NearRun<'_> {
     pub(super) async fn gather(&mut self, interrupt: &Interrupt, listener: &mut Listener<'_>) {
         let was_raised = interrupt.is_raised();
         let mut patience = self.patience();
-        while !self.near_ended || self.awaits_report() {
+        while !self.run.has_ended() || self.awaits_report() {
             let newest_s = self.kept.far().last().map_or(0.0, |last| last.at_s);
             patience.hear(Instant::now(), self.client.conversation.heard_bytes(), newest_s);
-            let waits = self.near_ended && self.awaits_report();
+            let waits = self.run.has_ended() && self.awaits_report();
             let ends = patience.ends();
             tokio::select! {
-                watched = self.traffic.next(), if !self.near_ended => {
-                    if let Err(why) = self.watched(watched, listener) {
+                seen = self.run.next(), if !self.run.has_ended() => {
+                    if let Err(why) = self.seen(seen, listener) {
                         self.cut_short(why).await;
                     }
                     patience = self.patience();
@@ -52,7 +52,7 @@ impl NearRun<'_> {
     }
 
     fn patience(&self) -> Patience {
-        Patience::new(Instant::now(), &self.plan, self.kept.near())
+        Patience::new(Instant::now(), self.run.plan(), self.kept.near())
     }
 
     fn awaits_report(&self) -> bool {
@@ -95,20 +95,13 @@ impl NearRun<'_> {
         after: Snapshot,
         listener: &mut Listener<'_>,
     ) -> Measurement {
-        let far_tells = match &self.far_report {
+        let far_reports = match &self.far_report {
             Some(report) => report.value().is_some(),
             None => has_counted(self.kept.far()),
         };
-        let kept = self.kept.close(far_tells, listener);
-        let near = End {
-            host: goodput_kernel::host(),
-            before: self.before,
-            after,
-            samples: kept.near,
-            placement: self.placement,
-            movers: self.movers,
-            clock: self.clock,
-        };
+        let kept = self.kept.close(far_reports, listener);
+        let plan = self.run.plan().clone();
+        let near = self.run.into_end(after, kept.near);
         let far = match (self.far_report, &self.incomplete) {
             (Some(report), _) => report.map(|end| End { samples: kept.far, ..end }),
             (None, Some(why)) => unreported(&self.client.peer, kept.far, &near, &why.why),
@@ -122,7 +115,7 @@ impl NearRun<'_> {
         }
         let doubts = self.incomplete.iter().map(|incomplete| incomplete.why.clone());
         Measurement {
-            plan: self.plan,
+            plan,
             doubts: doubts.chain(self.doubts).collect(),
             near: Arc::new(near),
             far: far.map(Arc::new),

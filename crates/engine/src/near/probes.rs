@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use goodput_model::{Exchange, Missing};
 
-use super::NearRun;
+use super::near_run::NearRun;
 use crate::error::EngineError;
 use crate::events::Listener;
 use crate::interrupt::Interrupt;

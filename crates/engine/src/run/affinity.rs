@@ -7,12 +7,12 @@ use crate::threads::blocking;
 
 /// The CPUs of one end's flows.
 #[derive(Debug, Clone)]
-pub struct Seating {
+pub struct Affinity {
     chosen: String,
     cpus: Vec<u16>,
 }
 
-impl Seating {
+impl Affinity {
     /// Those that `end`, which is this one, has by `plan` on the path of `context`. Fails where it may
     /// not run on a CPU that the plan names.
     pub async fn of(plan: &Plan, end: EndName, context: &Context) -> Result<Self, String> {
@@ -69,14 +69,14 @@ mod tests {
 
     #[test]
     fn flows_take_the_cpus_in_turn() {
-        let seating = Seating::named(&[2, 5], &[0, 2, 5]).unwrap();
-        assert_eq!([0, 1, 2].map(|id| seating.of_flow(id)), [Some(2), Some(5), Some(2)]);
-        assert_eq!(Seating::free(String::new()).of_flow(7), None);
+        let affinity = Affinity::named(&[2, 5], &[0, 2, 5]).unwrap();
+        assert_eq!([0, 1, 2].map(|id| affinity.of_flow(id)), [Some(2), Some(5), Some(2)]);
+        assert_eq!(Affinity::free(String::new()).of_flow(7), None);
     }
 
     #[test]
     fn a_cpu_that_is_not_allowed_is_named_with_those_that_are() {
-        let why = Seating::named(&[0, 9], &[0, 1, 2, 7]).unwrap_err();
+        let why = Affinity::named(&[0, 9], &[0, 1, 2, 7]).unwrap_err();
         assert!(why.contains("CPU 9") && why.contains("0-2,7"), "{why}");
     }
 }

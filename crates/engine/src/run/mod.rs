@@ -1,10 +1,13 @@
 //! One end of a measurement while it runs: its flows, how they move, where they run, what is read meanwhile.
 
 pub mod affinity;
+pub mod end_run;
 pub mod length;
 pub mod movers;
 pub mod observe;
+pub mod prepared;
 pub mod sampler;
 pub mod source_ports;
 pub mod storage;
 pub mod traffic;
+pub mod watched;

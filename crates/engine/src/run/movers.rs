@@ -47,8 +47,8 @@ impl Movers {
 
 /// The plan as the far end needs to know it. One that is not goodput chooses nothing, and knows nothing
 /// of movers that do one side only.
-pub fn for_peer(plan: &Plan, is_goodput: bool) -> Result<Plan, EngineError> {
-    if is_goodput {
+pub fn for_peer(plan: &Plan, chooses_movers: bool) -> Result<Plan, EngineError> {
+    if chooses_movers {
         return Ok(plan.clone());
     }
     let named = |role| match asked(plan, role) {

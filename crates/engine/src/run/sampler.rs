@@ -9,8 +9,8 @@ use goodput_mover::{MoveError, RunningFlow};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
-use crate::run::affinity::Seating;
-use crate::run::traffic::{Ending, Limit, Watched};
+use crate::run::affinity::Affinity;
+use crate::run::watched::{Ending, Limit, Watched};
 
 /// Time between two samples.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -60,7 +60,7 @@ pub fn watch(
     began: Instant,
     cadence: Cadence,
     mut limit: Limit,
-    seating: &Seating,
+    affinity: &Affinity,
     report: &UnboundedSender<Watched>,
 ) {
     let began = beginning(&flows, began, &mut limit, report);
@@ -103,14 +103,14 @@ pub fn watch(
         }
     };
     let last = Box::new(take(&flows, sample_time(&flows, began, over, true), true));
-    let told = flows.iter().filter_map(RunningFlow::told).collect();
-    let placement = seating.placement(flows.iter().map(placed).collect());
+    let totals = flows.iter().filter_map(RunningFlow::told).collect();
+    let placement = affinity.placement(flows.iter().map(placed).collect());
     let sockets = flows.iter().filter(|flow| is_read_by_us(flow)).map(RunningFlow::shared_socket);
     let sockets = sockets.collect();
     let failures: Vec<MoveError> = flows.into_iter().filter_map(|flow| flow.join().err()).collect();
     // A flow that was only ended by another one's failure says nothing of the cause.
     let first = failures.iter().find(|failure| !failure.is_abort()).or(failures.first());
-    let ended = first.map_or(Ok(Ending { last, told, placement, clock, sockets }), |failure| {
+    let ended = first.map_or(Ok(Ending { last, totals, placement, clock, sockets }), |failure| {
         Err(failure.into())
     });
     let _ = report.send(Watched::Ended(ended));
@@ -299,9 +299,9 @@ mod tests {
         let cadence =
             Cadence { period: Duration::from_secs(86_400), detail: None, enough: Some(5000) };
         let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
-        let seating = Seating::free(String::new());
+        let affinity = Affinity::free(String::new());
         let thread = std::thread::spawn(move || {
-            watch(flows, Instant::now(), cadence, Limit::none(), &seating, &report);
+            watch(flows, Instant::now(), cadence, Limit::none(), &affinity, &report);
         });
         sender.write_all(&[0; 6000]).unwrap();
         let Some(Watched::Sample(sample)) = watched.blocking_recv() else { panic!("no sample") };
@@ -321,8 +321,8 @@ mod tests {
         let cadence = Cadence { period: day, detail: None, enough: None };
         let limit = Limit::new(Some(Duration::from_millis(20)), &stop, Duration::ZERO);
         let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
-        let seating = Seating::free(String::new());
-        watch(flows, Instant::now(), cadence, limit, &seating, &report);
+        let affinity = Affinity::free(String::new());
+        watch(flows, Instant::now(), cadence, limit, &affinity, &report);
         assert!(matches!(watched.blocking_recv(), Some(Watched::Limit)));
         assert!(matches!(watched.blocking_recv(), Some(Watched::Sample(_))), "the last");
     }

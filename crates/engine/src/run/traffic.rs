@@ -4,20 +4,14 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use goodput_model::{
-    BitRate, Connection, EndName, FlowPlan, FlowTotals, Framing, OwnClock, Placement, Plan, Role,
-    Sample, Transport,
-};
-use goodput_mover::{
-    Early, FlowConfig, Gate, MoveError, Rounds, RunningFlow, SharedRate, Stop, no_thread,
-};
+use goodput_model::{BitRate, Connection, EndName, FlowPlan, Framing, Plan, Role, Transport};
+use goodput_mover::{Early, FlowConfig, Gate, Rounds, RunningFlow, SharedRate, Stop, no_thread};
 use tokio::sync::mpsc;
 
 use crate::error::EngineError;
-use crate::run::affinity::Seating;
-use crate::run::movers::Movers;
+use crate::run::prepared::Prepared;
 use crate::run::sampler;
-use crate::run::storage::Stores;
+use crate::run::watched::{Failure, Limit, Watched};
 
 /// How long receivers read on after the senders were stopped. What is still on its way then is
 /// given up and shows as the difference of both ends' counts.
@@ -49,151 +43,55 @@ pub fn connections(flows: &[Connected]) -> Vec<Connection> {
     flows.iter().filter_map(addresses).collect()
 }
 
-/// What the watching thread tells.
-pub enum Watched {
-    /// Counters at one instant.
-    Sample(Box<Sample>),
-    /// Payload has moved for as long as it may, and was told to end.
-    Limit,
-    /// Every flow has ended.
-    Ended(Result<Ending, Failure>),
-}
-
-/// How long payload moves at most. The thread that watches the flows holds it, whatever holds up those that it
-/// tells.
-pub struct Limit {
-    after: Option<Duration>,
-    stop: Arc<Stop>,
-    drain: Duration,
-}
-
-impl Limit {
-    /// `after` the beginning `stop` ends the flows, whose receivers read on for `drain`.
-    pub fn new(after: Option<Duration>, stop: &Arc<Stop>, drain: Duration) -> Self {
-        Self { after, stop: Arc::clone(stop), drain }
-    }
-
-    /// When it is reached, where payload `began`; `None`: never, or it was.
-    pub fn ends(&self, began: Instant) -> Option<Instant> {
-        began.checked_add(self.after?)
-    }
-
-    /// It is reached.
-    pub fn reach(&mut self) {
-        self.after = None;
-        self.stop.finish(self.drain);
-    }
-
-    #[cfg(test)]
-    pub fn none() -> Self {
-        Self { after: None, stop: Arc::new(Stop::new().unwrap()), drain: Duration::ZERO }
-    }
-}
-
-/// How a flow failed.
-pub struct Failure {
-    /// In words.
-    pub why: String,
-    /// Whether the peer broke it off, which then knows the reason.
-    pub by_peer: bool,
-}
-
-impl From<&MoveError> for Failure {
-    fn from(error: &MoveError) -> Self {
-        Self { why: error.to_string(), by_peer: error.is_by_peer() }
-    }
-}
-
-/// How flows have ended that did so in good order.
-pub struct Ending {
-    /// The last sample, with every flow in detail.
-    pub last: Box<Sample>,
-    /// What peers told on the flows themselves, as iperf2's do over UDP.
-    pub told: Vec<FlowTotals>,
-    /// Where each flow's thread ran.
-    pub placement: Placement,
-    /// When the times of the samples were zero.
-    pub clock: OwnClock,
-    /// Streams that were read here. Closed while the sender has not heard yet that it is over, as where
-    /// its host is busy, they would look as if this end had vanished.
-    pub sockets: Vec<Arc<OwnedFd>>,
-}
-
 /// The flows of one end, started and waiting at the gate, or running.
 pub struct Traffic {
     gate: Arc<Gate>,
     stop: Arc<Stop>,
     /// What sending flows share that are read in turn.
     rounds: Arc<Rounds>,
-    seating: Seating,
-    movers: Movers,
     flows: Vec<RunningFlow>,
     watched: mpsc::UnboundedReceiver<Watched>,
     report: mpsc::UnboundedSender<Watched>,
 }
 
 impl Traffic {
-    /// Starts a thread for each flow; nothing moves before [`Traffic::begin`]. `cap` bounds the
-    /// rate of this end beside the plan's own rate. `stores` are the files of this end, `seating` the CPUs of its flows, `movers` how they move payload.
-    pub fn start(
-        plan: &Plan,
-        end: EndName,
-        flows: Vec<Connected>,
-        cap: &Cap,
-        stores: &Stores,
-        seating: Seating,
-        movers: Movers,
-    ) -> Result<Self, EngineError> {
-        let (gate, stop) = (
-            Arc::new(Gate::default()),
-            Arc::new(Stop::new().map_err(EngineError::io("make the stop signal of the flows"))?),
-        );
+    /// Starts a thread for each flow; nothing moves before [`Traffic::begin`]. `cap` bounds the rate of this end
+    /// beside the plan's own rate.
+    pub fn start(own: &Prepared, flows: Vec<Connected>, cap: &Cap) -> Result<Self, EngineError> {
+        let stop = Stop::new().map_err(EngineError::io("make the stop signal of the flows"))?;
         let (report, watched) = mpsc::unbounded_channel();
         let mut traffic = Self {
-            gate,
-            stop,
+            gate: Arc::default(),
+            stop: Arc::new(stop),
             rounds: Arc::default(),
-            seating,
-            movers,
             flows: Vec::new(),
             watched,
             report,
         };
         for flow in flows {
-            traffic.add(plan, end, cap, stores, flow)?;
+            traffic.add(own, cap, flow)?;
         }
         Ok(traffic)
     }
 
-    fn add(
-        &mut self,
-        plan: &Plan,
-        end: EndName,
-        cap: &Cap,
-        stores: &Stores,
-        connected: Connected,
-    ) -> Result<(), EngineError> {
+    fn add(&mut self, own: &Prepared, cap: &Cap, connected: Connected) -> Result<(), EngineError> {
         let Connected { flow, socket, framing, early } = connected;
-        let config = flow_config(plan, end, cap, flow);
+        let plan = &own.plan;
+        let config = flow_config(plan, own.end, cap, flow);
         // Datagrams that leave as fast as they can would leave the others behind without bound.
         let keeps_step = plan.transport == Transport::Tcp || config.rate.is_some();
         let in_turn = framing.is_read_in_turn() && keeps_step && plan.flows > 1;
-        let storage = stores.of(plan, flow.id, config.role);
-        let pin = self.seating.of_flow(flow.id);
+        let storage = own.stores.of(plan, flow.id, config.role);
+        let pin = own.affinity.of_flow(flow.id);
         let mut config = FlowConfig { framing, early, storage, pin, ..config };
         if in_turn && config.role == Role::Sender {
             config.rounds = Some(Arc::clone(&self.rounds));
             config.limit_bytes = byte_limit(plan, config.role, flow.id, plan.chunk_bytes.0);
         }
-        let mover = self.movers.of_role(config.role).map_err(EngineError::Flow)?;
-        let running = goodput_mover::start(
-            mover,
-            config,
-            socket,
-            Arc::clone(&self.gate),
-            Arc::clone(&self.stop),
-        )
-        .map_err(EngineError::io(format!("start the thread of flow {}", flow.id)))?;
+        let mover = own.movers.of_role(config.role).map_err(EngineError::Flow)?;
+        let (gate, stop) = (Arc::clone(&self.gate), Arc::clone(&self.stop));
+        let running = goodput_mover::start(mover, config, socket, gate, stop)
+            .map_err(EngineError::io(format!("start the thread of flow {}", flow.id)))?;
         self.flows.push(running);
         Ok(())
     }
@@ -214,20 +112,20 @@ impl Traffic {
     /// move.
     pub fn begin(
         &mut self,
-        plan: &Plan,
+        own: &Prepared,
         longest: Option<Duration>,
     ) -> Result<Instant, EngineError> {
         let flows = std::mem::take(&mut self.flows);
-        let cadence = sampler::Cadence::of(plan);
+        let cadence = sampler::Cadence::of(&own.plan);
         let first = Watched::Sample(Box::new(sampler::first(&flows, cadence)));
         // The receiver lives in `self`.
         let _ = self.report.send(first);
         let (report, began) = (self.report.clone(), Instant::now());
-        let seating = self.seating.clone();
+        let affinity = own.affinity.clone();
         let limit = Limit::new(longest, &self.stop, DRAIN);
         std::thread::Builder::new()
             .name("sampler".into())
-            .spawn(move || sampler::watch(flows, began, cadence, limit, &seating, &report))
+            .spawn(move || sampler::watch(flows, began, cadence, limit, &affinity, &report))
             .map_err(|cause| no_thread(&cause))
             .map_err(EngineError::io("watch the flows"))?;
         self.gate.open();

@@ -114,7 +114,7 @@ impl Shared {
             host: if self.config.private { stranger_host() } else { goodput_kernel::host() },
             token: self.config.token.clone(),
             // No other protocol has words for keys.
-            keys: self.keys().filter(|_| caller.protocol.observes).map(Keys::known),
+            keys: self.keys().filter(|_| caller.protocol.far_end.knows_keys).map(Keys::known),
             credential_required: self.config.credential_required,
             accounts: self.config.accounts.clone(),
             limits: self.limits(),

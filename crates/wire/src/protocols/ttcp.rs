@@ -11,6 +11,7 @@ use goodput_model::{Bytes, Direction, Framing, Length, Plan, Transport};
 
 use crate::direct::{Answering, Connecting, Dialect, Order, Wish, out_of_reach};
 use crate::error::WireError;
+use crate::far_end::FarEnd;
 use crate::foreign;
 use crate::session::{First, FirstDatagram, Protocol, ServerConfig};
 use crate::ticket::{FlowTicket, Meeting, Proof};
@@ -30,7 +31,7 @@ pub const PROTOCOL: Protocol = Protocol {
     summary: "classic ttcp: bytes and nothing else; only to send to, and to receive from",
     port: PORT,
     has_control: false,
-    observes: false,
+    far_end: FarEnd::PLAIN,
     takes_the_rest: true,
     // A stream of which nobody can say whose it is: what others know goes to them.
     recognises: |_| First::Foreign,

@@ -93,7 +93,7 @@ fn whom(
     plan: &Plan,
     echo: Option<Cookie>,
 ) -> Result<(SocketAddr, Cookie), Missing> {
-    if !client.target.protocol.observes {
+    if !client.far_end().compares_clocks {
         return Err(Missing::because("the far end is not goodput, and does not tell its clock"));
     }
     if !plan.observe {

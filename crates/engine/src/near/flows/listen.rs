@@ -13,19 +13,19 @@ use super::{CONNECT, Opened, Opening, higher};
 use crate::error::EngineError;
 
 /// Where the flows of one measurement are awaited, one port each; closed when it is dropped.
-pub struct Doors<'a> {
+pub struct FlowListeners<'a> {
     plan: &'a Plan,
     tickets: &'a [FlowTicket],
     peer: SocketAddr,
-    doors: Vec<Door>,
+    listeners: Vec<FlowListener>,
 }
 
-enum Door {
+enum FlowListener {
     Tcp(TcpListener),
     Udp(UdpSocket),
 }
 
-impl<'a> Doors<'a> {
+impl<'a> FlowListeners<'a> {
     /// Listens at `local`, where there is an address that the peer knows, for each flow that has a
     /// connection of its own. Flows are taken from the address of `peer` only.
     pub fn open(
@@ -42,26 +42,30 @@ impl<'a> Doors<'a> {
         let mut first = local.unwrap_or_else(|| any(peer));
         first.set_port(first_port);
         let own = tickets.iter().filter(|ticket| ticket.shares.is_none());
-        let doors: Result<_, _> = own
+        let listeners: Result<_, _> = own
             .zip(0..)
-            .map(|(ticket, place)| Door::open(plan, ticket.flow.id, higher(first, place, 1)?))
+            .map(|(ticket, place)| {
+                FlowListener::open(plan, ticket.flow.id, higher(first, place, 1)?)
+            })
             .collect();
-        Ok(Self { plan, tickets, peer, doors: doors? })
+        Ok(Self { plan, tickets, peer, listeners: listeners? })
     }
 
     /// Takes the flows, in the order of their tickets.
     pub async fn take(self) -> Result<Opened, EngineError> {
         let mut opening = Opening::new(self.plan, self.tickets.len());
         opening.peer = Some(self.peer);
-        let mut doors = self.doors.into_iter();
+        let mut listeners = self.listeners.into_iter();
         for ticket in self.tickets {
             if opening.share(ticket)? {
                 continue;
             }
             let id = ticket.flow.id;
-            let door =
-                doors.next().ok_or_else(|| EngineError::Flow(format!("no port for flow {id}")))?;
-            let came = tokio::time::timeout(CONNECT, door.take(self.peer.ip(), self.plan)).await;
+            let listener = listeners
+                .next()
+                .ok_or_else(|| EngineError::Flow(format!("no port for flow {id}")))?;
+            let came =
+                tokio::time::timeout(CONNECT, listener.take(self.peer.ip(), self.plan)).await;
             let (socket, doubts) = came
                 .unwrap_or_else(|_| Err(did_not_come(self.peer)))
                 .map_err(|cause| EngineError::Flow(format!("flow {id}: {cause}")))?;
@@ -72,7 +76,7 @@ impl<'a> Doors<'a> {
     }
 }
 
-impl Door {
+impl FlowListener {
     fn open(plan: &Plan, flow: u16, address: SocketAddr) -> Result<Self, EngineError> {
         let named = || format!("await flow {flow} at {address}");
         let listening = EngineError::of_flow(flow);

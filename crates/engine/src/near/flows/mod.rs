@@ -19,7 +19,7 @@ use crate::error::EngineError;
 use crate::run::source_ports::Chosen;
 use crate::run::traffic::Connected;
 
-pub use listen::Doors;
+pub use listen::FlowListeners;
 
 /// How long one data connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ pub struct Opened {
 
 /// Where flows are connected to.
 #[derive(Debug, Clone)]
-pub struct Towards {
+pub struct Destination {
     /// Addresses of the peer, tried in turn for the first flow; all others follow it.
     pub addresses: Vec<SocketAddr>,
     /// How much higher the port of each further flow is.
@@ -49,28 +49,29 @@ pub struct Towards {
 
 /// Opens every flow of a plan. Blocks.
 pub fn open_flows(
-    towards: &Towards,
+    destination: &Destination,
     plan: &Plan,
     tickets: &[FlowTicket],
 ) -> Result<Opened, EngineError> {
     let deadline = Instant::now() + CONNECT_ALL;
     let mut opening = Opening::new(plan, tickets.len());
     let mut connections = 0;
-    opening.doubt(towards.ports.iter().filter_map(|chosen| chosen.doubt.clone()).collect());
+    opening.doubt(destination.ports.iter().filter_map(|chosen| chosen.doubt.clone()).collect());
     for ticket in tickets {
         if opening.share(ticket)? {
             continue;
         }
-        if let Some(chosen) = &towards.ports {
+        if let Some(chosen) = &destination.ports {
             opening.plan.socket.source_port = chosen.ports.get(usize::from(connections)).copied();
         }
         let time = time_left(deadline, opening.flows.len(), tickets.len())?;
         let (socket, early) = match opening.peer {
             Some(peer) => {
-                open(higher(peer, connections, towards.apart)?, &opening.plan, ticket, time)?
+                open(higher(peer, connections, destination.apart)?, &opening.plan, ticket, time)?
             }
             None => {
-                let (opened, peer) = open_first(&towards.addresses, &opening.plan, ticket, time)?;
+                let (opened, peer) =
+                    open_first(&destination.addresses, &opening.plan, ticket, time)?;
                 opening.peer = Some(peer);
                 opened
             }

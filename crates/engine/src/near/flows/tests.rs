@@ -15,8 +15,8 @@ fn ticket(id: u16, framing: Framing, proof: &[u8]) -> FlowTicket {
     FlowTicket { flow, proof: Proof(proof.to_vec()), framing, shares: None }
 }
 
-fn towards(address: SocketAddr, apart: u16) -> Towards {
-    Towards { addresses: vec![address], apart, ports: None }
+fn to(address: SocketAddr, apart: u16) -> Destination {
+    Destination { addresses: vec![address], apart, ports: None }
 }
 
 fn udp() -> Plan {
@@ -28,7 +28,7 @@ fn flows_come_in_order_with_their_proofs() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let tickets = [ticket(0, Framing::Ttcp, b"first"), ticket(1, Framing::Ttcp, b"other")];
-    let opened = open_flows(&towards(address, 0), &Plan::standard(), &tickets).unwrap();
+    let opened = open_flows(&to(address, 0), &Plan::standard(), &tickets).unwrap();
     assert_eq!(opened.peer, address);
     for proof in [b"first", b"other"] {
         let (mut stream, _) = listener.accept().unwrap();
@@ -44,7 +44,7 @@ fn a_flow_that_shares_a_connection_needs_none_of_its_own() {
     let address = listener.local_addr().unwrap();
     let back = FlowTicket { shares: Some(0), ..ticket(1, Framing::Ttcp, b"") };
     let tickets = [ticket(0, Framing::Ttcp, b""), back];
-    let opened = open_flows(&towards(address, 7), &Plan::standard(), &tickets).unwrap();
+    let opened = open_flows(&to(address, 7), &Plan::standard(), &tickets).unwrap();
     let port = |place: usize| {
         let socket = opened.flows[place].socket.try_clone().unwrap();
         std::net::TcpStream::from(socket).local_addr().unwrap()
@@ -58,8 +58,8 @@ fn the_first_address_that_takes_the_flow_is_the_peer() {
     let there = listener.local_addr().unwrap();
     let mut nobody = there;
     nobody.set_ip("127.0.0.2".parse().unwrap());
-    let towards = Towards { addresses: vec![nobody, there], apart: 0, ports: None };
-    let opened = open_flows(&towards, &Plan::standard(), &[ticket(0, Framing::Ttcp, b"")]).unwrap();
+    let to = Destination { addresses: vec![nobody, there], apart: 0, ports: None };
+    let opened = open_flows(&to, &Plan::standard(), &[ticket(0, Framing::Ttcp, b"")]).unwrap();
     assert_eq!(opened.peer, there);
 }
 
@@ -70,10 +70,10 @@ fn a_server_that_listens_late_is_waited_for_and_no_other() {
     let address = reserved.local_addr().unwrap();
     drop(reserved);
     let tickets = [ticket(0, Framing::Ttcp, b"")];
-    assert!(open_flows(&towards(address, 0), &Plan::standard(), &tickets).is_err());
+    assert!(open_flows(&to(address, 0), &Plan::standard(), &tickets).is_err());
     let opening = thread::spawn(move || {
         let tickets = [ticket(0, Framing::Nuttcp { counted: false }, b"")];
-        open_flows(&towards(address, 0), &Plan::standard(), &tickets).map(drop)
+        open_flows(&to(address, 0), &Plan::standard(), &tickets).map(drop)
     });
     let late = TcpListener::bind(address).unwrap();
     late.accept().unwrap();
@@ -97,7 +97,7 @@ fn an_iperf3_stream_is_asked_for_once_and_payload_before_the_answer_is_kept() {
         thread::spawn(move || {
             let mut ticket = ticket(0, Framing::Iperf3 { wide: false }, b"");
             ticket.flow.sender = sender;
-            open_flows(&towards(address, 0), &udp(), &[ticket])
+            open_flows(&to(address, 0), &udp(), &[ticket])
         })
     };
     let mut asked = [0; 16];
@@ -124,9 +124,9 @@ fn taken(at: &str, plan: &Plan, tickets: &[FlowTicket], knock: impl FnOnce(Socke
         let peer = "127.0.0.1:9".parse().unwrap();
         // An address that no other test uses: no one else takes the port meanwhile.
         let local = UdpSocket::bind((at, 0)).unwrap().local_addr().unwrap();
-        let doors = Doors::open(plan, tickets, Some(local), peer, local.port()).unwrap();
+        let listeners = FlowListeners::open(plan, tickets, Some(local), peer, local.port()).unwrap();
         knock(local);
-        doors.take().await.unwrap()
+        listeners.take().await.unwrap()
     })
 }
 

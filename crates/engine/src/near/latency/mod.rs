@@ -46,7 +46,7 @@ impl Prober {
     /// Probes of the far end that `client` has found. Only a goodput server takes them: another one
     /// would take a connection for a client, and has no echo.
     pub fn of(client: &Client, plan: &Plan, echo: Option<Cookie>) -> Self {
-        let ours = client.target.protocol.observes;
+        let answers = client.far_end().answers_probes;
         let why = Missing::because(
             "only a goodput server takes probes; another one would take them for clients",
         );
@@ -56,8 +56,8 @@ impl Prober {
             to.set_port(client.target.port);
         }
         Self {
-            to: to.filter(|_| ours).ok_or_else(|| why.clone()),
-            echo: if ours { echo.ok_or_else(no_echo) } else { Err(why) },
+            to: to.filter(|_| answers).ok_or_else(|| why.clone()),
+            echo: if answers { echo.ok_or_else(no_echo) } else { Err(why) },
             // The ports and the subflows are the flows' own.
             options: SocketOptions { source_port: None, mptcp: false, ..plan.socket.clone() },
         }

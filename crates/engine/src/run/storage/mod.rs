@@ -125,9 +125,9 @@ fn roles(plan: &Plan, end: EndName) -> Vec<Role> {
     plan.direction.senders().iter().map(role).collect()
 }
 
-/// The plan for a peer that is not goodput, whose protocol knows no files: those of this end are
+/// The plan for a far end without files: those of this end are
 /// nothing to it, but it must know how much will come.
-pub fn for_foreign(plan: &Plan, near: &Stores) -> Result<Plan, EngineError> {
+pub fn for_memory_only(plan: &Plan, near: &Stores) -> Result<Plan, EngineError> {
     let far = roles(plan, EndName::Far);
     let storage = &plan.storage;
     let far_source = far.contains(&Role::Sender) && storage.source.is_some();

@@ -134,9 +134,9 @@ fn another_protocol_is_told_how_much_will_come() {
     let directory = Directory::new("foreign");
     let plan = Plan { flows: 3, ..sending(&directory.file("big", b"content")) };
     let near = open(&plan, EndName::Near, &Reach::User).unwrap();
-    assert_eq!(for_foreign(&plan, &near).unwrap().length, Length::Bytes(Bytes(21)));
-    assert!(for_foreign(&reverse("big"), &Stores::default()).is_err());
-    assert!(for_foreign(&receiving("copy", 1), &Stores::default()).is_err());
+    assert_eq!(for_memory_only(&plan, &near).unwrap().length, Length::Bytes(Bytes(21)));
+    assert!(for_memory_only(&reverse("big"), &Stores::default()).is_err());
+    assert!(for_memory_only(&receiving("copy", 1), &Stores::default()).is_err());
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use goodput_kernel::Context;
 use goodput_model::{EndName, Plan, SettingRef, Transport};
 use goodput_mover::Early;
+use goodput_wire::session::Protocol;
 use goodput_wire::ticket::{FlowTicket, Meeting};
 use rustix::thread::{CapabilitySet, capabilities};
 use tokio::sync::mpsc;
@@ -17,8 +18,9 @@ use super::client::Caller;
 use super::connect::{self, Connecting};
 use super::tickets::{Arrival, Expected, Sign, makes_cookies};
 use super::turns::Turn;
-use crate::run::affinity::Seating;
+use crate::run::affinity::Affinity;
 use crate::run::movers::Movers;
+use crate::run::prepared::Prepared;
 use crate::run::storage::{Reach, Stores};
 use crate::run::traffic::Connected;
 use crate::serve::Shared;
@@ -52,16 +54,8 @@ pub struct Wish {
 
 /// A measurement whose flows are awaited.
 pub struct Awaiting {
-    /// What was agreed.
-    pub plan: Plan,
-    /// What it reads and writes here.
-    pub stores: Stores,
-    /// The CPUs of its flows.
-    pub seating: Seating,
-    /// How they move payload.
-    pub movers: Movers,
-    /// About this host, on the path to the client.
-    pub context: Context,
+    /// This end's share of it.
+    pub own: Prepared,
     /// Its flows, as they come.
     pub gathering: Gathering,
     /// Where they arrive. Kept to the end: while it is there, a lost welcome is repeated.
@@ -100,7 +94,7 @@ pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) 
         let place = shared.admission.admit(permit, from, wants, wish.can_wait()).await?;
         let movers = Movers::of(&wish.plan, EndName::Far)?;
         let context = Context::towards(caller.peer);
-        let seating = Seating::of(&wish.plan, EndName::Far, &context).await?;
+        let affinity = Affinity::of(&wish.plan, EndName::Far, &context).await?;
         let Wish { plan, tickets, meeting, .. } = wish;
         let connect = targets(&tickets, &meeting, &caller)?;
         not_our_own(connect.as_deref().unwrap_or_default(), &plan, &caller, &shared)?;
@@ -130,17 +124,20 @@ pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) 
             _opened: opened,
             _turns: turns,
         };
-        Ok(Box::new(Awaiting {
-            plan,
-            stores,
-            seating,
-            movers,
-            context,
-            gathering,
-            arrivals,
-            place,
-        }))
+        let (end, observes) = (EndName::Far, plan.observe && may_observe(&shared, caller.protocol));
+        let own = Prepared { plan, end, stores, affinity, movers, context, observes };
+        Ok(Box::new(Awaiting { own, gathering, arrivals, place }))
     })
+}
+
+/// Whether anyone reads what this end observes. Without a control connection nobody does, and payload comes
+/// already while this end would look at itself.
+fn may_observe(shared: &Shared, protocol: &Protocol) -> bool {
+    let config = &shared.config;
+    let to_tell = protocol.far_end.reports && !config.private;
+    // Such a client is told that it may send only when this end is ready.
+    let to_show = config.watcher.is_some() && protocol.has_control;
+    to_tell || to_show
 }
 
 /// Opens what the plan reads and writes at this end, and makes it ready; both take time.
@@ -376,7 +373,6 @@ mod tests {
     use super::*;
     use goodput_model::{Direction, Framing};
     use goodput_wire::protocols::{iperf2, nuttcp};
-    use goodput_wire::session::Protocol;
     use goodput_wire::ticket::Proof;
 
     fn caller(protocol: &'static Protocol) -> Caller {

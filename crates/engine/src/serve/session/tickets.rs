@@ -46,7 +46,7 @@ impl Sign {
 
 /// Whether this server makes the proofs of a protocol, rather than the client.
 pub fn makes_cookies(protocol: &Protocol) -> bool {
-    protocol.id == goodput_wire::protocols::goodput::PROTOCOL.id
+    protocol.far_end.makes_cookies
 }
 
 /// A flow that arrived, or why it can't.

@@ -135,7 +135,7 @@ async fn rehearse(
     for arm in arms.iter().rev() {
         let plan = appliers.apply(client, arm, &request.plan).await?;
         // What another program's protocol can carry is judged by its own session.
-        if client.peer.is_goodput() {
+        if client.far_end().takes_any_plan {
             goodput_wire::check::sense(&plan).map_err(|why| {
                 let settings = arm.0.iter().map(|(setting, value)| format!("{setting}={value}"));
                 let named: Vec<_> = settings.collect();

@@ -28,7 +28,7 @@ pub fn run(data: &[u8]) {
         };
         let words = words::words(protocol.id);
         let mut talk = Talk { session, words, now, secured: false, ended: false };
-        if token.is_none() && protocol.observes {
+        if token.is_none() && protocol.far_end.knows_keys {
             talk.tell(Input::Received(b"goodputc".to_vec()));
         }
         talk.follow(script);

@@ -21,6 +21,7 @@ mod secure;
 mod server;
 pub mod times;
 
+use crate::far_end::FarEnd;
 use crate::session::{FirstDatagram, Protocol};
 
 /// Version of the protocol. Grows when an older peer would misunderstand what this one says; new
@@ -39,7 +40,22 @@ pub const PROTOCOL: Protocol = Protocol {
     summary: "goodput's own: both ends observed, settings of the far end with a token",
     port: PORT,
     has_control: true,
-    observes: true,
+    far_end: FarEnd {
+        reports: true,
+        measures_again: true,
+        has_files: true,
+        chooses_movers: true,
+        knows_keys: true,
+        makes_cookies: true,
+        answers_probes: true,
+        compares_clocks: true,
+        takes_any_plan: true,
+        awaits_begin: true,
+        ends_as_planned: true,
+        finishes_soon: true,
+        needs_life_signs: true,
+        is_told_without_warm_up: false,
+    },
     takes_the_rest: false,
     recognises: preamble::recognises,
     // Answered by a `Challenger`, who knows a secret.

@@ -22,6 +22,7 @@ mod ticket;
 mod tests;
 
 use crate::direct::{Answering, Connecting, Dialect};
+use crate::far_end::FarEnd;
 use crate::session::Protocol;
 use goodput_model::{Direction, Plan, Role, Sample, Transport};
 
@@ -34,7 +35,7 @@ pub const PROTOCOL: Protocol = Protocol {
     summary: "iperf 2.0 to 2.2: no control connection; over UDP the server reports",
     port: PORT,
     has_control: false,
-    observes: false,
+    far_end: FarEnd::PLAIN,
     takes_the_rest: false,
     recognises: detect::recognises,
     recognises_datagram: detect::recognises_datagram,

@@ -37,6 +37,7 @@ use goodput_model::{Framing, Plan};
 pub use auth::{Checked, Misfit, check};
 
 use crate::datagram::iperf3::reply_to;
+use crate::far_end::FarEnd;
 use crate::session::{FirstDatagram, Protocol};
 use crate::ticket::{FlowTicket, Proof};
 
@@ -52,7 +53,7 @@ pub const PROTOCOL: Protocol = Protocol {
     summary: "iperf3 3.1 and later, both ends: TCP, UDP, reverse, both directions, users",
     port: PORT,
     has_control: true,
-    observes: false,
+    far_end: FarEnd::PLAIN,
     takes_the_rest: false,
     recognises: cookie::recognises,
     recognises_datagram: |datagram| match reply_to(datagram) {

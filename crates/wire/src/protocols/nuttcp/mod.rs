@@ -35,6 +35,7 @@ use std::time::Duration;
 
 use goodput_model::{Framing, Plan, Transport};
 
+use crate::far_end::FarEnd;
 use crate::session::{First, FirstDatagram, Protocol};
 use crate::ticket::{FlowTicket, Proof};
 
@@ -44,7 +45,7 @@ pub const PROTOCOL: Protocol = Protocol {
     summary: "nuttcp 6.1.2 to 8.2.2: one direction, TCP or UDP, totals of the far end",
     port: 5000,
     has_control: true,
-    observes: false,
+    far_end: FarEnd::PLAIN,
     takes_the_rest: false,
     recognises,
     recognises_datagram,

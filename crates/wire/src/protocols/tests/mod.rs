@@ -22,7 +22,7 @@ const TOKENS: [Option<&str>; 2] = [None, Some("the shared one")];
 
 /// The protocols whose peers observe as goodput does.
 fn observing() -> impl Iterator<Item = &'static Protocol> {
-    super::ALL.iter().copied().filter(|protocol| protocol.observes)
+    super::ALL.iter().copied().filter(|protocol| protocol.far_end.reports)
 }
 
 /// Each of them, with the shared token and without.

@@ -10,7 +10,7 @@ fn the_list_is_the_folder() {
     let mut files: Vec<String> = std::fs::read_dir(folder)
         .unwrap()
         .filter_map(|entry| entry.unwrap().file_name().into_string().ok())
-        .filter_map(|name| name.strip_suffix(".rs").map(|id| id.replace('_', "-")))
+        .map(|name| name.trim_end_matches(".rs").replace('_', "-"))
         .filter(|id| id != "mod" && id != "tests")
         .collect();
     let mut ids: Vec<String> = ALL.iter().map(|protocol| protocol.id.into()).collect();

@@ -4,10 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use goodput_kernel::Context;
-use goodput_model::{
-    End, EndName, Known, OwnClock, Placement, Plan, Role, Sample, Snapshot, SocketOptions,
-};
+use goodput_model::{EndName, Known, Plan, Role, Sample, Snapshot, SocketOptions};
 use goodput_mover::Early;
 use goodput_mover::socket::{apply_accepted, apply_datagram};
 use goodput_wire::session::Input;
@@ -17,13 +14,12 @@ use tokio::sync::mpsc;
 use super::telling::Telling;
 use super::{AUDIT, Caller, OwnFlow, Run, ServedClient, Woken, in_short};
 use crate::error::EngineError;
-use crate::run::affinity::Seating;
+use crate::run::end_run::{EndRun, Seen};
 use crate::run::length::longest;
-use crate::run::movers::Movers;
-use crate::run::observe::{observe, usage_after, usage_before};
+use crate::run::prepared::Prepared;
 use crate::run::source_ports;
-use crate::run::storage::Stores;
-use crate::run::traffic::{Cap, Connected, Traffic, Watched, connections};
+use crate::run::traffic::{Cap, Connected, connections};
+use crate::run::watched::Failure;
 use crate::serve::admit::admission::Place;
 use crate::serve::admit::progress::Progress;
 use crate::serve::listen::stranger::log_doubts;
@@ -36,11 +32,7 @@ const LATE: Duration = Duration::from_secs(4);
 
 /// One measurement at the answering end.
 pub(super) struct FarRun {
-    plan: Plan,
-    stores: Stores,
-    seating: Seating,
-    movers: Movers,
-    context: Context,
+    own: Arc<Prepared>,
     stage: Stage,
     arrivals: mpsc::UnboundedReceiver<Arrival>,
     telling: Telling,
@@ -51,16 +43,16 @@ enum Stage {
     /// Data connections are arriving.
     Gathering(Gathering),
     /// All flows are there; payload moves, or will.
-    Running { traffic: Traffic, before: Snapshot, progress: Option<Progress> },
+    Running { run: Box<EndRun>, progress: Option<Progress> },
 }
 
 impl FarRun {
     /// The next thing that it has to say.
     pub(super) async fn progress(&mut self) -> Woken {
         match &mut self.stage {
-            Stage::Running { traffic, progress: None, .. } => Woken::Watched(traffic.next().await),
-            Stage::Running { traffic, progress: Some(progress), .. } => tokio::select! {
-                watched = traffic.next() => Woken::Watched(watched),
+            Stage::Running { run, progress: None } => Woken::Seen(run.next().await),
+            Stage::Running { run, progress: Some(progress) } => tokio::select! {
+                seen = run.next() => Woken::Seen(seen),
                 why = progress.lacking() => Woken::Arrived(Err(why)),
             },
             Stage::Gathering(gathering) => tokio::select! {
@@ -102,16 +94,16 @@ impl ServedClient {
         prepared: Result<Box<Awaiting>, String>,
         taken: Option<u64>,
     ) -> Result<(), EngineError> {
-        let Awaiting { plan, stores, seating, movers, context, mut gathering, arrivals, mut place } =
-            match prepared {
-                Ok(awaiting) => *awaiting,
-                Err(why) => {
-                    self.fail(why);
-                    return Ok(());
-                }
-            };
+        let Awaiting { own, mut gathering, arrivals, mut place } = match prepared {
+            Ok(awaiting) => *awaiting,
+            Err(why) => {
+                self.fail(why);
+                return Ok(());
+            }
+        };
+        let plan = &own.plan;
         let Caller { peer, protocol, .. } = self.caller;
-        let what = in_short(&plan);
+        let what = in_short(plan);
         match &self.credential {
             Some(by) => {
                 tracing::info!(target: AUDIT, %peer, %by, "{}: measures: {what}", protocol.id);
@@ -119,8 +111,8 @@ impl ServedClient {
             None => tracing::info!(%peer, by = %"nobody", "{}: measures: {what}", protocol.id),
         }
         if plan.socket.spread_ports {
-            let hash = match self.may_tell_hash(&plan) {
-                Ok(()) => source_ports::own(&plan, &context).await,
+            let hash = match self.may_tell_hash(plan) {
+                Ok(()) => source_ports::own(plan, &own.context).await,
                 Err(why) => Known::missing(why),
             };
             self.conversation.tell(Input::ReceiveHash(hash));
@@ -128,7 +120,7 @@ impl ServedClient {
         self.echoing = self.echo.take().map(|cookie| self.shared.echoes.expect(cookie));
         place.expecting();
         self.conversation.tell(Input::Expecting { data_port: gathering.data_port() });
-        gathering.connect(&plan, &self.caller);
+        gathering.connect(plan, &self.caller);
         if let Some(bytes) = taken {
             let own = self.own_flow(bytes, &plan.socket).await;
             if let Err(why) = own.and_then(|(socket, early)| gathering.take_own(socket, early)) {
@@ -137,17 +129,8 @@ impl ServedClient {
             }
         }
         let stage = Stage::Gathering(gathering);
-        self.run = Run::Going(Box::new(FarRun {
-            plan,
-            stores,
-            seating,
-            movers,
-            context,
-            stage,
-            arrivals,
-            telling: Telling::default(),
-            place,
-        }));
+        let (own, telling) = (Arc::new(own), Telling::default());
+        self.run = Run::Going(Box::new(FarRun { own, stage, arrivals, telling, place }));
         self.start_when_complete().await
     }
 
@@ -198,7 +181,6 @@ impl ServedClient {
     }
 
     async fn start_when_complete(&mut self) -> Result<(), EngineError> {
-        let may_observe = self.may_observe();
         let Run::Going(run) = &mut self.run else { return Ok(()) };
         let Stage::Gathering(gathering) = &mut run.stage else { return Ok(()) };
         let Some(sockets) = gathering.complete() else { return Ok(()) };
@@ -207,14 +189,12 @@ impl ServedClient {
         } else {
             run.place.fulfilled()
         }
-        let (observes, context) = (run.plan.observe && may_observe, run.context.clone());
-        let mut before = observe(observes, context).await?;
-        run.stores.note(&mut before);
+        let before = run.own.look().await?;
         self.show(&sockets);
-        match self.start(sockets) {
-            Ok(traffic) => {
+        match self.start(sockets, before) {
+            Ok(started) => {
                 if let Run::Going(run) = &mut self.run {
-                    run.stage = Stage::Running { traffic, before, progress: None };
+                    run.stage = Stage::Running { run: Box::new(started), progress: None };
                 }
                 self.conversation.tell(Input::FlowsReady);
             }
@@ -230,22 +210,11 @@ impl ServedClient {
         };
         let number = self.shared.shown.fetch_add(1, Ordering::Relaxed);
         let (watcher, connections) = (watcher.clone(), connections(sockets));
-        let shown = Shown::begin(watcher, number, self.caller.peer, &run.plan, connections);
+        let shown = Shown::begin(watcher, number, self.caller.peer, &run.own.plan, connections);
         self.shown = Some(shown);
     }
 
-    /// Whether there is anybody to tell. Without a control connection there is not, and payload comes
-    /// already while this end would look at itself.
-    fn may_observe(&self) -> bool {
-        let Caller { protocol, .. } = self.caller;
-        let config = &self.shared.config;
-        let to_tell = protocol.observes && !config.private;
-        // Such a client is told that it may send only when this end is ready.
-        let to_show = config.watcher.is_some() && protocol.has_control;
-        to_tell || to_show
-    }
-
-    fn start(&self, sockets: Vec<Connected>) -> Result<Traffic, EngineError> {
+    fn start(&self, sockets: Vec<Connected>, before: Snapshot) -> Result<EndRun, EngineError> {
         let Run::Going(run) = &self.run else {
             return Err(EngineError::Flow("there is no measurement".into()));
         };
@@ -254,70 +223,68 @@ impl ServedClient {
             sent: run.place.rates(Role::Sender),
             received: run.place.rates(Role::Receiver),
         };
-        let (seating, movers) = (run.seating.clone(), run.movers.clone());
-        let traffic =
-            Traffic::start(&run.plan, EndName::Far, sockets, &cap, &run.stores, seating, movers)?;
-        traffic.hear(&run.plan, self.conversation.control())?;
-        Ok(traffic)
+        let control = self.conversation.control();
+        let mut started = EndRun::start(Arc::clone(&run.own), sockets, &cap, control)?;
+        started.set_before(before);
+        Ok(started)
     }
 
     pub(super) fn begin(&mut self) {
-        let observes = self.may_observe();
-        let own_protocol = self.caller.protocol.observes;
+        let far_end = &self.caller.protocol.far_end;
         let longest_s = self.limits().duration_s;
         let longest_s = Duration::try_from_secs_f64(longest_s).unwrap_or(Duration::MAX / 2);
-        let Run::Going(run) = &mut self.run else { return };
-        let FarRun { plan, context, stage: Stage::Running { traffic, before, progress }, .. } =
-            &mut **run
-        else {
-            return;
-        };
-        *progress = Progress::from_now(self.shared.config.min_progress, plan);
-        usage_before(plan.observe && observes, context, before);
+        let Run::Going(going) = &mut self.run else { return };
+        let Stage::Running { run, progress } = &mut going.stage else { return };
+        *progress = Progress::from_now(self.shared.config.min_progress, run.plan());
         // The session ends payload before that, and says why; nothing that holds it up holds this up.
-        let planned = longest(plan).filter(|_| own_protocol);
+        let planned = longest(run.plan()).filter(|_| far_end.ends_as_planned);
         let longest = planned.unwrap_or(longest_s);
-        if let Err(why) = traffic.begin(plan, Some(longest + LATE)) {
+        if let Err(why) = run.begin(Some(longest + LATE)) {
             self.fail(why.to_string());
         }
     }
 
     /// Ends the payload: senders stop, receivers read to the end.
     pub(super) fn finish(&mut self, soon: bool) {
-        let Run::Going(run) = &mut self.run else { return };
-        let Stage::Running { traffic, progress, .. } = &mut run.stage else { return };
+        let Run::Going(going) = &mut self.run else { return };
+        let Stage::Running { run, progress } = &mut going.stage else { return };
         // What is still on its way has a time of its own.
         *progress = None;
-        if soon { traffic.finish_soon() } else { traffic.finish() }
+        run.finish(soon);
     }
 
-    pub(super) async fn watched(&mut self, watched: Watched) -> Result<(), EngineError> {
-        if let (Some(shown), Watched::Sample(sample)) = (&mut self.shown, &watched) {
-            shown.sampled(sample);
+    pub(super) async fn seen(&mut self, seen: Result<Seen, Failure>) -> Result<(), EngineError> {
+        match seen {
+            Ok(Seen::Sample(sample)) => self.sampled(sample),
+            // The client's plan has an end of its own, and the session another one.
+            Ok(Seen::Limit) => {}
+            Err(failure) => self.fail(failure.why),
+            Ok(Seen::Ended { last, .. }) => {
+                self.tell_log(&last);
+                if let Some(shown) = &mut self.shown {
+                    shown.ended(&last);
+                }
+                self.tell_last(&last);
+                self.conversation.tell(Input::Ended(last));
+                self.report().await?;
+            }
         }
-        if let (Run::Going(run), Watched::Sample(sample)) = (&mut self.run, &watched)
+        Ok(())
+    }
+
+    fn sampled(&mut self, sample: Box<Sample>) {
+        if let Some(shown) = &mut self.shown {
+            shown.sampled(&sample);
+        }
+        if let Run::Going(run) = &mut self.run
             && let Stage::Running { progress: Some(progress), .. } = &mut run.stage
         {
             progress.sampled(sample.sent_bytes, sample.received_bytes);
         }
-        match watched {
-            // Other protocols' sessions tell no more of it than their protocol demands.
-            Watched::Sample(_) if self.shared.config.private && self.caller.protocol.observes => {}
-            Watched::Sample(sample) => self.tell_sample(sample),
-            // The client's plan has an end of its own, and the session another one.
-            Watched::Limit => {}
-            Watched::Ended(Err(failure)) => self.fail(failure.why),
-            Watched::Ended(Ok(ending)) => {
-                self.tell_log(&ending.last);
-                if let Some(shown) = &mut self.shown {
-                    shown.ended(&ending.last);
-                }
-                self.tell_last(&ending.last);
-                self.conversation.tell(Input::Ended(ending.last));
-                self.report(ending.placement, ending.clock).await?;
-            }
+        // Other protocols' sessions tell no more of it than their protocol demands.
+        if !(self.shared.config.private && self.caller.protocol.far_end.reports) {
+            self.tell_sample(sample);
         }
-        Ok(())
     }
 
     /// Tells the client of a sample, or as much of it as the way takes. Other protocols' sessions take what
@@ -325,7 +292,9 @@ impl ServedClient {
     fn tell_sample(&mut self, sample: Box<Sample>) {
         let waiting = self.conversation.unsent_bytes();
         let told = match &mut self.run {
-            Run::Going(run) if self.caller.protocol.observes => run.telling.next(sample, waiting),
+            Run::Going(run) if self.caller.protocol.far_end.reports => {
+                run.telling.next(sample, waiting)
+            }
             _ => Some(sample),
         };
         if let Some(sample) = told {
@@ -336,7 +305,7 @@ impl ServedClient {
     /// Tells the client what was left out of the last sample.
     fn tell_last(&mut self, last: &Sample) {
         let Run::Going(run) = &self.run else { return };
-        if !self.caller.protocol.observes || self.shared.config.private {
+        if !self.caller.protocol.far_end.reports || self.shared.config.private {
             return;
         }
         for sample in run.telling.last(last) {
@@ -347,45 +316,30 @@ impl ServedClient {
     fn tell_log(&mut self, last: &Sample) {
         let Caller { peer, protocol, .. } = self.caller;
         let what = match &self.run {
-            Run::Going(run) => in_short(&run.plan),
+            Run::Going(run) => in_short(&run.own.plan),
             _ => String::new(),
         };
         tracing::info!(%peer, "{}: measured: {what}: received {} bytes{}, sent {} bytes in {:.3} s",
             protocol.id, last.received_bytes, missed(last), last.sent_bytes, last.at_s);
-        if !protocol.observes {
+        if !protocol.far_end.measures_again {
             self.measurements += 1;
         }
     }
 
     /// All flows have ended: tells the client what this end saw.
-    async fn report(&mut self, placement: Placement, clock: OwnClock) -> Result<(), EngineError> {
-        let Run::Going(run) = std::mem::replace(&mut self.run, Run::None) else { return Ok(()) };
-        let FarRun { plan, movers, context, stage: Stage::Running { before, .. }, .. } = *run
-        else {
-            return Ok(());
-        };
+    async fn report(&mut self) -> Result<(), EngineError> {
+        let Run::Going(going) = std::mem::replace(&mut self.run, Run::None) else { return Ok(()) };
+        let Stage::Running { run, .. } = going.stage else { return Ok(()) };
         if self.shared.config.private {
             let why = "the far end keeps its facts to itself";
             self.conversation.tell(Input::Report(Known::missing(why)));
             return Ok(());
         }
-        let observes = plan.observe && self.may_observe();
-        let mut used = usage_after(observes, &context);
-        let mut after = observe(observes, context).await?;
-        after.facts.append(&mut used.facts);
+        let after = run.look_again().await?;
+        let end = run.into_end(after, Vec::new());
         if let Some(shown) = &mut self.shown {
-            shown.observed(before.clone(), after.clone());
+            shown.observed(end.before.clone(), end.after.clone());
         }
-        let host = goodput_kernel::host();
-        let end = End {
-            host,
-            before,
-            after,
-            samples: Vec::new(),
-            placement: Some(placement),
-            movers: movers.chosen(),
-            clock: Some(clock),
-        };
         self.conversation.tell(Input::Report(Known::Value(Box::new(end))));
         Ok(())
     }

@@ -21,7 +21,8 @@ use super::shown::{Shown, turned};
 use super::tickets::Arrival;
 use crate::control::conversation::Conversation;
 use crate::error::EngineError;
-use crate::run::traffic::Watched;
+use crate::run::end_run::Seen;
+use crate::run::watched::Failure;
 use crate::serve::admit::admission::{Place, Wants};
 use crate::serve::admit::gate::Permit;
 use crate::serve::listen::echoes::Echoing;
@@ -135,7 +136,7 @@ enum Woken {
     Prepared(Result<Box<Awaiting>, String>),
     Admitted(Result<Place, String>),
     Arrived(Arrival),
-    Watched(Watched),
+    Seen(Result<Seen, Failure>),
     Told(Said),
 }
 
@@ -156,7 +157,7 @@ impl ServedClient {
                 Woken::Admitted(place) => self.converse_at(place),
                 Woken::Prepared(prepared) => self.prepared(prepared, None).await?,
                 Woken::Arrived(arrival) => self.arrived(arrival).await?,
-                Woken::Watched(watched) => self.watched(watched).await?,
+                Woken::Seen(seen) => self.seen(seen).await?,
                 Woken::Told(said) => self.told(said),
             }
         }
@@ -192,7 +193,7 @@ impl ServedClient {
                 self.shown = None;
                 self.echoing = None;
                 // Its last word: what began and was left in the middle is no measurement.
-                self.measurements += u32::from(self.caller.protocol.observes);
+                self.measurements += u32::from(self.caller.protocol.far_end.measures_again);
             }
             Action::Setting(request) => match self.renew() {
                 Ok(()) => {

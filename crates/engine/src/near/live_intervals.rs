@@ -9,9 +9,9 @@ use crate::result::intervals::{Counts, IntervalMaker};
 use crate::result::joined::Joined;
 
 /// The intervals of each direction, and where they come from.
-pub struct Shown {
+pub struct LiveIntervals {
     ways: Vec<Way>,
-    untold: Series,
+    without_far: Series,
     stopped: bool,
 }
 
@@ -35,20 +35,24 @@ enum Series {
     Sent,
 }
 
-impl Shown {
+impl LiveIntervals {
     /// Of a plan with a far end that tells what it receives, or does not.
-    pub fn new(plan: &Plan, far_tells: bool) -> Self {
+    pub fn new(plan: &Plan, far_reports: bool) -> Self {
         // Without observing, no sample has what TCP acknowledged.
-        let untold = match plan.transport {
+        let without_far = match plan.transport {
             Transport::Tcp if plan.observe => Series::Acknowledged,
             _ => Series::Sent,
         };
-        let near = if far_tells { Series::Received } else { untold };
+        let near = if far_reports { Series::Received } else { without_far };
         let way = |sender: &EndName| {
             let series = if *sender == EndName::Near { near } else { Series::Received };
             Way::new(*sender, series, plan.interval_s)
         };
-        Self { ways: plan.direction.senders().iter().map(way).collect(), untold, stopped: false }
+        Self {
+            ways: plan.direction.senders().iter().map(way).collect(),
+            without_far,
+            stopped: false,
+        }
     }
 
     /// The next sample of an end.
@@ -74,10 +78,10 @@ impl Shown {
     /// The far end turns out to keep to itself what it received: makes the intervals of it from the
     /// near end's `samples` so far.
     pub fn do_without_far(&mut self, samples: &[Sample], listener: &mut Listener<'_>) {
-        let untold = self.untold;
+        let without_far = self.without_far;
         let told = |way: &&mut Way| way.sender == EndName::Near && way.series == Series::Received;
         for way in self.ways.iter_mut().filter(told) {
-            *way = Way::new(way.sender, untold, way.every_s);
+            *way = Way::new(way.sender, without_far, way.every_s);
             for sample in samples {
                 if let Some(interval) = way.push(sample) {
                     way.show(interval, listener);
@@ -162,10 +166,10 @@ mod tests {
     fn what_a_silent_far_end_receives_is_not_known_and_what_it_sends_is() {
         let mut events = 0;
         let listener = &mut |_| events += 1;
-        let mut shown = Shown::new(&udp(goodput_model::Direction::Both), false);
+        let mut live = LiveIntervals::new(&udp(goodput_model::Direction::Both), false);
         let near = [sample(1.0, 500, 300), sample(1.5, 800, 400)];
-        near.iter().for_each(|sample| shown.take(EndName::Near, sample, listener));
-        let (intervals, _) = shown.close(&near, &[], listener);
+        near.iter().for_each(|sample| live.take(EndName::Near, sample, listener));
+        let (intervals, _) = live.close(&near, &[], listener);
         let seen: Vec<_> = intervals
             .iter()
             .map(|i| (i.sender, i.received_bytes.value().copied(), i.sent_bits_per_s.map(|r| r.0)))
@@ -179,12 +183,12 @@ mod tests {
     #[test]
     fn a_far_end_that_turns_out_to_be_silent_leaves_what_was_sent() {
         let listener = &mut |_| {};
-        let mut shown = Shown::new(&udp(goodput_model::Direction::Send), true);
+        let mut live = LiveIntervals::new(&udp(goodput_model::Direction::Send), true);
         let near = [sample(1.0, 500, 0), sample(2.0, 800, 0)];
-        near.iter().for_each(|sample| shown.take(EndName::Near, sample, listener));
-        shown.stop();
-        shown.do_without_far(&near, listener);
-        let (intervals, _) = shown.close(&near, &[], listener);
+        near.iter().for_each(|sample| live.take(EndName::Near, sample, listener));
+        live.stop();
+        live.do_without_far(&near, listener);
+        let (intervals, _) = live.close(&near, &[], listener);
         let sent: Vec<_> =
             intervals.iter().filter_map(|i| i.sent_bits_per_s).map(|r| r.0).collect();
         assert_eq!(sent, [4000.0, 2400.0]);

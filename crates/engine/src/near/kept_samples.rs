@@ -3,15 +3,15 @@
 use goodput_model::{EndName, Interval, Plan, Sample, Thinned};
 
 use crate::events::{Event, Listener};
-use crate::near::shown::Shown;
+use crate::near::live_intervals::LiveIntervals;
 use crate::result::kept::Kept;
 use crate::result::measurement::steady;
 
 /// Samples of both ends, of which old ones are thinned, and the intervals cut from them, of which many are joined.
-pub struct Keeping {
+pub struct KeptSamples {
     near: Kept,
     far: Kept,
-    shown: Shown,
+    live: LiveIntervals,
     /// Whether flows ran until they were told to stop; the samples until then are marked.
     was_steady: bool,
 }
@@ -31,13 +31,13 @@ pub struct KeptAll {
     pub thinned: Option<Thinned>,
 }
 
-impl Keeping {
+impl KeptSamples {
     /// Of a plan with a far end that reports what it receives, or does not.
-    pub fn new(plan: &Plan, far_tells: bool) -> Self {
+    pub fn new(plan: &Plan, far_reports: bool) -> Self {
         Self {
             near: Kept::default(),
             far: Kept::default(),
-            shown: Shown::new(plan, far_tells),
+            live: LiveIntervals::new(plan, far_reports),
             was_steady: false,
         }
     }
@@ -45,7 +45,7 @@ impl Keeping {
     /// The next sample of an end.
     pub fn take(&mut self, at: EndName, sample: Sample, listener: &mut Listener<'_>) {
         listener(Event::Sampled { end: at, sample: Box::new(sample.clone()) });
-        self.shown.take(at, &sample, listener);
+        self.live.take(at, &sample, listener);
         let samples = match at {
             EndName::Near => &mut self.near,
             EndName::Far => &mut self.far,
@@ -70,19 +70,19 @@ impl Keeping {
             self.near.mark();
             self.far.mark();
         }
-        self.shown.stop();
+        self.live.stop();
     }
 
-    /// The measurement is over. `far_tells` says whether the far end reported in the end what it received.
-    pub fn close(mut self, far_tells: bool, listener: &mut Listener<'_>) -> KeptAll {
+    /// The measurement is over. `far_reports` says whether the far end reported in the end what it received.
+    pub fn close(mut self, far_reports: bool, listener: &mut Listener<'_>) -> KeptAll {
         let marked = |kept: &Kept| kept.marked().unwrap_or(0);
         let steady_samples = self.was_steady.then(|| (marked(&self.near), marked(&self.far)));
         let (near, far) = steady_samples.unzip();
         let (steady_near, steady_far) = (steady(&self.near, near), steady(&self.far, far));
-        if !far_tells {
-            self.shown.do_without_far(steady_near, listener);
+        if !far_reports {
+            self.live.do_without_far(steady_near, listener);
         }
-        let (intervals, intervals_every_s) = self.shown.close(steady_near, steady_far, listener);
+        let (intervals, intervals_every_s) = self.live.close(steady_near, steady_far, listener);
         let thinned = Thinned {
             intervals_every_s,
             near_samples_every_s: self.near.every_s(),

@@ -1,13 +1,14 @@
-//! What a far end that is not goodput tells of itself, from wherever it tells it.
+//! What a far end that sends no report says about its counts, from wherever it comes.
 
 use goodput_model::{FlowTotals, Host, Known, Totals};
+use goodput_wire::far_end::FarEnd;
 
 /// The account of a far end as it comes in.
-pub struct Account(Option<Totals>);
+pub struct FarAccount(Option<Totals>);
 
-impl Account {
-    /// Nothing yet but who it is; goodput's own gives none.
-    pub fn of(peer: &Host) -> Self {
+impl FarAccount {
+    /// Nothing yet but who it is; one that reports needs none.
+    pub fn of(peer: &Host, far_end: &FarEnd) -> Self {
         let totals = Totals {
             program: peer.name.clone(),
             cpu_percent: Known::missing("it does not tell its CPU time"),
@@ -18,11 +19,11 @@ impl Account {
             flows: Vec::new(),
             text: None,
         };
-        Self((!peer.is_goodput()).then_some(totals))
+        Self((!far_end.reports).then_some(totals))
     }
 
-    /// What it told on the flows themselves.
-    pub fn told_on_flows(&mut self, flows: Vec<FlowTotals>) {
+    /// What came on the flows themselves.
+    pub fn came_on_flows(&mut self, flows: Vec<FlowTotals>) {
         if let Some(totals) = &mut self.0
             && !flows.is_empty()
         {
@@ -31,10 +32,10 @@ impl Account {
     }
 
     /// What the session made of the conversation; it stands beside what came on the flows.
-    pub fn told(&mut self, told: Totals) {
+    pub fn came(&mut self, totals: Totals) {
         let on_flows = self.0.take().map_or(Vec::new(), |totals| totals.flows);
-        let flows = if told.flows.is_empty() { on_flows } else { told.flows };
-        self.0 = Some(Totals { flows, ..told });
+        let flows = if totals.flows.is_empty() { on_flows } else { totals.flows };
+        self.0 = Some(Totals { flows, ..totals });
     }
 
     /// All of it.

@@ -1,0 +1,393 @@
+//! One measurement at the near end: both ends agree, the flows run until they are long enough, both ends report.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use goodput_experiment::steady::is_precise_enough;
+use goodput_kernel::Context;
+use goodput_model::{
+    Bytes, Connection, End, EndName, Known, Length, Missing, Plan, Sample, Snapshot, Transport,
+};
+use goodput_wire::session::{Action, Input};
+
+use super::agree;
+use super::client::{Client, unexpected};
+use super::clocks::{self, Comparing};
+use super::far_account::FarAccount;
+use super::kept_samples::KeptSamples;
+use super::latency::{self, Prober, Probing};
+use super::starts::Starts;
+use crate::error::EngineError;
+use crate::events::{Event, Listener};
+use crate::interrupt::Interrupt;
+use crate::result::acknowledged::acknowledged;
+use crate::result::measurement::{Incomplete, Measurement, measure};
+use crate::run::affinity::Affinity;
+use crate::run::end_run::{EndRun, Seen};
+use crate::run::length::longest;
+use crate::run::movers::{self, Movers};
+use crate::run::observe::observe;
+use crate::run::prepared::Prepared;
+use crate::run::storage;
+use crate::run::traffic::{Cap, connections};
+use crate::run::watched::Failure;
+
+/// How often a far end that sends datagrams is shown that this end lives, seconds: several times within the
+/// 15 s after which it stops.
+const SHOW_LIFE_EVERY_S: f64 = 3.0;
+
+/// A measurement that both ends have agreed on.
+pub struct NearRun<'a> {
+    pub(super) client: &'a mut Client,
+    /// This end's flows.
+    pub(super) run: EndRun,
+    pub(super) kept: KeptSamples,
+    pub(super) far_report: Option<Known<End>>,
+    pub(super) account: FarAccount,
+    /// When the far end was last shown that this end lives, by this end's samples.
+    life_shown_s: f64,
+    pub(super) prober: Option<Prober>,
+    pub(super) comparing: Option<Comparing>,
+    /// When both ends began, as far as it is known while they go on.
+    starts: Starts,
+    pub(super) connections: Vec<Connection>,
+    /// Whether anything more of the far end is waited for.
+    pub(super) hears: bool,
+    /// What is missing from the measurement, once anything is.
+    pub(super) incomplete: Option<Incomplete>,
+    pub(super) doubts: Vec<String>,
+}
+
+/// What this host is before payload moves.
+struct Look {
+    context: Context,
+    before: Snapshot,
+}
+
+impl Look {
+    async fn towards(peer: SocketAddr, plan: &Plan) -> Result<Self, EngineError> {
+        let context = Context { device: plan.socket.device.clone(), ..Context::towards(peer) };
+        let before = observe(plan.observe, context.clone()).await?;
+        Ok(Self { context, before })
+    }
+
+    /// A look before the flows are there. Far ends that don't wait send as soon as they have them, and what they
+    /// send must not wait until this end has looked around.
+    async fn early(client: &Client, plan: &Plan) -> Result<Option<Self>, EngineError> {
+        match client.addresses.first() {
+            Some(peer) if !client.far_end().awaits_begin => {
+                Self::towards(*peer, plan).await.map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+impl<'a> NearRun<'a> {
+    /// Proposes the plan, opens the flows and takes the snapshot before.
+    pub async fn agree(client: &'a mut Client, plan: &Plan) -> Result<Self, EngineError> {
+        if let Some(why) = goodput_wire::check::too_slow(plan) {
+            return Err(EngineError::Flow(why));
+        }
+        let (plan, stores) = agree::files(client, plan).await?;
+        let affinity = affinity(client, &plan).await?;
+        let movers = Movers::of(&plan, EndName::Near)
+            .map_err(|why| EngineError::Flow(format!("near end: {why}")))?;
+        let proposed = movers::for_peer(&plan, client.far_end().chooses_movers)?;
+        client.conversation.tell(Input::Propose(Box::new(storage::for_peer(&proposed))));
+        let order = agree::order(client).await?;
+        let early = Look::early(client, &plan).await?;
+        let agreed = agree::flows(client, &plan, order).await?;
+        let peer = agreed.opened.peer;
+        let mut connections = connections(&agreed.opened.flows);
+        if let Some(hashes) = &agreed.hashes {
+            hashes.note(&plan.flow_plans(), &mut connections);
+        }
+        let prober = plan.latency.then(|| Prober::of(client, &plan, agreed.heard.echo));
+        let comparing = Some(Comparing::begin(client, &plan, agreed.heard.echo));
+        let early = early.filter(|look| look.context.peer == Some(peer.ip()));
+        let device = plan.socket.device.clone();
+        let context = Context { device, ..Context::towards(peer) };
+        let (end, observes) = (EndName::Near, plan.observe);
+        let mut doubts = agreed.opened.doubts;
+        doubts.extend(stores.doubts.iter().cloned());
+        let own = Prepared { plan, end, stores, affinity, movers, context, observes };
+        let own = Arc::new(own);
+        let control = client.conversation.control();
+        let flows = agreed.opened.flows;
+        let mut run = EndRun::start(Arc::clone(&own), flows, &Cap::default(), control)?;
+        doubts.extend(agree::ready(client, agreed.heard).await?);
+        doubts.extend(clocks::doubt(client.clock));
+        let mut before = match early {
+            Some(look) => look.before,
+            None => own.look().await?,
+        };
+        clocks::note(&mut before, client.clock);
+        run.set_before(before);
+        Ok(Self { connections, prober, comparing, doubts, ..Self::new(client, run) })
+    }
+
+    fn new(client: &'a mut Client, run: EndRun) -> Self {
+        let account = FarAccount::of(&client.peer, client.far_end());
+        let kept = KeptSamples::new(run.plan(), client.far_end().reports);
+        Self {
+            client,
+            run,
+            kept,
+            far_report: None,
+            account,
+            life_shown_s: 0.0,
+            prober: None,
+            comparing: None,
+            starts: Starts::default(),
+            connections: Vec::new(),
+            hears: true,
+            incomplete: None,
+            doubts: Vec::new(),
+        }
+    }
+
+    /// Lets the payload move until the plan's length is reached, then gathers both ends' reports.
+    pub async fn run(
+        mut self,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<Measurement, EngineError> {
+        let idle = self.idle(interrupt, listener).await?;
+        self.first_exchanges(listener).await?;
+        self.starts = Starts::told(Instant::now());
+        self.client.conversation.tell(Input::Begin);
+        let loaded = self.prober.as_ref().map(Prober::start);
+        if let Err(why) = self.move_payload(interrupt, listener).await {
+            if !self.has_measured() {
+                return Err(why);
+            }
+            self.cut_short(why).await;
+        }
+        self.finish(interrupt.is_raised() || !self.hears);
+        loaded.iter().for_each(Probing::finish);
+        listener(Event::Ended);
+        self.gather(interrupt, listener).await;
+        self.check_source()?;
+        let comparing = self.last_exchanges();
+        let loaded = self.probed(loaded, listener).await.unwrap_or_else(|why| {
+            self.doubts.push(format!("the latency under load is not known: {why}"));
+            None
+        });
+        let probed = idle.zip(loaded);
+        let after = self.run.look_again().await;
+        let after = after.unwrap_or_else(|why| {
+            self.doubts.push(format!("the near end was not observed afterwards: {why}"));
+            Snapshot::default()
+        });
+        let asked = self.compared(comparing, listener).await;
+        let asked = asked.unwrap_or_else(|why| Err(Missing::because(why.to_string())));
+        let measurement = self.into_measurement(after, listener);
+        let latency = probed.map(|(idle, loaded)| latency::latency(idle, loaded, &measurement));
+        let clocks = clocks::conclude(asked, &measurement.near, &measurement.far);
+        Ok(Measurement { latency, clocks, ..measurement })
+    }
+
+    /// Lets the flows begin, and watches them until they have moved what the plan wants.
+    async fn move_payload(
+        &mut self,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<(), EngineError> {
+        let began = self.run.begin(longest(self.run.plan()))?;
+        self.starts.began(began);
+        listener(Event::Opened { connections: self.connections.clone() });
+        listener(Event::Began);
+        while !self.run.limit_reached() && !self.is_long_enough() {
+            tokio::select! {
+                seen = self.run.next() => self.seen(seen, listener)?,
+                action = self.client.next() => self.acted(action?, listener)?,
+                () = interrupt.raised() => {
+                    let after = began.elapsed().as_secs_f64();
+                    self.doubts.push(format!("interrupted after {after:.1} s"));
+                    break;
+                }
+            }
+        }
+        if self.ended_before_it_moved() && !interrupt.is_raised() {
+            let why = "the far end ended the test before a single byte had moved; it may be busy, or let \
+                       only clients in that it knows";
+            let words = if self.hears { self.client.refusal().await } else { None };
+            return Err(words.unwrap_or_else(|| EngineError::BrokenOff(why.into())));
+        }
+        Ok(())
+    }
+
+    /// Whether the flows have moved what the plan wants.
+    fn is_long_enough(&self) -> bool {
+        let ended = self.has_an_end_ended();
+        let by_plan = self.client.far_end().ends_as_planned;
+        match self.run.plan().length {
+            Length::Seconds(_) => ended,
+            // Who is told of the end has no end of its own.
+            Length::Bytes(all) if !by_plan => ended || self.has_moved(all),
+            // Both ends empty their queues by themselves; stopping would cut them off.
+            Length::Source if !by_plan => ended,
+            Length::Bytes(_) | Length::Source => self.run.has_ended() && self.far_report.is_some(),
+            Length::Auto { .. } if ended => true,
+            Length::Auto { precision_percent, min_s, .. } => {
+                let senders = self.run.plan().direction.senders();
+                senders.iter().all(|sender| self.is_known(*sender, min_s, precision_percent))
+            }
+        }
+    }
+
+    /// Whether this end has sent and received `all` bytes, as far as it is to do either.
+    fn has_moved(&self, all: Bytes) -> bool {
+        self.kept.near().last().is_some_and(|last| {
+            self.run.plan().direction.senders().iter().all(|sender| match sender {
+                EndName::Near => last.sent_bytes >= all.0,
+                EndName::Far => last.received_bytes >= all.0,
+            })
+        })
+    }
+
+    /// Whether the goodput of what `sender` sends is known well enough.
+    fn is_known(&self, sender: EndName, min_s: f64, precision_percent: f64) -> bool {
+        let instead;
+        let (sending, receiving): (&[Sample], &[Sample]) = match sender {
+            EndName::Near if self.kept.far().is_empty() => {
+                instead = acknowledged(self.kept.near());
+                (self.kept.near(), &instead)
+            }
+            EndName::Near => (self.kept.near(), self.kept.far()),
+            EndName::Far => (self.kept.far(), self.kept.near()),
+        };
+        // Slow start is surely over by then, whenever the far end began.
+        let later_s = match sender {
+            EndName::Near => -self.starts.earliest_s(),
+            EndName::Far => self.starts.latest_s(),
+        };
+        let omit_s = self.run.plan().omit_s;
+        let long_enough = receiving.last().is_some_and(|last| last.at_s >= min_s + omit_s);
+        long_enough
+            && measure(sending, receiving, omit_s, later_s)
+                .is_some_and(|measured| is_precise_enough(&measured, precision_percent))
+    }
+
+    /// Whether the flows of either end have ended.
+    fn has_an_end_ended(&self) -> bool {
+        self.run.has_ended() || self.far_report.is_some()
+    }
+
+    /// Whether the far end has ended everything before payload moved: a protocol without words for a refusal
+    /// closes its connections, which looks like the end of a test.
+    fn ended_before_it_moved(&self) -> bool {
+        // An empty source of this end is reported as what it is.
+        let plan = self.run.plan();
+        let sends = plan.direction.senders().contains(&EndName::Near);
+        let own_source = sends && plan.storage.source.is_some();
+        let moved = |last: &Sample| last.sent_bytes > 0 || last.received_bytes > 0;
+        let any =
+            [self.kept.near(), self.kept.far()].iter().any(|kept| kept.last().is_some_and(moved));
+        self.has_an_end_ended() && !self.run.limit_reached() && !own_source && !any
+    }
+
+    pub(super) fn seen(
+        &mut self,
+        seen: Result<Seen, Failure>,
+        listener: &mut Listener<'_>,
+    ) -> Result<(), EngineError> {
+        let seen = seen.map_err(|failure| {
+            let why = format!("near end: {}", failure.why);
+            if failure.by_peer { EngineError::BrokenOff(why) } else { EngineError::Flow(why) }
+        });
+        match seen? {
+            Seen::Sample(sample) => {
+                if self.run.plan().omit_s > 0.0 && self.client.far_end().is_told_without_warm_up {
+                    self.client.conversation.tell(Input::Sampled(sample.clone()));
+                }
+                self.show_life(&sample);
+                self.kept.take(EndName::Near, *sample, listener);
+            }
+            Seen::Limit => {}
+            Seen::Ended { last, totals } => {
+                self.client.conversation.tell(Input::Ended(last));
+                self.account.came_on_flows(totals);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows a far end that sends datagrams now and then that this end lives: it stops otherwise, and what
+    /// it says itself may be lost among its datagrams.
+    fn show_life(&mut self, sample: &Sample) {
+        let plan = self.run.plan();
+        let sends = plan.direction.senders().contains(&EndName::Far);
+        let is_due = sample.at_s - self.life_shown_s >= SHOW_LIFE_EVERY_S;
+        let wants = self.client.far_end().needs_life_signs;
+        if plan.transport == Transport::Udp && sends && is_due && wants {
+            self.life_shown_s = sample.at_s;
+            let sample = Sample { flows: Vec::new(), ..sample.clone() };
+            self.client.conversation.tell(Input::Sampled(Box::new(sample)));
+        }
+    }
+
+    pub(super) fn acted(
+        &mut self,
+        action: Action,
+        listener: &mut Listener<'_>,
+    ) -> Result<(), EngineError> {
+        match action {
+            Action::PeerSampled(sample) => {
+                self.starts.heard(Instant::now(), sample.at_s);
+                self.kept.take(EndName::Far, *sample, listener);
+            }
+            Action::PeerTold(totals) => self.account.came(*totals),
+            Action::PeerReported(report) => self.far_report = Some(report.map(|end| *end)),
+            Action::Note(text) => {
+                self.doubts.push(text.clone());
+                listener(Event::Note { text });
+            }
+            // The session says these for a driver that waits for its word; this one went ahead.
+            Action::Begin | Action::Finish | Action::FinishSoon => {}
+            other => return Err(unexpected(&self.client.target, &other)),
+        }
+        Ok(())
+    }
+
+    /// Stops the senders of both ends. What the receivers count from here on is the emptying of
+    /// queues, unless the flows ended by themselves.
+    fn finish(&mut self, soon: bool) {
+        self.kept.stop(!self.has_an_end_ended());
+        let soon = soon && self.client.far_end().finishes_soon;
+        self.run.finish(soon);
+        if self.hears {
+            self.client.conversation.tell(if soon {
+                Input::FinishSoon
+            } else {
+                Input::Finish(None)
+            });
+        }
+    }
+
+    /// Fails where this end had a source that gave nothing, as a pipe may that nobody writes to.
+    fn check_source(&self) -> Result<(), EngineError> {
+        let plan = self.run.plan();
+        let storage = &plan.storage;
+        let sends = plan.direction.senders().contains(&EndName::Near);
+        let Some(source) = storage.source.as_ref().filter(|_| sends) else { return Ok(()) };
+        let headers = u64::from(storage.header_bytes) * u64::from(plan.flows);
+        if self.kept.near().last().is_none_or(|last| last.sent_bytes > headers) {
+            return Ok(());
+        }
+        let name = source.name();
+        Err(EngineError::Flow(format!("{name} gave not one byte: there is nothing to measure")))
+    }
+}
+
+/// The CPUs of this end's flows, on the path to the target.
+async fn affinity(client: &Client, plan: &Plan) -> Result<Affinity, EngineError> {
+    let path =
+        client.addresses.first().map_or_else(Context::default, |peer| Context::towards(*peer));
+    let context = Context { device: plan.socket.device.clone(), ..path };
+    Affinity::of(plan, EndName::Near, &context)
+        .await
+        .map_err(|why| EngineError::Flow(format!("near end: {why}")))
+}

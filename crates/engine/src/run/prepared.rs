@@ -1,0 +1,35 @@
+//! What one end has ready for a measurement before its flows are there.
+
+use goodput_kernel::Context;
+use goodput_model::{EndName, Plan, Snapshot};
+
+use crate::error::EngineError;
+use crate::run::affinity::Affinity;
+use crate::run::movers::Movers;
+use crate::run::observe::observe;
+use crate::run::storage::Stores;
+
+/// Everything about an end's share of a measurement that stays the same while it runs.
+pub struct Prepared {
+    /// What was agreed.
+    pub plan: Plan,
+    /// Which end this is.
+    pub end: EndName,
+    /// What it reads and writes.
+    pub stores: Stores,
+    /// The CPUs of its flows.
+    pub affinity: Affinity,
+    /// How they move payload.
+    pub movers: Movers,
+    /// About this host, on the path to the peer.
+    pub context: Context,
+    /// Whether this end looks at its host: if the plan has it so and somebody will read it.
+    pub observes: bool,
+}
+
+impl Prepared {
+    /// What this host is now.
+    pub async fn look(&self) -> Result<Snapshot, EngineError> {
+        observe(self.observes, self.context.clone()).await
+    }
+}
