@@ -27,8 +27,8 @@ use admit::hearing::Hearing;
 pub use admit::host::{Buffers, Host};
 pub use admit::keys::Keys;
 use admit::logins::Logins;
-use listen::desks::Desks;
 use listen::echoes::Echoes;
+use listen::event_thread::EventThread;
 use listen::listeners::{Door, OpenedDoors};
 use listen::sockets::Pair;
 pub use listen::sockets::Sockets;
@@ -96,7 +96,9 @@ struct Shared {
     /// Turns true when the server shall stop.
     stopping: watch::Receiver<bool>,
     /// Where datagrams are looked at.
-    desks: Handle,
+    datagram_thread: Handle,
+    /// Where echoes are answered that have a socket of their own.
+    echo_thread: Handle,
     /// Lends tokens to tasks that sessions start, so that the server's end waits for them.
     alive: listen::accept::Lender,
     /// Measurements that were shown.
@@ -185,7 +187,11 @@ pub async fn serve(
     let Sockets { pairs } = sockets;
     let doors = doors(&pairs, &config.protocols)?;
     let tasks = listen::accept::Tasks::default();
-    let desks = Desks::open().map_err(EngineError::io("start the thread that reads datagrams"))?;
+    let start = |name| {
+        let failed = EngineError::io(format!("start the thread of {name}"));
+        EventThread::start(name).map_err(failed)
+    };
+    let (datagram_thread, echo_thread) = (start("datagrams")?, start("echoes")?);
     let shared = Arc::new(Shared {
         admission: Admission::new(&config.lent, config.exclusive, config.host),
         doors,
@@ -196,7 +202,8 @@ pub async fn serve(
         hearing: Hearing::default(),
         turns: Turns::default(),
         stopping,
-        desks: desks.handle().clone(),
+        datagram_thread: datagram_thread.handle().clone(),
+        echo_thread: echo_thread.handle().clone(),
         alive: tasks.lender(),
         shown: AtomicU64::new(0),
         served_one: Notify::new(),
@@ -206,7 +213,7 @@ pub async fn serve(
     for (Pair { tcp, udp, .. }, door) in pairs.into_iter().zip(&shared.doors) {
         let datagrams =
             listen::udp::answer(udp, Arc::clone(door), Arc::clone(&shared), tasks.token());
-        answering.spawn_on(datagrams, desks.handle());
+        answering.spawn_on(datagrams, datagram_thread.handle());
         let listening =
             listen::accept::Listening::new(tcp).map_err(EngineError::io("accept connections"))?;
         answering.spawn(listen::accept::accept(
@@ -226,7 +233,8 @@ pub async fn serve(
     // The receiver lives in `shared`, so this cannot fail.
     let _ = tell_stop.send(true);
     tasks.join().await;
-    desks.close();
+    datagram_thread.close();
+    echo_thread.close();
     Ok(())
 }
 

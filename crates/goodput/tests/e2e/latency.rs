@@ -6,6 +6,7 @@ use std::time::Duration;
 use goodput_model::{Kind, Known, RateOutcome, Record};
 
 use crate::common::{Home, Server, record, stderr};
+use crate::hostile::eventually;
 
 #[test]
 fn every_way_to_time_round_trips_has_its_numbers() {
@@ -26,6 +27,32 @@ fn every_way_to_time_round_trips_has_its_numbers() {
         assert_eq!(latency.tcp_rtt.loaded.value().is_none(), udp, "{more:?}: {latency:?}");
         assert!(latency.loaded_rpm.value().is_some_and(|rpm| *rpm > 0.0));
     }
+}
+
+/// How many UDP sockets of this port are connected, each to one client.
+fn connected(port: u16) -> usize {
+    let table = std::fs::read_to_string("/proc/net/udp").expect("the kernel tells");
+    let own = format!(":{port:04X}");
+    let is_connected = |line: &&str| {
+        let mut words = line.split_whitespace().skip(1);
+        let (local, remote) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+        local.ends_with(&own) && remote != "00000000:0000"
+    };
+    table.lines().skip(1).filter(is_connected).count()
+}
+
+#[test]
+fn echoes_have_sockets_of_their_own_while_they_are_measured() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let port: std::net::SocketAddr = server.address.parse().expect("an address");
+    let test = ["test", &server.address, "--latency", "-t", "60", "--json", "--no-store"];
+    let mut client = home.goodput(&test);
+    let mut client = client.stdout(std::process::Stdio::null()).spawn().expect("it starts");
+    eventually("idle, loaded and the clocks have one each", || connected(port.port()) == 3);
+    client.kill().expect("it runs");
+    client.wait().expect("it was started");
+    eventually("they end with the measurement", || connected(port.port()) == 0);
 }
 
 #[test]

@@ -10,11 +10,18 @@ use super::ledger::{Amounts, Resource};
 /// part of its stack and the kernel's own 16 KiB of it (`THREAD_SIZE`, arch/x86/include/asm), a socket with its
 /// file, counters, and the last sample of each.
 const FLOW_BYTES: u64 = 64 << 10;
-/// What a measurement takes beside its flows, bytes: snapshots of both ends, samples that wait to be sent.
-const MEASUREMENT_BYTES: u64 = 1 << 20;
+/// What a measurement takes beside its flows, bytes: snapshots of both ends, samples that wait to be sent, and the
+/// buffers of its echoes.
+const MEASUREMENT_BYTES: u64 = (1 << 20) + ECHO_SOCKETS * 2 * ECHO_ROOM as u64;
 /// Descriptors of a measurement beside its flows: its signals, a listener of its own, the files of /proc
-/// that are read while it runs.
-const MEASUREMENT_DESCRIPTORS: u64 = 16;
+/// that are read while it runs, the sockets of its echoes.
+const MEASUREMENT_DESCRIPTORS: u64 = 16 + ECHO_SOCKETS;
+/// Sockets of their own that a measurement's echoes have: its client times the path before payload moves from one port,
+/// meanwhile from another, and asks for the clock from a third.
+pub const ECHO_SOCKETS: u64 = 3;
+/// Receive buffer that is asked for each of them, bytes: echoes of a second at the highest rate, each of which the
+/// kernel charges with less than a kilobyte. The kernel doubles it (socket(7)).
+pub const ECHO_ROOM: usize = 64 << 10;
 /// Threads of a measurement beside its flows: the one that samples, and one that waits for the disk.
 const MEASUREMENT_THREADS: u64 = 2;
 

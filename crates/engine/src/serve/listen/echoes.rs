@@ -1,39 +1,64 @@
 //! The cookies whose echoes are answered: one for each measurement under way that asked for it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use goodput_wire::session::Cookie;
+use tokio::task::AbortHandle;
+
+use crate::serve::admit::cost::ECHO_SOCKETS;
 
 /// How often a measurement's echoes are answered in the long run: one every 5 ms. A client sends one every
 /// 20 ms for the latency and one every 50 ms for the clocks.
 const EVERY: Duration = Duration::from_millis(5);
 /// Echoes that are answered at once after a while without.
 const AT_ONCE: u32 = 64;
+type Book = HashMap<Cookie, Entry>;
 
-/// Every cookie that is good now, and when its echoes will have been paid for.
-#[derive(Default)]
-pub struct Echoes(Arc<Mutex<HashMap<Cookie, Instant>>>);
+/// What is known of a measurement's echoes.
+struct Entry {
+    /// When those so far will have been paid for.
+    paid: Instant,
+    /// Who has a socket of its own.
+    own: Vec<OwnSocket>,
+}
+
+/// A client's address that has a socket of its own, which is closed when this is dropped.
+struct OwnSocket {
+    peer: SocketAddr,
+    answering: AbortHandle,
+}
+
+impl Drop for OwnSocket {
+    fn drop(&mut self) {
+        self.answering.abort();
+    }
+}
+
+/// Every cookie that is good now.
+#[derive(Clone, Default)]
+pub struct Echoes(Arc<Mutex<Book>>);
 
 /// A cookie that is good for as long as this lives.
 pub struct Echoing {
-    cookies: Arc<Mutex<HashMap<Cookie, Instant>>>,
+    echoes: Echoes,
     cookie: Cookie,
 }
 
 impl Echoes {
     /// Has echoes with this cookie answered.
     pub fn expect(&self, cookie: Cookie) -> Echoing {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(cookie, Instant::now());
-        Echoing { cookies: Arc::clone(&self.0), cookie }
+        self.book().insert(cookie, Entry { paid: Instant::now(), own: Vec::new() });
+        Echoing { echoes: self.clone(), cookie }
     }
 
     /// Whether an echo with this cookie is answered at `now`: a measurement under way has it, and there
     /// were not too many.
     pub fn admit(&self, cookie: &Cookie, now: Instant) -> bool {
-        let mut cookies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(paid) = cookies.get_mut(cookie) else { return false };
+        let mut book = self.book();
+        let Some(Entry { paid, .. }) = book.get_mut(cookie) else { return false };
         let next = (*paid).max(now) + EVERY;
         let admitted = next <= now + EVERY * AT_ONCE;
         if admitted {
@@ -41,11 +66,37 @@ impl Echoes {
         }
         admitted
     }
+
+    /// When the next echo with this cookie would be admitted, if not before; `None` once its measurement is over.
+    pub fn free_at(&self, cookie: &Cookie) -> Option<Instant> {
+        self.book().get(cookie).map(|entry| entry.paid + EVERY - EVERY * AT_ONCE)
+    }
+
+    /// Whether echoes of `peer` with this cookie should come to a socket of their own, and do not.
+    pub fn lacks_socket(&self, cookie: &Cookie, peer: SocketAddr) -> bool {
+        self.book().get(cookie).is_some_and(|entry| {
+            entry.own.len() < ECHO_SOCKETS as usize && entry.own.iter().all(|own| own.peer != peer)
+        })
+    }
+
+    /// A task answers echoes of `peer` with this cookie on a socket of their own, until their measurement is over.
+    pub fn has_socket(&self, cookie: &Cookie, peer: SocketAddr, answering: AbortHandle) {
+        let own = OwnSocket { peer, answering };
+        if let Some(entry) = self.book().get_mut(cookie) {
+            entry.own.push(own);
+        }
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Drop for Echoing {
     fn drop(&mut self) {
-        self.cookies.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.cookie);
+        let over = self.echoes.book().remove(&self.cookie);
+        // Only now, as it may wake its thread.
+        drop(over);
     }
 }
 

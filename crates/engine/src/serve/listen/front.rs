@@ -78,6 +78,12 @@ impl Front {
         })
     }
 
+    /// Where it is.
+    #[cfg(test)]
+    pub fn address(&self) -> SocketAddr {
+        self.local
+    }
+
     /// The next datagram of a peer without a socket of its own. Nothing is lost where it is cancelled.
     pub async fn next(&mut self) -> Datagram {
         loop {
@@ -127,17 +133,31 @@ impl Front {
     /// Other peers' datagrams come to the new socket too until it is connected: they are taken out of it
     /// again, as the peer's are out of the shared one.
     pub fn hand_over(&mut self, peer: SocketAddr) -> std::io::Result<HandedOver> {
+        let socket = self.own_socket(peer)?;
+        let mut early = self.take_waiting(peer);
+        let shared = self.socket.as_fd().try_clone_to_owned()?;
+        self.drain(&UdpSocket::from(shared), Some(peer), SHARED_MAX, &mut early);
+        self.drain(&socket, Some(peer), TAKEN_MAX, &mut early);
+        Ok(HandedOver { socket, early })
+    }
+
+    /// Gives `peer`, whose datagram was given out last, a socket of its own for what it sends from now on. What
+    /// has come already is given out here: for that the order does not matter, and nobody waits while the shared
+    /// socket is searched for it.
+    pub fn split_off(&mut self, peer: SocketAddr) -> std::io::Result<UdpSocket> {
+        let socket = self.own_socket(peer)?;
+        self.drain(&socket, None, TAKEN_MAX, &mut Vec::new());
+        Ok(socket)
+    }
+
+    /// A socket to which `peer` comes from now on, and nobody else does.
+    fn own_socket(&self, peer: SocketAddr) -> std::io::Result<UdpSocket> {
         let own = self.own_address(peer);
         let socket: UdpSocket = datagram_socket_beside(&self.socket, own)?.into();
         socket.set_nonblocking(true)?;
         tell_destination(&socket)?;
         SockRef::from(&socket).connect(&spelled_for(self.local, peer).into())?;
-        // From here on the peer comes to `socket`, and nobody else does.
-        let mut early = self.take_waiting(peer);
-        let shared = self.socket.as_fd().try_clone_to_owned()?;
-        self.drain(&UdpSocket::from(shared), peer, SHARED_MAX, &mut early);
-        self.drain(&socket, peer, TAKEN_MAX, &mut early);
-        Ok(HandedOver { socket, early })
+        Ok(socket)
     }
 
     /// Where the own socket of `peer` is bound: at the address that it asked, with the peer's scope where
@@ -165,11 +185,12 @@ impl Front {
         its.into_iter().map(|(datagram, ..)| datagram).collect()
     }
 
-    /// Takes at most so many datagrams out of a socket: the peer's for it, the others for later.
+    /// Takes at most so many datagrams out of a socket: those of `peer`, if it is to have them, for it, the others
+    /// for later.
     fn drain(
         &mut self,
         socket: &UdpSocket,
-        peer: SocketAddr,
+        peer: Option<SocketAddr>,
         most: usize,
         early: &mut Vec<Vec<u8>>,
     ) {
@@ -177,7 +198,7 @@ impl Front {
             match receive_told(socket, &mut self.buffer) {
                 Ok(told) => {
                     let (datagram, length) = (self.buffer[..told.length].to_vec(), told.length);
-                    if plain(told.from) == peer {
+                    if Some(plain(told.from)) == peer {
                         early.push(datagram);
                     } else if self.waiting_bytes + length <= WAITING_MAX {
                         self.waiting_bytes += length;

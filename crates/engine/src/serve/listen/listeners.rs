@@ -100,8 +100,8 @@ fn listen(
         }
         Transport::Udp => {
             let socket = sockets::reopened_datagram_socket(local)?.into();
-            let desks = shared.desks.clone();
-            desks.spawn(udp::answer(socket, door, shared, alive))
+            let datagrams = shared.datagram_thread.clone();
+            datagrams.spawn(udp::answer(socket, door, shared, alive))
         }
     })
 }

@@ -1,8 +1,9 @@
 //! Where clients arrive: listeners, the first bytes of a connection, the first datagram of an address.
 
 pub mod accept;
-pub mod desks;
+pub mod echo_socket;
 pub mod echoes;
+pub mod event_thread;
 pub mod front;
 pub mod listeners;
 pub mod own_listener;

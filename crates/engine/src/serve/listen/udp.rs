@@ -1,6 +1,6 @@
 //! UDP at the answering end: the first datagram of an address decides whose it is. Nothing is sent
 //! to an address that has not proven itself beyond what it sent. All of it, with the conversations that
-//! datagrams begin, happens on a thread of its own (`desks.rs`).
+//! datagrams begin, happens on a thread of its own (`event_thread.rs`).
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use tokio::net::UdpSocket as AsyncUdpSocket;
 use tokio::sync::mpsc;
 
 use super::accept::{Alive, plain};
+use super::echo_socket::EchoSocket;
 use super::front::{Front, HandedOver};
 use crate::control::conversation::Conversation;
 use crate::serve::Shared;
@@ -40,7 +41,7 @@ const SWALLOWED: Duration = Duration::from_secs(30);
 
 /// Answers strangers and hands flows over, until the future is dropped.
 pub async fn answer(socket: UdpSocket, door: Arc<Door>, shared: Arc<Shared>, alive: Alive) {
-    let challenger = Challenger::new(rand::random());
+    let challenger = Arc::new(Challenger::new(rand::random()));
     let front = match Front::new(socket) {
         Ok(front) => front,
         Err(cause) => {
@@ -51,7 +52,7 @@ pub async fn answer(socket: UdpSocket, door: Arc<Door>, shared: Arc<Shared>, ali
     let mut desk = Desk { front, door, shared, challenger };
     loop {
         let (datagram, peer) = desk.front.next().await;
-        desk.take(datagram, peer, &alive).await;
+        desk.take(datagram, peer, &alive);
     }
 }
 
@@ -60,11 +61,11 @@ struct Desk {
     front: Front,
     door: Arc<Door>,
     shared: Arc<Shared>,
-    challenger: Challenger,
+    challenger: Arc<Challenger>,
 }
 
 impl Desk {
-    async fn take(&mut self, datagram: Vec<u8>, peer: SocketAddr, alive: &Alive) {
+    fn take(&mut self, datagram: Vec<u8>, peer: SocketAddr, alive: &Alive) {
         if !self.shared.config.access.allows(peer.ip()) {
             return;
         }
@@ -76,7 +77,7 @@ impl Desk {
             return;
         }
         if is_proof(&datagram) && self.door.spoken.iter().any(|p| p.id == PROTOCOL.id) {
-            return self.prove(&datagram, peer).await;
+            return self.prove(&datagram, peer);
         }
         match datagram_opening(&self.door.spoken, &datagram) {
             Some((protocol, FirstDatagram::Opens { reply })) if reply.len() <= datagram.len() => {
@@ -100,18 +101,19 @@ impl Desk {
         })
     }
 
-    async fn prove(&mut self, datagram: &[u8], peer: SocketAddr) {
+    fn prove(&mut self, datagram: &[u8], peer: SocketAddr) {
         match self.challenger.answer(peer, datagram) {
             DatagramReply::Challenge(reply) => self.front.reply(&reply, peer),
             DatagramReply::Proven(cookie) => self.proven(cookie, peer),
-            DatagramReply::Echo(cookie, reply) => self.echo(&cookie, reply, peer).await,
+            DatagramReply::Echo(cookie, reply) => self.echo(cookie, reply, peer),
             DatagramReply::Nothing => {}
         }
     }
 
-    /// Echoes, with the times of it by this end's clock, unless they are nobody's business.
-    async fn echo(&mut self, cookie: &Cookie, mut reply: Vec<u8>, peer: SocketAddr) {
-        if !self.shared.echoes.admit(cookie, Instant::now()) {
+    /// Echoes, with the times of it by this end's clock, unless they are nobody's business. What follows comes to
+    /// a socket of its own.
+    fn echo(&mut self, cookie: Cookie, mut reply: Vec<u8>, peer: SocketAddr) {
+        if !self.shared.echoes.admit(&cookie, Instant::now()) {
             return;
         }
         let received = self.front.arrived_ns().filter(|_| !self.shared.config.private);
@@ -119,6 +121,28 @@ impl Desk {
             tell_times(&mut reply, received_ns, monotonic_ns());
         }
         self.front.reply(&reply, peer);
+        if self.shared.echoes.lacks_socket(&cookie, peer) {
+            self.split_echoes_off(cookie, peer);
+        }
+    }
+
+    fn split_echoes_off(&mut self, cookie: Cookie, peer: SocketAddr) {
+        let socket = match self.front.split_off(peer) {
+            Ok(socket) => socket,
+            Err(cause) => {
+                tracing::debug!(%peer, "its echoes go on at the shared socket: {cause}");
+                return;
+            }
+        };
+        let own = EchoSocket {
+            peer,
+            cookie,
+            challenger: Arc::clone(&self.challenger),
+            echoes: self.shared.echoes.clone(),
+            tells_times: !self.shared.config.private,
+        };
+        let answering = self.shared.echo_thread.spawn(own.answer(socket));
+        self.shared.echoes.has_socket(&cookie, peer, answering.abort_handle());
     }
 
     fn proven(&mut self, cookie: Cookie, peer: SocketAddr) {

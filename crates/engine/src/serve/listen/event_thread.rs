@@ -1,6 +1,6 @@
-//! The thread on which datagrams of addresses without a flow are looked at, and on which conversations live
-//! that such a datagram has begun. Anybody may send them, as many as the network carries: they take the time of
-//! this thread, not that of the control connections.
+//! A thread with an event loop of its own: what happens there takes the time of that thread, not that of the
+//! control connections. Datagrams of addresses without a flow are looked at on one, as anybody may send them, as
+//! many as the network carries. Echoes are answered on another.
 
 use std::sync::mpsc;
 use std::{io, thread};
@@ -8,16 +8,16 @@ use std::{io, thread};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::oneshot;
 
-/// The thread, with an event loop of its own.
-pub struct Desks {
+/// The thread, with its event loop.
+pub struct EventThread {
     handle: Handle,
     stop: oneshot::Sender<()>,
     thread: thread::JoinHandle<()>,
 }
 
-impl Desks {
-    /// Starts it.
-    pub fn open() -> io::Result<Self> {
+impl EventThread {
+    /// Starts it. The kernel shows the first 15 bytes of its name.
+    pub fn start(name: &str) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (handle, (stop, stopped)) = (runtime.handle().clone(), oneshot::channel::<()>());
         let (give, given) = mpsc::channel::<Runtime>();
@@ -27,7 +27,7 @@ impl Desks {
                 let _ = runtime.block_on(stopped);
             }
         };
-        match thread::Builder::new().name("datagrams".into()).spawn(run) {
+        match thread::Builder::new().name(name.into()).spawn(run) {
             Ok(thread) => {
                 // The thread waits for it.
                 let _ = give.send(runtime);

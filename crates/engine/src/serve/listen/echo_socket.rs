@@ -1,0 +1,164 @@
+//! A client's echoes on a socket of their own. Those of everybody else, and what is sent under made-up addresses, come
+//! to the shared socket of the port and wait there for each other; an honest client's time of an echo would have the
+//! time of a flood in it.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Instant;
+
+use goodput_mover::socket::{receive_told, tell_arrival};
+use goodput_mover::{Arrivals, monotonic_ns};
+use goodput_wire::datagram::echo::tell_times;
+use goodput_wire::datagram::{Challenger, DatagramReply, REQUEST_BYTES};
+use goodput_wire::session::Cookie;
+use socket2::SockRef;
+use tokio::io::Interest;
+use tokio::net::UdpSocket as AsyncUdpSocket;
+
+use super::echoes::Echoes;
+use crate::serve::admit::cost::ECHO_ROOM;
+
+/// Whose echoes are answered, and how.
+pub struct EchoSocket {
+    /// Where they come from.
+    pub peer: SocketAddr,
+    /// What they have to show.
+    pub cookie: Cookie,
+    /// Who knows whether their address is proven.
+    pub challenger: Arc<Challenger>,
+    /// Every cookie that is good.
+    pub echoes: Echoes,
+    /// Whether the answers tell this end's clock.
+    pub tells_times: bool,
+}
+
+impl EchoSocket {
+    /// Answers what comes to `socket`, which is connected to the client, until its measurement is over. What is no
+    /// echo of it counts like one, so that no client takes more of this thread than its echoes may.
+    pub async fn answer(self, socket: UdpSocket) {
+        // The kernel cuts this and does not refuse it.
+        let _ = SockRef::from(&socket).set_recv_buffer_size(ECHO_ROOM);
+        // Without it an echo only says later than it could when its request came.
+        let _ = tell_arrival(&socket);
+        let socket = match AsyncUdpSocket::from_std(socket) {
+            Ok(socket) => socket,
+            Err(cause) => {
+                tracing::debug!(peer = %self.peer, "its echoes are not answered: {cause}");
+                return;
+            }
+        };
+        let (mut arrivals, mut buffer) = (Arrivals::default(), [0; REQUEST_BYTES]);
+        while let Some(free) = self.echoes.free_at(&self.cookie) {
+            tokio::time::sleep_until(free.into()).await;
+            let receive = || receive_told(&socket, &mut buffer);
+            // An error here is an earlier answer that nobody took.
+            let Ok(told) = socket.async_io(Interest::READABLE, receive).await else { continue };
+            if !self.echoes.admit(&self.cookie, Instant::now()) {
+                continue;
+            }
+            let datagram = &buffer[..told.length.min(REQUEST_BYTES)];
+            let Some(mut reply) = self.reply(datagram) else { continue };
+            if self.tells_times {
+                let arrived = |wall_ns| arrivals.monotonic_ns(wall_ns);
+                if let Some(received_ns) = told.wall_ns.map_or(Some(monotonic_ns()), arrived) {
+                    tell_times(&mut reply, received_ns, monotonic_ns());
+                }
+            }
+            // It never waits for room: datagrams may be lost anyway.
+            let _ = SockRef::from(&socket).send(&reply);
+        }
+    }
+
+    /// What is said to a datagram; nothing to what is no echo of this measurement.
+    fn reply(&self, datagram: &[u8]) -> Option<Vec<u8>> {
+        match self.challenger.answer(self.peer, datagram) {
+            DatagramReply::Echo(cookie, reply) if cookie == self.cookie => Some(reply),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::front::Front;
+    use super::super::sockets::datagram_socket;
+    use super::*;
+    use goodput_wire::datagram::echo::{Echoed, echo, echoed};
+    use goodput_wire::datagram::{FromServer, Nonce, from_server, hello};
+
+    const COOKIE: Cookie = Cookie([4; 16]);
+
+    struct Ends {
+        front: Front,
+        client: AsyncUdpSocket,
+        challenger: Arc<Challenger>,
+        nonce: Nonce,
+    }
+
+    async fn ends() -> Ends {
+        let front = Front::new(datagram_socket("127.0.0.1:0".parse().unwrap()).unwrap().into());
+        let mut front = front.unwrap();
+        let client = AsyncUdpSocket::bind("127.0.0.1:0").await.unwrap();
+        client.connect(front.address()).await.unwrap();
+        let challenger = Arc::new(Challenger::new([9; 32]));
+        client.send(&hello(&COOKIE)).await.unwrap();
+        let (first, peer) = front.next().await;
+        let DatagramReply::Challenge(said) = challenger.answer(peer, &first) else { panic!() };
+        let Some(FromServer::Challenge(nonce)) = from_server(&said) else { panic!() };
+        Ends { front, client, challenger, nonce }
+    }
+
+    #[tokio::test]
+    async fn echoes_come_to_a_socket_of_their_own_until_their_measurement_is_over() {
+        let Ends { mut front, client, challenger, nonce } = ends().await;
+        let (echoes, peer) = (Echoes::default(), client.local_addr().unwrap());
+        let echoing = echoes.expect(COOKIE);
+        client.send(&echo(&COOKIE, &nonce, 1)).await.unwrap();
+        front.next().await;
+        assert!(echoes.lacks_socket(&COOKIE, peer));
+        let socket = front.split_off(peer).unwrap();
+        let own = EchoSocket {
+            peer,
+            cookie: COOKIE,
+            challenger,
+            echoes: echoes.clone(),
+            tells_times: false,
+        };
+        let answering = tokio::spawn(own.answer(socket));
+        echoes.has_socket(&COOKIE, peer, answering.abort_handle());
+        assert!(!echoes.lacks_socket(&COOKIE, peer));
+        client.send(&echo(&Cookie([5; 16]), &nonce, 1)).await.unwrap();
+        let mut said = [0; 128];
+        for number in 2..20 {
+            // Nobody reads the shared socket meanwhile.
+            client.send(&echo(&COOKIE, &nonce, number)).await.unwrap();
+            let length = client.recv(&mut said).await.unwrap();
+            let answer = Echoed { number, times_ns: None };
+            assert_eq!(echoed(&COOKIE, &said[..length]), Some(answer));
+        }
+        drop(echoing);
+        assert!(answering.await.is_err_and(|why| why.is_cancelled()));
+        client.send(b"later").await.unwrap();
+        assert_eq!(front.next().await, (b"later".to_vec(), peer));
+    }
+
+    #[tokio::test]
+    async fn what_came_before_an_echo_has_its_socket_is_given_out_once_and_to_nobody_else() {
+        let Ends { mut front, client, .. } = ends().await;
+        let other = AsyncUdpSocket::bind("127.0.0.1:0").await.unwrap();
+        other.connect(front.address()).await.unwrap();
+        client.send(b"1").await.unwrap();
+        let (_, peer) = front.next().await;
+        client.send(b"2").await.unwrap();
+        other.send(b"3").await.unwrap();
+        let own = front.split_off(peer).unwrap();
+        client.send(b"4").await.unwrap();
+        other.send(b"5").await.unwrap();
+        for (datagram, from) in [(b"2", &client), (b"3", &other), (b"5", &other)] {
+            assert_eq!(front.next().await, (datagram.to_vec(), from.local_addr().unwrap()));
+        }
+        let mut received = [0; 8];
+        assert_eq!(own.recv(&mut received).unwrap(), 1);
+        assert_eq!(received[0], b'4');
+    }
+}
