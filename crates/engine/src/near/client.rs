@@ -19,6 +19,7 @@ use crate::interrupt::Interrupt;
 use crate::near::clocks::Pings;
 use crate::near::near_run::NearRun;
 use crate::result::measurement::{Incomplete, Measurement};
+use crate::run::traffic::Cap;
 
 /// How long a far end that serves one client after the other may take between two.
 const BETWEEN: Duration = Duration::from_secs(1);
@@ -38,6 +39,8 @@ pub struct Client {
     /// The machine at the other end.
     pub peer: Host,
     secured: bool,
+    /// What this end keeps to beside what each plan says.
+    pub(crate) cap: Cap,
     /// Comparisons of the clocks over the control connection.
     pub(crate) pings: Pings,
     /// How its time of day differs from ours, where it told.
@@ -128,6 +131,7 @@ impl Client {
                         local,
                         peer,
                         secured,
+                        cap: Cap::default(),
                         clock,
                     });
                 }
@@ -204,8 +208,14 @@ impl Client {
         let (target, options, credentials) =
             (self.target.clone(), self.options.clone(), self.credentials.clone());
         self.conversation.hang_up().await;
-        *self = Self::greet(&target, &options, credentials, BETWEEN).await?;
+        let cap = std::mem::take(&mut self.cap);
+        *self = Self { cap, ..Self::greet(&target, &options, credentials, BETWEEN).await? };
         Ok(())
+    }
+
+    /// Has this end keep to these rates in all that it measures from now on.
+    pub fn keep_to(&mut self, cap: Cap) {
+        self.cap = cap;
     }
 
     /// Reads or changes a setting of the far end; the effective value.

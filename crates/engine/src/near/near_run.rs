@@ -30,7 +30,7 @@ use crate::run::movers::{self, Movers};
 use crate::run::observe::observe;
 use crate::run::prepared::Prepared;
 use crate::run::storage;
-use crate::run::traffic::{Cap, connections};
+use crate::run::traffic::connections;
 use crate::run::watched::Failure;
 
 /// How often a far end that sends datagrams is shown that this end lives, seconds: several times within the
@@ -116,7 +116,7 @@ impl<'a> NearRun<'a> {
         let own = Arc::new(own);
         let control = client.conversation.control();
         let flows = agreed.opened.flows;
-        let mut run = EndRun::start(Arc::clone(&own), flows, &Cap::default(), control)?;
+        let mut run = EndRun::start(Arc::clone(&own), flows, &client.cap, control)?;
         doubts.extend(agree::ready(client, agreed.heard).await?);
         doubts.extend(clocks::doubt(client.clock));
         let mut before = match early {

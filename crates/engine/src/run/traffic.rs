@@ -168,7 +168,7 @@ impl Drop for Traffic {
 }
 
 /// The rates that this end keeps to whatever the plan says; the usual one has none.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Cap {
     /// What one flow sends at most, which makes it even.
     pub rate: Option<BitRate>,

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use goodput_engine::serve::ThirdParty;
-use goodput_engine::{Client, Credentials, EngineError, Interrupt, Target, conclude};
+use goodput_engine::{Cap, Client, Credentials, EngineError, Interrupt, Target, conclude};
 use goodput_wire::protocols::nuttcp::PROTOCOL;
 use goodput_wire::session::Errand;
 
@@ -11,18 +11,24 @@ use crate::args::ServeArgs;
 use crate::exit;
 use goodput_compat::formats::{self, Context, Intervals, Style};
 
-/// Who runs errands, where the options allow any.
+/// Who measures with third parties, where the options allow any.
 pub fn runner(args: &ServeArgs) -> Option<ThirdParty> {
     let allowed = args.clients.third_party.clone();
     (!allowed.is_empty()).then(|| ThirdParty::new(allowed, run))
 }
 
-fn run(errand: &Errand, interrupt: &Interrupt, say: &mut dyn FnMut(String)) -> Result<(), String> {
-    measure(errand, interrupt, say).map_err(|error| exit::in_words(&error))
+fn run(
+    errand: &Errand,
+    cap: Cap,
+    interrupt: &Interrupt,
+    say: &mut dyn FnMut(String),
+) -> Result<(), String> {
+    measure(errand, cap, interrupt, say).map_err(|error| exit::in_words(&error))
 }
 
 fn measure(
     errand: &Errand,
+    cap: Cap,
     interrupt: &Interrupt,
     say: &mut dyn FnMut(String),
 ) -> anyhow::Result<()> {
@@ -50,6 +56,7 @@ fn measure(
         let credentials = Credentials::default();
         let mut client =
             Client::connect(&target, &plan.socket, credentials, interrupt, listener).await?;
+        client.keep_to(cap);
         let measured = client.measure_whole(plan, interrupt, listener).await;
         client.leave().await;
         Ok(measured?)

@@ -1,5 +1,6 @@
-//! Measurements with another server, which a client asks this one to make in its stead. Nobody makes
-//! this host connect anywhere but to those that its operator has named.
+//! Measurements with a third party, another server, which a client asks this one to make in its stead. Nobody makes
+//! this host connect anywhere but to those that its operator has named, and what is measured is the client's: it
+//! takes its share and keeps to its rates.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,30 +12,31 @@ use goodput_wire::protocols::nuttcp::PROTOCOL;
 use goodput_wire::session::Errand;
 use tokio::sync::mpsc;
 
-use super::client::Caller;
+use super::shown::turned;
 use crate::control::target::split_port;
 use crate::interrupt::{Interrupt, Raise, interrupt};
-use crate::serve::Shared;
-use crate::serve::admit::admission::{Place, Wants};
+use crate::run::traffic::Cap;
+use crate::serve::admit::admission::{Admission, Place, Wants};
 use crate::serve::admit::gate::Permit;
 use crate::threads::can_start_thread;
 
-/// Who runs errands, and to whom.
+/// Who makes such measurements, and with whom.
 #[derive(Clone)]
 pub struct ThirdParty {
     allowed: Vec<Allowed>,
     run: Arc<Run>,
 }
 
-/// Makes the measurement and says its lines, or why it failed, on a thread where it may block. It ends as soon as the
-/// interrupt is raised.
-type Run = dyn Fn(&Errand, &Interrupt, &mut dyn FnMut(String)) -> Result<(), String> + Send + Sync;
+/// Makes the measurement within these rates and says its lines, or why it failed, on a thread where it may block. It
+/// ends as soon as the interrupt is raised.
+type Run =
+    dyn Fn(&Errand, Cap, &Interrupt, &mut dyn FnMut(String)) -> Result<(), String> + Send + Sync;
 
 impl ThirdParty {
     /// To those allowed, by `run`.
     pub fn new(
         allowed: Vec<Allowed>,
-        run: impl Fn(&Errand, &Interrupt, &mut dyn FnMut(String)) -> Result<(), String>
+        run: impl Fn(&Errand, Cap, &Interrupt, &mut dyn FnMut(String)) -> Result<(), String>
         + Send
         + Sync
         + 'static,
@@ -91,7 +93,7 @@ impl Allowed {
     }
 }
 
-/// What comes of an errand.
+/// What comes of such a measurement.
 pub enum Said {
     /// Lines for the client.
     Lines(String),
@@ -99,7 +101,7 @@ pub enum Said {
     Over(Result<(), String>),
 }
 
-/// An errand that is being run; dropping it ends it.
+/// One that is being made; dropping it ends it.
 pub struct Running {
     said: mpsc::UnboundedReceiver<Said>,
     stop: Raise,
@@ -120,23 +122,25 @@ impl Running {
     }
 }
 
-/// Begins an errand, or says why it is not run.
+/// Begins a measurement for a `client`, or says why it is not made.
 pub async fn begin(
     errand: Errand,
     permit: Permit,
-    caller: &Caller,
-    shared: &Shared,
+    client: IpAddr,
+    third_party: Option<&ThirdParty>,
+    admission: &Admission,
 ) -> Result<Running, String> {
-    let ThirdParty { run, .. } = allowed(&errand, shared.config.third_party.as_ref())?;
+    let ThirdParty { run, .. } = allowed(&errand, third_party)?;
     let run = Arc::clone(run);
-    let wants = Wants::Errand(&errand.plan);
-    let place = shared.admission.admit(permit, caller.peer.ip(), wants, false).await?;
+    let seen_here = turned(&errand.plan);
+    let place = admission.admit(permit, client, Wants::ThirdParty(&seen_here), false).await?;
+    let cap = place.cap();
     let (stop, interrupt) = interrupt();
     let (to, said) = mpsc::unbounded_channel();
     can_start_thread().map_err(|cause| cause.to_string())?;
     // It ends with the interrupt, which the drop of what is returned raises.
     tokio::task::spawn_blocking(move || {
-        let outcome = run(&errand, &interrupt, &mut |text| drop(to.send(Said::Lines(text))));
+        let outcome = run(&errand, cap, &interrupt, &mut |text| drop(to.send(Said::Lines(text))));
         // The client may be gone.
         let _ = to.send(Said::Over(outcome));
     });
@@ -162,6 +166,39 @@ fn allowed<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serve::admit::admission::tests::a_small_host_at;
+    use goodput_model::{BitRate, Plan};
+    use goodput_mover::SharedRate;
+    use goodput_wire::session::Words;
+
+    fn errand() -> Errand {
+        let words = Words { verbose: false, intervals: false, key_values: false };
+        Errand { host: "::1".into(), port: PROTOCOL.port, plan: Plan::standard(), words }
+    }
+
+    #[tokio::test]
+    async fn what_is_measured_for_a_client_takes_its_share_and_keeps_to_its_rates() {
+        let (admission, client) = (a_small_host_at(BitRate(5e6)), "192.0.2.1".parse().unwrap());
+        let held = admission.admit(Permit::any(), client, Wants::Conversation, false);
+        let held = held.await.unwrap();
+        let own = held.cap();
+        let run = move |_: &Errand, cap: Cap, _: &Interrupt, say: &mut dyn FnMut(String)| {
+            let same = |a: &[Arc<SharedRate>], b: &[Arc<SharedRate>]| {
+                !a.is_empty() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
+            };
+            let shared = same(&own.sent, &cap.sent) && same(&own.received, &cap.received);
+            say(format!("{shared} {:?}", cap.rate));
+            Ok(())
+        };
+        let third_party = ThirdParty::new(vec!["::1".parse().unwrap()], run);
+        let third_party = Some(&third_party);
+        let begun = begin(errand(), Permit::any(), client, third_party, &admission).await;
+        let mut running = begun.ok().unwrap();
+        let Said::Lines(said) = running.next().await else { panic!("it says nothing") };
+        assert_eq!(said, format!("true {:?}", Some(BitRate(5e6))));
+        let more = begin(errand(), Permit::any(), client, third_party, &admission).await;
+        assert!(more.is_err_and(|why| why.contains("1 measurement")), "its place is taken");
+    }
 
     fn holds(allowed: &str, host: &str, port: u16) -> bool {
         allowed.parse::<Allowed>().unwrap().holds(host, port)

@@ -18,6 +18,7 @@ use super::host::Host;
 use super::keys::{KeyBook, KeyPlace};
 use super::ledger::{Amounts, Ledger, Resource, Ticket};
 use super::rates::{Rates, Share};
+use crate::run::traffic::Cap;
 
 /// What happens to a measurement while another one is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +60,8 @@ pub struct Lent {
 pub enum Wants<'a> {
     /// Flows of its own.
     Flows(&'a Plan),
-    /// A measurement with another server in its stead.
-    Errand(&'a Plan),
+    /// A measurement with a third party in its stead, as this end sees it.
+    ThirdParty(&'a Plan),
     /// A conversation that is a measurement in itself, without flows.
     Conversation,
 }
@@ -69,6 +70,7 @@ pub enum Wants<'a> {
 pub struct Admission {
     ledger: Ledger,
     rates: Rates,
+    client_rate: Option<BitRate>,
     host: Host,
     waiting: Arc<Mutex<BackOff>>,
     exclusive: Option<Exclusive>,
@@ -85,6 +87,8 @@ pub struct Place {
     ticket: Ticket,
     share: Share,
     client: IpAddr,
+    /// Highest rate of a client that has none by its key.
+    client_rate: Option<BitRate>,
     /// Since when this end has waited for the client's flows.
     expecting: Option<Instant>,
     waiting: Arc<Mutex<BackOff>>,
@@ -99,6 +103,7 @@ impl Admission {
         Self {
             ledger: Ledger::new(&limits(lent, &host)),
             rates: Rates::new(rate_limit(lent)),
+            client_rate: lent.rate_of_a_client(),
             host,
             waiting: Arc::default(),
             exclusive,
@@ -145,7 +150,7 @@ impl Admission {
         alone: Option<OwnedSemaphorePermit>,
     ) -> Result<Place, String> {
         let takes = match wants {
-            Wants::Flows(plan) | Wants::Errand(plan) => cost::of(plan, &self.host.buffers)?,
+            Wants::Flows(plan) | Wants::ThirdParty(plan) => cost::of(plan, &self.host.buffers)?,
             Wants::Conversation => cost::conversation(),
         };
         let awaits_flows = matches!(wants, Wants::Flows(_));
@@ -161,6 +166,7 @@ impl Admission {
             ticket,
             share,
             client,
+            client_rate: self.client_rate,
             expecting: None,
             waiting,
             _alone: alone,
@@ -246,9 +252,10 @@ impl Place {
         }
     }
 
-    /// The rate of the client's key, if that has one.
-    pub fn key_rate(&self) -> Option<BitRate> {
-        self.share.key_rate()
+    /// The rates that its flows keep to.
+    pub fn cap(&self) -> Cap {
+        let [sent, received] = [Role::Sender, Role::Receiver].map(|role| self.rates(role));
+        Cap { rate: self.share.key_rate().or(self.client_rate), sent, received }
     }
 
     /// The rates that flows keep to in which this end has `role`, together with all others that share them.
@@ -268,4 +275,4 @@ fn lock(waiting: &Mutex<BackOff>) -> MutexGuard<'_, BackOff> {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

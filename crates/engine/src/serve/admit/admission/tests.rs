@@ -27,6 +27,12 @@ fn small_host(measurements: u32) -> Admission {
     Admission::new(&lent(measurements), None, host(4 * GIB))
 }
 
+/// A host at which one client may make two measurements at a time, at this rate together.
+pub fn a_small_host_at(client_rate: BitRate) -> Admission {
+    let lent = Lent { client_rate: Some(client_rate), ..lent(4) };
+    Admission::new(&lent, None, host(4 * GIB))
+}
+
 impl Admission {
     /// Lets flows in whose turn has come.
     fn flows(&self, client: IpAddr, plan: &Plan) -> Result<Place, String> {
@@ -194,7 +200,7 @@ fn a_client_is_not_blamed_for_what_this_end_waited_for() {
 #[tokio::test]
 async fn everything_that_takes_resources_has_a_place_and_a_turn() {
     let plan = Plan::standard();
-    let all = [Wants::Flows(&plan), Wants::Errand(&plan), Wants::Conversation];
+    let all = [Wants::Flows(&plan), Wants::ThirdParty(&plan), Wants::Conversation];
     for (held, other) in all.iter().flat_map(|held| all.iter().map(move |other| (held, other))) {
         let admit = async |admission: &Admission, wants: &Wants<'_>| {
             admission.admit(Permit::any(), address("::1"), *wants, false).await
@@ -217,7 +223,7 @@ fn a_client_with_a_key_has_the_places_of_its_key() {
         admission.place(permit, address(from), Wants::Flows(&plan), None)
     };
     let first = place("192.0.2.1").unwrap();
-    assert_eq!(first.key_rate(), Some(BitRate(5e6)));
+    assert_eq!(first.cap().rate, Some(BitRate(5e6)));
     assert!(place("2001:db8::1").is_err_and(|why| why.contains("key ann")), "wherever it is");
     drop(first);
     assert!(place("2001:db8::1").is_ok());

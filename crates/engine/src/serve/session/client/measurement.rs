@@ -18,7 +18,7 @@ use crate::run::end_run::{EndRun, Seen};
 use crate::run::length::longest;
 use crate::run::prepared::Prepared;
 use crate::run::source_ports;
-use crate::run::traffic::{Cap, Connected, connections};
+use crate::run::traffic::{Connected, connections};
 use crate::run::watched::Failure;
 use crate::serve::admit::admission::Place;
 use crate::serve::admit::progress::Progress;
@@ -218,11 +218,7 @@ impl ServedClient {
         let Run::Going(run) = &self.run else {
             return Err(EngineError::Flow("there is no measurement".into()));
         };
-        let cap = Cap {
-            rate: run.place.key_rate().or(self.shared.config.lent.rate_of_a_client()),
-            sent: run.place.rates(Role::Sender),
-            received: run.place.rates(Role::Receiver),
-        };
+        let cap = run.place.cap();
         let control = self.conversation.control();
         let mut started = EndRun::start(Arc::clone(&run.own), sockets, &cap, control)?;
         started.set_before(before);

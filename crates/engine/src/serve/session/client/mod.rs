@@ -125,9 +125,9 @@ enum Run {
     /// Nothing yet: a conversation that is a measurement in itself has no place so far.
     Asking(Pin<Box<dyn Future<Output = Result<Place, String>> + Send>>),
     /// That conversation.
-    Conversing { _place: Place },
-    /// Something with another server.
-    Errand(Box<third_party::Running>),
+    Conversing { _place: Box<Place> },
+    /// Something with a third party.
+    ThirdParty(Box<third_party::Running>),
 }
 
 /// What woke the driver.
@@ -176,7 +176,7 @@ impl ServedClient {
             }
             // For the measurement that it proposes next, if that is let in.
             Action::Echo(cookie) => self.echo = Some(cookie),
-            Action::RunErrand(errand) => self.run_errand(*errand).await,
+            Action::RunErrand(errand) => self.measure_with_third_party(*errand).await,
             Action::CheckLogin(token) => self.check_login(token).await,
             Action::Begin => self.begin(),
             Action::Finish => self.finish(false),
@@ -277,7 +277,7 @@ impl ServedClient {
                 tracing::info!(%peer, by = %self.who(), "{id}: converses");
                 let [sent, received] = [Role::Sender, Role::Receiver].map(|role| place.rates(role));
                 self.conversation.keep_to(sent, received);
-                self.run = Run::Conversing { _place: place };
+                self.run = Run::Conversing { _place: Box::new(place) };
                 self.conversation.tell(Input::Expecting { data_port: None });
             }
             Err(why) => self.fail(why),
@@ -297,21 +297,22 @@ impl ServedClient {
         self.conversation.tell(Input::LoginChecked(user.ok()));
     }
 
-    async fn run_errand(&mut self, errand: Errand) {
+    async fn measure_with_third_party(&mut self, errand: Errand) {
         let Some(permit) = self.permit() else { return };
         let Caller { peer, protocol, .. } = self.caller;
+        let by = self.shared.config.third_party.as_ref();
         let what = format!("{}:{}: {}", errand.host, errand.port, in_short(&turned(&errand.plan)));
-        match third_party::begin(errand, permit, &self.caller, &self.shared).await {
+        match third_party::begin(errand, permit, peer.ip(), by, &self.shared.admission).await {
             Ok(running) => {
                 tracing::info!(%peer, "{}: measures in its stead with {what}", protocol.id);
-                self.run = Run::Errand(Box::new(running));
+                self.run = Run::ThirdParty(Box::new(running));
                 self.conversation.tell(Input::Expecting { data_port: None });
             }
             Err(why) => self.fail(why),
         }
     }
 
-    /// What an errand has brought.
+    /// What a measurement with a third party has brought.
     fn told(&mut self, said: Said) {
         match said {
             Said::Lines(lines) => self.conversation.tell(Input::Told(lines)),
@@ -401,7 +402,7 @@ async fn progress(run: &mut Run) -> Woken {
         Run::None | Run::Conversing { .. } => std::future::pending().await,
         Run::Asking(asking) => Woken::Admitted(asking.await),
         Run::Preparing(preparing) => Woken::Prepared(preparing.await),
-        Run::Errand(errand) => Woken::Told(errand.next().await),
+        Run::ThirdParty(running) => Woken::Told(running.next().await),
         Run::Going(run) => run.progress().await,
     }
 }
