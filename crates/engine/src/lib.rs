@@ -18,7 +18,7 @@ pub use control::credentials::{Credentials, OwnKey, Servers};
 pub use control::target::{self, Target};
 pub use error::{EngineError, StorageError};
 pub use events::{Event, Listener};
-pub use goodput_mover::run_promptly;
+pub use goodput_mover::{run_promptly, share_heaps};
 pub use interrupt::{Interrupt, Raise, interrupt};
 pub use near::client::{self, Client};
 pub use near::kept_samples;

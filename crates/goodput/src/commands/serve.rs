@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
-use goodput_engine::EngineError;
 use goodput_engine::serve::{
     Access, Config, Exclusive, Host, Keys, Lent, ServedFiles, Sinks, Sockets, serve,
 };
+use goodput_engine::{EngineError, share_heaps};
 use goodput_settings::GuardProgram;
 use goodput_settings::helper::Helper;
 use goodput_settings::others::AllowedSettings;
@@ -32,6 +32,7 @@ use crate::{credentials, key_files, screen};
 pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     // Until it has given up its privileges, which takes a process with one thread.
     screen::stay_alone(true);
+    share_heaps();
     let state = state_dir(state)?;
     warn_of_leftovers(&state);
     let known = KnownClients::of(&args, &state)?;

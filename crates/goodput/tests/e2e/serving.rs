@@ -23,6 +23,42 @@ fn clients_are_served_at_the_same_time() {
     }
 }
 
+/// Address space of a heap of glibc beside the first, where it begins at a multiple of itself (`HEAP_MAX_SIZE`,
+/// malloc/arena.c).
+const HEAP_BYTES: u64 = 64 << 20;
+
+/// How many heaps beside the first one a server of glibc has. All of a heap's space is mapped, a part of it without
+/// any right.
+fn more_heaps(server: &Server) -> usize {
+    let maps = std::fs::read_to_string(format!("/proc/{}/maps", server.pid()));
+    let maps = maps.expect("the server is there");
+    let range = |line: &str| -> Option<(u64, u64, bool)> {
+        let mut words = line.split_whitespace();
+        let (from, to) = words.next()?.split_once('-')?;
+        let (rights, inode) = (words.next()?, words.nth(2)?);
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        Some((number(from)?, number(to)?, inode == "0" && rights != "---p"))
+    };
+    let ranges: Vec<_> = maps.lines().filter_map(range).collect();
+    let is_heap = |pair: &[(u64, u64, bool)]| {
+        let [(from, to, is_used), (next, end, next_used)] = *pair else { return false };
+        let whole = to == next && end - from == HEAP_BYTES && from % HEAP_BYTES == 0;
+        is_used && !next_used && whole
+    };
+    ranges.windows(2).filter(|pair| is_heap(pair)).count()
+}
+
+#[test]
+fn threads_that_come_and_go_leave_no_heap_each_behind() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    for way in [&[][..], &["-R"]] {
+        let test = ["test", &server.address, "--json", "--no-store", "-t", "0.3", "-P", "16"];
+        record(&home.run(&[&test[..], way].concat()));
+    }
+    assert!(more_heaps(&server) <= 1, "{}", more_heaps(&server));
+}
+
 #[test]
 fn more_measurements_than_allowed_are_told_that_it_is_busy() {
     let home = Home::new();
