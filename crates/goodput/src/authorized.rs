@@ -1,28 +1,29 @@
-//! The clients that `serve --authorized-keys` knows: the file, read again whenever it has changed.
+//! The clients that `serve --authorized-keys` knows: the file, read again whenever it has changed. That is looked after
+//! on a thread of its own: a list of thousands of keys takes longer to read than the server's event loop may wait.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use goodput_wire::keys::AuthorizedKeys;
+use goodput_wire::keys::{AuthorizedKeys, Clients};
 use rustix::process::{Uid, geteuid};
 
 use crate::secret_file;
+
+/// How often the file is looked at.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The file with the keys of clients.
 pub struct Authorized {
     file: PathBuf,
     /// Who may write it, beside root: whoever started the server, whoever it becomes.
     owner: Uid,
-    read: Mutex<Read>,
-}
-
-/// What was read, and of which state of the file.
-struct Read {
-    stamp: Option<Stamp>,
-    /// `None`: it could not be used.
-    keys: Option<Arc<AuthorizedKeys>>,
+    /// The state of the file that was read last.
+    stamp: Mutex<Option<Stamp>>,
+    clients: Clients,
 }
 
 /// Changes with every change of a file: device, inode, size, and both times of change in nanoseconds. The
@@ -40,9 +41,19 @@ impl Authorized {
         let found = || format!("cannot read the authorized keys {}", file.display());
         let file = file.canonicalize().with_context(found)?;
         let owner = geteuid();
-        let stamp = stamp(&file).ok();
-        let keys = Some(Arc::new(read(&file, owner)?));
-        Ok(Self { file, owner, read: Mutex::new(Read { stamp, keys }) })
+        let stamp = Mutex::new(stamp(&file).ok());
+        let clients = Clients::new(read(&file, owner)?);
+        Ok(Self { file, owner, stamp, clients })
+    }
+
+    /// The clients, as the file had them when it was looked at last.
+    pub fn clients(&self) -> &Clients {
+        &self.clients
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Path {
+        &self.file
     }
 
     /// The directory of the file.
@@ -60,20 +71,39 @@ impl Authorized {
         read(&self.file, self.owner).map(drop).context(advice)
     }
 
-    /// The clients as the file has them now; `None` if it cannot be used. Why is in the log, once for each
-    /// state of the file.
-    pub fn now(&self) -> Option<Arc<AuthorizedKeys>> {
-        let mut last = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamp = stamp(&self.file).ok();
-        if last.stamp != stamp {
-            let keys = read(&self.file, self.owner);
-            match &keys {
-                Ok(keys) => tracing::info!("{} clients are known by their keys now", keys.len()),
-                Err(why) => tracing::error!("no key is taken until this is mended: {why:#}"),
+    /// Looks at the file from now on, for as long as this lives.
+    ///
+    /// # Errors
+    /// When there is no thread for it.
+    pub fn watch(self: &Arc<Self>) -> Result<()> {
+        let own = Arc::downgrade(self);
+        let look = move || {
+            while let Some(own) = own.upgrade() {
+                own.refresh();
+                drop(own);
+                thread::sleep(LOOK);
             }
-            *last = Read { stamp, keys: keys.ok().map(Arc::new) };
+        };
+        let started = thread::Builder::new().name("keys".into()).spawn(look);
+        started.map(drop).context("cannot start the thread that watches the authorized keys")
+    }
+
+    /// Reads the file again if it has changed. Why it cannot be used is in the log, once for each state of the
+    /// file.
+    fn refresh(&self) {
+        let mut last = self.stamp.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before it is read: what changes meanwhile is seen the next time.
+        let stamp = stamp(&self.file).ok();
+        if *last == stamp {
+            return;
         }
-        last.keys.clone()
+        let keys = read(&self.file, self.owner);
+        match &keys {
+            Ok(keys) => tracing::info!("{} clients are known by their keys now", keys.len()),
+            Err(why) => tracing::error!("no key is taken until this is mended: {why:#}"),
+        }
+        *last = stamp;
+        self.clients.set(keys.ok());
     }
 }
 
@@ -117,18 +147,37 @@ mod tests {
         };
         write(&line(1));
         let keys = Authorized::open(&file).unwrap();
-        let known = || keys.now().map(|keys| keys.len());
-        assert_eq!(known(), Some(1));
+        let from = [192, 0, 2, 1].into();
+        let is_known = |number: u8| {
+            keys.refresh();
+            let public = PrivateKey::of([number; 32]).unwrap().public();
+            keys.clients().is_usable().then(|| keys.clients().find(&public, from).is_ok())
+        };
+        assert_eq!((is_known(1), is_known(2)), (Some(true), Some(false)));
         write(&[line(1), line(2)].concat());
-        assert_eq!(known(), Some(2));
+        assert_eq!((is_known(1), is_known(2)), (Some(true), Some(true)));
         write("n1 measure");
-        assert_eq!((known(), known()), (None, None));
+        assert_eq!((is_known(1), is_known(1)), (None, None));
         write(&line(1));
-        assert_eq!(known(), Some(1));
+        assert_eq!((is_known(1), is_known(2)), (Some(true), Some(false)));
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
-        assert_eq!(known(), None);
+        assert_eq!(is_known(1), None);
         std::fs::remove_file(&file).unwrap();
-        assert_eq!(known(), None);
+        assert_eq!(is_known(1), None);
         assert!(Authorized::open(&file).is_err() && keys.check().is_err());
+    }
+
+    #[test]
+    fn a_file_is_watched_until_nobody_needs_it_any_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("keys");
+        std::fs::write(&file, "").unwrap();
+        let keys = Arc::new(Authorized::open(&file).unwrap());
+        keys.watch().unwrap();
+        let clients = keys.clients().clone();
+        std::fs::remove_file(&file).unwrap();
+        while clients.is_usable() {
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 }

@@ -56,6 +56,9 @@ fn ruleset(keep: &Keep) -> Result<RulesetCreated, RulesetError> {
     for path in &keep.read {
         rules = beneath(rules, path, read)?;
     }
+    for path in &keep.open {
+        rules = beneath(rules, path, AccessFs::ReadFile.into())?;
+    }
     for path in &keep.write {
         rules = beneath(rules, path, write)?;
     }

@@ -23,6 +23,8 @@ pub struct Keep {
     pub user: Option<User>,
     /// Directories whose files it reads, beside `/proc` and `/sys`.
     pub read: Vec<PathBuf>,
+    /// Directories whose files it opens by their names, and which it does not list.
+    pub open: Vec<PathBuf>,
     /// Directories in which it makes and writes files.
     pub write: Vec<PathBuf>,
     /// Whether it looks up names of hosts.

@@ -11,15 +11,18 @@ use std::process::{Command, ExitCode};
 use goodput_sandbox::{Keep, User, check_open, enter};
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// What the program started again is asked to do, before the directories that it keeps.
+/// What the program started again is asked to do, before where the directories are that it keeps.
 const CHILD: &str = "give-up";
+
+/// Directories that are kept to read, to write and to open files of, and one that is not kept.
+const PLACES: [&str; 4] = ["read", "write", "named", "closed"];
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().collect();
-    if let [_, child, names, user, read, write, closed] = &words[..]
+    if let [_, child, names, user, places] = &words[..]
         && child == CHILD
     {
-        report(names == "names", user, read.as_ref(), write.as_ref(), closed.as_ref());
+        report(names == "names", user, places.as_ref());
         return ExitCode::SUCCESS;
     }
     let tests = vec![
@@ -35,10 +38,16 @@ fn main() -> ExitCode {
 }
 
 /// Tries everything, a line each: `WHAT yes` or `WHAT no`.
-fn report(names: bool, user: &str, read: &Path, write: &Path, closed: &Path) {
+fn report(names: bool, user: &str, places: &Path) {
+    let [read, write, named, closed] = PLACES.map(|name| places.join(name));
     let user = User::choose((user != "usual").then_some(user)).expect("the user is there");
-    let keep =
-        Keep { user, read: vec![read.into()], write: vec![write.into()], resolves_names: names };
+    let keep = Keep {
+        user,
+        read: vec![read.clone()],
+        open: vec![named.clone()],
+        write: vec![write.clone()],
+        resolves_names: names,
+    };
     for lack in enter(&keep).expect("this host can") {
         println!("lacks: {lack}");
     }
@@ -47,13 +56,15 @@ fn report(names: bool, user: &str, read: &Path, write: &Path, closed: &Path) {
     say("sys", fs::read_dir("/sys/class/net").is_ok());
     say("null", fs::write("/dev/null", "x").is_ok());
     say("read", fs::read_to_string(read.join("file")).is_ok());
+    say("named", fs::read_to_string(named.join("file")).is_ok());
+    say("named-list", fs::read_dir(&named).is_ok());
     say("write", fs::write(write.join("made"), "x").is_ok());
     say("thread", std::thread::Builder::new().spawn(|| ()).is_ok_and(|t| t.join().is_ok()));
     say("tcp", TcpListener::bind("127.0.0.1:0").is_ok());
-    say("open", check_open(read, false).is_ok() && check_open(write, true).is_ok());
+    say("open", check_open(&read, false).is_ok() && check_open(&write, true).is_ok());
     say("remove", fs::remove_file(write.join("made")).is_ok());
     say("write-read", fs::write(read.join("made"), "x").is_ok());
-    say("closed", fs::read_to_string(closed).is_ok());
+    say("closed", fs::read_to_string(closed.join("file")).is_ok());
     say("sysctl", File::options().write(true).open("/proc/sys/net/ipv4/ip_default_ttl").is_ok());
     say("hosts", fs::read_to_string("/etc/hosts").is_ok());
     say("program", Command::new("/bin/true").status().is_ok());
@@ -66,19 +77,16 @@ fn report(names: bool, user: &str, read: &Path, write: &Path, closed: &Path) {
 /// What the child said.
 fn given_up(names: &str, user: &str) -> Result<String, Failed> {
     let place = tempfile::tempdir()?;
-    let [read, write] = ["read", "write"].map(|name| place.path().join(name));
-    for directory in [place.path(), &read, &write] {
-        fs::create_dir_all(directory)?;
-        open_to_all(directory)?;
-    }
-    let closed = place.path().join("closed");
-    for file in [read.join("file"), closed.clone()] {
-        fs::write(&file, "x")?;
-        open_to_all(&file)?;
+    open_to_all(place.path())?;
+    for directory in PLACES.map(|name| place.path().join(name)) {
+        fs::create_dir(&directory)?;
+        fs::write(directory.join("file"), "x")?;
+        open_to_all(&directory)?;
+        open_to_all(&directory.join("file"))?;
     }
     let output = Command::new(std::env::current_exe()?)
         .args([CHILD, names, user])
-        .args([&read, &write, &closed])
+        .arg(place.path())
         .output()?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let complained = String::from_utf8_lossy(&output.stderr);
@@ -105,8 +113,8 @@ fn expect(said: &str, what: &[&str], answer: &str) -> Result<(), Failed> {
     }
 }
 
-const STAYS: [&str; 9] =
-    ["proc", "sys", "null", "read", "write", "thread", "tcp", "open", "affinity"];
+const STAYS: [&str; 10] =
+    ["proc", "sys", "null", "read", "named", "write", "thread", "tcp", "open", "affinity"];
 
 fn facts_and_own_directories_stay() -> Result<(), Failed> {
     expect(&given_up("none", "usual")?, &STAYS, "yes")
@@ -114,6 +122,7 @@ fn facts_and_own_directories_stay() -> Result<(), Failed> {
 
 fn everything_else_is_gone() -> Result<(), Failed> {
     let gone = [
+        "named-list",
         "remove",
         "write-read",
         "closed",

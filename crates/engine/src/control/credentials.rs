@@ -71,6 +71,8 @@ impl Credentials {
         let Some(own) = self.key.as_ref().filter(|_| target.protocol.far_end.knows_keys) else {
             return Ok(None);
         };
+        // What the user names goes before what lies in the usual place. A token authenticates the server as well, so
+        // also one that is known by its key is not believed without proof.
         if self.token.is_some() && !own.asked {
             return Ok(None);
         }
@@ -85,6 +87,59 @@ impl Credentials {
         let is_new = expected.is_some_and(|key| matches!(key.server, ServerIs::Unknown));
         if let Some(own) = self.key.as_ref().filter(|_| is_new) {
             own.servers.remember(target, shown);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Knows one server, by the key of this number.
+    struct One(u8);
+
+    impl Servers for One {
+        fn find(&self, target: &Target) -> Result<ServerIs, EngineError> {
+            let key = private(self.0).public();
+            Ok(match target.host.as_str() {
+                "known" => ServerIs::Known { key, by: "a file".into() },
+                _ => ServerIs::Unknown,
+            })
+        }
+
+        fn remember(&self, _: &Target, _: PublicKey) {}
+    }
+
+    fn private(number: u8) -> PrivateKey {
+        PrivateKey::of([number; 32]).unwrap()
+    }
+
+    fn shows(target: &str, token: bool, asked: bool, when: Shown) -> bool {
+        let token = token.then(|| Token::new("4cf1d5a6e0b27c9388ab41f02d6e759c").unwrap());
+        let key = OwnKey { key: Arc::new(private(1)), asked, servers: Arc::new(One(2)) };
+        let credentials = Credentials { token, login: None, key: Some(key) };
+        credentials.key_for(&target.parse().unwrap(), when).unwrap().is_some()
+    }
+
+    #[test]
+    fn a_usual_key_is_shown_to_servers_that_are_known_and_to_those_that_ask() {
+        for (target, when, is_shown) in [
+            ("known", Shown::AtOnce, true),
+            ("new", Shown::AtOnce, false),
+            ("new", Shown::AsAsked, true),
+            ("iperf3://known", Shown::AsAsked, false),
+        ] {
+            assert_eq!(shows(target, false, false, when), is_shown, "{target} {when:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_user_names_goes_before_the_usual_key_and_a_named_key_before_a_token() {
+        for target in ["known", "new"] {
+            for when in [Shown::AtOnce, Shown::AsAsked] {
+                assert!(!shows(target, true, false, when), "{target} {when:?}");
+                assert!(shows(target, true, true, when), "{target} {when:?}");
+            }
         }
     }
 }

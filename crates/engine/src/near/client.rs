@@ -82,12 +82,11 @@ impl Client {
         let shows_nothing = key.is_none();
         match Self::greet_with(target, options, &credentials, key, patience).await {
             Err(refused) if shows_nothing && refused.not_permitted() => {
-                match credentials.key_for(target, Shown::AsAsked)? {
-                    Some(key) => {
-                        Self::greet_with(target, options, &credentials, Some(key), patience).await
-                    }
-                    None => Err(refused),
-                }
+                let Some(key) = credentials.key_for(target, Shown::AsAsked)? else {
+                    return Err(refused);
+                };
+                let shown = Self::greet_with(target, options, &credentials, Some(key), patience);
+                shown.await.map_err(|why| neither(target, &refused, &why))
             }
             outcome => outcome,
         }
@@ -268,6 +267,23 @@ async fn next(conversation: &mut Conversation, target: &Target) -> Result<Action
         Some(action) => Ok(action),
         None => Err(wire(WireError::Closed("it said goodbye".into()))),
     }
+}
+
+/// Why a server lets in neither a client that shows nothing nor one that shows the user's usual key, which nobody had
+/// asked for: what the server said first is what it wants.
+fn neither(target: &Target, refused: &EngineError, with_key: &EngineError) -> EngineError {
+    let own = |error: &EngineError| match error {
+        EngineError::Wire { failure: WireError::NotPermitted(why), .. } => why.clone(),
+        EngineError::Wire { failure, .. } => failure.to_string(),
+        other => other.to_string(),
+    };
+    let why = format!(
+        "{}. Then your usual key was shown to it, and it did not let you in either: {}. If it has a token, give \
+         that (--token-file); else have its administrator add your key (`goodput key` prints the line)",
+        own(refused),
+        own(with_key)
+    );
+    EngineError::Wire { target: target.text.clone(), failure: WireError::NotPermitted(why) }
 }
 
 /// The peer's session asked for something that has no place at this point.

@@ -6,6 +6,7 @@ mod session;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use goodput_model::{BitRate, Transport};
 use goodput_settings::helper::Helper;
@@ -22,6 +23,7 @@ pub use crate::run::storage::{ServedFiles, Sinks};
 pub use admit::access::Access;
 use admit::admission::Admission;
 pub use admit::admission::{Exclusive, Lent};
+use admit::attempts::{Attempts, Pace};
 use admit::gate::Gate;
 use admit::hearing::Hearing;
 pub use admit::host::{Buffers, Host};
@@ -80,6 +82,15 @@ pub struct Config {
     pub settings_helper: Option<Arc<Helper>>,
 }
 
+/// How often a client may begin an encrypted conversation. A handshake takes about 0.3 ms of a CPU, so a client has
+/// hardly more than a hundredth of one, and more than a fleet behind one address that begins at once.
+const HANDSHAKES: Pace = Pace {
+    what: "handshakes",
+    burst: 128,
+    refill: Duration::from_millis(25),
+    patience: Duration::from_secs(4),
+};
+
 /// What every task of the server shares.
 struct Shared {
     config: Config,
@@ -91,6 +102,8 @@ struct Shared {
     tickets: Tickets,
     echoes: Echoes,
     logins: Logins,
+    /// Handshakes, which take processor time of the control connections.
+    handshakes: Attempts,
     hearing: Hearing,
     turns: Turns,
     /// Turns true when the server shall stop.
@@ -199,6 +212,7 @@ pub async fn serve(
         tickets: Tickets::default(),
         echoes: Echoes::default(),
         logins: Logins::default(),
+        handshakes: Attempts::new(HANDSHAKES),
         hearing: Hearing::default(),
         turns: Turns::default(),
         stopping,

@@ -59,6 +59,9 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     measured::runtime()?.block_on(async {
         unprivileged::become_so(&args, known.as_ref().map(|known| &*known.clients))?;
         screen::stay_alone(false);
+        if let Some(known) = &known {
+            known.clients.watch()?;
+        }
         // Before anybody is told that the server is there, and so may stop it.
         let mut signals = Signals::listen()?;
         let ready = || {
@@ -98,8 +101,7 @@ impl KnownClients {
     }
 
     fn keys(&self) -> Keys {
-        let clients = Arc::clone(&self.clients);
-        Keys::new(self.own.clone(), move || clients.now())
+        Keys::new(self.own.clone(), self.clients.clients().clone())
     }
 }
 

@@ -1,8 +1,11 @@
 //! What `goodput serve` gives up once its sockets are open, before it answers anybody.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
 use goodput_sandbox::{Keep, User, check_open, enter};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 
 use crate::args::ServeArgs;
 use crate::authorized::Authorized;
@@ -19,19 +22,17 @@ pub fn become_so(args: &ServeArgs, keys: Option<&Authorized>) -> Result<()> {
     }
     raise_locked_memory();
     let (user, mut lacks) = user(args)?;
+    // While the directory can still be listed.
+    let beside = keys.map_or_else(Vec::new, |keys| private_beside(keys.file()));
     let keep = Keep {
         user,
-        read: args
-            .files
-            .files
-            .clone()
-            .into_iter()
-            .chain(keys.map(|k| k.directory().into()))
-            .collect(),
+        read: args.files.files.clone().into_iter().collect(),
+        open: keys.map(|keys| keys.directory().into()).into_iter().collect(),
         write: args.files.sinks.clone().into_iter().collect(),
         resolves_names: !args.clients.third_party.is_empty(),
     };
     lacks.extend(enter(&keep)?);
+    lacks.extend(keys.and_then(|keys| stays_open(keys, &beside)));
     for lack in lacks {
         eprintln!("warning: {lack}");
     }
@@ -42,6 +43,30 @@ pub fn become_so(args: &ServeArgs, keys: Option<&Authorized>) -> Result<()> {
     Ok(closed
         .chain(keep.write.iter().map(|dir| check_open(dir, true)))
         .collect::<Result<_, _>>()?)
+}
+
+/// The private files beside the list of keys, and whose they are. An editor gives the list another inode, so the server
+/// can open whatever lies in its directory, as far as its user may.
+fn private_beside(list: &Path) -> Vec<(PathBuf, u32)> {
+    let around = list.parent().into_iter().filter_map(|directory| directory.read_dir().ok());
+    let others = around.flatten().flatten().map(|entry| entry.path()).filter(|path| path != list);
+    let private = others.filter_map(|path| {
+        let found = path.symlink_metadata().ok()?;
+        (found.mode() & 0o004 == 0).then(|| (path, found.uid()))
+    });
+    private.collect()
+}
+
+/// What the server can still open of these, in words.
+fn stays_open(keys: &Authorized, beside: &[(PathBuf, u32)]) -> Option<String> {
+    let ours = geteuid().as_raw();
+    let (first, _) = beside.iter().find(|(_, owner)| *owner == ours)?;
+    Some(format!(
+        "the server can open {} and whatever else its user may in {}, where the list of keys lies; keep the \
+         list in a directory of its own",
+        first.display(),
+        keys.directory().display()
+    ))
 }
 
 /// Who to become, and why it is nobody else if root stays root.
@@ -70,5 +95,31 @@ fn raise_locked_memory() {
         if let Err(cause) = setrlimit(Resource::Memlock, raised) {
             tracing::debug!("cannot raise the limit of locked memory: {cause}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn private_files_beside_the_list_of_keys_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, mode| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, "").unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            file
+        };
+        let list = file("authorized_keys", 0o644);
+        file("notes", 0o644);
+        let keys = Authorized::open(&list).unwrap();
+        assert_eq!(stays_open(&keys, &private_beside(&list)), None);
+        let secret = file("secret", 0o600);
+        let said = stays_open(&keys, &private_beside(&list)).unwrap();
+        assert!(said.contains(secret.to_str().unwrap()), "{said}");
+        let of_others = [(secret, geteuid().as_raw() + 1)];
+        assert_eq!(stays_open(&keys, &of_others), None);
     }
 }

@@ -106,19 +106,35 @@ fn a_key_is_withdrawn_and_given_while_the_server_runs() {
     let server = Server::start(&home, &["--authorized-keys", &list, "--require-credential"]);
     let try_it = || test(&home, &server.address, &["--key", &ann]);
     refused(&try_it(), &["not known"]);
-    authorize(&home, &[&line]);
+    // The file is looked at once a second.
+    let changes = |lines: &[&str], noticed: &str, times| {
+        authorize(&home, lines);
+        logged(&home, noticed, times);
+    };
+    changes(&[&line], "1 clients are known", 1);
     record(&try_it());
-    authorize(&home, &["# ", &line]);
+    changes(&["# ", &line], "0 clients are known", 1);
     refused(&try_it(), &["not known"]);
     // What cannot be read says nothing of anybody.
-    authorize(&home, &[&line, "bob measure\n"]);
+    changes(&[&line, "bob measure\n"], "line 2", 1);
     refused(&try_it(), &["its log"]);
-    logged(&home, "line 2", 1);
-    authorize(&home, &[&line]);
+    changes(&[&line], "1 clients are known", 2);
     record(&try_it());
     set_mode(&authorized(&home), 0o666);
-    refused(&try_it(), &["its log"]);
     logged(&home, "chmod go-w", 1);
+    refused(&try_it(), &["its log"]);
+}
+
+#[test]
+fn a_server_with_a_token_says_what_it_wants_to_a_client_that_has_a_key() {
+    let home = Home::new();
+    home.run(&["key", "--name", "ann"]);
+    let token = home.secret("token", TOKEN);
+    let token = token.to_str().unwrap();
+    let server = Server::start(&home, &["--token-file", token, "--require-credential"]);
+    let words = ["asks for a token", "your usual key", "knows no keys", "--token-file"];
+    refused(&test(&home, &server.address, &[]), &words);
+    assert!(moved(&record(&test(&home, &server.address, &["--token-file", token]))));
 }
 
 #[test]

@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use goodput_model::BitRate;
 
@@ -175,13 +175,71 @@ impl AuthorizedKeys {
     }
 }
 
+const UNUSABLE: &str = "the list of keys cannot be used at the moment";
+
+/// The list of clients as it is now, for all who hold it: whoever reads the file exchanges it.
+#[derive(Debug, Clone, Default)]
+pub struct Clients(Arc<Mutex<Option<Arc<AuthorizedKeys>>>>);
+
+impl Clients {
+    /// These.
+    pub fn new(keys: AuthorizedKeys) -> Self {
+        let clients = Self::default();
+        clients.set(Some(keys));
+        clients
+    }
+
+    /// From now on it is this; `None` if the list cannot be used, and then no key is taken.
+    pub fn set(&self, keys: Option<AuthorizedKeys>) {
+        let keys = keys.map(Arc::new);
+        let before = std::mem::replace(&mut *self.list(), keys);
+        // A long one is not let go of while others wait.
+        drop(before);
+    }
+
+    /// Whether the list can be used.
+    pub fn is_usable(&self) -> bool {
+        self.list().is_some()
+    }
+
+    /// The client with this key, if it is known now ([`AuthorizedKeys::find`]).
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub fn find(&self, key: &PublicKey, from: IpAddr) -> Result<Arc<AuthorizedKey>, String> {
+        let list = self.list().clone();
+        list.ok_or(UNUSABLE)?.find(key, from)
+    }
+
+    /// A client that was known, as it is known now.
+    ///
+    /// # Errors
+    /// When its key was taken out of the list, or the list cannot be used.
+    pub fn again(
+        &self,
+        client: &AuthorizedKey,
+        from: IpAddr,
+    ) -> Result<Arc<AuthorizedKey>, String> {
+        let name = &client.name;
+        let Some(list) = self.list().clone() else {
+            return Err(format!("the key of {name} is not taken: {UNUSABLE}"));
+        };
+        list.find(&client.key, from)
+            .map_err(|why| format!("the key of {name} was withdrawn: {why}"))
+    }
+
+    fn list(&self) -> MutexGuard<'_, Option<Arc<AuthorizedKeys>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// What a server has to know clients by their keys.
 #[derive(Debug, Clone)]
 pub struct Knows {
     /// Its own key, by which clients know it.
     pub own: Arc<PrivateKey>,
-    /// The clients; `None` if the list cannot be used at the moment, and then no key is taken.
-    pub clients: Option<Arc<AuthorizedKeys>>,
+    /// The clients as they are now.
+    pub clients: Clients,
 }
 
 #[cfg(test)]

@@ -124,7 +124,8 @@ fn taken(at: &str, plan: &Plan, tickets: &[FlowTicket], knock: impl FnOnce(Socke
         let peer = "127.0.0.1:9".parse().unwrap();
         // An address that no other test uses: no one else takes the port meanwhile.
         let local = UdpSocket::bind((at, 0)).unwrap().local_addr().unwrap();
-        let listeners = FlowListeners::open(plan, tickets, Some(local), peer, local.port()).unwrap();
+        let listeners =
+            FlowListeners::open(plan, tickets, Some(local), peer, local.port()).unwrap();
         knock(local);
         listeners.take().await.unwrap()
     })

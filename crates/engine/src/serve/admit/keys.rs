@@ -5,31 +5,21 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use goodput_wire::keys::{AuthorizedKey, AuthorizedKeys, Knows, PrivateKey, PublicKey};
+use goodput_wire::keys::{AuthorizedKey, Clients, Knows, PrivateKey, PublicKey};
 
 /// How clients are known by their keys.
 #[derive(Clone)]
-pub struct Keys {
-    own: Arc<PrivateKey>,
-    clients: Arc<Clients>,
-}
-
-/// The list as it is now; `None` if it cannot be used.
-type Clients = dyn Fn() -> Option<Arc<AuthorizedKeys>> + Send + Sync;
+pub struct Keys(Knows);
 
 impl Keys {
-    /// With the server's own key. `clients` gives the list as it is now, and is asked for each client; `None`
-    /// if it cannot be used.
-    pub fn new(
-        own: PrivateKey,
-        clients: impl Fn() -> Option<Arc<AuthorizedKeys>> + Send + Sync + 'static,
-    ) -> Self {
-        Self { own: Arc::new(own), clients: Arc::new(clients) }
+    /// With the server's own key, and the list of clients, which whoever reads the file keeps up to date.
+    pub fn new(own: PrivateKey, clients: Clients) -> Self {
+        Self(Knows { own: Arc::new(own), clients })
     }
 
     /// What a session needs to know them.
     pub(in crate::serve) fn known(&self) -> Knows {
-        Knows { own: Arc::clone(&self.own), clients: (self.clients)() }
+        self.0.clone()
     }
 
     /// A client that was known, as it is known now.
@@ -38,15 +28,13 @@ impl Keys {
         key: &AuthorizedKey,
         from: IpAddr,
     ) -> Result<Arc<AuthorizedKey>, String> {
-        let withdrawn = |_| format!("the key of {} was withdrawn", key.name);
-        let clients = (self.clients)().ok_or("the list of keys cannot be used at the moment")?;
-        clients.find(&key.key, from).map_err(withdrawn)
+        self.0.clients.again(key, from)
     }
 }
 
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keys").field("own", &self.own).finish_non_exhaustive()
+        f.debug_struct("Keys").field("own", &self.0.own).finish_non_exhaustive()
     }
 }
 
@@ -95,6 +83,7 @@ fn lock(book: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use goodput_wire::keys::AuthorizedKeys;
 
     fn public() -> PublicKey {
         PrivateKey::of([1; 32]).unwrap().public()
@@ -118,17 +107,15 @@ pub mod tests {
 
     #[test]
     fn a_key_that_was_withdrawn_is_known_no_more() {
-        let list = Arc::new(Mutex::new(Some(format!("ann settings {}", public()))));
-        let shown = Arc::clone(&list);
-        let keys = Keys::new(PrivateKey::of([2; 32]).unwrap(), move || {
-            let text = shown.lock().unwrap().clone()?;
-            AuthorizedKeys::parse(&text).ok().map(Arc::new)
-        });
+        let clients = Clients::default();
+        let keys = Keys::new(PrivateKey::of([2; 32]).unwrap(), clients.clone());
         let (ann, from) = (ann(""), [192, 0, 2, 1].into());
+        let list = |text: &str| AuthorizedKeys::parse(text).ok();
+        clients.set(list(&format!("ann settings {}", public())));
         assert_eq!(keys.again(&ann, from).unwrap().role, goodput_wire::keys::KeyRole::Settings);
-        *list.lock().unwrap() = Some(String::new());
+        clients.set(list(""));
         assert!(keys.again(&ann, from).unwrap_err().contains("withdrawn"));
-        *list.lock().unwrap() = None;
+        clients.set(None);
         assert!(keys.again(&ann, from).unwrap_err().contains("moment"));
     }
 }

@@ -3,6 +3,7 @@
 pub mod access;
 pub mod accounts;
 pub mod admission;
+pub mod attempts;
 pub mod back_off;
 pub mod cost;
 pub mod gate;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use goodput_model::Transport;
 use goodput_mover::Early;
 use goodput_wire::foreign;
+use goodput_wire::protocols::goodput::preamble::asks_for_handshake;
 use goodput_wire::protocols::{self, Opening};
 use goodput_wire::session::{Action, Input, Protocol, SettingRefusal};
 use goodput_wire::ticket::Proof;
@@ -18,6 +19,7 @@ use super::accept::plain;
 use crate::control::conversation::Conversation;
 use crate::serve::Shared;
 use crate::serve::admit::admission::Seat;
+use crate::serve::admit::attempts::Attempts;
 use crate::serve::listen::listeners::Door;
 use crate::serve::session::client::{self, Caller};
 use crate::serve::session::tickets::{Sign, Ticket};
@@ -64,6 +66,10 @@ pub async fn meet(
         Is::Conversation(protocol) => {
             let local = plain(stream.local_addr().unwrap_or(door.local));
             let caller = Caller { protocol, peer, local };
+            if let Err(why) = may_begin(&first, peer, &shared.handshakes).await {
+                tracing::info!(%peer, "turned away: {why}");
+                return;
+            }
             let conversation = begin(stream, &caller, first, shared);
             client::serve_client(conversation, caller, None, shared).await;
         }
@@ -72,6 +78,15 @@ pub async fn meet(
     }
     // A connection counts against its address until it is done, or until a flow proved itself.
     drop(seat);
+}
+
+/// Waits until the client may have a handshake, if it asks for one; or says why it may not.
+async fn may_begin(first: &[u8], peer: SocketAddr, handshakes: &Attempts) -> Result<(), String> {
+    if asks_for_handshake(first) {
+        let wait = handshakes.take(peer.ip(), Instant::now())?;
+        tokio::time::sleep(wait).await;
+    }
+    Ok(())
 }
 
 /// Begins to speak the protocol of the caller, whose `first` bytes were read.
@@ -201,4 +216,27 @@ fn join_flow(stream: TcpStream, peer: SocketAddr, ticket: &Ticket) {
     };
     // The session may have ended meanwhile; then the flow is closed with it.
     drop(ticket.to.send(arrival));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::admit::attempts::Pace;
+
+    #[tokio::test]
+    async fn who_asks_for_handshakes_without_end_is_turned_away_and_nobody_else() {
+        let hour = Duration::from_secs(3600);
+        let pace = Pace { what: "handshakes", burst: 2, refill: hour, patience: Duration::ZERO };
+        let handshakes = Attempts::new(pace);
+        let begin = async |first: &[u8], from: &str| {
+            may_begin(first, from.parse().unwrap(), &handshakes).await
+        };
+        for role in ["goodputs", "goodputk"] {
+            assert_eq!(begin(role.as_bytes(), "192.0.2.1:1").await, Ok(()));
+        }
+        let why = begin(b"goodputk", "192.0.2.1:2").await.unwrap_err();
+        assert!(why.contains("handshakes"), "{why}");
+        assert_eq!(begin(b"goodputk", "192.0.2.2:1").await, Ok(()));
+        assert_eq!(begin(b"goodputc", "192.0.2.1:3").await, Ok(()), "it asks for none");
+    }
 }

@@ -87,6 +87,11 @@ impl Opening {
     }
 }
 
+/// Whether a connection with these first bytes asks for a handshake, which takes processor time.
+pub fn asks_for_handshake(first: &[u8]) -> bool {
+    matches!(Opening::read(first), Opening::Secured | Opening::Keyed)
+}
+
 /// What the connecting side sends first on a TCP data connection, whoever sends payload on it.
 pub fn data_opening(cookie: &Cookie) -> [u8; DATA_OPENING_BYTES] {
     let mut opening = [0; DATA_OPENING_BYTES];

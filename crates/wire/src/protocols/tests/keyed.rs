@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::measure;
 use crate::error::WireError;
-use crate::keys::Knows;
+use crate::keys::{Clients, Knows};
 use crate::pair::{
     Cut, Link, Pair, Step, client_config, client_key, key, knows, limits, server_config,
 };
@@ -107,7 +107,7 @@ fn a_server_with_another_key_is_left() {
 
 #[test]
 fn a_client_with_a_key_never_goes_on_in_the_clear() {
-    let unusable = Knows { clients: None, ..knows(ANN, 2) };
+    let unusable = Knows { clients: Clients::default(), ..knows(ANN, 2) };
     for (server, word) in [(None, "--authorized-keys"), (Some(unusable), "at the moment")] {
         let mut pair = joined(client_key(1, None), server, false, vec![measure()]);
         pair.run();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::super::messages::{Accept, Hello, HexCookie, Message};
 use super::super::preamble::Role;
 use super::*;
-use crate::pair::{client_config, host, origin};
+use crate::pair::{client_config, client_key, host, origin};
 use crate::session::{Cookie, Output, Session};
 
 fn client(token: Option<&str>) -> ClientSession {
@@ -112,6 +112,19 @@ fn a_client_with_a_token_never_goes_on_in_the_clear() {
 fn a_client_without_a_token_expects_no_handshake() {
     let (error, _) = ends(client(None), &[&Role::Secured.preamble()], false);
     assert!(matches!(error, WireError::Protocol(_)), "{error:?}");
+}
+
+/// It does not know the role, and says nothing to it (server/tests.rs).
+#[test]
+fn a_server_that_is_too_old_for_keys_is_named() {
+    let config = ClientConfig { key: Some(client_key(1, None)), ..client_config(None) };
+    let mut session = ClientSession::new(origin(), config);
+    while session.poll().is_some() {}
+    let (error, _) = ends(session, &[], true);
+    assert!(
+        matches!(&error, WireError::Closed(why) if why.contains("too old for keys")),
+        "{error:?}"
+    );
 }
 
 #[test]

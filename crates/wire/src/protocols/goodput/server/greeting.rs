@@ -1,5 +1,6 @@
 //! The server's greeting: preamble, handshake, hello; who is turned away, and who a client proves to be.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::super::PROTOCOL_VERSION;
@@ -113,7 +114,7 @@ impl ServerSession {
     }
 
     fn greet_keyed(&mut self, now: Instant, rest: &[u8]) -> Result<(), WireError> {
-        let known = self.config.keys.as_ref().map(|keys| keys.clients.is_some());
+        let known = self.config.keys.as_ref().map(|keys| keys.clients.is_usable());
         let why = match known {
             Some(true) => {
                 let records = Decoder::new(HANDSHAKE_RECORD_MAX);
@@ -123,9 +124,7 @@ impl ServerSession {
             Some(false) => {
                 "this server cannot use its list of keys at the moment; its log says why"
             }
-            None => {
-                "this server knows no keys; connect without one, or start it with --authorized-keys"
-            }
+            None => "this server knows no keys: it was started without --authorized-keys",
         };
         self.answer_plainly(now);
         Err(WireError::NotPermitted(why.into()))
@@ -178,11 +177,10 @@ impl ServerSession {
 
     /// The client has proven that this is its key.
     fn meet(&mut self, key: &PublicKey) -> Result<(), WireError> {
-        let clients = self.config.keys.as_ref().and_then(|keys| keys.clients.as_ref());
-        let unusable = || Err("there is no list of keys".into());
-        match clients.map_or_else(unusable, |keys| keys.find(key, self.config.peer.ip())) {
+        let Some(keys) = &self.config.keys else { return Ok(()) };
+        match keys.clients.find(key, self.config.peer.ip()) {
             Ok(client) => {
-                self.config.limits = client.limits(self.config.limits);
+                self.client = Some(Arc::clone(&client));
                 self.proves = Some(Credential::Key(client));
                 Ok(())
             }

@@ -11,7 +11,7 @@ use super::super::times::{ACCEPT, BEGIN, FLOWS, IDLE};
 use super::{ServerSession, State};
 use crate::check;
 use crate::error::WireError;
-use crate::session::{Action, Input};
+use crate::session::{Action, Input, Limits};
 use crate::ticket::Meeting;
 use goodput_model::Plan;
 
@@ -39,11 +39,27 @@ impl ServerSession {
         }
         self.measurement = measurement;
         self.stay(now);
-        let limits = &self.config.limits;
-        match check::sense(&plan).and_then(|()| check::within(&plan, limits)) {
+        self.renew()?;
+        let limits = self.limits();
+        match check::sense(&plan).and_then(|()| check::within(&plan, &limits)) {
             Ok(()) => self.prepare(now, plan),
             Err(why) => self.channel.send(now, &Message::Refuse(Refuse { measurement, why })),
         }
+    }
+
+    /// Looks the client's key up again: while the client is here, its limits may change, and it may be withdrawn.
+    fn renew(&mut self) -> Result<(), WireError> {
+        if let (Some(client), Some(keys)) = (&self.client, &self.config.keys) {
+            let known = keys.clients.again(client, self.config.peer.ip());
+            self.client = Some(known.map_err(WireError::NotPermitted)?);
+        }
+        Ok(())
+    }
+
+    /// What the client may ask for.
+    fn limits(&self) -> Limits {
+        let limits = self.config.limits;
+        self.client.as_ref().map_or(limits, |client| client.limits(limits))
     }
 
     /// Asks the host to expect the flows of a plan that is within the limits.
@@ -77,7 +93,7 @@ impl ServerSession {
             echo,
             receive_hash: self.receive_hash.take().filter(|_| plan.socket.spread_ports),
             longest_s: self.longest_s(&plan),
-            note: check::note(&plan, &self.config.limits),
+            note: check::note(&plan, &self.limits()),
         };
         self.channel.measuring_with_client(plan.flow_plans().len());
         self.channel.send(now, &Message::Accept(accept))?;
@@ -87,7 +103,7 @@ impl ServerSession {
 
     /// Seconds that payload may move.
     fn longest_s(&self, plan: &Plan) -> f64 {
-        check::duration_s(plan).unwrap_or(self.config.limits.duration_s)
+        check::duration_s(plan).unwrap_or(self.limits().duration_s)
     }
 
     pub(super) fn flows_ready(&mut self, now: Instant) -> Result<(), WireError> {

@@ -13,6 +13,7 @@ mod greeting;
 mod measurement;
 mod requests;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use goodput_model::{Known, Plan, ReceiveHash};
@@ -25,6 +26,7 @@ use super::running::Running;
 use super::times::{GREETING, IDLE};
 use crate::cookie::CookieMint;
 use crate::error::WireError;
+use crate::keys::AuthorizedKey;
 use crate::outbox::Outbox;
 use crate::session::{Action, Credential, Input, ServerConfig};
 use crate::state_machine::StateMachine;
@@ -44,6 +46,8 @@ pub(super) struct ServerSession {
     requests: Requests,
     /// What the greeting proves, once it is over.
     proves: Option<Credential>,
+    /// The client as its key was known when it last proposed a plan.
+    client: Option<Arc<AuthorizedKey>>,
 }
 
 /// Where the conversation stands.
@@ -131,6 +135,7 @@ impl ServerSession {
             receive_hash: None,
             requests: Requests::default(),
             proves: None,
+            client: None,
         }
     }
 

@@ -8,7 +8,8 @@ use super::super::preamble::Role;
 use super::super::times::{ACCEPT, BEGIN, FLOWS, FLUSH, GRACE, REPORTS};
 use super::*;
 use crate::frame::Decoder;
-use crate::pair::{end, host, limits, origin, sample, server_config};
+use crate::keys::{AuthorizedKeys, Knows};
+use crate::pair::{end, host, key, knows, limits, origin, sample, server_config};
 use crate::session::{Limits, Output, Session, SettingRequest};
 use goodput_model::{BitRate, FlowSample, Known, Length, Sample, TcpInfo};
 use serde_json::Value;
@@ -271,8 +272,10 @@ fn foreign_clients_are_named() {
 fn a_data_connection_and_an_unknown_role_are_not_conversations() {
     let data = crate::protocols::goodput::preamble::data_opening(&crate::session::Cookie([1; 16]));
     for first in [&data[..], b"goodputX"] {
-        let outcome = Rig::new(limits()).take(Input::Received(first.to_vec()));
+        let mut rig = Rig::new(limits());
+        let outcome = rig.take(Input::Received(first.to_vec()));
         assert!(matches!(outcome, Err(WireError::Protocol(_))), "{outcome:?}");
+        assert!(rig.said.iter().all(|said| said == "close"), "{:?}", rig.said);
     }
 }
 
@@ -293,6 +296,38 @@ fn a_plan_beyond_a_limit_is_refused_in_words() {
     rig.propose(1, Plan { flows: 129, ..Plan::standard() }).unwrap();
     assert!(rig.last_said().contains("129, and this server allows 128"), "{}", rig.last_said());
     assert_eq!(rig.count(|a| matches!(a, Action::ExpectFlows { .. })), 0);
+}
+
+#[test]
+fn a_key_has_the_limits_of_its_line_as_it_is_at_each_plan_and_none_once_it_is_withdrawn() {
+    let mut rig = Rig::greeted(limits());
+    let list = |options: &str| {
+        let line = format!("ann measure {} {options}", key(1).public());
+        Some(AuthorizedKeys::parse(&line).unwrap())
+    };
+    let knows = knows("ann measure KEY1", 2);
+    let clients = knows.clients.clone();
+    rig.session.client = clients.find(&key(1).public(), server_config(None).peer.ip()).ok();
+    rig.session.config.keys = Some(knows);
+    let plan = Plan { length: Length::Seconds(600.0), ..Plan::standard() };
+    let accepted = |rig: &Rig| rig.count(|a| matches!(a, Action::ExpectFlows { .. }));
+    clients.set(list("max-duration=5m"));
+    rig.propose(1, plan.clone()).unwrap();
+    assert_eq!(accepted(&rig), 0);
+    clients.set(list("max-duration=20m"));
+    rig.propose(2, plan.clone()).unwrap();
+    assert_eq!(accepted(&rig), 1);
+    rig.take(Input::FlowsFailed("not now".into())).unwrap();
+    for (now, word) in [(None, "at the moment"), (AuthorizedKeys::parse("").ok(), "withdrawn")] {
+        let mut rig = Rig::greeted(limits());
+        rig.session.client = clients.find(&key(1).public(), server_config(None).peer.ip()).ok();
+        let known = crate::keys::Clients::default();
+        known.set(now);
+        rig.session.config.keys = Some(Knows { own: key(2), clients: known });
+        let refused = rig.propose(1, Plan::standard()).unwrap_err();
+        let WireError::NotPermitted(why) = refused else { panic!("{refused}") };
+        assert!(why.contains(word) && why.contains("key of ann"), "{why}");
+    }
 }
 
 #[test]
