@@ -1,5 +1,5 @@
 //! What developers and CI run: `cargo xtask test | docs | bench | crowd | soak | truth | peers | new | advisories
-//! | fuzz | kills`.
+//! | fuzz | kernel | kills`.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -7,6 +7,7 @@ mod crowd;
 mod docs;
 mod failures;
 mod fuzz;
+mod kernel;
 mod kills;
 mod layering;
 mod new;
@@ -51,6 +52,8 @@ enum Task {
     Advisories(supply::Options),
     /// Runs every fuzz target for a while.
     Fuzz(fuzz::Options),
+    /// Runs a command under the kernel of a Debian package, in a virtual machine with this host's files.
+    Kernel(kernel::Options),
     /// Kills runs that change settings, and compares the whole network namespace each time.
     Kills(kills::Options),
 }
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Task::New(options) => new::run(&options),
         Task::Advisories(options) => supply::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
+        Task::Kernel(options) => kernel::run(&options),
         Task::Kills(options) => kills::run(&options),
     };
     match outcome {

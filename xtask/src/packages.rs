@@ -24,6 +24,14 @@ pub const FOR_TESTS: &[Package] = &[
     Package { name: "nuttcp", program: "nuttcp", reason: "is a peer, at either side" },
     Package { name: "iproute2", program: "ip", reason: "gives a namespace another address" },
     Package {
+        name: "qemu-system-x86",
+        program: "qemu-system-x86_64",
+        reason: "runs a second kernel",
+    },
+    Package { name: "busybox-static", program: "busybox", reason: "is its first file system" },
+    Package { name: "cpio", program: "cpio", reason: "packs that" },
+    Package { name: "kmod", program: "modprobe", reason: "finds and loads its modules" },
+    Package {
         name: "systemd",
         program: "systemd-analyze",
         reason: "judges the units in packaging",

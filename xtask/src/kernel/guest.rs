@@ -1,0 +1,163 @@
+//! The virtual machine: its devices, what it prints, how it ends.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
+
+use super::initramfs;
+use super::job::Job;
+use super::package::Kernel;
+use crate::shell::command;
+
+/// Who runs the guest's instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Processor {
+    /// QEMU's emulation, which runs everywhere and takes ten to twenty times as long.
+    Emulated,
+    /// The host's own, by /dev/kvm. Machines that are guests themselves may have the device, and yet guests that
+    /// never get anywhere.
+    Own,
+}
+
+/// A running guest. Dropping it ends it.
+pub struct Guest {
+    qemu: Child,
+    folder: TempDir,
+}
+
+/// Files in the guest's folder: the kernel's messages, and the command's exit status.
+const LOG: &str = "kernel.log";
+const STATUS: &str = "status";
+/// Lines of the log that are shown of a guest that broke off.
+const LAST: usize = 30;
+/// Its memory, half of which takes the files that it writes.
+const MEMORY_MIB: u32 = 2048;
+/// No panic without an end, and nothing that only costs time where no stranger is.
+const KERNEL_OPTIONS: &str = "console=ttyS0 panic=-1 quiet loglevel=5 mitigations=off nokaslr audit=0 nowatchdog net.ifnames=0";
+/// Where a process asks for a network device of its own.
+const TUN: &str = "/dev/net/tun";
+
+impl Guest {
+    /// Boots `kernel` with this host's files as its root, and starts the job.
+    pub fn boot(kernel: &Kernel, processor: Processor, job: &Job) -> Result<Self> {
+        let folder = tempfile::tempdir().context("make a folder for the guest")?;
+        let initramfs = initramfs::make(kernel, job, folder.path())?;
+        let mut qemu = in_namespace();
+        qemu.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
+        qemu.args(["-smp", "2", "-m", &MEMORY_MIB.to_string()]);
+        qemu.args(match processor {
+            // Five levels of page tables would only be one more to walk.
+            Processor::Emulated => ["-accel", "tcg,thread=multi", "-cpu", "max,la57=off"],
+            Processor::Own => ["-accel", "kvm", "-cpu", "max"],
+        });
+        qemu.arg("-kernel").arg(kernel.image()).arg("-initrd").arg(initramfs);
+        qemu.args(["-append", KERNEL_OPTIONS]);
+        // Whoever runs this owns what they may read; nothing can be written.
+        qemu.args([
+            "-virtfs",
+            "local,path=/,mount_tag=root,security_model=none,readonly=on,multidevs=remap",
+        ]);
+        ports(&mut qemu, folder.path());
+        network(&mut qemu);
+        qemu.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let qemu = qemu.spawn().context("can't start qemu-system-x86_64")?;
+        Ok(Self { qemu, folder })
+    }
+
+    /// What the command prints; on the second pipe also what QEMU says itself.
+    pub fn output(&mut self) -> Result<(ChildStdout, ChildStderr)> {
+        let pipes = (self.qemu.stdout.take(), self.qemu.stderr.take());
+        let (Some(stdout), Some(stderr)) = pipes else { bail!("the guest's output is taken") };
+        Ok((stdout, stderr))
+    }
+
+    /// The command's exit status, once the guest has ended.
+    pub fn wait(&mut self, within: Duration) -> Result<i32> {
+        const LOOK_AGAIN: Duration = Duration::from_millis(50);
+        let deadline = Instant::now() + within;
+        while self.qemu.try_wait().context("wait for the guest")?.is_none() {
+            if Instant::now() > deadline {
+                self.end();
+                bail!("the guest did not end within {} s; {}", within.as_secs(), self.last_words());
+            }
+            sleep(LOOK_AGAIN);
+        }
+        let status = fs::read_to_string(self.folder.path().join(STATUS)).unwrap_or_default();
+        match status.trim().parse() {
+            Ok(status) => Ok(status),
+            Err(_) => bail!("the guest ended before the command; {}", self.last_words()),
+        }
+    }
+
+    fn last_words(&self) -> String {
+        let log = fs::read(self.folder.path().join(LOG)).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<_> = log.lines().collect();
+        let last = lines[lines.len().saturating_sub(LAST)..].join("\n");
+        format!("its kernel's last messages:\n{last}")
+    }
+
+    fn end(&mut self) {
+        // Fails only where it has ended before.
+        let _ = self.qemu.kill();
+        let _ = self.qemu.wait();
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// QEMU in a network namespace of its own, which has its end of the guest's cable; it ends with us.
+fn in_namespace() -> Command {
+    let mut unshare = command("unshare");
+    if !rustix::process::geteuid().is_root() {
+        unshare.args(["--user", "--map-root-user"]);
+    }
+    unshare.args(["--net", "setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64"]);
+    unshare
+}
+
+/// The kernel's messages into a file; three ports for the command: stdout, stderr, status.
+fn ports(qemu: &mut Command, folder: &Path) {
+    let (log, status) = (folder.join(LOG), folder.join(STATUS));
+    qemu.args([
+        "-chardev",
+        &format!("file,id=log,path={}", log.display()),
+        "-serial",
+        "chardev:log",
+    ]);
+    qemu.args(["-device", "virtio-serial"]);
+    // `stdio` would take the end of the input for the end of the reader, and the guest would wait.
+    for (name, file) in [
+        ("stdout", "/proc/self/fd/1".to_owned()),
+        ("stderr", "/proc/self/fd/2".to_owned()),
+        ("status", status.display().to_string()),
+    ] {
+        qemu.args(["-chardev", &format!("file,id={name},path={file}")]);
+        qemu.args(["-device", &format!("virtserialport,chardev={name},name={name}")]);
+    }
+}
+
+/// Three cards on one hub, each with a ring of its own (eth0, eth1, eth2), and one with two queues (eth3) where
+/// the host can make the device that this takes.
+fn network(qemu: &mut Command) {
+    for (number, card) in ["e1000", "e1000e", "vmxnet3"].iter().enumerate() {
+        qemu.args(["-netdev", &format!("hubport,hubid=0,id=cable{number}")]);
+        qemu.args(["-device", &format!("{card},netdev=cable{number}")]);
+    }
+    // A hub without a host at it is worth a warning to QEMU. This one answers nothing from outside.
+    qemu.args(["-netdev", "user,id=host,restrict=on"]);
+    qemu.args(["-netdev", "hubport,hubid=0,id=cable,netdev=host"]);
+    if Path::new(TUN).exists() {
+        qemu.args(["-netdev", "tap,id=queues,queues=2,script=no,downscript=no"]);
+        qemu.args(["-device", "virtio-net-pci,netdev=queues,mq=on,vectors=6"]);
+    }
+}

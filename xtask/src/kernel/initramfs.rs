@@ -1,0 +1,81 @@
+//! The guest's first file system: busybox, the modules that it takes to reach the host's files, and two scripts.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::job::Job;
+use super::package::Kernel;
+use crate::shell::{capture, command, run};
+
+/// First process of the guest: joins the host's files and a layer of memory to one root.
+const INIT: &str = include_str!("init.sh");
+/// The first process once that root is there: prepares it, runs the command, and switches the machine off.
+const SESSION: &str = include_str!("session.sh");
+/// What both scripts need before modules can be loaded by themselves.
+const MODULES: [&str; 5] = ["virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay"];
+const FOLDERS: [&str; 9] =
+    ["bin", "dev", "goodput", "host", "layer", "modules", "proc", "root", "sys"];
+
+/// Makes it in `folder`, and returns the archive's path.
+pub fn make(kernel: &Kernel, job: &Job, folder: &Path) -> Result<PathBuf> {
+    let content = folder.join("content");
+    for name in FOLDERS {
+        fs::create_dir_all(content.join(name)).context("make the first file system")?;
+    }
+    let copy = |from: &Path, to: &str| {
+        let copied = fs::copy(from, content.join(to));
+        copied.with_context(|| format!("copy {}", from.display())).map(drop)
+    };
+    copy(&busybox()?, "bin/busybox")?;
+    for (number, module) in modules(kernel)?.iter().enumerate() {
+        let name = module.file_name().context("a module has a name")?.to_string_lossy();
+        // Numbered: each needs those before it.
+        copy(module, &format!("modules/{number:02}-{name}"))?;
+    }
+    let write = |name: &str, text: &str| {
+        let path = content.join(name);
+        fs::write(&path, text)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))
+    };
+    write("init", INIT).context("write the first script")?;
+    write("goodput/session", SESSION).context("write the second script")?;
+    write("goodput/command", &job.script()).context("write the command")?;
+    write("goodput/kernel", &kernel.folder().to_string_lossy()).context("write the place")?;
+    let archive = folder.join("initramfs");
+    // The format that the kernel takes (Documentation/driver-api/early-userspace/buffer-format.rst).
+    let pack = "find . | cpio --quiet --create --format=newc > ../initramfs";
+    run(command("sh").args(["-c", pack]).current_dir(&content))?;
+    Ok(archive)
+}
+
+/// A busybox that needs no library: there is none before the host's files are reached.
+fn busybox() -> Result<PathBuf> {
+    let path = capture(command("sh").args(["-c", "command -v busybox"]))
+        .context("there is no busybox: apt-get install busybox-static")?;
+    let path = PathBuf::from(path.trim());
+    // ldd(1) fails for a program without a dynamic loader.
+    if capture(command("ldd").arg(&path)).is_ok() {
+        bail!("{} needs libraries: apt-get install busybox-static", path.display());
+    }
+    Ok(path)
+}
+
+/// The files of `MODULES` and of all that they need, those first.
+fn modules(kernel: &Kernel) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for name in MODULES {
+        let mut ask = command("modprobe");
+        ask.arg("--dirname").arg(kernel.folder()).args(["--set-version", &kernel.release]);
+        let listed = capture(ask.args(["--show-depends", name]))?;
+        let files = listed.lines().filter_map(|line| line.strip_prefix("insmod "));
+        for file in files.filter_map(|line| line.split_whitespace().next()).map(PathBuf::from) {
+            if !all.contains(&file) {
+                all.push(file);
+            }
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,65 @@
+//! `cargo xtask kernel PACKAGE -- COMMAND`: a command under the kernel of a Debian package, in a virtual machine
+//! whose root is this host's, read-only below a layer of memory.
+//!
+//! Kernels of distributions have what the kernel of a build machine often lacks: netem, fq, cake, VLANs, NFS, and
+//! drivers of devices that have real rings.
+
+mod guest;
+mod initramfs;
+mod job;
+mod package;
+
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use guest::{Guest, Processor};
+use job::Job;
+use package::Kernel;
+
+/// Options of `cargo xtask kernel`.
+#[derive(clap::Args)]
+pub struct Options {
+    /// A Debian package, as linux-image-6.1.0-56-amd64, or what stands between `linux-image-` and `-amd64` in
+    /// its name; `debian` is the newest kernel of this release of Debian
+    package: String,
+    /// Give up after this time, seconds
+    #[arg(long, default_value_t = 600)]
+    seconds: u64,
+    /// Run on the processor itself (/dev/kvm) instead of emulating one
+    #[arg(long)]
+    kvm: bool,
+    /// The command, which runs as root in this folder
+    #[arg(required = true, last = true)]
+    command: Vec<OsString>,
+}
+
+/// Runs the command, and ends as it did.
+pub fn run(options: &Options) -> Result<()> {
+    let kernel = Kernel::provide(&options.package)?;
+    let processor = if options.kvm { Processor::Own } else { Processor::Emulated };
+    let mut guest = Guest::boot(&kernel, processor, &Job::here(&options.command)?)?;
+    let (stdout, stderr) = guest.output()?;
+    let copies = [
+        thread::spawn(move || copy(stdout, io::stdout())),
+        thread::spawn(move || copy(stderr, io::stderr())),
+    ];
+    let status = guest.wait(Duration::from_secs(options.seconds));
+    for copy in copies {
+        copy.join().map_err(|_| anyhow::anyhow!("a reader of the guest's output died"))?;
+    }
+    std::process::exit(status?)
+}
+
+/// Passes on what comes as it comes. A reader who has gone does not stop the command.
+fn copy(mut from: impl Read, mut to: impl Write) {
+    let mut buffer = [0; 4096];
+    while let Ok(length) = from.read(&mut buffer)
+        && length > 0
+    {
+        let _ = to.write_all(&buffer[..length]).and_then(|()| to.flush());
+    }
+}
