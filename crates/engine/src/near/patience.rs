@@ -5,21 +5,21 @@ use std::time::{Duration, Instant};
 use goodput_model::{EndName, Plan, Role, Sample};
 
 /// How long the far end may make no progress, beside the time that its queues take.
-const STANDSTILL: Duration = Duration::from_secs(15);
+const MAX_STANDSTILL: Duration = Duration::from_secs(15);
 
 /// How long progress may put the end off, in all: a far end that is hostile, or a way that carries next to
 /// nothing, does not hold this end for ever.
-const LONGEST: Duration = Duration::from_secs(300);
+const MAX_PROGRESS_TIME: Duration = Duration::from_secs(300);
 
 /// Bytes of control messages that count as progress. Signs of life alone are fewer than that in
-/// [`STANDSTILL`].
+/// [`MAX_STANDSTILL`].
 const PROGRESS_BYTES: u64 = 512;
 
 /// Bytes per second that a slow disk writes, for a sink whose flush belongs to the measurement.
 const DISK_BYTES_PER_S: f64 = 10e6;
 
 /// Longest time that is given to queues: beyond it nobody waits at a terminal.
-const QUEUES: Duration = Duration::from_secs(1200);
+const MAX_QUEUE_TIME: Duration = Duration::from_secs(1200);
 
 /// Waits as long as there is reason to.
 pub struct Patience {
@@ -33,7 +33,7 @@ pub struct Patience {
 impl Patience {
     /// From `now` on, when this end's flows have ended; `near` are its samples.
     pub fn new(now: Instant, plan: &Plan, near: &[Sample]) -> Self {
-        let still = STANDSTILL + queues(plan, near);
+        let still = MAX_STANDSTILL + queues(plan, near);
         Self { since: now, still, progress: now, heard_bytes: 0, newest_s: 0.0 }
     }
 
@@ -47,7 +47,7 @@ impl Patience {
 
     /// When it ends, unless something is heard before.
     pub fn ends(&self) -> Instant {
-        (self.progress + self.still).min(self.since + self.still + LONGEST)
+        (self.progress + self.still).min(self.since + self.still + MAX_PROGRESS_TIME)
     }
 
     /// Seconds since it began.
@@ -71,7 +71,7 @@ fn queues(plan: &Plan, near: &[Sample]) -> Duration {
     let far_writes = plan.direction.senders().contains(&EndName::Near)
         && plan.storage.sink.as_ref().is_some_and(|sink| sink.fsync);
     let flush_s = if far_writes { last.sent_bytes as f64 / DISK_BYTES_PER_S } else { 0.0 };
-    Duration::try_from_secs_f64(drain_s + flush_s).unwrap_or(QUEUES).min(QUEUES)
+    Duration::try_from_secs_f64(drain_s + flush_s).unwrap_or(MAX_QUEUE_TIME).min(MAX_QUEUE_TIME)
 }
 
 #[cfg(test)]
@@ -94,9 +94,9 @@ mod tests {
     fn the_wait_grows_with_what_is_queued() {
         let (now, plan) = (Instant::now(), Plan::standard());
         let ends = |samples: &[Sample]| Patience::new(now, &plan, samples).ends() - now;
-        assert_eq!(ends(&[]), STANDSTILL);
-        assert_eq!(ends(&[sent(10.0, 1_000_000, 500_000)]), STANDSTILL + 5 * S);
-        assert_eq!(ends(&[sent(10.0, 1, u64::MAX)]), STANDSTILL + QUEUES);
+        assert_eq!(ends(&[]), MAX_STANDSTILL);
+        assert_eq!(ends(&[sent(10.0, 1_000_000, 500_000)]), MAX_STANDSTILL + 5 * S);
+        assert_eq!(ends(&[sent(10.0, 1, u64::MAX)]), MAX_STANDSTILL + MAX_QUEUE_TIME);
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
         let name = String::from("file");
         plan.storage.sink = Some(goodput_model::Sink { name, direct: false, fsync: true });
         let patience = Patience::new(Instant::now(), &plan, &[sent(10.0, 4_000_000_000, 0)]);
-        assert_eq!(patience.still, STANDSTILL + 400 * S);
+        assert_eq!(patience.still, MAX_STANDSTILL + 400 * S);
     }
 
     #[test]
@@ -115,16 +115,16 @@ mod tests {
         for tick in 1..=14 {
             patience.hear(now + tick * S, u64::from(tick) * 20, 0.0);
         }
-        assert_eq!(patience.ends(), now + STANDSTILL, "pings");
+        assert_eq!(patience.ends(), now + MAX_STANDSTILL, "pings");
         patience.hear(now + 14 * S, 5000, 0.0);
-        assert_eq!(patience.ends(), now + 14 * S + STANDSTILL, "a part of a report");
+        assert_eq!(patience.ends(), now + 14 * S + MAX_STANDSTILL, "a part of a report");
         patience.hear(now + 20 * S, 5100, 3.5);
-        assert_eq!(patience.ends(), now + 20 * S + STANDSTILL, "a newer sample");
+        assert_eq!(patience.ends(), now + 20 * S + MAX_STANDSTILL, "a newer sample");
         patience.hear(now + 30 * S, 5200, 3.5);
-        assert_eq!(patience.ends(), now + 20 * S + STANDSTILL, "the same sample again");
+        assert_eq!(patience.ends(), now + 20 * S + MAX_STANDSTILL, "the same sample again");
         for tick in 31..1000u32 {
             patience.hear(now + tick * S, 5200, f64::from(tick));
         }
-        assert_eq!(patience.ends(), now + STANDSTILL + LONGEST, "not for ever");
+        assert_eq!(patience.ends(), now + MAX_STANDSTILL + MAX_PROGRESS_TIME, "not for ever");
     }
 }

@@ -12,7 +12,7 @@ use crate::near::clocks::{Comparing, PINGS};
 use crate::near::latency::{Phase, Probing};
 
 /// How long comparisons of the clocks after the payload may take over the control connection.
-const LAST: Duration = Duration::from_secs(1);
+const MAX_LAST_PINGS_TIME: Duration = Duration::from_secs(1);
 
 impl NearRun<'_> {
     /// What probes find before the flows begin, where they are asked for.
@@ -124,7 +124,7 @@ impl NearRun<'_> {
         if self.hears {
             self.client.compare_clocks(PINGS);
         }
-        let mut over = std::pin::pin!(tokio::time::sleep(LAST));
+        let mut over = std::pin::pin!(tokio::time::sleep(MAX_LAST_PINGS_TIME));
         while self.hears && self.client.pings.is_wanting() {
             tokio::select! {
                 () = &mut over => break,

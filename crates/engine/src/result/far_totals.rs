@@ -5,9 +5,9 @@ use goodput_model::{BitRate, EndName, FlowTotals, Known, Measured, Missing, Role
 use crate::result::measurement::Measurement;
 
 /// The flows of a far end's account in one role.
-pub struct Told<'a>(Result<Vec<&'a FlowTotals>, Missing>);
+pub struct FarCounts<'a>(Result<Vec<&'a FlowTotals>, Missing>);
 
-impl<'a> Told<'a> {
+impl<'a> FarCounts<'a> {
     /// What the far end told of the flows on which it has this role.
     pub fn of(measurement: &'a Measurement, role: Role) -> Self {
         let flows = measurement.far_totals.iter().flat_map(|totals| &totals.flows);
@@ -69,7 +69,7 @@ impl<'a> Told<'a> {
 
 /// Goodput of what this end sent, as the far end told it afterwards: one number for the whole run.
 pub fn measured(measurement: &Measurement) -> Option<Measured> {
-    let told = Told::of(measurement, Role::Receiver);
+    let told = FarCounts::of(measurement, Role::Receiver);
     let bytes = *told.sum(|flow| &flow.bytes).value()?;
     let sent_for =
         measurement.steady(EndName::Near).last().map(|last| last.at_s - measurement.plan.omit_s);
@@ -91,11 +91,11 @@ pub fn lost_share(measurement: &Measurement, sender: EndName) -> Known<f64> {
     }
     let last = measurement.near.last_sample().map(|last| last.sent_bytes);
     let sent = last.map_or(Known::missing("nothing was sampled here"), Known::Value);
-    Told::of(measurement, Role::Receiver).lost_percent(&sent).map(|percent| percent / 100.0)
+    FarCounts::of(measurement, Role::Receiver).lost_percent(&sent).map(|percent| percent / 100.0)
 }
 
 /// What was seen here, or else what the far end told.
-pub fn seen_or_told<T>(seen: Known<T>, told: Known<T>) -> Known<T> {
+pub fn seen_or_reported<T>(seen: Known<T>, told: Known<T>) -> Known<T> {
     match (seen, told) {
         (Known::Missing(_), told @ Known::Value(_)) => told,
         (seen, _) => seen,
@@ -182,7 +182,7 @@ mod tests {
             FlowTotals { datagrams: Known::Value(200), lost: Known::Value(10), ..flow(3000, 1.0) };
         let percent = |flow| {
             let measurement = sent_over_udp(vec![flow]);
-            Told::of(&measurement, Role::Receiver).lost_percent(&Known::Value(4000))
+            FarCounts::of(&measurement, Role::Receiver).lost_percent(&Known::Value(4000))
         };
         assert_eq!(percent(counted.clone()), Known::Value(5.0));
         assert_eq!(percent(flow(3000, 1.0)), Known::Value(25.0));

@@ -4,7 +4,7 @@ use goodput_model::{BitRate, Interval, Known, Missing};
 
 /// Intervals that are kept of one direction; each takes about 120 bytes, and 200 in JSON. More than an hour of those
 /// of a second.
-const MOST: usize = 4096;
+const MAX_INTERVALS: usize = 4096;
 
 /// Intervals in order. If there are too many, each two neighbours become one, and what comes from then on is joined
 /// by as many: bytes add up, so that what is kept is exact and only less detailed.
@@ -36,7 +36,7 @@ impl Joined {
                 self.open = 1;
             }
         }
-        if self.intervals.len() > MOST {
+        if self.intervals.len() > MAX_INTERVALS {
             self.halve();
         }
     }
@@ -123,18 +123,21 @@ mod tests {
 
     #[test]
     fn what_is_short_is_kept_as_it_was_shown() {
-        let joined = joined(MOST as u64);
+        let joined = joined(MAX_INTERVALS as u64);
         assert_eq!(joined.every_s(), None);
-        assert_eq!(joined.into_intervals(), (0..MOST as u64).map(interval).collect::<Vec<_>>());
+        assert_eq!(
+            joined.into_intervals(),
+            (0..MAX_INTERVALS as u64).map(interval).collect::<Vec<_>>()
+        );
     }
 
     #[test]
     fn however_many_there_were_bytes_and_times_add_up() {
-        for seconds in [MOST as u64 + 1, MOST as u64 + 2, 86_399, 86_400] {
+        for seconds in [MAX_INTERVALS as u64 + 1, MAX_INTERVALS as u64 + 2, 86_399, 86_400] {
             let joined = joined(seconds);
             let every_s = joined.every_s().unwrap();
             let left = joined.into_intervals();
-            assert!((MOST / 2..=MOST).contains(&left.len()), "{}", left.len());
+            assert!((MAX_INTERVALS / 2..=MAX_INTERVALS).contains(&left.len()), "{}", left.len());
             assert!(left.windows(2).all(|pair| pair[0].to_s == pair[1].from_s));
             assert_eq!((left[0].from_s, left[left.len() - 1].to_s), (0.0, seconds as f64));
             for one in &left {

@@ -14,7 +14,7 @@ const SAMPLES_MAX: usize = 16_384;
 const HEAD_S: f64 = 10.0;
 
 /// The beginning takes at most so much of what is kept, as a divisor.
-const HEAD_SHARE: usize = 4;
+const HEAD_DIVISOR: usize = 4;
 
 /// Samples in order. When there are too many, every second one after the beginning is dropped, and of those that
 /// come only every second is kept from there on: the rest are evenly spaced, each by the same power of two.
@@ -97,9 +97,9 @@ impl Kept {
         let mut details = 0;
         let is_head = |sample: &&Sample| {
             details += sample.flows.len();
-            sample.at_s <= HEAD_S && details <= DETAILS_MAX / HEAD_SHARE
+            sample.at_s <= HEAD_S && details <= DETAILS_MAX / HEAD_DIVISOR
         };
-        self.samples.iter().take(SAMPLES_MAX / HEAD_SHARE).take_while(is_head).count().max(1)
+        self.samples.iter().take(SAMPLES_MAX / HEAD_DIVISOR).take_while(is_head).count().max(1)
     }
 
     /// Drops every second sample after the beginning.

@@ -8,7 +8,7 @@ use goodput_model::{
     Known, Measured, Missing, Outcome, Role, Snapshot, TcpInfo, Transport,
 };
 
-use crate::result::far_totals::{Told, seen_or_told};
+use crate::result::far_totals::{FarCounts, seen_or_reported};
 use crate::result::measurement::Measurement;
 use crate::result::storage;
 
@@ -45,23 +45,26 @@ fn worst_precision(measured: &[(EndName, Measured)]) -> Known<f64> {
 fn direction(measurement: &Measurement, sender: EndName, measured: &Measured) -> DirectionResult {
     let sending = Flows::of(measurement, sender, Role::Sender);
     let receiving = Flows::of(measurement, sender.other(), Role::Receiver);
-    let sent_bytes = seen_or_told(sending.sum(|f| Ok(f.bytes)), sending.told(|f| &f.bytes));
+    let sent_bytes = seen_or_reported(sending.sum(|f| Ok(f.bytes)), sending.reported(|f| &f.bytes));
     DirectionResult {
         sender,
         goodput_bits_per_s: measured.goodput,
-        received_bytes: seen_or_told(receiving.sum(|f| Ok(f.bytes)), receiving.told(|f| &f.bytes)),
+        received_bytes: seen_or_reported(
+            receiving.sum(|f| Ok(f.bytes)),
+            receiving.reported(|f| &f.bytes),
+        ),
         retransmitted_bytes: sending.sum(|f| f.tcp.get()?.retrans_bytes()),
-        retransmits: seen_or_told(
+        retransmits: seen_or_reported(
             sending.sum(|f| f.tcp.get()?.total_retrans_segments()),
-            sending.told(|f| &f.retransmits),
+            sending.reported(|f| &f.retransmits),
         ),
         rtt_us: median_rtt(measurement, sender),
         min_rtt_us: sending.smallest_rtt(),
         lost_percent: receiving.lost_percent(&sent_bytes),
         jitter_us: receiving.jitter_us(),
-        reordered: seen_or_told(
+        reordered: seen_or_reported(
             receiving.numbered(|counts| counts.reordered),
-            receiving.told(|flow| &flow.reordered),
+            receiving.reported(|flow| &flow.reordered),
         ),
         duplicated: receiving.numbered(|counts| counts.duplicated),
         joined_percent: receiving.share(|counts| (counts.joined, counts.received)),
@@ -78,13 +81,16 @@ fn far_result(measurement: &Measurement) -> EndResult {
     let told = measurement.far_totals.as_ref().map(|totals| totals.cpu_percent.clone());
     let seen = end_result(measurement.far.get().map(Arc::as_ref));
     let untold = || Known::missing("it told nothing");
-    EndResult { cpu_percent: seen_or_told(seen.cpu_percent, told.unwrap_or_else(untold)), ..seen }
+    EndResult {
+        cpu_percent: seen_or_reported(seen.cpu_percent, told.unwrap_or_else(untold)),
+        ..seen
+    }
 }
 
 /// The last detailed view of an end's flows in one role, and what it told of them otherwise.
 struct Flows<'a> {
     seen: Result<Vec<&'a FlowSample>, Missing>,
-    told: Option<Told<'a>>,
+    reported: Option<FarCounts<'a>>,
     transport: Transport,
 }
 
@@ -98,12 +104,12 @@ impl<'a> Flows<'a> {
             (None, Known::Missing(why)) => Err(why.clone()),
             (None, Known::Value(_)) => Err(Missing::because(UNREPORTED)),
         };
-        let told = (end == EndName::Far).then(|| Told::of(measurement, role));
-        Self { seen, told, transport: measurement.plan.transport }
+        let reported = (end == EndName::Far).then(|| FarCounts::of(measurement, role));
+        Self { seen, reported, transport: measurement.plan.transport }
     }
 
-    fn told(&self, count: impl Fn(&FlowTotals) -> &Known<u64>) -> Known<u64> {
-        self.told.as_ref().map_or(Known::missing(UNREPORTED), |told| told.sum(count))
+    fn reported(&self, count: impl Fn(&FlowTotals) -> &Known<u64>) -> Known<u64> {
+        self.reported.as_ref().map_or(Known::missing(UNREPORTED), |told| told.sum(count))
     }
 
     fn sum(&self, count: impl Fn(&FlowSample) -> Result<u64, Missing>) -> Known<u64> {
@@ -123,9 +129,9 @@ impl<'a> Flows<'a> {
     }
 
     fn lost_percent(&self, sent_bytes: &Known<u64>) -> Known<f64> {
-        let told = self.told.as_ref().filter(|_| self.transport == Transport::Udp);
+        let told = self.reported.as_ref().filter(|_| self.transport == Transport::Udp);
         let told = told.map(|told| told.lost_percent(sent_bytes));
-        seen_or_told(self.seen_lost_percent(), told.unwrap_or(Known::missing(UNREPORTED)))
+        seen_or_reported(self.seen_lost_percent(), told.unwrap_or(Known::missing(UNREPORTED)))
     }
 
     fn seen_lost_percent(&self) -> Known<f64> {
@@ -169,8 +175,8 @@ impl<'a> Flows<'a> {
     fn jitter_us(&self) -> Known<f64> {
         let jitter = self.each(|f| datagrams(f)?.jitter_us());
         let seen = jitter.map(|all| all.into_iter().fold(0.0, f64::max)).into();
-        let told = self.told.as_ref().filter(|_| self.transport == Transport::Udp);
-        seen_or_told(seen, told.map_or(Known::missing(UNREPORTED), Told::jitter_us))
+        let told = self.reported.as_ref().filter(|_| self.transport == Transport::Udp);
+        seen_or_reported(seen, told.map_or(Known::missing(UNREPORTED), FarCounts::jitter_us))
     }
 
     fn each<T>(&self, read: impl Fn(&FlowSample) -> Result<T, Missing>) -> Result<Vec<T>, Missing> {

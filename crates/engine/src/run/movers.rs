@@ -6,7 +6,7 @@ use goodput_mover::{AUTO, Choice, Mover, asked, for_role};
 use crate::error::EngineError;
 
 /// What is named to a peer that chooses nothing.
-const PLAIN: &str = "copy";
+const PLAIN_MOVER: &str = "copy";
 
 /// The movers of one end.
 #[derive(Clone, Default)]
@@ -52,12 +52,12 @@ pub fn for_peer(plan: &Plan, chooses_movers: bool) -> Result<Plan, EngineError> 
         return Ok(plan.clone());
     }
     let named = |role| match asked(plan, role) {
-        Ok(AUTO) => Ok(PLAIN.to_string()),
+        Ok(AUTO) => Ok(PLAIN_MOVER.to_string()),
         Ok(id) => Ok(id.to_string()),
         Err(why) => Err(EngineError::Flow(why.to_string())),
     };
     let (mover, receive) = (named(Role::Sender)?, named(Role::Receiver)?);
-    let receive_mover = (receive != PLAIN).then_some(receive);
+    let receive_mover = (receive != PLAIN_MOVER).then_some(receive);
     Ok(Plan { mover, receive_mover, ..plan.clone() })
 }
 

@@ -14,7 +14,7 @@ use crate::verbs::compare::Arm;
 use crate::verbs::compare::near_far::Appliers;
 
 /// Probes that are run at most.
-const MOST: usize = 3;
+const MAX_PROBES: usize = 3;
 
 /// Splits the best two causes of `record`, where a probe can, on the same conversation. A probe that
 /// can't run says so in the record and decides nothing. Settings are put back after each, in any case.
@@ -32,7 +32,7 @@ pub async fn probe(
         return Ok(());
     };
     let before = Seen::of(record).map_err(|why| EngineError::Flow(why.to_string()))?;
-    for (second, probe) in rivals.splits.iter().take(MOST) {
+    for (second, probe) in rivals.splits.iter().take(MAX_PROBES) {
         if interrupt.is_raised() {
             break;
         }

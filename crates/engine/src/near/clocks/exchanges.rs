@@ -15,20 +15,20 @@ use goodput_wire::datagram::{FromServer, Nonce, from_server, hello};
 use goodput_wire::session::Cookie;
 
 /// Questions before and after the payload; the fastest of so many met hardly a queue.
-pub const IDLE: usize = 16;
+pub const IDLE_EXCHANGES: usize = 16;
 /// Time between two of them.
-const EVERY_IDLE: Duration = Duration::from_millis(4);
+const IDLE_INTERVAL: Duration = Duration::from_millis(4);
 /// Time between two questions while payload moves.
-const EVERY: Duration = Duration::from_millis(50);
+const LOADED_INTERVAL: Duration = Duration::from_millis(50);
 /// Exchanges that are kept, at most: two minutes of them. Beyond, every second one is forgotten, and
 /// half as many are made.
-const KEPT: usize = 2400;
+const MAX_KEPT_EXCHANGES: usize = 2400;
 /// After which a hello is sent again.
-const REPEAT: Duration = Duration::from_millis(200);
+const REPEAT_INTERVAL: Duration = Duration::from_millis(200);
 /// How long a server may leave hellos unanswered.
-const GIVE_UP: Duration = Duration::from_secs(3);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long the last answers are waited for.
-const LAST: Duration = Duration::from_secs(1);
+const MAX_LAST_ANSWERS_TIME: Duration = Duration::from_secs(1);
 
 /// Where the measurement stands, for the thread that asks, and how far that is.
 #[derive(Debug, Default)]
@@ -109,18 +109,18 @@ struct Answers {
 
 impl Default for Answers {
     fn default() -> Self {
-        Self { exchanges: Vec::new(), every: EVERY }
+        Self { exchanges: Vec::new(), every: LOADED_INTERVAL }
     }
 }
 
 impl Answers {
     fn push(&mut self, exchange: Exchange) {
         self.exchanges.push(exchange);
-        if self.exchanges.len() >= KEPT {
+        if self.exchanges.len() >= MAX_KEPT_EXCHANGES {
             let mut place = 0;
             self.exchanges.retain(|_| {
                 place += 1;
-                place <= IDLE || place % 2 == 0
+                place <= IDLE_EXCHANGES || place % 2 == 0
             });
             self.every *= 2;
         }
@@ -149,24 +149,24 @@ impl<'a> Asking<'a> {
         }
         let loaded = self.questions.last();
         self.ask_often(Progress::is_abandoned)?;
-        let until = Instant::now() + LAST;
+        let until = Instant::now() + MAX_LAST_ANSWERS_TIME;
         while self.questions.is_waiting_since(loaded)
             && Instant::now() < until
             && !self.progress.is_abandoned()
         {
-            self.hear_until((Instant::now() + EVERY_IDLE).min(until), Progress::is_abandoned)?;
+            self.hear_until((Instant::now() + IDLE_INTERVAL).min(until), Progress::is_abandoned)?;
         }
         Ok(())
     }
 
     /// As many questions as a time without payload is worth.
     fn ask_often(&mut self, is_over: fn(&Progress) -> bool) -> std::io::Result<()> {
-        for _ in 0..IDLE {
+        for _ in 0..IDLE_EXCHANGES {
             if is_over(self.progress) {
                 break;
             }
             self.ask();
-            self.hear_until(Instant::now() + EVERY_IDLE, is_over)?;
+            self.hear_until(Instant::now() + IDLE_INTERVAL, is_over)?;
         }
         Ok(())
     }
@@ -235,7 +235,7 @@ fn proven(
     cookie: &Cookie,
     progress: &Progress,
 ) -> std::io::Result<Option<Nonce>> {
-    let (least, until) = (Instant::now() + LAST, Instant::now() + GIVE_UP);
+    let (least, until) = (Instant::now() + MAX_LAST_ANSWERS_TIME, Instant::now() + ANSWER_TIMEOUT);
     // A measurement that is soon over waits for a late answer, a longer one no more.
     let goes_on = |now: Instant| {
         now < if progress.is_over() { least } else { until } && !progress.is_abandoned()
@@ -243,12 +243,12 @@ fn proven(
     while goes_on(Instant::now()) {
         // A lost one is repeated.
         let _ = socket.send(&hello(cookie));
-        let again = Instant::now() + REPEAT;
+        let again = Instant::now() + REPEAT_INTERVAL;
         while let Some(left) = again.checked_duration_since(Instant::now())
             && !left.is_zero()
             && goes_on(Instant::now())
         {
-            let heard = receive(socket, left.min(EVERY))?;
+            let heard = receive(socket, left.min(LOADED_INTERVAL))?;
             let said = heard.and_then(|(datagram, _)| from_server(&datagram));
             if let Some(FromServer::Challenge(nonce)) = said {
                 return Ok(Some(nonce));
@@ -286,11 +286,13 @@ mod tests {
             at_ns += answers.every.as_nanos() as u64;
             most = most.max(answers.exchanges.len());
         }
-        assert!(most <= KEPT, "{most}");
-        let every_ns = EVERY.as_nanos() as u64;
-        let first: Vec<_> = answers.exchanges.iter().take(IDLE).map(|e| e.sent_ns).collect();
-        assert_eq!(first, (0..IDLE as u64).map(|n| n * every_ns).collect::<Vec<_>>());
-        let gaps = answers.exchanges[IDLE..].windows(2).map(|e| e[1].sent_ns - e[0].sent_ns);
+        assert!(most <= MAX_KEPT_EXCHANGES, "{most}");
+        let every_ns = LOADED_INTERVAL.as_nanos() as u64;
+        let first: Vec<_> =
+            answers.exchanges.iter().take(IDLE_EXCHANGES).map(|e| e.sent_ns).collect();
+        assert_eq!(first, (0..IDLE_EXCHANGES as u64).map(|n| n * every_ns).collect::<Vec<_>>());
+        let gaps =
+            answers.exchanges[IDLE_EXCHANGES..].windows(2).map(|e| e[1].sent_ns - e[0].sent_ns);
         assert!(gaps.max() <= Some(2 * answers.every.as_nanos() as u64));
     }
 }

@@ -21,12 +21,12 @@ use exchanges::Progress;
 pub use pings::{PINGS, Pings};
 
 /// How long payload waits for the first answers, at most.
-const FIRST: Duration = Duration::from_millis(300);
+const MAX_FIRST_ANSWERS_TIME: Duration = Duration::from_millis(300);
 /// How often it is looked for them.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Offset that is worth a word, microseconds: records and logs of both hosts no longer line up.
-const WORTH_A_WORD_US: f64 = 1e6;
+const NOTED_OFFSET_US: f64 = 1e6;
 
 type Asked = Result<Vec<Exchange>, Missing>;
 
@@ -56,13 +56,13 @@ impl Comparing {
 
     /// Waits until the first questions are answered, while nothing else is on the path; not for long.
     pub async fn first(&self) {
-        let until = Instant::now() + FIRST;
+        let until = Instant::now() + MAX_FIRST_ANSWERS_TIME;
         while let Ok(asking) = &self.asking
             && !asking.is_finished()
-            && self.progress.answered() < exchanges::IDLE
+            && self.progress.answered() < exchanges::IDLE_EXCHANGES
             && Instant::now() < until
         {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -133,7 +133,7 @@ pub fn doubt(clock: Option<ClockOffset>) -> Option<String> {
     let ClockOffset { ahead_us, uncertainty_us } = clock?;
     let surely = ahead_us.abs() - uncertainty_us;
     let which = if ahead_us > 0.0 { "ahead of" } else { "behind" };
-    (surely > WORTH_A_WORD_US).then(|| {
+    (surely > NOTED_OFFSET_US).then(|| {
         format!("the far host's clock is {:.1} s {which} this one's", ahead_us.abs() / 1e6)
     })
 }

@@ -9,10 +9,10 @@ use goodput_wire::datagram::echo::{echo, echoed};
 use goodput_wire::datagram::{FromServer, Nonce, from_server, hello};
 use goodput_wire::session::Cookie;
 
-use super::schedule::{GIVE_UP, Halt, Probes, Waiting};
+use super::schedule::{ANSWER_TIMEOUT, Halt, Probes, Waiting};
 
 /// After which a hello is sent again.
-const REPEAT: Duration = Duration::from_millis(200);
+const REPEAT_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Probes until the halt.
 pub fn probe(
@@ -28,7 +28,7 @@ pub fn probe(
     let nonce = challenged(&socket, &cookie).map_err(failed)?.ok_or_else(|| {
         Missing::because(format!(
             "no echo within {} s; a firewall may drop UDP to port {}",
-            GIVE_UP.as_secs(),
+            ANSWER_TIMEOUT.as_secs(),
             to.port()
         ))
     })?;
@@ -64,11 +64,11 @@ fn exchange(
 
 /// Proves this address; `None` where the server does not answer.
 fn challenged(socket: &UdpSocket, cookie: &Cookie) -> std::io::Result<Option<Nonce>> {
-    let until = Instant::now() + GIVE_UP;
+    let until = Instant::now() + ANSWER_TIMEOUT;
     while Instant::now() < until {
         // A lost one is repeated.
         let _ = socket.send(&hello(cookie));
-        let nonce = hear(socket, REPEAT, |datagram| match from_server(datagram) {
+        let nonce = hear(socket, REPEAT_INTERVAL, |datagram| match from_server(datagram) {
             Some(FromServer::Challenge(nonce)) => Some(nonce),
             _ => None,
         })?;

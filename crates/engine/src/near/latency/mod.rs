@@ -22,7 +22,7 @@ use schedule::{Halt, Probes};
 pub use sum::latency;
 
 /// How long probes run before the flows begin.
-pub const IDLE: Duration = Duration::from_secs(1);
+pub const IDLE_PHASE_TIME: Duration = Duration::from_secs(1);
 
 /// What one way to probe found, or why it could not.
 type Found = Result<Probes, Missing>;
@@ -66,7 +66,7 @@ impl Prober {
     /// How long to probe before the flows begin: not at all where nobody takes probes. Another program
     /// counts its own time from when it is ready, and ends while this end still waits.
     pub fn idles(&self) -> Duration {
-        if self.to.is_ok() { IDLE } else { Duration::ZERO }
+        if self.to.is_ok() { IDLE_PHASE_TIME } else { Duration::ZERO }
     }
 
     /// Begins to probe, until [`Probing::finish`]. Each way to probe has a thread of its own, which

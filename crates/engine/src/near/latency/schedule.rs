@@ -5,17 +5,17 @@ use std::time::{Duration, Instant};
 
 /// Time between two probes. They are sent whether or not the ones before were answered: who waits for
 /// an answer first measures a bad time less often than a good one.
-pub const EVERY: Duration = Duration::from_millis(20);
+pub const PROBE_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Round trips that are kept of one phase, at most: eleven minutes of them. Beyond, every second one is forgotten, and
 /// of those that come half as many are kept, so that they are spread over all of a long phase.
-const KEPT: usize = 1 << 15;
+const MAX_KEPT_ROUND_TRIPS: usize = 1 << 15;
 
 /// After which time an answer does not come any more.
-pub const GIVE_UP: Duration = Duration::from_secs(3);
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The longest that a thread sleeps without looking at its [`Halt`].
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 const FINISHED: u8 = 1;
 const ABANDONED: u8 = 2;
@@ -74,7 +74,7 @@ impl Probes {
             self.us.push(us);
         }
         self.answered += 1;
-        if self.us.len() > KEPT {
+        if self.us.len() > MAX_KEPT_ROUND_TRIPS {
             let mut number = 0;
             self.us.retain(|_| {
                 number += 1;
@@ -108,8 +108,8 @@ impl<'a, T> Waiting<'a, T> {
         if now < self.next || self.halt.is_finished() {
             return false;
         }
-        let next = self.next + EVERY;
-        self.next = if next > now { next } else { now + EVERY };
+        let next = self.next + PROBE_INTERVAL;
+        self.next = if next > now { next } else { now + PROBE_INTERVAL };
         true
     }
 
@@ -156,7 +156,7 @@ impl<'a, T> Waiting<'a, T> {
 
     fn goes_on_at(&mut self, now: Instant) -> bool {
         let all = self.out.len();
-        self.out.retain(|(_, since)| now.saturating_duration_since(*since) < GIVE_UP);
+        self.out.retain(|(_, since)| now.saturating_duration_since(*since) < ANSWER_TIMEOUT);
         self.probes.lost += (all - self.out.len()) as u64;
         !(self.halt.is_abandoned() || self.halt.is_finished() && self.out.is_empty())
     }
@@ -164,7 +164,11 @@ impl<'a, T> Waiting<'a, T> {
     /// How long to sleep at most until the next probe is due.
     pub fn pause(&self) -> Duration {
         let left = self.next.saturating_duration_since(Instant::now());
-        if self.halt.is_finished() { LOOK } else { left.min(LOOK).max(Duration::from_micros(1)) }
+        if self.halt.is_finished() {
+            POLL_INTERVAL
+        } else {
+            left.min(POLL_INTERVAL).max(Duration::from_micros(1))
+        }
     }
 
     /// What came of all of them.
@@ -203,7 +207,11 @@ mod tests {
         let mut probes = Probes::default();
         let day = 24 * 60 * 60 * 50_u32;
         (0..day).for_each(|number| probes.take(f64::from(number)));
-        assert!((KEPT / 2..=KEPT).contains(&probes.us.len()), "{}", probes.us.len());
+        assert!(
+            (MAX_KEPT_ROUND_TRIPS / 2..=MAX_KEPT_ROUND_TRIPS).contains(&probes.us.len()),
+            "{}",
+            probes.us.len()
+        );
         let gap = probes.of_every as f64;
         assert!(probes.us.iter().enumerate().all(|(at, us)| *us == at as f64 * gap));
         assert_eq!((probes.answered, probes.range_us), (u64::from(day), (0.0, f64::from(day - 1))));
@@ -216,12 +224,12 @@ mod tests {
         let first = waiting.next;
         assert!(waiting.is_due_at(first));
         assert!(!waiting.is_due_at(first));
-        assert!(waiting.is_due_at(first + EVERY));
-        assert!(waiting.pause() <= EVERY);
-        let late = first + 10 * EVERY;
+        assert!(waiting.is_due_at(first + PROBE_INTERVAL));
+        assert!(waiting.pause() <= PROBE_INTERVAL);
+        let late = first + 10 * PROBE_INTERVAL;
         assert!(waiting.is_due_at(late));
         assert!(!waiting.is_due_at(late), "one after a stall, not as many as were missed");
         halt.finish();
-        assert!(!waiting.is_due_at(late + EVERY));
+        assert!(!waiting.is_due_at(late + PROBE_INTERVAL));
     }
 }

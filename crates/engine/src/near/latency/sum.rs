@@ -7,13 +7,13 @@ use goodput_model::{
     FlowSample, IdleAndLoaded, Known, Latency, Missing, Role, RoundTrips, Transport,
 };
 
-use super::schedule::GIVE_UP;
+use super::schedule::ANSWER_TIMEOUT;
 use super::{Found, Phase};
 use crate::result::measurement::Measurement;
 
 /// Share of the longest times that responsiveness leaves out (draft-ietf-ippm-responsiveness: the mean
 /// is trimmed at the 95th percentile).
-const TRIMMED: f64 = 0.05;
+const TRIMMED_SHARE: f64 = 0.05;
 
 /// A minute, microseconds.
 const MINUTE_US: f64 = 60e6;
@@ -48,7 +48,7 @@ fn probed(found: &Found) -> Known<RoundTrips> {
             0 => Missing::because("nothing was probed: it was over too soon"),
             lost => Missing::because(format!(
                 "none of {lost} probes was answered within {} s",
-                GIVE_UP.as_secs()
+                ANSWER_TIMEOUT.as_secs()
             )),
         };
         let kept = round_trips(&probes.us, Known::Value(probes.lost)).ok_or_else(none)?;
@@ -79,7 +79,7 @@ fn per_minute(phase: &Phase) -> Known<f64> {
     let found = [&phase.tcp_connect, &phase.udp_echo];
     let means: Vec<f64> = found
         .iter()
-        .filter_map(|found| trimmed_mean(&found.as_ref().ok()?.us, TRIMMED))
+        .filter_map(|found| trimmed_mean(&found.as_ref().ok()?.us, TRIMMED_SHARE))
         .filter(|mean| *mean > 0.0)
         .collect();
     let why = found.iter().find_map(|found| found.as_ref().err().cloned());

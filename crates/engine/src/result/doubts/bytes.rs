@@ -3,20 +3,20 @@
 
 use goodput_model::{BitRate, Bytes, End, EndName, FlowSample, Missing, Role, Transport};
 
-use crate::result::far_totals::Told;
+use crate::result::far_totals::FarCounts;
 use crate::result::measurement::Measurement;
 
 /// What a far end may count that this end does not, bytes of each flow: the cookie or the header of a
 /// protocol, and the rounding of a count that is told in megabytes.
-const HEADERS: u64 = 4096;
+const MAX_HEADER_BYTES: u64 = 4096;
 
 /// What a far end may have in its send buffer when it is told to stop, bytes of each flow: the upper
 /// bound of Linux's autotuning, net.ipv4.tcp_wmem (ip-sysctl.rst).
-const SEND_BUFFER: u64 = 4 << 20;
+const MAX_SEND_BUFFER_BYTES: u64 = 4 << 20;
 
 /// By how much one end may count longer than the other, seconds: until the word of the end has reached
 /// every thread of a busy host.
-const STOPPING_S: f64 = 0.02;
+const MAX_STOPPING_S: f64 = 0.02;
 
 /// What both ends say does not fit together, in words.
 pub fn disagree(measurement: &Measurement) -> Vec<String> {
@@ -30,13 +30,13 @@ pub fn disagree(measurement: &Measurement) -> Vec<String> {
 }
 
 fn near_to_far(measurement: &Measurement) -> Result<Option<String>, Missing> {
-    let received = *Told::of(measurement, Role::Receiver).sum(|flow| &flow.bytes).get()?;
+    let received = *FarCounts::of(measurement, Role::Receiver).sum(|flow| &flow.bytes).get()?;
     let flows = last_flows(&measurement.near, Role::Sender);
     let sent: u64 = flows.iter().map(|flow| flow.bytes).sum();
     // In the socket here, or in the one there, which can't hold more than it ever announced. Some far
     // ends throw away what still comes when they have been told that it is over.
     let mut on_its_way =
-        HEADERS * flows.len() as u64 + sent_while_stopping(&measurement.near, sent);
+        MAX_HEADER_BYTES * flows.len() as u64 + sent_while_stopping(&measurement.near, sent);
     for flow in &flows {
         on_its_way +=
             flow.memory.get()?.sndbuf_bytes + widest_window(&measurement.near, flow.flow)?;
@@ -45,19 +45,19 @@ fn near_to_far(measurement: &Measurement) -> Result<Option<String>, Missing> {
 }
 
 fn far_to_near(measurement: &Measurement) -> Result<Option<String>, Missing> {
-    let sent = *Told::of(measurement, Role::Sender).sum(|flow| &flow.bytes).get()?;
+    let sent = *FarCounts::of(measurement, Role::Sender).sum(|flow| &flow.bytes).get()?;
     let flows = last_flows(&measurement.near, Role::Receiver);
     let received: u64 = flows.iter().map(|flow| flow.bytes).sum();
     let mut on_its_way = sent_while_stopping(&measurement.near, received);
     for flow in &flows {
-        on_its_way += SEND_BUFFER + flow.memory.get()?.rcvbuf_bytes;
+        on_its_way += MAX_SEND_BUFFER_BYTES + flow.memory.get()?.rcvbuf_bytes;
     }
     Ok(compare(sent, received, on_its_way, flows.len()))
 }
 
 fn sent_while_stopping(end: &End, bytes: u64) -> u64 {
     let rate = end.last_sample().and_then(|last| BitRate::over(bytes, last.at_s));
-    rate.map_or(0.0, |rate| rate.bytes_in(STOPPING_S)) as u64
+    rate.map_or(0.0, |rate| rate.bytes_in(MAX_STOPPING_S)) as u64
 }
 
 fn compare(sent: u64, received: u64, on_its_way: u64, flows: usize) -> Option<String> {
@@ -72,7 +72,7 @@ fn compare(sent: u64, received: u64, on_its_way: u64, flows: usize) -> Option<St
         ));
     }
     let more = received.saturating_sub(sent);
-    (more > HEADERS * flows as u64).then(|| {
+    (more > MAX_HEADER_BYTES * flows as u64).then(|| {
         format!(
             "by the far end's account, {} more were received than the {all} that were sent: one of \
              the counts is not of this measurement alone",
@@ -106,7 +106,11 @@ mod tests {
 
     #[test]
     fn more_than_was_sent_is_only_a_header_or_a_rounding() {
-        assert_eq!(compare(1000, 1000 + HEADERS, 0, 1), None);
-        assert!(compare(1000, 1001 + HEADERS, 0, 1).unwrap().contains("not of this measurement"));
+        assert_eq!(compare(1000, 1000 + MAX_HEADER_BYTES, 0, 1), None);
+        assert!(
+            compare(1000, 1001 + MAX_HEADER_BYTES, 0, 1)
+                .unwrap()
+                .contains("not of this measurement")
+        );
     }
 }

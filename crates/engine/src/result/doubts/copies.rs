@@ -6,7 +6,7 @@ use crate::result::measurement::Measurement;
 
 /// Share of a flow's sends or bytes that may be copied before that is worth a word, percent: the ends
 /// of a stream seldom fill a page.
-const USUAL_PERCENT: f64 = 1.0;
+const USUAL_COPIED_PERCENT: f64 = 1.0;
 
 /// What `end` copied.
 pub fn made(measurement: &Measurement, end: EndName) -> Vec<String> {
@@ -19,7 +19,7 @@ pub fn made(measurement: &Measurement, end: EndName) -> Vec<String> {
 fn sent(flows: &[FlowSample], end: EndName) -> Option<String> {
     let of_senders = flows.iter().filter(|flow| flow.role == Role::Sender);
     let counts = of_senders.filter_map(|f| Some((f.copied_sends?, *f.calls.value()?)));
-    let percent = share_percent(counts).filter(|percent| *percent > USUAL_PERCENT)?;
+    let percent = share_percent(counts).filter(|percent| *percent > USUAL_COPIED_PERCENT)?;
     Some(format!(
         "the kernel of the {end} end copied {percent:.0} % of the sends that were to go without a copy, \
          as it does where the path stays on one host or the device can't gather: sending by copy \
@@ -31,7 +31,7 @@ fn received(flows: &[FlowSample], end: EndName) -> Option<String> {
     let of_receivers = flows.iter().filter(|flow| flow.role == Role::Receiver);
     let counts =
         of_receivers.filter_map(|f| Some((f.bytes.checked_sub(f.mapped_bytes?)?, f.bytes)));
-    let percent = share_percent(counts).filter(|percent| *percent > USUAL_PERCENT)?;
+    let percent = share_percent(counts).filter(|percent| *percent > USUAL_COPIED_PERCENT)?;
     Some(format!(
         "the {end} end mapped {:.0} % of what it received and copied the rest: only whole pages can be \
          mapped, which takes a card that splits headers from payload, and segments of a multiple of \

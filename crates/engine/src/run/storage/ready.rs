@@ -11,15 +11,15 @@ use super::Reach;
 use crate::error::StorageError;
 
 /// How long a server reads a file for a client before it sends it.
-const SERVED: Duration = Duration::from_secs(5);
+const MAX_SERVED_READ_TIME: Duration = Duration::from_secs(5);
 /// How long a user's file is read to warm it: as long as it takes.
-const OWN: Duration = Duration::from_secs(86_400);
+const MAX_OWN_READ_TIME: Duration = Duration::from_secs(86_400);
 /// How long a file is read alone for its rate: past what a disk has in its own cache, and short.
-const ALONE: Duration = Duration::from_secs(2);
+const READ_ALONE_TIME: Duration = Duration::from_secs(2);
 /// The same of a file that is in memory already.
-const ALONE_WARM: Duration = Duration::from_millis(250);
+const READ_ALONE_WARM_TIME: Duration = Duration::from_millis(250);
 /// Share of the file, percent, that may be where it should not be without a word.
-const HARDLY: f64 = 1.0;
+const IGNORED_RESIDENT_PERCENT: f64 = 1.0;
 
 /// What was found.
 #[derive(Default)]
@@ -48,15 +48,19 @@ pub fn make_ready(
     let (kind, alone) = match source {
         Source::File { cache: Cache::Cold, .. } => {
             drop_cached(&file.file).map_err(|cause| no_drop(&file.name, &cause))?;
-            let alone = read(ALONE)?;
+            let alone = read(READ_ALONE_TIME)?;
             drop_cached(&file.file).map_err(|cause| no_drop(&file.name, &cause))?;
             ("cold", alone)
         }
         Source::File { cache: Cache::Warm, .. } => {
-            read(if matches!(reach, Reach::User) { OWN } else { SERVED })?;
-            ("warm", read(ALONE_WARM)?)
+            read(if matches!(reach, Reach::User) {
+                MAX_OWN_READ_TIME
+            } else {
+                MAX_SERVED_READ_TIME
+            })?;
+            ("warm", read(READ_ALONE_WARM_TIME)?)
         }
-        Source::Memory(_) | Source::Input => ("memory", read(ALONE_WARM)?),
+        Source::Memory(_) | Source::Input => ("memory", read(READ_ALONE_WARM_TIME)?),
     };
     let resident = resident_percent(&file.file, bytes);
     let doubts = doubt(&file.name, kind, &resident).into_iter().collect();
@@ -97,7 +101,7 @@ fn facts(
 /// What a reader should know of the page cache.
 fn doubt(name: &str, kind: &str, resident: &Known<f64>) -> Option<String> {
     match (kind, resident) {
-        ("cold", Known::Value(percent)) if *percent > HARDLY => Some(format!(
+        ("cold", Known::Value(percent)) if *percent > IGNORED_RESIDENT_PERCENT => Some(format!(
             "{percent:.0} % of {name} is still in the page cache after it was to be dropped: another \
              program has it mapped, or its file system keeps its pages in memory (tmpfs)"
         )),
@@ -105,10 +109,12 @@ fn doubt(name: &str, kind: &str, resident: &Known<f64>) -> Option<String> {
             "whether {name} was dropped from the page cache is not known: {}",
             why.missing
         )),
-        ("warm", Known::Value(percent)) if *percent < 100.0 - HARDLY => Some(format!(
-            "only {percent:.0} % of {name} is in the page cache after it was read once: the disk \
+        ("warm", Known::Value(percent)) if *percent < 100.0 - IGNORED_RESIDENT_PERCENT => {
+            Some(format!(
+                "only {percent:.0} % of {name} is in the page cache after it was read once: the disk \
              takes part"
-        )),
+            ))
+        }
         _ => None,
     }
 }

@@ -19,7 +19,7 @@ use rustix::fs::fstat;
 const EMPTY_BYTES: u64 = 4096;
 /// After a look at which files are still there, so many times as long as it took passes until the next:
 /// with many files, clients could keep this host busy with it.
-const PAUSE: u32 = 20;
+const PAUSE_FACTOR: u32 = 20;
 
 /// Where clients may make and replace files.
 #[derive(Debug, Clone)]
@@ -122,7 +122,7 @@ impl All {
         if lacks(self) && now >= self.next_look {
             self.forget_removed();
             let done = Instant::now();
-            self.next_look = done + (done - now) * PAUSE;
+            self.next_look = done + (done - now) * PAUSE_FACTOR;
         }
         if !lacks(self) {
             return Ok(());

@@ -10,13 +10,13 @@ use crate::error::EngineError;
 
 /// Payload that a connection must move within the first look to count as moving, bytes. The messages
 /// of a control connection stay below.
-const MOVES_BYTES: u64 = 2000;
+const MIN_MOVED_BYTES: u64 = 2000;
 /// A connection that is this much slower than the fastest one is not part of the same transfer.
-const SLOWER: u64 = 50;
+const MAX_SLOWER_FACTOR: u64 = 50;
 /// Another transfer that moves less than one in as many bytes of the largest is left aside.
-const ASIDE: u64 = 10;
+const MAX_SMALLER_FACTOR: u64 = 10;
 /// Transfers that an error lists.
-const LISTED: usize = 5;
+const MAX_LISTED: usize = 5;
 
 /// What tells one connection from all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,7 +70,8 @@ pub fn choose(before: &Counts, after: &Counts) -> Result<Option<Chosen>, EngineE
     transfers.sort_by_key(|transfer| std::cmp::Reverse(transfer.bytes));
     let mut transfers = transfers.into_iter();
     let Some(largest) = transfers.next() else { return Ok(None) };
-    let others: Vec<_> = transfers.filter(|t| t.bytes >= largest.bytes / ASIDE).collect();
+    let others: Vec<_> =
+        transfers.filter(|t| t.bytes >= largest.bytes / MAX_SMALLER_FACTOR).collect();
     match others.is_empty() {
         true => Ok(Some(largest)),
         false => Err(several(&largest, &others)),
@@ -88,7 +89,7 @@ fn moving(before: &Counts, after: &Counts) -> BTreeMap<Key, (Role, u64)> {
             true => (Role::Sender, sent),
             false => (Role::Receiver, received),
         };
-        (bytes >= MOVES_BYTES).then_some((*key, (role, bytes)))
+        (bytes >= MIN_MOVED_BYTES).then_some((*key, (role, bytes)))
     };
     let all: BTreeMap<_, _> = after.iter().filter_map(went).collect();
     let senders: BTreeSet<Key> =
@@ -119,7 +120,7 @@ fn transfers(moving: &BTreeMap<Key, (Role, u64)>) -> Vec<Chosen> {
     for group in &mut groups {
         let of = |key: &Key| moving.get(key).map_or(0, |(_, bytes)| *bytes);
         let fastest = group.keys.iter().map(of).max().unwrap_or(0);
-        group.keys.retain(|key| of(key) >= fastest / SLOWER);
+        group.keys.retain(|key| of(key) >= fastest / MAX_SLOWER_FACTOR);
     }
     groups
 }
@@ -131,9 +132,9 @@ fn several(largest: &Chosen, others: &[Chosen]) -> EngineError {
         let port = transfer.keys.first().map_or(0, |key| distinct_port(key, &all));
         format!("{way} {} (--attach port:{port})", transfer.peer)
     };
-    let mut list = all.iter().take(LISTED).map(name).collect::<Vec<_>>().join(", ");
-    if all.len() > LISTED {
-        list.push_str(&format!(" and {} more", all.len() - LISTED));
+    let mut list = all.iter().take(MAX_LISTED).map(name).collect::<Vec<_>>().join(", ");
+    if all.len() > MAX_LISTED {
+        list.push_str(&format!(" and {} more", all.len() - MAX_LISTED));
     }
     EngineError::attach(format!("{} transfers move data; name one: {list}", all.len()))
 }

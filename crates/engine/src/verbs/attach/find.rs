@@ -17,9 +17,9 @@ use crate::threads::blocking;
 
 /// How long connections are looked at to see which of them move. As long as the longest pause of a
 /// path that works: one retransmission time-out (RTO_MIN, include/net/tcp.h) and a round trip.
-const LOOK: Duration = Duration::from_millis(400);
+const LOOK_TIME: Duration = Duration::from_millis(400);
 /// How long to wait for anything to move.
-const PATIENCE: Duration = Duration::from_secs(3);
+const MAX_WAIT: Duration = Duration::from_secs(3);
 
 /// A transfer that moves.
 pub struct Found {
@@ -50,12 +50,12 @@ pub async fn find(to: AttachTo) -> Result<Found, EngineError> {
     let before = counts(&before);
     let began = Instant::now();
     loop {
-        sleep(LOOK).await;
+        sleep(LOOK_TIME).await;
         let sockets = blocking(move || list(wanted)).await??;
         if let Some(chosen) = choose(&before, &counts(&sockets))? {
             return blocking(move || found(wanted, chosen, sockets)).await;
         }
-        if began.elapsed() >= PATIENCE {
+        if began.elapsed() >= MAX_WAIT {
             return Err(idle(wanted, sockets.len()));
         }
     }
@@ -112,6 +112,6 @@ fn idle(wanted: Wanted, count: usize) -> EngineError {
     let moved = if count == 1 { "moved no data" } else { "moved data" };
     EngineError::attach(format!(
         "{wanted} is idle: {connections} {moved} within {} s; start the transfer first",
-        PATIENCE.as_secs()
+        MAX_WAIT.as_secs()
     ))
 }

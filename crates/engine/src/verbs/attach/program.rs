@@ -6,7 +6,7 @@ use goodput_kernel::{ForeignSocket, Owner, Subject, Thread, owners_of, threads_o
 use goodput_model::{Known, Sample, Snapshot};
 
 /// Looks that the shares of states are worth stating from.
-const ENOUGH_LOOKS: usize = 10;
+const MIN_LOOKS: usize = 10;
 
 /// The program, and its threads at each look.
 pub struct Program {
@@ -77,7 +77,7 @@ impl Program {
         let Some(busiest) = self.busiest().first().copied() else { return };
         let states: Vec<char> =
             self.looks.iter().filter_map(|look| Some(look.get(&busiest)?.state)).collect();
-        if states.len() < ENOUGH_LOOKS {
+        if states.len() < MIN_LOOKS {
             return;
         }
         let named = [("running", 'R'), ("sleeping", 'S'), ("disk_wait", 'D'), ("stopped", 'T')];

@@ -19,9 +19,9 @@ use crate::run::observe::observe;
 use crate::threads::blocking;
 
 /// Time between samples.
-const EVERY: Duration = Duration::from_millis(100);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 /// Samples below which nothing can be said.
-const FEWEST: usize = 3;
+const MIN_SAMPLES: usize = 3;
 
 /// A transfer being watched.
 pub struct Watch {
@@ -81,7 +81,7 @@ impl Watch {
         let before = observe(true, self.context.clone()).await?;
         self.eyes.began = Instant::now();
         listener(Event::Began);
-        let mut ticks = interval(EVERY);
+        let mut ticks = interval(SAMPLE_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while !self.is_long_enough() {
             tokio::select! {
@@ -152,7 +152,7 @@ impl Watch {
         mut after: Snapshot,
         listener: &mut Listener<'_>,
     ) -> Result<Measurement, EngineError> {
-        if self.samples.len() < FEWEST {
+        if self.samples.len() < MIN_SAMPLES {
             return Err(EngineError::attach(format!(
                 "the transfer ended after {:.1} s, too early to say anything of it",
                 self.last_s()

@@ -10,7 +10,7 @@ use super::pace::Pace;
 use super::{Arm, CompareRequest, winner};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
-use crate::near::latency::IDLE;
+use crate::near::latency::IDLE_PHASE_TIME;
 use crate::result::conclude::Conclusion;
 
 /// Why a comparison ended before its design was content.
@@ -47,7 +47,7 @@ impl Book {
             // Not known before the first; it is tried.
             Length::Bytes(_) | Length::Source => (0.05, false),
         };
-        let idle = if request.plan.latency { IDLE.as_secs_f64() } else { 0.0 };
+        let idle = if request.plan.latency { IDLE_PHASE_TIME.as_secs_f64() } else { 0.0 };
         let run = run + idle;
         Self {
             trials: Vec::new(),

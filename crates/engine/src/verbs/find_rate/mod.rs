@@ -19,10 +19,10 @@ use crate::verbs::retry;
 use seen::{Counts, Seen};
 
 /// How much longer than the others a trial is that confirms.
-const CONFIRMING: f64 = 3.0;
+const CONFIRMING_LENGTH_FACTOR: f64 = 3.0;
 
 /// Datagrams of a trial at the lowest rate that is tried: fewer say little of a share.
-const FEWEST: f64 = 100.0;
+const MIN_DATAGRAMS: f64 = 100.0;
 
 /// What to search.
 #[derive(Clone)]
@@ -98,7 +98,7 @@ impl Trials {
         };
         let search = Search {
             max_loss: request.max_loss_percent / 100.0,
-            lowest: FEWEST * size.0 as f64 * 8.0 / seconds,
+            lowest: MIN_DATAGRAMS * size.0 as f64 * 8.0 / seconds,
         };
         let plan = Plan { chunk_bytes: size, ..request.plan.clone() };
         let (tried, made, limits) = (Vec::new(), Vec::new(), Vec::new());
@@ -120,7 +120,7 @@ impl Trials {
                     break;
                 }
             };
-            let seconds = self.seconds * if confirms { CONFIRMING } else { 1.0 };
+            let seconds = self.seconds * if confirms { CONFIRMING_LENGTH_FACTOR } else { 1.0 };
             let plan = Plan {
                 length: Length::Seconds(seconds),
                 rate_bits_per_s: rate.map(BitRate).or(self.plan.rate_bits_per_s),

@@ -7,7 +7,7 @@ use crate::error::EngineError;
 use crate::result::measurement::Measurement;
 
 /// Shortest time by which the rate of a sender is told, seconds: half the sampler's period.
-const SHORTEST_S: f64 = 0.05;
+const MIN_RATE_TIME_S: f64 = 0.05;
 
 /// The counts of one trial.
 pub(super) struct Seen {
@@ -95,7 +95,7 @@ fn fastest(samples: &[Sample]) -> Option<f64> {
     let rates = samples.windows(2).filter_map(|two| {
         let seconds = two[1].at_s - two[0].at_s;
         let bytes = two[1].sent_bytes.saturating_sub(two[0].sent_bytes);
-        (seconds >= SHORTEST_S).then(|| bytes as f64 * 8.0 / seconds)
+        (seconds >= MIN_RATE_TIME_S).then(|| bytes as f64 * 8.0 / seconds)
     });
     rates.reduce(f64::max)
 }
@@ -107,7 +107,7 @@ fn second_half(samples: &[Sample]) -> Option<f64> {
     let middle = samples.iter().rev().find(|sample| sample.at_s <= last.at_s / 2.0)?;
     let seconds = last.at_s - middle.at_s;
     let bytes = last.received_bytes.saturating_sub(middle.received_bytes);
-    (seconds >= SHORTEST_S).then(|| bytes as f64 * 8.0 / seconds)
+    (seconds >= MIN_RATE_TIME_S).then(|| bytes as f64 * 8.0 / seconds)
 }
 
 /// Share of the datagrams sent that the receiving sockets had no room for, by their own count
