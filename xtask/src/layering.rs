@@ -35,6 +35,7 @@ const fn near_kernel(name: &'static str, may_use: &'static [&'static str]) -> La
 
 const TESTING: &str = "goodput-testing";
 const MODEL: &str = "goodput-model";
+const FRAMING: &str = "goodput-framing";
 const NETLINK: &str = "goodput-netlink";
 const WIRE: &str = "goodput-wire";
 const DIAGNOSE: &str = "goodput-diagnose";
@@ -54,19 +55,20 @@ const LAYERS: &[Layer] = &[
     layer(TESTING, &[]),
     pure(MODEL, &[]),
     near_kernel(NETLINK, &[]),
-    pure(WIRE, &[MODEL]),
+    pure(FRAMING, &[MODEL]),
+    pure(WIRE, &[MODEL, FRAMING]),
     pure(DIAGNOSE, &[MODEL]),
     pure(EXPERIMENT, &[MODEL]),
     layer(STORE, &[MODEL]),
-    near_kernel(MOVER, &[MODEL]),
+    near_kernel(MOVER, &[MODEL, FRAMING]),
     near_kernel(KERNEL, &[MODEL, NETLINK]),
     near_kernel(SETTINGS, &[MODEL, NETLINK]),
     near_kernel(LAB, &[MODEL, NETLINK]),
     // What it gives up it gives up by libraries; it has no unsafe code of its own.
     layer(SANDBOX, &[]),
-    layer(ENGINE, &[MODEL, WIRE, DIAGNOSE, EXPERIMENT, MOVER, KERNEL, SETTINGS]),
+    layer(ENGINE, &[MODEL, FRAMING, WIRE, DIAGNOSE, EXPERIMENT, MOVER, KERNEL, SETTINGS]),
     // All that reads what others wrote, for the fuzzer; no part of the program.
-    layer("goodput-fuzzed", &[MODEL, NETLINK, WIRE, STORE, MOVER, KERNEL, SETTINGS, LAB]),
+    layer("goodput-fuzzed", &[MODEL, NETLINK, FRAMING, WIRE, STORE, MOVER, KERNEL, SETTINGS, LAB]),
     layer(COMPAT, &[MODEL, ENGINE]),
     // The program reads every registry, for help, lists and documents.
     layer(

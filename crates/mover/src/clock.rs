@@ -4,6 +4,7 @@
 use std::fs;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
+use goodput_framing::Clock;
 use goodput_model::{Known, Missing};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
@@ -43,6 +44,14 @@ impl Arrivals {
 /// Nanoseconds of `CLOCK_MONOTONIC`.
 pub fn now_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::Monotonic))
+}
+
+/// What a clock by which datagrams carry their time of sending reads now, nanoseconds.
+pub(crate) fn ns_by(clock: Clock) -> u64 {
+    match clock {
+        Clock::Wall => wall_ns(),
+        Clock::Monotonic => now_ns(),
+    }
 }
 
 /// Nanoseconds since 1970 by `CLOCK_REALTIME`, the clock of the kernel's receive timestamps.

@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use goodput_model::{DatagramCounts, FlowTotals, Framing};
+use goodput_framing::Framing;
+use goodput_model::{DatagramCounts, FlowTotals};
 
 use crate::clock::now_ns;
 

@@ -4,7 +4,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use goodput_model::{BitRate, Framing, Role, Transport};
+use goodput_framing::{Datagrams, Framing};
+use goodput_model::{BitRate, Role, Transport};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -69,13 +70,18 @@ impl FlowConfig {
             burst_bytes: None,
             expected_rate: None,
             limit_bytes: None,
-            framing: Framing::Goodput,
+            framing: Framing::default(),
             early: Early::default(),
             rounds: None,
             storage: FlowStorage::default(),
             tap: None,
             pin: None,
         }
+    }
+
+    /// Its datagrams, as its framing has them.
+    pub(crate) fn datagrams(&self) -> Box<dyn Datagrams> {
+        self.framing.datagrams(self.id, self.chunk)
     }
 }
 

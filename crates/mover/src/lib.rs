@@ -5,9 +5,9 @@
 
 mod asleep;
 mod awaited;
-mod bursts;
 pub mod cache;
 mod choice;
+mod chunks;
 mod clock;
 mod completions;
 mod counters;

@@ -14,7 +14,7 @@ use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use goodput_model::Framing;
+use goodput_framing::Framing;
 use rustix::io::Result as SysResult;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
@@ -48,7 +48,7 @@ impl Pages {
     /// `len` bytes, at least one, to send with `framing`, shared with every flow that sends the same.
     /// Fails where memory is short.
     pub(crate) fn payload(framing: &Framing, len: usize) -> SysResult<Arc<Self>> {
-        let lead = payload::lead(framing);
+        let lead = framing.lead();
         // A thread that panicked has left whole entries.
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         shared.retain(|(_, _, pages)| pages.strong_count() > 0);
@@ -127,25 +127,26 @@ mod tests {
 
     #[test]
     fn payload_begins_at_a_page_and_as_its_framing_has_it() {
-        let pages = Pages::payload(&Framing::Ttcp, 5000).unwrap();
+        let pages = Pages::payload(&goodput_framing::ttcp(), 5000).unwrap();
         assert_eq!((pages.len(), pages.as_ptr().addr() % rustix::param::page_size()), (5000, 0));
-        assert!(pages.starts_with(payload::lead(&Framing::Ttcp)));
+        assert!(pages.starts_with(goodput_framing::ttcp().lead()));
         assert!(pages[100..].iter().any(|byte| *byte != 0));
     }
 
     #[test]
     fn flows_that_send_the_same_share_it() {
         let of = |framing, len| Pages::payload(&framing, len).unwrap();
-        let (one, other) = (of(Framing::Goodput, 6000), of(Framing::Goodput, 6000));
+        let (one, other) =
+            (of(goodput_framing::goodput(), 6000), of(goodput_framing::goodput(), 6000));
         assert!(Arc::ptr_eq(&one, &other));
-        assert!(!Arc::ptr_eq(&one, &of(Framing::Goodput, 6001)));
-        assert!(!Arc::ptr_eq(&one, &of(Framing::Ttcp, 6000)));
-        assert_eq!(of(Framing::Ttcp, 3)[..], payload::lead(&Framing::Ttcp)[..3]);
+        assert!(!Arc::ptr_eq(&one, &of(goodput_framing::goodput(), 6001)));
+        assert!(!Arc::ptr_eq(&one, &of(goodput_framing::ttcp(), 6000)));
+        assert_eq!(of(goodput_framing::ttcp(), 3)[..], goodput_framing::ttcp().lead()[..3]);
     }
 
     #[test]
     fn a_mapped_file_shows_what_is_in_it() {
-        let file = payload::memory_file(&Framing::Goodput, 5000).unwrap();
+        let file = payload::memory_file(&goodput_framing::goodput(), 5000).unwrap();
         let pages = Pages::of_file(&file, 5000).unwrap();
         let mut read = [0; 5000];
         assert_eq!(rustix::io::pread(&file, &mut read, 0), Ok(5000));

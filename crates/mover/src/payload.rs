@@ -5,7 +5,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
 
-use goodput_model::Framing;
+use goodput_framing::Framing;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{Errno, Result as SysResult};
 
@@ -21,7 +21,7 @@ const PIECE: usize = 1 << 16;
 pub fn payload_at(framing: &Framing, offset: u64, room: &mut [u8]) {
     fill(offset, room);
     let skip = usize::try_from(offset).unwrap_or(usize::MAX);
-    let lead = lead(framing).get(skip..).unwrap_or_default();
+    let lead = framing.lead().get(skip..).unwrap_or_default();
     room.iter_mut().zip(lead).for_each(|(byte, lead)| *byte = *lead);
 }
 
@@ -54,20 +54,6 @@ pub(crate) fn random(len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     rand::fill(bytes.as_mut_slice());
     bytes
-}
-
-/// What `len` bytes to send with `framing` begin with, so that no receiver takes them for something
-/// else; the rest is random.
-///
-/// iperf2's looks for a header in the first bytes of a stream, and nuttcp's for counters of its own at
-/// bytes 24 to 31 behind a marker. What the real senders of iperf2 and ttcp begin with is no header.
-pub(crate) fn lead(framing: &Framing) -> &'static [u8] {
-    match framing {
-        Framing::Goodput | Framing::Iperf3 { .. } => b"",
-        Framing::Iperf2 { .. } => b"01234567890123456789012345678901",
-        Framing::Nuttcp { .. } => b" !\"#$%&'\0\0\0\0\0\0\0\x0001234567\0\0\0\0\0\0\0\0",
-        Framing::Ttcp => b" !\"#$%&'()*+,-./0123456789:;<=>?",
-    }
 }
 
 /// How long a file to send `chunk` bytes at a time from is: whole chunks, at least 1 MiB.
@@ -115,7 +101,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_part_is_what_the_whole_has_there(at in 0_usize..200, len in 0_usize..200) {
-            for framing in [Framing::Goodput, Framing::Ttcp] {
+            for framing in [goodput_framing::goodput(), goodput_framing::ttcp()] {
                 let (mut whole, mut part) = (vec![0; 400], vec![0; len]);
                 payload_at(&framing, 0, &mut whole);
                 payload_at(&framing, at as u64, &mut part);
@@ -135,10 +121,10 @@ mod tests {
     #[test]
     fn a_file_in_memory_holds_it() {
         let len = 2 * PIECE + 5;
-        let file = memory_file(&Framing::Ttcp, len).unwrap();
+        let file = memory_file(&goodput_framing::ttcp(), len).unwrap();
         let (mut read, mut expected) = (vec![0; len + 1], vec![0; len]);
         assert_eq!(rustix::io::pread(&file, &mut read, 0), Ok(len));
-        payload_at(&Framing::Ttcp, 0, &mut expected);
+        payload_at(&goodput_framing::ttcp(), 0, &mut expected);
         assert_eq!(read[..len], expected);
     }
 }

@@ -7,7 +7,7 @@
 
 use std::os::fd::AsFd;
 
-use goodput_model::{Framing, Transport};
+use goodput_model::Transport;
 
 use crate::clock::now_ns;
 use crate::flow::Flow;
@@ -36,8 +36,8 @@ impl Quiet {
     /// others.
     pub(crate) fn of(flow: &Flow) -> Option<Self> {
         let (framing, transport) = (&flow.config.framing, flow.config.transport);
-        let foreign_datagrams = transport == Transport::Udp && *framing != Framing::Goodput;
-        (framing.ends_elsewhere() || foreign_datagrams).then(|| {
+        let is_unheard = transport == Transport::Udp && framing.ends_unheard();
+        (framing.ends_elsewhere() || is_unheard).then(|| {
             let wait_ns = match transport {
                 Transport::Udp => DATAGRAMS_NS,
                 Transport::Tcp => wait_for(socket::rtt_us(flow.socket.as_fd())),

@@ -18,7 +18,6 @@ use crate::movers::Mover;
 use crate::seat::{self, Seat};
 use crate::socket;
 use crate::stop::Stop;
-use crate::udp::formats::{Format, with_format};
 
 /// Stack of a flow's thread, bytes: its buffers are on the heap.
 const STACK_BYTES: usize = 256 * 1024;
@@ -89,7 +88,7 @@ fn check_datagram(config: &FlowConfig) -> io::Result<()> {
     if (config.role, config.transport) != (Role::Sender, Transport::Udp) {
         return Ok(());
     }
-    let (chunk, least) = (config.chunk, with_format!(config, format => format.least()));
+    let (chunk, least) = (config.chunk, config.datagrams().least());
     if chunk >= least {
         return Ok(());
     }
@@ -204,10 +203,10 @@ impl RunningFlow {
         self.thread.is_finished()
     }
 
-    /// When its payload's clock began, where [`Framing::tells_its_beginning`]; `None` until that is
+    /// When its payload's clock began, where [`tells_its_beginning`]; `None` until that is
     /// known, and where it begins with the gate.
     ///
-    /// [`Framing::tells_its_beginning`]: goodput_model::Framing::tells_its_beginning
+    /// [`tells_its_beginning`]: goodput_framing::Layout::tells_its_beginning
     pub fn began_at(&self) -> Option<Instant> {
         self.began.get().copied()
     }
@@ -235,7 +234,7 @@ mod tests {
     use std::net::UdpSocket;
     use std::sync::Arc;
 
-    use goodput_model::{Framing, Role, Transport};
+    use goodput_model::{Role, Transport};
 
     use super::*;
     use crate::{Gate, Stop};
@@ -248,7 +247,7 @@ mod tests {
         near.connect(far.local_addr().unwrap()).unwrap();
         let (gate, stop) = (Arc::new(Gate::default()), Arc::new(Stop::new().unwrap()));
         let config = |role, chunk| FlowConfig {
-            framing: Framing::Iperf3 { wide: false },
+            framing: goodput_framing::iperf3(false),
             ..FlowConfig::new(role, Transport::Udp, chunk)
         };
         let (too_long, receiver) = (config(Role::Sender, 65_530), config(Role::Receiver, 100));

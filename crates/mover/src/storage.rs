@@ -4,7 +4,8 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-use goodput_model::{Bytes, Framing};
+use goodput_framing::Framing;
+use goodput_model::Bytes;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::awaited::Awaited;
@@ -73,7 +74,7 @@ impl FileSource {
             return Err(io::Error::new(io::ErrorKind::OutOfMemory, words));
         }
         let file = memfd_create(c"goodput-source", MemfdFlags::CLOEXEC)?;
-        payload::write_to(&file, &Framing::Goodput, bytes, || awaited.check())?;
+        payload::write_to(&file, &Framing::default(), bytes, || awaited.check())?;
         Ok(Self { file, name: "in memory".into(), bytes: Some(bytes), again })
     }
 }

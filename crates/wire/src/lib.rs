@@ -12,6 +12,7 @@ pub mod error;
 pub mod far_end;
 pub mod foreign;
 pub mod frame;
+pub mod greeting;
 pub mod keys;
 pub mod login;
 pub mod network;

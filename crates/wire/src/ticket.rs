@@ -1,6 +1,7 @@
 //! How the data connections of a measurement come about, and what proves that they belong to it.
 
-use goodput_model::{EndName, FlowPlan, Framing};
+use goodput_framing::Framing;
+use goodput_model::{EndName, FlowPlan};
 
 /// What the connecting side shows first on a TCP data connection: what comes after it is payload.
 /// Empty where a protocol has none, and flows are known by their address and port.

@@ -148,7 +148,8 @@ async fn open(
                 let local = plan.socket.bind.or(client.local.map(|local| local.ip()));
                 hashes.ports(plan, &tickets, local, (addresses.first(), apart))
             });
-            let destination = Destination { addresses, apart, ports };
+            let destination =
+                Destination { protocol: client.target.protocol, addresses, apart, ports };
             let plan = plan.clone();
             let opening = blocking(move || open_flows(&destination, &plan, &tickets));
             let opened = beside(client, opening, heard).await??;

@@ -149,3 +149,72 @@ impl EndRun {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use goodput_framing::Framing;
+    use goodput_kernel::Context;
+    use goodput_model::{Bytes, EndName, FlowPlan, Length};
+    use goodput_mover::Early;
+
+    use super::*;
+    use crate::run::affinity::Affinity;
+    use crate::run::movers::Movers;
+    use crate::run::storage::Stores;
+
+    fn end_run(plan: &Plan, end: EndName, socket: TcpStream) -> EndRun {
+        let own = Prepared {
+            plan: plan.clone(),
+            end,
+            stores: Stores::default(),
+            affinity: Affinity::free("the scheduler".into()),
+            movers: Movers::of(plan, end).unwrap(),
+            context: Context::default(),
+            observes: false,
+        };
+        let flow = FlowPlan { id: 0, sender: EndName::Near };
+        let (framing, early) = (Framing::default(), Early::default());
+        let flows = vec![Connected { flow, socket: socket.into(), framing, early }];
+        EndRun::start(Arc::new(own), flows, &Cap::default(), None).unwrap()
+    }
+
+    async fn last(run: &mut EndRun) -> Sample {
+        loop {
+            if let Seen::Ended { last, .. } = run.next().await.map_err(|f| f.why).unwrap() {
+                return *last;
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn both_ends_run_alike_and_say_what_they_saw() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let plan = Plan { length: Length::Bytes(Bytes(100_000)), ..Plan::standard() };
+        let mut near = end_run(&plan, EndName::Near, near);
+        let mut far = end_run(&plan, EndName::Far, listener.accept().unwrap().0);
+        far.begin(None).unwrap();
+        near.begin(None).unwrap();
+        let (sent, received) = (last(&mut near).await, last(&mut far).await);
+        assert_eq!((sent.sent_bytes, received.received_bytes), (100_000, 100_000));
+        assert!(near.has_ended() && far.has_ended() && !near.limit_reached());
+        let end = far.into_end(Snapshot::default(), vec![received]);
+        assert_eq!(end.placement.unwrap().flows.len(), 1);
+        assert!(end.clock.is_some() && end.samples.len() == 1);
+    }
+
+    #[tokio::test]
+    async fn payload_ends_at_the_limit_and_the_end_hears_of_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let _far = listener.accept().unwrap().0;
+        let mut near = end_run(&Plan::standard(), EndName::Near, near);
+        near.begin(Some(Duration::from_millis(1))).unwrap();
+        while !near.limit_reached() {
+            near.next().await.map_err(|f| f.why).unwrap();
+        }
+        assert!(!near.has_ended(), "what is sent is still on its way");
+    }
+}

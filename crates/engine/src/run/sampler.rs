@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use goodput_model::{
-    FlowPlacement, FlowSample, Framing, Known, Length, Plan, Role, Sample, Transport, no_storage,
+    FlowPlacement, FlowSample, Known, Length, Plan, Role, Sample, Transport, no_storage,
 };
 use goodput_mover::{MoveError, RunningFlow};
 use tokio::sync::mpsc::UnboundedSender;
@@ -13,14 +13,14 @@ use crate::run::affinity::Affinity;
 use crate::run::watched::{Ending, Limit, Watched};
 
 /// Time between two samples.
-const PERIOD: Duration = Duration::from_millis(100);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 /// The same where the plan does not observe: just enough to show intervals and to notice the end.
-const PERIOD_UNOBSERVED: Duration = Duration::from_millis(500);
+const UNOBSERVED_INTERVAL: Duration = Duration::from_millis(500);
 /// Time that one flow's detail may take up of each second, as a divisor: with 10 ms a flow, 10
 /// flows are read in detail every 100 ms and 100 flows every second.
-const DETAIL_PER_FLOW: Duration = Duration::from_millis(10);
+const DETAIL_INTERVAL_PER_FLOW: Duration = Duration::from_millis(10);
 /// How often the end of the flows is looked for, so that short transfers do not wait for a sample.
-const END_CHECK: Duration = Duration::from_millis(10);
+const END_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// When to read what.
 #[derive(Debug, Clone, Copy)]
@@ -41,9 +41,13 @@ impl Cadence {
             Length::Seconds(_) | Length::Auto { .. } | Length::Source => None,
         };
         if plan.observe {
-            Self { period: PERIOD, detail: Some(PERIOD.max(DETAIL_PER_FLOW * flows)), enough }
+            Self {
+                period: SAMPLE_INTERVAL,
+                detail: Some(SAMPLE_INTERVAL.max(DETAIL_INTERVAL_PER_FLOW * flows)),
+                enough,
+            }
         } else {
-            Self { period: PERIOD_UNOBSERVED, detail: None, enough }
+            Self { period: UNOBSERVED_INTERVAL, detail: None, enough }
         }
     }
 }
@@ -105,7 +109,7 @@ pub fn watch(
     let last = Box::new(take(&flows, sample_time(&flows, began, over, true), true));
     let totals = flows.iter().filter_map(RunningFlow::told).collect();
     let placement = affinity.placement(flows.iter().map(placed).collect());
-    let sockets = flows.iter().filter(|flow| is_read_by_us(flow)).map(RunningFlow::shared_socket);
+    let sockets = flows.iter().filter(|flow| stays_open(flow)).map(RunningFlow::shared_socket);
     let sockets = sockets.collect();
     let failures: Vec<MoveError> = flows.into_iter().filter_map(|flow| flow.join().err()).collect();
     // A flow that was only ended by another one's failure says nothing of the cause.
@@ -116,11 +120,11 @@ pub fn watch(
     let _ = report.send(Watched::Ended(ended));
 }
 
-/// Whether a goodput at the other end sends it as a stream.
-fn is_read_by_us(flow: &RunningFlow) -> bool {
+/// Whether its sender must hear that all is over before the stream that it sends closes.
+fn stays_open(flow: &RunningFlow) -> bool {
     let config = flow.config();
     (config.role, config.transport) == (Role::Receiver, Transport::Tcp)
-        && config.framing == Framing::Goodput
+        && config.framing.misses_receivers()
 }
 
 /// When the payload's clock began: with the gate, or where the payload itself tells, with the first
@@ -146,7 +150,7 @@ fn beginning(
             limit.reach();
             let _ = report.send(Watched::Limit);
         }
-        std::thread::sleep(END_CHECK);
+        std::thread::sleep(END_POLL_INTERVAL);
     }
     gate
 }
@@ -187,7 +191,7 @@ fn wait_until(
         if to_limit.is_some_and(|left| left.is_zero()) {
             return Waited::Limit;
         }
-        std::thread::sleep(left.min(END_CHECK).min(to_limit.unwrap_or(END_CHECK)));
+        std::thread::sleep(left.min(END_POLL_INTERVAL).min(to_limit.unwrap_or(END_POLL_INTERVAL)));
     }
 }
 

@@ -4,7 +4,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use goodput_model::{BitRate, Connection, EndName, FlowPlan, Framing, Plan, Role, Transport};
+use goodput_framing::Framing;
+use goodput_model::{BitRate, Connection, EndName, FlowPlan, Plan, Role, Transport};
 use goodput_mover::{Early, FlowConfig, Gate, Rounds, RunningFlow, SharedRate, Stop, no_thread};
 use tokio::sync::mpsc;
 
@@ -15,10 +16,10 @@ use crate::run::watched::{Failure, Limit, Watched};
 
 /// How long receivers read on after the senders were stopped. What is still on its way then is
 /// given up and shows as the difference of both ends' counts.
-const DRAIN: Duration = Duration::from_secs(3);
+const DRAIN_TIME: Duration = Duration::from_secs(3);
 /// The same where somebody waits for the end. A sender whose segment was lost with the last ones sends it
 /// again after 200 ms and after 400 ms more (`TCP_RTO_MIN`, include/net/tcp.h), where its path is short.
-const DRAIN_SOON: Duration = Duration::from_secs(1);
+const SHORT_DRAIN_TIME: Duration = Duration::from_secs(1);
 
 /// The connection of a flow, ready to move payload.
 pub struct Connected {
@@ -122,7 +123,7 @@ impl Traffic {
         let _ = self.report.send(first);
         let (report, began) = (self.report.clone(), Instant::now());
         let affinity = own.affinity.clone();
-        let limit = Limit::new(longest, &self.stop, DRAIN);
+        let limit = Limit::new(longest, &self.stop, DRAIN_TIME);
         std::thread::Builder::new()
             .name("sampler".into())
             .spawn(move || sampler::watch(flows, began, cadence, limit, &affinity, &report))
@@ -146,12 +147,12 @@ impl Traffic {
 
     /// Senders stop now and finish their streams; receivers read to the end, within bounds.
     pub fn finish(&self) {
-        self.stop.finish(DRAIN);
+        self.stop.finish(DRAIN_TIME);
     }
 
     /// The same, and receivers wait hardly for what is still on its way.
     pub fn finish_soon(&self) {
-        self.stop.finish(DRAIN_SOON);
+        self.stop.finish(SHORT_DRAIN_TIME);
     }
 
     /// Everything stops at once.

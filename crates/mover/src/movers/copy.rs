@@ -1,6 +1,6 @@
 //! The plain way: send(2) from one buffer, recv(2) into another.
 
-use goodput_model::{Framing, Plan, Source, Transport};
+use goodput_model::{Plan, Source, Transport};
 use rustix::net::{self, RecvFlags, SendFlags};
 
 use super::{Mover, check_chunk, check_transport};
@@ -10,7 +10,7 @@ use crate::pages::Pages;
 use crate::rooms::{ROOM, Room};
 use crate::storage::FileSource;
 use crate::transfer::{self, Sent, Trouble, Way};
-use crate::{bursts, storing, stream};
+use crate::{chunks, storing, stream};
 
 /// Copies between user space and the kernel. Memory: one chunk for all sending flows; to receive 256 KiB
 /// for each flow that is within a call, 8 MiB at most, or one chunk for each flow where that is more.
@@ -56,8 +56,8 @@ pub(super) fn send(flow: &Flow) -> Result<(), MoveError> {
     if let Some(source) = flow.config.storage.source.as_deref() {
         return transfer::send(flow, source, Copying::new(source, flow.config.chunk));
     }
-    if matches!(flow.config.framing, Framing::Iperf2 { timed: true, .. }) {
-        return bursts::send(flow);
+    if let Some(header) = flow.config.framing.chunk_header() {
+        return chunks::send(flow, header);
     }
     let chunk = Pages::payload(&flow.config.framing, flow.config.chunk)
         .map_err(|cause| flow.failed("make the buffer to send from", cause))?;

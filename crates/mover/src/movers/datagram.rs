@@ -4,12 +4,12 @@
 //! times of sending are taken once a call; an unpaced batch leaves as one burst, which is what the
 //! jitter then shows.
 
+use goodput_framing::{LEAST, MAX_DATAGRAM};
 use goodput_model::{Plan, Transport};
 
 use super::{Mover, check_chunk_within, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
-use crate::udp::formats::{LEAST, MAX_DATAGRAM};
 use crate::udp::receiving::{self, Reading};
 use crate::udp::sending;
 

@@ -7,13 +7,13 @@
 
 use std::os::fd::AsFd;
 
+use goodput_framing::{LEAST, MAX_DATAGRAM};
 use goodput_model::{Plan, Transport};
 use rustix::net::{AddressFamily, SocketType, socket};
 
 use super::{Mover, check_chunk_within, check_kernel, check_transport};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
-use crate::udp::formats::{LEAST, MAX_DATAGRAM};
 use crate::udp::outbox::split_departures;
 use crate::udp::receiving::{self, Reading};
 use crate::udp::sending;

@@ -244,13 +244,14 @@ impl Way for FromFile<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::Framing;
 
     #[test]
     fn a_pipe_holds_chunks_of_whole_and_of_broken_pages() {
         for chunk in [1, 4096, 70_001, 1 << 20] {
-            let (pages, mut pipe) =
-                (Pages::payload(&Framing::Goodput, chunk).unwrap(), Pipe::holding(chunk).unwrap());
+            let (pages, mut pipe) = (
+                Pages::payload(&goodput_framing::goodput(), chunk).unwrap(),
+                Pipe::holding(chunk).unwrap(),
+            );
             let parts = repeat_with(|| IoSliceRaw::from_slice(&pages)).take(pipe.chunks(chunk));
             pipe.fill(&parts.collect::<Vec<_>>()).unwrap();
             assert_eq!(pipe.filled, chunk * pipe.chunks(chunk));

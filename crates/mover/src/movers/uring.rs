@@ -290,7 +290,6 @@ impl Way for FromFile<'_> {
 mod tests {
     use super::*;
     use crate::ring::faults::{Fault, plant, plant_lasting};
-    use goodput_model::Framing;
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
     fn pair() -> (OwnedFd, OwnedFd) {
@@ -299,7 +298,7 @@ mod tests {
     }
 
     fn writer(socket: &OwnedFd) -> (Writer<'_>, Arc<Pages>) {
-        let pages = Pages::payload(&Framing::Goodput, 100).unwrap();
+        let pages = Pages::payload(&goodput_framing::goodput(), 100).unwrap();
         let ring = Ring::with(DEPTH, Arc::clone(&pages)).unwrap();
         (Writer { ring, len: 100, socket }, pages)
     }

@@ -5,7 +5,6 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
-use super::formats::Format;
 use super::inbox::Inbox;
 use super::tally::Tally;
 use crate::clock::now_ns;
@@ -20,12 +19,8 @@ const LISTEN_NS: u64 = 250_000_000;
 
 /// Answers until the sender falls silent. Nobody has proven to be there but by datagrams: never
 /// more bytes go out than came in.
-pub(super) fn answer<F: Format>(
-    flow: &Flow,
-    tally: &mut Tally<F>,
-    inbox: &mut Inbox,
-) -> Result<(), MoveError> {
-    let Some(answer) = tally.format.answer(&tally.summary()) else { return Ok(()) };
+pub(super) fn answer(flow: &Flow, tally: &mut Tally, inbox: &mut Inbox) -> Result<(), MoveError> {
+    let Some(answer) = tally.datagrams.answer(&tally.summary()) else { return Ok(()) };
     let (len, mut sent) = (answer.len() as u64, 0);
     for _ in 0..TIMES {
         if sent + len <= tally.came_bytes() {
@@ -43,11 +38,7 @@ pub(super) fn answer<F: Format>(
 }
 
 /// Whether something more comes in time: the sender has not got the answer.
-fn hears_more<F: Format>(
-    flow: &Flow,
-    tally: &mut Tally<F>,
-    inbox: &mut Inbox,
-) -> Result<bool, MoveError> {
+fn hears_more(flow: &Flow, tally: &mut Tally, inbox: &mut Inbox) -> Result<bool, MoveError> {
     let until = now_ns() + LISTEN_NS;
     while now_ns() < until {
         if flow.stop.phase() == Phase::Abort {

@@ -1,10 +1,10 @@
 //! What a sender says before its first datagram and after its last, and what it hears then.
 
+use goodput_framing::Datagrams;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::formats::Format;
 use super::outbox::Outbox;
 use crate::clock::now_ns;
 use crate::error::MoveError;
@@ -15,8 +15,8 @@ use crate::stop::Phase;
 const ANSWER: usize = 2048;
 
 /// Tells the receiver that payload will come. The payload's clock begins with it.
-pub(super) fn begin(flow: &Flow, format: &impl Format) -> Result<(), MoveError> {
-    for marker in format.opening() {
+pub(super) fn begin(flow: &Flow, datagrams: &dyn Datagrams) -> Result<(), MoveError> {
+    for marker in datagrams.opening() {
         if !flow.may_send() {
             return Ok(());
         }
@@ -38,7 +38,7 @@ pub(super) fn begin(flow: &Flow, format: &impl Format) -> Result<(), MoveError> 
 
 /// Tells the receiver that this was all, as well as that can be done with datagrams, and hears what
 /// it answers.
-pub(super) fn end<F: Format>(flow: &Flow, outbox: &mut Outbox<F>) -> Result<(), MoveError> {
+pub(super) fn end(flow: &Flow, outbox: &mut Outbox) -> Result<(), MoveError> {
     for round in 0.. {
         let Some((datagram, closing)) = outbox.closing(round) else { break };
         match send(&flow.socket, datagram, SendFlags::empty()) {
@@ -51,7 +51,7 @@ pub(super) fn end<F: Format>(flow: &Flow, outbox: &mut Outbox<F>) -> Result<(), 
             // One that does not fit into the socket is like one that gets lost.
             _ => {}
         }
-        if pause(flow, outbox.format(), now_ns() + closing.pause_ns)? || is_late(flow) {
+        if pause(flow, outbox.datagrams(), now_ns() + closing.pause_ns)? || is_late(flow) {
             break;
         }
     }
@@ -59,8 +59,8 @@ pub(super) fn end<F: Format>(flow: &Flow, outbox: &mut Outbox<F>) -> Result<(), 
 }
 
 /// Waits until `until`. `true`: the receiver has answered before.
-fn pause(flow: &Flow, format: &impl Format, until: u64) -> Result<bool, MoveError> {
-    let events = format.awaits_answer().then_some(PollFlags::IN);
+fn pause(flow: &Flow, datagrams: &dyn Datagrams, until: u64) -> Result<bool, MoveError> {
+    let events = datagrams.awaits_answer().then_some(PollFlags::IN);
     let mut room = [0; ANSWER];
     while now_ns() < until && !is_late(flow) {
         if flow.stop.phase() == Phase::Abort {
@@ -72,7 +72,7 @@ fn pause(flow: &Flow, format: &impl Format, until: u64) -> Result<bool, MoveErro
         }
         match recv(&flow.socket, &mut room[..], RecvFlags::DONTWAIT) {
             Ok((len, _)) => {
-                if let Some(totals) = format.hear(flow.config.id, &room[..len]) {
+                if let Some(totals) = datagrams.hear(flow.config.id, &room[..len]) {
                     flow.counters.tell(totals);
                     return Ok(true);
                 }

@@ -1,4 +1,4 @@
-//! What datagrams need beyond a socket: their formats, the counting of what is missing, batches,
+//! What datagrams need beyond a socket: the counting of what is missing, batches,
 //! and the loops around them.
 
 mod answering;
@@ -6,7 +6,6 @@ mod asking;
 mod control;
 mod edges;
 mod evenness;
-pub mod formats;
 pub(crate) mod inbox;
 pub mod jitter;
 pub(crate) mod outbox;
@@ -16,3 +15,4 @@ pub mod sequence;
 mod tally;
 
 pub(crate) use inbox::stamp_arrivals;
+pub use tally::count;

@@ -6,12 +6,12 @@ use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
+use goodput_framing::{Closing, Datagrams, Sent};
 use rustix::cmsg_space;
 use rustix::io::{Errno, Result as SysResult};
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, sendmmsg};
 
-use super::formats::{Closing, Format, Sent};
-use crate::clock::now_ns;
+use crate::clock::{now_ns, ns_by};
 use crate::payload;
 
 /// Messages of one call at most.
@@ -34,8 +34,8 @@ impl Departures {
 }
 
 /// Numbers the datagrams of one flow and sends them.
-pub(crate) struct Outbox<F> {
-    format: F,
+pub(crate) struct Outbox {
+    datagrams: Box<dyn Datagrams>,
     /// A batch of datagrams side by side: in each the header is new every time, the rest stays. A
     /// datagram's number says which of them it is: the remainder by the batch.
     room: Vec<u8>,
@@ -47,14 +47,19 @@ pub(crate) struct Outbox<F> {
     pub(crate) departures: Option<Departures>,
 }
 
-impl<F: Format> Outbox<F> {
-    /// For datagrams of up to `size` bytes, at least the format's least, of which `joined` make a message and
+impl Outbox {
+    /// For datagrams of up to `size` bytes, at least the framing's least, of which `joined` make a message and
     /// up to `messages` a batch. More than one in a message needs [`split_departures`].
-    pub(crate) fn new(format: F, size: usize, joined: usize, messages: usize) -> Self {
+    pub(crate) fn new(
+        datagrams: Box<dyn Datagrams>,
+        size: usize,
+        joined: usize,
+        messages: usize,
+    ) -> Self {
         let mut room = vec![0; size * joined * messages.min(MESSAGES)];
         payload::fill(0, &mut room);
-        room.chunks_exact_mut(size).for_each(|datagram| format.prepare(datagram));
-        Self { format, room, size, joined, next: 0, departures: None }
+        room.chunks_exact_mut(size).for_each(|datagram| datagrams.prepare(datagram));
+        Self { datagrams, room, size, joined, next: 0, departures: None }
     }
 
     /// Datagrams of one call at most.
@@ -80,7 +85,7 @@ impl<F: Format> Outbox<F> {
         let first = (self.next % self.batch() as u64) as usize;
         // After a call that took only a part of a batch, the next goes to its end.
         let count = count.min(self.batch() - first);
-        let (now, departures) = (self.format.now_ns(), self.departures);
+        let (now, departures) = (ns_by(self.datagrams.clock()), self.departures);
         let lead = departures.map(|all| (all, now_ns()));
         let room = &mut self.room[first * self.size..];
         for (i, datagram) in room.chunks_exact_mut(self.size).take(count).enumerate() {
@@ -88,7 +93,7 @@ impl<F: Format> Outbox<F> {
             let bytes = number * self.size as u64 + size as u64;
             let held = lead.map_or(0, |(all, from)| all.at_ns(i).saturating_sub(from));
             let at_ns = now + held;
-            self.format.write(&mut datagram[..size], Sent { number, bytes, at_ns });
+            self.datagrams.write(&mut datagram[..size], Sent { number, bytes, at_ns });
         }
         let filled = &room[..(count * size).min(room.len())];
         let len = self.joined * self.size;
@@ -109,16 +114,16 @@ impl<F: Format> Outbox<F> {
         if self.joined > 1 && cause == Errno::INVAL { Errno::MSGSIZE } else { cause }
     }
 
-    /// The format, for what surrounds the payload.
-    pub(crate) fn format(&self) -> &F {
-        &self.format
+    /// The datagrams, for what surrounds the payload.
+    pub(crate) fn datagrams(&self) -> &dyn Datagrams {
+        self.datagrams.as_ref()
     }
 
     /// What is to be sent for the time `round` to say that this was all.
     pub(crate) fn closing(&mut self, round: u64) -> Option<(&[u8], Closing)> {
-        let sent = Sent { number: self.next, bytes: 0, at_ns: self.format.now_ns() };
+        let sent = Sent { number: self.next, bytes: 0, at_ns: ns_by(self.datagrams.clock()) };
         let room = &mut self.room[..self.size];
-        let closing = self.format.closing(round, sent, room)?;
+        let closing = self.datagrams.closing(round, sent, room)?;
         Some((&self.room[..closing.len], closing))
     }
 }
@@ -160,7 +165,6 @@ pub(crate) fn split_departures(socket: BorrowedFd<'_>, size: u16) -> io::Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::udp::formats::goodput::Goodput;
     use crate::udp::inbox::{BATCH, Inbox};
     use rustix::net::TxTimeFlags;
     use rustix::net::sockopt::set_txtime;
@@ -173,7 +177,7 @@ mod tests {
         let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
         near.connect(far.local_addr().unwrap()).unwrap();
         set_txtime(near.as_fd(), ClockId::Monotonic, TxTimeFlags::empty()).unwrap();
-        let mut outbox = Outbox::new(Goodput::new(1), 100, 1, 4);
+        let mut outbox = Outbox::new(goodput_framing::goodput().datagrams(1, 100), 100, 1, 4);
         let departures = Departures { first_ns: now_ns() + 1_000_000_000, gap_ns: 1000.5 };
         outbox.departures = Some(departures);
         assert_eq!(outbox.send(near.as_fd(), 3, 100), Ok(3));

@@ -7,7 +7,6 @@ use rustix::io::Errno;
 
 use super::answering;
 use super::asking::Asking;
-use super::formats::{Format, with_format};
 use super::inbox::{self, Arrival, Inbox, stamp_arrivals};
 use super::tally::Tally;
 use crate::clock::{now_ns, wall_ns};
@@ -44,25 +43,25 @@ pub(crate) fn receive(flow: &Flow, how: Reading) -> Result<(), MoveError> {
     stamp_arrivals(flow.socket.as_fd()).map_err(|cause| {
         MoveError::from_system(flow.config.id, "ask for times of arrival", cause)
     })?;
-    with_format!(&flow.config, format => {
-        let size = how.joined.unwrap_or(format.longest(flow.config.chunk.max(format.least())));
-        Receiver {
-            flow,
-            asking: Asking::with(format.request(), format.settling_ns().unwrap_or(0)),
-            tally: Tally::new(format, flow.config.expected_rate),
-            quiet: Quiet::of(flow),
-            marked_ns: None,
-            last_ns: now_ns(),
-        }
-        .run(size, how.batch)
-    })
+    let datagrams = flow.config.datagrams();
+    let longest = datagrams.longest(flow.config.chunk.max(datagrams.least()));
+    let request = datagrams.request(wall_ns());
+    Receiver {
+        flow,
+        asking: Asking::with(request, datagrams.settling_ns().unwrap_or(0)),
+        tally: Tally::new(datagrams, flow.config.expected_rate),
+        quiet: Quiet::of(flow),
+        marked_ns: None,
+        last_ns: now_ns(),
+    }
+    .run(how.joined.unwrap_or(longest), how.batch)
 }
 
 /// A receiving flow and what it has counted.
-struct Receiver<'a, F> {
+struct Receiver<'a> {
     flow: &'a Flow,
     asking: Asking,
-    tally: Tally<F>,
+    tally: Tally,
     quiet: Option<Quiet>,
     /// When the payload's clock was told to begin, where it was.
     marked_ns: Option<u64>,
@@ -70,7 +69,7 @@ struct Receiver<'a, F> {
     last_ns: u64,
 }
 
-impl<F: Format> Receiver<'_, F> {
+impl Receiver<'_> {
     fn run(&mut self, size: usize, batch: usize) -> Result<(), MoveError> {
         let mut pacer = Pacer::for_reader(self.flow, size);
         let mut inbox = Inbox::new(size, if pacer.is_paced() { 1 } else { batch });
@@ -158,7 +157,7 @@ impl<F: Format> Receiver<'_, F> {
 
     /// When the sender is given up.
     fn idle_until(&self) -> Option<u64> {
-        self.tally.format.idle_ns().map(|idle| self.last_ns + idle)
+        self.tally.datagrams.idle_ns().map(|idle| self.last_ns + idle)
     }
 
     /// Whether the end has come, and all the rest, or time enough for it.
@@ -176,7 +175,8 @@ impl<F: Format> Receiver<'_, F> {
             return is_idle;
         }
         self.flow.payload_is_over();
-        let until = *last_call.get_or_insert_with(|| now_ns() + self.tally.format.stragglers_ns());
+        let until =
+            *last_call.get_or_insert_with(|| now_ns() + self.tally.datagrams.stragglers_ns());
         self.tally.is_complete() || now_ns() >= until
     }
 }

@@ -5,7 +5,6 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 
 use super::edges;
-use super::formats::{Format, with_format};
 use super::outbox::{MESSAGES, Outbox};
 use crate::clock::now_ns;
 use crate::error::MoveError;
@@ -27,43 +26,36 @@ pub(crate) fn send(
     joined: usize,
     messages: usize,
 ) -> Result<(), MoveError> {
-    with_format!(&flow.config, format => {
-        let size = size.max(format.least());
-        let pacer = Pacer::for_datagrams(flow, size);
-        send_with(flow, Outbox::new(format, size, joined, messages), size, pacer)
-    })
+    let datagrams = flow.config.datagrams();
+    let size = size.max(datagrams.least());
+    let pacer = Pacer::for_datagrams(flow, size);
+    send_with(flow, Outbox::new(datagrams, size, joined, messages), size, pacer)
 }
 
 /// The same, where the kernel is told when each datagram shall leave. Needs `SO_TXTIME`.
 pub(crate) fn send_timed(flow: &Flow, size: usize) -> Result<(), MoveError> {
-    with_format!(&flow.config, format => {
-        let size = size.max(format.least());
-        let pacer = Pacer::for_departures(flow, size);
-        send_with(flow, Outbox::new(format, size, 1, MESSAGES), size, pacer)
-    })
+    let datagrams = flow.config.datagrams();
+    let size = size.max(datagrams.least());
+    let pacer = Pacer::for_departures(flow, size);
+    send_with(flow, Outbox::new(datagrams, size, 1, MESSAGES), size, pacer)
 }
 
-fn send_with<F: Format>(
-    flow: &Flow,
-    mut outbox: Outbox<F>,
-    size: usize,
-    pacer: Pacer,
-) -> Result<(), MoveError> {
-    edges::begin(flow, outbox.format())?;
+fn send_with(flow: &Flow, mut outbox: Outbox, size: usize, pacer: Pacer) -> Result<(), MoveError> {
+    edges::begin(flow, outbox.datagrams())?;
     send_all(flow, &mut outbox, size, pacer)?;
     flow.payload_is_over();
     debug_assert_eq!(flow.counters.datagrams().sent, outbox.sent());
     edges::end(flow, &mut outbox)
 }
 
-fn send_all<F: Format>(
+fn send_all(
     flow: &Flow,
-    outbox: &mut Outbox<F>,
+    outbox: &mut Outbox,
     size: usize,
     mut pacer: Pacer,
 ) -> Result<(), MoveError> {
     let mut left = flow.config.limit_bytes.unwrap_or(u64::MAX);
-    let settled = outbox.format().settling_ns().map(|settling| now_ns() + settling);
+    let settled = outbox.datagrams().settling_ns().map(|settling| now_ns() + settling);
     let most = match (pacer.is_paced(), flow.config.rounds.is_some()) {
         (_, true) => 1,
         (true, false) => (pacer.piece / size).clamp(1, outbox.batch()),
@@ -76,7 +68,7 @@ fn send_all<F: Format>(
             continue;
         }
         outbox.departures = pacer.departures(size);
-        let (count, size) = next_batch(left, size, most, outbox.format().least());
+        let (count, size) = next_batch(left, size, most, outbox.datagrams().least());
         match outbox.send(flow.socket.as_fd(), count, size) {
             Ok(sent) => {
                 let bytes = sent * size;

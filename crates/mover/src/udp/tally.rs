@@ -1,17 +1,34 @@
 //! What a receiver has counted of one flow. Pure.
 
-use goodput_model::{BitRate, DatagramCounts};
+use goodput_framing::{Datagrams, Framing, Read, Summary};
+use goodput_model::{BitRate, DatagramCounts, Role, Transport};
 
 use super::evenness::Evenness;
-use super::formats::iperf2_report::Summary;
-use super::formats::{Format, Read};
 use super::inbox::Arrival;
 use super::jitter::Jitter;
 use super::sequence::Sequence;
+use crate::flow::FlowConfig;
 
-/// The counts of one flow whose datagrams have the format `F`.
-pub(crate) struct Tally<F> {
-    pub(crate) format: F,
+/// What a receiver counts of `datagrams` of `chunk` bytes, in this order, from whoever sent them.
+pub fn count<'a>(
+    framing: &Framing,
+    chunk: usize,
+    datagrams: impl IntoIterator<Item = &'a [u8]>,
+) -> DatagramCounts {
+    let config = FlowConfig {
+        framing: framing.clone(),
+        ..FlowConfig::new(Role::Receiver, Transport::Udp, chunk)
+    };
+    let mut tally = Tally::new(config.datagrams(), None);
+    for (received_ns, datagram) in (1u64..).zip(datagrams) {
+        tally.count(&Arrival { datagram, received_ns, is_first: true });
+    }
+    tally.counts()
+}
+
+/// The counts of one flow.
+pub(crate) struct Tally {
+    pub(crate) datagrams: Box<dyn Datagrams>,
     sequence: Sequence,
     jitter: Jitter,
     evenness: Evenness,
@@ -37,11 +54,11 @@ pub(crate) struct Tally<F> {
     pub(crate) ended: bool,
 }
 
-impl<F: Format> Tally<F> {
+impl Tally {
     /// For a flow that is expected to hold `rate`, where it is to be paced.
-    pub(crate) fn new(format: F, rate: Option<BitRate>) -> Self {
+    pub(crate) fn new(datagrams: Box<dyn Datagrams>, rate: Option<BitRate>) -> Self {
         Self {
-            format,
+            datagrams,
             sequence: Sequence::default(),
             jitter: Jitter::default(),
             evenness: Evenness::new(rate),
@@ -67,7 +84,7 @@ impl<F: Format> Tally<F> {
     /// Counts one datagram. Those which are not of this flow are strangers, and count nothing.
     pub(crate) fn count(&mut self, arrival: &Arrival<'_>) {
         self.came += arrival.datagram.len() as u64;
-        match self.format.read(arrival.datagram) {
+        match self.datagrams.read(arrival.datagram) {
             Read::Payload { number, sent_ns } => {
                 self.payload(arrival, number);
                 if let Some(sent_ns) = sent_ns.filter(|_| arrival.is_first) {
@@ -153,24 +170,16 @@ impl<F: Format> Tally<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::Framing;
+    use goodput_framing::Sent;
     use proptest::prelude::*;
-
-    use crate::udp::formats::goodput::Goodput;
-    use crate::udp::formats::{Sent, count};
 
     proptest! {
         #[test]
         fn nothing_that_comes_breaks_any_of_them(
             datagrams in proptest::collection::vec(proptest::collection::vec(
                 prop_oneof![Just(0u8), Just(255), Just(b'0'), any::<u8>()], 0..40), 0..40),
-            flag: bool,
         ) {
-            let iperf2 = Framing::Iperf2 { header: Vec::new(), report: true, timed: false };
-            let nuttcp = Framing::Nuttcp { counted: flag };
-            for framing in
-                [Framing::Goodput, Framing::Iperf3 { wide: flag }, iperf2, nuttcp, Framing::Ttcp]
-            {
+            for framing in goodput_framing::examples() {
                 let counts = count(&framing, 32, datagrams.iter().map(Vec::as_slice));
                 prop_assert!(counts.received <= datagrams.len() as u64);
             }
@@ -179,11 +188,12 @@ mod tests {
 
     #[test]
     fn jitter_is_between_packets_and_not_within_them() {
-        let mut tally = Tally::new(Goodput::new(1), None);
+        let own = || goodput_framing::goodput().datagrams(1, 32);
+        let mut tally = Tally::new(own(), None);
         let times = [(0, 10, true), (0, 10, false), (1_000, 1_010, true), (1_000, 1_010, false)];
         for (number, (at_ns, received_ns, is_first)) in times.into_iter().enumerate() {
             let mut datagram = [0; 32];
-            Goodput::new(1).write(&mut datagram, Sent { number: number as u64, bytes: 0, at_ns });
+            own().write(&mut datagram, Sent { number: number as u64, bytes: 0, at_ns });
             tally.count(&Arrival { datagram: &datagram, received_ns, is_first });
         }
         assert_eq!((tally.counts().received, tally.counts().jitter_us), (4, 0.0));

@@ -7,7 +7,8 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use goodput_model::{Framing, Role, Transport};
+use goodput_framing::Framing;
+use goodput_model::{Role, Transport};
 use goodput_mover::{ALL, Mover, Tap, payload_at};
 
 use crate::common::{Ended, Pair};
@@ -91,7 +92,7 @@ fn every_sender_sends_its_chunk_over_and_over() {
         for chunk in CHUNKS.into_iter().filter(|chunk| mover.continues(*chunk)) {
             // A pipe that holds all of it takes a privilege.
             let chunk = if mover.id() == "splice" { chunk.min(1 << 20) } else { chunk };
-            for framing in [Framing::Goodput, Framing::Ttcp] {
+            for framing in [goodput_framing::goodput(), goodput_framing::ttcp()] {
                 let (alone, peer) = Pair::start_alone(mover, Transport::Tcp, Role::Sender, |c| {
                     (c.limit_bytes, c.chunk) = (Some(LIMIT), chunk);
                     c.framing = framing.clone();
@@ -122,7 +123,7 @@ fn every_pair_of_movers_moves_the_same_bytes() {
             let (received, seen) = move_bytes([send, *receive], Transport::Tcp, LIMIT, chunk);
             assert_eq!(received.counters.bytes(), LIMIT);
             let who = format!("{} to {}", send.id(), receive.id());
-            check_stream(&seen.concat(), &Framing::Goodput, period(send, chunk), &who);
+            check_stream(&seen.concat(), &goodput_framing::goodput(), period(send, chunk), &who);
         }
     }
 }
@@ -162,7 +163,7 @@ fn check_datagrams(seen: &[Vec<u8>], size: usize, who: &str) {
 /// Whether a datagram is the one that lies at a place of a sender's batch.
 fn is_from(datagram: &[u8], size: usize, slot: u64) -> bool {
     let mut expected = vec![0; datagram.len()];
-    payload_at(&Framing::Goodput, slot * size as u64, &mut expected);
+    payload_at(&goodput_framing::goodput(), slot * size as u64, &mut expected);
     expected[HEADER..] == datagram[HEADER..]
 }
 
@@ -170,7 +171,7 @@ fn is_from(datagram: &[u8], size: usize, slot: u64) -> bool {
 #[test]
 fn a_restart_a_swap_a_loss_and_a_copy_show() {
     let mut whole = vec![0; 20_000];
-    payload_at(&Framing::Goodput, 0, &mut whole);
+    payload_at(&goodput_framing::goodput(), 0, &mut whole);
     let (a, b) = (&whole[..6000], &whole[6000..9000]);
     let broken: [Vec<u8>; 4] = [
         [a, a, b].concat(),
@@ -179,7 +180,7 @@ fn a_restart_a_swap_a_loss_and_a_copy_show() {
         [&whole[..5999], &whole[6000..]].concat(),
     ];
     for bytes in &broken {
-        assert!(first_difference(bytes, &Framing::Goodput, whole.len()).is_some());
+        assert!(first_difference(bytes, &goodput_framing::goodput(), whole.len()).is_some());
     }
-    assert_eq!(first_difference(&whole, &Framing::Goodput, whole.len()), None);
+    assert_eq!(first_difference(&whole, &goodput_framing::goodput(), whole.len()), None);
 }

@@ -12,6 +12,11 @@
 
 use std::time::Duration;
 
+use goodput_model::EndName;
+
+use crate::greeting::{Greeting, Heard};
+use crate::ticket::FlowTicket;
+
 /// What the client sends, as from 3.12 on; an older server takes any datagram.
 pub const REQUEST: [u8; 4] = [0x39, 0x38, 0x37, 0x36];
 /// What a client before 3.12 sends: 123456789.
@@ -23,7 +28,7 @@ pub const LEGACY_REPLY: [u8; 4] = [0xb1, 0x68, 0xde, 0x3a];
 
 /// After which an unanswered request is sent again. iperf3's client asks once only; its server takes
 /// a second request, where the first one had come, for payload.
-pub const REPEAT: Duration = Duration::from_secs(1);
+const REPEAT: Duration = Duration::from_secs(1);
 
 /// What to answer to `datagram`, where it is a request of any version.
 pub fn reply_to(datagram: &[u8]) -> Option<[u8; 4]> {
@@ -43,6 +48,34 @@ pub fn is_reply(datagram: &[u8]) -> bool {
 /// The same word from a host of the other byte order.
 const fn swapped(word: [u8; 4]) -> [u8; 4] {
     u32::from_ne_bytes(word).swap_bytes().to_ne_bytes()
+}
+
+/// A client's request for a stream.
+pub struct Request {
+    /// Whether this end sends on it. If not, payload may come before the answer.
+    sends: bool,
+}
+
+impl Request {
+    /// For that flow.
+    pub fn of(ticket: &FlowTicket) -> Self {
+        Self { sends: ticket.is_sender(EndName::Near) }
+    }
+}
+
+impl Greeting for Request {
+    fn repeat(&self) -> Duration {
+        REPEAT
+    }
+
+    fn hear(&mut self, heard: Option<&[u8]>) -> Heard {
+        match heard {
+            None => Heard::Say(REQUEST.to_vec()),
+            Some(heard) if is_reply(heard) => Heard::Done,
+            Some(_) if self.sends => Heard::Nothing,
+            Some(_) => Heard::Payload,
+        }
+    }
 }
 
 #[cfg(test)]

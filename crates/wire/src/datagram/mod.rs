@@ -15,14 +15,19 @@ pub mod echo;
 pub mod iperf3;
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
+use crate::greeting::{Greeting, Heard};
 use crate::session::Cookie;
 
 /// Bytes of a hello and of an answer: more than any reply, so that nothing is amplified.
 pub const REQUEST_BYTES: usize = 64;
+
+/// After which a hello or an answer that was not answered is sent again.
+const REPEAT: Duration = Duration::from_millis(200);
 
 const MAGIC: &[u8; 7] = b"goodput";
 const HEADER: usize = MAGIC.len() + 1;
@@ -180,6 +185,37 @@ fn padded(mut datagram: Vec<u8>) -> Vec<u8> {
     datagram
 }
 
+/// A client's answer to the server's challenge: proves that this address receives what is sent to it.
+pub struct AddressProof {
+    cookie: Cookie,
+    say: Vec<u8>,
+}
+
+impl AddressProof {
+    /// For the flow with that cookie.
+    pub fn of(cookie: Cookie) -> Self {
+        Self { say: hello(&cookie), cookie }
+    }
+}
+
+impl Greeting for AddressProof {
+    fn repeat(&self) -> Duration {
+        REPEAT
+    }
+
+    fn hear(&mut self, heard: Option<&[u8]>) -> Heard {
+        match heard.map(from_server) {
+            None => {}
+            Some(Some(FromServer::Challenge(nonce))) => self.say = answer(&self.cookie, &nonce),
+            Some(Some(FromServer::Welcome(welcomed))) if welcomed == self.cookie => {
+                return Heard::Done;
+            }
+            Some(_) => return Heard::Nothing,
+        }
+        Heard::Say(self.say.clone())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,6 +247,25 @@ mod tests {
         let datagram = answer(&COOKIE, &challenged(from));
         assert_eq!(challenger().answer(from, &datagram), DatagramReply::Proven(COOKIE));
         assert_eq!(from_server(&welcome(&COOKIE)), Some(FromServer::Welcome(COOKIE)));
+    }
+
+    #[test]
+    fn a_client_repeats_what_was_not_answered_until_it_is_welcome() {
+        let from = address("192.0.2.7:4000");
+        let mut proof = AddressProof::of(COOKIE);
+        for _ in 0..2 {
+            assert_eq!(proof.hear(None), Heard::Say(hello(&COOKIE)));
+        }
+        let nonce = challenged(from);
+        let DatagramReply::Challenge(challenge) = challenger().answer(from, &hello(&COOKIE)) else {
+            panic!("a hello is challenged");
+        };
+        for heard in [Some(&challenge[..]), None] {
+            assert_eq!(proof.hear(heard), Heard::Say(answer(&COOKIE, &nonce)));
+        }
+        assert_eq!(proof.hear(Some(b"something else")), Heard::Nothing);
+        assert_eq!(proof.hear(Some(&welcome(&Cookie([8; 16])))), Heard::Nothing);
+        assert_eq!(proof.hear(Some(&welcome(&COOKIE))), Heard::Done);
     }
 
     #[test]

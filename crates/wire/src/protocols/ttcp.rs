@@ -7,12 +7,13 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use goodput_model::{Bytes, Direction, Framing, Length, Plan, Transport};
+use goodput_model::{Bytes, Direction, Length, Plan, Transport};
 
 use crate::direct::{Answering, Connecting, Dialect, Order, Wish, out_of_reach};
 use crate::error::WireError;
 use crate::far_end::FarEnd;
 use crate::foreign;
+use crate::greeting;
 use crate::session::{First, FirstDatagram, Protocol, ServerConfig};
 use crate::ticket::{FlowTicket, Meeting, Proof};
 
@@ -36,6 +37,7 @@ pub const PROTOCOL: Protocol = Protocol {
     // A stream of which nobody can say whose it is: what others know goes to them.
     recognises: |_| First::Foreign,
     recognises_datagram,
+    greet: greeting::none,
     client: |now, _| Box::new(Connecting::new(now, &DIALECT)),
     server: |now, config| Box::new(Answering::new(now, config, read)),
 };
@@ -124,8 +126,12 @@ fn only_receives(option: &str) -> String {
 }
 
 fn flows(plan: &Plan) -> Vec<FlowTicket> {
-    let ticket =
-        |flow| FlowTicket { flow, proof: Proof::default(), framing: Framing::Ttcp, shares: None };
+    let ticket = |flow| FlowTicket {
+        flow,
+        proof: Proof::default(),
+        framing: goodput_framing::ttcp(),
+        shares: None,
+    };
     plan.flow_plans().into_iter().map(ticket).collect()
 }
 

@@ -9,7 +9,7 @@ use goodput_mover::socket::{apply_accepted, tcp_listen, udp_listen};
 use goodput_wire::ticket::FlowTicket;
 use tokio::net::{TcpListener, UdpSocket};
 
-use super::{CONNECT, Opened, Opening, higher};
+use super::{CONNECT_TIMEOUT, Opened, Opening, higher};
 use crate::error::EngineError;
 
 /// Where the flows of one measurement are awaited, one port each; closed when it is dropped.
@@ -65,7 +65,8 @@ impl<'a> FlowListeners<'a> {
                 .next()
                 .ok_or_else(|| EngineError::Flow(format!("no port for flow {id}")))?;
             let came =
-                tokio::time::timeout(CONNECT, listener.take(self.peer.ip(), self.plan)).await;
+                tokio::time::timeout(CONNECT_TIMEOUT, listener.take(self.peer.ip(), self.plan))
+                    .await;
             let (socket, doubts) = came
                 .unwrap_or_else(|_| Err(did_not_come(self.peer)))
                 .map_err(|cause| EngineError::Flow(format!("flow {id}: {cause}")))?;
@@ -138,7 +139,7 @@ fn did_not_come(peer: SocketAddr) -> std::io::Error {
             "{} did not open it within {} s; a firewall or a NAT may keep it from connecting to \
              this host",
             peer.ip(),
-            CONNECT.as_secs()
+            CONNECT_TIMEOUT.as_secs()
         ),
     )
 }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use goodput_model::{EndName, FlowPlan, Plan, Transport};
 use goodput_mover::Early;
+use goodput_wire::session::Protocol;
 use goodput_wire::ticket::FlowTicket;
 
 use crate::error::EngineError;
@@ -22,9 +23,9 @@ use crate::run::traffic::Connected;
 pub use listen::FlowListeners;
 
 /// How long one data connection may take.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long all of them may take together, which is as long as a far end of goodput waits for them.
-const CONNECT_ALL: Duration = goodput_wire::protocols::goodput::times::FLOWS;
+const CONNECT_ALL_TIMEOUT: Duration = goodput_wire::protocols::goodput::times::FLOWS;
 
 /// Connected and proven flows.
 pub struct Opened {
@@ -39,6 +40,8 @@ pub struct Opened {
 /// Where flows are connected to.
 #[derive(Debug, Clone)]
 pub struct Destination {
+    /// What is spoken there.
+    pub protocol: &'static Protocol,
     /// Addresses of the peer, tried in turn for the first flow; all others follow it.
     pub addresses: Vec<SocketAddr>,
     /// How much higher the port of each further flow is.
@@ -53,7 +56,7 @@ pub fn open_flows(
     plan: &Plan,
     tickets: &[FlowTicket],
 ) -> Result<Opened, EngineError> {
-    let deadline = Instant::now() + CONNECT_ALL;
+    let deadline = Instant::now() + CONNECT_ALL_TIMEOUT;
     let mut opening = Opening::new(plan, tickets.len());
     let mut connections = 0;
     opening.doubt(destination.ports.iter().filter_map(|chosen| chosen.doubt.clone()).collect());
@@ -67,11 +70,11 @@ pub fn open_flows(
         let time = time_left(deadline, opening.flows.len(), tickets.len())?;
         let (socket, early) = match opening.peer {
             Some(peer) => {
-                open(higher(peer, connections, destination.apart)?, &opening.plan, ticket, time)?
+                let address = higher(peer, connections, destination.apart)?;
+                destination.open(address, &opening.plan, ticket, time)?
             }
             None => {
-                let (opened, peer) =
-                    open_first(&destination.addresses, &opening.plan, ticket, time)?;
+                let (opened, peer) = destination.open_first(&opening.plan, ticket, time)?;
                 opening.peer = Some(peer);
                 opened
             }
@@ -82,33 +85,37 @@ pub fn open_flows(
     opening.done()
 }
 
-/// Opens the first flow to the first address that takes it; the error is that of the first address,
-/// as the others are mostly the same.
-fn open_first(
-    addresses: &[SocketAddr],
-    plan: &Plan,
-    ticket: &FlowTicket,
-    time: Duration,
-) -> Result<((OwnedFd, Early), SocketAddr), EngineError> {
-    let mut first_error = None;
-    for address in addresses {
-        match open(*address, plan, ticket, time) {
-            Ok(opened) => return Ok((opened, *address)),
-            Err(error) => _ = first_error.get_or_insert(error),
+impl Destination {
+    /// Opens the first flow to the first address that takes it; the error is that of the first address,
+    /// as the others are mostly the same.
+    fn open_first(
+        &self,
+        plan: &Plan,
+        ticket: &FlowTicket,
+        time: Duration,
+    ) -> Result<((OwnedFd, Early), SocketAddr), EngineError> {
+        let mut first_error = None;
+        for address in &self.addresses {
+            match self.open(*address, plan, ticket, time) {
+                Ok(opened) => return Ok((opened, *address)),
+                Err(error) => _ = first_error.get_or_insert(error),
+            }
         }
+        let none = || EngineError::Flow("no address to open a flow to".into());
+        Err(first_error.unwrap_or_else(none))
     }
-    Err(first_error.unwrap_or_else(|| EngineError::Flow("no address to open a flow to".into())))
-}
 
-fn open(
-    address: SocketAddr,
-    plan: &Plan,
-    ticket: &FlowTicket,
-    time: Duration,
-) -> Result<(OwnedFd, Early), EngineError> {
-    match plan.transport {
-        Transport::Tcp => Ok((tcp::open(address, plan, ticket, time)?, shown(ticket))),
-        Transport::Udp => udp::open(address, plan, ticket, time),
+    fn open(
+        &self,
+        address: SocketAddr,
+        plan: &Plan,
+        ticket: &FlowTicket,
+        time: Duration,
+    ) -> Result<(OwnedFd, Early), EngineError> {
+        match plan.transport {
+            Transport::Tcp => Ok((tcp::open(address, plan, ticket, time)?, shown(ticket))),
+            Transport::Udp => udp::open(self.protocol, address, plan, ticket, time),
+        }
     }
 }
 
@@ -137,9 +144,9 @@ fn time_left(deadline: Instant, done: usize, all: usize) -> Result<Duration, Eng
         Duration::ZERO => Err(EngineError::Flow(format!(
             "only {done} of {all} data connections could be made in {} s; the path may be too long \
              for so many, use fewer flows",
-            CONNECT_ALL.as_secs()
+            CONNECT_ALL_TIMEOUT.as_secs()
         ))),
-        left => Ok(left.min(CONNECT)),
+        left => Ok(left.min(CONNECT_TIMEOUT)),
     }
 }
 

@@ -14,8 +14,8 @@ use crate::error::EngineError;
 /// How long a far end that says it is ready before it listens may take to listen, and how often it is
 /// tried. nuttcp's own client waits 10 ms and 20 ms more for each further stream, and trusts in that
 /// (nuttcp-8.2.2.c, lines 5466 and 5509).
-const LATE: Duration = Duration::from_secs(1);
-const RETRY: Duration = Duration::from_millis(10);
+const MAX_LISTEN_DELAY: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Connects a flow and shows what proves it. Blocks.
 pub fn open(
@@ -41,14 +41,14 @@ fn connect(address: SocketAddr, plan: &Plan, time: Duration) -> Result<OwnedFd, 
 
 /// Connects to a far end that may not listen yet.
 fn insist(address: SocketAddr, plan: &Plan, time: Duration) -> Result<OwnedFd, SocketError> {
-    let give_up = Instant::now() + LATE.min(time);
+    let give_up = Instant::now() + MAX_LISTEN_DELAY.min(time);
     loop {
         match connect(address, plan, time) {
             Err(error)
                 if error.cause.kind() == ErrorKind::ConnectionRefused
                     && Instant::now() < give_up =>
             {
-                std::thread::sleep(RETRY);
+                std::thread::sleep(RETRY_INTERVAL);
             }
             outcome => return outcome,
         }

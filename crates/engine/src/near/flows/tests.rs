@@ -4,8 +4,10 @@ use std::io::Read;
 use std::net::{TcpListener, UdpSocket};
 use std::thread;
 
-use goodput_model::{EndName, Framing};
+use goodput_framing::Framing;
+use goodput_model::EndName;
 use goodput_wire::datagram::iperf3;
+use goodput_wire::protocols::iperf3::PROTOCOL;
 use goodput_wire::ticket::Proof;
 
 use super::*;
@@ -16,7 +18,7 @@ fn ticket(id: u16, framing: Framing, proof: &[u8]) -> FlowTicket {
 }
 
 fn to(address: SocketAddr, apart: u16) -> Destination {
-    Destination { addresses: vec![address], apart, ports: None }
+    Destination { protocol: &PROTOCOL, addresses: vec![address], apart, ports: None }
 }
 
 fn udp() -> Plan {
@@ -27,7 +29,10 @@ fn udp() -> Plan {
 fn flows_come_in_order_with_their_proofs() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let tickets = [ticket(0, Framing::Ttcp, b"first"), ticket(1, Framing::Ttcp, b"other")];
+    let tickets = [
+        ticket(0, goodput_framing::ttcp(), b"first"),
+        ticket(1, goodput_framing::ttcp(), b"other"),
+    ];
     let opened = open_flows(&to(address, 0), &Plan::standard(), &tickets).unwrap();
     assert_eq!(opened.peer, address);
     for proof in [b"first", b"other"] {
@@ -42,8 +47,8 @@ fn flows_come_in_order_with_their_proofs() {
 fn a_flow_that_shares_a_connection_needs_none_of_its_own() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let back = FlowTicket { shares: Some(0), ..ticket(1, Framing::Ttcp, b"") };
-    let tickets = [ticket(0, Framing::Ttcp, b""), back];
+    let back = FlowTicket { shares: Some(0), ..ticket(1, goodput_framing::ttcp(), b"") };
+    let tickets = [ticket(0, goodput_framing::ttcp(), b""), back];
     let opened = open_flows(&to(address, 7), &Plan::standard(), &tickets).unwrap();
     let port = |place: usize| {
         let socket = opened.flows[place].socket.try_clone().unwrap();
@@ -58,8 +63,9 @@ fn the_first_address_that_takes_the_flow_is_the_peer() {
     let there = listener.local_addr().unwrap();
     let mut nobody = there;
     nobody.set_ip("127.0.0.2".parse().unwrap());
-    let to = Destination { addresses: vec![nobody, there], apart: 0, ports: None };
-    let opened = open_flows(&to, &Plan::standard(), &[ticket(0, Framing::Ttcp, b"")]).unwrap();
+    let to = Destination { addresses: vec![nobody, there], ..to(there, 0) };
+    let opened =
+        open_flows(&to, &Plan::standard(), &[ticket(0, goodput_framing::ttcp(), b"")]).unwrap();
     assert_eq!(opened.peer, there);
 }
 
@@ -69,10 +75,10 @@ fn a_server_that_listens_late_is_waited_for_and_no_other() {
     let reserved = TcpListener::bind("127.0.0.3:0").unwrap();
     let address = reserved.local_addr().unwrap();
     drop(reserved);
-    let tickets = [ticket(0, Framing::Ttcp, b"")];
+    let tickets = [ticket(0, goodput_framing::ttcp(), b"")];
     assert!(open_flows(&to(address, 0), &Plan::standard(), &tickets).is_err());
     let opening = thread::spawn(move || {
-        let tickets = [ticket(0, Framing::Nuttcp { counted: false }, b"")];
+        let tickets = [ticket(0, goodput_framing::nuttcp(false), b"")];
         open_flows(&to(address, 0), &Plan::standard(), &tickets).map(drop)
     });
     let late = TcpListener::bind(address).unwrap();
@@ -95,7 +101,7 @@ fn an_iperf3_stream_is_asked_for_once_and_payload_before_the_answer_is_kept() {
     let address = server.local_addr().unwrap();
     let open = move |sender| {
         thread::spawn(move || {
-            let mut ticket = ticket(0, Framing::Iperf3 { wide: false }, b"");
+            let mut ticket = ticket(0, goodput_framing::iperf3(false), b"");
             ticket.flow.sender = sender;
             open_flows(&to(address, 0), &udp(), &[ticket])
         })
@@ -134,7 +140,7 @@ fn taken(at: &str, plan: &Plan, tickets: &[FlowTicket], knock: impl FnOnce(Socke
 #[test]
 fn only_the_peers_address_opens_a_flow_here() {
     let mut streams = Vec::new();
-    let tickets = [ticket(0, Framing::Nuttcp { counted: false }, b"")];
+    let tickets = [ticket(0, goodput_framing::nuttcp(false), b"")];
     let opened = taken("127.0.0.4", &Plan::standard(), &tickets, |at| {
         for from in ["127.0.0.2:0", "127.0.0.1:0"] {
             let socket =
@@ -151,7 +157,7 @@ fn only_the_peers_address_opens_a_flow_here() {
 #[test]
 fn the_first_datagram_opens_a_flow_and_stays_for_its_mover() {
     let mut from = None;
-    let tickets = [ticket(0, Framing::Nuttcp { counted: false }, b"")];
+    let tickets = [ticket(0, goodput_framing::nuttcp(false), b"")];
     let opened = taken("127.0.0.5", &udp(), &tickets, |at| {
         let stranger = UdpSocket::bind("127.0.0.2:0").unwrap();
         stranger.send_to(b"me", at).unwrap();

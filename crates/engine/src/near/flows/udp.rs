@@ -5,23 +5,20 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use goodput_model::{EndName, Framing, Plan};
+use goodput_model::Plan;
 use goodput_mover::Early;
-use goodput_wire::datagram::{self, FromServer, iperf3};
-use goodput_wire::protocols::goodput::preamble::cookie_of;
-use goodput_wire::session::Cookie;
+use goodput_wire::greeting::{Greeting, Heard};
+use goodput_wire::session::Protocol;
 use goodput_wire::ticket::FlowTicket;
 
 use crate::error::EngineError;
 
-/// After which a datagram of the proof is sent again.
-const REPEAT: Duration = Duration::from_millis(200);
-
 /// Longest datagram (RFC 768 and RFC 791): nothing of an early one may be cut off.
-const LONGEST: usize = 65_535;
+const MAX_DATAGRAM_BYTES: usize = 65_535;
 
-/// Opens a flow and greets the far end as its framing has it. Blocks.
+/// Opens a flow and greets the far end as `protocol` has it. Blocks.
 pub fn open(
+    protocol: &Protocol,
     address: SocketAddr,
     plan: &Plan,
     ticket: &FlowTicket,
@@ -30,86 +27,40 @@ pub fn open(
     let fd = goodput_mover::socket::udp_socket(None, address, &plan.socket, false)
         .map_err(EngineError::of_flow(ticket.flow.id))?;
     let socket = UdpSocket::from(fd);
-    let early = greet(&socket, ticket, time)
+    let early = greet(protocol, &socket, ticket, time)
         .map_err(EngineError::io(format!("open flow {} to {address} over UDP", ticket.flow.id)))?;
     Ok((socket.into(), early))
 }
 
-fn greet(socket: &UdpSocket, ticket: &FlowTicket, time: Duration) -> std::io::Result<Early> {
-    match &ticket.framing {
-        Framing::Goodput => {
-            let cookie = cookie_of(&ticket.proof)
-                .ok_or_else(|| std::io::Error::other("the far end gave it no cookie"))?;
-            prove_address(socket, &cookie, time)?;
-            Ok(Early::default())
-        }
-        Framing::Iperf3 { .. } => greet_iperf3(socket, ticket.is_sender(EndName::Near), time),
-        // These begin with payload, or with a marker that belongs to it.
-        Framing::Iperf2 { .. } | Framing::Nuttcp { .. } | Framing::Ttcp => Ok(Early::default()),
+fn greet(
+    protocol: &Protocol,
+    socket: &UdpSocket,
+    ticket: &FlowTicket,
+    time: Duration,
+) -> std::io::Result<Early> {
+    match (protocol.greet)(ticket).map_err(std::io::Error::other)? {
+        Some(mut greeting) => ask(socket, greeting.as_mut(), time),
+        None => Ok(Early::default()),
     }
 }
 
-/// Answers the server's challenge; every datagram of it may be lost.
-fn prove_address(socket: &UdpSocket, cookie: &Cookie, time: Duration) -> std::io::Result<()> {
-    let mut say = datagram::hello(cookie);
-    let mut reply = [0; 128];
-    ask(socket, REPEAT, time, &mut reply, |heard| match heard {
-        None => Heard::Say(say.clone()),
-        Some(heard) => match datagram::from_server(heard) {
-            Some(FromServer::Challenge(nonce)) => {
-                say = datagram::answer(cookie, &nonce);
-                Heard::Say(say.clone())
-            }
-            Some(FromServer::Welcome(welcomed)) if welcomed == *cookie => Heard::Done,
-            _ => Heard::Nothing,
-        },
-    })
-}
-
-/// Asks for a stream and waits for the answer. A receiver may get payload first, where the answer was
-/// lost or overtaken; that says as much.
-fn greet_iperf3(socket: &UdpSocket, sends: bool, time: Duration) -> std::io::Result<Early> {
-    let mut early = Early::default();
-    let mut room = vec![0; LONGEST];
-    ask(socket, iperf3::REPEAT, time, &mut room, |heard| match heard {
-        None => Heard::Say(iperf3::REQUEST.to_vec()),
-        Some(heard) if iperf3::is_reply(heard) => Heard::Done,
-        Some(heard) if !sends => {
-            early.datagrams.push(heard.to_vec());
-            Heard::Done
-        }
-        Some(_) => Heard::Nothing,
-    })?;
-    Ok(early)
-}
-
-/// What follows from a datagram, or from none.
-enum Heard {
-    /// Send this, now and whenever nothing is heard.
-    Say(Vec<u8>),
-    /// Listen on.
-    Nothing,
-    /// That was the answer.
-    Done,
-}
-
-/// Sends and listens until the answer is there. `hear` is given each datagram, and `None` in the
-/// beginning and whenever nothing came for `repeat`.
-fn ask(
-    socket: &UdpSocket,
-    repeat: Duration,
-    time: Duration,
-    room: &mut [u8],
-    mut hear: impl FnMut(Option<&[u8]>) -> Heard,
-) -> std::io::Result<()> {
+/// Sends and listens until the answer is there.
+fn ask(socket: &UdpSocket, greeting: &mut dyn Greeting, time: Duration) -> std::io::Result<Early> {
     socket.set_nonblocking(false)?;
     let deadline = Instant::now() + time;
-    let mut heard = None;
+    let mut room = vec![0; MAX_DATAGRAM_BYTES];
+    let (mut heard, mut early) = (None, Early::default());
     loop {
-        match hear(heard.map(|length| &room[..length])) {
+        let datagram = heard.map(|length: usize| &room[..length]);
+        match greeting.hear(datagram) {
             Heard::Say(bytes) => drop(socket.send(&bytes)?),
             Heard::Nothing => {}
-            Heard::Done => return socket.set_read_timeout(None),
+            said @ (Heard::Done | Heard::Payload) => {
+                let payload = datagram.filter(|_| said == Heard::Payload);
+                early.datagrams.extend(payload.map(<[u8]>::to_vec));
+                socket.set_read_timeout(None)?;
+                return Ok(early);
+            }
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -118,8 +69,8 @@ fn ask(
                 "no answer; a firewall may let TCP through and drop UDP on this port",
             ));
         }
-        socket.set_read_timeout(Some(left.min(repeat)))?;
-        heard = receive(socket, room)?;
+        socket.set_read_timeout(Some(left.min(greeting.repeat())))?;
+        heard = receive(socket, &mut room)?;
     }
 }
 

@@ -14,7 +14,7 @@ use crate::threads::blocking;
 
 /// The first port that is tried where the plan names none: below those that the kernel gives away by
 /// itself (net.ipv4.ip_local_port_range), so that most are free.
-const FIRST: u16 = 20_000;
+const FIRST_PORT: u16 = 20_000;
 
 /// How the card of an end spreads what it receives, or why that is not known.
 pub type Hash = Known<Box<ReceiveHash>>;
@@ -84,7 +84,7 @@ impl Hashes {
         remote: (Option<&SocketAddr>, u16),
     ) -> Chosen {
         let own: Vec<_> = tickets.iter().filter(|ticket| ticket.shares.is_none()).collect();
-        let first = plan.socket.source_port.unwrap_or(FIRST);
+        let first = plan.socket.source_port.unwrap_or(FIRST_PORT);
         let chosen = match (local, remote) {
             (Some(local), (Some(remote), apart)) => self.choose(&own, first, local, *remote, apart),
             _ => Err("the addresses of the flows are not known before they are open".into()),
@@ -145,7 +145,8 @@ impl Hashes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{Framing, SocketOptions};
+    use goodput_framing::Framing;
+    use goodput_model::SocketOptions;
     use goodput_wire::ticket::Proof;
 
     fn hash(queues: u16) -> Hash {
@@ -188,7 +189,9 @@ mod tests {
         let tickets = tickets(&[EndName::Near; 6]);
         let chosen = choose(&hashes, &tickets, None);
         assert_eq!(queues(&hashes, &tickets, &chosen.ports), [0, 1, 2, 3, 0, 1]);
-        assert!(chosen.ports.is_sorted() && chosen.ports[0] >= FIRST && chosen.doubt.is_none());
+        assert!(
+            chosen.ports.is_sorted() && chosen.ports[0] >= FIRST_PORT && chosen.doubt.is_none()
+        );
         assert_eq!(choose(&hashes, &tickets, None), chosen);
         assert!(choose(&hashes, &tickets, Some(30_000)).ports[0] >= 30_000);
     }
@@ -205,7 +208,7 @@ mod tests {
     fn what_is_not_known_is_the_reason_for_ports_one_after_the_other() {
         let hashes = Hashes { near: hash(2), far: Known::missing("lo has no queues") };
         let chosen = choose(&hashes, &tickets(&[EndName::Near; 2]), None);
-        assert_eq!(chosen.ports, [FIRST, FIRST + 1]);
+        assert_eq!(chosen.ports, [FIRST_PORT, FIRST_PORT + 1]);
         assert!(chosen.doubt.unwrap().ends_with("far end: lo has no queues"));
         let hashes = Hashes { near: hash(2), far: hash(8) };
         let chosen = choose(&hashes, &tickets(&[EndName::Near; 9]), Some(65_520));

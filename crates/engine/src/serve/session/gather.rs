@@ -371,7 +371,7 @@ fn congestion_controls(privileged: bool) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{Direction, Framing};
+    use goodput_model::Direction;
     use goodput_wire::protocols::{iperf2, nuttcp};
     use goodput_wire::ticket::Proof;
 
@@ -387,7 +387,7 @@ mod tests {
     fn tickets(plan: &Plan, shares: Option<u16>) -> Vec<FlowTicket> {
         let ticket = |flow: goodput_model::FlowPlan| {
             let shares = shares.filter(|of| *of != flow.id);
-            FlowTicket { flow, proof: Proof::default(), framing: Framing::Ttcp, shares }
+            FlowTicket { flow, proof: Proof::default(), framing: goodput_framing::ttcp(), shares }
         };
         plan.flow_plans().into_iter().map(ticket).collect()
     }

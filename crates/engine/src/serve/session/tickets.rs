@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use goodput_model::{FlowPlan, Framing, SocketOptions, Transport};
+use goodput_framing::Framing;
+use goodput_model::{FlowPlan, SocketOptions, Transport};
 use goodput_mover::Early;
 use goodput_wire::session::Protocol;
 use goodput_wire::ticket::{FlowTicket, Proof};
@@ -171,7 +172,7 @@ mod tests {
         FlowTicket {
             flow: FlowPlan { id, sender: EndName::Near },
             proof: Proof::default(),
-            framing: Framing::Goodput,
+            framing: goodput_framing::goodput(),
             shares: None,
         }
     }

@@ -21,6 +21,7 @@ mod secure;
 mod server;
 pub mod times;
 
+use crate::datagram::AddressProof;
 use crate::far_end::FarEnd;
 use crate::session::{FirstDatagram, Protocol};
 
@@ -60,6 +61,10 @@ pub const PROTOCOL: Protocol = Protocol {
     recognises: preamble::recognises,
     // Answered by a `Challenger`, who knows a secret.
     recognises_datagram: |_| FirstDatagram::Foreign,
+    greet: |ticket| {
+        let cookie = preamble::cookie_of(&ticket.proof).ok_or("the far end gave it no cookie")?;
+        Ok(Some(Box::new(AddressProof::of(cookie))))
+    },
     client: |now, config| Box::new(client::ClientSession::new(now, config)),
     server: |now, config| Box::new(server::ServerSession::new(now, config)),
 };

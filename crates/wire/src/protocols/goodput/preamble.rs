@@ -1,6 +1,6 @@
 //! The first 8 bytes of every connection: `goodput` and the role of the connection.
 
-use goodput_model::{FlowPlan, Framing};
+use goodput_model::FlowPlan;
 
 use crate::session::{Cookie, First};
 use crate::ticket::{FlowTicket, Proof};
@@ -103,7 +103,7 @@ pub fn data_opening(cookie: &Cookie) -> [u8; DATA_OPENING_BYTES] {
 /// A flow of goodput's own protocol.
 pub(super) fn ticket(flow: FlowPlan, cookie: &Cookie) -> FlowTicket {
     let proof = Proof(data_opening(cookie).to_vec());
-    FlowTicket { flow, proof, framing: Framing::Goodput, shares: None }
+    FlowTicket { flow, proof, framing: goodput_framing::goodput(), shares: None }
 }
 
 /// The cookie in a proof that [`data_opening`] made.

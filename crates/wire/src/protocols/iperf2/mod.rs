@@ -23,6 +23,7 @@ mod tests;
 
 use crate::direct::{Answering, Connecting, Dialect};
 use crate::far_end::FarEnd;
+use crate::greeting;
 use crate::session::Protocol;
 use goodput_model::{Direction, Plan, Role, Sample, Transport};
 
@@ -39,6 +40,7 @@ pub const PROTOCOL: Protocol = Protocol {
     takes_the_rest: false,
     recognises: detect::recognises,
     recognises_datagram: detect::recognises_datagram,
+    greet: greeting::none,
     client: |now, _| Box::new(Connecting::new(now, &DIALECT)),
     server: |now, config| Box::new(Answering::new(now, config, order::read)),
 };

@@ -3,9 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use goodput_model::{
-    BitRate, Bytes, Direction, EndName, Framing, Length, Plan, SocketOptions, Transport,
-};
+use goodput_model::{BitRate, Bytes, Direction, EndName, Length, Plan, SocketOptions, Transport};
 
 use super::bounceback::{self, Bounceback};
 use super::detect::settings_at;
@@ -135,11 +133,11 @@ impl Maker<'_> {
         let tickets = plan.flow_plans().into_iter().map(|flow| FlowTicket {
             flow,
             proof: Proof::default(),
-            framing: Framing::Iperf2 {
-                header: Vec::new(),
-                report: self.reports(shared),
-                timed: self.times(flow.sender),
-            },
+            framing: goodput_framing::iperf2(
+                Vec::new(),
+                self.reports(shared),
+                self.times(flow.sender),
+            ),
             shares: (shared && flow.id > 0).then_some(0),
         });
         Order { tickets: tickets.collect(), plan, meeting }

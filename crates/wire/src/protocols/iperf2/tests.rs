@@ -6,7 +6,7 @@ use crate::direct::Wish;
 use crate::pair::{origin, server_config};
 use crate::session::{Action, First, FirstDatagram, Input, Output, ServerConfig};
 use crate::ticket::Meeting;
-use goodput_model::{BitRate, Bytes, Framing, Length};
+use goodput_model::{BitRate, Bytes, Length};
 use proptest::prelude::*;
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -107,7 +107,7 @@ fn datagrams_are_received_and_reported() {
     assert!(answer.is_empty());
     assert_eq!(orders[0].meeting, Meeting::ThisConnection { taken_bytes: 0, back: None });
     assert_eq!(orders[0].plan.chunk_bytes, Bytes(512));
-    assert!(matches!(orders[0].tickets[0].framing, Framing::Iperf2 { report: true, .. }));
+    assert!(orders[0].tickets[0].framing.answers_streams());
 }
 
 #[test]
@@ -134,10 +134,10 @@ fn trip_times_are_told_where_this_end_sends() {
     let opening = &answer[52..];
     assert_eq!(opening[..24], bytes("400100a0 00000001 00001389 00020000 00000000 ffffff9c"));
     assert_eq!((opening.len(), &opening[32..36]), (80, &bytes("00100000")[..]));
-    assert!(matches!(orders[0].tickets[0].framing, Framing::Iperf2 { timed: true, .. }));
+    assert!(orders[0].tickets[0].framing.chunk_header().is_some());
     first[32..36].copy_from_slice(&bytes("04000000"));
     let Wish::Measure { orders, .. } = read(&server_config(None), &first) else { panic!() };
-    assert!(matches!(orders[0].tickets[0].framing, Framing::Iperf2 { timed: false, .. }));
+    assert!(orders[0].tickets[0].framing.chunk_header().is_none());
 }
 
 #[test]
@@ -254,10 +254,8 @@ fn our_header_is_what_2_1_8_writes() {
         ..Plan::standard()
     };
     let tickets = ticket::tickets(&plan).unwrap();
-    let Framing::Iperf2 { header, report: true, timed: false } = &tickets[0].framing else {
-        panic!()
-    };
-    assert_eq!(*header, bytes(DATAGRAM)[16..]);
+    let settings = bytes(DATAGRAM)[16..].to_vec();
+    assert_eq!(tickets[0].framing, goodput_framing::iperf2(settings, true, false));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A plan of ours, as the header of each flow.
 
-use goodput_model::{Bytes, Direction, EndName, FlowPlan, Framing, Length, Plan, Transport};
+use goodput_model::{Bytes, Direction, EndName, FlowPlan, Length, Plan, Transport};
 
 use super::ack::VERSION;
 use super::header::{
@@ -40,11 +40,7 @@ fn ticket(plan: &Plan, flow: FlowPlan) -> Result<FlowTicket, String> {
     Ok(FlowTicket {
         flow,
         proof: Proof(proof),
-        framing: Framing::Iperf2 {
-            header: settings,
-            report: plan.direction == Direction::Send,
-            timed: false,
-        },
+        framing: goodput_framing::iperf2(settings, plan.direction == Direction::Send, false),
         shares: second.then(|| flow.id - plan.flows),
     })
 }

@@ -32,11 +32,11 @@ mod server;
 mod states;
 mod times;
 
-use goodput_model::{Framing, Plan};
+use goodput_model::Plan;
 
 pub use auth::{Checked, Misfit, check};
 
-use crate::datagram::iperf3::reply_to;
+use crate::datagram::iperf3::{Request, reply_to};
 use crate::far_end::FarEnd;
 use crate::session::{FirstDatagram, Protocol};
 use crate::ticket::{FlowTicket, Proof};
@@ -60,6 +60,7 @@ pub const PROTOCOL: Protocol = Protocol {
         Some(reply) => FirstDatagram::Opens { reply: reply.to_vec() },
         None => FirstDatagram::Foreign,
     },
+    greet: |ticket| Ok(Some(Box::new(Request::of(ticket)))),
     client: |now, config| Box::new(client::ClientSession::new(now, config)),
     server: |now, config| Box::new(server::ServerSession::new(now, config)),
 };
@@ -70,7 +71,7 @@ fn tickets(plan: &Plan, cookie: &Proof, wide: bool) -> Vec<FlowTicket> {
     let ticket = |flow| FlowTicket {
         flow,
         proof: cookie.clone(),
-        framing: Framing::Iperf3 { wide },
+        framing: goodput_framing::iperf3(wide),
         shares: None,
     };
     plan.flow_plans().into_iter().map(ticket).collect()

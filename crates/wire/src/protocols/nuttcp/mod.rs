@@ -33,9 +33,10 @@ mod version;
 
 use std::time::Duration;
 
-use goodput_model::{Framing, Plan, Transport};
+use goodput_model::{Plan, Transport};
 
 use crate::far_end::FarEnd;
+use crate::greeting;
 use crate::session::{First, FirstDatagram, Protocol};
 use crate::ticket::{FlowTicket, Proof};
 
@@ -49,6 +50,7 @@ pub const PROTOCOL: Protocol = Protocol {
     takes_the_rest: false,
     recognises,
     recognises_datagram,
+    greet: greeting::none,
     client: |now, config| Box::new(client::ClientSession::new(now, config)),
     server: |now, config| Box::new(server::ServerSession::new(now, config)),
 };
@@ -116,7 +118,7 @@ fn recognises_datagram(datagram: &[u8]) -> FirstDatagram {
 
 /// A ticket for each flow of a plan; nothing proves a flow but its address and port.
 fn tickets(plan: &Plan, interval_s: f64) -> Vec<FlowTicket> {
-    let framing = Framing::Nuttcp { counted: is_counted(plan, interval_s) };
+    let framing = goodput_framing::nuttcp(is_counted(plan, interval_s));
     let ticket =
         |flow| FlowTicket { flow, proof: Proof::default(), framing: framing.clone(), shares: None };
     plan.flow_plans().into_iter().map(ticket).collect()

@@ -89,7 +89,7 @@ fn flows_are_expected_with_the_cookie_and_in_iperf3_s_order() {
     let tickets = tickets.unwrap();
     let senders: Vec<_> = tickets.iter().map(|ticket| ticket.flow.sender).collect();
     assert_eq!(senders, [EndName::Near, EndName::Near, EndName::Far, EndName::Far]);
-    let wide = goodput_model::Framing::Iperf3 { wide: true };
+    let wide = goodput_framing::iperf3(true);
     assert!(tickets.iter().all(|t| t.proof.0 == COOKIE && t.framing == wide));
 }
 

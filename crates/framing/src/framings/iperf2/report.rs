@@ -15,10 +15,11 @@
 
 use goodput_model::{FlowTotals, Known, Role};
 
-use super::{Answer, word_at};
+use crate::Summary;
+use crate::times::word_at;
 
 /// Bytes of the whole answer, as the real server's.
-pub(crate) const LEN: usize = 128;
+const LEN: usize = 128;
 /// Bytes of a report without what later versions append, behind a header of 16.
 const SHORT_LEN: usize = 56;
 /// There is a report (`HEADER_VERSION1`).
@@ -29,27 +30,10 @@ const WIDE: u32 = 0x0800_0000;
 const ACK: u32 = 2;
 const ACK_LENGTHS: [usize; 3] = [24, 28, 52];
 
-/// What a receiver has to tell when all is over.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Summary {
-    /// Payload bytes that came.
-    pub(crate) bytes: u64,
-    /// Time from the first datagram to the last, nanoseconds.
-    pub(crate) took_ns: u64,
-    /// Datagrams that did not come.
-    pub(crate) lost: u64,
-    /// Datagrams that came after a later one.
-    pub(crate) reordered: u64,
-    /// Datagrams that were sent.
-    pub(crate) datagrams: u64,
-    /// Jitter, microseconds.
-    pub(crate) jitter_us: f64,
-}
-
 /// The report behind `header`. The statistics of the transit time are left out, as they would need
 /// clocks that agree; the flag that would declare them valid is not set.
-pub(crate) fn write(header: &[u8], wide: bool, summary: &Summary) -> Answer {
-    let mut answer = [0; LEN];
+pub fn write(header: &[u8], wide: bool, summary: &Summary) -> Vec<u8> {
+    let mut answer = vec![0; LEN];
     let at = header.len();
     answer[..at].copy_from_slice(header);
     let mut put = |place: usize, word: u64| {
@@ -73,7 +57,7 @@ pub(crate) fn write(header: &[u8], wide: bool, summary: &Summary) -> Answer {
 }
 
 /// What a server tells of `flow`. `None` where it is no report.
-pub(crate) fn read(flow: u16, datagram: &[u8]) -> Option<FlowTotals> {
+pub fn read(flow: u16, datagram: &[u8]) -> Option<FlowTotals> {
     let is_ack = ACK_LENGTHS.contains(&datagram.len()) && word_at(datagram, 0) == Some(ACK);
     if datagram.len() < SHORT_LEN || is_ack {
         return None;

@@ -5,7 +5,7 @@
 //! that the first of those takes the place of one that was lost at the beginning. What a receiver
 //! misses at the end, no marker tells.
 
-use super::{Closing, Format, LEAST, Marker, Read, Sent};
+use crate::{Closing, Datagrams, Framing, LEAST, Layout, MAX_DATAGRAM, Marker, Read, Sent};
 
 /// The start of the real program's payload, of which its markers are cut.
 const BEGIN: [Marker; 1] = [Marker { datagram: b" !\"#", pause_ns: 0 }];
@@ -20,20 +20,55 @@ const IDLE_NS: u64 = 10_000_000_000;
 /// How long a receiver may turn datagrams away, nanoseconds: its user starts it first.
 const SETTLING_NS: u64 = 1_000_000_000;
 
-/// The format as one flow uses it.
+/// ttcp: datagrams without a number between markers of four bytes.
+pub fn ttcp() -> Framing {
+    Framing::new(Bare)
+}
+
+#[derive(Debug)]
+struct Bare;
+
+impl Layout for Bare {
+    fn datagrams(&self, _flow: u16, _chunk: usize) -> Box<dyn Datagrams> {
+        Box::new(Ttcp::default())
+    }
+
+    /// What the real sender begins with, which is nobody's header.
+    fn lead(&self) -> &'static [u8] {
+        b" !\"#$%&'()*+,-./0123456789:;<=>?"
+    }
+
+    fn tells_its_beginning(&self) -> bool {
+        true
+    }
+
+    fn numbers_datagrams(&self) -> bool {
+        false
+    }
+
+    fn times_datagrams(&self) -> bool {
+        false
+    }
+
+    fn counts_proof(&self) -> bool {
+        true
+    }
+}
+
+/// The datagrams of one flow.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Ttcp {
+struct Ttcp {
     begun: bool,
 }
 
-impl Format for Ttcp {
+impl Datagrams for Ttcp {
     fn least(&self) -> usize {
         LEAST
     }
 
     fn longest(&self, _chunk: usize) -> usize {
         // Nobody tells the receiver how long they are.
-        super::MAX_DATAGRAM
+        MAX_DATAGRAM
     }
 
     fn settling_ns(&self) -> Option<u64> {

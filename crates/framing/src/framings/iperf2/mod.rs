@@ -14,10 +14,16 @@
 //! begin at 1 and the last datagram counts as payload; before that they begin at 0 and it does not,
 //! so that either way the number at the end is how many there were.
 
+mod chunks;
+mod report;
+
 use goodput_model::FlowTotals;
 
-use super::iperf2_report::{self, Summary};
-use super::{Answer, Closing, Format, NUMBER_BOUND, Read, Sent, word_at};
+use crate::times::{time_at, time_bytes, word_at};
+use crate::{
+    ChunkHeader, Closing, Datagrams, Framing, Layout, MAX_DATAGRAM, NUMBER_BOUND, Read, Sent,
+    Summary,
+};
 
 /// Bytes of the header.
 const LEN: usize = 16;
@@ -49,9 +55,55 @@ enum Generation {
     Old,
 }
 
-/// The format as one flow uses it.
+/// iperf2: in each datagram a number and the time of sending; the last number is negative and is answered with the
+/// receiver's report.
+///
+/// - `settings`: what a sender writes behind those 16 bytes in each datagram, the settings of the test. A receiver
+///   that has them asks for its payload with such a datagram.
+/// - `answered`: whether the receiver answers, the negative number with its report, the header of a byte stream with
+///   a few bytes. Not for what a server sends.
+/// - `timed`: whether each chunk of a byte stream begins with the time of its sending, as `--trip-times` asks for.
+pub fn iperf2(settings: Vec<u8>, answered: bool, timed: bool) -> Framing {
+    Framing::new(Tested { settings, answered, timed })
+}
+
+#[derive(Debug)]
+struct Tested {
+    settings: Vec<u8>,
+    answered: bool,
+    timed: bool,
+}
+
+impl Layout for Tested {
+    fn datagrams(&self, _flow: u16, _chunk: usize) -> Box<dyn Datagrams> {
+        Box::new(Iperf2::new(self.settings.clone(), self.answered))
+    }
+
+    /// A receiver looks for a header in the first bytes of a stream. What the real sender begins with is none.
+    fn lead(&self) -> &'static [u8] {
+        b"01234567890123456789012345678901"
+    }
+
+    fn tells_its_beginning(&self) -> bool {
+        true
+    }
+
+    fn answers_streams(&self) -> bool {
+        self.answered
+    }
+
+    fn counts_proof(&self) -> bool {
+        true
+    }
+
+    fn chunk_header(&self) -> Option<ChunkHeader> {
+        self.timed.then_some(chunks::HEADER)
+    }
+}
+
+/// The datagrams of one flow.
 #[derive(Debug, Clone)]
-pub(crate) struct Iperf2 {
+struct Iperf2 {
     settings: Vec<u8>,
     answered: bool,
     generation: Option<Generation>,
@@ -65,7 +117,7 @@ pub(crate) struct Iperf2 {
 
 impl Iperf2 {
     /// Writes `settings` behind each header. `answered`: a receiver reports, a sender waits for it.
-    pub(crate) fn new(settings: Vec<u8>, answered: bool) -> Self {
+    fn new(settings: Vec<u8>, answered: bool) -> Self {
         let (generation, base, highest, end) = (None, None, 0, [0; LEN]);
         Self { settings, answered, generation, base, highest, end }
     }
@@ -107,20 +159,20 @@ fn generation(datagram: &[u8]) -> Generation {
     }
 }
 
-impl Format for Iperf2 {
+impl Datagrams for Iperf2 {
     fn least(&self) -> usize {
         LEN + self.settings.len()
     }
 
     fn longest(&self, _chunk: usize) -> usize {
         // A client need not say how long its datagrams are.
-        super::MAX_DATAGRAM
+        MAX_DATAGRAM
     }
 
     /// A first datagram with the settings of a reverse test; a server's receiver has none.
-    fn request(&self) -> Option<Vec<u8>> {
+    fn request(&self, at_ns: u64) -> Option<Vec<u8>> {
         let mut datagram = [&[0; LEN], &self.settings[..]].concat();
-        write_id(&mut datagram, 1, self.now_ns());
+        write_id(&mut datagram, 1, at_ns);
         (!self.settings.is_empty()).then_some(datagram)
     }
 
@@ -149,7 +201,7 @@ impl Format for Iperf2 {
         let Some(index) = number.checked_sub(base) else { return Read::Stranger };
         if !is_end {
             self.highest = self.highest.max(number);
-            let sent_ns = super::time_at(datagram, 4);
+            let sent_ns = time_at(datagram, 4);
             return Read::Payload { number: Some(index), sent_ns };
         }
         let kept = datagram.len().min(LEN);
@@ -170,15 +222,15 @@ impl Format for Iperf2 {
     }
 
     fn hear(&self, flow: u16, datagram: &[u8]) -> Option<FlowTotals> {
-        iperf2_report::read(flow, datagram)
+        report::read(flow, datagram)
     }
 
-    fn answer(&self, summary: &Summary) -> Option<Answer> {
+    fn answer(&self, summary: &Summary) -> Option<Vec<u8>> {
         let generation = self.generation.filter(|_| self.answered)?;
         Some(match generation {
-            Generation::Wide => iperf2_report::write(&[0; LEN], true, summary),
-            Generation::Narrow => iperf2_report::write(&self.end, false, summary),
-            Generation::Old => iperf2_report::write(&self.end[..12], false, summary),
+            Generation::Wide => report::write(&[0; LEN], true, summary),
+            Generation::Narrow => report::write(&self.end, false, summary),
+            Generation::Old => report::write(&self.end[..12], false, summary),
         })
     }
 
@@ -190,7 +242,7 @@ impl Format for Iperf2 {
 fn write_id(datagram: &mut [u8], id: i64, at_ns: u64) {
     let id = id.to_be_bytes();
     datagram[..4].copy_from_slice(&id[4..]);
-    datagram[4..12].copy_from_slice(&super::time_bytes(at_ns));
+    datagram[4..12].copy_from_slice(&time_bytes(at_ns));
     datagram[12..LEN].copy_from_slice(&id[..4]);
 }
 

@@ -2,7 +2,7 @@
 
 /// Takes up the upper bits that a sender leaves out, from the numbers that came before.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Unwrap {
+pub struct Unwrap {
     /// The highest number so far, with all its bits.
     highest: u64,
 }
@@ -10,7 +10,7 @@ pub(crate) struct Unwrap {
 impl Unwrap {
     /// The number whose lower bits are `low`: the one nearest to the highest that came so far, as
     /// no two datagrams on their way at once are 2^31 apart.
-    pub(crate) fn number(&mut self, low: u32) -> u64 {
+    pub fn number(&mut self, low: u32) -> u64 {
         let step = low.wrapping_sub(self.highest as u32) as i32;
         let nearest = self.highest.checked_add_signed(i64::from(step));
         // There is nothing before zero: the sender began high.

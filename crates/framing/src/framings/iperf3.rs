@@ -9,35 +9,56 @@
 //!
 //! The end is told on the control connection.
 
-use super::wrap::Unwrap;
-use super::{Closing, Format, NUMBER_BOUND, Read, Sent};
-use crate::clock::now_ns;
+use crate::numbers::Unwrap;
+use crate::times::{time_at, time_bytes};
+use crate::{Clock, Closing, Datagrams, Framing, Layout, NUMBER_BOUND, Read, Sent};
 
-/// The format as one flow uses it.
+/// iperf3: in each datagram the time of sending and a number from 1; no end marker. `wide`: the number has 64 bits
+/// rather than 32 (`--udp-counters-64bit`).
+pub fn iperf3(wide: bool) -> Framing {
+    Framing::new(Numbered { wide })
+}
+
+#[derive(Debug)]
+struct Numbered {
+    wide: bool,
+}
+
+impl Layout for Numbered {
+    fn datagrams(&self, _flow: u16, _chunk: usize) -> Box<dyn Datagrams> {
+        Box::new(Iperf3::new(self.wide))
+    }
+
+    fn ends_elsewhere(&self) -> bool {
+        true
+    }
+}
+
+/// The datagrams of one flow.
 #[derive(Debug, Clone)]
-pub(crate) struct Iperf3 {
+struct Iperf3 {
     wide: bool,
     numbers: Unwrap,
 }
 
 impl Iperf3 {
     /// With numbers of 64 bits where `wide`, else of 32.
-    pub(crate) fn new(wide: bool) -> Self {
+    fn new(wide: bool) -> Self {
         Self { wide, numbers: Unwrap::default() }
     }
 }
 
-impl Format for Iperf3 {
+impl Datagrams for Iperf3 {
     fn least(&self) -> usize {
         if self.wide { 16 } else { 12 }
     }
 
-    fn now_ns(&self) -> u64 {
-        now_ns()
+    fn clock(&self) -> Clock {
+        Clock::Monotonic
     }
 
     fn write(&self, datagram: &mut [u8], sent: Sent) {
-        let time = super::time_bytes(sent.at_ns);
+        let time = time_bytes(sent.at_ns);
         datagram[..8].copy_from_slice(&time);
         let number = sent.number + 1;
         if self.wide {
@@ -60,7 +81,7 @@ impl Format for Iperf3 {
         };
         match number.checked_sub(1) {
             Some(number) if number < NUMBER_BOUND => {
-                Read::Payload { number: Some(number), sent_ns: super::time_at(datagram, 0) }
+                Read::Payload { number: Some(number), sent_ns: time_at(datagram, 0) }
             }
             _ => Read::Stranger,
         }

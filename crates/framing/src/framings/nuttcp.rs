@@ -10,7 +10,7 @@
 //! Where both ends agreed to count, bytes 24 to 31 of payload tell how many payload bytes were sent
 //! with it and before it, in the sender's byte order.
 
-use super::{Closing, Format, Marker, NUMBER_BOUND, Read, Sent};
+use crate::{Closing, Datagrams, Framing, LEAST, Layout, Marker, NUMBER_BOUND, Read, Sent};
 
 /// Where the count of bytes stands.
 const COUNT: std::ops::Range<usize> = 24..32;
@@ -29,9 +29,59 @@ const END_GAP_NS: u64 = 500_000_000;
 /// second: the time of one that missed `EOD0` is off by so much.
 const EARLY_NS: u64 = 100_000_000;
 
-/// The format as one flow uses it.
+/// nuttcp: datagrams between two begin and five end markers of four bytes. `counted`: bytes 24 to 31 of each tell
+/// how many payload bytes were sent by then, in the sender's byte order.
+pub fn nuttcp(counted: bool) -> Framing {
+    Framing::new(Marked { counted })
+}
+
+#[derive(Debug)]
+struct Marked {
+    counted: bool,
+}
+
+impl Layout for Marked {
+    fn datagrams(&self, _flow: u16, chunk: usize) -> Box<dyn Datagrams> {
+        Box::new(Nuttcp::new(self.counted, chunk))
+    }
+
+    /// A receiver looks for counters of its own at bytes 24 to 31 behind a marker.
+    fn lead(&self) -> &'static [u8] {
+        b" !\"#$%&'\0\0\0\0\0\0\0\x0001234567\0\0\0\0\0\0\0\0"
+    }
+
+    /// nuttcp-8.2.2.c, line 8285.
+    fn is_read_in_turn(&self) -> bool {
+        true
+    }
+
+    fn tells_its_beginning(&self) -> bool {
+        true
+    }
+
+    fn numbers_datagrams(&self) -> bool {
+        self.counted
+    }
+
+    fn times_datagrams(&self) -> bool {
+        false
+    }
+
+    /// A sender's end markers go to the first streams of several, and no others (nuttcp-6.1.2.c, lines 4529 and 4710
+    /// to 4731).
+    fn ends_together(&self) -> bool {
+        true
+    }
+
+    /// OK comes before listen (nuttcp-8.2.2.c, line 4891).
+    fn listens_late(&self) -> bool {
+        true
+    }
+}
+
+/// The datagrams of one flow.
 #[derive(Debug, Clone)]
-pub(crate) struct Nuttcp {
+struct Nuttcp {
     counted: bool,
     /// Bytes of a full datagram.
     size: u64,
@@ -41,7 +91,7 @@ pub(crate) struct Nuttcp {
 
 impl Nuttcp {
     /// For datagrams of `size` bytes, the last perhaps shorter.
-    pub(crate) fn new(counted: bool, size: usize) -> Self {
+    fn new(counted: bool, size: usize) -> Self {
         Self { counted, size: size.max(1) as u64, swapped: None }
     }
 
@@ -61,9 +111,9 @@ impl Nuttcp {
     }
 }
 
-impl Format for Nuttcp {
+impl Datagrams for Nuttcp {
     fn least(&self) -> usize {
-        if self.counted { COUNT.end } else { super::LEAST }
+        if self.counted { COUNT.end } else { LEAST }
     }
 
     fn write(&self, datagram: &mut [u8], sent: Sent) {

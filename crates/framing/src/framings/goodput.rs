@@ -9,10 +9,10 @@
 //! | 16-23 | time of sending, nanoseconds since 1970 by the sender's clock |
 //! | 24-31 | zero, ignored |
 
-use super::{Closing, Format, NUMBER_BOUND, Read, Sent};
+use crate::{Closing, Datagrams, Framing, Layout, NUMBER_BOUND, Read, Sent};
 
 /// Bytes of the header, which are also the smallest datagram.
-pub(crate) const LEN: usize = 32;
+const LEN: usize = 32;
 
 const MARK: [u8; 4] = *b"gpdg";
 const END: u16 = 1;
@@ -23,20 +23,43 @@ const END_MARKERS: u64 = 5;
 /// Time between two end markers, nanoseconds.
 const END_GAP_NS: u64 = 10_000_000;
 
-/// The format as one flow uses it.
+/// goodput's own header and end markers (`docs/protocol.md`).
+pub fn goodput() -> Framing {
+    Framing::new(Own)
+}
+
+#[derive(Debug)]
+struct Own;
+
+impl Layout for Own {
+    fn datagrams(&self, flow: u16, _chunk: usize) -> Box<dyn Datagrams> {
+        Box::new(Goodput::new(flow))
+    }
+
+    /// The control connection tells the end as well.
+    fn ends_unheard(&self) -> bool {
+        false
+    }
+
+    fn misses_receivers(&self) -> bool {
+        true
+    }
+}
+
+/// The datagrams of one flow.
 #[derive(Debug, Clone)]
-pub(crate) struct Goodput {
+struct Goodput {
     flow: u16,
 }
 
 impl Goodput {
     /// For the flow of that number.
-    pub(crate) fn new(flow: u16) -> Self {
+    fn new(flow: u16) -> Self {
         Self { flow }
     }
 }
 
-impl Format for Goodput {
+impl Datagrams for Goodput {
     fn least(&self) -> usize {
         LEN
     }

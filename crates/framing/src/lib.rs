@@ -1,0 +1,154 @@
+//! What payload looks like on the wire: how a stream begins and ends, how datagrams are marked, numbered and ended.
+//! A protocol names a framing for its flows, and the mover writes and reads it; neither knows the other. Pure.
+#![forbid(unsafe_code)]
+
+mod datagrams;
+pub mod framings;
+mod numbers;
+mod times;
+
+use std::fmt::Debug;
+use std::ops::Deref;
+use std::sync::Arc;
+
+pub use datagrams::{
+    Clock, Closing, Datagrams, LEAST, MAX_DATAGRAM, Marker, NUMBER_BOUND, Read, Sent, Summary,
+};
+pub use framings::{examples, goodput, iperf2, iperf3, nuttcp, ttcp};
+
+/// What a mover writes around payload, looks for in it, and takes for its end.
+///
+/// A byte stream is the same for all but its end: most end it by closing it. Datagrams differ in everything.
+pub trait Layout: Debug + Send + Sync {
+    /// The datagrams of flow `flow`, of up to `chunk` bytes each.
+    fn datagrams(&self, flow: u16, chunk: usize) -> Box<dyn Datagrams>;
+
+    /// What payload begins with, so that no receiver takes it for something else; the rest is random.
+    fn lead(&self) -> &'static [u8] {
+        b""
+    }
+
+    /// Whether a receiver learns from elsewhere that all was sent, and so can only read until
+    /// nothing more comes.
+    fn ends_elsewhere(&self) -> bool {
+        false
+    }
+
+    /// Whether the end of datagrams may not be heard at all, as nothing but their markers says it, or may come
+    /// before late datagrams: a receiver that was stopped then waits until nothing more comes.
+    fn ends_unheard(&self) -> bool {
+        true
+    }
+
+    /// Whether a sender of streams takes a connection that closes before it has heard that all is over for a
+    /// receiver that vanished.
+    fn misses_receivers(&self) -> bool {
+        false
+    }
+
+    /// Whether a receiver reads several byte streams strictly in turn, a chunk of each, and only to
+    /// the end of the first one.
+    fn is_read_in_turn(&self) -> bool {
+        false
+    }
+
+    /// Whether datagrams themselves tell when the payload's clock begins, by a marker or by being
+    /// the first, rather than something that both ends agreed on before.
+    fn tells_its_beginning(&self) -> bool {
+        false
+    }
+
+    /// Whether datagrams carry a number, so that lost and late ones are known.
+    fn numbers_datagrams(&self) -> bool {
+        true
+    }
+
+    /// Whether datagrams carry their time of sending, so that jitter is known.
+    fn times_datagrams(&self) -> bool {
+        true
+    }
+
+    /// Whether the end of one flow over UDP is that of all.
+    fn ends_together(&self) -> bool {
+        false
+    }
+
+    /// Whether a far end may say that it is ready before it listens, so that a connection that it
+    /// refuses is worth another try.
+    fn listens_late(&self) -> bool {
+        false
+    }
+
+    /// Whether the receiver of a byte stream says something on it, which a sender must read before it
+    /// closes: for what is unread then, the kernel throws away what it has not sent (`tcp_close`,
+    /// net/ipv4/tcp.c).
+    fn answers_streams(&self) -> bool {
+        false
+    }
+
+    /// Whether what a sender shows to prove a connection is payload as well.
+    fn counts_proof(&self) -> bool {
+        false
+    }
+
+    /// What each chunk of a byte stream begins with, if it differs from chunk to chunk.
+    fn chunk_header(&self) -> Option<ChunkHeader> {
+        None
+    }
+}
+
+/// The beginning of each chunk of a byte stream.
+#[derive(Clone, Copy)]
+pub struct ChunkHeader {
+    /// Its bytes.
+    pub len: usize,
+    /// Writes it into so many bytes.
+    pub write: fn(&mut [u8], Chunk),
+}
+
+/// A chunk of a byte stream.
+#[derive(Debug, Clone, Copy)]
+pub struct Chunk {
+    /// Its number, from 0.
+    pub number: u32,
+    /// Its bytes, header included.
+    pub len: u64,
+    /// When the stream began, nanoseconds since 1970.
+    pub began_ns: u64,
+    /// When this chunk is sent, nanoseconds since 1970.
+    pub at_ns: u64,
+}
+
+/// One framing with its options. Two are equal if they write and read the same.
+#[derive(Debug, Clone)]
+pub struct Framing(Arc<dyn Layout>);
+
+impl Framing {
+    /// Of that layout, whose `Debug` must show all of its options.
+    pub fn new(layout: impl Layout + 'static) -> Self {
+        Self(Arc::new(layout))
+    }
+}
+
+impl Default for Framing {
+    /// goodput's own.
+    fn default() -> Self {
+        goodput()
+    }
+}
+
+impl Deref for Framing {
+    type Target = dyn Layout;
+
+    fn deref(&self) -> &Self::Target {
+        self.0.as_ref()
+    }
+}
+
+impl PartialEq for Framing {
+    fn eq(&self, other: &Self) -> bool {
+        format!("{:?}", self.0) == format!("{:?}", other.0)
+    }
+}
+
+impl Eq for Framing {}
