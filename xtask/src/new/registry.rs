@@ -31,7 +31,7 @@ enum Entry {
 }
 
 /// Every registry.
-pub const REGISTRIES: [Registry; 10] = [
+pub const REGISTRIES: [Registry; 11] = [
     Registry {
         kind: "rule",
         folder: "crates/diagnose/src/rules",
@@ -79,6 +79,14 @@ pub const REGISTRIES: [Registry; 10] = [
         separator: '-',
         template: include_str!("../../templates/protocol.rs.txt"),
         then: "cargo test -p goodput-wire; cargo xtask fuzz",
+    },
+    Registry {
+        kind: "framing",
+        folder: "crates/framing/src/framings",
+        entry: Entry::Item("KIND"),
+        separator: '-',
+        template: include_str!("../../templates/framing.rs.txt"),
+        then: "cargo test -p goodput-framing -p goodput-mover; name it in its protocol's tickets",
     },
     Registry {
         kind: "source",

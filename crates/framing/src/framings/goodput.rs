@@ -9,6 +9,7 @@
 //! | 16-23 | time of sending, nanoseconds since 1970 by the sender's clock |
 //! | 24-31 | zero, ignored |
 
+use super::Kind;
 use crate::{Closing, Datagrams, Framing, Layout, NUMBER_BOUND, Read, Sent};
 
 /// Bytes of the header, which are also the smallest datagram.
@@ -22,6 +23,9 @@ const END: u16 = 1;
 const END_MARKERS: u64 = 5;
 /// Time between two end markers, nanoseconds.
 const END_GAP_NS: u64 = 10_000_000;
+
+/// The registry's entry.
+pub const KIND: Kind = Kind { id: "goodput", examples: || vec![goodput()] };
 
 /// goodput's own header and end markers (`docs/protocol.md`).
 pub fn goodput() -> Framing {

@@ -9,9 +9,13 @@
 //!
 //! The end is told on the control connection.
 
+use super::Kind;
 use crate::numbers::Unwrap;
 use crate::times::{time_at, time_bytes};
 use crate::{Clock, Closing, Datagrams, Framing, Layout, NUMBER_BOUND, Read, Sent};
+
+/// The registry's entry.
+pub const KIND: Kind = Kind { id: "iperf3", examples: || vec![iperf3(false), iperf3(true)] };
 
 /// iperf3: in each datagram the time of sending and a number from 1; no end marker. `wide`: the number has 64 bits
 /// rather than 32 (`--udp-counters-64bit`).

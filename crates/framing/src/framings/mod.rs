@@ -1,10 +1,10 @@
 //! Every framing, a file each.
 
-mod goodput;
-mod iperf2;
-mod iperf3;
-mod nuttcp;
-mod ttcp;
+pub mod goodput;
+pub mod iperf2;
+pub mod iperf3;
+pub mod nuttcp;
+pub mod ttcp;
 
 use crate::Framing;
 
@@ -14,26 +14,21 @@ pub use iperf3::iperf3;
 pub use nuttcp::nuttcp;
 pub use ttcp::ttcp;
 
-/// A framing with each of its options.
-type Examples = fn() -> Vec<Framing>;
+/// The list is the truth: the conformance tests and the fuzz target are made from it.
+pub const ALL: &[&Kind] =
+    &[&goodput::KIND, &iperf2::KIND, &iperf3::KIND, &nuttcp::KIND, &ttcp::KIND];
 
-/// Every framing by the name of its file.
-const ALL: &[(&str, Examples)] = &[
-    ("goodput", || vec![goodput()]),
-    ("iperf3", || vec![iperf3(false), iperf3(true)]),
-    ("iperf2", || {
-        let settings = b"\x48\x01\0\x98".to_vec();
-        let answered = [false, true].map(|answered| iperf2(settings.clone(), answered, false));
-        let server = [false, true].map(|timed| iperf2(Vec::new(), false, timed));
-        answered.into_iter().chain(server).chain([iperf2(Vec::new(), true, false)]).collect()
-    }),
-    ("nuttcp", || vec![nuttcp(false), nuttcp(true)]),
-    ("ttcp", || vec![ttcp()]),
-];
+/// A framing, whatever its options.
+pub struct Kind {
+    /// Its id, equal to the file's name.
+    pub id: &'static str,
+    /// It with each of its options.
+    pub examples: fn() -> Vec<Framing>,
+}
 
 /// Each framing with each of its options, for the conformance tests and the fuzz target.
 pub fn examples() -> Vec<Framing> {
-    ALL.iter().flat_map(|(_, examples)| examples()).collect()
+    ALL.iter().flat_map(|kind| (kind.examples)()).collect()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! Where both ends agreed to count, bytes 24 to 31 of payload tell how many payload bytes were sent
 //! with it and before it, in the sender's byte order.
 
+use super::Kind;
 use crate::{Closing, Datagrams, Framing, LEAST, Layout, Marker, NUMBER_BOUND, Read, Sent};
 
 /// Where the count of bytes stands.
@@ -28,6 +29,9 @@ const END_GAP_NS: u64 = 500_000_000;
 /// How much earlier a sender of ours says `EOD1`, for the same receivers, with intervals of half a
 /// second: the time of one that missed `EOD0` is off by so much.
 const EARLY_NS: u64 = 100_000_000;
+
+/// The registry's entry.
+pub const KIND: Kind = Kind { id: "nuttcp", examples: || vec![nuttcp(false), nuttcp(true)] };
 
 /// nuttcp: datagrams between two begin and five end markers of four bytes. `counted`: bytes 24 to 31 of each tell
 /// how many payload bytes were sent by then, in the sender's byte order.

@@ -5,6 +5,7 @@
 //! that the first of those takes the place of one that was lost at the beginning. What a receiver
 //! misses at the end, no marker tells.
 
+use super::Kind;
 use crate::{Closing, Datagrams, Framing, LEAST, Layout, MAX_DATAGRAM, Marker, Read, Sent};
 
 /// The start of the real program's payload, of which its markers are cut.
@@ -19,6 +20,9 @@ const END_GAP_NS: u64 = 1_000_000;
 const IDLE_NS: u64 = 10_000_000_000;
 /// How long a receiver may turn datagrams away, nanoseconds: its user starts it first.
 const SETTLING_NS: u64 = 1_000_000_000;
+
+/// The registry's entry.
+pub const KIND: Kind = Kind { id: "ttcp", examples: || vec![ttcp()] };
 
 /// ttcp: datagrams without a number between markers of four bytes.
 pub fn ttcp() -> Framing {

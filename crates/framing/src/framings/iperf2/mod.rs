@@ -19,6 +19,7 @@ mod report;
 
 use goodput_model::FlowTotals;
 
+use super::Kind;
 use crate::times::{time_at, time_bytes, word_at};
 use crate::{
     ChunkHeader, Closing, Datagrams, Framing, Layout, MAX_DATAGRAM, NUMBER_BOUND, Read, Sent,
@@ -53,6 +54,16 @@ enum Generation {
     Narrow,
     /// 32 bits, report behind 12 bytes: up to 2.0.8.
     Old,
+}
+
+/// The registry's entry.
+pub const KIND: Kind = Kind { id: "iperf2", examples };
+
+fn examples() -> Vec<Framing> {
+    let settings = b"\x48\x01\0\x98".to_vec();
+    let answered = [false, true].map(|answered| iperf2(settings.clone(), answered, false));
+    let server = [false, true].map(|timed| iperf2(Vec::new(), false, timed));
+    answered.into_iter().chain(server).chain([iperf2(Vec::new(), true, false)]).collect()
 }
 
 /// iperf2: in each datagram a number and the time of sending; the last number is negative and is answered with the
