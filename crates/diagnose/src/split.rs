@@ -342,6 +342,6 @@ mod tests {
             tcp.length_bytes = 168;
         });
         let why = split(&View::new(&case.evidence())).unwrap_err().to_string();
-        assert_eq!(why, "tcp_info of this kernel ends at 168 bytes, busy_us needs 192");
+        assert_eq!(why, "this kernel's tcp_info has 168 bytes, busy_us needs 192");
     }
 }

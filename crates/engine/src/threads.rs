@@ -18,5 +18,5 @@ pub async fn blocking<T: Send + 'static>(
     can_start_thread().map_err(EngineError::io("work beside the conversation"))?;
     tokio::task::spawn_blocking(work)
         .await
-        .map_err(|cause| EngineError::Flow(format!("an internal task broke off: {cause}")))
+        .map_err(|cause| EngineError::Flow(format!("an internal task failed: {cause}")))
 }

@@ -69,14 +69,14 @@ fn analyse_arm(design: &Design, blocks: &[Block], arm: usize) -> ArmAnalysis {
 fn median_goodput(blocks: &[Block], arm: usize) -> Known<BitRate> {
     match median(blocks.iter().map(|block| goodput(block[arm]))) {
         Some(goodput) => Known::Value(BitRate(goodput)),
-        None => Known::missing("no block in which every arm's run counts"),
+        None => Known::missing("no block has a counted run of every arm"),
     }
 }
 
 fn median_cpu(blocks: &[Block], arm: usize) -> Known<f64> {
     match median(blocks.iter().filter_map(|block| cpu(block[arm]))) {
         Some(cost) => Known::Value(cost),
-        None => Known::missing("no run that counts knows its CPU cost"),
+        None => Known::missing("no counted run knows its CPU cost"),
     }
 }
 

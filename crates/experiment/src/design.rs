@@ -104,12 +104,12 @@ impl fmt::Display for Why {
         match self {
             Self::Decided { blocks } => write!(f, "every arm was decided after {blocks} blocks"),
             Self::Precise { blocks } => {
-                write!(f, "every difference was known as well as asked for after {blocks} blocks")
+                write!(f, "every difference reached the requested precision after {blocks} blocks")
             }
             Self::LastLook { blocks } => {
                 write!(f, "the last of the planned {blocks} blocks was run")
             }
-            Self::MaxBlocks { run } => write!(f, "{run} blocks were run, as many as allowed"),
+            Self::MaxBlocks { run } => write!(f, "the maximum of {run} blocks was run"),
             Self::OutOfTime => f.write_str("the time was up"),
             Self::NothingToCompare => f.write_str("there was only one arm, nothing to compare"),
         }

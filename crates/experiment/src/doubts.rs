@@ -18,7 +18,7 @@ pub fn doubts(design: &Design, comparison: &Comparison) -> Vec<String> {
         (design.complete(&comparison.trials), Looks::for_arms(design.arms).first());
     if complete < first {
         doubts.push(format!(
-            "{} of the {first} blocks that it takes to show anything: allow more time",
+            "{} of the {first} blocks needed to show anything: allow more time",
             if complete == 0 { "none".into() } else { format!("only {complete}") }
         ));
     } else {
@@ -41,8 +41,8 @@ fn discards(trials: &[Trial], arms: usize) -> Vec<String> {
             blocks.into_iter().partition(|block| good.contains(block));
         let repeated = match repeated.len() {
             0 => None,
-            1 => Some(format!("in 1 block a run was made again: {why}")),
-            n => Some(format!("in {n} blocks a run was made again: {why}")),
+            1 => Some(format!("in 1 block a run was repeated: {why}")),
+            n => Some(format!("in {n} blocks a run was repeated: {why}")),
         };
         let lost = match lost.len() {
             0 => None,
@@ -58,8 +58,8 @@ fn silent(trials: &[Trial]) -> Option<String> {
     let is_silent = |trial: &&Trial| counts(trial) && goodput(trial) == 0.0;
     match trials.iter().filter(is_silent).count() {
         0 => None,
-        1 => Some("in 1 run nothing arrived; in ratios it stands as 1 bit/s".into()),
-        n => Some(format!("in {n} runs nothing arrived; in ratios they stand as 1 bit/s")),
+        1 => Some("nothing arrived in 1 run; ratios count it as 1 bit/s".into()),
+        n => Some(format!("nothing arrived in {n} runs; ratios count them as 1 bit/s")),
     }
 }
 
@@ -69,10 +69,11 @@ fn open_arms(design: &Design, comparison: &Comparison) -> Vec<String> {
         let effect = analysis.goodput.filter(|e| e.judgement == Judgement::Inconclusive)?;
         let name = comparison.arms.get(arm).map(|arm| arm.values.join(", ")).unwrap_or_default();
         Some(match analysis.more_blocks {
-            None => format!("{name}: so near the threshold that no number of blocks decides it"),
+            None => {
+                format!("{name}: too close to the threshold for any number of blocks to decide")
+            }
             Some(more) if effect.n as u32 + more > last => format!(
-                "{name}: about {} blocks would decide it, more than a comparison makes; try \
-                 longer runs, a quieter time or a larger threshold",
+                "{name}: about {} blocks would decide it, more than a comparison runs; try longer runs, a quieter time or a larger threshold",
                 effect.n as u32 + more
             ),
             Some(more) => format!("{name}: about {more} more blocks would decide it"),
@@ -98,7 +99,7 @@ mod tests {
         let failed = Trial { discarded: Some("failed: reset".into()), ..trial(2, 1, 0.0) };
         let mut trials = blocks(|_| 150.0);
         trials.push(failed);
-        assert_eq!(of(trials), ["in 1 block a run was made again: failed: reset"]);
+        assert_eq!(of(trials), ["in 1 block a run was repeated: failed: reset"]);
     }
 
     fn blocks(arm_1: fn(u32) -> f64) -> Vec<Trial> {
@@ -114,14 +115,11 @@ mod tests {
             of(trials),
             [
                 "1 block does not count: the peer left",
-                "in 1 run nothing arrived; in ratios it stands as 1 bit/s",
-                "only 1 of the 6 blocks that it takes to show anything: allow more time",
+                "nothing arrived in 1 run; ratios count it as 1 bit/s",
+                "only 1 of the 6 blocks needed to show anything: allow more time",
             ]
         );
-        assert_eq!(
-            of(vec![]),
-            ["none of the 6 blocks that it takes to show anything: allow more time"]
-        );
+        assert_eq!(of(vec![]), ["none of the 6 blocks needed to show anything: allow more time"]);
     }
 
     #[test]
@@ -130,6 +128,6 @@ mod tests {
         let open = of(blocks(|block| 100.0 + 9.0 * f64::from(block % 3)));
         assert!(open[0].starts_with("on: about ") && open[0].ends_with("would decide it"));
         let noise = of(blocks(|block| if block % 2 == 0 { 105.0 } else { 94.0 }));
-        assert!(noise[0].contains("more than a comparison makes"), "{noise:?}");
+        assert!(noise[0].contains("more than a comparison runs"), "{noise:?}");
     }
 }

@@ -72,7 +72,7 @@ fn positive(trips: &RoundTrips) -> Option<f64> {
 }
 
 fn not_probed() -> Missing {
-    Missing::because("no run that counts was probed")
+    Missing::because("no counted run was probed")
 }
 
 #[cfg(test)]

@@ -57,14 +57,14 @@ fn witnesses(trials: &[Trial], arm: usize, rule: &str) -> BTreeMap<u32, f64> {
 fn median_of(witnesses: &BTreeMap<u32, f64>, whose: &str) -> Known<f64> {
     match median(witnesses.values().copied()) {
         Some(value) => Known::Value(value),
-        None => Known::missing(format!("none of the {whose} runs that count could read it")),
+        None => Known::missing(format!("no counted {whose} run could read it")),
     }
 }
 
 fn moved(pairs: &[(f64, f64)]) -> Known<bool> {
     let most_telling = 0.5f64.powi(pairs.len() as i32);
     if most_telling > CHANCE {
-        return Known::missing(format!("{} pairs of runs are too few to tell", pairs.len()));
+        return Known::missing(format!("{} pairs of runs are too few to decide", pairs.len()));
     }
     let fell = pairs.iter().filter(|(before, after)| after < before).count();
     let changed = pairs.iter().filter(|(before, after)| after != before).count();
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn too_few_pairs_and_no_witness_say_so() {
         let few = mechanism(&trials(4, 96.0, |_| 3.0), 1, "receive-window").unwrap();
-        assert_eq!(few.moved, Known::missing("4 pairs of runs are too few to tell"));
+        assert_eq!(few.moved, Known::missing("4 pairs of runs are too few to decide"));
         let none = mechanism(&trials(6, 96.0, |_| 3.0), 1, "path-loss").unwrap();
         assert!(none.witness_before.value().is_none() && none.moved.value().is_none());
         assert_eq!(mechanism(&[], 1, "receive-window"), None);

@@ -66,8 +66,7 @@ impl Authorized {
     /// # Errors
     /// When it can't.
     pub fn check(&self) -> Result<()> {
-        let advice = "the server has given up its privileges and reads this file again when it changes; it \
-                      has no secrets, so let everybody read it (chmod 644), and enter its directory";
+        let advice = "the server has dropped its privileges and reads this file again when it changes; the file has no secrets, so let everyone read it (chmod 644) and enter its directory";
         read(&self.file, self.owner).map(drop).context(advice)
     }
 

@@ -57,7 +57,7 @@ fn usual_key(is_needed: bool) -> Result<Option<KeyFile>> {
         return Ok(None);
     };
     let read = key_files::read(&file);
-    Ok(read.inspect_err(|why| eprintln!("warning: goes on without a key: {why:#}")).ok())
+    Ok(read.inspect_err(|why| eprintln!("warning: continuing without a key: {why:#}")).ok())
 }
 
 /// Reads a token from its file.
@@ -110,20 +110,21 @@ fn first_line(text: &str) -> String {
 fn ask(username: &str) -> Result<String> {
     let terminal =
         fs::File::options().read(true).write(true).open("/dev/tty").with_context(|| {
-            format!("there is no terminal to ask on; give --password-file or {PASSWORD_VARIABLE}")
+            format!("there is no terminal to ask for the password; use --password-file or {PASSWORD_VARIABLE}")
         })?;
     let shown = tcgetattr(&terminal).context("cannot read the terminal's settings")?;
     let mut hidden = shown.clone();
     hidden.local_modes.remove(LocalModes::ECHO);
     hidden.local_modes.insert(LocalModes::ECHONL);
-    write!(&terminal, "password of {username}: ").context("cannot ask on the terminal")?;
+    write!(&terminal, "password of {username}: ")
+        .context("cannot ask for the password on the terminal")?;
     tcsetattr(&terminal, OptionalActions::Flush, &hidden)
-        .context("cannot hide what is typed on the terminal")?;
+        .context("cannot hide the typed password on the terminal")?;
     let mut line = String::new();
     let typed = BufReader::new(&terminal).read_line(&mut line);
     let restored = tcsetattr(&terminal, OptionalActions::Flush, &shown);
     typed.context("cannot read from the terminal")?;
-    restored.context("cannot make the terminal show again what is typed")?;
+    restored.context("cannot switch the terminal's echo back on")?;
     if line.is_empty() {
         bail!("no password was typed");
     }

@@ -22,7 +22,7 @@ impl Keeper {
     /// Keeps a record; its number, where it was kept.
     pub fn keep(&self, record: &Record) -> Result<Option<i64>> {
         let Some(store) = &self.0 else { return Ok(None) };
-        store.add(record).map(Some).context("the result above was not kept")
+        store.add(record).map(Some).context("the result above was not saved")
     }
 }
 

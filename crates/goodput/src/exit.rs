@@ -101,7 +101,7 @@ mod tests {
         let cause = std::io::Error::other("disk on fire");
         let error = Err::<(), _>(cause).context("cannot write x: disk on fire").unwrap_err();
         assert_eq!(in_words(&error), "cannot write x: disk on fire");
-        let error = error.context("the result was not kept");
-        assert_eq!(in_words(&error), "the result was not kept: cannot write x: disk on fire");
+        let error = error.context("the result was not saved");
+        assert_eq!(in_words(&error), "the result was not saved: cannot write x: disk on fire");
     }
 }

@@ -44,7 +44,7 @@ fn known_limit(id: &str) -> Result<String, String> {
         return Ok(id.into());
     }
     let near = nearest(id, known);
-    Err(format!("no rule is called {id:?}; did you mean {:?}?", near.unwrap_or(Verdict::NO_LIMIT)))
+    Err(format!("there is no rule {id:?}; did you mean {:?}?", near.unwrap_or(Verdict::NO_LIMIT)))
 }
 
 impl Expectation {

@@ -69,10 +69,10 @@ impl Servers for Known {
         let shown = self.file.display();
         match self.add(target, key) {
             Ok(()) => {
-                eprintln!("goodput: {target} is new here; its key {key} is remembered in {shown}")
+                eprintln!("goodput: first visit to {target}; its key {key} is saved in {shown}")
             }
             Err(why) => {
-                eprintln!("warning: cannot remember the key {key} of {target} in {shown}: {why}")
+                eprintln!("warning: cannot save the key {key} of {target} in {shown}: {why}")
             }
         }
     }

@@ -82,7 +82,7 @@ pub fn finish() -> bool {
 
 /// What is said of output that nobody has read.
 const CUT: &str =
-    "goodput: the end of the output was not printed: its reader has stopped reading\n";
+    "goodput: the end of the output was not printed because its reader stopped reading\n";
 
 fn print_now(text: &str) -> io::Result<()> {
     if TAKEN.load(Ordering::Relaxed) {
@@ -182,7 +182,7 @@ impl Later {
             }
             if left_out > 0 {
                 ERR.add(&format!(
-                    "goodput: {left_out} lines were not printed: nobody read them in time\n"
+                    "goodput: {left_out} lines were not printed because nobody read them in time\n"
                 ));
             }
             self.lock().writing = false;

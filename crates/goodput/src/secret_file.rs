@@ -49,7 +49,7 @@ fn whole(opened: File, file: &Path, what: &str) -> Result<String> {
     let failed = || format!("cannot read {what} {}", file.display());
     opened.take(LONGEST + 1).read_to_string(&mut text).with_context(failed)?;
     if text.len() as u64 > LONGEST {
-        bail!("{what} {} is longer than {} bytes, the most that is read", file.display(), LONGEST);
+        bail!("{what} {} is longer than {} bytes, the maximum", file.display(), LONGEST);
     }
     Ok(text)
 }
@@ -58,9 +58,7 @@ fn only_ours_to_write(found: &Metadata, file: &Path, what: &str, us: Uid) -> Res
     let shown = file.display();
     let (mode, owner) = (found.mode() & 0o7777, found.uid());
     if (found.is_file() || found.is_dir()) && mode & 0o022 != 0 {
-        bail!(
-            "{what} {shown} can be written by others (mode {mode:04o}); run `chmod go-w {shown}`"
-        );
+        bail!("others can write to {what} {shown} (mode {mode:04o}); run `chmod go-w {shown}`");
     }
     if owner != us.as_raw() && owner != 0 {
         bail!(
@@ -76,7 +74,7 @@ fn check(found: &Metadata, file: &Path, what: &str) -> Result<()> {
     // A pipe, as a shell's <(…) makes one, has no name that others could open.
     let reachable = found.is_file() && mode & 0o077 != 0;
     if reachable && !is_credential(found, file) {
-        bail!("{what} {shown} can be reached by others (mode {mode:04o}); run `chmod 600 {shown}`");
+        bail!("others can access {what} {shown} (mode {mode:04o}); run `chmod 600 {shown}`");
     }
     if owner != geteuid().as_raw() && owner != 0 {
         bail!(

@@ -52,7 +52,7 @@ impl Context {
             Subject::Ourselves => Ok(format!("proc/self/{name}")),
             Subject::Process(pid) => Ok(format!("proc/{pid}/{name}")),
             Subject::Unknown => {
-                Err(Missing::because("it is not known which process moves the payload"))
+                Err(Missing::because("the process that moves the payload is not known"))
             }
         }
     }
@@ -64,9 +64,7 @@ impl Context {
             (None, Some(_), _) if self.scope > 0 => device_numbered(self.scope),
             (None, Some(peer), _) => device_towards(peer),
             (None, None, Some(local)) => device_with(local),
-            (None, None, None) => {
-                Err(Missing::because("no device was named, and no peer to find one by"))
-            }
+            (None, None, None) => Err(Missing::because("no device and no peer was named")),
         }
     }
 

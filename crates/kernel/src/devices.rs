@@ -13,7 +13,9 @@ pub fn devices(named: &[String]) -> Result<Vec<String>, Missing> {
     if let Some(unknown) = named.iter().find(|name| links.iter().all(|link| link.name != **name)) {
         let there: Vec<_> = links.into_iter().map(|link| link.name).collect();
         let there = there.join(", ");
-        return Err(Missing::because(format!("there is no device {unknown} here, only {there}")));
+        return Err(Missing::because(format!(
+            "there is no device {unknown} here; there are {there}"
+        )));
     }
     if !named.is_empty() {
         return Ok(named.to_vec());
@@ -21,7 +23,9 @@ pub fn devices(named: &[String]) -> Result<Vec<String>, Missing> {
     if let Some(unknown) = named.iter().find(|name| links.iter().all(|link| link.name != **name)) {
         let there: Vec<_> = links.into_iter().map(|link| link.name).collect();
         let there = there.join(", ");
-        return Err(Missing::because(format!("there is no device {unknown} here, only {there}")));
+        return Err(Missing::because(format!(
+            "there is no device {unknown} here; there are {there}"
+        )));
     }
     if !named.is_empty() {
         return Ok(named.to_vec());
@@ -48,7 +52,7 @@ mod tests {
     #[test]
     fn an_unknown_device_is_refused_with_those_that_are_there() {
         let why = super::devices(&["nosuch0".into()]).unwrap_err().to_string();
-        assert!(why.starts_with("there is no device nosuch0 here, only "), "{why}");
+        assert!(why.starts_with("there is no device nosuch0 here; there are "), "{why}");
         assert_eq!(super::devices(&["lo".into()]), Ok(vec!["lo".into()]));
     }
 }

@@ -65,7 +65,7 @@ pub fn foreign_sockets(filter: &SocketFilter) -> Result<Vec<ForeignSocket>, Miss
 pub fn socket_inodes_of(pid: u32) -> Result<BTreeSet<u64>, Missing> {
     let unreadable = |error: io::Error| {
         let advice = match error.kind() {
-            io::ErrorKind::NotFound => "; is it still running?",
+            io::ErrorKind::NotFound => "; check if it still runs",
             io::ErrorKind::PermissionDenied => "; run as its user or as root",
             _ => "",
         };
@@ -102,7 +102,9 @@ fn foreign(socket: DiagSocket) -> ForeignSocket {
 fn known<T>(value: Option<T>, what: &str) -> Known<T> {
     match value {
         Some(value) => Known::Value(value),
-        None => Known::missing(format!("the kernel's list of sockets has no {what} of this one")),
+        None => {
+            Known::missing(format!("the kernel's list of sockets has no {what} for this socket"))
+        }
     }
 }
 
@@ -137,7 +139,7 @@ mod tests {
         let filter = SocketFilter { inodes: Some(BTreeSet::new()), ..SocketFilter::default() };
         assert_eq!(foreign_sockets(&filter), Ok(Vec::new()));
         let why = socket_inodes_of(u32::MAX).unwrap_err().to_string();
-        assert!(why.contains("still running"), "{why}");
+        assert!(why.contains("still runs"), "{why}");
         assert_eq!(socket_inode("pipe:[7]"), None);
         assert_eq!(socket_inode("socket:[7]"), Some(7));
     }

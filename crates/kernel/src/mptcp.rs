@@ -39,7 +39,8 @@ pub fn mptcp_subflows(socket: BorrowedFd<'_>) -> Option<Known<u64>> {
 }
 
 fn fell_back() -> Result<u64, Missing> {
-    let why = "the connection fell back to TCP: the other end, or something between, has no MPTCP";
+    let why =
+        "the connection fell back to TCP: the other end, or something on the path, has no MPTCP";
     Err(Missing::because(why))
 }
 

@@ -110,12 +110,12 @@ impl Surroundings {
             None => (allowed.to_vec(), String::from("any memory node")),
         };
         if near.is_empty() {
-            let why = format!("no CPU of {place}, is allowed; the scheduler decides");
+            let why = format!("no CPU of {place} is allowed; the scheduler decides");
             return Seats { cpus: Vec::new(), why };
         }
         if near == allowed && !near.iter().any(|cpu| self.interrupted.contains(cpu)) {
             let why = format!(
-                "every allowed CPU is as near to {device} and as quiet; the scheduler decides"
+                "every allowed CPU is equally near to {device} and equally quiet; the scheduler decides"
             );
             return Seats { cpus: Vec::new(), why };
         }
@@ -134,7 +134,7 @@ impl Surroundings {
         };
         if cpus.len() < flows && !loud.is_empty() {
             why = format!(
-                "{place}; for want of others also on CPUs that serve its interrupts ({avoided})"
+                "{place}; also on CPUs that serve its interrupts, because there are no others ({avoided})"
             );
             loud.sort_by_key(|cpu| self.rank(*cpu));
             cpus.append(&mut loud);
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(seen.seats(&all(), 1).cpus, [15]);
         let crowded = seen.seats(&all(), 2);
         assert_eq!(crowded.cpus, [15, 4, 5, 6, 7, 12, 13, 14]);
-        assert!(crowded.why.contains("for want of others"), "{}", crowded.why);
+        assert!(crowded.why.contains("because there are no others"), "{}", crowded.why);
         let (_host, full) = machine(&[4, 5, 6, 7, 12, 13, 14, 15]);
         assert_eq!(full.seats(&all(), 1).cpus.len(), 8, "a card with a queue for every CPU");
     }

@@ -12,12 +12,12 @@ pub fn receive_hash(context: &Context, transport: Transport) -> Result<ReceiveHa
     let device = context.device_name()?;
     let because = |why: &str| Missing::because(format!("{device} {why}"));
     let hash = read(&device).map_err(|error| match error.not_supported() {
-        true => because("has no hash that spreads what it receives (RSS)"),
+        true => because("has no receive hash (RSS)"),
         false => missing(error),
     })?;
     let queues = hash.table.iter().any(|queue| *queue != hash.table[0]);
     if !queues {
-        return Err(because("has one receive queue, or does not spread over several by a hash"));
+        return Err(because("has one receive queue, or no hash over several"));
     }
     if !hash.is_toeplitz {
         return Err(because("spreads packets by a hash other than Toeplitz's"));
@@ -40,7 +40,7 @@ pub fn receive_hash(context: &Context, transport: Transport) -> Result<ReceiveHa
     let sound = table.map(|table| ReceiveHash { device: device.clone(), key: hash.key, table });
     sound
         .filter(ReceiveHash::is_sound)
-        .ok_or_else(|| because("has a key or a table of a length that is not known here"))
+        .ok_or_else(|| because("has a hash key or table of unknown length"))
 }
 
 #[cfg(test)]
@@ -51,6 +51,6 @@ mod tests {
     fn loopback_spreads_over_nothing_and_says_so() {
         let context = Context { device: Some("lo".into()), ..Context::default() };
         let why = receive_hash(&context, Transport::Tcp).unwrap_err().to_string();
-        assert_eq!(why, "lo has no hash that spreads what it receives (RSS)");
+        assert_eq!(why, "lo has no receive hash (RSS)");
     }
 }

@@ -33,8 +33,7 @@ pub enum LabError {
     },
     /// Privileges were asked for too late.
     #[error(
-        "cannot enter a user namespace: the process already has {threads} threads, and the kernel \
-         lets only a single-threaded process in (user_namespaces(7)); call privilege::enter first"
+        "cannot enter a user namespace: the process already has {threads} threads, and the kernel admits only single-threaded processes (user_namespaces(7)); call privilege::enter first"
     )]
     Threads {
         /// Threads now.

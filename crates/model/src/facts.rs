@@ -89,7 +89,7 @@ impl Snapshot {
         let why = self.missing.get(name).or_else(|| self.missing.get(area));
         Missing::because(match why {
             Some(why) => format!("{name}: {why}"),
-            None => format!("{name} is not among what this host reports"),
+            None => format!("this host does not report {name}"),
         })
     }
 }

@@ -31,7 +31,7 @@ pub struct Latency {
 }
 
 fn not_looked() -> Known<RoundTrips> {
-    Known::missing("this record is of a goodput that did not look")
+    Known::missing("this record is from a goodput that did not measure it")
 }
 
 /// Times under load of the runs of one arm of a comparison.

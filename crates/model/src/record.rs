@@ -145,7 +145,7 @@ pub struct Interval {
     pub received_bytes: Known<u64>,
     /// The same as a rate.
     pub goodput_bits_per_s: Known<BitRate>,
-    /// Payload the sender's application wrote per second, where nothing tells what arrived of it.
+    /// Payload the sender's application wrote per second, where no end reports what arrived of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_bits_per_s: Option<BitRate>,
 }

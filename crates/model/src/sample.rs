@@ -120,7 +120,7 @@ impl FlowSample {
 
 /// What a peer that knows no `cpu_wait_us` leaves us with.
 fn not_told() -> Known<u64> {
-    Known::missing("the peer does not tell how long its threads waited for a CPU")
+    Known::missing("the peer does not report how long its threads waited for a CPU")
 }
 
 /// What is said of the source or the sink of a flow that has none.

@@ -23,7 +23,7 @@ pub struct SettingRef {
 
 /// A text that names no setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} does not name a setting; write [far:]NAME[@SCOPE], like offload.tso@eth0")]
+#[error("{0:?} is not a setting; write [far:]NAME[@SCOPE], like offload.tso@eth0")]
 pub struct BadSettingRef(String);
 
 impl FromStr for SettingRef {

@@ -127,7 +127,7 @@ tcp_info! {
 impl TcpInfo {
     fn too_short(&self, field: &str, needs: u32) -> Missing {
         Missing::because(format!(
-            "tcp_info of this kernel ends at {} bytes, {field} needs {needs}",
+            "this kernel's tcp_info has {} bytes, {field} needs {needs}",
             self.length_bytes
         ))
     }

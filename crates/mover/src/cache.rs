@@ -78,7 +78,7 @@ pub fn resident_percent(file: &OwnedFd, bytes: u64) -> Known<f64> {
         return Known::missing("the file is empty");
     }
     if !may_ask(file) {
-        return Known::missing("the kernel tells it only to the owner of the file");
+        return Known::missing("the kernel reports it only to the owner of the file");
     }
     let page = rustix::param::page_size() as u64;
     let (mut resident, mut at) = (0, 0);
@@ -86,7 +86,7 @@ pub fn resident_percent(file: &OwnedFd, bytes: u64) -> Known<f64> {
         let window = WINDOW.min(bytes - at);
         match resident_pages(file, at, window as usize) {
             Ok(pages) => resident += pages,
-            Err(cause) => return Known::missing(format!("mincore(2) is refused: {cause}")),
+            Err(cause) => return Known::missing(format!("the kernel refuses mincore(2): {cause}")),
         }
         at += window;
     }

@@ -47,8 +47,8 @@ pub(crate) fn choose(plan: &Plan, role: Role) -> Result<(&'static dyn Mover, Str
     // The last one is the plainest: where it can't run, that is what the user must know.
     Err(passed.pop().unwrap_or_else(|| Unsupported {
         mover: AUTO.into(),
-        why: "there is no mover for this plan".into(),
-        needs: "name one that `goodput list movers` prints".into(),
+        why: "no mover fits this plan".into(),
+        needs: "choose one from `goodput list movers`".into(),
     }))
 }
 
@@ -71,35 +71,34 @@ fn candidates(plan: &Plan, role: Role) -> Vec<Candidate> {
     match (plan.transport, role) {
         (Transport::Tcp, Role::Sender) => of(stream_senders(plan)),
         (Transport::Tcp, Role::Receiver) if plan.storage.sink.is_some() => {
-            of(&[("copy", "only what is copied can be written to a sink")])
+            of(&[("copy", "only copied data can be written to a sink")])
         }
         // A byte cost both ends 0.65 times the CPU time of copying it out, and through splice-null 0.8
         // times.
         (Transport::Tcp, Role::Receiver) => of(&[
-            ("discard", "the kernel drops the payload, so that nothing is copied"),
+            ("discard", "the kernel drops the payload, so nothing is copied"),
             ("copy", PLAIN),
         ]),
         (Transport::Udp, Role::Sender) if plan.rate_bits_per_s.is_some() => {
-            of(&[("datagram", "paced datagrams leave one by one, for even gaps")])
+            of(&[("datagram", "paced datagrams are sent one by one, for even gaps")])
         }
         // A byte cost sender and receiver together 0.06 times the CPU time that it cost one by one, and
         // joined by the sender alone 0.2 times.
         (Transport::Udp, Role::Receiver) => {
-            of(&[("gro", "datagrams that came joined are read joined"), ("datagram", PLAIN)])
+            of(&[("gro", "datagrams that arrive joined are read joined"), ("datagram", PLAIN)])
         }
-        (Transport::Udp, Role::Sender) => of(&[
-            ("gso", "datagrams that are joined take the way through the kernel once for many"),
-            ("datagram", PLAIN),
-        ]),
+        (Transport::Udp, Role::Sender) => {
+            of(&[("gso", "joined datagrams pass the kernel once for many"), ("datagram", PLAIN)])
+        }
     }
 }
 
-const PLAIN: &str = "it can always run";
+const PLAIN: &str = "it always works";
 
 fn stream_senders(plan: &Plan) -> &'static [(&'static str, &'static str)] {
     match &plan.storage.source {
         Some(Source::Input) => {
-            &[("splice", "a pipe's pages are handed on without a copy"), ("copy", PLAIN)]
+            &[("splice", "a pipe's pages are passed on without a copy"), ("copy", PLAIN)]
         }
         // A byte of a file in memory costs 0.47 times the CPU time of read and send, over loopback and
         // veth; sendfile, which goes through a pipe of the kernel's own with few places, 0.5 to 0.74
@@ -113,7 +112,7 @@ fn stream_senders(plan: &Plan) -> &'static [(&'static str, &'static str)] {
             ("copy", PLAIN),
         ],
         None if plan.chunk_bytes.0 < SMALL && !plan.chunk_bytes.0.is_multiple_of(PAGE) => &[
-            ("writev", "writes this small are gathered into large ones, which cost a fraction"),
+            ("writev", "such small writes are gathered into large ones, at a fraction of the cost"),
             ("copy", PLAIN),
         ],
         None => &[("splice", "pages of memory are sent without a copy"), ("copy", PLAIN)],
@@ -168,6 +167,6 @@ mod tests {
         let plan = Plan { mover: AUTO.into(), chunk_bytes: Bytes(64 << 20), ..Plan::standard() };
         let (mover, why) = choose(&plan, Role::Sender).unwrap();
         assert_eq!(mover.id(), "copy");
-        assert!(why.starts_with("it can always run; splice is not used: no pipe"), "{why}");
+        assert!(why.starts_with("it always works; splice is not used: no pipe"), "{why}");
     }
 }

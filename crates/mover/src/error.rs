@@ -7,7 +7,7 @@ use std::io;
 pub enum MoveError {
     /// The peer closed or reset the connection before the stream was over.
     #[error(
-        "flow {flow}: the peer broke the connection off while this end tried to {operation} ({cause}); see what the other end says"
+        "flow {flow}: the peer broke the connection while this end tried to {operation} ({cause}); see the other end's messages"
     )]
     PeerGone {
         /// Number of the flow.
@@ -66,8 +66,7 @@ pub enum MoveError {
     },
     /// The flow's thread can't run on the CPU that it was to be pinned to.
     #[error(
-        "flow {flow}: cannot run on CPU {cpu} alone: {cause}; it was taken away from this program after \
-         the test was planned (taskset, the control group's cpuset, or the CPU went offline)"
+        "flow {flow}: cannot run on CPU {cpu} only: {cause}; after the test was planned, this program lost the CPU (taskset, the cgroup's cpuset, or the CPU went offline)"
     )]
     Pin {
         /// Number of the flow.
@@ -79,8 +78,7 @@ pub enum MoveError {
     },
     /// The far end showed no sign of life.
     #[error(
-        "flow {flow}: stopped sending datagrams, because the far end showed no sign of life for {seconds} s; \
-         check that it still runs and that its answers get through"
+        "flow {flow}: stopped sending datagrams because nothing was heard from the far end for {seconds} s; check that it still runs and that its answers get through"
     )]
     Silence {
         /// Number of the flow.
@@ -89,7 +87,7 @@ pub enum MoveError {
         seconds: u32,
     },
     /// The measurement was aborted from this side, through [`crate::Stop::abort`].
-    #[error("flow {flow}: stopped before its end, as this side aborted the measurement")]
+    #[error("flow {flow}: stopped early because this end aborted the measurement")]
     Aborted {
         /// Number of the flow.
         flow: u16,
@@ -124,17 +122,18 @@ fn advice(cause: &io::Error) -> &'static str {
     match cause.raw_os_error() {
         Some(libc::EMSGSIZE) => "; choose a smaller --chunk",
         Some(libc::EIO) => {
-            "; where the mover is gso, the device or its checksums can't do it: use the mover datagram"
+            "; with the mover gso, the device or its checksums may not support it: use the mover datagram"
         }
         Some(libc::EPERM) => "; a firewall rule of this host forbids the packet",
         Some(libc::EHOSTUNREACH | libc::ENETUNREACH) => "; check the route to the peer",
         Some(libc::ENETDOWN | libc::ENODEV) => "; check whether the network device is up",
         Some(libc::ETIMEDOUT) => "; the peer no longer answers",
         Some(libc::ENOSYS) => {
-            "; this kernel, or the system call filter of a container, lacks what the mover needs: choose \
-             another one"
+            "; this kernel, or a container's system call filter, does not support this mover: choose another one"
         }
-        Some(libc::ENOMEM) => "; memory is short on this host: fewer flows or a smaller --chunk",
+        Some(libc::ENOMEM) => {
+            "; this host is short of memory: use fewer flows or a smaller --chunk"
+        }
         _ => "",
     }
 }
@@ -142,12 +141,10 @@ fn advice(cause: &io::Error) -> &'static str {
 fn source_advice(cause: &io::Error) -> &'static str {
     match cause.raw_os_error() {
         Some(libc::EINVAL | libc::ENODEV | libc::EOPNOTSUPP) => {
-            "; its file system can't do this: use the mover copy"
+            "; its file system doesn't support this: use the mover copy"
         }
-        Some(libc::EIO | libc::EFAULT) => {
-            "; look for errors of the disk in the kernel's log (dmesg)"
-        }
-        Some(libc::ESTALE) => "; its server has taken it away",
+        Some(libc::EIO | libc::EFAULT) => "; look for disk errors in the kernel's log (dmesg)",
+        Some(libc::ESTALE) => "; its server removed it",
         _ => "",
     }
 }
@@ -156,8 +153,8 @@ fn sink_advice(cause: &io::Error) -> &'static str {
     match cause.raw_os_error() {
         Some(libc::ENOSPC | libc::EDQUOT) => "; make room there, or write to another disk",
         Some(libc::EFBIG) => "; raise the limit on the size of files (ulimit -f)",
-        Some(libc::EINVAL) => "; its file system can't do this: leave out --direct",
-        Some(libc::EPIPE) => "; whoever read it has gone",
+        Some(libc::EINVAL) => "; its file system doesn't support this: leave out --direct",
+        Some(libc::EPIPE) => "; its reader closed it",
         _ => "",
     }
 }
@@ -182,7 +179,7 @@ impl MoveError {
 
 /// Why a mover can't run a plan here, and what would be needed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("mover {mover} can't do this: {why}; {needs}")]
+#[error("mover {mover} can't be used: {why}; {needs}")]
 pub struct Unsupported {
     /// The mover, as the plan names it.
     pub mover: String,
@@ -199,7 +196,7 @@ mod tests {
     #[test]
     fn an_error_names_flow_operation_cause_and_a_way_out() {
         let gone = MoveError::from_system(3, "send", io::Error::from_raw_os_error(libc::EPIPE));
-        assert!(gone.to_string().starts_with("flow 3: the peer broke the connection off"));
+        assert!(gone.to_string().starts_with("flow 3: the peer broke the connection while"));
         let size = MoveError::from_system(0, "send", io::Error::from_raw_os_error(libc::EMSGSIZE));
         assert!(size.to_string().ends_with("choose a smaller --chunk"), "{size}");
     }

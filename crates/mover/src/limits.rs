@@ -118,8 +118,7 @@ impl Limits {
         let all = open + takes;
         Some((
             format!(
-                "it takes {takes} file descriptors for {}, {open} are open, and this process may \
-                 have {limit} (RLIMIT_NOFILE)",
+                "it needs {takes} file descriptors for {}; {open} are open, and this process may have {limit} (RLIMIT_NOFILE)",
                 count(sockets)
             ),
             format!("raise the limit to {all} (ulimit -n {all}), or use fewer flows"),
@@ -132,8 +131,7 @@ impl Limits {
         let kib = takes.div_ceil(1024);
         Some((
             format!(
-                "it locks at least {takes} bytes of memory for {}, and this process may lock {limit} \
-                 (RLIMIT_MEMLOCK)",
+                "it locks at least {takes} bytes of memory for {}; this process may lock {limit} (RLIMIT_MEMLOCK)",
                 count(plan.flows.into())
             ),
             format!(
@@ -148,8 +146,7 @@ impl Limits {
         let limit = self.pipe_bytes.filter(|limit| takes > *limit)?;
         Some((
             format!(
-                "it needs pipes that hold {takes} bytes for {}, and this user may have {limit} \
-                 (sysctl fs.pipe-user-pages-soft, {} pages)",
+                "it needs pipes that hold {takes} bytes for {}; this user may have {limit} (sysctl fs.pipe-user-pages-soft, {} pages)",
                 count(plan.flows.into()),
                 limit / PAGE
             ),
@@ -165,7 +162,7 @@ impl Limits {
         let available = self.available_bytes.filter(|available| takes > *available)?;
         Some((
             format!(
-                "it keeps {} in memory for {} with a chunk of {}, and this host has {} available",
+                "it keeps {} in memory for {} with a chunk of {}; this host has {} available",
                 Bytes(takes),
                 count(plan.flows.into()),
                 plan.chunk_bytes,
@@ -211,7 +208,7 @@ mod tests {
     #[test]
     fn what_is_too_low_is_named_with_its_value_and_with_what_is_needed() {
         let why = refused(Limits { descriptors: Some((64, 10)), ..PLENTY }, 20);
-        assert!(why.contains("it takes 76 file descriptors for 20 flows, 10 are open"), "{why}");
+        assert!(why.contains("it needs 76 file descriptors for 20 flows; 10 are open"), "{why}");
         assert!(why.contains("64 (RLIMIT_NOFILE); raise the limit to 86 (ulimit -n 86)"), "{why}");
         let why = refused(Limits { locked_bytes: Some(150_000), ..PLENTY }, 2);
         assert!(why.contains("at least 200000 bytes of memory for 2 flows"), "{why}");

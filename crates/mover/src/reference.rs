@@ -90,7 +90,7 @@ pub fn beyond_cache_bytes() -> u64 {
 /// (Documentation/ABI/testing/sysfs-devices-system-cpu, `cache/index*/size`).
 pub fn last_level_cache_bytes() -> Known<u64> {
     largest_cache(Path::new("/sys/devices/system/cpu/cpu0/cache"))
-        .ok_or_else(|| Missing::because("the kernel does not tell the sizes of the CPU's caches"))
+        .ok_or_else(|| Missing::because("the kernel does not report the CPU's cache sizes"))
         .into()
 }
 

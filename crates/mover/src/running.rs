@@ -95,8 +95,7 @@ fn check_datagram(config: &FlowConfig) -> io::Result<()> {
     Err(io::Error::new(
         io::ErrorKind::InvalidInput,
         format!(
-            "a datagram of {chunk} bytes has no room for the {least} bytes that this protocol \
-             writes into each; choose a larger --chunk"
+            "a datagram of {chunk} bytes is too small for the {least} bytes that this protocol writes into each; choose a larger --chunk"
         ),
     ))
 }

@@ -110,7 +110,7 @@ impl<'a> Storing<'a> {
     /// Waits until a pipe has room, as far as the stop lets it. Counts as time in the sink.
     fn wait_for_reader(&self) -> Result<(), MoveError> {
         if !self.flow.may_receive()? {
-            let words = "whoever reads it did not take all in time";
+            let words = "its reader did not take all data in time";
             return Err(self.failed(io::Error::other(words)));
         }
         let wait = || self.flow.park_on(&self.sink.file, Some(PollFlags::OUT), None);

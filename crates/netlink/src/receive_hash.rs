@@ -54,7 +54,7 @@ pub struct ReceiveHash {
 
 /// The hash of `device`. A device without one refuses, or has an empty table.
 pub fn receive_hash(device: &str) -> Result<ReceiveHash, NetlinkError> {
-    let operation = format!("read how {device} spreads packets over its receive queues");
+    let operation = format!("read the receive hash of {device}");
     let mut head = [0u8; HASH_BYTES];
     call(&operation, device, ETHTOOL_GRSSH, &mut head)?;
     let (table, key) = (word(&head, TABLE_LENGTH_AT), word(&head, KEY_LENGTH_AT));
@@ -70,7 +70,7 @@ pub fn receive_hash(device: &str) -> Result<ReceiveHash, NetlinkError> {
 
 /// Whether the hash of `device` covers addresses and ports of flows of that kind.
 pub fn hashes_ports(device: &str, kind: FlowKind) -> Result<bool, NetlinkError> {
-    let operation = format!("read which fields {device} spreads packets by");
+    let operation = format!("read the receive hash fields of {device}");
     let mut fields = [0u8; FIELDS_BYTES];
     fields[4..8].copy_from_slice(&(kind as u32).to_ne_bytes());
     call(&operation, device, ETHTOOL_GRXFH, &mut fields)?;
@@ -89,7 +89,7 @@ pub enum HashPart {
 
 /// Sets one part of the hash of `device`, and leaves the others. Needs CAP_NET_ADMIN.
 pub fn set_receive_hash(device: &str, part: HashPart, bytes: &[u8]) -> Result<(), NetlinkError> {
-    let operation = format!("set how {device} spreads packets over its receive queues");
+    let operation = format!("set the receive hash of {device}");
     let mut head = [0u8; HASH_BYTES];
     call(&operation, device, ETHTOOL_GRSSH, &mut head)?;
     let mut order = order(&head, part, bytes)

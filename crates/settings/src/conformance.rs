@@ -233,7 +233,7 @@ fn changes_belong_to_the_namespace_they_began_in() {
             build();
             changes.apply(&setting, "off").map_err(|error| error.to_string())
         });
-        assert!(elsewhere.unwrap().unwrap_err().contains("another network namespace"));
+        assert!(elsewhere.unwrap().unwrap_err().contains("not in the network namespace"));
     });
 }
 
@@ -273,7 +273,7 @@ fn a_full_disk_stops_before_anything_is_changed() {
         });
         let (now, error) = stopped.expect("the disk is full at some time");
         assert!(matches!(error, SettingError::Journal { .. }), "{error}");
-        assert!(error.to_string().contains("nothing is changed"), "{error}");
+        assert!(error.to_string().contains("goodput changes nothing"), "{error}");
         assert!([now, before.clone()].contains(&read(&setting).unwrap()));
         assert!(changes.restore().is_clean());
         assert_eq!(read(&setting).unwrap(), before);

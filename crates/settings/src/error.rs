@@ -27,7 +27,7 @@ pub enum SettingError {
         why: String,
     },
     /// The value can't be one of this setting.
-    #[error("{setting} can't be {value:?}: {why}")]
+    #[error("{setting} can't be set to {value:?}: {why}")]
     BadValue {
         /// The setting.
         setting: SettingRef,
@@ -37,16 +37,16 @@ pub enum SettingError {
         why: String,
     },
     /// A setting of the plan was named with `far:`.
-    #[error("{0} holds at both ends of a measurement; write it without \"far:\"")]
+    #[error("{0} applies to both ends of a measurement; write it without \"far:\"")]
     HoldsAtBothEnds(SettingRef),
     /// A setting of the plan has no value on the machine.
-    #[error("{0} belongs to a measurement, not to this host; it has no value between two of them")]
+    #[error("{0} belongs to a measurement, not to this host; it has no value between measurements")]
     NotOnTheMachine(SettingRef),
     /// A setting of the machine is no part of the plan.
     #[error("{0} is a setting of the host, not of the measurement")]
     NotInThePlan(SettingRef),
     /// A sysctl whose change can't be undone by writing the old value.
-    #[error("{setting} is not changed by goodput: {why}")]
+    #[error("goodput does not change {setting}: {why}")]
     Irreversible {
         /// The setting.
         setting: SettingRef,
@@ -62,7 +62,7 @@ pub enum SettingError {
         why: String,
     },
     /// The kernel wants a privilege.
-    #[error("{setting}: not permitted to {operation}; it takes {needs}")]
+    #[error("{setting}: not permitted to {operation}; it needs {needs}")]
     NotPermitted {
         /// What was tried: `read` or `change it to …`.
         operation: String,
@@ -103,7 +103,7 @@ pub enum SettingError {
     },
     /// The value read back is not the one that was asked for.
     #[error(
-        "{setting}: asked for {asked:?}, the kernel made {effective:?} of it; {}",
+        "{setting}: set to {asked:?}, but the kernel made it {effective:?}; {}",
         now_is(not_back)
     )]
     NotEffective {
@@ -117,7 +117,7 @@ pub enum SettingError {
         not_back: Option<Box<SettingError>>,
     },
     /// The value is back, but not everything that the kernel changed along with it.
-    #[error("{setting} is as it was, but what changed along with it is not: {left}")]
+    #[error("{setting} is back, but not what changed with it: {left}")]
     SideEffects {
         /// The setting.
         setting: SettingRef,
@@ -125,7 +125,7 @@ pub enum SettingError {
         left: String,
     },
     /// Somebody else changed the setting between two changes of ours.
-    #[error("{setting} is {now:?} now, which is not our doing (we set {ours:?}); left alone")]
+    #[error("{setting} is now {now:?}, changed by someone else (goodput set {ours:?}); left alone")]
     ChangedByOther {
         /// The setting.
         setting: SettingRef,
@@ -144,8 +144,7 @@ pub enum SettingError {
     },
     /// A run that died left it changed, and that is not put back yet.
     #[error(
-        "{setting} is still as a run that died left it; put it back first with `goodput \
-         --state-dir {} settings undo` (journal {})",
+        "{setting} is still as an interrupted run left it; put it back first with `goodput --state-dir {} settings undo` (journal {})",
         journal.parent().unwrap_or(journal).display(),
         journal.display()
     )]
@@ -156,7 +155,7 @@ pub enum SettingError {
         journal: PathBuf,
     },
     /// The journal could not be kept, so nothing may be changed.
-    #[error("can't {operation} the journal in {}: {cause}; without it nothing is changed", path.display())]
+    #[error("can't {operation} the journal in {}: {cause}; without a journal goodput changes nothing", path.display())]
     Journal {
         /// What was tried.
         operation: &'static str,
@@ -166,13 +165,13 @@ pub enum SettingError {
         cause: io::Error,
     },
     /// There is no place for the journal.
-    #[error("no place to keep the journal: {0}; set XDG_STATE_HOME or HOME to an absolute path")]
+    #[error("no directory for the journal: {0}; set XDG_STATE_HOME or HOME to an absolute path")]
     NoStateDir(&'static str),
     /// The process that puts settings back when this one is killed does not run.
-    #[error("the guard that puts settings back does not run ({0}); nothing more is changed")]
+    #[error("the guard that puts settings back is not running ({0}); goodput changes nothing more")]
     Guard(String),
     /// The process that changes settings for clients of a server does not run.
-    #[error("the settings helper does not run: {0}")]
+    #[error("the settings helper is not running: {0}")]
     Helper(String),
     /// The identity of this host or its network namespace could not be read.
     #[error("can't read {path}: {cause}; is /proc mounted?")]
@@ -183,7 +182,7 @@ pub enum SettingError {
         cause: io::Error,
     },
     /// The calling thread is in another network namespace than the one the changes began in.
-    #[error("{0}: this thread is in another network namespace than the changes began in")]
+    #[error("{0}: this thread is not in the network namespace of the earlier changes")]
     OtherNamespace(SettingRef),
     /// These changes have already been put back or kept.
     #[error("{0}: these changes are already put back or kept; begin new ones")]

@@ -272,6 +272,6 @@ fn a_journal_of_another_version_is_not_touched() {
     )
     .unwrap();
     let reports = undo(&scene.state_dir()).unwrap();
-    assert!(reports[0].problem.as_ref().unwrap().contains("format 9"), "{reports:?}");
+    assert!(reports[0].problem.as_ref().unwrap().contains("format is 9"), "{reports:?}");
     assert_eq!(scene.journals(), [path]);
 }

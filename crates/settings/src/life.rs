@@ -53,7 +53,7 @@ impl Sight {
                 Ok(true) => return Life::Lives,
                 Ok(false) => {}
                 Err(error) if has_ended(&error) => {}
-                Err(_) => unseen = Some("goodput may not look into all processes; root may"),
+                Err(_) => unseen = Some("goodput may not inspect all processes; root may"),
             }
         }
         unseen.map_or(Life::Gone, Life::Unseen)

@@ -99,18 +99,17 @@ impl std::fmt::Display for Outcome {
             Self::PutBack { to } => write!(f, "put back to {to}"),
             Self::AlreadyBack => f.write_str("already as it was"),
             Self::ChangedByOther { now, ours } => {
-                write!(f, "changed by someone else: {now} now, we had set {ours}; left alone")
+                write!(f, "changed by someone else: now {now}, goodput had set {ours}; left alone")
             }
             Self::Rebooted => f.write_str("undone by a reboot since; left as it is now"),
             Self::OtherNamespace => f.write_str(
-                "belongs to another network namespace, run `goodput settings undo` in it, or \
+                "belongs to another network namespace; run `goodput settings undo` in it, or \
                  `goodput settings undo --forget` if it is gone",
             ),
             Self::NamespaceUnseen(why) => write!(
                 f,
                 "belongs to another network namespace, which may still exist ({why}); run \
-                 `goodput settings undo` in it, or `goodput settings undo --forget-unseen` if you \
-                 know that it is gone"
+                 `goodput settings undo` in it, or `goodput settings undo --forget-unseen` if you know that the namespace is gone"
             ),
             Self::NamespaceGone => f.write_str("its network namespace is gone; forgotten"),
             Self::Failed(why) => write!(f, "not put back: {why}"),
@@ -179,13 +178,13 @@ fn foreign(contents: &Contents) -> Option<String> {
     match &contents.owner {
         Some(owner) if KNOWN.contains(&owner.format) => None,
         Some(owner) => Some(format!(
-            "it is of format {}, this goodput knows {} to {}; use the version that wrote it",
+            "its format is {}, this goodput knows {} to {}; use the version that wrote it",
             owner.format,
             KNOWN.start(),
             KNOWN.end()
         )),
         None if contents.entries.is_empty() && contents.unreadable.is_empty() => None,
-        None => Some("its first line can't be read; look into it, then remove it".into()),
+        None => Some("its first line is not valid; check the file, then remove it".into()),
     }
 }
 
@@ -193,7 +192,7 @@ fn damage(contents: &Contents) -> Option<String> {
     let [first, ..] = contents.unreadable[..] else { return None };
     let lines = contents.unreadable.len();
     Some(format!(
-        "{lines} lines of it can't be read, the first is line {first}; look into it, then remove it"
+        "{lines} of its lines are not valid, the first is line {first}; check the file, then remove it"
     ))
 }
 
@@ -240,7 +239,7 @@ fn put_back(
         (false, _) => Outcome::AlreadyBack,
         (true, left) if left.is_empty() => Outcome::PutBack { to: entry.original.clone() },
         (true, left) => Outcome::Failed(format!(
-            "the value is back, what changed along with it is not: {}",
+            "the value is back, but not what changed with it: {}",
             left.join("; ")
         )),
     })

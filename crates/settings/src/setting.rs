@@ -127,8 +127,8 @@ impl Setting {
             | (Scope::Device | Scope::Class | Scope::Route, Some(_)) => {
                 return Ok(());
             }
-            (Scope::Plan, Some(_)) => "it holds for the whole measurement; leave the @ out",
-            (Scope::Host, Some(_)) => "it holds for the whole host; leave the @ out",
+            (Scope::Plan, Some(_)) => "it applies to the whole measurement; leave out the @",
+            (Scope::Host, Some(_)) => "it applies to the whole host; leave out the @",
             (Scope::Device, None) => "which device? write it like offload.tso@eth0",
             (Scope::Class, None) => "which class? write it like qdisc.htb.burst@eth0:1:10",
             (Scope::Route, None) => "which route? write it like route.window@192.0.2.0/24",

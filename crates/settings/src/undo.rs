@@ -69,8 +69,7 @@ impl std::fmt::Display for Leftover {
         let folder = self.journal.parent().unwrap_or(&self.journal).display();
         write!(
             f,
-            "a run that died left {what} changed; `goodput --state-dir {folder} settings undo` \
-             puts it back"
+            "an interrupted run left {what} changed; `goodput --state-dir {folder} settings undo` puts it back"
         )
     }
 }

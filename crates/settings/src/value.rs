@@ -50,7 +50,7 @@ where
     match value.parse() {
         Ok(number) if digits && range.contains(&number) => Ok(number),
         _ => {
-            let why = format!("it is a number from {} to {}", range.start(), range.end());
+            let why = format!("it must be a number from {} to {}", range.start(), range.end());
             Err(bad(setting, value, why))
         }
     }
@@ -61,7 +61,7 @@ pub(crate) fn switch(setting: &SettingRef, value: &str) -> Result<bool, SettingE
     match value {
         "on" => Ok(true),
         "off" => Ok(false),
-        _ => Err(bad(setting, value, "it is on or off")),
+        _ => Err(bad(setting, value, "it must be on or off")),
     }
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn word(
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let begins = value.starts_with(|c: char| c.is_ascii_alphanumeric());
     if !begins || value.len() > max_len || !value.chars().all(plain) {
-        let why = format!("it is a name of at most {max_len} letters, digits, - and _");
+        let why = format!("it must be a name of at most {max_len} letters, digits, - and _");
         return Err(bad(setting, value, why));
     }
     Ok(value.into())

@@ -36,7 +36,7 @@ mod tests {
         let error = read_record(r#"{"format": 2, "whatever": []}"#).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "it has format 2, and this goodput knows up to 1: read it with a newer one"
+            "it has format 2, and this goodput knows up to 1: use a newer goodput"
         );
     }
 

@@ -9,9 +9,7 @@ use rusqlite::ErrorCode;
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// Written by a newer goodput.
-    #[error(
-        "it has format {found}, and this goodput knows up to {known}: read it with a newer one"
-    )]
+    #[error("it has format {found}, and this goodput knows up to {known}: use a newer goodput")]
     Newer {
         /// Format of the record.
         found: u32,
@@ -28,7 +26,7 @@ pub enum RecordError {
 pub enum StoreError {
     /// Neither `XDG_DATA_HOME` nor `HOME` tells where to keep records.
     #[error(
-        "no place to keep records: neither XDG_DATA_HOME nor HOME is set to an absolute path; \
+        "no directory for records: neither XDG_DATA_HOME nor HOME is set to an absolute path; \
          set one, or use --no-store"
     )]
     NoHome,
@@ -118,8 +116,7 @@ pub enum StoreError {
     },
     /// Written by a newer goodput.
     #[error(
-        "{} has schema {found}, and this goodput knows up to {known}: use a newer one, or \
-         --no-store",
+        "{} has schema {found}, and this goodput knows up to {known}: use a newer goodput, or --no-store",
         path.display()
     )]
     NewerSchema {
@@ -139,7 +136,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// No record has this number.
-    #[error("there is no record {id}; `goodput history` lists those there are")]
+    #[error("there is no record {id}; `goodput history` lists the existing ones")]
     UnknownId {
         /// The number asked for.
         id: i64,
@@ -159,7 +156,7 @@ pub enum StoreError {
         source: RecordError,
     },
     /// Anything else that SQLite reports.
-    #[error("can't {doing} {}: {source}; use --no-store to do without", path.display())]
+    #[error("can't {doing} {}: {source}; use --no-store to run without a history", path.display())]
     Sqlite {
         /// What was tried.
         doing: &'static str,

@@ -32,6 +32,6 @@ pub enum WireError {
     #[error("the peer closed the connection: {0}")]
     Closed(String),
     /// This end can't go on, through no fault of the peer.
-    #[error("this end can't go on: {0}")]
+    #[error("this end can't continue: {0}")]
     Local(String),
 }

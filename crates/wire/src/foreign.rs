@@ -53,7 +53,7 @@ pub fn server(bytes: &[u8]) -> String {
         return greeting_220(bytes).into();
     }
     match bytes {
-        [] => "a service that closes at once (a goodput server that is full does so too)".into(),
+        [] => "a service that closes at once (as a full goodput server also does)".into(),
         [0x09] | [0xff] => "an iperf3 server; try iperf3://".into(),
         _ => named(SERVERS, bytes),
     }

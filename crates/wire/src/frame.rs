@@ -5,7 +5,7 @@
 
 /// A length that is beyond what the receiver takes at this point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a message of {length} bytes, where at most {limit} are taken")]
+#[error("a message of {length} bytes; at most {limit} are accepted")]
 pub struct TooLong {
     /// What the peer announced.
     pub length: usize,
@@ -124,7 +124,7 @@ mod tests {
         decoder.push(&[0, 0, 0, 101]);
         let error = decoder.next_body().unwrap_err();
         assert_eq!(error, TooLong { length: 101, limit: 100 });
-        assert_eq!(error.to_string(), "a message of 101 bytes, where at most 100 are taken");
+        assert_eq!(error.to_string(), "a message of 101 bytes; at most 100 are accepted");
     }
 
     #[test]

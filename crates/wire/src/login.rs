@@ -16,7 +16,7 @@ pub use crate::protocols::iperf3::{Checked, Misfit, check};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
     /// Not a key in PEM, or one that is too short or too long.
-    #[error("it is no RSA {kind} key of 2048 to 8192 bits in PEM: {why}")]
+    #[error("it is not an RSA {kind} key of 2048 to 8192 bits in PEM: {why}")]
     Key {
         /// Public or private.
         kind: &'static str,

@@ -31,7 +31,7 @@ impl FromStr for Network {
         let alone = || text.parse().map(|address: IpAddr| IpNet::from(address.to_canonical()));
         let network = text.parse().or_else(|_| alone()).map_err(|_| {
             let like = "192.0.2.0/24, 2001:db8::/32 or 192.0.2.1";
-            format!("{text:?} is no network; write it like {like}")
+            format!("{text:?} is not a network; write it like {like}")
         })?;
         Ok(Self(IpNet::trunc(&network)))
     }

@@ -232,7 +232,7 @@ pub enum ServerIs {
 
 /// Why a server refuses a client that has proven nothing.
 pub const CREDENTIAL_REQUIRED: &str =
-    "this server asks for a token, a key or a user name, and the client has proven none";
+    "this server requires a token, a key or a user name, and the client has none";
 
 /// What a client has proven about itself.
 #[derive(Debug, Clone, PartialEq)]

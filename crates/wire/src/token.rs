@@ -22,8 +22,7 @@ const KEY_DOMAIN: &[u8] = b"goodput control channel 1\0";
 pub enum TokenError {
     /// It could be guessed.
     #[error(
-        "it is not made of at least {MIN_TOKEN_DIGITS} random hexadecimal digits; make one with \
-         `openssl rand -hex 16`, and give it to both ends"
+        "the token needs at least {MIN_TOKEN_DIGITS} random hexadecimal digits; make one with `openssl rand -hex 16`, and give it to both ends"
     )]
     Guessable,
 }

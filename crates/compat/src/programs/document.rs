@@ -9,9 +9,9 @@ use super::table::{Opt, Shim};
 const HEAD: &str = "\
 # Old names
 
-goodput answers to the names of the programs that it can stand in for. Called as `iperf3`, `iperf`,
-`nuttcp` or `ttcp` it takes that program's options, speaks its protocol, prints what it prints and ends
-with the exit code that it has: 0, or 1 where something went wrong.
+goodput can run under the names of the programs it replaces. Called as `iperf3`, `iperf`,
+`nuttcp` or `ttcp`, it takes that program's options, speaks its protocol, prints its output and
+returns its exit code: 0, or 1 on failure.
 
     goodput as --install ~/old-names     # links of all four names; then put it first in $PATH
     goodput as iperf3 -c host -P 4       # the same without a link

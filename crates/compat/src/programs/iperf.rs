@@ -44,7 +44,7 @@ const LOG_FILE: &str = "what is printed goes to the end of that file";
 const NO_FILE: &str = "files are sent by `goodput test HOST --source FILE`";
 const NO_MULTICAST: &str = "goodput has no multicast";
 const NO_HISTOGRAM: &str = "goodput prints no histograms";
-const OF_CLIENT: &str = "the client's plan says it";
+const OF_CLIENT: &str = "the client's plan decides it";
 
 const OPTIONS: &[Opt] = &[
     both(
@@ -52,7 +52,7 @@ const OPTIONS: &[Opt] = &[
         Some("bandwidth"),
         One("RATE"),
         Joined(
-            "`--rate`, times the flows: goodput's is of all together; k m g are powers of 1000, \
+            "`--rate`, times the flows: goodput's is for all flows together; k m g are powers of 1000, \
              K M G of 1024, and pps packets of `-l` with `-u`",
         ),
         Ignored(OF_CLIENT),
@@ -89,7 +89,7 @@ const OPTIONS: &[Opt] = &[
         Joined("the port of the target"),
         Joined("`--port`"),
     ),
-    refused(None, Some("permit-key"), Maybe("KEY"), "goodput knows no permit keys"),
+    refused(None, Some("permit-key"), Maybe("KEY"), "goodput has no permit keys"),
     refused(None, Some("sum-only"), Nothing, "every flow is printed"),
     both(
         Some('u'),
@@ -128,16 +128,11 @@ const OPTIONS: &[Opt] = &[
     server(Some('1'), Some("singleclient"), Nothing, Flag(&["--one-off"])),
     server(None, Some("histograms"), Maybe("WHAT"), Refused(NO_HISTOGRAM)),
     server(None, Some("udp-histogram"), One("WHAT"), Refused(NO_HISTOGRAM)),
-    server(
-        None,
-        Some("permit-key-timeout"),
-        One("SECONDS"),
-        Refused("goodput knows no permit keys"),
-    ),
+    server(None, Some("permit-key-timeout"), One("SECONDS"), Refused("goodput has no permit keys")),
     server(None, Some("tcp-rx-window-clamp"), One("BYTES"), Refused("goodput clamps no window")),
     server(None, Some("tap-dev"), One("DEV"), Refused("goodput receives from sockets only")),
     server(Some('U'), Some("single_udp"), Nothing, Ignored("goodput has a thread for each flow")),
-    server(None, Some("sum-dstip"), Nothing, Ignored("each measurement is printed by itself")),
+    server(None, Some("sum-dstip"), Nothing, Ignored("each measurement is printed separately")),
     server(Some('D'), Some("daemon"), Nothing, Joined("it leaves the terminal")),
     both(
         Some('V'),

@@ -112,7 +112,7 @@ const OPTIONS: &[Opt] = &[
         "use --json-stream for the events, or -J for all in one object",
     ),
     both(None, Some("logfile"), One("FILE"), Joined(LOG_FILE), Joined(LOG_FILE)),
-    ignored(None, Some("forceflush"), Nothing, "lines are written as they come"),
+    ignored(None, Some("forceflush"), Nothing, "lines are written at once"),
     refused(None, Some("timestamps"), Maybe("FORMAT"), "lines carry no time of day"),
     ignored(None, Some("rcv-timeout"), One("MS"), OWN_LIMITS),
     ignored(None, Some("snd-timeout"), One("MS"), OWN_LIMITS),
@@ -153,12 +153,12 @@ const OPTIONS: &[Opt] = &[
         Some("bitrate"),
         One("RATE[/BURST]"),
         Joined(
-            "`--rate`, times the streams: goodput's is of all together; `--burst` with `-u`, towards the \
+            "`--rate`, times the streams: goodput's is for all flows together; `--burst` with `-u`, towards the \
              server",
         ),
     ),
     client(None, Some("bandwidth"), One("RATE"), Joined("`--rate`, as `-b`")),
-    client(None, Some("pacing-timer"), One("US"), Ignored("goodput paces each write by itself")),
+    client(None, Some("pacing-timer"), One("US"), Ignored("goodput paces each write separately")),
     client(None, Some("fq-rate"), One("RATE"), With(&["--max-pacing"], decimal_rate_text)),
     client(Some('t'), Some("time"), One("SECONDS"), Joined("`--time`, 10 without it")),
     client(Some('n'), Some("bytes"), One("BYTES"), Joined("`--bytes`")),
@@ -366,7 +366,7 @@ fn length(typed: &Typed) -> Result<String, Refusal> {
     }
     if let Some(blocks) = typed.read("-k", bytes)? {
         let bytes = blocks.checked_mul(block(typed)?);
-        let too_many = || Refusal::because("option -k: more bytes than can be counted");
+        let too_many = || Refusal::because("option -k: too many bytes");
         return Ok(format!("--bytes={}", bytes.ok_or_else(too_many)?));
     }
     if typed.read("-t", values::seconds)? == Some(0.0) {

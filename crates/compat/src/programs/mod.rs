@@ -26,7 +26,7 @@ pub const ALL: &[&Shim] = &[&iperf3::SHIM, &iperf::SHIM, &nuttcp::SHIM, &ttcp::S
 pub fn find(name: &str) -> Result<&'static Shim, String> {
     ALL.iter().copied().find(|shim| shim.name == name).ok_or_else(|| {
         let known: Vec<_> = ALL.iter().map(|shim| shim.name).collect();
-        format!("goodput does not stand in for {name:?}; it does for {}", known.join(", "))
+        format!("goodput can't replace {name:?}; it can replace {}", known.join(", "))
     })
 }
 

@@ -17,7 +17,7 @@ pub fn install(directory: &Path) -> Result<Vec<PathBuf>> {
     for link in &links {
         let taken = fs::symlink_metadata(link).is_ok();
         if taken && fs::read_link(link).ok().as_ref() != Some(&program) {
-            bail!("{} is there already; remove it, or choose another directory", link.display());
+            bail!("{} already exists; remove it, or choose another directory", link.display());
         }
     }
     fs::create_dir_all(directory)
@@ -45,7 +45,7 @@ mod tests {
         fs::remove_file(&links[1]).unwrap();
         fs::write(&links[1], "another program").unwrap();
         fs::remove_file(&links[0]).unwrap();
-        assert!(install(directory.path()).unwrap_err().to_string().contains("there already"));
+        assert!(install(directory.path()).unwrap_err().to_string().contains("already exists"));
         assert!(!links[0].exists());
     }
 }

@@ -37,9 +37,9 @@ const UDP_LENGTH: u64 = 1024;
 /// Bits per second over UDP where the user names no rate (nuttcp-6.1.2.c, DEFAULTRATE).
 const UDP_RATE: f64 = 1e6;
 
-const NO_FILE: &str = "goodput moves payload of its own, not standard input or output";
+const NO_FILE: &str = "goodput moves its own payload, not standard input or output";
 const NO_MAPPED: &str = "goodput keeps IPv4 and IPv6 apart";
-const OF_CLIENT: &str = "the client's plan says it";
+const OF_CLIENT: &str = "the client's plan decides it";
 
 const OPTIONS: &[Opt] = &[
     client(Some('t'), None, Nothing, Ignored("this is what nuttcp does without -r")),
@@ -59,7 +59,7 @@ const OPTIONS: &[Opt] = &[
         Some('n'),
         None,
         One("N[kmgtp]"),
-        Joined("`--bytes`: so many buffers, or bytes with a suffix (powers of 1024)"),
+        Joined("`--bytes`: number of buffers, or bytes with a suffix (powers of 1024)"),
     ),
     both(
         Some('w'),
@@ -83,7 +83,7 @@ const OPTIONS: &[Opt] = &[
         Joined("`--udp`, at 1 Mbit/s without -R; -uu without a rate"),
     ),
     refused(Some('g'), None, One("GROUP"), "goodput has no multicast"),
-    refused(Some('j'), None, Nothing, "nuttcp measures jitter in a way of its own"),
+    refused(Some('j'), None, Nothing, "nuttcp measures jitter in its own way"),
     refused(Some('o'), None, Nothing, "goodput compares no clocks of two hosts"),
     refused(None, Some("packet-burst"), One("N"), "goodput sends packets one by one"),
     refused(Some('m'), None, One("TTL"), "goodput has no multicast"),
@@ -233,7 +233,7 @@ fn length(typed: &Typed) -> Result<String, Refusal> {
         Count::Bytes(bytes) => Some(bytes),
         Count::Buffers(buffers) => buffers.checked_mul(buffer(typed)?),
     };
-    let too_many = || Refusal::because("option -n: more bytes than can be counted");
+    let too_many = || Refusal::because("option -n: too many bytes");
     Ok(format!("--bytes={}", bytes.ok_or_else(too_many)?))
 }
 
@@ -263,7 +263,7 @@ fn count(text: &str) -> Result<Count, String> {
 /// as goodput does anyway.
 fn window(text: &str) -> Result<String, String> {
     match text.strip_prefix('s') {
-        Some(_) => Err("goodput sets the windows of both ends alike, with -w".into()),
+        Some(_) => Err("goodput sets the windows of both ends with -w".into()),
         None => nuttcp_window(text.strip_prefix('b').unwrap_or(text)),
     }
 }
@@ -280,7 +280,7 @@ fn cpu(text: &str) -> Result<u16, String> {
 /// Source and destination (`-p#:#`, since 7.3.1) are not told apart.
 fn data_port(text: &str) -> Result<String, String> {
     match text.contains(':') {
-        true => Err("the kernel chooses the ports that goodput comes from; name one".into()),
+        true => Err("the kernel chooses goodput's source ports; choose one".into()),
         false => same(text),
     }
 }

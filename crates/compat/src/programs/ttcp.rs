@@ -28,9 +28,9 @@ const BUFFERS: u64 = 2048;
 /// Bytes of a buffer where the user names none (ttcp.c, buflen).
 const LENGTH: u64 = 8192;
 
-const NO_FILE: &str = "goodput moves payload of its own, not standard input or output: add -s";
+const NO_FILE: &str = "goodput moves its own payload, not standard input or output: add -s";
 const OWN_BUFFERS: &str = "goodput's buffers begin at a page";
-const OF_SENDER: &str = "the transmitter's options say it";
+const OF_SENDER: &str = "the transmitter's options decide it";
 
 const OPTIONS: &[Opt] = &[
     both(Some('t'), None, Nothing, Joined("`goodput test ttcp://HOST`"), Joined("a client")),
@@ -71,7 +71,7 @@ const OPTIONS: &[Opt] = &[
     ignored(Some('v'), None, Nothing, "the lines that it adds are not printed"),
     ignored(Some('d'), None, Nothing, "the kernel does nothing on SO_DEBUG"),
     ignored(Some('B'), None, Nothing, "goodput writes no output that could be blocked"),
-    refused(Some('T'), None, Nothing, "goodput does not look at the payload it receives"),
+    refused(Some('T'), None, Nothing, "goodput does not check the payload it receives"),
     refused(Some('f'), None, One("UNIT"), "rates are printed in KB/sec"),
     client(Some('4'), None, Nothing, Flag(&["--ipv4"])),
     client(Some('6'), None, Nothing, Flag(&["--ipv6"])),
@@ -95,7 +95,7 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
     own.insert(1, values::target(SHIM.protocol, host, typed.value("-p")));
     let buffer = typed.read("-l", bytes)?.unwrap_or(LENGTH);
     let count = typed.read("-n", values::count)?.unwrap_or(BUFFERS);
-    let too_many = || Refusal::because("option -n: more bytes than can be counted");
+    let too_many = || Refusal::because("option -n: too many bytes");
     let all = buffer.checked_mul(count).ok_or_else(too_many)?;
     own.extend([format!("--chunk={buffer}"), format!("--bytes={all}")]);
     own.extend(["--format=ttcp".into(), "--no-store".into()]);

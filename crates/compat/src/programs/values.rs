@@ -223,11 +223,7 @@ fn power(suffix: &str) -> Option<i32> {
 
 fn whole(bytes: f64, text: &str) -> Result<u64, String> {
     // 2^63: beyond it is no transfer, and a float counts no single bytes any more.
-    if bytes < 9.2e18 {
-        Ok(bytes as u64)
-    } else {
-        Err(format!("{text:?} is more than can be counted"))
-    }
+    if bytes < 9.2e18 { Ok(bytes as u64) } else { Err(format!("{text:?} is too large")) }
 }
 
 fn not_a(what: &str, text: &str) -> String {

@@ -283,7 +283,7 @@ impl Conversation {
             return self.outgoing.extend(bytes);
         }
         self.outgoing = VecDeque::new();
-        let why = "it does not read what it is told";
+        let why = "it does not read its messages";
         self.failure.get_or_insert(WireError::Protocol(why.into()));
     }
 

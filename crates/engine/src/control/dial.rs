@@ -48,7 +48,7 @@ pub async fn dial(
         .set_nonblocking(true)
         .map_err(EngineError::io("make the control connection non-blocking"))?;
     if let Err(why) = goodput_mover::socket::apply_control(&stream) {
-        tracing::debug!("the control connection has no way past payload: {why}");
+        tracing::debug!("the control connection can't get priority over payload: {why}");
     }
     let stream = TcpStream::from_std(stream)
         .map_err(EngineError::io("hand the control connection to the runtime"))?;

@@ -30,8 +30,7 @@ impl FromStr for Target {
         let protocol = find_protocol(scheme)?;
         let (host, port) = split_port(rest.trim_end_matches('/')).ok_or_else(|| {
             EngineError::Target(format!(
-                "{text:?} does not name a host; write HOST, HOST:PORT or [IPV6]:PORT, for another \
-                 protocol with its scheme in front: {}",
+                "{text:?} is not a host; write HOST, HOST:PORT or [IPV6]:PORT, for another protocol with its scheme in front: {}",
                 schemes()
             ))
         })?;
@@ -56,7 +55,7 @@ impl Target {
         let wanted: Vec<_> = all.filter(|address| is_of(address.ip(), family)).collect();
         if wanted.is_empty() {
             return Err(EngineError::Target(format!(
-                "{} has no address of the IP version asked for",
+                "{} has no address of the requested IP version",
                 self.host
             )));
         }
@@ -74,7 +73,7 @@ fn is_of(address: IpAddr, family: Option<Family>) -> bool {
 
 fn find_protocol(scheme: &str) -> Result<&'static Protocol, EngineError> {
     goodput_wire::protocols::ALL.iter().copied().find(|p| p.id == scheme).ok_or_else(|| {
-        EngineError::Target(format!("{scheme}:// is not spoken here; known: {}", schemes()))
+        EngineError::Target(format!("{scheme}:// is not supported; known: {}", schemes()))
     })
 }
 

@@ -11,7 +11,7 @@ impl FarAccount {
     pub fn of(peer: &Host, far_end: &FarEnd) -> Self {
         let totals = Totals {
             program: peer.name.clone(),
-            cpu_percent: Known::missing("it does not tell its CPU time"),
+            cpu_percent: Known::missing("it does not report its CPU time"),
             cpu_user_percent: None,
             cpu_system_percent: None,
             congestion: None,

@@ -38,11 +38,11 @@ impl NearRun<'_> {
                 () = tokio::time::sleep_until(ends.into()), if waits => {
                     if patience.ends() <= Instant::now() {
                         let waited_s = patience.waited_s(Instant::now());
-                        self.lose_report(&format!("it did not report within {waited_s:.0} s of the end"));
+                        self.lose_report(&format!("no report within {waited_s:.0} s of the end"));
                     }
                 }
                 () = interrupt.raised(), if waits && !was_raised => {
-                    self.lose_report("interrupted while it was waited for");
+                    self.lose_report("interrupted while waiting for its report");
                 }
             }
         }

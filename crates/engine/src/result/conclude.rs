@@ -42,7 +42,7 @@ pub fn conclude(
     Ok(conclude_at_least(measurement, target, started))
 }
 
-/// The same where it is no failure that nothing tells what arrived, as at a server that sends over UDP
+/// The same where it is no failure that no end reports what arrived, as at a server that sends over UDP
 /// to a client that keeps its counts to itself.
 pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) -> Conclusion {
     let mut diagnoses = diagnoses(&measurement).into_iter().map(|(_, diagnosis)| diagnosis);
@@ -93,7 +93,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
 
 /// What is said where nothing could be counted.
 fn undiagnosed(measurement: &Measurement) -> Diagnosis {
-    let why = "nothing tells what arrived";
+    let why = "no end reports what arrived";
     let sender = measurement.senders().first().copied().unwrap_or(EndName::Near);
     Diagnosis {
         verdict: Verdict {
@@ -136,12 +136,11 @@ fn nothing_counted(target: &str, measurement: &Measurement) -> EngineError {
     let saw = senders.iter().any(|sender| measurement.end(sender.other()).is_some());
     EngineError::Flow(match (measurement.far.get(), measurement.plan.transport) {
         (Err(why), Transport::Tcp) if !saw => format!(
-            "{target}: nothing tells what arrived: {why}, and nothing was acknowledged; a longer -t \
+            "{target}: no end reports what arrived: {why}, and nothing was acknowledged; a longer -t \
              may help"
         ),
         (Err(why), Transport::Udp) if !saw => format!(
-            "{target}: nothing tells what arrived: {why}; over UDP, only the end that receives can \
-             measure it"
+            "{target}: no end reports what arrived: {why}; over UDP only the receiving end can measure it"
         ),
         _ => format!(
             "{target}: the receiver counted nothing; the run was too short to sample, try a longer -t"

@@ -17,7 +17,7 @@ impl<'a> FarCounts<'a> {
 
     /// The sum of a count over all flows; missing where one of them lacks it.
     pub fn sum(&self, count: impl Fn(&FlowTotals) -> &Known<u64>) -> Known<u64> {
-        let beyond = || Missing::because("what it told adds up to more than a counter holds");
+        let beyond = || Missing::because("its report adds up to more than a counter holds");
         let counts = self.each(|flow| count(flow).get().copied());
         let sum = |counts: Vec<u64>| counts.into_iter().try_fold(0, u64::checked_add);
         counts.and_then(|counts| sum(counts).ok_or_else(beyond)).into()
@@ -52,7 +52,7 @@ impl<'a> FarCounts<'a> {
         let lost = *self.sum(|flow| &flow.lost).get()?;
         let all = *self.sum(|flow| &flow.datagrams).get()?;
         if lost > all {
-            return Err(Missing::because("it told of more lost datagrams than there were"));
+            return Err(Missing::because("it reported more lost datagrams than were sent"));
         }
         Ok((lost, all))
     }
@@ -79,7 +79,7 @@ pub fn measured(measurement: &Measurement) -> Option<Measured> {
         from_s: 0.0,
         to_s: duration_s,
         precision_percent: Known::missing(
-            "the far end told one number for the whole run, which says nothing of its variation",
+            "the far end reported one number for the whole run, which shows no variation",
         ),
     })
 }
@@ -87,7 +87,7 @@ pub fn measured(measurement: &Measurement) -> Option<Measured> {
 /// Share of what `sender` sent in datagrams that did not arrive, by the account of the far end.
 pub fn lost_share(measurement: &Measurement, sender: EndName) -> Known<f64> {
     if measurement.plan.transport != Transport::Udp || sender == EndName::Far {
-        return Known::missing("only a far end that received over UDP tells it");
+        return Known::missing("only a far end that receives over UDP reports it");
     }
     let last = measurement.near.last_sample().map(|last| last.sent_bytes);
     let sent = last.map_or(Known::missing("nothing was sampled here"), Known::Value);
@@ -159,7 +159,7 @@ mod tests {
         assert!((measured.goodput.0 - 12_000.0).abs() < 1e-6, "{measured:?}");
         assert_eq!((measured.from_s, measured.to_s), (0.0, 2.0));
         let why = measured.precision_percent.get().unwrap_err().to_string();
-        assert!(why.starts_with("the far end told one number"), "{why}");
+        assert!(why.starts_with("the far end reported one number"), "{why}");
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn one_silent_flow_leaves_the_goodput_unknown() {
-        let silent = FlowTotals::untold(1, Role::Receiver, "it told nothing");
+        let silent = FlowTotals::untold(1, Role::Receiver, "it reported nothing");
         assert!(measured(&sent_over_udp(vec![flow(1000, 1.0), silent])).is_none());
         assert!(measured(&sent_over_udp(Vec::new())).is_none());
     }

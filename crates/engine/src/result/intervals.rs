@@ -15,7 +15,7 @@ pub struct IntervalMaker {
 pub enum Counts {
     /// What arrived.
     Received,
-    /// What was sent, as nothing tells what arrived.
+    /// What was sent, as no end reports what arrived.
     Sent,
 }
 
@@ -43,7 +43,7 @@ impl IntervalMaker {
         let bytes = so_far.checked_sub(from_bytes)?;
         let rate = BitRate::over(bytes, sample.at_s - from_s)?;
         self.from = (sample.at_s, so_far);
-        let untold = "the far end does not tell it while it receives";
+        let untold = "the far end does not report it while it receives";
         let (received_bytes, goodput, sent) = match self.counts {
             Counts::Received => (Known::Value(bytes), Known::Value(rate), None),
             Counts::Sent => (Known::missing(untold), Known::missing(untold), Some(rate)),

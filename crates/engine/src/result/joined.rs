@@ -82,7 +82,7 @@ fn join(first: &Interval, second: &Interval) -> Interval {
     };
     let bytes = bytes();
     let goodput = bytes.clone().and_then(|bytes| {
-        let empty = || Missing::because("an interval without length has no rate");
+        let empty = || Missing::because("an interval of no length has no rate");
         BitRate::over(bytes, to_s - from_s).ok_or_else(empty)
     });
     let bits = |one: &Interval| Some(one.sent_bits_per_s?.0 * (one.to_s - one.from_s));
@@ -154,10 +154,10 @@ mod tests {
 
     #[test]
     fn what_is_not_known_of_a_part_is_not_known_of_the_whole() {
-        let unknown = || Known::missing("the far end does not tell");
+        let unknown = || Known::missing("the far end does not report it");
         let untold = Interval {
             received_bytes: unknown(),
-            goodput_bits_per_s: Known::missing("the far end does not tell"),
+            goodput_bits_per_s: Known::missing("the far end does not report it"),
             ..interval(1)
         };
         let both = join(&interval(0), &untold);

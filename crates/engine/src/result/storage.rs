@@ -96,7 +96,7 @@ impl Times {
         let flows: Vec<_> = last.flows.iter().filter(|flow| flow.role == role).collect();
         let whole = whole_s * 1e6 * flows.len() as f64;
         if whole <= 0.0 {
-            return Err(Missing::because("the run was too short to tell"));
+            return Err(Missing::because("the run was too short to know"));
         }
         let share = |read: fn(&FlowSample) -> &Known<u64>| -> Result<f64, Missing> {
             let each: Result<Vec<u64>, Missing> =

@@ -104,7 +104,7 @@ impl Traffic {
             Some(control) => self
                 .stop
                 .hear(control)
-                .map_err(EngineError::io("watch the control connection for its silence")),
+                .map_err(EngineError::io("set a time-out on the silent control connection")),
             None => Ok(()),
         }
     }

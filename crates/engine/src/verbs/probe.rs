@@ -77,7 +77,9 @@ fn entry(probe: &Probe, pair: &Pair, before: &Seen, after: Result<Seen, Missing>
     let answer = match &read {
         Ok((Answer::One, _)) => Known::Value(pair.one.to_owned()),
         Ok((Answer::Other, _)) => Known::Value(pair.other.to_owned()),
-        Ok((Answer::Neither, _)) => Known::missing("between what either cause would give"),
+        Ok((Answer::Neither, _)) => {
+            Known::missing("between the results that either cause would give")
+        }
         Err(why) => Known::Missing(why.clone()),
     };
     let goodput = after.map(|seen| BitRate(seen.goodput));

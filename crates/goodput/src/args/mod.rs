@@ -56,7 +56,7 @@ pub enum Command {
     Test(Box<TestArgs>),
     /// Prove a change: interleaved runs, statistics, always put back
     Compare(Box<CompareArgs>),
-    /// What could limit this host, from its settings and counters, without any traffic
+    /// Find what could limit this host, from its settings and counters, without traffic
     Check(CheckArgs),
     /// Read and change settings; undo what an interrupted run left
     #[command(subcommand)]
@@ -66,7 +66,7 @@ pub enum Command {
     Lab(Lab),
     /// List, show and compare earlier results
     History(HistoryArgs),
-    /// Make a private key, and print the line that makes a server know it
+    /// Make a private key, and print the line for a server's list of keys
     Key(KeyArgs),
     /// Act as iperf3, iperf, nuttcp or ttcp, with their options and their output
     As(AsArgs),
@@ -74,7 +74,7 @@ pub enum Command {
     List(ListArgs),
     /// Explain a rule, check, setting, mover or field of the record
     Explain {
-        /// Its name, as `goodput list`, a report or a record has it
+        /// The name, as in `goodput list`, a report or a record
         name: String,
     },
     /// The whole loop on this machine: plant a fault, find it, prove the fix, put it back

@@ -12,13 +12,11 @@ use crate::report::transfers::title;
 /// The plan for each size and number of clients.
 pub fn cells(plan: &Plan, sizes: &[Bytes], clients: &[u16]) -> Result<Vec<Plan>> {
     if !clients.is_empty() && sizes.is_empty() && plan.storage.source.is_none() {
-        bail!(
-            "--clients are those of a file: name its --sizes, or a --source; for plain flows use -P"
-        );
+        bail!("--clients need files: give --sizes or --source; for plain flows use -P");
     }
     if plan.storage.source == Some(Source::Input) {
         bail!(
-            "a comparison sends its source again and again, standard input is over after once: name a file"
+            "a comparison sends its source repeatedly, but standard input can be read only once: name a file"
         );
     }
     let sizes: Vec<_> = match sizes {
@@ -56,7 +54,7 @@ fn of_size(mut plan: Plan, size: Bytes) -> Result<Plan> {
                 has_so_much(name, size)?;
             }
             let all = size.0.checked_mul(u64::from(plan.flows));
-            plan.length = Length::Bytes(Bytes(all.context("these are too many bytes")?));
+            plan.length = Length::Bytes(Bytes(all.context("this is too many bytes")?));
         }
         None | Some(Source::Memory(_) | Source::Input) => {
             plan.storage.source = Some(Source::Memory(size));

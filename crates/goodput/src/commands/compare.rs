@@ -81,7 +81,7 @@ fn text(record: &Record) -> String {
 /// `NAME=A,B`: a known setting and at least two values.
 fn factor(text: &str) -> Result<Factor> {
     let Some((setting, values)) = text.split_once('=') else {
-        bail!("{text:?} names no values; write SETTING=A,B like mover=copy,sendfile");
+        bail!("{text:?} has no values; write SETTING=A,B like mover=copy,sendfile");
     };
     let setting: goodput_model::SettingRef = setting.parse()?;
     let known = goodput_settings::find_for(&setting)?;

@@ -33,7 +33,7 @@ pub fn run() -> Result<Exit> {
     let record = demo.test()?;
     ensure!(
         record.verdict.limit == "shaper-burst",
-        "the demo expected the verdict shaper-burst, the measurement says {}",
+        "the demo expected the verdict shaper-burst, but the measurement says {}",
         record.verdict.limit
     );
     let change = proposed(&record)?;
@@ -41,7 +41,7 @@ pub fn run() -> Result<Exit> {
     let proof = demo.compare(&change)?;
     let after = demo.setting(&change)?;
 
-    step("everything as it was", &format!("{} is {after}, and was {before}", change.setting))?;
+    step("everything as it was", &format!("{} is {after}, but was {before}", change.setting))?;
     ensure!(before == after, "{} was {before} and is {after} now", change.setting);
     conclude(&proof, &change)
 }
@@ -110,7 +110,7 @@ fn proposed(record: &Record) -> Result<Change> {
 fn conclude(proof: &Record, change: &Change) -> Result<Exit> {
     let arm = proof.comparison.as_ref().and_then(|comparison| comparison.arms.get(1));
     let Some(effect) = arm.and_then(|arm| arm.goodput.as_ref()) else {
-        bail!("the comparison came to no conclusion");
+        bail!("the comparison was inconclusive");
     };
     if effect.judgement != Judgement::Better {
         step("not proven", &format!("{} made no clear difference this time", change.setting))?;

@@ -12,7 +12,7 @@ pub fn run(name: &str) -> Result<Exit> {
     let found = find(name);
     if found.is_empty() {
         bail!(
-            "{name:?} is no rule, check, setting, mover or field of a record{}",
+            "{name:?} is not a rule, check, setting, mover or field of a record{}",
             suggestion(name)
         );
     }

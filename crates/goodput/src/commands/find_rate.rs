@@ -19,7 +19,7 @@ const TRIAL: Length = Length::Seconds(2.0);
 pub fn run(args: &TestArgs, target: &str) -> Result<Exit> {
     let target: Target = target.parse()?;
     let plan = args.measure.plan_towards(&target, TRIAL);
-    let sizes = match &args.find_rate.sizes[..] {
+    let sizes = match &args.find_rate.datagram_sizes[..] {
         [] => vec![plan.chunk_bytes],
         sizes => sizes.to_vec(),
     };

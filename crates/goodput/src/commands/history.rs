@@ -45,7 +45,7 @@ fn show(record: &Record, args: &HistoryArgs, detail: Detail) -> Result<()> {
     if let Some(format) = args.format {
         if matches!(record.kind, Kind::Compare | Kind::FindRate) {
             bail!(
-                "a comparison or a search is several runs, and {} has a place for one only",
+                "a comparison or search has several runs, but {} has a place for only one",
                 format.id
             );
         }

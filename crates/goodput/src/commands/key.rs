@@ -20,11 +20,11 @@ pub fn run(args: &KeyArgs) -> Result<Exit> {
         key_files::read_or_make(&file, &name)?
     };
     if !made && args.name.as_ref().is_some_and(|name| *name != key.name) {
-        bail!("{shown} has a key already, of {}; --replace makes another one", key.name);
+        bail!("{shown} already has a key, of {}; --replace makes a new one", key.name);
     }
     if made {
         eprintln!(
-            "goodput: made a private key in {shown}; whoever reads it can act as {}",
+            "goodput: made a private key in {shown}; anyone who reads it can act as {}",
             key.name
         );
         eprintln!("Give this line to whoever runs the server, for serve --authorized-keys:");

@@ -61,7 +61,9 @@ fn run_all(names: &[String], full: bool, json: bool) -> Result<Exit> {
     }
     if !json {
         let Counted { passed, failed, skipped } = counted;
-        screen::line(format_args!("{passed} as expected, {failed} not, {skipped} skipped"))?;
+        screen::line(format_args!(
+            "{passed} as expected, {failed} not as expected, {skipped} skipped"
+        ))?;
     }
     Ok(if counted.failed == 0 { Exit::Fine } else { Exit::Problem })
 }

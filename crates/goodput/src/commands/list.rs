@@ -172,7 +172,9 @@ pub fn scenarios(narrowed: &Narrowed) -> Result<()> {
         total += cases.len();
     }
     list.table.print();
-    screen::line(format_args!("{total} cases; `goodput lab run NAME --full` runs all of one"))?;
+    screen::line(format_args!(
+        "{total} cases; `goodput lab run NAME --full` runs all cases of a scenario"
+    ))?;
     Ok(())
 }
 

@@ -42,7 +42,7 @@ pub fn block_on<T>(
 pub fn runtime() -> Result<tokio::runtime::Runtime> {
     raise_open_files();
     if let Err(cause) = goodput_engine::run_promptly() {
-        tracing::debug!("cannot run before busy flows: {cause}");
+        tracing::debug!("cannot get a higher priority than busy flows: {cause}");
     }
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -61,7 +61,7 @@ fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     if let Err(cause) = setrlimit(Resource::Nofile, raised) {
-        tracing::warn!("cannot raise the limit of open files: {cause}");
+        tracing::warn!("cannot raise the limit on open files: {cause}");
     }
 }
 
@@ -74,7 +74,7 @@ pub struct Signals {
 impl Signals {
     /// Takes the signals over. Needs the runtime around it.
     pub fn listen() -> Result<Self> {
-        let take = |kind| signal(kind).context("cannot take signals over");
+        let take = |kind| signal(kind).context("cannot handle signals");
         let interrupt = take(SignalKind::interrupt())?;
         Ok(Self { interrupt, terminate: take(SignalKind::terminate())? })
     }

@@ -54,6 +54,6 @@ fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     if let Err(cause) = setrlimit(Resource::Nofile, raised) {
-        tracing::warn!("cannot raise the limit of open files: {cause}");
+        tracing::warn!("cannot raise the limit on open files: {cause}");
     }
 }

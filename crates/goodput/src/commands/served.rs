@@ -109,7 +109,7 @@ impl Printer {
                 let Some(mut printed) = self.running.remove(&measurement) else {
                     return self.again();
                 };
-                let why = "the client broke the measurement off";
+                let why = "the client aborted the measurement";
                 let text = printed.writer.fail(why).unwrap_or_default();
                 text + &self.sum(&printed, None) + &self.again()
             }

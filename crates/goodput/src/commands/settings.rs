@@ -48,7 +48,9 @@ pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
 fn get(setting: &SettingRef) -> Result<Exit> {
     let known = on_this_host(setting)?;
     if known.is_plan() {
-        bail!("{setting} belongs to a measurement, not to this host; it has no value by itself");
+        bail!(
+            "{setting} belongs to a measurement, not to this host; it has no value outside a measurement"
+        );
     }
     screen::line(goodput_settings::read(setting)?)?;
     Ok(Exit::Fine)

@@ -75,7 +75,7 @@ fn user(args: &ServeArgs) -> Result<(Option<User>, Vec<String>)> {
     let obstacle = user.as_ref().and_then(User::obstacle).filter(|_| args.process.user.is_none());
     match obstacle {
         Some(why) => {
-            let lack = format!("{why}, so the server stays root, without its capabilities");
+            let lack = format!("{why}, so the server keeps running as root, without capabilities");
             Ok((None, vec![lack]))
         }
         None => Ok((user, Vec::new())),
@@ -93,7 +93,7 @@ fn raise_locked_memory() {
         let maximum = now.maximum.map(|maximum| maximum.max(share));
         let raised = Rlimit { current: Some(share), maximum };
         if let Err(cause) = setrlimit(Resource::Memlock, raised) {
-            tracing::debug!("cannot raise the limit of locked memory: {cause}");
+            tracing::debug!("cannot raise the limit on locked memory: {cause}");
         }
     }
 }

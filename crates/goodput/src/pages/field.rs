@@ -23,7 +23,10 @@ fn properties(schema: &Value) -> Option<&Map<String, Value>> {
 }
 
 fn page(root: &Value, owner: &str, field: &str, schema: &Value) -> String {
-    let text = schema.get("description").and_then(Value::as_str).unwrap_or("No more is written.");
+    let text = schema
+        .get("description")
+        .and_then(Value::as_str)
+        .unwrap_or("There is no more documentation.");
     format!("\n## `{owner}.{field}`\n\n{text}\n\n- type: {}\n", kind(root, schema))
 }
 
@@ -58,7 +61,7 @@ fn known_kind(root: &Value, known: &Value) -> String {
         |variant: &&Value| variant.get("$ref").is_some_and(|it| it == "#/$defs/Missing");
     let there = variants.into_iter().flatten().find(|variant| !is_missing(variant));
     let there = there.map_or_else(|| "any".into(), |variant| kind(root, variant));
-    format!("{there}, or an object whose `missing` says why there is none")
+    format!("{there}, or an object whose `missing` says why there is no value")
 }
 
 #[cfg(test)]

@@ -33,11 +33,11 @@ pub fn scope(check: &Check) -> &'static str {
 /// A setting that can be compared and changed.
 pub fn setting(setting: &Setting) -> String {
     let scope = match setting.scope {
-        Scope::Plan => "the measurement itself: nothing on the machine changes".to_string(),
+        Scope::Plan => "the measurement; nothing on the machine changes".to_string(),
         other => other.to_string(),
     };
     format!(
-        "\n## `{}`\n\n{}. {}\n\n- holds for: {scope}\n- values: {}\n",
+        "\n## `{}`\n\n{}. {}\n\n- applies to: {scope}\n- values: {}\n",
         setting.id,
         sentence(setting.title),
         setting.why,

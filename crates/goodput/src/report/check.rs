@@ -12,7 +12,7 @@ pub fn text(report: &CheckReport, show_undecided: bool) -> String {
     let host = &report.host;
     line(&mut out, "host", &format!("{}, {}, {} CPUs", host.name, host.kernel, host.cpus));
     let devices = match &report.devices[..] {
-        [] => "none worth a look".to_string(),
+        [] => "none".to_string(),
         some => some.join(", "),
     };
     line(&mut out, "devices", &devices);
@@ -41,7 +41,7 @@ fn summary(report: &CheckReport, shown: bool) -> String {
     let could = report.findings.len() - found;
     let unread = report.undecided.len();
     let how = if shown || unread == 0 { "" } else { " (--undecided says why)" };
-    format!("{found} found, {could} could limit, {unread} could not be told{how}")
+    format!("{found} found, {could} could limit, {unread} could not be decided{how}")
 }
 
 #[cfg(test)]

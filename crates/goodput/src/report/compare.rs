@@ -40,7 +40,7 @@ pub fn notes(record: &Record) -> String {
 pub fn runs(comparison: &Comparison) -> String {
     let discarded = comparison.trials.iter().filter(|t| t.discarded.is_some()).count();
     let (all, stopped) = (comparison.trials.len(), &comparison.stopped);
-    format!("{all} runs, {discarded} not counted; {stopped}")
+    format!("{all} runs ({discarded} not counted); {stopped}")
 }
 
 fn arms(comparison: &Comparison) -> String {
@@ -68,7 +68,7 @@ fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String
     match &arm.goodput {
         Some(effect) if nothing_arrived(comparison) => say("goodput", from_nothing(effect)),
         Some(effect) => say("goodput", judged(effect, false)),
-        None => say("goodput", "inconclusive: too few runs to say anything".into()),
+        None => say("goodput", "inconclusive: too few runs".into()),
     }
     if let Some(effect) = &arm.cpu {
         say("cpu", judged(effect, true));
@@ -96,7 +96,7 @@ fn nothing_arrived(comparison: &Comparison) -> bool {
 fn from_nothing(effect: &Effect) -> String {
     match effect.judgement {
         Judgement::Better => {
-            format!("{}: from nothing at all (n = {} pairs)", style::good("better"), effect.n)
+            format!("{}: nothing arrived before (n = {} pairs)", style::good("better"), effect.n)
         }
         _ => format!("nothing arrived in the baseline either (n = {} pairs)", effect.n),
     }
@@ -134,8 +134,8 @@ fn because(mechanism: &Mechanism) -> String {
     };
     let moved = match &mechanism.moved {
         Known::Value(true) => "confirmed",
-        Known::Value(false) => "NOT confirmed, because this did not change",
-        Known::Missing(why) => return format!("{}: cannot tell, {why}", mechanism.rule),
+        Known::Value(false) => "NOT confirmed: the witness did not change",
+        Known::Missing(why) => return format!("{}: not known, {why}", mechanism.rule),
     };
     let rule = goodput_diagnose::rules::ALL.iter().find(|rule| rule.id == mechanism.rule);
     format!(

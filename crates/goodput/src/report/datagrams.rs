@@ -27,7 +27,7 @@ fn counted(direction: &DirectionResult) -> Vec<String> {
     if let Known::Value(jitter) = &direction.jitter_us {
         let joined = direction.joined_percent.value().filter(|joined| **joined > 0.0);
         let joined = joined.map(|percent| {
-            format!(" between packets ({percent:.0} % came within one, their gaps are not known)")
+            format!(" between packets ({percent:.0} % arrived joined, so their gaps are not known)")
         });
         parts.push(format!("jitter {}{}", micros(*jitter), joined.unwrap_or_default()));
     }
@@ -41,11 +41,11 @@ fn pace(plan: &Plan, direction: &DirectionResult) -> Option<String> {
     let ideal_us = plan.chunk_bytes.0 as f64 * 8e6 / rate.0;
     let mut text = format!("{even:.1} % of the gaps within 20 % of {}", gap(ideal_us));
     if let Some(spun) = direction.spun_us.value().filter(|spun| **spun > 0) {
-        text += &format!("; the sender spun for {} to hold them", micros(*spun as f64));
+        text += &format!("; the sender spun for {} to keep them", micros(*spun as f64));
     }
     if let Some(lost) = direction.stalled_us.value().filter(|lost| **lost > 0) {
         text += &format!(
-            "; the sender was held up for {} that it did not make up for, so it sent less than asked",
+            "; the sender was held up for {} and did not catch up, so it sent less than requested",
             micros(*lost as f64)
         );
     }

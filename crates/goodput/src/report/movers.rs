@@ -20,7 +20,7 @@ fn untold(record: &Record) -> Vec<String> {
             EndName::Near => ("received", plan.receive_mover.as_ref().unwrap_or(&plan.mover)),
         };
         (chooses && mover == goodput_mover::AUTO)
-            .then(|| format!("how the far end {does} is not told"))
+            .then(|| format!("the far end does not report how it {does}"))
     };
     plan.direction.senders().iter().filter_map(left).collect()
 }

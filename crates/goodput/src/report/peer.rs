@@ -13,7 +13,7 @@ const LONG_ENOUGH_S: f64 = 1.0;
 /// The lines about the far end; none where it is goodput.
 pub fn lines(record: &Record) -> Vec<String> {
     let Some(totals) = &record.far_totals else { return Vec::new() };
-    let silent = if totals.flows.is_empty() { ", as it tells nothing of what it saw" } else { "" };
+    let silent = if totals.flows.is_empty() { " because the far end reports nothing" } else { "" };
     let who = format!("{}; only this end is observed{silent}", totals.program);
     let accounts = record.result.directions.iter().map(|direction| direction.sender);
     let accounts = accounts.filter_map(|sender| account(record, totals, sender));
@@ -25,7 +25,7 @@ pub fn counted(record: &Record) -> &'static str {
     match (&record.ends.far, record.plan.transport) {
         (Known::Value(_), _) => "received",
         (Known::Missing(_), Transport::Tcp) if record.plan.observe => "acknowledged",
-        (Known::Missing(_), _) => "received by its own account",
+        (Known::Missing(_), _) => "received, as the far end reports",
     }
 }
 
@@ -55,8 +55,7 @@ fn account(record: &Record, totals: &Totals, sender: EndName) -> Option<String> 
     };
     differs.then(|| {
         format!(
-            "by its own account it {did} {} in {duration_s:.2} s, {their_rate}; this end {we_did} {} \
-             in {:.2} s, {our_rate}",
+            "the far end reports that it {did} {} in {duration_s:.2} s, {their_rate}; this end {we_did} {} in {:.2} s, {our_rate}",
             Bytes(bytes),
             Bytes(ours_bytes),
             last.at_s

@@ -83,15 +83,13 @@ fn sentence(search: &RateSearch) -> String {
             search.limit
         ),
         (RateOutcome::Sender, Some(rate)) => format!(
-            "{} arrived with {allowed}, for {seconds:.1} s, and the sender {}; the path may carry more; \
-             what limits the sender: {}",
+            "{} arrived with {allowed}, for {seconds:.1} s, and the sender {}; the path may carry more. Limit of the sender: {}",
             style::strong(rate),
             no_faster(search),
             search.limit
         ),
         (RateOutcome::Receiver, Some(rate)) => format!(
-            "{} is the highest rate that the receiver takes with {allowed}, held for {seconds:.1} s; above it \
-             its socket overflows, and the path may carry more; {}",
+            "{} is the highest rate that the receiver handles with {allowed}, held for {seconds:.1} s; above it the socket overflows, and the path may carry more; {}",
             style::strong(rate),
             search.limit
         ),
@@ -101,15 +99,13 @@ fn sentence(search: &RateSearch) -> String {
                 (trial.sent_bits_per_s.to_string(), trial.lost_percent)
             });
             format!(
-                "no rate has {allowed}: even at {rate}, {} is lost, so it is not the rate that \
-                 loses; {}",
+                "no rate has {allowed}: even at {rate}, {} is lost, so the rate is not the cause; {}",
                 percent(lost),
                 search.limit
             )
         }
         (RateOutcome::Unsteady, _) => format!(
-            "there is no steady rate with {allowed}: what passed once failed when it was tried again; \
-             something else uses the path, or longer trials (-t) are needed"
+            "there is no steady rate with {allowed}: a rate that passed once failed when repeated; other traffic uses the path, or longer trials (-t) are needed"
         ),
         _ => format!("the search for the highest rate with {allowed} was not finished"),
     }
@@ -121,7 +117,7 @@ fn no_faster(search: &RateSearch) -> String {
     let rate = |trial: &RateTrial| trial.asked_bits_per_s.unwrap_or(trial.sent_bits_per_s);
     match failed.map(rate).reduce(|a, b| if a.0 <= b.0 { a } else { b }) {
         None => "sends no faster".into(),
-        Some(rate) => format!("held no rate between that and {rate}, where too much is lost"),
+        Some(rate) => format!("held no rate between that and {rate}, at which too much is lost"),
     }
 }
 

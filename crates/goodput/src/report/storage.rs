@@ -40,11 +40,11 @@ fn sink(name: &str, storage: &StorageResult) -> String {
 
 fn words(slowest: Slowest) -> &'static str {
     match slowest {
-        Slowest::Source => "the source: the network could take more than it gave",
+        Slowest::Source => "the source: the network could carry more than the source gave",
         Slowest::SenderCpu => "the sender's CPU, neither its source nor the network",
-        Slowest::Network => "the network: the source could give more than it took",
+        Slowest::Network => "the network: the source could give more than the network carried",
         Slowest::ReceiverCpu => "the receiver's CPU, neither the source nor the network",
-        Slowest::Sink => "the sink: the network could bring more than it took",
+        Slowest::Sink => "the sink: the network could deliver more than the sink wrote",
     }
 }
 

@@ -123,9 +123,9 @@ fn limits(comparison: &Comparison) -> String {
     let mut runs: Vec<_> = runs.into_iter().collect();
     runs.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
     let named = runs.iter().enumerate().map(|(place, (limit, times))| match (place, *limit) {
-        (0, Verdict::NO_LIMIT) => format!("nothing that goodput knows in {times} of {all} runs"),
+        (0, Verdict::NO_LIMIT) => format!("no known limit in {times} of {all} runs"),
         (0, limit) => format!("{limit}{} in {times} of {all} runs", title_of(limit)),
-        (_, Verdict::NO_LIMIT) => format!("nothing that goodput knows in {times}"),
+        (_, Verdict::NO_LIMIT) => format!("no known limit in {times}"),
         (_, limit) => format!("{limit} in {times}"),
     });
     format!("Limits: {}", named.collect::<Vec<_>>().join(", "))
@@ -168,7 +168,7 @@ fn speed(comparison: &Comparison) -> String {
     {
         return format!("{baseline} is as fast as any");
     }
-    "The runs are too few, or differ too much, to tell which is fastest".into()
+    "The runs are too few, or differ too much, to show which is fastest".into()
 }
 
 /// `Least CPU: mover=sendfile, 0.21 s per GB at both ends, -34 % against mover=copy`.
@@ -179,7 +179,7 @@ fn cost(transfers: &Transfers) -> String {
         Some(near.cpu_s_per_gb().value()? + far.cpu_s_per_gb().value()?)
     };
     let (Some(base), Some(usual)) = (comparison.arms.first(), of(0)) else {
-        return "What CPU they cost at both ends is not known".into();
+        return "The CPU cost at both ends is not known".into();
     };
     let baseline = name(comparison, base);
     let least = best(comparison, |arm| arm.cpu.as_ref(), |e| -e.percent);
@@ -281,7 +281,7 @@ mod tests {
         assert!(last.starts_with("All are as fast as mover=copy, within 3 %. Limits: line-rate ("));
         assert!(
             last.ends_with(
-                "in 2 of 4 runs, nothing that goodput knows in 1, sender-cpu in 1. Least CPU: \
+                "in 2 of 4 runs, no known limit in 1, sender-cpu in 1. Least CPU: \
                  mover=sendfile, 0.40 s per GB at both ends, -60 % against mover=copy."
             ),
             "{last}"

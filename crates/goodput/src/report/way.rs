@@ -16,7 +16,7 @@ fn nothing_lost(way: &[Step]) -> String {
     let unseen = way.iter().filter(|step| drops(step, way) && step.dropped.value().is_none());
     let unseen: Vec<_> = unseen.map(label).collect();
     match &unseen[..] {
-        [] => "nothing, by every counter on the way".into(),
+        [] => "nothing, according to every counter on the path".into(),
         some => format!("nothing that was counted; not known: {}", some.join(", ")),
     }
 }
@@ -61,7 +61,7 @@ fn counter(step: &Step) -> &'static str {
         (StepName::Qdisc, ..) => "tc -s qdisc: dropped",
         (StepName::Device, ..) => "ip -s -s link: dropped, missed, errors",
         (StepName::Path, StepUnit::Datagrams) => "sequence numbers",
-        (StepName::Path, ..) => "segments sent again, less what the hosts dropped",
+        (StepName::Path, ..) => "segments sent again, minus drops at the hosts",
         (StepName::Backlog, ..) => "/proc/net/softnet_stat, second column",
     }
 }
@@ -141,7 +141,10 @@ mod tests {
                 made(StepName::Qdisc, StepUnit::Packets, Known::Value(5), dropped),
             ]
         };
-        assert_eq!(plain(&way(Known::Value(0)), false), "nothing, by every counter on the way");
+        assert_eq!(
+            plain(&way(Known::Value(0)), false),
+            "nothing, according to every counter on the path"
+        );
         let unseen = plain(&way(Known::missing("no qdisc")), false);
         assert_eq!(unseen, "nothing that was counted; not known: near qdisc");
         assert!(plain(&way(Known::Value(0)), true).lines().count() > 2, "-v shows all");

@@ -134,7 +134,7 @@ fn what_names_no_transfer_is_refused_in_words() {
     let home = Home::new();
     for (arguments, words) in [
         (&["--attach", "4194305"][..], "no process 4194305"),
-        (&["--attach", "pid:4194305"], "still running"),
+        (&["--attach", "pid:4194305"], "still runs"),
         (&["--attach", "eth0"], "neither a process id nor a port"),
         (&["--attach", "5201", "--udp"], "cannot be used with"),
         (&["localhost", "--attach", "5201"], "cannot be used with"),

@@ -38,7 +38,7 @@ fn who_does_not_tell_its_clock_is_known_for_it() {
     let home = Home::new();
     let (open, private) = (Server::start(&home, &[]), Server::start(&home, &["--private"]));
     for (server, target, expected) in [
-        (&private, "", "the far end does not tell its clock"),
+        (&private, "", "the far end does not report its clock"),
         (&open, "iperf3://", "the far end is not goodput"),
     ] {
         let record = measured(server, &home, target, &[]);

@@ -293,10 +293,10 @@ fn arms_that_make_no_sense_are_refused_before_they_run() {
     let (target, big) = (&place.server.address[..], place.big());
     let refused: [(&[&str], &str); 5] = [
         (&["socket.cork=off,on", "--udp"], "a cork (TCP_CORK) is for TCP"),
-        (&["header.more=off,on", "--sizes", "1M"], "there is none (--header)"),
+        (&["header.more=off,on", "--sizes", "1M"], "needs a header (--header)"),
         (&["mover=copy,sendfile", "--source", &big, "--sizes", "100G"], "fewer than"),
         (&["mover=copy,splice", "--source", "-"], "name a file"),
-        (&["mover=copy,sendfile", "--clients", "2"], "name its --sizes"),
+        (&["mover=copy,sendfile", "--clients", "2"], "give --sizes"),
     ];
     for (options, why) in refused {
         let output = place.home.run(&[&["compare", target], options].concat());
@@ -396,7 +396,7 @@ fn sizes_beyond_the_memory_of_a_host_are_refused() {
 fn a_source_that_gives_not_one_byte_is_no_measurement() {
     let place = Place::new(&[]);
     // Standard input is at its end from the beginning.
-    fails(&place.run(&["--source", "-"]), &["standard input", "not one byte"]);
+    fails(&place.run(&["--source", "-"]), &["standard input", "gave no data"]);
     let fifo = place.home.path().join("fifo");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
         .unwrap();

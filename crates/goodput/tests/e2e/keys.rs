@@ -211,7 +211,7 @@ fn only_the_role_of_settings_reaches_settings() {
     for (credential, why) in [
         (["--key", &ann], "has not proven that it may"),
         (["--token-file", token], "has not proven that it may"),
-        (["--key", &ops], "none of the settings"),
+        (["--key", &ops], "never access this setting"),
     ] {
         let compare = ["compare", &server.address, setting, "--no-store", "-t", "1"];
         refused(&home.run(&[&compare[..], &credential].concat()), &[why]);

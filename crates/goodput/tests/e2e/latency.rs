@@ -118,7 +118,7 @@ fn nobody_else_has_an_echo() {
 fn a_sender_that_is_held_to_a_rate_is_the_limit() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
-    let arguments = ["test", &server.address, "--udp", "--find-rate", "--sizes", "64,256"];
+    let arguments = ["test", &server.address, "--udp", "--find-rate", "--datagram-sizes", "64,256"];
     // So few datagrams that all of a trial fit the socket's buffer: a host that is busy loses none.
     let more = ["--max-loss", "5%", "--rate", "100kbit", "-t", "0.3", "--json"];
     let record = record(&home.run(&[&arguments[..], &more].concat()));
@@ -139,8 +139,8 @@ fn nonsense_is_refused_in_words() {
     for (arguments, word) in [
         (&["--find-rate"][..], "--udp"),
         (&["--udp", "--find-rate", "--max-loss", "150%"], "percent"),
-        (&["--udp", "--find-rate", "--sizes", "0"], "one byte"),
-        (&["--udp", "--sizes", "64"], "--find-rate"),
+        (&["--udp", "--find-rate", "--datagram-sizes", "0"], "one byte"),
+        (&["--udp", "--datagram-sizes", "64"], "--find-rate"),
         (&["--udp", "--find-rate", "--latency"], "--latency"),
         (&["--udp", "--find-rate", "--both"], "--both"),
     ] {
@@ -149,8 +149,11 @@ fn nonsense_is_refused_in_words() {
         assert!(stderr(&output).contains(word), "{arguments:?}: {}", stderr(&output));
     }
     let server = Server::start(&home, &[]);
-    let arguments = ["test", &server.address, "--udp", "--find-rate", "--sizes", "8"];
-    let output = home.run(&arguments);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("a datagram of 8 bytes"), "{}", stderr(&output));
+    // `--sizes` is the old name.
+    for name in ["--datagram-sizes", "--sizes"] {
+        let arguments = ["test", &server.address, "--udp", "--find-rate", name, "8"];
+        let output = home.run(&arguments);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains("a datagram of 8 bytes"), "{}", stderr(&output));
+    }
 }

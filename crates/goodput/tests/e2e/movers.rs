@@ -109,7 +109,7 @@ fn a_server_without_a_descriptor_left_says_so_and_goes_on() {
     let open = |number: &u64| Path::new(&format!("/proc/{}/fd/{number}", server.pid())).exists();
     let free = (0..).find(|number| !open(number)).expect("numbers never end");
     let before = limit_descriptors(&server, Some(free));
-    let words = ["refused", "can't take connections", &format!("more than {free} (ulimit -n)")];
+    let words = ["refused", "can't accept connections", &format!("more than {free} (ulimit -n)")];
     refused(&test(&home, &server, &[]), &words);
     refused(&test(&home, &server, &["-R"]), &words);
     limit_descriptors(&server, before.current);

@@ -129,7 +129,7 @@ fn a_port_that_is_taken_is_told_and_the_others_are_served() {
     let log = std::fs::read_to_string(home.path().join("server.log")).unwrap();
     assert!(
         log.contains(&format!(
-            "iperf3 is served on goodput's port only: cannot listen on 127.0.0.1:{port}"
+            "iperf3 is served only on goodput's port: cannot listen on 127.0.0.1:{port}"
         )),
         "{log}"
     );
@@ -225,7 +225,7 @@ fn a_token_alone_changes_nothing_at_the_far_end_either() {
         (&allowed[..2], "tcp_no_metrics_save=0,1", "--allow-settings"),
         (&allowed, "tcp_no_metrics_save=0,1", "--allow-settings"),
         (&allowed, "tcp_sack=2,3", "0 to 1"),
-        (&allowed, "ip_forward=0,1", "none of the settings"),
+        (&allowed, "ip_forward=0,1", "never access this setting"),
     ] {
         let server = Server::start(&home, options);
         let setting = format!("far:sysctl.net.ipv4.{setting}");
@@ -267,7 +267,11 @@ fn a_private_server_tells_nothing_and_is_measured_all_the_same() {
     }
     let left = ["test", &server.address, "--no-store", "-t", "0.5", "--both", "--mover", "auto"];
     let shown = stdout(&home.run(&left));
-    for does in ["near sent by ", "how the far end sent is not told", "far end received is not"] {
+    for does in [
+        "near sent by ",
+        "the far end does not report how it sent",
+        "the far end does not report how it received",
+    ] {
         assert!(shown.contains(does), "{does} in {shown}");
     }
 }
@@ -279,5 +283,5 @@ fn what_nobody_counts_is_said_to_be_so() {
     let arguments = ["test", &server.address, "--no-store", "-t", "1", "--udp", "--rate", "1mbit"];
     let output = home.run(&arguments);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("nothing tells what arrived"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("no end reports what arrived"), "{}", stderr(&output));
 }

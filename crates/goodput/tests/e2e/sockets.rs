@@ -32,7 +32,7 @@ fn flows_have_the_source_ports_that_were_asked_for_and_skip_one_that_is_taken() 
     let taken = TcpListener::bind(("0.0.0.0", first + 1)).expect("nobody else uses it");
     let around = run(first, &["-P", "2"]);
     assert_eq!(local_ports(&around), [first, first + 2]);
-    let words = format!("{} is taken, flow 1 has {}", first + 1, first + 2);
+    let words = format!("{} is in use, so flow 1 has {}", first + 1, first + 2);
     assert!(around.doubts.iter().any(|doubt| doubt.contains(&words)), "{:?}", around.doubts);
     drop(taken);
 }
@@ -44,7 +44,7 @@ fn ports_that_cannot_be_spread_are_one_after_the_other_and_it_is_said_why() {
     let first = unused_ports(2);
     let spread = format!("--source-port=spread:{first}");
     let all = ["test", &server.address, "--json", "--no-store", "-t", "0.3", "-P", "2", &spread];
-    let untold = "far end: the server tells the key of its card only to clients with a token";
+    let untold = "far end: the server shows its card's hash key only to clients with a token";
     for (way, why) in [(&[][..], untold), (&["--reverse"], "near end: lo has no hash")] {
         let record = record(&home.run(&[&all[..], way].concat()));
         assert_eq!(local_ports(&record), [first, first + 1]);

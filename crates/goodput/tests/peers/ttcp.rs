@@ -121,7 +121,7 @@ fn markers() -> Result<(), Failed> {
     }
     // Nobody counts them for us.
     let finished = ours.finish()?;
-    check(finished.stderr.contains("nothing tells what arrived"), finished.stderr)?;
+    check(finished.stderr.contains("no end reports what arrived"), finished.stderr)?;
     let expected = [&[4][..], &[1000; 10], &[4; 5]].concat();
     check(lengths == expected, format!("{lengths:?}"))
 }

@@ -12,7 +12,7 @@ pub fn parse(file: &'static str, text: &str) -> Result<Vec<u32>, ParseError> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         match (first.parse::<u32>(), last.parse::<u32>()) {
             (Ok(first), Ok(last)) if first <= last && last < MOST_CPUS => cpus.extend(first..=last),
-            _ => return Err(ParseError::new(file, format!("{part:?} is no range of CPUs"))),
+            _ => return Err(ParseError::new(file, format!("{part:?} is not a range of CPUs"))),
         }
         if cpus.len() > MOST_CPUS as usize {
             return Err(ParseError::new(file, "too many CPUs"));

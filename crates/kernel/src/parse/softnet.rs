@@ -46,7 +46,7 @@ pub fn parse(text: &str) -> Result<Softnet, ParseError> {
             .map_while(|word| u64::from_str_radix(word, 16).ok())
             .collect();
         let Some([processed, dropped, squeezed]) = columns.first_chunk() else {
-            return Err(ParseError::new(FILE, format!("{line:?} has not three columns")));
+            return Err(ParseError::new(FILE, format!("{line:?} doesn't have three columns")));
         };
         sum.processed = sum.processed.saturating_add(*processed);
         sum.dropped = sum.dropped.saturating_add(*dropped);

@@ -23,7 +23,7 @@ impl Source for Bus {
     }
 
     fn summary(&self) -> &'static str {
-        "bus of the path's device: PCI Express speed and width with their most, NUMA node, USB speed"
+        "bus of the path's device: PCI Express speed and width with their maximum, NUMA node, USB speed"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {
@@ -70,7 +70,7 @@ fn pci(snapshot: &mut Snapshot, root: &Root, directory: &str) {
         ("bus.pcie_max_lanes", width("max_link_width")),
     ];
     if link.iter().all(|(_, fact)| fact.is_none()) {
-        snapshot.lacks("bus.pcie_lanes", "the device tells no PCI Express link");
+        snapshot.lacks("bus.pcie_lanes", "the device reports no PCI Express link");
     }
     for (name, fact) in link {
         if let Some(fact) = fact {
@@ -80,7 +80,7 @@ fn pci(snapshot: &mut Snapshot, root: &Root, directory: &str) {
     // -1 where the host has one node only or does not say.
     match read("numa_node").and_then(|text| text.trim().parse::<u64>().ok()) {
         Some(node) => snapshot.put("bus.numa_node", node),
-        None => snapshot.lacks("bus.numa_node", "the host does not say"),
+        None => snapshot.lacks("bus.numa_node", "the host does not report it"),
     }
 }
 

@@ -29,7 +29,7 @@ impl Source for Cgroup {
     }
 
     fn summary(&self) -> &'static str {
-        "CPU quota of our control groups and how often it stopped us"
+        "CPU quota of goodput's cgroups, and how often it stopped goodput"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {
@@ -94,7 +94,7 @@ impl Hierarchy {
         if let Some(found) = Self::mounted(&own, &memberships) {
             return Ok(found);
         }
-        let mut reason = Missing::because("no process that started us sees any");
+        let mut reason = Missing::because("no parent process sees any");
         for ancestor in ancestors(root) {
             match Self::seen_by(ancestor, root, &memberships) {
                 Ok(Some(found)) => return Ok(found),
@@ -102,7 +102,7 @@ impl Hierarchy {
                 Err(why) => reason = why,
             }
         }
-        Err(Missing::because(format!("no control groups with the cpu controller here; {reason}")))
+        Err(Missing::because(format!("no cgroups with the cpu controller here; {reason}")))
     }
 
     /// The hierarchy through another process's root, if that process has it mounted.
@@ -203,7 +203,7 @@ fn quota(snapshot: &mut Snapshot, limited: &[&Level]) {
         }
         None => {
             snapshot.put("cgroup.quota", "none");
-            snapshot.lacks("cgroup.quota_percent", "no control group limits our CPU time");
+            snapshot.lacks("cgroup.quota_percent", "no cgroup limits goodput's CPU time");
         }
     }
 }
@@ -225,7 +225,7 @@ fn throttling(snapshot: &mut Snapshot, limited: &[&Level], own: Option<&Level>) 
         let name = format!("cgroup.{name}");
         match value {
             Some(value) => snapshot.put(name, value),
-            None => snapshot.lacks(name, "cpu.stat of our control group does not say"),
+            None => snapshot.lacks(name, "not in cpu.stat of goodput's cgroup"),
         }
     }
 }

@@ -16,7 +16,7 @@ impl Source for ChannelsSource {
     }
 
     fn summary(&self) -> &'static str {
-        "channels of the path's device for receiving, sending and both, and the most it takes"
+        "channels of the path's device for receiving, sending and both, with their maximum"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {

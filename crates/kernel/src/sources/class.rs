@@ -16,7 +16,7 @@ impl Source for ClassesSource {
     }
 
     fn summary(&self) -> &'static str {
-        "the classes of htb on the path's device: rate, ceil, bursts and counters of each"
+        "htb classes on the path's device: rate, ceil, bursts and counters"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {
@@ -51,8 +51,8 @@ fn defaults(snapshot: &mut Snapshot, root: &Qdisc) {
             snapshot.put("class.direct_packets", u64::from(htb.direct_packets));
         }
         None => {
-            snapshot.lacks("class.default", "this kernel does not tell htb's default");
-            snapshot.lacks("class.direct_packets", "this kernel does not tell what bypassed htb");
+            snapshot.lacks("class.default", "this kernel does not report htb's default");
+            snapshot.lacks("class.direct_packets", "this kernel does not report what bypassed htb");
         }
     }
 }

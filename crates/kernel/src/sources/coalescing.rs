@@ -16,7 +16,7 @@ impl Source for CoalescingSource {
     }
 
     fn summary(&self) -> &'static str {
-        "how long and for how many frames the path's device puts off its interrupts"
+        "interrupt coalescing of the path's device: time and frames"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {
@@ -39,7 +39,7 @@ fn put(snapshot: &mut Snapshot, coalescing: Coalescing) {
     for (side, us, frames, adaptive) in sides {
         snapshot.put(format!("coalescing.{side}_adaptive"), if adaptive { "on" } else { "off" });
         if us == 0 && frames == 0 {
-            let why = "the driver says neither a time nor a number of frames";
+            let why = "the driver reports neither a time nor a number of frames";
             snapshot.lacks(format!("coalescing.{side}_us"), why);
             snapshot.lacks(format!("coalescing.{side}_frames"), why);
             continue;

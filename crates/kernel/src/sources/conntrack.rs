@@ -25,7 +25,7 @@ impl Source for Conntrack {
     }
 
     fn summary(&self) -> &'static str {
-        "entries of connection tracking, the most there may be, and what it dropped"
+        "connection tracking: entries, their maximum, and drops"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {

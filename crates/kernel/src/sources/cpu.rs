@@ -1,4 +1,4 @@
-//! CPU time by use, of each CPU and of all, and context switches (/proc/stat).
+//! CPU time by use, per CPU and in total, and context switches (/proc/stat).
 
 use goodput_model::{Missing, Snapshot};
 
@@ -16,7 +16,7 @@ impl Source for Cpu {
     }
 
     fn summary(&self) -> &'static str {
-        "CPU time by use, of each CPU and of all, and context switches"
+        "CPU time by use, per CPU and in total, and context switches"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {

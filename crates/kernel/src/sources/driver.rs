@@ -53,7 +53,7 @@ fn put(snapshot: &mut Snapshot, counters: DriverCounters) {
         }
     }
     if counters.left_out > 0 {
-        let why = format!("{} more counters are not 0 and not noted", counters.left_out);
+        let why = format!("{} more non-zero counters are not recorded", counters.left_out);
         snapshot.lacks("driver.other", why);
     }
 }

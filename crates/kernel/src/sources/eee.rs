@@ -33,12 +33,12 @@ fn put(snapshot: &mut Snapshot, eee: Eee) {
     for (name, flag) in [("eee.enabled", eee.enabled), ("eee.active", eee.active)] {
         match flag {
             Some(on) => snapshot.put(name, if on { "on" } else { "off" }),
-            None => snapshot.lacks(name, "the driver does not tell"),
+            None => snapshot.lacks(name, "the driver does not report it"),
         }
     }
     match eee.tx_timer_us {
         Some(us) => snapshot.put("eee.tx_timer_us", us),
-        None => snapshot.lacks("eee.tx_timer_us", "the driver does not tell"),
+        None => snapshot.lacks("eee.tx_timer_us", "the driver does not report it"),
     }
 }
 

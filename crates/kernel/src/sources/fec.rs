@@ -16,7 +16,7 @@ impl Source for FecSource {
     }
 
     fn summary(&self) -> &'static str {
-        "forward error correction of the path's link, and what it could and could not correct"
+        "forward error correction of the path's link, with corrected and uncorrected errors"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {
@@ -32,7 +32,9 @@ impl Source for FecSource {
 fn put(snapshot: &mut Snapshot, fec: Fec) {
     match fec.code {
         Some(code) => snapshot.put("fec.code", code),
-        None => snapshot.lacks("fec.code", "the driver does not tell, or the code is a new one"),
+        None => {
+            snapshot.lacks("fec.code", "the driver does not report it, or the code is a new one")
+        }
     }
     let sums = [("corrected", fec.corrected_blocks), ("uncorrectable", fec.uncorrectable_blocks)];
     for (name, sum) in sums {

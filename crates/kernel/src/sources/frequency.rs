@@ -23,7 +23,7 @@ impl Source for Frequency {
     }
 
     fn summary(&self) -> &'static str {
-        "clock of the first 16 CPUs: governor, current, limit, most, and throttling by heat"
+        "clock of the first 16 CPUs: governor, current, limit, maximum, and thermal throttling"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {
@@ -39,7 +39,7 @@ impl Source for Frequency {
         if clocked || throttled {
             return Ok(());
         }
-        Err(Missing::because("the CPUs' clock cannot be seen here; as a rule in a virtual machine"))
+        Err(Missing::because("the CPUs' clock is not visible here, as usual in a virtual machine"))
     }
 }
 

@@ -26,7 +26,7 @@ impl Source for Interrupts {
     }
 
     fn summary(&self) -> &'static str {
-        "interrupts of the path's device, on each CPU; of a USB device those of its controller"
+        "interrupts of the path's device on each CPU; for a USB device, those of its controller"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {
@@ -43,7 +43,7 @@ impl Source for Interrupts {
         let table = table(&text)?;
         let vectors = of_device(&table, Wanted { device: &device, address, numbers });
         if vectors.interrupts.is_empty() {
-            return Err(Missing::because(format!("{NAME} has no line that is {device}'s")));
+            return Err(Missing::because(format!("{NAME} has no line for {device}")));
         }
         put(snapshot, &table, &vectors);
         match affinity(context, &vectors.interrupts) {

@@ -59,7 +59,7 @@ fn put_or_lack(snapshot: &mut Snapshot, name: &str, value: Option<u32>) {
     let name = format!("link.{name}");
     match value {
         Some(value) => snapshot.put(name, u64::from(value)),
-        None => snapshot.lacks(name, "this kernel does not tell"),
+        None => snapshot.lacks(name, "this kernel does not report it"),
     }
 }
 
@@ -81,7 +81,7 @@ fn speed(snapshot: &mut Snapshot, link: &Link) {
         (None, true) => Err(format!("{} is the loopback device and has no speed", link.name)),
         _ => ethtool::link_settings(&link.name).map_err(|error| error.to_string()),
     };
-    let unknown = || format!("the driver of {} does not know", link.name);
+    let unknown = || format!("the driver of {} does not know it", link.name);
     let speed = settings.as_ref().map_err(Clone::clone);
     let speed = speed.and_then(|s| s.speed_bits_per_s.ok_or_else(unknown).map(Fact::from));
     put_result(snapshot, "link.speed_bits_per_s", speed);

@@ -116,7 +116,7 @@ fn areas_of_a_device_say_what_a_veth_has_and_why_the_rest_is_not_there() {
         assert_eq!(seen.count("channels.rx"), Ok(1));
         assert_eq!(seen.text("filters.hook"), Ok("none"));
         assert_eq!(seen.text("neighbour.next_hop"), Ok("192.0.2.2"));
-        assert!(seen.missing["neighbour.state"].contains("not asked"));
+        assert!(seen.missing["neighbour.state"].contains("not resolved"));
         for area in ["ring", "coalescing", "pause"] {
             assert!(seen.missing[area].contains("not supported"), "{}", seen.missing[area]);
         }

@@ -15,7 +15,7 @@ impl Source for Napi {
     }
 
     fn summary(&self) -> &'static str {
-        "how the path's device is polled: by thread or soft interrupt, and when interrupts return"
+        "how the path's device is polled: by thread or softirq, and when interrupts return"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {

@@ -17,7 +17,7 @@ impl Source for Negotiation {
     }
 
     fn summary(&self) -> &'static str {
-        "autonegotiation of the path's link, and the fastest speed each end can do and offers"
+        "autonegotiation of the path's link, and the fastest speed that each end supports and offers"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {

@@ -40,7 +40,7 @@ impl Source for Neighbour {
             Ok(state) => snapshot.put("neighbour.state", state.name()),
             Err(error) if error.not_found() => {
                 snapshot
-                    .lacks("neighbour.state", "the kernel has not asked for its address of late");
+                    .lacks("neighbour.state", "the kernel has not resolved its address recently");
             }
             Err(error) => snapshot.lacks("neighbour.state", error.to_string()),
         }

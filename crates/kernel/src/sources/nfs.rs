@@ -51,13 +51,13 @@ fn put(snapshot: &mut Snapshot, number: u64, mount: &Mount) {
     for (name, as_fact) in [("proto", "proto"), ("vers", "version")] {
         match option(name) {
             Some(value) => snapshot.put(fact(as_fact), value),
-            None => snapshot.lacks(fact(as_fact), "the mount does not tell"),
+            None => snapshot.lacks(fact(as_fact), "the mount does not report it"),
         }
     }
     for (name, as_fact) in SIZES {
         match option(name).and_then(|value| value.parse::<u64>().ok()) {
             Some(value) => snapshot.put(fact(as_fact), value),
-            None => snapshot.lacks(fact(as_fact), "the mount does not tell"),
+            None => snapshot.lacks(fact(as_fact), "the mount does not report it"),
         }
     }
 }
@@ -75,6 +75,6 @@ mod tests {
         assert_eq!(snapshot.count("nfs.0.rsize_bytes"), Ok(1_048_576));
         assert_eq!(snapshot.text("nfs.0.proto"), Ok("tcp"));
         let why = snapshot.count("nfs.0.connections").unwrap_err();
-        assert!(why.to_string().contains("does not tell"), "{why}");
+        assert!(why.to_string().contains("does not report"), "{why}");
     }
 }

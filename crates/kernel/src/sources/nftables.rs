@@ -17,7 +17,7 @@ impl Source for Nftables {
     }
 
     fn summary(&self) -> &'static str {
-        "rules of nf_tables that drop packets or limit their rate, and what they dropped"
+        "nf_tables rules that drop packets or limit their rate, and what they dropped"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {

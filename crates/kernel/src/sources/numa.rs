@@ -22,7 +22,7 @@ impl Source for Numa {
     }
 
     fn summary(&self) -> &'static str {
-        "memory nodes of the machine, and those whose CPUs our process may use"
+        "memory nodes of the machine, and those whose CPUs goodput may use"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {

@@ -14,7 +14,7 @@ impl Source for OffloadSource {
     }
 
     fn summary(&self) -> &'static str {
-        "segmentation, joining and checksum offloads of the path's device"
+        "segmentation, receive and checksum offloads of the path's device"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {

@@ -17,7 +17,7 @@ impl Source for PauseSource {
     }
 
     fn summary(&self) -> &'static str {
-        "whether the path's device heeds and sends pause frames, and how many it did"
+        "whether the path's device obeys and sends pause frames, and how many"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {

@@ -19,7 +19,7 @@ impl Source for Process {
     }
 
     fn summary(&self) -> &'static str {
-        "CPU time, context switches and memory of our own process, its CPUs and priority"
+        "CPU time, context switches, memory, CPUs and priority of goodput's process"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {

@@ -34,7 +34,8 @@ impl Source for Qstats {
         let index = Netlink::open().and_then(|mut n| n.link(&device)).map_err(missing)?.index;
         let queues = queue_statistics(index).map_err(missing)?;
         if queues.is_empty() {
-            let why = format!("the driver of {device} does not count by queue for the kernel");
+            let why =
+                format!("the driver of {device} does not report queue counters to the kernel");
             return Err(Missing::because(why));
         }
         put(snapshot, &queues);

@@ -16,7 +16,7 @@ impl Source for Ring {
     }
 
     fn summary(&self) -> &'static str {
-        "receive and transmit rings of the path's device, frames, and the most it takes"
+        "receive and transmit rings of the path's device, in frames, with their maximum"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {

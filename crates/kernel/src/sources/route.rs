@@ -18,7 +18,7 @@ impl Source for RouteSource {
     }
 
     fn summary(&self) -> &'static str {
-        "the route to the peer: device, gateway, source, and what it tells TCP"
+        "the route to the peer: device, gateway, source, and its TCP metrics"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {

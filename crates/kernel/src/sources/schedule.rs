@@ -24,7 +24,7 @@ impl Source for Schedule {
     }
 
     fn summary(&self) -> &'static str {
-        "time that our own living threads waited for a CPU while ready to run"
+        "time that goodput's living threads waited for a CPU while ready to run"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {

@@ -22,7 +22,7 @@ impl Source for Sockstat {
     }
 
     fn summary(&self) -> &'static str {
-        "memory that all TCP and all UDP sockets hold together, and the limits of it, in pages"
+        "total memory of all TCP and UDP sockets, and its limits, in pages"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {

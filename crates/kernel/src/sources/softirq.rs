@@ -19,7 +19,7 @@ impl Source for Softirq {
     }
 
     fn summary(&self) -> &'static str {
-        "runs of the network's soft interrupts: received, on each CPU, and sent"
+        "runs of the network softirqs: receive on each CPU, and transmit"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {
@@ -43,7 +43,8 @@ pub(super) fn put_per_cpu(snapshot: &mut Snapshot, prefix: &str, cpus: &[u32], c
         snapshot.put(format!("{prefix}.{cpu}"), *count);
     }
     if let Some(next) = cpus.get(MOST_CPUS) {
-        let why = format!("only the first {MOST_CPUS} of {} CPUs are noted one by one", cpus.len());
+        let why =
+            format!("only the first {MOST_CPUS} of {} CPUs are listed separately", cpus.len());
         snapshot.lacks(format!("{prefix}.{next}"), why);
     }
 }

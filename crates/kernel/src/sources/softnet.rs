@@ -18,7 +18,7 @@ impl Source for SoftnetSource {
     }
 
     fn summary(&self) -> &'static str {
-        "packets processed, dropped, left over and steered in soft interrupts, all CPUs and each"
+        "packets processed, dropped, left over and steered in softirqs, in total and per CPU"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {
@@ -32,7 +32,7 @@ impl Source for SoftnetSource {
         snapshot.put("softnet.squeezed", softnet.squeezed);
         match softnet.steered {
             Some(steered) => snapshot.put("softnet.steered", steered),
-            None => snapshot.lacks("softnet.steered", "this kernel does not tell"),
+            None => snapshot.lacks("softnet.steered", "this kernel does not report it"),
         }
         for one in softnet.cpus.iter().take(MOST_CPUS) {
             snapshot.put(format!("softnet.dropped.{}", one.cpu), one.dropped);

@@ -21,7 +21,7 @@ impl Source for Steering {
     }
 
     fn summary(&self) -> &'static str {
-        "CPUs that software spreads the packets of the path's device over (RPS, RFS, XPS)"
+        "CPUs over which software spreads the packets of the path's device (RPS, RFS, XPS)"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {
@@ -75,7 +75,7 @@ fn put_masks(
         }
     }
     if count == 0 {
-        return snapshot.lacks(format!("steering.{name}_cpus"), "no queue tells");
+        return snapshot.lacks(format!("steering.{name}_cpus"), "no queue reports it");
     }
     snapshot.put(format!("steering.{name}_queues"), count);
     snapshot.put(format!("steering.{name}_steered_queues"), steered);

@@ -19,7 +19,7 @@ impl Source for Wireless {
     }
 
     fn summary(&self) -> &'static str {
-        "whether the path's device is a radio, its signal, and what it gave up sending"
+        "whether the path's device is a radio, its signal, and frames it gave up sending"
     }
 
     fn can_run(&self, context: &Context) -> Result<(), Missing> {
@@ -31,7 +31,7 @@ impl Source for Wireless {
         let phy = format!("{}/phy80211/name", directory(context)?);
         match context.root.read_if_there(&phy)? {
             Some(name) => snapshot.put("wireless.phy", name.trim()),
-            None => return Err(Missing::because(format!("{device} is no radio"))),
+            None => return Err(Missing::because(format!("{device} is not a radio"))),
         }
         let text = context.root.read_if_there(FILE)?;
         let text = text.ok_or_else(|| "this kernel has no /proc/net/wireless".to_owned());
@@ -41,7 +41,7 @@ impl Source for Wireless {
                 snapshot.put("wireless.signal_dbm", status.signal_dbm);
                 snapshot.put("wireless.retries_given_up", status.retries_given_up);
             }
-            Ok(None) => snapshot.lacks("wireless.signal_dbm", "the driver does not tell"),
+            Ok(None) => snapshot.lacks("wireless.signal_dbm", "the driver does not report it"),
             Err(why) => snapshot.lacks("wireless.signal_dbm", why),
         }
         Ok(())

@@ -30,7 +30,7 @@ impl CpuQuota {
     }
 
     fn pid(&self, site: Site<'_>) -> Result<u32, LabError> {
-        site.pid.ok_or_else(|| self.failed("no goodput runs there; only near and far run one"))
+        site.pid.ok_or_else(|| self.failed("no goodput runs there; it runs only in near and far"))
     }
 }
 

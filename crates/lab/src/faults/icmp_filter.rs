@@ -9,7 +9,7 @@ use crate::scenario::HostName;
 
 pub(super) const KIND: Kind = Kind {
     id: "icmp-filter",
-    summary: "the host tells nobody, and lets nobody tell, that a packet is too big",
+    summary: "the host neither sends nor forwards reports that a packet is too big",
     example: "host = \"far\"",
     read: read::<IcmpFilter>,
 };

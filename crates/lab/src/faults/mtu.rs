@@ -9,7 +9,7 @@ use crate::scenario::HostName;
 
 pub(super) const KIND: Kind = Kind {
     id: "mtu",
-    summary: "the host's device carries packets of this size, whatever the other end's does",
+    summary: "the MTU of the host's device, whatever the other end's is",
     example: "host = \"far\"\nbytes = 1400",
     read: read::<Mtu>,
 };

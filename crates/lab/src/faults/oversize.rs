@@ -9,7 +9,7 @@ use crate::scenario::HostName;
 
 pub(super) const KIND: Kind = Kind {
     id: "oversize",
-    summary: "the host drops what it receives if it is longer than so many bytes, super-packets too",
+    summary: "the host drops received packets longer than this, super-packets too",
     example: "host = \"far\"\nbytes = 1500",
     read: read::<Oversize>,
 };

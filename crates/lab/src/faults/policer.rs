@@ -15,7 +15,7 @@ use crate::scenario::amount;
 
 pub(super) const KIND: Kind = Kind {
     id: "policer",
-    summary: "the host drops what comes faster than a rate",
+    summary: "the host drops packets above a rate",
     example: "host = \"far\"\nrate = \"100mbit\"\nburst = 20",
     read: read::<Policer>,
 };

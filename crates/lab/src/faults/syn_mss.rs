@@ -9,7 +9,7 @@ use crate::scenario::HostName;
 
 pub(super) const KIND: Kind = Kind {
     id: "syn-mss",
-    summary: "what passes the host's packet filter may offer no larger segments than this",
+    summary: "the host's packet filter limits the segment size (MSS) in SYNs",
     example: "host = \"far\"\nbytes = 536",
     read: read::<SynMss>,
 };

@@ -11,7 +11,7 @@ use crate::scenario::HostName;
 
 pub(super) const KIND: Kind = Kind {
     id: "syn-without",
-    summary: "what passes the host's packet filter loses this TCP option",
+    summary: "the host's packet filter removes this TCP option",
     example: "host = \"far\"\noption = \"window\"",
     read: read::<SynWithout>,
 };

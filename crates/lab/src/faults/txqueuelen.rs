@@ -9,7 +9,7 @@ use crate::scenario::HostName;
 
 pub(super) const KIND: Kind = Kind {
     id: "txqueuelen",
-    summary: "the host's device holds so many packets that wait to be sent, and drops the rest",
+    summary: "the host's device queues at most this many packets and drops the rest",
     example: "host = \"near\"\npackets = 5",
     read: read::<QueueLength>,
 };

@@ -52,7 +52,7 @@ impl Switches {
         let (why, remedy) = match self.forbidding() {
             Some((switch, allowing)) => (
                 format!("{switch} forbids user namespaces to ordinary users"),
-                format!("{AS_ROOT}, or have root allow it with: sysctl -w {allowing}"),
+                format!("{AS_ROOT}, or let root allow it with: sysctl -w {allowing}"),
             ),
             None => (otherwise, AS_ROOT.into()),
         };
@@ -63,8 +63,7 @@ impl Switches {
 /// Explains a refused `unshare`, by the errors of unshare(2).
 pub(super) fn of_unshare(errno: Errno, switches: &Switches) -> LabError {
     switches.explain(match errno {
-        Errno::PERM => "user namespaces are not permitted here (EPERM): a seccomp filter, as \
-                        containers have it, a security module or a chroot forbids them"
+        Errno::PERM => "user namespaces are not permitted here (EPERM): a container's seccomp filter, a security module or a chroot forbids them"
             .into(),
         Errno::NOSPC | Errno::USERS => "the limit of user namespaces is reached".into(),
         Errno::INVAL | Errno::NOSYS => "this kernel has no user namespaces (CONFIG_USER_NS)".into(),
@@ -75,8 +74,7 @@ pub(super) fn of_unshare(errno: Errno, switches: &Switches) -> LabError {
 /// Explains why the namespace was made but gives no rights.
 pub(super) fn of_mapping(error: &io::Error, switches: &Switches) -> LabError {
     switches.explain(format!(
-        "the user namespace was made, but becoming root in it was refused ({error}), as a security \
-         module does"
+        "the user namespace was made, but becoming root in it was refused ({error}), probably by a security module"
     ))
 }
 

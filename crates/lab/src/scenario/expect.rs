@@ -49,7 +49,7 @@ impl Expect {
             return Some("expect has limit and both: choose one".into());
         }
         if self.both.len() == 1 {
-            return Some("expect.both needs at least two rules; for one there is limit".into());
+            return Some("expect.both needs at least two rules; for one, use limit".into());
         }
         if self.healthy && self.limit.is_empty() {
             return Some("expect.healthy needs limit: what may be named, like \"none\"".into());

@@ -229,10 +229,12 @@ impl Way {
         }
         let overtakes = self.reorder_percent > 0.0 && self.displace.is_zero();
         if overtakes && self.delay.is_zero() {
-            return Some("reorder needs a delay, as overtakers skip it, or displace".into());
+            return Some(
+                "reorder needs a delay, which overtaking packets skip, or displace".into(),
+            );
         }
         if self.queue.is_some() && self.rate.is_none() {
-            return Some("queue needs a rate, as nothing waits without one".into());
+            return Some("queue needs a rate, because nothing waits without one".into());
         }
         let runs = self.loss_run >= 1.0 && self.loss_run.is_finite();
         if !runs || (self.loss_run > 1.0 && !(0.0..100.0).contains(&self.loss_percent)) {

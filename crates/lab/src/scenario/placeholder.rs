@@ -16,7 +16,7 @@ impl Values {
     /// Gives the value of one placeholder, which must have none yet.
     pub(super) fn give(&mut self, name: &str, value: &Value) -> Result<(), String> {
         if !is_name(name) {
-            return Err(format!("{name:?} can be no placeholder: a to z, 0 to 9, - and _ can"));
+            return Err(format!("{name:?} can't be a placeholder: use a to z, 0 to 9, - and _"));
         }
         match self.given.insert(name.into(), value.clone()) {
             None => Ok(()),
@@ -35,7 +35,7 @@ impl Values {
         let used = self.used.borrow();
         match self.given.keys().find(|name| !used.contains(*name)) {
             None => Ok(()),
-            Some(name) => Err(format!("nothing in the file asks for {{{name}}}")),
+            Some(name) => Err(format!("nothing in the file uses {{{name}}}")),
         }
     }
 
@@ -135,7 +135,7 @@ mod tests {
     fn a_value_that_nothing_asks_for_is_named() {
         let values = values();
         values.fill(&Value::String("{loss}".into())).unwrap();
-        assert_eq!(values.all_used().unwrap_err(), "nothing in the file asks for {percent}");
+        assert_eq!(values.all_used().unwrap_err(), "nothing in the file uses {percent}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl Mover for Datagram {
     }
 
     fn summary(&self) -> &'static str {
-        "numbered datagrams, several in one system call; what `copy` means over UDP"
+        "numbered datagrams, several per system call; what `copy` means over UDP"
     }
 
     fn transports(&self) -> &'static [Transport] {

@@ -23,7 +23,7 @@ impl Mover for Discard {
     }
 
     fn summary(&self) -> &'static str {
-        "have the kernel drop the payload (MSG_TRUNC), which no program ever sees"
+        "let the kernel drop the payload (MSG_TRUNC); no program ever sees it"
     }
 
     fn transports(&self) -> &'static [Transport] {

@@ -27,7 +27,7 @@ impl Mover for Gro {
     }
 
     fn summary(&self) -> &'static str {
-        "send like `datagram`; the receiver takes datagrams that came together as one message (UDP_GRO)"
+        "send like `datagram`; receive datagrams that arrive together as one message (UDP_GRO)"
     }
 
     fn transports(&self) -> &'static [Transport] {

@@ -34,7 +34,7 @@ impl Mover for Gso {
     }
 
     fn summary(&self) -> &'static str {
-        "numbered datagrams handed over as large packets (UDP_SEGMENT), for more of them a second"
+        "numbered datagrams passed to the kernel as large packets (UDP_SEGMENT), for more datagrams a second"
     }
 
     fn transports(&self) -> &'static [Transport] {

@@ -26,7 +26,7 @@ impl Mover for MmapSend {
     }
 
     fn summary(&self) -> &'static str {
-        "send from a mapped file, one copy instead of the two of read and send"
+        "send from a mapped file: one copy instead of the two of read and send"
     }
 
     fn transports(&self) -> &'static [Transport] {

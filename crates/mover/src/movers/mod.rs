@@ -202,7 +202,7 @@ fn lacks_role(id: &str, transport: Transport, role: Role) -> Unsupported {
 fn unknown(id: &str) -> Unsupported {
     Unsupported {
         mover: id.into(),
-        why: "there is no mover of this name".into(),
+        why: "there is no mover with this name".into(),
         needs: format!("choose one of {AUTO}, {}", names(|_| true)),
     }
 }
@@ -238,7 +238,7 @@ fn check_chunk_within(
     }
     Err(Unsupported {
         mover: mover.id().into(),
-        why: format!("a chunk of {} bytes is out of its range", plan.chunk_bytes.0),
+        why: format!("a chunk of {} bytes is outside its range", plan.chunk_bytes.0),
         needs: format!("choose a --chunk of {least} to {most} bytes"),
     })
 }
@@ -256,8 +256,7 @@ fn check_kernel(
         needs: short_of(&cause).map_or_else(
             || {
                 format!(
-                    "it needs Linux {since} or later; this is {}; where that is enough, a container's \
-                     system call filter forbids it",
+                    "it needs Linux {since} or later, and this is {}; if the version is new enough, a container's system call filter forbids it",
                     rustix::system::uname().release().to_string_lossy()
                 )
             },
@@ -271,7 +270,7 @@ fn short_of(cause: &io::Error) -> Option<&'static str> {
     match cause.raw_os_error()? {
         libc::EMFILE | libc::ENFILE => Some("use fewer flows or raise ulimit -n"),
         libc::ENOMEM | libc::ENOBUFS | libc::EAGAIN => {
-            Some("memory is short on this host by now: try again, or use fewer flows")
+            Some("this host is short of memory now: try again, or use fewer flows")
         }
         _ => None,
     }
@@ -367,7 +366,7 @@ mod tests {
     fn what_cannot_run_says_what_would() {
         let why = |plan: &Plan| check_plan(plan).unwrap_err().to_string();
         let typo = why(&plan("sendfil", Transport::Tcp, 1400));
-        let start = "mover sendfil can't do this: there is no mover of this name; choose one of auto, copy, ";
+        let start = "mover sendfil can't be used: there is no mover with this name; choose one of auto, copy, ";
         assert!(typo.starts_with(start), "{typo}");
         let udp = why(&plan("sendfile", Transport::Udp, 1400));
         assert!(udp.contains("choose one of datagram"), "{udp}");
@@ -380,7 +379,10 @@ mod tests {
         let refuse = || Err(io::Error::from_raw_os_error(libc::ENOPROTOOPT));
         let lacking = check_kernel(&copy::Copy, "COPYING", "9.9", refuse).unwrap_err();
         assert!(lacking.why.starts_with("the kernel refuses COPYING: "), "{lacking}");
-        assert!(lacking.needs.starts_with("it needs Linux 9.9 or later; this is "), "{lacking}");
+        assert!(
+            lacking.needs.starts_with("it needs Linux 9.9 or later, and this is "),
+            "{lacking}"
+        );
         let short = || Err(io::Error::from_raw_os_error(libc::EMFILE));
         let short = check_kernel(&copy::Copy, "COPYING", "9.9", short).unwrap_err();
         assert!(short.needs.contains("ulimit -n") && !short.needs.contains("9.9"), "{short}");

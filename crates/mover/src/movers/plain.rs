@@ -19,7 +19,7 @@ impl Mover for Plain {
     }
 
     fn summary(&self) -> &'static str {
-        "numbered datagrams, one in each system call, as most programs have it"
+        "numbered datagrams, one per system call, as in most programs"
     }
 
     fn transports(&self) -> &'static [Transport] {

@@ -58,7 +58,7 @@ impl Mover for Splice {
         let chunk = plan.chunk_bytes.0 as usize;
         Pipe::holding(chunk).map(drop).map_err(|cause| Unsupported {
             mover: self.id().into(),
-            why: format!("no pipe can be had that holds a chunk of {chunk} bytes: {cause}"),
+            why: format!("no pipe can hold a chunk of {chunk} bytes: {cause}"),
             needs: needs(),
         })?;
         check_kernel(self, "vmsplice and splice", "2.6.17", trial)
@@ -106,8 +106,7 @@ fn needs() -> String {
     let sysctl = "/proc/sys/fs/pipe-max-size";
     let limit = std::fs::read_to_string(sysctl).unwrap_or_else(|cause| cause.to_string());
     format!(
-        "choose a --chunk within sysctl fs.pipe-max-size, which is {}, or fewer flows for the sake \
-         of fs.pipe-user-pages-soft and of descriptors, or raise them",
+        "choose a --chunk within sysctl fs.pipe-max-size, which is {}, or fewer flows because of fs.pipe-user-pages-soft and descriptors, or raise these limits",
         limit.trim()
     )
 }

@@ -33,7 +33,7 @@ impl Mover for SpliceNull {
     }
 
     fn summary(&self) -> &'static str {
-        "hand packets through a pipe to the null device (splice), which no program ever sees"
+        "pass packets through a pipe to the null device (splice); no program ever sees them"
     }
 
     fn transports(&self) -> &'static [Transport] {
@@ -49,7 +49,7 @@ impl Mover for SpliceNull {
         check_chunk(self, plan)?;
         Drain::new().map(drop).map_err(|cause| Unsupported {
             mover: self.id().into(),
-            why: format!("no pipe to /dev/null can be had: {cause}"),
+            why: format!("no pipe to /dev/null available: {cause}"),
             needs: "it needs /dev/null, and three descriptors for each flow (ulimit -n)".into(),
         })
     }

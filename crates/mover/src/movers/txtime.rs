@@ -29,7 +29,7 @@ impl Mover for Txtime {
     }
 
     fn summary(&self) -> &'static str {
-        "send like `datagram`, at a --rate that the qdisc fq holds: each has its time to leave (SO_TXTIME)"
+        "send like `datagram`, with a departure time for each datagram (SO_TXTIME), so the qdisc fq holds the --rate"
     }
 
     fn transports(&self) -> &'static [Transport] {
@@ -42,7 +42,7 @@ impl Mover for Txtime {
         if plan.rate_bits_per_s.is_none() {
             return Err(Unsupported {
                 mover: self.id().into(),
-                why: "without a rate there are no times to leave at".into(),
+                why: "without a rate there are no departure times".into(),
                 needs: "add --rate".into(),
             });
         }

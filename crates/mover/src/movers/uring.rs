@@ -69,11 +69,10 @@ impl Mover for Uring {
             Err(Refusal::Lacks(cause)) => {
                 let release = rustix::system::uname().release().to_string_lossy().into_owned();
                 format!(
-                    "each receive is a request of its own, because the kernel refuses more ({cause}; \
-                     that takes Linux 6.0, this is {release})"
+                    "each receive is a separate request, because the kernel refuses multishot ({cause}; it needs Linux 6.0, this is {release})"
                 )
             }
-            Err(Refusal::Now(cause)) => format!("the kernel could not be asked for its form: {cause}"),
+            Err(Refusal::Now(cause)) => format!("the kernel's io_uring features could not be read: {cause}"),
         })
     }
 

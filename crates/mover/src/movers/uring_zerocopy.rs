@@ -46,7 +46,7 @@ impl Mover for UringZerocopy {
     }
 
     fn summary(&self) -> &'static str {
-        "send registered pages without a copy (io_uring, SEND_ZC), count what the kernel copied anyway"
+        "send registered pages without a copy (io_uring, SEND_ZC); count what the kernel copied anyway"
     }
 
     fn transports(&self) -> &'static [Transport] {
@@ -61,7 +61,7 @@ impl Mover for UringZerocopy {
         check_transport(self, plan)?;
         check_chunk(self, plan)?;
         ring_can_be_had(self)?;
-        check_kernel(self, "sends without a copy by io_uring", "6.2", trial)
+        check_kernel(self, "io_uring sends without a copy", "6.2", trial)
     }
 
     fn needs(&self, plan: &Plan, role: Role) -> Needs {
@@ -131,9 +131,7 @@ fn register(ring: &mut Ring<Arc<Pages>>, pages: &Pages) -> io::Result<()> {
 /// `ENOMEM` does not name the limit.
 fn no_room(flow: &Flow, cause: &io::Error) -> MoveError {
     let words = format!(
-        "{cause}; each flow's chunk counts against the limit of locked memory, as 2 MiB where it is \
-         in a huge page: raise it (ulimit -l), or choose a smaller --chunk, fewer flows or the mover \
-         uring"
+        "{cause}; each flow's chunk counts towards the limit on locked memory (2 MiB if it is in a huge page): raise the limit (ulimit -l), or choose a smaller --chunk, fewer flows or the mover uring"
     );
     let cause = io::Error::new(cause.kind(), words);
     MoveError::from_system(flow.config.id, "register the pages to send from", cause)

@@ -32,7 +32,7 @@ impl Mover for Writev {
     }
 
     fn summary(&self) -> &'static str {
-        "send many chunks in one write that gathers them: what small messages cost a program that collects them"
+        "gather many chunks into one write, as a program does that collects small messages"
     }
 
     fn transports(&self) -> &'static [Transport] {

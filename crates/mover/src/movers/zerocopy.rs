@@ -51,7 +51,7 @@ impl Mover for Zerocopy {
     }
 
     fn summary(&self) -> &'static str {
-        "send with MSG_ZEROCOPY, count what the kernel copied anyway"
+        "send with MSG_ZEROCOPY; count what the kernel copied anyway"
     }
 
     fn transports(&self) -> &'static [Transport] {
@@ -264,8 +264,6 @@ fn no_memory(chunk: usize) -> io::Error {
     let locked = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
     let locked = locked.map_or_else(|| "unlimited".into(), |bytes| format!("{bytes} bytes"));
     io::Error::other(format!(
-        "the kernel gives no memory for it; raise the limit on locked memory, which is {locked} \
-         for all flows of this user and must hold each one's chunk of {chunk} bytes (ulimit -l), or \
-         sysctl net.core.optmem_max, or choose a smaller --chunk, fewer flows or the mover copy"
+        "the kernel has no memory for it; raise the limit on locked memory, {locked} for all flows of this user, which must hold a chunk of {chunk} bytes per flow (ulimit -l), or raise sysctl net.core.optmem_max, or choose a smaller --chunk, fewer flows or the mover copy"
     ))
 }

@@ -36,7 +36,7 @@ impl Mover for ZerocopyReceive {
     }
 
     fn summary(&self) -> &'static str {
-        "map the pages of packets (TCP_ZEROCOPY_RECEIVE), count what had to be copied"
+        "map the pages of packets (TCP_ZEROCOPY_RECEIVE); count what had to be copied"
     }
 
     fn transports(&self) -> &'static [Transport] {

@@ -51,7 +51,7 @@ fn lasts(cause: &io::Error) -> bool {
 pub(crate) fn ring_can_be_had(mover: &dyn Mover) -> Result<(), Unsupported> {
     Ring::<Vec<u8>>::new(DEPTH).map(drop).map_err(|cause| Unsupported {
         mover: mover.id().into(),
-        why: format!("no io_uring can be had: {cause}"),
+        why: format!("no io_uring available: {cause}"),
         needs: needs(&cause),
     })
 }
@@ -64,7 +64,7 @@ pub(crate) fn no_ring(flow: &Flow, cause: &io::Error) -> MoveError {
 /// What io_uring takes, by the cause of its refusal (io_uring_setup(2)).
 fn needs(cause: &io::Error) -> String {
     let words = match cause.raw_os_error() {
-        Some(libc::ENOSYS) => "it needs Linux 5.6 or later, built with io_uring",
+        Some(libc::ENOSYS) => "io_uring needs Linux 5.6 or later, built with it",
         Some(libc::EPERM | libc::EACCES) => {
             "allow it: sysctl kernel.io_uring_disabled, or the system call filter of the container"
         }
@@ -73,12 +73,11 @@ fn needs(cause: &io::Error) -> String {
         Some(libc::ENOMEM) => {
             let has = getrlimit(Resource::Memlock).current.map_or(0, |bytes| bytes / 1024);
             return format!(
-                "raise the limit on locked memory, {has} KiB by now (ulimit -l): each flow takes at least \
-                 8 KiB of it to send, and 12 KiB to receive"
+                "raise the limit on locked memory, now {has} KiB (ulimit -l): each flow needs at least 8 KiB to send and 12 KiB to receive"
             );
         }
         Some(libc::EMFILE | libc::ENFILE) => {
-            "use fewer flows or raise ulimit -n: it takes one more"
+            "use fewer flows or raise ulimit -n: this needs one more descriptor"
         }
         _ => "choose another mover",
     };

@@ -69,10 +69,10 @@ fn differences(
         buffer("send", asked.sndbuf_bytes, has.sndbuf, "net.core.wmem_max"),
         buffer("receive", asked.rcvbuf_bytes, has.rcvbuf, "net.core.rmem_max"),
         congestion.filter(|(asked, has)| asked != has).map(|(asked, has)| {
-            format!("congestion control {asked} was asked for, {has} is in use")
+            format!("congestion control {asked} was requested, but {has} is in use")
         }),
         mss.filter(|(asked, has)| has > asked).map(|(asked, has)| {
-            format!("a segment size of {asked} bytes was asked for, {has} is in use")
+            format!("a segment size of {asked} bytes was requested, but {has} is in use")
         }),
     ];
     found.into_iter().flatten().collect()
@@ -94,10 +94,10 @@ pub fn cut_buffer(
     let got = has / 2;
     let why = match limit {
         Some(limit) if asked > limit => format!("limited by {sysctl} = {limit}"),
-        _ if got > asked => "the kernel's least size".into(),
+        _ if got > asked => "the kernel's minimum".into(),
         _ => "the kernel's choice".into(),
     };
-    Some(format!("a {name} buffer of {asked} bytes was asked for, {got} are in effect ({why})"))
+    Some(format!("a {name} buffer of {asked} bytes was requested, but {got} are in effect ({why})"))
 }
 
 #[cfg(test)]
@@ -130,9 +130,9 @@ mod tests {
         assert_eq!(
             found,
             [
-                "a send buffer of 67108864 bytes was asked for, 8388608 are in effect \
+                "a send buffer of 67108864 bytes was requested, but 8388608 are in effect \
                  (limited by net.core.wmem_max = 8388608)",
-                "congestion control cubic was asked for, bbr is in use"
+                "congestion control cubic was requested, but bbr is in use"
             ]
         );
     }

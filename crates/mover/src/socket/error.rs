@@ -58,12 +58,12 @@ impl SocketError {
             let advice = match cause.raw_os_error() {
                 Some(libc::EPERM) => listed("tcp_allowed_congestion_control").map(|allowed| {
                     format!(
-                        "without CAP_NET_ADMIN only these are allowed here: {allowed} (sysctl \
+                        "without CAP_NET_ADMIN only these are allowed: {allowed} (sysctl \
                          net.ipv4.tcp_allowed_congestion_control)"
                     )
                 }),
                 Some(libc::ENOENT) => listed("tcp_available_congestion_control").map(|available| {
-                    format!("this kernel has: {available}; others may be modules to load")
+                    format!("this kernel has: {available}; others may need a module to be loaded")
                 }),
                 _ => None,
             };
@@ -92,14 +92,16 @@ fn advice(cause: &io::Error) -> Option<String> {
         Some(libc::ENODEV) => "there is no device of this name; `ip link` lists them",
         Some(libc::EHOSTUNREACH | libc::ENETUNREACH) => "check the route to that address",
         Some(libc::EMFILE) => return Some(descriptors()),
-        Some(libc::ENFILE) => "the whole system is out of descriptors; see sysctl fs.file-max",
+        Some(libc::ENFILE) => {
+            "the whole system is out of file descriptors; raise sysctl fs.file-max"
+        }
         Some(libc::EPERM | libc::EACCES) => "this needs a privilege; run as root or grant it",
         Some(libc::EPROTONOSUPPORT | libc::ENOPROTOOPT) => {
             "this kernel has no MPTCP, or it is switched off (sysctl net.mptcp.enabled)"
         }
         Some(libc::EAFNOSUPPORT) => "this kernel does not have that IP version",
         _ if cause.kind() == io::ErrorKind::TimedOut => {
-            "no answer; is the address right and no firewall between?"
+            "no answer; check the address and firewalls on the path"
         }
         _ => return None,
     };
@@ -127,7 +129,7 @@ mod tests {
         assert!(error.is_not_permitted());
         let words = error.to_string();
         assert!(words.starts_with("cannot use congestion control cubic: "), "{words}");
-        assert!(words.contains("only these are allowed here: "), "{words}");
+        assert!(words.contains("only these are allowed: "), "{words}");
     }
 
     #[test]

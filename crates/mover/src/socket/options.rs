@@ -40,7 +40,7 @@ pub(super) fn check_family(
         Some(Family::V4) => address.ip().to_canonical().is_ipv4(),
         Some(Family::V6) => address.ip().to_canonical().is_ipv6(),
     };
-    let why = "it is not of the IP version that was asked for";
+    let why = "its IP version is not the requested one";
     if fits { Ok(()) } else { Err(SocketError::invalid(operation, address, why)) }
 }
 
@@ -57,10 +57,7 @@ pub(super) fn check_scope(
                 && v6.scope_id() == 0
                 && options.device.is_none() =>
         {
-            let why = format!(
-                "it is link-local, and nothing says on which device it is; write {}%DEVICE",
-                v6.ip()
-            );
+            let why = format!("it is link-local and needs its device; write {}%DEVICE", v6.ip());
             Err(SocketError::invalid(operation, peer, &why))
         }
         _ => Ok(()),
@@ -80,7 +77,7 @@ pub(super) fn bind_near(
         None if port == 0 => return Ok(()),
         None => any(peer),
     };
-    let why = "it is not of the peer's IP version";
+    let why = "its IP version is not the peer's";
     let local = match (local, peer) {
         (IpAddr::V4(_), SocketAddr::V6(_)) | (IpAddr::V6(_), SocketAddr::V4(_)) => {
             return Err(SocketError::invalid("bind to", local, why));

@@ -74,7 +74,7 @@ pub fn tcp_begin(address: SocketAddr, options: &SocketOptions) -> Result<OwnedFd
     let socket = new(Type::STREAM, address, options)?;
     prepare(&socket, options, address)?;
     bind_near(&socket, options, address)?;
-    socket.set_nonblocking(true).map_err(SocketError::of("not wait for", address))?;
+    socket.set_nonblocking(true).map_err(SocketError::of("make non-blocking", address))?;
     match socket.connect(&SockAddr::from(address)) {
         Err(cause) if cause.raw_os_error() != Some(libc::EINPROGRESS) => {
             Err(SocketError::of("connect to", address)(cause))
@@ -102,7 +102,7 @@ fn prepare(
     options: &SocketOptions,
     address: SocketAddr,
 ) -> Result<(), SocketError> {
-    notice_silence(socket).map_err(SocketError::of("watch for the silence of", address))?;
+    notice_silence(socket).map_err(SocketError::of("set a silence time-out for", address))?;
     set_buffers(socket, options)?;
     set_tcp(socket, options)?;
     set_dscp(socket, options, Domain::for_address(address))
@@ -119,8 +119,7 @@ pub fn apply_accepted(
     let mut doubts = late_congestion(&socket, options)?;
     if let Some(bytes) = options.rcvbuf_bytes.filter(|_| !has_buffers(&socket, options)) {
         doubts.push(format!(
-            "the receive buffer of {} bytes was set after the handshake, which had fixed the \
-             window scale",
+            "the receive buffer of {} bytes was set after the handshake had fixed the window scale",
             bytes.0
         ));
     }
@@ -145,8 +144,7 @@ fn late_congestion(socket: &Socket, options: &SocketOptions) -> Result<Vec<Strin
     }
     socket.set_tcp_congestion(name.as_bytes()).map_err(SocketError::of_congestion(name))?;
     Ok(vec![format!(
-        "congestion control {name} was set after the handshake, the connection began with {old} \
-         and may keep its pacing"
+        "congestion control {name} was set after the handshake: the connection began with {old} and may keep its pacing"
     )])
 }
 

@@ -26,14 +26,14 @@ pub(super) enum Trouble {
     Gone,
     #[error("/sys shows another network namespace")]
     Hidden,
-    #[error("it was not kept in a form that can be written")]
+    #[error("it was not saved in a form that can be written back")]
     Unreadable,
 }
 
 impl Trouble {
     /// The same as an error of a setting.
     pub(super) fn of(self, setting: &SettingRef) -> SettingError {
-        let operation = "read what changes along with it";
+        let operation = "read what changes with it";
         match self {
             Self::Netlink(cause) => from_netlink(setting, operation, "device", cause),
             Self::Io(cause) => from_io(setting, operation, "file", cause),

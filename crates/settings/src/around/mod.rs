@@ -84,7 +84,7 @@ pub(crate) fn capture(setting: &SettingRef, footprint: &Footprint) -> Result<Cel
     if cells.len() > MOST_CELLS && *footprint != Footprint::Namespace {
         return Err(SettingError::Irreversible {
             setting: setting.clone(),
-            why: "too much of this namespace may change along with it to be kept safely",
+            why: "too much of this namespace may change with it to be saved safely",
         });
     }
     Ok(cells)

@@ -111,7 +111,7 @@ fn without_a_guard_nothing_is_changed() {
 fn without_a_journal_nothing_is_changed() {
     let scene = Scene::new();
     let error = Changes::begin(Path::new("/proc/no/journal"), guard()).unwrap_err();
-    assert!(error.to_string().contains("nothing is changed"), "{error}");
+    assert!(error.to_string().contains("goodput changes nothing"), "{error}");
     assert_eq!(scene.value(), "a");
 }
 

@@ -50,7 +50,7 @@ impl Guard {
             Some(Ok(None)) => Ok(()),
             Some(Ok(Some(status))) => Err(SettingError::Guard(format!("it ended: {status}"))),
             Some(Err(cause)) => Err(SettingError::Guard(cause.to_string())),
-            None => Err(SettingError::Guard("it was let go".into())),
+            None => Err(SettingError::Guard("it was released".into())),
         }
     }
 

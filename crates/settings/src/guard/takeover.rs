@@ -38,7 +38,7 @@ fn announce() -> io::Result<()> {
 fn tell(report: &RestoreReport) -> i32 {
     for entry in &report.entries {
         say(&format!(
-            "goodput: the run ended without putting it back: {} {}",
+            "goodput: the run ended without putting this back: {} {}",
             entry.setting, entry.outcome
         ));
     }

@@ -70,7 +70,7 @@ impl Helper {
             return Err(Refusal { not_permitted: false, why: "the value is too long".into() });
         };
         // A panic in between leaves an answer that nobody has heard, which `ask` would take for its own.
-        let Ok(socket) = self.socket.lock() else { return Err(gone("a request broke off")) };
+        let Ok(socket) = self.socket.lock() else { return Err(gone("a request was cut short")) };
         ask(&socket, &packet).map_err(|why| {
             // Whatever comes later would be the answer to this request.
             let _ = shutdown(&*socket, Shutdown::Both);
@@ -116,8 +116,7 @@ fn gone(why: &str) -> Refusal {
     Refusal {
         not_permitted: false,
         why: format!(
-            "the server's settings helper has ended ({why}), so no setting is changed any more; what was \
-             changed is put back"
+            "the server's settings helper has ended ({why}); it put back what was changed, and changes no more settings"
         ),
     }
 }

@@ -89,7 +89,7 @@ impl Worker<'_> {
     fn apply(&mut self, number: u64, setting: &SettingRef, value: &str) -> Answer {
         let client = self.client(number)?;
         if !client.settings.contains(setting) && client.settings.len() >= MOST_SETTINGS {
-            return Err(refused(format!("one client changes {MOST_SETTINGS} settings at most")));
+            return Err(refused(format!("one client may change at most {MOST_SETTINGS} settings")));
         }
         client.settings.insert(setting.clone());
         client.changes.apply(setting, value).map_err(Refusal::from)
@@ -98,7 +98,7 @@ impl Worker<'_> {
     fn client(&mut self, number: u64) -> Result<&mut Client, Refusal> {
         if !self.clients.contains_key(&number) && self.clients.len() >= MOST_CLIENTS {
             return Err(refused(format!(
-                "{MOST_CLIENTS} clients have changed settings here; wait until one leaves"
+                "{MOST_CLIENTS} clients have changed settings here; wait until one disconnects"
             )));
         }
         match self.clients.entry(number) {

@@ -99,14 +99,14 @@ impl Request {
             return Err(format!("a request of more than {LONGEST} bytes"));
         }
         let Asked { client, work, setting, value } =
-            serde_json::from_slice(packet).map_err(|why| format!("no request: {why}"))?;
+            serde_json::from_slice(packet).map_err(|why| format!("not a request: {why}"))?;
         let setting = setting.map(|text| text.parse::<SettingRef>()).transpose();
         let setting = setting.map_err(|why| why.to_string())?;
         let work = match (work, setting, value) {
             (Word::Read, Some(setting), None) => Work::Read(setting),
             (Word::Apply, Some(setting), Some(value)) => Work::Apply(setting, value),
             (Word::Restore, None, None) => Work::Restore,
-            _ => return Err("a request with too much or too little in it".into()),
+            _ => return Err("a request with too many or too few fields".into()),
         };
         Ok(Self { client, work })
     }
@@ -124,7 +124,7 @@ pub(super) fn told(answer: Answer) -> Vec<u8> {
     }
     let cut = match told {
         Told::Done(_) => {
-            Refusal { not_permitted: false, why: "the value is too long to tell".into() }
+            Refusal { not_permitted: false, why: "the value is too long to report".into() }
         }
         Told::Refused(Refusal { not_permitted, why }) => {
             let end = why.floor_char_boundary(LONGEST_WHY);

@@ -173,7 +173,7 @@ fn open_own(path: &Path) -> io::Result<Option<File>> {
     };
     let status = file.metadata()?;
     if !status.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
     }
     own(&status)?;
     Ok(Some(file))

@@ -70,7 +70,7 @@ pub(crate) fn claim(
     setting: &SettingRef,
 ) -> Result<Claim, SettingError> {
     let folder = own.parent().unwrap_or(Path::new("/"));
-    let fail = |cause| SettingError::Journal { operation: "look beside", path: own.into(), cause };
+    let fail = |cause| SettingError::Journal { operation: "look next to", path: own.into(), cause };
     let list = List::of(folder)?;
     let (_list, _folder) = (list.lock()?, lock_folder(folder).map_err(fail)?);
     let mut claim = Claim { theirs: BTreeSet::new(), _list, _folder };

@@ -111,12 +111,11 @@ impl Machine for Mtu {
         let index = device::index(&mut netlink, setting)?;
         let links = netlink
             .links()
-            .map_err(|e| from_netlink(setting, "list what stands on it", "link", e))?;
+            .map_err(|e| from_netlink(setting, "list the devices on top of it", "link", e))?;
         if ends_ipv6(&links, index, mtu) {
             return Err(SettingError::Irreversible {
                 setting: setting.clone(),
-                why: "the MTU of a device that stands on it would fall below 1280 bytes, where the \
-                      kernel drops its IPv6 addresses and group memberships",
+                why: "the MTU of a device on top of it would fall below 1280 bytes, and the kernel would drop that device's IPv6 addresses and group memberships",
             });
         }
         Ok(mtu.to_string())

@@ -53,7 +53,7 @@ impl Machine for PacketSteering {
             !mask.is_empty() && mask.len() <= 1024 && mask.bytes().all(|b| b.is_ascii_hexdigit())
         };
         if !hexadecimal(value) {
-            let why = "it is a hexadecimal mask of CPUs like f, or 0 for none";
+            let why = "it must be a hexadecimal mask of CPUs like f, or 0 for none";
             return Err(bad(setting, value, why));
         }
         let all = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();

@@ -72,7 +72,7 @@ impl Machine for QdiscKind {
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
         if value != value::DEFAULT && !SETTABLE.contains(&value) {
-            let why = format!("it is default or one of {}", SETTABLE.join(", "));
+            let why = format!("it must be default or one of {}", SETTABLE.join(", "));
             return Err(bad(setting, value, why));
         }
         let mut device = Device::of(setting)?;
@@ -145,7 +145,7 @@ impl Device {
         let own = |qdisc: &Qdisc| !qdisc.is_root() && !qdisc.is_default() && !qdisc.is_hook();
         if self.all(setting)?.iter().any(own) {
             return Ok(Some(
-                "queueing disciplines that somebody made hang below the root one and would be lost",
+                "manually added queueing disciplines hang below the root one and would be lost",
             ));
         }
         if root.is_default() {
@@ -169,8 +169,7 @@ fn changed_default(kind: &str) -> Option<&'static str> {
     let default = std::fs::read_to_string(DEFAULT_KIND).ok()?;
     let by_device = ["noqueue", "mq"].contains(&kind);
     (!by_device && kind != default.trim()).then_some(
-        "net.core.default_qdisc has changed since the device got its own one, which would not come \
-         back",
+        "net.core.default_qdisc has changed since the device got its qdisc, so that qdisc would not come back",
     )
 }
 

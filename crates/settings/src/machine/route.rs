@@ -177,7 +177,7 @@ fn destination(setting: &SettingRef) -> Result<Destination, SettingError> {
     let parsed = parse(text);
     parsed.ok_or_else(|| SettingError::Scope {
         setting: setting.clone(),
-        why: format!("{text:?} is no destination; write it like 192.0.2.0/24 or default"),
+        why: format!("{text:?} is not a destination; write it like 192.0.2.0/24 or default"),
     })
 }
 

@@ -46,7 +46,7 @@ impl Machine for Sysctl {
         let (has, gets) = (now.split(' ').count(), wanted.split(' ').count());
         // A shorter vector would silently change the first numbers only.
         if is_numbers(&now) && has != gets {
-            let why = format!("it takes {has} numbers and is {now:?} now");
+            let why = format!("it needs {has} numbers; now it is {now:?}");
             return Err(bad(setting, value, why));
         }
         Ok(wanted)
@@ -108,7 +108,7 @@ mod tests {
     fn too_few_numbers_are_refused_with_the_value_of_now() {
         let rmem = setting("sysctl.net.ipv4.tcp_rmem");
         let error = Sysctl.normalise(&rmem, "8192").unwrap_err().to_string();
-        assert!(error.contains("takes 3 numbers"), "{error}");
+        assert!(error.contains("needs 3 numbers"), "{error}");
         assert_eq!(Sysctl.normalise(&rmem, " 1\t2  3 ").unwrap(), "1 2 3");
     }
 

@@ -18,8 +18,8 @@ const ACTIONS: [(&str, &str); 12] = [
     ("disable_ipv6", "it removes addresses and routes, which do not come back with the old value"),
     ("addr_gen_mode", "it changes addresses, which do not come back with the old value"),
     ("stable_secret", "it changes addresses, which do not come back with the old value"),
-    ("platform_labels", "it removes routes of labels, which do not come back with the old value"),
-    ("nf_hooks_lwtunnel", "the kernel does not let anybody turn it off again"),
+    ("platform_labels", "it removes label routes, which do not come back with the old value"),
+    ("nf_hooks_lwtunnel", "the kernel does not let anyone turn it off again"),
     ("flush", "it is an action, not a value"),
     ("drop_caches", "it is an action, not a value"),
     ("compact_memory", "it is an action, not a value"),
@@ -42,8 +42,8 @@ pub(crate) fn check(setting: &SettingRef) -> Result<(), SettingError> {
 fn objection(below: &str) -> Option<&'static str> {
     if !AREAS.iter().any(|area| below.starts_with(area)) {
         return Some(
-            "it is not about performance; only net, vm, sunrpc, fs.nfs, fs.pipe-*, fs.aio-*, \
-             kernel.sched_* and kernel.numa_* are",
+            "it does not concern performance; only net, vm, sunrpc, fs.nfs, fs.pipe-*, fs.aio-*, \
+             kernel.sched_* and kernel.numa_* do",
         );
     }
     // net/ipv4/devinet.c and net/ipv6/addrconf.c copy these to devices, each with its own value.

@@ -92,7 +92,7 @@ pub(crate) fn hidden(setting: &SettingRef) -> SettingError {
     SettingError::NotPermitted {
         operation: "find it in /sys, which shows another network namespace".into(),
         setting: setting.clone(),
-        needs: "CAP_NET_ADMIN, and CAP_SYS_ADMIN for a view of its own; run it with sudo",
+        needs: "CAP_NET_ADMIN, and CAP_SYS_ADMIN for a private view of /sys; run it with sudo",
     }
 }
 

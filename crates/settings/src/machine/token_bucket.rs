@@ -95,8 +95,7 @@ fn jammed(setting: &SettingRef, value: &str) -> SettingError {
         setting: setting.clone(),
         value: value.into(),
         why:
-            "packets longer than it keep coming and would jam the queue; stop what sends them, or \
-              switch segmentation off (offload.tso, offload.gso)"
+            "longer packets keep arriving and would block the queue; stop what sends them, or switch segmentation off (offload.tso, offload.gso)"
                 .into(),
     }
 }

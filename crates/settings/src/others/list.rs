@@ -68,7 +68,7 @@ impl std::fmt::Display for Bounds {
             Self::Congestion => f.write_str("what the kernel offers without loading a module"),
             Self::QdiscKind => write!(
                 f,
-                "what the kernel has, without loading a module, of {}",
+                "of {}, what the kernel has without loading a module",
                 WORK_CONSERVING.join(", ")
             ),
         }
@@ -104,18 +104,18 @@ const WINDOW: i64 = 1 << 30;
 const PAGE: i64 = 4096;
 
 const SWITCH: Bounds = Numbers(0, 1);
-const BUFFER: &str = "buffers up to the largest window of TCP; tcp_mem, which others may not change, bounds them all together";
+const BUFFER: &str =
+    "buffers up to TCP's largest window; tcp_mem, which clients may not change, bounds their total";
 const TCP: &str = "changes how TCP sends and recovers, within the values that the kernel knows";
-const DEVICE: &str = "the device bounds it, and it costs speed at most";
+const DEVICE: &str = "the device bounds it; the worst effect is lower speed";
 const QUEUE: &str = "changes how packets wait to be sent";
 const POLL: &str = "changes how much work one poll of the network does";
 const SHAPER: &str = "at least 1 Mbit/s, so that the host stays reachable";
-const BUCKET: &str = "a token bucket drops every packet that is longer than its burst or its queue, which would cut the host off";
+const BUCKET: &str = "a token bucket drops every packet longer than its burst or its queue, which would cut off the host";
 const CLASS: &str = "with less than one packet a class would not reach its rate";
-const SEEN: &str = "tells what limits a transfer; a change could starve or reconfigure the host";
+const SEEN: &str = "shows what limits a transfer; a change could starve or reconfigure the host";
 const ROUTE: &str = "changes how TCP begins on one route";
-const CACHE: &str =
-    "changes how files are cached; the values that starve the host are out of bounds";
+const CACHE: &str = "changes how files are cached; values that starve the host are out of bounds";
 
 /// All of them.
 pub const ALL: &[Entry] = &[
@@ -135,13 +135,13 @@ pub const ALL: &[Entry] = &[
     entry("channels.combined", AsItIs, DEVICE),
     entry("channels.rx", AsItIs, DEVICE),
     entry("channels.tx", AsItIs, DEVICE),
-    entry("coalescing.rx_usecs", Numbers(0, 10_000), "packets wait 10 ms at most"),
-    entry("coalescing.tx_usecs", Numbers(0, 10_000), "packets wait 10 ms at most"),
+    entry("coalescing.rx_usecs", Numbers(0, 10_000), "packets wait at most 10 ms"),
+    entry("coalescing.tx_usecs", Numbers(0, 10_000), "packets wait at most 10 ms"),
     entry("coalescing.adaptive_rx", AsItIs, DEVICE),
     entry("pause.rx", AsItIs, DEVICE),
     entry("pause.tx", AsItIs, DEVICE),
     entry("napi.defer_hard_irqs", Numbers(0, 10_000), POLL),
-    entry("napi.gro_flush_timeout", Numbers(0, 10_000_000), "packets wait 10 ms at most"),
+    entry("napi.gro_flush_timeout", Numbers(0, 10_000_000), "packets wait at most 10 ms"),
     entry("napi.threaded", AsItIs, DEVICE),
     entry("rps.cpus", AsItIs, "chooses among this host's CPUs"),
     // Of a queue.
@@ -149,7 +149,7 @@ pub const ALL: &[Entry] = &[
     entry(
         "qdisc.fifo.limit",
         Queue(1 << 24),
-        "a queue too short for one packet would cut the host off",
+        "a queue too short for one packet would cut off the host",
     ),
     entry("qdisc.tbf.rate", Rates(1_000_000, 1_000_000_000_000), SHAPER),
     entry("qdisc.tbf.burst", Frames(1 << 30), BUCKET),
@@ -169,8 +169,8 @@ pub const ALL: &[Entry] = &[
     entry("route.quickack", AsItIs, ROUTE),
     entry("route.rto_min", Numbers(1, 1000), ROUTE),
     // Of sockets and of packet processing: Documentation/admin-guide/sysctl/net.rst.
-    entry("sysctl.net.core.busy_poll", Numbers(0, 1000), "spins 1 ms at most"),
-    entry("sysctl.net.core.busy_read", Numbers(0, 1000), "spins 1 ms at most"),
+    entry("sysctl.net.core.busy_poll", Numbers(0, 1000), "spins at most 1 ms"),
+    entry("sysctl.net.core.busy_read", Numbers(0, 1000), "spins at most 1 ms"),
     entry("sysctl.net.core.default_qdisc", ReadOnly, SEEN),
     entry("sysctl.net.core.dev_weight", Numbers(1, 1024), POLL),
     entry("sysctl.net.core.gro_normal_batch", Numbers(1, 64), POLL),

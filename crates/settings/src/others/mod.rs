@@ -50,7 +50,7 @@ impl AllowedSettings {
             None => return Ok(()),
             Some(why) => why,
         };
-        let why = format!("a client may not make it {value:?}: {why} ({})", entry.why);
+        let why = format!("a client may not set it to {value:?}: {why} ({})", entry.why);
         Err(SettingError::NotForOthers { setting: setting.clone(), why })
     }
 
@@ -59,7 +59,7 @@ impl AllowedSettings {
             Err(SettingError::NotForOthers { setting: setting.clone(), why: why.into() })
         };
         let Some(entry) = listed(&setting.name) else {
-            return refused("it is none of the settings that clients may ever reach");
+            return refused("clients may never access this setting");
         };
         if !self.0.iter().any(|pattern| pattern.matches(entry.name, setting.scope.as_deref())) {
             return refused("the server does not allow it; `serve --allow-settings` would");
@@ -105,7 +105,7 @@ fn offered(value: &str) -> Option<String> {
     // What can't be read offers nothing.
     let offered = fs::read_to_string(file).unwrap_or_default();
     let good = offered.split_whitespace().any(|name| name == value);
-    (!good).then(|| format!("only what the kernel offers already is allowed: {}", offered.trim()))
+    (!good).then(|| format!("only what the kernel already offers is allowed: {}", offered.trim()))
 }
 
 fn loaded(value: &str) -> Option<String> {
@@ -123,7 +123,7 @@ fn short(setting: &SettingRef, bounds: Bounds, value: &str) -> Option<String> {
         Bounds::Queue(most) if fifo::counts_packets(setting) => (FEWEST_PACKETS, most),
         Bounds::Queue(most) | Bounds::Frames(most) => match device::mtu(setting) {
             Ok(mtu) => (2 * (u64::from(mtu) + AROUND), most),
-            Err(why) => return Some(format!("its least is not known: {why}")),
+            Err(why) => return Some(format!("its minimum is not known: {why}")),
         },
         _ => return None,
     };

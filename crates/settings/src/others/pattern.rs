@@ -17,7 +17,7 @@ pub struct Pattern {
 pub enum PatternError {
     /// It would allow nothing.
     #[error(
-        "{0:?} matches none of the settings that clients may reach; `goodput list far-settings` names them"
+        "{0:?} matches no setting that clients may access; `goodput list far-settings` lists them"
     )]
     MatchesNothing(String),
 }

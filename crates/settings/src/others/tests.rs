@@ -160,6 +160,6 @@ fn the_least_of_a_queue_follows_its_device_and_its_unit() {
         assert!(check("qdisc.fifo.limit@eth3", "10").is_ok());
         assert!(check("qdisc.fifo.limit@eth3", "9").is_err());
         let unknown = check("qdisc.tbf.burst@eth9", "1M").unwrap_err().to_string();
-        assert!(unknown.contains("its least is not known"), "{unknown}");
+        assert!(unknown.contains("its minimum is not known"), "{unknown}");
     });
 }

@@ -13,7 +13,7 @@ pub(crate) fn application(what: impl Into<String>) -> Vec<Permanent> {
 /// A socket's buffer of a fixed size, or, by default, the kernel's autotuning.
 pub(crate) fn socket_buffer(option: &str, size: &str) -> Vec<Permanent> {
     application(if size == value::DEFAULT {
-        format!("no setsockopt({option}): the kernel then sizes the buffer by itself")
+        format!("no setsockopt({option}): the kernel then sizes the buffer")
     } else {
         format!("setsockopt(fd, SOL_SOCKET, {option}, {})", in_bytes(size))
     })

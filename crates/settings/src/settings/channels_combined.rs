@@ -10,7 +10,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "channels.combined",
     title: "queues that receive and send",
-    why: "Each has an interrupt of its own, and so a CPU of its own for the packets of some flows.",
+    why: "Each queue has its own interrupt, so each can have its own CPU for some of the flows.",
     scope: Scope::Device,
     values: "queues",
     example: "channels.combined@eth0=1,4",

@@ -10,7 +10,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "channels.rx",
     title: "queues that only receive",
-    why: "Each has an interrupt of its own, and so a CPU of its own for the packets of some flows.",
+    why: "Each queue has its own interrupt, so each can have its own CPU for some of the flows.",
     scope: Scope::Device,
     values: "queues",
     example: "channels.rx@eth2=1,2",

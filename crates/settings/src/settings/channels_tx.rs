@@ -10,7 +10,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "channels.tx",
     title: "queues that only send",
-    why: "With one queue all CPUs that send wait for the same lock.",
+    why: "With one queue all sending CPUs wait for the same lock.",
     scope: Scope::Device,
     values: "queues",
     example: "channels.tx@eth2=1,2",

@@ -9,8 +9,8 @@ use crate::setting::{Backend, Scope, Setting};
 /// The setting.
 pub static SETTING: Setting = Setting {
     id: "coalescing.adaptive_rx",
-    title: "interrupts fitted to the received traffic",
-    why: "The driver waits longer under load and less without; some guess wrongly for a single fast flow.",
+    title: "interrupt delay adapted to the received traffic",
+    why: "The driver delays longer under load than when idle; some drivers guess wrong for a single fast flow.",
     scope: Scope::Device,
     values: "on or off",
     example: "coalescing.adaptive_rx@eth0=on,off",

@@ -9,8 +9,8 @@ use crate::setting::{Backend, Scope, Setting};
 /// The setting.
 pub static SETTING: Setting = Setting {
     id: "coalescing.rx_usecs",
-    title: "wait after a received frame before the interrupt",
-    why: "Waiting joins many frames to one interrupt, which saves CPU and adds delay; too long, and the ring runs over.",
+    title: "delay between a received frame and its interrupt",
+    why: "A delay joins many frames into one interrupt, which saves CPU and adds latency; if it is too long, the ring overflows.",
     scope: Scope::Device,
     values: "microseconds",
     example: "coalescing.rx_usecs@eth0=3,50",

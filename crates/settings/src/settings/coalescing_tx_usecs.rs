@@ -9,8 +9,8 @@ use crate::setting::{Backend, Scope, Setting};
 /// The setting.
 pub static SETTING: Setting = Setting {
     id: "coalescing.tx_usecs",
-    title: "wait after a sent frame before the interrupt",
-    why: "A late interrupt keeps the memory of sent packets from those that are to be sent next.",
+    title: "delay between a sent frame and its interrupt",
+    why: "A late interrupt keeps the memory of sent packets in use, so it is missing for the next ones.",
     scope: Scope::Device,
     values: "microseconds",
     example: "coalescing.tx_usecs@eth0=3,50",

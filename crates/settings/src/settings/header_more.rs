@@ -7,8 +7,8 @@ use crate::value;
 /// The setting.
 pub static SETTING: Setting = Setting {
     id: "header.more",
-    title: "MSG_MORE with the header that stands before a file",
-    why: "It lets the header wait for the first bytes of the file, at no call of its own (send(2)).",
+    title: "MSG_MORE with the header before a file",
+    why: "The header waits for the first bytes of the file, without an extra system call (send(2)).",
     scope: Scope::Plan,
     values: "on, off, or default",
     example: "header.more=on,off",

@@ -8,7 +8,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "link.mtu",
     title: "largest packet of a device, the MTU",
-    why: "Larger packets cost less header and less CPU per byte, if every device on the way takes them; larger ones than the path takes are lost or fragmented.",
+    why: "Larger packets cost fewer headers and less CPU per byte if every device on the path accepts them; packets too large for the path are lost or fragmented.",
     scope: Scope::Device,
     values: "bytes from 1280 to 65535",
     example: "link.mtu@eth0=1500,9000",

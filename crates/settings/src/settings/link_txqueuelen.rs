@@ -7,8 +7,8 @@ use crate::setting::{Backend, Scope, Setting};
 /// The setting.
 pub static SETTING: Setting = Setting {
     id: "link.txqueuelen",
-    title: "packets that wait in the queue of a device",
-    why: "A short queue drops what a burst brings; a long one delays whatever comes behind it. Queueing disciplines with a limit of their own do not look at it.",
+    title: "length of a device's transmit queue",
+    why: "A short queue drops part of a burst; a long one delays later packets. Queueing disciplines with their own limit ignore it.",
     scope: Scope::Device,
     values: "packets, at least 1",
     example: "link.txqueuelen@eth0=1000,2000",

@@ -10,15 +10,14 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "mover",
     title: "how payload is moved",
-    why: "Copying through user space, sendfile and zero copy cost different amounts of CPU for \
-          each byte.",
+    why: "Copying through user space, sendfile and zero copy cost different amounts of CPU per byte.",
     scope: Scope::Plan,
-    values: "a name that `goodput list movers` prints, or default",
+    values: "a name from `goodput list movers`, or default",
     example: "mover=copy,sendfile",
     unset: Some(value::DEFAULT),
     permanent: |_, value| match value {
         value::DEFAULT => Vec::new(),
-        name => application(format!("send like `goodput list movers` says of {name}")),
+        name => application(format!("send as `goodput list movers` describes {name}")),
     },
     backend: Backend::Plan(|plan, setting, value| {
         let name = value::or_default(value, |v| value::word(setting, v, 32))?;

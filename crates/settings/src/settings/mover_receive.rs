@@ -8,15 +8,14 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "mover.receive",
     title: "how payload is received",
-    why: "What the receiver does with the payload costs CPU apart from how it was sent: `discard` \
-          shows the network alone.",
+    why: "The receiver's CPU cost depends on what it does with the payload, however it was sent: `discard` shows the network alone.",
     scope: Scope::Plan,
-    values: "a name that `goodput list movers` prints, or default",
+    values: "a name from `goodput list movers`, or default",
     example: "mover.receive=copy,discard",
     unset: Some(value::DEFAULT),
     permanent: |_, value| match value {
         value::DEFAULT => Vec::new(),
-        name => application(format!("receive like `goodput list movers` says of {name}")),
+        name => application(format!("receive as `goodput list movers` describes {name}")),
     },
     backend: Backend::Plan(|plan, setting, value| {
         plan.receive_mover = value::or_default(value, |v| value::word(setting, v, 32))?;

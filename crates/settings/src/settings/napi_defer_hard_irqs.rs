@@ -8,7 +8,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "napi.defer_hard_irqs",
     title: "empty polls before interrupts are on again",
-    why: "With a flush time-out a busy device is polled by a timer instead of interrupting: the Linux equal of FreeBSD's polling(4).",
+    why: "With a flush time-out a timer polls a busy device instead of interrupts: Linux's equivalent of FreeBSD's polling(4).",
     scope: Scope::Device,
     values: "times, 0 for never",
     example: "napi.defer_hard_irqs@eth0=0,2",

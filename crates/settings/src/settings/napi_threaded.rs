@@ -8,7 +8,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "napi.threaded",
     title: "polling by kernel threads instead of soft interrupts",
-    why: "Threads are scheduled like any other work, so that another CPU can take them over from a busy one.",
+    why: "Threads are scheduled like any other work, so they can move from a busy CPU to another.",
     scope: Scope::Device,
     values: "on or off",
     example: "napi.threaded@eth3=off,on",

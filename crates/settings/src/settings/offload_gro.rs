@@ -10,8 +10,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "offload.gro",
     title: "joining of received segments",
-    why: "Received segments of one stream are handled as one packet, which saves CPU at the \
-          receiver.",
+    why: "The stack handles received segments of one stream as one packet, which saves CPU at the receiver.",
     scope: Scope::Device,
     values: "on or off",
     example: "offload.gro@eth0=off,on",

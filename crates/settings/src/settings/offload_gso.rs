@@ -10,8 +10,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "offload.gso",
     title: "segmentation by the stack just before the device",
-    why: "The stack carries up to 64 KiB as one packet, which saves CPU but passes queues and \
-          token buckets as a burst.",
+    why: "The stack carries up to 64 KiB as one packet, which saves CPU but reaches queues and token buckets as a burst.",
     scope: Scope::Device,
     values: "on or off",
     example: "offload.gso@eth0=on,off",

@@ -7,8 +7,8 @@ use crate::setting::{Backend, Scope, Setting};
 /// The setting.
 pub static SETTING: Setting = Setting {
     id: "offload.gso_max_segs",
-    title: "most packets in a segment handed to the device",
-    why: "With 1 every packet passes queues and token buckets by itself, which costs CPU and spares them the burst.",
+    title: "most packets in a super-packet handed to the device",
+    why: "With 1 every packet passes queues and token buckets separately: more CPU, but no bursts.",
     scope: Scope::Device,
     values: "packets from 1 to 65535",
     example: "offload.gso_max_segs@eth0=65535,8",

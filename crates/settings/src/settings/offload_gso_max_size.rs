@@ -7,10 +7,10 @@ use crate::setting::{Backend, Scope, Setting};
 /// The setting.
 pub static SETTING: Setting = Setting {
     id: "offload.gso_max_size",
-    title: "largest segment handed to the device",
-    why: "A large one saves CPU; a small one passes token buckets and queues that a burst of 64 KiB overruns, without giving segmentation up altogether.",
+    title: "largest super-packet handed to the device",
+    why: "A large one saves CPU; a small one fits token buckets and queues that a burst of 64 KiB overruns, without switching segmentation off.",
     scope: Scope::Device,
-    values: "bytes; 65536 is the usual one",
+    values: "bytes; usually 65536",
     example: "offload.gso_max_size@eth0=65536,16384",
     unset: None,
     permanent: |setting, value| {

@@ -10,7 +10,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "offload.lro",
     title: "joining of received segments by the device",
-    why: "It saves CPU at the receiver, and breaks whatever is forwarded.",
+    why: "It saves CPU at the receiver, but breaks forwarded packets.",
     scope: Scope::Device,
     values: "on or off",
     example: "offload.lro@eth0=off,on",

@@ -10,7 +10,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "offload.sg",
     title: "sending from scattered memory",
-    why: "Without it every packet is copied together first, and segmentation offload goes with it.",
+    why: "Without it every packet is first copied into one piece, and segmentation offload is off too.",
     scope: Scope::Device,
     values: "on or off",
     example: "offload.sg@eth1=on,off",

@@ -10,7 +10,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "offload.tx-checksum",
     title: "checksums of sent packets by the device",
-    why: "Without it the CPU adds up every byte, and segmentation offload goes with it; a device that computes them wrongly loses every packet.",
+    why: "Without it the CPU sums every byte, and segmentation offload is off too; a device that computes checksums wrongly loses every packet.",
     scope: Scope::Device,
     values: "on or off",
     example: "offload.tx-checksum@eth1=on,off",

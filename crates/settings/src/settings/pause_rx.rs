@@ -9,8 +9,8 @@ use crate::setting::{Backend, Scope, Setting};
 /// The setting.
 pub static SETTING: Setting = Setting {
     id: "pause.rx",
-    title: "heeding of pause frames",
-    why: "A receiver or switch that asks for pauses holds everything back that leaves by this device (IEEE 802.3, annex 31B).",
+    title: "whether the device obeys pause frames",
+    why: "A receiver or switch that sends pause frames stops everything that leaves through this device (IEEE 802.3, annex 31B).",
     scope: Scope::Device,
     values: "on or off",
     example: "pause.rx@eth0=on,off",

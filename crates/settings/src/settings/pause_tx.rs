@@ -9,8 +9,8 @@ use crate::setting::{Backend, Scope, Setting};
 /// The setting.
 pub static SETTING: Setting = Setting {
     id: "pause.tx",
-    title: "sending of pause frames",
-    why: "A host that falls behind stops the switch instead of losing frames, and everybody else behind that port with it.",
+    title: "whether the device sends pause frames",
+    why: "A slow host stops the switch instead of losing frames, and with it everyone else behind that port.",
     scope: Scope::Device,
     values: "on or off",
     example: "pause.tx@eth0=on,off",

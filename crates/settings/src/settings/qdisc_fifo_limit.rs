@@ -8,7 +8,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "qdisc.fifo.limit",
     title: "length of the device's pfifo or bfifo queue",
-    why: "A queue shorter than a burst drops part of it; a long one delays whatever comes behind.",
+    why: "A queue shorter than a burst drops part of it; a long one delays later packets.",
     scope: Scope::Device,
     values: "packets (pfifo) or bytes (bfifo)",
     example: "qdisc.fifo.limit@eth3=100,1000",

@@ -7,8 +7,8 @@ use crate::setting::{Backend, Scope, Setting};
 /// The setting.
 pub static SETTING: Setting = Setting {
     id: "qdisc.htb.rate",
-    title: "rate that a class of htb is assured of",
-    why: "A class gets its rate before any other may borrow, and no more than its ceiling.",
+    title: "guaranteed rate of an htb class",
+    why: "A class gets its rate before others may borrow, and never more than its ceiling.",
     scope: Scope::Class,
     values: "a rate like 100mbit",
     example: "qdisc.htb.rate@eth1:1:10=100mbit,200mbit",

@@ -8,7 +8,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "qdisc.tbf.rate",
     title: "rate of the device's token bucket filter",
-    why: "The rate counts the link-layer frame, so that payload gets some 4 % less of it.",
+    why: "The rate counts the link-layer frame, so payload gets about 4 % less.",
     scope: Scope::Device,
     values: "a rate like 100mbit",
     example: "qdisc.tbf.rate@eth0=1gbit,300mbit",

@@ -10,7 +10,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "ring.rx",
     title: "descriptors of each receive ring",
-    why: "A ring that the host does not empty in time drops whatever comes; a change resets most cards for a moment.",
+    why: "If the host does not empty the ring in time, it drops new frames; a change resets most cards briefly.",
     scope: Scope::Device,
     values: "descriptors",
     example: "ring.rx@eth0=256,4096",

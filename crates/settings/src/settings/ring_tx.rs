@@ -10,7 +10,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "ring.tx",
     title: "descriptors of each transmit ring",
-    why: "A short ring stops the queue above it; a long one delays what comes behind; a change resets most cards for a moment.",
+    why: "A short ring stops the queue above it; a long one delays later packets; a change resets most cards briefly.",
     scope: Scope::Device,
     values: "descriptors",
     example: "ring.tx@eth0=256,1024",

@@ -9,9 +9,9 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "route.advmss",
     title: "maximum segment size advertised on a route",
-    why: "The other end sends no larger segments, which passes a path that takes less than its device.",
+    why: "The other end sends no larger segments, so they fit a path with a smaller MTU than its device.",
     scope: Scope::Route,
-    values: "bytes, or default for the MTU less 40",
+    values: "bytes, or default for the MTU minus 40",
     example: "route.advmss@192.0.2.0/24=default,1360",
     unset: Some(value::DEFAULT),
     permanent: |setting, value| route_section(setting, "TCPAdvertisedMaximumSegmentSize", value),

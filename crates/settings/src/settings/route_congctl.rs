@@ -9,9 +9,9 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "route.congctl",
     title: "congestion control of a route",
-    why: "How a sender takes loss and delay decides what it gets out of shallow queues and lossy paths; a route carries it to every program of the host.",
+    why: "The sender's reaction to loss and delay decides its rate through short queues and on lossy paths; a route sets it for every program of the host.",
     scope: Scope::Route,
-    values: "a name of /proc/sys/net/ipv4/tcp_available_congestion_control, or default",
+    values: "a name from /proc/sys/net/ipv4/tcp_available_congestion_control, or default",
     example: "route.congctl@192.0.2.0/24=default,reno",
     unset: Some(value::DEFAULT),
     permanent: |setting, value| {

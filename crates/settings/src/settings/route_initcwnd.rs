@@ -9,7 +9,7 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "route.initcwnd",
     title: "initial congestion window of a route",
-    why: "Short transfers on long paths spend most of their time in slow start; a larger start saves round trips and risks loss in shallow queues (RFC 6928).",
+    why: "Short transfers on long paths spend most of their time in slow start; a larger start saves round trips but risks loss in short queues (RFC 6928).",
     scope: Scope::Route,
     values: "segments, or default for 10",
     example: "route.initcwnd@192.0.2.0/24=default,30",

@@ -9,7 +9,7 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "route.initrwnd",
     title: "initial receive window of a route",
-    why: "A sender can not begin with more than the receiver first advertises.",
+    why: "A sender can't begin with more than the receiver first advertises.",
     scope: Scope::Route,
     values: "segments, or default",
     example: "route.initrwnd@192.0.2.0/24=default,40",

@@ -9,7 +9,7 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "route.mtu",
     title: "path MTU of a route",
-    why: "A path that takes less than the device, and does not say so, swallows whatever is larger.",
+    why: "If the path's MTU is below the device's and nobody reports it, larger packets vanish.",
     scope: Scope::Route,
     values: "bytes, or default for what path MTU discovery finds",
     example: "route.mtu@192.0.2.0/24=default,1400",

@@ -8,8 +8,8 @@ use crate::value;
 /// The setting.
 pub static SETTING: Setting = Setting {
     id: "route.quickack",
-    title: "acknowledging every segment of a route at once",
-    why: "A delayed acknowledgement makes a sender wait that has nothing more to send (RFC 1122, 4.2.3.2).",
+    title: "immediate acknowledgement of every segment on a route",
+    why: "A delayed acknowledgement keeps a sender waiting that has nothing more to send (RFC 1122, 4.2.3.2).",
     scope: Scope::Route,
     values: "on, off, or default",
     example: "route.quickack@192.0.2.0/24=default,on",

@@ -9,7 +9,7 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "route.rto_min",
     title: "smallest retransmission time-out of a route",
-    why: "Where the round-trip time is far below 200 ms, a lost tail costs 200 ms all the same.",
+    why: "Even if the round-trip time is far below 200 ms, a lost tail costs 200 ms.",
     scope: Scope::Route,
     values: "milliseconds, or default for 200",
     example: "route.rto_min@192.0.2.0/24=default,20",

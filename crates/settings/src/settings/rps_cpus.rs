@@ -8,7 +8,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "rps.cpus",
     title: "CPUs that received packets are spread over",
-    why: "A device with one queue, or none in hardware, keeps one CPU busy with everything that it receives.",
+    why: "A device with one queue, or no hardware queues, keeps one CPU busy with everything it receives.",
     scope: Scope::Device,
     values: "a hexadecimal mask of CPUs like f, or 0 for the one that was interrupted",
     example: "rps.cpus@eth0=0,1",

@@ -8,15 +8,14 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "socket.congestion",
     title: "congestion control of the data sockets",
-    why: "How a sender takes loss and delay decides what it gets out of shallow queues and lossy \
-          paths.",
+    why: "The sender's reaction to loss and delay decides its rate through short queues and on lossy paths.",
     scope: Scope::Plan,
-    values: "a name of /proc/sys/net/ipv4/tcp_available_congestion_control, or default",
+    values: "a name from /proc/sys/net/ipv4/tcp_available_congestion_control, or default",
     example: "socket.congestion=cubic,bbr",
     unset: Some(value::DEFAULT),
     permanent: |_, value| {
         application(if value == value::DEFAULT {
-            "no setsockopt(TCP_CONGESTION): net.ipv4.tcp_congestion_control then holds".into()
+            "no setsockopt(TCP_CONGESTION): net.ipv4.tcp_congestion_control then applies".into()
         } else {
             format!("setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"{value}\") before connect(2)")
         })

@@ -9,14 +9,14 @@ use crate::value;
 /// The setting.
 pub static SETTING: Setting = Setting {
     id: "socket.cork",
-    title: "TCP_CORK on the data sockets, from before each transfer to its end",
-    why: "A header that is written before a file leaves in a segment of its own without it.",
+    title: "TCP_CORK on the data sockets, for the whole of each transfer",
+    why: "Without it a header written before a file leaves in its own segment.",
     scope: Scope::Plan,
     values: "on, off, or default",
     example: "socket.cork=on,off",
     unset: Some(value::DEFAULT),
     permanent: |_, value| match value {
-        "on" => application("setsockopt(fd, IPPROTO_TCP, TCP_CORK, 1) before, 0 behind each file"),
+        "on" => application("setsockopt(fd, IPPROTO_TCP, TCP_CORK, 1) before, 0 after each file"),
         _ => Vec::new(),
     },
     backend: Backend::Plan(|plan, setting, value| {

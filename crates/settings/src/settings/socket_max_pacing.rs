@@ -13,8 +13,7 @@ const MIN: f64 = 8.0;
 pub static SETTING: Setting = Setting {
     id: "socket.max_pacing",
     title: "highest pacing rate of the data sockets",
-    why: "A cap above what the path carries does nothing, one below it is the limit; just below a \
-          policer's rate it spares the losses.",
+    why: "A cap above what the path carries has no effect, one below is the limit; just below a policer's rate it avoids the losses.",
     scope: Scope::Plan,
     values: "a rate like 90mbit, or default for no cap",
     example: "socket.max_pacing=default,90mbit",
@@ -32,7 +31,7 @@ pub static SETTING: Setting = Setting {
         let rate = value::or_default(text, |v| {
             let rate = v.parse::<BitRate>().map_err(|e| value::bad(setting, v, e.to_string()))?;
             let fits = rate.0.is_finite() && rate.0 >= MIN;
-            fits.then_some(rate).ok_or_else(|| value::bad(setting, v, "it is no rate above 0"))
+            fits.then_some(rate).ok_or_else(|| value::bad(setting, v, "it must be a rate above 0"))
         })?;
         plan.socket.max_pacing_bits_per_s = rate;
         Ok(())

@@ -13,8 +13,7 @@ const MAX_BYTES: u64 = (i32::MAX / 2) as u64;
 pub static SETTING: Setting = Setting {
     id: "socket.rcvbuf",
     title: "receive buffer of the data sockets",
-    why: "A fixed receive buffer switches the kernel's autotuning off, and one that is smaller than \
-          rate × round-trip time closes the window.",
+    why: "A fixed receive buffer switches the kernel's autotuning off; one smaller than rate × round-trip time closes the window.",
     scope: Scope::Plan,
     values: "a size in bytes like 64K or 4M, or default for the kernel's autotuning",
     example: "socket.rcvbuf=default,64K,4M",

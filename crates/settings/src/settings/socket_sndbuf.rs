@@ -13,8 +13,7 @@ const MAX_BYTES: u64 = (i32::MAX / 2) as u64;
 pub static SETTING: Setting = Setting {
     id: "socket.sndbuf",
     title: "send buffer of the data sockets",
-    why: "A fixed send buffer switches the kernel's autotuning off, and one that is smaller than \
-          rate × round-trip time holds the sender back.",
+    why: "A fixed send buffer switches the kernel's autotuning off; one smaller than rate × round-trip time holds the sender back.",
     scope: Scope::Plan,
     values: "a size in bytes like 64K or 4M, or default for the kernel's autotuning",
     example: "socket.sndbuf=default,64K,4M",

@@ -8,10 +8,9 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "sysctl",
     title: "a kernel parameter, sysctl.<name>",
-    why: "The kernel's limits on buffers, queues and TCP's behaviour hold for every connection of \
-          the host.",
+    why: "The kernel's limits on buffers, queues and TCP's behaviour apply to every connection of the host.",
     scope: Scope::Host,
-    values: "what the kernel prints for it; several numbers are separated by spaces",
+    values: "as the kernel prints it; several numbers separated by spaces",
     example: "sysctl.net.ipv4.tcp_rmem=\"4096 131072 6291456\",\"4096 131072 33554432\"",
     unset: None,
     permanent: permanent::sysctl,

@@ -72,7 +72,9 @@ pub fn within(plan: &Plan, limits: &Limits) -> Result<(), String> {
     let mut problems = Problems::new();
     let mut hold = |what: &str, asked: f64, limit: f64, unit: &str| {
         if asked > limit {
-            problems.push(format!("{what} of {asked}{unit}, and this server allows {limit}{unit}"));
+            problems.push(format!(
+                "{what} of {asked}{unit} is too much; this server allows {limit}{unit}"
+            ));
         }
     };
     hold("a duration", duration_s(plan).unwrap_or(0.0), limits.duration_s, " s");
@@ -122,10 +124,11 @@ fn check_length(length: Length, problems: &mut Problems) {
         Length::Bytes(bytes) if bytes.0 == 0 => problems.push("0 bytes measure nothing".into()),
         Length::Auto { precision_percent, min_s, max_s } => {
             if !(precision_percent > 0.0 && precision_percent < 100.0) {
-                problems.push(format!("a precision of {precision_percent} % is not one"));
+                problems.push(format!("a precision of {precision_percent} % makes no sense"));
             }
             if !(duration(max_s) && min_s >= 0.0 && min_s <= max_s) {
-                problems.push(format!("at least {min_s} s and at most {max_s} s can't be kept"));
+                problems
+                    .push(format!("at least {min_s} s and at most {max_s} s exclude each other"));
             }
         }
         Length::Seconds(_) | Length::Bytes(_) | Length::Source => {}
@@ -134,15 +137,15 @@ fn check_length(length: Length, problems: &mut Problems) {
 
 fn check_numbers(plan: &Plan, problems: &mut Problems) {
     if flows(plan) == 0 || flows(plan) > u32::from(u16::MAX) {
-        problems.push(format!("{} flows can't be numbered", flows(plan)));
+        problems.push(format!("{} flows are not possible", flows(plan)));
     }
     if !(plan.interval_s >= INTERVAL_MIN_S && plan.interval_s <= LONGEST_PLAN_S) {
         let interval = plan.interval_s;
-        problems.push(format!("an interval of {interval} s is not at least {INTERVAL_MIN_S} s"));
+        problems.push(format!("an interval of {interval} s is shorter than {INTERVAL_MIN_S} s"));
     }
     if !(0.0..=OMIT_MAX_S).contains(&plan.omit_s) {
         let omit = plan.omit_s;
-        problems.push(format!("{omit} s to leave out are not between 0 and {OMIT_MAX_S} s"));
+        problems.push(format!("a warm-up of {omit} s is not between 0 and {OMIT_MAX_S} s"));
     }
     pace::check(plan, problems);
 }
@@ -156,7 +159,7 @@ fn check_ports(plan: &Plan, problems: &mut Problems) {
         }
     }
     if plan.socket.mptcp && plan.transport != Transport::Tcp {
-        problems.push("MPTCP carries no datagrams: leave out one of --mptcp and --udp".into());
+        problems.push("MPTCP carries no datagrams: leave out either --mptcp or --udp".into());
     }
     if plan.socket.mptcp && plan.socket.max_pacing_bits_per_s.is_some() {
         problems.push("MPTCP sockets can't be paced by the kernel: leave out --max-pacing".into());
@@ -166,10 +169,10 @@ fn check_ports(plan: &Plan, problems: &mut Problems) {
 fn check_pin(pin: &Pin, problems: &mut Problems) {
     let Pin::Cpus(cpus) = pin else { return };
     if cpus.is_empty() || cpus.len() > usize::from(CPUS) {
-        problems.push(format!("{} CPUs are not 1 to {CPUS} to pin flows to", cpus.len()));
+        problems.push(format!("{} CPUs to pin flows to are not between 1 and {CPUS}", cpus.len()));
     }
     if let Some(cpu) = cpus.iter().find(|cpu| **cpu >= CPUS) {
-        problems.push(format!("no host has a CPU {cpu} to pin flows to"));
+        problems.push(format!("CPU {cpu} to pin flows to is beyond what a host can have"));
     }
 }
 
@@ -246,24 +249,27 @@ mod tests {
     #[test]
     fn every_limit_is_named_with_the_servers_value() {
         let why = refused(|p| p.length = Length::Seconds(61.0));
-        assert_eq!(why, "a duration of 61 s, and this server allows 60 s");
+        assert_eq!(why, "a duration of 61 s is too much; this server allows 60 s");
         let why = refused(|p| {
             p.length = Length::Auto { precision_percent: 2.0, min_s: 1.0, max_s: 90.0 }
         });
         assert!(why.contains("90 s") && why.contains("60 s"), "{why}");
         let why = refused(|p| (p.direction, p.flows) = (Direction::Both, 65));
-        assert_eq!(why, "a number of flows of 130, and this server allows 128");
+        assert_eq!(why, "a number of flows of 130 is too much; this server allows 128");
         let why = refused(|p| p.chunk_bytes = Bytes(1 << 30));
         assert!(why.contains("a chunk of 1073741824 bytes"), "{why}");
         let why = refused(|p| p.socket.rcvbuf_bytes = Some(Bytes(1 << 40)));
         assert!(why.contains("a receive buffer"), "{why}");
         // Classes that networks keep for their own control (CS6, RFC 4594 section 3.1).
         let why = refused(|p| p.socket.dscp = Some(48));
-        assert_eq!(why, "a DSCP of 48, and this server allows 47");
+        assert_eq!(why, "a DSCP of 48 is too much; this server allows 47");
         let capped = Limits { rate_bits_per_s: Some(1e9), ..limits() };
         let fast = changed(|p| p.rate_bits_per_s = Some(BitRate(2e9)));
         let why = within(&fast, &capped).unwrap_err();
-        assert_eq!(why, "a rate of 2000000000 bit/s, and this server allows 1000000000 bit/s");
+        assert_eq!(
+            why,
+            "a rate of 2000000000 bit/s is too much; this server allows 1000000000 bit/s"
+        );
     }
 
     #[test]

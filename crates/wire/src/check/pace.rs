@@ -22,8 +22,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
             problems.push(format!("a rate of {} bit/s moves nothing", rate.0));
         }
         Some(rate) if chunk.0 as f64 * 8.0 / rate.0 < CLOCK_S => problems.push(format!(
-            "a rate of {rate} for each flow leaves less than 1 ns for {} bytes, and no clock here is \
-             finer; without a rate it goes as fast as it can",
+            "a rate of {rate} per flow leaves less than 1 ns for {} bytes, finer than any clock here; without a rate goodput sends as fast as it can",
             chunk.0
         )),
         Some(_) => {}
@@ -51,9 +50,7 @@ pub fn too_slow(plan: &Plan) -> Option<String> {
     (each_s > over_s).then(|| {
         let least = BitRate(two_digits(bytes as f64 * 8.0 / over_s) * f64::from(plan.flows));
         format!(
-            "a rate of {rate} for each flow lets {bytes} bytes leave every {each_s:.0} s, and the test \
-             is over after {over_s} s: choose a --rate of {least} or more, a smaller --chunk, or a longer \
-             time (-t)"
+            "a rate of {rate} per flow sends {bytes} bytes every {each_s:.0} s, but the test ends after {over_s} s: choose a --rate of {least} or more, a smaller --chunk, or a longer time (-t)"
         )
     })
 }
@@ -63,7 +60,7 @@ fn takes_for_ever(plan: &Plan, rate: BitRate) -> Option<String> {
     let goodput_model::Length::Bytes(bytes) = plan.length else { return None };
     let days = bytes.0 as f64 * 8.0 / (rate.0 * f64::from(plan.flows)) / 86_400.0;
     (days * 86_400.0 > LONGEST_PLAN_S).then(|| {
-        format!("{bytes} take {days:.0} days at this rate: choose a higher one, or fewer bytes")
+        format!("{bytes} take {days:.0} days at this rate: choose a higher rate or fewer bytes")
     })
 }
 
@@ -133,7 +130,7 @@ mod tests {
     fn a_rate_at_which_nothing_more_than_one_packet_leaves_is_told_with_what_would_do() {
         let ten = Length::Seconds(10.0);
         let why = too_slow(&udp(1.0, 1, ten)).unwrap();
-        assert!(why.contains("1472 bytes leave every 11776 s"), "{why}");
+        assert!(why.contains("1472 bytes every 11776 s"), "{why}");
         assert!(why.contains("after 10 s") && why.contains("1.20 kbit/s or more"), "{why}");
         assert_eq!(too_slow(&udp(1200.0, 1, ten)), None, "what is proposed is taken");
         let why = too_slow(&udp(1200.0, 8, ten)).unwrap();

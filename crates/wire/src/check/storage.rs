@@ -14,13 +14,13 @@ const HEADER_MAX: u32 = 1 << 20;
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     let storage = &plan.storage;
     if plan.length == Length::Source && storage.source.is_none() {
-        problems.push("it shall end with its source, and has none".into());
+        problems.push("it should end with its source, but has none".into());
     }
     if plan.socket.cork && plan.transport == Transport::Udp {
         problems.push("a cork (TCP_CORK) is for TCP, and this is UDP".into());
     }
     if storage.header_more && storage.header_bytes == 0 {
-        problems.push("MSG_MORE goes with a header, and there is none (--header)".into());
+        problems.push("MSG_MORE needs a header (--header)".into());
     }
     if storage.is_memory() {
         return;
@@ -33,12 +33,11 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
         problems.push(format!("a header of {bytes} bytes is more than {HEADER_MAX}"));
     }
     if storage.header_bytes > 0 && storage.source.is_none() {
-        problems.push("a header needs a source that it stands before".into());
+        problems.push("a header needs a source to precede".into());
     }
     // Where the source is sent again and again, nothing tells the receiver which bytes are header.
     if storage.header_bytes > 0 && storage.sink.is_some() && plan.length != Length::Source {
-        problems
-            .push("a header before each repetition can't be told from what a sink takes".into());
+        problems.push("in a sink, repeated headers can't be told apart from data".into());
     }
     if storage.source == Some(Source::Memory(goodput_model::Bytes(0))) {
         problems.push("a source of 0 bytes measures nothing".into());
@@ -81,7 +80,7 @@ mod tests {
     #[test]
     fn what_would_do_nothing_is_refused() {
         let more = problems(|plan| plan.storage.header_more = true);
-        assert_eq!(more, ["MSG_MORE goes with a header, and there is none (--header)"]);
+        assert_eq!(more, ["MSG_MORE needs a header (--header)"]);
         let cork = problems(|plan| {
             (plan.socket.cork, plan.transport) = (true, Transport::Udp);
             (plan.storage, plan.length) = (Storage::default(), Length::Seconds(1.0));

@@ -145,10 +145,10 @@ impl StateMachine for Answering {
                 self.finish(now, why);
                 return Ok(());
             }
-            State::Opening(first) if first.is_empty() => "it said nothing",
-            State::Opening(_) => "it did not say all of what it wants",
+            State::Opening(first) if first.is_empty() => "it sent nothing",
+            State::Opening(_) => "its request was incomplete",
             State::Preparing(_) => return Err(WireError::Local("not ready in time".into())),
-            State::Gathering(_) => "not all data connections came about in time",
+            State::Gathering(_) => "not all data connections were made in time",
             State::Running(_) => "its flows did not end",
             State::Reporting => return Err(WireError::Local("no report in time".into())),
         };
@@ -267,7 +267,7 @@ impl Answering {
 
     fn reported(&mut self, now: Instant) {
         if matches!(self.state, State::Running(_) | State::Reporting) {
-            let untold = Known::missing("this protocol does not let a client say what it saw");
+            let untold = Known::missing("this protocol has no report from the client");
             self.outbox.act(Action::PeerReported(untold));
             self.next_order(now);
         }
@@ -275,7 +275,7 @@ impl Answering {
 
     fn closed(&self) -> WireError {
         WireError::Closed(match &self.state {
-            State::Opening(_) => "before it said what it wants".into(),
+            State::Opening(_) => "before its request".into(),
             _ => "in the middle of a measurement".into(),
         })
     }
@@ -296,10 +296,10 @@ impl Running {
         let (finish_at, why) = match plan.length {
             Length::Seconds(seconds) if sends => (after_s(now, seconds), None),
             Length::Seconds(s) if s < limit_s => {
-                (after_s(now, s) + LINGER, Some("the client did not end in the time that it gave"))
+                (after_s(now, s) + LINGER, Some("the client did not end in the time it announced"))
             }
             Length::Auto { .. } | Length::Bytes(_) | Length::Source | Length::Seconds(_) => {
-                (limit, Some("the longest time that the server lets payload move is over"))
+                (limit, Some("the server's time limit for payload is over"))
             }
         };
         let receives = !sends && plan.transport == Transport::Tcp;
@@ -317,7 +317,7 @@ impl Running {
 
     fn why_now(&self, now: Instant) -> Option<&'static str> {
         match self.silent_at() {
-            Some(at) if now >= at && now < self.finish_at => Some("nothing came from it any more"),
+            Some(at) if now >= at && now < self.finish_at => Some("nothing more came from it"),
             _ => self.why,
         }
     }

@@ -77,8 +77,7 @@ impl StateMachine for Connecting {
             // A driver whose flows ended has said so before it reports.
             (Input::Report(_), State::Running { .. }) => self.conclude(now, None),
             (Input::AskSetting(_), _) => {
-                let why =
-                    format!("{} has no settings that could be asked for", self.dialect.program);
+                let why = format!("{} has no settings to ask for", self.dialect.program);
                 let refusal = SettingRefusal { not_permitted: false, why };
                 self.outbox.act(Action::SettingAnswered(Err(refusal)));
             }
@@ -92,7 +91,7 @@ impl StateMachine for Connecting {
         let why = match self.state {
             State::Idle => "nothing was asked of the session for ten minutes",
             State::Opening(_) => "the flows were not opened in time",
-            State::Ready(_) => "the measurement was not begun in time",
+            State::Ready(_) => "the measurement did not begin in time",
             State::Running { .. } => "the flows did not end in time",
         };
         Err(WireError::Local(why.into()))
@@ -137,8 +136,7 @@ impl Connecting {
                     let options = at_one_end(&plan).join(", ");
                     let far = self.dialect.program;
                     self.outbox.act(Action::Note(format!(
-                        "{far} can't be told {options}: \
-                        what it sends goes without"
+                        "{far} can't be given {options}: it sends without"
                     )));
                 }
                 let meeting = Meeting::Connect { port: None, apart: 0 };

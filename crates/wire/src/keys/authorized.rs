@@ -62,13 +62,13 @@ impl AuthorizedKey {
 
     fn parse(words: &[&str]) -> Result<Self, String> {
         let &[name, role, key, ref options @ ..] = words else {
-            return Err("a line is NAME ROLE KEY, and options if there are any".into());
+            return Err("a line has the form NAME ROLE KEY [OPTIONS]".into());
         };
         let roles = || KeyRole::ALL.map(|(word, _)| word).join(" or ");
         let known = KeyRole::ALL.into_iter().find(|(word, _)| *word == role);
         let mut read = Self {
             name: checked_name(name).map_err(|why| why.to_string())?,
-            role: known.ok_or_else(|| format!("{role:?} is no role; write {}", roles()))?.1,
+            role: known.ok_or_else(|| format!("{role:?} is not a role; write {}", roles()))?.1,
             key: key.parse().map_err(|why: KeyError| why.to_string())?,
             max_rate: None,
             max_duration_s: None,
@@ -79,7 +79,7 @@ impl AuthorizedKey {
         for option in options {
             let (what, value) = option.split_once('=').unwrap_or((option, ""));
             if !seen.insert(what) {
-                return Err(format!("{what} is there twice"));
+                return Err(format!("{what} appears twice"));
             }
             read.set(what, value)?;
         }
@@ -92,13 +92,13 @@ impl AuthorizedKey {
             "max-duration" => self.max_duration_s = Some(duration_s(value)?),
             "max-measurements" => {
                 let number = value.parse().ok().filter(|number| *number > 0);
-                let why = || format!("max-measurements={value} is no number from 1 on");
+                let why = || format!("max-measurements={value} is not a number of at least 1");
                 self.max_measurements = Some(number.ok_or_else(why)?);
             }
             "from" => self.from = value.split(',').map(str::parse).collect::<Result<_, _>>()?,
             _ => {
                 return Err(format!(
-                    "{option:?} is no option; there are max-rate=RATE, max-duration=TIME, \
+                    "{option:?} is not an option; options are max-rate=RATE, max-duration=TIME, \
                      max-measurements=N and from=NETWORK,…"
                 ));
             }
@@ -125,7 +125,7 @@ fn duration_s(text: &str) -> Result<f64, String> {
     let is_sign = number.starts_with(['+', '-']);
     seconds
         .filter(|seconds| !is_sign && seconds.is_finite() && *seconds > 0.0)
-        .ok_or_else(|| format!("max-duration={text} is no time; write it like 90s, 10m or 2h"))
+        .ok_or_else(|| format!("max-duration={text} is not a time; write it like 90s, 10m or 2h"))
 }
 
 /// Every client that is known.
@@ -143,10 +143,10 @@ impl AuthorizedKeys {
             let wrong = |why| KeyError::Line { line, why };
             let read = AuthorizedKey::parse(&words).map_err(wrong)?;
             if !names.insert(read.name.clone()) {
-                return Err(wrong(format!("the name {} is there twice", read.name)));
+                return Err(wrong(format!("the name {} appears twice", read.name)));
             }
             if let Some(other) = keys.insert(read.key, Arc::new(read)) {
-                return Err(wrong(format!("the key of {} is there twice", other.name)));
+                return Err(wrong(format!("the key of {} appears twice", other.name)));
             }
         }
         Ok(Self(keys))
@@ -303,10 +303,10 @@ mod tests {
             ("ann measure KEY max-duration=1d", "90s"),
             ("ann measure KEY max-duration=-1", "90s"),
             ("ann measure KEY max-duration=1hm", "90s"),
-            ("ann measure KEY max-measurements=0", "from 1"),
+            ("ann measure KEY max-measurements=0", "at least 1"),
             ("ann measure KEY from=", "network"),
             ("ann measure KEY from=10.0.0.0/8,x", "network"),
-            ("ann measure KEY shell=no", "no option"),
+            ("ann measure KEY shell=no", "not an option"),
             ("ann measure KEY max-rate=1M max-rate=2M", "twice"),
         ] {
             let line = line.replace("KEY", &public(2).to_string());

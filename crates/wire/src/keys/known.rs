@@ -18,7 +18,7 @@ impl KnownServers {
         for (line, words) in lines(text) {
             let wrong = |why: String| KeyError::Line { line, why };
             let &[place, key] = words.as_slice() else {
-                return Err(wrong("a line is HOST:PORT KEY".into()));
+                return Err(wrong("a line has the form HOST:PORT KEY".into()));
             };
             let key = key.parse().map_err(|why: KeyError| wrong(why.to_string()))?;
             servers.insert(place.to_ascii_lowercase(), (line, key));

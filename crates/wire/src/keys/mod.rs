@@ -29,16 +29,18 @@ const LONGEST_NAME: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// Not a public key.
-    #[error("{0:?} is no public key; `goodput key` prints one, which begins with {KIND}")]
+    #[error("{0:?} is not a public key; `goodput key` prints one, which begins with {KIND}")]
     Public(String),
     /// A point of small order: anybody could claim to have its private key.
-    #[error("{0} is a public key to which everybody has the private one")]
+    #[error("{0} is a public key whose private key everyone knows")]
     Weak(PublicKey),
     /// Not the file of a private key.
-    #[error("it is not the file of a private key, as `goodput key` makes one")]
+    #[error("it is not a private key file as made by `goodput key`")]
     Private,
     /// A name that files and logs have no place for.
-    #[error("{0:?} is no name of a key: 1 to {LONGEST_NAME} letters, digits and . _ @ + -")]
+    #[error(
+        "{0:?} is not a valid name for a key: 1 to {LONGEST_NAME} letters, digits and . _ @ + -"
+    )]
     Name(String),
     /// A line of a file is wrong.
     #[error("line {line}: {why}")]
@@ -168,7 +170,7 @@ impl KeyFile {
         let secret = Base64Unpadded::encode_string(&self.key.secret);
         let name = &self.name;
         format!(
-            "# A private key of goodput. Whoever reads it can act as {name}.\n{PRIVATE} {name} {secret}\n"
+            "# A private key of goodput. Anyone who reads it can act as {name}.\n{PRIVATE} {name} {secret}\n"
         )
     }
 }

@@ -29,7 +29,7 @@ const DATAGRAM_MAX: u64 = 65_507;
 /// The registry's entry.
 pub const PROTOCOL: Protocol = Protocol {
     id: "ttcp",
-    summary: "classic ttcp: bytes and nothing else; only to send to, and to receive from",
+    summary: "classic ttcp: bytes and nothing else; send to it or receive from it",
     port: PORT,
     has_control: false,
     far_end: FarEnd::PLAIN,
@@ -46,7 +46,7 @@ const DIALECT: Dialect = Dialect {
     program: "ttcp",
     tickets,
     doubt: |_, _| None,
-    untold: "a ttcp receiver tells nothing to its sender",
+    untold: "a ttcp receiver reports nothing to its sender",
 };
 
 /// The marker of the beginning is the first four bytes of a buffer, of which only the length is
@@ -92,7 +92,9 @@ fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
     let lost = out_of_reach(plan);
     match plan.direction {
         Direction::Send if lost.is_empty() => {}
-        Direction::Send => return Err(format!("ttcp can't be told {}", lost.join(", "))),
+        Direction::Send => {
+            return Err(format!("ttcp's protocol can't express {}", lost.join(", ")));
+        }
         Direction::Reverse => return Err(only_receives("--reverse")),
         Direction::Both => return Err(only_receives("--both")),
     }

@@ -221,9 +221,9 @@ impl<'a> Asking<'a> {
         }
         let asked = self.questions.last();
         Err(match self.untimed {
-            0 => Missing::because(format!("none of {asked} questions for its clock was answered")),
+            0 => Missing::because(format!("none of {asked} clock queries was answered")),
             _ => Missing::because(
-                "the far end does not tell its clock: its goodput is older, or it is private",
+                "the far end does not report its clock: its goodput is older, or started with --private",
             ),
         })
     }

@@ -36,7 +36,7 @@ impl<'a> FlowListeners<'a> {
         first_port: u16,
     ) -> Result<Self, EngineError> {
         if plan.socket.source_port.is_some() {
-            let why = "the far end connects the flows, so --source-port has nothing to choose here";
+            let why = "the far end opens the flows, so --source-port can't be used here";
             return Err(EngineError::Flow(why.into()));
         }
         let mut first = local.unwrap_or_else(|| any(peer));
@@ -136,8 +136,7 @@ fn did_not_come(peer: SocketAddr) -> std::io::Error {
     std::io::Error::new(
         std::io::ErrorKind::TimedOut,
         format!(
-            "{} did not open it within {} s; a firewall or a NAT may keep it from connecting to \
-             this host",
+            "{} did not open the connection within {} s; a firewall or NAT may block connections to this host",
             peer.ip(),
             CONNECT_TIMEOUT.as_secs()
         ),

@@ -131,7 +131,7 @@ fn higher(first: SocketAddr, connections: u16, apart: u16) -> Result<SocketAddr,
     let port = connections.checked_mul(apart).and_then(|more| first.port().checked_add(more));
     let port = port.ok_or_else(|| {
         let first = first.port();
-        EngineError::Flow(format!("port {first} is too high for so many flows, a port each"))
+        EngineError::Flow(format!("port {first} is too high: each flow needs a port of its own"))
     })?;
     let mut address = first;
     address.set_port(port);
@@ -182,7 +182,7 @@ impl Opening {
         };
         if port != asked {
             self.doubt(vec![format!(
-                "source port {asked} is taken, flow {flow} has {port} (ss -an sport = :{asked} shows by whom)"
+                "source port {asked} is in use, so flow {flow} has {port} (ss -an sport = :{asked} shows who uses it)"
             )]);
         }
         self.plan.socket.source_port = port.checked_add(1);
@@ -206,7 +206,7 @@ impl Opening {
         let carrier = self.flows.iter().find(|carrier| carrier.flow.id == other);
         let carrier = carrier.ok_or_else(|| {
             EngineError::Flow(format!(
-                "flow {id} shares the connection of flow {other}, which is not there"
+                "flow {id} shares the connection of flow {other}, but there is no flow {other}"
             ))
         })?;
         let socket = carrier.socket.try_clone().map_err(EngineError::io(named()))?;

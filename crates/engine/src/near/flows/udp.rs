@@ -66,7 +66,7 @@ fn ask(socket: &UdpSocket, greeting: &mut dyn Greeting, time: Duration) -> std::
         if left.is_zero() {
             return Err(std::io::Error::new(
                 TimedOut,
-                "no answer; a firewall may let TCP through and drop UDP on this port",
+                "no answer; a firewall may allow TCP and drop UDP on this port",
             ));
         }
         socket.set_read_timeout(Some(left.min(greeting.repeat())))?;
@@ -82,7 +82,7 @@ fn receive(socket: &UdpSocket, room: &mut [u8]) -> std::io::Result<Option<usize>
         Err(cause) if matches!(cause.kind(), TimedOut | WouldBlock | Interrupted) => Ok(None),
         Err(cause) if cause.kind() == ConnectionRefused => Err(std::io::Error::new(
             ConnectionRefused,
-            "no one takes UDP on this port; is it the server's, and does it speak this protocol?",
+            "nothing receives UDP on this port; check that it is the server's port and that the server speaks this protocol",
         )),
         Err(cause) => Err(cause),
     }

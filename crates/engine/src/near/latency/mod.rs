@@ -48,9 +48,9 @@ impl Prober {
     pub fn of(client: &Client, plan: &Plan, echo: Option<Cookie>) -> Self {
         let answers = client.far_end().answers_probes;
         let why = Missing::because(
-            "only a goodput server takes probes; another one would take them for clients",
+            "only a goodput server answers probes; another server would treat them as clients",
         );
-        let no_echo = || Missing::because("the far end's goodput is older and knows no echo");
+        let no_echo = || Missing::because("the far end's goodput is older and has no echo");
         let mut to = client.addresses.first().copied();
         if let Some(to) = &mut to {
             to.set_port(client.target.port);
@@ -101,7 +101,7 @@ impl Probing {
 
     /// What they found, once all were answered or are given up.
     pub async fn collect(mut self) -> Result<Phase, EngineError> {
-        let broken = |cause| EngineError::Flow(format!("an internal task broke off: {cause}"));
+        let broken = |cause| EngineError::Flow(format!("an internal task failed: {cause}"));
         let tcp_connect = (&mut self.tcp_connect).await.map_err(broken)??;
         let udp_echo = (&mut self.udp_echo).await.map_err(broken)??;
         Ok(Phase { tcp_connect, udp_echo })

@@ -45,7 +45,7 @@ impl Phase {
 fn probed(found: &Found) -> Known<RoundTrips> {
     let counted = found.as_ref().map_err(Clone::clone).and_then(|probes| {
         let none = || match probes.lost {
-            0 => Missing::because("nothing was probed: it was over too soon"),
+            0 => Missing::because("nothing was probed: the test was too short"),
             lost => Missing::because(format!(
                 "none of {lost} probes was answered within {} s",
                 ANSWER_TIMEOUT.as_secs()
@@ -96,7 +96,7 @@ fn sending(measurement: &Measurement) -> Result<Vec<(f64, &FlowSample)>, Missing
     let nothing = || Missing::because("nothing was sent");
     let sender = measurement.senders().first().copied().ok_or_else(nothing)?;
     if measurement.end(sender).is_none() {
-        let why = "only the sending end's TCP knows, and it does not tell";
+        let why = "only the sending end's TCP knows, and that end does not report it";
         return Err(Missing::because(why));
     }
     let samples = measurement.steady(sender).iter();

@@ -64,9 +64,7 @@ fn compare(sent: u64, received: u64, on_its_way: u64, flows: usize) -> Option<St
     let (all, less) = (Bytes(sent), sent.saturating_sub(received));
     if less > on_its_way {
         return Some(format!(
-            "by the far end's account, {} of the {all} that were sent were not received; at most {} \
-             could be on its way at the end, so one count is wrong, or something on the path took the \
-             rest in the receiver's place",
+            "the far end reports {} of the {all} sent as not received; at most {} could be in flight at the end, so one count is wrong, or something on the path received the rest instead",
             Bytes(less),
             Bytes(on_its_way)
         ));
@@ -74,8 +72,7 @@ fn compare(sent: u64, received: u64, on_its_way: u64, flows: usize) -> Option<St
     let more = received.saturating_sub(sent);
     (more > MAX_HEADER_BYTES * flows as u64).then(|| {
         format!(
-            "by the far end's account, {} more were received than the {all} that were sent: one of \
-             the counts is not of this measurement alone",
+            "the far end reports {} more received than the {all} sent: one of the counts includes other traffic",
             Bytes(more)
         )
     })
@@ -90,7 +87,7 @@ fn widest_window(end: &End, id: u16) -> Result<u64, Missing> {
     let flows = end.samples.iter().flat_map(|sample| &sample.flows);
     let windows = flows.filter(|flow| flow.flow == id && flow.role == Role::Sender);
     let windows = windows.filter_map(|flow| flow.tcp.value()?.snd_wnd_bytes().ok());
-    windows.max().ok_or_else(|| Missing::because("this kernel does not tell the peer's window"))
+    windows.max().ok_or_else(|| Missing::because("this kernel does not report the peer's window"))
 }
 
 #[cfg(test)]

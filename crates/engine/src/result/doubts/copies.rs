@@ -21,9 +21,7 @@ fn sent(flows: &[FlowSample], end: EndName) -> Option<String> {
     let counts = of_senders.filter_map(|f| Some((f.copied_sends?, *f.calls.value()?)));
     let percent = share_percent(counts).filter(|percent| *percent > USUAL_COPIED_PERCENT)?;
     Some(format!(
-        "the kernel of the {end} end copied {percent:.0} % of the sends that were to go without a copy, \
-         as it does where the path stays on one host or the device can't gather: sending by copy \
-         would have cost less"
+        "the {end} end's kernel copied {percent:.0} % of the zero-copy sends, as it does if the path stays on one host or the device can't gather; the mover copy would have cost less"
     ))
 }
 
@@ -33,9 +31,7 @@ fn received(flows: &[FlowSample], end: EndName) -> Option<String> {
         of_receivers.filter_map(|f| Some((f.bytes.checked_sub(f.mapped_bytes?)?, f.bytes)));
     let percent = share_percent(counts).filter(|percent| *percent > USUAL_COPIED_PERCENT)?;
     Some(format!(
-        "the {end} end mapped {:.0} % of what it received and copied the rest: only whole pages can be \
-         mapped, which takes a card that splits headers from payload, and segments of a multiple of \
-         4096 bytes (--mss 4108 where the MTU holds it)",
+        "the {end} end mapped {:.0} % of the received data and copied the rest: only whole pages can be mapped, which needs a card that splits headers from payload, and segments of a multiple of 4096 bytes (--mss 4108 if the MTU allows it)",
         100.0 - percent
     ))
 }
@@ -63,14 +59,17 @@ mod tests {
     #[test]
     fn what_the_kernel_copied_anyway_is_told_with_its_share() {
         let words = sent(&[sender(100, Some(100)), sender(100, Some(20))], EndName::Near).unwrap();
-        assert!(words.contains("the near end copied 60 % of the sends"), "{words}");
+        assert!(
+            words.contains("the near end's kernel copied 60 % of the zero-copy sends"),
+            "{words}"
+        );
         assert_eq!(sent(&[sender(1000, Some(1)), sender(9, None)], EndName::Near), None);
     }
 
     #[test]
     fn what_could_not_be_mapped_is_told_with_what_it_takes() {
         let words = received(&[receiver(8192, Some(4096))], EndName::Far).unwrap();
-        assert!(words.starts_with("the far end mapped 50 % of what it received"), "{words}");
+        assert!(words.starts_with("the far end mapped 50 % of the received data"), "{words}");
         let quiet = [receiver(4096, Some(4096)), receiver(9, None), sender(1, None)];
         assert_eq!(received(&quiet, EndName::Far), None);
         assert_eq!(received(&[receiver(0, Some(0))], EndName::Far), None);

@@ -38,8 +38,7 @@ fn senders_times(measurement: &Measurement) -> Vec<String> {
     let ignoring = kinds.filter(|(_, kind)| !["fq", "mq"].contains(kind));
     let words = ignoring.map(|(end, kind)| {
         format!(
-            "the qdisc {kind} of the {end} end ignores the times that mover txtime gives: datagrams left \
-             in batches; fq holds them (tc qdisc replace dev DEVICE root fq)"
+            "the {kind} qdisc of the {end} end ignores the times set by mover txtime, so datagrams left in batches; fq keeps the times (tc qdisc replace dev DEVICE root fq)"
         )
     });
     words.collect()
@@ -75,7 +74,7 @@ fn fell_back(measurement: &Measurement) -> Option<String> {
     let why = last.flows.iter().find_map(|flow| match subflows(flow) {
         Some(Known::Missing(why)) => Some(why.missing.to_string()),
         Some(Known::Value(_)) => None,
-        None => Some("a connection came without it".into()),
+        None => Some("one connection lacks it".into()),
     })?;
     Some(format!("--mptcp: {why}"))
 }
@@ -88,7 +87,7 @@ fn untold(measurement: &Measurement) -> Option<String> {
     }
     let sends = measurement.senders().contains(&EndName::Near);
     let why = measurement.far.get().err().filter(|_| sends)?;
-    Some(format!("{why}: what it received is counted by what its TCP acknowledged"))
+    Some(format!("{why}: the received bytes are those that its TCP acknowledged"))
 }
 
 /// Directions in which payload moved, and of which no one tells what arrived.
@@ -99,7 +98,7 @@ fn uncounted(measurement: &Measurement) -> impl Iterator<Item = String> {
             (EndName::Near, Known::Missing(why)) => why.to_string(),
             _ => "the receiver counted nothing".into(),
         };
-        format!("nothing tells what arrived of what the {sender} end sent: {why}")
+        format!("no end reports what arrived from the {sender} end: {why}")
     })
 }
 
@@ -108,8 +107,7 @@ fn coarse(plan: &Plan) -> Option<String> {
     let packets = goodput_wire::check::few(plan)?;
     let percent = 100.0 / packets;
     Some(format!(
-        "at this rate about {packets:.0} packets of a flow leave in the time of the test: one more or \
-         less is {percent:.0} % of the result; a smaller --chunk or a longer time makes it finer"
+        "at this rate a flow sends about {packets:.0} packets in the test: one more or less is {percent:.0} % of the result; use a smaller --chunk or a longer time"
     ))
 }
 
@@ -123,7 +121,7 @@ fn steal(ends: [(&str, &EndResult); 2]) -> Option<String> {
     });
     let took = took.collect::<Vec<_>>().join(" and ");
     (!took.is_empty()).then(|| {
-        format!("a hypervisor took {took} during the test: its other guests show in the numbers")
+        format!("a hypervisor took {took} during the test: its other guests affect the numbers")
     })
 }
 

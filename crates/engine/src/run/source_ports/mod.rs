@@ -87,14 +87,13 @@ impl Hashes {
         let first = plan.socket.source_port.unwrap_or(FIRST_PORT);
         let chosen = match (local, remote) {
             (Some(local), (Some(remote), apart)) => self.choose(&own, first, local, *remote, apart),
-            _ => Err("the addresses of the flows are not known before they are open".into()),
+            _ => Err("the flows' addresses are not known before they are open".into()),
         };
         chosen.map_or_else(
             |why| Chosen {
                 ports: (first..=u16::MAX).take(own.len()).collect(),
                 doubt: Some(format!(
-                    "source ports were not spread over receive queues, but are one after the other: \
-                     {why}"
+                    "source ports are consecutive instead of spread over receive queues: {why}"
                 )),
             },
             |ports| Chosen { ports, doubt: None },
@@ -120,7 +119,7 @@ impl Hashes {
                 self.queue(ticket.flow, SocketAddr::new(local, *port), remote) == Some(wanted)
             };
             let port = (next..u16::MAX).find(falls).ok_or_else(|| {
-                format!("from port {next} on none falls on queue {wanted} of the receiving card")
+                format!("no port from {next} upwards maps to queue {wanted} of the receiving card")
             })?;
             ports.push(port);
             *turn += 1;
@@ -212,6 +211,6 @@ mod tests {
         assert!(chosen.doubt.unwrap().ends_with("far end: lo has no queues"));
         let hashes = Hashes { near: hash(2), far: hash(8) };
         let chosen = choose(&hashes, &tickets(&[EndName::Near; 9]), Some(65_520));
-        assert!(chosen.doubt.unwrap().contains("falls on queue"));
+        assert!(chosen.doubt.unwrap().contains("maps to queue"));
     }
 }

@@ -142,8 +142,7 @@ pub fn for_memory_only(plan: &Plan, near: &Stores) -> Result<Plan, EngineError> 
     }
     let whole = near.source_bytes().map(|bytes| bytes.saturating_mul(u64::from(plan.flows)));
     let whole = whole.ok_or_else(|| {
-        let words = "the length of the source is not known, and the far end's protocol must be told \
-                     how much will come; add -n or -t";
+        let words = "the source's length is not known, and the far end's protocol needs it in advance; add -n or -t";
         EngineError::Flow(words.into())
     })?;
     Ok(Plan { length: Length::Bytes(Bytes(whole)), ..plan.clone() })

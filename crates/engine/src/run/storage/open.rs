@@ -39,7 +39,8 @@ pub fn source(
         }
         (Source::Input, Reach::User) => known(own_description(0)?, "standard input", again),
         (Source::Input, Reach::Served(_)) => {
-            let words = "the far end has no standard input to send; name a file, or send from here";
+            let words =
+                "the far end has no standard input to send; name a file, or send from this end";
             Err(words.to_string().into())
         }
     }
@@ -82,7 +83,7 @@ fn device_bytes(file: &OwnedFd, name: &str) -> Result<u64, StorageError> {
 
 fn served_source(name: &str, served: &ServedFiles) -> Result<OwnedFd, StorageError> {
     let directory = served.files.as_deref().ok_or_else(|| {
-        "this server sends no files; its operator allows it by serve --files DIR".to_string()
+        "this server sends no files; its operator can allow it with serve --files DIR".to_string()
     })?;
     let file = beneath(directory, name, OFlags::RDONLY)?;
     is_regular(&file, name).map(|()| file)
@@ -174,7 +175,7 @@ fn user_sink(name: &str, direct: bool) -> Result<OwnedFd, StorageError> {
 fn sink_advice(direct: bool, cause: &io::Error) -> &'static str {
     match rustix::io::Errno::from_io_error(cause) {
         Some(rustix::io::Errno::INVAL) if direct => {
-            "; its file system can't be written past the page cache: leave out --direct"
+            "; its file system can't bypass the page cache: leave out --direct"
         }
         Some(rustix::io::Errno::NXIO) => "; nobody reads it: start its reader first",
         _ => "",
@@ -183,7 +184,7 @@ fn sink_advice(direct: bool, cause: &io::Error) -> &'static str {
 
 fn served_sink(name: &str, direct: bool, served: &ServedFiles) -> Result<Opened, StorageError> {
     let sinks = served.sinks.as_ref().ok_or_else(|| {
-        "this server writes no files; its operator allows it by serve --sinks DIR".to_string()
+        "this server writes no files; its operator can allow it with serve --sinks DIR".to_string()
     })?;
     sinks.check()?;
     let direct = if direct { OFlags::DIRECT } else { OFlags::empty() };

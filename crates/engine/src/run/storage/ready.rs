@@ -130,7 +130,7 @@ mod tests {
         assert!(told("memory", 3.0).is_none());
         assert!(told("cold", 40.0).unwrap().contains("40 % of big is still"));
         assert!(told("warm", 43.0).unwrap().contains("only 43 %"));
-        let why = Known::missing("the kernel tells it only to the owner of the file");
+        let why = Known::missing("the kernel reports it only to the owner of the file");
         assert!(doubt("big", "cold", &why).unwrap().contains("only to the owner"));
     }
 }

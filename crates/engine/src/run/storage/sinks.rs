@@ -128,8 +128,7 @@ impl All {
             return Ok(());
         }
         Err(format!(
-            "the files that clients make here may take {} together (--max-sink-total), and {} are in use; \
-             name one to replace, or have the server's operator remove some",
+            "the files that clients write here may take {} in total (--max-sink-total), and {} are in use; replace a file, or ask the server's operator to remove some",
             Bytes(self.most_bytes),
             Bytes(self.bytes)
         ))
@@ -222,7 +221,7 @@ mod tests {
         assert_eq!(one.take(5 * BLOCK), Ok(()));
         assert_eq!(other.take(3 * BLOCK), Ok(()));
         let why = one.take(1).unwrap_err();
-        assert!(why.contains("41.0 kB together (--max-sink-total), and 41.0 kB are"), "{why}");
+        assert!(why.contains("41.0 kB in total (--max-sink-total), and 41.0 kB are"), "{why}");
         assert!(sinks.check().is_err() && place.open(&sinks, "c").is_err());
     }
 

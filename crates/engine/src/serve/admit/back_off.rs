@@ -49,8 +49,7 @@ impl BackOff {
             return Ok(());
         }
         Err(format!(
-            "busy: the flows of {} measurements that this client had proposed did not come; try again \
-             in {} s, and see that the data connections get through",
+            "busy: the flows of {} measurements proposed by this client never arrived; check that data connections get through, and try again in {} s",
             entry.count,
             left.as_secs_f64().ceil()
         ))

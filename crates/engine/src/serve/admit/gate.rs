@@ -66,7 +66,7 @@ impl Gate<'_> {
         }
         if self.settings.is_empty() {
             return refused(
-                "this server lets no client change settings; start it with --allow-settings",
+                "this server allows no client to change settings; start it with --allow-settings",
             );
         }
         let checked = match request {

@@ -58,7 +58,7 @@ impl KeyBook {
         if let Some(most) = key.max_measurements
             && *has >= most
         {
-            return Err(format!("key {} has {most} measurements under way already", key.name));
+            return Err(format!("key {} already has {most} measurements running", key.name));
         }
         *has += 1;
         Ok(KeyPlace { book: Arc::clone(&self.0), key: key.key })

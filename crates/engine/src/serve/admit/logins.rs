@@ -67,7 +67,7 @@ impl Logins {
         used.retain(|_, at| now.saturating_duration_since(*at) < REMEMBERED);
         match used.insert(checked.fingerprint, now) {
             None => Ok(checked.user),
-            Some(_) => Err(format!("the login of {:?} was used before", checked.user)),
+            Some(_) => Err(format!("the login of {:?} was already used", checked.user)),
         }
     }
 }

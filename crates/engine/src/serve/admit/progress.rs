@@ -49,8 +49,7 @@ impl Progress {
             if moved < self.least_bytes {
                 let (s, least) = (WINDOW.as_secs(), self.least_bytes);
                 return format!(
-                    "{moved} bytes of payload moved in {s} s, and this server ends a measurement that moves \
-                     fewer than {least} (--min-progress)"
+                    "only {moved} bytes of payload moved in {s} s; this server ends measurements that move fewer than {least} (--min-progress)"
                 );
             }
             self.moved_before = self.moved;

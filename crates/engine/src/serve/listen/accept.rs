@@ -114,13 +114,13 @@ fn lacking(cause: &std::io::Error) -> Option<String> {
         Errno::MFILE => {
             let limit = getrlimit(Resource::Nofile).current;
             let limit = limit.map_or_else(String::new, |limit| format!(" to more than {limit}"));
-            format!("raise its limit of open files{limit} (ulimit -n)")
+            format!("raise its limit on open files{limit} (ulimit -n)")
         }
         Errno::NFILE => "raise its sysctl fs.file-max".into(),
         Errno::NOMEM | Errno::NOBUFS => "free memory there".into(),
         _ => return None,
     };
-    Some(format!("the server can't take connections: {cause}; {advice}, or use fewer flows"))
+    Some(format!("the server can't accept connections: {cause}; {advice}, or use fewer flows"))
 }
 
 fn welcome(
@@ -131,13 +131,13 @@ fn welcome(
     alive: &Alive,
 ) {
     if !shared.config.access.allows(peer.ip()) {
-        tracing::debug!(%peer, "turned away: its network is not let in");
+        tracing::debug!(%peer, "rejected: its network is not allowed");
         return;
     }
     let seat = match shared.admission.connection(peer.ip()) {
         Ok(seat) => seat,
         Err(why) => {
-            tracing::info!(%peer, "turned away: {why}");
+            tracing::info!(%peer, "rejected: {why}");
             return;
         }
     };

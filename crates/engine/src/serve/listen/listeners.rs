@@ -66,7 +66,10 @@ impl OpenedDoors {
         shared: &Arc<Shared>,
     ) -> Result<Arc<Opened>, String> {
         if local.port() < FIRST_USER_PORT {
-            return Err(format!("port {} belongs to the system; use a higher one", local.port()));
+            return Err(format!(
+                "port {} is reserved for the system; use a higher one",
+                local.port()
+            ));
         }
         let mut doors = self.0.lock().await;
         if let Some(opened) = doors.get(&(local, transport)).and_then(|e| e.opened.upgrade()) {

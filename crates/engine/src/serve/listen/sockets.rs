@@ -100,7 +100,7 @@ impl Sockets {
 
 /// What was tried.
 fn silent(listener: SocketAddr) -> String {
-    format!("have clients of {listener} watched for their silence")
+    format!("set a time-out for silent clients of {listener}")
 }
 
 impl Pair {
@@ -112,8 +112,9 @@ impl Pair {
         let mut address = bind.unwrap_or(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0));
         address.set_port(port);
         let option = if usual_for.is_empty() { "--port" } else { "--protocols" };
-        let named =
-            |address| format!("listen on {address}; another server there? {option} chooses");
+        let named = |address| {
+            format!("listen on {address}; if another server uses it, {option} chooses another port")
+        };
         let mut tries = if port == 0 { TRIES } else { 1 };
         loop {
             let tcp: TcpListener = match listener(address) {

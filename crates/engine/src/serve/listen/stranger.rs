@@ -44,7 +44,7 @@ fn let_through(stream: &TcpStream, peer: SocketAddr) {
         tracing::debug!(%peer, "cannot set TCP_NODELAY: {cause}");
     }
     if let Err(why) = goodput_mover::socket::apply_control(stream) {
-        tracing::debug!(%peer, "the control connection has no way past payload: {why}");
+        tracing::debug!(%peer, "the control connection can't get priority over payload: {why}");
     }
 }
 
@@ -73,8 +73,8 @@ pub async fn meet(
             let conversation = begin(stream, &caller, first, shared);
             client::serve_client(conversation, caller, None, shared).await;
         }
-        Is::Silent => tracing::debug!(%peer, "it hung up without a word"),
-        Is::Nothing(why) => tracing::info!(%peer, "turned away: {why}"),
+        Is::Silent => tracing::debug!(%peer, "it closed the connection without sending anything"),
+        Is::Nothing(why) => tracing::info!(%peer, "rejected: {why}"),
     }
     // A connection counts against its address until it is done, or until a flow proved itself.
     drop(seat);
@@ -146,8 +146,10 @@ async fn find_out(
     let rest = door.rest().filter(|_| !first.is_empty());
     match (opening, rest) {
         (Ok(Ok(Opening::Control(protocol))), _) => Is::Conversation(protocol),
-        (Ok(Ok(Opening::Data(proof))), _) => awaited(&proof, peer, door, shared)
-            .map_or_else(|| Is::Nothing("a data connection that nobody awaits".into()), Is::Flow),
+        (Ok(Ok(Opening::Data(proof))), _) => awaited(&proof, peer, door, shared).map_or_else(
+            || Is::Nothing("a data connection with an unknown cookie".into()),
+            Is::Flow,
+        ),
         (Ok(Ok(Opening::Either(protocol, proof))), _) => {
             awaited(&proof, peer, door, shared).map_or(Is::Conversation(protocol), Is::Flow)
         }
@@ -155,12 +157,12 @@ async fn find_out(
         (_, Some(rest)) => Is::Conversation(rest),
         (Ok(Ok(_)), None) => Is::Nothing(foreign::client(first)),
         (Ok(Err(_)), None) if first.is_empty() => Is::Silent,
-        (Ok(Err(cause)), None) => Is::Nothing(format!("it hung up: {cause}")),
+        (Ok(Err(cause)), None) => Is::Nothing(format!("it closed the connection: {cause}")),
         (Err(_), None) if first.is_empty() => {
-            Is::Nothing(format!("it said nothing for {} s", PATIENCE.as_secs()))
+            Is::Nothing(format!("it sent nothing for {} s", PATIENCE.as_secs()))
         }
         (Err(_), None) => Is::Nothing(format!(
-            "in {} s it did not say what it wants: {}",
+            "it sent no valid request in {} s: {}",
             PATIENCE.as_secs(),
             foreign::client(first)
         )),

@@ -148,7 +148,7 @@ impl Desk {
     fn proven(&mut self, cookie: Cookie, peer: SocketAddr) {
         let sign = Sign::Secret(Proof(data_opening(&cookie).to_vec()));
         let Some(ticket) = self.shared.tickets.redeem(&sign) else {
-            tracing::debug!(%peer, "turned away: a UDP flow with a cookie nobody awaits");
+            tracing::debug!(%peer, "rejected: a UDP flow with an unknown cookie");
             return;
         };
         if let Some(repeater) = self.begin_flow(None, &welcome(&cookie), peer, &ticket) {
@@ -205,14 +205,14 @@ impl Desk {
         let seat = match self.shared.admission.unproven(peer.ip()) {
             Ok(seat) => seat,
             Err(why) => {
-                tracing::debug!(%peer, "turned away: {why}");
+                tracing::debug!(%peer, "rejected: {why}");
                 return;
             }
         };
         let HandedOver { socket, mut early } = match self.hand_over(peer) {
             Ok(handed) => handed,
             Err(why) => {
-                tracing::info!(%peer, "turned away: {why}");
+                tracing::info!(%peer, "rejected: {why}");
                 return;
             }
         };

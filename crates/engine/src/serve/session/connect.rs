@@ -42,7 +42,7 @@ impl Drop for Connecting {
 /// The port of a client's address, where it may be connected to.
 pub fn target(mut peer: SocketAddr, port: u16) -> Result<SocketAddr, String> {
     if port < FIRST_USER_PORT {
-        return Err(format!("port {port} belongs to the system; use a higher one"));
+        return Err(format!("port {port} is reserved for the system; use a higher one"));
     }
     peer.set_port(port);
     Ok(peer)
@@ -116,6 +116,6 @@ fn connect_tcp(
         }
     };
     let mut stream = TcpStream::from(socket);
-    stream.write_all(&ticket.proof.0).map_err(|e| format!("cannot show its proof: {e}"))?;
+    stream.write_all(&ticket.proof.0).map_err(|e| format!("cannot send its proof: {e}"))?;
     Ok(stream.into())
 }

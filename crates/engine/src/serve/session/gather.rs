@@ -235,8 +235,7 @@ fn check(wish: &Wish, caller: &Caller) -> Result<(), String> {
     let sends = tickets.iter().any(|ticket| ticket.is_sender(EndName::Far));
     if plan.transport == Transport::Udp && sends && !wish.proven {
         return Err(format!(
-            "{} proves no address, and {} would be sent datagrams; let the client send, use TCP, or \
-             serve with --allow-unproven-udp",
+            "{} does not prove the client's address, so {} could be sent unwanted datagrams; let the client send, use TCP, or serve with --allow-unproven-udp",
             caller.protocol.id,
             caller.peer.ip()
         ));
@@ -298,7 +297,7 @@ async fn open_doors(
             }
             // Elsewhere the flow could be another client's, behind the same address.
             Some(door) if door.rest().is_none() => {
-                return Err(format!("port {port} is this server's own; name another"));
+                return Err(format!("port {port} is this server's own; choose another"));
             }
             Some(_) => {}
         }
@@ -340,8 +339,7 @@ fn not_our_own(
     match targets.iter().find(|(target, _)| here && is_own(target.port())) {
         None => Ok(()),
         Some((target, _)) => Err(format!(
-            "port {} of this host is this server's own, so that no client here can listen there; name \
-             another (nuttcp -p 5201)",
+            "port {} of this host is this server's own, so no client here can listen on it; choose another (nuttcp -p 5201)",
             target.port()
         )),
     }
@@ -357,7 +355,7 @@ fn known_congestion_control(name: Option<&str>) -> Result<(), String> {
     if choices.split_whitespace().any(|known| known == name) {
         return Ok(());
     }
-    Err(format!("congestion control {name:?} can't be had there; what can: {choices}"))
+    Err(format!("congestion control {name:?} is not available there; available: {choices}"))
 }
 
 /// What a process may choose, with and without CAP_NET_ADMIN (tcp(7)), of what is loaded.

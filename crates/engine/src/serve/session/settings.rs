@@ -45,7 +45,7 @@ impl SessionSettings {
         let Some(helper) = &self.helper else {
             return Err(SettingRefusal {
                 not_permitted: true,
-                why: "this server changes no settings for clients".into(),
+                why: "this server doesn't change settings for clients".into(),
             });
         };
         helper.carry_out(&Request { client: self.client, work }).map_err(|refusal| SettingRefusal {
@@ -63,8 +63,7 @@ pub fn watch(helper: &Helper) {
         // It was told to end.
         Ok(status) if status.success() => {}
         Ok(status) => tracing::error!(
-            "the settings helper (process {pid}) ended, {status}: no setting is changed any more, and what \
-             was changed is put back"
+            "the settings helper (process {pid}) ended, {status}: the server changes no more settings, and has put back those it changed"
         ),
         Err(why) => tracing::warn!("cannot wait for the settings helper (process {pid}): {why}"),
     };

@@ -171,7 +171,7 @@ impl Shown {
             thinned: None,
             steady_samples: None,
             latency: None,
-            clocks: Clocks::missing("a client does not tell its clock"),
+            clocks: Clocks::missing("a client does not report its clock"),
             incomplete: None,
             doubts: Vec::new(),
         }

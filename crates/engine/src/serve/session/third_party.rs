@@ -70,7 +70,7 @@ impl FromStr for Allowed {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is neither HOST, HOST:PORT nor NETWORK/BITS");
+        let wrong = || format!("{text:?} is not HOST, HOST:PORT or NETWORK/BITS");
         let usual = PROTOCOL.port;
         if text.contains('/') {
             let place = text.parse().map(Where::Network).map_err(|_| wrong())?;
@@ -117,7 +117,7 @@ impl Drop for Running {
 impl Running {
     /// What comes of it next.
     pub async fn next(&mut self) -> Said {
-        let broke_off = || Said::Over(Err("an internal task broke off".into()));
+        let broke_off = || Said::Over(Err("an internal task failed".into()));
         self.said.recv().await.unwrap_or_else(broke_off)
     }
 }

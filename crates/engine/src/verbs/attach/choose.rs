@@ -136,7 +136,7 @@ fn several(largest: &Chosen, others: &[Chosen]) -> EngineError {
     if all.len() > MAX_LISTED {
         list.push_str(&format!(" and {} more", all.len() - MAX_LISTED));
     }
-    EngineError::attach(format!("{} transfers move data; name one: {list}", all.len()))
+    EngineError::attach(format!("{} transfers are moving data; choose one: {list}", all.len()))
 }
 
 /// The port of a connection that the others do not have.

@@ -90,8 +90,7 @@ fn process(pid: u32) -> Result<SocketFilter, EngineError> {
     })?;
     if shares_network_namespace(pid) == Ok(false) {
         return Err(EngineError::attach(format!(
-            "process {pid} is in another network namespace, whose connections can't be seen from \
-             here; run there: nsenter --target {pid} --net goodput test --attach {pid}"
+            "process {pid} is in another network namespace, so its connections can't be seen from here; run there: nsenter --target {pid} --net goodput test --attach {pid}"
         )));
     }
     Ok(SocketFilter { port: None, inodes: Some(inodes) })

@@ -37,8 +37,7 @@ impl Program {
         match &self.owner {
             Some(owner) => format!("{} (process {})", owner.name, owner.pid),
             None => {
-                "a program that may not be looked at: its CPU time and its limits are not known; \
-                     run as its user or as root"
+                "no permission to inspect the program: its CPU time and its limits are not known; run as its user or as root"
                     .into()
             }
         }
@@ -60,7 +59,7 @@ impl Program {
             for (number, flow) in sample.flows.iter_mut().enumerate() {
                 let thread = busiest.get(number).map(|tid| threads.get(tid));
                 (flow.cpu_us, flow.cpu_wait_us) = match thread {
-                    _ if threads.is_empty() => nowhere("the program could not be looked at"),
+                    _ if threads.is_empty() => nowhere("the program could not be inspected"),
                     Some(Some(thread)) => (Known::Value(thread.cpu_us), waited(thread)),
                     Some(None) => nowhere("its thread has ended"),
                     None => (Known::Value(0), Known::Value(0)),

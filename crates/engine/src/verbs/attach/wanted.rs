@@ -78,7 +78,7 @@ pub fn resolve(to: AttachTo) -> Result<Wanted, EngineError> {
         (Some(_), None, _) => Ok(Wanted::Process(number)),
         (None, _, Some(port)) => Ok(Wanted::Port(port)),
         (None, _, None) => Err(EngineError::attach(format!(
-            "there is no process {number}, and no port has so high a number; is it still running?"
+            "there is no process {number}, and the number is too high for a port; check if the process still runs"
         ))),
     }
 }

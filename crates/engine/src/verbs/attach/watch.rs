@@ -154,7 +154,7 @@ impl Watch {
     ) -> Result<Measurement, EngineError> {
         if self.samples.len() < MIN_SAMPLES {
             return Err(EngineError::attach(format!(
-                "the transfer ended after {:.1} s, too early to say anything of it",
+                "the transfer ended after {:.1} s, too early to report anything",
                 self.last_s()
             )));
         }

@@ -145,10 +145,10 @@ impl Book {
         let incomplete = broken.as_ref().map(|broken| broken.why.clone());
         let first = self.first.or(self.other).ok_or_else(|| match broken {
             Some(broken) => broken.cause,
-            None => EngineError::Flow(format!("no run was finished: {stopped}")),
+            None => EngineError::Flow(format!("no run finished: {stopped}")),
         })?;
         let no_baseline = no_baseline.then(|| {
-            "no run of the baseline was finished: plan, ends and result are another arm's".into()
+            "no run of the baseline finished: plan, ends and result are those of another arm".into()
         });
         let doubts = first
             .doubts

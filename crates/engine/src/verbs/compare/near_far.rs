@@ -50,8 +50,7 @@ impl Appliers {
             let setting = SettingRef { end, name: METRICS.into(), scope: None };
             if let Err(error) = self.change(client, &setting, "1").await {
                 doubts.push(format!(
-                    "the {end} kernel may carry over what it learned of the path from one run to \
-                     the next (tcp_metrics): {error}"
+                    "the {end} kernel may carry over what it learned about the path from one run to the next (tcp_metrics): {error}"
                 ));
             }
         }

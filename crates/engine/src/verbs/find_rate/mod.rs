@@ -196,7 +196,11 @@ impl Trials {
         let of_path = outcome != RateOutcome::Sender;
         let last = self.tried.last().filter(|trial| !of_path && trial.falls_short());
         if let Some((asked, sent)) = last.and_then(|trial| Some((trial.asked?, trial.sent))) {
-            return format!("it was asked for {} and sent {}", BitRate(asked), BitRate(sent));
+            return format!(
+                "the requested rate was {}, but it sent {}",
+                BitRate(asked),
+                BitRate(sent)
+            );
         }
         let slowest = self.search.slowest_failure(&self.tried).filter(|_| of_path);
         let number = slowest.and_then(|failed| self.tried.iter().position(|t| *t == failed));
@@ -222,21 +226,19 @@ impl Trials {
         let short = self.tried.iter().filter(|trial| trial.falls_short()).count();
         if short > 0 {
             doubts.push(format!(
-                "in {short} of {all} trials the sender did not hold the rate asked of it; is its CPU busy?"
+                "in {short} of {all} trials the sender did not hold the requested rate; its CPU may be busy"
             ));
         }
         let spoilt = self.made.iter().filter(|trial| trial.spoilt).count();
         if spoilt > 0 {
             doubts.push(format!(
-                "in {spoilt} of {all} trials the receiving socket, not the path, lost what was too much; \
-                 is the receiver's CPU busy, or its buffer small (--rcvbuf)?"
+                "in {spoilt} of {all} trials the receiving socket, not the path, lost the excess; the receiver's CPU may be busy, or its buffer too small (--rcvbuf)"
             ));
         }
         let accidents = self.search.accidents(&self.tried);
         if accidents > 0 {
             doubts.push(format!(
-                "{accidents} of {all} trials lost too much, but not when they were made again: something \
-                 other than the rate disturbed them"
+                "{accidents} of {all} trials lost too much, but not when repeated: something other than the rate disturbed them"
             ));
         }
         doubts.extend(rate.and_then(|_| self.too_few()));
@@ -250,9 +252,7 @@ impl Trials {
         let few = most > 0.0 && (confirming.sent_datagrams as f64) * most < 1.0;
         few.then(|| {
             let (sent, most) = (confirming.sent_datagrams, percent(most));
-            format!(
-                "{sent} datagrams are too few to show a share of {most}; longer trials (-t) show it"
-            )
+            format!("{sent} datagrams are too few to show a loss of {most}; use longer trials (-t)")
         })
     }
 }

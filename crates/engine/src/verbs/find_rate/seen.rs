@@ -83,7 +83,7 @@ impl Counts {
             fastest: fastest(sent),
             through: receiver.and_then(|_| second_half(measured.steady(sender.other()))),
             dropped: receiver
-                .ok_or_else(|| Missing::because("the far end does not tell of its socket"))
+                .ok_or_else(|| Missing::because("the far end does not report on its socket"))
                 .and_then(dropped_share)
                 .into(),
         }

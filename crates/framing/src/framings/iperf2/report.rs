@@ -74,7 +74,11 @@ pub fn read(flow: u16, datagram: &[u8]) -> Option<FlowTotals> {
     let count = |low: usize, high: usize| {
         let all = if is_wide { word(high) << 32 | word(low) } else { word(low) };
         let negative = if is_wide { all >> 63 } else { all >> 31 } != 0;
-        if negative { Known::missing("the peer told a negative number") } else { Known::Value(all) }
+        if negative {
+            Known::missing("the peer reported a negative number")
+        } else {
+            Known::Value(all)
+        }
     };
     let seconds = |at: usize| word(at) as f64 + word(at + 4) as f64 / 1e6;
     Some(FlowTotals {
@@ -84,7 +88,7 @@ pub fn read(flow: u16, datagram: &[u8]) -> Option<FlowTotals> {
         reordered: count(40, 120),
         datagrams: count(44, 124),
         jitter_us: Known::Value(seconds(48) * 1e6),
-        ..FlowTotals::untold(flow, Role::Receiver, "iperf2 does not tell it over UDP")
+        ..FlowTotals::untold(flow, Role::Receiver, "iperf2 does not report it over UDP")
     })
 }
 

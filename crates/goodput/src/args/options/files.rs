@@ -11,23 +11,22 @@ use crate::args::values::size;
 pub struct StorageArgs {
     /// Send this file, once unless -t or -n is given; - is standard input
     ///
-    /// With --reverse it is a file of the far end, from the directory that it serves (`serve --files`).
+    /// With --reverse the file is at the far end, in the directory given by `serve --files`.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["udp", "both"])]
     pub source: Option<String>,
     /// Send a file of this size from memory, once unless -t or -n is given
     #[arg(long, value_name = "BYTES", value_parser = size::positive,
           conflicts_with_all = ["source", "udp", "both"], hide_short_help = true)]
     pub size: Option<Bytes>,
-    /// Drop the file from the page cache first; without this it is read once first
+    /// Drop the file from the page cache first; without this option goodput reads it once first
     #[arg(long, requires = "source", hide_short_help = true)]
     pub cold: bool,
     /// Write the payload to this file; - is standard output
     ///
-    /// The file is at the far end, in the directory that it has for this (`serve --sinks`); with --reverse
-    /// it is here. Several flows write FILE.0, FILE.1 and so on.
+    /// The file is at the far end, in the directory given by `serve --sinks`; with --reverse it is here. Several flows write FILE.0, FILE.1 and so on.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["udp", "both"])]
     pub sink: Option<String>,
-    /// Write past the page cache (O_DIRECT)
+    /// Bypass the page cache when writing (O_DIRECT)
     #[arg(long, requires = "sink", hide_short_help = true)]
     pub direct: bool,
     /// End a flow only when everything it wrote is on the disk (fsync)

@@ -21,7 +21,7 @@ pub struct FindRateArgs {
           value_parser = percent::share, hide_short_help = true)]
     pub max_loss: f64,
     /// Search with datagrams of each of these sizes [default: 1472, over IPv6 1452]
-    #[arg(long, value_name = "BYTES,…", requires = "find_rate", value_delimiter = ',',
+    #[arg(long, alias = "sizes", value_name = "BYTES,…", requires = "find_rate", value_delimiter = ',',
           value_parser = size::positive, hide_short_help = true)]
-    pub sizes: Vec<Bytes>,
+    pub datagram_sizes: Vec<Bytes>,
 }

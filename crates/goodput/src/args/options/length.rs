@@ -12,10 +12,10 @@ pub struct LengthArgs {
     /// Stop after this time: 10, 500ms, 2m [default: 2 to 10 s, as soon as the mean is known to ±2 %]
     #[arg(short = 't', long, value_name = "TIME", value_parser = time::seconds, conflicts_with = "bytes")]
     pub time: Option<f64>,
-    /// Stop after this many bytes of payload, all flows of a direction together
+    /// Stop after this many bytes of payload, summed over all flows of a direction
     #[arg(short = 'n', long, value_name = "BYTES", value_parser = size::positive)]
     pub bytes: Option<Bytes>,
-    /// Leave the first part out of the rates; --time counts from its end [default: slow start is found
+    /// Leave out the first part from the rates; --time counts from its end [default: slow start is found
     /// and left out]
     #[arg(long, value_name = "TIME", value_parser = time::seconds, requires = "time", hide_short_help = true)]
     pub omit: Option<f64>,

@@ -14,13 +14,12 @@ pub struct LoadArgs {
     /// Send at this rate: 100mbit for each direction, 100mbit/flow for each flow, 0 or unlimited for as
     /// fast as possible [default: 0]
     ///
-    /// Datagrams leave evenly spaced. A sender that was held up catches up on 10 ms at most, by gaps that
-    /// are 15 % shorter, or by bursts of up to 64 KiB if the timers are too slow for that.
+    /// Datagrams leave evenly spaced. After a stall the sender catches up at most 10 ms, with 15 % shorter gaps, or with bursts of up to 64 KiB if the timers are too slow for that.
     #[arg(long, value_name = "RATE[/flow]", allow_negative_numbers = true)]
     pub rate: Option<Rate>,
-    /// Let the datagrams of a flow leave in bursts of this size, or of what the rate gives in this time
+    /// Send the datagrams of a flow in bursts of this size, or of what the rate gives in this time
     ///
-    /// It takes less CPU time than even spacing. No burst is larger. [default: 1 datagram, or 20us if
+    /// Bursts cost less CPU time than even spacing. No burst is larger than this. [default: 1 datagram, or 20us if
     /// that is more]
     #[arg(long, value_name = "BYTES|TIME", requires_all = ["rate", "udp"], hide_short_help = true)]
     pub burst: Option<Burst>,
@@ -33,10 +32,9 @@ pub struct LoadArgs {
     /// Size of a write or a datagram [default: 128K; UDP over IPv4 1472, over IPv6 1452]
     #[arg(long, value_name = "BYTES", value_parser = size::positive, hide_short_help = true)]
     pub chunk: Option<Bytes>,
-    /// CPUs for the flows' threads: none, auto, or a list like 2,4-7; far: before it is for the far end
+    /// CPUs for the flows' threads: none, auto, or a list like 2,4-7; with far: in front, for the far end
     ///
-    /// none leaves it to the scheduler. auto takes CPUs on the memory node of the path's card that do not
-    /// serve its interrupts, if these are known. From a list, each flow takes the next CPU.
+    /// none leaves the choice to the scheduler. auto takes CPUs on the memory node of the path's card that do not serve its interrupts, if these are known. From a list, each flow takes the next CPU.
     #[arg(long, value_name = "[far:]CPUS", hide_short_help = true)]
     pub pin: Vec<PinArg>,
 }

@@ -13,7 +13,7 @@ pub struct OutputArgs {
     /// Print one JSON record and nothing else
     #[arg(long, conflicts_with = "json_stream")]
     pub json: bool,
-    /// Print one JSON event a line while it runs, and the record as the last line
+    /// Print one JSON event per line while it runs, and the record as the last line
     #[arg(long, hide_short_help = true)]
     pub json_stream: bool,
     /// Also write the JSON record to this file

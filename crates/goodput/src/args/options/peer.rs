@@ -29,8 +29,7 @@ pub struct CredentialArgs {
     /// File of your private key, as `goodput key` makes it [default: goodput/key in the configuration
     /// directory]
     ///
-    /// The default key is only shown to servers that you know already, and to servers that refuse
-    /// unknown clients.
+    /// The default key is only shown to servers that you already know, and to servers that refuse unknown clients.
     #[arg(long, value_name = "FILE", env = "GOODPUT_KEY_FILE")]
     pub key: Option<PathBuf>,
     /// Public key that the server must have, x25519:… [default: the one from the first visit]
@@ -38,7 +37,7 @@ pub struct CredentialArgs {
     pub server_key: Option<PublicKey>,
     /// Name to log in with at an iperf3 server
     ///
-    /// The password comes from --password-file, from $IPERF3_PASSWORD, or is asked for on the terminal.
+    /// The password comes from --password-file or $IPERF3_PASSWORD; otherwise goodput asks for it on the terminal.
     #[arg(long, value_name = "NAME", requires = "rsa_public_key", hide_short_help = true)]
     pub username: Option<String>,
     /// File whose first line is the password

@@ -18,8 +18,7 @@ pub struct SocketArgs {
     pub device: Option<String>,
     /// Local port of the first data connection; the others take the next free ports
     ///
-    /// The same ports hash to the same receive queues of a card each time. `spread` chooses ports by
-    /// which the flows fall on the far card's receive queues in turn, from spread:PORT on.
+    /// The same ports always hash to the same receive queues of a card. `spread` chooses ports, from spread:PORT upwards, that spread the flows evenly over the far card's receive queues.
     #[arg(long, value_name = "PORT|spread[:PORT]", hide_short_help = true)]
     pub source_port: Option<SourcePorts>,
     /// Congestion control at both ends
@@ -46,7 +45,7 @@ pub struct SocketArgs {
     /// Mark packets with this differentiated services code point, 0 to 63
     #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(0..64))]
     pub dscp: Option<u8>,
-    /// Never fragment a datagram over IPv4; one that is larger than the path's MTU is an error
+    /// Never fragment a datagram over IPv4; a datagram larger than the path's MTU is an error
     #[arg(long, requires = "udp", hide_short_help = true)]
     pub dont_fragment: bool,
     /// Use MPTCP; the record lists the subflows of each connection, or says that it fell back to TCP

@@ -35,14 +35,14 @@ pub struct ComparisonArgs {
     /// Stop after this time at the latest
     #[arg(long, value_name = "TIME", default_value = "300", value_parser = time::seconds)]
     pub max_time: f64,
-    /// Number that the order of the runs is made from [default: random]
+    /// Seed for the random order of the runs [default: random]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
     /// Compare for files of each of these sizes: from memory, or the first part of --source
     #[arg(long, value_name = "BYTES,…", value_delimiter = ',', conflicts_with_all = ["size", "bytes", "time"],
           hide_short_help = true)]
     pub sizes: Vec<Bytes>,
-    /// Compare for each of these numbers of clients at the same time, with one flow each
+    /// Compare for each of these numbers of simultaneous clients, with one flow each
     #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "flows",
           value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
     pub clients: Vec<u16>,

@@ -13,7 +13,7 @@ pub enum Generate {
         /// The shell
         shell: Shell,
     },
-    /// Man pages, one file a verb
+    /// Man pages, one file per verb
     Man {
         /// Directory to write to
         directory: PathBuf,

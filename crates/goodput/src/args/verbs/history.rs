@@ -14,10 +14,10 @@ pub struct HistoryArgs {
     /// How many to list
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub last: u32,
-    /// Print the JSON record of the one result asked for
+    /// Print the JSON record of the chosen result
     #[arg(long, requires = "ids")]
     pub json: bool,
-    /// Print the one result asked for as another program would, see `goodput list formats`
+    /// Print the chosen result as another program would (`goodput list formats`)
     #[arg(long, value_name = "FORMAT", requires = "ids", conflicts_with = "json",
           value_parser = format_parser())]
     pub format: Option<&'static Format>,

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 /// What the longer help adds.
 const MORE: &str = "\
 The line has a name, a role and the public key. The role is measure, or settings for a client that may also \
-change what --allow-settings names. Whoever runs the server may add options to the line: max-rate=RATE, \
-max-duration=TIME, max-measurements=N and from=NETWORK,… A key is withdrawn by removing its line.";
+change what --allow-settings names. The server's operator may add options to the line: max-rate=RATE, \
+max-duration=TIME, max-measurements=N and from=NETWORK,… To withdraw a key, remove its line.";
 
 /// `goodput key`
 #[derive(Debug, Args)]
@@ -17,13 +17,13 @@ pub struct KeyArgs {
     /// File of the private key [default: goodput/key in $XDG_CONFIG_HOME or ~/.config]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Name of the key, by which the server's log calls you [default: user@host]
+    /// Name of the key, used for you in the server's log [default: user@host]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Role to ask for; whoever runs the server decides
+    /// Role to request; the server's operator decides
     #[arg(long, value_enum, default_value_t = AskedRole::Measure, value_name = "ROLE")]
     pub role: AskedRole,
-    /// Make a new key even if there is one; servers do not know it yet
+    /// Make a new key even if there is one; servers don't know the new one yet
     #[arg(long)]
     pub replace: bool,
 }

@@ -15,21 +15,20 @@ pub enum Lab {
         #[command(flatten)]
         narrowed: Narrowed,
     },
-    /// Run scenarios and compare what comes out with what is expected
+    /// Run scenarios and compare the results with the expected ones
     Run {
-        /// Names or files, with the case where one has several, like path-loss/mild/far; all that
-        /// come with goodput where none is given
+        /// Names or files, with the case if there are several, like path-loss/mild/far [default: all built-in scenarios]
         scenarios: Vec<String>,
-        /// Run every case of each, not only the one in the middle
+        /// Run every case of each scenario, not only the middle one
         #[arg(long)]
         full: bool,
-        /// Print one JSON line for each run: case, what was expected, what came, and the record
+        /// Print one JSON line for each run: case, expected and actual result, and the record
         #[arg(long)]
         json: bool,
     },
     /// Compare values of a setting in the hosts of a scenario
     Compare {
-        /// Name or file, with the case where it has several
+        /// Name or file, with the case if there are several
         scenario: String,
         /// [far:]NAME[@SCOPE]=A,B: the first value is the baseline
         #[arg(value_name = "SETTING=A,B")]
@@ -38,14 +37,14 @@ pub enum Lab {
         #[arg(long)]
         json: bool,
     },
-    /// Keep a scenario's hosts up until Ctrl-C, and say how to get into them
+    /// Keep a scenario's hosts up until Ctrl-C, and print how to enter them
     Up {
-        /// Name or file, with the case where it has several
+        /// Name or file, with the case if there are several
         scenario: String,
     },
     /// Print a scenario, as a start for your own
     Show {
-        /// Name or file, with the case to see one filled in
+        /// Name or file, with a case to see its values filled in
         scenario: String,
     },
 }

@@ -7,10 +7,10 @@ use clap::Args;
 /// `goodput as`
 #[derive(Debug, Args)]
 pub struct AsArgs {
-    /// Print the goodput command that it becomes, and run nothing
+    /// Print the equivalent goodput command, and run nothing
     #[arg(long)]
     pub show: bool,
-    /// List the programs, or what each option of one becomes
+    /// List the programs, or what each option of one program becomes
     #[arg(long, value_name = "PROGRAM", num_args = 0..=1, conflicts_with_all = ["line", "show"])]
     pub list: Option<Option<String>>,
     /// Make links to goodput under the names of all programs in this directory

@@ -49,12 +49,11 @@ pub struct ListenArgs {
     /// Fail if a usual port is taken, instead of serving the others
     #[arg(long, hide_short_help = true)]
     pub strict: bool,
-    /// Make one measurement at a time; other clients are told that the server is busy, or wait in a queue
-    /// for as long as their protocol lets them
+    /// Run one measurement at a time; other clients get the answer busy, or wait in a queue as long as their protocol allows
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "busy",
           hide_short_help = true)]
     pub exclusive: Option<Others>,
-    /// Exit after the first client that made a measurement
+    /// Exit after the first client that ran a measurement
     #[arg(long, hide_short_help = true)]
     pub one_off: bool,
     /// Print this instead of the listening addresses
@@ -83,13 +82,12 @@ pub struct ClientArgs {
     /// Don't answer these networks; wins over --allow for the same network
     #[arg(long, value_name = "NETWORK/BITS,…", value_delimiter = ',')]
     pub deny: Vec<Network>,
-    /// Know clients by keys of their own: a file with a line NAME ROLE KEY for each, as `goodput key` prints
-    /// it
+    /// Identify clients by their keys: a file with one line NAME ROLE KEY for each, as `goodput key` prints it
     ///
     /// The file is read again when it changes. With it, the token only lets clients measure.
     #[arg(long, value_name = "FILE", group = "proof")]
     pub authorized_keys: Option<PathBuf>,
-    /// Private key by which these clients know this server [default: server.key in the state directory, made
+    /// Private key that identifies this server to these clients [default: server.key in the state directory, made
     /// on first use]
     #[arg(long, value_name = "FILE", requires = "authorized_keys", hide_short_help = true)]
     pub key: Option<PathBuf>,
@@ -116,16 +114,15 @@ pub struct ClientArgs {
     /// Private key for these passwords, in PEM, of 2048 bits or more
     #[arg(long, value_name = "FILE", requires = "users_file", hide_short_help = true)]
     pub rsa_private_key: Option<PathBuf>,
-    /// Expect passwords from iperf3 before 3.17, which pads them in an older, weaker way; logins with the
-    /// newer padding are refused then
+    /// Accept logins from iperf3 before 3.17, which uses an older, weaker padding; logins with the newer padding are then refused
     #[arg(long, requires = "users_file", hide_short_help = true)]
     pub pkcs1_padding: bool,
-    /// Report nothing of this host to clients, beyond what the other programs' protocols require
+    /// Report nothing about this host to clients, beyond what the other programs' protocols require
     #[arg(long, hide_short_help = true)]
     pub private: bool,
-    /// Let nuttcp clients have this host measure with these servers for them (`nuttcp A B`)
+    /// Measure with these servers on behalf of nuttcp clients (`nuttcp A B`)
     ///
-    /// A network stands for all its addresses, and a name for itself. Nobody else is connected to.
+    /// A network stands for all its addresses, a name for itself. The server connects to no other hosts.
     #[arg(
         long,
         value_name = "HOST[:PORT]|NETWORK/BITS,…",
@@ -157,28 +154,28 @@ pub struct LimitArgs {
     /// Measurements at the same time
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub max_clients: u32,
-    /// Most that one client gets of everything that clients share
+    /// Largest share that one client gets of everything that clients share
     ///
     /// These are measurements, memory, descriptors, threads and --max-total-rate. A client is an IPv4
     /// address or an IPv6 network of 64 bits. The networks around it (IPv4: 24 bits; IPv6: 56 and 48) get
-    /// more, but not everything. All measurements whose flows have not come yet get half.
+    /// more, but not everything. All measurements that still wait for their flows together get half.
     #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u8).range(1..=100),
           hide_short_help = true)]
     pub client_share: u8,
-    /// Connections of one address at the same time that have not proven that they are flows
+    /// Connections of one address at the same time that are not yet known as flows
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..),
           hide_short_help = true)]
     pub max_connections: u32,
     /// End a measurement whose payload is slower than this for 30 s; 0 ends none
     ///
-    /// Of a measurement that asks for a lower rate, half of that rate is expected.
+    /// If a measurement requests a lower rate, half of that rate is enough.
     #[arg(long, value_name = "RATE", default_value = "1kbit", hide_short_help = true)]
     pub min_progress: BitRate,
     /// Flows of one measurement, both directions together
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..),
           hide_short_help = true)]
     pub max_flows: u16,
-    /// Largest chunk, of which each flow keeps one in memory
+    /// Largest chunk; each flow keeps one in memory
     #[arg(long, value_name = "BYTES", default_value = "16M", hide_short_help = true)]
     pub max_chunk: Bytes,
     /// Largest socket buffer that a client may ask for, at most 1G
@@ -204,7 +201,7 @@ pub struct ServedFileArgs {
     /// Largest file that a flow may write there
     #[arg(long, value_name = "BYTES", default_value = "1G", hide_short_help = true)]
     pub max_sink: Bytes,
-    /// Most that all files there take together, old ones included
+    /// Largest total of all files there, old ones included
     #[arg(long, value_name = "BYTES", default_value = "10G", hide_short_help = true)]
     pub max_sink_total: Bytes,
 }

@@ -38,8 +38,7 @@ pub enum Settings {
         forget: bool,
         /// Also give up changes in network namespaces that may or may not exist
         ///
-        /// From inside a container, or without root, processes that keep a network namespace alive
-        /// can be out of sight.
+        /// Inside a container, or without root, goodput may not see processes that keep a network namespace alive.
         #[arg(long)]
         forget_unseen: bool,
     },

@@ -7,10 +7,7 @@ use crate::args::options::{FindRateArgs, FormatArgs, MeasureArgs, OutputArgs};
 
 /// What the longer help adds.
 const MORE: &str = "\
-Attach: with --attach, goodput moves nothing. It watches the TCP connections of another program from this \
-end, by what the kernel shows of them to everybody, and ends when the transfer ends. Programs of the same \
-user need no root; for others, CPU time and limits stay unknown without it. UDP and other network \
-namespaces can't be seen. If a program has several transfers, name one by one of its ports.
+Attach: with --attach, goodput moves nothing. It watches another program's TCP connections from this end, through what the kernel shows to everyone, and ends when the transfer ends. Programs of the same user need no root; for other users' programs, CPU time and limits stay unknown without root. UDP and other network namespaces can't be seen. If a program has several transfers, choose one by its port.
 
 Probes: --probe runs when the two likeliest causes look alike to the kernel's counters. A probe is a run of \
 2.5 s with one thing changed: segmentation offload off, half the window, pacing at 80 % of the rate, small \
@@ -52,7 +49,7 @@ pub struct ExplainArgs {
     pub attach: Option<AttachTo>,
     /// If the two likeliest causes look alike, run short probes that tell them apart
     ///
-    /// A probe may change a setting of this host for its run, and puts it back.
+    /// A probe may change a setting of this host while it runs, and puts it back.
     #[arg(long, conflicts_with_all = ["attach", "both", "udp", "no_observe"])]
     pub probe: bool,
     /// Also show which rules could not decide, and why

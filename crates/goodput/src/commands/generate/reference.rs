@@ -40,9 +40,7 @@ fn rules() -> String {
 
 fn checks() -> String {
     let mut text = format!(
-        "{MADE}\n\n# What `goodput check` looks for\n\nWithout traffic, on this host alone. What a check \
-         finds has the name of the rule that\nnames the same cause once it limits a transfer \
-         ([rules.md](rules.md)), where there is one.\n\n| check | looks at | looks for |\n|---|---|---|\n"
+        "{MADE}\n\n# What `goodput check` looks for\n\n`goodput check` looks at this host only, without traffic. If a rule names the same cause when it limits a transfer,\nthe check has the rule's name ([rules.md](rules.md)).\n\n| check | looks at | looks for |\n|---|---|---|\n"
     );
     for check in goodput_diagnose::check::checks::ALL {
         let scope = match check.scope {
@@ -63,9 +61,7 @@ fn settings() -> String {
 /// What the clients of a server may reach.
 fn far_settings() -> String {
     let mut text = String::from(
-        "\n## What clients of a server may change\n\nNothing, unless the server's operator names it with \
-         `serve --allow-settings`; and then only these settings,\nwithin these bounds. Clients read other \
-         settings just as little. The administrator of a host may set\nmore there with `goodput settings set`.\n\n\
+        "\n## What clients of a server may change\n\nNothing, unless the server's operator allows it with `serve --allow-settings`; then only these settings,\nwithin these bounds. Clients can't read other settings either. The administrator of a host can set\nmore there with `goodput settings set`.\n\n\
          | setting | values | why |\n|---|---|---|\n",
     );
     for entry in goodput_settings::others::ALL {

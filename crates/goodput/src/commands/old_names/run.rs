@@ -104,9 +104,9 @@ fn in_background(arguments: &[String], files: &Files) -> Result<Exit> {
     parsed(arguments)?;
     let program = std::env::current_exe().context("cannot find goodput's own file")?;
     // The server says that it listens as it says it to systemd (sd_notify(3)).
-    let place = tempfile::tempdir().context("cannot make a directory to hear the server in")?;
+    let place = tempfile::tempdir().context("cannot make a directory for the server's socket")?;
     let socket = place.path().join("listens");
-    let hears = UnixDatagram::bind(&socket).context("cannot hear the server")?;
+    let hears = UnixDatagram::bind(&socket).context("cannot listen to the server")?;
     hears.set_read_timeout(Some(LOOK)).context("cannot wait for the server")?;
     let mut server = Process::new(program);
     server.args(arguments).env("NOTIFY_SOCKET", &socket).stdin(Stdio::null()).process_group(0);
@@ -120,7 +120,7 @@ fn in_background(arguments: &[String], files: &Files) -> Result<Exit> {
             return Ok(Exit::Fine);
         }
         if let Some(status) = child.try_wait().context("cannot wait for the server")? {
-            bail!("the server ended before it listened, with {status}");
+            bail!("the server ended with {status} before it listened");
         }
     }
 }

@@ -120,7 +120,7 @@ fn the_silent_and_the_slow_are_turned_away_and_leave_nothing() {
         assert_eq!(until_closed(&mut one), b"");
     }
     eventually("all is given back", || held(&doors.server).1 <= descriptors);
-    eventually("the log tells of it", || log(&home).contains("it said nothing for 5 s"));
+    eventually("the log tells of it", || log(&home).contains("it sent nothing for 5 s"));
 }
 
 #[test]

@@ -222,7 +222,7 @@ fn refusals() -> Result<(), Failed> {
         (&["-r", "-p5001", "-T1", "127.0.0.1"][..], "port 5001 of this host is this server's own"),
         (&["-T1", "127.0.0.1", "127.0.0.2"], "doesn't allow 3rd party nuttcp"),
         (&["-xt", "127.0.0.1"], "doesn't run traceroute"),
-        (&["-T60", "127.0.0.1"], "a duration of 60 s, and this server allows 5 s"),
+        (&["-T60", "127.0.0.1"], "a duration of 60 s is too much; this server allows 5 s"),
     ] {
         let Finished { status, stdout, stderr } = space.start("nuttcp", arguments)?.finish()?;
         let said = stdout + &stderr;
@@ -232,7 +232,7 @@ fn refusals() -> Result<(), Failed> {
     space.wait_for_listener(5006)?;
     let both = ["test", "nuttcp://127.0.0.1:5006", "--both", "-t", "1", "--no-store"];
     let said = space.start(exe(), &both)?.finish()?.stderr;
-    check(said.contains("no words for both directions at once"), said)
+    check(said.contains("can't express both directions at once"), said)
 }
 
 fn killed_client() -> Result<(), Failed> {

@@ -72,7 +72,9 @@ fn choices(file: &mut Table, axis: &str) -> Result<Vec<Choice>, String> {
 
 fn choice(axis: &str, name: String, values: Value) -> Result<Choice, String> {
     if !super::is_kebab_case(&name) {
-        return Err(format!("{axis}.{name:?} must be kebab-case, as it is part of a case's name"));
+        return Err(format!(
+            "{axis}.{name:?} must be kebab-case, because it is part of a case's name"
+        ));
     }
     match values {
         Value::Table(values) => Ok((name, values)),

@@ -99,7 +99,7 @@ fn an_error_names_the_placeholder_and_the_case() {
     let error = error_of("title = \"{los}\"\n[strength]\nmild = { loss = \"1%\" }");
     assert_eq!(error, "case x/mild: there is no value for {los}; there are {loss}");
     let error = error_of("[strength]\nmild = { loss = \"1%\" }");
-    assert_eq!(error, "case x/mild: nothing in the file asks for {loss}");
+    assert_eq!(error, "case x/mild: nothing in the file uses {loss}");
     let error = error_of("[strength]\nmild = { a = 1 }\n[on]\nnear = { a = 2 }");
     assert!(error.contains("on.near") && error.contains("{a}"), "{error}");
 }

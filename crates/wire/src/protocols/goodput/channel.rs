@@ -100,11 +100,11 @@ impl Channel {
         message: &Message,
         ending: &[u8],
     ) -> Result<(), WireError> {
-        let unable = |cause: String| WireError::Local(format!("can't say a message: {cause}"));
+        let unable = |cause: String| WireError::Local(format!("can't encode a message: {cause}"));
         let mut body = serde_json::to_vec(message).map_err(|cause| unable(cause.to_string()))?;
         body.extend_from_slice(ending);
         if body.len() > self.peer_takes {
-            return Err(unable(format!("{} bytes are more than a peer takes", body.len())));
+            return Err(unable(format!("{} bytes are more than a peer accepts", body.len())));
         }
         if self.inflates {
             body = deflated(body);
@@ -215,7 +215,7 @@ impl Channel {
     pub(super) fn keep_alive(&mut self, now: Instant) -> Result<(), WireError> {
         if now >= self.last_received + SILENCE {
             let silence = SILENCE.as_secs();
-            return Err(WireError::TimedOut(format!("nothing was heard of it for {silence} s")));
+            return Err(WireError::TimedOut(format!("nothing was heard from it for {silence} s")));
         }
         if now >= self.last_sent + PING {
             self.send(now, &Message::Ping(Ping::default()))?;
@@ -294,7 +294,7 @@ pub(super) fn farewell(goodbye: Goodbye) -> WireError {
     match code {
         Code::NotPermitted => WireError::NotPermitted(why),
         Code::Protocol | Code::TimedOut => {
-            WireError::Closed(format!("it complains of this end: {why}"))
+            WireError::Closed(format!("it reports an error of this end: {why}"))
         }
         Code::Done | Code::Version | Code::Unable | Code::Other => WireError::Closed(why),
     }

@@ -38,7 +38,7 @@ pub const PORT: u16 = 7487;
 /// The registry's entry.
 pub const PROTOCOL: Protocol = Protocol {
     id: "goodput",
-    summary: "goodput's own: both ends observed, settings of the far end with a token",
+    summary: "goodput's own: both ends observed; settings of the far end with a key or token",
     port: PORT,
     has_control: true,
     far_end: FarEnd {

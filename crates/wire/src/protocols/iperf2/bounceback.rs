@@ -167,7 +167,7 @@ impl Bounceback {
             Extent::Whole(_) => {}
             Extent::Needs(_) => return Ok(None),
             Extent::None => {
-                return Err(WireError::Protocol("what came is no bounceback message".into()));
+                return Err(WireError::Protocol("the message is not a bounceback".into()));
             }
         }
         let size = word(&self.received, 4).unwrap_or(SHORTEST) as usize;
@@ -186,7 +186,9 @@ impl Bounceback {
 
     fn hold(&self, size: usize) -> Result<(), WireError> {
         match self.received.len() > size + AHEAD {
-            true => Err(WireError::Protocol("it sends on without waiting for what is held".into())),
+            true => Err(WireError::Protocol(
+                "it keeps sending without waiting for the held reply".into(),
+            )),
             false => Ok(()),
         }
     }
@@ -197,7 +199,9 @@ impl Bounceback {
         let size = match reply {
             Some(size @ SHORTEST..=LONGEST) => size as usize,
             Some(size) => {
-                return Err(WireError::Protocol(format!("a reply of {size} bytes can't be had")));
+                return Err(WireError::Protocol(format!(
+                    "a reply of {size} bytes is not possible"
+                )));
             }
             None => message.len(),
         };

@@ -49,7 +49,7 @@ const DIALECT: Dialect = Dialect {
     program: "iperf2",
     tickets: ticket::tickets,
     doubt,
-    untold: "iperf2 tells nothing of itself but its count of datagrams, over UDP",
+    untold: "iperf2 reports only its count of datagrams, over UDP",
 };
 
 /// What iperf2's server does, and does not say: one that knows no reverse tests takes the request for
@@ -58,11 +58,10 @@ const DIALECT: Dialect = Dialect {
 fn doubt(plan: &Plan, last: &Sample) -> Option<String> {
     let words = match (plan.direction, plan.transport) {
         (Direction::Send, Transport::Udp) if plan.flows > 1 => {
-            "an iperf2 server turns datagrams of one flow away while it takes up another: what was \
-             lost in the beginning may be its own doing"
+            "an iperf2 server rejects datagrams of one flow while it sets up another, so loss at the beginning may be the server's"
         }
         (Direction::Reverse | Direction::Both, _) if last.received_bytes == 0 => {
-            "nothing came from the iperf2 server: before version 2.1 it can't be asked to send"
+            "nothing came from the iperf2 server: versions before 2.1 can't send on request"
         }
         (Direction::Reverse | Direction::Both, Transport::Udp) => return silent(last),
         _ => return None,
@@ -76,8 +75,7 @@ fn silent(last: &Sample) -> Option<String> {
     let silent = received().filter(|flow| flow.bytes == 0).count();
     (silent > 0).then(|| {
         format!(
-            "nothing came on {silent} of {} flows: a server of iperf 2.2 takes up one a second \
-             where it sends over UDP, so let the test last longer or use fewer",
+            "nothing came on {silent} of {} flows: an iperf 2.2 server starts one flow a second when it sends over UDP; run a longer test or use fewer flows",
             received().count()
         )
     })

@@ -43,7 +43,7 @@ pub(super) fn read(now: Instant, config: &ServerConfig, first: &[u8]) -> Result<
 
 fn read_datagram(config: &ServerConfig, first: &[u8]) -> Result<Wish, WireError> {
     let Some(at) = settings_at(first) else {
-        return Err(WireError::Protocol("its first datagram is not one of iperf2".into()));
+        return Err(WireError::Protocol("its first datagram is not iperf2's".into()));
     };
     let header = match header::extent(&first[at..], at) {
         Extent::Whole(length) => header::read(&first[at..at + length]),
@@ -101,8 +101,7 @@ fn allowed(config: &ServerConfig, way: Way) -> (Way, Vec<String>) {
     if !is_refused(config, way) {
         return (way, Vec::new());
     }
-    let why = "it asks for UDP payload, and nothing proves its address: only what it sends is \
-               measured; serve with --allow-unproven-udp to send to it";
+    let why = "it requests UDP payload, but nothing proves its address, so only what it sends is measured; serve with --allow-unproven-udp to send to it";
     (if way == Way::Reverse { way } else { Way::Normal }, vec![why.into()])
 }
 

@@ -20,7 +20,7 @@ const HEADER: u64 = EXTENDED as u64;
 pub(super) fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
     let lost = out_of_reach(plan);
     if !lost.is_empty() {
-        return Err(format!("iperf2 can't be told {}", lost.join(", ")));
+        return Err(format!("iperf2's protocol can't express {}", lost.join(", ")));
     }
     if plan.transport == Transport::Udp && plan.chunk_bytes.0 < (DATAGRAM + EXTENDED) as u64 {
         return Err(format!("iperf2's header needs datagrams of {} bytes", DATAGRAM + EXTENDED));
@@ -85,6 +85,6 @@ fn length(plan: &Plan, flow: FlowPlan) -> Result<Option<Length>, String> {
         0..HEADER => Err(format!("{} bytes are too few for iperf2's header", total.0)),
         HEADER..0x8000_0000 => Ok(Some(Length::Bytes(Bytes(share)))),
         _ if plan.direction == Direction::Send => Ok(None),
-        _ => Err("iperf2 can't be asked for more than 2147483647 bytes of a flow".into()),
+        _ => Err("iperf2 can't request more than 2147483647 bytes per flow".into()),
     }
 }

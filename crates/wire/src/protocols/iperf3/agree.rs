@@ -99,12 +99,12 @@ fn numbers_are_amounts(params: &Params) -> Result<(), Refusal> {
         "server_affinity" => number::AFFINITY,
         _ => number::RECEIVE_PARAMS,
     };
-    Err((number, format!("its {key} is negative or beyond all bounds")))
+    Err((number, format!("its {key} is negative or far too large")))
 }
 
 fn transport_is_ours(params: &Params) -> Result<(), Refusal> {
     if params.sctp {
-        return Err((number::NO_SCTP, "it asks for SCTP".into()));
+        return Err((number::NO_SCTP, "it requests SCTP".into()));
     }
     Ok(())
 }
@@ -135,7 +135,7 @@ fn direction(params: &Params) -> Result<Direction, Refusal> {
 fn streams(params: &Params) -> Result<u16, Refusal> {
     let asked = params.parallel.unwrap_or(1);
     let streams = u16::try_from(asked).ok().filter(|_| (1..=MAX_STREAMS).contains(&asked));
-    streams.ok_or_else(|| (number::STREAMS, format!("it asks for {asked} streams")))
+    streams.ok_or_else(|| (number::STREAMS, format!("it requests {asked} streams")))
 }
 
 /// Seconds until the client ends the test, warm-up included, where it ends by time.
@@ -143,10 +143,10 @@ fn lasts_s(params: &Params) -> Result<Option<f64>, Refusal> {
     let counted = params.num > 0 || params.blockcount > 0;
     let time = params.time.unwrap_or(if counted { 0 } else { TIME_S });
     if time > MAX_TIME_S {
-        return Err((number::DURATION, format!("it asks for {time} s")));
+        return Err((number::DURATION, format!("it requests {time} s")));
     }
     if params.omit > MAX_OMIT_S {
-        return Err((number::OMIT, format!("it asks for a warm-up of {} s", params.omit)));
+        return Err((number::OMIT, format!("it requests a warm-up of {} s", params.omit)));
     }
     Ok((time > 0 && !counted).then_some((time + params.omit) as f64))
 }
@@ -173,27 +173,27 @@ fn block(params: &Params) -> Result<u64, Refusal> {
     if range.contains(&asked) {
         return Ok(asked);
     }
-    Err((number, format!("it asks for blocks of {asked} bytes")))
+    Err((number, format!("it requests blocks of {asked} bytes")))
 }
 
 /// The client keeps its own to itself.
 fn pins(params: &Params) -> Result<Pins, Refusal> {
     let Some(cpu) = params.server_affinity else { return Ok(Pins::default()) };
     let known = u16::try_from(cpu).ok().filter(|cpu| *cpu < MAX_CPUS);
-    let cpu = known.ok_or_else(|| (number::AFFINITY, format!("it asks for CPU {cpu}")))?;
+    let cpu = known.ok_or_else(|| (number::AFFINITY, format!("it requests CPU {cpu}")))?;
     Ok(Pins { near: Pin::None, far: Pin::Cpus(vec![cpu]) })
 }
 
 fn socket(params: &Params) -> Result<SocketOptions, Refusal> {
     if let Some(window) = params.window.filter(|window| *window > MAX_BUFFER) {
-        return Err((number::BUFFER_SIZE, format!("it asks for buffers of {window} bytes")));
+        return Err((number::BUFFER_SIZE, format!("it requests buffers of {window} bytes")));
     }
     let tos = params.tos.unwrap_or(0);
     if tos > TOS_MAX {
-        return Err((number::TOS, format!("it asks for a type of service of {tos}")));
+        return Err((number::TOS, format!("it requests a type of service of {tos}")));
     }
     if let Some(mss) = params.mss.filter(|mss| *mss > MAX_MSS) {
-        return Err((number::MSS, format!("it asks for an MSS of {mss} bytes")));
+        return Err((number::MSS, format!("it requests an MSS of {mss} bytes")));
     }
     Ok(SocketOptions {
         mss_bytes: params.mss.map(|mss| mss as u32),
@@ -216,7 +216,7 @@ fn within(plan: &Plan, limits: &Limits) -> Result<(), Refusal> {
         if asked <= limit {
             return Ok(());
         }
-        Err((number, format!("it asks for {asked}{what}, and this server allows {limit}{what}")))
+        Err((number, format!("it requests {asked}{what}; this server allows {limit}{what}")))
     };
     let buffer = plan.socket.rcvbuf_bytes.map_or(0.0, |bytes| bytes.0 as f64);
     let flows = plan.flow_plans().len() as f64;

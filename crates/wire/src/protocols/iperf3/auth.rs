@@ -69,23 +69,20 @@ pub struct Checked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
     /// There is none, or it is no base64.
-    #[error("it shows no login")]
+    #[error("it sent no login")]
     Absent,
     /// It can't be decrypted.
     #[error(
-        "its login can't be decrypted with the padding OAEP: it was made for another key, or by an \
-         iperf3 before 3.17, which `goodput serve --pkcs1-padding` takes (and no other then)"
+        "its login can't be decrypted with OAEP padding: it was made for another key, or by an iperf3 before 3.17, which needs `goodput serve --pkcs1-padding` (that server then accepts no OAEP)"
     )]
     NotOaep,
     /// It can't be decrypted.
     #[error(
-        "its login can't be decrypted with the padding PKCS#1 v1.5: it was made for another key, or \
-         by an iperf3 from 3.17 on without --use-pkcs1-padding, which needs a server without \
-         --pkcs1-padding"
+        "its login can't be decrypted with PKCS#1 v1.5 padding: it was made for another key, or by an iperf3 3.17 or later without --use-pkcs1-padding, which needs a server without --pkcs1-padding"
     )]
     NotPkcs1,
     /// No such user, or not this password.
-    #[error("its user name or its password is wrong")]
+    #[error("its user name or password is wrong")]
     Unknown,
     /// It was made at another time.
     #[error("its time of day is more than {SKEW_S} s off")]
@@ -168,7 +165,7 @@ mod tests {
         assert!(why.to_string().contains("before 3.17"), "{why}");
         let new = login("mario", "rossi", Padding::Oaep);
         let why = checked(&new, Padding::Pkcs1, NOW).unwrap_err();
-        assert!(why.to_string().contains("from 3.17 on"), "{why}");
+        assert!(why.to_string().contains("3.17 or later"), "{why}");
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Control {
 
     /// Sends JSON behind its length.
     pub fn send_json(&mut self, value: &impl Serialize) -> Result<(), WireError> {
-        let unable = |cause: String| WireError::Local(format!("can't say a message: {cause}"));
+        let unable = |cause: String| WireError::Local(format!("can't encode a message: {cause}"));
         let body = serde_json::to_vec(value).map_err(|cause| unable(cause.to_string()))?;
         let mut bytes = Vec::with_capacity(WORD + body.len());
         frame::encode::<WORD>(&body, &mut bytes).map_err(|cause| unable(cause.to_string()))?;
@@ -127,7 +127,7 @@ impl Control {
         let Some(length) = self.inbox.first_chunk::<WORD>() else { return Ok(None) };
         let length = u32::from_be_bytes(*length) as usize;
         if length > longest {
-            return Err(broken(format!("JSON of {length} bytes, where {longest} are taken")));
+            return Err(broken(format!("JSON of {length} bytes; at most {longest} are accepted")));
         }
         let Some(bytes) = self.take(WORD + length) else { return Ok(None) };
         let value = untrusted::read_lines(&bytes[WORD..]);

@@ -21,19 +21,17 @@ pub fn express(plan: &Plan) -> Result<Params, String> {
     let (time, num) = end(plan.length)?;
     let socket = &plan.socket;
     if plan.flows > MAX_STREAMS {
-        return Err(format!("iperf3 has {MAX_STREAMS} streams at most; use fewer --flows"));
+        return Err(format!("iperf3 has at most {MAX_STREAMS} streams; use fewer --flows"));
     }
     if plan.data_port.is_some() {
-        return Err("iperf3 has all its connections on one port; leave --data-port out".into());
+        return Err("iperf3 uses one port for all connections; leave out --data-port".into());
     }
     if plan.burst_bytes.is_some() && plan.direction != Direction::Send {
-        return Err(
-            "an iperf3 that sends can't be told how long its bursts may be (--burst)".into()
-        );
+        return Err("the burst size of an iperf3 that sends can't be set (--burst)".into());
     }
     let bandwidth = plan.rate_per_flow().map(|rate| rate.0.round() as u64);
     if bandwidth == Some(0) {
-        return Err("iperf3 takes 0 bit/s for no limit at all; use a higher --rate".into());
+        return Err("iperf3 reads 0 bit/s as unlimited; use a higher --rate".into());
     }
     Ok(Params {
         tcp: plan.transport == Transport::Tcp,
@@ -70,7 +68,7 @@ fn far_cpu(pin: &Pin) -> Result<Option<u64>, String> {
         Pin::None => Ok(None),
         Pin::Cpus(cpus) if cpus.len() == 1 => Ok(cpus.first().copied().map(u64::from)),
         Pin::Auto | Pin::Cpus(_) => {
-            Err("an iperf3 server takes one CPU to run on (--pin far:N)".into())
+            Err("an iperf3 server accepts only one CPU to run on (--pin far:N)".into())
         }
     }
 }
@@ -80,12 +78,10 @@ fn far_cpu(pin: &Pin) -> Result<Option<u64>, String> {
 fn end(length: Length) -> Result<(u64, u64), String> {
     match length {
         Length::Bytes(bytes) => Ok((0, bytes.0)),
-        Length::Source => {
-            Err("iperf3 must be told how much will be sent (-n) or for how long (-t)".into())
-        }
+        Length::Source => Err("iperf3 needs an amount (-n) or a time (-t)".into()),
         Length::Seconds(seconds) | Length::Auto { max_s: seconds, .. } => {
             if seconds > MAX_TIME_S {
-                return Err(format!("iperf3 measures for {MAX_TIME_S} s at most (--time)"));
+                return Err(format!("iperf3 measures for at most {MAX_TIME_S} s (--time)"));
             }
             Ok((seconds.ceil().max(1.0) as u64, 0))
         }
@@ -98,10 +94,10 @@ fn omit(plan: &Plan) -> Result<u64, String> {
     match plan.length {
         _ if plan.omit_s == 0.0 => Ok(0),
         Length::Bytes(_) | Length::Source => {
-            Err("a warm-up (--omit) goes with a number of seconds (--time) only".into())
+            Err("a warm-up (--omit) needs a length in seconds (--time)".into())
         }
         _ if plan.omit_s.fract() != 0.0 => {
-            Err("iperf3 leaves out whole seconds; give --omit a whole number".into())
+            Err("iperf3 omits whole seconds; give --omit a whole number".into())
         }
         _ => Ok(plan.omit_s as u64),
     }
@@ -125,7 +121,7 @@ fn far_sends_by_sendfile(plan: &Plan) -> Result<bool, String> {
     match plan.mover.as_str() {
         "copy" => Ok(false),
         "sendfile" => Ok(true),
-        other => Err(format!("iperf3 sends by copy or sendfile, and not by --mover {other}")),
+        other => Err(format!("iperf3 sends with copy or sendfile, not with --mover {other}")),
     }
 }
 
@@ -137,7 +133,7 @@ fn far_discards(plan: &Plan) -> Result<bool, String> {
         None | Some("copy") => Ok(false),
         Some("discard") => Ok(true),
         Some(other) => {
-            Err(format!("iperf3 receives by copy or discard, and not by --receive-mover {other}"))
+            Err(format!("iperf3 receives with copy or discard, not with --receive-mover {other}"))
         }
     }
 }

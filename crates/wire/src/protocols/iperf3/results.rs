@@ -66,7 +66,7 @@ pub fn read(json: &Value, plan: &Plan, peer: EndName, program: &str) -> Result<T
     let streams = json.get("streams").and_then(Value::as_array).ok_or("there are no streams")?;
     let flows = plan.flow_plans();
     if streams.len() > flows.len() {
-        return Err(format!("{} streams, and there were {}", streams.len(), flows.len()));
+        return Err(format!("{} streams reported, {} expected", streams.len(), flows.len()));
     }
     let totals = streams.iter().map(|stream| {
         let id = stream.get("id").and_then(counted).ok_or("a stream without a number")?;
@@ -83,7 +83,7 @@ pub fn read(json: &Value, plan: &Plan, peer: EndName, program: &str) -> Result<T
     let text = ["server_output_text", "server_output_json"].into_iter().find_map(|k| json.get(k));
     Ok(Totals {
         program: program.into(),
-        cpu_percent: cpu.map_or_else(|| Known::missing("it did not tell"), Known::Value),
+        cpu_percent: cpu.map_or_else(|| Known::missing("it did not report it"), Known::Value),
         cpu_user_percent: part("cpu_util_user"),
         cpu_system_percent: part("cpu_util_system"),
         congestion: congestion.map(|name| plain::short(name, NAME_CHARS)),
@@ -98,7 +98,7 @@ fn of_stream(json: &Value, flow: FlowPlan, transport: Transport, peer: EndName) 
     let role = if flow.sender == peer { Role::Sender } else { Role::Receiver };
     let count = |key: &str| {
         let told = json.get(key).and_then(counted);
-        told.map_or_else(|| Known::missing("it did not tell"), Known::Value)
+        told.map_or_else(|| Known::missing("it did not report it"), Known::Value)
     };
     // Both are told with the warm-up in them, and that apart.
     let without_omitted = |key: &str, omitted: &str| {
@@ -107,13 +107,12 @@ fn of_stream(json: &Value, flow: FlowPlan, transport: Transport, peer: EndName) 
     };
     let second = |key: &str| json.get(key).and_then(finite);
     let duration = second("end_time").and_then(|end| Some(end - second("start_time")?));
-    let untold = FlowTotals::untold(flow.id, role, "iperf3 does not tell");
+    let untold = FlowTotals::untold(flow.id, role, "iperf3 does not report it");
     let base = FlowTotals {
         bytes: count("bytes"),
-        duration_s: duration.filter(|seconds| *seconds >= 0.0).map_or_else(
-            || Known::missing("it did not tell when it began and ended"),
-            Known::Value,
-        ),
+        duration_s: duration
+            .filter(|seconds| *seconds >= 0.0)
+            .map_or_else(|| Known::missing("it did not report its start and end"), Known::Value),
         ..untold
     };
     match (transport, role) {
@@ -126,7 +125,7 @@ fn of_stream(json: &Value, flow: FlowPlan, transport: Transport, peer: EndName) 
             datagrams: without_omitted("packets", "omitted_packets"),
             lost: without_omitted("errors", "omitted_errors"),
             jitter_us: second("jitter").filter(|jitter| *jitter >= 0.0).map_or_else(
-                || Known::missing("it did not tell"),
+                || Known::missing("it did not report it"),
                 |jitter| Known::Value(jitter * 1e6),
             ),
             ..base

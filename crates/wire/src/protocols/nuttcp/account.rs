@@ -31,7 +31,7 @@ const PRECISION: f64 = MEGABYTE * 0.000_05;
 const HUNDREDTH: f64 = 0.01;
 
 /// Why most of what other protocols tell is not there.
-const UNTOLD: &str = "a nuttcp server does not tell";
+const UNTOLD: &str = "a nuttcp server does not report it";
 
 /// What was told so far.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ impl Account {
     pub fn hear(&mut self, line: &str) -> Result<(), WireError> {
         let line = phrase(line);
         if self.text.len() + line.len() > TEXT_MAX {
-            let why = format!("it tells more than {} KiB of itself", TEXT_MAX >> 10);
+            let why = format!("it reports more than {} KiB about itself", TEXT_MAX >> 10);
             return Err(WireError::Protocol(why));
         }
         self.read(&line);

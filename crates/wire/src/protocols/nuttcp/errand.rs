@@ -27,7 +27,7 @@ pub fn errand_of(
     limits: &Limits,
 ) -> Result<Errand, String> {
     refuse(&[
-        (asked.reverse, "who connects is agreed with the third party here; leave out -F"),
+        (asked.reverse, "this end and the third party agree on who connects; leave out -F"),
         (asked.maxburst > 1, "bursts of more than one packet are not sent here"),
         (asked.iratesss, "a smoothed slow start is not sent here"),
         (asked.srcport > 0, "a source port can't be chosen here"),
@@ -35,7 +35,7 @@ pub fn errand_of(
         (asked.format & u64::from(format::COLUMNS) != 0, "other columns are not printed here"),
         (
             asked.nbuf != NO_LIMIT && asked.timeout_s > 0.0,
-            "bytes or time end a test here, not both of them",
+            "either bytes or time end a test here, not both",
         ),
     ])?;
     makes_sense(asked)?;

@@ -164,7 +164,7 @@ pub fn unspoken(plan: &Plan) -> Option<String> {
         (far_sends && plan.socket.max_pacing_bits_per_s.is_some(), "the pacing of the far end"),
     ];
     let what = refusals.iter().find(|(is_so, _)| *is_so).map(|(_, what)| what)?;
-    Some(format!("the nuttcp protocol has no words for {what}"))
+    Some(format!("the nuttcp protocol can't express {what}"))
 }
 
 /// The parameters of a plan that the protocol can express, for a server of version `theirs`.

@@ -183,7 +183,7 @@ impl Admission {
             Some(Exclusive::Queue) if can_wait => only_one.acquire_owned().await.ok(),
             Some(_) => only_one.try_acquire_owned().ok(),
         };
-        let busy = "busy: another measurement is running, and this server makes one at a time";
+        let busy = "busy: another measurement is running, and this server runs one at a time";
         right.map(Some).ok_or_else(|| busy.into())
     }
 }

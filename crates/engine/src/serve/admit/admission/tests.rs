@@ -182,7 +182,7 @@ fn leaves(admission: &Admission, client: IpAddr, told: bool) -> Result<(), Strin
 fn who_does_not_send_its_flows_waits_the_next_time() {
     let (admission, client) = (small_host(64), address("192.0.2.1"));
     (0..3).for_each(|_| leaves(&admission, client, true).unwrap());
-    assert!(why(admission.flows(client, &Plan::standard())).contains("did not come"));
+    assert!(why(admission.flows(client, &Plan::standard())).contains("never arrived"));
     assert!(admission.flows(address("192.0.2.2"), &Plan::standard()).is_ok());
     let conversation = Wants::Conversation;
     let place = admission.place(Permit::any(), client, conversation, None);

@@ -59,8 +59,8 @@ impl Resource {
     /// What a client can do that needs less of it.
     fn advice(self) -> &'static str {
         match self {
-            Connections => "close others first",
-            Conversations | Measurements => "wait until others end",
+            Connections => "close other measurements first",
+            Conversations | Measurements => "wait until other measurements end",
             Descriptors | Threads => "use fewer flows",
             Memory => {
                 "use fewer flows, a smaller chunk, a smaller --size or smaller socket buffers"

@@ -144,7 +144,7 @@ impl ServedClient {
             return Err("the server keeps its facts to itself (--private)");
         }
         if self.credential.is_none() {
-            return Err("the server tells the key of its card only to clients with a token");
+            return Err("the server shows its card's hash key only to clients with a token");
         }
         Ok(())
     }
@@ -156,7 +156,7 @@ impl ServedClient {
             return Ok((socket, early));
         }
         let stream = self.conversation.take_stream().await;
-        let stream = stream.ok_or("its connection is gone, or it does not read what it is told")?;
+        let stream = stream.ok_or("its connection is gone, or it does not read its messages")?;
         let stream = stream.into_std().map_err(|e| e.to_string())?;
         let doubts = apply_accepted(&stream, options).map_err(|e| e.to_string())?;
         log_doubts(self.caller.peer, 0, &doubts);

@@ -83,7 +83,9 @@ pub async fn serve_client(
     client.put_back().await;
     let id = protocol.id;
     match outcome {
-        Ok(()) => tracing::info!(%peer, "{id}: left after {} measurements", client.measurements),
+        Ok(()) => {
+            tracing::info!(%peer, "{id}: disconnected after {} measurements", client.measurements)
+        }
         Err(why) => tracing::info!(%peer, "{id}: ended: {why}"),
     }
     if client.measurements > 0 {
@@ -167,7 +169,7 @@ impl ServedClient {
         let peer = self.caller.peer;
         match action {
             Action::Proven(credential) => {
-                tracing::info!(%peer, "{}: has proven: {credential}", self.caller.protocol.id);
+                tracing::info!(%peer, "{}: authenticated: {credential}", self.caller.protocol.id);
                 self.credential = Some(credential);
             }
             Action::Converse => self.ask_to_converse(),
@@ -209,7 +211,7 @@ impl ServedClient {
                 tracing::info!(%peer, "{}: connected: {}", self.caller.protocol.id, host.name);
             }
             Action::Note(text) => tracing::info!(%peer, "{}: {text}", self.caller.protocol.id),
-            Action::Refused(why) => tracing::info!(%peer, "broke off: {why}"),
+            Action::Refused(why) => tracing::info!(%peer, "failed: {why}"),
             // What the client saw is its own to show.
             Action::PeerSampled(_) | Action::SettingAnswered(_) => {}
             // Only a client's session says so.
@@ -353,7 +355,7 @@ impl ServedClient {
         let Some(mut settings) = self.settings.take() else {
             return Err(SettingRefusal {
                 not_permitted: false,
-                why: "an earlier change broke off; leave and come back".into(),
+                why: "an earlier change failed; disconnect and connect again".into(),
             });
         };
         let done = blocking(move || {

@@ -37,7 +37,7 @@ pub(super) enum Greeting {
 impl Greeting {
     /// What it means that nothing more came in time.
     pub(super) fn timed_out(&self) -> WireError {
-        let silent = "a service that waits for the client to speak, or speaks to nobody";
+        let silent = "a service that waits for the client to speak first, or never speaks";
         match self {
             Self::Preamble { seen, .. } if seen.is_empty() => seems(silent.into()),
             Self::Preamble { seen, .. } => seems(foreign::server(seen)),
@@ -53,9 +53,7 @@ impl Greeting {
         match self {
             Self::Failed(error) => error.clone(),
             Self::Preamble { seen, begun: Some(Begun::Key(_)) } if seen.is_empty() => {
-                WireError::Closed(
-                    "at once, as a goodput server does that is too old for keys".into(),
-                )
+                WireError::Closed("at once, like a goodput server that is too old for keys".into())
             }
             Self::Preamble { seen, .. } if seen.is_empty() || !is_start_of_ours(seen) => {
                 seems(foreign::server(seen))
@@ -144,7 +142,7 @@ impl ClientSession {
                 let (seen, begun) = (std::mem::take(seen), begun.take());
                 self.join(now, Opening::read(&seen), begun, &seen[PREAMBLE_BYTES..])
             }
-            _ => Err(broken("its preamble does not answer ours")),
+            _ => Err(broken("its preamble does not match this end's")),
         }
     }
 

@@ -22,14 +22,12 @@ impl ClientSession {
             return Ok(());
         }
         if plan.peer_output {
-            let why =
-                "a goodput server prints nothing; leave --peer-output out, it tells all it sees";
+            let why = "a goodput server prints nothing; leave out --peer-output, its whole report is in the result";
             self.channel.act(Action::Refused(why.into()));
             return Ok(());
         }
         if plan.data_port.is_some() {
-            let why =
-                "a goodput server has the ports of the flows to itself; leave --data-port out";
+            let why = "a goodput server chooses the flows' ports; leave out --data-port";
             self.channel.act(Action::Refused(why.into()));
             return Ok(());
         }
@@ -40,7 +38,7 @@ impl ClientSession {
             }
             State::Idle => self.send_plan(now, plan),
             _ => {
-                self.channel.act(Action::Refused("another measurement is under way".into()));
+                self.channel.act(Action::Refused("another measurement is running".into()));
                 Ok(())
             }
         }
@@ -106,7 +104,7 @@ impl ClientSession {
             return Ok(());
         }
         let State::Opening { far_ready, .. } = &mut self.state else {
-            return Err(broken("it says at the wrong time that the flows are ready"));
+            return Err(broken("it reports the flows ready at the wrong time"));
         };
         *far_ready = true;
         self.be_ready(now);
@@ -160,7 +158,7 @@ impl ClientSession {
             return Ok(());
         }
         let State::Running(running) = &mut self.state else {
-            return Err(broken("it speaks of payload before the beginning"));
+            return Err(broken("it reports payload before the measurement began"));
         };
         running.hear(now, &mut self.channel, message)?;
         self.conclude();
@@ -187,8 +185,8 @@ impl ClientSession {
 fn told(hash: Option<Known<Box<ReceiveHash>>>) -> Known<Box<ReceiveHash>> {
     match hash {
         Some(Known::Value(hash)) if hash.is_sound() => Known::Value(hash),
-        Some(Known::Value(_)) => Known::missing("it tells of a hash that makes no sense"),
+        Some(Known::Value(_)) => Known::missing("it reports a hash that makes no sense"),
         Some(Known::Missing(why)) => Known::Missing(why),
-        None => Known::missing("it does not tell how its card spreads what it receives"),
+        None => Known::missing("it does not report how its card spreads flows over receive queues"),
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn begin(key: &ClientKey) -> Result<(Begun, Vec<u8>), WireError> {
 impl Begun {
     /// Client: takes the server's record, and looks at its key before it shows its own.
     pub(super) fn finish(mut self, message: &[u8]) -> Result<Joined, WireError> {
-        let unread = |_| WireError::Protocol("its handshake can't be read".into());
+        let unread = |_| WireError::Protocol("its handshake is not valid".into());
         read_handshake(&mut self.noise, message).map_err(unread)?;
         let weak = |why: KeyError| WireError::Protocol(why.to_string());
         let server = shown(&self.noise)?.checked().map_err(weak)?;
@@ -35,8 +35,7 @@ impl Begun {
             && *key != server
         {
             return Err(WireError::NotPermitted(format!(
-                "its key is {server}, not {key} as {by} says. Either somebody else answers in its \
-                 place, or it has a new key; ask its administrator before you let the new one be known"
+                "its key is {server}, not {key} as {by} says. Either someone else answers in its place, or it has a new key; ask its administrator before you accept the new key"
             )));
         }
         let last = handshake_record(&mut self.noise)?;
@@ -54,7 +53,7 @@ pub(in super::super) fn respond(
 ) -> Result<(Answered, Vec<u8>), WireError> {
     let keyed = builder(PATTERN).and_then(|builder| builder.local_private_key(own.secret()));
     let mut noise = keyed.and_then(snow::Builder::build_responder).map_err(unable)?;
-    let unread = |_| WireError::Protocol("its handshake can't be read".into());
+    let unread = |_| WireError::Protocol("its handshake is not valid".into());
     read_handshake(&mut noise, message).map_err(unread)?;
     let record = handshake_record(&mut noise)?;
     Ok((Answered(Box::new(noise)), record))
@@ -67,7 +66,8 @@ impl Answered {
         mut self,
         message: &[u8],
     ) -> Result<(Tunnel, PublicKey), WireError> {
-        let why = "the client does not end the handshake: it may know this server by another key";
+        let why =
+            "the client does not finish the handshake: it may know another key for this server";
         let read = read_handshake(&mut self.0, message);
         read.map_err(|_| WireError::NotPermitted(why.into()))?;
         let client = shown(&self.0)?;

@@ -109,7 +109,7 @@ impl Tunnel {
                 Ok(plain)
             }
             Err(_) if self.proven => Err(WireError::Protocol("a record was changed".into())),
-            Err(_) => Err(WireError::NotPermitted("the client's token is not ours".into())),
+            Err(_) => Err(WireError::NotPermitted("the client's token is wrong".into())),
         }
     }
 

@@ -23,7 +23,7 @@ pub(super) fn begin(token: &Token) -> Result<(Begun, Vec<u8>), WireError> {
 impl Begun {
     /// Client: takes the server's record.
     pub(super) fn finish(mut self, message: &[u8]) -> Result<Joined, WireError> {
-        let differ = "the token given here is not the one of the server";
+        let differ = "the token given here is not the server's token";
         let read = read_handshake(&mut self.0, message);
         read.map_err(|_| WireError::NotPermitted(differ.into()))?;
         Ok(Joined { tunnel: tunnel(*self.0, true)?, last: Vec::new(), server: None })
@@ -40,7 +40,7 @@ pub(in super::super) fn respond(
     let builder = builder(PATTERN).and_then(|builder| builder.psk(2, &key)).map_err(unable)?;
     let mut noise = builder.build_responder().map_err(unable)?;
     let read = read_handshake(&mut noise, message);
-    read.map_err(|_| WireError::Protocol("its handshake can't be read".into()))?;
+    read.map_err(|_| WireError::Protocol("its handshake is not valid".into()))?;
     let record = handshake_record(&mut noise)?;
     Ok((tunnel(noise, false)?, record))
 }

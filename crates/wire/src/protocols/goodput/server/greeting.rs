@@ -41,7 +41,7 @@ impl Greeting {
     /// What it means that nothing more came in time.
     pub(super) fn timed_out(&self) -> WireError {
         let what = match self {
-            Self::Preamble(_) => "it did not say what it speaks",
+            Self::Preamble(_) => "it did not name its protocol",
             Self::Handshake(_) | Self::Keyed(_) | Self::Proof { .. } | Self::Hello => {
                 "it did not greet"
             }
@@ -87,7 +87,7 @@ impl ServerSession {
             Opening::Keyed => self.greet_keyed(now, &seen[PREAMBLE_BYTES..]),
             Opening::Data(_) => Err(broken("a data connection where control was expected")),
             Opening::UnknownRole(role) => {
-                Err(broken(format!("there is no role {:?}", char::from(role))))
+                Err(broken(format!("unknown role {:?}", char::from(role))))
             }
             Opening::Foreign => Err(WireError::Foreign { seems: foreign::client(&seen) }),
         }
@@ -106,7 +106,7 @@ impl ServerSession {
     fn greet_secured(&mut self, now: Instant, rest: &[u8]) -> Result<(), WireError> {
         if self.config.token.is_none() {
             self.answer_plainly(now);
-            let why = "this server has no token; connect without one, or start it with one";
+            let why = "this server has no token; connect without one, or start the server with one";
             return Err(WireError::NotPermitted(why.into()));
         }
         self.state = State::Greeting(Greeting::Handshake(Decoder::new(HANDSHAKE_RECORD_MAX)));

@@ -155,7 +155,7 @@ impl ServerSession {
 
     /// Ends payload that the client did not end in time.
     pub(super) fn finish_overdue(&mut self, now: Instant) -> Result<(), WireError> {
-        let why = "the longest time that the server lets payload move is over";
+        let why = "the server's time limit for payload is over";
         self.take_running(now, Input::Finish(Some(why.into())))
     }
 
@@ -174,7 +174,7 @@ impl ServerSession {
             return Ok(());
         }
         let State::Running(running) = &mut self.state else {
-            return Err(broken("it speaks of payload before the beginning"));
+            return Err(broken("it reports payload before the measurement began"));
         };
         running.hear(now, &mut self.channel, message)?;
         self.conclude(now);

@@ -171,7 +171,7 @@ impl ServerSession {
             }
             Message::Hello(_) => Err(broken("a second hello")),
             Message::Accept(_) | Message::FlowsReady(_) | Message::SettingDone(_) => {
-                Err(broken("a client can't accept, have flows ready or answer for a setting"))
+                Err(broken("a client can't accept, report flows ready or answer a setting request"))
             }
         }
     }
@@ -202,7 +202,7 @@ impl ServerSession {
             State::Greeting(greeting) => return Err(greeting.timed_out()),
             State::Idle => {
                 let minutes = IDLE.as_secs() / 60;
-                let why = format!("it asked for nothing in {minutes} minutes");
+                let why = format!("it requested nothing for {minutes} minutes");
                 return Err(WireError::TimedOut(why));
             }
             State::Running(running) if running.is_overdue(now) => return self.finish_overdue(now),

@@ -33,12 +33,12 @@ impl Requests {
         question: AskSetting,
     ) -> Result<(), WireError> {
         if !self.permitted {
-            let why = "settings of this host can be reached only with its token or a key".into();
+            let why = "settings of this host are accessible only with its token or a key".into();
             let refusal = SettingRefusal { not_permitted: true, why };
             return answer(now, channel, question.id, Err(refusal));
         }
         if self.waiting.len() >= WAITING_MAX {
-            return Err(broken(format!("more than {WAITING_MAX} settings asked for at once")));
+            return Err(broken(format!("more than {WAITING_MAX} settings requested at once")));
         }
         self.waiting.push_back(question);
         self.act(channel);

@@ -294,7 +294,11 @@ fn an_unknown_message_is_named_in_the_goodbye() {
 fn a_plan_beyond_a_limit_is_refused_in_words() {
     let mut rig = Rig::greeted(limits());
     rig.propose(1, Plan { flows: 129, ..Plan::standard() }).unwrap();
-    assert!(rig.last_said().contains("129, and this server allows 128"), "{}", rig.last_said());
+    assert!(
+        rig.last_said().contains("129 is too much; this server allows 128"),
+        "{}",
+        rig.last_said()
+    );
     assert_eq!(rig.count(|a| matches!(a, Action::ExpectFlows { .. })), 0);
 }
 

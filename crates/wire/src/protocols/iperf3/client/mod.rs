@@ -37,7 +37,7 @@ use crate::state_machine::StateMachine;
 use crate::ticket::{Meeting, Proof};
 
 /// Why a second measurement is not to be had.
-const ONCE: &str = "an iperf3 server measures once a connection; connect again";
+const ONCE: &str = "an iperf3 server runs one measurement per connection; connect again";
 
 /// A conversation, seen from the connecting side.
 pub struct ClientSession {
@@ -80,7 +80,7 @@ impl StateMachine for ClientSession {
                 self.control.close();
             }
             Input::AskSetting(_) => {
-                let why = "an iperf3 server answers for no settings".into();
+                let why = "an iperf3 server has no settings to ask for".into();
                 let refusal = SettingRefusal { not_permitted: false, why };
                 self.control.act(Action::SettingAnswered(Err(refusal)));
             }
@@ -171,7 +171,7 @@ impl ClientSession {
             (DISPLAY_RESULTS, State::Told) => self.done(),
             (_, State::Greeting) => {
                 let seems = foreign::server(bytes);
-                return Err(broken(format!("it is no iperf3 server: it seems to be {seems}")));
+                return Err(broken(format!("it is not an iperf3 server: it seems to be {seems}")));
             }
             (other, _) => return Err(broken(format!("state {other} at the wrong time"))),
         }
@@ -294,7 +294,7 @@ impl ClientSession {
 
     /// Both have the other's results.
     fn done(&mut self) {
-        let why = "an iperf3 server tells its totals and nothing more";
+        let why = "an iperf3 server reports only totals";
         self.control.act(Action::PeerReported(Known::missing(why)));
         self.control.send(vec![IPERF_DONE]);
         self.enter(State::Over, None);
@@ -305,7 +305,7 @@ impl ClientSession {
     fn failed(&mut self) {
         let words = self.control.error_words();
         let why = words.number.map_or_else(
-            || "it says that something failed, and not what".into(),
+            || "it reports a failure without a reason".into(),
             |number| errors::words(number, words.errno),
         );
         self.refuse(why);
@@ -337,9 +337,9 @@ impl ClientSession {
                 self.failed();
                 Ok(())
             }
-            State::Proposed(_) if self.config.login.is_some() => {
-                Err(WireError::NotPermitted("it hung up on the user name and password".into()))
-            }
+            State::Proposed(_) if self.config.login.is_some() => Err(WireError::NotPermitted(
+                "it closed the connection after the user name and password".into(),
+            )),
             state => Err(WireError::Closed(state.when().into())),
         }
     }

@@ -66,18 +66,16 @@ impl State {
     /// What a silence or an end at this point means, in words.
     pub fn when(&self) -> &'static str {
         match self {
-            Self::Greeting => {
-                "no word on the cookie; it may be no iperf3 server, or one that is busy and full"
-            }
+            Self::Greeting => "no answer to the cookie; it may not be an iperf3 server, or be busy",
             Self::Idle => "before it had the parameters",
-            Self::Proposed(_) => "no word on the parameters",
+            Self::Proposed(_) => "no answer to the parameters",
             Self::Opening { .. } => "the data connections were not made",
             Self::Ready(_) => "before payload moved",
             Self::Running(_) => "in the middle of the measurement",
-            Self::Ending { asked: false, .. } => "it did not ask for the results at the end",
+            Self::Ending { asked: false, .. } => "it did not request the results at the end",
             Self::Ending { .. } => "this end had no results",
-            Self::Listening(_) => "it did not tell its results",
-            Self::Told => "it did not say that it has the results",
+            Self::Listening(_) => "it did not send its results",
+            Self::Told => "it did not confirm the results",
             Self::Failing | Self::Over => "after the measurement",
         }
     }

@@ -84,7 +84,7 @@ impl StateMachine for ServerSession {
         let number = match &self.stage {
             Stage::Denied => {
                 self.control.fail(number::AUTH);
-                return Err(WireError::NotPermitted("no user of this server".into()));
+                return Err(WireError::NotPermitted("not a user of this server".into()));
             }
             Stage::Judging(_) => Some(number::AUTH),
             Stage::Greeting => None,
@@ -303,7 +303,7 @@ impl ServerSession {
     }
 
     fn tell_results(&mut self, now: Instant) -> Result<(), WireError> {
-        let why = "an iperf3 client tells its totals and nothing more";
+        let why = "an iperf3 client reports only totals";
         self.control.act(Action::PeerReported(Known::missing(why)));
         if let Stage::Asking(run) = &self.stage {
             self.control.send_json(&run.results())?;

@@ -125,13 +125,13 @@ impl Stage {
     pub fn when(&self) -> &'static str {
         match self {
             Self::Greeting => "before it showed a cookie",
-            Self::Awaiting => "before it told its parameters",
-            Self::Judging(_) => "before its login was looked at",
-            Self::Denied => "before it was told that it may not measure",
+            Self::Awaiting => "before it sent its parameters",
+            Self::Judging(_) => "before its login was checked",
+            Self::Denied => "before its refusal was sent",
             Self::Preparing(_) => "while this end got ready",
-            Self::Gathering(_) => "before all its data connections had come",
+            Self::Gathering(_) => "before all its data connections had arrived",
             Self::Running(_) => "in the middle of the measurement",
-            Self::Ending(_) | Self::Asking(_) => "before it told its results",
+            Self::Ending(_) | Self::Asking(_) => "before it sent its results",
             Self::Parting => "without a goodbye",
         }
     }

@@ -44,7 +44,7 @@ impl ClientSession {
     pub(super) fn propose(&mut self, now: Instant, plan: Box<Plan>) {
         let refusal = match self.state {
             State::Idle => check::sense(&plan).err().or_else(|| unspoken(&plan)),
-            _ => Some("a nuttcp server makes one measurement a connection".into()),
+            _ => Some("a nuttcp server runs one measurement per connection".into()),
         };
         if let Some(why) = refusal {
             return self.out.act(Action::Refused(why));
@@ -99,7 +99,7 @@ impl ClientSession {
             Length::Seconds(_) | Length::Auto { .. } | Length::Source => true,
         };
         if !whole && !parameters.client_sends {
-            let why = "nuttcp sends whole chunks only: a little more than asked for will come";
+            let why = "nuttcp sends only whole chunks, so a little more than requested will arrive";
             self.out.act(Action::Note(why.into()));
         }
         self.out.send(parameters.write());

@@ -11,7 +11,7 @@ use crate::protocols::goodput::times::after_s;
 use crate::session::{Action, Input};
 
 /// Why a server's own view is not there.
-const UNTOLD: &str = "a nuttcp server tells its totals only";
+const UNTOLD: &str = "a nuttcp server reports only totals";
 
 /// A measurement that has begun.
 pub struct Running {

@@ -104,7 +104,7 @@ impl StateMachine for ClientSession {
                 return Ok(());
             }
             State::Ready(_) => "this end did not begin in time",
-            State::Running(_) => "it did not tell what it counted in time",
+            State::Running(_) => "it did not report its counts in time",
         };
         Err(WireError::TimedOut(why.into()))
     }
@@ -178,7 +178,7 @@ impl ClientSession {
     fn greeted(&mut self, now: Instant, line: &str) -> Result<(), WireError> {
         let Some(theirs) = Version::of_helo(line) else { return Err(seems(line.as_bytes())) };
         if theirs < OLDEST {
-            let why = format!("it is nuttcp {theirs}, and this end speaks to {OLDEST} and later");
+            let why = format!("it is nuttcp {theirs}; goodput supports {OLDEST} and later");
             return Err(WireError::Protocol(why));
         }
         self.theirs = theirs;
@@ -226,11 +226,11 @@ impl ClientSession {
                 self.conclude();
                 return Ok(());
             }
-            State::Running(_) => "before it told all that it counted",
+            State::Running(_) => "before it reported all its counts",
             State::Over => return Ok(()),
         };
         Err(WireError::Closed(match self.account.complaint() {
-            Some(complaint) => format!("{when}; it said: {complaint}"),
+            Some(complaint) => format!("{when}; it reported: {complaint}"),
             None => when.into(),
         }))
     }

@@ -137,7 +137,7 @@ fn a_no_is_passed_on_with_its_reasons_made_plain() {
     assert!(why.contains("bind() on data stream failed Error: Address already"), "{why}");
     assert!(!why.contains('\x1b'));
     asking.tell(Input::Propose(Box::new(seconds(1.0)))).unwrap();
-    assert!(asking.refusal().contains("one measurement a connection"));
+    assert!(asking.refusal().contains("one measurement per connection"));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn half_an_account_is_an_error_with_the_servers_complaint() {
     asking.hear("nuttcp-r: v6.1.2: Error: bind: Address already in use\n").unwrap();
     asking.hear(ACCOUNT.lines().next().unwrap()).unwrap();
     let why = asking.tell(Input::Closed).unwrap_err().to_string();
-    assert!(why.contains("all that it counted; it said: nuttcp-r: v6.1.2: Error: bind"), "{why}");
+    assert!(why.contains("all its counts; it reported: nuttcp-r: v6.1.2: Error: bind"), "{why}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::protocols::goodput::times::after_s;
 use crate::session::{Action, Input};
 
 /// What a client of nuttcp tells of itself.
-const UNTOLD: &str = "a nuttcp client tells nothing of itself";
+const UNTOLD: &str = "a nuttcp client reports nothing about itself";
 
 /// A measurement that has begun.
 pub struct Running {

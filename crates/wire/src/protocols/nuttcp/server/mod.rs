@@ -84,8 +84,8 @@ impl StateMachine for ServerSession {
 
     fn expire(&mut self, now: Instant) -> Result<(), WireError> {
         let why = match &self.state {
-            State::Greeting => "it did not say what it speaks",
-            State::Asking => "it did not say what it asks for",
+            State::Greeting => "it did not name its protocol",
+            State::Asking => "it sent no request",
             State::Preparing(_) => "the server did not get ready in time",
             State::Expecting(_) => "not all data connections came in time",
             State::Running(running) if !running.is_finishing() => {
@@ -256,7 +256,7 @@ impl ServerSession {
     fn closed(&mut self, now: Instant) -> Result<(), WireError> {
         let when = match &self.state {
             State::Greeting => "before it greeted",
-            State::Asking => "before it said what it asks for",
+            State::Asking => "before its request",
             State::Preparing(_) | State::Expecting(_) => "before the measurement began",
             State::Running(running) if running.may_be_interrupted() => {
                 self.interrupted(now);

@@ -223,7 +223,7 @@ fn parameters_without_a_greeting_are_served() {
 fn a_server_that_asks_for_a_token_says_so() {
     let mut served = Served::asked(&[]);
     served.tell(Input::Denied(CREDENTIAL_REQUIRED.into())).unwrap();
-    assert!(served.text().contains("asks for a token") && served.closed);
+    assert!(served.text().contains("requires a token") && served.closed);
 }
 
 #[test]
