@@ -211,8 +211,7 @@ impl<'a> NearRun<'a> {
             }
         }
         if self.ended_before_it_moved() && !interrupt.is_raised() {
-            let why = "the far end ended the test before a single byte had moved; it may be busy, or let \
-                       only clients in that it knows";
+            let why = "the far end ended the test before a single byte had moved; it may be busy, or accept only known clients";
             let words = if self.hears { self.client.refusal().await } else { None };
             return Err(words.unwrap_or_else(|| EngineError::BrokenOff(why.into())));
         }
@@ -378,7 +377,7 @@ impl<'a> NearRun<'a> {
             return Ok(());
         }
         let name = source.name();
-        Err(EngineError::Flow(format!("{name} gave not one byte: there is nothing to measure")))
+        Err(EngineError::Flow(format!("{name} gave no data: there is nothing to measure")))
     }
 }
 

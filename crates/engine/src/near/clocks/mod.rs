@@ -73,7 +73,7 @@ impl Comparing {
 
     /// What was answered, about a second later at the latest.
     pub async fn collect(mut self) -> Result<Asked, EngineError> {
-        let broken = |cause| EngineError::Flow(format!("an internal task broke off: {cause}"));
+        let broken = |cause| EngineError::Flow(format!("an internal task failed: {cause}"));
         match &mut self.asking {
             Ok(asking) => asking.await.map_err(broken)?,
             Err(why) => Ok(Err(why.clone())),
@@ -94,7 +94,7 @@ fn whom(
     echo: Option<Cookie>,
 ) -> Result<(SocketAddr, Cookie), Missing> {
     if !client.far_end().compares_clocks {
-        return Err(Missing::because("the far end is not goodput, and does not tell its clock"));
+        return Err(Missing::because("the far end is not goodput and does not report its clock"));
     }
     if !plan.observe {
         return Err(Missing::because("the plan does not observe"));
@@ -124,7 +124,7 @@ pub fn note(facts: &mut Snapshot, clock: Option<ClockOffset>) {
             facts.put("clock.far_ahead_us", ahead_us);
             facts.put("clock.uncertainty_us", uncertainty_us);
         }
-        None => facts.lacks("clock", "the far end did not tell the time"),
+        None => facts.lacks("clock", "the far end did not report the time"),
     }
 }
 
