@@ -1,4 +1,4 @@
-//! What failing tests printed, cut to what tells why: said again at the end of `cargo xtask test`.
+//! What failing tests printed, cut to what shows why: said again at the end of `cargo xtask test`.
 //!
 //! libtest and libtest-mimic print `failures:`, then for each failing test a line `---- NAME stdout ----`
 //! or `---- NAME ----` with its output below, then `failures:` again with the names alone.

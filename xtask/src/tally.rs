@@ -93,7 +93,7 @@ impl Steps {
         self.total += tally;
     }
 
-    /// Prints again what failed, and the total as the last line; an error where anything failed.
+    /// Prints again what failed, and the total as the last line; an error if anything failed.
     pub fn finish(self) -> Result<()> {
         if !self.failed.is_empty() {
             println!("\nfailed: {}", self.failed.join(", "));

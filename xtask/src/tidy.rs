@@ -48,7 +48,7 @@ fn problems_of(file: &RustFile) -> Vec<String> {
     breaches.found
 }
 
-/// Lines that `cargo xtask new` wrote and somebody has yet to write.
+/// Lines that `cargo xtask new` wrote and someone has yet to write.
 fn blanks(path: &Path, text: &str) -> Vec<String> {
     let blank = text.lines().enumerate().filter(|(_, line)| line.contains(BLANK));
     let left = |(number, _)| {

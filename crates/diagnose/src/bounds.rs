@@ -101,7 +101,7 @@ fn per_round_trip(view: &View, bytes: f64) -> Result<f64, Missing> {
     Ok(bytes * 8.0 / rtt * view.sender.flow_count()?)
 }
 
-/// The peer's window; where it tunes itself, the largest it may grow to.
+/// The peer's window; if it tunes itself, the largest it may grow to.
 fn receive_window(view: &View) -> Result<f64, Missing> {
     let now = view.sender.peer_window_bytes()?;
     let fixed = receive_buffer_is_fixed(view);
@@ -109,7 +109,7 @@ fn receive_window(view: &View) -> Result<f64, Missing> {
     per_round_trip(view, now.max(largest * WINDOW_PER_BUFFER))
 }
 
-/// The send buffer; where it tunes itself, the largest it may grow to. Its payload was measured to
+/// The send buffer; if it tunes itself, the largest it may grow to. Its payload was measured to
 /// equal its size.
 fn send_buffer(view: &View) -> Result<f64, Missing> {
     if view.plan().transport == Transport::Udp {

@@ -38,7 +38,7 @@ pub struct BurstLoss {
 }
 
 impl BurstLoss {
-    /// The burst, of a congestion control that backs off; `None` where there was none.
+    /// The burst, of a congestion control that backs off; `None` if there was none.
     pub fn of(view: &View) -> Result<Option<Self>, Missing> {
         if !view.backs_off_at_loss()? || view.needs_start().is_err() {
             return Ok(None);
@@ -72,7 +72,7 @@ const WIDE: f64 = 10.0;
 /// Mean rate over the best steps', below which the queue empties at each loss.
 const EMPTIES: f64 = 0.95;
 
-/// A level that the window meets again and again, as it does where a queue overflows that is too short
+/// A level that the window meets repeatedly, as it does where a queue overflows that is too short
 /// to keep what serves it busy while the window is small.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
@@ -85,7 +85,7 @@ pub struct Level {
 }
 
 impl Level {
-    /// The level, of a congestion control that backs off; `None` where there is none.
+    /// The level, of a congestion control that backs off; `None` if there is none.
     pub fn of(view: &View) -> Result<Option<Self>, Missing> {
         let Ok(losses) = view.sender.losses() else { return Ok(None) };
         let Ok((low, left, high)) = view.sender.slow_start_threshold_deciles() else {
@@ -122,7 +122,7 @@ pub struct Clusters {
 }
 
 impl Clusters {
-    /// The clusters, of a congestion control that backs off; `None` where there are none.
+    /// The clusters, of a congestion control that backs off; `None` if there are none.
     pub fn of(view: &View) -> Result<Option<Self>, Missing> {
         let Ok(losses) = view.sender.losses() else { return Ok(None) };
         let (lost, events, dispersion) = (losses.lost(), losses.events(), losses.clustering());

@@ -40,7 +40,7 @@ pub fn larger_wmem(view: &View) -> Option<Change> {
 
 /// Raises the last of three numbers to twice the bandwidth-delay product of the next limit, one
 /// for the data in flight and one for what waits behind a loss, yet at least to twice the present.
-/// Where no limit is known, to what the kernel allows by itself.
+/// If no limit is known, to what the kernel allows on its own.
 fn larger_buffer(view: &View, side: &Side, name: &str) -> Option<Change> {
     let present = side.text(name).ok()?;
     let largest = bounds::largest_of(side, name).ok()?;

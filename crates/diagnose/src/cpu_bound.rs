@@ -21,7 +21,7 @@ const HARDLY_DRY: f64 = 0.1;
 /// A flow's thread that wants more CPU than there is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CpuBound {
-    /// Share of the time in which it was its turn: it ran or waited for a CPU; where the kernel does
+    /// Share of the time in which it was its turn: it ran or waited for a CPU; if the kernel does
     /// not tell the wait, it waited neither for the socket nor on purpose.
     pub turn: f64,
     /// CPU time of the thread as a share of wall time.
@@ -54,7 +54,7 @@ impl CpuBound {
 }
 
 /// The thread of `side`, if the CPU holds it back: it ran or waited for a CPU nearly all the time.
-/// Where the kernel does not tell that wait: it hardly waits for anything, and spends its turn on
+/// If the kernel does not report that wait: it hardly waits for anything, and spends its turn on
 /// the CPU, or waiting for one on a host whose CPUs are all busy.
 pub fn cpu_bound(side: &Side) -> Result<Option<CpuBound>, Missing> {
     let cpu = side.thread_cpu_share()?;
@@ -90,8 +90,8 @@ fn leaves_data_behind(side: &Side) -> bool {
     side.role == Role::Sender && long && dry.is_ok_and(|dry| dry < HARDLY_DRY)
 }
 
-/// Share of the time in which the thread of `side` neither waited nor ran, or, where that is known
-/// not to be for want of a CPU, in which its whole process did not.
+/// Share of the time in which the thread of `side` neither waited nor ran, or, if that is known
+/// not to be for lack of a CPU, in which its whole process did not.
 pub fn stopped_share(side: &Side) -> Result<f64, Missing> {
     let turn = 1.0 - side.blocked_share()? - side.paced_share()?;
     let wait = side.cpu_wait_share();
@@ -105,7 +105,7 @@ pub fn stopped_share(side: &Side) -> Result<f64, Missing> {
 }
 
 /// How sure it is that something stops the thread of `side`, or that it waits inside the program:
-/// where the kernel does not tell how long it waited for a CPU, only possible while all CPUs of its
+/// where the kernel does not report how long it waited for a CPU, only possible while all CPUs of its
 /// host are busy; then a thread that gets much of a CPU is left to [`cpu_bound`].
 pub fn stopped(side: &Side) -> Result<Option<Confidence>, Missing> {
     if stopped_share(side)? < STOPPED || is_throttled(side) {

@@ -23,7 +23,7 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// Rules that could not decide, with what they lacked.
     pub undecided: Vec<Undecided>,
-    /// What each rule's witness read, by rule id, where it could be read. Each falls when its cause
+    /// What each rule's witness read, by rule id, if it could be read. Each falls when its cause
     /// is removed.
     pub witnesses: BTreeMap<String, f64>,
     /// Goodput that the path could carry at best.

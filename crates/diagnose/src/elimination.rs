@@ -11,7 +11,7 @@ use crate::thresholds::{
 };
 use crate::view::{Side, View};
 
-/// CPU share of either thread beyond which the pace may be the hosts', where no round number shows a
+/// CPU share of either thread beyond which the pace may be the hosts', if no round number shows a
 /// rate, and round trips are short enough to be stretched by scheduling.
 const MUCH_CPU: f64 = 0.5;
 /// Share of the time that the receive window may stop the sender without holding it back.
@@ -73,8 +73,8 @@ fn lacks_cpu(side: &Side) -> bool {
 }
 
 /// Whether the receiver is known to be no bottleneck: nothing throttles it, or it waits for data
-/// nearly all the time and needs hardly any CPU. Waiting alone does not show it: a process that is
-/// stopped for want of quota while data comes in counts that as waiting too.
+/// nearly all the time and needs almost no CPU. Waiting alone does not show it: a process that is
+/// stopped for lack of quota while data comes in counts that as waiting too.
 pub fn reader_keeps_up(view: &View) -> bool {
     let side = &view.receiver;
     let idle = side.thread_cpu_share().is_ok_and(|share| share <= HARDLY_ANY);

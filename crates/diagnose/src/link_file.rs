@@ -1,6 +1,6 @@
 //! The file of systemd that keeps a setting of a device for good (systemd.link(5)).
 
-/// Where such a file goes. Only the first file that matches a device is applied, in the order of
+/// If such a file goes. Only the first file that matches a device is applied, in the order of
 /// the names, so it comes before the distribution's 99-default.link.
 pub fn name(device: &str) -> String {
     format!("/etc/systemd/network/10-{device}.link")

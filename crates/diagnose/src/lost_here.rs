@@ -39,7 +39,7 @@ pub struct LostHere {
 
 impl LostHere {
     /// Holds `drops` at the receiving host, in packets of the path, against what the flows lost.
-    /// `None` where they explain less than half of it, or where it does not limit.
+    /// `None` if they explain less than half of it, or where it does not limit.
     pub fn of(view: &View, drops: f64) -> Result<Option<Self>, Missing> {
         if drops == 0.0 {
             return Ok(None);

@@ -19,7 +19,7 @@ pub fn cubic(mss: f64, rtt: f64, loss: f64) -> f64 {
 }
 
 /// Rate that the flows together could have with a loss-based congestion control at the loss they
-/// met, bits per second. `None` where nothing was lost.
+/// met, bits per second. `None` if nothing was lost.
 pub fn rate_at_loss(view: &View) -> Result<Option<f64>, Missing> {
     let side = &view.sender;
     let loss = side.lasting_loss()?.share;

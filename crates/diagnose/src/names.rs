@@ -56,7 +56,7 @@ pub const QDISC_LIMIT: &str = "qdisc.limit_bytes";
 pub const QDISC_PACKETS: &str = "qdisc.sent_packets";
 /// Bytes that went through, as the queue counts them.
 pub const QDISC_SENT_BYTES: &str = "qdisc.sent_bytes";
-/// Packets dropped for want of room or for their size.
+/// Packets dropped for lack of room or for their size.
 pub const QDISC_DROPS: &str = "qdisc.drops";
 /// Times a packet had to wait for tokens.
 pub const QDISC_OVERLIMITS: &str = "qdisc.overlimits";
@@ -123,13 +123,13 @@ pub const FRAGMENTS_MADE: &str = "snmp.Ip.FragCreates";
 pub const FRAGMENTS_RECEIVED: &str = "snmp.Ip.ReasmReqds";
 /// How often the device's carrier came or went.
 pub const LINK_CARRIER_CHANGES: &str = "link.carrier_changes";
-/// Router that the peer is reached through; missing where there is none.
+/// Router that the peer is reached through; missing if there is none.
 pub const ROUTE_GATEWAY: &str = "route.gateway";
 /// Device that the route to the peer uses.
 pub const ROUTE_DEVICE: &str = "route.device";
 /// Segments out of order that TCP bears before it takes one for lost.
 pub const TCP_REORDERING: &str = "sysctl.net.ipv4.tcp_reordering";
-/// Whether TCP looks for a smaller packet size by itself: 0 never, 1 after time-outs, 2 always.
+/// Whether TCP looks for a smaller packet size on its own: 0 never, 1 after time-outs, 2 always.
 pub const TCP_MTU_PROBING: &str = "sysctl.net.ipv4.tcp_mtu_probing";
 /// Least retransmission time-out, microseconds.
 pub const TCP_RTO_MIN_US: &str = "sysctl.net.ipv4.tcp_rto_min_us";
@@ -160,7 +160,7 @@ pub const TCP_MEMORY_PAGES: &str = "sockstat.tcp_mem_pages";
 /// Memory from which it is under pressure (the second of `tcp_mem`), pages.
 pub const TCP_MEMORY_PRESSURE_PAGES: &str = "sockstat.tcp_mem_pressure_pages";
 
-/// Segments in order that a socket dropped for want of receive memory.
+/// Segments in order that a socket dropped for lack of receive memory.
 pub const TCP_RECEIVE_DROP: &str = "netstat.TcpExt.TCPRcvQDrop";
 /// The same of segments out of order.
 pub const TCP_OUT_OF_ORDER_DROP: &str = "netstat.TcpExt.TCPOFODrop";
@@ -168,5 +168,5 @@ pub const TCP_OUT_OF_ORDER_DROP: &str = "netstat.TcpExt.TCPOFODrop";
 pub const TCP_BACKLOG_DROP: &str = "netstat.TcpExt.TCPBacklogDrop";
 /// Segments dropped as they came after the window was closed.
 pub const TCP_ZERO_WINDOW_DROP: &str = "netstat.TcpExt.TCPZeroWindowDrop";
-/// Times that a socket's queue had to be made smaller for want of receive memory.
+/// Times that a socket's queue had to be made smaller for lack of receive memory.
 pub const TCP_PRUNE_CALLED: &str = "netstat.TcpExt.PruneCalled";

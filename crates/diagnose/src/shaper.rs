@@ -42,14 +42,14 @@ pub struct Shaper<'a> {
     pub ceiling: f64,
     /// Length of a full frame as it counts it, bytes.
     pub frame: f64,
-    /// Bytes that the bucket holds, where it is known.
+    /// Bytes that the bucket holds, if it is known.
     pub burst: Result<f64, Missing>,
     /// The class of htb that it is, as tc(8) writes it, where its counters tell.
     pub class: Option<&'a str>,
 }
 
 impl<'a> Shaper<'a> {
-    /// The shaper on the sender's device; `None` where there is none.
+    /// The shaper on the sender's device; `None` if there is none.
     pub fn of(view: &View<'a>) -> Result<Option<Self>, Missing> {
         let side = &view.sender;
         let kind = side.text(names::QDISC_KIND)?;

@@ -12,7 +12,7 @@
 //!   the window's; likewise for the send buffer.
 //! - A window or buffer can fill only as a queue on the path swallows it. Then the round-trip time
 //!   stays clearly above the smallest one, more buffer would only lengthen the queue, and the time
-//!   is the path's. Where both ends send, the queue may be the other direction's, which
+//!   is the path's. If both ends send, the queue may be the other direction's, which
 //!   acknowledgements wait in: a window that is the whole goodput stays the cause.
 //! - A buffer also fills behind losses: what is lost stays in it for another round trip, and all that
 //!   was written after it. Then it would allow far more than the goodput, and the time is the path's.
@@ -32,7 +32,7 @@ const WHOLE: std::ops::Range<f64> = 0.9..1.25;
 
 /// Retransmitted share from which losses may be what fills the buffer.
 const LOSSY: f64 = 0.001;
-/// What the losses would allow by themselves over the goodput, up to which they hold it as well.
+/// What the losses would allow on their own over the goodput, up to which they hold it as well.
 const HARDLY_MORE: f64 = 2.0;
 /// Goodput that a buffer allows over the measured, from which it is not the buffer's size that limits.
 /// A buffer that does was measured to hold down to 0.7 of its size in payload.
@@ -72,7 +72,7 @@ impl Counted {
     }
 
     /// How much of the time in which the writer did not wait it held the flow back, rather than
-    /// copying while earlier data was still on its way: 1 where it hardly ever waits.
+    /// copying while earlier data was still on its way: 1 where it almost never waits.
     fn hunger(&self) -> f64 {
         if self.blocked < HARDLY_WAITS { 1.0 } else { self.app_limited.max(self.paced) }
     }
@@ -111,7 +111,7 @@ fn tcp(view: &View) -> Result<Split, Missing> {
 }
 
 /// Whether the receiver's program is behind, so far as the sender can see it: only asked where the
-/// receiver tells nothing itself.
+/// receiver reports nothing itself.
 pub fn reader_is_behind(view: &View) -> bool {
     let side = &view.sender;
     let behind = side.peer_window_is_shut() || side.peer_window_falls().unwrap_or(false);
@@ -129,7 +129,7 @@ fn buffer_is_all(view: &View) -> bool {
 }
 
 /// Whether losses keep the congestion window below the receiver's for the rest of the time: as many get
-/// lost as would allow hardly more by themselves, and the congestion control takes each for
+/// lost as would allow hardly more on their own, and the congestion control takes each for
 /// congestion. What looks like pacing is not the window's then.
 fn losses_hold(view: &View) -> bool {
     let modelled = rate_at_loss(view).ok().flatten().zip(view.goodput().ok());

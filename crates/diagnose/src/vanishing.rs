@@ -46,7 +46,7 @@ pub fn vanishing(view: &View) -> Result<Option<Vanishing>, Missing> {
     Ok(found.then_some(Vanishing { packet_bytes, tries }))
 }
 
-/// Whether both hosts are on one link, where no router could tell that a packet is too big.
+/// Whether both hosts are on one link, if no router could tell that a packet is too big.
 pub fn shares_a_link(view: &View) -> bool {
     view.sender.text(ROUTE_DEVICE).is_ok() && view.sender.text(ROUTE_GATEWAY).is_err()
 }

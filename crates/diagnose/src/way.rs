@@ -2,7 +2,7 @@
 //! counted.
 //!
 //! Sockets count the flows' own segments; devices and queues count every packet of the host. So the
-//! path's loss is what the sockets miss less what the hosts dropped, and only where both count alike.
+//! path's loss is what the sockets miss less what the hosts dropped, and only if both count alike.
 
 use goodput_model::{FlowSample, Known, Missing, Role, Step, StepName, StepUnit};
 

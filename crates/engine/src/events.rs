@@ -47,7 +47,7 @@ pub enum Event {
     },
     /// A comparison of ways to send files begins, of several: one for each size and number of clients.
     TransfersBegan {
-        /// Bytes that each client is sent, where that is known.
+        /// Bytes that each client is sent, if that is known.
         size_bytes: Option<u64>,
         /// Clients at the same time.
         clients: u16,

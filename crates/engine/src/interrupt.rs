@@ -29,7 +29,7 @@ impl Interrupt {
         *self.0.borrow()
     }
 
-    /// Waits until it is raised; for ever, where nobody can raise it any more.
+    /// Waits until it is raised; for ever, if nobody can raise it any more.
     pub async fn raised(&self) {
         if self.0.clone().wait_for(|raised| *raised).await.is_err() {
             std::future::pending().await

@@ -4,7 +4,7 @@ use goodput_mover::no_thread;
 
 use crate::error::EngineError;
 
-/// Fails where the system refuses a thread, for which tokio would panic.
+/// Fails if the system refuses a thread, for which tokio would panic.
 pub fn can_start_thread() -> std::io::Result<()> {
     let tried = std::thread::Builder::new().spawn(|| ()).map_err(|cause| no_thread(&cause))?;
     // It does nothing, and its place is free again.

@@ -23,16 +23,16 @@ pub struct ArmAnalysis {
     pub n: usize,
     /// Median goodput over them.
     pub goodput_bits_per_s: Known<BitRate>,
-    /// Median CPU cost over them, where it is known.
+    /// Median CPU cost over them, if it is known.
     pub cpu_s_per_gb: Known<f64>,
     /// Goodput against the baseline. `None` for the baseline itself and for fewer than two blocks.
     pub goodput: Option<Effect>,
     /// CPU cost against the baseline; less is better. `None` as above, and where it is not known.
     pub cpu: Option<Effect>,
-    /// Round trips under load. `None` where no run was probed.
+    /// Round trips under load. `None` if no run was probed.
     pub latency: Option<ArmLatency>,
     /// A rough estimate of how many more blocks would decide an arm whose goodput is inconclusive.
-    /// `None` where it is decided, where nothing is known yet, and where the effect is so near the
+    /// `None` if it is decided, if nothing is known yet, and where the effect is so near the
     /// threshold that no sensible number would do.
     pub more_blocks: Option<u32>,
 }

@@ -17,7 +17,7 @@ pub fn conclude(
     trials: Vec<Trial>,
     stopped: impl Into<String>,
 ) -> Comparison {
-    // Where nothing limits, there is no mechanism to follow.
+    // If nothing limits, there is no mechanism to follow.
     let rule = usual_limit(&trials, 0).filter(|limit| limit != Verdict::NO_LIMIT);
     // An arm without values is a mistake of the caller; its numbers are shown all the same.
     let values = values.into_iter().chain(std::iter::repeat_with(Vec::new));

@@ -8,7 +8,7 @@ pub(crate) struct Curve {
 impl Curve {
     /// The curve through `series`. Of several points at one instant the last one stands. `None`
     /// where fewer than two instants remain, a time is not a finite number, or time or bytes run
-    /// back: a counter that was reset tells nothing.
+    /// back: a counter that was reset reports nothing.
     pub(crate) fn new(series: &[(f64, u64)]) -> Option<Self> {
         let mut points: Vec<(f64, u64)> = Vec::with_capacity(series.len());
         for &(at, bytes) in series {
@@ -33,7 +33,7 @@ impl Curve {
         self.points[self.points.len() - 1].0
     }
 
-    /// The part from the first point at or after `from_s`. `None` where fewer than two points
+    /// The part from the first point at or after `from_s`. `None` if fewer than two points
     /// remain.
     pub(crate) fn since(&self, from_s: f64) -> Option<Self> {
         let first = self.points.partition_point(|point| point.0 < from_s);

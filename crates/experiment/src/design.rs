@@ -141,7 +141,7 @@ impl Design {
         Step::RunBlock { block, order: self.order(block), warm_up: block == WARM_UP_BLOCK }
     }
 
-    /// Whether the warm-up alone was run. Where it took longer than there was time, one block is still
+    /// Whether the warm-up alone was run. If it took longer than there was time, one block is still
     /// run that counts: without it, all that time would have been for nothing.
     fn is_only_warm(&self, done: &[Trial]) -> bool {
         !done.is_empty() && done.iter().all(|trial| trial.block == WARM_UP_BLOCK)

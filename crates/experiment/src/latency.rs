@@ -13,7 +13,7 @@ type Read = fn(&Latency) -> &Known<RoundTrips>;
 
 /// The times under load of `arm` in `blocks`, against the baseline where it is not that itself; `None`
 /// where no run was probed. The statistics are those of goodput: paired log-ratios of the runs' medians
-/// within blocks, at the `level` of the look, for each way to time by itself.
+/// within blocks, at the `level` of the look, for each way to time on its own.
 pub(crate) fn arm_latency(
     blocks: &[Block],
     arm: usize,

@@ -13,7 +13,7 @@ const CLEAR_FALL: f64 = 0.10;
 /// Highest probability that chance alone made the witness fall in so many blocks.
 const CHANCE: f64 = 0.05;
 
-/// What became of `rule`'s witness in `arm` against the baseline. `None` where no run of the arm
+/// What became of `rule`'s witness in `arm` against the baseline. `None` if no run of the arm
 /// counts.
 ///
 /// A witness falls when its cause is removed, whatever the rule. It moved if it fell in so many
@@ -36,7 +36,7 @@ pub fn mechanism(trials: &[Trial], arm: usize, rule: &str) -> Option<Mechanism> 
 }
 
 /// The limit that the counted runs of `arm` name most often; of several, the first by name.
-/// `None` where no run counts.
+/// `None` if no run counts.
 pub(crate) fn usual_limit(trials: &[Trial], arm: usize) -> Option<String> {
     let mut often: BTreeMap<&str, usize> = BTreeMap::new();
     for trial in trials.iter().filter(|trial| trial.arm == arm && counts(trial)) {

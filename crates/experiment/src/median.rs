@@ -1,6 +1,6 @@
 //! The median, of anything that can be averaged.
 
-/// Median of `values`, the mean of the middle two where their number is even. `None` where there
+/// Median of `values`, the mean of the middle two where their number is even. `None` if there
 /// are none.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().collect();

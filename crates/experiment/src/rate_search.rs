@@ -134,7 +134,7 @@ impl RateSearch {
         }
     }
 
-    /// What a trial says by itself.
+    /// What a trial says on its own.
     pub fn says(&self, trial: &Tried) -> Says {
         if trial.lost <= self.max_loss {
             Says::Passed
@@ -216,7 +216,7 @@ impl RateSearch {
         below.copied().reduce(|a, b| if b.sent > a.sent { b } else { a })
     }
 
-    /// The rate of the confirming trial that passed at `low`, where there was one.
+    /// The rate of the confirming trial that passed at `low`, if there was one.
     fn confirmed(&self, done: &[Tried], low: Tried) -> Option<f64> {
         let same = |t: &&Tried| t.sent >= low.sent * (1.0 - RESOLUTION / 2.0) && t.sent <= low.sent;
         let mut passed = done.iter().filter(|t| t.confirms && self.passes(t));

@@ -56,7 +56,7 @@ fn walsh_averages(differences: &[f64]) -> Vec<f64> {
 }
 
 /// The highest rank (from 1) among the sorted averages that bounds an interval with an error of at
-/// most `level`, and its error; rank 1, the widest interval, where none does.
+/// most `level`, and its error; rank 1, the widest interval, if none does.
 fn rank_for(n: usize, level: f64) -> (usize, f64) {
     let errors = rank_sum_probabilities(n).into_iter().scan(0.0, |below, probability| {
         *below += probability;

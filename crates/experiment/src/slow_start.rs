@@ -16,7 +16,7 @@ const FULL_ROUNDS: u32 = 3;
 /// Seconds on the sender's clock until the last flow left slow start: the congestion window
 /// reached the threshold, something was retransmitted, or delivery stopped growing (the only sign
 /// that BBR gives). Of these signs the earliest counts for a flow. Flows without any sign, such as
-/// those still growing and those of UDP, are left out; `None` where no flow is left.
+/// those still growing and those of UDP, are left out; `None` if no flow is left.
 pub fn ended_s(samples: &[Sample]) -> Option<f64> {
     let mut flows: BTreeMap<u16, Vec<(f64, &TcpInfo)>> = BTreeMap::new();
     for sample in samples {

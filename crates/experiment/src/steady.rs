@@ -20,7 +20,7 @@ const STUDENT_T: f64 = 2.262_157;
 /// so that a long enough part is always measured. The window starts and ends at points of the series: its bytes
 /// are counted, none is interpolated. A stall inside it counts.
 ///
-/// `None` where the series holds no two instants or a counter ran back.
+/// `None` if the series holds no two instants or a counter ran back.
 pub fn measure(
     series: &[(f64, u64)],
     slow_start_end_s: Option<f64>,

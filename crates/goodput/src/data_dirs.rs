@@ -19,7 +19,7 @@ impl Keeper {
         history().map(|store| Self(Some(store)))
     }
 
-    /// Keeps a record; its number, where it was kept.
+    /// Keeps a record; its number, if it was kept.
     pub fn keep(&self, record: &Record) -> Result<Option<i64>> {
         let Some(store) = &self.0 else { return Ok(None) };
         store.add(record).map(Some).context("the result above was not saved")

@@ -34,7 +34,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Prints an error with its causes and tells which exit code it means.
+/// Prints an error with its causes and shows which exit code it means.
 pub fn explain(error: &anyhow::Error) -> Exit {
     // A reader that has seen enough (`| head`) is no failure.
     if is_seen_enough(error) {

@@ -1,4 +1,4 @@
-//! What somebody may have meant.
+//! What someone may have meant.
 
 /// The name that looks most like `typed`, if there are any.
 pub fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {

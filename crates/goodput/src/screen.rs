@@ -106,7 +106,7 @@ impl Write for Log {
     }
 }
 
-/// Text on its way to a reader that may stall, and the thread that waits in everybody's stead.
+/// Text on its way to a reader that may stall, and the thread that waits in everyone's stead.
 struct Later {
     waiting: Mutex<Waiting>,
     changed: Condvar,

@@ -27,7 +27,7 @@ pub fn read(file: &Path, what: &str) -> Result<String> {
 }
 
 /// Reads a file that says whom to trust, `what`. Refuses one that others than `owner` and root can write or
-/// exchange. It has no secrets, so everybody may read it.
+/// exchange. It has no secrets, so everyone may read it.
 pub fn read_trusted(file: &Path, what: &str, owner: Uid) -> Result<String> {
     let shown = file.display();
     let failed = || format!("cannot read {what} {shown}");
@@ -87,7 +87,7 @@ fn check(found: &Metadata, file: &Path, what: &str) -> Result<()> {
 
 /// Whether systemd has put the file there for this service alone (systemd.exec(5), `LoadCredential=`).
 /// Such a file has mode 0440 because of the ACL that lets the service's user read it: the bits of the
-/// group are then the ACL's mask (acl(5)). Its directory is closed to everybody else.
+/// group are then the ACL's mask (acl(5)). Its directory is closed to everyone else.
 fn is_credential(found: &Metadata, file: &Path) -> bool {
     std::env::var_os(CREDENTIALS)
         .is_some_and(|directory| lies_in(found, file, Path::new(&directory)))
@@ -126,7 +126,7 @@ mod tests {
             }
         }
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
-        // Only root can give a file away; as anybody else there is nothing to see.
+        // Only root can give a file away; as anyone else there is nothing to see.
         if chown(&file, Some(65_534), None).is_ok() {
             let why = read(&file, "the token").unwrap_err().to_string();
             assert!(why.contains("user 65534") && why.contains("chmod 600"), "{why}");

@@ -42,7 +42,7 @@ pub struct ForeignSocket {
 }
 
 /// The connected TCP sockets that `filter` lets through, in the network namespace of the calling
-/// thread. Anybody may ask. A transfer within one host has both its ends among them.
+/// thread. Anyone may ask. A transfer within one host has both its ends among them.
 pub fn foreign_sockets(filter: &SocketFilter) -> Result<Vec<ForeignSocket>, Missing> {
     let sockets = match filter.port {
         None => tcp_sockets(None, None).map_err(missing)?,

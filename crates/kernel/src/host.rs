@@ -15,7 +15,7 @@ pub fn host() -> Host {
     }
 }
 
-/// CPUs in our affinity mask; where that can't be had (more than 1024 CPUs), as many as the
+/// CPUs in our affinity mask; if that can't be had (more than 1024 CPUs), as many as the
 /// standard library counts, and 1 at least.
 fn allowed_cpus() -> u32 {
     match rustix::thread::sched_getaffinity(None) {

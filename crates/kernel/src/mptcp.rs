@@ -22,7 +22,7 @@ const FALLBACK: u32 = 1;
 /// Room for what this reads of it.
 const LEN: usize = 96;
 
-/// How many subflows an MPTCP connection has; missing where it fell back to TCP. `None` where it is no
+/// How many subflows an MPTCP connection has; missing if it fell back to TCP. `None` if it is no
 /// MPTCP socket.
 pub fn mptcp_subflows(socket: BorrowedFd<'_>) -> Option<Known<u64>> {
     let protocol = sockopt::socket_protocol(socket).ok().flatten()?;

@@ -31,7 +31,7 @@ pub struct Thread {
     pub state: char,
     /// CPU time, user and system, in steps of a clock tick, microseconds.
     pub cpu_us: u64,
-    /// Time it was ready to run and waited for a CPU, microseconds; `None` where the kernel keeps no
+    /// Time it was ready to run and waited for a CPU, microseconds; `None` if the kernel keeps no
     /// schedstat.
     pub cpu_wait_us: Option<u64>,
 }
@@ -64,7 +64,7 @@ pub fn shares_network_namespace(pid: u32) -> Result<bool, Missing> {
     Ok(namespace(&pid.to_string())? == namespace("thread-self")?)
 }
 
-/// The threads of process `pid`. Anybody may look.
+/// The threads of process `pid`. Anyone may look.
 pub fn threads_of(pid: u32) -> Result<Vec<Thread>, Missing> {
     let directory = format!("/proc/{pid}/task");
     let unreadable =

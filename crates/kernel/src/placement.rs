@@ -19,7 +19,7 @@ const MOST_INTERRUPTS: usize = 1024;
 pub struct Surroundings {
     /// Name of the device.
     pub device: String,
-    /// Its memory node, where it is on one, and the CPUs of that node.
+    /// Its memory node, if it is on one, and the CPUs of that node.
     pub node: Option<(u16, Vec<u16>)>,
     /// CPUs that serve its interrupts.
     pub interrupted: BTreeSet<u16>,
@@ -30,7 +30,7 @@ pub struct Surroundings {
 /// CPUs for the flows' threads, and why these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seats {
-    /// The CPUs, the best first; none where the scheduler had better decide.
+    /// The CPUs, the best first; none if the scheduler had better decide.
     pub cpus: Vec<u16>,
     /// The reason, for a person.
     pub why: String,
@@ -65,7 +65,7 @@ fn node(root: &Root, directory: &str) -> Option<(u16, Vec<u16>)> {
     Some((number, list(root, &format!("{directory}/device/local_cpulist"))?))
 }
 
-/// CPUs that the kernel has the device's interrupts on; where it does not say, those that have had any.
+/// CPUs that the kernel has the device's interrupts on; if it does not say, those that have had any.
 fn interrupted(root: &Root, wanted: Wanted<'_>) -> BTreeSet<u16> {
     let Ok(text) = root.read("proc/interrupts") else { return BTreeSet::new() };
     let Ok(table) = per_cpu::parse("/proc/interrupts", &text) else { return BTreeSet::new() };

@@ -6,7 +6,7 @@ use goodput_netlink::receive_hash::{FlowKind, hashes_ports, receive_hash as read
 use crate::Context;
 use crate::context::missing;
 
-/// The hash by which the device of the path chooses the receive queue of a flow. Missing where it has
+/// The hash by which the device of the path chooses the receive queue of a flow. Missing if it has
 /// none, where the ports of such flows are not part of it, or where it is another than Toeplitz's.
 pub fn receive_hash(context: &Context, transport: Transport) -> Result<ReceiveHash, Missing> {
     let device = context.device_name()?;

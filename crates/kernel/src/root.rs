@@ -39,7 +39,7 @@ impl Root {
         }
     }
 
-    /// The text of `file`, or `None` where there is no such file. A file that may not be looked at
+    /// The text of `file`, or `None` if there is no such file. A file that may not be looked at
     /// is not known to be absent.
     pub fn read_if_there(&self, file: &str) -> Result<Option<String>, Missing> {
         match self.path.join(file).try_exists() {

@@ -11,7 +11,7 @@ const PERIOD: Duration = Duration::from_millis(1);
 
 /// Watches every CPU of our affinity mask for `time`; the longest delay of a wake-up on any. Blocks.
 /// Costs each CPU a wake-up every millisecond. A CPU that no thread may be bound to is left out;
-/// `None` where that is all of them.
+/// `None` if that is all of them.
 pub fn longest_wakeup_delay(time: Duration) -> Option<Duration> {
     let allowed = rustix::thread::sched_getaffinity(None).ok()?;
     let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));

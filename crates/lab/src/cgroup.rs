@@ -94,7 +94,7 @@ fn remove_abandoned(mount: &Path) {
     }
 }
 
-/// Why no group can be made here, in words; `None` where it can.
+/// Why no group can be made here, in words; `None` if it can.
 pub(crate) fn missing() -> Option<String> {
     let hierarchy = match hierarchy() {
         Ok(hierarchy) => hierarchy,

@@ -51,7 +51,7 @@ pub(crate) fn program() -> Option<&'static Path> {
     places.into_iter().map(Path::new).find(|path| path.exists())
 }
 
-/// Why it is not here, in words; `None` where it is.
+/// Why it is not here, in words; `None` if it is.
 pub(crate) fn missing() -> Option<String> {
     program().is_none().then(|| "nft is not installed: apt-get install nftables".into())
 }

@@ -9,7 +9,7 @@ pub(crate) fn can_run(scenario: &Scenario) -> bool {
     namespace::create().is_ok() && scenario.obstacle().is_none()
 }
 
-/// Says that `test` did not run, or fails where everything must.
+/// Says that `test` did not run, or fails if everything must.
 pub(crate) fn skip(test: &str, needs: &str) {
     let needs = if needs.is_empty() { "root, or a user namespace" } else { needs };
     goodput_testing::skip(test, needs);

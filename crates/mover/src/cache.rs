@@ -26,7 +26,7 @@ pub struct ReadAlone {
 }
 
 impl ReadAlone {
-    /// Its rate; missing where nothing was read.
+    /// Its rate; missing if nothing was read.
     pub fn rate(&self) -> Known<BitRate> {
         let seconds = self.time.as_secs_f64();
         if self.bytes == 0 || seconds <= 0.0 {

@@ -24,7 +24,7 @@ pub struct Arrivals {
 impl Arrivals {
     /// When a datagram arrived, nanoseconds of `CLOCK_MONOTONIC`, by its time of arrival of
     /// `CLOCK_REALTIME`. Never too early, and late by no more than both clocks take to be read;
-    /// `None` where the second clock was set meanwhile.
+    /// `None` if the second clock was set meanwhile.
     pub fn monotonic_ns(&mut self, arrived_ns: u64) -> Option<u64> {
         // A read that is interrupted is late by as long; one in a row rarely is.
         let reads = (0..3).map(|_| (now_ns(), wall_ns(), now_ns()));
@@ -116,7 +116,7 @@ impl ThreadCpu {
             return Known::missing("the flow's thread has not begun yet");
         }
         // The clock is read first: as long as no total is stored afterwards, the thread was still
-        // alive when it was read, and its id was not yet anybody else's.
+        // alive when it was read, and its id was not yet anyone else's.
         let running = thread_clock_ns(thread);
         match (self.total_ns.load(Ordering::Acquire), running) {
             (RUNNING, Some(ns)) => Known::Value(ns / 1000),

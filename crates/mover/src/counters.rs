@@ -1,4 +1,4 @@
-//! What a flow counts while it runs. One thread writes, anybody reads, nobody waits.
+//! What a flow counts while it runs. One thread writes, anyone reads, nobody waits.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -87,7 +87,7 @@ impl Counters {
         self.paced.total_ns() / 1000
     }
 
-    /// Time in the calls that read the source, microseconds; where one call reads and sends, what
+    /// Time in the calls that read the source, microseconds; if one call reads and sends, what
     /// the thread slept in it. A call that is still going on included, where it only reads.
     pub fn source_us(&self) -> u64 {
         self.source.total_ns() / 1000

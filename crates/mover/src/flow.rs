@@ -48,7 +48,7 @@ pub struct FlowConfig {
     /// What it shares with the other sending flows of its measurement, where a receiver reads all
     /// streams in turn. Only for a sender of a stream.
     pub rounds: Option<Arc<Rounds>>,
-    /// Where its payload comes from or goes to, where that is not memory.
+    /// Where its payload comes from or goes to, if that is not memory.
     pub storage: FlowStorage,
     /// Who looks at what it receives; only with a mover that [shows](crate::Mover::shows) it.
     pub tap: Option<Arc<dyn Tap>>,
@@ -201,7 +201,7 @@ impl Flow {
         self.over.get_or_init(Instant::now);
     }
 
-    /// The same, where it is known later: all payload had moved at `at_ns` of the monotonic clock.
+    /// The same, if it is known later: all payload had moved at `at_ns` of the monotonic clock.
     pub(crate) fn payload_was_over(&self, at_ns: u64) {
         self.over.get_or_init(|| instant(at_ns));
     }

@@ -49,7 +49,7 @@ impl Hearing {
 }
 
 /// Since when nothing came on a TCP connection, milliseconds: neither data nor an acknowledgement. `None` if
-/// the kernel does not tell.
+/// the kernel does not report.
 fn silence_ms(control: &OwnedFd) -> Option<u32> {
     let control = control.as_fd();
     let ago = [socket::last_data_received_ms(control), socket::last_ack_received_ms(control)];

@@ -180,7 +180,7 @@ fn count(flows: u64) -> String {
 /// What stands against it, and what would be needed.
 type Obstacle = (String, String);
 
-/// Memory of this host that can be had without swapping, bytes; `None` where that can't be read.
+/// Memory of this host that can be had without swapping, bytes; `None` if that can't be read.
 pub(crate) fn available_bytes() -> Option<u64> {
     available(&fs::read_to_string("/proc/meminfo").ok()?)
 }

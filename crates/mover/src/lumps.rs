@@ -6,7 +6,7 @@
 //! longer. The mark stays far below the receive buffer: the kernel would enlarge a smaller one for
 //! its sake (`tcp_set_rcvlowat`, net/ipv4/tcp.c), and what is measured must stay as it is.
 //!
-//! To wake a thread costs the sender's processor too, where both are on one host. A reader that drops
+//! To wake a thread costs the sender's processor too, if both are on one host. A reader that drops
 //! what it reads loses nothing by what has left the cache, so from a rapid stream it just rests for
 //! a moment, and nobody has to wake it. The mark then wakes nobody, but says what the kernel
 //! acknowledges at once: what has come beyond it waits for the reader where the window is as wide as the
@@ -14,7 +14,7 @@
 //! small.
 //!
 //! That is a price where the packets are short, as those of a program that writes little at a time: each is
-//! acknowledged by itself, and as nothing is left unacknowledged, the sender's kernel gathers no writes
+//! acknowledged on its own, and as nothing is left unacknowledged, the sender's kernel gathers no writes
 //! (Nagle, RFC 896). Half of what 1500-byte writes brought over a veth pair was lost by it. So what goes
 //! back while the mark is raised is counted, and the mark lowered for a while where it is too much.
 
@@ -191,7 +191,7 @@ impl Lumps {
         // The kernel takes zero as one.
         let value = (mark as i32).to_ne_bytes();
         let (level, name) = (libc::SOL_SOCKET, libc::SO_RCVLOWAT);
-        // Where it is refused, the stream is read as it comes.
+        // If it is refused, the stream is read as it comes.
         let set = socket::set_option(flow.socket.as_fd(), level, name, &value);
         let raised = set.is_ok() && self.mark == 0;
         self.mark = if set.is_ok() { mark } else { 0 };
@@ -204,7 +204,7 @@ impl Lumps {
     }
 }
 
-/// The receive buffer as it is by now, bytes; zero where it is not known.
+/// The receive buffer as it is by now, bytes; zero if it is not known.
 fn buffer_size(flow: &Flow) -> u64 {
     rustix::net::sockopt::socket_recv_buffer_size(&flow.socket).unwrap_or(0) as u64
 }

@@ -14,7 +14,7 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
-    /// Maps the first `len` bytes, at least one. Fails where the file system does not map.
+    /// Maps the first `len` bytes, at least one. Fails if the file system does not map.
     #[expect(unsafe_code, reason = "mapping memory")]
     pub(crate) fn new(file: &OwnedFd, len: u64) -> SysResult<Self> {
         let len = usize::try_from(len).map_err(|_| Errno::NOMEM)?;

@@ -2,7 +2,7 @@
 //!
 //! A piece may leave when the schedule says so; each piece moves the schedule by the time that its
 //! bytes take at the rate. A thread that comes late keeps the schedule and makes up for it by shorter
-//! gaps, never less than `SHORTEST_GAP` of what the piece takes. Where only timers wake it, which may be
+//! gaps, never less than `SHORTEST_GAP` of what the piece takes. If only timers wake it, which may be
 //! later than several pieces take, so much may leave at once as one large packet holds that the kernel
 //! takes apart, within `TOGETHER_NS`; of bursts that were asked for never two, so they keep `BETWEEN_BURSTS`
 //! of their distance. What a thread is late beyond `SLACK_NS` is not made up: the schedule is moved, and that
@@ -10,7 +10,7 @@
 //! rate × t + one piece + what the rate gives in the slack.
 //!
 //! A stream has pieces of 1 ms of its rate. Datagrams leave one by one, or as many at once as the rate
-//! gives in `AT_ONCE_NS`, in which hardly more than one system call can be made; where bursts are
+//! gives in `AT_ONCE_NS`, in which little more than one system call can be made; if bursts are
 //! asked for, as many as these hold.
 //!
 //! Beside its own schedule a flow may have rates that it shares with others (`shared_rate.rs`).
@@ -47,7 +47,7 @@ const BETWEEN_BURSTS: f64 = 0.5;
 /// How much of the time that a piece takes at the rate must pass before the next, though that is late.
 const SHORTEST_GAP: f64 = 0.85;
 
-/// Datagrams that fit into this time at the rate leave at once, nanoseconds, where nothing else is
+/// Datagrams that fit into this time at the rate leave at once, nanoseconds, if nothing else is
 /// asked for: at 1 Gbit/s that is one of 1472 bytes, at 10 Gbit/s 16 of them.
 const AT_ONCE_NS: u64 = 20_000;
 
@@ -84,7 +84,7 @@ pub enum Gaps {
 }
 
 impl Schedule {
-    /// A schedule that lets the first piece leave at `start_ns`. `None` where `rate` is not a
+    /// A schedule that lets the first piece leave at `start_ns`. `None` if `rate` is not a
     /// positive number, which means unpaced.
     pub fn new(rate: BitRate, start_ns: u64) -> Option<Self> {
         (rate.0 > 0.0 && rate.0.is_finite()).then(|| Self {
@@ -139,7 +139,7 @@ impl Schedule {
     }
 }
 
-/// Holds one flow to its rate, where it has one.
+/// Holds one flow to its rate, if it has one.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     schedule: Option<Schedule>,

@@ -46,7 +46,7 @@ unsafe impl Sync for Pages {}
 
 impl Pages {
     /// `len` bytes, at least one, to send with `framing`, shared with every flow that sends the same.
-    /// Fails where memory is short.
+    /// Fails if memory is short.
     pub(crate) fn payload(framing: &Framing, len: usize) -> SysResult<Arc<Self>> {
         let lead = framing.lead();
         // A thread that panicked has left whole entries.
@@ -75,7 +75,7 @@ impl Pages {
         // SAFETY: less than HUGE, which the mapping has beyond `room`.
         pages.start = unsafe { pages.start.add(skip) };
         pages.len = len;
-        // SAFETY: the range lies within the new mapping. Where it is refused, pages are small.
+        // SAFETY: the range lies within the new mapping. If it is refused, pages are small.
         let _ = unsafe { madvise(pages.start.as_ptr().cast(), room, Advice::LinuxHugepage) };
         // SAFETY: the mapping is readable and writable for `len` bytes from there, and nobody else
         // has it yet.

@@ -7,12 +7,12 @@ use std::io;
 /// Time slice, nanoseconds: the least that the kernel takes (`__setparam_fair` in
 /// kernel/sched/syscalls.c, Linux 6.12; older ones ignore it).
 const SLICE_NS: u64 = 100_000;
-/// How much nicer than flows, where that is permitted (setpriority(2)).
+/// How much nicer than flows, if that is permitted (setpriority(2)).
 const NICE: i32 = -10;
 
 /// Has the calling thread run soon after it wakes: by a short time slice, which puts it before those
 /// with the usual one, and by priority where it may (CAP_SYS_NICE). Threads that it starts get
-/// neither. Fails where the kernel or a filter of system calls refuses both.
+/// neither. Fails if the kernel or a filter of system calls refuses both.
 pub fn run_promptly() -> io::Result<()> {
     let own = rustix::process::getpriority_process(None)?;
     set(own.min(NICE)).or_else(|_| set(own))

@@ -38,11 +38,11 @@ pub struct CallCost {
     pub batches: usize,
 }
 
-/// Copies `buffer_bytes`, at least one, again and again for `time`, and at least once. Memory: twice
+/// Copies `buffer_bytes`, at least one, repeatedly for `time`, and at least once. Memory: twice
 /// the buffer.
 ///
 /// A buffer of [`beyond_cache_bytes`] gives the speed of the memory; one of a chunk gives that of the
-/// caches, which payload sees that is sent from the same buffer again and again.
+/// caches, which payload sees that is sent from the same buffer repeatedly.
 pub fn copy_speed(buffer_bytes: u64, time: Duration) -> CopySpeed {
     let len = buffer_bytes.max(1) as usize;
     // Neither is zero: the kernel would show one page of zeros in all places.
@@ -66,7 +66,7 @@ pub fn copy_speed(buffer_bytes: u64, time: Duration) -> CopySpeed {
     }
 }
 
-/// Calls getppid(2), which the kernel answers from memory and no library keeps, again and again for
+/// Calls getppid(2), which the kernel answers from memory and no library keeps, repeatedly for
 /// `time`, and at least 1000 times.
 pub fn call_cost(time: Duration) -> CallCost {
     let mut costs = repeat_for(time, || {

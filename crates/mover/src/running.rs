@@ -38,7 +38,7 @@ pub struct RunningFlow {
 /// Starts the thread of one flow. It waits at `gate`, then moves payload until the flow's end or
 /// `stop`. `socket` is connected; it is put into non-blocking mode and closed with the flow.
 ///
-/// Fails where the mover can't do what the flow is for, where a datagram is too short for its header,
+/// Fails if the mover can't do what the flow is for, where a datagram is too short for its header,
 /// where the socket refuses its mode or rate, or where no thread can be had.
 pub fn start(
     mover: &'static dyn Mover,
@@ -129,7 +129,7 @@ fn run(mover: &dyn Mover, flow: &Flow, cpu: &ThreadCpu, seat: &Seat) -> Result<(
         flow.stop.abort();
     }
     if matches!(result, Err(MoveError::Aborted { .. })) {
-        // What is still queued shall not linger in the kernel. Fails only where the peer has reset
+        // What is still queued shall not linger in the kernel. Fails only if the peer has reset
         // the connection already.
         let _ = rustix::net::sockopt::set_socket_linger(&flow.socket, Some(Duration::ZERO));
     }
@@ -192,7 +192,7 @@ impl RunningFlow {
         self.seat.seen()
     }
 
-    /// What the peer told of this flow on the flow itself. `None` where it told nothing.
+    /// What the peer told of this flow on the flow itself. `None` if it reported nothing.
     pub fn told(&self) -> Option<FlowTotals> {
         self.counters.told().cloned()
     }
@@ -221,7 +221,7 @@ impl RunningFlow {
         Arc::clone(&self.socket)
     }
 
-    /// Waits for its end and closes the socket, where nobody else keeps it.
+    /// Waits for its end and closes the socket, if nobody else keeps it.
     pub fn join(self) -> Result<(), MoveError> {
         let flow = self.config.id;
         self.thread.join().unwrap_or(Err(MoveError::Panicked { flow }))

@@ -37,7 +37,7 @@ impl Seat {
     }
 }
 
-/// Where the kernel has the thread `id` of this process; `None` where there is none.
+/// Where the kernel has the thread `id` of this process; `None` if there is none.
 pub(crate) fn cpu_of(id: i32) -> Option<usize> {
     last_cpu(&fs::read_to_string(format!("/proc/self/task/{id}/stat")).ok()?)
 }

@@ -10,12 +10,12 @@ use rustix::event::{EventfdFlags, eventfd};
 pub(crate) struct Signal(OwnedFd);
 
 impl Signal {
-    /// Fails where the process or the system has no descriptor left.
+    /// Fails if the process or the system has no descriptor left.
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
-    /// Wakes everybody who polls it, now and later.
+    /// Wakes everyone who polls it, now and later.
     pub(crate) fn raise(&self) {
         // Fails only when the counter is full, and then it is raised already (eventfd(2)).
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());

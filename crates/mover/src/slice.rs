@@ -9,7 +9,7 @@ const SLICE_NS: u64 = 100_000;
 
 /// Lets the calling thread's timers expire on time, up to 50 us late by default (PR_SET_TIMERSLACK in
 /// prctl(2)), and lets it go before threads of the same priority that run for longer at once, which
-/// would else keep it waiting for milliseconds. Where either is refused or not known, pieces leave later.
+/// would else keep it waiting for milliseconds. If either is refused or not known, pieces leave later.
 pub(crate) fn wake_soon() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let _ = ask_for_short_slice();
@@ -17,7 +17,7 @@ pub(crate) fn wake_soon() {
 
 /// Since Linux 6.12 `sched_runtime` of an ordinary thread is the length of its slice, and one that asks for
 /// less is run first when it wakes (`__setparam_fair` and `PREEMPT_SHORT`, kernel/sched/fair.c); earlier
-/// kernels ignore it. Needs no privilege. `None` where it was refused.
+/// kernels ignore it. Needs no privilege. `None` if it was refused.
 #[expect(unsafe_code, reason = "sched_setattr has no safe wrapper")]
 fn ask_for_short_slice() -> Option<()> {
     // SAFETY: the structure is plain data, for which all zeros are valid.

@@ -3,7 +3,7 @@
 //!
 //! A thread that sleeps is woken some 5 to 100 us late, most of it for a CPU that has to leave its idle
 //! state; the gap between full-size datagrams at 1 Gbit/s is 11.8 us. How late this thread was woken
-//! lately decides how long before the instant it gets up. Where gaps are shorter than that it never
+//! lately decides how long before the instant it gets up. If gaps are shorter than that it never
 //! sleeps, and takes a whole CPU.
 //!
 //! A thread that spins long loses its CPU to others sooner or later, and then for milliseconds. Where
@@ -121,7 +121,7 @@ fn spin(flow: &Flow, due: u64) {
 struct Place;
 
 impl Place {
-    /// `None` where as many spin already as there are CPUs, less one.
+    /// `None` if as many spin already as there are CPUs, less one.
     fn take() -> Option<Self> {
         static MOST: OnceLock<usize> = OnceLock::new();
         let most = *MOST.get_or_init(|| thread::available_parallelism().map_or(1, usize::from) - 1);

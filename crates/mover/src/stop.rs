@@ -18,7 +18,7 @@ pub enum Phase {
     Run,
     /// Senders end their streams; receivers read to the end, but not beyond the deadline.
     Finish,
-    /// Everybody stops now.
+    /// Everyone stops now.
     Abort,
 }
 
@@ -33,7 +33,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Takes two descriptors; fails where there are none left.
+    /// Takes two descriptors; fails if there are none left.
     pub fn new() -> io::Result<Self> {
         let (finish, abort) = (Signal::new()?, Signal::new()?);
         let (phase, deadline_ns) = (AtomicU8::new(0), OnceLock::new());
@@ -61,7 +61,7 @@ impl Stop {
         self.hearing.end();
     }
 
-    /// Everybody stops at once; TCP connections are reset when they are closed.
+    /// Everyone stops at once; TCP connections are reset when they are closed.
     pub fn abort(&self) {
         self.phase.fetch_max(Phase::Abort as u8, Ordering::Release);
         self.finish.raise();

@@ -15,7 +15,7 @@ use crate::payload;
 /// The storage of one flow; memory and nothing else by default.
 #[derive(Debug, Clone, Default)]
 pub struct FlowStorage {
-    /// What a sender sends; `None`: random bytes of memory, again and again.
+    /// What a sender sends; `None`: random bytes of memory, repeatedly.
     pub source: Option<Arc<FileSource>>,
     /// Where a receiver writes what arrives; `None`: nowhere.
     pub sink: Option<Arc<FileSink>>,
@@ -35,10 +35,10 @@ pub struct FileSource {
     pub file: OwnedFd,
     /// Its name in errors.
     pub name: String,
-    /// Its length when the test began, at least 1; `None` where that is not known, as of a pipe,
+    /// Its length when the test began, at least 1; `None` if that is not known, as of a pipe,
     /// which can only be read on.
     pub bytes: Option<u64>,
-    /// Whether it is sent again and again until the limit or the stop.
+    /// Whether it is sent repeatedly until the limit or the stop.
     pub again: bool,
 }
 
@@ -53,18 +53,18 @@ pub struct FileSink {
     pub direct: bool,
     /// Whether it is brought to the disk at the end (fsync(2)).
     pub fsync: bool,
-    /// Who is asked before anything is written, where that is not the user's own file.
+    /// Who is asked before anything is written, if that is not the user's own file.
     pub allowance: Option<Arc<dyn Allowance>>,
 }
 
 /// Allows what is written to a sink.
 pub trait Allowance: std::fmt::Debug + Send + Sync {
-    /// So many bytes more are about to be written. Where they must not be, why, in words.
+    /// So many bytes more are about to be written. If they must not be, why, in words.
     fn take(&self, bytes: u64) -> Result<(), String>;
 }
 
 impl FileSource {
-    /// A file in memory of `bytes` bytes of payload, which is sent `again` or once. Fails where memory is
+    /// A file in memory of `bytes` bytes of payload, which is sent `again` or once. Fails if memory is
     /// short: where it ran out, the kernel would end some program for it. Fails, too, once it is no
     /// longer awaited.
     pub fn memory(bytes: u64, again: bool, awaited: &Awaited) -> io::Result<Self> {

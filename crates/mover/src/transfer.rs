@@ -52,7 +52,7 @@ enum Transfer {
     Cut,
 }
 
-/// Sends the source once, or again and again until the limit or the stop; then ends the stream.
+/// Sends the source once, or repeatedly until the limit or the stop; then ends the stream.
 pub(crate) fn send(flow: &Flow, source: &FileSource, mut way: impl Way) -> Result<(), MoveError> {
     flow.counters.came_early(flow.config.early.bytes);
     let header = payload::random(flow.config.storage.header_bytes);
@@ -126,7 +126,7 @@ fn wait_for_input(flow: &Flow, source: &FileSource) -> Result<(), MoveError> {
     flow.counters.source.during(wait)
 }
 
-/// Writes the header by itself, as a program does that makes it before it opens the file.
+/// Writes the header on its own, as a program does that makes it before it opens the file.
 fn send_header(flow: &Flow, header: &[u8]) -> Result<(), MoveError> {
     let more = flow.config.storage.header_more;
     let flags = if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };

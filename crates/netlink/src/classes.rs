@@ -74,7 +74,7 @@ pub(crate) fn htb_options(default_class: u32) -> Vec<u8> {
 }
 
 impl HtbRoot {
-    /// Reads the content of `TCA_OPTIONS`. `None` where the bytes are not htb's.
+    /// Reads the content of `TCA_OPTIONS`. `None` if the bytes are not htb's.
     pub fn parse(options: &[u8]) -> Option<Self> {
         let init = NlasIterator::new(options)
             .map_while(Result::ok)
@@ -86,7 +86,7 @@ impl HtbRoot {
 }
 
 impl Netlink {
-    /// The classes of a link; empty where its qdisc has none.
+    /// The classes of a link; empty if its qdisc has none.
     pub fn classes(&mut self, index: u32) -> Result<Vec<Class>, NetlinkError> {
         let operation = format!("list the traffic classes of link {index}");
         let message = message_for(&operation, index)?;

@@ -12,7 +12,7 @@ pub enum NetlinkError {
         operation: String,
         /// The kernel's error number.
         cause: io::Error,
-        /// The kernel's own words, where it gives any (NLMSGERR_ATTR_MSG).
+        /// The kernel's own words, if it gives any (NLMSGERR_ATTR_MSG).
         explanation: Option<String>,
     },
     /// The reply is not what the kernel's headers promise.

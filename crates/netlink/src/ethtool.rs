@@ -50,9 +50,9 @@ pub enum Duplex {
 /// What the driver says of a link. Virtual devices invent it: every veth says 10 Gbit/s.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkSettings {
-    /// Speed, bits per second; `None` where the driver does not know.
+    /// Speed, bits per second; `None` if the driver does not know.
     pub speed_bits_per_s: Option<u64>,
-    /// Duplex; `None` where the driver does not know.
+    /// Duplex; `None` if the driver does not know.
     pub duplex: Option<Duplex>,
     /// Whether this end negotiates speed and duplex with the other.
     pub autoneg: bool,
@@ -82,7 +82,7 @@ pub fn driver_info(device: &str) -> Result<DriverInfo, NetlinkError> {
     Ok(DriverInfo { name: text(DRIVER_NAME), bus_address: text(BUS_ADDRESS) })
 }
 
-/// Name of the driver of `device`; `None` where it has none to tell.
+/// Name of the driver of `device`; `None` if it has none to tell.
 pub fn driver(device: &str) -> Result<Option<String>, NetlinkError> {
     driver_info(device).map(|info| info.name)
 }

@@ -1,5 +1,5 @@
 //! Questions to the generic netlink family "ethtool" (Linux 5.6 and later;
-//! include/uapi/linux/ethtool_netlink.h), for what the ioctl does not tell.
+//! include/uapi/linux/ethtool_netlink.h), for what the ioctl does not report.
 
 use crate::NetlinkError;
 use crate::generic::{Family, NLA_F_NESTED, attribute};
@@ -11,7 +11,7 @@ const ETHTOOL_A_HEADER_FLAGS: u16 = 3;
 pub(crate) const ETHTOOL_FLAG_STATS: u32 = 1 << 2;
 
 /// Puts the question `command` about `device`, whose header is attribute `header`, with `more`
-/// attributes behind it. `None` where there is no reply but an acknowledgement.
+/// attributes behind it. `None` if there is no reply but an acknowledgement.
 pub(crate) fn get(
     operation: &str,
     device: &str,

@@ -50,7 +50,7 @@ pub struct Filters {
 }
 
 impl Netlink {
-    /// The filters at `hook` of the link with number `index`. Where the link has no queueing
+    /// The filters at `hook` of the link with number `index`. If the link has no queueing
     /// discipline with that hook, the kernel refuses or lists none, depending on its version.
     pub fn filters(&mut self, index: u32, hook: Hook) -> Result<Filters, NetlinkError> {
         self.filters_at(index, hook.parent())

@@ -25,7 +25,7 @@ const CODES: [(u64, &str); 4] = [(49, "none"), (50, "RS"), (51, "BASER"), (74, "
 /// Forward error correction of a link.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fec {
-    /// The code in use, "none" without; `None` where the driver does not tell or the code is new.
+    /// The code in use, "none" without; `None` if the driver does not report or the code is new.
     pub code: Option<&'static str>,
     /// Blocks that were corrected.
     pub corrected_blocks: Option<u64>,

@@ -55,7 +55,7 @@ impl LinkModes {
         Self { bits: words.map(|word| u32::from_ne_bytes(*word)).collect() }
     }
 
-    /// The speed of its fastest mode, bits per second; `None` where no mode has a known speed.
+    /// The speed of its fastest mode, bits per second; `None` if no mode has a known speed.
     pub fn fastest_bits_per_s(&self) -> Option<u64> {
         let known = SPEEDS.iter().filter(|(bits, _)| bits.clone().any(|bit| self.has(bit)));
         known.map(|(_, mbit)| u64::from(*mbit) * 1_000_000).max()

@@ -17,7 +17,7 @@ pub struct Link {
     pub index: u32,
     /// Its name in this namespace.
     pub name: String,
-    /// Its hardware address; empty where it has none.
+    /// Its hardware address; empty if it has none.
     pub address: Vec<u8>,
     /// Its type where it is a virtual one (`IFLA_INFO_KIND`): "veth", "bond", "tun"; `None` for
     /// hardware and the loopback device.
@@ -64,7 +64,7 @@ pub struct LinkStats {
     pub rx_errors: u64,
     /// Packets that could not be sent.
     pub tx_errors: u64,
-    /// Packets received and dropped for want of room or of interest.
+    /// Packets received and dropped for lack of room or of interest.
     pub rx_dropped: u64,
     /// Packets dropped on the way out.
     pub tx_dropped: u64,
@@ -82,7 +82,7 @@ pub struct LinkStats {
     pub rx_frame_errors: u64,
     /// Packets given up while sending, as a rule after too many collisions.
     pub tx_aborted_errors: u64,
-    /// Packets that could not be sent for want of a carrier.
+    /// Packets that could not be sent for lack of a carrier.
     pub tx_carrier_errors: u64,
     /// Packets lost because the device's send buffer ran dry.
     pub tx_fifo_errors: u64,

@@ -1,5 +1,5 @@
 //! Addresses, routes, rules, neighbours, next hops, bridge entries and queueing disciplines as the
-//! kernel tells them, so that they can be compared and made again. What moves by itself (statistics,
+//! kernel tells them, so that they can be compared and made again. What moves on its own (statistics,
 //! ages, states) is left out; how long something is to last is kept beside it.
 //!
 //! Layouts: include/uapi/linux/{if_addr,rtnetlink,fib_rules,neighbour,nexthop,pkt_sched}.h.
@@ -23,11 +23,11 @@ pub enum ObjectKind {
     Route,
     /// A rule that chooses a table.
     Rule,
-    /// A neighbour that somebody set for good.
+    /// A neighbour that someone set for good.
     Neighbour,
     /// A next hop, or a group of them, that routes refer to by number.
     NextHop,
-    /// An entry that somebody set for good in the table of a bridge or of a tunnel.
+    /// An entry that someone set for good in the table of a bridge or of a tunnel.
     Forwarding,
     /// A queueing discipline.
     Qdisc,
@@ -47,7 +47,7 @@ pub struct Object {
     pub links: Vec<u32>,
     /// What tells it from others of its kind: the same for the same object with other parameters.
     pub key: Vec<u8>,
-    /// All that makes it: the message without what moves by itself.
+    /// All that makes it: the message without what moves on its own.
     pub body: Vec<u8>,
     /// How long it is still to last, if not for good.
     pub lasting: Option<Lasting>,
@@ -130,7 +130,7 @@ impl ObjectKind {
         }
     }
 
-    /// The attributes that move by themselves, or that are only reported.
+    /// The attributes that move on their own, or that are only reported.
     fn passing_attributes(self) -> &'static [u16] {
         match self {
             // IFA_CACHEINFO.
@@ -283,7 +283,7 @@ fn object(kind: ObjectKind, message: &RawMessage) -> Option<Object> {
     })
 }
 
-/// IPv6 addresses with privacy extensions come and go by themselves.
+/// IPv6 addresses with privacy extensions come and go on their own.
 fn settled_address(header: &mut [u8], attributes: &mut [(u16, Vec<u8>)]) -> bool {
     header[2] &= !PASSING;
     // IFA_FLAGS.

@@ -42,7 +42,7 @@ pub enum QdiscOptions {
         /// Bytes that may wait.
         limit_bytes: u32,
     },
-    /// The content of `TCA_OPTIONS` of any other kind; empty where it has none.
+    /// The content of `TCA_OPTIONS` of any other kind; empty if it has none.
     Other(Vec<u8>),
 }
 

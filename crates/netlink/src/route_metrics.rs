@@ -2,7 +2,7 @@
 
 use netlink_packet_route::route::RouteMetric;
 
-/// What a route tells the connections over it; `None` where it says nothing.
+/// What a route tells the connections over it; `None` if it says nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RouteMetrics {
     /// Largest window to advertise, bytes.

@@ -1,4 +1,4 @@
-//! TCP sockets of others, as the kernel lists them to anybody (`SOCK_DIAG_BY_FAMILY`;
+//! TCP sockets of others, as the kernel lists them to anyone (`SOCK_DIAG_BY_FAMILY`;
 //! include/uapi/linux/sock_diag.h, inet_diag.h; sock_diag(7)).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -76,7 +76,7 @@ fn question(family: u8, local_port: Option<u16>, peer_port: Option<u16>) -> RawM
     RawMessage { kind: SOCK_DIAG_BY_FAMILY, body }
 }
 
-/// Takes one reply apart; `None` where it is none of ours.
+/// Takes one reply apart; `None` if it is none of ours.
 pub(crate) fn socket(message: &RawMessage) -> Option<DiagSocket> {
     let fixed: &[u8; REPLY_BYTES] = message.body.first_chunk()?;
     if message.kind != SOCK_DIAG_BY_FAMILY {

@@ -12,7 +12,7 @@ const STATISTIC_NAMES: u32 = 1;
 /// 8 000 counters.
 const MOST_STATISTICS: u32 = (LONGEST_BYTES / NAME_BYTES - 1) as u32;
 
-/// The counters of `device` with their names, in the driver's order; empty where the driver has
+/// The counters of `device` with their names, in the driver's order; empty if the driver has
 /// none.
 pub fn statistics(device: &str) -> Result<Vec<(String, u64)>, NetlinkError> {
     let operation = format!("read the driver's counters of {device}");

@@ -64,7 +64,7 @@ impl Tbf {
         read
     }
 
-    /// Reads `TCA_OPTIONS`. `None` where the bytes are not a token bucket's.
+    /// Reads `TCA_OPTIONS`. `None` if the bytes are not a token bucket's.
     pub(crate) fn parse(options: &[u8]) -> Option<Self> {
         let parms = TwoRates::<PARMS_BYTES>::parse(options, &KINDS)?;
         let ((rate, rate_spec), (peak, peak_spec)) = (parms.first, parms.second);

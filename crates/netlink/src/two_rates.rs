@@ -23,7 +23,7 @@ pub(crate) struct TwoRates<const BYTES: usize> {
 }
 
 impl<const BYTES: usize> TwoRates<BYTES> {
-    /// Reads the content of `TCA_OPTIONS`. `None` where the parameters are not there in full.
+    /// Reads the content of `TCA_OPTIONS`. `None` if the parameters are not there in full.
     pub(crate) fn parse(options: &[u8], kinds: &Kinds) -> Option<Self> {
         let (mut parms, mut first64, mut second64) = (None, None, None);
         for attribute in NlasIterator::new(options) {

@@ -9,7 +9,7 @@ pub enum SandboxError {
     /// There is no such user.
     #[error("there is no user {0:?}; `--user` names another one")]
     NoUser(String),
-    /// Only root can become somebody else.
+    /// Only root can become someone else.
     #[error("only root can become user {0:?}; start the server as root, or as that user")]
     NotRoot(String),
     /// The user namespace has no such user.

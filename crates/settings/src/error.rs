@@ -124,7 +124,7 @@ pub enum SettingError {
         /// What differs, and why it could not be written.
         left: String,
     },
-    /// Somebody else changed the setting between two changes of ours.
+    /// Someone else changed the setting between two changes of ours.
     #[error("{setting} is now {now:?}, changed by someone else (goodput set {ours:?}); left alone")]
     ChangedByOther {
         /// The setting.

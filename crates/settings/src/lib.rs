@@ -2,7 +2,7 @@
 //!
 //! [`Changes`] is the only way to change the machine. The original value is on disk before a
 //! setting is changed; a guard process puts it back when this one is killed, and [`undo()`] when the
-//! guard was killed too. A value that somebody else changed meanwhile is left alone.
+//! guard was killed too. A value that someone else changed meanwhile is left alone.
 
 mod around;
 mod changes;

@@ -3,7 +3,7 @@
 //! Processes and their threads, descriptors and mounts keep a namespace alive (namespaces(7)), in any
 //! container of the host. A process sees them all only from the initial process namespace, with the
 //! right to look into others'. What only a socket in another namespace keeps alive can't be seen or
-//! entered by anybody.
+//! entered by anyone.
 
 use std::fs;
 use std::io;

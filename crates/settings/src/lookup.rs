@@ -74,7 +74,7 @@ fn registered(name: &str) -> Result<&'static Setting, SettingError> {
 
 fn unknown(name: &str) -> SettingError {
     let as_sysctl = format!("sysctl.{name}");
-    // Somebody who writes `net.ipv4.tcp_rmem` has only forgotten the prefix.
+    // Someone who writes `net.ipv4.tcp_rmem` has only forgotten the prefix.
     let nearest = match sysctl_name::check_exists(&near(&as_sysctl)) {
         Ok(()) => vec![as_sysctl],
         Err(_) => nearest(name, ALL.iter().map(|s| s.id)),

@@ -6,7 +6,7 @@ const SHOWN: usize = 3;
 /// Below this similarity (0 to 1) a name is no help.
 const SIMILAR: f64 = 0.6;
 
-/// The most similar of `candidates`, best first, at most three; none where none is similar.
+/// The most similar of `candidates`, best first, at most three; none if none is similar.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut scored: Vec<(f64, &str)> = candidates
         .map(|candidate| (similarity(name, candidate), candidate))

@@ -20,7 +20,7 @@ pub struct Setting {
     pub values: &'static str,
     /// A whole argument of `goodput compare`.
     pub example: &'static str,
-    /// How a value that nobody has set is printed and written; `None` where there always is one.
+    /// How a value that nobody has set is printed and written; `None` if there always is one.
     pub unset: Option<&'static str>,
     /// How a value outlives a reboot.
     pub permanent: Form,

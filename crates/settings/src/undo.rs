@@ -12,7 +12,7 @@ use crate::restore::{Forget, RestoreReport, settle};
 /// there is nothing to do. The changes of live runs are left alone.
 ///
 /// # Errors
-/// When `state_dir` can't be read, or somebody else can write to it. What can't be put back is
+/// When `state_dir` can't be read, or someone else can write to it. What can't be put back is
 /// told in the reports.
 pub fn undo(state_dir: &Path) -> Result<Vec<RestoreReport>, SettingError> {
     settle_all(state_dir, Forget::Nothing)
@@ -57,7 +57,7 @@ fn unopened(journal: PathBuf, cause: &std::io::Error) -> RestoreReport {
 pub struct Leftover {
     /// Where the journal is.
     pub journal: PathBuf,
-    /// What it would put back; empty where it can't be read.
+    /// What it would put back; empty if it can't be read.
     pub settings: Vec<SettingRef>,
 }
 

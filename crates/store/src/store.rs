@@ -16,7 +16,7 @@ use crate::schema::migrate;
 /// How long to wait for another process that writes. Writing a record takes milliseconds.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// Permission of the group or of everybody to make and rename files in a directory (inode(7)).
+/// Permission of the group or of everyone to make and rename files in a directory (inode(7)).
 const OTHERS_WRITE: u32 = 0o022;
 
 /// In a directory with this bit only the owner of a file may rename it (inode(7)).
@@ -139,7 +139,7 @@ fn trust_directory(path: &Path) -> Result<(), StoreError> {
     Err(StoreError::Untrusted { path, uid, mode })
 }
 
-/// Makes the file for this user alone, where there is none; SQLite gives its journals the mode of the
+/// Makes the file for this user alone, if there is none; SQLite gives its journals the mode of the
 /// file. One that exists is not opened here: closing it again would drop the locks that other
 /// connections of this process hold on it (POSIX record locks belong to the process).
 fn make_file(path: &Path) -> Result<(), StoreError> {
@@ -169,7 +169,7 @@ fn directory_of(path: &Path) -> Option<&Path> {
     Some(if directory.as_os_str().is_empty() { Path::new(".") } else { directory })
 }
 
-/// Lets readers read while another process writes. Where the file system can't do it, SQLite keeps
+/// Lets readers read while another process writes. If the file system can't do it, SQLite keeps
 /// its older journal, which is as safe.
 fn use_write_ahead_log(db: &Connection) -> rusqlite::Result<()> {
     db.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))

@@ -95,7 +95,7 @@ fn processes_that_make_and_write_one_history_at_once_lose_nothing() {
     assert_complete(&path);
 }
 
-/// The body of the processes above; nothing where it is not one of them.
+/// The body of the processes above; nothing if it is not one of them.
 #[test]
 fn child_writes_records() {
     if let Some(path) = std::env::var_os(CHILD_STORE) {

@@ -125,8 +125,8 @@ fn a_directory_that_others_can_write_is_refused() {
     drop(Store::open(&directory.path().join("history.db")).unwrap());
 }
 
-/// Runs `script` as root of its own mount namespace, where it may mount without anybody noticing.
-/// `None`, after saying so, where that is not allowed here.
+/// Runs `script` as root of its own mount namespace, if it may mount without anyone noticing.
+/// `None`, after saying so, if that is not allowed here.
 fn in_mount_namespace(test: &str, script: &str, child: &Command) -> Option<Output> {
     let unshared = |script: &str| {
         let mut command = Command::new("unshare");

@@ -7,7 +7,7 @@ pub struct FarEnd {
     /// It sends samples while payload moves, and in the end what it observed of its host. The session of another
     /// one may give totals ([`crate::session::Action::PeerTold`]).
     pub reports: bool,
-    /// It measures again and again in one conversation.
+    /// It measures repeatedly in one conversation.
     pub measures_again: bool,
     /// It reads and writes files of its own.
     pub has_files: bool,

@@ -71,7 +71,7 @@ pub fn opens_a_flow(datagram: &[u8]) -> bool {
     }
 }
 
-/// What a client is that opened with `bytes`, where that is certain.
+/// What a client is that opened with `bytes`, if that is certain.
 pub fn known_client(bytes: &[u8]) -> Option<String> {
     let is_known = is_cookie(bytes) || CLIENTS.iter().any(|sign| bytes.starts_with(sign.begins));
     is_known.then(|| client(bytes))

@@ -107,7 +107,7 @@ impl Accounts {
     pub(crate) fn knows(&self, username: &str, password: &str) -> bool {
         let salted = format!("{{{username}}}{password}");
         let hash: [u8; 32] = Sha256::digest(salted).into();
-        // All of them, and all bytes of each: the time it takes tells nothing.
+        // All of them, and all bytes of each: the time it takes reports nothing.
         self.0.users.iter().fold(false, |known, (name, theirs)| {
             let differs = hash.iter().zip(theirs).fold(0, |differs, (a, b)| differs | (a ^ b));
             known | ((name == username) & (differs == 0))

@@ -12,7 +12,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Sends bytes, where there are any.
+    /// Sends bytes, if there are any.
     pub(crate) fn send(&mut self, bytes: impl Into<Vec<u8>>) {
         let bytes = bytes.into();
         if !bytes.is_empty() {

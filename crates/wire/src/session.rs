@@ -203,7 +203,7 @@ pub struct Limits {
     /// Highest differentiated services code point that a client may ask for (RFC 2474).
     pub dscp: u8,
     /// Whether payload may be sent over UDP to an address that has not proven itself, for protocols
-    /// that know no proof. Anybody can forge such an address.
+    /// that know no proof. Anyone can forge such an address.
     pub unproven_udp: bool,
 }
 
@@ -296,7 +296,7 @@ pub enum Input {
     /// Client: this end listens, where [`Meeting::Listen`] asked for it; the server may be told.
     /// [`Input::FlowsReady`] follows when the flows have come.
     Expecting {
-        /// Port of the data connections, where it is not that of the control connection: a plan
+        /// Port of the data connections, if it is not that of the control connection: a plan
         /// whose socket options belong on the listener needs one of its own.
         data_port: Option<u16>,
     },
@@ -322,12 +322,12 @@ pub enum Input {
     /// Client: end the measurement. Server: the measurement ends from this side, with the reason.
     Finish(Option<String>),
     /// Client of goodput's own protocol: end the measurement, and wait hardly for what is still on its
-    /// way, as somebody waits for the end.
+    /// way, as someone waits for the end.
     FinishSoon,
     /// All flows of this end have ended; this is their last sample, in detail.
     Ended(Box<Sample>),
     /// Our own traffic has ended and this is what we saw. The samples may be empty, as the peer
-    /// was told of each when it was taken. Missing where we keep it to ourselves.
+    /// was told of each when it was taken. Missing if we keep it to ourselves.
     Report(Known<Box<End>>),
     /// Server: what an [`Errand`] has brought, lines for the client.
     Told(String),
@@ -414,7 +414,7 @@ pub enum Action {
         peer: Host,
         /// Whether the control connection is encrypted, by the shared token or by keys.
         secured: bool,
-        /// How the clocks differ; `None` where the peer did not tell the time.
+        /// How the clocks differ; `None` if the peer did not tell the time.
         clock: Option<ClockOffset>,
     },
     /// Client: the server has proven that this is its key. Before [`Action::Greeted`].
@@ -448,7 +448,7 @@ pub enum Action {
     Echo(Cookie),
     /// Client: how the server's card spreads what it receives, before [`Action::OpenFlows`].
     PeerHash(Known<Box<ReceiveHash>>),
-    /// Server: measure with another server in the client's stead, where that is allowed. Answered with
+    /// Server: measure with another server in the client's stead, if that is allowed. Answered with
     /// [`Input::Expecting`], and then [`Input::Told`] until [`Input::ErrandDone`]; or with
     /// [`Input::FlowsFailed`] where it is not done. [`Action::Abandon`] ends it early.
     RunErrand(Box<Errand>),
@@ -465,7 +465,7 @@ pub enum Action {
     Finish,
     /// The same, and receivers wait hardly for what is still on its way.
     FinishSoon,
-    /// What a peer that is not goodput told of itself. [`Action::PeerReported`] follows, with why it
+    /// What a peer that is not goodput reported about itself. [`Action::PeerReported`] follows, with why it
     /// tells no more.
     PeerTold(Box<Totals>),
     /// The peer's report on the measurement, or why it does not say what it saw.

@@ -19,7 +19,7 @@ pub(crate) trait StateMachine: Send {
     fn due(&self) -> Option<Instant>;
 
     /// Ends the session for an error of [`StateMachine::take`] or [`StateMachine::expire`]: has the
-    /// host forget what is under way, tells the peer what it can understand, and closes.
+    /// host forget what is in progress, tells the peer what it can understand, and closes.
     fn fail(&mut self, now: Instant, error: &WireError);
 
     /// What it wants done.

@@ -103,7 +103,7 @@ impl Net {
 impl Drop for Net {
     fn drop(&mut self) {
         drop(self.holder.stdin.take());
-        // Where this fails there is no child left to wait for.
+        // If this fails there is no child left to wait for.
         let _ = self.holder.wait();
     }
 }

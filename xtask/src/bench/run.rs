@@ -185,7 +185,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Where this fails it has ended before.
+        // If this fails it has ended before.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -8,7 +8,7 @@ pub const CONFIDENCE: f64 = 95.0;
 pub struct Estimate {
     /// The median.
     pub median: f64,
-    /// The interval of at least 95 % confidence; `None` where the values are too few for one.
+    /// The interval of at least 95 % confidence; `None` if the values are too few for one.
     pub interval: Option<(f64, f64)>,
 }
 

@@ -41,7 +41,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Where this fails it has ended before.
+        // If this fails it has ended before.
         let _ = self.0.kill();
         let _ = wait_for("the server to end", || Ok(self.0.try_wait()?.is_some()));
     }

@@ -104,7 +104,7 @@ impl Clients<'_> {
             }
             thread::sleep(LOOK);
         }
-        // Where this fails it has ended meanwhile.
+        // If this fails it has ended meanwhile.
         let _ = client.kill();
         let _ = client.wait();
         if kill { None } else { Some(false) }

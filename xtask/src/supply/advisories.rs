@@ -27,7 +27,7 @@ const FILE: &str = "xtask/advisories.toml";
 /// Options of `cargo xtask advisories`.
 #[derive(clap::Args)]
 pub struct Options {
-    /// A clone of the list, where it is not to be fetched from GitHub.
+    /// A clone of the list, if it is not to be fetched from GitHub.
     clone: Option<PathBuf>,
 }
 
@@ -171,7 +171,7 @@ fn copied(clone: &Path, ours: &BTreeSet<String>) -> Result<List> {
     Ok(List { changed_unix_s, elsewhere, advisory })
 }
 
-/// The facts in the block of TOML at the head of an advisory; none where it was withdrawn.
+/// The facts in the block of TOML at the head of an advisory; none if it was withdrawn.
 fn read(text: &str) -> Result<Option<Advisory>> {
     let block = text.trim_start().strip_prefix("```toml").and_then(|rest| rest.split_once("\n```"));
     let (block, _) = block.context("it does not begin with a block of TOML")?;

@@ -60,7 +60,7 @@ pub struct Verdict {
     pub missed: Vec<String>,
     /// When it ran, RFC 3339.
     pub started: String,
-    /// What became of the proposed change, where that was tried.
+    /// What became of the proposed change, if that was tried.
     pub fix: Option<Fix>,
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::program::{Listed, Program};
 
 /// The line of a run with `fix` added: the first change of its first finding, and what comparing it
-/// showed. The line as it is, where there is none.
+/// showed. The line as it is, if there is none.
 pub fn add(program: &Program, case: &Listed, line: &str) -> Result<String> {
     let mut line: Value = serde_json::from_str(line)?;
     let Some(change) = argument(&line["record"]["findings"][0]["changes"][0]) else {

@@ -25,7 +25,7 @@ pub enum Score {
     NoneFirst,
 }
 
-/// How right a run was; `None` where there is no verdict.
+/// How right a run was; `None` if there is no verdict.
 pub fn score(ran: &Ran) -> Option<Score> {
     let Came::Verdict(verdict) = &ran.came else { return None };
     Some(match &ran.planted {

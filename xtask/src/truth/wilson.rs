@@ -5,7 +5,7 @@ const Z: f64 = 1.959_964;
 
 /// The 95 % interval of a share of which `hits` of `n` were seen, both 0 to 1 (E. B. Wilson,
 /// "Probable inference, the law of succession, and statistical inference", JASA 22, 1927). Good at
-/// shares near 0 and 1 and at small numbers too. `None` where there were none.
+/// shares near 0 and 1 and at small numbers too. `None` if there were none.
 pub fn interval(hits: usize, n: usize) -> Option<(f64, f64)> {
     if n == 0 {
         return None;

@@ -172,7 +172,7 @@ fn counted(end: &End, omit_s: f64, flow: u16, role: Role) -> Option<Side> {
         seconds: Some(sample.at_s - warm.map_or(0.0, |warm| warm.at_s)),
         retransmits: retransmits.filter(|_| role == Role::Sender),
         packets: datagrams.map(|d| d.count),
-        // What carries no number or time tells nothing of loss, order and jitter.
+        // What carries no number or time reports nothing about loss, order and jitter.
         lost: ordered.map(|d| d.lost),
         reordered: ordered.map(|d| d.reordered),
         jitter_ms: arrived.filter(|_| timed).map(|d| d.jitter_ms),

@@ -14,7 +14,7 @@ const SHORTEST: f64 = 0.1;
 /// What the flows of one end counted between two instants.
 #[derive(Debug, Clone)]
 pub struct Span {
-    /// Start, seconds since payload began to move; where a warm-up is omitted and over, since its end.
+    /// Start, seconds since payload began to move; if a warm-up is omitted and over, since its end.
     pub from_s: f64,
     /// End, seconds.
     pub to_s: f64,
@@ -105,7 +105,7 @@ impl Cutter {
         due.then(|| self.take()).flatten()
     }
 
-    /// The rest at the end, where it is long enough, or all there is.
+    /// The rest at the end, if it is long enough, or all there is.
     pub fn close(&mut self) -> Option<Span> {
         let left = self.latest.as_ref()?.at_s - self.begun_s();
         let all = !self.cut || self.every_s.is_infinite();

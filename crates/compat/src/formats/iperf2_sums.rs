@@ -53,7 +53,7 @@ impl Sums {
 impl Client {
     fn add(&mut self, record: &Record) {
         let flows = account::flows(record);
-        // What the client sends comes last, where both ends do.
+        // What the client sends comes last, if both ends do.
         let directions = account::directions(record, &flows);
         let Some(direction) = directions.last() else { return };
         let side = match direction.sender {

@@ -1,7 +1,7 @@
 //! What other programs print, of any measurement: for scripts that were written against them. One
 //! file a format.
 //!
-//! Where a format has no place for "unknown", the value is left out if the format allows it; else
+//! If a format has no place for "unknown", the value is left out if the format allows it; else
 //! it is what the real program prints when it does not know, and the code says so.
 
 mod account;
@@ -105,7 +105,7 @@ pub trait Writer: Send {
     /// The lines for the whole, after all events.
     fn finish(&mut self, record: &Record) -> String;
 
-    /// What stands on standard output in place of a result, where the program puts errors there.
+    /// What stands on standard output instead of a result, where the program puts errors there.
     fn fail(&mut self, _why: &str) -> Option<String> {
         None
     }

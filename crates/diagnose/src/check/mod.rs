@@ -20,7 +20,7 @@ pub enum Scope {
 
 /// One thing that a host can be found wanting in.
 pub struct Check {
-    /// Id of the rule that names the same cause once it limits a transfer, where there is one.
+    /// Id of the rule that names the same cause once it limits a transfer, if there is one.
     pub id: &'static str,
     /// What is looked for, in one phrase.
     pub title: &'static str,

@@ -95,7 +95,7 @@ impl Bounds {
             && self.least.iter().all(|(_, least)| ahead >= *least)
     }
 
-    /// The corners of the lines that keep all bounds; none where no line does.
+    /// The corners of the lines that keep all bounds; none if no line does.
     fn polygon(&self) -> Vec<Line> {
         let drift = DRIFT * self.half_span_ns;
         let least = self.least.iter().map(|b| b.1).fold(f64::INFINITY, f64::min) - 2.0 * drift;

@@ -18,7 +18,7 @@ pub const PROBE: Probe = Probe {
     }],
 };
 
-/// Only from a control that backs off to BBR: the other way tells nothing of loss.
+/// Only from a control that backs off to BBR: the other way reports nothing about loss.
 fn set_up(record: &Record) -> Result<SetUp, Missing> {
     let sender = match record.verdict.sender {
         EndName::Near => record.ends.near.get()?,

@@ -188,7 +188,7 @@ impl<'a> Shaped<'a> {
         self.used >= FULL && self.mean_bytes < SMALL
     }
 
-    /// Ten times the rate, which costs nothing where the device is faster.
+    /// Ten times the rate, which costs nothing if the device is faster.
     fn more(&self, side: &Side) -> Option<Change> {
         let scope = match &self.class {
             Some(class) => format!("{}:{class}", self.device),

@@ -45,7 +45,7 @@ pub const RULE: Rule = Rule {
     source: include_str!("gro_off.rs"),
 };
 
-/// Packets a second below which joining them saves hardly any CPU: at 3 us each, as measured, 6 %.
+/// Packets a second below which joining them saves almost no CPU: at 3 us each, as measured, 6 %.
 const MANY_PER_S: f64 = 20_000.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
@@ -108,7 +108,7 @@ fn switch_on(side: &Side) -> Option<Change> {
     Some(of_host(side, OFFLOAD_GRO, Some(side.device().ok()?), values, why))
 }
 
-/// Packets that came out of the receiver's device for each 10^6 bytes; where GRO is on it joins them
+/// Packets that came out of the receiver's device for each 10^6 bytes; if GRO is on it joins them
 /// afterwards, and none counts.
 fn witness(view: &View) -> Result<f64, Missing> {
     if view.receiver.text(OFFLOAD_GRO)? == "on" {

@@ -57,7 +57,7 @@ const WAIT_US: u64 = 32;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.receiver;
-    // Where the card has no interrupts to put off, there is nothing to look at.
+    // If the card has no interrupts to put off, there is nothing to look at.
     if !side.on_hardware()? {
         return Ok(None);
     }
@@ -67,7 +67,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
 }
 
-/// The wait of one end's card before it tells of received packets, seconds; none where it has none.
+/// The wait of one end's card before it tells of received packets, seconds; none if it has none.
 fn wait_s(side: &Side) -> f64 {
     side.count("coalescing.rx_us").map_or(0.0, |us| us / 1e6)
 }

@@ -57,7 +57,7 @@ enum Reason {
     OffersLess(f64),
     /// Both ends offer this, and yet.
     Degraded(f64),
-    /// The other end does not tell what it offers.
+    /// The other end does not report what it offers.
     Unknown,
 }
 
@@ -100,7 +100,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         .found()
 }
 
-/// Why it runs slower than it could, and how sure that is; `None` where it does not.
+/// Why it runs slower than it could, and how sure that is; `None` if it does not.
 fn reason(side: &Side, speed: f64, supported: f64) -> Option<(Reason, Confidence)> {
     if supported <= speed {
         return None;

@@ -81,7 +81,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
 }
 
-/// What all sockets together may send, bits per second; `None` where one has no cap.
+/// What all sockets together may send, bits per second; `None` if one has no cap.
 fn cap(view: &View) -> Result<Option<f64>, Missing> {
     let mut sum = 0.0;
     for connection in view.sender.connections()? {

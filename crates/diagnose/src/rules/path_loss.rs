@@ -256,7 +256,7 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
         .found()
 }
 
-/// Where the receiver does not observe but told afterwards what it missed: on the path or at its host.
+/// If the receiver does not observe but told afterwards what it missed: on the path or at its host.
 fn by_account(view: &View, why: Missing) -> Result<Option<Finding>, Missing> {
     let share = view.told_lost_share().map_err(|_| why)?;
     let lost = share * view.sender.datagrams_sent()?;

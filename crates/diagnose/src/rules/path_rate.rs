@@ -59,7 +59,7 @@ const DROWNED: f64 = 4.0;
 /// A queue shorter than this may be nothing but scheduling at the hosts, seconds.
 const QUEUE_S: f64 = 0.0005;
 /// Share of the datagrams lost from which too many may have been sent, rather than some lost by
-/// chance. Below it a round rate tells nothing: the rate that was sent is round too.
+/// chance. Below it a round rate reports nothing: the rate that was sent is round too.
 const OVERLOAD: f64 = 0.05;
 /// The same without a round rate to show for it.
 const GROSS_OVERLOAD: f64 = 0.2;
@@ -87,7 +87,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
 }
 
-/// Where the rate stands by the receiver, or by the sender where the receiver does not report.
+/// If the rate stands by the receiver, or by the sender where the receiver does not report.
 fn plateau(view: &View) -> Result<Plateau, Missing> {
     view.receiver.plateau().or_else(|_| view.sender.plateau())
 }
@@ -139,7 +139,7 @@ impl Mark {
         self.plateau.spread < PLATEAU_SPREAD
     }
 
-    /// How sure it is, or `None` where no mark shows.
+    /// How sure it is, or `None` if no mark shows.
     fn confidence(&self, view: &View) -> Option<Confidence> {
         let long_queue = self.inflation >= RTT_INFLATED || fills_a_queue(view);
         let crowded = view.sides().iter().any(|side| side.is_crowded());

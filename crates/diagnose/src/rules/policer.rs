@@ -58,7 +58,7 @@ pub const RULE: Rule = Rule {
 
 /// Packets lost for each sent more, from which a limit and not chance takes them, and the correlation
 /// that makes it more than an accident. Measured: 0.97 with 0.87 for BBR at a policer, the lost share
-/// itself by chance; where something else holds the rate, chance gives 1 too, but no clusters.
+/// itself by chance; if something else holds the rate, chance gives 1 too, but no clusters.
 const ELASTIC: f64 = 0.5;
 const CORRELATED: f64 = 0.6;
 /// Time from the start by which slow start has met the limit, seconds; on a longer path so many round
@@ -113,7 +113,7 @@ const TIMEOUTS: f64 = 0.7;
 const MATTERS: f64 = 0.0005;
 /// What may wait though no queue does: the pacing's own bursts, late scheduling and the wait for a
 /// second segment to acknowledge. Bytes and seconds; either explains it, as does a share of the
-/// smallest round-trip time. Where that is shorter than the hosts take, they are more of it.
+/// smallest round-trip time. If that is shorter than the hosts take, they are more of it.
 const UNQUEUED_BYTES: f64 = 12_000.0;
 const UNQUEUED_S: f64 = 0.0004;
 const UNQUEUED_NEARBY_S: f64 = 0.001;
@@ -376,7 +376,7 @@ pub(super) fn pacing_congestion_control(view: &View) -> Option<Change> {
     useful.then(|| of_plan("socket.congestion", Some(present.into()), "bbr", why))
 }
 
-/// Whether what is beyond the rate was dropped at once or waited first, datagrams do not tell.
+/// Whether what is beyond the rate was dropped at once or waited first, datagrams do not report.
 fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
     let losses = view.receiver.datagram_losses();
     if datagrams_lost_elsewhere(view)? || view.receiver.lost_share()? < HEAVY_LOSS {

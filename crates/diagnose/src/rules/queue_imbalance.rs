@@ -105,7 +105,7 @@ fn nothing() -> Missing {
     Missing::because("not counted")
 }
 
-/// Number of receive queues and what part of the packets the busiest received, where that is too
+/// Number of receive queues and what part of the packets the busiest received, if that is too
 /// much. Interrupts would mislead: a queue that is polled without end makes the fewest.
 fn uneven(side: &Side) -> Result<Option<(f64, f64)>, Missing> {
     let queues = side.count("qstats.rx_queues")?;

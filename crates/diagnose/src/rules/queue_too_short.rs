@@ -127,7 +127,7 @@ impl Marks {
         Ok(Self { burst, level: Level::of(view)?, clusters: Clusters::of(view)? })
     }
 
-    /// Bursts that are lost are a radio link's as well, where no larger window passes and no level is met.
+    /// Bursts that are lost are a radio link's as well, if no larger window passes and no level is met.
     fn confidence(&self) -> Option<Confidence> {
         let outgrown = self.burst.is_some_and(|burst| burst.outgrown);
         if self.level.is_some() || outgrown || self.clusters.is_some_and(|lost| lost.by_far) {
@@ -262,7 +262,7 @@ fn longer_queue(view: &View, shaper: &Shaper) -> Option<Change> {
         .then(|| of_host(&view.sender, "qdisc.tbf.limit", Some(shaper.device), values, why))
 }
 
-/// Packets that the local queue dropped of those handed to it, percent; where it dropped none, those
+/// Packets that the local queue dropped of those handed to it, percent; if it dropped none, those
 /// that slow start lost on the path.
 fn witness(view: &View) -> Result<f64, Missing> {
     let local = view.sender.queue_drop_share()?;
@@ -336,7 +336,7 @@ mod tests {
         };
         let finding = fires(&RULE, case(126));
         assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
-        // Chance may lose a burst, too, where no larger window passes later.
+        // Chance may lose a burst, too, if no larger window passes later.
         assert_eq!(fires(&RULE, case(30)).confidence, Confidence::Possible);
     }
 

@@ -46,7 +46,7 @@ pub const RULE: Rule = Rule {
 const QUEUED: f64 = 0.25;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
-    // Where nothing arrived, a reader that does not read is no cause.
+    // If nothing arrived, a reader that does not read is no cause.
     view.goodput()?;
     let side = &view.receiver;
     let blocked = match side.blocked_share() {
@@ -68,7 +68,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     draft(view, blocked, confidence).share(1.0 - blocked).found()
 }
 
-/// Where the receiver tells nothing: the window that holds the sender falls and rises with what waits
+/// If the receiver reports nothing: the window that holds the sender falls and rises with what waits
 /// for the reader. What keeps the reader from reading can't be seen from here.
 fn seen_from_the_sender(view: &View, why: Missing) -> Result<Option<Finding>, Missing> {
     let (side, place) = (&view.sender, view.sender.place());

@@ -79,7 +79,7 @@ fn draft(view: &View, confidence: Confidence, summary: String) -> Draft {
         .advice("more flows (-P) use more CPUs")
 }
 
-/// Generic receive offload on, where it is known to be off and packets come one by one: what is
+/// Generic receive offload on, if it is known to be off and packets come one by one: what is
 /// handed over in batches already, as between virtual devices, gains nothing.
 fn joined(view: &View) -> Option<Change> {
     let side = &view.receiver;

@@ -182,7 +182,7 @@ mod tests {
         // One packet in a hundred skips 10 ms of delay: 94 Mbit/s of 1400, as measured.
         let overtaken = || Case::reordering().tcp(|tcp, _| tcp.min_rtt_us = Some(72));
         fires(&RULE, overtaken());
-        // 5 in 100 skip 38 ms, and hardly any is sent again for it: 126 Mbit/s of 593, as measured.
+        // 5 in 100 skip 38 ms, and almost no is sent again for it: 126 Mbit/s of 593, as measured.
         fires(&RULE, overtaken().tcp(|tcp, _| tcp.dsack_dups = Some(0)));
     }
 

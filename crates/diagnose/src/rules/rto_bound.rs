@@ -57,7 +57,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     let share = view.sender.timeout_share()?;
     let count = view.sender.timeouts()?;
-    // Where nothing at all arrives, time-outs are not the reason.
+    // If nothing at all arrives, time-outs are not the reason.
     view.goodput()?;
     let (timeout, rtt) = (view.sender.timeout_s()?, view.sender.rtt_s()?);
     if share < MATTERS || count < ENOUGH || timeout < LONG * rtt {

@@ -95,7 +95,7 @@ pub(super) fn evidence(view: &View, draft: Draft, share: f64) -> Draft {
         .predicted(next_after(view, &[RULE.id]))
 }
 
-/// Share of the time since the first loss that making up for losses took, where that is what limits for want of the
+/// Share of the time since the first loss that making up for losses took, if that is what limits for lack of the
 /// option, whoever is to blame.
 pub(super) fn limited(view: &View) -> Result<Option<f64>, Missing> {
     view.needs_tcp()?;

@@ -56,7 +56,7 @@ const GROWN: f64 = 0.9;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
-    // Where nothing arrives, a full buffer is a consequence.
+    // If nothing arrives, a full buffer is a consequence.
     view.goodput()?;
     let share = split(view)?.send_buffer_percent / 100.0;
     let holds = share >= HOLDS && allowed(view)? < FAR_MORE * view.goodput()?;

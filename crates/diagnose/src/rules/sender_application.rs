@@ -115,7 +115,7 @@ fn draft(view: &View, confidence: Confidence, summary: String, share: f64) -> Dr
     }
 }
 
-/// How often another program's thread was seen in a state, percent, where that is worth a word.
+/// How often another program's thread was seen in a state, percent, if that is worth a word.
 fn state(view: &View, name: &str) -> Result<f64, Missing> {
     let percent = view.sender.end()?.after.number(&format!("process.{name}_percent"))?;
     if percent >= OFTEN_PERCENT { Ok(percent) } else { Err(Missing::because("it hardly ever was")) }

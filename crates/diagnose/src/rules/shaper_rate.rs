@@ -66,7 +66,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
 }
 
-/// How sure it is that the shaper limits, `None` where it does not. A shaper that falls short for
+/// How sure it is that the shaper limits, `None` if it does not. A shaper that falls short for
 /// its bucket is shaper-burst's.
 fn confidence(view: &View, shaper: &Shaper, goodput: f64) -> Result<Option<Confidence>, Missing> {
     if goodput >= SHAPER_GIVES * shaper.ceiling {

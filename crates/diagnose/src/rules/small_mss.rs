@@ -65,7 +65,7 @@ pub(super) struct Small {
     mss: f64,
     /// What the MTUs of both ends allow, bytes of payload.
     pub(super) possible: f64,
-    /// Goodput with full segments over the measured; `None` where it can't be told.
+    /// Goodput with full segments over the measured; `None` if it can't be told.
     gain: Option<f64>,
     confidence: Confidence,
 }

@@ -80,7 +80,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     draft.changes([of_host(side, TCP_WINDOW_SCALING, None, values, why)]).found()
 }
 
-/// Whether the window limits for want of scaling, whoever is to blame.
+/// Whether the window limits for lack of scaling, whoever is to blame.
 pub(super) fn limited(view: &View) -> Result<Option<Limited>, Missing> {
     let Some(limited) = receive_window::limited(view)? else { return Ok(None) };
     let (window, mss) = (view.sender.peer_window_bytes()?, view.sender.mss_bytes()?);

@@ -24,7 +24,7 @@ pub struct Bursts {
 }
 
 impl Side<'_> {
-    /// The bursts of the whole run; missing where it has too few.
+    /// The bursts of the whole run; missing if it has too few.
     pub fn bursts(&self) -> Result<Bursts, Missing> {
         let all = self.intervals()?;
         let moved: f64 = all.iter().map(|interval| interval.bytes).sum();

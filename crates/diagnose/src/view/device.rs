@@ -99,7 +99,7 @@ impl<'a> Side<'a> {
         self.name_of_most(&BROKEN).unwrap_or("link.rx_crc_errors")
     }
 
-    /// Times that a CPU left packets in a ring for want of budget or time, per second.
+    /// Times that a CPU left packets in a ring for lack of budget or time, per second.
     pub fn squeezes_per_s(&self) -> Result<f64, Missing> {
         Ok(self.grown(names::SOFTNET_SQUEEZED)? as f64 / self.span_s()?)
     }

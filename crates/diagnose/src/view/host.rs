@@ -16,7 +16,7 @@ impl<'a> Side<'a> {
         Ok(self.grown(names::QDISC_DROPS)? as f64)
     }
 
-    /// Packets that the path's own device dropped on the way out, behind that queue; none where it does
+    /// Packets that the path's own device dropped on the way out, behind that queue; none if it does
     /// not count them.
     pub fn departure_drops(&self) -> f64 {
         self.grown(names::LINK_TX_DROPPED).map_or(0.0, |drops| drops as f64)

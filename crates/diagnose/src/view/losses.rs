@@ -263,7 +263,7 @@ impl Losses {
         median(off, "the packets that passed").map_or(f64::NAN, |off| (TO_DEVIATION * off).powi(2))
     }
 
-    /// Whether what passed shows a limit of the rate, or else chance; `None` where it shows neither.
+    /// Whether what passed shows a limit of the rate, or else chance; `None` if it shows neither.
     pub fn by_limit(&self) -> Option<bool> {
         let elastic = self.elasticity().is_some_and(|(slope, r)| slope >= 0.5 && r >= 0.6);
         match self.passed_variance() {

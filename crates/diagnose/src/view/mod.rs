@@ -50,7 +50,7 @@ impl<'a> View<'a> {
     /// Looks at `evidence`.
     pub fn new(evidence: &'a Evidence) -> Self {
         let (from_s, to_s) = (evidence.measured.from_s, evidence.measured.to_s);
-        // The window is the receiver's. Where nothing relates the clocks, both began with the traffic.
+        // The window is the receiver's. If nothing relates the clocks, both began with the traffic.
         let by_s = evidence.sender_began_earlier_s().unwrap_or(0.0);
         let sent = (from_s + by_s, to_s + by_s);
         let sender = Side::new(evidence, evidence.sender_end, Role::Sender, sent);
@@ -64,7 +64,7 @@ impl<'a> View<'a> {
         &self.evidence.plan
     }
 
-    /// Goodput of the window, bits per second; zero where nothing arrived.
+    /// Goodput of the window, bits per second; zero if nothing arrived.
     pub fn goodput_or_zero(&self) -> f64 {
         self.evidence.measured.goodput.0
     }
@@ -79,12 +79,12 @@ impl<'a> View<'a> {
         self.plan().transport == Transport::Tcp
     }
 
-    /// Says that a rule is for TCP only, where it is UDP.
+    /// Says that a rule is for TCP only, if it is UDP.
     pub fn needs_tcp(&self) -> Result<(), Missing> {
         if self.is_tcp() { Ok(()) } else { Err(Missing::because("only TCP has it")) }
     }
 
-    /// Says that a rule needs the connection from its start on, where it was older than that.
+    /// Says that a rule needs the connection from its start on, if it was older than that.
     pub fn needs_start(&self) -> Result<(), Missing> {
         if self.plan().only_watches() {
             return Err(Missing::because("the connection is older than the measurement"));
@@ -134,7 +134,7 @@ impl Side<'_> {
     }
 }
 
-/// The first finding that either side gives. Where there is none, a side that could not be asked is
+/// The first finding that either side gives. If there is none, a side that could not be asked is
 /// why it can't be told.
 pub(crate) fn first_of(
     view: &View,

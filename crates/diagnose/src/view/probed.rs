@@ -16,7 +16,7 @@ pub struct Probed {
 }
 
 impl Probed {
-    /// How much longer they took under load, seconds; below zero where they took less.
+    /// How much longer they took under load, seconds; below zero if they took less.
     pub fn waits_s(&self) -> f64 {
         self.loaded_s - self.idle_s
     }
@@ -29,7 +29,7 @@ impl Probed {
 
 impl View<'_> {
     /// The probes that waited less, of connections and of echoes: both cross the same queues, and what
-    /// one of them waits longer is a host's doing. Missing where nobody probed, or none was answered.
+    /// one of them waits longer is a host's doing. Missing if nobody probed, or none was answered.
     pub fn probed(&self) -> Result<Probed, Missing> {
         let latency = self.evidence.latency.as_ref();
         let latency = latency.ok_or_else(|| Missing::because("nothing was probed (--latency)"))?;

@@ -67,7 +67,7 @@ impl<'a> Side<'a> {
             self.end()?.samples.iter().filter(|s| !s.flows.is_empty()).collect();
         let last = samples.last().ok_or_else(|| Missing::because("no flow was sampled"))?;
         let is_mine = |flow: &&'a FlowSample| flow.role == self.role;
-        // Gathered in one pass, as there may be a thousand flows.
+        // Gathered in one pass, because there may be a thousand flows.
         let mut series: HashMap<u16, Vec<Result<&'a TcpInfo, Missing>>> = HashMap::new();
         for flow in samples.iter().flat_map(|sample| &sample.flows).filter(is_mine) {
             series.entry(flow.flow).or_default().push(flow.tcp.get());
@@ -77,7 +77,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The first sample after the first recovery; `None` where nothing was lost or nothing recovered.
+/// The first sample after the first recovery; `None` if nothing was lost or nothing recovered.
 fn settled(flow: &[&TcpInfo]) -> Option<usize> {
     let lost = |tcp: &TcpInfo| tcp.total_retrans_segments.is_some_and(|count| count > 0);
     let first = flow.iter().position(|tcp| lost(tcp))?;

@@ -82,7 +82,7 @@ impl Side<'_> {
         shut().unwrap_or(false)
     }
 
-    /// Whether the advertised window stood still: hardly ever below half its median, and seldom lower than
+    /// Whether the advertised window stood still: almost never below half its median, and seldom lower than
     /// before. The window of a reader that falls behind shrinks as its queue fills.
     pub fn peer_window_is_steady(&self) -> Result<bool, Missing> {
         if self.peer_window_falls()? {
@@ -151,7 +151,7 @@ impl Side<'_> {
     }
 
     /// Median slow start threshold of the flows about `at_s` seconds after the start, segments;
-    /// `None` where it was not set by then.
+    /// `None` if it was not set by then.
     pub fn slow_start_threshold_at(&self, at_s: f64) -> Result<Option<f64>, Missing> {
         let set = |segments: &f64| *segments < UNSET_THRESHOLD;
         let read = |f: &FlowSample| Ok(f.tcp.get()?.snd_ssthresh_segments()? as f64);

@@ -49,7 +49,7 @@ impl View<'_> {
         !self.is_tcp() && lost().is_ok_and(|share| share >= self.loss_that_matters())
     }
 
-    /// Share of the datagrams from which loss is what to look at. Where the plan sets the pace, the
+    /// Share of the datagrams from which loss is what to look at. If the plan sets the pace, the
     /// loss is all that the path answers for, so that less of it matters.
     pub fn loss_that_matters(&self) -> f64 {
         let asked = self.plan().rate_bits_per_s.is_some();

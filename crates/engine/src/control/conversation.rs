@@ -1,4 +1,4 @@
-//! Drives one protocol session over its control connection, where it has one: bytes in, actions out.
+//! Drives one protocol session over its control connection, if it has one: bytes in, actions out.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -89,7 +89,7 @@ impl Conversation {
         self.note(outcome);
     }
 
-    /// Whether a measurement is under way, whose reports are long; it is taken for one until told
+    /// Whether a measurement is in progress, whose reports are long; it is taken for one until told
     /// otherwise.
     pub fn set_measuring(&mut self, measuring: bool) {
         self.unread_max = if measuring { UNREAD_MEASURING_MAX } else { UNREAD_MAX };
@@ -122,7 +122,7 @@ impl Conversation {
     }
 
     /// Sends what the session still has to say and gives the connection away; the session goes on
-    /// without. `None` where it has none, or where the peer does not take what is left.
+    /// without. `None` if it has none, or where the peer does not take what is left.
     pub async fn take_stream(&mut self) -> Option<TcpStream> {
         let stream = self.stream.as_mut()?;
         let flushed = stream.write_all_buf(&mut self.outgoing);
@@ -130,7 +130,7 @@ impl Conversation {
         self.stream.take().filter(|_| flushed)
     }
 
-    /// Another descriptor of its connection, to see signs of life on; `None` where it has none.
+    /// Another descriptor of its connection, to see signs of life on; `None` if it has none.
     pub fn control(&self) -> Option<OwnedFd> {
         self.stream.as_ref()?.as_fd().try_clone_to_owned().ok()
     }
@@ -243,7 +243,7 @@ impl Conversation {
         if let Some(stream) = self.stream.as_ref().filter(|_| self.only_hears)
             && self.outgoing.is_empty()
         {
-            // Fails only where the connection is gone already, which reading it tells.
+            // Fails only if the connection is gone already, which reading it tells.
             let _ = rustix::net::shutdown(stream, rustix::net::Shutdown::Write);
         }
     }

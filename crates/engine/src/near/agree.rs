@@ -33,7 +33,7 @@ pub struct Heard {
     ready: bool,
     /// The cookie of the echoes that the far end answers, where it answers any.
     pub echo: Option<Cookie>,
-    /// How the far end's card spreads what it receives, where it tells.
+    /// How the far end's card spreads what it receives, if it reports it.
     hash: Option<Hash>,
 }
 
@@ -71,7 +71,7 @@ pub async fn order(client: &mut Client) -> Result<Order, EngineError> {
     }
 }
 
-/// Opens the flows of `plan` as ordered. Where they can't be had, the session may know another way.
+/// Opens the flows of `plan` as ordered. If they can't be had, the session may know another way.
 pub async fn flows(client: &mut Client, plan: &Plan, order: Order) -> Result<Agreed, EngineError> {
     let Order { mut tickets, mut meeting, mut heard } = order;
     let hashes = hashes(client, plan, &mut heard).await;

@@ -30,9 +30,9 @@ const REFUSAL: Duration = Duration::from_secs(1);
 pub struct Client {
     pub(crate) conversation: Conversation,
     pub(crate) target: Target,
-    /// Where it is: what the first flow may try, where there is no control connection.
+    /// Where it is: what the first flow may try, if there is no control connection.
     pub(crate) addresses: Vec<SocketAddr>,
-    /// Where the peer sees this end, where there is a control connection.
+    /// Where the peer sees this end, if there is a control connection.
     pub(crate) local: Option<SocketAddr>,
     options: SocketOptions,
     credentials: Credentials,
@@ -43,7 +43,7 @@ pub struct Client {
     pub(crate) cap: Cap,
     /// Comparisons of the clocks over the control connection.
     pub(crate) pings: Pings,
-    /// How its time of day differs from ours, where it told.
+    /// How its time of day differs from ours, if it reported it.
     pub clock: Option<ClockOffset>,
 }
 
@@ -189,7 +189,7 @@ impl Client {
         Ok(is_over)
     }
 
-    /// Why the peer breaks off, where it says so soon: the reset of a flow overtakes the words.
+    /// Why the peer breaks off, if it says so soon: the reset of a flow overtakes the words.
     pub(crate) async fn refusal(&mut self) -> Option<EngineError> {
         let words = async {
             loop {

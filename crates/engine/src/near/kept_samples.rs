@@ -25,7 +25,7 @@ pub struct KeptAll {
     /// The intervals, in the order of their ends.
     pub intervals: Vec<Interval>,
     /// How many samples of each end were taken before the senders were told to stop; `None`: the flows ended
-    /// by themselves.
+    /// on their own.
     pub steady_samples: Option<(usize, usize)>,
     /// How much was left out, if anything was.
     pub thinned: Option<Thinned>,
@@ -63,7 +63,7 @@ impl KeptSamples {
         &self.far
     }
 
-    /// The senders were told to stop; `are_moving`, if they had not ended by themselves.
+    /// The senders were told to stop; `are_moving`, if they had not ended on their own.
     pub fn stop(&mut self, are_moving: bool) {
         if are_moving {
             self.was_steady = true;

@@ -36,7 +36,7 @@ enum Series {
 }
 
 impl LiveIntervals {
-    /// Of a plan with a far end that tells what it receives, or does not.
+    /// Of a plan with a far end that shows what it receives, or does not.
     pub fn new(plan: &Plan, far_reports: bool) -> Self {
         // Without observing, no sample has what TCP acknowledged.
         let without_far = match plan.transport {
@@ -90,7 +90,7 @@ impl LiveIntervals {
         }
     }
 
-    /// The rest of each direction up to the last of the steady samples, where it is long enough to
+    /// The rest of each direction up to the last of the steady samples, if it is long enough to
     /// show. All that is kept, in the order of their ends, and their length if many were joined.
     pub fn close(
         mut self,
@@ -141,7 +141,7 @@ impl Way {
         if last.at_s > self.kept.until_s() { self.maker.close(&last) } else { None }
     }
 
-    /// The sample as this direction's maker counts it, where it says enough.
+    /// The sample as this direction's maker counts it, if it says enough.
     fn counted(&self, sample: &Sample) -> Option<Sample> {
         match self.series {
             Series::Acknowledged => acknowledged(std::slice::from_ref(sample)).pop(),

@@ -226,7 +226,7 @@ impl<'a> NearRun<'a> {
             Length::Seconds(_) => ended,
             // Who is told of the end has no end of its own.
             Length::Bytes(all) if !by_plan => ended || self.has_moved(all),
-            // Both ends empty their queues by themselves; stopping would cut them off.
+            // Both ends empty their queues on their own; stopping would cut them off.
             Length::Source if !by_plan => ended,
             Length::Bytes(_) | Length::Source => self.run.has_ended() && self.far_report.is_some(),
             Length::Auto { .. } if ended => true,
@@ -352,7 +352,7 @@ impl<'a> NearRun<'a> {
     }
 
     /// Stops the senders of both ends. What the receivers count from here on is the emptying of
-    /// queues, unless the flows ended by themselves.
+    /// queues, unless the flows ended on their own.
     fn finish(&mut self, soon: bool) {
         self.kept.stop(!self.has_an_end_ended());
         let soon = soon && self.client.far_end().finishes_soon;
@@ -366,7 +366,7 @@ impl<'a> NearRun<'a> {
         }
     }
 
-    /// Fails where this end had a source that gave nothing, as a pipe may that nobody writes to.
+    /// Fails if this end had a source that gave nothing, as a pipe may that nobody writes to.
     fn check_source(&self) -> Result<(), EngineError> {
         let plan = self.run.plan();
         let storage = &plan.storage;

@@ -20,13 +20,13 @@ const FREEBSD: &str = "FreeBSD";
 pub struct Conclusion {
     /// The record.
     pub record: Record,
-    /// Witness values by rule id, where they could be read.
+    /// Witness values by rule id, if they could be read.
     pub witnesses: BTreeMap<String, f64>,
     /// What is lacking, if the record is only a part of what was asked for.
     pub incomplete: Option<Incomplete>,
 }
 
-/// Concludes from one measurement of `target`, begun at `started` (RFC 3339, UTC). Fails where no
+/// Concludes from one measurement of `target`, begun at `started` (RFC 3339, UTC). Fails if no
 /// payload could be counted at all.
 pub fn conclude(
     measurement: Measurement,

@@ -1,4 +1,4 @@
-//! What a far end that is not goodput told of itself, read as the numbers of a measurement.
+//! What a far end that is not goodput reported about itself, read as the numbers of a measurement.
 
 use goodput_model::{BitRate, EndName, FlowTotals, Known, Measured, Missing, Role, Transport};
 
@@ -15,7 +15,7 @@ impl<'a> FarCounts<'a> {
         if flows.is_empty() { Self(Err(untold(measurement))) } else { Self(Ok(flows)) }
     }
 
-    /// The sum of a count over all flows; missing where one of them lacks it.
+    /// The sum of a count over all flows; missing if one of them lacks it.
     pub fn sum(&self, count: impl Fn(&FlowTotals) -> &Known<u64>) -> Known<u64> {
         let beyond = || Missing::because("its report adds up to more than a counter holds");
         let counts = self.each(|flow| count(flow).get().copied());

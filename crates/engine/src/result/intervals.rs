@@ -15,7 +15,7 @@ pub struct IntervalMaker {
 pub enum Counts {
     /// What arrived.
     Received,
-    /// What was sent, as no end reports what arrived.
+    /// What was sent, because no end reports what arrived.
     Sent,
 }
 

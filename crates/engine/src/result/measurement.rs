@@ -23,14 +23,14 @@ pub struct Measurement {
     pub far: Known<Arc<End>>,
     /// The addresses of each flow, as far as they are known.
     pub connections: Vec<Connection>,
-    /// What a far end that is not goodput told of itself.
+    /// What a far end that is not goodput reported about itself.
     pub far_totals: Option<Totals>,
     /// The shown intervals, oldest first.
     pub intervals: Vec<Interval>,
     /// How much of the samples and intervals was left out, if any.
     pub thinned: Option<Thinned>,
     /// How many samples of the near and of the far end were taken before the senders were told to
-    /// stop; what came later is the emptying of queues. `None`: the flows ended by themselves.
+    /// stop; what came later is the emptying of queues. `None`: the flows ended on their own.
     pub steady_samples: Option<(usize, usize)>,
     /// How long probes took, where the plan asks for it.
     pub latency: Option<Latency>,
@@ -80,9 +80,9 @@ impl Measurement {
         steady(samples, count)
     }
 
-    /// Goodput of what `sender` sent, from the receiver's count after slow start; where the
-    /// receiver tells nothing meanwhile, from what its TCP acknowledged, or else from what it told
-    /// afterwards. `None` where none of these is there.
+    /// Goodput of what `sender` sent, from the receiver's count after slow start; if the
+    /// receiver reports nothing meanwhile, from what its TCP acknowledged, or else from what it told
+    /// afterwards. `None` if none of these is there.
     pub fn measured(&self, sender: EndName) -> Option<Measured> {
         let sent = self.steady(sender);
         let omit_s = self.plan.omit_s;
@@ -99,7 +99,7 @@ impl Measurement {
         }
     }
 
-    /// Seconds from the beginning of the receiver's samples to that of the sender's; none where nothing
+    /// Seconds from the beginning of the receiver's samples to that of the sender's; none if nothing
     /// relates their clocks, as both begin with the traffic.
     fn sender_later_s(&self, sender: EndName) -> f64 {
         let far = self.far.get();
@@ -107,7 +107,7 @@ impl Measurement {
         later_s.map_or(0.0, |later_s| if sender == EndName::Far { later_s } else { -later_s })
     }
 
-    /// One direction as the rules see it; `None` where nothing could be counted.
+    /// One direction as the rules see it; `None` if nothing could be counted.
     pub fn evidence(&self, sender: EndName) -> Option<Evidence> {
         Some(Evidence {
             plan: self.plan.clone(),

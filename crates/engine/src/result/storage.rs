@@ -6,7 +6,7 @@ use goodput_model::{
 
 use crate::result::measurement::Measurement;
 
-/// The storage of the direction in which `sender` sends; `None` where it is memory.
+/// The storage of the direction in which `sender` sends; `None` if it is memory.
 pub fn of(measurement: &Measurement, sender: EndName) -> Option<StorageResult> {
     let storage = &measurement.plan.storage;
     if storage.source.is_none() && storage.sink.is_none() {
@@ -45,7 +45,7 @@ fn last_s(end: Option<&End>) -> Option<f64> {
     Some(end?.samples.last()?.at_s)
 }
 
-/// What took most of the sender's time; where that is the network, what took most of the receiver's. A
+/// What took most of the sender's time; if that is the network, what took most of the receiver's. A
 /// sink that took more of the run than anything at the sender is the slowest all the same: a sender is
 /// done when all is in buffers.
 fn slowest(

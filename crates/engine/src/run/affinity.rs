@@ -13,7 +13,7 @@ pub struct Affinity {
 }
 
 impl Affinity {
-    /// Those that `end`, which is this one, has by `plan` on the path of `context`. Fails where it may
+    /// Those that `end`, which is this one, has by `plan` on the path of `context`. Fails if it may
     /// not run on a CPU that the plan names.
     pub async fn of(plan: &Plan, end: EndName, context: &Context) -> Result<Self, String> {
         match plan.pin.of(end) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use goodput_model::{Length, Plan};
 
-/// How long payload moves at most; a plan of bytes ends by itself or when the peer gives up.
+/// How long payload moves at most; a plan of bytes ends on its own or when the peer gives up.
 pub fn longest(plan: &Plan) -> Option<Duration> {
     let seconds = match plan.length {
         Length::Seconds(seconds) => seconds,

@@ -20,7 +20,7 @@ struct Own {
 }
 
 impl Movers {
-    /// Those that `end`, which is this one, uses for `plan`. Fails where one can't run here with the
+    /// Those that `end`, which is this one, uses for `plan`. Fails if one can't run here with the
     /// limits of this process.
     pub fn of(plan: &Plan, end: EndName) -> Result<Self, String> {
         let senders = plan.direction.senders().iter();
@@ -29,13 +29,13 @@ impl Movers {
         roles.map(own).collect::<Result<_, _>>().map(Self).map_err(|why| why.to_string())
     }
 
-    /// The mover of flows in that role. Fails where the plan has none for this end.
+    /// The mover of flows in that role. Fails if the plan has none for this end.
     pub fn of_role(&self, role: Role) -> Result<&'static dyn Mover, String> {
         let own = self.0.iter().find(|own| own.role == role);
         own.map(|own| own.choice.mover).ok_or_else(|| format!("no flow of this end is a {role:?}"))
     }
 
-    /// What this end chose by itself.
+    /// What this end chose on its own.
     pub fn chosen(&self) -> Vec<MoverChoice> {
         let chosen = |Own { role, choice }: &Own| {
             let (mover, why) = (choice.mover.id().into(), choice.why.clone()?);

@@ -32,7 +32,7 @@ pub fn keep_peak_memory() {
     LazyLock::force(&PEAK_MEMORY);
 }
 
-/// Has the peak of resident memory count from here on. Where that is refused, it stays that of the whole
+/// Has the peak of resident memory count from here on. If that is refused, it stays that of the whole
 /// life of the process.
 pub fn forget_peak_memory() {
     if let Some(mut file) = PEAK_MEMORY.as_ref() {
@@ -50,7 +50,7 @@ pub fn usage_before(wanted: bool, context: &Context, before: &mut Snapshot) {
     }
 }
 
-/// The same for the moment in which the flows have ended; nothing where the plan does not observe.
+/// The same for the moment in which the flows have ended; nothing if the plan does not observe.
 pub fn usage_after(wanted: bool, context: &Context) -> Snapshot {
     let mut after = Snapshot::default();
     if wanted {

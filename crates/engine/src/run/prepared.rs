@@ -23,7 +23,7 @@ pub struct Prepared {
     pub movers: Movers,
     /// About this host, on the path to the peer.
     pub context: Context,
-    /// Whether this end looks at its host: if the plan has it so and somebody will read it.
+    /// Whether this end looks at its host: if the plan has it so and someone will read it.
     pub observes: bool,
 }
 

@@ -33,7 +33,7 @@ pub struct Connected {
     pub early: Early,
 }
 
-/// Between which addresses `flows` are connected. One whose socket does not tell is left out.
+/// Between which addresses `flows` are connected. One whose socket does not report is left out.
 pub fn connections(flows: &[Connected]) -> Vec<Connection> {
     let addresses = |flow: &Connected| {
         let socket = socket2::SockRef::from(&flow.socket);
@@ -98,7 +98,7 @@ impl Traffic {
     }
 
     /// Has this end send no datagrams to a far end that shows no sign of life on `control` any more.
-    /// Streams see by themselves that nobody acknowledges.
+    /// Streams see on their own that nobody acknowledges.
     pub fn hear(&self, plan: &Plan, control: Option<OwnedFd>) -> Result<(), EngineError> {
         match control.filter(|_| plan.transport == Transport::Udp) {
             Some(control) => self

@@ -51,7 +51,7 @@ pub struct Config {
     pub access: Access,
     /// What one client may ask for; its highest rate is what `lent` says.
     pub limits: Limits,
-    /// What this host has to lend, read before anybody is told that it serves.
+    /// What this host has to lend, read before anyone is told that it serves.
     pub host: Host,
     /// What clients get of it, one of them and all together.
     pub lent: Lent,
@@ -74,9 +74,9 @@ pub struct Config {
     pub private: bool,
     /// What clients may read and write.
     pub files: ServedFiles,
-    /// Who measures with other servers in a client's stead, where that is done at all.
+    /// Who measures with other servers in a client's stead, if that is done at all.
     pub third_party: Option<ThirdParty>,
-    /// Who shows what is measured, where anybody does.
+    /// Who shows what is measured, where anyone does.
     pub watcher: Option<Watcher>,
     /// Who changes settings for clients that may have it done; nobody where nobody may.
     pub settings_helper: Option<Arc<Helper>>,

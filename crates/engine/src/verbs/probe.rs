@@ -107,7 +107,7 @@ fn entry(probe: &Probe, pair: &Pair, before: &Seen, after: Result<Seen, Missing>
     }
 }
 
-/// A rival that more of its probes speak for than against is the verdict; where none is, the first
+/// A rival that more of its probes speak for than against is the verdict; if none is, the first
 /// finding stays, confirmed where a probe spoke for it.
 fn decide(record: &mut Record, rivals: &Rivals) {
     let first = rivals.first.as_str();

@@ -121,7 +121,7 @@ impl Header {
         bytes
     }
 
-    /// From a datagram; `None` where it is not one of ours.
+    /// From a datagram; `None` if it is not one of ours.
     fn decode(datagram: &[u8]) -> Option<Self> {
         let bytes: &[u8; LEN] = datagram.first_chunk()?;
         let number = |at: usize| {

@@ -7,7 +7,7 @@
 //! | longer than 4 bytes | payload |
 //! | `EOD0`, `EOD1` to `EOD4` about 500 ms apart | the clock ends at the first; the receiver after the second |
 //!
-//! Where both ends agreed to count, bytes 24 to 31 of payload tell how many payload bytes were sent
+//! If both ends agreed to count, bytes 24 to 31 of payload tell how many payload bytes were sent
 //! with it and before it, in the sender's byte order.
 
 use super::Kind;
@@ -99,7 +99,7 @@ impl Nuttcp {
         Self { counted, size: size.max(1) as u64, swapped: None }
     }
 
-    /// The number of a datagram, from how many bytes were sent before it. `None` where its count is
+    /// The number of a datagram, from how many bytes were sent before it. `None` if its count is
     /// none.
     fn number(&mut self, datagram: &[u8]) -> Option<u64> {
         let count: &[u8; 8] = datagram.get(COUNT)?.first_chunk()?;

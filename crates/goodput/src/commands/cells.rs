@@ -64,7 +64,7 @@ fn of_size(mut plan: Plan, size: Bytes) -> Result<Plan> {
     Ok(plan)
 }
 
-/// Fails where a file of this end has fewer bytes than are to be sent of it. A device tells no size here.
+/// Fails if a file of this end has fewer bytes than are to be sent of it. A device tells no size here.
 fn has_so_much(name: &str, size: Bytes) -> Result<()> {
     let file = std::fs::metadata(name).with_context(|| format!("cannot read {name}"))?;
     if file.is_file() && file.len() < size.0 {

@@ -14,7 +14,7 @@ use crate::data_dirs::state_dir;
 use crate::exit::Exit;
 use crate::report;
 
-/// Looks, reports, and tells whether anything was seen to harm.
+/// Looks, reports, and shows whether anything was seen to harm.
 pub fn run(args: &CheckArgs, state: Option<PathBuf>) -> Result<Exit> {
     // A user without a home has no journals.
     if let Ok(state_dir) = state_dir(state) {

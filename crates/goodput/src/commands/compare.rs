@@ -66,7 +66,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     })
 }
 
-/// The tables of files; where there is one comparison, what it proves as well.
+/// The tables of files; if there is one comparison, what it proves as well.
 fn text(record: &Record) -> String {
     match &record.transfers[..] {
         [] => report::compare::text(record),

@@ -25,7 +25,7 @@ impl Notifier {
         Self(connected)
     }
 
-    /// Says it, if anybody listens.
+    /// Says it, if anyone listens.
     pub fn tell(&self, state: &str) {
         if let Some(socket) = &self.0 {
             // Whoever started the server may have gone.

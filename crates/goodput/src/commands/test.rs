@@ -114,7 +114,7 @@ fn measure(
             Client::connect(&target, &plan.socket, credentials, &interrupt, listener).await?;
         let conclusion = async {
             let measurement = client.measure(&plan, &interrupt, listener).await?;
-            // A ttcp receiver tells nothing to anybody; a foreign format has what was sent.
+            // A ttcp receiver reports nothing to anyone; a foreign format has what was sent.
             let untold = target.protocol.id == ttcp::PROTOCOL.id && args.format.format.is_some();
             let mut conclusion = match untold {
                 true => conclude_at_least(measurement, target_text, &started),

@@ -1,4 +1,4 @@
-//! What `goodput serve` gives up once its sockets are open, before it answers anybody.
+//! What `goodput serve` gives up once its sockets are open, before it answers anyone.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use super::style;
 use super::table::Table;
 use super::test::micros;
 
-/// A column for each way to time that any arm knows; nothing where nothing was probed. Why a way is not
+/// A column for each way to time that any arm knows; nothing if nothing was probed. Why a way is not
 /// known stands below.
 pub fn table(comparison: &Comparison) -> String {
     let arms: Vec<_> = comparison

@@ -10,7 +10,7 @@ const EXPECTED_SHARE: f64 = 0.02;
 /// Below this length those round trips are too much of the run, seconds.
 const LONG_ENOUGH_S: f64 = 1.0;
 
-/// The lines about the far end; none where it is goodput.
+/// The lines about the far end; none if it is goodput.
 pub fn lines(record: &Record) -> Vec<String> {
     let Some(totals) = &record.far_totals else { return Vec::new() };
     let silent = if totals.flows.is_empty() { " because the far end reports nothing" } else { "" };
@@ -29,7 +29,7 @@ pub fn counted(record: &Record) -> &'static str {
     }
 }
 
-/// The far end's own count of what `sender` sent over TCP, where it differs from this end's. Over UDP
+/// The far end's own count of what `sender` sent over TCP, if it differs from this end's. Over UDP
 /// the difference is what was lost, which stands elsewhere.
 fn account(record: &Record, totals: &Totals, sender: EndName) -> Option<String> {
     // With a warm-up left out, theirs is of another time than ours.

@@ -72,7 +72,7 @@ fn a_peer_that_dies_in_the_middle_ends_the_test() {
         .unwrap();
     let mut client = client;
     let mut stdout = client.stdout.take().unwrap();
-    // The first bytes of output mean that the measurement is under way.
+    // The first bytes of output mean that the measurement is in progress.
     let mut first = [0; 64];
     assert!(stdout.read(&mut first).unwrap() > 0);
     server.stop("-KILL");

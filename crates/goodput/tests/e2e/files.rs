@@ -240,7 +240,7 @@ fn a_file_without_its_permission_is_not_permitted() {
     }
 }
 
-/// Where nothing is done about it, the system ends a program that writes beyond this limit.
+/// If nothing is done about it, the system ends a program that writes beyond this limit.
 #[test]
 fn a_limit_on_the_size_of_files_ends_the_test_in_words() {
     let place = Place::new(&[]);
@@ -254,7 +254,7 @@ fn a_limit_on_the_size_of_files_ends_the_test_in_words() {
     fails(&output.expect("a shell can be started"), &["limited", "File too large", "ulimit -f"]);
 }
 
-/// The file is cut while it is sent again and again: the test ends, and says why.
+/// The file is cut while it is sent repeatedly: the test ends, and says why.
 #[test]
 fn a_file_that_shrinks_ends_the_test() {
     let place = Place::new(&[]);
@@ -334,7 +334,7 @@ fn a_comparison_of_files_is_a_table_for_each_size_and_number_of_clients() {
     assert!(text.contains("3 clients at once") && text.contains("Least CPU: "), "{text}{said}");
 }
 
-/// A client that sends a file again and again; returns once payload moves.
+/// A client that sends a file repeatedly; returns once payload moves.
 fn sending(place: &Place, source: &str) -> Child {
     let sends = ["test", &place.server.address, "--no-store", "--json-stream", "-t", "60"];
     let mut child = place.home.goodput(&[&sends[..], &["--source", source]].concat());

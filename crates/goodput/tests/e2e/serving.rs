@@ -90,7 +90,7 @@ fn begun(home: &Home, server: &Server, seconds: &str) -> std::process::Child {
         client.stdout.take().expect("stdout is piped"),
     ));
     assert!(lines.any(|line| line.expect("a client prints text").contains("began")));
-    // Its output goes on, and somebody must take it.
+    // Its output goes on, and someone must take it.
     std::thread::spawn(move || lines.for_each(drop));
     client
 }

@@ -75,7 +75,7 @@ fn no_protocol_lets_a_client_measure_without_a_credential() {
     }
 }
 
-/// Bytes of payload that arrived, as far as anybody knows: a sender of datagrams may never hear that nobody
+/// Bytes of payload that arrived, as far as anyone knows: a sender of datagrams may never hear that nobody
 /// takes them.
 fn received(record: &Record) -> u64 {
     let ways = record.result.directions.iter();

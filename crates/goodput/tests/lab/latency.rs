@@ -83,7 +83,7 @@ fn a_policer_is_found_by_its_rate() -> Result<Judgement, Failed> {
 }
 
 /// Trials in which this machine was too busy, by what they say themselves: the sender did not hold its
-/// rate, or the receiver's socket overflowed. None where the search keeps it to itself.
+/// rate, or the receiver's socket overflowed. None if the search keeps it to itself.
 fn held_up(search: &RateSearch) -> usize {
     let short = |t: &RateTrial| {
         t.asked_bits_per_s.is_some_and(|asked| t.sent_bits_per_s.0 < 0.99 * asked.0)

@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
 
-/// Tests at the same time, where nobody says otherwise: they compare counts, which other load on the
+/// Tests at the same time, if nobody says otherwise: they compare counts, which other load on the
 /// CPUs does not change.
 const TOGETHER: usize = 4;
 

@@ -108,7 +108,7 @@ impl Peer {
         cases
     }
 
-    /// The first line that names its version; `None` where there is no such program.
+    /// The first line that names its version; `None` if there is no such program.
     pub fn version(&self) -> Option<String> {
         let output = Command::new(self.program).arg(self.version_argument).output().ok()?;
         let said = [output.stdout, output.stderr].concat();

@@ -37,7 +37,7 @@ pub fn parse_membership(text: &str) -> Result<Vec<Membership>, ParseError> {
         .collect()
 }
 
-/// Reads cpu.max of version 2: "max 100000" or "50000 100000". `None` where there is no limit.
+/// Reads cpu.max of version 2: "max 100000" or "50000 100000". `None` if there is no limit.
 pub fn parse_max(text: &str) -> Result<Option<Quota>, ParseError> {
     let broken = || ParseError::new("cpu.max", format!("{text:?}"));
     let mut words = text.split_ascii_whitespace();

@@ -5,7 +5,7 @@ use super::ParseError;
 
 const FILE: &str = "/proc/net/stat/nf_conntrack";
 
-/// The sum of the columns `names` over all CPUs, each `None` where this kernel has no such column.
+/// The sum of the columns `names` over all CPUs, each `None` if this kernel has no such column.
 pub fn parse<const N: usize>(text: &str, names: [&str; N]) -> Result<[Option<u64>; N], ParseError> {
     let mut lines = text.lines();
     let header: Vec<&str> = lines.next().unwrap_or_default().split_ascii_whitespace().collect();

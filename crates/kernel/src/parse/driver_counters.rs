@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Counters that are noted under the driver's own names, at most.
 pub const MOST_OTHERS: usize = 40;
 
-/// A common name, and what drivers call it. Where a driver has several of them, they are other
+/// A common name, and what drivers call it. If a driver has several of them, they are other
 /// views of the same events, and the largest counts.
 const COMMON: &[(&str, &[&str])] = &[
     (

@@ -1,14 +1,14 @@
 //! Speed and width of a PCI Express link, as /sys/bus/pci/devices/* tells them
 //! (Documentation/ABI/testing/sysfs-bus-pci; drivers/pci/pci-sysfs.c).
 
-/// Transfers per second, in thousand millions: "8.0 GT/s PCIe", "5 GT/s"; `None` where unknown.
+/// Transfers per second, in thousand millions: "8.0 GT/s PCIe", "5 GT/s"; `None` if unknown.
 pub fn parse_speed(text: &str) -> Option<f64> {
     let (number, unit) = text.trim().split_once(' ')?;
     let speed: f64 = number.parse().ok()?;
     (unit.starts_with("GT/s") && speed.is_finite() && speed > 0.0).then_some(speed)
 }
 
-/// Lanes: "8"; `None` where unknown, which the kernel writes as 0 or 255.
+/// Lanes: "8"; `None` if unknown, which the kernel writes as 0 or 255.
 pub fn parse_width(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|lanes| (1..=32).contains(lanes))
 }

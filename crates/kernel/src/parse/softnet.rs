@@ -26,7 +26,7 @@ pub struct Softnet {
     pub dropped: u64,
     /// Times that a CPU ran out of budget or time with packets left.
     pub squeezed: u64,
-    /// Packets that a CPU handed to another one (RPS); `None` where the kernel does not tell.
+    /// Packets that a CPU handed to another one (RPS); `None` if the kernel does not report.
     pub steered: Option<u64>,
     /// Each CPU.
     pub cpus: Vec<OneCpu>,

@@ -30,7 +30,7 @@ pub struct Vectors {
     pub counts: Vec<u64>,
 }
 
-/// Picks the device's lines: those of its address or, where there are none, those of its name.
+/// Picks the device's lines: those of its address or, if there are none, those of its name.
 pub fn of_device(table: &Table<'_>, wanted: Wanted<'_>) -> Vectors {
     let hardware = || table.rows.iter().filter(|row| row.name.parse::<u32>().is_ok());
     let at_address: Vec<&Row<'_>> = hardware().filter(|row| is_at(row, wanted)).collect();

@@ -16,7 +16,7 @@ pub struct Status {
     pub retries_given_up: u64,
 }
 
-/// The line of `device`; `None` where it has none.
+/// The line of `device`; `None` if it has none.
 pub fn parse(text: &str, device: &str) -> Result<Option<Status>, ParseError> {
     let broken = |line: &str| ParseError::new("/proc/net/wireless", format!("{line:?}"));
     for line in text.lines().skip(2) {

@@ -136,7 +136,7 @@ impl Hierarchy {
     }
 
     /// The mount shows the hierarchy from the mount's root down, and the group is given from the
-    /// top. Where the group lies outside of what is shown, the mount point stands for it.
+    /// top. If the group lies outside of what is shown, the mount point stands for it.
     fn at(version: Version, (mount, membership): (&Mount, &Membership)) -> Self {
         let shown = mount.root.trim_end_matches('/');
         let below = membership.path.strip_prefix(shown).filter(|rest| {
@@ -208,7 +208,7 @@ fn quota(snapshot: &mut Snapshot, limited: &[&Level]) {
     }
 }
 
-/// Throttling of all groups that have a quota together; where none has, what our own group counted
+/// Throttling of all groups that have a quota together; if none has, what our own group counted
 /// while it had one.
 fn throttling(snapshot: &mut Snapshot, limited: &[&Level], own: Option<&Level>) {
     let counters: [(&str, Counter); 3] = [

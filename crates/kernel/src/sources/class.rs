@@ -1,4 +1,4 @@
-//! Classes of the path's queueing discipline, where it is htb: what each may send, and what went
+//! Classes of the path's queueing discipline, if it is htb: what each may send, and what went
 //! through each.
 
 use goodput_model::{Missing, Snapshot};

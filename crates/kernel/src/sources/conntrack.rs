@@ -11,7 +11,7 @@ use crate::parse::{ParseError, conntrack};
 const ENTRIES: &str = "proc/sys/net/netfilter/nf_conntrack_count";
 const MAX: &str = "proc/sys/net/netfilter/nf_conntrack_max";
 const COUNTERS: &str = "proc/thread-self/net/stat/nf_conntrack";
-/// Packets dropped for want of room or memory, entries thrown out to make room, entries that could
+/// Packets dropped for lack of room or memory, entries thrown out to make room, entries that could
 /// not be made, packets that fit no connection, lookups that had to start again, and entries that two
 /// packets made at once.
 const NAMES: [&str; 6] =

@@ -1,4 +1,4 @@
-//! Two classes at the host's own device, of which the flows pass the slow one, as no filter takes them to the
+//! Two classes at the host's own device, of which the flows pass the slow one, because no filter takes them to the
 //! other: a real tc-htb(8).
 
 use goodput_model::units::{BitRate, Bytes};

@@ -85,7 +85,7 @@ pub struct Site<'a> {
     pub pid: Option<u32>,
 }
 
-/// What undoes a fault when it is dropped; nothing where the fault goes with its host.
+/// What undoes a fault when it is dropped; nothing if the fault goes with its host.
 pub type Undo = Option<Box<dyn Any + Send>>;
 
 /// One fault, as a scenario asks for it.

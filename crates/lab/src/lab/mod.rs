@@ -85,7 +85,7 @@ impl Lab {
         format!("nsenter {user}--net=/proc/{pid}/fd/{fd}")
     }
 
-    /// Plants the faults of `scenario` that are due at `when`; `pid_in` tells which process of
+    /// Plants the faults of `scenario` that are due at `when`; `pid_in` shows which process of
     /// goodput runs in a host.
     pub(crate) fn plant(
         &mut self,

@@ -23,7 +23,7 @@ pub enum Privilege {
 /// `CAP_NET_ADMIN` and `CAP_SYS_ADMIN` (include/uapi/linux/capability.h).
 const NEEDED_CAPABILITIES: u64 = 1 << 12 | 1 << 21;
 
-/// Makes sure that this process may make network namespaces; where it may not by itself, moves it
+/// Makes sure that this process may make network namespaces; if it may not on its own, moves it
 /// into a user and network namespace of its own, as root there.
 ///
 /// Must be called before any thread is started. Moves the whole process, and all that it starts

@@ -10,7 +10,7 @@ use crate::error::LabError;
 /// What to do where no switch explains the refusal.
 const AS_ROOT: &str = "run as root";
 
-/// The kernel's switches that can forbid user namespaces; `None` where this kernel lacks one.
+/// The kernel's switches that can forbid user namespaces; `None` if this kernel lacks one.
 #[derive(Debug, Default)]
 pub(super) struct Switches {
     /// `kernel.unprivileged_userns_clone`, of Debian's and Arch's kernels.

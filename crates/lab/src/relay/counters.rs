@@ -10,7 +10,7 @@ pub const EXACT_NS: u64 = 100_000;
 pub struct Counters {
     /// Delivered.
     pub forwarded: u64,
-    /// Dropped for want of room in the queue.
+    /// Dropped for lack of room in the queue.
     pub queue_drops: u64,
     /// Lost at random or for their size, as asked.
     pub lost: u64,

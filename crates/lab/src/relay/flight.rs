@@ -38,7 +38,7 @@ impl Flight {
         }
     }
 
-    /// An unused buffer, the one used last first as it is still in the cache; `None` where all are
+    /// An unused buffer, the one used last first as it is still in the cache; `None` if all are
     /// under way.
     pub(super) fn buffer(&mut self) -> Option<Box<[u8]>> {
         self.spare.pop().or_else(|| {

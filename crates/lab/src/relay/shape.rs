@@ -30,7 +30,7 @@ pub struct Shape {
     pub largest_bytes: u64,
     /// Share of packets that overtake: they leave without the delay, as with netem (tc-netem(8)).
     pub reorder: f64,
-    /// Those are held back by so much instead, where it is not 0, nanoseconds.
+    /// Those are held back by so much instead, if it is not 0, nanoseconds.
     pub displace_ns: u64,
     /// Bytes that may wait for the bottleneck; matters only with a rate.
     pub queue_bytes: u64,
@@ -130,7 +130,7 @@ impl Shaper {
         self.losing
     }
 
-    /// When the last bit has left the bottleneck; `None` where the packet finds no room.
+    /// When the last bit has left the bottleneck; `None` if the packet finds no room.
     fn serialise(&mut self, now: u64, wire_bytes: u64) -> Option<u64> {
         let Some(rate) = self.shape.rate_bits_per_s else { return Some(now) };
         let start = self.free_at.max(now);

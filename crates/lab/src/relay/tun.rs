@@ -19,7 +19,7 @@ pub struct Tun(OwnedFd);
 impl Tun {
     /// Makes the device `name` in the network namespace of the calling thread. With
     /// `segmentation`, the kernel hands over and takes whole super-packets; without, only single
-    /// packets; in both cases the checksum is left to whoever needs it, as nothing gets corrupted
+    /// packets; in both cases the checksum is left to whoever needs it, because nothing gets corrupted
     /// on the way.
     pub fn create(name: &str, segmentation: bool) -> Result<Self, LabError> {
         let failed = |what: &'static str| {

@@ -37,7 +37,7 @@ const LISTENING: &str = "listening on";
 /// A client that ended without a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failed {
-    /// Its exit code; `None` where a signal ended it.
+    /// Its exit code; `None` if a signal ended it.
     pub exit_code: Option<i32>,
     /// What it wrote to stderr.
     pub stderr: String,

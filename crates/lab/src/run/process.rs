@@ -29,7 +29,7 @@ pub(super) struct Process {
 /// How a program ended, and all it said.
 #[derive(Debug)]
 pub(super) struct Finished {
-    /// `None` where a signal ended it.
+    /// `None` if a signal ended it.
     pub(super) exit_code: Option<i32>,
     pub(super) stdout: String,
     pub(super) stderr: String,
@@ -146,13 +146,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only where it has ended and was waited for.
+        // Both fail only if it has ended and was waited for.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Output for an error's text, or nothing where there is none.
+/// Output for an error's text, or nothing if there is none.
 pub(super) fn quoted(who: &str, output: &str) -> String {
     let output = output.trim_end();
     if output.is_empty() { String::new() } else { format!("; {who}:\n{output}") }

@@ -83,7 +83,7 @@ pub struct Way {
     pub largest: Option<u32>,
     /// Share of packets that overtake, percent.
     pub reorder_percent: f64,
-    /// They are held back by so much; where it is zero they overtake.
+    /// They are held back by so much; if it is zero they overtake.
     pub displace: Duration,
     /// Room of the queue, where the scenario says so.
     pub queue: Option<Queue>,

@@ -140,7 +140,7 @@ fn hint(name: &str) -> String {
     }
 }
 
-/// The name most like `name`, where one is like it at all.
+/// The name most like `name`, if one is like it at all.
 pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Below this, suggestions are rather puzzling than helpful; the value clap uses.
     const LIKE: f64 = 0.7;

@@ -47,7 +47,7 @@ impl fmt::Display for HostName {
     }
 }
 
-/// One scenario; where its file stands for several, one case of it.
+/// One scenario; if its file stands for several, one case of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -97,7 +97,7 @@ impl Scenario {
     }
 
     /// A built-in scenario by its name, or a file by its path; after it may stand which case, as
-    /// in `path-loss/mild/far` or `own.toml/mild`. Where that leaves several, the default one.
+    /// in `path-loss/mild/far` or `own.toml/mild`. If that leaves several, the default one.
     pub fn load(name: &str) -> Result<Self, LabError> {
         File::find(name)?.default_case()
     }

@@ -22,7 +22,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// Why it is not here, in words; `None` where it is. May start a thread for a moment, so call
+    /// Why it is not here, in words; `None` if it is. May start a thread for a moment, so call
     /// [`crate::privilege::enter`] before.
     pub fn missing(self) -> Option<String> {
         match self {
@@ -84,7 +84,7 @@ impl Scenario {
         }
     }
 
-    /// Why it cannot run here: what is missing, and what would give it. `None` where it can.
+    /// Why it cannot run here: what is missing, and what would give it. `None` if it can.
     pub fn obstacle(&self) -> Option<String> {
         let missing = |need: Need| Some(format!("{need} ({})", need.missing()?));
         let all: Vec<_> = self.needs().into_iter().filter_map(missing).collect();

@@ -29,7 +29,7 @@ impl Values {
         table.iter().map(|(key, value)| Ok((key.clone(), self.fill(value)?))).collect()
     }
 
-    /// An error where a value was given that nothing asked for: most likely one of the two is
+    /// An error if a value was given that nothing asked for: most likely one of the two is
     /// misspelled.
     pub(super) fn all_used(&self) -> Result<(), String> {
         let used = self.used.borrow();

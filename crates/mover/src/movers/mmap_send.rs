@@ -62,7 +62,7 @@ impl Mover for MmapSend {
         let mapped = mapped.map_err(|cause| flow.failed("map the file to send from", cause))?;
         let mut offset = 0;
         stream::send(flow, |_at, want: usize| {
-            // Where a chunk was cut by a full socket, the rest of the file may be shorter than the
+            // If a chunk was cut by a full socket, the rest of the file may be shorter than the
             // next one.
             if offset >= len {
                 offset = 0;

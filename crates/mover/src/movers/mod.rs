@@ -54,7 +54,7 @@ pub trait Mover: Sync {
         Needs::chunk(plan, role)
     }
 
-    /// In which of its forms it works in that role on this host, and why, where it has several.
+    /// In which of its forms it works in that role on this host, and why, if it has several.
     fn form(&self, _role: Role) -> Option<String> {
         None
     }
@@ -146,7 +146,7 @@ pub fn for_role(plan: &Plan, role: Role) -> Result<Choice, Unsupported> {
 }
 
 /// What each flow of `plan` in that role takes at most beside its socket and its thread, whichever mover it
-/// gets. Nothing is made or tried for it. Fails where the plan names no mover of that role.
+/// gets. Nothing is made or tried for it. Fails if the plan names no mover of that role.
 pub fn most_needs(plan: &Plan, role: Role) -> Result<Needs, Unsupported> {
     match asked(plan, role)? {
         AUTO => Ok(choice::most_needs(plan, role)),

@@ -58,7 +58,7 @@ impl Mover for Sendfile {
             .map_err(|cause| flow.failed("make the file in memory to send from", cause))?;
         let mut offset = 0;
         stream::send(flow, |_at, want: usize| {
-            // Where a chunk was cut by a full socket, the rest of the file may be shorter than the
+            // If a chunk was cut by a full socket, the rest of the file may be shorter than the
             // next one.
             if offset >= len as u64 {
                 offset = 0;

@@ -24,10 +24,10 @@ use crate::storage::FileSource;
 use crate::stream;
 use crate::transfer::{self, Sent, Trouble, Way};
 
-/// Bytes of a pipe, as many as anybody may have by default (fs.pipe-max-size, pipe(7)).
+/// Bytes of a pipe, as many as anyone may have by default (fs.pipe-max-size, pipe(7)).
 const ROOMY: usize = 1 << 20;
 /// How many flows have such a pipe; those beyond have one that holds a chunk. All pipes of a user
-/// share 64 MiB by default (fs.pipe-user-pages-soft), beyond which new ones have hardly any place.
+/// share 64 MiB by default (fs.pipe-user-pages-soft), beyond which new ones have almost no place.
 const ROOMY_FLOWS: u16 = 16;
 /// Parts of one vmsplice(2) at most: UIO_MAXIOV in include/uapi/linux/uio.h.
 const MOST_PARTS: usize = 1024;
@@ -133,7 +133,7 @@ impl Pipe {
     fn roomy(flow: &Flow) -> io::Result<Self> {
         let pipe = Self::holding(flow.config.chunk)?;
         if flow.config.id < ROOMY_FLOWS && fcntl_getpipe_size(&pipe.into)? < ROOMY {
-            // Where it is refused, the pipe stays as it is.
+            // If it is refused, the pipe stays as it is.
             let _ = fcntl_setpipe_size(&pipe.into, ROOMY);
         }
         Ok(pipe)

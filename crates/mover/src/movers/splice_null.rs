@@ -17,7 +17,7 @@ use crate::flow::Flow;
 use crate::limits::Needs;
 use crate::stream;
 
-/// Bytes of the pipe, where it may have as many (pipe(7)). It has a place for each page of them, and a
+/// Bytes of the pipe, if it may have as many (pipe(7)). It has a place for each page of them, and a
 /// packet's part takes a place however short it is.
 const PIPE: usize = 1 << 20;
 /// Bytes taken out of the socket at once, at most: what so many places hold of the longest parts

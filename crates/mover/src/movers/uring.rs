@@ -3,8 +3,8 @@
 //! Every write is asked for without waiting (`MSG_DONTWAIT`), so the kernel does it, or refuses it,
 //! within the one call that hands all of them over: nothing is left under way between two calls.
 //! Small chunks gain most, as each would otherwise be a system call of its own. To receive, one request
-//! stands for all reads to come ([`crate::multishot`]); where the kernel lacks that, each is asked for
-//! by itself, as the writes are.
+//! stands for all reads to come ([`crate::multishot`]); if the kernel lacks that, each is asked for
+//! on its own, as the writes are.
 
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -152,7 +152,7 @@ fn read(ring: &mut Ring<Lent>, socket: &OwnedFd, want: usize) -> SysResult<usize
     result
 }
 
-/// Writes one buffer again and again.
+/// Writes one buffer repeatedly.
 struct Writer<'a> {
     ring: Ring<Arc<Pages>>,
     /// Bytes of the buffer.

@@ -137,7 +137,7 @@ fn no_room(flow: &Flow, cause: &io::Error) -> MoveError {
     MoveError::from_system(flow.config.id, "register the pages to send from", cause)
 }
 
-/// Sends the registered pages again and again.
+/// Sends the registered pages repeatedly.
 struct Sender<'a> {
     ring: Ring<Arc<Pages>>,
     flow: &'a Flow,

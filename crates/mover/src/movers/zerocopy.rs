@@ -1,8 +1,8 @@
 //! send(2) with `MSG_ZEROCOPY`: the device reads the payload from user memory, and the socket's
-//! error queue tells when it has (Documentation/networking/msg_zerocopy.rst).
+//! error queue shows when it has (Documentation/networking/msg_zerocopy.rst).
 //!
 //! A program must not write to a buffer before its completion. The payload here never changes, so
-//! one buffer is sent again and again; completions bound what is outstanding and tell whether the
+//! one buffer is sent repeatedly; completions bound what is outstanding and tell whether the
 //! kernel copied after all, as it does where the path stays on this host or where the device can't
 //! gather.
 
@@ -117,13 +117,13 @@ struct Pinned<'a> {
     sent: u64,
     /// Sends that it has done with.
     done: u64,
-    /// Whether the last send was refused for want of memory.
+    /// Whether the last send was refused for lack of memory.
     refused: bool,
     /// Since when memory is refused while no send of this flow is outstanding.
     starved_ns: Option<u64>,
 }
 
-/// One buffer, sent again and again.
+/// One buffer, sent repeatedly.
 struct FromMemory<'a> {
     chunk: Arc<Pages>,
     pinned: Pinned<'a>,

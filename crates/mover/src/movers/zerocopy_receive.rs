@@ -68,7 +68,7 @@ impl Mover for ZerocopyReceive {
         stream::receive(flow, ROOM, |want: usize| {
             let Mapped { bytes, unmappable, ended } = window.map(flow, want)?;
             flow.counters.mapped(bytes as u64);
-            // Where there is nothing at all, only this call tells an end from a pause.
+            // If there is nothing at all, only this call tells an end from a pause.
             let copy = if bytes == 0 && unmappable == 0 { want } else { unmappable };
             if copy == 0 || (ended && bytes > 0) {
                 return Ok(bytes);
@@ -116,7 +116,7 @@ struct ZerocopyReceiveOption {
 }
 
 impl Window {
-    /// Fails where the kernel does not map sockets.
+    /// Fails if the kernel does not map sockets.
     #[expect(unsafe_code, reason = "mapping memory")]
     fn of(socket: BorrowedFd<'_>) -> io::Result<Self> {
         let (access, kind) = (ProtFlags::READ, MapFlags::SHARED);

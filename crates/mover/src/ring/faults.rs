@@ -1,4 +1,4 @@
-//! Errors in place of io_uring_enter(2), in the thread of a test.
+//! Errors instead of io_uring_enter(2), in the thread of a test.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -45,7 +45,7 @@ pub(super) fn next() -> Option<Fault> {
     NEXT.with_borrow_mut(VecDeque::pop_front)
 }
 
-/// Has the kernel cancel nothing, and complete nothing, that is under way.
+/// Has the kernel cancel nothing, and complete nothing, that is in progress.
 pub(crate) fn deafen() {
     DEAF.set(true);
 }

@@ -212,7 +212,7 @@ impl<M: Memory> Ring<M> {
         cause
     }
 
-    /// Has the kernel cancel all requests that are under way, and waits for their completions, not for long.
+    /// Has the kernel cancel all requests that are in progress, and waits for their completions, not for long.
     /// Makes no call that would hand over what is still in the queue.
     fn take_back(&mut self) {
         if self.under_way == 0 {
@@ -222,7 +222,7 @@ impl<M: Memory> Ring<M> {
         if faults::is_kernel_deaf() {
             return;
         }
-        // Before Linux 6.0 requests can't be canceled so; what waits for a disk ends by itself. A
+        // Before Linux 6.0 requests can't be canceled so; what waits for a disk ends on its own. A
         // completion is shown when this thread next enters the kernel, as it does to sleep.
         let _ = self.uring.submitter().register_sync_cancel(None, CancelBuilder::any());
         for _ in 0..LOOKS {

@@ -9,7 +9,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::faults::{Fault, deafen, plant, plant_lasting};
 use super::*;
 
-/// Memory that tells what became of it.
+/// Memory that shows what became of it.
 struct Watched {
     bytes: Box<[u8; 16]>,
     seen: Rc<Seen>,

@@ -15,10 +15,10 @@ pub struct Effective {
     pub sndbuf: u64,
     /// `SO_RCVBUF` as the kernel has it: twice what was asked for.
     pub rcvbuf: u64,
-    /// `TCP_CONGESTION`; `None` where it is no TCP socket.
+    /// `TCP_CONGESTION`; `None` if it is no TCP socket.
     pub congestion: Option<String>,
     /// `TCP_MAXSEG`, bytes of payload in a segment, without options only before it is connected;
-    /// `None` where it is no TCP socket.
+    /// `None` if it is no TCP socket.
     pub mss: Option<u32>,
 }
 
@@ -49,7 +49,7 @@ pub fn check_effective(socket: impl AsFd, asked: &SocketOptions) -> Vec<String> 
     }
 }
 
-/// A limit of the kernel, where it can be read.
+/// A limit of the kernel, if it can be read.
 fn limit(sysctl: &str) -> Option<u64> {
     let path = format!("/proc/sys/{}", sysctl.replace('.', "/"));
     fs::read_to_string(path).ok()?.trim().parse().ok()
@@ -80,7 +80,7 @@ fn differences(
 
 /// What became of a `name` buffer of `asked` bytes where the kernel says `has`, if it is another.
 /// It doubles what is asked for, after cutting it to its limit, and has a least size (socket(7)).
-/// `limit` is that of `sysctl`, where it is known.
+/// `limit` is that of `sysctl`, if it is known.
 pub fn cut_buffer(
     name: &str,
     asked: u64,

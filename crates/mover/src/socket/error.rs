@@ -14,7 +14,7 @@ pub struct SocketError {
     pub object: String,
     /// The system's words.
     pub cause: io::Error,
-    /// What the user can do, where there is something.
+    /// What the user can do, if there is something.
     pub advice: Option<String>,
 }
 

@@ -73,7 +73,7 @@ pub(crate) fn last_ack_received_ms(socket: BorrowedFd<'_>) -> Option<u32> {
     tcp_info(socket, 56)
 }
 
-/// The 32-bit field of `struct tcp_info` (linux/tcp.h) that begins after `at` bytes; `None` where the kernel
+/// The 32-bit field of `struct tcp_info` (linux/tcp.h) that begins after `at` bytes; `None` if the kernel
 /// has none there. It only grows, so a field stays where it is.
 #[expect(unsafe_code, reason = "rustix and socket2 lack TCP_INFO")]
 fn tcp_info(socket: BorrowedFd<'_>, at: usize) -> Option<u32> {
@@ -93,7 +93,7 @@ fn tcp_info(socket: BorrowedFd<'_>, at: usize) -> Option<u32> {
     told.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
 }
 
-/// Payload that a segment of a TCP connection holds by now, bytes (`TCP_MAXSEG`, tcp(7)); zero where it is
+/// Payload that a segment of a TCP connection holds by now, bytes (`TCP_MAXSEG`, tcp(7)); zero if it is
 /// not known.
 pub(crate) fn segment_bytes(socket: BorrowedFd<'_>) -> u32 {
     SockRef::from(&socket).tcp_mss().unwrap_or(0)

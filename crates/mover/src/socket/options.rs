@@ -103,7 +103,7 @@ fn any(peer: SocketAddr) -> IpAddr {
     }
 }
 
-/// Opens a socket by `open`, which is given the options; where they name a local port, on the first
+/// Opens a socket by `open`, which is given the options; if they name a local port, on the first
 /// free one from there on.
 pub(super) fn from_free_port<T>(
     options: &SocketOptions,
@@ -157,7 +157,7 @@ pub(super) fn set_tcp(socket: &Socket, options: &SocketOptions) -> Result<(), So
     set_nodelay(socket, options)
 }
 
-/// `SO_MAX_PACING_RATE`, where it was asked for.
+/// `SO_MAX_PACING_RATE`, if it was asked for.
 pub(super) fn set_max_pacing(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     let Some(rate) = options.max_pacing_bits_per_s else { return Ok(()) };
     let bytes_per_s = (rate.bytes_in(1.0) as u64).to_ne_bytes();
@@ -165,7 +165,7 @@ pub(super) fn set_max_pacing(socket: &Socket, options: &SocketOptions) -> Result
         .map_err(SocketError::of("pace at most at", rate))
 }
 
-/// `TCP_NODELAY`, where it was asked for.
+/// `TCP_NODELAY`, if it was asked for.
 pub(super) fn set_nodelay(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     if !options.nodelay {
         return Ok(());
@@ -173,7 +173,7 @@ pub(super) fn set_nodelay(socket: &Socket, options: &SocketOptions) -> Result<()
     socket.set_tcp_nodelay(true).map_err(SocketError::of("set", "TCP_NODELAY"))
 }
 
-/// "Don't fragment" on every datagram over IPv4, where it was asked for; over IPv6 nobody on the way
+/// "Don't fragment" on every datagram over IPv4, if it was asked for; over IPv6 nobody on the way
 /// fragments (RFC 8200). On an IPv6 socket this is for the IPv4 it may carry.
 pub(super) fn set_dont_fragment(
     socket: &Socket,

@@ -80,8 +80,8 @@ pub fn apply_datagram(socket: impl AsFd, options: &SocketOptions) -> Result<(), 
     set_dscp(&socket, options, family)
 }
 
-/// Both buffers. Where no receive buffer was asked for, one that outlasts the pauses of a busy
-/// reader: the kernel does not enlarge those of UDP by itself, and what is lost in one's own socket
+/// Both buffers. If no receive buffer was asked for, one that outlasts the pauses of a busy
+/// reader: the kernel does not enlarge those of UDP on its own, and what is lost in one's own socket
 /// says nothing about the path.
 fn set_udp_buffers(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     set_buffers(socket, options)?;

@@ -38,7 +38,7 @@ impl Asking {
         }
         let now = now_ns();
         if let Some(request) = self.request.as_ref().filter(|_| now >= self.next_ns) {
-            // Where nobody takes it now, somebody may the next time.
+            // If nobody takes it now, someone may the next time.
             let sent = send(&flow.socket, request, SendFlags::empty());
             self.times = self.times.saturating_add(1);
             self.next_ns = now + if self.times < TIMES { GAP_NS } else { LATER_GAP_NS };

@@ -10,7 +10,7 @@ const EVEN: f64 = 0.2;
 /// Counts gaps between datagrams that came one after the other, each in a packet of its own.
 #[derive(Debug, Default)]
 pub(crate) struct Evenness {
-    /// What one byte takes at the rate, nanoseconds; `None` where there is none to hold.
+    /// What one byte takes at the rate, nanoseconds; `None` if there is none to hold.
     ns_per_byte: Option<f64>,
     /// Number, time and length of the last datagram, unless its time is that of another's packet.
     last: Option<(u64, u64, usize)>,

@@ -162,7 +162,7 @@ impl Receiver<'_> {
 
     /// Whether the end has come, and all the rest, or time enough for it.
     fn is_over(&mut self, last_call: &mut Option<u64>) -> bool {
-        // Where another flow's markers end all, this one's payload was over with its last datagram.
+        // If another flow's markers end all, this one's payload was over with its last datagram.
         let own = self.flow.config.framing.ends_together().then_some(self.last_ns);
         if self.quiet.as_mut().is_some_and(|quiet| quiet.is_over(self.flow, own)) {
             return true;

@@ -18,7 +18,7 @@ use crate::rounds::Turn;
 const QUEUE_FULL_NS: u64 = 1_000_000;
 
 /// Sends datagrams of `size` bytes until the limit or the stop, then tells the receiver that this was
-/// all. `joined` datagrams make a message and up to `messages` a system call; where they are paced, no
+/// all. `joined` datagrams make a message and up to `messages` a system call; if they are paced, no
 /// more of them than may leave at once.
 pub(crate) fn send(
     flow: &Flow,

@@ -20,7 +20,7 @@ const LIMIT: u64 = 9_000_001;
 /// one that several movers gather, no multiple of a page.
 const CHUNKS: [usize; 3] = [10_000_000, 64 * 1024, 3000];
 
-/// Bytes before which datagrams differ by themselves: the header (`docs/protocol.md`).
+/// Bytes before which datagrams differ on their own: the header (`docs/protocol.md`).
 const HEADER: usize = 32;
 
 /// Keeps what a receiver sees.

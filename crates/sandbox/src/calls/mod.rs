@@ -18,7 +18,7 @@ use crate::error::SandboxError;
 /// What fails if it does.
 const WHAT: &str = "restrict the system calls of this process";
 
-/// Leaves the listed calls to this thread and to those that it starts. Where this processor or kernel
+/// Leaves the listed calls to this thread and to those that it starts. If this processor or kernel
 /// cannot filter calls, that is returned in words.
 pub(crate) fn restrict(resolves_names: bool) -> Result<Option<String>, SandboxError> {
     let Ok(processor) = TargetArch::try_from(std::env::consts::ARCH) else {

@@ -1,4 +1,4 @@
-//! Cells of what ends by itself: behind the text is when, in seconds of the monotonic clock, so that it
+//! Cells of what ends on its own: behind the text is when, in seconds of the monotonic clock, so that it
 //! can be made to last as long as it would have. When it ends is no difference: routers and DHCP
 //! servers move it all the time.
 
@@ -45,7 +45,7 @@ pub(crate) fn same(one: &str, other: &str) -> bool {
     one[..text(one)] == other[..text(other)]
 }
 
-/// Whether the kernel has removed it by now, without anybody's doing.
+/// Whether the kernel has removed it by now, without anyone's doing.
 pub(super) fn has_ended(cell: &str) -> bool {
     read(cell).1.is_some_and(|lasting| lasting.valid_s == Some(0))
 }

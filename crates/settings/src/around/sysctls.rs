@@ -1,5 +1,5 @@
-//! Kernel parameters. Those that cannot be written move by themselves or never; those that not
-//! everybody may read are keys, and stay out of the journal.
+//! Kernel parameters. Those that cannot be written move on their own or never; those that not
+//! everyone may read are keys, and stay out of the journal.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -186,7 +186,7 @@ impl Changes {
         }
         let around = around::changed(&noted.around, &found.around);
         if !around.is_empty() {
-            // A reboot puts all of this back by itself, so that it may forget this line.
+            // A reboot puts all of this back on its own, so that it may forget this line.
             self.append(Line::Found { setting, around }, Durable::No)?;
         }
         Ok(found.around)
@@ -207,7 +207,7 @@ impl Changes {
                     let not_back = Some(Box::new(error));
                     SettingError::NotEffective { setting, asked, effective, not_back }
                 }
-                // Where writing failed, putting back fails of the same cause.
+                // If writing failed, putting back fails of the same cause.
                 (error, _) => error,
             }
         })
@@ -231,7 +231,7 @@ impl Changes {
         crate::testing::step();
         let effective = machine.read(setting)?;
         let around = around::changed(around, &view.around()?);
-        // A reboot puts all of these settings back by itself, so that it may forget this line.
+        // A reboot puts all of these settings back on its own, so that it may forget this line.
         let (of, value) = (setting.clone(), effective.clone());
         let line = Line::Effective { setting: of, value, around };
         self.append(line, Durable::No)?;

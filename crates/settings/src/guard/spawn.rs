@@ -67,7 +67,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         drop(self.lifeline.take());
         if let Some(mut child) = self.child.take() {
-            // Somebody must reap it, and nobody shall have to wait for it.
+            // Someone must reap it, and nobody shall have to wait for it.
             std::thread::spawn(move || child.wait());
         }
     }

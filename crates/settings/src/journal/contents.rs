@@ -36,7 +36,7 @@ pub(crate) enum Line {
         #[serde(default, skip_serializing_if = "Changed::is_empty")]
         around: Changed,
     },
-    /// Somebody else changed things around `setting` while the last intent was written to disk, just
+    /// Someone else changed things around `setting` while the last intent was written to disk, just
     /// before it was carried out.
     Found {
         /// The setting.
@@ -66,7 +66,7 @@ pub(crate) enum Line {
 pub(crate) struct Owner {
     /// [`FORMAT`] of the writer.
     pub(crate) format: u32,
-    /// Process id of the writer; for people, the lock tells whether it lives.
+    /// Process id of the writer; for people, the lock shows whether it lives.
     pub(crate) pid: u32,
     /// Where it ran: boot, inode and, where the kernel has one, cookie of the network namespace.
     #[serde(flatten)]
@@ -102,7 +102,7 @@ impl Entry {
 
     /// The cells that are to be as they were before, if all of them are `now`: those that nobody but
     /// us changed. Cells that were not there before are nobody's to remove: the kernel makes routes
-    /// and addresses by itself.
+    /// and addresses on its own.
     pub(crate) fn target(&self, now: &Cells) -> Cells {
         let ours = |(name, before): &(&String, &String)| {
             // A change that was cut short may have made anything of what it found.
@@ -162,7 +162,7 @@ impl Entry {
 /// What a journal says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contents {
-    /// The first line; `None` where the writer died before it was on disk, and so before any
+    /// The first line; `None` if the writer died before it was on disk, and so before any
     /// change.
     pub(crate) owner: Option<Owner>,
     /// What is to be put back, in the order of the changes.
@@ -309,7 +309,7 @@ mod tests {
         let found = cells(&[("mtu", "9000"), ("name", "y")]);
         assert_eq!(entry.target(&cells(&[("mtu", "1500"), ("name", "z")])), found);
         entry.took_effect("off".into(), changed(&[("mtu", Some("1500"))]));
-        // Before a later change it is somebody else's.
+        // Before a later change it is someone else's.
         entry.intend("on".into(), changed(&[("mtu", Some("1500"))]));
         entry.found(changed(&[("name", Some("z"))]));
         let mtu = cells(&[("mtu", "9000")]);

@@ -162,7 +162,7 @@ impl Drop for JournalFile {
     }
 }
 
-/// Opens a journal of this user. `None`: it is closed. What somebody else wrote must not steer what
+/// Opens a journal of this user. `None`: it is closed. What someone else wrote must not steer what
 /// we change, and what is no file must not make us wait.
 fn open_own(path: &Path) -> io::Result<Option<File>> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
@@ -185,7 +185,7 @@ pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     check_folder(path)
 }
 
-/// Refuses a directory that somebody else owns or can write to.
+/// Refuses a directory that someone else owns or can write to.
 pub(super) fn check_folder(path: &Path) -> io::Result<()> {
     let status = fs::metadata(path)?;
     own(&status)?;

@@ -78,7 +78,7 @@ pub(crate) fn claim(
     let mut others = journals(folder).map_err(fail)?;
     others.extend(list.journals());
     for path in others.iter().filter(|path| *path != own) {
-        // One that vanishes meanwhile holds nothing; one that can't be read is somebody else's.
+        // One that vanishes meanwhile holds nothing; one that can't be read is someone else's.
         let Ok(Some((Contents { owner: Some(owner), entries, .. }, alive))) =
             JournalFile::peek(path)
         else {

@@ -20,7 +20,7 @@ const LATENESS: Duration = Duration::from_millis(20);
 const WATCH: Duration = Duration::from_secs(5);
 
 /// Changes a bucket `from` one set of parameters `to` another, so that whatever is queued can
-/// leave. Returns whether it can: `false` where a stream of long packets jams it again and again.
+/// leave. Returns whether it can: `false` where a stream of long packets jams it repeatedly.
 pub(super) fn change(
     netlink: &mut Netlink,
     qdisc: &Qdisc,
@@ -63,7 +63,7 @@ fn drains(netlink: &mut Netlink, qdisc: &Qdisc, tbf: &Tbf) -> Result<bool, Netli
     Ok(true)
 }
 
-/// Bytes that left and bytes that wait; `None` where the qdisc is gone.
+/// Bytes that left and bytes that wait; `None` if the qdisc is gone.
 fn stats(netlink: &mut Netlink, qdisc: &Qdisc) -> Result<Option<(u64, u64)>, NetlinkError> {
     let all = netlink.qdiscs(qdisc.index)?;
     let same = all.iter().find(|other| other.handle == qdisc.handle);

@@ -1,5 +1,5 @@
 //! Reads and writes the kind of a device's root queueing discipline (tc(8)), which comes back with
-//! all its parameters. Where that can't be promised it is refused.
+//! all its parameters. If that can't be promised it is refused.
 
 use goodput_model::SettingRef;
 use goodput_netlink::{Netlink, NetlinkError, Qdisc, QdiscOptions};

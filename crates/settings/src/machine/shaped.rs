@@ -46,7 +46,7 @@ pub(super) fn with_burst(bytes_per_s: u64, burst_bytes: u32) -> String {
 }
 
 /// A rate, and the burst that goes with it: the saved one, unless `now` is another than rounding
-/// can explain, so that somebody has changed it for its own sake.
+/// can explain, so that someone has changed it for its own sake.
 pub(super) fn rate_and_burst(
     setting: &SettingRef,
     value: &str,

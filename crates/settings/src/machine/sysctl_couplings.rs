@@ -61,7 +61,7 @@ const COUPLINGS: &[Coupling] = &[
     // net/core/neighbour.c `neigh_copy_dflt_parms`: devices without a value of their own follow.
     one_way(&["net/ipv4/neigh/default/{}"], &["net/ipv4/neigh/*/{}"]),
     one_way(&["net/ipv6/neigh/default/{}"], &["net/ipv6/neigh/*/{}"]),
-    // net/ipv4/tcp_cong.c `tcp_set_default_congestion_control`: the default is allowed to everybody.
+    // net/ipv4/tcp_cong.c `tcp_set_default_congestion_control`: the default is allowed to everyone.
     one_way(&["net/ipv4/tcp_congestion_control"], &["net/ipv4/tcp_allowed_congestion_control"]),
 ];
 

@@ -45,7 +45,7 @@ pub(crate) fn check_exists(setting: &SettingRef) -> Result<(), SettingError> {
 }
 
 /// The relative path of a name, by the rules of sysctl(8) and sysctl.d(5): the first separator
-/// tells whether `.` or `/` separates, the other one then stands for itself or, in names with
+/// shows whether `.` or `/` separates, the other one then stands for itself or, in names with
 /// dots, for a dot. `None` for whatever could lead out of /proc/sys.
 fn below_root(name: &str) -> Option<PathBuf> {
     let first = name.find(['.', '/'])?;

@@ -3,7 +3,7 @@
 //!
 //! /sys shows the devices of the network namespace in which it was mounted, which need not be that
 //! of the calling thread. So a view of its own is asked for (fsopen(2)), which belongs to the
-//! thread's namespace; where that is not permitted, /sys is used if the device there is the same.
+//! thread's namespace; if that is not permitted, /sys is used if the device there is the same.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

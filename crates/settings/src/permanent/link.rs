@@ -32,7 +32,7 @@ pub(crate) fn link_switch(setting: &SettingRef, key: &str, value: &str) -> Perma
 }
 
 /// The files that keep an offload on or off: `keys` of systemd.link(5), and an option of FreeBSD's
-/// ifconfig(8), where it has one.
+/// ifconfig(8), if it has one.
 pub(crate) fn offload(
     setting: &SettingRef,
     value: &str,
@@ -46,7 +46,7 @@ pub(crate) fn offload(
     std::iter::once(link_file(setting, &lines.join("\n"))).chain(option).collect()
 }
 
-/// The device's hardware address, where it is this host's and has one of Ethernet's length.
+/// The device's hardware address, if it is this host's and has one of Ethernet's length.
 fn address(setting: &SettingRef, device: &str) -> Option<String> {
     if setting.end == EndName::Far {
         return None;

@@ -21,7 +21,7 @@ pub(crate) use udev::{ethtool, udev_rule};
 use crate::error::SettingError;
 use crate::lookup::find_for;
 
-/// From a setting and a value to the files that keep it; empty where nothing does.
+/// From a setting and a value to the files that keep it; empty if nothing does.
 pub type Form = fn(&SettingRef, &str) -> Vec<Permanent>;
 
 /// The files that make `value` of `setting` outlive a reboot, Linux first; what FreeBSD would have

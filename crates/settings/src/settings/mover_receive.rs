@@ -1,4 +1,4 @@
-//! `mover.receive`: the way in which payload is received, where it is not the sender's.
+//! `mover.receive`: the way in which payload is received, if it is not the sender's.
 
 use crate::permanent::application;
 use crate::setting::{Backend, Scope, Setting};

@@ -17,7 +17,7 @@ pub(crate) fn in_scene(name: &str, test: impl FnOnce(&Path) + Send) {
 
 /// Two veth pairs: `eth0` with an address, its route and a token bucket, `eth1` with classes.
 pub(crate) fn build() {
-    // Nothing that the kernel does later by itself, as when it has found an address to be unique,
+    // Nothing that the kernel does later on its own, as when it has found an address to be unique,
     // may look like a difference.
     for name in ["accept_dad", "dad_transmits", "accept_ra"] {
         let file = format!("/proc/sys/net/ipv6/conf/default/{name}");

@@ -41,7 +41,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     }
 }
 
-/// Why nothing but the very first packet of a flow would leave before `plan` is over, where that is so. No
+/// Why nothing but the very first packet of a flow would leave before `plan` is over, if that is so. No
 /// reason for a server to refuse it: other programs let their users wait.
 pub fn too_slow(plan: &Plan) -> Option<String> {
     let (rate, bytes) = (plan.rate_per_flow()?, packet(plan));
@@ -64,7 +64,7 @@ fn takes_for_ever(plan: &Plan, rate: BitRate) -> Option<String> {
     })
 }
 
-/// How many packets of a flow the rate lets leave while `plan` runs, where it is so few that one more or
+/// How many packets of a flow the rate lets leave while `plan` runs, if it is so few that one more or
 /// less shows in the result.
 pub fn few(plan: &Plan) -> Option<f64> {
     let packets = plan.rate_per_flow()?.bytes_in(duration_s(plan)?) / packet(plan) as f64;

@@ -1,4 +1,4 @@
-//! Echoes: probes of the round-trip time that a server answers while a measurement is under way.
+//! Echoes: probes of the round-trip time that a server answers while a measurement is in progress.
 //!
 //! ```text
 //! client → server   echo    "goodpute" cookie(16) nonce(16) number(8) zeros to 64 bytes
@@ -10,7 +10,7 @@
 //! nothing for it. The reply is as long as the request, and there is one for each.
 //!
 //! The two times are nanoseconds of the server's `CLOCK_MONOTONIC`: when its kernel had the request,
-//! and just before the reply left. Both are zero where the server does not tell its clock.
+//! and just before the reply left. Both are zero if the server does not report its clock.
 
 use super::{ECHO, ECHOED, HEADER, Nonce, datagram_of, kind_of, padded};
 use crate::session::Cookie;
@@ -32,7 +32,7 @@ pub struct Echoed {
     /// Number of the probe.
     pub number: u64,
     /// When the server had the probe and when it answered, nanoseconds of its monotonic clock; `None`
-    /// where it does not tell.
+    /// where it does not report.
     pub times_ns: Option<(u64, u64)>,
 }
 

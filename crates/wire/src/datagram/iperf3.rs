@@ -30,7 +30,7 @@ pub const LEGACY_REPLY: [u8; 4] = [0xb1, 0x68, 0xde, 0x3a];
 /// a second request, where the first one had come, for payload.
 const REPEAT: Duration = Duration::from_secs(1);
 
-/// What to answer to `datagram`, where it is a request of any version.
+/// What to answer to `datagram`, if it is a request of any version.
 pub fn reply_to(datagram: &[u8]) -> Option<[u8; 4]> {
     match datagram.try_into().ok()? {
         REQUEST => Some(REPLY),

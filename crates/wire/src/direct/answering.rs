@@ -78,7 +78,7 @@ enum State {
 struct Running {
     /// When the payload is ended from this side.
     finish_at: Instant,
-    /// Why that is, where it is not what was asked for.
+    /// Why that is, if it is not what was asked for.
     why: Option<&'static str>,
     finishing: bool,
     /// Whether a peer that only sends would be missed.
@@ -233,7 +233,7 @@ impl Answering {
         self.enter(State::Preparing(plan), now + ACCEPT);
     }
 
-    /// The flows are there: payload moves at once, as nobody else has to be asked.
+    /// The flows are there: payload moves at once, because nobody else has to be asked.
     fn begin(&mut self, now: Instant) {
         let (State::Preparing(plan) | State::Gathering(plan)) = &self.state else { return };
         let running = Running::new(now, plan, self.config.limits.duration_s);
@@ -280,7 +280,7 @@ impl Answering {
         })
     }
 
-    /// Has the host forget the measurement that is under way, if there is one.
+    /// Has the host forget the measurement that is in progress, if there is one.
     fn abandon(&mut self) {
         if !matches!(self.state, State::Opening(_)) {
             self.outbox.act(Action::Abandon);

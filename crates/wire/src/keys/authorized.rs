@@ -40,9 +40,9 @@ pub struct AuthorizedKey {
     pub role: KeyRole,
     /// Its key.
     pub key: PublicKey,
-    /// Highest rate of all its measurements together, each direction, in place of what one client gets.
+    /// Highest rate of all its measurements together, each direction, instead of what one client gets.
     pub max_rate: Option<BitRate>,
-    /// Longest measurement, seconds, in place of the server's own.
+    /// Longest measurement, seconds, instead of the server's own.
     pub max_duration_s: Option<f64>,
     /// Measurements at the same time.
     pub max_measurements: Option<u32>,

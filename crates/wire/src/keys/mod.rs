@@ -31,7 +31,7 @@ pub enum KeyError {
     /// Not a public key.
     #[error("{0:?} is not a public key; `goodput key` prints one, which begins with {KIND}")]
     Public(String),
-    /// A point of small order: anybody could claim to have its private key.
+    /// A point of small order: anyone could claim to have its private key.
     #[error("{0} is a public key whose private key everyone knows")]
     Weak(PublicKey),
     /// Not the file of a private key.

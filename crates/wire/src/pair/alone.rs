@@ -68,7 +68,7 @@ impl<S: Session> Alone<S> {
         self.did.iter().any(is)
     }
 
-    /// Why it refused a measurement; empty where it did not.
+    /// Why it refused a measurement; empty if it did not.
     pub fn refusal(&self) -> &str {
         let refused = self.did.iter().rev().find_map(|action| match action {
             Action::Refused(why) => Some(why.as_str()),

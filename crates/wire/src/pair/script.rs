@@ -1,4 +1,4 @@
-//! What a driver would do, with time alone: flows are there after a while, payload moves by itself.
+//! What a driver would do, with time alone: flows are there after a while, payload moves on its own.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub struct Script {
     steps: VecDeque<Step>,
     fails_to_open: bool,
     moving: bool,
-    /// Whether it does not end a measurement by itself.
+    /// Whether it does not end a measurement on its own.
     pub never_finishes: bool,
     /// Whether it does nothing at all any more.
     pub deaf: bool,

@@ -57,7 +57,7 @@ fn judged(kept: &Kept, contest: &Contest, place: Place, goal: &Goal) -> String {
     format!("{} | {} | {met}", shown(value, DIGITS), goal.bound.words())
 }
 
-/// What a goal compares, in one round. `None` where one of the two is missing.
+/// What a goal compares, in one round. `None` if one of the two is missing.
 fn value(contest: &Contest, goal: &Goal, runs: &[&Ran]) -> Option<f64> {
     let of = |name: &str| runs.iter().find(|ran| ran.entry == name)?.value(goal.quantity);
     let ours = of(goal.of)?;

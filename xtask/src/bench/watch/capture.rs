@@ -67,9 +67,9 @@ impl Capture {
         Ok(())
     }
 
-    /// Ends it; all packets. An error where the kernel had to leave some out.
+    /// Ends it; all packets. An error if the kernel had to leave some out.
     pub fn finish(mut self) -> Result<Vec<Packet>> {
-        // Where this fails it had enough packets and has ended.
+        // If this fails it had enough packets and has ended.
         let _ = kill_process(Pid::from_child(&self.tcpdump), Signal::INT);
         let mut said = String::new();
         self.said.read_to_string(&mut said)?;
@@ -87,7 +87,7 @@ impl Capture {
 
 impl Drop for Capture {
     fn drop(&mut self) {
-        // Where this fails it has ended before.
+        // If this fails it has ended before.
         let _ = self.tcpdump.kill();
         let _ = self.tcpdump.wait();
     }

@@ -57,7 +57,7 @@ impl Watched {
         })
     }
 
-    /// Looks at the processes of a run, which it does again and again until the client has ended.
+    /// Looks at the processes of a run, which it does repeatedly until the client has ended.
     pub fn look(&mut self, processes: [u32; 2]) {
         if let Self::Threads(threads) = self {
             processes.into_iter().for_each(|process| threads.look(process));

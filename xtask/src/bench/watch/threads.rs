@@ -20,7 +20,7 @@ struct Thread {
 }
 
 impl Threads {
-    /// Looks at the threads of a process; at none where it has ended.
+    /// Looks at the threads of a process; at none if it has ended.
     pub fn look(&mut self, process: u32) {
         let Ok(tasks) = fs::read_dir(format!("/proc/{process}/task")) else { return };
         for task in tasks.filter_map(Result::ok) {

@@ -120,7 +120,7 @@ fn stream(record: &Record, flow: &FlowAccount) -> Stream {
             sent: flow.sent.clone(),
             received: flow.received.clone(),
         };
-        // iperf3's receivers do not tell it, and its sender prints 0 then.
+        // iperf3's receivers do not report it, and its sender prints 0 then.
         let out_of_order = flow.received.reordered.or(near.then_some(0));
         return Stream::Udp(Box::new(Counts { socket, out_of_order, ..datagram_sum(&one) }));
     }

@@ -226,7 +226,7 @@ fn test_start(plan: &Plan, serves: bool) -> TestStart {
         bidir: (plan.direction == Direction::Both).into(),
         fqrate: fq_rate(plan),
         interval: plan.interval_s,
-        // Whether `--gsro` was given (3.21); goodput's own movers decide on offload by themselves.
+        // Whether `--gsro` was given (3.21); goodput's own movers decide on offload on their own.
         gso: 0,
         gro: 0,
     }

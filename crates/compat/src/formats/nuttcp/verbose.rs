@@ -123,7 +123,7 @@ fn in_words(said: &str) -> String {
     text.replace("0d-", "0d ").replace(" 1.00 seconds", " 1.00 second")
 }
 
-/// A loss in percent: with more digits only where it would be nothing without them (LOSS_FMT,
+/// A loss in percent: with more digits only if it would be nothing without them (LOSS_FMT,
 /// LOSS_FMT5).
 fn loss(value: &str) -> String {
     match value.parse::<f64>() {
@@ -206,7 +206,7 @@ impl Said<'_> {
         Some(if at_near { connection.local.port() } else { connection.remote.port() })
     }
 
-    /// The other end, as this one knows it.
+    /// The other end, because this one knows it.
     fn host(&self) -> Option<String> {
         let connection = self.record.connections.first()?;
         let address = match self.end {

@@ -6,7 +6,7 @@ use super::super::{Answer, Check, HostView, Scope};
 use crate::finding::bytes;
 
 /// Transfer size below which TCP spends more time in round trips than it must, bytes. Linux asks
-/// for 1 MiB by itself (nfs(5), `rsize`).
+/// for 1 MiB on its own (nfs(5), `rsize`).
 const SMALL: f64 = 65_536.0;
 /// Payload of one datagram of MTU 1500, bytes: a larger UDP transfer is cut into fragments, and is
 /// lost whole when one of them is.

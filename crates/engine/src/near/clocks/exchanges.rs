@@ -229,7 +229,7 @@ impl<'a> Asking<'a> {
     }
 }
 
-/// Proves this address; `None` where the server does not answer.
+/// Proves this address; `None` if the server does not answer.
 fn proven(
     socket: &UdpSocket,
     cookie: &Cookie,
@@ -258,7 +258,7 @@ fn proven(
     Ok(None)
 }
 
-/// The next datagram and its time of arrival, where one comes in time.
+/// The next datagram and its time of arrival, if one comes in time.
 fn receive(socket: &UdpSocket, time: Duration) -> std::io::Result<Option<(Vec<u8>, Option<u64>)>> {
     // Zero would mean for ever.
     socket.set_read_timeout(Some(time.max(Duration::from_micros(1))))?;

@@ -26,7 +26,7 @@ enum FlowListener {
 }
 
 impl<'a> FlowListeners<'a> {
-    /// Listens at `local`, where there is an address that the peer knows, for each flow that has a
+    /// Listens at `local`, if there is an address that the peer knows, for each flow that has a
     /// connection of its own. Flows are taken from the address of `peer` only.
     pub fn open(
         plan: &'a Plan,

@@ -33,7 +33,7 @@ pub struct Opened {
     pub flows: Vec<Connected>,
     /// The peer's address.
     pub peer: SocketAddr,
-    /// What the kernel made of the socket options, where it differs from what was asked.
+    /// What the kernel made of the socket options, if it differs from what was asked.
     pub doubts: Vec<String>,
 }
 

@@ -74,7 +74,7 @@ fn ask(socket: &UdpSocket, greeting: &mut dyn Greeting, time: Duration) -> std::
     }
 }
 
-/// One datagram's length, or `None` where none came in time. A wait that has a time is not begun again
+/// One datagram's length, or `None` if none came in time. A wait that has a time is not begun again
 /// by the kernel after a process was stopped and continued (signal(7), `EINTR`).
 fn receive(socket: &UdpSocket, room: &mut [u8]) -> std::io::Result<Option<usize>> {
     match socket.recv(room) {

@@ -11,7 +11,7 @@ use socket2::SockRef;
 
 use super::schedule::{Halt, Probes, Waiting};
 
-/// Connects again and again until the halt. Errs where not even the first can be begun.
+/// Connects repeatedly until the halt. Errs if not even the first can be begun.
 pub fn probe(to: SocketAddr, options: &SocketOptions, halt: &Halt) -> Result<Probes, Missing> {
     let mut waiting: Waiting<'_, OwnedFd> = Waiting::new(halt);
     let mut begun = false;
@@ -49,7 +49,7 @@ fn ready(waiting: &Waiting<'_, OwnedFd>, time: Duration) -> Result<Vec<bool>, Mi
 fn is_connected(socket: &OwnedFd) -> bool {
     let socket = SockRef::from(socket);
     let connected = matches!(socket.take_error(), Ok(None));
-    // Where it can't be reset it is closed as any other.
+    // If it can't be reset it is closed as any other.
     let _ = socket.set_linger(Some(Duration::ZERO));
     connected
 }

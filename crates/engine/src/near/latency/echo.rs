@@ -62,7 +62,7 @@ fn exchange(
     Ok(waiting.into_probes())
 }
 
-/// Proves this address; `None` where the server does not answer.
+/// Proves this address; `None` if the server does not answer.
 fn challenged(socket: &UdpSocket, cookie: &Cookie) -> std::io::Result<Option<Nonce>> {
     let until = Instant::now() + ANSWER_TIMEOUT;
     while Instant::now() < until {
@@ -79,7 +79,7 @@ fn challenged(socket: &UdpSocket, cookie: &Cookie) -> std::io::Result<Option<Non
     Ok(None)
 }
 
-/// What the next datagram says, where one comes in time that says anything.
+/// What the next datagram says, if one comes in time that says anything.
 fn hear<T>(
     socket: &UdpSocket,
     time: Duration,

@@ -59,7 +59,7 @@ fn probed(found: &Found) -> Known<RoundTrips> {
     counted.into()
 }
 
-/// The numbers of times that are sorted; `None` where there are none.
+/// The numbers of times that are sorted; `None` if there are none.
 fn round_trips(sorted: &[f64], lost: Known<u64>) -> Option<RoundTrips> {
     let at = |share| nearest_rank(sorted, share);
     Some(RoundTrips {

@@ -79,7 +79,7 @@ fn fell_back(measurement: &Measurement) -> Option<String> {
     Some(format!("--mptcp: {why}"))
 }
 
-/// The receiver's count is the goodput; where goodput's own far end does not tell it, the next best
+/// The receiver's count is the goodput; if goodput's own far end does not report it, the next best
 /// is. Of other programs nothing else is expected.
 fn untold(measurement: &Measurement) -> Option<String> {
     if measurement.far_totals.is_some() {
@@ -90,7 +90,7 @@ fn untold(measurement: &Measurement) -> Option<String> {
     Some(format!("{why}: the received bytes are those that its TCP acknowledged"))
 }
 
-/// Directions in which payload moved, and of which no one tells what arrived.
+/// Directions in which payload moved, and of which no one shows what arrived.
 fn uncounted(measurement: &Measurement) -> impl Iterator<Item = String> {
     let senders = measurement.senders().into_iter();
     senders.filter(|sender| measurement.measured(*sender).is_none()).map(|sender| {

@@ -54,7 +54,7 @@ impl Hashes {
         if flow.sender == EndName::Near { &self.far } else { &self.near }
     }
 
-    /// The queue on which the payload of a flow is expected; `None` where that is not known.
+    /// The queue on which the payload of a flow is expected; `None` if that is not known.
     pub fn queue(&self, flow: FlowPlan, local: SocketAddr, remote: SocketAddr) -> Option<u16> {
         let hash = self.of(flow).value()?;
         let (from, to) =
@@ -74,7 +74,7 @@ impl Hashes {
     }
 
     /// A local port for each flow of `plan` that has a connection of its own, so that the flows that one
-    /// end receives take its queues in turn; where that can't be, ports one after the other, and why.
+    /// end receives take its queues in turn; if that can't be, ports one after the other, and why.
     /// `remote` is where the first flow goes, and how much higher the port of each further one is.
     pub fn ports(
         &self,

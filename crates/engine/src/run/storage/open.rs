@@ -14,7 +14,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use super::{Reach, ServedFiles};
 use crate::error::StorageError;
 
-/// The sink that keeps nothing, which anybody may write to.
+/// The sink that keeps nothing, which anyone may write to.
 const NULL: &str = "/dev/null";
 
 /// Opens what a sender sends.
@@ -196,7 +196,7 @@ fn served_sink(name: &str, direct: bool, served: &ServedFiles) -> Result<Opened,
     Ok((file, Some(allowance)))
 }
 
-/// Standard input or output, where it is a pipe or a terminal opened anew: to wait for it must not
+/// Standard input or output, if it is a pipe or a terminal opened anew: to wait for it must not
 /// block, and its mode is shared with other programs.
 fn own_description(number: u8) -> Result<OwnedFd, StorageError> {
     let (name, access) = match number {

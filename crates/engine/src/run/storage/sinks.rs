@@ -1,7 +1,7 @@
 //! The directory in which a server lets its clients make files, and how much they may take together.
 //!
 //! A file counts with its length from when it is written, and what lay there when the server began counts as
-//! well. It is released when a client replaces it, or when somebody has removed it.
+//! well. It is released when a client replaces it, or when someone has removed it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -107,7 +107,7 @@ impl All {
         }
     }
 
-    /// Counts a file no longer, unless somebody writes to it: of what several write, all counts.
+    /// Counts a file no longer, unless someone writes to it: of what several write, all counts.
     fn release(&mut self, id: Id) {
         if self.files.get(&id).is_some_and(|file| file.writers == 0)
             && let Some(file) = self.files.remove(&id)

@@ -1,5 +1,5 @@
 //! Whose share of what a server lends something is taken from, and how large it is: a client, the networks
-//! around it, everybody; once for all and once for those who have proven nothing.
+//! around it, everyone; once for all and once for those who have proven nothing.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -60,7 +60,7 @@ pub enum Whose {
     Client(IpNet),
     /// A network around it: of what a client does not get, it may have this fraction, by its divisor.
     Around(IpNet, u64),
-    /// Everybody.
+    /// Everyone.
     All,
 }
 

@@ -34,7 +34,7 @@ pub fn conversation() -> Amounts {
     Amounts::default().with(Resource::Measurements, 1).with(Resource::Memory, CONVERSATION_BYTES)
 }
 
-/// What the answering end of `plan` takes. Fails where it names no mover of ours.
+/// What the answering end of `plan` takes. Fails if it names no mover of ours.
 pub fn of(plan: &Plan, buffers: &Buffers) -> Result<Amounts, String> {
     let mut total = Needs::default();
     let (mut kernel_bytes, mut flows) = (0_u64, 0);

@@ -2,7 +2,7 @@
 //!
 //! Sessions of every protocol report what a client has proven (`Action::Proven`) and then ask for
 //! what it wants. A protocol that has no words for credentials reports nothing, so it can't forget to
-//! refuse anybody.
+//! refuse anyone.
 
 use std::sync::Arc;
 

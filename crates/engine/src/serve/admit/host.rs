@@ -54,7 +54,7 @@ impl Host {
     }
 
     /// What is lent to clients: half of the memory, less what the kernel may give to all TCP sockets together
-    /// as their buffers grow; at least a quarter of it, where that is set so high that it is no limit.
+    /// as their buffers grow; at least a quarter of it, if that is set so high that it is no limit.
     pub fn lent_bytes(&self) -> u64 {
         let half = self.memory_bytes / 2;
         half - self.buffers.tcp_together.min(half / 2)
@@ -104,7 +104,7 @@ fn sysctl(name: &str, number: usize) -> Option<u64> {
 }
 
 /// The limits of this name of the control group of this process, and of those around it (cgroup-v2 of
-/// the kernel's documentation). None where there is none, or an older hierarchy.
+/// the kernel's documentation). None if there is none, or an older hierarchy.
 fn group_limits(name: &str) -> impl Iterator<Item = u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/")).map(PathBuf::from);

@@ -1,5 +1,5 @@
 //! The rates that clients share: each flow keeps to that of its client, of the networks around it, and of
-//! everybody, whichever leaves it the least. The rate of a key takes the place of that of its client.
+//! everyone, whichever leaves it the least. The rate of a key takes the place of that of its client.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

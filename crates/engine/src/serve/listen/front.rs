@@ -107,7 +107,7 @@ impl Front {
     }
 
     /// When the datagram came that was given out last, nanoseconds of this end's monotonic clock: not
-    /// too early. `None` where the wall clock was set meanwhile.
+    /// too early. `None` if the wall clock was set meanwhile.
     pub fn arrived_ns(&mut self) -> Option<u64> {
         match self.arrived {
             Some(arrived) => self.arrivals.monotonic_ns(arrived),
@@ -117,7 +117,7 @@ impl Front {
 
     /// Answers `peer`, whose datagram was given out last. It never waits for room in the socket: forged
     /// addresses of this network fill the buffer until their neighbours turn out not to exist, and the
-    /// datagrams of everybody else would wait behind them. Datagrams may be lost anyway.
+    /// datagrams of everyone else would wait behind them. Datagrams may be lost anyway.
     pub fn reply(&self, bytes: &[u8], peer: SocketAddr) {
         // A socket of both IP versions takes IPv4 addresses only as mapped ones.
         let peer = spelled_for(self.local, peer);

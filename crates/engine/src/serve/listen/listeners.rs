@@ -21,7 +21,7 @@ const FIRST_USER_PORT: u16 = 1024;
 pub struct Door {
     /// Where it is.
     pub local: SocketAddr,
-    /// The protocols whose first bytes are known here; none where only awaited flows come.
+    /// The protocols whose first bytes are known here; none if only awaited flows come.
     pub spoken: Vec<&'static Protocol>,
 }
 
@@ -31,7 +31,7 @@ impl Door {
         self.local.port()
     }
 
-    /// The protocol that takes what no other knows, where there is one.
+    /// The protocol that takes what no other knows, if there is one.
     pub fn rest(&self) -> Option<&'static Protocol> {
         self.spoken.iter().copied().find(|protocol| protocol.takes_the_rest)
     }

@@ -23,13 +23,13 @@ const COMING: Duration = Duration::from_millis(100);
 pub struct Reserve(Option<OwnedFd>);
 
 impl Reserve {
-    /// Takes a second descriptor of a file, where there is one left and none is kept already.
+    /// Takes a second descriptor of a file, if there is one left and none is kept already.
     pub fn fill(&mut self, of: &impl AsFd) {
         self.0 = self.0.take().or_else(|| of.as_fd().try_clone_to_owned().ok());
     }
 }
 
-/// Accepts one connection in place of the reserve and tells it `why` nothing comes of it. `false` where
+/// Accepts one connection instead of the reserve and tells it `why` nothing comes of it. `false` where
 /// there was no reserve.
 pub async fn turn_away(
     listener: &TcpListener,

@@ -45,7 +45,7 @@ impl Sockets {
         Ok(Self::of(vec![Pair::open(bind, port, Vec::new())?]))
     }
 
-    /// Opens another port beside, the usual one of `protocols`, unless it is open already; where it
+    /// Opens another port beside, the usual one of `protocols`, unless it is open already; if it
     /// is then.
     pub fn open_usual(
         &mut self,
@@ -69,7 +69,7 @@ impl Sockets {
 
     /// The sockets that systemd hands over (sd_listen_fds(3)): the TCP listener of goodput's own port,
     /// then those of others, in any order with the UDP sockets of the same ports; a UDP socket that
-    /// is not there is opened here. `None` where there are none.
+    /// is not there is opened here. `None` if there are none.
     pub fn from_systemd() -> Result<Option<Self>, EngineError> {
         let mut handed = listenfd::ListenFd::from_env();
         let taking = || EngineError::io("take over the sockets of systemd");

@@ -37,7 +37,7 @@ enum Is {
     Silent,
 }
 
-/// Has each word of a conversation go out at once. Where two follow each other, the second one would
+/// Has each word of a conversation go out at once. If two follow each other, the second one would
 /// wait for the first one's acknowledgement (Nagle, RFC 896), which a Linux peer holds back for 40 ms.
 fn let_through(stream: &TcpStream, peer: SocketAddr) {
     if let Err(cause) = stream.set_nodelay(true) {

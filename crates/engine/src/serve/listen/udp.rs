@@ -157,7 +157,7 @@ impl Desk {
     }
 
     /// Gives a flow its socket, says `reply` on it, and hands it to its session with what came: first
-    /// this datagram, where it is payload. A second handle to the socket.
+    /// this datagram, if it is payload. A second handle to the socket.
     fn begin_flow(
         &mut self,
         first: Option<Vec<u8>>,

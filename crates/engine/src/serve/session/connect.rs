@@ -39,7 +39,7 @@ impl Drop for Connecting {
     }
 }
 
-/// The port of a client's address, where it may be connected to.
+/// The port of a client's address, if it may be connected to.
 pub fn target(mut peer: SocketAddr, port: u16) -> Result<SocketAddr, String> {
     if port < FIRST_USER_PORT {
         return Err(format!("port {port} is reserved for the system; use a higher one"));

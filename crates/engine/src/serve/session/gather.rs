@@ -151,7 +151,7 @@ async fn open_files(plan: Plan, shared: &Shared) -> Result<(Plan, Stores), Strin
 }
 
 impl Wish {
-    /// Whether its client waits to be told; where the conversation is the flow, payload comes already.
+    /// Whether its client waits to be told; if the conversation is the flow, payload comes already.
     pub fn can_wait(&self) -> bool {
         !matches!(self.meeting, Meeting::ThisConnection { .. })
     }
@@ -326,7 +326,7 @@ fn targets(
     coming.enumerate().map(target).collect::<Result<_, String>>().map(Some)
 }
 
-/// Refuses ports at which a client of this very host can't listen, as this server does: it would connect
+/// Refuses ports at which a client of this very host can't listen, because this server does: it would connect
 /// to itself. Datagrams go to whoever was bound last.
 fn not_our_own(
     targets: &[(std::net::SocketAddr, FlowTicket)],

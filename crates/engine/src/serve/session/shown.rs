@@ -139,7 +139,7 @@ impl Shown {
         self.facts = (before, after);
     }
 
-    /// What the client told of itself.
+    /// What the client reported about itself.
     pub fn told(&mut self, mut totals: Totals) {
         totals.flows.iter_mut().for_each(|flow: &mut FlowTotals| flow.flow = self.flow(flow.flow));
         self.far_totals = Some(totals);

@@ -57,7 +57,7 @@ pub type Arrival = Result<Connected, String>;
 #[derive(Default)]
 pub struct Tickets(Arc<Mutex<Open>>);
 
-/// Where several flows have the same sign, they are taken in the order in which they are awaited.
+/// If several flows have the same sign, they are taken in the order in which they are awaited.
 #[derive(Default)]
 struct Open {
     awaited: HashMap<Sign, VecDeque<Ticket>>,

@@ -19,7 +19,7 @@ impl Turns {
     /// Waits for one's turn at each of `signs`, in the order of arrival.
     pub async fn take(&self, mut signs: Vec<Sign>) -> Vec<Turn> {
         signs.retain(Sign::is_ambiguous);
-        // Everybody takes them in the same order, so that no two wait for each other.
+        // Everyone takes them in the same order, so that no two wait for each other.
         signs.sort_by_key(|sign| format!("{sign:?}"));
         signs.dedup();
         let mut turns = Vec::with_capacity(signs.len());

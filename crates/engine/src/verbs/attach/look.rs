@@ -37,7 +37,7 @@ impl Looker {
         Self { chosen, filter: SocketFilter { port, inodes: None }, first: BTreeMap::new() }
     }
 
-    /// Looks now; `None` where a connection has ended. `clock` is read as soon as the kernel has
+    /// Looks now; `None` if a connection has ended. `clock` is read as soon as the kernel has
     /// answered.
     pub fn look(&mut self, clock: impl FnOnce() -> f64) -> Result<Option<Look>, Missing> {
         let sockets = foreign_sockets(&self.filter)?;

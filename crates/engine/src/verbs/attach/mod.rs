@@ -1,6 +1,6 @@
 //! Watches a transfer of another program, with no traffic of our own, and says what limits it.
 //!
-//! Only this end is seen, and only what the kernel shows of it to anybody: counters of the connection,
+//! Only this end is seen, and only what the kernel shows of it to anyone: counters of the connection,
 //! its memory, the host, and the program's CPU time. Connections of other network namespaces and UDP
 //! are not among that.
 
@@ -79,7 +79,7 @@ fn plan(request: &AttachRequest, found: &Found) -> Plan {
     }
 }
 
-/// The congestion control, where all flows have the same.
+/// The congestion control, if all flows have the same.
 fn congestion(sockets: &[ForeignSocket]) -> Option<String> {
     let mut names = sockets.iter().map(|socket| socket.congestion.value());
     let first = names.next()??;

@@ -33,7 +33,7 @@ pub struct Book {
     began: Instant,
     max_time: Duration,
     pub pace: Pace,
-    /// Whether nothing tells how long a run takes but the first one.
+    /// Whether nothing shows how long a run takes but the first one.
     tries: bool,
     pub doubts: Vec<String>,
 }

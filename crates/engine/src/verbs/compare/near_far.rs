@@ -108,7 +108,7 @@ impl Appliers {
             Some(mut changes) => blocking(move || changes.restore()).await.map(Some)?,
             None => None,
         };
-        // A far end puts back by itself what it changed for a conversation that is over.
+        // A far end puts back on its own what it changed for a conversation that is over.
         let far = match self.far_touched && !client.conversation.is_over() {
             true => client.setting(SettingRequest::Restore).await.map(drop),
             false => Ok(()),

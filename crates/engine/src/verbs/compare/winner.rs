@@ -4,7 +4,7 @@ use goodput_model::{ArmResult, Comparison, Judgement, Permanent, SettingRef};
 use goodput_settings::{merged, permanent};
 
 /// Writes into the best of the arms that are better than the baseline how to keep what differs from
-/// it. Nothing where none is better.
+/// it. Nothing if none is better.
 pub fn keep_for_good(comparison: &mut Comparison) {
     let Some(base) = comparison.arms.first().map(|arm| arm.values.clone()) else { return };
     if let Some(winner) = winner(&mut comparison.arms) {

@@ -31,7 +31,7 @@ pub struct FindRateRequest {
     pub target: Target,
     /// What the far end may ask for.
     pub credentials: Credentials,
-    /// The plan of every trial: its length in seconds; its rate, where it has one, is the highest tried.
+    /// The plan of every trial: its length in seconds; its rate, if it has one, is the highest tried.
     pub plan: Plan,
     /// Payloads of the datagrams; one search for each.
     pub sizes: Vec<Bytes>,
@@ -190,7 +190,7 @@ impl Trials {
         (search, self.last)
     }
 
-    /// What the slowest trial that failed said of its limit; the last one, where none did or the sender is
+    /// What the slowest trial that failed said of its limit; the last one, if none did or the sender is
     /// what holds the rate.
     fn limit(&self, outcome: RateOutcome) -> String {
         let of_path = outcome != RateOutcome::Sender;

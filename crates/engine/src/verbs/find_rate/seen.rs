@@ -48,7 +48,7 @@ impl Seen {
         self.sent_bytes * 8.0 / self.seconds
     }
 
-    /// The trial as the search takes it. What the receiver does not tell of its socket counts as the
+    /// The trial as the search takes it. What the receiver does not report of its socket counts as the
     /// path's.
     pub(super) fn tried(&self, asked: Option<f64>, confirms: bool) -> Tried {
         Tried {
@@ -65,7 +65,7 @@ impl Seen {
 
 /// What the samples tell that the record does not; taken before it is made of them.
 pub(super) struct Counts {
-    /// Bytes and seconds by the sending end's own counters, where it tells them.
+    /// Bytes and seconds by the sending end's own counters, if it tells them.
     sent: Option<(f64, f64)>,
     fastest: Option<f64>,
     through: Option<f64>,
@@ -138,7 +138,7 @@ fn lost(record: &Record) -> Result<f64, EngineError> {
     let unknown = |why| EngineError::Flow(format!("the loss is not known: {why}"));
     let by_number = direction.lost_percent.get().map_err(unknown)? / 100.0;
     // By their numbers, those lost after the last that arrived are not missed. Both ends' counts miss
-    // them, where both count all of the run; a foreign far end stops reading when it is told to.
+    // them, if both count all of the run; a foreign far end stops reading when it is told to.
     let counted = match (direction.sent_bytes.value(), direction.received_bytes.value()) {
         (Some(sent), Some(received)) if record.far_totals.is_none() && *sent > 0 => {
             1.0 - *received as f64 / *sent as f64

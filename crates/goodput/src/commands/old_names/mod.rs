@@ -1,4 +1,4 @@
-//! `goodput as`: in place of other programs.
+//! `goodput as`: instead of other programs.
 
 mod run;
 #[cfg(test)]

@@ -72,8 +72,8 @@ impl Stranger {
         self.send(&message(what));
     }
 
-    /// Says `what` again and again without ever listening. Tells after how many bytes the peer had
-    /// enough, or `None` where it took `limit` bytes.
+    /// Says `what` repeatedly without ever listening. Tells after how many bytes the peer had
+    /// enough, or `None` if it took `limit` bytes.
     pub fn flood(&mut self, what: &Value, limit: usize) -> Option<usize> {
         let bytes = message(what).repeat(1000);
         let mut said = 0;

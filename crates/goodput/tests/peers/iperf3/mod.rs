@@ -24,7 +24,7 @@ pub const PEER: Peer = Peer {
 const PORT: u16 = 5201;
 const TARGET: &str = "iperf3://127.0.0.1";
 
-/// Bytes of a write, where nobody says otherwise.
+/// Bytes of a write, if nobody says otherwise.
 const BLOCK: u64 = 128 * 1024;
 
 /// Bytes that the program sends over TCP and does not count: from 3.16 on its senders are threads,

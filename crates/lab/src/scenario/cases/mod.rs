@@ -10,7 +10,7 @@ use super::placeholder::Values;
 pub(super) struct Case {
     /// `name`, `name/strength`, `name/link` or `name/strength/link`.
     pub(super) name: String,
-    /// Which of the strengths; `None` where the file has none.
+    /// Which of the strengths; `None` if the file has none.
     pub(super) strength: Option<String>,
     /// The file as if it had been written for this case alone.
     pub(super) table: Table,

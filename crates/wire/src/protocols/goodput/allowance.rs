@@ -4,14 +4,14 @@ use std::time::Instant;
 
 use crate::error::WireError;
 
-/// Bytes a second that a peer may send for long while a measurement is under way: ten times what the
+/// Bytes a second that a peer may send for long while a measurement is in progress: ten times what the
 /// samples of any measurement come to, of which the sampler takes about a hundred flows a second.
 pub(super) const BYTES_PER_S: usize = 2 * 1024 * 1024;
 
 /// Bytes a second while none is: questions about settings, and pings.
 pub(super) const QUIET_BYTES_PER_S: usize = 64 * 1024;
 
-/// Bytes at once while no measurement is under way.
+/// Bytes at once while no measurement is in progress.
 const QUIET_BURST: usize = 4 * QUIET_BYTES_PER_S;
 
 /// Samples that have collected on a path that stalled: as long as a silent peer is waited for.
@@ -31,13 +31,13 @@ impl Allowance {
         Self { left: QUIET_BURST as f64, at: now, per_s: QUIET_BYTES_PER_S, burst: QUIET_BURST }
     }
 
-    /// No measurement is under way.
+    /// No measurement is in progress.
     pub(super) fn quiet(&mut self) {
         (self.per_s, self.burst) = (QUIET_BYTES_PER_S, QUIET_BURST);
         self.left = self.left.min(QUIET_BURST as f64);
     }
 
-    /// A measurement is under way, of which the longest message has `longest` bytes. It may come as a
+    /// A measurement is in progress, of which the longest message has `longest` bytes. It may come as a
     /// zlib stream, and counts twice then.
     pub(super) fn measuring(&mut self, longest: usize) {
         (self.per_s, self.burst) = (BYTES_PER_S, 2 * longest + STALLED);

@@ -16,7 +16,7 @@ use crate::session::Action;
 /// Longest message of a greeting, bytes: what a stranger may make this end hold.
 const GREETING_MAX: usize = 4 * 1024;
 
-/// Longest message while no measurement is under way, bytes.
+/// Longest message while no measurement is in progress, bytes.
 const QUIET_MAX: usize = 64 * 1024;
 
 /// Longest message of a client from the acceptance of its plan to the end of the measurement, bytes,
@@ -176,7 +176,7 @@ impl Channel {
         }
     }
 
-    /// Takes no reports now: no measurement is under way.
+    /// Takes no reports now: no measurement is in progress.
     pub(super) fn quiet(&mut self) {
         self.frames.set_limit(QUIET_MAX);
         self.allowance.quiet();
@@ -276,7 +276,7 @@ pub(super) fn broken(cause: impl std::fmt::Display) -> WireError {
     WireError::Protocol(plain::phrase(&cause.to_string()))
 }
 
-/// How a peer is told of an error; `None` where it can't hear or need not.
+/// How a peer is told of an error; `None` if it can't hear or need not.
 fn last_words(error: &WireError) -> Option<(Code, String)> {
     match error {
         WireError::Version { .. } => Some((Code::Version, error.to_string())),

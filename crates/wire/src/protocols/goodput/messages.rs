@@ -104,7 +104,7 @@ pub struct Accept {
     pub measurement: u32,
     /// One cookie for each flow, in the order of [`Plan::flow_plans`], as 32 hexadecimal digits.
     pub cookies: Vec<HexCookie>,
-    /// TCP port of the data connections, where it is not that of the control connection.
+    /// TCP port of the data connections, if it is not that of the control connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_port: Option<std::num::NonZeroU16>,
     /// Cookie of the echoes that the server answers over UDP while the measurement lasts, where the
@@ -115,7 +115,7 @@ pub struct Accept {
     /// told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_hash: Option<Known<Box<ReceiveHash>>>,
-    /// Seconds from `begin` after which the server ends the measurement by itself.
+    /// Seconds from `begin` after which the server ends the measurement on its own.
     pub longest_s: f64,
     /// What the client's user should know, such as a rate that the server holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -153,7 +153,7 @@ pub struct OneSample {
 pub struct Finish {
     /// Which measurement.
     pub measurement: u32,
-    /// Why, where it was not the plan's own end.
+    /// Why, if it was not the plan's own end.
     #[serde(default, deserialize_with = "some_reason", skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// Whether receivers shall wait hardly for what is still on its way.

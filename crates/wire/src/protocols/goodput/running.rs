@@ -17,7 +17,7 @@ const SAMPLES_PER_S: u64 = 200;
 pub(super) struct Running {
     measurement: u32,
     began: Instant,
-    /// Server: when it ends the measurement by itself.
+    /// Server: when it ends the measurement on its own.
     finish_at: Option<Instant>,
     until: Instant,
     finishing: bool,

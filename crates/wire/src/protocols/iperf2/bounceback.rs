@@ -174,7 +174,7 @@ impl Bounceback {
         Ok((self.received.len() >= size).then_some(size))
     }
 
-    /// A message is whole: notes when, and tells when it is to be sent back.
+    /// A message is whole: notes when, and shows when it is to be sent back.
     fn read(&mut self, now: Instant) -> Result<Instant, WireError> {
         let hold = word(&self.received, 44).unwrap_or(0);
         if hold > HOLD_MAX {

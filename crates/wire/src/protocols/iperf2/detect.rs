@@ -4,7 +4,7 @@ use super::bounceback;
 use super::header::{BASE, Extent, WIDE_NUMBERS, extent, is_plain_base, word};
 use crate::session::{First, FirstDatagram};
 
-/// What fills the payload (`pattern()`, src/util.c): the digits, again and again.
+/// What fills the payload (`pattern()`, src/util.c): the digits, repeatedly.
 const PATTERN: &[u8; 10] = b"0123456789";
 
 /// Bytes of `UDP_datagram` up to 2.0.8: a 32-bit number, seconds, microseconds.

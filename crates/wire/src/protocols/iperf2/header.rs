@@ -97,7 +97,7 @@ pub(super) struct Header {
     pub(super) buffer: u32,
     /// Bytes of the client's socket buffer; 0 where the client does not say.
     pub(super) window: u32,
-    /// `None` where the client does not say, or wants no end.
+    /// `None` if the client does not say, or wants no end.
     pub(super) length: Option<Length>,
     /// Version and release, as the extension has them.
     pub(super) version: Option<(u32, u32)>,
@@ -175,7 +175,7 @@ fn may_begin(bytes: &[u8]) -> bool {
         && bytes.iter().zip(known).all(|(byte, known)| byte & !known == 0)
 }
 
-/// The length of a header with these flags; `None` where no header has them.
+/// The length of a header with these flags; `None` if no header has them.
 fn announced(flags: u32, before: usize) -> Option<usize> {
     let is_2_0_14 = flags & OF_2_0_14 == OF_2_0_14;
     if flags & (VERSION1 | EXTEND) == 0 && !is_2_0_14 || flags & !KNOWN != 0 {

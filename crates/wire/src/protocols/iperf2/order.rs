@@ -95,7 +95,7 @@ fn wish(
     Ok(Wish::Measure { program, answer, notes, orders: VecDeque::from(orders) })
 }
 
-/// What of it is done. Over UDP nothing is sent to an address that anybody may have forged, unless
+/// What of it is done. Over UDP nothing is sent to an address that anyone may have forged, unless
 /// the operator wants that; what comes from it is counted all the same.
 fn allowed(config: &ServerConfig, way: Way) -> (Way, Vec<String>) {
     if !is_refused(config, way) {
@@ -143,7 +143,7 @@ impl Maker<'_> {
     }
 
     /// Whether the end of datagrams is answered. What shares its socket with another flow ends
-    /// without, as nobody would read it.
+    /// without, because nobody would read it.
     fn reports(&self, shared: bool) -> bool {
         let spared = self.header.is_some_and(|h| h.upper & NO_UDP_FIN != 0);
         self.config.transport == Transport::Udp && !shared && !spared
@@ -174,7 +174,7 @@ impl Maker<'_> {
         }
     }
 
-    /// As the client writes, where this end sends. Where it only receives, a datagram as long as the
+    /// As the client writes, where this end sends. If it only receives, a datagram as long as the
     /// longest that is to be expected; of a stream it reads as much at once as it likes.
     fn chunk(&self, sends: bool, limits: &Limits) -> Bytes {
         let standard = self.config.transport.standard_chunk();

@@ -37,7 +37,7 @@ pub struct Agreed {
     pub wide: bool,
     /// Seconds of warm-up, which the results leave out.
     pub omit_s: f64,
-    /// Seconds that payload may move by the client's own words, warm-up included. `None` where it
+    /// Seconds that payload may move by the client's own words, warm-up included. `None` if it
     /// ends the test by another condition.
     pub lasts_s: Option<f64>,
     /// Whether the client wants what a server would have printed.
@@ -151,7 +151,7 @@ fn lasts_s(params: &Params) -> Result<Option<f64>, Refusal> {
     Ok((time > 0 && !counted).then_some((time + params.omit) as f64))
 }
 
-/// How long this end has to go on. The client ends every test; a sender that stopped by itself after
+/// How long this end has to go on. The client ends every test; a sender that stopped on its own after
 /// the bytes that were asked for would leave it waiting for those that were lost.
 fn length(params: &Params, lasts_s: Option<f64>, limits: &Limits) -> Length {
     let block = params.len.unwrap_or(TCP_BLOCK);

@@ -33,7 +33,7 @@ pub struct Control {
 /// What two words after [`SERVER_ERROR`] said, as far as they came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorWords {
-    /// iperf3's number; `None` where not even that came.
+    /// iperf3's number; `None` if not even that came.
     pub number: Option<u32>,
     /// The other system's errno, 0 for none.
     pub errno: u32,
@@ -114,7 +114,7 @@ impl Control {
         self.take(1).and_then(|taken| taken.first().copied())
     }
 
-    /// An error where more has come than one who waits for nothing has to keep.
+    /// An error if more has come than one who waits for nothing has to keep.
     pub fn stay_small(&self) -> Result<(), WireError> {
         match self.inbox.len() {
             length if length > EARLY_MAX => Err(broken(format!("{length} bytes out of turn"))),

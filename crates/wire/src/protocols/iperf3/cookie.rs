@@ -23,7 +23,7 @@ pub fn cookie(seed: &[u8; 32]) -> Proof {
     Proof(letters.chain([0]).collect())
 }
 
-/// The cookie at the beginning of these bytes, where there is a whole one. Versions up to 3.1 make it
+/// The cookie at the beginning of these bytes, if there is a whole one. Versions up to 3.1 make it
 /// of the host's name and the time, so any printable character may be in it.
 pub fn read(bytes: &[u8]) -> Option<Proof> {
     let cookie = bytes.get(..COOKIE_BYTES)?;

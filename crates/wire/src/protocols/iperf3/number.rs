@@ -19,7 +19,7 @@ pub fn is_absurd(value: &Value) -> bool {
     value.is_number() && whole(value).is_none()
 }
 
-/// A count, where it was made. iperf3 writes -1 for one that was not, and 3.12 and 3.13 write that
+/// A count, if it was made. iperf3 writes -1 for one that was not, and 3.12 and 3.13 write that
 /// as 2^64-1; nothing is counted beyond 2^63.
 pub fn counted(value: &Value) -> Option<u64> {
     whole(value).filter(|count| i64::try_from(*count).is_ok())

@@ -1,4 +1,4 @@
-//! The deadlines of an iperf3 conversation. The protocol itself has few; where it has one, it is named.
+//! The deadlines of an iperf3 conversation. The protocol itself has few; if it has one, it is named.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub const GOODBYE: Duration = Duration::from_secs(10);
 pub const ERROR_WORDS: Duration = Duration::from_secs(2);
 
 /// From the parameters to a refusal for lack of permission. It is the same for every reason, so that
-/// its time tells nothing of how far the decryption of a token got.
+/// its time reports nothing about how far the decryption of a token got.
 pub const DENIAL: Duration = Duration::from_secs(1);
 
 /// From a login to the host's word whose it is: other logins are looked at before it.

@@ -1,4 +1,4 @@
-//! What a server told of itself when the payload was over, in the layout `key=value`.
+//! What a server reported about itself when the payload was over, in the layout `key=value`.
 //!
 //! ```text
 //! nuttcp-t: connect=192.0.2.1 mss=1448 rtt_ms=0.059
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The last line is that of the CPU, in every version. Bytes are told in MB of 2^20 with four
-//! digits behind the point, so that they are known to ± 53 bytes. Over UDP, where all datagrams have
+//! digits behind the point, so that they are known to ± 53 bytes. Over UDP, if all datagrams have
 //! one length, that gives their exact number. Over TCP a server that received prints as many MB as
 //! this end has sent, unless the stream broke off: then the count is that of this end.
 

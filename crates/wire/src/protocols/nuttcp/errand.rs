@@ -86,7 +86,7 @@ fn length(asked: &Parameters, chunk: u64) -> Result<Length, String> {
     })
 }
 
-/// Bits per second over all streams, where there is a limit.
+/// Bits per second over all streams, if there is a limit.
 fn rate(asked: &Parameters, chunk: u64) -> Option<f64> {
     let unit_bits = if asked.rate_pps { chunk as f64 * 8.0 } else { 1000.0 };
     (!matches!(asked.rate, 0 | NO_RATE..)).then_some(asked.rate as f64 * unit_bits)

@@ -15,7 +15,7 @@
 //! ```text
 //! version     who can do what               lines       bounded lines of text
 //! parameters  the line, read and written    plan        the line and a plan
-//! client      the connecting side           account     what a server told of itself
+//! client      the connecting side           account     what a server reported about itself
 //! server      the answering side            report      what ours tells
 //! intervals   its lines while it runs             errand      a measurement with another server
 //! ```
@@ -124,7 +124,7 @@ fn tickets(plan: &Plan, interval_s: f64) -> Vec<FlowTicket> {
     plan.flow_plans().into_iter().map(ticket).collect()
 }
 
-/// Whether each datagram tells how many bytes were sent by then (line 4736), on this flow: with
+/// Whether each datagram shows how many bytes were sent by then (line 4736), on this flow: with
 /// several streams nuttcp counts over all of them, which no single one can make use of.
 fn is_counted(plan: &Plan, interval_s: f64) -> bool {
     let has_room = plan.chunk_bytes.0 >= COUNTED_MIN;

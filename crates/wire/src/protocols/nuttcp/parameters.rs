@@ -107,9 +107,9 @@ pub struct Parameters {
 pub struct ThirdParty {
     /// Its name or address.
     pub host: String,
-    /// Port of its control connection, where that is not the usual one.
+    /// Port of its control connection, if that is not the usual one.
     pub port: Option<u64>,
-    /// The IP version to reach it by, 4 or 6, where one is wanted.
+    /// The IP version to reach it by, 4 or 6, if one is wanted.
     pub family: Option<u64>,
     /// Whether the lines of `-v` are wanted.
     pub verbose: bool,

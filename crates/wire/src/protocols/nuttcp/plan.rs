@@ -109,7 +109,7 @@ fn translated(asked: &Parameters, limits: &Limits) -> Result<Plan, String> {
     })
 }
 
-/// A client that sends ends by itself; what it said is only held against the limits.
+/// A client that sends ends on its own; what it said is only held against the limits.
 fn length(asked: &Parameters, limits: &Limits) -> Length {
     let bytes = asked.nbuf.checked_mul(asked.buflen).filter(|_| asked.nbuf != NO_LIMIT);
     match bytes {
@@ -144,7 +144,7 @@ impl Parameters {
     }
 }
 
-/// What the protocol can't say of a plan, where there is such a thing.
+/// What the protocol can't say of a plan, if there is such a thing.
 pub fn unspoken(plan: &Plan) -> Option<String> {
     let far_sends = plan.direction == Direction::Reverse;
     let odd_rate = plan.rate_bits_per_s.is_some_and(|rate| rate.0 < 1000.0);
@@ -169,7 +169,7 @@ pub fn unspoken(plan: &Plan) -> Option<String> {
 
 /// The parameters of a plan that the protocol can express, for a server of version `theirs`.
 ///
-/// Where the far end sends over TCP this end connects all the same, as that passes NAT and
+/// Where the far end sends over TCP this end connects all the same, because that passes NAT and
 /// firewalls here: every version since 3.4.1 can be reversed so.
 pub fn parameters_of(plan: &Plan, theirs: Version, port: u16) -> Parameters {
     let client_sends = plan.direction == Direction::Send;

@@ -3,7 +3,7 @@
 //!
 //! nuttcp's client takes bytes, time and rate from the line with `real seconds`, the CPU from the one
 //! with `sys`, retransmissions and the round-trip time of a sending server, and shows the others
-//! only where it is asked for more (`-v`). What this end does not know is left out, with one
+//! only if it is asked for more (`-v`). What this end does not know is left out, with one
 //! exception: the line of the CPU has user and system time apart, of which this end knows the sum;
 //! it stands as system time, where a mover spends nearly all of it.
 

@@ -25,7 +25,7 @@ use crate::run::traffic::Cap;
 pub enum Exclusive {
     /// It is told that the server is busy.
     Busy,
-    /// It waits for its turn, as long as its own protocol lets it. Where payload comes unasked it is
+    /// It waits for its turn, as long as its own protocol lets it. If payload comes unasked it is
     /// told that the server is busy.
     Queue,
 }
@@ -49,9 +49,9 @@ pub struct Lent {
     pub connections_per_client: u32,
     /// What one client gets of everything, percent at most.
     pub client_percent: u8,
-    /// Rate of one client, where there is a limit.
+    /// Rate of one client, if there is a limit.
     pub client_rate: Option<BitRate>,
-    /// Rate of all, where there is a limit.
+    /// Rate of all, if there is a limit.
     pub total_rate: Option<BitRate>,
 }
 
@@ -174,7 +174,7 @@ impl Admission {
         })
     }
 
-    /// Waits for the right to be the only measurement, where that is configured.
+    /// Waits for the right to be the only measurement, if that is configured.
     async fn alone(&self, can_wait: bool) -> Result<Option<OwnedSemaphorePermit>, String> {
         let only_one = Arc::clone(&self.only_one);
         let right = match self.exclusive {
@@ -218,7 +218,7 @@ fn rate_limit(lent: &Lent) -> Limit {
 }
 
 impl Lent {
-    /// Highest rate of one client, where there is a limit.
+    /// Highest rate of one client, if there is a limit.
     pub fn rate_of_a_client(&self) -> Option<BitRate> {
         let limit = rate_limit(self).client;
         (limit < u64::MAX).then_some(BitRate(limit as f64))

@@ -135,7 +135,7 @@ impl ServedClient {
     }
 
     /// Whether the client needs the hash of this end's card to choose its ports, and may have it; or why not. It
-    /// has the card's key in it, with which anybody could aim packets at one of its queues.
+    /// has the card's key in it, with which anyone could aim packets at one of its queues.
     fn may_tell_hash(&self, plan: &Plan) -> Result<(), &'static str> {
         if !plan.direction.senders().contains(&EndName::Near) {
             return Err("the far end receives no payload");
@@ -203,7 +203,7 @@ impl ServedClient {
         Ok(())
     }
 
-    /// Begins to show the measurement, where anybody watches.
+    /// Begins to show the measurement, where anyone watches.
     fn show(&mut self, sockets: &[Connected]) {
         let (Run::Going(run), Some(watcher)) = (&self.run, &self.shared.config.watcher) else {
             return;

@@ -171,7 +171,7 @@ impl ClientSession {
         }
     }
 
-    /// Whether a message is about the measurement that is under way, and not about one that was
+    /// Whether a message is about the measurement that is in progress, and not about one that was
     /// over when it came.
     fn is_current(&self, measurement: u32) -> Result<bool, WireError> {
         if measurement > self.measurement {

@@ -32,7 +32,7 @@ pub(super) struct ClientSession {
     channel: Channel,
     config: ClientConfig,
     state: State,
-    /// When the state must have ended, where it may not last.
+    /// When the state must have ended, if it may not last.
     deadline: Option<Instant>,
     /// Number of the last measurement that was proposed.
     measurement: u32,

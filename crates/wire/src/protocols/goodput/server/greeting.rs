@@ -145,7 +145,7 @@ impl ServerSession {
         let (tunnel, answer) = secure::token::respond(token, &record)?;
         self.channel.send_bytes(now, [&Role::Secured.preamble()[..], &answer].concat());
         self.channel.encrypt(tunnel);
-        // Where clients have keys of their own, what they share is not enough to change settings.
+        // If clients have keys of their own, what they share is not enough to change settings.
         self.proves = Some(Credential::Token { settings: self.config.keys.is_none() });
         self.state = State::Greeting(Greeting::Hello);
         self.greet(now, &rest)

@@ -223,7 +223,7 @@ impl ServerSession {
         })
     }
 
-    /// Has the host forget the measurement that is under way, if there is one.
+    /// Has the host forget the measurement that is in progress, if there is one.
     fn abandon(&mut self) {
         if !matches!(self.state, State::Greeting(_) | State::Idle) {
             self.channel.act(Action::Abandon);

@@ -45,7 +45,7 @@ pub struct ClientSession {
     config: ClientConfig,
     cookie: Proof,
     state: State,
-    /// When the state must have ended, where it may not last.
+    /// When the state must have ended, if it may not last.
     deadline: Option<Instant>,
     /// A plan that was given before the server had answered.
     early_plan: Option<Box<Plan>>,
@@ -247,7 +247,7 @@ impl ClientSession {
         }
     }
 
-    /// Our flows have ended. Where they did so by themselves, it is for this end to say that the test
+    /// Our flows have ended. If they did so on their own, it is for this end to say that the test
     /// is over.
     fn flows_ended(&mut self, now: Instant, last: Sample) -> Result<(), WireError> {
         if let State::Running(run) | State::Ending { run, .. } = &mut self.state {
@@ -318,7 +318,7 @@ impl ClientSession {
         self.control.close();
     }
 
-    /// Tells the server that the measurement is off, where there is one.
+    /// Tells the server that the measurement is off, if there is one.
     fn break_off(&mut self) {
         if self.state.is_measuring() {
             self.control.send(vec![CLIENT_TERMINATE]);

@@ -21,7 +21,7 @@ pub enum State {
         /// Whether the server has them.
         running: bool,
     },
-    /// The driver observes, and then begins. The server is under way already.
+    /// The driver observes, and then begins. The server is in progress already.
     Ready(Box<Plan>),
     /// Payload moves.
     Running(Run),

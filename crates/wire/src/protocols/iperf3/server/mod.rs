@@ -6,7 +6,7 @@
 //! over ◀──10── parting ◀──results both── asking ◀──flows ended, sends 0d── ending ◀────────────┘
 //! ```
 //!
-//! The client ends the test; this end only where it lasts far longer than the client said.
+//! The client ends the test; this end only if it lasts far longer than the client said.
 
 mod stage;
 
@@ -343,7 +343,7 @@ impl ServerSession {
         self.control.close();
     }
 
-    /// Has the host forget the measurement that is under way, if there is one.
+    /// Has the host forget the measurement that is in progress, if there is one.
     fn abandon(&mut self) {
         if self.stage.is_measuring() {
             self.control.act(Action::Abandon);

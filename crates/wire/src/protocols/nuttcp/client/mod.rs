@@ -5,7 +5,7 @@
 //!                                         └──KO──▶ refusing ──reason──▶ over
 //! ```
 //!
-//! This end connects wherever the protocol lets it, as that passes NAT and firewalls: always over
+//! This end connects wherever the protocol lets it, because that passes NAT and firewalls: always over
 //! TCP, by reversing who connects where the far end sends (`-r -F`, since 3.4.1). Over UDP a far
 //! sender begins, so that this end listens, and has a port before it names it.
 
@@ -29,7 +29,7 @@ use crate::plain::phrase;
 use crate::session::{Action, ClientConfig, Input};
 use crate::state_machine::StateMachine;
 
-/// The oldest version that this end speaks to: that of Debian, where this was tested.
+/// The oldest version that this end speaks to: that of Debian, if this was tested.
 const OLDEST: Version = Version::new(6, 1, 2);
 
 /// A conversation, seen from the connecting side.
@@ -37,7 +37,7 @@ pub struct ClientSession {
     out: Outbox,
     lines: Lines,
     state: State,
-    /// When the state must have ended, where it may not last.
+    /// When the state must have ended, if it may not last.
     deadline: Option<Instant>,
     /// A plan that was given before the greeting was over.
     early_plan: Option<Box<Plan>>,

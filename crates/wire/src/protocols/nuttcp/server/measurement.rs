@@ -11,7 +11,7 @@ use crate::check;
 use crate::protocols::goodput::times::after_s;
 use crate::session::{Action, Input};
 
-/// What a client of nuttcp tells of itself.
+/// What a client of nuttcp reports about itself.
 const UNTOLD: &str = "a nuttcp client reports nothing about itself";
 
 /// A measurement that has begun.

@@ -6,7 +6,7 @@
 //!                       └──a third party──▶ errand ──OK, lines, DONE──▶ over
 //! ```
 //!
-//! A client says nothing more after its parameters. Where this end sends, its silence ends with the
+//! A client says nothing more after its parameters. If this end sends, its silence ends with the
 //! measurement: nuttcp stops when it finds anything to read, and so does this end.
 
 mod errand;
@@ -268,7 +268,7 @@ impl ServerSession {
         Err(WireError::Closed(when.into()))
     }
 
-    /// Has the host forget the measurement that is under way, if there is one.
+    /// Has the host forget the measurement that is in progress, if there is one.
     fn abandon(&mut self) {
         let idle = matches!(self.state, State::Greeting | State::Asking | State::Over);
         if !idle {
