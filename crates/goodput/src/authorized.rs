@@ -98,8 +98,8 @@ impl Authorized {
         }
         let keys = read(&self.file, self.owner);
         match &keys {
-            Ok(keys) => tracing::info!("{} clients are known by their keys now", keys.len()),
-            Err(why) => tracing::error!("no key is taken until this is mended: {why:#}"),
+            Ok(keys) => tracing::info!("{} clients are known by their keys", keys.len()),
+            Err(why) => tracing::error!("no key is accepted until this is fixed: {why:#}"),
         }
         *last = stamp;
         self.clients.set(keys.ok());

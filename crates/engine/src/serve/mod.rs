@@ -83,7 +83,7 @@ pub struct Config {
 }
 
 /// How often a client may begin an encrypted conversation. A handshake takes about 0.3 ms of a CPU, so a client has
-/// hardly more than a hundredth of one, and more than a fleet behind one address that begins at once.
+/// little more than a hundredth of one, and more than a fleet behind one address that begins at once.
 const HANDSHAKES: Pace = Pace {
     what: "handshakes",
     burst: 128,

@@ -62,7 +62,7 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
         if let Some(known) = &known {
             known.clients.watch()?;
         }
-        // Before anybody is told that the server is there, and so may stop it.
+        // Before anyone is told that the server is there, and so may stop it.
         let mut signals = Signals::listen()?;
         let ready = || {
             // Who started it may have gone without waiting for this.

@@ -400,7 +400,7 @@ fn a_source_that_gives_not_one_byte_is_no_measurement() {
     let fifo = place.home.path().join("fifo");
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
         .unwrap();
-    fails(&place.run(&["--source", text(&fifo)]), &["fifo", "not one byte"]);
+    fails(&place.run(&["--source", text(&fifo)]), &["fifo", "gave no data"]);
     std::fs::write(place.home.path().join("files/empty"), "").expect("it is writable");
     fails(&place.run(&["-R", "--source", "empty"]), &["refused", "empty is empty"]);
     fails(&place.run(&["-R", "--source", "nothing-here"]), &["refused", "nothing-here"]);

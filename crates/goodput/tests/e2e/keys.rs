@@ -115,7 +115,7 @@ fn a_key_is_withdrawn_and_given_while_the_server_runs() {
     record(&try_it());
     changes(&["# ", &line], "0 clients are known", 1);
     refused(&try_it(), &["not known"]);
-    // What cannot be read says nothing of anybody.
+    // What cannot be read says nothing of anyone.
     changes(&[&line, "bob measure\n"], "line 2", 1);
     refused(&try_it(), &["its log"]);
     changes(&[&line], "1 clients are known", 2);
@@ -132,7 +132,7 @@ fn a_server_with_a_token_says_what_it_wants_to_a_client_that_has_a_key() {
     let token = home.secret("token", TOKEN);
     let token = token.to_str().unwrap();
     let server = Server::start(&home, &["--token-file", token, "--require-credential"]);
-    let words = ["asks for a token", "your usual key", "knows no keys", "--token-file"];
+    let words = ["requires a token", "your usual key", "knows no keys", "--token-file"];
     refused(&test(&home, &server.address, &[]), &words);
     assert!(moved(&record(&test(&home, &server.address, &["--token-file", token]))));
 }

@@ -1,4 +1,4 @@
-//! A client's echoes on a socket of their own. Those of everybody else, and what is sent under made-up addresses, come
+//! A client's echoes on a socket of their own. Those of everyone else, and what is sent under made-up addresses, come
 //! to the shared socket of the port and wait there for each other; an honest client's time of an echo would have the
 //! time of a flood in it.
 

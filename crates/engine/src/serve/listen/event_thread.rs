@@ -1,5 +1,5 @@
 //! A thread with an event loop of its own: what happens there takes the time of that thread, not that of the
-//! control connections. Datagrams of addresses without a flow are looked at on one, as anybody may send them, as
+//! control connections. Datagrams of addresses without a flow are looked at on one, as anyone may send them, as
 //! many as the network carries. Echoes are answered on another.
 
 use std::sync::mpsc;

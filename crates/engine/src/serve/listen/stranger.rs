@@ -67,7 +67,7 @@ pub async fn meet(
             let local = plain(stream.local_addr().unwrap_or(door.local));
             let caller = Caller { protocol, peer, local };
             if let Err(why) = may_begin(&first, peer, &shared.handshakes).await {
-                tracing::info!(%peer, "turned away: {why}");
+                tracing::info!(%peer, "rejected: {why}");
                 return;
             }
             let conversation = begin(stream, &caller, first, shared);

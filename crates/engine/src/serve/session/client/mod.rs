@@ -306,7 +306,7 @@ impl ServedClient {
         let what = format!("{}:{}: {}", errand.host, errand.port, in_short(&turned(&errand.plan)));
         match third_party::begin(errand, permit, peer.ip(), by, &self.shared.admission).await {
             Ok(running) => {
-                tracing::info!(%peer, "{}: measures in its stead with {what}", protocol.id);
+                tracing::info!(%peer, "{}: measures for it with {what}", protocol.id);
                 self.run = Run::ThirdParty(Box::new(running));
                 self.conversation.tell(Input::Expecting { data_port: None });
             }

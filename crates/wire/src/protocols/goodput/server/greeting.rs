@@ -121,9 +121,7 @@ impl ServerSession {
                 self.state = State::Greeting(Greeting::Keyed(records));
                 return self.greet(now, rest);
             }
-            Some(false) => {
-                "this server cannot use its list of keys at the moment; its log says why"
-            }
+            Some(false) => "this server can't use its list of keys at the moment; its log says why",
             None => "this server knows no keys: it was started without --authorized-keys",
         };
         self.answer_plainly(now);
