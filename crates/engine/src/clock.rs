@@ -1,4 +1,4 @@
-//! The clocks of this end: the time of day, for the greeting, and the monotonic clock by which its samples count.
+//! The clocks of this end: time of day for the greeting, and the monotonic clock that times its samples.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,4 @@
-//! What can go wrong when the parts are joined, and what kind of failure it is.
+//! The engine's errors, and the kind of each failure.
 
 use goodput_mover::socket::SocketError;
 use goodput_settings::SettingError;

@@ -1,5 +1,5 @@
-//! What happens while a measurement runs, for whoever shows it: a terminal, a stream of JSON, a
-//! program that embeds the engine.
+//! Events of a running measurement, for anything that shows it: a terminal, a stream of JSON, a program
+//! that embeds the engine.
 
 use goodput_model::{Bytes, Connection, EndName, Host, Interval, RateTrial, Sample, Trial};
 use serde::Serialize;

@@ -1,5 +1,4 @@
-//! The wish to end early, from Ctrl-C or an embedder: a measurement stops where it is and what was
-//! measured so far is kept.
+//! Ending early, by Ctrl-C or an embedder: the measurement stops, and what was measured so far is kept.
 
 use tokio::sync::watch;
 

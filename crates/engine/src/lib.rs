@@ -1,5 +1,5 @@
-//! Joins the parts: one test, one comparison, the serving side. What an embedder would call; its
-//! events and records are the contract, not the terminal's text.
+//! Joins the parts: one test, one comparison, the serving side. An embedder calls this crate; its events
+//! and records are the contract, not the terminal's text.
 #![forbid(unsafe_code)]
 
 mod clock;

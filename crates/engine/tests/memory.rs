@@ -60,7 +60,7 @@ fn flow(flow: u16, role: Role, transport: Transport) -> FlowSample {
     }
 }
 
-/// What an end counts after so many tenths of a second, at 1 Gbit/s and a little that varies.
+/// What an end counts after this many tenths of a second, at 1 Gbit/s and a little that varies.
 fn count(sample: &mut Sample, tenth: u64) {
     let each = tenth * 1_250_000 + tenth % 7 * 1000;
     sample.at_s = tenth as f64 / 10.0;

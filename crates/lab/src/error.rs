@@ -1,4 +1,4 @@
-//! Everything that can go wrong in a lab: what was tried, on what, why it failed and what helps.
+//! The lab's errors: what was tried, on what, why it failed and what helps.
 
 use std::io;
 

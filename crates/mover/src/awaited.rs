@@ -1,5 +1,5 @@
-//! Work that takes long and nobody can break off from outside, as a thread cannot be: it looks now and
-//! then whether someone still waits for it.
+//! Long work that cannot be interrupted from outside, because it runs on a thread: it checks now and then
+//! whether anyone still waits for it.
 
 use std::io;
 use std::sync::{Arc, Weak};

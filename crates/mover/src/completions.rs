@@ -1,4 +1,4 @@
-//! What a socket's error queue tells of zero-copy sends: which the kernel has done with, and
+//! What a socket's error queue reports about zero-copy sends: which ones the kernel has finished, and
 //! whether it copied after all (Documentation/networking/msg_zerocopy.rst).
 
 use std::io;

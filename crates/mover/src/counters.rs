@@ -1,4 +1,4 @@
-//! What a flow counts while it runs. One thread writes, anyone reads, nobody waits.
+//! The counters of a running flow. One thread writes, anyone reads, nobody waits.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};

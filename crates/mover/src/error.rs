@@ -1,4 +1,4 @@
-//! What can go wrong while payload moves, in words, and why a mover can't run a plan.
+//! The mover's errors, and why a mover can't run a plan.
 
 use std::io;
 

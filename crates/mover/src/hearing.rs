@@ -1,5 +1,5 @@
-//! Whether the far end still shows a sign of life. Who sends datagrams hears nothing on its own socket, and
-//! would go on though its peer has vanished.
+//! Whether the far end still shows a sign of life. A sender of datagrams hears nothing on its own socket,
+//! and would continue after its peer has vanished.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,5 +1,5 @@
-//! What flows take of this process and this host, and what there is of it: descriptors, locked memory,
-//! memory. Known before a test begins, it is said before a test begins.
+//! What flows need of this process and this host, and what is available: descriptors, locked memory,
+//! memory. A shortage that is known in advance is reported before the test begins.
 
 use std::fs;
 

@@ -95,7 +95,7 @@ impl Trial {
 /// What shall become of the mark.
 #[derive(Debug, PartialEq, Eq)]
 enum Speed {
-    /// The stream has become fast, and brings so many bytes in the time of a rest.
+    /// The stream has become fast, and brings this many bytes in the time of a rest.
     Fast(u64),
     /// It has become slow.
     Slow,

@@ -1,6 +1,6 @@
-//! A thread that controls flows must run when it has something to do, though hundreds of them keep all
-//! processors busy: otherwise every step of a conversation waits for its turn among them, and a
-//! test of a thousand flows takes many seconds to end.
+//! A thread that controls flows must run when it has work, even if hundreds of flows keep all processors
+//! busy. Otherwise every step of a conversation waits for its turn among them, and a test of a thousand
+//! flows takes many seconds to end.
 
 use std::io;
 

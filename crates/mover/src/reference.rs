@@ -1,5 +1,5 @@
-//! What this machine can do at all, to hold a measurement against: how fast one CPU copies memory,
-//! and what a system call costs that does nothing.
+//! What this machine can do at all, to compare a measurement with: how fast one CPU copies memory, and the
+//! cost of an empty system call.
 //!
 //! Both are measured on the calling thread and take as long as they are given. They say what the
 //! machine does now: what else runs on it slows both, as it slows a measurement.

@@ -1,4 +1,4 @@
-//! A paced thread that is woken shall run soon, also where others want its CPU.
+//! Lets a paced thread run soon after it wakes, even if others want its CPU.
 
 use std::mem;
 use std::num::NonZeroU64;

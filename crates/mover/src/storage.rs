@@ -59,7 +59,7 @@ pub struct FileSink {
 
 /// Allows what is written to a sink.
 pub trait Allowance: std::fmt::Debug + Send + Sync {
-    /// So many bytes more are about to be written. If they must not be, why, in words.
+    /// This many bytes more are about to be written. If they must not be, why, in words.
     fn take(&self, bytes: u64) -> Result<(), String>;
 }
 

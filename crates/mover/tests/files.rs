@@ -213,7 +213,7 @@ fn a_full_disk_ends_both_flows_of_an_end_with_its_error() {
     assert!(why.contains("the sink copy") && why.contains("make room"), "{why}");
 }
 
-/// Allows so many bytes in all.
+/// Allows this many bytes in all.
 #[derive(Debug)]
 struct AtMost(std::sync::atomic::AtomicU64);
 

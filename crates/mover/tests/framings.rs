@@ -11,7 +11,7 @@ use goodput_framing::Framing;
 use goodput_model::{Role, Transport};
 use goodput_mover::{ALL, Early, MoveError, Mover, Phase, Rounds, find};
 
-/// Not a multiple of any chunk, so that the last one is cut. A socket holds so many datagrams: a
+/// Not a multiple of any chunk, so that the last one is cut. A socket holds this many datagrams: a
 /// receiver that gets no CPU meanwhile does not lose their end.
 fn limit(transport: Transport) -> u64 {
     if transport == Transport::Tcp { 1_000_001 } else { 100_001 }

@@ -32,12 +32,12 @@ pub struct Qdisc {
 pub enum QdiscOptions {
     /// A token bucket.
     Tbf(Tbf),
-    /// A queue of so many packets.
+    /// A queue of this many packets.
     Pfifo {
         /// Packets that may wait.
         limit_packets: u32,
     },
-    /// A queue of so many bytes.
+    /// A queue of this many bytes.
     Bfifo {
         /// Bytes that may wait.
         limit_bytes: u32,

@@ -1,4 +1,4 @@
-//! From a name to its setting, and what can be done with one without changing the machine.
+//! From a name to its setting, and what a setting can do without changing the machine.
 
 use goodput_model::{EndName, Plan, SettingRef};
 

@@ -1,4 +1,4 @@
-//! What can go wrong in a conversation.
+//! The errors of a conversation.
 
 /// Why a session ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

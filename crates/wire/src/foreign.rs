@@ -1,4 +1,4 @@
-//! What a peer that is not goodput seems to be, by its first bytes.
+//! Recognises a peer that is not goodput by its first bytes.
 
 /// How some protocol's first bytes begin, and what it is called.
 struct Sign {

@@ -1,4 +1,4 @@
-//! How the data connections of a measurement come about, and what proves that they belong to it.
+//! How the data connections of a measurement are made, and how they prove that they belong to it.
 
 use goodput_framing::Framing;
 use goodput_model::{EndName, FlowPlan};

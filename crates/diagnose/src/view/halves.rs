@@ -190,7 +190,7 @@ fn point(
     Ok(all)
 }
 
-/// When a curve reaches so many bytes, and how unsure that is, seconds: what the pace of a neighbouring
+/// When a curve reaches this many bytes, and how unsure that is, seconds: what the pace of a neighbouring
 /// interval would change. `None` outside the curve, while it stands still, and while bytes are sent again:
 /// what follows a lost one waits for it.
 fn reached(curve: &[Point], bytes: f64) -> Option<(f64, f64)> {

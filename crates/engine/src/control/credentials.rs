@@ -1,4 +1,4 @@
-//! What a client shows a server to be let in, and to which server it shows its key.
+//! The credentials that a client shows a server, and to which servers it shows its key.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Reaching the target: its control connection, or its addresses where the protocol has none.
+//! Reaching the target: its control connection, or its addresses if the protocol has none.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;

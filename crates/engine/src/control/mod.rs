@@ -1,4 +1,5 @@
-//! The control connection of either end: whom it reaches, what proves who asks, and the session that it drives.
+//! The control connection of either end: the peer, the client's credentials, and the session that it
+//! drives.
 
 pub mod budget;
 pub mod conversation;

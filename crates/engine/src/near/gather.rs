@@ -1,4 +1,4 @@
-//! The end of a measurement: what both ends saw is brought together, as far as it can be had.
+//! The end of a measurement: collects what both ends saw, as far as it is available.
 
 use std::sync::Arc;
 use std::time::Instant;

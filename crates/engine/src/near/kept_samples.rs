@@ -1,4 +1,4 @@
-//! What the near end keeps of a measurement while it runs, in bounded memory however long that is.
+//! What the near end keeps of a measurement while it runs, in bounded memory however long it lasts.
 
 use goodput_model::{EndName, Interval, Plan, Sample, Thinned};
 

@@ -1,5 +1,5 @@
-//! The intervals of a measurement, shown as it goes: by what the receiver tells, or by the next best
-//! that this end knows.
+//! The intervals of a measurement, shown while it runs: from the receiver's reports, or from the next best
+//! source that this end has.
 
 use goodput_model::{EndName, Interval, Plan, Sample, Transport};
 

@@ -1,4 +1,4 @@
-//! How long the near end waits for what the far end saw.
+//! How long the near end waits for the far end's report.
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
-//! When the far end's samples began, by this end's clock, while they come: its own clock is told only with its
-//! report. Two things are sure. It began after it was told to, and before its first sample had come, by as long
-//! as the sample says. The truth lies between; how far these are apart is the error.
+//! When the far end's samples began, on this end's clock, while they arrive: the far clock is known only
+//! with its report. Two things are certain. The far end began after it was told to, and before its first
+//! sample arrived, by as long as the sample says. The truth lies between; the distance is the error.
 
 use std::time::Instant;
 

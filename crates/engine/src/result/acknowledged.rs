@@ -1,5 +1,4 @@
-//! What stands in for a receiver's count where the receiver does not report it: the bytes that its TCP
-//! acknowledged.
+//! Replaces a missing receiver's count by the bytes that its TCP acknowledged.
 
 use goodput_model::{Role, Sample};
 

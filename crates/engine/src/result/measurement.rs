@@ -1,4 +1,4 @@
-//! What one measurement brought home, before anything is concluded from it.
+//! The raw result of one measurement, before anything is concluded from it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The numbers of a measurement: what was received, what it cost, what went wrong on the way.
+//! The numbers of a measurement: what was received, what it cost, what went wrong on the path.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the files of a measurement were found to be beside its network.
+//! Which of a measurement's files or its network was slower.
 
 use goodput_model::{
     End, EndName, FlowSample, Known, Missing, Role, Slowest, Snapshot, StorageResult,

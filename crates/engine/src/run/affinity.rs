@@ -1,4 +1,4 @@
-//! On which CPUs the flows of one end run: as the plan has it, or as is best for the path's device.
+//! The CPUs on which one end's flows run: as the plan says, or the best ones for the path's device.
 
 use goodput_kernel::Context;
 use goodput_model::{CpuList, EndName, FlowPlacement, Pin, Placement, Plan};

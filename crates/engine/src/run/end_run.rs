@@ -1,5 +1,5 @@
-//! One end's run of a measurement, the same at both ends: its flows begin, are watched, end, and this host is
-//! looked at before and afterwards. What the ends tell each other meanwhile is theirs.
+//! One end's run of a measurement, the same at both ends: its flows begin, are watched and end, and this
+//! host is observed before and afterwards. The messages between the ends are not its business.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

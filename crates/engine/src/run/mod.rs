@@ -1,4 +1,4 @@
-//! One end of a measurement while it runs: its flows, how they move, where they run, what is read meanwhile.
+//! One end of a measurement while it runs: its flows, their movers, their CPUs, and what is read meanwhile.
 
 pub mod affinity;
 pub mod end_run;

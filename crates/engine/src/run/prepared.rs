@@ -1,4 +1,4 @@
-//! What one end has ready for a measurement before its flows are there.
+//! What one end prepares for a measurement before its flows arrive.
 
 use goodput_kernel::Context;
 use goodput_model::{EndName, Plan, Snapshot};

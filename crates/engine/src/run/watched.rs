@@ -1,4 +1,4 @@
-//! What the thread that watches the flows says, and for how long it lets payload move.
+//! The reports of the thread that watches the flows, and how long it lets payload move.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a user asks for beyond one measurement.
+//! What a user can request beyond one measurement.
 
 pub mod attach;
 pub mod check;

@@ -1,4 +1,4 @@
-//! When a measurement that failed is made again. What was measured before it must not be lost with it.
+//! When a failed measurement is repeated. Earlier results must not be lost with it.
 
 use std::time::Duration;
 

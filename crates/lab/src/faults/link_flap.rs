@@ -1,6 +1,6 @@
-//! A link that comes and goes: the host's device on the path is set down for a moment, again and
-//! again, and the device at the other end of its cable sees its carrier go. On a router it is the
-//! device towards near, so that near sees it.
+//! A link that goes down and comes back: the host's device on the path is repeatedly set down for a moment,
+//! and the device at the other end of its cable loses its carrier. On a router it is the device towards
+//! near, so that near sees it.
 
 use std::fmt;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};

@@ -1,4 +1,4 @@
-//! The registry of faults: what a scenario can put wrong. One file an entry, one list.
+//! The registry of faults: what can be wrong in a scenario. One file per entry, one list.
 
 use std::any::Any;
 use std::fmt;

@@ -183,7 +183,7 @@ fn start_client(
     Process::start(command, &format!("goodput {verb} in near"))
 }
 
-/// So long, but for a transfer of so many bytes, which ends when they are through.
+/// So long, but for a transfer of this many bytes, which ends when they are through.
 fn length<'a>(scenario: &Scenario, seconds: &'a str) -> Vec<&'a str> {
     let by_bytes = scenario.run.client.iter().any(|argument| argument == "--bytes");
     if by_bytes { Vec::new() } else { vec!["--time", seconds] }

@@ -20,7 +20,7 @@ use crate::stream;
 /// Bytes of the pipe, if it may have as many (pipe(7)). It has a place for each page of them, and a
 /// packet's part takes a place however short it is.
 const PIPE: usize = 1 << 20;
-/// Bytes taken out of the socket at once, at most: what so many places hold of the longest parts
+/// Bytes taken out of the socket at once, at most: what this many places hold of the longest parts
 /// (32 KiB, `SKB_FRAG_PAGE_ORDER`, include/net/sock.h).
 const AT_ONCE: usize = 8 << 20;
 

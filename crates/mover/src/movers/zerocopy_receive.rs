@@ -149,7 +149,7 @@ impl Window {
     /// What the kernel has just mapped.
     #[expect(unsafe_code, reason = "memory that the kernel has mapped")]
     fn content(&self, bytes: usize) -> &[u8] {
-        // SAFETY: the kernel has put so many bytes of pages there, and they stay until `unmap`.
+        // SAFETY: the kernel has put this many bytes of pages there, and they stay until `unmap`.
         unsafe { slice::from_raw_parts(self.start.cast(), bytes.min(ROOM)) }
     }
 

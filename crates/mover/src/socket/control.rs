@@ -1,4 +1,4 @@
-//! The connection on which both ends talk while payload fills the way between them.
+//! The connection on which both ends talk while payload fills the path between them.
 
 use std::os::fd::AsFd;
 

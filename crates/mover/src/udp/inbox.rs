@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// What `take` makes of so many datagrams, which come soon.
+    /// What `take` makes of this many datagrams, which come soon.
     fn received<T>(
         count: usize,
         far: &UdpSocket,

@@ -80,7 +80,7 @@ fn check_stream(bytes: &[u8], framing: &Framing, chunk: usize, who: &str) {
     assert_eq!(first_difference(bytes, framing, chunk), None, "{who} with a chunk of {chunk}");
 }
 
-/// Movers that send a file's pages have one of so many bytes at least.
+/// Movers that send a file's pages have one of this many bytes at least.
 fn period(mover: &dyn Mover, chunk: usize) -> usize {
     let sends_a_file = ["mmap-send", "sendfile"].contains(&mover.id());
     if sends_a_file { (1_usize << 20).next_multiple_of(chunk) } else { chunk }

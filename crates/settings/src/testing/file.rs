@@ -30,7 +30,7 @@ struct TestFile;
 /// Steps until this process kills itself; negative where it does not.
 static KILL_AFTER: AtomicI64 = AtomicI64::new(-1);
 
-/// Lets this process kill itself after so many steps.
+/// Lets this process kill itself after this many steps.
 pub(super) fn kill_after(steps: i64) {
     KILL_AFTER.store(steps, Ordering::SeqCst);
 }

@@ -51,7 +51,7 @@ impl Scene {
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 
-    /// A process that applies `values` one after the other, and kills itself after so many steps.
+    /// A process that applies `values` one after the other, and kills itself after this many steps.
     pub(crate) fn victim(&self, values: &[&str], kill_after: i64) -> Victim {
         let setting = self.setting();
         let job: Vec<String> = values.iter().map(|value| format!("{setting}={value}")).collect();

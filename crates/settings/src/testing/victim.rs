@@ -38,7 +38,7 @@ pub(crate) struct Victim {
 
 impl Victim {
     /// Starts one that makes the changes of `job`, each `NAME=VALUE`, and waits until its guard
-    /// runs. It kills itself after so many steps of `test.file`, if that is not negative.
+    /// runs. It kills itself after this many steps of `test.file`, if that is not negative.
     pub(crate) fn start(state_dir: &Path, job: &[String], kill_after: i64) -> Self {
         let job = format!("{}\n{kill_after}\n{}", state_dir.display(), job.join("\n"));
         let mut process = Command::new("/proc/self/exe")

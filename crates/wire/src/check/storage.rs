@@ -1,4 +1,4 @@
-//! Whether what a plan says of its source, its sink and its header makes sense.
+//! Whether a plan's source, sink and header make sense.
 
 use goodput_model::{Direction, Length, Plan, Source, Transport};
 

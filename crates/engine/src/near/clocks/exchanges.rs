@@ -1,5 +1,5 @@
-//! Questions to the far end's clock while a measurement lasts: echoes over UDP that tell when they were
-//! received and answered (`wire/src/datagram/echo.rs`).
+//! Queries of the far end's clock during a measurement: echoes over UDP that say when they were received
+//! and answered (`wire/src/datagram/echo.rs`).
 
 use std::io::ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
 use std::net::{SocketAddr, UdpSocket};

@@ -1,5 +1,5 @@
-//! Two hosts, their clocks and a path in virtual time: what is concluded from the exchanges holds the truth,
-//! whatever gets lost, comes late or is made up.
+//! Two hosts, their clocks and a path in virtual time: the result of the exchanges contains the truth,
+//! whatever is lost, late or invented.
 
 use goodput_diagnose::clocks::{Idle, relation};
 use goodput_model::{ClockRelation, Exchange, Missing};

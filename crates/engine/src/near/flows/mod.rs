@@ -1,5 +1,5 @@
-//! The connecting side's data connections: each flow of a measurement comes about as its protocol
-//! has it, and shows what proves that it belongs here.
+//! The connecting side's data connections: each flow is opened as its protocol requires, and proves that it
+//! belongs to the measurement.
 
 mod listen;
 mod tcp;

@@ -1,5 +1,5 @@
-//! Round trips beside the flows: probes before they begin and while they run, and what TCP itself
-//! measured.
+//! Round trips next to the flows: probes before the flows begin and while they run, and TCP's own
+//! estimates.
 
 mod connect;
 mod echo;

@@ -1,4 +1,4 @@
-//! When probes are sent and given up, and what came of them.
+//! When probes are sent and given up, and their outcome.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
@@ -67,7 +67,7 @@ impl Default for Probes {
 }
 
 impl Probes {
-    /// One was answered after so many microseconds.
+    /// One was answered after this many microseconds.
     pub fn take(&mut self, us: f64) {
         self.range_us = (self.range_us.0.min(us), self.range_us.1.max(us));
         if self.answered.is_multiple_of(self.of_every) {

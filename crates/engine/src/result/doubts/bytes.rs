@@ -1,5 +1,5 @@
-//! Whether the bytes that a foreign far end counted can be those of the same measurement. TCP loses
-//! nothing, so both counts may differ only by what was on its way when one end stopped counting.
+//! Whether the bytes counted by a foreign far end can belong to the same measurement. TCP loses nothing, so
+//! both counts may differ only by what was in flight when one end stopped counting.
 
 use goodput_model::{BitRate, Bytes, End, EndName, FlowSample, Missing, Role, Transport};
 

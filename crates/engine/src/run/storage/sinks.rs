@@ -1,4 +1,4 @@
-//! The directory in which a server lets its clients make files, and how much they may take together.
+//! The directory in which a server lets its clients write files, and how much they may take in total.
 //!
 //! A file counts with its length from when it is written, and what lay there when the server began counts as
 //! well. It is released when a client replaces it, or when someone has removed it.
@@ -17,7 +17,7 @@ use rustix::fs::fstat;
 
 /// What a file takes without any content, bytes: its inode, and a block of the directory.
 const EMPTY_BYTES: u64 = 4096;
-/// After a look at which files are still there, so many times as long as it took passes until the next:
+/// After a look at which files are still there, this many times as long as it took passes until the next:
 /// with many files, clients could keep this host busy with it.
 const PAUSE_FACTOR: u32 = 20;
 

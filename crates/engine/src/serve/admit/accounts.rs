@@ -1,5 +1,5 @@
-//! Whose share of what a server lends something is taken from, and how large it is: a client, the networks
-//! around it, everyone; once for all and once for those who have proven nothing.
+//! Which accounts a resource is charged to, and their limits: a client, the networks around it, everyone;
+//! once in total, and once for clients that have proven nothing.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! What a measurement takes of this host at most, known from its plan before anything of it is made.
+//! The most that a measurement takes of this host, known from its plan before anything is allocated.
 
 use goodput_model::{EndName, Plan, Role, SocketOptions, Source, Transport};
 use goodput_mover::{Needs, most_needs};

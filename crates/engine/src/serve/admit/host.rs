@@ -1,4 +1,5 @@
-//! What this host has to lend: memory, descriptors, threads, and what its kernel gives to sockets.
+//! The resources that this host can lend: memory, descriptors, threads, and the kernel's memory for
+//! sockets.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Clients that are known by keys of their own: who they are now, and what each has under way.
+//! Clients with their own keys: who they are now, and each one's running measurements.
 
 use std::collections::HashMap;
 use std::fmt;

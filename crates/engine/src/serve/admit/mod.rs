@@ -1,4 +1,4 @@
-//! Who is let in, and what of this host each may take.
+//! Who is let in, and how much of this host each may take.
 
 pub mod access;
 pub mod accounts;

@@ -62,7 +62,7 @@ impl Progress {
 mod tests {
     use super::*;
 
-    /// Whether it is ended before so many windows have passed, each of which moved these bytes.
+    /// Whether it is ended before this many windows have passed, each of which moved these bytes.
     async fn ends(plan: &Plan, each: u64, windows: u32) -> bool {
         let Some(mut progress) = Progress::from_now(BitRate(1000.0), plan) else { return false };
         for window in 1..=windows {

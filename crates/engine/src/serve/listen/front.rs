@@ -185,7 +185,7 @@ impl Front {
         its.into_iter().map(|(datagram, ..)| datagram).collect()
     }
 
-    /// Takes at most so many datagrams out of a socket: those of `peer`, if it is to have them, for it, the others
+    /// Takes at most this many datagrams out of a socket: those of `peer`, if it is to have them, for it, the others
     /// for later.
     fn drain(
         &mut self,

@@ -1,4 +1,4 @@
-//! A listener for one measurement alone, where its socket options must be on the listener.
+//! A listener for one measurement, for socket options that must be set on the listener.
 //!
 //! An accepted socket inherits from its listener what the handshake fixes: the window scale, which
 //! follows from the receive buffer, and the congestion control. Changed afterwards, BBR leaves its

@@ -1,4 +1,4 @@
-//! The last descriptor: kept back, so that whoever comes when no other is left can be told so.
+//! The last descriptor: kept in reserve, so that a client that arrives when no other is left can be told.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;

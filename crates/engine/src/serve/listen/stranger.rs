@@ -103,7 +103,7 @@ fn begin(stream: TcpStream, caller: &Caller, first: Vec<u8>, shared: &Shared) ->
 }
 
 /// Finds out what a new connection is and answers, in the words of its protocol, that nothing can come
-/// of it. A flow's session is told in its stead.
+/// of it. A flow's session is told on its behalf.
 pub async fn turn_away(
     mut stream: TcpStream,
     peer: SocketAddr,

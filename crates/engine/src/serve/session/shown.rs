@@ -1,4 +1,4 @@
-//! What is measured here, for whoever shows it: this end's view, in which it is the near one.
+//! The measurements made here, for anything that shows them: this end's view, in which it is the near end.
 
 use std::fmt;
 use std::net::SocketAddr;

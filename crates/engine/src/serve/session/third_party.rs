@@ -1,6 +1,5 @@
-//! Measurements with a third party, another server, which a client asks this one to make in its stead. Nobody makes
-//! this host connect anywhere but to those that its operator has named, and what is measured is the client's: it
-//! takes its share and keeps to its rates.
+//! Measurements with a third party, another server, made on behalf of a client. This host connects only to
+//! servers that its operator has named. The measurement is the client's: it uses the client's share and rates.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! Which data connection belongs to which session: signs, each good for the flows that await it.
+//! Which data connection belongs to which session: tickets, each good for the flows that wait for it.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;

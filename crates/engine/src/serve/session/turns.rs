@@ -1,5 +1,5 @@
-//! One at a time where two sessions of one client could be mistaken for one another: nothing but its
-//! address tells whose flow it is that arrives.
+//! One session at a time if two sessions of one client could be confused: only the address shows whose flow
+//! arrives.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, Weak};

@@ -1,4 +1,4 @@
-//! What the runs of each arm cost, where files are sent.
+//! The cost of each arm's runs, if files are sent.
 
 use goodput_model::transfers::{EndCost, Method, Transfers};
 use goodput_model::{

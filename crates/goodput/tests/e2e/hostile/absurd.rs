@@ -10,7 +10,7 @@ use crate::common::{Home, record};
 /// `SERVER_ERROR` of iperf3 (iperf_api.h), which two numbers of 32 bits follow.
 const SERVER_ERROR: u8 = 0xfe;
 
-/// Asks an iperf3 server for this, announced as so many bytes. What it says, until it hangs up.
+/// Asks an iperf3 server for this, announced as this many bytes. What it says, until it hangs up.
 fn ask_iperf3(door: &str, announced: usize, asks: &[u8]) -> Vec<u8> {
     let mut stream = connect(door);
     let announced = u32::try_from(announced).expect("as long as the protocol allows").to_be_bytes();

@@ -1,5 +1,5 @@
-//! Messages made smaller: a report of 50 kB takes three segments then, which matters where each costs a
-//! time-out, or the path carries 0.1 Mbit/s.
+//! Compressed messages: a report of 50 kB then takes three segments, which matters if each costs a
+//! time-out, or if the path carries 0.1 Mbit/s.
 
 use std::io::{Read, Write};
 

@@ -122,9 +122,9 @@ impl Header {
 pub(super) enum Extent {
     /// Something else.
     None,
-    /// At least so many bytes are needed to tell.
+    /// At least this many bytes are needed to tell.
     Needs(usize),
-    /// A header with everything that belongs to it; so many bytes.
+    /// A header with everything that belongs to it; this many bytes.
     Whole(usize),
 }
 

@@ -1,4 +1,4 @@
-//! What a client asks for by its header, as plans.
+//! The plans that a client requests with its header.
 
 use std::collections::VecDeque;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What this end counted, as iperf3 wants to hear it.
+//! This end's counts, as iperf3 expects them.
 
 use goodput_model::{EndName, FlowSample, Plan, Role, Sample, Transport};
 

@@ -1,4 +1,4 @@
-//! What a server makes of a client's parameters: a plan, or iperf3's number for why not.
+//! Turns a client's parameters into a plan, or into iperf3's error number.
 
 use goodput_model::{BitRate, Bytes, Direction, Length, Pin, Pins, Plan, SocketOptions, Transport};
 

@@ -1,4 +1,4 @@
-//! How a plan is said in iperf3's parameters, or which option of it can't be.
+//! Expresses a plan in iperf3's parameters, or says which option it can't express.
 
 use goodput_model::{Direction, Length, Pin, Plan, Transport};
 

@@ -1,4 +1,4 @@
-//! A third party (`nuttcp A B`): the client has this server measure with another one in its stead.
+//! A third party (`nuttcp A B`): the client has this server measure with another one on its behalf.
 //! This end becomes a client, and what it prints goes back as lines, up to `DONE` (nuttcp-6.1.2.c,
 //! lines 3782 to 3990: the real server starts itself as a client there).
 

@@ -60,7 +60,7 @@ pub struct Lent {
 pub enum Wants<'a> {
     /// Flows of its own.
     Flows(&'a Plan),
-    /// A measurement with a third party in its stead, because this end sees it.
+    /// A measurement with a third party on its behalf, because this end sees it.
     ThirdParty(&'a Plan),
     /// A conversation that is a measurement in itself, without flows.
     Conversation,

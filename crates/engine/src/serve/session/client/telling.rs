@@ -1,4 +1,4 @@
-//! What the client is told of the samples, while the way to it is slow.
+//! Which samples the client is sent while the path to it is slow.
 
 use goodput_model::Sample;
 

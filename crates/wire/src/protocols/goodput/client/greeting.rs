@@ -1,5 +1,4 @@
-//! The client's greeting: preamble, handshake, hello; and what a peer seems to be that does not
-//! join in.
+//! The client's greeting: preamble, handshake, hello; and what a peer that does not answer it seems to be.
 
 use std::time::Instant;
 
