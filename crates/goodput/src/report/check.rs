@@ -66,7 +66,7 @@ mod tests {
         let last = plain.lines().last().unwrap();
         assert_eq!(
             last,
-            "in all      0 found, 0 could limit, 1 could not be told (--undecided says why)"
+            "in all      0 found, 0 could limit, 1 could not be decided (--undecided says why)"
         );
     }
 }

@@ -123,9 +123,9 @@ fn limits(comparison: &Comparison) -> String {
     let mut runs: Vec<_> = runs.into_iter().collect();
     runs.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
     let named = runs.iter().enumerate().map(|(place, (limit, times))| match (place, *limit) {
-        (0, Verdict::NO_LIMIT) => format!("no known limit in {times} of {all} runs"),
+        (0, Verdict::NO_LIMIT) => format!("none known in {times} of {all} runs"),
         (0, limit) => format!("{limit}{} in {times} of {all} runs", title_of(limit)),
-        (_, Verdict::NO_LIMIT) => format!("no known limit in {times}"),
+        (_, Verdict::NO_LIMIT) => format!("none known in {times}"),
         (_, limit) => format!("{limit} in {times}"),
     });
     format!("Limits: {}", named.collect::<Vec<_>>().join(", "))
@@ -281,7 +281,7 @@ mod tests {
         assert!(last.starts_with("All are as fast as mover=copy, within 3 %. Limits: line-rate ("));
         assert!(
             last.ends_with(
-                "in 2 of 4 runs, no known limit in 1, sender-cpu in 1. Least CPU: \
+                "in 2 of 4 runs, none known in 1, sender-cpu in 1. Least CPU: \
                  mover=sendfile, 0.40 s per GB at both ends, -60 % against mover=copy."
             ),
             "{last}"
@@ -294,7 +294,7 @@ mod tests {
     fn it_says_no_more_than_was_shown() {
         let said = sentence(&table(effect(90.0, Better), effect(-9.0, Inconclusive), &["none"]));
         assert!(
-            said.starts_with("Fastest: mover=sendfile, +90 % against mover=copy. Limits: nothing"),
+            said.starts_with("Fastest: mover=sendfile, +90 % against mover=copy. Limits: none"),
             "{said}"
         );
         assert!(said.contains("none is shown to cost less than mover=copy, 1.00 s"), "{said}");

@@ -187,7 +187,7 @@ fn all_sinks_of_a_server_share_a_total() {
     let place = Place::new(&["--max-sink-total", "1M"]);
     let store = |bytes: &str, name: &str| place.run(&["--size", bytes, "--sink", name]);
     assert!(store("800K", "a").status.success());
-    fails(&store("800K", "b"), &["together", "--max-sink-total"]);
+    fails(&store("800K", "b"), &["in total", "--max-sink-total"]);
     assert!(store("800K", "a").status.success(), "it is replaced");
     std::fs::remove_file(place.home.path().join("sinks/a")).expect("it is there");
     std::fs::remove_file(place.home.path().join("sinks/b")).expect("it was begun");
