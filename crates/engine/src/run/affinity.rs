@@ -42,7 +42,7 @@ impl Affinity {
         match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
             None => Ok(Self { chosen: "asked for".into(), cpus: cpus.to_vec() }),
             Some(cpu) => Err(format!(
-                "no flow can be pinned to CPU {cpu} (--pin): goodput may only run on CPU {}",
+                "no flow can be pinned to CPU {cpu} (--pin): goodput may run on CPU {} only",
                 CpuList(allowed)
             )),
         }
