@@ -45,11 +45,11 @@ fn ports_that_cannot_be_spread_are_one_after_the_other_and_it_is_said_why() {
     let spread = format!("--source-port=spread:{first}");
     let all = ["test", &server.address, "--json", "--no-store", "-t", "0.3", "-P", "2", &spread];
     let untold = "far end: the server shows its card's hash key only to clients with a token";
-    for (way, why) in [(&[][..], untold), (&["--reverse"], "near end: lo has no hash")] {
+    for (way, why) in [(&[][..], untold), (&["--reverse"], "near end: lo has no receive hash")] {
         let record = record(&home.run(&[&all[..], way].concat()));
         assert_eq!(local_ports(&record), [first, first + 1]);
         assert!(record.connections.iter().all(|flow| flow.expected_queue.is_none()));
-        let why = format!("one after the other: {why}");
+        let why = format!("over receive queues: {why}");
         assert!(record.doubts.iter().any(|doubt| doubt.contains(&why)), "{:?}", record.doubts);
     }
 }
