@@ -80,7 +80,7 @@ fn direction(measurement: &Measurement, sender: EndName, measured: &Measured) ->
 fn far_result(measurement: &Measurement) -> EndResult {
     let told = measurement.far_totals.as_ref().map(|totals| totals.cpu_percent.clone());
     let seen = end_result(measurement.far.get().map(Arc::as_ref));
-    let untold = || Known::missing("it told nothing");
+    let untold = || Known::missing("it reported nothing");
     EndResult {
         cpu_percent: seen_or_reported(seen.cpu_percent, told.unwrap_or_else(untold)),
         ..seen

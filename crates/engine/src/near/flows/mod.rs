@@ -142,8 +142,7 @@ fn higher(first: SocketAddr, connections: u16, apart: u16) -> Result<SocketAddr,
 fn time_left(deadline: Instant, done: usize, all: usize) -> Result<Duration, EngineError> {
     match deadline.saturating_duration_since(Instant::now()) {
         Duration::ZERO => Err(EngineError::Flow(format!(
-            "only {done} of {all} data connections could be made in {} s; the path may be too long \
-             for so many, use fewer flows",
+            "only {done} of {all} data connections were made in {} s; the path may be too long for this many: use fewer flows",
             CONNECT_ALL_TIMEOUT.as_secs()
         ))),
         left => Ok(left.min(CONNECT_TIMEOUT)),

@@ -107,7 +107,7 @@ mod tests {
         assert!(
             compare(1000, 1001 + MAX_HEADER_BYTES, 0, 1)
                 .unwrap()
-                .contains("not of this measurement")
+                .contains("includes other traffic")
         );
     }
 }

@@ -102,8 +102,7 @@ fn facts(
 fn doubt(name: &str, kind: &str, resident: &Known<f64>) -> Option<String> {
     match (kind, resident) {
         ("cold", Known::Value(percent)) if *percent > IGNORED_RESIDENT_PERCENT => Some(format!(
-            "{percent:.0} % of {name} is still in the page cache after it was to be dropped: another \
-             program has it mapped, or its file system keeps its pages in memory (tmpfs)"
+            "{percent:.0} % of {name} is still in the page cache after goodput dropped it: another program has it mapped, or its file system keeps pages in memory (tmpfs)"
         )),
         ("cold", Known::Missing(why)) => Some(format!(
             "whether {name} was dropped from the page cache is not known: {}",
@@ -111,8 +110,7 @@ fn doubt(name: &str, kind: &str, resident: &Known<f64>) -> Option<String> {
         )),
         ("warm", Known::Value(percent)) if *percent < 100.0 - IGNORED_RESIDENT_PERCENT => {
             Some(format!(
-                "only {percent:.0} % of {name} is in the page cache after it was read once: the disk \
-             takes part"
+                "only {percent:.0} % of {name} is in the page cache after one read: the disk affects the result"
             ))
         }
         _ => None,
