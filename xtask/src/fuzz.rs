@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell::{capture, command, root, run as run_command};
+use xtask::shell::{capture, command, root, run as run_command};
 
 /// Options of `cargo xtask fuzz`.
 #[derive(clap::Args)]

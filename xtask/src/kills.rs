@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 
-use crate::shell;
+use xtask::shell;
 
 /// How many kills.
 #[derive(clap::Args)]

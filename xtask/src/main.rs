@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod bench;
-mod crowd;
 mod docs;
 mod failures;
 mod fuzz;
@@ -11,12 +10,9 @@ mod kernel;
 mod kills;
 mod layering;
 mod new;
-mod packages;
 mod peers;
 mod rooms;
 mod rust_source;
-mod shell;
-mod soak;
 mod supply;
 mod tally;
 mod test;
@@ -37,11 +33,14 @@ enum Task {
     /// Writes the documents that the program generates about itself to docs/.
     Docs(docs::Options),
     /// Measures goodput side by side with its peers and writes docs/performance.md.
-    Bench(bench::Options),
+    #[command(disable_help_flag = true)]
+    Bench(bench::Arguments),
     /// Measures what a crowd of strangers leaves to an honest client.
-    Crowd(crowd::Options),
+    #[command(disable_help_flag = true)]
+    Crowd(bench::Arguments),
     /// Lets clients come and go for a while, and says whether the server grows.
-    Soak(soak::Options),
+    #[command(disable_help_flag = true)]
+    Soak(bench::Arguments),
     /// Runs the lab's scenarios and says how often the diagnosis is right.
     Truth(truth::Options),
     /// Measures with every program whose protocol goodput speaks, and writes docs/peers.md.
@@ -62,9 +61,9 @@ fn main() -> ExitCode {
     let outcome = match Task::parse() {
         Task::Test(options) => test::run(&options),
         Task::Docs(options) => docs::run(&options),
-        Task::Bench(options) => bench::run(&options),
-        Task::Crowd(options) => crowd::run(&options),
-        Task::Soak(options) => soak::run(&options),
+        Task::Bench(options) => bench::run("bench", &options),
+        Task::Crowd(options) => bench::run("crowd", &options),
+        Task::Soak(options) => bench::run("soak", &options),
         Task::Truth(options) => truth::run(&options),
         Task::Peers(options) => peers::run(&options),
         Task::New(options) => new::run(&options),
@@ -73,11 +72,5 @@ fn main() -> ExitCode {
         Task::Kernel(options) => kernel::run(&options),
         Task::Kills(options) => kills::run(&options),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    xtask::exit(outcome)
 }

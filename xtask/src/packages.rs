@@ -1,10 +1,8 @@
 //! The Debian packages that tests and benchmarks call, and why.
 
 use anyhow::Result;
-use goodput_testing::everything_required;
 
 use crate::shell::{command, has_program, run};
-use crate::tally::Tally;
 
 /// A Debian package, the program of it that we call, and what for.
 pub struct Package {
@@ -56,24 +54,23 @@ pub const FOR_BENCH: &[Package] = &[
     Package { name: "binutils", program: "strip", reason: "takes the symbols off the program" },
 ];
 
-/// Installs what is missing when run as root; else says what to install.
-pub fn provide(packages: &[Package]) -> Result<Tally> {
+/// Installs what is missing when run as root; else what is needed for that, if anything is missing.
+pub fn provide(packages: &[Package]) -> Result<Option<String>> {
     let missing: Vec<_> = packages.iter().filter(|p| !has_program(p.program)).collect();
     for package in &missing {
         println!("  missing: {} ({}: {})", package.name, package.program, package.reason);
     }
     if missing.is_empty() {
-        return Ok(Tally::PASSED);
+        return Ok(None);
     }
     let names: Vec<_> = missing.iter().map(|package| package.name).collect();
     if !rustix::process::geteuid().is_root() {
         let needs = format!("packages: needs root to run `apt-get install {}`", names.join(" "));
-        println!("SKIPPED {needs}");
-        return Ok(if everything_required() { Tally::failure(needs) } else { Tally::SKIPPED });
+        return Ok(Some(needs));
     }
     println!("  as root, so installing: {}", names.join(" "));
     install(&names)?;
-    Ok(Tally::PASSED)
+    Ok(None)
 }
 
 fn install(names: &[&str]) -> Result<()> {

@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::shell::{capture, cargo, root, run as run_command};
+use xtask::shell::{capture, cargo, root, run as run_command};
 
 /// Options of `cargo xtask peers`.
 #[derive(clap::Args)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use syn::Attribute;
 
-use crate::shell::root;
+use xtask::shell::root;
 
 /// One Rust file.
 pub struct RustFile {

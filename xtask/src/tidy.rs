@@ -8,7 +8,7 @@ use syn::visit::{self, Visit};
 
 use crate::new::BLANK;
 use crate::rust_source::{self, RustFile, names};
-use crate::shell::root;
+use xtask::shell::root;
 
 /// Longest file, in lines outside its tests.
 const FILE_LINES: usize = 600;

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::initramfs;
 use super::job::Job;
 use super::package::Kernel;
-use crate::shell::command;
+use xtask::shell::command;
 
 /// Who runs the guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

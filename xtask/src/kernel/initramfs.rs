@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use super::job::Job;
 use super::package::Kernel;
-use crate::shell::{capture, command, run};
+use xtask::shell::{capture, command, run};
 
 /// First process of the guest: joins the host's files and a layer of memory to one root.
 const INIT: &str = include_str!("init.sh");

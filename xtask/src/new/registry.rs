@@ -191,7 +191,7 @@ fn capitalised(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::root;
+    use xtask::shell::root;
 
     fn id(registry: &Registry) -> String {
         ["very", "new"].join(&registry.separator.to_string())

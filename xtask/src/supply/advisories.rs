@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::packages::{self, Package};
 use super::policy::Policy;
-use crate::shell::{capture, command, root};
+use xtask::shell::{capture, command, root};
 
 /// Where the list comes from.
 const ORIGIN: &str = "https://github.com/RustSec/advisory-db";

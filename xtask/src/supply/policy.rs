@@ -8,7 +8,7 @@ use serde::Deserialize;
 use spdx::{Expression, ParseMode};
 
 use super::packages::Package;
-use crate::shell::root;
+use xtask::shell::root;
 
 /// The parts of cargo-deny's file that are used here. Whatever else stands in it is an error, as it
 /// would not be heeded.

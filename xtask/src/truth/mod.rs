@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell::{cargo, root, run as run_command};
 use case::{Planted, Ran};
 use program::{Listed, Program};
+use xtask::shell::{cargo, root, run as run_command};
 
 /// Options of `cargo xtask truth`.
 #[derive(clap::Args)]

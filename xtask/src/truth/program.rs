@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::shell::capture;
+use xtask::shell::capture;
 
 /// The program.
 pub struct Program {

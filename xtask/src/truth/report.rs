@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::case::{Came, Planted, Ran, Verdict};
 use super::score::{Score, score};
 use super::wilson;
-use crate::shell::{capture, command};
+use xtask::shell::{capture, command};
 
 /// One run in a line.
 pub fn one_line(ran: &Ran) -> String {

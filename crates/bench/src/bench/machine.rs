@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::programs::{ALL, GOODPUT};
-use crate::shell::{capture, command};
+use xtask::shell::{capture, command};
 
 /// The facts, as the head of the page has them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

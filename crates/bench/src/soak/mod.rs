@@ -21,9 +21,9 @@ use crate::bench::net::{NEAR, Net, address};
 use crate::crowd::server::Server;
 use crate::crowd::strangers::{Crowd, NETWORK, Sizes};
 use crate::crowd::{PORT, raise_open_files};
-use crate::shell::{cargo, command, root, run as run_command};
 use clients::Clients;
 use trend::Trend;
+use xtask::shell::{cargo, command, root, run as run_command};
 
 /// Options of `cargo xtask soak`.
 #[derive(clap::Args)]

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use goodput_mover::allowed_cpus;
 
 use super::contest::Place;
-use crate::shell::{command, run};
+use xtask::shell::{command, run};
 
 /// Address of the far end (TEST-NET-1, RFC 5737).
 const FAR: &str = "192.0.2.2";

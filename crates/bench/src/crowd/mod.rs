@@ -24,9 +24,9 @@ use serde_json::Value;
 use crate::bench::contest::Place;
 use crate::bench::net::{NEAR, Net, address};
 use crate::bench::stats::{Estimate, estimate};
-use crate::shell::{cargo, command, root, run as run_command};
 use server::Server;
 use strangers::{Crowd, NETWORK, Sizes};
+use xtask::shell::{cargo, command, root, run as run_command};
 
 /// Options of `cargo xtask crowd`.
 #[derive(clap::Args)]

@@ -217,7 +217,7 @@ fn children_cpu_s() -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::command;
+    use xtask::shell::command;
 
     #[test]
     fn a_program_that_fails_says_why() {

@@ -23,12 +23,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::packages;
-use crate::shell::{cargo, command, root, run as run_command};
 use contest::Contest;
 use kept::{Keeper, Kept};
 use machine::Machine;
 use schedule::Schedule;
+use xtask::packages;
+use xtask::shell::{cargo, command, root, run as run_command};
 
 /// Options of `cargo xtask bench`.
 #[derive(clap::Args)]
@@ -66,8 +66,8 @@ pub fn run(options: &Options) -> Result<()> {
     if options.inside {
         return publish(options, &contests, &measure(options, &contests)?);
     }
-    if packages::provide(packages::FOR_BENCH)?.failed > 0 {
-        bail!("can't do without these packages");
+    if let Some(needs) = packages::provide(packages::FOR_BENCH)? {
+        bail!("{needs}");
     }
     if options.program.is_none() {
         run_command(&mut cargo(["build", "--release", "--quiet", "--package", "goodput"]))?;

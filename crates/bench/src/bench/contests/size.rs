@@ -10,7 +10,7 @@ use crate::bench::kept::Values;
 use crate::bench::quantity::STRIPPED;
 use crate::bench::run::Stage;
 use crate::bench::watch::Watch;
-use crate::shell::{capture, command};
+use xtask::shell::{capture, command};
 
 pub static CONTEST: Contest = Contest {
     id: "size",

@@ -1,0 +1,31 @@
+//! Measures goodput itself: `goodput-bench bench | crowd | soak`, which `cargo xtask` starts under the same names.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod crowd;
+mod soak;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Measures goodput itself.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+enum Task {
+    /// Measures goodput side by side with its peers and writes docs/performance.md.
+    Bench(bench::Options),
+    /// Measures what a crowd of strangers leaves to an honest client.
+    Crowd(crowd::Options),
+    /// Lets clients come and go for a while, and says whether the server grows.
+    Soak(soak::Options),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Task::parse() {
+        Task::Bench(options) => bench::run(&options),
+        Task::Crowd(options) => crowd::run(&options),
+        Task::Soak(options) => soak::run(&options),
+    };
+    xtask::exit(outcome)
+}
