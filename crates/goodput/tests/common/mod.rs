@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use goodput_model::{Finding, Record, Witness};
+use goodput_model::Record;
 use tempfile::TempDir;
 
 pub use moved::moved;
@@ -192,15 +192,9 @@ pub fn record(output: &Output) -> Record {
     serde_json::from_slice(&output.stdout).expect("stdout is one JSON record")
 }
 
-/// Whether the verdict is that others took a host's CPUs: true of a machine that is busy, whatever the
-/// test has set up.
-pub fn found_busy(record: &Record) -> bool {
-    let is_wait = |witness: &Witness| witness.name == "cpu_wait_share" && witness.value > 0.2;
-    let waits = |found: &Finding| {
-        found.rule.ends_with("-cpu") && found.evidence.iter().any(is_wait)
-            || found.rule == "cpu-contention"
-    };
-    record.findings.first().is_some_and(waits)
+/// Whether a rule has found something, be it the limit or not: a busy machine may have a narrower one.
+pub fn found(record: &Record, rule: &str) -> bool {
+    record.findings.iter().any(|finding| finding.rule == rule)
 }
 
 pub fn stderr(output: &Output) -> String {

@@ -9,7 +9,7 @@ use goodput_model::{FlowSample, Known, Record, Role, Slowest, StorageResult};
 use goodput_testing::wait_for;
 use rustix::process::{Pid, Signal};
 
-use crate::common::{Home, Server, exe, found_busy, record, set_mode, stderr, stdout};
+use crate::common::{Home, Server, exe, found, record, set_mode, stderr, stdout};
 
 /// No multiple of a page or a chunk.
 const LEN: usize = 5_000_001;
@@ -130,8 +130,7 @@ fn a_slow_source_is_named() {
     }
     drop(input);
     let record = record(&child.wait_with_output().unwrap());
-    let found = record.verdict.limit == "storage-read" || found_busy(&record);
-    assert!(found, "{:?}", record.findings);
+    assert!(found(&record, "storage-read"), "{:?}", record.findings);
     assert_eq!(storage(&record).slowest, Known::Value(Slowest::Source));
 }
 

@@ -27,6 +27,21 @@ fn short_help_has_what_matters_and_long_help_has_all() {
     }
 }
 
+/// An option that stands under none of its verb's headings would be in clap's own list, `Options:`.
+#[test]
+fn every_option_of_a_verb_has_a_heading() {
+    for (verb, headings) in [
+        ("compare", &["Comparison", "Direction", "Length", "Sockets", "Far end", "Output"][..]),
+        ("serve", &["Listening", "Clients", "Limits", "Files", "Process", "Output"]),
+    ] {
+        let long = shown(&[verb, "--help"]);
+        for heading in headings.iter().chain(&["Global options"]) {
+            assert_eq!(long.matches(&format!("\n{heading}:\n")).count(), 1, "{verb}: {heading}");
+        }
+        assert!(!long.contains("\nOptions:\n"), "{verb}: {long}");
+    }
+}
+
 #[test]
 fn a_list_can_be_narrowed_and_made_longer() {
     let short = shown(&["settings", "list", "qdisc"]);

@@ -5,8 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use goodput_testing::wait_for;
+
 use crate::common::{Home, Server, moved, record, set_mode, stderr, stdout};
-use crate::hostile::eventually;
 
 const TOKEN: &str = "4cf1d5a6e0b27c9388ab41f02d6e759c";
 
@@ -46,7 +47,7 @@ fn refused(output: &Output, words: &[&str]) {
 
 /// Waits until the log of the server has at least so many lines with this; a thread of its own writes them.
 fn logged(home: &Home, text: &str, times: usize) {
-    eventually(text, || {
+    wait_for(text, || {
         let log = fs::read_to_string(home.path().join("server.log")).expect("the server has a log");
         log.lines().filter(|line| line.contains(text)).count() >= times
     });

@@ -1,12 +1,11 @@
 //! Round trips beside the flows, and the search for the highest rate, on loopback.
 
 use std::net::UdpSocket;
-use std::time::Duration;
 
 use goodput_model::{Kind, Known, RateOutcome, Record};
+use goodput_testing::wait_for;
 
 use crate::common::{Home, Server, record, stderr};
-use crate::hostile::eventually;
 
 #[test]
 fn every_way_to_time_round_trips_has_its_numbers() {
@@ -49,10 +48,10 @@ fn echoes_have_sockets_of_their_own_while_they_are_measured() {
     let test = ["test", &server.address, "--latency", "-t", "60", "--json", "--no-store"];
     let mut client = home.goodput(&test);
     let mut client = client.stdout(std::process::Stdio::null()).spawn().expect("it starts");
-    eventually("idle, loaded and the clocks have one each", || connected(port.port()) == 3);
+    wait_for("idle, loaded and the clocks have one each", || connected(port.port()) == 3);
     client.kill().expect("it runs");
     client.wait().expect("it was started");
-    eventually("they end with the measurement", || connected(port.port()) == 0);
+    wait_for("they end with the measurement", || connected(port.port()) == 0);
 }
 
 #[test]
@@ -96,7 +95,7 @@ fn nobody_else_has_an_echo() {
     let server = Server::start(&home, &[]);
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(&server.address).unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    socket.set_read_timeout(Some(goodput_testing::PATIENCE)).unwrap();
     let datagram = |kind: u8, parts: &[&[u8]]| {
         let mut datagram = [b"goodput".as_slice(), &[kind], &parts.concat()].concat();
         datagram.resize(64, 0);

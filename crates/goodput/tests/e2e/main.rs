@@ -22,6 +22,7 @@ mod privilege;
 mod records;
 mod serving;
 mod settings;
+mod silent_far;
 mod sockets;
 mod stalled;
 mod strangers;

@@ -2,11 +2,10 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use goodput_model::{End, EndName, Known, Record};
 
-use crate::common::{Home, Server, found_busy, record, stdout};
+use crate::common::{Home, Server, found, record, stdout};
 
 fn measure(arguments: &[&str]) -> Record {
     let home = Home::new();
@@ -135,8 +134,7 @@ fn udp_in_reverse() {
 fn a_rate_is_held() {
     let record = measure(&["-t", "2", "--rate", "100mbit"]);
     is_sent_no_faster(&record, 100e6);
-    let found = record.verdict.limit == "sender-application" || found_busy(&record);
-    assert!(found, "{:?}", record.findings);
+    assert!(found(&record, "sender-application"), "{:?}", record.findings);
 }
 
 #[test]
@@ -235,13 +233,11 @@ fn a_second_interrupt_ends_at_once() {
     kill("-STOP", server.pid());
     kill("-INT", child.id());
     until(r#""event":"ended""#);
-    let second = Instant::now();
     kill("-INT", child.id());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
+    // Without the second it would be given up after 15 s, with a record and other words.
     assert_eq!(String::from_utf8_lossy(&output.stderr).trim(), "goodput: interrupted");
-    // Without the second it would be given up after 15 s.
-    assert!(second.elapsed() < Duration::from_secs(10), "{:?}", second.elapsed());
     kill("-CONT", server.pid());
     assert!(server.stop("-TERM").success());
 }

@@ -82,3 +82,22 @@ fn what_a_dead_run_left_is_told_and_can_be_forgotten() {
     assert!(forgotten.contains("namespace is gone"), "{forgotten}");
     assert!(stdout(&run(&["settings", "undo"])).contains("nothing to undo"));
 }
+
+#[test]
+fn files_that_keep_values_are_printed_and_none_is_written() {
+    let home = Home::new();
+    let rmem = "sysctl.net.ipv4.tcp_rmem=4096 131072 6291456";
+    let arguments = ["settings", "show-files", rmem, "qdisc.kind@eth0=fq"];
+    let text = stdout(&home.run(&arguments));
+    assert!(text.contains("# /etc/sysctl.d/"), "{text}");
+    assert!(text.contains("net.ipv4.tcp_rmem = 4096 131072 6291456\n"), "{text}");
+    assert!(text.contains("[FairQueueing]"), "{text}");
+    let file = text.lines().find_map(|line| line.strip_prefix("# /etc/sysctl.d/")).unwrap();
+    let there = std::fs::read_to_string(format!("/etc/sysctl.d/{file}")).unwrap_or_default();
+    assert!(!there.contains("4096 131072 6291456"), "it was written: {there}");
+    let old = home.run(&["settings", "save", rmem]);
+    assert!(text.contains(stdout(&old).trim()), "the name before is still understood");
+    let none = home.run(&["settings", "show-files", "qdisc.kind@eth0"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(stderr(&none).contains("SETTING=VALUE"), "{}", stderr(&none));
+}

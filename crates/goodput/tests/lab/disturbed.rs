@@ -1,15 +1,16 @@
 //! Whether the machine had other things to do during a test. Hosts of a lab share its CPUs: if others take
 //! them, the path is no longer limited by what the scenario planted, and "can't tell" is a right answer.
 //!
-//! Each test measures once. A wrong answer fails, however busy the machine is; that the machine's own CPUs
-//! limit is never judged, as it may be true of any path here; an answer that decides
-//! nothing fails on a machine that was left alone, and is printed as `NOT JUDGED` on one that was not.
+//! Each test measures once. A wrong answer fails, however busy the machine is. An answer that decides
+//! nothing, or that names the machine's own CPUs, fails on a machine that was left alone, and is printed as
+//! `NOT JUDGED` on one that was not.
 //! `cargo xtask test` counts these apart from what passed. They do not fail in CI: CI runs on machines that
 //! others share, where a failure would say more about the neighbours than about goodput.
 
 use std::collections::BTreeMap;
 use std::fs::{read_dir, read_to_string};
 
+use goodput_lab::Scenario;
 use goodput_model::{Record, Verdict};
 use goodput_testing::not_judged;
 use libtest_mimic::{Failed, Trial};
@@ -35,10 +36,8 @@ const CPUS: [&str; 6] = [
 pub enum Judgement {
     /// It says what the test planted.
     Right,
-    /// It says nothing false, and not what it should.
+    /// It says nothing that is false on a busy machine, and not what it should.
     Open(String),
-    /// The machine's CPUs limit, by the kernel's own counters.
-    Cpus(String),
     /// It says something that is not true.
     Wrong(String),
 }
@@ -49,15 +48,17 @@ impl Judgement {
         let said = || format!("{:?} {:?}", record.verdict, record.probes);
         match &*record.verdict.limit {
             found if found == limit => Self::Right,
-            Verdict::NO_LIMIT => Self::Open(said()),
-            found if CPUS.contains(&found) => Self::Cpus(said()),
+            found if found == Verdict::NO_LIMIT || CPUS.contains(&found) => Self::Open(said()),
             _ => Self::Wrong(said()),
         }
     }
 }
 
 /// A test whose answer has to be right, or not wrong on a machine that others use.
-pub fn trial(name: &'static str, test: fn() -> Result<Judgement, Failed>) -> Trial {
+pub fn trial(
+    name: &'static str,
+    test: impl FnOnce() -> Result<Judgement, Failed> + Send + 'static,
+) -> Trial {
     Trial::test(name, move || {
         let watch = Watch::begin();
         let judgement = test()?;
@@ -69,13 +70,25 @@ pub fn trial(name: &'static str, test: fn() -> Result<Judgement, Failed>) -> Tri
     })
 }
 
+/// The same in a scenario, or a skip where that can't run.
+pub fn trial_in(
+    name: &'static str,
+    scenario: &'static str,
+    test: fn(&Scenario) -> Result<Judgement, Failed>,
+) -> Trial {
+    match Scenario::load(scenario).map(|scenario| (scenario.obstacle(), scenario)) {
+        Err(why) => Trial::test(name, move || Err(why.to_string().into())),
+        Ok((Some(needs), _)) => crate::needs(name, needs),
+        Ok((None, scenario)) => trial(name, move || test(&scenario)),
+    }
+}
+
 /// Whether a test fails, and if not, why it proves nothing, if it does not. `taken` is what others took.
 fn outcome(judgement: Judgement, taken: Option<String>) -> Result<Option<String>, String> {
     match (judgement, taken) {
         (Judgement::Right, _) => Ok(None),
         (Judgement::Wrong(said), _) | (Judgement::Open(said), None) => Err(said),
         (Judgement::Open(said), Some(taken)) => Ok(Some(format!("{taken}: {said}"))),
-        (Judgement::Cpus(said), _) => Ok(Some(said)),
     }
 }
 
@@ -209,7 +222,6 @@ fn wrong_fails() -> Result<(), Failed> {
     check(outcome(Judgement::Wrong(said()), None).is_err(), "wrong, left alone")?;
     check(outcome(Judgement::Open(said()), None).is_err(), "open, left alone")?;
     check(matches!(outcome(Judgement::Open(said()), taken()), Ok(Some(_))), "open, busy")?;
-    check(matches!(outcome(Judgement::Cpus(said()), None), Ok(Some(_))), "the CPUs")?;
     check(outcome(Judgement::Right, taken()) == Ok(None), "right, busy")
 }
 

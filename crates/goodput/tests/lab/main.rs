@@ -8,11 +8,13 @@ mod disturbed;
 mod latency;
 mod probes;
 mod put_back;
+mod retried;
 mod scenarios;
 #[path = "../common/skip.rs"]
 mod skip;
 mod slow_back;
 mod stage;
+mod verbs;
 
 use std::process::ExitCode;
 
@@ -30,6 +32,8 @@ fn main() -> ExitCode {
             .chain(probes::all())
             .chain(latency::all())
             .chain(slow_back::all())
+            .chain(retried::all())
+            .chain(verbs::all())
             .chain(disturbed::all())
             .collect(),
         Err(why) => vec![needs("lab", why.to_string())],

@@ -10,16 +10,15 @@ use crate::stage::exe;
 /// Every test of this file.
 pub fn all() -> Vec<Trial> {
     vec![
-        disturbed::trial("probes::random_loss_is_loss", random_loss_is_loss),
-        disturbed::trial("probes::a_policer_is_one", a_policer_is_one),
+        disturbed::trial_in("probes::random_loss_is_loss", "path-loss", random_loss_is_loss),
+        disturbed::trial_in("probes::a_policer_is_one", "policer/medium/far", a_policer_is_one),
     ]
 }
 
 /// A test with probes in a scenario, with CUBIC, and what is left of journals.
-fn probed(scenario: &str) -> Result<(Record, usize), Failed> {
-    let scenario = Scenario::load(scenario)?;
-    let lab = Lab::up(&scenario)?;
-    let server = Server::start(&lab, &scenario, exe())?;
+fn probed(scenario: &Scenario) -> Result<(Record, usize), Failed> {
+    let lab = Lab::up(scenario)?;
+    let server = Server::start(&lab, scenario, exe())?;
     let state = tempfile::tempdir()?;
     let output = lab
         .near()
@@ -43,8 +42,8 @@ fn answer(record: &Record) -> Option<&str> {
     }
 }
 
-fn random_loss_is_loss() -> Result<Judgement, Failed> {
-    let (record, journals) = probed("path-loss")?;
+fn random_loss_is_loss(scenario: &Scenario) -> Result<Judgement, Failed> {
+    let (record, journals) = probed(scenario)?;
     put_back(journals)?;
     Ok(match (Judgement::of(&record, "path-loss"), answer(&record)) {
         (Judgement::Right, Some("path-loss")) => Judgement::Right,
@@ -55,8 +54,8 @@ fn random_loss_is_loss() -> Result<Judgement, Failed> {
 }
 
 /// At 50 Mbit/s: a slow machine takes packets of a faster path through its relay in bursts of its own.
-fn a_policer_is_one() -> Result<Judgement, Failed> {
-    let (record, journals) = probed("policer/medium/far")?;
+fn a_policer_is_one(scenario: &Scenario) -> Result<Judgement, Failed> {
+    let (record, journals) = probed(scenario)?;
     put_back(journals)?;
     Ok(Judgement::of(&record, "policer"))
 }

@@ -1,5 +1,6 @@
 //! Whatever ends a comparison, the machine is as it was.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command};
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ pub fn all() -> Vec<Trial> {
         Trial::test("put_back::helper_after_the_client_died", || helper_after(Dies::Client)),
         Trial::test("put_back::helper_after_the_server_died", || helper_after(Dies::Server)),
         Trial::test("put_back::after_the_helper_died", || helper_after(Dies::Helper)),
+        Trial::test("put_back::by_a_key_of_the_role", by_a_key_of_the_role),
     ]
 }
 
@@ -146,7 +148,7 @@ enum Dies {
 /// A setting of the far host, changed through a server that has no privileges itself.
 fn helper_after(dies: Dies) -> Result<(), Failed> {
     let stage = Stage::set(&[])?;
-    let (mut server, target, log) = stage.unprivileged_server()?;
+    let (mut server, target, log) = stage.unprivileged_server(&[])?;
     let helper = guard_of(server.id())?;
     let before = stage.lab.far().sysctl(FAR_SYSCTL)?.replace('\t', " ");
     let setting = format!("far:sysctl.{FAR_SYSCTL}={before},4096 65536 262144");
@@ -160,18 +162,38 @@ fn helper_after(dies: Dies) -> Result<(), Failed> {
     };
     signal("-KILL", killed)?;
     stage.wait_for_far(FAR_SYSCTL, &kernel_form(&before), true)?;
-    let told = match dies {
-        Dies::Helper => look_until(Duration::from_secs(30), || {
+    if dies == Dies::Helper {
+        look_until("the server to say that its helper is gone", || {
             Ok(std::fs::read_to_string(&log)?.contains("the settings helper (process"))
-        })?,
-        _ => true,
-    };
+        })?;
+    }
     let alive = dies == Dies::Server || server.try_wait()?.is_none();
     let _ = (server.kill(), compare.kill());
     server.wait()?;
     compare.wait()?;
-    match (told, alive) {
-        (true, true) => Ok(()),
-        _ => Err(format!("told {told}, alive {alive}: {}", std::fs::read_to_string(&log)?).into()),
-    }
+    if alive { Ok(()) } else { Err(std::fs::read_to_string(&log)?.into()) }
+}
+
+/// A key with the role of settings is all that the client shows: no token.
+fn by_a_key_of_the_role() -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    let (key, list) = (stage.file("ops")?, stage.file("authorized")?);
+    let words = ["key", "-o", &key, "--name", "ops", "--role", "settings"];
+    let made = stage.goodput(&words)?.output()?;
+    std::fs::write(&list, made.stdout)?;
+    std::fs::set_permissions(&list, std::fs::Permissions::from_mode(0o644))?;
+    let (mut server, target, log) = stage.unprivileged_server(&["--authorized-keys", &list])?;
+    let before = stage.lab.far().sysctl(FAR_SYSCTL)?.replace('\t', " ");
+    let setting = format!("far:sysctl.{FAR_SYSCTL}={before},4096 65536 262144");
+    let mut compare = stage.compare_with(&target, &setting, &["--key", &key])?;
+    stage.wait_for_far(FAR_SYSCTL, &kernel_form(&before), false)?;
+    look_until("the server to say who did it", || {
+        Ok(std::fs::read_to_string(&log)?.contains("by key ops"))
+    })?;
+    signal("-INT", compare.id())?;
+    let status = compare.wait()?;
+    stage.wait_for_far(FAR_SYSCTL, &kernel_form(&before), true)?;
+    let _ = server.kill();
+    server.wait()?;
+    if status.code() == Some(2) { Ok(()) } else { Err(format!("{status}").into()) }
 }

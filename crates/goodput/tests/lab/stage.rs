@@ -5,10 +5,10 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use goodput_lab::{Lab, Scenario, Server};
 use goodput_netlink::{Netlink, qdiscs::QdiscOptions};
+use goodput_testing::wait_for;
 use libtest_mimic::Failed;
 use tempfile::TempDir;
 
@@ -59,8 +59,8 @@ impl Stage {
     }
 
     /// Another server at the far host, which gives up its privileges as servers do, in a process of its
-    /// own. Its target, and where it writes its log.
-    pub fn unprivileged_server(&self) -> Result<(Child, String, PathBuf), Failed> {
+    /// own, with these arguments too. Its target, and where it writes its log.
+    pub fn unprivileged_server(&self, more: &[&str]) -> Result<(Child, String, PathBuf), Failed> {
         let host = self.target.rsplit_once(':').map_or(&*self.target, |(host, _)| host);
         let log = self.directory.path().join("server.log");
         let mut command = self.lab.far().command(exe())?;
@@ -71,7 +71,7 @@ impl Stage {
             "--allow-settings",
             "sysctl.net.ipv4.*",
         ]);
-        command.env("GOODPUT_STATE_DIR", self.state_dir()).stdin(Stdio::null());
+        command.args(more).env("GOODPUT_STATE_DIR", self.state_dir()).stdin(Stdio::null());
         let mut child =
             command.stdout(Stdio::piped()).stderr(std::fs::File::create(&log)?).spawn()?;
         let mut line = String::new();
@@ -82,6 +82,12 @@ impl Stage {
             Some((_, target)) => Ok((child, target.to_owned(), log)),
             None => Err(format!("{line:?} {}", std::fs::read_to_string(&log)?).into()),
         }
+    }
+
+    /// A file of the test's own.
+    pub fn file(&self, name: &str) -> Result<String, Failed> {
+        let path = self.directory.path().join(name);
+        path.into_os_string().into_string().map_err(|_| "the directory's name is no text".into())
     }
 
     /// Number of the server's process.
@@ -97,6 +103,8 @@ impl Stage {
     pub fn goodput(&self, arguments: &[&str]) -> Result<Command, Failed> {
         let mut command = self.lab.near().command(exe())?;
         command.args(arguments).env("GOODPUT_STATE_DIR", self.state_dir()).stdin(Stdio::null());
+        // Where it remembers servers.
+        command.env("XDG_CONFIG_HOME", self.directory.path());
         Ok(command)
     }
 
@@ -140,55 +148,38 @@ impl Stage {
 
     /// Waits until the comparison has changed the burst.
     pub fn wait_for_change(&self) -> Result<(), Failed> {
-        self.wait(Duration::from_secs(30), "the comparison to change the burst", |burst| {
-            burst != ORIGINAL
-        })
+        look_until("the comparison to change the burst", || Ok(self.burst()? != ORIGINAL))
     }
 
-    /// Waits until the burst is as planted and nobody is at work on it any more: two seconds is
-    /// what is promised.
+    /// Waits until the burst is as planted and nobody is at work on it any more.
     pub fn wait_for_original(&self) -> Result<(), Failed> {
-        self.wait(Duration::from_secs(2), "the burst to be put back", |burst| {
-            burst == ORIGINAL && self.journals() == 0
+        look_until("the burst to be put back", || {
+            Ok(self.burst()? == ORIGINAL && self.journals() == 0)
         })
     }
 
     /// Journals of changes that are not settled.
-    fn journals(&self) -> usize {
+    pub fn journals(&self) -> usize {
         std::fs::read_dir(self.state_dir()).map_or(0, Iterator::count)
     }
 
     /// Waits until `sysctl` of the far host is, or is not, `value`.
     pub fn wait_for_far(&self, sysctl: &str, value: &str, is: bool) -> Result<(), Failed> {
-        let within = Duration::from_secs(if is { 2 } else { 30 });
-        if look_until(within, || Ok((self.lab.far().sysctl(sysctl)? == value) == is))? {
-            return Ok(());
-        }
-        Err(format!("{sysctl} is {}", self.lab.far().sysctl(sysctl)?).into())
-    }
-
-    fn wait(&self, within: Duration, what: &str, done: impl Fn(u32) -> bool) -> Result<(), Failed> {
-        if look_until(within, || Ok(done(self.burst()?)))? {
-            return Ok(());
-        }
-        Err(format!("waited {within:?} for {what}: it is {}", self.burst()?).into())
+        look_until(sysctl, || Ok((self.lab.far().sysctl(sysctl)? == value) == is))
     }
 }
 
-/// Whether `holds` does within so much time, in looks: a machine that leaves this process alone for long
-/// leaves those that it waits for alone as well, and then a look takes longer.
-pub fn look_until(
-    within: Duration,
-    holds: impl Fn() -> Result<bool, Failed>,
-) -> Result<bool, Failed> {
-    const LOOK: Duration = Duration::from_millis(5);
-    for _ in 0..within.as_millis() / LOOK.as_millis() {
-        if holds()? {
-            return Ok(true);
+/// Waits until `holds` does; an error where looking fails.
+pub fn look_until(what: &str, holds: impl Fn() -> Result<bool, Failed>) -> Result<(), Failed> {
+    let mut last = Ok(());
+    wait_for(what, || match holds() {
+        Ok(holds) => holds,
+        Err(why) => {
+            last = Err(why);
+            true
         }
-        std::thread::sleep(LOOK);
-    }
-    Ok(false)
+    });
+    last
 }
 
 /// The program under test.

@@ -8,12 +8,10 @@ use std::time::{Duration, Instant};
 
 use goodput_model::{Record, Transport};
 use goodput_netlink::{Netlink, namespace};
+use goodput_testing::PATIENCE;
 use libtest_mimic::Failed;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-
-/// How long anything that a test waits for may take.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Pause between two looks at what is waited for.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);

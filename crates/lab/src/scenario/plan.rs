@@ -23,7 +23,7 @@ pub struct Run {
     pub ipv6: bool,
     /// CPUs that goodput may run on in either host, the same ones; all unless said otherwise.
     pub cpus: Option<usize>,
-    /// How long the command may take in all; three minutes unless said otherwise.
+    /// How long the command may take in all; ten minutes unless said otherwise.
     #[serde(deserialize_with = "amount::optional")]
     pub within: Option<Time>,
 }

@@ -3,8 +3,10 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, UdpSocket};
 
+use goodput_testing::wait_for;
+
 use super::doors::{COOKIE, Doors, connect, line, log, nuttcp_parameters, until_closed};
-use super::{eventually, held, resident_mib};
+use super::{held, resident_mib};
 use crate::common::{Home, record};
 
 /// `SERVER_ERROR` of iperf3 (iperf_api.h), which two numbers of 32 bits follow.
@@ -59,7 +61,7 @@ fn absurd_parameters_of_iperf3_are_refused_with_its_own_errors() {
         // What was not read is reset, and may take the answer with it.
         assert!(is_refusal(&said) || said.len() < 10, "{said:?} to {announced} bytes");
     }
-    eventually("all is given back", || held(&doors.server).1 <= held_before.1);
+    wait_for("all is given back", || held(&doors.server).1 <= held_before.1);
     assert!(resident_mib(&doors.server) < before + 24, "{before} MiB before");
     record(&home.run(&["test", &doors.server.address, "--json", "--no-store", "-t", "1"]));
 }
@@ -95,7 +97,7 @@ fn absurd_lines_of_nuttcp_are_refused_with_its_own_word() {
         assert!(said.starts_with("KO\n"), "{key} = {value}: {said}");
         assert!(!said.contains('\x1b'), "{said:?}");
     }
-    eventually("all is given back", || held(&doors.server).1 <= held_before.1);
+    wait_for("all is given back", || held(&doors.server).1 <= held_before.1);
 }
 
 #[test]
@@ -117,7 +119,7 @@ fn no_escape_sequence_reaches_the_log() {
         let _ = stream.shutdown(std::net::Shutdown::Write);
         until_closed(&mut stream);
     }
-    eventually("iperf3's end is logged", || log(&home).contains("iperf3: "));
+    wait_for("iperf3's end is logged", || log(&home).contains("iperf3: "));
     let log = log(&home);
     assert!(!log.contains('\x1b') && !log.contains('\x07'), "{log:?}");
     assert!(!log.lines().any(|line| line.starts_with("INFO forged")), "{log}");
@@ -147,8 +149,8 @@ fn one_address_does_not_take_every_conversation_over_udp() {
         log(&home).lines().filter(|l| l.contains("measures") && l.contains(&from)).count()
     };
     let _greedy: Vec<_> = (0..6).map(|_| begin(2)).collect();
-    eventually("its share", || measured(2) == 2);
+    wait_for("its share", || measured(2) == 2);
     let _other = begin(3);
-    eventually("another one's", || measured(3) == 1);
+    wait_for("another one's", || measured(3) == 1);
     assert_eq!(measured(2), 2);
 }

@@ -5,7 +5,9 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 
 use socket2::{Domain, Socket, Type};
 
-use super::{SOON, eventually, held};
+use goodput_testing::{PATIENCE, wait_for};
+
+use super::held;
 use crate::common::{Home, Server, record, unused_ports};
 
 /// A server of every protocol, each on a port of its own.
@@ -44,7 +46,7 @@ fn connect_from(last: u8, address: &str) -> TcpStream {
         .expect("all of 127/8 is this host");
     socket.connect(&address.into()).expect("the server listens");
     let stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(SOON)).expect("a time that is not zero");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time that is not zero");
     stream
 }
 
@@ -119,8 +121,8 @@ fn the_silent_and_the_slow_are_turned_away_and_leave_nothing() {
     for mut one in slow.into_iter().flatten() {
         assert_eq!(until_closed(&mut one), b"");
     }
-    eventually("all is given back", || held(&doors.server).1 <= descriptors);
-    eventually("the log tells of it", || log(&home).contains("it sent nothing for 5 s"));
+    wait_for("all is given back", || held(&doors.server).1 <= descriptors);
+    wait_for("the log tells of it", || log(&home).contains("it sent nothing for 5 s"));
 }
 
 #[test]
@@ -134,7 +136,7 @@ fn what_nobody_speaks_is_closed_without_a_word() {
             assert_eq!(until_closed(&mut stream), b"", "{door}");
         }
     }
-    eventually("the log tells of it", || log(&home).contains("a web client (HTTP)"));
+    wait_for("the log tells of it", || log(&home).contains("a web client (HTTP)"));
 }
 
 #[test]
@@ -150,7 +152,7 @@ fn what_nobody_knows_is_payload_only_where_it_is_usual() {
         until_closed(&mut stream);
         let counted = || log(&home).contains("ttcp: measured: TCP, 1 flow, to here: received 8192");
         if taken {
-            eventually("ttcp's bytes are counted", counted);
+            wait_for("ttcp's bytes are counted", counted);
         } else {
             assert_eq!(log(&home).matches("ttcp: measured").count(), 1);
         }
@@ -172,7 +174,7 @@ fn datagrams_that_nobody_awaits_get_nothing_back() {
             stranger
         });
         let honest = socket();
-        honest.set_read_timeout(Some(SOON)).unwrap();
+        honest.set_read_timeout(Some(PATIENCE)).unwrap();
         honest.send_to(&hello, door).unwrap();
         let mut reply = [0; 2000];
         let (length, _) = honest.recv_from(&mut reply).unwrap();
@@ -204,7 +206,7 @@ fn a_reserved_connection_is_given_to_no_other_address() {
         drop(flow);
         let measured = || log(&home).matches("received 65536 bytes").count();
         let expected = if port == free { 1 } else { 2 };
-        eventually("its own connection is counted", || measured() == expected);
+        wait_for("its own connection is counted", || measured() == expected);
     }
 }
 
@@ -225,7 +227,7 @@ fn a_reservation_ends_and_is_only_for_ports_without_signs() {
     // Another one of the same address waits for its turn meanwhile, and gets it.
     let _second = nuttcp_client(2, &doors.nuttcp, port(&doors.rest));
     until_closed(&mut never_comes);
-    eventually("the log tells of it", || log(&home).contains("0 of 1 data connections came"));
+    wait_for("the log tells of it", || log(&home).contains("0 of 1 data connections came"));
 }
 
 #[test]
@@ -260,11 +262,11 @@ fn clients_that_vanish_between_states_leave_nothing() {
             socket2::SockRef::from(&stream).set_linger(Some(std::time::Duration::ZERO)).unwrap();
         }
         // The port that was opened for a session is closed with it.
-        eventually("the port is free", || {
+        wait_for("the port is free", || {
             TcpListener::bind(SocketAddr::new(IpAddr::from([127, 0, 0, 1]), free)).is_ok()
         });
     }
-    eventually("descriptors are closed", || held(&doors.server).1 <= held_before.1);
-    eventually("no thread is left but the runtime's", || held(&doors.server).0 <= 8);
+    wait_for("descriptors are closed", || held(&doors.server).1 <= held_before.1);
+    wait_for("no thread is left but the runtime's", || held(&doors.server).0 <= 8);
     record(&home.run(&["test", &doors.server.address, "--json", "--no-store", "-t", "1"]));
 }

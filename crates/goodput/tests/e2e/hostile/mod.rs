@@ -11,29 +11,18 @@ use std::io::Read;
 use std::net::UdpSocket;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use goodput_model::{Bytes, Direction, Length, Plan};
+use goodput_testing::{PATIENCE, wait_for};
 use serde_json::json;
 
 use self::stranger::Stranger;
 use crate::common::{Home, Server, record};
 
-/// How long what must happen soon may take on a busy machine.
-const SOON: Duration = Duration::from_secs(20);
-
-/// Waits until `is` holds.
-pub fn eventually(what: &str, is: impl Fn() -> bool) {
-    let deadline = Instant::now() + SOON;
-    while !is() {
-        assert!(Instant::now() < deadline, "{what}: not within {SOON:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// Threads and descriptors of a process.
 fn held(server: &Server) -> (usize, usize) {
-    eventually("it serves", || thread(server, "datagrams").is_some());
+    wait_for("it serves", || thread(server, "datagrams").is_some());
     let count = |what: &str| {
         let folder = format!("/proc/{}/{what}", server.pid());
         std::fs::read_dir(folder).expect("a live process has it").count()
@@ -171,7 +160,7 @@ fn flows_that_neither_read_nor_write_end_at_the_servers_deadline() {
     assert!(stranger.hear_of(&["finish"])["finish"]["why"].is_string());
     assert!(stranger.hear_of(&["report"])["report"].is_object());
     drop((stranger, flows));
-    eventually("all is given back", || held(&server).1 <= before.1);
+    wait_for("all is given back", || held(&server).1 <= before.1);
 }
 
 #[test]
@@ -189,15 +178,15 @@ fn clients_that_die_in_the_middle_leave_nothing_behind() {
         });
         // The first round is killed as early as it gets, the others while flows are there.
         if round > 0 {
-            eventually("flows", || held(&server).0 > 8);
+            wait_for("flows", || held(&server).0 > 8);
         }
         for mut client in clients {
             client.kill().unwrap();
             client.wait().unwrap();
         }
     }
-    eventually("descriptors are closed", || held(&server).1 <= descriptors);
-    eventually("threads of flows end", || held(&server).0 <= 8);
+    wait_for("descriptors are closed", || held(&server).1 <= descriptors);
+    wait_for("threads of flows end", || held(&server).0 <= 8);
     record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
 }
 
@@ -212,7 +201,7 @@ fn a_name_cannot_forge_a_line_of_the_log() {
     stranger.preamble();
     stranger.hear();
     let log = || std::fs::read_to_string(home.path().join("server.log")).unwrap();
-    eventually("the log names it", || log().contains("evil"));
+    wait_for("the log names it", || log().contains("evil"));
     assert!(!log().lines().any(|line| line.starts_with("ERROR")), "{}", log());
     assert!(!log().contains('\u{1b}'), "{}", log());
 }
@@ -223,7 +212,7 @@ fn datagrams_that_prove_nothing_get_no_more_than_they_bring() {
     let server = Server::start(&home, &[]);
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(&server.address).unwrap();
-    socket.set_read_timeout(Some(SOON)).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let hello = [&b"goodputh"[..], &[7; 16], &[0; 40]].concat();
     for silent in [&b""[..], b"goodputh", &hello[..63], b"goodputa", &[9; 1400]] {
         socket.send(silent).unwrap();
@@ -254,12 +243,13 @@ fn one_off_serves_the_first_real_client_after_strangers() {
 #[test]
 fn a_signal_ends_measurements_and_the_server() {
     let home = Home::new();
-    let mut server = Server::start(&home, &[]);
+    // Without the signal they would last for longer than anybody waits.
+    let mut server = Server::start(&home, &["--max-duration", "3600"]);
     let mut silent = Stranger::greet(&server.address);
-    let flows = silent.begin(&Plan { direction: Direction::Both, flows: 4, ..seconds(60.0) });
+    let flows = silent.begin(&Plan { direction: Direction::Both, flows: 4, ..seconds(3600.0) });
     let asked = Instant::now();
     assert!(server.stop("-TERM").success());
-    assert!(asked.elapsed() < SOON, "{:?}", asked.elapsed());
+    assert!(asked.elapsed() < PATIENCE, "{:?}", asked.elapsed());
     drop((silent, flows));
 }
 
@@ -294,12 +284,12 @@ fn datagrams_of_strangers_take_no_time_of_the_control_connections() {
     let server = Server::start(&home, &[]);
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port is free");
     let hello = [&b"goodputh"[..], &[7; 16], &[0; 40]].concat();
-    eventually("it serves", || thread(&server, "datagrams").is_some());
+    wait_for("it serves", || thread(&server, "datagrams").is_some());
     let spent = || (cpu_ns(&server, "datagrams"), cpu_ns(&server, "goodput"));
     let before = spent();
     let flooded = Instant::now();
     while spent().0 - before.0 < 100_000_000 {
-        assert!(flooded.elapsed() < SOON, "nobody reads the datagrams");
+        assert!(flooded.elapsed() < PATIENCE, "nobody reads the datagrams");
         for _ in 0..1000 {
             // An answer that nobody reads may be reported here.
             let _ = socket.send_to(&hello, &server.address);

@@ -5,11 +5,12 @@ use std::net::{TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use goodput_model::{BitRate, Bytes, Plan};
+use goodput_testing::{PATIENCE, wait_for};
 use serde_json::Value;
 
 use super::doors::log;
+use super::seconds;
 use super::stranger::Stranger;
-use super::{SOON, eventually, seconds};
 use crate::common::{Home, Server, record};
 
 fn from(last: u8, server: &Server) -> Stranger {
@@ -68,7 +69,7 @@ fn who_does_not_send_its_flows_waits_the_next_time() {
         assert!(!refusal_or_goodbye(&one.hear_of(&["finish"])).is_empty());
     }
     // It may be told before the last one is noted.
-    eventually("it is told to wait", || {
+    wait_for("it is told to wait", || {
         let again = from(2, &server).propose(1, &seconds(1.0));
         again["refuse"]["why"].as_str().is_some_and(|why| why.starts_with("busy: the flows of "))
     });
@@ -112,7 +113,7 @@ fn measurements_of_one_client_share_its_rate_whatever_they_claim() {
     let until = Instant::now() + Duration::from_secs(2);
     let pouring = flows.into_iter().map(|flow| std::thread::spawn(move || pour(flow, until)));
     pouring.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().expect("it ends"));
-    eventually("both have an end", || received(&home).len() == 2);
+    wait_for("both have an end", || received(&home).len() == 2);
     let received = received(&home);
     // What was saved while nothing moved, and a piece of each.
     let most = 1e7 * (since.elapsed().as_secs_f64() + 0.3) + 2.0 * 65_536.0;
@@ -139,7 +140,7 @@ fn a_conversation_that_measures_takes_a_place_as_flows_do() {
     assert!(bounced(2, &server).map_or(true, |bytes| bytes == 0), "its client has its share");
     assert_eq!(bounced(3, &server).expect("there is a place for another"), 48);
     drop(measuring);
-    eventually("its place is free again", || bounced(2, &server).is_ok_and(|bytes| bytes == 48));
+    wait_for("its place is free again", || bounced(2, &server).is_ok_and(|bytes| bytes == 48));
 }
 
 #[test]
@@ -154,7 +155,7 @@ fn networks_that_are_denied_are_not_talked_to() {
     let hello = [&b"goodputh"[..], &[7; 16], &[0; 40]].concat();
     let ask = |from: &str| {
         let socket = UdpSocket::bind((from, 0)).expect("all of 127/8 is this host");
-        socket.set_read_timeout(Some(SOON)).expect("a time that is not zero");
+        socket.set_read_timeout(Some(PATIENCE)).expect("a time that is not zero");
         socket.send_to(&hello, &server.address).expect("it is this host");
         socket
     };

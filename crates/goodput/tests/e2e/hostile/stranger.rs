@@ -6,11 +6,9 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use goodput_model::Plan;
+use goodput_testing::PATIENCE;
 use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
-
-/// Longer than any deadline of the protocol that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One control connection.
 pub struct Stranger {

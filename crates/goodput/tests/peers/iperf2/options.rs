@@ -1,5 +1,7 @@
 //! What else users of iperf2 do, at either side.
 
+use std::time::Instant;
+
 use goodput_model::Transport;
 use libtest_mimic::Failed;
 use rustix::process::Signal;
@@ -17,6 +19,7 @@ pub fn all() -> Vec<(&'static str, Test)> {
         ("nobody_is_sent_datagrams_unproven", unproven),
         ("options_are_taken", options),
         ("messages_bounce_back", bounceback),
+        ("flows_share_the_rate_of_their_client", many_flows),
         ("our_bytes_arrive_there", our_bytes),
         ("a_stream_without_header_is_ttcp_to_both", plain),
         ("a_client_that_is_killed_leaves_room_for_the_next", killed_client),
@@ -52,6 +55,20 @@ fn every_byte() -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+/// Each flow is a connection of its own, which says nothing of the others.
+fn many_flows() -> Result<(), Failed> {
+    const FLOWS: usize = 32;
+    let space = Space::new()?;
+    let mut server = space.serve(&["--max-rate", "80mbit"])?;
+    let since = Instant::now();
+    client(&space, &["-P", "32", "-t", "3"])?;
+    let ours = logged(&mut server, FLOWS)?;
+    // What was saved while nothing moved, and a piece of each flow.
+    let most = 1e7 * (since.elapsed().as_secs_f64() + 0.3) + (FLOWS * 65_536) as f64;
+    let received = ours.received_bytes;
+    check(received > 0 && (received as f64) < most, format!("{received} of {most} bytes"))
 }
 
 /// `-d` at once, `-r` afterwards, to the port that the client names.

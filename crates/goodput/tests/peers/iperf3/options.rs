@@ -1,5 +1,7 @@
 //! What else users of iperf3 do, at either side.
 
+use std::time::Instant;
+
 use libtest_mimic::Failed;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -25,6 +27,7 @@ pub fn all() -> Vec<(&'static str, Test)> {
         ("socket_options_are_taken", socket_options),
         ("our_options_are_said_to_its_server", our_options),
         ("several_clients_measure_at_the_same_time", together),
+        ("a_hundred_flows_share_the_rate_of_their_client", many_flows),
         ("its_users_log_in_here", users_here),
         ("our_users_log_in_there", users_there),
         ("a_client_that_is_killed_leaves_room_for_the_next", killed_client),
@@ -92,6 +95,22 @@ fn our_warm_up() -> Result<(), Failed> {
         arguments.truncate(arguments.len() - more.len());
     }
     Ok(())
+}
+
+/// More flows than a slow host serves at once: the limit holds for what is received, all flows together.
+fn many_flows() -> Result<(), Failed> {
+    const FLOWS: u64 = 128;
+    let space = Space::new()?;
+    let mut server = space.serve(&["--max-rate", "80mbit"])?;
+    let since = Instant::now();
+    let json = client(&space, &["-P", "128", "-t", "3"])?;
+    // What was saved while nothing moved, and a piece of each flow.
+    let most = 1e7 * (since.elapsed().as_secs_f64() + 0.3) + (FLOWS * 65_536) as f64;
+    let flows = json["end"]["streams"].as_array().map_or(0, Vec::len) as u64;
+    let received = json["end"]["sum_received"]["bytes"].as_f64().unwrap_or(0.0);
+    check(flows == FLOWS, format!("{flows} flows"))?;
+    check(received > 0.0 && received < most, format!("{received} of {most} bytes"))?;
+    server.wait_for_complaint("measured: ")
 }
 
 /// What scripts read of `iperf3 -s -1`, of this end's own counts.

@@ -1,0 +1,120 @@
+//! `goodput lab`, `goodput demo` and `goodput settings set`, as a user types them.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
+
+use libtest_mimic::{Failed, Trial};
+use serde_json::Value;
+
+use crate::disturbed::{self, Judgement};
+use crate::stage::{ORIGINAL, Stage, exe};
+
+/// Every test of this file.
+pub fn all() -> Vec<Trial> {
+    vec![
+        Trial::test("verbs::a_setting_is_set_and_stays", a_setting_is_set_and_stays),
+        Trial::test("verbs::a_lab_stays_up_until_it_is_told", a_lab_stays_up_until_it_is_told),
+        Trial::test("verbs::runs_are_judged_and_counted", runs_are_judged_and_counted),
+        Trial::test("verbs::a_change_is_compared_in_a_lab", a_change_is_compared_in_a_lab),
+        disturbed::trial("verbs::the_demo_proves_its_change", the_demo_proves_its_change),
+    ]
+}
+
+fn check(holds: bool, said: impl std::fmt::Display) -> Result<(), Failed> {
+    if holds { Ok(()) } else { Err(said.to_string().into()) }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Nothing is left to undo: what was set on purpose stays.
+fn a_setting_is_set_and_stays() -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    let name = format!("qdisc.tbf.burst@{}", stage.lab.near().device());
+    let settings = |words: &[&str]| -> Result<Output, Failed> {
+        Ok(stage.goodput(&[&["settings"], words].concat())?.output()?)
+    };
+    let wrong = settings(&["set", &format!("{name}=banana")])?;
+    check(wrong.status.code() == Some(2) && stage.burst()? == ORIGINAL, text(&wrong.stderr))?;
+    let set = settings(&["set", &format!("{name}=200000")])?;
+    let said = text(&set.stdout);
+    check(set.status.success() && stage.burst()? == 200_000, text(&set.stderr))?;
+    check(said.contains("1600 → 200000") && said.contains("until the next boot"), &said)?;
+    check(text(&settings(&["get", &name])?.stdout).trim() == "200000", "it reads otherwise")?;
+    let undo = text(&settings(&["undo"])?.stdout);
+    check(undo.contains("nothing to undo") && stage.burst()? == 200_000, undo)?;
+    check(stage.journals() == 0, "a journal is left")
+}
+
+fn a_lab_stays_up_until_it_is_told() -> Result<(), Failed> {
+    let mut command = Command::new(exe());
+    command.args(["lab", "up", "burst-too-small"]).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let mut lab = command.spawn()?;
+    let stdout = BufReader::new(lab.stdout.take().ok_or("stdout is piped")?);
+    let mut said = Vec::new();
+    for line in stdout.lines() {
+        said.push(line?);
+        if said.last().is_some_and(|line| line.contains("Ctrl-C")) {
+            break;
+        }
+    }
+    let near = said.iter().find(|line| line.trim_start().starts_with("near "));
+    let (_, enter) = near.and_then(|near| near.split_once("nsenter ")).ok_or("no way into it")?;
+    let inside = Command::new("nsenter").args(enter.split(' ')).args(["ip", "-o", "link"]).output();
+    let sent = Command::new("kill").args(["-INT", &lab.id().to_string()]).status()?;
+    let ended = lab.wait()?;
+    check(sent.success() && ended.success(), ended)?;
+    let devices = text(&inside?.stdout);
+    check(devices.contains("to-far"), format!("{said:?}: {devices}"))
+}
+
+/// A scenario without an expectation is always as expected, and one that expects a fault which is not there
+/// never.
+fn runs_are_judged_and_counted() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let run = |expect: &str, more: &[&str]| -> Result<(Option<i32>, String), Failed> {
+        let file = folder.path().join("plain.toml");
+        let body = "name = \"plain\"\ntitle = \"A link.\"\n[link.path]\n[run]\nseconds = 1\n";
+        std::fs::write(&file, format!("{body}{expect}"))?;
+        let output = Command::new(exe()).args(["lab", "run"]).arg(&file).args(more).output()?;
+        Ok((output.status.code(), text(&output.stdout) + &text(&output.stderr)))
+    };
+    let (code, said) = run("", &[])?;
+    check(code == Some(0) && said.contains("1 as expected, 0 not, 0 skipped"), said)?;
+    let absent = "[expect]\nlimit = \"policer\"\nend = \"path\"\n";
+    let (code, said) = run(absent, &[])?;
+    check(code == Some(1) && said.contains("0 as expected, 1 not, 0 skipped"), said)?;
+    let (_, said) = run(absent, &["--json"])?;
+    let line: Value = serde_json::from_str(&said).map_err(|why| format!("{why}: {said}"))?;
+    let judged = line["judged"].as_array().ok_or("nothing is judged")?;
+    check(judged.iter().any(|one| one["ok"] == false) && line["record"].is_object(), &line)
+}
+
+fn a_change_is_compared_in_a_lab() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("plain.toml");
+    std::fs::write(&file, "name = \"plain\"\ntitle = \"A link.\"\n[link.path]\n")?;
+    let mut command = Command::new(exe());
+    command.args(["lab", "compare"]).arg(&file).args(["mover=copy,sendfile", "--json"]);
+    let output = command.output()?;
+    let said = text(&output.stdout);
+    let line: Value = serde_json::from_str(&said).map_err(|why| format!("{why}: {said}"))?;
+    let arms = line["record"]["comparison"]["arms"].as_array().map(Vec::len);
+    check(arms == Some(2) && line["compared"] == "mover=copy,sendfile", said)
+}
+
+/// Which limit a busy machine has, and how clear an effect is, is its own business; what was changed is put
+/// back all the same.
+fn the_demo_proves_its_change() -> Result<Judgement, Failed> {
+    let output = Command::new(exe()).arg("demo").output()?;
+    let said = text(&output.stdout) + &text(&output.stderr);
+    Ok(match output.status.code() {
+        Some(0) if said.contains("== everything as it was") && said.contains("== proven") => {
+            Judgement::Right
+        }
+        Some(4) if said.contains("== everything as it was") => Judgement::Open(said),
+        Some(2) if said.contains("the demo expected") => Judgement::Open(said),
+        _ => Judgement::Wrong(said),
+    })
+}
