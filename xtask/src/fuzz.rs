@@ -1,9 +1,11 @@
 //! `cargo xtask fuzz`: every fuzz target for a while, on the nightly toolchain.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use goodput_testing::seeds;
 
 use xtask::shell::{capture, command, root, run as run_command};
 
@@ -13,6 +15,12 @@ pub struct Options {
     /// Seconds for each target.
     #[arg(default_value_t = 60)]
     seconds: u32,
+    /// Instead of searching, keep of what was found the inputs that reach code which no seed does.
+    #[arg(long)]
+    keep: bool,
+    /// Only this target; can be repeated.
+    #[arg(long, value_name = "TARGET")]
+    only: Vec<String>,
 }
 
 /// Runs the targets one after the other; the first crash ends it.
@@ -20,12 +28,53 @@ pub fn run(options: &Options) -> Result<()> {
     if capture(outside_cargo("rustc").args(["+nightly", "--version"])).is_err() {
         bail!("needs the nightly toolchain: `rustup toolchain install nightly`");
     }
-    for target in targets()? {
-        println!("== {target}, {} s", options.seconds);
-        let seconds = options.seconds.to_string();
-        run_command(outside_cargo("fuzz/run").args([&target, &seconds]))?;
+    let wanted = |target: &String| options.only.is_empty() || options.only.contains(target);
+    for target in targets()?.into_iter().filter(wanted) {
+        unpack(&target)?;
+        if options.keep {
+            println!("== {target}");
+            run_command(outside_cargo("fuzz/run").args(["--keep", &target]))?;
+            pack(&target)?;
+        } else {
+            println!("== {target}, {} s", options.seconds);
+            let seconds = options.seconds.to_string();
+            run_command(outside_cargo("fuzz/run").args([&target, &seconds]))?;
+        }
     }
     Ok(())
+}
+
+/// The file with a target's seeds, and the folder in which the fuzzer has them one by one.
+fn places(target: &str) -> (PathBuf, PathBuf) {
+    let fuzz = root().join("fuzz");
+    (fuzz.join("corpus").join(target).with_extension("seeds"), fuzz.join("seeds").join(target))
+}
+
+/// Fills the fuzzer's folder with the seeds that are kept, and nothing else.
+fn unpack(target: &str) -> Result<()> {
+    let (file, folder) = places(target);
+    let packed = fs::read(&file).with_context(|| format!("read {}", file.display()))?;
+    let seeds = seeds::unpack(&packed);
+    let seeds = seeds.with_context(|| format!("{} is cut short", file.display()))?;
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("remove {}", folder.display()))?;
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+    for (number, seed) in seeds.iter().enumerate() {
+        let path = folder.join(number.to_string());
+        fs::write(&path, seed).with_context(|| format!("write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Keeps what the fuzzer has left in its folder.
+fn pack(target: &str) -> Result<()> {
+    let (file, folder) = places(target);
+    let entries = fs::read_dir(&folder).with_context(|| format!("read {}", folder.display()))?;
+    let read = |entry: std::io::Result<fs::DirEntry>| fs::read(entry?.path());
+    let seeds = entries.map(read).collect::<Result<_, _>>();
+    let seeds = seeds.with_context(|| format!("read the seeds in {}", folder.display()))?;
+    fs::write(&file, seeds::pack(seeds)).with_context(|| format!("write {}", file.display()))
 }
 
 /// The names of the files in crates/fuzzed/src/targets, in order.

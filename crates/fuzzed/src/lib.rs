@@ -7,7 +7,7 @@ pub mod targets;
 /// Something that reads what others wrote.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// The name of its file, and of its folder in `fuzz/corpus`.
+    /// The name of its file, and of its seeds in `fuzz/corpus`.
     pub id: &'static str,
     /// Takes any bytes.
     pub run: fn(&[u8]),

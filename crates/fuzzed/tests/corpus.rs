@@ -5,38 +5,39 @@ use std::fs;
 use std::path::PathBuf;
 
 use goodput_fuzzed::targets::ALL;
+use goodput_testing::seeds::unpack;
 use proptest::prelude::*;
 
 /// Bytes of all corpora together at most: they are in the repository.
 const SIZE_MAX: u64 = 1 << 20;
 
-fn corpus(target: &str) -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus")).join(target)
+/// The seeds of a target, in one file.
+fn corpus(target: &str) -> Vec<u8> {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus"));
+    let file = folder.join(target).with_extension("seeds");
+    fs::read(&file).unwrap_or_else(|why| panic!("{file:?}: {why}"))
 }
 
 #[test]
 fn every_seed_goes_through_its_target() {
     let mut size = 0;
     for target in ALL {
-        let folder = corpus(target.id);
-        let files = fs::read_dir(&folder).unwrap_or_else(|why| panic!("{folder:?}: {why}"));
-        let mut count = 0;
-        for file in files {
-            let path = file.unwrap().path();
-            let bytes = fs::read(&path).unwrap();
-            size += bytes.len() as u64;
-            count += 1;
-            // Named before it runs: a panic does not say which bytes it was about.
-            println!("{}", path.display());
-            (target.run)(&bytes);
+        let packed = corpus(target.id);
+        let seeds = unpack(&packed).unwrap_or_else(|| panic!("{} is cut short", target.id));
+        assert!(!seeds.is_empty(), "{} has no seeds", target.id);
+        size += packed.len() as u64;
+        for seed in seeds {
+            // Before it runs: a panic does not say which bytes it was about.
+            println!("{} {}", target.id, seed.escape_ascii());
+            (target.run)(seed);
         }
-        assert!(count > 0, "{} has no seeds", target.id);
     }
-    assert!(size <= SIZE_MAX, "{size} bytes of seeds: minimise them (`fuzz/run --keep TARGET`)");
+    let minimise = "minimise them (`cargo xtask fuzz --keep`)";
+    assert!(size <= SIZE_MAX, "{size} bytes of seeds: {minimise}");
 }
 
 #[test]
-fn the_list_is_the_folders() {
+fn the_list_is_the_files() {
     let names = |folder: &str| -> Vec<String> {
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(folder);
         let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());

@@ -1,9 +1,11 @@
 //! What the tests of several crates share: what a test does that can't run here ([`skip`]), waiting for a
-//! condition ([`wait_for`]), and a network namespace of its own ([`in_namespace`]). No part of the program.
+//! condition ([`wait_for`]), a network namespace of its own ([`in_namespace`]), and the
+//! corpora of the fuzzer ([`seeds`]). No part of the program.
 #![forbid(unsafe_code)]
 
 mod namespace;
 mod outcome;
+pub mod seeds;
 mod wait;
 
 pub use namespace::in_namespace;
