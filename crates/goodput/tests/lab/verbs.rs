@@ -81,10 +81,10 @@ fn runs_are_judged_and_counted() -> Result<(), Failed> {
         Ok((output.status.code(), text(&output.stdout) + &text(&output.stderr)))
     };
     let (code, said) = run("", &[])?;
-    check(code == Some(0) && said.contains("1 as expected, 0 not, 0 skipped"), said)?;
+    check(code == Some(0) && said.contains("1 as expected, 0 not as expected, 0 skipped"), said)?;
     let absent = "[expect]\nlimit = \"policer\"\nend = \"path\"\n";
     let (code, said) = run(absent, &[])?;
-    check(code == Some(1) && said.contains("0 as expected, 1 not, 0 skipped"), said)?;
+    check(code == Some(1) && said.contains("0 as expected, 1 not as expected, 0 skipped"), said)?;
     let (_, said) = run(absent, &["--json"])?;
     let line: Value = serde_json::from_str(&said).map_err(|why| format!("{why}: {said}"))?;
     let judged = line["judged"].as_array().ok_or("nothing is judged")?;
