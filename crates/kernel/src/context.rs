@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use goodput_model::Missing;
-use goodput_netlink::{Netlink, NetlinkError};
+use goodput_netlink::{Netlink, NetlinkError, Qdisc};
 
 use crate::Root;
 
@@ -66,6 +66,15 @@ impl Context {
             (None, None, Some(local)) => device_with(local),
             (None, None, None) => Err(Missing::because("no device and no peer was named")),
         }
+    }
+
+    /// Name of the device of the path, and its queueing disciplines, with the conversation that read them.
+    pub(crate) fn qdiscs(&self) -> Result<(String, Netlink, Vec<Qdisc>), Missing> {
+        let device = self.device_name()?;
+        let mut netlink = Netlink::open().map_err(missing)?;
+        let index = netlink.link(&device).map_err(missing)?.index;
+        let qdiscs = netlink.qdiscs(index).map_err(missing)?;
+        Ok((device, netlink, qdiscs))
     }
 
     /// The same path with its device looked up, so that not every source does it again.

@@ -5,21 +5,11 @@ use goodput_netlink::Netlink;
 
 use crate::context::missing;
 
-/// Those of `named`, once each is known to be there. If none is named, the devices that are up: all hardware, and what the default routes use; if there is
-/// neither, every device but loopback.
+/// Those of `named`, once each is known to be there. If none is named, the devices that are up: all hardware,
+/// and what the default routes use; if there is neither, every device but loopback.
 pub fn devices(named: &[String]) -> Result<Vec<String>, Missing> {
     let mut netlink = Netlink::open().map_err(missing)?;
     let links = netlink.links().map_err(missing)?;
-    if let Some(unknown) = named.iter().find(|name| links.iter().all(|link| link.name != **name)) {
-        let there: Vec<_> = links.into_iter().map(|link| link.name).collect();
-        let there = there.join(", ");
-        return Err(Missing::because(format!(
-            "there is no device {unknown} here; there are {there}"
-        )));
-    }
-    if !named.is_empty() {
-        return Ok(named.to_vec());
-    }
     if let Some(unknown) = named.iter().find(|name| links.iter().all(|link| link.name != **name)) {
         let there: Vec<_> = links.into_iter().map(|link| link.name).collect();
         let there = there.join(", ");

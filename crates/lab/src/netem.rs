@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use goodput_netlink::qdiscs::QdiscStats;
-use goodput_netlink::{Netlink, Qdisc, QdiscOptions, namespace};
+use goodput_netlink::{Netlink, Qdisc, QdiscOptions, attribute, namespace};
 
 use crate::scenario::Way;
 
@@ -50,27 +50,27 @@ fn options(way: &Way, mtu: u32) -> Vec<u8> {
     for word in [0, limit_packets(way, mtu), probability(way.loss_percent), gap, 0, 0] {
         bytes.extend(word.to_ne_bytes());
     }
-    attribute(&mut bytes, TCA_NETEM_LATENCY64, &nanoseconds(way.delay).to_ne_bytes());
-    attribute(&mut bytes, TCA_NETEM_JITTER64, &nanoseconds(way.jitter).to_ne_bytes());
+    bytes.extend(attribute(TCA_NETEM_LATENCY64, &nanoseconds(way.delay).to_ne_bytes()));
+    bytes.extend(attribute(TCA_NETEM_JITTER64, &nanoseconds(way.jitter).to_ne_bytes()));
     if way.reorder_percent > 0.0 {
         // struct tc_netem_reorder: probability, correlation
         let words = [probability(way.reorder_percent), 0].map(u32::to_ne_bytes);
-        attribute(&mut bytes, TCA_NETEM_REORDER, words.as_flattened());
+        bytes.extend(attribute(TCA_NETEM_REORDER, words.as_flattened()));
     }
     if let Some(rate) = way.rate {
-        rate_attributes(&mut bytes, (rate.0 / 8.0) as u64);
+        bytes.extend(rate_attributes((rate.0 / 8.0) as u64));
     }
     bytes
 }
 
 /// `struct tc_netem_rate`: rate, packet overhead, cell size, cell overhead. A rate that does not
 /// fit is all ones there, and the 64-bit attribute before it counts.
-fn rate_attributes(bytes: &mut Vec<u8>, bytes_per_s: u64) {
+fn rate_attributes(bytes_per_s: u64) -> Vec<u8> {
     let short = u32::try_from(bytes_per_s).unwrap_or(u32::MAX);
-    if short == u32::MAX {
-        attribute(bytes, TCA_NETEM_RATE64, &bytes_per_s.to_ne_bytes());
-    }
-    attribute(bytes, TCA_NETEM_RATE, [short, 0, 0, 0].map(u32::to_ne_bytes).as_flattened());
+    let words = [short, 0, 0, 0].map(u32::to_ne_bytes);
+    let rate = attribute(TCA_NETEM_RATE, words.as_flattened());
+    let long = attribute(TCA_NETEM_RATE64, &bytes_per_s.to_ne_bytes());
+    if short == u32::MAX { [long, rate].concat() } else { rate }
 }
 
 /// netem counts delayed packets as queued, so both need room.
@@ -89,15 +89,6 @@ fn probability(percent: f64) -> u32 {
 
 fn nanoseconds(time: Duration) -> i64 {
     i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
-}
-
-/// Appends a netlink attribute (length, type, payload, padding to four bytes).
-fn attribute(bytes: &mut Vec<u8>, kind: u16, payload: &[u8]) {
-    let length = 4 + payload.len() as u16;
-    bytes.extend(length.to_ne_bytes());
-    bytes.extend(kind.to_ne_bytes());
-    bytes.extend(payload);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use netlink_packet_route::tc::TcAttribute;
 
 use crate::psched::{Clock, RATE_SPEC_BYTES, RateSpec};
 use crate::qdiscs::{QdiscStats, TCA_OPTIONS, kind, message_for, option_bytes};
-use crate::two_rates::{self, Kinds, TwoRates, rate64};
+use crate::raw::attribute;
+use crate::two_rates::{Kinds, TwoRates, rate64};
 use crate::{Netlink, NetlinkError};
 
 const TCA_HTB_PARMS: u16 = 1;
@@ -70,7 +71,7 @@ pub struct HtbRoot {
 /// minor number of the default class, as tc(8) has it.
 pub(crate) fn htb_options(default_class: u32) -> Vec<u8> {
     let init = [3u32, 10, default_class, 0, 0].map(u32::to_ne_bytes);
-    two_rates::emit(&[DefaultNla::new(TCA_HTB_INIT, init.as_flattened().to_vec())])
+    attribute(TCA_HTB_INIT, init.as_flattened())
 }
 
 impl HtbRoot {
@@ -167,10 +168,10 @@ impl HtbClass {
         ] {
             parms.extend(word.to_ne_bytes());
         }
-        let mut attributes = vec![DefaultNla::new(TCA_HTB_PARMS, parms)];
-        attributes.extend(rate64(TCA_HTB_RATE64, self.rate_bytes_per_s));
-        attributes.extend(rate64(TCA_HTB_CEIL64, self.ceil_bytes_per_s));
-        two_rates::emit(&attributes)
+        let mut options = attribute(TCA_HTB_PARMS, &parms);
+        options.extend(rate64(TCA_HTB_RATE64, self.rate_bytes_per_s));
+        options.extend(rate64(TCA_HTB_CEIL64, self.ceil_bytes_per_s));
+        options
     }
 
     fn parse(options: &[u8]) -> Option<Self> {

@@ -133,30 +133,25 @@ pub(crate) fn parse_settings(settings: &[u8]) -> LinkSettings {
     }
 }
 
-/// `struct ethtool_value`: one command, one word.
-pub(crate) fn get_word(operation: &str, device: &str, command: u32) -> Result<u32, NetlinkError> {
-    let mut value = [0u8; 8];
-    call(operation, device, command, &mut value)?;
-    Ok(u32::from_ne_bytes([value[4], value[5], value[6], value[7]]))
-}
-
-/// `struct ethtool_value`: one command, one word.
-pub(crate) fn set_word(
-    operation: &str,
-    device: &str,
-    command: u32,
-    word: u32,
-) -> Result<(), NetlinkError> {
-    let mut value = [0u8; 8];
-    value[4..].copy_from_slice(&word.to_ne_bytes());
-    call(operation, device, command, &mut value)
-}
-
 /// One ioctl on `device` of the calling thread's namespace. `data` is the command's structure; its
 /// first word becomes the command. What the kernel writes beyond its end is lost. `data` must not
 /// be longer than [`LONGEST_BYTES`].
-#[expect(unsafe_code, reason = "no library covers SIOCETHTOOL")]
 pub(crate) fn call(
+    operation: &str,
+    device: &str,
+    command: u32,
+    data: &mut [u8],
+) -> Result<(), NetlinkError> {
+    #[cfg(any(test, feature = "scripted"))]
+    if let Some(answer) = crate::scripted::answer(device, command, data) {
+        return answer.map_err(|cause| NetlinkError::refused(operation, cause));
+    }
+    ask_kernel(operation, device, command, data)
+}
+
+/// The ioctl itself.
+#[expect(unsafe_code, reason = "no library covers SIOCETHTOOL")]
+pub(crate) fn ask_kernel(
     operation: &str,
     device: &str,
     command: u32,

@@ -2,8 +2,9 @@
 //! include/uapi/linux/ethtool_netlink.h), for what the ioctl does not report.
 
 use crate::NetlinkError;
-use crate::generic::{Family, NLA_F_NESTED, attribute};
+use crate::generic::Family;
 use crate::raw::RawMessage;
+use crate::raw::{NLA_F_NESTED, attribute};
 
 const ETHTOOL_A_HEADER_DEV_NAME: u16 = 2;
 const ETHTOOL_A_HEADER_FLAGS: u16 = 3;

@@ -1,5 +1,6 @@
 //! Device features by name, one bit each (`ETHTOOL_GFEATURES`, `ETHTOOL_SFEATURES`,
-//! include/uapi/linux/ethtool.h), for what the older commands are too coarse for.
+//! include/uapi/linux/ethtool.h). Offloads are read and switched by them too: the commands of each offload
+//! are older and coarser.
 
 use crate::NetlinkError;
 use crate::ethtool::call;
@@ -51,7 +52,6 @@ impl Features {
     }
 
     /// Whether any of the features called `names` is active.
-    #[cfg(test)]
     pub(crate) fn any_active(&self, names: &[&str]) -> bool {
         self.bits(names)
             .any(|bit| self.blocks.get(bit / 32).is_some_and(|b| b[2] >> (bit % 32) & 1 == 1))

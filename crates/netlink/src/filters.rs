@@ -126,18 +126,11 @@ mod tests {
     use netlink_sys::protocols::NETLINK_ROUTE;
 
     use super::*;
+    use crate::raw::attribute;
     use crate::socket::NetlinkSocket;
     use crate::{Qdisc, QdiscOptions, QdiscStats};
     use goodput_testing::in_namespace;
     use proptest::prelude::*;
-
-    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-        let mut bytes = ((4 + value.len()) as u16).to_ne_bytes().to_vec();
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend(value);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes
-    }
 
     /// As `tc filter add ... matchall action police` is listed: this kernel has no policer to try.
     fn policed(handle: u32) -> RawMessage {

@@ -4,13 +4,11 @@
 use netlink_sys::protocols::NETLINK_GENERIC;
 
 use crate::NetlinkError;
-use crate::raw::RawMessage;
+use crate::raw::{RawMessage, attribute};
 use crate::socket::NetlinkSocket;
 
 /// `struct genlmsghdr`: command, version, two reserved bytes.
 pub(crate) const HEADER_BYTES: usize = 4;
-/// Mark of an attribute that holds others, which newer families insist on.
-pub(crate) const NLA_F_NESTED: u16 = 1 << 15;
 const GENL_ID_CTRL: u16 = 0x10;
 const CTRL_CMD_GETFAMILY: u8 = 3;
 const CTRL_ATTR_FAMILY_ID: u16 = 1;
@@ -67,15 +65,6 @@ pub(crate) fn message(kind: u16, command: u8, attributes: &[u8]) -> RawMessage {
     RawMessage { kind, body }
 }
 
-/// Length and type, then the value, padded to words.
-pub(crate) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
-    let mut bytes = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
-    bytes.extend(value);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
-}
-
 /// A number in the machine's order, of the 1, 2, 4 or 8 bytes that it has; `None` for other lengths.
 pub(crate) fn number(value: &[u8]) -> Option<u64> {
     match value {
@@ -92,7 +81,6 @@ pub(crate) fn number(value: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn a_number_is_as_long_as_it_is() {
@@ -106,14 +94,5 @@ mod tests {
     fn a_family_that_is_not_there_is_not_found() {
         let error = Family::open("try", "no-such-family").err().unwrap();
         assert!(error.not_found(), "{error}");
-    }
-
-    proptest! {
-        #[test]
-        fn an_attribute_is_read_back(kind in 1u16..100, value in prop::collection::vec(any::<u8>(), 0..40)) {
-            let bytes = attribute(kind, &value);
-            let read: Vec<_> = crate::raw::attributes(&bytes).collect();
-            prop_assert_eq!(read, vec![(kind, value.as_slice())]);
-        }
     }
 }

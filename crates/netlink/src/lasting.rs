@@ -2,6 +2,7 @@
 //! what must come back with the object (include/uapi/linux/{if_addr,rtnetlink}.h).
 
 use crate::ObjectKind;
+use crate::raw::word;
 
 /// `IFA_CACHEINFO` with `struct ifa_cacheinfo`: preferred, valid, created, updated.
 const IFA_CACHEINFO: u16 = 6;
@@ -53,10 +54,6 @@ impl Lasting {
         let words = [self.preferred_s.unwrap_or(FOR_GOOD), valid, 0, 0];
         (IFA_CACHEINFO, words.map(u32::to_ne_bytes).concat())
     }
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 #[cfg(test)]

@@ -35,6 +35,8 @@ pub mod receive_rules;
 pub mod route_metrics;
 pub mod routes;
 mod rtnetlink;
+#[cfg(any(test, feature = "scripted"))]
+pub mod scripted;
 pub mod sock_diag;
 mod socket;
 pub mod standard_statistics;
@@ -55,6 +57,7 @@ pub use neighbours::NeighbourState;
 pub use objects::{Object, ObjectKind};
 pub use offloads::{Offload, get_offload, set_offload};
 pub use qdiscs::{Qdisc, QdiscOptions, QdiscStats};
+pub use raw::attribute;
 pub use route_metrics::RouteMetrics;
 pub use routes::{Family, Route};
 pub use rtnetlink::Netlink;

@@ -92,7 +92,8 @@ pub(crate) fn parse_eee(reply: &RawMessage) -> Eee {
 mod tests {
     use super::*;
     use crate::Netlink;
-    use crate::generic::{NLA_F_NESTED, attribute, message};
+    use crate::generic::message;
+    use crate::raw::{NLA_F_NESTED, attribute};
     use goodput_testing::in_namespace;
     use proptest::prelude::*;
 

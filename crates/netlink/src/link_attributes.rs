@@ -1,7 +1,7 @@
 //! What can be set of a link, attribute by attribute as the kernel tells it, so that it can be
 //! compared and written again (`IFLA_*`, include/uapi/linux/if_link.h).
 
-use crate::raw::{RawMessage, attributes};
+use crate::raw::{RawMessage, attribute, attributes, word};
 use crate::{Netlink, NetlinkError};
 
 /// `struct ifinfomsg`.
@@ -91,21 +91,12 @@ impl Netlink {
     }
 }
 
-/// `struct nlattr` and its value, padded to words.
-fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
-    let mut bytes = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
-}
-
 /// Family, padding and type are 0: link, flags, which flags.
 fn header(index: u32, flags: u32, mask: u32) -> Vec<u8> {
     [0, index, flags, mask].iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
 fn told_of(message: &RawMessage) -> Option<LinkAttributes> {
-    let word = |at: usize| Some(u32::from_ne_bytes(*message.body.get(at..)?.first_chunk()?));
     if message.kind != libc::RTM_NEWLINK {
         return None;
     }
@@ -117,9 +108,9 @@ fn told_of(message: &RawMessage) -> Option<LinkAttributes> {
     let token = value(TOKEN[0]).and_then(|all| inner(inner(all, TOKEN[1])?, TOKEN[2]));
     let token = token.map(|token| (TOKEN_NAME, token.to_vec()));
     Some(LinkAttributes {
-        index: word(4)?,
+        index: word(&message.body, 4)?,
         name: crate::ethtool::c_text(value(IFLA_IFNAME)?),
-        flags: word(8)? & SETTABLE,
+        flags: word(&message.body, 8)? & SETTABLE,
         attributes: set.chain(token).collect(),
     })
 }

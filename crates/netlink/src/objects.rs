@@ -7,7 +7,7 @@
 use netlink_packet_core::{NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 
 use crate::lasting::Lasting;
-use crate::raw::RawMessage;
+use crate::raw::{self, NLA_F_NESTED, RawMessage};
 use crate::{Netlink, NetlinkError};
 
 /// A kind of object.
@@ -61,8 +61,6 @@ const STATIC: u16 = 0x40;
 /// `NTF_SELF` and `NTF_OFFLOADED`.
 const OF_DEVICE: u8 = 0x02;
 const OFFLOADED: u8 = 0x20;
-/// `NLA_F_NESTED`.
-const NESTED: u16 = 1 << 15;
 /// Where filters of a link hang: its root, and `TC_H_INGRESS` and the two hooks of `TC_H_CLSACT`.
 const PARENTS: [u32; 4] = [0, 0xffff_0000, 0xffff_fff2, 0xffff_fff3];
 /// `IFA_F_TEMPORARY` of an IPv6 address.
@@ -409,22 +407,20 @@ fn body(kind: ObjectKind, header: &[u8], attributes: &[(u16, Vec<u8>)]) -> Vec<u
     let mut bytes = header.to_vec();
     for (attribute, value) in attributes {
         let nested = kind.nested_attributes().contains(attribute);
-        put(&mut bytes, &(attribute | if nested { NESTED } else { 0 }, value.clone()));
+        put(&mut bytes, &(attribute | if nested { NLA_F_NESTED } else { 0 }, value.clone()));
     }
     bytes
 }
 
-/// Adds `struct nlattr` and its value, padded to words.
+/// Adds an attribute, which begins at a word.
 fn put(bytes: &mut Vec<u8>, (kind, value): &(u16, Vec<u8>)) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes.extend(u16::try_from(4 + value.len()).unwrap_or(u16::MAX).to_ne_bytes());
-    bytes.extend(kind.to_ne_bytes());
-    bytes.extend(value);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes.extend(raw::attribute(*kind, value));
 }
 
+/// The word at a byte; 0 where the kernel told less.
 fn word(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |w| u32::from_ne_bytes(*w))
+    raw::word(bytes, at).unwrap_or(0)
 }
 
 #[cfg(test)]

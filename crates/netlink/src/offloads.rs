@@ -4,15 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::NetlinkError;
-use crate::ethtool::{get_word, set_word};
 use crate::features::Features;
 
-const ETHTOOL_GFLAGS: u32 = 0x25;
-const ETHTOOL_SFLAGS: u32 = 0x26;
-/// `ETH_FLAG_LRO` in the flags that the two commands above carry.
-const FLAG_LRO: u32 = 1 << 15;
-/// A part of TSO that is not switched on with it: hardware has it off by default, and
-/// `ETHTOOL_STSO`, which switches it too, would leave it on.
+/// A part of TSO that is not switched with it: hardware has it off by default, and on again it would stay.
 const MANGLE_ID: &str = "tx-tcp-mangleid-segmentation";
 
 /// One offload.
@@ -83,19 +77,6 @@ impl Offload {
             Self::ScatterGather => &["tx-scatter-gather", "tx-scatter-gather-fraglist"],
         }
     }
-
-    /// The commands that get and set it (`ETHTOOL_G*`, `ETHTOOL_S*`).
-    fn commands(self) -> (u32, u32) {
-        match self {
-            Self::Tso => (0x1e, 0x1f),
-            Self::Gso => (0x23, 0x24),
-            Self::Gro => (0x2b, 0x2c),
-            Self::Lro => (ETHTOOL_GFLAGS, ETHTOOL_SFLAGS),
-            Self::TxChecksum => (0x16, 0x17),
-            Self::RxChecksum => (0x14, 0x15),
-            Self::ScatterGather => (0x18, 0x19),
-        }
-    }
 }
 
 impl fmt::Display for Offload {
@@ -118,11 +99,18 @@ impl FromStr for Offload {
     }
 }
 
+impl Features {
+    /// Whether an offload is on: any of the features that it stands for is active, as the kernel's own older
+    /// commands have it (net/ethtool/ioctl.c `ethtool_get_one_feature`).
+    pub fn has(&self, offload: Offload) -> bool {
+        self.any_active(offload.features())
+    }
+}
+
 /// Whether `offload` is on at `device` in the calling thread's namespace.
 pub fn get_offload(device: &str, offload: Offload) -> Result<bool, NetlinkError> {
     let operation = format!("read offload {offload} of {device}");
-    let word = get_word(&operation, device, offload.commands().0)?;
-    Ok(if offload == Offload::Lro { word & FLAG_LRO != 0 } else { word != 0 })
+    Ok(Features::read(&operation, device)?.has(offload))
 }
 
 /// Switches `offload` at `device`. Read it afterwards: the kernel takes a wish that another setting
@@ -130,20 +118,9 @@ pub fn get_offload(device: &str, offload: Offload) -> Result<bool, NetlinkError>
 pub fn set_offload(device: &str, offload: Offload, on: bool) -> Result<(), NetlinkError> {
     let state = if on { "on" } else { "off" };
     let operation = format!("switch offload {offload} of {device} {state}");
-    let word = match offload {
-        Offload::Tso => {
-            let features = Features::read(&operation, device)?;
-            let mut names = offload.features().to_vec();
-            names.retain(|name| *name != MANGLE_ID);
-            return features.request(&operation, device, &names, on);
-        }
-        Offload::Lro => {
-            let flags = get_word(&operation, device, ETHTOOL_GFLAGS)?;
-            if on { flags | FLAG_LRO } else { flags & !FLAG_LRO }
-        }
-        _ => u32::from(on),
-    };
-    set_word(&operation, device, offload.commands().1, word)
+    let names: Vec<&str> =
+        offload.features().iter().copied().filter(|name| *name != MANGLE_ID).collect();
+    Features::read(&operation, device)?.request(&operation, device, &names, on)
 }
 
 #[cfg(test)]
@@ -172,7 +149,7 @@ mod tests {
             Netlink::open().unwrap().create_veth("left", "right").unwrap();
             assert!(!get_offload("left", Offload::Lro).unwrap());
             let error = set_offload("left", Offload::Lro, true).unwrap_err();
-            assert!(error.errno().is_some(), "{error}");
+            assert!(error.not_supported(), "{error}");
         });
     }
 

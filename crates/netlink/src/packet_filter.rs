@@ -104,7 +104,7 @@ fn is_drop(immediate: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generic::attribute;
+    use crate::raw::attribute;
     use goodput_testing::in_namespace;
     use proptest::prelude::*;
 

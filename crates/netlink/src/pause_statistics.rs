@@ -48,7 +48,8 @@ pub(crate) fn statistics(reply: &RawMessage) -> PauseStatistics {
 mod tests {
     use super::*;
     use crate::Netlink;
-    use crate::generic::{attribute, message};
+    use crate::generic::message;
+    use crate::raw::attribute;
     use goodput_testing::in_namespace;
     use proptest::prelude::*;
 

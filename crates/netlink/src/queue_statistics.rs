@@ -3,8 +3,9 @@
 //! Documentation/netlink/specs/netdev.yaml). Drivers that do not take part leave the list empty.
 
 use crate::NetlinkError;
-use crate::generic::{Family, HEADER_BYTES, attribute, number};
+use crate::generic::{Family, HEADER_BYTES, number};
 use crate::raw::RawMessage;
+use crate::raw::attribute;
 
 const NETDEV_CMD_QSTATS_GET: u8 = 12;
 const IFINDEX: u16 = 1;

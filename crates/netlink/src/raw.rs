@@ -33,6 +33,23 @@ pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
+/// Mark of an attribute that holds others, which newer families insist on.
+pub(crate) const NLA_F_NESTED: u16 = 1 << 15;
+
+/// One attribute as bytes: `struct nlattr` (length and type), then the value, padded to words (netlink(7)).
+/// A value that is too long for the length gets the longest one, which the kernel refuses.
+pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
+    let mut bytes = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// The word of 32 bits at a byte of a structure, in the machine's order; `None` beyond its end.
+pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
 impl NetlinkSerializable for RawMessage {
     fn message_type(&self) -> u16 {
         self.kind
@@ -68,7 +85,22 @@ mod tests {
         assert_eq!(found, [(1, &[9][..]), (2, &[7, 8][..])]);
     }
 
+    #[test]
+    fn a_word_is_there_in_full_or_not_at_all() {
+        let bytes = [[0; 4], 7u32.to_ne_bytes()].concat();
+        assert_eq!(word(&bytes, 4), Some(7));
+        assert_eq!((word(&bytes, 5), word(&bytes, 99)), (None, None));
+    }
+
     proptest! {
+        #[test]
+        fn an_attribute_is_read_back(kind in 1u16..100, value in prop::collection::vec(any::<u8>(), 0..40)) {
+            let bytes = attribute(kind, &value);
+            prop_assert!(bytes.len().is_multiple_of(4));
+            let read: Vec<_> = attributes(&bytes).collect();
+            prop_assert_eq!(read, vec![(kind, value.as_slice())]);
+        }
+
         #[test]
         fn no_bytes_make_it_panic(
             body in prop::collection::vec(0u8..40, 0..80), header in 0usize..90

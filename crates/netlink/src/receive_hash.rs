@@ -3,6 +3,7 @@
 
 use crate::NetlinkError;
 use crate::ethtool::{LONGEST_BYTES, call};
+use crate::raw;
 
 const ETHTOOL_GRXFH: u32 = 0x29;
 const ETHTOOL_GRSSH: u32 = 0x46;
@@ -125,9 +126,9 @@ fn parse(whole: &[u8]) -> Option<ReceiveHash> {
     Some(ReceiveHash { is_toeplitz, key, table })
 }
 
+/// The word at a byte; 0 where the driver told less.
 fn word(bytes: &[u8], at: usize) -> u32 {
-    let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk()).copied();
-    u32::from_ne_bytes(bytes.unwrap_or_default())
+    raw::word(bytes, at).unwrap_or(0)
 }
 
 #[cfg(test)]

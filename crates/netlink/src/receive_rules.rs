@@ -3,6 +3,7 @@
 
 use crate::NetlinkError;
 use crate::ethtool::{LONGEST_BYTES, call};
+use crate::raw;
 
 const ETHTOOL_GRXCLSRLCNT: u32 = 0x2e;
 const ETHTOOL_GRXCLSRULE: u32 = 0x2f;
@@ -77,9 +78,9 @@ fn add(operation: &str, rule: &ReceiveRule, card: Card<'_>) -> Result<(), Netlin
     card(ETHTOOL_SRXCLSRLINS, &mut whole)
 }
 
+/// The word at a byte; 0 where the driver told less.
 fn word(bytes: &[u8], at: usize) -> u32 {
-    let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk()).copied();
-    u32::from_ne_bytes(bytes.unwrap_or_default())
+    raw::word(bytes, at).unwrap_or(0)
 }
 
 #[cfg(test)]

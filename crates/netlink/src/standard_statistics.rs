@@ -4,7 +4,8 @@
 
 use crate::NetlinkError;
 use crate::ethtool_family;
-use crate::generic::{HEADER_BYTES, NLA_F_NESTED, attribute, number};
+use crate::generic::{HEADER_BYTES, number};
+use crate::raw::{NLA_F_NESTED, attribute};
 use crate::raw::{RawMessage, attributes};
 
 const ETHTOOL_MSG_STATS_GET: u8 = 32;

@@ -1,10 +1,9 @@
 //! The token bucket filter's parameters and their bytes (net/sched/sch_tbf.c `tbf_change`,
 //! `tbf_dump`; include/uapi/linux/pkt_sched.h `TCA_TBF_*`).
 
-use netlink_packet_core::DefaultNla;
-
 use crate::psched::{Clock, RATE_SPEC_BYTES, RateSpec};
-use crate::two_rates::{self, Kinds, TwoRates, rate64};
+use crate::raw::attribute;
+use crate::two_rates::{Kinds, TwoRates, rate64};
 
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
@@ -83,15 +82,14 @@ impl Tbf {
     pub(crate) fn emit(&self) -> Vec<u8> {
         let peak = self.peak_rate_bytes_per_s.unwrap_or(0);
         let burst = self.rate_clock().map_or(self.burst_bytes, |c| c.widest(self.burst_bytes));
-        let word = |kind, value: u32| DefaultNla::new(kind, value.to_ne_bytes().to_vec());
-        let mut attributes = vec![DefaultNla::new(TCA_TBF_PARMS, self.parms(burst, peak))];
-        attributes.push(word(TCA_TBF_BURST, burst));
-        attributes.extend(rate64(TCA_TBF_RATE64, self.rate_bytes_per_s));
-        attributes.extend(rate64(TCA_TBF_PRATE64, peak));
+        let mut options = attribute(TCA_TBF_PARMS, &self.parms(burst, peak));
+        options.extend(attribute(TCA_TBF_BURST, &burst.to_ne_bytes()));
+        options.extend(rate64(TCA_TBF_RATE64, self.rate_bytes_per_s));
+        options.extend(rate64(TCA_TBF_PRATE64, peak));
         if let (Some(clock), Some(mtu)) = (self.peak_clock(), self.mtu_bytes) {
-            attributes.push(word(TCA_TBF_PBURST, clock.widest(mtu)));
+            options.extend(attribute(TCA_TBF_PBURST, &clock.widest(mtu).to_ne_bytes()));
         }
-        two_rates::emit(&attributes)
+        options
     }
 
     fn parms(&self, burst: u32, peak: u64) -> Vec<u8> {

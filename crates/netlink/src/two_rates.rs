@@ -2,9 +2,10 @@
 //! attribute of its own for each rate that their 32 bits don't hold (net/sched/sch_tbf.c `tbf_change`,
 //! net/sched/sch_htb.c `htb_change_class`).
 
-use netlink_packet_core::{DefaultNla, Emitable, NlasIterator};
+use netlink_packet_core::NlasIterator;
 
 use crate::psched::{RATE_SPEC_BYTES, RateSpec};
+use crate::raw;
 
 /// Kinds of the attributes.
 pub(crate) struct Kinds {
@@ -50,18 +51,11 @@ impl<const BYTES: usize> TwoRates<BYTES> {
 
     /// The word of 32 bits at a byte of the parameters.
     pub(crate) fn word(&self, at: usize) -> Option<u32> {
-        self.parms[at..].first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
+        raw::word(&self.parms, at)
     }
 }
 
-/// The attribute of a rate that 32 bits don't hold, bytes per second.
-pub(crate) fn rate64(kind: u16, rate: u64) -> Option<DefaultNla> {
-    (rate > u32::MAX.into()).then(|| DefaultNla::new(kind, rate.to_ne_bytes().to_vec()))
-}
-
-/// The bytes of attributes, one behind the other.
-pub(crate) fn emit(attributes: &[DefaultNla]) -> Vec<u8> {
-    let mut bytes = vec![0; attributes.buffer_len()];
-    attributes.emit(&mut bytes);
-    bytes
+/// The attribute of a rate in bytes per second that 32 bits don't hold; nothing for one that they hold.
+pub(crate) fn rate64(kind: u16, rate: u64) -> Vec<u8> {
+    if rate > u32::MAX.into() { raw::attribute(kind, &rate.to_ne_bytes()) } else { Vec::new() }
 }

@@ -2,7 +2,7 @@
 //! through each.
 
 use goodput_model::{Missing, Snapshot};
-use goodput_netlink::{Class, HtbRoot, Netlink, Qdisc, QdiscOptions};
+use goodput_netlink::{Class, HtbRoot, Qdisc, QdiscOptions};
 
 use super::Source;
 use crate::Context;
@@ -24,14 +24,11 @@ impl Source for ClassesSource {
     }
 
     fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
-        let device = context.device_name()?;
-        let mut netlink = Netlink::open().map_err(missing)?;
-        let index = netlink.link(&device).map_err(missing)?.index;
-        let qdiscs = netlink.qdiscs(index).map_err(missing)?;
+        let (device, mut netlink, qdiscs) = context.qdiscs()?;
         let root = qdiscs.iter().find(|qdisc| qdisc.is_root() && qdisc.kind == "htb");
         let root = root.ok_or_else(|| Missing::because(format!("{device} has no htb")))?;
         defaults(snapshot, root);
-        for class in netlink.classes(index).map_err(missing)? {
+        for class in netlink.classes(root.index).map_err(missing)? {
             facts(snapshot, &class);
         }
         Ok(())

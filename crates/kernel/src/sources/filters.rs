@@ -6,7 +6,6 @@ use goodput_netlink::{Hook, Netlink, Qdisc};
 
 use super::Source;
 use crate::Context;
-use crate::context::missing;
 
 pub(super) struct FiltersSource;
 
@@ -24,10 +23,7 @@ impl Source for FiltersSource {
     }
 
     fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
-        let device = context.device_name()?;
-        let mut netlink = Netlink::open().map_err(missing)?;
-        let index = netlink.link(&device).map_err(missing)?.index;
-        let qdiscs = netlink.qdiscs(index).map_err(missing)?;
+        let (_, mut netlink, qdiscs) = context.qdiscs()?;
         match qdiscs.iter().find(|qdisc| is_hook(qdisc)) {
             Some(qdisc) => hooks(snapshot, &mut netlink, qdisc),
             None => snapshot.put("filters.hook", "none"),

@@ -1,7 +1,7 @@
 //! Offloads of the path's device, "on" or "off".
 
 use goodput_model::{Missing, Snapshot};
-use goodput_netlink::{Offload, get_offload};
+use goodput_netlink::{Features, Offload};
 
 use super::Source;
 use crate::Context;
@@ -23,11 +23,14 @@ impl Source for OffloadSource {
 
     fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
         let device = context.device_name()?;
+        let features = Features::of(&device).map_err(|error| error.to_string());
         for offload in Offload::ALL {
             let name = format!("offload.{offload}");
-            match get_offload(&device, offload) {
-                Ok(on) => snapshot.put(name, if on { "on" } else { "off" }),
-                Err(error) => snapshot.lacks(name, error.to_string()),
+            match &features {
+                Ok(features) => {
+                    snapshot.put(name, if features.has(offload) { "on" } else { "off" })
+                }
+                Err(why) => snapshot.lacks(name, why.as_str()),
             }
         }
         Ok(())

@@ -23,10 +23,7 @@ impl Source for QdiscSource {
     }
 
     fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
-        let device = context.device_name()?;
-        let mut netlink = Netlink::open().map_err(missing)?;
-        let index = netlink.link(&device).map_err(missing)?.index;
-        let qdiscs = netlink.qdiscs(index).map_err(missing)?;
+        let (device, mut netlink, qdiscs) = context.qdiscs()?;
         let root = qdiscs.into_iter().find(Qdisc::is_root);
         let root =
             root.ok_or_else(|| Missing::because(format!("{device} has no qdisc; is it up?")))?;
@@ -38,7 +35,7 @@ impl Source for QdiscSource {
                 no_rate(snapshot, &root.kind);
                 snapshot.put("qdisc.limit_bytes", u64::from(*limit_bytes));
             }
-            _ if root.kind == "htb" => classes(snapshot, &mut netlink, index),
+            _ if root.kind == "htb" => classes(snapshot, &mut netlink, root.index),
             _ => {
                 no_rate(snapshot, &root.kind);
                 snapshot.lacks("qdisc.limit_bytes", "this kind has no limit in bytes");
