@@ -6,7 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use goodput_model::SettingRef;
-use goodput_netlink::{Features, Offload, namespace};
+use goodput_netlink::parameters::{Parameter, set_parameter};
+use goodput_netlink::{Features, Offload, namespace, scripted};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::lookup::machine;
@@ -14,8 +15,8 @@ use crate::machine::offload::requested;
 use crate::testing::{Victim, Whole, build, guard, in_scene, wait_for};
 use crate::{Changes, Outcome, Setting, SettingError, read, settings, undo};
 
-/// What no virtual device has. Their bytes are tested in goodput-netlink, and here that a device
-/// without them is told as such.
+/// What no virtual device has. A card in memory has all of them but the first; and a device without them is
+/// reported as such.
 const HARDWARE: [&str; 9] = [
     "offload.lro",
     "ring.rx",
@@ -31,8 +32,14 @@ const HARDWARE: [&str; 9] = [
 /// The settings that change the machine, each with the setting and two values of its example, of
 /// which the second is not the value now.
 fn machine_settings() -> impl Iterator<Item = (&'static Setting, SettingRef, [String; 2])> {
-    let here = |setting: &&&Setting| !setting.is_plan() && !HARDWARE.contains(&setting.id);
-    settings::ALL.iter().filter(here).map(|found| {
+    settings_that(|setting| !setting.is_plan() && !HARDWARE.contains(&setting.id))
+}
+
+/// The same of the settings that `choose` takes.
+fn settings_that(
+    choose: impl Fn(&Setting) -> bool,
+) -> impl Iterator<Item = (&'static Setting, SettingRef, [String; 2])> {
+    settings::ALL.iter().filter(move |setting| choose(setting)).map(|found| {
         let (name, values) = found.example.split_once('=').unwrap();
         let values: Vec<String> = values.split(',').map(|v| v.trim_matches('"').into()).collect();
         let [one, other] = values.try_into().unwrap();
@@ -81,6 +88,37 @@ fn all_settings_at_once_are_put_back() {
         assert!(report.is_clean(), "{report}");
         assert_eq!(values(), before);
         assert_eq!(whole.differences(), [""; 0]);
+    });
+}
+
+/// What a card has is put back to the byte, with all that its driver makes anew beside it: after a change of the
+/// channels the table of the hash, the times of interrupts, and the files of the queues that went.
+#[test]
+fn what_a_card_has_is_put_back_to_the_byte() {
+    in_scene("what_a_card_has_is_put_back_to_the_byte", |state_dir| {
+        let installed = scripted::install("eth0", scripted::Card::with_queues(4));
+        set_parameter("eth0", Parameter::ChannelsCombined, 4).unwrap();
+        crate::side_effects::steer("eth0");
+        installed.change(|card| card.table.reverse());
+        for (parameter, value) in [(Parameter::CoalesceRxUs, 20), (Parameter::RingRx, 1024)] {
+            set_parameter("eth0", parameter, value).unwrap();
+        }
+        let of_card = |setting: &Setting| HARDWARE[1..].contains(&setting.id);
+        assert_eq!(settings_that(of_card).count(), HARDWARE.len() - 1);
+        for (_, setting, values) in settings_that(of_card) {
+            let (card, whole) = (installed.card(), Whole::now());
+            assert!(whole.has("queue/eth0/queues/rx-3/rps_cpus") && whole.has("spreading/eth0/"));
+            let mut changes = Changes::begin(state_dir, guard()).unwrap();
+            for value in values.iter().chain(&values) {
+                let effective = changes.apply(&setting, value).unwrap();
+                assert_eq!(read(&setting).unwrap(), effective, "{setting}={value}");
+            }
+            assert_ne!(installed.card().bytes(), card.bytes(), "{setting}");
+            let report = changes.restore();
+            assert!(report.is_clean(), "{setting}: {report}");
+            assert_eq!(installed.card().bytes(), card.bytes(), "{setting}");
+            assert_eq!(whole.differences(), [""; 0], "{setting}");
+        }
     });
 }
 

@@ -4,7 +4,7 @@
 //! setting is changed; a guard process puts it back when this one is killed, and [`undo()`] when the
 //! guard was killed too. A value that someone else changed meanwhile is left alone.
 
-mod around;
+pub mod allowlist;
 mod changes;
 mod error;
 #[cfg(feature = "fuzzing")]
@@ -16,12 +16,12 @@ mod life;
 mod lookup;
 mod machine;
 mod nearest;
-pub mod others;
 mod permanent;
 mod place;
 mod restore;
 mod setting;
 pub mod settings;
+mod side_effects;
 mod undo;
 mod value;
 
@@ -34,7 +34,6 @@ mod sweep_tests;
 #[cfg(test)]
 mod testing;
 
-pub use around::Footprint;
 pub use changes::Changes;
 pub use error::SettingError;
 pub use guard::{GuardProgram, guard_main};
@@ -43,4 +42,5 @@ pub use permanent::{Form, merged, permanent};
 pub use place::default_state_dir;
 pub use restore::{Forget, Outcome, RestoreReport, Restored};
 pub use setting::{Backend, Machine, Scope, Setting};
+pub use side_effects::Footprint;
 pub use undo::{Leftover, leftovers, undo, undo_and_forget};

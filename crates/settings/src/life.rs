@@ -52,7 +52,7 @@ impl Sight {
             match look(&process, place) {
                 Ok(true) => return Life::Lives,
                 Ok(false) => {}
-                Err(error) if has_ended(&error) => {}
+                Err(error) if has_ended(&error, &process) => {}
                 Err(_) => unseen = Some("goodput may not inspect all processes; root may"),
             }
         }
@@ -84,7 +84,7 @@ fn look(process: &Path, place: &Place) -> io::Result<bool> {
         let path = thread.path().join("ns/net");
         match fs::metadata(&path) {
             Ok(status) if status.ino() == place.netns && may_be(&path, place) => return Ok(true),
-            Err(error) if !has_ended(&error) => return Err(error),
+            Err(error) if !has_ended(&error, &thread.path()) => return Err(error),
             _ => {}
         }
     }
@@ -98,12 +98,29 @@ fn look(process: &Path, place: &Place) -> io::Result<bool> {
     }
     // A mount can't be told from one of a later namespace with the same number from here; it counts.
     let mounts = fs::read_to_string(process.join("mountinfo"))
-        .or_else(|error| if has_ended(&error) { Ok(String::new()) } else { Err(error) })?;
+        .or_else(|error| if has_ended(&error, process) { Ok(String::new()) } else { Err(error) })?;
     Ok(mounts.split_whitespace().any(|word| word == name))
 }
 
-/// A process that ends while it is looked at has neither files nor namespaces.
-fn has_ended(error: &io::Error) -> bool {
+/// Whether the process or thread below `task` has ended, as far as an error on one of its files says: then it
+/// has neither files nor namespaces. Where a task is gone, the kernel answers as if it were forbidden
+/// (fs/proc/namespaces.c `proc_ns_get_link`); only what is still there and runs is forbidden.
+fn has_ended(error: &io::Error, task: &Path) -> bool {
+    is_gone(error) || error.kind() == io::ErrorKind::PermissionDenied && !is_running(task)
+}
+
+/// Whether a process or thread is there and is neither a zombie nor dead (proc_pid_stat(5)).
+fn is_running(task: &Path) -> bool {
+    let status = fs::read_to_string(task.join("stat"));
+    // The name in brackets may have any character in it.
+    let state = |status: String| status.rsplit_once(") ")?.1.chars().next();
+    match status {
+        Ok(status) => !matches!(state(status), Some('Z' | 'X' | 'x')),
+        Err(error) => !is_gone(&error),
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
         || matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EINVAL))
 }
@@ -153,6 +170,20 @@ mod tests {
         fs::write(sight.names.join("lab"), "").unwrap();
         assert_eq!(of(fs::metadata(sight.names.join("lab")).unwrap().ino()), Life::Lives);
         assert!(matches!(of(8), Life::Unseen(_)), "this made-up /proc is no initial namespace's");
+    }
+
+    #[test]
+    fn what_ends_while_it_is_looked_at_is_gone_and_what_runs_is_forbidden() {
+        let folder = tempfile::tempdir().unwrap();
+        let forbidden = io::Error::from(io::ErrorKind::PermissionDenied);
+        let status = |state| fs::write(folder.path().join("stat"), format!("7 (a) b) {state} 1 7"));
+        for (state, ended) in [("S", false), ("R", false), ("Z", true), ("X", true)] {
+            status(state).unwrap();
+            assert_eq!(has_ended(&forbidden, folder.path()), ended, "{state}");
+        }
+        assert!(has_ended(&forbidden, &folder.path().join("none")));
+        status("S").unwrap();
+        assert!(has_ended(&io::Error::from_raw_os_error(libc::ESRCH), folder.path()));
     }
 
     #[test]

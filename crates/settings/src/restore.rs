@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use goodput_model::SettingRef;
 
-use crate::around::{self, Changed, Footprint};
 use crate::error::SettingError;
 use crate::journal::{Contents, Durable, Entry, JournalFile, KNOWN, Line};
 use crate::life::{self, Life};
 use crate::lookup::machine;
 use crate::place::Place;
 use crate::setting::Machine;
+use crate::side_effects::{self, Changed, Footprint};
 
 /// What became of the changes of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -266,7 +266,7 @@ pub(crate) fn bring_back(
         true => Footprint::Nothing,
         false => machine.footprint(setting),
     };
-    let (now, unseen) = match around::capture(setting, &footprint) {
+    let (now, unseen) = match side_effects::capture(setting, &footprint) {
         Ok(now) => (now, None),
         // The value itself can be put back all the same.
         Err(why) => (entry.before.clone(), Some(why.to_string())),
@@ -274,17 +274,17 @@ pub(crate) fn bring_back(
     let mut target = entry.target(&now);
     target.retain(|cell, _| footprint.covers(cell));
     let is_back = machine.capture(setting)? == entry.exact;
-    if is_back && around::differing(&target, &now).is_empty() && unseen.is_none() {
+    if is_back && side_effects::differing(&target, &now).is_empty() && unseen.is_none() {
         return Ok((false, Vec::new()));
     }
-    begin(around::changed(&entry.before, &now))?;
+    begin(side_effects::changed(&entry.before, &now))?;
     // Some values can only be written once others are back; so what counts is how it ends.
     let written = if is_back { Ok(()) } else { machine.write(setting, &entry.exact) };
     #[cfg(test)]
     crate::testing::step();
     let left = match unseen {
         Some(why) => vec![why],
-        None => around::bring_about(setting, &footprint, &target)?,
+        None => side_effects::bring_about(setting, &footprint, &target)?,
     };
     let after = machine.capture(setting)?;
     if machine.same(&after, &entry.exact) {

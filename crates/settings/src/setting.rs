@@ -2,9 +2,9 @@
 
 use goodput_model::{Plan, SettingRef};
 
-use crate::around::Footprint;
 use crate::error::SettingError;
 use crate::permanent::Form;
+use crate::side_effects::Footprint;
 
 /// One thing that can be changed.
 pub struct Setting {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use goodput_model::{EndName, SettingRef};
 
-use crate::around::{Cells, Footprint, capture, changed};
 use crate::lookup::machine;
+use crate::side_effects::{Cells, Footprint, capture, changed};
 use crate::testing::{guard, in_scene};
 use crate::{Changes, Machine};
 
@@ -78,7 +78,7 @@ fn a_parameter_alters_only_what_is_known_and_comes_back_with_it() {
 
 /// Begins the next parameter with what the last one began with, whatever the table knows.
 fn restore_cells(before: &Cells, now: &Cells) {
-    for (name, text) in crate::around::differing(before, now) {
+    for (name, text) in crate::side_effects::differing(before, now) {
         let below = name.strip_prefix("sysctl/").unwrap();
         fs::write(Path::new("/proc/sys").join(below), text).unwrap();
     }

@@ -9,8 +9,8 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use goodput_model::{BitRate, Transport};
+use goodput_settings::allowlist::AllowedSettings;
 use goodput_settings::helper::Helper;
-use goodput_settings::others::AllowedSettings;
 use goodput_wire::login::Accounts;
 use goodput_wire::session::{HostClock, Limits, Protocol, ServerConfig, Token};
 use tokio::runtime::Handle;

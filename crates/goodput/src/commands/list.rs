@@ -59,7 +59,7 @@ pub fn settings(narrowed: &Narrowed) {
 
 fn far_settings(narrowed: &Narrowed) {
     let mut list = Listing::new(narrowed, &["setting", "values"], &["why no further"]);
-    for entry in goodput_settings::others::ALL {
+    for entry in goodput_settings::allowlist::ALL {
         list.row(&[entry.name, &entry.bounds.to_string()], &[entry.why]);
     }
     list.table.print();

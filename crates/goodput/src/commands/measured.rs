@@ -40,7 +40,6 @@ pub fn block_on<T>(
 
 /// One thread for the conversations, which is this one; what blocks gets threads of its own.
 pub fn runtime() -> Result<tokio::runtime::Runtime> {
-    raise_open_files();
     if let Err(cause) = goodput_engine::run_promptly() {
         tracing::debug!("cannot get a higher priority than busy flows: {cause}");
     }
@@ -52,17 +51,6 @@ pub fn runtime() -> Result<tokio::runtime::Runtime> {
             _ => cause.into(),
         })
         .context("cannot start the runtime")
-}
-
-/// Lets this process open as many files as its hard limit allows: each flow and each client takes
-/// one, and the soft limit is often 1024.
-fn raise_open_files() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    if let Err(cause) = setrlimit(Resource::Nofile, raised) {
-        tracing::warn!("cannot raise the limit on open files: {cause}");
-    }
 }
 
 /// Ctrl-C and SIGTERM, from the moment it is made.

@@ -10,8 +10,8 @@ use goodput_engine::serve::{
 };
 use goodput_engine::{EngineError, share_heaps};
 use goodput_settings::GuardProgram;
+use goodput_settings::allowlist::AllowedSettings;
 use goodput_settings::helper::Helper;
-use goodput_settings::others::AllowedSettings;
 use goodput_wire::keys::PrivateKey;
 use goodput_wire::protocols;
 use goodput_wire::session::{Limits, Protocol};

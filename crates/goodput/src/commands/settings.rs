@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use goodput_model::{EndName, Permanent, SettingRef};
-use goodput_settings::others::AllowedSettings;
+use goodput_settings::allowlist::AllowedSettings;
 use goodput_settings::{Changes, Forget, GuardProgram};
 
 use super::list;

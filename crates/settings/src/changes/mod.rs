@@ -5,7 +5,6 @@ use std::path::Path;
 
 use goodput_model::{EndName, SettingRef};
 
-use crate::around::{self, Cells};
 use crate::error::SettingError;
 use crate::guard::{Guard, GuardProgram};
 use crate::journal::{Contents, Durable, Entry, JournalFile, Line, claim};
@@ -13,6 +12,7 @@ use crate::lookup::{find, machine};
 use crate::place::Place;
 use crate::restore::{Forget, RestoreReport, bring_back, settle_contents};
 use crate::setting::Machine;
+use crate::side_effects::{self, Cells};
 use crate::undo::settle_before;
 
 /// Changes of this machine that are put back together: by [`Changes::restore`], by dropping, or by
@@ -149,11 +149,11 @@ impl Changes {
     ) -> Result<usize, SettingError> {
         let (original, exact, around) = match known.map(|index| &self.contents.entries[index]) {
             Some(entry) => {
-                let around = around::changed(&entry.before, &noted.around);
+                let around = side_effects::changed(&entry.before, &noted.around);
                 (entry.original.clone(), entry.exact.clone(), around)
             }
             None => {
-                let around = around::changed(&Cells::new(), &noted.around);
+                let around = side_effects::changed(&Cells::new(), &noted.around);
                 (noted.value.clone(), noted.exact.clone(), around)
             }
         };
@@ -184,7 +184,7 @@ impl Changes {
             let (now, ours) = (found.value, noted.value.clone());
             return Err(SettingError::ChangedByOther { setting, now, ours });
         }
-        let around = around::changed(&noted.around, &found.around);
+        let around = side_effects::changed(&noted.around, &found.around);
         if !around.is_empty() {
             // A reboot puts all of this back on its own, so that it may forget this line.
             self.append(Line::Found { setting, around }, Durable::No)?;
@@ -230,7 +230,7 @@ impl Changes {
         #[cfg(test)]
         crate::testing::step();
         let effective = machine.read(setting)?;
-        let around = around::changed(around, &view.around()?);
+        let around = side_effects::changed(around, &view.around()?);
         // A reboot puts all of these settings back on its own, so that it may forget this line.
         let (of, value) = (setting.clone(), effective.clone());
         let line = Line::Effective { setting: of, value, around };
@@ -274,7 +274,7 @@ impl View<'_> {
     }
 
     fn around(&self) -> Result<Cells, SettingError> {
-        let mut cells = around::capture(self.setting, &self.machine.footprint(self.setting))?;
+        let mut cells = side_effects::capture(self.setting, &self.machine.footprint(self.setting))?;
         cells.retain(|name, _| !self.theirs.contains(name));
         Ok(cells)
     }

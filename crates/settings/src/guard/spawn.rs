@@ -12,7 +12,7 @@ use super::{GuardProgram, READY};
 use crate::error::SettingError;
 
 /// How long a guard may take to start on a machine under full load.
-const START: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A running guard. Dropping it lets it go: it then looks at the journal and exits.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ pub(crate) fn detach(command: &mut Command) {
 
 /// Reads until the guard says that it is ready (true), ends or falls silent (false).
 fn wait_until_ready(mut stdout: ChildStdout) -> io::Result<bool> {
-    let deadline = Instant::now() + START;
+    let deadline = Instant::now() + START_TIMEOUT;
     let mut said = Vec::new();
     let mut buffer = [0; 256];
     while !String::from_utf8_lossy(&said).contains(READY) {

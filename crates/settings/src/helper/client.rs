@@ -12,12 +12,12 @@ use rustix::net::{
     socketpair,
 };
 
-use super::message::{Answer, LONGEST, Refusal, Request, hear};
+use super::message::{Answer, LONGEST_PACKET_BYTES, Refusal, Request, hear};
 use crate::error::SettingError;
 use crate::guard::{GuardProgram, detach};
 
 /// How long the helper may take: to start on a machine under full load, or for a device that resets.
-const PATIENCE: Duration = Duration::from_secs(60);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running helper. Dropping it closes the connection: it then puts back what is still changed, and ends.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Helper {
         let pair =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
         let (ours, its) = pair.map_err(|cause| failed(cause.into()))?;
-        set_socket_timeout(&ours, Timeout::Recv, Some(PATIENCE))
+        set_socket_timeout(&ours, Timeout::Recv, Some(ANSWER_TIMEOUT))
             .map_err(|cause| failed(cause.into()))?;
         let mut command = Command::new(&program.exe);
         command.args(&program.args).current_dir("/");
@@ -50,7 +50,7 @@ impl Helper {
         let mut child = command.spawn().map_err(failed)?;
         // With it goes this process's copy of the helper's end, so that its death is an end of the stream.
         drop(command);
-        let mut packet = vec![0; LONGEST];
+        let mut packet = vec![0; LONGEST_PACKET_BYTES];
         match recv(&ours, packet.as_mut_slice(), RecvFlags::empty()) {
             Ok((length, _)) if hear(&packet[..length]).is_ok_and(|answer| answer.is_ok()) => {}
             _ => {
@@ -103,7 +103,7 @@ impl Drop for Helper {
 
 fn ask(socket: &OwnedFd, packet: &[u8]) -> io::Result<Answer> {
     send(socket, packet, SendFlags::NOSIGNAL)?;
-    let mut heard = vec![0; LONGEST + 1];
+    let mut heard = vec![0; LONGEST_PACKET_BYTES + 1];
     let receive = || recv(socket, heard.as_mut_slice(), RecvFlags::empty());
     let (length, _) = rustix::io::retry_on_intr(receive)?;
     match length {

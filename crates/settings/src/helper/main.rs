@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use goodput_model::{EndName, SettingRef};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::message::{Answer, LONGEST, Refusal, Request, Work, told};
+use super::message::{Answer, LONGEST_PACKET_BYTES, Refusal, Request, Work, told};
+use crate::allowlist::AllowedSettings;
 use crate::changes::Changes;
 use crate::guard::GuardProgram;
-use crate::others::AllowedSettings;
 
 /// Clients with changed settings at the same time; each has a journal and a guard.
 const MOST_CLIENTS: usize = 32;
@@ -45,7 +45,7 @@ impl Worker<'_> {
         if send(server, &told(Ok(String::new())), SendFlags::NOSIGNAL).is_err() {
             return 2;
         }
-        let mut packet = vec![0; LONGEST + 1];
+        let mut packet = vec![0; LONGEST_PACKET_BYTES + 1];
         loop {
             let received = rustix::io::retry_on_intr(|| {
                 recv(server, packet.as_mut_slice(), RecvFlags::empty())

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::SettingError;
 
 /// Longest packet either way, bytes. A value of a setting is a line.
-pub(super) const LONGEST: usize = 8 << 10;
+pub(super) const LONGEST_PACKET_BYTES: usize = 8 << 10;
 
 /// Longest reason that is given, bytes: with its quotes escaped it still fits into a packet.
-const LONGEST_WHY: usize = 1 << 10;
+const LONGEST_REASON_BYTES: usize = 1 << 10;
 
 /// What the server asks for, for one of its clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,13 +90,13 @@ impl Request {
             Work::Restore => (Word::Restore, None, None),
         };
         let asked = Asked { client: self.client, work, setting, value };
-        serde_json::to_vec(&asked).ok().filter(|packet| packet.len() <= LONGEST)
+        serde_json::to_vec(&asked).ok().filter(|packet| packet.len() <= LONGEST_PACKET_BYTES)
     }
 
     /// From a packet, or what is wrong with it.
     pub(super) fn parse(packet: &[u8]) -> Result<Self, String> {
-        if packet.len() > LONGEST {
-            return Err(format!("a request of more than {LONGEST} bytes"));
+        if packet.len() > LONGEST_PACKET_BYTES {
+            return Err(format!("a request of more than {LONGEST_PACKET_BYTES} bytes"));
         }
         let Asked { client, work, setting, value } =
             serde_json::from_slice(packet).map_err(|why| format!("not a request: {why}"))?;
@@ -119,7 +119,7 @@ pub(super) fn told(answer: Answer) -> Vec<u8> {
         Err(refusal) => Told::Refused(refusal),
     };
     let whole = serde_json::to_vec(&told).unwrap_or_default();
-    if !whole.is_empty() && whole.len() <= LONGEST {
+    if !whole.is_empty() && whole.len() <= LONGEST_PACKET_BYTES {
         return whole;
     }
     let cut = match told {
@@ -127,7 +127,7 @@ pub(super) fn told(answer: Answer) -> Vec<u8> {
             Refusal { not_permitted: false, why: "the value is too long to report".into() }
         }
         Told::Refused(Refusal { not_permitted, why }) => {
-            let end = why.floor_char_boundary(LONGEST_WHY);
+            let end = why.floor_char_boundary(LONGEST_REASON_BYTES);
             Refusal { not_permitted, why: why[..end].into() }
         }
     };

@@ -3,7 +3,7 @@
 use goodput_model::{EndName, SettingRef};
 use proptest::prelude::*;
 
-use super::message::{Answer, LONGEST, Refusal, Request, Work, hear, told};
+use super::message::{Answer, LONGEST_PACKET_BYTES, Refusal, Request, Work, hear, told};
 
 fn setting() -> impl Strategy<Value = SettingRef> {
     let scope = proptest::option::of("[a-z0-9.:/]{1,12}");
@@ -58,7 +58,7 @@ proptest! {
         let answer: Answer =
             if done { Ok(why) } else { Err(Refusal { not_permitted, why }) };
         let packet = told(answer.clone());
-        prop_assert!(packet.len() <= LONGEST);
+        prop_assert!(packet.len() <= LONGEST_PACKET_BYTES);
         let heard = hear(&packet).expect("it is an answer");
         prop_assert!(heard == answer || heard.is_err());
     }
@@ -83,8 +83,10 @@ fn more_or_less_than_a_request_has_is_refused() {
     }
     let fine = br#"{"client":1,"work":"read","setting":"a.b"}"#;
     assert!(Request::parse(fine).is_ok());
-    let long =
-        Request { client: 1, work: Work::Apply("a.b".parse().unwrap(), "x".repeat(LONGEST)) };
+    let long = Request {
+        client: 1,
+        work: Work::Apply("a.b".parse().unwrap(), "x".repeat(LONGEST_PACKET_BYTES)),
+    };
     assert_eq!(long.packet(), None);
-    assert!(Request::parse(&[b' '; LONGEST + 1]).unwrap_err().contains("more than"));
+    assert!(Request::parse(&[b' '; LONGEST_PACKET_BYTES + 1]).unwrap_err().contains("more than"));
 }

@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 use goodput_model::SettingRef;
 use serde::{Deserialize, Serialize};
 
-use crate::around::{Cells, Changed, same};
 use crate::place::Place;
+use crate::side_effects::{Cells, Changed, same};
 
 /// The version of the format that is written.
 pub(crate) const FORMAT: u32 = 3;
@@ -287,7 +287,7 @@ mod tests {
     fn cells_that_somebody_else_changed_stay_as_they_are() {
         let mut entry = Entry::new(setting(), "on".into(), "on".into());
         let before = cells(&[("mask", "f"), ("mtu", "9000"), ("name", "x")]);
-        entry.intend("off".into(), crate::around::changed(&Cells::new(), &before));
+        entry.intend("off".into(), crate::side_effects::changed(&Cells::new(), &before));
         // Cut short: whatever is found is our doing.
         assert_eq!(entry.target(&cells(&[("mtu", "1500")])), before);
         entry.took_effect("off".into(), changed(&[("mask", None), ("mtu", Some("1500"))]));
@@ -296,7 +296,7 @@ mod tests {
         let mask = cells(&[("mask", "f")]);
         assert_eq!(entry.target(&theirs), mask, "the others are not ours");
         // Cut short while it was put back: a queue that came back has no mask yet.
-        entry.intend("on".into(), crate::around::changed(&before, &theirs));
+        entry.intend("on".into(), crate::side_effects::changed(&before, &theirs));
         assert_eq!(entry.target(&cells(&[("mask", "0"), ("mtu", "9000"), ("name", "y")])), mask);
     }
 
@@ -304,7 +304,7 @@ mod tests {
     fn what_was_found_just_before_the_change_is_the_original() {
         let before = cells(&[("mtu", "9000"), ("name", "x"), ("old", "1")]);
         let mut entry = Entry::new(setting(), "on".into(), "on".into());
-        entry.intend("off".into(), crate::around::changed(&Cells::new(), &before));
+        entry.intend("off".into(), crate::side_effects::changed(&Cells::new(), &before));
         entry.found(changed(&[("name", Some("y")), ("old", None)]));
         let found = cells(&[("mtu", "9000"), ("name", "y")]);
         assert_eq!(entry.target(&cells(&[("mtu", "1500"), ("name", "z")])), found);
@@ -320,7 +320,7 @@ mod tests {
     fn putting_back_that_was_cut_short_twice_still_knows_the_original() {
         let before = cells(&[("mtu", "9000")]);
         let mut entry = Entry::new(setting(), "on".into(), "on".into());
-        entry.intend("off".into(), crate::around::changed(&Cells::new(), &before));
+        entry.intend("off".into(), crate::side_effects::changed(&Cells::new(), &before));
         // The run died after its write and before it could say so; then the guard died, too.
         entry.intend("on".into(), changed(&[("mtu", Some("1500"))]));
         assert_eq!(entry.target(&cells(&[("mtu", "1500")])), before);

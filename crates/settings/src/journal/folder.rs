@@ -10,11 +10,11 @@ use goodput_model::SettingRef;
 use super::contents::{Contents, Entry};
 use super::file::{JournalFile, SUFFIX, check_folder, lock_folder};
 use super::list::List;
-use crate::around::Footprint;
 use crate::error::SettingError;
 use crate::lookup;
 use crate::place::Place;
 use crate::setting::Machine;
+use crate::side_effects::Footprint;
 
 /// A journal whose owner is dead.
 #[derive(Debug)]

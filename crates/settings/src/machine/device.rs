@@ -1,7 +1,7 @@
 //! From the `@` of a setting to a network device of this host.
 
 use goodput_model::SettingRef;
-use goodput_netlink::Netlink;
+use goodput_netlink::{Netlink, Qdisc};
 
 use crate::error::{SettingError, from_netlink};
 
@@ -40,6 +40,36 @@ pub(crate) fn mtu(setting: &SettingRef) -> Result<u32, SettingError> {
     let index = index(&mut netlink, setting)?;
     let link = netlink.link_by_index(index);
     Ok(link.map_err(|error| from_netlink(setting, "read its MTU", name(setting), error))?.mtu)
+}
+
+/// The qdisc of the device in which `pick` finds what it looks for: the root one, or the only one. `kinds` names
+/// its kinds, `several` more than one of them.
+pub(super) fn qdisc<T>(
+    netlink: &mut Netlink,
+    setting: &SettingRef,
+    (kinds, several): (&str, &str),
+    pick: impl Fn(&Qdisc) -> Option<T>,
+) -> Result<(Qdisc, T), SettingError> {
+    let index = index(netlink, setting)?;
+    let device = name(setting);
+    let all =
+        netlink.qdiscs(index).map_err(|e| from_netlink(setting, "read its qdiscs", device, e))?;
+    let present = all.iter().map(|qdisc| qdisc.kind.clone()).collect();
+    let picked = all.into_iter().filter_map(|qdisc| pick(&qdisc).map(|found| (qdisc, found)));
+    let mut found: Vec<_> = picked.collect();
+    found.sort_by_key(|(qdisc, _)| !qdisc.is_root());
+    match &found[..] {
+        [] => Err(SettingError::Gone {
+            operation: "find it".into(),
+            setting: setting.clone(),
+            what: missing(&format!("{kinds} at"), device, present),
+        }),
+        [(first, _), _, ..] if !first.is_root() => Err(SettingError::Scope {
+            setting: setting.clone(),
+            why: format!("{device} has {} {several}, none of them at its root", found.len()),
+        }),
+        _ => Ok(found.swap_remove(0)),
+    }
 }
 
 /// Names what is missing, and what is there instead.

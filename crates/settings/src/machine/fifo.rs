@@ -56,25 +56,6 @@ fn limit_of(options: &mut QdiscOptions) -> Option<&mut u32> {
 
 /// The device's queue and its limit: the root one, or the only one.
 fn fifo(netlink: &mut Netlink, setting: &SettingRef) -> Result<(Qdisc, u32), SettingError> {
-    let index = device::index(netlink, setting)?;
-    let device = device::name(setting);
-    let all =
-        netlink.qdiscs(index).map_err(|e| from_netlink(setting, "read its qdiscs", device, e))?;
-    let kinds: Vec<String> = all.iter().map(|qdisc| qdisc.kind.clone()).collect();
-    let mut queues: Vec<(Qdisc, u32)> = all
-        .into_iter()
-        .filter_map(|mut qdisc| limit_of(&mut qdisc.options).copied().map(|limit| (qdisc, limit)))
-        .collect();
-    match &queues[..] {
-        [] => Err(SettingError::Gone {
-            operation: "find it".into(),
-            setting: setting.clone(),
-            what: device::missing("pfifo or bfifo at", device, kinds),
-        }),
-        [(first, _), _, ..] if !first.is_root() => Err(SettingError::Scope {
-            setting: setting.clone(),
-            why: format!("{device} has {} such queues, none of them at its root", queues.len()),
-        }),
-        _ => Ok(queues.swap_remove(0)),
-    }
+    let words = ("pfifo or bfifo", "such queues");
+    device::qdisc(netlink, setting, words, |qdisc| limit_of(&mut qdisc.options.clone()).copied())
 }

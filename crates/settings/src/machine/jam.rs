@@ -13,11 +13,11 @@ use goodput_netlink::{Netlink, NetlinkError, Qdisc, QdiscOptions, Tbf};
 /// How often the large burst is given back to let a jam out, before this is given up.
 const ATTEMPTS: u32 = 20;
 /// How long the jam may take to leave under the large burst.
-const LET_OUT: Duration = Duration::from_millis(20);
+const DRAIN_TIME: Duration = Duration::from_millis(20);
 /// What a wake-up may be late, beyond the time that the tokens of one packet take.
-const LATENESS: Duration = Duration::from_millis(20);
+const WAKEUP_LATENESS: Duration = Duration::from_millis(20);
 /// How long the queue is watched; a shaper that slow has no packets of segmentation offload.
-const WATCH: Duration = Duration::from_secs(5);
+const WATCH_TIME: Duration = Duration::from_secs(5);
 
 /// Changes a bucket `from` one set of parameters `to` another, so that whatever is queued can
 /// leave. Returns whether it can: `false` where a stream of long packets jams it repeatedly.
@@ -34,7 +34,7 @@ pub(super) fn change(
             return Ok(true);
         }
         netlink.replace_qdisc(&with(from))?;
-        thread::sleep(LET_OUT);
+        thread::sleep(DRAIN_TIME);
     }
     netlink.replace_qdisc(&with(to))?;
     Ok(false)
@@ -45,10 +45,10 @@ fn drains(netlink: &mut Netlink, qdisc: &Qdisc, tbf: &Tbf) -> Result<bool, Netli
     let Some(first) = stats(netlink, qdisc)? else { return Ok(true) };
     let patience =
         Duration::from_secs_f64(f64::from(tbf.burst_bytes) / (tbf.rate_bytes_per_s.max(1) as f64))
-            + LATENESS;
+            + WAKEUP_LATENESS;
     let (mut last_bytes, mut moved) = (first.0, Instant::now());
     let began = moved;
-    while began.elapsed() < WATCH {
+    while began.elapsed() < WATCH_TIME {
         let Some((bytes, backlog)) = stats(netlink, qdisc)? else { return Ok(true) };
         if backlog == 0 || bytes.wrapping_sub(first.0) >= first.1 {
             return Ok(true);

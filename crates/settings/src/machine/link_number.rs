@@ -76,8 +76,8 @@ pub(crate) struct Mtu;
 
 /// Below it the kernel removes every IPv6 address of the device, which do not come back with the
 /// MTU (RFC 8200, section 5; net/ipv6/addrconf.c).
-const SMALLEST: u32 = 1280;
-const RANGE: RangeInclusive<u32> = SMALLEST..=65535;
+const LEAST_MTU_BYTES: u32 = 1280;
+const MTU_RANGE: RangeInclusive<u32> = LEAST_MTU_BYTES..=65535;
 /// Separates the two MTUs of [`Machine::capture`].
 const AND_IPV6: &str = ", ipv6 ";
 
@@ -91,7 +91,7 @@ impl Machine for Mtu {
             Some((value, ipv6)) => (value, Some(ipv6)),
             None => (value, None),
         };
-        let mtu = value::number(setting, value, &RANGE)?;
+        let mtu = value::number(setting, value, &MTU_RANGE)?;
         let operation = || format!("change it to {value:?}");
         let mut netlink = device::netlink(setting)?;
         let index = device::index(&mut netlink, setting)?;
@@ -106,7 +106,7 @@ impl Machine for Mtu {
     }
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
-        let mtu = value::number(setting, value, &RANGE)?;
+        let mtu = value::number(setting, value, &MTU_RANGE)?;
         let mut netlink = device::netlink(setting)?;
         let index = device::index(&mut netlink, setting)?;
         let links = netlink
@@ -143,7 +143,8 @@ fn ends_ipv6(links: &[Link], index: u32, mtu: u32) -> bool {
     };
     links.iter().filter(stands).any(|upper| {
         let around = below.mtu.saturating_sub(upper.mtu);
-        (SMALLEST.max(mtu + 1)..).contains(&upper.mtu) && mtu.saturating_sub(around) < SMALLEST
+        (LEAST_MTU_BYTES.max(mtu + 1)..).contains(&upper.mtu)
+            && mtu.saturating_sub(around) < LEAST_MTU_BYTES
     })
 }
 

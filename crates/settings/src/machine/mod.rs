@@ -10,6 +10,7 @@ mod napi;
 pub(crate) mod offload;
 mod packet_steering;
 mod qdisc_kind;
+pub(crate) mod queue_bytes;
 pub(crate) mod route;
 mod shaped;
 mod sysctl;

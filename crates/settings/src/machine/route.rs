@@ -7,9 +7,9 @@ use goodput_netlink::routes::{destination_text, network};
 use goodput_netlink::{Family, Netlink, Route, RouteMetrics};
 
 use super::device;
-use crate::around::Footprint;
 use crate::error::{SettingError, from_netlink};
 use crate::setting::Machine;
+use crate::side_effects::Footprint;
 use crate::value;
 
 /// `RT_TABLE_MAIN` of include/uapi/linux/rtnetlink.h.

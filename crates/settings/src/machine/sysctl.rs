@@ -6,9 +6,9 @@ use std::io::Write;
 use goodput_model::SettingRef;
 
 use super::{sysctl_couplings, sysctl_name, sysctl_rules};
-use crate::around::{self, Footprint};
 use crate::error::{SettingError, from_io};
 use crate::setting::Machine;
+use crate::side_effects::{self, Footprint};
 use crate::value::bad;
 
 /// The backend of `sysctl.<any>`.
@@ -58,7 +58,7 @@ impl Machine for Sysctl {
     }
 
     fn cell(&self, setting: &SettingRef) -> Option<String> {
-        around::sysctl_cell(&sysctl_name::path(setting).ok()?)
+        side_effects::sysctl_cell(&sysctl_name::path(setting).ok()?)
     }
 
     fn namespaced(&self, setting: &SettingRef) -> bool {

@@ -102,30 +102,8 @@ fn jammed(setting: &SettingRef, value: &str) -> SettingError {
 
 /// The device's token bucket: the root one, or the only one.
 fn bucket(netlink: &mut Netlink, setting: &SettingRef) -> Result<(Qdisc, Tbf), SettingError> {
-    let index = device::index(netlink, setting)?;
-    let device = device::name(setting);
-    let all =
-        netlink.qdiscs(index).map_err(|e| from_netlink(setting, "read its qdiscs", device, e))?;
-    let kinds: Vec<String> = all.iter().map(|qdisc| qdisc.kind.clone()).collect();
-    let mut buckets: Vec<(Qdisc, Tbf)> = all.into_iter().filter_map(with_bucket).collect();
-    buckets.sort_by_key(|(qdisc, _)| !qdisc.is_root());
-    match buckets.len() {
-        0 => Err(SettingError::Gone {
-            operation: "find it".into(),
-            setting: setting.clone(),
-            what: device::missing("tbf at", device, kinds),
-        }),
-        count if count > 1 && !buckets[0].0.is_root() => Err(SettingError::Scope {
-            setting: setting.clone(),
-            why: format!("{device} has {count} token buckets, none of them at its root"),
-        }),
-        _ => Ok(buckets.swap_remove(0)),
-    }
-}
-
-fn with_bucket(qdisc: Qdisc) -> Option<(Qdisc, Tbf)> {
-    match qdisc.options.clone() {
-        QdiscOptions::Tbf(tbf) => Some((qdisc, tbf)),
+    device::qdisc(netlink, setting, ("tbf", "token buckets"), |qdisc| match &qdisc.options {
+        QdiscOptions::Tbf(tbf) => Some(tbf.clone()),
         _ => None,
-    }
+    })
 }

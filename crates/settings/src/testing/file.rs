@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use goodput_model::SettingRef;
 
-use crate::around::Footprint;
 use crate::error::{SettingError, from_io};
 use crate::setting::{Backend, Machine, Scope, Setting};
+use crate::side_effects::Footprint;
 
 /// `test.file@/path`: the content of that file. A value `clamp` becomes `clamped`, and a value
 /// `spoil` is half written and then fails.

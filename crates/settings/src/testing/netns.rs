@@ -87,7 +87,7 @@ fn add_uppers() {
         assert!(made.is_ok_and(|status| status.success()), "{command}");
     }
     for device in ["eth0", "eth2", "eth3"] {
-        crate::around::steer(device);
+        crate::side_effects::steer(device);
     }
 }
 

@@ -3,7 +3,7 @@
 use goodput_model::SettingRef;
 
 use crate::Footprint;
-use crate::around::{Cells, capture, changed};
+use crate::side_effects::{Cells, capture, changed};
 
 /// Links, addresses, routes, neighbours, qdiscs, classes, features, drivers' parameters, steering
 /// and every parameter under net, as they are at one moment.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use goodput_settings::others::AllowedSettings;
+use goodput_settings::allowlist::AllowedSettings;
 use goodput_wire::keys::AuthorizedKey;
 use goodput_wire::session::{CREDENTIAL_REQUIRED, Credential, SettingRefusal, SettingRequest};
 
@@ -132,7 +132,7 @@ mod tests {
             snapshot.facts.keys().filter(|name| name.starts_with("sysctl.")).collect();
         assert!(told.len() > 10, "{told:?}");
         for name in told {
-            assert!(goodput_settings::others::listed(name).is_some(), "{name}");
+            assert!(goodput_settings::allowlist::listed(name).is_some(), "{name}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueEnum};
 use goodput_engine::serve::Allowed;
 use goodput_model::{BitRate, Bytes};
-use goodput_settings::others::Pattern;
+use goodput_settings::allowlist::Pattern;
 use goodput_wire::network::Network;
 
 use crate::args::options::ServedFormatArgs;

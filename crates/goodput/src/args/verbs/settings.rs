@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use goodput_model::SettingRef;
-use goodput_settings::others::Pattern;
+use goodput_settings::allowlist::Pattern;
 
 use super::Narrowed;
 

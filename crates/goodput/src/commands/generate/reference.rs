@@ -64,7 +64,7 @@ fn far_settings() -> String {
         "\n## What clients of a server may change\n\nNothing, unless the server's operator allows it with `serve --allow-settings`; then only these settings,\nwithin these bounds. Clients can't read other settings either. The administrator of a host can set\nmore there with `goodput settings set`.\n\n\
          | setting | values | why |\n|---|---|---|\n",
     );
-    for entry in goodput_settings::others::ALL {
+    for entry in goodput_settings::allowlist::ALL {
         let _ = writeln!(text, "| `{}` | {} | {} |", entry.name, entry.bounds, entry.why);
     }
     text

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use goodput_model::SettingRef;
 
 use crate::error::SettingError;
-use host::{Host, Trouble};
+use host::Host;
 pub(crate) use lasting::same;
 pub(crate) use sysctls::name as sysctl_cell;
 
@@ -66,9 +66,9 @@ impl Footprint {
 
 /// More cells than this are not kept for one setting: a router with all routes of the Internet
 /// would write gigabytes before each change.
-const MOST_CELLS: usize = 100_000;
+const MOST_CELLS_OF_A_SETTING: usize = 100_000;
 /// How often what depends on other cells is tried again.
-const ROUNDS: usize = 4;
+const TRIES: usize = 4;
 
 /// The state of a setting's footprint now.
 pub(crate) fn capture(setting: &SettingRef, footprint: &Footprint) -> Result<Cells, SettingError> {
@@ -81,7 +81,7 @@ pub(crate) fn capture(setting: &SettingRef, footprint: &Footprint) -> Result<Cel
     for area in areas::ALL {
         (area.capture)(&mut host, &part, &mut cells).map_err(|trouble| trouble.of(setting))?;
     }
-    if cells.len() > MOST_CELLS && *footprint != Footprint::Namespace {
+    if cells.len() > MOST_CELLS_OF_A_SETTING && *footprint != Footprint::Namespace {
         return Err(SettingError::Irreversible {
             setting: setting.clone(),
             why: "too much of this namespace may change with it to be saved safely",
@@ -113,7 +113,7 @@ pub(crate) fn bring_about(
     target: &Cells,
 ) -> Result<Vec<String>, SettingError> {
     let mut troubles = BTreeMap::new();
-    for _ in 0..ROUNDS {
+    for _ in 0..TRIES {
         let now = capture(setting, footprint)?;
         let different = differing(target, &now);
         if different.is_empty() {
@@ -147,17 +147,12 @@ fn write(
                 continue;
             };
             let now = now.get(*name).map(String::as_str);
-            if let Err(trouble) = (area.write)(&mut host, path, now, text) {
+            if let Err(trouble) = area.write.cell(&mut host, path, now, text) {
                 troubles.insert((*name).to_owned(), trouble.to_string());
             }
         }
     }
     Ok(troubles)
-}
-
-/// The device and the rest of a cell's path.
-fn of_device(path: &str) -> Result<(&str, &str), Trouble> {
-    path.split_once('/').ok_or(Trouble::Unreadable)
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -6,9 +6,9 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{Dir, Mode, OFlags, openat};
 
+use super::Cells;
 use super::devices::Part;
 use super::host::{Host, Trouble};
-use super::{Cells, of_device};
 use crate::machine::sysfs::attribute;
 
 pub(super) const ID: &str = "queue";
@@ -45,13 +45,7 @@ pub(super) fn capture(host: &mut Host, part: &Part, cells: &mut Cells) -> Result
     Ok(())
 }
 
-pub(super) fn write(
-    host: &mut Host,
-    path: &str,
-    _now: Option<&str>,
-    wanted: &str,
-) -> Result<(), Trouble> {
-    let (name, file) = of_device(path)?;
+pub(super) fn write(host: &mut Host, name: &str, file: &str, wanted: &str) -> Result<(), Trouble> {
     let device = host.sysfs.device(host.link(name)?).ok_or(Trouble::Hidden)?;
     Ok(attribute(&device, file, OFlags::WRONLY)?.write_all(wanted.as_bytes())?)
 }

@@ -6,7 +6,7 @@ use goodput_netlink::receive_rules::{ReceiveRule, add_receive_rule, receive_rule
 
 use super::devices::Part;
 use super::host::{Host, Trouble};
-use super::{Cells, from_hex, hex, of_device};
+use super::{Cells, from_hex, hex};
 
 pub(super) const ID: &str = "spreading";
 const TABLE: &str = "table";
@@ -36,13 +36,7 @@ pub(super) fn capture(_: &mut Host, part: &Part, cells: &mut Cells) -> Result<()
     Ok(())
 }
 
-pub(super) fn write(
-    _: &mut Host,
-    path: &str,
-    _now: Option<&str>,
-    wanted: &str,
-) -> Result<(), Trouble> {
-    let (device, name) = of_device(path)?;
+pub(super) fn write(_: &mut Host, device: &str, name: &str, wanted: &str) -> Result<(), Trouble> {
     let bytes = from_hex(wanted).ok_or(Trouble::Unreadable)?;
     match (name, name.strip_prefix(RULE).and_then(|place| place.parse().ok())) {
         (TABLE, _) => Ok(set_receive_hash(device, HashPart::Table, &bytes)?),

@@ -2,9 +2,9 @@
 
 use goodput_netlink::Features;
 
+use super::Cells;
 use super::devices::Part;
 use super::host::{Host, Trouble};
-use super::{Cells, of_device};
 
 pub(super) const ID: &str = "feature";
 
@@ -20,13 +20,7 @@ pub(super) fn capture(_: &mut Host, part: &Part, cells: &mut Cells) -> Result<()
     Ok(())
 }
 
-pub(super) fn write(
-    _: &mut Host,
-    path: &str,
-    _now: Option<&str>,
-    wanted: &str,
-) -> Result<(), Trouble> {
-    let (device, name) = of_device(path)?;
+pub(super) fn write(_: &mut Host, device: &str, name: &str, wanted: &str) -> Result<(), Trouble> {
     let on: &[&str] = if wanted == "on" { &[name] } else { &[] };
     Ok(Features::of(device)?.request_exactly(device, &[name], on)?)
 }

@@ -96,7 +96,7 @@ fn values_out_of_bounds_are_refused() {
         ("sysctl.net/ipv4/tcp_sack", "0", "2"),
         ("sysctl.net.ipv4.tcp_sack", "0", ""),
         ("sysctl.net.ipv4.tcp_congestion_control", "reno", "no_such_module"),
-        ("link.mtu", "1500", "600"),
+        ("link.mtu@lo", "1500", "600"),
         ("qdisc.kind", "pfifo_fast", "no_such_kind"),
         ("qdisc.kind", "default", "../tcp_bbr"),
         ("qdisc.tbf.rate", "100mbit", "9600bit"),
@@ -161,5 +161,24 @@ fn the_least_of_a_queue_follows_its_device_and_its_unit() {
         assert!(check("qdisc.fifo.limit@eth3", "9").is_err());
         let unknown = check("qdisc.tbf.burst@eth9", "1M").unwrap_err().to_string();
         assert!(unknown.contains("its minimum is not known"), "{unknown}");
+    });
+}
+
+#[test]
+fn frames_longer_than_a_queue_of_their_device_are_refused() {
+    crate::testing::in_scene("frames_longer_than_a_queue_of_their_device_are_refused", |_| {
+        let check = |name: &str, value| all().check_apply(&setting(name), value);
+        // The bucket of eth0 is far too small for its 9100 bytes: shorter is better, longer is not.
+        assert!(check("link.mtu@eth0", "1500").is_ok());
+        let refused = check("link.mtu@eth0", "9200").unwrap_err().to_string();
+        assert!(refused.contains("two frames would take 18444"), "{refused}");
+        // eth2 has no such queue, until somebody gives it one that is just long enough for two of 9200 bytes.
+        assert!(check("link.mtu@eth2", "65535").is_ok());
+        let words = ["qdisc", "replace", "dev", "eth2", "root", "bfifo", "limit", "18444"];
+        assert!(std::process::Command::new("tc").args(words).status().unwrap().success());
+        assert!(check("link.mtu@eth2", "9200").is_ok());
+        assert!(check("link.mtu@eth2", "9201").is_err());
+        let unknown = check("link.mtu@eth9", "1500").unwrap_err().to_string();
+        assert!(unknown.contains("is not known"), "{unknown}");
     });
 }

@@ -2,7 +2,7 @@
 
 use super::devices::Part;
 use super::host::{Host, Trouble};
-use super::{Cells, from_hex, hex, of_device};
+use super::{Cells, from_hex, hex};
 
 pub(super) const ID: &str = "link";
 const FLAGS: &str = "flags";
@@ -23,11 +23,10 @@ pub(super) fn capture(host: &mut Host, part: &Part, cells: &mut Cells) -> Result
 
 pub(super) fn write(
     host: &mut Host,
-    path: &str,
-    _now: Option<&str>,
+    device: &str,
+    name: &str,
     wanted: &str,
 ) -> Result<(), Trouble> {
-    let (device, name) = of_device(path)?;
     let index = host.link(device)?.index;
     let value = from_hex(wanted).ok_or(Trouble::Unreadable)?;
     match (name, value.first_chunk()) {

@@ -2,9 +2,9 @@
 
 use goodput_netlink::parameters::{Group, get_group, set_group};
 
+use super::Cells;
 use super::devices::Part;
 use super::host::{Host, Trouble};
-use super::{Cells, of_device};
 
 pub(super) const ID: &str = "driver";
 
@@ -20,13 +20,7 @@ pub(super) fn capture(_: &mut Host, part: &Part, cells: &mut Cells) -> Result<()
     Ok(())
 }
 
-pub(super) fn write(
-    _: &mut Host,
-    path: &str,
-    _now: Option<&str>,
-    wanted: &str,
-) -> Result<(), Trouble> {
-    let (device, name) = of_device(path)?;
+pub(super) fn write(_: &mut Host, device: &str, name: &str, wanted: &str) -> Result<(), Trouble> {
     let group = Group::ALL.into_iter().find(|group| format!("{group:?}") == name);
     let words = wanted.split(' ').map(|word| word.parse().ok()).collect::<Option<Vec<u32>>>();
     match (group, words) {

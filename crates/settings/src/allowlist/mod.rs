@@ -6,6 +6,7 @@ mod list;
 mod pattern;
 
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use goodput_model::{BitRate, Bytes, SettingRef};
@@ -14,14 +15,14 @@ pub use list::{ALL, Bounds, Entry};
 pub use pattern::Pattern;
 
 use crate::error::SettingError;
-use crate::machine::{device, fifo, sysctl_name};
+use crate::machine::{device, fifo, queue_bytes, sysctl_name};
 use list::{FEWEST_PACKETS, WORK_CONSERVING};
 
 /// Queueing disciplines that every kernel with any has (net/sched/Makefile: sch_generic, sch_fifo).
 const BUILT_IN: [&str; 4] = ["pfifo_fast", "pfifo", "bfifo", "pfifo_head_drop"];
 
 /// What a link may put around a packet, bytes: a header of Ethernet and two VLAN tags (IEEE 802.1Q).
-const AROUND: u64 = 14 + 2 * 4;
+const LINK_HEADER_BYTES: u64 = 14 + 2 * 4;
 
 /// Which settings the operator lets others reach: none, unless patterns name them.
 #[derive(Debug, Clone, Default)]
@@ -85,6 +86,7 @@ fn objection(setting: &SettingRef, bounds: Bounds, value: &str) -> Option<String
         Bounds::Congestion => return offered(value),
         Bounds::QdiscKind => return loaded(value),
         Bounds::Frames(_) | Bounds::Queue(_) => return short(setting, bounds, value),
+        Bounds::LargestFrame(least, most) => return long(setting, least..=most, value),
         Bounds::Numbers(least, most) => {
             &move |text| text.parse().is_ok_and(|n: i64| (least..=most).contains(&n))
         }
@@ -122,7 +124,7 @@ fn short(setting: &SettingRef, bounds: Bounds, value: &str) -> Option<String> {
     let (least, most) = match bounds {
         Bounds::Queue(most) if fifo::counts_packets(setting) => (FEWEST_PACKETS, most),
         Bounds::Queue(most) | Bounds::Frames(most) => match device::mtu(setting) {
-            Ok(mtu) => (2 * (u64::from(mtu) + AROUND), most),
+            Ok(mtu) => (two_frames(mtu), most),
             Err(why) => return Some(format!("its minimum is not known: {why}")),
         },
         _ => return None,
@@ -133,6 +135,33 @@ fn short(setting: &SettingRef, bounds: Bounds, value: &str) -> Option<String> {
         !sizes.is_empty() && sizes.iter().all(|size| (least..=most).contains(size))
     });
     (!good).then(|| format!("the bounds are {bounds}, here {least} to {most}"))
+}
+
+/// Why frames may be too long for the queues of their device, or the MTU is no good at all.
+fn long(setting: &SettingRef, bounds: RangeInclusive<u32>, value: &str) -> Option<String> {
+    let within = value.parse().ok().filter(|mtu: &u32| bounds.contains(mtu));
+    let Some(wanted) = within else {
+        return Some(format!("the bounds are {} to {}", bounds.start(), bounds.end()));
+    };
+    match device::mtu(setting) {
+        // Shorter frames than now fit better.
+        Ok(mtu) if wanted <= mtu => return None,
+        Ok(_) => {}
+        Err(why) => return Some(format!("the MTU now is not known: {why}")),
+    }
+    let smallest = match queue_bytes::smallest(setting) {
+        Ok(smallest) => smallest?,
+        Err(why) => return Some(format!("the device's queues are not known: {why}")),
+    };
+    let least = two_frames(wanted);
+    (smallest < least).then(|| {
+        format!("a queue of the device holds {smallest} bytes, and two frames would take {least}")
+    })
+}
+
+/// Two of the largest frames of a device with this MTU, bytes.
+fn two_frames(mtu: u32) -> u64 {
+    2 * (u64::from(mtu) + LINK_HEADER_BYTES)
 }
 
 #[cfg(test)]

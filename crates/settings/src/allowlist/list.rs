@@ -8,7 +8,9 @@
 
 use goodput_model::{BitRate, Bytes};
 
-use Bounds::{AsItIs, Congestion, Frames, Numbers, QdiscKind, Queue, Rates, ReadOnly, Sizes};
+use Bounds::{
+    AsItIs, Congestion, Frames, LargestFrame, Numbers, QdiscKind, Queue, Rates, ReadOnly, Sizes,
+};
 
 /// One setting that others may reach.
 #[derive(Debug)]
@@ -39,6 +41,9 @@ pub enum Bounds {
     Frames(u64),
     /// The same for a queue of bytes; for a queue of packets from 10 packets.
     Queue(u64),
+    /// Sizes of the device's largest packet from the first to the second, of which two fit into each token bucket and
+    /// queue of bytes that the device has: the other side of `Frames` and `Queue`.
+    LargestFrame(u32, u32),
     /// A congestion control that the kernel offers already: for another one it loads a module.
     Congestion,
     /// A work-conserving queueing discipline that the kernel has already: for another one it loads
@@ -61,6 +66,9 @@ impl std::fmt::Display for Bounds {
                     f,
                     "{FEWEST_PACKETS} packets or two of the device's largest frames to {most}"
                 )
+            }
+            Self::LargestFrame(least, most) => {
+                write!(f, "{least} to {most}, half of the device's smallest queue of bytes at most")
             }
             Self::Rates(least, most) => {
                 write!(f, "{} to {}", BitRate(*least as f64), BitRate(*most as f64))
@@ -99,9 +107,9 @@ pub(super) const FEWEST_PACKETS: u64 = 10;
 
 /// Largest window that TCP can offer, bytes: 65 535 shifted by 14 (RFC 7323 section 2.3), to the next
 /// power of two.
-const WINDOW: i64 = 1 << 30;
+const LARGEST_TCP_WINDOW_BYTES: i64 = 1 << 30;
 /// Smallest socket buffer, bytes: a page.
-const PAGE: i64 = 4096;
+const PAGE_BYTES: i64 = 4096;
 
 const SWITCH: Bounds = Numbers(0, 1);
 const BUFFER: &str =
@@ -112,6 +120,7 @@ const QUEUE: &str = "changes how packets wait to be sent";
 const POLL: &str = "changes how much work one poll of the network does";
 const SHAPER: &str = "at least 1 Mbit/s, so that the host stays reachable";
 const BUCKET: &str = "a token bucket drops every packet longer than its burst or its queue, which would cut off the host";
+const MTU: &str = "at least what IPv6 needs (RFC 8200 section 5); frames longer than a token bucket or a queue of bytes would all be dropped";
 const CLASS: &str = "with less than one packet a class would not reach its rate";
 const SEEN: &str = "shows what limits a transfer; a change could starve or reconfigure the host";
 const ROUTE: &str = "changes how TCP begins on one route";
@@ -128,7 +137,7 @@ pub const ALL: &[Entry] = &[
     entry("offload.tx-checksum", AsItIs, DEVICE),
     entry("offload.gso_max_size", Numbers(1500, 524_280), DEVICE),
     entry("offload.gso_max_segs", Numbers(1, 65_535), DEVICE),
-    entry("link.mtu", Numbers(1280, 65_535), "at least what IPv6 needs (RFC 8200 section 5)"),
+    entry("link.mtu", LargestFrame(1280, 65_535), MTU),
     entry("link.txqueuelen", Numbers(1, 100_000), QUEUE),
     entry("ring.rx", AsItIs, DEVICE),
     entry("ring.tx", AsItIs, DEVICE),
@@ -179,11 +188,11 @@ pub const ALL: &[Entry] = &[
     entry("sysctl.net.core.netdev_budget_usecs", Numbers(1, 100_000), POLL),
     entry("sysctl.net.core.netdev_max_backlog", Numbers(1, 1_000_000), POLL),
     entry("sysctl.net.core.netdev_tstamp_prequeue", SWITCH, POLL),
-    entry("sysctl.net.core.optmem_max", Numbers(PAGE, 16 << 20), BUFFER),
-    entry("sysctl.net.core.rmem_default", Numbers(PAGE, 256 << 20), BUFFER),
-    entry("sysctl.net.core.rmem_max", Numbers(PAGE, WINDOW), BUFFER),
-    entry("sysctl.net.core.wmem_default", Numbers(PAGE, 256 << 20), BUFFER),
-    entry("sysctl.net.core.wmem_max", Numbers(PAGE, WINDOW), BUFFER),
+    entry("sysctl.net.core.optmem_max", Numbers(PAGE_BYTES, 16 << 20), BUFFER),
+    entry("sysctl.net.core.rmem_default", Numbers(PAGE_BYTES, 256 << 20), BUFFER),
+    entry("sysctl.net.core.rmem_max", Numbers(PAGE_BYTES, LARGEST_TCP_WINDOW_BYTES), BUFFER),
+    entry("sysctl.net.core.wmem_default", Numbers(PAGE_BYTES, 256 << 20), BUFFER),
+    entry("sysctl.net.core.wmem_max", Numbers(PAGE_BYTES, LARGEST_TCP_WINDOW_BYTES), BUFFER),
     entry("sysctl.net.core.rps_sock_flow_entries", Numbers(0, 1 << 20), POLL),
     entry("sysctl.net.core.skb_defer_max", Numbers(0, 4096), POLL),
     entry("sysctl.net.core.somaxconn", Numbers(128, 65_535), "at least the kernel's old default"),
@@ -204,7 +213,7 @@ pub const ALL: &[Entry] = &[
     entry("sysctl.net.ipv4.tcp_ecn", Numbers(0, 5), TCP),
     entry("sysctl.net.ipv4.tcp_ecn_fallback", SWITCH, TCP),
     entry("sysctl.net.ipv4.tcp_frto", Numbers(0, 2), TCP),
-    entry("sysctl.net.ipv4.tcp_limit_output_bytes", Numbers(PAGE, 64 << 20), TCP),
+    entry("sysctl.net.ipv4.tcp_limit_output_bytes", Numbers(PAGE_BYTES, 64 << 20), TCP),
     entry("sysctl.net.ipv4.tcp_max_reordering", Numbers(3, 3000), TCP),
     entry("sysctl.net.ipv4.tcp_mem", ReadOnly, SEEN),
     entry("sysctl.net.ipv4.tcp_min_rtt_wlen", Numbers(0, 86_400), TCP),
@@ -213,14 +222,14 @@ pub const ALL: &[Entry] = &[
     entry("sysctl.net.ipv4.tcp_mtu_probing", Numbers(0, 2), TCP),
     entry("sysctl.net.ipv4.tcp_no_metrics_save", SWITCH, TCP),
     entry("sysctl.net.ipv4.tcp_no_ssthresh_metrics_save", SWITCH, TCP),
-    entry("sysctl.net.ipv4.tcp_notsent_lowat", Numbers(PAGE, u32::MAX as i64), TCP),
+    entry("sysctl.net.ipv4.tcp_notsent_lowat", Numbers(PAGE_BYTES, u32::MAX as i64), TCP),
     entry("sysctl.net.ipv4.tcp_pacing_ca_ratio", Numbers(50, 1000), TCP),
     entry("sysctl.net.ipv4.tcp_pacing_ss_ratio", Numbers(50, 1000), TCP),
     entry("sysctl.net.ipv4.tcp_pingpong_thresh", Numbers(1, 255), TCP),
     entry("sysctl.net.ipv4.tcp_recovery", Numbers(0, 7), TCP),
     entry("sysctl.net.ipv4.tcp_reordering", Numbers(1, 300), TCP),
     entry("sysctl.net.ipv4.tcp_retrans_collapse", SWITCH, TCP),
-    entry("sysctl.net.ipv4.tcp_rmem", Numbers(PAGE, WINDOW), BUFFER),
+    entry("sysctl.net.ipv4.tcp_rmem", Numbers(PAGE_BYTES, LARGEST_TCP_WINDOW_BYTES), BUFFER),
     entry("sysctl.net.ipv4.tcp_rto_min_us", Numbers(1000, 1_000_000), TCP),
     entry("sysctl.net.ipv4.tcp_sack", SWITCH, TCP),
     entry("sysctl.net.ipv4.tcp_shrink_window", SWITCH, TCP),
@@ -230,11 +239,11 @@ pub const ALL: &[Entry] = &[
     entry("sysctl.net.ipv4.tcp_tso_rtt_log", Numbers(0, 31), TCP),
     entry("sysctl.net.ipv4.tcp_tso_win_divisor", Numbers(0, 255), TCP),
     entry("sysctl.net.ipv4.tcp_window_scaling", SWITCH, TCP),
-    entry("sysctl.net.ipv4.tcp_wmem", Numbers(PAGE, WINDOW), BUFFER),
+    entry("sysctl.net.ipv4.tcp_wmem", Numbers(PAGE_BYTES, LARGEST_TCP_WINDOW_BYTES), BUFFER),
     entry("sysctl.net.ipv4.udp_early_demux", SWITCH, POLL),
     entry("sysctl.net.ipv4.udp_mem", ReadOnly, SEEN),
-    entry("sysctl.net.ipv4.udp_rmem_min", Numbers(PAGE, 16 << 20), BUFFER),
-    entry("sysctl.net.ipv4.udp_wmem_min", Numbers(PAGE, 16 << 20), BUFFER),
+    entry("sysctl.net.ipv4.udp_rmem_min", Numbers(PAGE_BYTES, 16 << 20), BUFFER),
+    entry("sysctl.net.ipv4.udp_wmem_min", Numbers(PAGE_BYTES, 16 << 20), BUFFER),
     // Of files: Documentation/admin-guide/sysctl/vm.rst.
     entry("sysctl.vm.dirty_expire_centisecs", Numbers(100, 60_000), CACHE),
     entry("sysctl.vm.dirty_writeback_centisecs", Numbers(10, 60_000), CACHE),
