@@ -1,20 +1,19 @@
 //! What the runs of a comparison show, arm by arm.
 
-use goodput_model::{ArmLatency, BitRate, Effect, Judgement, Known, Trial};
+use goodput_model::{ArmLatency, BitRate, Effect, Judgement, Known, Trial, median};
 
 use crate::design::Design;
 use crate::judge::{Good, effect};
 use crate::latency::arm_latency;
 use crate::looks::Looks;
-use crate::median::median;
 use crate::pairs::{Block, complete_blocks, cpu, cpu_ratios, goodput, goodput_ratios};
 
 /// More blocks than this are no advice.
-const MOST_WORTH_NAMING: f64 = 1000.0;
+const MOST_BLOCKS_ADVISED: f64 = 1000.0;
 
 /// Half-widths of the intervals at the later looks, in standard errors of a mean; an approximation
 /// for the estimate of how many blocks are missing (2.9 for normal data and two arms).
-const STANDARD_ERRORS: f64 = 3.0;
+const LATER_HALF_WIDTH_STANDARD_ERRORS: f64 = 3.0;
 
 /// What the runs show of one arm.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,10 +87,10 @@ fn more_blocks(design: &Design, ratios: &[f64], goodput: Option<&Effect>) -> Opt
     let mean = ratios.iter().sum::<f64>() / n;
     let variance = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>() / (n - 1.0);
     let way = (effect.percent.abs() - design.threshold_percent).abs() / 100.0;
-    let needed = variance * (STANDARD_ERRORS / way).powi(2);
+    let needed = variance * (LATER_HALF_WIDTH_STANDARD_ERRORS / way).powi(2);
     let first = f64::from(Looks::for_arms(design.arms).first());
     let more = (needed.max(first) - n).ceil().max(1.0);
-    (more <= MOST_WORTH_NAMING).then_some(more as u32)
+    (more <= MOST_BLOCKS_ADVISED).then_some(more as u32)
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! Round trips under load, arm against baseline.
 
 use goodput_model::{
-    ArmLatency, Effect, Judgement, Known, Latency, LoadedTimes, Missing, RoundTrips,
+    ArmLatency, Effect, Judgement, Known, Latency, LoadedTimes, Missing, RoundTrips, median,
 };
 
 use crate::judge::{Good, effect};
-use crate::median::median;
 use crate::pairs::Block;
 
 /// The times of one run by one way to time them.

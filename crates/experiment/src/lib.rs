@@ -13,7 +13,6 @@ mod judge;
 mod latency;
 pub mod looks;
 pub mod mechanism;
-mod median;
 mod mser;
 mod pairs;
 pub mod quantile;

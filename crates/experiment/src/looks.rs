@@ -13,9 +13,9 @@
 
 /// False alarms allowed over all looks at one arm, all arms together: 5 %. Of it, for the first
 /// look, as a share of one arm's part.
-const FIRST: f64 = 0.03125;
+const FIRST_LOOK_ALPHA: f64 = 0.03125;
 /// And for each of the three later ones: (.05 - .03125) / 3.
-const LATER: f64 = 0.00625;
+const LATER_LOOK_ALPHA: f64 = 0.00625;
 
 /// Blocks at the first look with two arms.
 const FIRST_BLOCKS: u32 = 6;
@@ -53,7 +53,7 @@ impl Looks {
     /// Probability of a false alarm that one arm may have in a look at `blocks` complete blocks.
     /// An unplanned look, as when time is up, takes the place of the next planned one.
     pub fn level(self, blocks: u32) -> f64 {
-        let all = if blocks <= self.first() { FIRST } else { LATER };
+        let all = if blocks <= self.first() { FIRST_LOOK_ALPHA } else { LATER_LOOK_ALPHA };
         all / f64::from(self.candidates)
     }
 

@@ -7,12 +7,12 @@
 use crate::curve::Curve;
 
 /// Intervals of one batch; the five in the name.
-const PER_BATCH: usize = 5;
+const INTERVALS_PER_BATCH: usize = 5;
 
 /// Where the steady part of `curve` starts, seconds, at `latest_s` at the latest: near the end of
 /// any series a few equal values would look steady by chance, hence the bound.
 pub(crate) fn steady_from(curve: &Curve, latest_s: f64) -> f64 {
-    let batches = curve.intervals() / PER_BATCH;
+    let batches = curve.intervals() / INTERVALS_PER_BATCH;
     if batches < 2 {
         return curve.start();
     }

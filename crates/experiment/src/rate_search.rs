@@ -17,10 +17,10 @@ const MOST_TRIALS: usize = 30;
 
 /// So many times the same is no accident: trials one after the other in which the sender did not hold
 /// its rate, trials that the receiver spoilt, confirmations that failed.
-const NO_ACCIDENT: usize = 3;
+const REPEATS_THAT_DECIDE: usize = 3;
 
 /// Failures at about the same rate that count as one that is sure.
-const SURE: usize = 2;
+const FAILURES_THAT_DECIDE: usize = 2;
 
 /// What is searched.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -106,7 +106,7 @@ impl RateSearch {
         let confirms = self.refuted(done, false) > 0;
         let low = self.highest_pass(done, high, confirms);
         match (low, high) {
-            _ if self.refuted(done, true) >= NO_ACCIDENT => Next::Done(Found::Unsteady),
+            _ if self.refuted(done, true) >= REPEATS_THAT_DECIDE => Next::Done(Found::Unsteady),
             (low, high) if done.len() >= MOST_TRIALS => {
                 let (low, high) = (low.map_or(0.0, |low| low.sent), high.unwrap_or(f64::INFINITY));
                 Next::Done(Found::Unfinished(low, high))
@@ -116,7 +116,7 @@ impl RateSearch {
             (Some(low), Some(high)) if high - low.sent <= RESOLUTION * high => {
                 match self.confirmed(done, low) {
                     None => Next::Try { rate: Some(low.sent), confirms: true },
-                    Some(_) if self.failures_near(done, high) < SURE => {
+                    Some(_) if self.failures_near(done, high) < FAILURES_THAT_DECIDE => {
                         Next::Try { rate: Some(high), confirms }
                     }
                     Some(rate) => Next::Done(match slowest_failure.map(|t| self.says(&t)) {
@@ -171,7 +171,7 @@ impl RateSearch {
             Says::Passed => false,
             Says::Failed => true,
             Says::Spoilt => {
-                done.iter().filter(|t| self.says(t) == Says::Spoilt).count() >= NO_ACCIDENT
+                done.iter().filter(|t| self.says(t) == Says::Spoilt).count() >= REPEATS_THAT_DECIDE
             }
         }
     }
@@ -226,7 +226,7 @@ impl RateSearch {
     /// Whether the last trials all passed at less than was asked.
     fn falls_short_now(&self, done: &[Tried]) -> bool {
         let last = done.iter().rev().take_while(|t| self.passes(t) && t.falls_short());
-        last.take(NO_ACCIDENT).count() == NO_ACCIDENT
+        last.take(REPEATS_THAT_DECIDE).count() == REPEATS_THAT_DECIDE
     }
 
     /// The sender holds no rate above `low`.
@@ -235,7 +235,8 @@ impl RateSearch {
         let best = confirmed.clone().filter(|sent| *sent <= low.sent).reduce(f64::max);
         match best {
             Some(best)
-                if best >= low.sent * (1.0 - RESOLUTION) || confirmed.count() >= NO_ACCIDENT =>
+                if best >= low.sent * (1.0 - RESOLUTION)
+                    || confirmed.count() >= REPEATS_THAT_DECIDE =>
             {
                 Next::Done(Found::Sender(best))
             }

@@ -10,8 +10,8 @@ const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
 
 /// Growth of the delivery rate below which a pipe counts as full, and for how many round trips in
 /// a row: `bbr_full_bw_thresh` and `bbr_full_bw_cnt` of net/ipv4/tcp_bbr.c.
-const FULL_GROWTH: f64 = 1.25;
-const FULL_ROUNDS: u32 = 3;
+const FULL_PIPE_GROWTH: f64 = 1.25;
+const FULL_PIPE_ROUND_TRIPS: u32 = 3;
 
 /// Seconds on the sender's clock until the last flow left slow start: the congestion window
 /// reached the threshold, something was retransmitted, or delivery stopped growing (the only sign
@@ -58,12 +58,12 @@ fn growth_ended_s(flow: &[(f64, &TcpInfo)]) -> Option<f64> {
         }
         let rate = bytes.checked_sub(from_bytes)? as f64 / (at - from_s);
         (from_s, from_bytes) = (at, bytes);
-        if rate > best * FULL_GROWTH {
+        if rate > best * FULL_PIPE_GROWTH {
             (best, best_at, rounds) = (rate, Some(at), 0);
         } else if best_at.is_some() {
             rounds += 1;
         }
-        if rounds == FULL_ROUNDS {
+        if rounds == FULL_PIPE_ROUND_TRIPS {
             return best_at;
         }
     }

@@ -11,7 +11,7 @@ use crate::mser::steady_from;
 const BATCHES: usize = 10;
 
 /// 97.5 % quantile of Student's t with `BATCHES - 1` degrees of freedom.
-const STUDENT_T: f64 = 2.262_157;
+const STUDENT_T_QUANTILE: f64 = 2.262_157;
 
 /// What was measured, from the receiver's `series` of (seconds, payload bytes so far).
 ///
@@ -70,7 +70,7 @@ fn precision(window: &Curve) -> Known<f64> {
     let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
     let correlation = lag_1_correlation(&rates, mean, squares).max(0.0);
     let n_eff = n * (1.0 - correlation) / (1.0 + correlation);
-    Known::Value(100.0 * STUDENT_T * (squares / (n - 1.0) / n_eff).sqrt() / mean)
+    Known::Value(100.0 * STUDENT_T_QUANTILE * (squares / (n - 1.0) / n_eff).sqrt() / mean)
 }
 
 fn lag_1_correlation(rates: &[f64], mean: f64, squares: f64) -> f64 {

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use goodput_model::{Known, Missing};
 
 /// Calls whose time is taken together: the clock costs about as much as one.
-const CALLS: u32 = 1000;
+const CALLS_PER_BATCH: u32 = 1000;
 /// How many times the last-level cache a buffer is that no cache holds.
-const BEYOND_CACHE: u64 = 4;
+const TIMES_THE_CACHE: u64 = 4;
 /// Bounds of such a buffer, bytes: where the cache is not known, and what a small host can spare.
 const BEYOND: std::ops::RangeInclusive<u64> = (64 << 20)..=(512 << 20);
 
@@ -58,10 +58,10 @@ pub fn copy_speed(buffer_bytes: u64, time: Duration) -> CopySpeed {
         (len * repeated) as f64 / began.elapsed().as_secs_f64().max(1e-9)
     };
     pass();
-    let mut speeds = repeat_for(time, pass);
+    let speeds = repeat_for(time, pass);
     CopySpeed {
         buffer_bytes: len as u64,
-        bytes_per_s: median(&mut speeds),
+        bytes_per_s: middle(&speeds),
         passes: speeds.len() * repeated,
     }
 }
@@ -69,20 +69,20 @@ pub fn copy_speed(buffer_bytes: u64, time: Duration) -> CopySpeed {
 /// Calls getppid(2), which the kernel answers from memory and no library keeps, repeatedly for
 /// `time`, and at least 1000 times.
 pub fn call_cost(time: Duration) -> CallCost {
-    let mut costs = repeat_for(time, || {
+    let costs = repeat_for(time, || {
         let began = Instant::now();
-        for _ in 0..CALLS {
+        for _ in 0..CALLS_PER_BATCH {
             black_box(rustix::process::getppid());
         }
-        began.elapsed().as_nanos() as f64 / f64::from(CALLS)
+        began.elapsed().as_nanos() as f64 / f64::from(CALLS_PER_BATCH)
     });
-    CallCost { nanoseconds: median(&mut costs), batches: costs.len() }
+    CallCost { nanoseconds: middle(&costs), batches: costs.len() }
 }
 
 /// Length of a buffer that the last-level cache does not hold, bytes.
 pub fn beyond_cache_bytes() -> u64 {
     let cache = last_level_cache_bytes();
-    let wanted = cache.value().map_or(0, |cache| cache.saturating_mul(BEYOND_CACHE));
+    let wanted = cache.value().map_or(0, |cache| cache.saturating_mul(TIMES_THE_CACHE));
     wanted.clamp(*BEYOND.start(), *BEYOND.end())
 }
 
@@ -114,14 +114,8 @@ fn repeat_for(time: Duration, mut once: impl FnMut() -> f64) -> Vec<f64> {
 }
 
 /// The median of at least one number.
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    if values.len().is_multiple_of(2) {
-        f64::midpoint(values[middle - 1], values[middle])
-    } else {
-        values[middle]
-    }
+fn middle(values: &[f64]) -> f64 {
+    goodput_model::median(values.iter().copied()).unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]
@@ -143,11 +137,5 @@ mod tests {
         assert_eq!(kibibytes("32768K\n"), Some(32 << 20));
         assert_eq!((kibibytes("32M"), kibibytes(""), kibibytes("K")), (None, None, None));
         assert_eq!(largest_cache(Path::new("/nonexistent")), None);
-    }
-
-    #[test]
-    fn the_median_is_the_one_in_the_middle() {
-        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(&mut [4.0, 1.0, 2.0, 3.0]), 2.5);
     }
 }

@@ -161,11 +161,8 @@ pub(crate) fn positive(value: f64, what: &str) -> Result<f64, Missing> {
 }
 
 /// The median, or why there is none.
-pub(crate) fn median(mut values: Vec<f64>, what: &str) -> Result<f64, Missing> {
-    values.sort_by(f64::total_cmp);
-    values
-        .get(values.len() / 2)
-        .copied()
+pub(crate) fn median(values: Vec<f64>, what: &str) -> Result<f64, Missing> {
+    goodput_model::median(values)
         .ok_or_else(|| Missing::because(format!("{what} was not sampled in the window")))
 }
 

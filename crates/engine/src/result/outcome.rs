@@ -5,7 +5,7 @@ use std::sync::Arc;
 use goodput_diagnose::{View, way};
 use goodput_model::{
     BitRate, DatagramCounts, DirectionResult, End, EndName, EndResult, FlowSample, FlowTotals,
-    Known, Measured, Missing, Outcome, Role, Snapshot, TcpInfo, Transport,
+    Known, Measured, Missing, Outcome, Role, Snapshot, TcpInfo, Transport, median,
 };
 
 use crate::result::far_totals::{FarCounts, seen_or_reported};
@@ -198,10 +198,9 @@ fn last_of(end: &End, role: Role) -> Result<Vec<&FlowSample>, Missing> {
 fn median_rtt(measurement: &Measurement, sender: EndName) -> Known<f64> {
     let rtt = |flow: &FlowSample| flow.tcp.value().and_then(|tcp: &TcpInfo| tcp.rtt_us().ok());
     let flows = measurement.steady(sender).iter().flat_map(|s| &s.flows);
-    let mut all: Vec<u64> = flows.filter(|f| f.role == Role::Sender).filter_map(rtt).collect();
-    all.sort_unstable();
-    match all.get(all.len() / 2) {
-        Some(us) => Known::Value(*us as f64),
+    let all = flows.filter(|f| f.role == Role::Sender).filter_map(rtt).map(|us| us as f64);
+    match median(all) {
+        Some(us) => Known::Value(us),
         None => Known::missing("no round-trip time was sampled at the sender"),
     }
 }

@@ -184,14 +184,8 @@ fn end_cost(runs: &[&RunCost], of: fn(&RunCost) -> &Spent) -> EndCost {
 
 fn median(runs: &[&RunCost], read: impl Fn(&RunCost) -> Result<f64, Missing>) -> Known<f64> {
     let all: Result<Vec<f64>, Missing> = runs.iter().map(|run| read(run)).collect();
-    let middle = all.and_then(|mut all| {
-        all.sort_by(f64::total_cmp);
-        let upper = all.get(all.len() / 2).copied();
-        let lower = all.get(all.len().saturating_sub(1) / 2).copied();
-        let both = lower.zip(upper).map(|(lower, upper)| lower + (upper - lower) / 2.0);
-        both.ok_or_else(|| Missing::because("no run of it counts"))
-    });
-    middle.into()
+    let none = || Missing::because("no run of it counts");
+    all.and_then(|all| goodput_model::median(all).ok_or_else(none)).into()
 }
 
 #[cfg(test)]
