@@ -12,7 +12,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use crate::awaited::Awaited;
 
 /// Bytes whose pages are asked for at a time: one byte of answer a page.
-const WINDOW: u64 = 1 << 30;
+const WINDOW_BYTES: u64 = 1 << 30;
 
 /// What reading a file alone has shown.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,7 +83,7 @@ pub fn resident_percent(file: &OwnedFd, bytes: u64) -> Known<f64> {
     let page = rustix::param::page_size() as u64;
     let (mut resident, mut at) = (0, 0);
     while at < bytes {
-        let window = WINDOW.min(bytes - at);
+        let window = WINDOW_BYTES.min(bytes - at);
         match resident_pages(file, at, window as usize) {
             Ok(pages) => resident += pages,
             Err(cause) => return Known::missing(format!("the kernel refuses mincore(2): {cause}")),

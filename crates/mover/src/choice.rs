@@ -20,9 +20,9 @@ pub const AUTO: &str = "auto";
 /// 3.4 and 2.4, at 3000 2.1 and 1.3, at 6000 2.0 and 1.7; at 4 KiB 0.83 and 0.86, at 8 KiB 0.85 and 0.74, at
 /// 12 KiB 0.86 and 1.2, at 16 KiB 0.81 and 0.67 (medians of 6 interleaved rounds). `copy` cost 1.3 to 3.7
 /// times as much as writev on loopback, and 1.8 to 17 times over veth.
-const SMALL: u64 = 16 << 10;
+const SMALL_WRITE_BYTES: u64 = 16 << 10;
 /// Bytes of a page.
-const PAGE: u64 = 4096;
+const PAGE_BYTES: u64 = 4096;
 
 /// A mover, and why it was taken.
 #[derive(Clone, Copy)]
@@ -111,10 +111,17 @@ fn stream_senders(plan: &Plan) -> &'static [(&'static str, &'static str)] {
             ("sendfile", "a file is sent from the page cache without a copy"),
             ("copy", PLAIN),
         ],
-        None if plan.chunk_bytes.0 < SMALL && !plan.chunk_bytes.0.is_multiple_of(PAGE) => &[
-            ("writev", "such small writes are gathered into large ones, at a fraction of the cost"),
-            ("copy", PLAIN),
-        ],
+        None if plan.chunk_bytes.0 < SMALL_WRITE_BYTES
+            && !plan.chunk_bytes.0.is_multiple_of(PAGE_BYTES) =>
+        {
+            &[
+                (
+                    "writev",
+                    "such small writes are gathered into large ones, at a fraction of the cost",
+                ),
+                ("copy", PLAIN),
+            ]
+        }
         None => &[("splice", "pages of memory are sent without a copy"), ("copy", PLAIN)],
     }
 }

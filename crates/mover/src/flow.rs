@@ -14,7 +14,7 @@ use crate::clock::now_ns;
 use crate::counters::Counters;
 use crate::error::MoveError;
 use crate::gate::Gate;
-use crate::rounds::Rounds;
+use crate::lockstep::Lockstep;
 use crate::shared_rate::SharedRate;
 use crate::stop::{Phase, Stop};
 use crate::storage::FlowStorage;
@@ -47,7 +47,7 @@ pub struct FlowConfig {
     pub early: Early,
     /// What it shares with the other sending flows of its measurement, where a receiver reads all
     /// streams in turn. Only for a sender of a stream.
-    pub rounds: Option<Arc<Rounds>>,
+    pub lockstep: Option<Arc<Lockstep>>,
     /// Where its payload comes from or goes to, if that is not memory.
     pub storage: FlowStorage,
     /// Who looks at what it receives; only with a mover that [shows](crate::Mover::shows) it.
@@ -72,7 +72,7 @@ impl FlowConfig {
             limit_bytes: None,
             framing: Framing::default(),
             early: Early::default(),
-            rounds: None,
+            lockstep: None,
             storage: FlowStorage::default(),
             tap: None,
             pin: None,

@@ -3,8 +3,10 @@
 //! A caller makes sockets with [`socket`], picks a mover with [`for_role`], hands both to [`start`],
 //! opens the [`Gate`], reads the [`Counters`] while it runs, and ends it with [`Stop`].
 
+mod affinity;
 mod asleep;
 mod awaited;
+mod buffer_pool;
 pub mod cache;
 mod choice;
 mod chunks;
@@ -15,9 +17,10 @@ mod error;
 mod flow;
 mod gate;
 mod heaps;
-mod hearing;
 mod limits;
-mod lumps;
+mod liveness;
+mod lockstep;
+mod low_water;
 mod mapping;
 pub mod movers;
 mod multishot;
@@ -28,10 +31,7 @@ mod prompt;
 mod quiet;
 pub mod reference;
 mod ring;
-mod rooms;
-mod rounds;
 mod running;
-mod seat;
 mod shared_rate;
 mod signal;
 mod slice;
@@ -45,6 +45,7 @@ mod tap;
 mod transfer;
 pub mod udp;
 
+pub use affinity::allowed_cpus;
 pub use awaited::{Awaited, Waiter};
 pub use choice::AUTO;
 pub use clock::{Arrivals, now_ns as monotonic_ns};
@@ -54,12 +55,12 @@ pub use flow::{Early, Flow, FlowConfig};
 pub use gate::Gate;
 pub use heaps::share_heaps;
 pub use limits::Needs;
+pub use liveness::LastHeard;
+pub use lockstep::Lockstep;
 pub use movers::{ALL, Choice, Mover, asked, check_here, find, for_role, most_needs};
 pub use payload::payload_at;
 pub use prompt::run_promptly;
-pub use rounds::Rounds;
 pub use running::{RunningFlow, no_thread, start};
-pub use seat::allowed_cpus;
 pub use shared_rate::SharedRate;
 pub use stop::{Phase, Stop};
 pub use storage::{Allowance, FileSink, FileSource, FlowStorage};

@@ -7,15 +7,15 @@ use goodput_model::{Bytes, Plan, Role, Transport};
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
+use crate::buffer_pool::BUFFER_BYTES;
 use crate::error::Unsupported;
 use crate::movers::Mover;
-use crate::rooms::ROOM;
 
 /// Descriptors that a measurement takes beside its flows, at most: its signals, and the files of /proc
 /// that are read while it runs.
-const BESIDE: u64 = 16;
+const OTHER_DESCRIPTORS: u64 = 16;
 /// Bytes of a page, as the kernel accounts locked ones.
-const PAGE: u64 = 4096;
+const PAGE_BYTES: u64 = 4096;
 
 /// What one flow takes, beside its socket and its thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,16 +32,18 @@ pub struct Needs {
 
 impl Needs {
     /// A flow that receives into a chunk of memory, or that reads a source into one. Flows that send
-    /// memory share theirs, and so do those that receive streams, as long as a chunk fits into a room
-    /// that is lent for a call (`rooms.rs`).
+    /// memory share theirs, and so do those that receive streams, as long as a chunk fits into a buffer
+    /// of the pool (`buffer_pool.rs`).
     pub fn chunk(plan: &Plan, role: Role) -> Self {
         let (chunk, stores) = (plan.chunk_bytes.0, plan.storage.sink.is_some());
         let memory_bytes = match role {
             Role::Sender if plan.storage.source.is_none() => 0,
             Role::Sender => chunk,
             // The sink's own, with what aligns it.
-            Role::Receiver if stores => chunk.max(ROOM as u64).saturating_add(2 * PAGE),
-            Role::Receiver if plan.transport == Transport::Tcp && chunk <= ROOM as u64 => 0,
+            Role::Receiver if stores => {
+                chunk.max(BUFFER_BYTES as u64).saturating_add(2 * PAGE_BYTES)
+            }
+            Role::Receiver if plan.transport == Transport::Tcp && chunk <= BUFFER_BYTES as u64 => 0,
             Role::Receiver => chunk,
         };
         Self { memory_bytes, ..Self::default() }
@@ -61,7 +63,7 @@ impl Needs {
 /// Bytes that the kernel accounts for a zero-copy send of `bytes` (`mm_account_pinned_pages`,
 /// net/core/skbuff.c of Linux 6.18).
 pub(crate) fn pinned_bytes(bytes: u64) -> u64 {
-    (bytes / PAGE + 2) * PAGE
+    (bytes / PAGE_BYTES + 2) * PAGE_BYTES
 }
 
 /// What there is. `None`: no limit, or none that can be read.
@@ -96,7 +98,7 @@ impl Limits {
         Self {
             descriptors: getrlimit(Resource::Nofile).current.zip(open.ok()),
             locked_bytes: getrlimit(Resource::Memlock).current.filter(|_| !may_lock),
-            pipe_bytes: pages.filter(|_| !may_pipe).map(|pages| pages.saturating_mul(PAGE)),
+            pipe_bytes: pages.filter(|_| !may_pipe).map(|pages| pages.saturating_mul(PAGE_BYTES)),
             available_bytes: available_bytes(),
         }
     }
@@ -113,7 +115,7 @@ impl Limits {
 
     fn descriptors(&self, each: Needs, plan: &Plan) -> Option<Obstacle> {
         let sockets = plan.flow_plans().len() as u64;
-        let takes = sockets + u64::from(plan.flows) * each.descriptors + BESIDE;
+        let takes = sockets + u64::from(plan.flows) * each.descriptors + OTHER_DESCRIPTORS;
         let (limit, open) = self.descriptors.filter(|(limit, open)| open + takes > *limit)?;
         let all = open + takes;
         Some((
@@ -142,17 +144,17 @@ impl Limits {
     }
 
     fn pipes(&self, each: Needs, plan: &Plan) -> Option<Obstacle> {
-        let takes = u64::from(plan.flows) * each.pipe_bytes.next_multiple_of(PAGE);
+        let takes = u64::from(plan.flows) * each.pipe_bytes.next_multiple_of(PAGE_BYTES);
         let limit = self.pipe_bytes.filter(|limit| takes > *limit)?;
         Some((
             format!(
                 "it needs pipes that hold {takes} bytes for {}; this user may have {limit} (sysctl fs.pipe-user-pages-soft, {} pages)",
                 count(plan.flows.into()),
-                limit / PAGE
+                limit / PAGE_BYTES
             ),
             format!(
                 "raise it to {} or more, choose a smaller --chunk or fewer flows",
-                takes / PAGE
+                takes / PAGE_BYTES
             ),
         ))
     }
@@ -244,13 +246,13 @@ mod tests {
         let large = 16 << 20;
         let chunk = |bytes| move |plan: &mut Plan| plan.chunk_bytes = Bytes(bytes);
         assert_eq!(takes(&chunk(large), Role::Sender), 0, "one mapping for all");
-        assert_eq!(takes(&chunk(ROOM as u64), Role::Receiver), 0, "rooms are lent");
+        assert_eq!(takes(&chunk(BUFFER_BYTES as u64), Role::Receiver), 0, "buffers are pooled");
         assert_eq!(takes(&chunk(large), Role::Receiver), large);
         let sink = |plan: &mut Plan| {
             let name = "x".into();
             plan.storage.sink = Some(goodput_model::Sink { name, direct: false, fsync: false });
         };
-        assert!(takes(&sink, Role::Receiver) > ROOM as u64);
+        assert!(takes(&sink, Role::Receiver) > BUFFER_BYTES as u64);
     }
 
     #[test]

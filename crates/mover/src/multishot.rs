@@ -22,25 +22,25 @@ use rustix::io::{Errno, Result as SysResult};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
 
+use crate::buffer_pool::{BUFFER_BYTES, PooledBuffer};
 use crate::ring::{Ring, outcome};
-use crate::rooms::{Lent, ROOM};
 
 /// Buffers of a ring; a power of two, as the kernel wants it. The completion queue, which has twice as
 /// many places, takes one for each and the one that ends the request.
 const BUFFERS: u16 = 8;
 /// Largest buffer, bytes: what a call of usual chunks receives is then 128 KiB, as a chunk.
-const LARGEST: usize = 16 << 10;
+const LARGEST_BUFFER_BYTES: usize = 16 << 10;
 /// Bytes of the ring of buffers: a page, at whose beginning the kernel wants it.
-const RING: usize = 4096;
+const BUFFER_RING_BYTES: usize = 4096;
 /// The only group of buffers.
 const GROUP: u16 = 0;
 
 /// Bytes of memory that a flow holds between its calls.
-pub(crate) const HELD: u64 = RING as u64;
+pub(crate) const HELD_BYTES: u64 = BUFFER_RING_BYTES as u64;
 
 /// Bytes that one call receives at most.
 pub(crate) fn room(chunk: usize) -> usize {
-    usize::from(BUFFERS) * chunk.min(LARGEST)
+    usize::from(BUFFERS) * chunk.min(LARGEST_BUFFER_BYTES)
 }
 
 /// Whether this kernel can; if not, what it said.
@@ -54,7 +54,7 @@ pub(crate) fn trial() -> io::Result<()> {
 /// A ring, and that of its buffers.
 pub(crate) struct Multishot {
     // Dropped before the ring of buffers, of which it knows the address. Holds the room within a call.
-    ring: Ring<Lent>,
+    ring: Ring<PooledBuffer>,
     buffers: Buffers,
     /// What ended the stream, and was not told yet.
     ended: Option<SysResult<usize>>,
@@ -65,7 +65,7 @@ impl Multishot {
     /// For reads of up to `chunk` bytes. Takes one descriptor.
     pub(crate) fn new(chunk: usize) -> io::Result<Self> {
         let ring = Ring::new(usize::from(BUFFERS))?;
-        let buffers = Buffers::new(chunk.min(LARGEST))?;
+        let buffers = Buffers::new(chunk.min(LARGEST_BUFFER_BYTES))?;
         buffers.register(&ring)?;
         Ok(Self { ring, buffers, ended: None, exhausted: 0 })
     }
@@ -76,7 +76,7 @@ impl Multishot {
         if let Some(ended) = self.ended.take() {
             return ended;
         }
-        let start = self.ring.hold(Lent::take())?;
+        let start = self.ring.hold(PooledBuffer::take())?;
         self.buffers.lie_at(start);
         let taken = self.ask(socket).and_then(|()| self.carry_out(show));
         // Back to all flows, unless the kernel still has it.
@@ -141,14 +141,14 @@ impl Buffers {
     fn new(each: usize) -> io::Result<Self> {
         let (access, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         // SAFETY: a new mapping at an address of the kernel's choice overlaps no other.
-        let start = unsafe { mmap_anonymous(ptr::null_mut(), RING, access, kind)? };
+        let start = unsafe { mmap_anonymous(ptr::null_mut(), BUFFER_RING_BYTES, access, kind)? };
         Ok(Self { start: start.cast(), each, tail: BUFFERS, room: ptr::null_mut() })
     }
 
     /// Has the kernel use the room that begins at `start` from now on: all that it has is handed over anew.
     /// For a moment without a request.
     fn lie_at(&mut self, start: *mut u8) {
-        debug_assert!(usize::from(BUFFERS) * self.each <= ROOM);
+        debug_assert!(usize::from(BUFFERS) * self.each <= BUFFER_BYTES);
         self.room = start;
         self.tail = self.tail.wrapping_sub(BUFFERS);
         (0..BUFFERS).for_each(|buffer| self.give_back(buffer));
@@ -166,7 +166,7 @@ impl Buffers {
 
     /// Tells the kernel of the ring.
     #[expect(unsafe_code, reason = "the kernel is given an address")]
-    fn register(&self, ring: &Ring<Lent>) -> io::Result<()> {
+    fn register(&self, ring: &Ring<PooledBuffer>) -> io::Result<()> {
         let address = self.start.addr() as u64;
         // SAFETY: the mapping is the ring's, begins with a page, and is unmapped only after the
         // ring is closed.
@@ -200,7 +200,7 @@ impl Drop for Buffers {
     #[expect(unsafe_code, reason = "unmapping memory")]
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's own, and no request is left under way.
-        let _ = unsafe { munmap(self.start.cast(), RING) };
+        let _ = unsafe { munmap(self.start.cast(), BUFFER_RING_BYTES) };
     }
 }
 
@@ -241,8 +241,8 @@ mod tests {
         let (near, far) = pair();
         let mut ring = Multishot::new(4096).unwrap();
         for _ in 0..3 {
-            // Rooms that others have meanwhile are not written to.
-            crate::rooms::Room::of(1).lend(1, |taken| {
+            // Buffers that others have meanwhile are not written to.
+            crate::buffer_pool::ReceiveBuffer::of(1).lend(1, |taken| {
                 taken[0] = 0;
                 write(&far, 10);
                 assert_eq!(ring.read(&near, |_| {}), Ok(10));

@@ -27,7 +27,7 @@ static SHARED: Mutex<Shared> = Mutex::new(Vec::new());
 
 /// Where a huge page may begin, bytes: on x86-64 and on arm64 with pages of 4 KiB
 /// (Documentation/admin-guide/mm/transhuge.rst).
-const HUGE: usize = 2 << 20;
+const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Mapped memory that nobody writes to any more.
 #[derive(Debug)]
@@ -66,13 +66,14 @@ impl Pages {
     #[expect(unsafe_code, reason = "mapping memory")]
     fn beginning_with(lead: &[u8], len: usize) -> SysResult<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        let room = len.next_multiple_of(HUGE);
+        let room = len.next_multiple_of(HUGE_PAGE_BYTES);
         // SAFETY: a new mapping at an address of the kernel's choice overlaps no other.
-        let mapped =
-            unsafe { mmap_anonymous(ptr::null_mut(), room + HUGE, access, MapFlags::PRIVATE)? };
-        let skip = mapped.cast::<u8>().align_offset(HUGE);
-        let mut pages = Self::at(mapped.cast(), room + HUGE);
-        // SAFETY: less than HUGE, which the mapping has beyond `room`.
+        let mapped = unsafe {
+            mmap_anonymous(ptr::null_mut(), room + HUGE_PAGE_BYTES, access, MapFlags::PRIVATE)?
+        };
+        let skip = mapped.cast::<u8>().align_offset(HUGE_PAGE_BYTES);
+        let mut pages = Self::at(mapped.cast(), room + HUGE_PAGE_BYTES);
+        // SAFETY: less than HUGE_PAGE_BYTES, which the mapping has beyond `room`.
         pages.start = unsafe { pages.start.add(skip) };
         pages.len = len;
         // SAFETY: the range lies within the new mapping. If it is refused, pages are small.

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use goodput_model::{FlowTotals, Known, Role, Transport};
 use rustix::io::Errno;
 
+use crate::affinity::{self, CpusSeen};
 use crate::clock::ThreadCpu;
 use crate::counters::Counters;
 use crate::error::MoveError;
 use crate::flow::{Flow, FlowConfig};
 use crate::gate::Gate;
 use crate::movers::Mover;
-use crate::seat::{self, Seat};
 use crate::socket;
 use crate::stop::Stop;
 
@@ -29,7 +29,7 @@ pub struct RunningFlow {
     socket: Arc<OwnedFd>,
     counters: Arc<Counters>,
     cpu: Arc<ThreadCpu>,
-    seat: Arc<Seat>,
+    cpus: Arc<CpusSeen>,
     began: Arc<OnceLock<Instant>>,
     over: Arc<OnceLock<Instant>>,
     thread: JoinHandle<Result<(), MoveError>>,
@@ -55,7 +55,7 @@ pub fn start(
         socket::limit_pacing_rate(socket.as_fd(), rate)?;
     }
     let (socket, counters) = (Arc::new(socket), Arc::new(Counters::of(&config.framing)));
-    let (cpu, seat) = (Arc::new(ThreadCpu::new()), Arc::new(Seat::default()));
+    let (cpu, cpus) = (Arc::new(ThreadCpu::new()), Arc::new(CpusSeen::default()));
     let (began, over) = (Arc::new(OnceLock::new()), Arc::new(OnceLock::new()));
     let flow = Flow {
         config: config.clone(),
@@ -66,13 +66,13 @@ pub fn start(
         began: Arc::clone(&began),
         over: Arc::clone(&over),
     };
-    let (inner_cpu, inner_seat) = (Arc::clone(&cpu), Arc::clone(&seat));
+    let (inner_cpu, inner_cpus) = (Arc::clone(&cpu), Arc::clone(&cpus));
     let thread = Builder::new()
         .name(thread_name(&config))
         .stack_size(STACK_BYTES)
-        .spawn(move || run(mover, &flow, &inner_cpu, &inner_seat))
+        .spawn(move || run(mover, &flow, &inner_cpu, &inner_cpus))
         .map_err(|cause| no_thread(&cause))?;
-    Ok(RunningFlow { config, socket, counters, cpu, seat, began, over, thread })
+    Ok(RunningFlow { config, socket, counters, cpu, cpus, began, over, thread })
 }
 
 fn check_role(mover: &dyn Mover, role: Role) -> io::Result<()> {
@@ -115,11 +115,11 @@ pub fn no_thread(cause: &io::Error) -> io::Error {
     io::Error::new(cause.kind(), words)
 }
 
-fn run(mover: &dyn Mover, flow: &Flow, cpu: &ThreadCpu, seat: &Seat) -> Result<(), MoveError> {
+fn run(mover: &dyn Mover, flow: &Flow, cpu: &ThreadCpu, cpus: &CpusSeen) -> Result<(), MoveError> {
     cpu.begin();
     let result = sit_down(flow).and_then(|()| {
         flow.gate.wait(&flow.stop);
-        seat.note_own();
+        cpus.note_own();
         match flow.config.role {
             Role::Sender => mover.send(flow),
             Role::Receiver => mover.receive(flow),
@@ -134,7 +134,7 @@ fn run(mover: &dyn Mover, flow: &Flow, cpu: &ThreadCpu, seat: &Seat) -> Result<(
         let _ = rustix::net::sockopt::set_socket_linger(&flow.socket, Some(Duration::ZERO));
     }
     flow.payload_is_over();
-    seat.note_own();
+    cpus.note_own();
     cpu.end();
     result
 }
@@ -146,7 +146,7 @@ fn sit_down(flow: &Flow) -> Result<(), MoveError> {
         flow.stop.abort();
         MoveError::Pin { flow: flow.config.id, cpu, cause: cause.into() }
     };
-    seat::pin(cpu).map_err(failed)
+    affinity::pin(cpu).map_err(failed)
 }
 
 impl RunningFlow {
@@ -179,17 +179,17 @@ impl RunningFlow {
     /// Looks on which CPU its thread is now.
     pub fn look_where(&self) {
         // Only what is still running has its id to itself.
-        if let Some(cpu) = self.cpu.thread().and_then(seat::cpu_of)
+        if let Some(cpu) = self.cpu.thread().and_then(affinity::cpu_of)
             && self.cpu.thread().is_some()
         {
-            self.seat.note(cpu);
+            self.cpus.note(cpu);
         }
     }
 
     /// CPUs that its thread was found on so far: when it began, whenever [`RunningFlow::look_where`]
     /// was called, and at its end. In rising order.
     pub fn seen_on(&self) -> Vec<u16> {
-        self.seat.seen()
+        self.cpus.seen()
     }
 
     /// What the peer told of this flow on the flow itself. `None` if it reported nothing.

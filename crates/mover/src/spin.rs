@@ -31,7 +31,7 @@ const LATEST_NS: u64 = 5_000;
 const FIRST_NS: u64 = 60_000;
 /// A wait that was shorter than expected lowers the expectation by this part of the difference: the
 /// few late ones are what counts.
-const FORGETS: u64 = 64;
+const FORGET_DIVISOR: u64 = 64;
 
 /// Spinning that ends so late, nanoseconds, was interrupted by another thread: no interrupt takes so
 /// long.
@@ -106,8 +106,8 @@ impl Spinner {
     fn learn(&mut self, late_ns: u64) {
         // With a little time left to spin.
         let wanted = (late_ns + late_ns / 4).clamp(LATEST_NS, EARLIEST_NS);
-        self.early_ns =
-            wanted.max(self.early_ns - self.early_ns.saturating_sub(wanted).div_ceil(FORGETS));
+        self.early_ns = wanted
+            .max(self.early_ns - self.early_ns.saturating_sub(wanted).div_ceil(FORGET_DIVISOR));
     }
 }
 

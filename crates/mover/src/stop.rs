@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use crate::clock::now_ns;
-use crate::hearing::{Hearing, SILENCE_S};
+use crate::liveness::{LastHeard, Liveness, SILENCE_S};
 use crate::signal::Signal;
 
 /// What the flows of a measurement shall do.
@@ -29,7 +29,7 @@ pub struct Stop {
     deadline_ns: OnceLock<u64>,
     finish: Signal,
     abort: Signal,
-    hearing: Hearing,
+    liveness: Liveness,
 }
 
 impl Stop {
@@ -37,18 +37,19 @@ impl Stop {
     pub fn new() -> io::Result<Self> {
         let (finish, abort) = (Signal::new()?, Signal::new()?);
         let (phase, deadline_ns) = (AtomicU8::new(0), OnceLock::new());
-        Ok(Self { phase, deadline_ns, finish, abort, hearing: Hearing::default() })
+        Ok(Self { phase, deadline_ns, finish, abort, liveness: Liveness::default() })
     }
 
-    /// Has the senders of datagrams end when the far end shows no sign of life on `control`, a TCP
-    /// connection, for 15 s. It is let go of at the end. Fails if the connection takes no keepalive options.
-    pub fn hear(&self, control: OwnedFd) -> io::Result<()> {
-        self.hearing.begin(control, SILENCE_S * 1000)
+    /// Ends the senders of datagrams if the far end shows no sign of life for 15 s: neither on `control`, a TCP
+    /// connection that is let go of at the end, nor on its echoes. Fails if the connection takes no keepalive
+    /// options.
+    pub fn watch_peer(&self, control: OwnedFd, echoes: LastHeard) -> io::Result<()> {
+        self.liveness.begin(control, echoes, SILENCE_S * 1000)
     }
 
     /// Where the far end is heard.
-    pub(crate) fn hearing(&self) -> &Hearing {
-        &self.hearing
+    pub(crate) fn liveness(&self) -> &Liveness {
+        &self.liveness
     }
 
     /// Senders stop and end their streams; receivers read to the end, for `drain` at most. The
@@ -58,7 +59,7 @@ impl Stop {
         self.deadline_ns.get_or_init(|| now_ns().saturating_add(drain_ns));
         self.phase.fetch_max(Phase::Finish as u8, Ordering::Release);
         self.finish.raise();
-        self.hearing.end();
+        self.liveness.end();
     }
 
     /// Everyone stops at once; TCP connections are reset when they are closed.
@@ -66,7 +67,7 @@ impl Stop {
         self.phase.fetch_max(Phase::Abort as u8, Ordering::Release);
         self.finish.raise();
         self.abort.raise();
-        self.hearing.end();
+        self.liveness.end();
     }
 
     /// What the flows shall do now.

@@ -15,7 +15,7 @@ use crate::stream;
 
 /// Alignment that `O_DIRECT` asks of address, length and offset on any disk of today, bytes (open(2);
 /// 512 is the least, 4096 fits all).
-const ALIGNED: usize = 4096;
+const ALIGNMENT_BYTES: usize = 4096;
 
 /// Receives to the end of the stream and writes all of it, but for the header, to the sink. The
 /// buffer has room for `room` bytes.
@@ -53,9 +53,9 @@ struct Storing<'a> {
 
 impl<'a> Storing<'a> {
     fn new(flow: &'a Flow, sink: &'a FileSink, room: usize) -> Self {
-        let room = room.next_multiple_of(ALIGNED);
-        let buffer = vec![0; room + ALIGNED];
-        let start = buffer.as_ptr().align_offset(ALIGNED).min(ALIGNED);
+        let room = room.next_multiple_of(ALIGNMENT_BYTES);
+        let buffer = vec![0; room + ALIGNMENT_BYTES];
+        let start = buffer.as_ptr().align_offset(ALIGNMENT_BYTES).min(ALIGNMENT_BYTES);
         let header = flow.config.storage.header_bytes;
         Self { flow, sink, buffer, start, room, filled: 0, header, written: 0 }
     }
@@ -119,8 +119,8 @@ impl<'a> Storing<'a> {
 
     /// Writes the rest, and brings it to the disk where that was asked for.
     fn finish(&mut self) -> Result<(), MoveError> {
-        if self.sink.direct && !self.filled.is_multiple_of(ALIGNED) {
-            let whole = self.filled / ALIGNED * ALIGNED;
+        if self.sink.direct && !self.filled.is_multiple_of(ALIGNMENT_BYTES) {
+            let whole = self.filled / ALIGNMENT_BYTES * ALIGNMENT_BYTES;
             let rest = self.buffer[self.start + whole..self.start + self.filled].to_vec();
             self.filled = whole;
             self.flush()?;

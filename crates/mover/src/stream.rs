@@ -7,10 +7,10 @@ use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 
 use crate::error::MoveError;
 use crate::flow::Flow;
-use crate::lumps::Lumps;
+use crate::lockstep::Turn;
+use crate::low_water::LowWater;
 use crate::pace::Pacer;
 use crate::quiet::Quiet;
-use crate::rounds::Turn;
 use crate::stop::Phase;
 use crate::transfer::cork;
 
@@ -112,14 +112,14 @@ pub(crate) fn receive(
     room: usize,
     read: impl FnMut(usize) -> SysResult<usize>,
 ) -> Result<(), MoveError> {
-    receive_lumps(flow, room, Lumps::default(), read)
+    receive_with(flow, room, LowWater::default(), read)
 }
 
-/// The same, woken as `lumps` says.
-pub(crate) fn receive_lumps(
+/// The same, woken at another low-water mark.
+pub(crate) fn receive_with(
     flow: &Flow,
     room: usize,
-    mut lumps: Lumps,
+    mut low_water: LowWater,
     mut read: impl FnMut(usize) -> SysResult<usize>,
 ) -> Result<(), MoveError> {
     let mut pacer = Pacer::for_stream(flow, room);
@@ -134,10 +134,10 @@ pub(crate) fn receive_lumps(
             Ok(taken) => {
                 flow.counters.moved(taken as u64);
                 pacer.sent(flow, taken);
-                lumps.read(taken);
+                low_water.read(taken);
                 quiet.iter_mut().for_each(Quiet::heard);
             }
-            Err(Errno::AGAIN) => lumps.wait(flow, quiet.as_ref().and_then(Quiet::until))?,
+            Err(Errno::AGAIN) => low_water.wait(flow, quiet.as_ref().and_then(Quiet::until))?,
             Err(Errno::INTR) => {}
             Err(cause) if flow.is_end(cause) => return Ok(()),
             Err(cause) => return Err(flow.failed("receive", cause)),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{Alone, Pair, patience};
 use goodput_framing::Framing;
 use goodput_model::{Role, Transport};
-use goodput_mover::{ALL, Early, MoveError, Mover, Phase, Rounds, find};
+use goodput_mover::{ALL, Early, Lockstep, MoveError, Mover, Phase, find};
 
 /// Not a multiple of any chunk, so that the last one is cut. A socket holds this many datagrams: a
 /// receiver that gets no CPU meanwhile does not lose their end.
@@ -162,13 +162,13 @@ fn what_is_queued_arrives_though_the_receiver_spoke() {
 #[test]
 fn streams_that_are_read_in_turn_end_after_the_same_number_of_chunks() {
     const CHUNK: usize = 64 * 1024;
-    let rounds = std::sync::Arc::new(Rounds::default());
+    let lockstep = std::sync::Arc::new(Lockstep::default());
     let mover = find("copy").expect("a mover");
     let (flows, mut peers): (Vec<_>, Vec<_>) = (0..3)
         .map(|_| {
             let (alone, peer) = Pair::start_alone(mover, Transport::Tcp, Role::Sender, |config| {
                 config.framing = goodput_framing::nuttcp(false);
-                config.rounds = Some(std::sync::Arc::clone(&rounds));
+                config.lockstep = Some(std::sync::Arc::clone(&lockstep));
             });
             (alone, TcpStream::from(peer))
         })

@@ -68,7 +68,7 @@ impl Card {
             pause: [0, 1, 1],
             channels: [0, 0, 1, 8, 0, 0, 1, queues],
             table: Vec::new(),
-            key: (0..40).map(|place| place * 7).collect(),
+            key: (0..40).map(|place: u8| place.wrapping_mul(7)).collect(),
             table_is_set: false,
         };
         card.make_queues_anew();

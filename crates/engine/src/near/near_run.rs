@@ -105,7 +105,9 @@ impl<'a> NearRun<'a> {
             hashes.note(&plan.flow_plans(), &mut connections);
         }
         let prober = plan.latency.then(|| Prober::of(client, &plan, agreed.heard.echo));
-        let comparing = Some(Comparing::begin(client, &plan, agreed.heard.echo));
+        let comparing = Comparing::begin(client, &plan, agreed.heard.echo);
+        let echoes = comparing.last_heard();
+        let comparing = Some(comparing);
         let early = early.filter(|look| look.context.peer == Some(peer.ip()));
         let device = plan.socket.device.clone();
         let context = Context { device, ..Context::towards(peer) };
@@ -116,7 +118,7 @@ impl<'a> NearRun<'a> {
         let own = Arc::new(own);
         let control = client.conversation.control();
         let flows = agreed.opened.flows;
-        let mut run = EndRun::start(Arc::clone(&own), flows, &client.cap, control)?;
+        let mut run = EndRun::start(Arc::clone(&own), flows, &client.cap, control, echoes)?;
         doubts.extend(agree::ready(client, agreed.heard).await?);
         doubts.extend(clocks::doubt(client.clock));
         let mut before = match early {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::{End, FlowTotals, OwnClock, Placement, Plan, Sample, Snapshot};
+use goodput_mover::LastHeard;
 
 use crate::error::EngineError;
 use crate::run::observe::{usage_after, usage_before};
@@ -46,15 +47,16 @@ pub enum Seen {
 
 impl EndRun {
     /// Starts the threads of `flows`, which wait for [`EndRun::begin`]. Over UDP, none sends to a peer that shows
-    /// no sign of life on `control` any more.
+    /// no sign of life any more, neither on `control` nor on its echoes.
     pub fn start(
         own: Arc<Prepared>,
         flows: Vec<Connected>,
         cap: &Cap,
         control: Option<OwnedFd>,
+        echoes: LastHeard,
     ) -> Result<Self, EngineError> {
         let traffic = Traffic::start(&own, flows, cap)?;
-        traffic.hear(&own.plan, control)?;
+        traffic.watch_peer(&own.plan, control, echoes)?;
         Ok(Self {
             own,
             traffic,
@@ -177,7 +179,7 @@ mod tests {
         let flow = FlowPlan { id: 0, sender: EndName::Near };
         let (framing, early) = (Framing::default(), Early::default());
         let flows = vec![Connected { flow, socket: socket.into(), framing, early }];
-        EndRun::start(Arc::new(own), flows, &Cap::default(), None).unwrap()
+        EndRun::start(Arc::new(own), flows, &Cap::default(), None, LastHeard::default()).unwrap()
     }
 
     async fn last(run: &mut EndRun) -> Sample {

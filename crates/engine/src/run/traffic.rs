@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use goodput_framing::Framing;
 use goodput_model::{BitRate, Connection, EndName, FlowPlan, Plan, Role, Transport};
-use goodput_mover::{Early, FlowConfig, Gate, Rounds, RunningFlow, SharedRate, Stop, no_thread};
+use goodput_mover::{
+    Early, FlowConfig, Gate, LastHeard, Lockstep, RunningFlow, SharedRate, Stop, no_thread,
+};
 use tokio::sync::mpsc;
 
 use crate::error::EngineError;
@@ -49,7 +51,7 @@ pub struct Traffic {
     gate: Arc<Gate>,
     stop: Arc<Stop>,
     /// What sending flows share that are read in turn.
-    rounds: Arc<Rounds>,
+    lockstep: Arc<Lockstep>,
     flows: Vec<RunningFlow>,
     watched: mpsc::UnboundedReceiver<Watched>,
     report: mpsc::UnboundedSender<Watched>,
@@ -64,7 +66,7 @@ impl Traffic {
         let mut traffic = Self {
             gate: Arc::default(),
             stop: Arc::new(stop),
-            rounds: Arc::default(),
+            lockstep: Arc::default(),
             flows: Vec::new(),
             watched,
             report,
@@ -86,7 +88,7 @@ impl Traffic {
         let pin = own.affinity.of_flow(flow.id);
         let mut config = FlowConfig { framing, early, storage, pin, ..config };
         if in_turn && config.role == Role::Sender {
-            config.rounds = Some(Arc::clone(&self.rounds));
+            config.lockstep = Some(Arc::clone(&self.lockstep));
             config.limit_bytes = byte_limit(plan, config.role, flow.id, plan.chunk_bytes.0);
         }
         let mover = own.movers.of_role(config.role).map_err(EngineError::Flow)?;
@@ -97,13 +99,18 @@ impl Traffic {
         Ok(())
     }
 
-    /// Has this end send no datagrams to a far end that shows no sign of life on `control` any more.
-    /// Streams see on their own that nobody acknowledges.
-    pub fn hear(&self, plan: &Plan, control: Option<OwnedFd>) -> Result<(), EngineError> {
+    /// Has this end send no datagrams to a far end that shows no sign of life any more, neither on `control` nor on
+    /// its echoes. Streams see on their own that nobody acknowledges.
+    pub fn watch_peer(
+        &self,
+        plan: &Plan,
+        control: Option<OwnedFd>,
+        echoes: LastHeard,
+    ) -> Result<(), EngineError> {
         match control.filter(|_| plan.transport == Transport::Udp) {
             Some(control) => self
                 .stop
-                .hear(control)
+                .watch_peer(control, echoes)
                 .map_err(EngineError::io("set a time-out on the silent control connection")),
             None => Ok(()),
         }

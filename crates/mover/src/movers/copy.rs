@@ -1,13 +1,13 @@
 //! The plain way: send(2) from one buffer, recv(2) into another.
 
-use goodput_model::{Plan, Source, Transport};
+use goodput_model::Source;
 use rustix::net::{self, RecvFlags, SendFlags};
 
-use super::{Mover, check_chunk, check_transport};
-use crate::error::{MoveError, Unsupported};
+use super::Mover;
+use crate::buffer_pool::{BUFFER_BYTES, ReceiveBuffer};
+use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::pages::Pages;
-use crate::rooms::{ROOM, Room};
 use crate::storage::FileSource;
 use crate::transfer::{self, Sent, Trouble, Way};
 use crate::{chunks, storing, stream};
@@ -23,15 +23,6 @@ impl Mover for Copy {
 
     fn summary(&self) -> &'static str {
         "send and receive through a buffer, as most programs do"
-    }
-
-    fn transports(&self) -> &'static [Transport] {
-        &[Transport::Tcp]
-    }
-
-    fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
-        check_transport(self, plan)?;
-        check_chunk(self, plan)
     }
 
     fn takes(&self, _source: &Source) -> bool {
@@ -68,15 +59,15 @@ pub(super) fn send(flow: &Flow) -> Result<(), MoveError> {
 
 /// Reads a byte stream, however it was sent.
 pub(super) fn receive(flow: &Flow) -> Result<(), MoveError> {
-    let len = flow.config.chunk.max(ROOM);
+    let len = flow.config.chunk.max(BUFFER_BYTES);
     if let Some(sink) = flow.config.storage.sink.as_deref() {
         return storing::receive(flow, sink, len);
     }
-    let mut room = Room::of(len);
-    stream::receive(flow, room.len(), |want| {
-        room.lend(want, |room| {
-            let (taken, _) = net::recv(&flow.socket, &mut *room, RecvFlags::empty())?;
-            flow.show(&room[..taken]);
+    let mut buffer = ReceiveBuffer::of(len);
+    stream::receive(flow, buffer.len(), |want| {
+        buffer.lend(want, |buffer| {
+            let (taken, _) = net::recv(&flow.socket, &mut *buffer, RecvFlags::empty())?;
+            flow.show(&buffer[..taken]);
             Ok(taken)
         })
     })

@@ -1,18 +1,18 @@
 //! recv(2) with `MSG_TRUNC`: the receiver's kernel drops the payload instead of copying it out
 //! (tcp(7), since Linux 2.4).
 
-use goodput_model::{Plan, Role, Transport};
+use goodput_model::{Plan, Role};
 use rustix::net::{RecvFlags, recv};
 
-use super::{Mover, check_chunk, check_transport};
-use crate::error::{MoveError, Unsupported};
+use super::Mover;
+use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::limits::Needs;
-use crate::lumps::Lumps;
+use crate::low_water::LowWater;
 use crate::stream;
 
 /// Bytes dropped by one call at most. Nothing is copied, so no cache sets a bound.
-const AT_ONCE: usize = 4 << 20;
+const BYTES_PER_CALL: usize = 4 << 20;
 
 /// Memory: none that is ever touched.
 pub struct Discard;
@@ -26,17 +26,8 @@ impl Mover for Discard {
         "let the kernel drop the payload (MSG_TRUNC); no program ever sees it"
     }
 
-    fn transports(&self) -> &'static [Transport] {
-        &[Transport::Tcp]
-    }
-
     fn roles(&self) -> &'static [Role] {
         &[Role::Receiver]
-    }
-
-    fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
-        check_transport(self, plan)?;
-        check_chunk(self, plan)
     }
 
     fn needs(&self, _plan: &Plan, _role: Role) -> Needs {
@@ -50,8 +41,8 @@ impl Mover for Discard {
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
         // The call wants an address for its length, though the kernel leaves it alone: zeroed
         // memory takes no pages as long as nobody touches it.
-        let mut untouched = vec![0; AT_ONCE];
-        stream::receive_lumps(flow, AT_ONCE, Lumps::dropped(), |want| {
+        let mut untouched = vec![0; BYTES_PER_CALL];
+        stream::receive_with(flow, BYTES_PER_CALL, LowWater::dropped(), |want| {
             let room = &mut untouched[..want];
             recv(&flow.socket, room, RecvFlags::TRUNC).map(|(_, dropped)| dropped)
         })

@@ -1,13 +1,13 @@
 //! send(2) straight from a mapped file: what a server does that maps its files instead of reading
 //! them.
 
-use goodput_model::{Plan, Role, Source, Transport};
+use goodput_model::{Plan, Role, Source};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
-use super::{Mover, check_chunk, check_transport};
+use super::Mover;
 use crate::asleep::Asleep;
-use crate::error::{MoveError, Unsupported};
+use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::limits::Needs;
 use crate::mapping::Mapping;
@@ -29,17 +29,8 @@ impl Mover for MmapSend {
         "send from a mapped file: one copy instead of the two of read and send"
     }
 
-    fn transports(&self) -> &'static [Transport] {
-        &[Transport::Tcp]
-    }
-
     fn roles(&self) -> &'static [Role] {
         &[Role::Sender]
-    }
-
-    fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
-        check_transport(self, plan)?;
-        check_chunk(self, plan)
     }
 
     fn needs(&self, plan: &Plan, _role: Role) -> Needs {

@@ -1,19 +1,15 @@
 //! The registry of movers: the ways to get payload into a socket and out of it.
 //!
-//! To add one: a file here named as its id, and a line in [`ALL`]. `tests/conformance.rs` then runs
-//! it.
+//! To add one: a file here named as its id, or for UDP a row of `datagrams.rs`, and a line in [`ALL`].
+//! `tests/conformance.rs` then runs it.
 
 mod copy;
-mod datagram;
+mod datagrams;
 mod discard;
-mod gro;
-mod gso;
 mod mmap_send;
-mod plain;
 mod sendfile;
 mod splice;
 mod splice_null;
-mod txtime;
 mod uring;
 mod uring_zerocopy;
 mod writev;
@@ -32,14 +28,16 @@ use crate::limits::{self, Needs};
 
 /// One way to move payload.
 pub trait Mover: Sync {
-    /// Its id: kebab-case, equal to the name of its file.
+    /// Its id: kebab-case; the name of its file, if it has one of its own.
     fn id(&self) -> &'static str;
 
     /// One line for `goodput list movers`.
     fn summary(&self) -> &'static str;
 
     /// The transports it can move payload over.
-    fn transports(&self) -> &'static [Transport];
+    fn transports(&self) -> &'static [Transport] {
+        &[Transport::Tcp]
+    }
 
     /// What it can do: send, receive, or both.
     fn roles(&self) -> &'static [Role] {
@@ -47,7 +45,9 @@ pub trait Mover: Sync {
     }
 
     /// Whether it can run `plan` on this host; if not, why, and what would be needed.
-    fn can_run(&self, plan: &Plan) -> Result<(), Unsupported>;
+    fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
+        check_stream(self, plan)
+    }
 
     /// What each flow of `plan` in that role takes beside its socket and its thread.
     fn needs(&self, plan: &Plan, role: Role) -> Needs {
@@ -97,16 +97,16 @@ pub trait Mover: Sync {
 /// Every mover.
 pub const ALL: &[&dyn Mover] = &[
     &copy::Copy,
-    &datagram::Datagram,
+    &datagrams::DATAGRAM,
     &discard::Discard,
-    &gro::Gro,
-    &gso::Gso,
+    &datagrams::GRO,
+    &datagrams::GSO,
     &mmap_send::MmapSend,
-    &plain::Plain,
+    &datagrams::PLAIN,
     &sendfile::Sendfile,
     &splice::Splice,
     &splice_null::SpliceNull,
-    &txtime::Txtime,
+    &datagrams::TXTIME,
     &uring::Uring,
     &uring_zerocopy::UringZerocopy,
     &writev::Writev,
@@ -181,7 +181,7 @@ const PLAIN: &str = "copy";
 /// The mover of that id for a transport.
 fn named(id: &str, transport: Transport) -> Result<&'static dyn Mover, Unsupported> {
     match (id, transport) {
-        (PLAIN, Transport::Udp) => Ok(&datagram::Datagram),
+        (PLAIN, Transport::Udp) => Ok(&datagrams::DATAGRAM),
         _ => find(id).ok_or_else(|| unknown(id)),
     }
 }
@@ -212,7 +212,13 @@ fn names(fits: impl Fn(&dyn Mover) -> bool) -> String {
     ids.join(", ")
 }
 
-fn check_transport(mover: &dyn Mover, plan: &Plan) -> Result<(), Unsupported> {
+/// Whether a plan is a byte stream in chunks that any mover takes.
+fn check_stream(mover: &(impl Mover + ?Sized), plan: &Plan) -> Result<(), Unsupported> {
+    check_transport(mover, plan)?;
+    check_chunk_within(mover, plan, 1, MAX_CHUNK)
+}
+
+fn check_transport(mover: &(impl Mover + ?Sized), plan: &Plan) -> Result<(), Unsupported> {
     if mover.transports().contains(&plan.transport) {
         return Ok(());
     }
@@ -223,12 +229,8 @@ fn check_transport(mover: &dyn Mover, plan: &Plan) -> Result<(), Unsupported> {
     })
 }
 
-fn check_chunk(mover: &dyn Mover, plan: &Plan) -> Result<(), Unsupported> {
-    check_chunk_within(mover, plan, 1, MAX_CHUNK)
-}
-
 fn check_chunk_within(
-    mover: &dyn Mover,
+    mover: &(impl Mover + ?Sized),
     plan: &Plan,
     least: u64,
     most: u64,

@@ -1,12 +1,12 @@
 //! sendfile(2) from a file in memory: the payload is never copied on its way out.
 
-use goodput_model::{Plan, Role, Source, Transport};
+use goodput_model::{Plan, Role, Source};
 use rustix::fs::sendfile;
 use rustix::io::Errno;
 
-use super::{Mover, check_chunk, check_transport};
+use super::Mover;
 use crate::asleep::Asleep;
-use crate::error::{MoveError, Unsupported};
+use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::limits::Needs;
 use crate::storage::FileSource;
@@ -26,17 +26,8 @@ impl Mover for Sendfile {
         "send straight from the page cache, without a copy"
     }
 
-    fn transports(&self) -> &'static [Transport] {
-        &[Transport::Tcp]
-    }
-
     fn roles(&self) -> &'static [Role] {
         &[Role::Sender]
-    }
-
-    fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
-        check_transport(self, plan)?;
-        check_chunk(self, plan)
     }
 
     fn needs(&self, plan: &Plan, _role: Role) -> Needs {

@@ -8,14 +8,14 @@ use std::io;
 use std::iter::repeat_with;
 use std::os::fd::OwnedFd;
 
-use goodput_model::{Plan, Role, Source, Transport};
+use goodput_model::{Plan, Role, Source};
 use rustix::io::{Errno, Result as SysResult};
 use rustix::pipe::{
     IoSliceRaw, PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice,
     vmsplice,
 };
 
-use super::{Mover, check_chunk, check_kernel, check_transport};
+use super::{Mover, check_kernel, check_stream};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
 use crate::limits::Needs;
@@ -25,10 +25,10 @@ use crate::stream;
 use crate::transfer::{self, Sent, Trouble, Way};
 
 /// Bytes of a pipe, as many as anyone may have by default (fs.pipe-max-size, pipe(7)).
-const ROOMY: usize = 1 << 20;
+const LARGE_PIPE_BYTES: usize = 1 << 20;
 /// How many flows have such a pipe; those beyond have one that holds a chunk. All pipes of a user
 /// share 64 MiB by default (fs.pipe-user-pages-soft), beyond which new ones have almost no place.
-const ROOMY_FLOWS: u16 = 16;
+const LARGE_PIPE_FLOWS: u16 = 16;
 /// Parts of one vmsplice(2) at most: UIO_MAXIOV in include/uapi/linux/uio.h.
 const MOST_PARTS: usize = 1024;
 
@@ -44,17 +44,12 @@ impl Mover for Splice {
         "send pages of memory through a pipe (vmsplice, splice), without a copy"
     }
 
-    fn transports(&self) -> &'static [Transport] {
-        &[Transport::Tcp]
-    }
-
     fn roles(&self) -> &'static [Role] {
         &[Role::Sender]
     }
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
-        check_transport(self, plan)?;
-        check_chunk(self, plan)?;
+        check_stream(self, plan)?;
         let chunk = plan.chunk_bytes.0 as usize;
         Pipe::holding(chunk).map(drop).map_err(|cause| Unsupported {
             mover: self.id().into(),
@@ -132,9 +127,9 @@ impl Pipe {
     /// A pipe that holds a chunk, and more where that can be had.
     fn roomy(flow: &Flow) -> io::Result<Self> {
         let pipe = Self::holding(flow.config.chunk)?;
-        if flow.config.id < ROOMY_FLOWS && fcntl_getpipe_size(&pipe.into)? < ROOMY {
+        if flow.config.id < LARGE_PIPE_FLOWS && fcntl_getpipe_size(&pipe.into)? < LARGE_PIPE_BYTES {
             // If it is refused, the pipe stays as it is.
-            let _ = fcntl_setpipe_size(&pipe.into, ROOMY);
+            let _ = fcntl_setpipe_size(&pipe.into, LARGE_PIPE_BYTES);
         }
         Ok(pipe)
     }

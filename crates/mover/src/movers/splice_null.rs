@@ -4,14 +4,14 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use goodput_model::{Plan, Role, Transport};
+use goodput_model::{Plan, Role};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, Result as SysResult};
 use rustix::pipe::{
     PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice,
 };
 
-use super::{Mover, check_chunk, check_transport};
+use super::{Mover, check_stream};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
 use crate::limits::Needs;
@@ -19,10 +19,10 @@ use crate::stream;
 
 /// Bytes of the pipe, if it may have as many (pipe(7)). It has a place for each page of them, and a
 /// packet's part takes a place however short it is.
-const PIPE: usize = 1 << 20;
+const PIPE_BYTES: usize = 1 << 20;
 /// Bytes taken out of the socket at once, at most: what this many places hold of the longest parts
 /// (32 KiB, `SKB_FRAG_PAGE_ORDER`, include/net/sock.h).
-const AT_ONCE: usize = 8 << 20;
+const BYTES_PER_CALL: usize = 8 << 20;
 
 /// Receives into nothing. Memory: none but the pages of packets that are on their way.
 pub struct SpliceNull;
@@ -36,17 +36,12 @@ impl Mover for SpliceNull {
         "pass packets through a pipe to the null device (splice); no program ever sees them"
     }
 
-    fn transports(&self) -> &'static [Transport] {
-        &[Transport::Tcp]
-    }
-
     fn roles(&self) -> &'static [Role] {
         &[Role::Receiver]
     }
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
-        check_transport(self, plan)?;
-        check_chunk(self, plan)?;
+        check_stream(self, plan)?;
         Drain::new().map(drop).map_err(|cause| Unsupported {
             mover: self.id().into(),
             why: format!("no pipe to /dev/null available: {cause}"),
@@ -66,7 +61,7 @@ impl Mover for SpliceNull {
         let drain = Drain::new().map_err(|cause| {
             MoveError::from_system(flow.config.id, "make a pipe to null", cause)
         })?;
-        stream::receive(flow, AT_ONCE, |want: usize| {
+        stream::receive(flow, BYTES_PER_CALL, |want: usize| {
             let taken = drain.fill(&flow.socket, want)?;
             if taken > 0 {
                 flow.counters.called();
@@ -87,10 +82,10 @@ struct Drain {
 impl Drain {
     fn new() -> io::Result<Self> {
         let (out, into) = pipe_with(PipeFlags::CLOEXEC)?;
-        if fcntl_getpipe_size(&into)? < PIPE {
+        if fcntl_getpipe_size(&into)? < PIPE_BYTES {
             // A smaller one does as well, with more calls: an unprivileged user has a limit on all
             // pipes together (pipe(7), pipe-user-pages-soft).
-            let _ = fcntl_setpipe_size(&into, PIPE);
+            let _ = fcntl_setpipe_size(&into, PIPE_BYTES);
         }
         let null = openat(CWD, "/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
         Ok(Self { out, into, null })

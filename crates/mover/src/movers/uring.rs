@@ -10,26 +10,26 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-use goodput_model::{Plan, Role, Source, Transport};
+use goodput_model::{Plan, Role, Source};
 use io_uring::{opcode, squeue, types};
 use rustix::io::{Errno, Result as SysResult};
 
-use super::{Mover, check_chunk, check_transport};
+use super::{Mover, check_stream};
 use crate::asleep::Asleep;
+use crate::buffer_pool::{BUFFER_BYTES, PooledBuffer};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
 use crate::limits::Needs;
 use crate::multishot::{self, Multishot};
 use crate::pages::Pages;
 use crate::ring::{Answer, DEPTH, Refusal, Ring, no_ring, outcome, ring_can_be_had};
-use crate::rooms::{Lent, ROOM};
 use crate::storage::FileSource;
 use crate::stream;
 use crate::transfer::{self, Sent, Trouble, Way};
 
 /// Bytes of one call at most, unless a chunk is larger: what a full socket would refuse costs time
 /// too.
-const AT_ONCE: usize = 256 << 10;
+const BYTES_PER_CALL: usize = 256 << 10;
 
 /// Writes and reads chunks, several in one call. Memory: one chunk for all sending flows; to receive
 /// 256 KiB for each flow that is within a call, 8 MiB at most; and a few KiB for each that are shared with
@@ -45,13 +45,8 @@ impl Mover for Uring {
         "send and receive many chunks in one system call (io_uring)"
     }
 
-    fn transports(&self) -> &'static [Transport] {
-        &[Transport::Tcp]
-    }
-
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
-        check_transport(self, plan)?;
-        check_chunk(self, plan)?;
+        check_stream(self, plan)?;
         ring_can_be_had(self)
     }
 
@@ -59,7 +54,7 @@ impl Mover for Uring {
         let needs = Needs { descriptors: 1, ..Needs::chunk(plan, role) };
         match role {
             Role::Sender => needs,
-            Role::Receiver => Needs { memory_bytes: multishot::HELD, ..needs },
+            Role::Receiver => Needs { memory_bytes: multishot::HELD_BYTES, ..needs },
         }
     }
 
@@ -117,7 +112,7 @@ impl Mover for Uring {
 
 /// Writes of one call.
 fn depth(chunk: usize) -> usize {
-    (AT_ONCE / chunk).clamp(1, DEPTH)
+    (BYTES_PER_CALL / chunk).clamp(1, DEPTH)
 }
 
 /// Whether this kernel can receive many times by one request.
@@ -129,7 +124,7 @@ fn multishot() -> Result<(), Refusal> {
 /// Receives by one request after the other.
 fn receive_singly(flow: &Flow) -> Result<(), MoveError> {
     let mut ring = Ring::new(1).map_err(|cause| no_ring(flow, &cause))?;
-    stream::receive(flow, ROOM, |want| {
+    stream::receive(flow, BUFFER_BYTES, |want| {
         let read = read(&mut ring, &flow.socket, want);
         if let (Some(room), Ok(taken)) = (ring.release(), read) {
             flow.show(&room[..taken]);
@@ -140,8 +135,8 @@ fn receive_singly(flow: &Flow) -> Result<(), MoveError> {
 
 /// Reads up to `want` bytes without waiting, into a room that the ring holds then.
 #[expect(unsafe_code, reason = "the kernel is given an address")]
-fn read(ring: &mut Ring<Lent>, socket: &OwnedFd, want: usize) -> SysResult<usize> {
-    let (start, want) = (ring.hold(Lent::take())?, want.min(ROOM));
+fn read(ring: &mut Ring<PooledBuffer>, socket: &OwnedFd, want: usize) -> SysResult<usize> {
+    let (start, want) = (ring.hold(PooledBuffer::take())?, want.min(BUFFER_BYTES));
     let request = opcode::Recv::new(types::Fd(socket.as_raw_fd()), start, want as u32)
         .flags(libc::MSG_DONTWAIT)
         .build();

@@ -9,12 +9,12 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-use goodput_model::{Plan, Role, Transport};
+use goodput_model::{Plan, Role};
 use io_uring::{cqueue, opcode, squeue, types};
 use rustix::io::{Errno, Result as SysResult};
 use rustix::net::{AddressFamily, SocketType, socket};
 
-use super::{Mover, check_chunk, check_kernel, check_transport};
+use super::{Mover, check_kernel, check_stream};
 use crate::clock::now_ns;
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
@@ -25,7 +25,7 @@ use crate::stop::Phase;
 use crate::stream;
 
 /// Sends whose notice is not there yet, at most: a ring has places for twice as many completions.
-const OUTSTANDING: u64 = DEPTH as u64;
+const MOST_OUTSTANDING_SENDS: u64 = DEPTH as u64;
 /// How long one wait for a notice lasts, nanoseconds: the stop is looked at in between.
 const WAIT_NS: u32 = 1_000_000;
 /// How long a sender waits for the last notices, nanoseconds: well below the 100 ms in which it must
@@ -49,17 +49,12 @@ impl Mover for UringZerocopy {
         "send registered pages without a copy (io_uring, SEND_ZC); count what the kernel copied anyway"
     }
 
-    fn transports(&self) -> &'static [Transport] {
-        &[Transport::Tcp]
-    }
-
     fn roles(&self) -> &'static [Role] {
         &[Role::Sender]
     }
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
-        check_transport(self, plan)?;
-        check_chunk(self, plan)?;
+        check_stream(self, plan)?;
         ring_can_be_had(self)?;
         check_kernel(self, "io_uring sends without a copy", "6.2", trial)
     }
@@ -147,9 +142,9 @@ struct Sender<'a> {
 
 impl stream::Write for &mut Sender<'_> {
     fn write(&mut self, at: usize, want: usize) -> SysResult<usize> {
-        if self.outstanding >= OUTSTANDING {
+        if self.outstanding >= MOST_OUTSTANDING_SENDS {
             self.collect();
-            if self.outstanding >= OUTSTANDING {
+            if self.outstanding >= MOST_OUTSTANDING_SENDS {
                 return Err(Errno::AGAIN);
             }
         }
@@ -162,7 +157,7 @@ impl stream::Write for &mut Sender<'_> {
 
     fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
         self.collect();
-        if self.outstanding < OUTSTANDING {
+        if self.outstanding < MOST_OUTSTANDING_SENDS {
             return flow.wait_writable();
         }
         flow.counters.blocked.during(|| self.wait_for_notice())

@@ -8,20 +8,20 @@
 
 use std::io::IoSlice;
 
-use goodput_model::{Plan, Role, Transport};
+use goodput_model::Role;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
-use super::{Mover, check_chunk, check_transport};
-use crate::error::{MoveError, Unsupported};
+use super::Mover;
+use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::pages::Pages;
 use crate::stream;
 
 /// Chunks of one write at most: UIO_MAXIOV in include/uapi/linux/uio.h.
-const PARTS: usize = 1024;
+const CHUNKS_PER_CALL: usize = 1024;
 /// Bytes of one write at most, unless a chunk is larger: what a full socket would refuse costs time
 /// too.
-const AT_ONCE: usize = 256 << 10;
+const BYTES_PER_CALL: usize = 256 << 10;
 
 /// Writes several chunks at once. Memory: one chunk for all sending flows.
 pub struct Writev;
@@ -35,24 +35,15 @@ impl Mover for Writev {
         "gather many chunks into one write, as a program does that collects small messages"
     }
 
-    fn transports(&self) -> &'static [Transport] {
-        &[Transport::Tcp]
-    }
-
     fn roles(&self) -> &'static [Role] {
         &[Role::Sender]
-    }
-
-    fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
-        check_transport(self, plan)?;
-        check_chunk(self, plan)
     }
 
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
         let chunk = flow.config.chunk;
         let pages = Pages::payload(&flow.config.framing, chunk)
             .map_err(|cause| flow.failed("make the buffer to send from", cause))?;
-        let most = (AT_ONCE / chunk).clamp(1, PARTS);
+        let most = (BYTES_PER_CALL / chunk).clamp(1, CHUNKS_PER_CALL);
         let parts = vec![IoSlice::new(&pages); most];
         stream::send_pieces(flow, chunk * most, |at, want| {
             let part = [IoSlice::new(&pages[at..chunk.min(at + want)])];

@@ -10,13 +10,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use goodput_model::{Plan, Role, Source, Transport};
+use goodput_model::{Plan, Role, Source};
 use rustix::event::PollFlags;
 use rustix::io::{Errno, Result as SysResult};
 use rustix::net::{AddressFamily, SendFlags, SocketType, send, socket};
 
 use super::mmap_send::Mapped;
-use super::{Mover, check_chunk, check_kernel, check_transport};
+use super::{Mover, check_kernel, check_stream};
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::error::Unsupported;
@@ -30,9 +30,9 @@ use crate::{completions, stream};
 
 /// Sends that may wait for their completion. Each takes a little of the socket's option memory
 /// (net.core.optmem_max), whose default of 128 KiB is enough for about as many.
-const OUTSTANDING: u64 = 128;
+const MOST_OUTSTANDING_SENDS: u64 = 128;
 /// Sends between two looks at the error queue: completions that follow each other come as one.
-const LOOK_EVERY: u64 = 16;
+const SENDS_PER_LOOK: u64 = 16;
 /// How long one wait for a completion lasts, nanoseconds; then the memory may be had from elsewhere.
 const WAIT_NS: u64 = 1_000_000;
 /// How long memory may be refused while nothing of this flow holds any, nanoseconds: other flows
@@ -54,17 +54,12 @@ impl Mover for Zerocopy {
         "send with MSG_ZEROCOPY; count what the kernel copied anyway"
     }
 
-    fn transports(&self) -> &'static [Transport] {
-        &[Transport::Tcp]
-    }
-
     fn roles(&self) -> &'static [Role] {
         &[Role::Sender]
     }
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
-        check_transport(self, plan)?;
-        check_chunk(self, plan)?;
+        check_stream(self, plan)?;
         if plan.socket.mptcp {
             return Err(Unsupported {
                 mover: self.id().into(),
@@ -179,7 +174,7 @@ impl<'a> Pinned<'a> {
 
     /// Makes a send with the flag that it takes.
     fn send(&mut self, call: impl FnOnce(i32) -> SysResult<usize>) -> SysResult<usize> {
-        if self.outstanding() >= OUTSTANDING {
+        if self.outstanding() >= MOST_OUTSTANDING_SENDS {
             return Err(Errno::AGAIN);
         }
         let result = call(libc::MSG_ZEROCOPY);
@@ -188,7 +183,7 @@ impl<'a> Pinned<'a> {
             Ok(_) => {
                 self.starved_ns = None;
                 self.sent += 1;
-                if self.sent.is_multiple_of(LOOK_EVERY) {
+                if self.sent.is_multiple_of(SENDS_PER_LOOK) {
                     self.look()?;
                 }
                 result
@@ -206,7 +201,7 @@ impl<'a> Pinned<'a> {
         if self.refused && self.outstanding() == 0 {
             return self.wait_for_memory();
         }
-        if !self.refused && self.outstanding() < OUTSTANDING {
+        if !self.refused && self.outstanding() < MOST_OUTSTANDING_SENDS {
             return flow.wait_writable();
         }
         if self.done > done { Ok(()) } else { self.wait_for_completion() }

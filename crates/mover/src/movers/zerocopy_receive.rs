@@ -12,19 +12,19 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::slice;
 
-use goodput_model::{Plan, Role, Transport};
+use goodput_model::{Plan, Role};
 use rustix::io::{Errno, Result as SysResult};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use rustix::net::{AddressFamily, RecvFlags, SocketType, recv, socket};
 
-use super::{Mover, check_chunk, check_kernel, check_transport};
+use super::{Mover, check_kernel, check_stream};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
 use crate::limits::Needs;
 use crate::stream;
 
 /// Bytes that are mapped at once, at most, as tcp_mmap.c has it.
-const ROOM: usize = 512 << 10;
+const MAPPING_BYTES: usize = 512 << 10;
 
 /// Receives by mapping pages. Memory: 512 KiB for what must be copied; what is mapped is the packets'
 /// own.
@@ -39,17 +39,12 @@ impl Mover for ZerocopyReceive {
         "map the pages of packets (TCP_ZEROCOPY_RECEIVE); count what had to be copied"
     }
 
-    fn transports(&self) -> &'static [Transport] {
-        &[Transport::Tcp]
-    }
-
     fn roles(&self) -> &'static [Role] {
         &[Role::Receiver]
     }
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
-        check_transport(self, plan)?;
-        check_chunk(self, plan)?;
+        check_stream(self, plan)?;
         check_kernel(self, "TCP_ZEROCOPY_RECEIVE", "4.18", || {
             let trial = socket(AddressFamily::INET, SocketType::STREAM, None)?;
             Window::of(trial.as_fd()).map(drop)
@@ -57,15 +52,15 @@ impl Mover for ZerocopyReceive {
     }
 
     fn needs(&self, _plan: &Plan, _role: Role) -> Needs {
-        Needs { memory_bytes: ROOM as u64, ..Needs::default() }
+        Needs { memory_bytes: MAPPING_BYTES as u64, ..Needs::default() }
     }
 
     fn receive(&self, flow: &Flow) -> Result<(), MoveError> {
         let mut window = Window::of(flow.socket.as_fd())
             .map_err(|cause| MoveError::from_system(flow.config.id, "map the socket", cause))?;
-        let mut buffer = vec![0; ROOM];
+        let mut buffer = vec![0; MAPPING_BYTES];
         flow.counters.mapped(0);
-        stream::receive(flow, ROOM, |want: usize| {
+        stream::receive(flow, MAPPING_BYTES, |want: usize| {
             let Mapped { bytes, unmappable, ended } = window.map(flow, want)?;
             flow.counters.mapped(bytes as u64);
             // If there is nothing at all, only this call tells an end from a pause.
@@ -121,7 +116,7 @@ impl Window {
     fn of(socket: BorrowedFd<'_>) -> io::Result<Self> {
         let (access, kind) = (ProtFlags::READ, MapFlags::SHARED);
         // SAFETY: a new mapping at an address of the kernel's choice overlaps no other.
-        let start = unsafe { mmap(ptr::null_mut(), ROOM, access, kind, socket, 0)? };
+        let start = unsafe { mmap(ptr::null_mut(), MAPPING_BYTES, access, kind, socket, 0)? };
         Ok(Self { start })
     }
 
@@ -129,7 +124,7 @@ impl Window {
     fn map(&mut self, flow: &Flow, want: usize) -> SysResult<Mapped> {
         let mut asked = ZerocopyReceiveOption {
             address: self.start.addr() as u64,
-            length: want.min(ROOM) as u32,
+            length: want.min(MAPPING_BYTES) as u32,
             recv_skip_hint: 0,
         };
         match ask(&flow.socket, &mut asked) {
@@ -150,7 +145,7 @@ impl Window {
     #[expect(unsafe_code, reason = "memory that the kernel has mapped")]
     fn content(&self, bytes: usize) -> &[u8] {
         // SAFETY: the kernel has put this many bytes of pages there, and they stay until `unmap`.
-        unsafe { slice::from_raw_parts(self.start.cast(), bytes.min(ROOM)) }
+        unsafe { slice::from_raw_parts(self.start.cast(), bytes.min(MAPPING_BYTES)) }
     }
 
     /// Gives the pages back now, which is cheaper than to have the next call do it (tcp_mmap.c).
@@ -188,6 +183,6 @@ impl Drop for Window {
     #[expect(unsafe_code, reason = "unmapping memory")]
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's own, and nothing refers to it.
-        let _ = unsafe { munmap(self.start, ROOM) };
+        let _ = unsafe { munmap(self.start, MAPPING_BYTES) };
     }
 }

@@ -28,11 +28,11 @@ pub(crate) const DEPTH: usize = 64;
 
 /// How often a call is repeated that the kernel had no memory for, and the pause before each: 50 ms in all,
 /// half of the time in which a sender must stop.
-const TRIES: u32 = 50;
-const PAUSE: Duration = Duration::from_millis(1);
+const MEMORY_RETRIES: u32 = 50;
+const RETRY_PAUSE: Duration = Duration::from_millis(1);
 
 /// How often the ring looks if canceled requests have completed, with the same pause before each look.
-const LOOKS: u32 = 50;
+const CANCEL_LOOKS: u32 = 50;
 
 /// Marks a request whose completion is followed by a notice, as that of a send without a copy
 /// (io_uring_prep_send_zc(3)). With its completion the request is over: the pages that the kernel still
@@ -165,9 +165,9 @@ impl<M: Memory> Ring<M> {
                 }
                 Err(Errno::INTR) => {}
                 // No memory for a request, by now.
-                Err(Errno::AGAIN) if tries < TRIES => {
+                Err(Errno::AGAIN) if tries < MEMORY_RETRIES => {
                     tries += 1;
-                    thread::sleep(PAUSE);
+                    thread::sleep(RETRY_PAUSE);
                 }
                 // Of a socket, the same number would say that it is full.
                 Err(Errno::AGAIN) => return Err(self.break_off(Errno::NOMEM)),
@@ -225,12 +225,12 @@ impl<M: Memory> Ring<M> {
         // Before Linux 6.0 requests can't be canceled so; what waits for a disk ends on its own. A
         // completion is shown when this thread next enters the kernel, as it does to sleep.
         let _ = self.uring.submitter().register_sync_cancel(None, CancelBuilder::any());
-        for _ in 0..LOOKS {
+        for _ in 0..CANCEL_LOOKS {
             self.collect(|_| {});
             if self.under_way == 0 {
                 return;
             }
-            thread::sleep(PAUSE);
+            thread::sleep(RETRY_PAUSE);
         }
     }
 }

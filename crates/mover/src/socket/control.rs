@@ -18,7 +18,7 @@ const PRIORITY: u32 = 6;
 
 /// Bytes that the kernel takes ahead of what it can send (`TCP_NOTSENT_LOWAT`, tcp(7)). What waits beyond
 /// them waits in this program, which sees that the way is slow and says less.
-const AHEAD: u32 = 16 * 1024;
+const NOTSENT_LOWAT_BYTES: u32 = 16 * 1024;
 
 /// Gives a control connection a way past payload, and keeps what waits on it short.
 pub fn apply_control(socket: impl AsFd) -> Result<(), SocketError> {
@@ -28,9 +28,10 @@ pub fn apply_control(socket: impl AsFd) -> Result<(), SocketError> {
     set_dscp(&socket, &options, family)?;
     // After the code point, which sets a priority of its own.
     socket.set_priority(PRIORITY).map_err(SocketError::of("use priority", PRIORITY))?;
-    socket
-        .set_tcp_notsent_lowat(AHEAD)
-        .map_err(SocketError::of("bound what waits unsent to", format!("{AHEAD} bytes")))
+    socket.set_tcp_notsent_lowat(NOTSENT_LOWAT_BYTES).map_err(SocketError::of(
+        "bound what waits unsent to",
+        format!("{NOTSENT_LOWAT_BYTES} bytes"),
+    ))
 }
 
 #[cfg(test)]
@@ -48,7 +49,7 @@ mod tests {
             let socket = SockRef::from(&stream);
             assert_eq!(socket.tos_v4().unwrap() >> 2, u32::from(CODE_POINT));
             assert_eq!(socket.priority().unwrap(), PRIORITY);
-            assert_eq!(socket.tcp_notsent_lowat().unwrap(), AHEAD);
+            assert_eq!(socket.tcp_notsent_lowat().unwrap(), NOTSENT_LOWAT_BYTES);
             if address.starts_with('[') {
                 assert_eq!(socket.tclass_v6().unwrap() >> 2, u32::from(CODE_POINT));
             }

@@ -5,12 +5,12 @@
 //! keeps the pacing of the old one (net/ipv4/tcp_bbr.c sets `sk_pacing_status` and nothing
 //! clears it).
 
+mod ancillary;
 mod control;
 mod effective;
 mod error;
 mod options;
 mod tcp;
-mod told;
 mod udp;
 
 use std::io;
@@ -19,11 +19,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use goodput_model::BitRate;
 use socket2::SockRef;
 
+pub use ancillary::{
+    Received, enable_arrival_times, enable_destinations, receive_with_ancillary, send_from,
+};
 pub use control::apply_control;
 pub use effective::{Effective, check_effective, cut_buffer, effective};
 pub use error::SocketError;
 pub use tcp::{apply_accepted, notice_silence, tcp_begin, tcp_connect, tcp_listen};
-pub use told::{Told, receive_told, send_from, tell_arrival, tell_destination};
 pub use udp::{apply_datagram, udp_listen, udp_socket};
 
 /// How much faster than the rate the kernel may send a paced stream. Its own pacing counts in whole

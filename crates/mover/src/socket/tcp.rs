@@ -18,10 +18,10 @@ use super::options::{
 /// How long a peer may leave every byte and every probe unanswered (`TCP_USER_TIMEOUT`, tcp(7)). It is
 /// as long as iperf3 waits for data (3.12, `--rcv-timeout`): long enough for a path that goes away and
 /// comes back, and for a receiver that takes nothing for a while.
-const GONE: Duration = Duration::from_secs(120);
+const USER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Time without a byte until a peer is probed, and between probes.
-const PROBES_APART: Duration = Duration::from_secs(15);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Connections that may wait to be accepted; the kernel cuts it to net.core.somaxconn.
 const BACKLOG: i32 = 1024;
@@ -86,10 +86,10 @@ pub fn tcp_begin(address: SocketAddr, options: &SocketOptions) -> Result<OwnedFd
 /// Has a connection break off whose peer is gone without a word: without, an end that only reads waits
 /// for ever, and one that writes for 15 minutes (tcp(7), `tcp_retries2`). Accepted sockets inherit it.
 pub fn notice_silence(socket: impl AsFd) -> io::Result<()> {
-    let gone_ms = GONE.as_millis() as u32;
+    let gone_ms = USER_TIMEOUT.as_millis() as u32;
     sockopt::set_socket_keepalive(&socket, true)?;
-    sockopt::set_tcp_keepidle(&socket, PROBES_APART)?;
-    sockopt::set_tcp_keepintvl(&socket, PROBES_APART)?;
+    sockopt::set_tcp_keepidle(&socket, KEEPALIVE_INTERVAL)?;
+    sockopt::set_tcp_keepintvl(&socket, KEEPALIVE_INTERVAL)?;
     match sockopt::set_tcp_user_timeout(&socket, gone_ms) {
         // MPTCP has probes, but no such option (net/mptcp/sockopt.c `mptcp_setsockopt_sol_tcp`).
         Err(rustix::io::Errno::NOPROTOOPT) => Ok(()),
@@ -162,8 +162,11 @@ mod tests {
         let (far, _) = listener.accept().unwrap();
         for end in [near, far.into()] {
             assert!(sockopt::socket_keepalive(&end).unwrap());
-            assert_eq!(sockopt::tcp_keepidle(&end).unwrap(), PROBES_APART);
-            assert_eq!(u128::from(sockopt::tcp_user_timeout(&end).unwrap()), GONE.as_millis());
+            assert_eq!(sockopt::tcp_keepidle(&end).unwrap(), KEEPALIVE_INTERVAL);
+            assert_eq!(
+                u128::from(sockopt::tcp_user_timeout(&end).unwrap()),
+                USER_TIMEOUT.as_millis()
+            );
         }
     }
 }

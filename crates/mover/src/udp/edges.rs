@@ -12,7 +12,7 @@ use crate::flow::Flow;
 use crate::stop::Phase;
 
 /// Room for an answer, bytes: servers of iperf before 2.1 pad it to the 1470 of a datagram.
-const ANSWER: usize = 2048;
+const ANSWER_BYTES: usize = 2048;
 
 /// Tells the receiver that payload will come. The payload's clock begins with it.
 pub(super) fn begin(flow: &Flow, datagrams: &dyn Datagrams) -> Result<(), MoveError> {
@@ -61,7 +61,7 @@ pub(super) fn end(flow: &Flow, outbox: &mut Outbox) -> Result<(), MoveError> {
 /// Waits until `until`. `true`: the receiver has answered before.
 fn pause(flow: &Flow, datagrams: &dyn Datagrams, until: u64) -> Result<bool, MoveError> {
     let events = datagrams.awaits_answer().then_some(PollFlags::IN);
-    let mut room = [0; ANSWER];
+    let mut room = [0; ANSWER_BYTES];
     while now_ns() < until && !is_late(flow) {
         if flow.stop.phase() == Phase::Abort {
             return Err(flow.aborted());

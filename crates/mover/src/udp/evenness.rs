@@ -5,7 +5,7 @@ use goodput_model::BitRate;
 use super::inbox::Arrival;
 
 /// How far a gap may be from what the rate gives and still be even, as a part of it.
-const EVEN: f64 = 0.2;
+const EVEN_GAP_TOLERANCE: f64 = 0.2;
 
 /// Counts gaps between datagrams that came one after the other, each in a packet of its own.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl Evenness {
         // The wall clock of the stamps may be set back.
         let gap_ns = arrival.received_ns as f64 - from_ns as f64;
         self.gaps += 1;
-        self.even += u64::from((gap_ns - ideal_ns).abs() <= EVEN * ideal_ns);
+        self.even += u64::from((gap_ns - ideal_ns).abs() <= EVEN_GAP_TOLERANCE * ideal_ns);
     }
 }
 

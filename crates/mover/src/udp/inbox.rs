@@ -14,7 +14,7 @@ use crate::clock::wall_ns;
 pub(crate) const BATCH: usize = 32;
 
 /// Memory for one batch at most, bytes: with large datagrams a batch holds fewer.
-pub(crate) const ROOM: usize = 1 << 20;
+pub(crate) const BATCH_BYTES: usize = 1 << 20;
 
 /// One datagram of a batch.
 pub(crate) struct Arrival<'a> {
@@ -39,7 +39,7 @@ impl Inbox {
     /// [`stamp_arrivals`] and perhaps [`join_arrivals`].
     pub(crate) fn new(size: usize, batch: usize) -> Self {
         let size = size.max(1);
-        let batch = batch.min(ROOM / size).clamp(1, BATCH);
+        let batch = batch.min(BATCH_BYTES / size).clamp(1, BATCH);
         Self { room: vec![0; size * batch], size, control: [Control::EMPTY; BATCH], batch }
     }
 

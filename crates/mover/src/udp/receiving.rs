@@ -35,7 +35,7 @@ impl Reading {
 }
 
 /// How long the other flows may read on after the end of one that is the end of all.
-const OTHERS: Duration = Duration::from_secs(1);
+const OTHER_FLOWS_WAIT: Duration = Duration::from_secs(1);
 
 /// Receives until the end marker has come, and all the rest or time enough for it, where the flow
 /// ends elsewhere until nothing more comes, or until the deadline of the stop.
@@ -94,7 +94,7 @@ impl Receiver<'_> {
             }
         }
         if self.tally.ended && self.flow.config.framing.ends_together() {
-            self.flow.stop.finish(OTHERS);
+            self.flow.stop.finish(OTHER_FLOWS_WAIT);
         }
         if self.tally.ended {
             answering::answer(self.flow, &mut self.tally, &mut inbox)?;

@@ -9,9 +9,9 @@ use super::outbox::{MESSAGES, Outbox};
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
-use crate::hearing::Looks;
+use crate::liveness::Looks;
+use crate::lockstep::Turn;
 use crate::pace::Pacer;
-use crate::rounds::Turn;
 
 /// Pause after `ENOBUFS`, nanoseconds: a queue below the socket is full, and poll(2) does not
 /// tell when it has room again.
@@ -56,7 +56,7 @@ fn send_all(
 ) -> Result<(), MoveError> {
     let mut left = flow.config.limit_bytes.unwrap_or(u64::MAX);
     let settled = outbox.datagrams().settling_ns().map(|settling| now_ns() + settling);
-    let most = match (pacer.is_paced(), flow.config.rounds.is_some()) {
+    let most = match (pacer.is_paced(), flow.config.lockstep.is_some()) {
         (_, true) => 1,
         (true, false) => (pacer.piece / size).clamp(1, outbox.batch()),
         (false, false) => outbox.batch(),

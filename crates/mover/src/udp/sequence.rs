@@ -2,7 +2,7 @@
 
 /// How many of the latest sequence numbers are remembered one by one. At 10 Gbit/s with datagrams
 /// of 1400 bytes that is 73 ms, for 8 KiB of memory.
-const REMEMBERED: u64 = 1 << 16;
+const REMEMBERED_NUMBERS: u64 = 1 << 16;
 
 /// Counts arrivals by their sequence numbers.
 ///
@@ -22,7 +22,7 @@ pub struct Sequence {
 
 impl Default for Sequence {
     fn default() -> Self {
-        let seen = vec![0; (REMEMBERED / 64) as usize].into_boxed_slice();
+        let seen = vec![0; (REMEMBERED_NUMBERS / 64) as usize].into_boxed_slice();
         Self { seen, next: 0, received: 0, lost: 0, reordered: 0, duplicated: 0 }
     }
 }
@@ -79,7 +79,7 @@ impl Sequence {
     fn skip_to(&mut self, number: u64) {
         let gap = number.saturating_sub(self.next);
         self.lost += gap;
-        if gap >= REMEMBERED {
+        if gap >= REMEMBERED_NUMBERS {
             self.seen.fill(0);
         } else {
             self.forget(self.next, number);
@@ -92,7 +92,7 @@ impl Sequence {
         let mut number = from;
         while number < to {
             if number.is_multiple_of(64) && to - number >= 64 {
-                self.seen[(number % REMEMBERED / 64) as usize] = 0;
+                self.seen[(number % REMEMBERED_NUMBERS / 64) as usize] = 0;
                 number += 64;
             } else {
                 self.mark(number, false);
@@ -102,7 +102,7 @@ impl Sequence {
     }
 
     fn mark(&mut self, number: u64, seen: bool) {
-        let place = number % REMEMBERED;
+        let place = number % REMEMBERED_NUMBERS;
         let (word, bit) = (&mut self.seen[(place / 64) as usize], 1 << (place % 64));
         *word = if seen { *word | bit } else { *word & !bit };
     }
@@ -112,8 +112,8 @@ impl Sequence {
         if self.lost == 0 {
             return true;
         }
-        let place = number % REMEMBERED;
-        let remembered = self.next - number <= REMEMBERED;
+        let place = number % REMEMBERED_NUMBERS;
+        let remembered = self.next - number <= REMEMBERED_NUMBERS;
         remembered && self.seen[(place / 64) as usize] & 1 << (place % 64) != 0
     }
 }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn one_too_old_to_remember_is_late_while_something_is_missing() {
-        let far = REMEMBERED * 3;
+        let far = REMEMBERED_NUMBERS * 3;
         assert_eq!(after([0, far, 1]), [3, far - 2, 1, 0]);
         assert_eq!(after((0..far).chain([1])), [far + 1, 0, 0, 1]);
     }
@@ -176,8 +176,8 @@ mod tests {
             let mut sequence = Sequence::default();
             first.iter().for_each(|number| sequence.arrived(*number));
             let twins = sequence.duplicated();
-            sequence.ended(REMEMBERED + 200 + gap);
-            for number in REMEMBERED + gap..REMEMBERED + gap + 200 {
+            sequence.ended(REMEMBERED_NUMBERS + 200 + gap);
+            for number in REMEMBERED_NUMBERS + gap..REMEMBERED_NUMBERS + gap + 200 {
                 sequence.arrived(number);
             }
             prop_assert_eq!(sequence.duplicated(), twins);

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use goodput_model::{Exchange, Missing, SocketOptions};
-use goodput_mover::socket::{receive_told, tell_arrival, udp_socket};
-use goodput_mover::{Arrivals, monotonic_ns};
+use goodput_mover::socket::{enable_arrival_times, receive_with_ancillary, udp_socket};
+use goodput_mover::{Arrivals, LastHeard, monotonic_ns};
 use goodput_wire::clock_questions::ClockQuestions;
 use goodput_wire::datagram::echo::{Echoed, echo, echoed};
 use goodput_wire::datagram::{FromServer, Nonce, from_server, hello};
@@ -35,6 +35,7 @@ const MAX_LAST_ANSWERS_TIME: Duration = Duration::from_secs(1);
 pub struct Progress {
     stage: AtomicU8,
     answered: AtomicUsize,
+    heard: LastHeard,
 }
 
 const AFTER: u8 = 1;
@@ -54,6 +55,16 @@ impl Progress {
     /// Answers so far.
     pub fn answered(&self) -> usize {
         self.answered.load(Ordering::Relaxed)
+    }
+
+    /// When the last answer came.
+    pub fn last_heard(&self) -> LastHeard {
+        self.heard.clone()
+    }
+
+    fn add_answer(&self) {
+        self.answered.fetch_add(1, Ordering::Relaxed);
+        self.heard.mark();
     }
 
     fn is_over(&self) -> bool {
@@ -78,7 +89,7 @@ pub fn exchange(
     let socket: UdpSocket = socket.map_err(|why| Missing::because(why.to_string()))?.into();
     socket.set_nonblocking(false).map_err(failed)?;
     // Without it an answer counts from when this thread reads it, which is later and holds as well.
-    let _ = tell_arrival(&socket);
+    let _ = enable_arrival_times(&socket);
     let nonce = proven(&socket, &cookie, progress).map_err(failed)?.ok_or_else(|| {
         let port = to.port();
         Missing::because(format!("no UDP echo from {to}; a firewall may drop UDP to port {port}"))
@@ -205,7 +216,7 @@ impl<'a> Asking<'a> {
             None => Some(now_ns),
         };
         let Some(sent_ns) = self.questions.answered(number) else { return };
-        self.progress.answered.fetch_add(1, Ordering::Relaxed);
+        self.progress.add_answer();
         match (times_ns, back_ns) {
             (Some((received_ns, answered_ns)), Some(back_ns)) => {
                 self.answers.push(Exchange { sent_ns, received_ns, answered_ns, back_ns });
@@ -263,7 +274,7 @@ fn receive(socket: &UdpSocket, time: Duration) -> std::io::Result<Option<(Vec<u8
     // Zero would mean for ever.
     socket.set_read_timeout(Some(time.max(Duration::from_micros(1))))?;
     let mut datagram = [0; 128];
-    match receive_told(socket, &mut datagram) {
+    match receive_with_ancillary(socket, &mut datagram) {
         Ok(told) => Ok(Some((datagram[..told.length].to_vec(), told.wall_ns))),
         Err(cause) if matches!(cause.kind(), TimedOut | WouldBlock | Interrupted) => Ok(None),
         // An ICMP error for an earlier one: that one counts as lost.
@@ -275,6 +286,21 @@ fn receive(socket: &UdpSocket, time: Duration) -> std::io::Result<Option<(Vec<u8
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_is_a_sign_of_life_and_anything_else_is_not() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(socket.local_addr().unwrap()).unwrap();
+        let (cookie, progress) = (Cookie([3; 16]), Progress::default());
+        let mut asking = Asking::new(&socket, cookie, Nonce([0; 16]), &progress);
+        asking.ask();
+        let mut answer = [b"goodputr".as_slice(), &cookie.0, &2u64.to_be_bytes()].concat();
+        asking.heard(&answer, None);
+        assert_eq!(progress.last_heard().ago_ms(), None, "nobody asked that");
+        answer[24..32].copy_from_slice(&asking.questions.last().to_be_bytes());
+        asking.heard(&answer, None);
+        assert!(progress.last_heard().ago_ms().is_some());
+    }
 
     #[test]
     fn a_day_of_answers_is_thinned_evenly_and_the_first_are_kept() {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use goodput_diagnose::clocks::relation;
 use goodput_model::{Clocks, End, Exchange, Known, Missing, Plan, Snapshot, SocketOptions};
+use goodput_mover::LastHeard;
 use goodput_wire::session::{ClockOffset, Cookie};
 use tokio::task::JoinHandle;
 
@@ -47,6 +48,11 @@ impl Comparing {
             tokio::spawn(blocking(move || exchanges::exchange(to, cookie, &options, &progress)))
         });
         Self { asking, progress }
+    }
+
+    /// When the far end last answered.
+    pub fn last_heard(&self) -> LastHeard {
+        self.progress.last_heard()
     }
 
     /// Whether the far end is asked at all.

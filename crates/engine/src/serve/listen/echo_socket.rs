@@ -6,7 +6,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Instant;
 
-use goodput_mover::socket::{receive_told, tell_arrival};
+use goodput_mover::socket::{enable_arrival_times, receive_with_ancillary};
 use goodput_mover::{Arrivals, monotonic_ns};
 use goodput_wire::datagram::echo::tell_times;
 use goodput_wire::datagram::{Challenger, DatagramReply, REQUEST_BYTES};
@@ -39,7 +39,7 @@ impl EchoSocket {
         // The kernel cuts this and does not refuse it.
         let _ = SockRef::from(&socket).set_recv_buffer_size(ECHO_ROOM);
         // Without it an echo only says later than it could when its request came.
-        let _ = tell_arrival(&socket);
+        let _ = enable_arrival_times(&socket);
         let socket = match AsyncUdpSocket::from_std(socket) {
             Ok(socket) => socket,
             Err(cause) => {
@@ -50,7 +50,7 @@ impl EchoSocket {
         let (mut arrivals, mut buffer) = (Arrivals::default(), [0; REQUEST_BYTES]);
         while let Some(free) = self.echoes.free_at(&self.cookie) {
             tokio::time::sleep_until(free.into()).await;
-            let receive = || receive_told(&socket, &mut buffer);
+            let receive = || receive_with_ancillary(&socket, &mut buffer);
             // An error here is an earlier answer that nobody took.
             let Ok(told) = socket.async_io(Interest::READABLE, receive).await else { continue };
             if !self.echoes.admit(&self.cookie, Instant::now()) {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use goodput_mover::LastHeard;
 use goodput_wire::session::Cookie;
 use tokio::task::AbortHandle;
 
@@ -23,6 +24,8 @@ struct Entry {
     paid: Instant,
     /// Who has a socket of its own.
     own: Vec<OwnSocket>,
+    /// When the client last asked for one.
+    heard: LastHeard,
 }
 
 /// A client's address that has a socket of its own, which is closed when this is dropped.
@@ -45,20 +48,31 @@ pub struct Echoes(Arc<Mutex<Book>>);
 pub struct Echoing {
     echoes: Echoes,
     cookie: Cookie,
+    heard: LastHeard,
+}
+
+impl Echoing {
+    /// When the client last asked for an echo.
+    pub fn last_heard(&self) -> LastHeard {
+        self.heard.clone()
+    }
 }
 
 impl Echoes {
     /// Has echoes with this cookie answered.
     pub fn expect(&self, cookie: Cookie) -> Echoing {
-        self.book().insert(cookie, Entry { paid: Instant::now(), own: Vec::new() });
-        Echoing { echoes: self.clone(), cookie }
+        let heard = LastHeard::default();
+        let entry = Entry { paid: Instant::now(), own: Vec::new(), heard: heard.clone() };
+        self.book().insert(cookie, entry);
+        Echoing { echoes: self.clone(), cookie, heard }
     }
 
     /// Whether an echo with this cookie is answered at `now`: a measurement under way has it, and there
     /// were not too many.
     pub fn admit(&self, cookie: &Cookie, now: Instant) -> bool {
         let mut book = self.book();
-        let Some(Entry { paid, .. }) = book.get_mut(cookie) else { return false };
+        let Some(Entry { paid, heard, .. }) = book.get_mut(cookie) else { return false };
+        heard.mark();
         let next = (*paid).max(now) + EVERY;
         let admitted = next <= now + EVERY * AT_ONCE;
         if admitted {
@@ -109,8 +123,10 @@ mod tests {
         let (echoes, cookie, now) = (Echoes::default(), Cookie([5; 16]), Instant::now());
         assert!(!echoes.admit(&cookie, now));
         let echoing = echoes.expect(cookie);
-        assert!(echoes.admit(&cookie, now));
         assert!(!echoes.admit(&Cookie([6; 16]), now));
+        assert_eq!(echoing.last_heard().ago_ms(), None);
+        assert!(echoes.admit(&cookie, now));
+        assert!(echoing.last_heard().ago_ms().is_some(), "asking is a sign of life");
         drop(echoing);
         assert!(!echoes.admit(&cookie, now));
     }

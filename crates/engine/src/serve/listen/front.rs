@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
-use goodput_mover::socket::{Told, receive_told, send_from, tell_arrival, tell_destination};
+use goodput_mover::socket::{
+    Received, enable_arrival_times, enable_destinations, receive_with_ancillary, send_from,
+};
 use goodput_mover::{Arrivals, monotonic_ns};
 use socket2::SockRef;
 use tokio::io::Interest;
@@ -32,7 +34,7 @@ const WAITING_MAX: usize = 4 << 20;
 pub type Datagram = (Vec<u8>, SocketAddr);
 
 /// The same, and what was told of it.
-type Waiting = (Vec<u8>, Told);
+type Waiting = (Vec<u8>, Received);
 
 /// The shared socket of a port.
 pub struct Front {
@@ -62,9 +64,9 @@ impl Front {
     /// Takes over a bound socket, which shares its port only while a peer gets its own.
     pub fn new(socket: UdpSocket) -> std::io::Result<Self> {
         let local = socket.local_addr()?;
-        tell_destination(&socket)?;
+        enable_destinations(&socket)?;
         // Without it an echo only says later than it could when its request came.
-        let _ = tell_arrival(&socket);
+        let _ = enable_arrival_times(&socket);
         socket.set_nonblocking(true)?;
         Ok(Self {
             socket: AsyncUdpSocket::from_std(socket)?,
@@ -93,7 +95,7 @@ impl Front {
                 return (datagram, plain(told.from));
             }
             let (socket, buffer) = (&self.socket, &mut self.buffer);
-            let receive = || receive_told(socket, buffer);
+            let receive = || receive_with_ancillary(socket, buffer);
             // An error here is an earlier reply that nobody took; it concerns no one else.
             if let Ok(told) = socket.async_io(Interest::READABLE, receive).await {
                 self.given_out(&told);
@@ -102,7 +104,7 @@ impl Front {
         }
     }
 
-    fn given_out(&mut self, told: &Told) {
+    fn given_out(&mut self, told: &Received) {
         (self.asked_at, self.arrived) = (told.to, told.wall_ns);
     }
 
@@ -155,7 +157,7 @@ impl Front {
         let own = self.own_address(peer);
         let socket: UdpSocket = datagram_socket_beside(&self.socket, own)?.into();
         socket.set_nonblocking(true)?;
-        tell_destination(&socket)?;
+        enable_destinations(&socket)?;
         SockRef::from(&socket).connect(&spelled_for(self.local, peer).into())?;
         Ok(socket)
     }
@@ -195,7 +197,7 @@ impl Front {
         early: &mut Vec<Vec<u8>>,
     ) {
         for _ in 0..most {
-            match receive_told(socket, &mut self.buffer) {
+            match receive_with_ancillary(socket, &mut self.buffer) {
                 Ok(told) => {
                     let (datagram, length) = (self.buffer[..told.length].to_vec(), told.length);
                     if Some(plain(told.from)) == peer {

@@ -22,6 +22,7 @@ use crate::run::traffic::{Connected, connections};
 use crate::run::watched::Failure;
 use crate::serve::admit::admission::Place;
 use crate::serve::admit::progress::Progress;
+use crate::serve::listen::echoes::Echoing;
 use crate::serve::listen::stranger::log_doubts;
 use crate::serve::session::gather::{Awaiting, Gathering, Wish, prepare};
 use crate::serve::session::shown::Shown;
@@ -220,7 +221,8 @@ impl ServedClient {
         };
         let cap = run.place.cap();
         let control = self.conversation.control();
-        let mut started = EndRun::start(Arc::clone(&run.own), sockets, &cap, control)?;
+        let echoes = self.echoing.as_ref().map(Echoing::last_heard).unwrap_or_default();
+        let mut started = EndRun::start(Arc::clone(&run.own), sockets, &cap, control, echoes)?;
         started.set_before(before);
         Ok(started)
     }

@@ -1,6 +1,6 @@
-//! Datagrams with the address that they were sent to: a host may have many, and an answer from another
-//! one than was asked is nobody's (ip(7) `IP_PKTINFO`; ipv6(7), RFC 3542 section 6). And with the time
-//! at which the kernel had them (socket(7) `SO_TIMESTAMPNS`).
+//! Datagrams with their ancillary data (cmsg(3)): the address that they were sent to, since a host may have
+//! many, and an answer from another one than was asked is nobody's (ip(7) `IP_PKTINFO`; ipv6(7), RFC 3542
+//! section 6); and the time at which the kernel had them (socket(7) `SO_TIMESTAMPNS`).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
@@ -14,24 +14,24 @@ use socket2::{Domain, SockRef};
 
 /// Where a datagram came from and went to, and its length in the buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct Received {
     /// Bytes.
     pub length: usize,
     /// The sender.
     pub from: SocketAddr,
     /// The address that it was sent to, as far as the kernel tells; IPv4 plain.
     pub to: Option<IpAddr>,
-    /// When the kernel had it, nanoseconds since 1970 by `CLOCK_REALTIME`; only after [`tell_arrival`].
+    /// When the kernel had it, nanoseconds since 1970 by `CLOCK_REALTIME`; only after [`enable_arrival_times`].
     pub wall_ns: Option<u64>,
 }
 
 /// Has the kernel tell of each datagram when it came (`SO_TIMESTAMPNS`).
-pub fn tell_arrival(socket: impl AsFd) -> io::Result<()> {
+pub fn enable_arrival_times(socket: impl AsFd) -> io::Result<()> {
     crate::udp::stamp_arrivals(socket.as_fd())
 }
 
 /// Has the kernel tell of each datagram where it was sent to.
-pub fn tell_destination(socket: impl AsFd) -> io::Result<()> {
+pub fn enable_destinations(socket: impl AsFd) -> io::Result<()> {
     let (level, name) = match SockRef::from(&socket).domain()? {
         // Of IPv4 on a socket that takes both, it tells mapped addresses in the same words.
         Domain::IPV6 => (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO),
@@ -41,20 +41,20 @@ pub fn tell_destination(socket: impl AsFd) -> io::Result<()> {
 }
 
 /// Receives a datagram, and where it was sent to.
-pub fn receive_told(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<Told> {
+pub fn receive_with_ancillary(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<Received> {
     let mut control = nix::cmsg_space!(libc::in6_pktinfo, libc::timespec);
     let mut parts = [IoSliceMut::new(buffer)];
     let (descriptor, flags) = (socket.as_fd().as_raw_fd(), MsgFlags::empty());
     let message = recvmsg::<SockaddrStorage>(descriptor, &mut parts, Some(&mut control), flags)?;
     let from = message.address.as_ref().and_then(address);
     let from = from.ok_or_else(|| io::Error::other("it came from no IP address"))?;
-    let mut told = Told { length: message.bytes, from, to: None, wall_ns: None };
-    // What did not fit into its room would be told in part: as good as not at all.
-    message.cmsgs().into_iter().flatten().for_each(|control| told.note(&control));
-    Ok(told)
+    let mut received = Received { length: message.bytes, from, to: None, wall_ns: None };
+    // What did not fit into its room would be there in part: as good as not at all.
+    message.cmsgs().into_iter().flatten().for_each(|control| received.note(&control));
+    Ok(received)
 }
 
-impl Told {
+impl Received {
     fn note(&mut self, control: &ControlMessageOwned) {
         match control {
             ControlMessageOwned::Ipv4PacketInfo(info) => {
@@ -117,19 +117,19 @@ mod tests {
             [("0.0.0.0:0", "127.0.0.9"), ("[::]:0", "127.0.0.9"), ("[::]:0", "::1")]
         {
             let Ok(server) = UdpSocket::bind(bind) else { continue };
-            tell_destination(&server).unwrap();
-            tell_arrival(&server).unwrap();
+            enable_destinations(&server).unwrap();
+            enable_arrival_times(&server).unwrap();
             let asked: IpAddr = asked.parse().unwrap();
             let client = UdpSocket::bind((if asked.is_ipv4() { "127.0.0.1" } else { "::1" }, 0));
             let Ok(client) = client else { continue };
             client.connect((asked, server.local_addr().unwrap().port())).unwrap();
             client.send(b"hello").unwrap();
             let mut buffer = [0; 16];
-            let told = receive_told(&server, &mut buffer).unwrap();
-            assert_eq!((told.length, told.to), (5, Some(asked)), "{bind}");
-            assert!(told.wall_ns.is_some(), "{bind}");
-            assert_eq!(told.from.ip().to_canonical(), client.local_addr().unwrap().ip());
-            send_from(&server, b"answer", told.from, asked).unwrap();
+            let received = receive_with_ancillary(&server, &mut buffer).unwrap();
+            assert_eq!((received.length, received.to), (5, Some(asked)), "{bind}");
+            assert!(received.wall_ns.is_some(), "{bind}");
+            assert_eq!(received.from.ip().to_canonical(), client.local_addr().unwrap().ip());
+            send_from(&server, b"answer", received.from, asked).unwrap();
             assert_eq!(client.recv(&mut buffer).unwrap(), 6, "{bind}");
         }
     }
@@ -146,8 +146,8 @@ mod tests {
     fn what_the_kernel_was_not_asked_to_tell_is_not_known() {
         let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
         near.send_to(b"hello", far.local_addr().unwrap()).unwrap();
-        let told = receive_told(&far, &mut [0; 3]).unwrap();
+        let received = receive_with_ancillary(&far, &mut [0; 3]).unwrap();
         let from = near.local_addr().unwrap();
-        assert_eq!(told, Told { length: 3, from, to: None, wall_ns: None });
+        assert_eq!(received, Received { length: 3, from, to: None, wall_ns: None });
     }
 }

@@ -14,7 +14,7 @@ use crate::stop::Phase;
 
 /// How many chunks the sending flows of one measurement send.
 #[derive(Debug, Default)]
-pub struct Rounds(Mutex<State>);
+pub struct Lockstep(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -24,8 +24,8 @@ struct State {
     closed: bool,
 }
 
-impl Rounds {
-    /// Whether a flow that has sent `chunks` may begin another one. `last` closes the rounds: the
+impl Lockstep {
+    /// Whether a flow that has sent `chunks` may begin another one. `last` ends it: the
     /// other flows still reach the one that is ahead, and none goes beyond.
     fn may_begin(&self, chunks: u64, last: bool) -> bool {
         // A flow that panicked has left two numbers that are right at any instant.
@@ -41,7 +41,7 @@ impl Rounds {
 /// One flow's part in the rounds; without any it just goes on until the stop.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    rounds: Option<Arc<Rounds>>,
+    lockstep: Option<Arc<Lockstep>>,
     chunk: usize,
     /// Chunks begun.
     begun: u64,
@@ -52,22 +52,22 @@ pub(crate) struct Turn {
 impl Turn {
     /// The part of `flow`, which has not begun.
     pub(crate) fn of(flow: &Flow) -> Self {
-        let rounds = flow.config.rounds.clone();
-        Self { rounds, chunk: flow.config.chunk, begun: 0, left: 0 }
+        let lockstep = flow.config.lockstep.clone();
+        Self { lockstep, chunk: flow.config.chunk, begun: 0, left: 0 }
     }
 
-    /// Whether the flow shall go on sending: beyond the stop only to complete the rounds, and never
+    /// Whether the flow shall go on sending: beyond the stop only to reach the others, and never
     /// beyond the deadline.
     pub(crate) fn may_send(&mut self, flow: &Flow) -> Result<bool, MoveError> {
         let runs = flow.may_send();
-        let Some(rounds) = &self.rounds else { return Ok(runs) };
+        let Some(lockstep) = &self.lockstep else { return Ok(runs) };
         if flow.stop.phase() == Phase::Abort {
             return Err(flow.aborted());
         }
         if !runs && flow.stop.deadline_ns().is_some_and(|end| now_ns() >= end) {
             return Ok(false);
         }
-        if self.left == 0 && rounds.may_begin(self.begun, !runs) {
+        if self.left == 0 && lockstep.may_begin(self.begun, !runs) {
             (self.begun, self.left) = (self.begun + 1, self.chunk);
         }
         Ok(self.left > 0)
@@ -75,7 +75,7 @@ impl Turn {
 
     /// Bytes that it may send now, of `want`.
     pub(crate) fn at_most(&self, want: usize) -> usize {
-        if self.rounds.is_some() { want.min(self.left) } else { want }
+        if self.lockstep.is_some() { want.min(self.left) } else { want }
     }
 
     /// `bytes` were sent.
@@ -90,17 +90,17 @@ mod tests {
 
     #[test]
     fn the_others_reach_the_one_that_is_ahead_and_none_goes_beyond() {
-        let rounds = Rounds::default();
-        assert!((0..3).all(|chunks| rounds.may_begin(chunks, false)));
-        assert!(rounds.may_begin(0, false), "another flow");
-        assert!(rounds.may_begin(1, true), "the stop closes the rounds");
-        assert!(rounds.may_begin(2, false));
-        assert!(!rounds.may_begin(3, false), "nobody has begun a fourth chunk");
-        assert!(!rounds.may_begin(3, true));
+        let lockstep = Lockstep::default();
+        assert!((0..3).all(|chunks| lockstep.may_begin(chunks, false)));
+        assert!(lockstep.may_begin(0, false), "another flow");
+        assert!(lockstep.may_begin(1, true), "the stop closes the rounds");
+        assert!(lockstep.may_begin(2, false));
+        assert!(!lockstep.may_begin(3, false), "nobody has begun a fourth chunk");
+        assert!(!lockstep.may_begin(3, true));
     }
 
     #[test]
     fn a_stop_before_the_first_chunk_lets_none_begin() {
-        assert!(!Rounds::default().may_begin(0, true));
+        assert!(!Lockstep::default().may_begin(0, true));
     }
 }

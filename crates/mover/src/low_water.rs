@@ -1,8 +1,8 @@
-//! Receiving in lumps: a fast stream is read when much of it has come, not at every packet.
+//! The low-water mark of a receiver: a fast stream is read when much of it has come, not at every packet.
 //!
 //! To wake a thread costs about as much as to copy 64 KiB. `SO_RCVLOWAT` (socket(7)) lets the kernel
-//! wake the reader only when a lump is there. A slow stream would be counted late by that, so the
-//! mark is raised only while lumps come faster than one in [`LATEST_NS`], and no wait for one lasts
+//! wake the reader only when that many bytes are there. A slow stream would be counted late by that, so the
+//! mark is raised only while a stream reaches it within [`LATEST_NS`], and no wait for it lasts
 //! longer. The mark stays far below the receive buffer: the kernel would enlarge a smaller one for
 //! its sake (`tcp_set_rcvlowat`, net/ipv4/tcp.c), and what is measured must stay as it is.
 //!
@@ -26,38 +26,38 @@ use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::{slice, socket};
 
-/// Most bytes of a lump. More saves little, and has left the processor's cache before it is read.
-const LUMP: u64 = 256 << 10;
-/// Least bytes of a lump that are worth two system calls.
-const LEAST_LUMP: u64 = 32 << 10;
+/// Highest mark, bytes. More saves little, and has left the processor's cache before it is read.
+const HIGHEST_MARK_BYTES: u64 = 256 << 10;
+/// Lowest mark that is worth two system calls, bytes.
+const LOWEST_MARK_BYTES: u64 = 32 << 10;
 /// How many times the mark the receive buffer must be able to hold. It counts the kernel's overhead
 /// too, which for packets of usual size is up to half of it.
-const BUFFERED: u64 = 8;
-/// Most bytes that are acknowledged at once while the reader rests: more does not come within
-/// [`LATEST_NS`] of a stream that is just rapid.
-const AT_ONCE: u64 = 4 << 20;
+const MARKS_PER_BUFFER: u64 = 8;
+/// Highest mark while the reader rests, bytes, up to which the kernel acknowledges at once: more does not come
+/// within [`LATEST_NS`] of a stream that is just rapid.
+const HIGHEST_RESTING_MARK_BYTES: u64 = 4 << 20;
 /// Shorter segments than that make a congestion window narrow, which counts them; those of the loopback
 /// device have 64 KiB, and to acknowledge each at once only costs.
-const LONG_SEGMENT: u32 = 16 << 10;
-/// How late a lump may be read, nanoseconds; below 256 KiB in this time, 2.1 Gbit/s, a stream is read
+const LONG_SEGMENT_BYTES: u32 = 16 << 10;
+/// How late bytes below the mark may be read, nanoseconds; below 256 KiB in this time, 2.1 Gbit/s, a stream is read
 /// as it comes.
 const LATEST_NS: u64 = 1_000_000;
 /// Bytes by which the speed of a stream is judged.
-const JUDGED: u64 = 4 * LUMP;
+const JUDGED_BYTES: u64 = 4 * HIGHEST_MARK_BYTES;
 
 /// Least bytes of the stream for each segment that goes back: less is acknowledged packet by packet.
-const PER_ACK: u64 = 4 << 10;
+const LEAST_BYTES_PER_ACK: u64 = 4 << 10;
 /// Bytes of the stream for which a mark that costs too much is not raised again.
-const SPARED: u64 = 256 << 20;
+const RETRY_AFTER_BYTES: u64 = 256 << 20;
 
-/// How long a rest is, nanoseconds; a stream is rapid where a lump and more comes in it, 42 Gbit/s.
+/// How long a rest is, nanoseconds; a stream is rapid if the highest mark and more comes in it, 42 Gbit/s.
 const REST_NS: u64 = 50_000;
 /// How many times what comes in a rest the receive buffer must hold.
-const RESTS_BUFFERED: u64 = 4;
+const RESTS_PER_BUFFER: u64 = 4;
 
 /// When to wake for a stream.
 #[derive(Debug, Default)]
-pub(crate) struct Lumps {
+pub(crate) struct LowWater {
     /// Whether the reader may rest.
     may_rest: bool,
     /// Whether it does.
@@ -88,7 +88,7 @@ impl Trial {
     /// Whether too many segments go back, once that can be told; `sent` are all by now.
     fn is_dear(&self, sent: u32) -> Option<bool> {
         let acks = u64::from(sent.wrapping_sub(self.sent));
-        (self.bytes >= JUDGED).then_some(acks * PER_ACK > self.bytes)
+        (self.bytes >= JUDGED_BYTES).then_some(acks * LEAST_BYTES_PER_ACK > self.bytes)
     }
 }
 
@@ -103,7 +103,7 @@ enum Speed {
     Same,
 }
 
-impl Lumps {
+impl LowWater {
     /// For a reader that looks at nothing of what it reads.
     pub(crate) fn dropped() -> Self {
         Self { may_rest: true, ..Self::default() }
@@ -116,18 +116,18 @@ impl Lumps {
         self.trial.iter_mut().for_each(|trial| trial.bytes += bytes as u64);
     }
 
-    /// Waits for a lump, or for anything where the stream is slow, as far as the stop lets it, or
+    /// Waits for as much as the mark, or for anything if the stream is slow, as far as the stop lets it, or
     /// until `until` on the monotonic clock.
     pub(crate) fn wait(&mut self, flow: &Flow, until: Option<u64>) -> Result<(), MoveError> {
         let now = now_ns();
         match self.judge(now) {
             Speed::Fast(in_rest) => {
                 let size = buffer_size(flow);
-                self.rest(in_rest >= LUMP && size >= RESTS_BUFFERED * in_rest);
+                self.rest(in_rest >= HIGHEST_MARK_BYTES && size >= RESTS_PER_BUFFER * in_rest);
                 let at_once =
-                    self.rests && socket::segment_bytes(flow.socket.as_fd()) < LONG_SEGMENT;
-                let most = if at_once { AT_ONCE } else { LUMP };
-                self.set_mark(flow, lump_of(size, most));
+                    self.rests && socket::segment_bytes(flow.socket.as_fd()) < LONG_SEGMENT_BYTES;
+                let most = if at_once { HIGHEST_RESTING_MARK_BYTES } else { HIGHEST_MARK_BYTES };
+                self.set_mark(flow, mark_for(size, most));
             }
             Speed::Slow => {
                 self.rests = false;
@@ -146,11 +146,11 @@ impl Lumps {
 
     /// Lowers the mark where it costs too much.
     fn weigh(&mut self, flow: &Flow) {
-        let ready = self.trial.take_if(|trial| trial.bytes >= JUDGED);
+        let ready = self.trial.take_if(|trial| trial.bytes >= JUDGED_BYTES);
         let sent = || socket::segments_out(flow.socket.as_fd());
         let dear = ready.and_then(|trial| trial.is_dear(sent()?));
         if dear == Some(true) {
-            (self.rests, self.spared) = (false, SPARED);
+            (self.rests, self.spared) = (false, RETRY_AFTER_BYTES);
             self.set_mark(flow, 0);
         }
     }
@@ -173,13 +173,13 @@ impl Lumps {
             return Speed::Same;
         }
         self.judged += got;
-        if self.judged < JUDGED || self.spared > 0 {
+        if self.judged < JUDGED_BYTES || self.spared > 0 {
             return Speed::Same;
         }
         let took_ns = now_ns.saturating_sub(mem::replace(&mut self.from_ns, now_ns));
         let judged = mem::take(&mut self.judged);
-        let is_fast =
-            u128::from(judged) * u128::from(LATEST_NS) >= u128::from(LUMP) * u128::from(took_ns);
+        let is_fast = u128::from(judged) * u128::from(LATEST_NS)
+            >= u128::from(HIGHEST_MARK_BYTES) * u128::from(took_ns);
         let in_rest = u128::from(judged) * u128::from(REST_NS) / u128::from(took_ns.max(1));
         if is_fast { Speed::Fast(in_rest as u64) } else { Speed::Same }
     }
@@ -209,10 +209,10 @@ fn buffer_size(flow: &Flow) -> u64 {
     rustix::net::sockopt::socket_recv_buffer_size(&flow.socket).unwrap_or(0) as u64
 }
 
-/// The lump of `most` bytes at most that a receive buffer of `size` bytes allows; zero for none.
-fn lump_of(size: u64, most: u64) -> u64 {
-    let lump = (size / BUFFERED).min(most);
-    if lump < LEAST_LUMP { 0 } else { lump }
+/// The mark of `most` bytes at most that a receive buffer of `size` bytes allows; zero for none.
+fn mark_for(size: u64, most: u64) -> u64 {
+    let mark = (size / MARKS_PER_BUFFER).min(most);
+    if mark < LOWEST_MARK_BYTES { 0 } else { mark }
 }
 
 #[cfg(test)]
@@ -220,52 +220,52 @@ mod tests {
     use super::*;
 
     /// Reads `bytes` every `gap_ns`, `count` times, and returns what was judged last.
-    fn last(lumps: &mut Lumps, bytes: usize, gap_ns: u64, count: u64) -> Speed {
-        let from = lumps.from_ns;
+    fn last(low_water: &mut LowWater, bytes: usize, gap_ns: u64, count: u64) -> Speed {
+        let from = low_water.from_ns;
         let judge = |i| {
-            lumps.read(bytes);
-            lumps.judge(from + i * gap_ns)
+            low_water.read(bytes);
+            low_water.judge(from + i * gap_ns)
         };
         (1..=count).map(judge).last().expect("some reads")
     }
 
     #[test]
-    fn a_stream_is_fast_when_lumps_come_in_time() {
+    fn a_stream_is_fast_when_marks_are_reached_in_time() {
         // 16 times 64 KiB are what is judged: at 4 of them in a millisecond it is just fast.
-        let mut lumps = Lumps::default();
-        assert_eq!(last(&mut lumps, 64 << 10, 250_000, 15), Speed::Same);
-        assert_eq!(last(&mut lumps, 64 << 10, 4_000_000, 1), Speed::Fast((1 << 20) / 80));
-        assert_eq!(last(&mut lumps, 64 << 10, 251_000, 16), Speed::Same, "just too slow");
+        let mut low_water = LowWater::default();
+        assert_eq!(last(&mut low_water, 64 << 10, 250_000, 15), Speed::Same);
+        assert_eq!(last(&mut low_water, 64 << 10, 4_000_000, 1), Speed::Fast((1 << 20) / 80));
+        assert_eq!(last(&mut low_water, 64 << 10, 251_000, 16), Speed::Same, "just too slow");
     }
 
     #[test]
-    fn it_is_slow_when_a_wait_ends_with_less_than_a_lump() {
-        let mut lumps = Lumps { mark: 100_000, ..Lumps::default() };
-        assert_eq!(last(&mut lumps, 100_000, 1, 50), Speed::Same);
-        assert_eq!(last(&mut lumps, 99_999, 1, 1), Speed::Slow);
+    fn it_is_slow_when_a_wait_ends_with_less_than_the_mark() {
+        let mut low_water = LowWater { mark: 100_000, ..LowWater::default() };
+        assert_eq!(last(&mut low_water, 100_000, 1, 50), Speed::Same);
+        assert_eq!(last(&mut low_water, 99_999, 1, 1), Speed::Slow);
     }
 
     #[test]
     fn a_mark_that_has_each_packet_acknowledged_is_dear() {
-        let trial = Trial { sent: u32::MAX, bytes: JUDGED };
-        let long = (JUDGED / PER_ACK) as u32;
+        let trial = Trial { sent: u32::MAX, bytes: JUDGED_BYTES };
+        let long = (JUDGED_BYTES / LEAST_BYTES_PER_ACK) as u32;
         assert_eq!(trial.is_dear(long - 1), Some(false), "the count wraps");
         assert_eq!(trial.is_dear(long), Some(true));
-        assert_eq!(Trial { sent: 0, bytes: JUDGED - 1 }.is_dear(1 << 20), None);
+        assert_eq!(Trial { sent: 0, bytes: JUDGED_BYTES - 1 }.is_dear(1 << 20), None);
     }
 
     #[test]
     fn a_stream_that_is_spared_is_not_fast() {
-        let mut lumps = Lumps { spared: 3 << 20, ..Lumps::default() };
-        assert_eq!(last(&mut lumps, 1 << 20, 1000, 2), Speed::Same);
-        assert!(matches!(last(&mut lumps, 1 << 20, 1000, 2), Speed::Fast(_)));
+        let mut low_water = LowWater { spared: 3 << 20, ..LowWater::default() };
+        assert_eq!(last(&mut low_water, 1 << 20, 1000, 2), Speed::Same);
+        assert!(matches!(last(&mut low_water, 1 << 20, 1000, 2), Speed::Fast(_)));
     }
 
     #[test]
-    fn a_rest_that_brings_less_than_a_lump_is_the_last() {
-        let mut lumps = Lumps { mark: 100_000, rests: true, ..Lumps::dropped() };
-        assert_eq!(last(&mut lumps, 99_999, 1, 1), Speed::Same);
-        assert!(!lumps.rests);
-        assert_eq!(last(&mut lumps, 99_999, 1, 1), Speed::Slow);
+    fn a_rest_that_brings_less_than_the_mark_is_the_last() {
+        let mut low_water = LowWater { mark: 100_000, rests: true, ..LowWater::dropped() };
+        assert_eq!(last(&mut low_water, 99_999, 1, 1), Speed::Same);
+        assert!(!low_water.rests);
+        assert_eq!(last(&mut low_water, 99_999, 1, 1), Speed::Slow);
     }
 }

@@ -1,14 +1,19 @@
 //! Whether the far end still shows a sign of life. A sender of datagrams hears nothing on its own socket,
 //! and would continue after its peer has vanished.
+//!
+//! Both the control connection and the echoes over UDP count: with a path full of datagrams, one of them may
+//! be stuck for longer than a vanished peer is worth waiting for.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::net::sockopt;
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::socket;
@@ -21,17 +26,43 @@ pub(crate) const SILENCE_S: u32 = 15;
 const ASKED_AFTER: Duration = Duration::from_secs(3);
 const ASKED_AGAIN: Duration = Duration::from_secs(1);
 
-/// The control connection of a measurement, on which the far end is heard.
-#[derive(Debug, Default)]
-pub(crate) struct Hearing(Mutex<Option<(OwnedFd, u32)>>);
+/// When the far end was last heard beside the control connection: on an echo that it answered, or asked for.
+/// Clones share the time.
+#[derive(Debug, Clone, Default)]
+pub struct LastHeard(Arc<AtomicU64>);
 
-impl Hearing {
-    /// Listens to a TCP connection from now on, whose silence may last `most_ms` milliseconds.
-    pub(crate) fn begin(&self, control: OwnedFd, most_ms: u32) -> io::Result<()> {
+impl LastHeard {
+    /// The far end was heard just now.
+    pub fn mark(&self) {
+        self.0.fetch_max(now_ns(), Ordering::Relaxed);
+    }
+
+    /// Milliseconds since then; `None` if it was never heard.
+    pub fn ago_ms(&self) -> Option<u64> {
+        let at_ns = self.0.load(Ordering::Relaxed);
+        (at_ns > 0).then(|| now_ns().saturating_sub(at_ns) / 1_000_000)
+    }
+}
+
+/// Where the far end of a measurement is heard.
+#[derive(Debug, Default)]
+pub(crate) struct Liveness(Mutex<Option<Watched>>);
+
+#[derive(Debug)]
+struct Watched {
+    control: OwnedFd,
+    heard: LastHeard,
+    most_ms: u32,
+}
+
+impl Liveness {
+    /// Watches a TCP connection and `heard` from now on. Both may be silent for `most_ms` milliseconds.
+    pub(crate) fn begin(&self, control: OwnedFd, heard: LastHeard, most_ms: u32) -> io::Result<()> {
         sockopt::set_socket_keepalive(&control, true)?;
         sockopt::set_tcp_keepidle(&control, ASKED_AFTER)?;
         sockopt::set_tcp_keepintvl(&control, ASKED_AGAIN)?;
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((control, most_ms));
+        let watched = Watched { control, heard, most_ms };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(watched);
         Ok(())
     }
 
@@ -42,9 +73,16 @@ impl Hearing {
 
     /// Whether the far end was silent for too long; never, if there is nothing to hear it on.
     fn is_silent(&self) -> bool {
-        let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let silence = heard.as_ref().map(|(control, most)| (silence_ms(control), *most));
-        silence.is_some_and(|(silence, most)| silence.is_some_and(|silence| silence >= most))
+        let watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.as_ref().is_some_and(Watched::is_silent)
+    }
+}
+
+impl Watched {
+    fn is_silent(&self) -> bool {
+        let most_ms = self.most_ms;
+        silence_ms(&self.control).is_some_and(|silence_ms| silence_ms >= most_ms)
+            && self.heard.ago_ms().is_none_or(|ago_ms| ago_ms >= most_ms.into())
     }
 }
 
@@ -71,7 +109,7 @@ impl Looks {
             return Ok(());
         }
         self.last_s = now_s;
-        if !flow.stop.hearing().is_silent() {
+        if !flow.stop.liveness().is_silent() {
             return Ok(());
         }
         Err(MoveError::Silence { flow: flow.config.id, seconds: SILENCE_S })
@@ -101,21 +139,45 @@ mod tests {
         while silence_ms(&near).unwrap() < 200 {
             std::thread::yield_now();
         }
-        let (hearing, held) = (Hearing::default(), near.try_clone().unwrap());
-        hearing.begin(held, 200).unwrap();
+        let (liveness, held) = (Liveness::default(), near.try_clone().unwrap());
+        liveness.begin(held, LastHeard::default(), 200).unwrap();
         // If this thread was held up for seconds, a question was asked and answered meanwhile.
-        while !hearing.is_silent() {
+        while !liveness.is_silent() {
             std::thread::yield_now();
         }
         // Once of many times this thread looks soon enough.
-        while hearing.is_silent() {
+        while liveness.is_silent() {
             far.write_all(b"x").unwrap();
         }
         while silence_ms(&near).unwrap() < 200 {
             std::thread::yield_now();
         }
-        hearing.end();
-        assert!(!hearing.is_silent(), "there is nothing to hear it on");
+        liveness.end();
+        assert!(!liveness.is_silent(), "there is nothing to hear it on");
+    }
+
+    #[test]
+    fn who_answers_echoes_is_not_silent_though_the_control_connection_is() {
+        let (near, _far) = control();
+        while silence_ms(&near).unwrap() < 1 {
+            std::thread::yield_now();
+        }
+        let (liveness, heard) = (Liveness::default(), LastHeard::default());
+        liveness.begin(near.try_clone().unwrap(), heard.clone(), 1).unwrap();
+        assert_eq!(heard.ago_ms(), None);
+        while !liveness.is_silent() {
+            std::thread::yield_now();
+        }
+        // An answer that came a minute later than now stays younger than a millisecond throughout the test.
+        heard.0.store(now_ns() + 60_000_000_000, Ordering::Relaxed);
+        assert!(!liveness.is_silent());
+        // And one that is long ago doesn't count.
+        heard.0.store(1, Ordering::Relaxed);
+        while !liveness.is_silent() {
+            std::thread::yield_now();
+        }
+        heard.mark();
+        assert!(heard.ago_ms().is_some_and(|ago_ms| ago_ms < now_ns() / 1_000_000));
     }
 
     #[test]
@@ -125,7 +187,8 @@ mod tests {
             let [from, to] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
             from.connect(to.local_addr().unwrap()).unwrap();
             let (gate, stop) = (Arc::new(Gate::default()), Arc::new(Stop::new().unwrap()));
-            stop.hearing().begin(near.try_clone().unwrap(), 1).unwrap();
+            let heard = LastHeard::default();
+            stop.liveness().begin(near.try_clone().unwrap(), heard, 1).unwrap();
             let config = FlowConfig::new(Role::Sender, Transport::Udp, 1400);
             let mover = find(mover).unwrap();
             let flow = start(mover, config, from.into(), Arc::clone(&gate), Arc::clone(&stop));

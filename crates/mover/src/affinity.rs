@@ -10,11 +10,11 @@ const WORDS: usize = CpuSet::MAX_CPU / 64;
 
 /// Where a thread was found; readable from others while it runs and after it has ended.
 #[derive(Debug, Default)]
-pub(crate) struct Seat {
+pub(crate) struct CpusSeen {
     seen: [AtomicU64; WORDS],
 }
 
-impl Seat {
+impl CpusSeen {
     /// Called by the thread itself: it runs here now.
     pub(crate) fn note_own(&self) {
         self.note(sched_getcpu());
@@ -73,18 +73,18 @@ mod tests {
     #[test]
     fn a_pinned_thread_is_found_where_it_was_put_and_nowhere_else() {
         let last = *allowed_cpus().unwrap().last().unwrap();
-        let seat = Seat::default();
-        assert!(seat.seen().is_empty());
+        let cpus = CpusSeen::default();
+        assert!(cpus.seen().is_empty());
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 pin(last).unwrap();
-                seat.note_own();
+                cpus.note_own();
                 let own = rustix::thread::gettid().as_raw_nonzero().get();
                 assert_eq!(cpu_of(own), Some(usize::from(last)));
                 assert_eq!(allowed_cpus().unwrap(), [last]);
             });
         });
-        assert_eq!(seat.seen(), [last]);
+        assert_eq!(cpus.seen(), [last]);
         assert!(pin(u16::MAX).is_err());
     }
 

@@ -1,0 +1,174 @@
+//! The buffer pool: memory to receive into, lent for one call at a time. Nobody looks at what arrives, so flows
+//! share it. The buffer that was given back last is lent first, while the processor's cache still holds it.
+
+use std::mem;
+use std::ops::Deref;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::ring::Memory;
+
+/// Bytes of a pooled buffer; also the least to read into. What collects while the reader is away is then read
+/// at once.
+pub(crate) const BUFFER_BYTES: usize = 256 << 10;
+
+/// Most buffers in the pool. A thread that is preempted within a call keeps its buffer, so with many flows
+/// on few processors there would else be as many buffers as flows.
+const MOST_BUFFERS: usize = 32;
+
+static POOL: Mutex<Pool> = Mutex::new(Pool { free: Vec::new(), made: 0, waiting: 0 });
+static GIVEN_BACK: Condvar = Condvar::new();
+
+/// The buffers of all flows.
+struct Pool {
+    /// Those that nobody has now.
+    free: Vec<Box<[u8]>>,
+    /// How many there are.
+    made: usize,
+    /// How many flows wait for one.
+    waiting: usize,
+}
+
+/// Takes the buffer that was given back last, or a new one; where there are as many as there may be, waits
+/// for one of the calls that have them, none of which waits for its socket.
+fn take() -> Box<[u8]> {
+    let mut pool = pool();
+    loop {
+        if let Some(buffer) = pool.free.pop() {
+            return buffer;
+        }
+        if pool.made < MOST_BUFFERS {
+            pool.made += 1;
+            return vec![0; BUFFER_BYTES].into();
+        }
+        pool.waiting += 1;
+        pool = GIVEN_BACK.wait(pool).unwrap_or_else(PoisonError::into_inner);
+        pool.waiting -= 1;
+    }
+}
+
+/// The pool; a thread that panicked has left it whole.
+fn pool() -> MutexGuard<'static, Pool> {
+    POOL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A buffer of [`BUFFER_BYTES`] that is lent, until the call is over, or its thread has panicked.
+pub(crate) struct PooledBuffer(Box<[u8]>);
+
+impl PooledBuffer {
+    /// Takes a buffer for one call. Waits if all are lent.
+    pub(crate) fn take() -> Self {
+        Self(take())
+    }
+}
+
+impl Deref for PooledBuffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for PooledBuffer {
+    fn drop(&mut self) {
+        let buffer = mem::take(&mut self.0);
+        // A buffer that leaked is not given back.
+        if !buffer.is_empty() {
+            pool().end_loan(|pool| pool.free.push(buffer));
+        }
+    }
+}
+
+impl Memory for PooledBuffer {
+    fn start(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr()
+    }
+
+    fn leak(mut self) {
+        mem::forget(mem::take(&mut self.0));
+        pool().end_loan(|pool| pool.made -= 1);
+    }
+}
+
+impl Pool {
+    /// A flow has one buffer less, so that another flow may have one.
+    fn end_loan(&mut self, how: impl FnOnce(&mut Self)) {
+        how(self);
+        // To notify is a system call, even if nobody waits.
+        if self.waiting > 0 {
+            GIVEN_BACK.notify_one();
+        }
+    }
+}
+
+/// What a flow receives into.
+#[derive(Debug, Default)]
+pub(crate) struct ReceiveBuffer {
+    /// One of its own, if [`BUFFER_BYTES`] are too few.
+    own: Box<[u8]>,
+}
+
+impl ReceiveBuffer {
+    /// Of at least `len` bytes.
+    pub(crate) fn of(len: usize) -> Self {
+        let own = if len > BUFFER_BYTES { len } else { 0 };
+        Self { own: vec![0; own].into() }
+    }
+
+    /// Bytes that can be received at once.
+    pub(crate) fn len(&self) -> usize {
+        self.own.len().max(BUFFER_BYTES)
+    }
+
+    /// Makes a call that receives into the first `len` bytes.
+    pub(crate) fn lend<T>(&mut self, len: usize, call: impl FnOnce(&mut [u8]) -> T) -> T {
+        if !self.own.is_empty() {
+            return call(&mut self.own[..len]);
+        }
+        let mut buffer = PooledBuffer::take();
+        call(&mut buffer.0[..len])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_buffer_is_the_flows_own() {
+        let large = BUFFER_BYTES + 1;
+        let (mut small, mut large) = (ReceiveBuffer::of(10), ReceiveBuffer::of(large));
+        assert_eq!((small.len(), large.len()), (BUFFER_BYTES, BUFFER_BYTES + 1));
+        assert_eq!(small.lend(7, |buffer| buffer.len()), 7);
+        large.lend(9, |buffer| buffer.fill(5));
+        assert_eq!(large.lend(9, |buffer| buffer.to_vec()), [5; 9]);
+    }
+
+    #[test]
+    fn a_thread_that_panics_leaves_its_buffer() {
+        for _ in 0..=MOST_BUFFERS {
+            let panics =
+                || ReceiveBuffer::of(1).lend(1, |_| std::panic::resume_unwind(Box::new(())));
+            assert!(std::thread::spawn(panics).join().is_err());
+        }
+    }
+
+    #[test]
+    fn a_buffer_that_the_kernel_may_still_write_to_is_lent_to_nobody() {
+        let mut leaked = PooledBuffer::take();
+        let start = leaked.start();
+        leaked.leak();
+        let mut others: Vec<_> = (0..MOST_BUFFERS / 2).map(|_| PooledBuffer::take()).collect();
+        assert!(others.iter_mut().all(|buffer| buffer.start() != start));
+    }
+
+    #[test]
+    fn many_flows_share_few_buffers() {
+        let lend = || ReceiveBuffer::of(1).lend(1, |_| std::thread::yield_now());
+        std::thread::scope(|scope| {
+            (0..4 * MOST_BUFFERS).for_each(|_| drop(scope.spawn(|| (0..50).for_each(|_| lend()))));
+        });
+        let pool = POOL.lock().unwrap();
+        assert!(pool.made <= MOST_BUFFERS && pool.waiting == 0);
+    }
+}
