@@ -14,6 +14,9 @@ pub trait Greeting {
     fn hear(&mut self, heard: Option<&[u8]>) -> Heard;
 }
 
+/// The greeting that a flow begins with, if any; or why it can't.
+pub type Greeted = Result<Option<Box<dyn Greeting>>, &'static str>;
+
 /// What follows from a datagram, or from none.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard {
@@ -28,6 +31,6 @@ pub enum Heard {
 }
 
 /// The greeting of protocols whose flows begin with payload, or with a marker that belongs to it.
-pub fn none(_: &FlowTicket) -> Result<Option<Box<dyn Greeting>>, &'static str> {
+pub fn none(_: &FlowTicket) -> Greeted {
     Ok(None)
 }

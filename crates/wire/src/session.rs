@@ -14,7 +14,7 @@ use goodput_model::{
 
 use crate::error::WireError;
 use crate::far_end::FarEnd;
-use crate::greeting::Greeting;
+use crate::greeting::Greeted;
 use crate::keys::{AuthorizedKey, KeyRole, Knows, PrivateKey, PublicKey};
 use crate::login::{Accounts, Login};
 use crate::ticket::{FlowTicket, Meeting, Proof};
@@ -56,7 +56,7 @@ pub struct Protocol {
     /// What the first datagram of an address is to this protocol.
     pub recognises_datagram: fn(&[u8]) -> FirstDatagram,
     /// What a client says on a new UDP flow before payload, if anything; or why it can't.
-    pub greet: fn(&FlowTicket) -> Result<Option<Box<dyn Greeting>>, &'static str>,
+    pub greet: fn(&FlowTicket) -> Greeted,
     /// The connecting side.
     pub client: fn(Instant, ClientConfig) -> Box<dyn Session>,
     /// The answering side.
