@@ -312,7 +312,7 @@ pub enum Input {
     /// Client: both ends are ready and observed; let the payload move.
     Begin,
     /// Server: the client may not do what the session asked for ([`Action::ExpectFlows`],
-    /// [`Action::RunErrand`], [`Action::Converse`]), because it has not proven who it is. The
+    /// [`Action::MeasureWithThirdParty`], [`Action::Converse`]), because it has not proven who it is. The
     /// conversation ends, with the reason if the protocol has words for one.
     Denied(String),
     /// Server: the answer to [`Action::CheckLogin`]: the user, or nobody.
@@ -329,10 +329,10 @@ pub enum Input {
     /// Our own traffic has ended and this is what we saw. The samples may be empty, as the peer
     /// was told of each when it was taken. Missing if we keep it to ourselves.
     Report(Known<Box<End>>),
-    /// Server: what an [`Errand`] has brought, lines for the client.
+    /// Server: what a [`ThirdPartyTest`] has brought, lines for the client.
     Told(String),
-    /// Server: the errand is over, or why it failed; nothing more of it comes.
-    ErrandDone(Result<(), String>),
+    /// Server: it is over, or why it failed; nothing more of it comes.
+    ThirdPartyDone(Result<(), String>),
     /// Client of goodput's own protocol: ask for the peer's monotonic clock. Answered with
     /// [`Action::ClockCompared`], unless the peer keeps it to itself, or is older.
     AskClock,
@@ -346,7 +346,7 @@ pub enum Input {
 
 /// A measurement with another server, for which a client asks this one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Errand {
+pub struct ThirdPartyTest {
     /// Name or address of the other server, as the client wrote it.
     pub host: String,
     /// Port of its control connection.
@@ -449,9 +449,9 @@ pub enum Action {
     /// Client: how the server's card spreads what it receives, before [`Action::OpenFlows`].
     PeerHash(Known<Box<ReceiveHash>>),
     /// Server: measure with another server in the client's stead, if that is allowed. Answered with
-    /// [`Input::Expecting`], and then [`Input::Told`] until [`Input::ErrandDone`]; or with
+    /// [`Input::Expecting`], and then [`Input::Told`] until [`Input::ThirdPartyDone`]; or with
     /// [`Input::FlowsFailed`] where it is not done. [`Action::Abandon`] ends it early.
-    RunErrand(Box<Errand>),
+    MeasureWithThirdParty(Box<ThirdPartyTest>),
     /// Server: hold a conversation that is a measurement in itself, without flows. Answered with
     /// [`Input::Expecting`], or with [`Input::Denied`] or [`Input::FlowsFailed`].
     Converse,

@@ -31,14 +31,14 @@ pub use admit::keys::Keys;
 use admit::logins::Logins;
 use listen::echoes::Echoes;
 use listen::event_thread::EventThread;
-use listen::listeners::{Door, OpenedDoors};
+use listen::listeners::{Endpoint, OpenedPorts};
 use listen::sockets::Pair;
 pub use listen::sockets::Sockets;
 use session::client::Caller;
 pub use session::shown::{Served, Watcher, What};
 pub use session::third_party::{Allowed, ThirdParty};
 use session::tickets::Tickets;
-use session::turns::Turns;
+use session::sign_locks::SignLocks;
 
 /// How to serve.
 #[derive(Debug, Clone)]
@@ -96,16 +96,16 @@ struct Shared {
     config: Config,
     admission: Admission,
     /// The ports that were open from the start.
-    doors: Vec<Arc<Door>>,
+    endpoints: Vec<Arc<Endpoint>>,
     /// The ports that sessions have opened.
-    opened: OpenedDoors,
+    opened: OpenedPorts,
     tickets: Tickets,
     echoes: Echoes,
     logins: Logins,
     /// Handshakes, which take processor time of the control connections.
     handshakes: Attempts,
     hearing: Hearing,
-    turns: Turns,
+    sign_locks: SignLocks,
     /// Turns true when the server shall stop.
     stopping: watch::Receiver<bool>,
     /// Where datagrams are looked at.
@@ -198,7 +198,7 @@ pub async fn serve(
     let (tell_stop, stopping) = watch::channel(false);
     let one_off = config.one_off;
     let Sockets { pairs } = sockets;
-    let doors = doors(&pairs, &config.protocols)?;
+    let endpoints = endpoints(&pairs, &config.protocols)?;
     let tasks = listen::accept::Tasks::default();
     let start = |name| {
         let failed = EngineError::io(format!("start the thread of {name}"));
@@ -207,14 +207,14 @@ pub async fn serve(
     let (datagram_thread, echo_thread) = (start("datagrams")?, start("echoes")?);
     let shared = Arc::new(Shared {
         admission: Admission::new(&config.lent, config.exclusive, config.host),
-        doors,
-        opened: OpenedDoors::default(),
+        endpoints,
+        opened: OpenedPorts::default(),
         tickets: Tickets::default(),
         echoes: Echoes::default(),
         logins: Logins::default(),
         handshakes: Attempts::new(HANDSHAKES),
         hearing: Hearing::default(),
-        turns: Turns::default(),
+        sign_locks: SignLocks::default(),
         stopping,
         datagram_thread: datagram_thread.handle().clone(),
         echo_thread: echo_thread.handle().clone(),
@@ -224,15 +224,15 @@ pub async fn serve(
         config,
     });
     let mut answering = JoinSet::new();
-    for (Pair { tcp, udp, .. }, door) in pairs.into_iter().zip(&shared.doors) {
+    for (Pair { tcp, udp, .. }, endpoint) in pairs.into_iter().zip(&shared.endpoints) {
         let datagrams =
-            listen::udp::answer(udp, Arc::clone(door), Arc::clone(&shared), tasks.token());
+            listen::udp::answer(udp, Arc::clone(endpoint), Arc::clone(&shared), tasks.token());
         answering.spawn_on(datagrams, datagram_thread.handle());
         let listening =
             listen::accept::Listening::new(tcp).map_err(EngineError::io("accept connections"))?;
         answering.spawn(listen::accept::accept(
             listening,
-            Arc::clone(door),
+            Arc::clone(endpoint),
             Arc::clone(&shared),
             tasks.token(),
         ));
@@ -254,12 +254,12 @@ pub async fn serve(
 
 /// What is spoken where: first those whose usual port it is, then all others but those who would take
 /// what nobody knows.
-fn doors(pairs: &[Pair], protocols: &[&'static Protocol]) -> Result<Vec<Arc<Door>>, EngineError> {
-    let door = |pair: &Pair| -> Result<Arc<Door>, EngineError> {
+fn endpoints(pairs: &[Pair], protocols: &[&'static Protocol]) -> Result<Vec<Arc<Endpoint>>, EngineError> {
+    let endpoint = |pair: &Pair| -> Result<Arc<Endpoint>, EngineError> {
         let usual = |protocol: &&Protocol| pair.usual_for.iter().any(|p| p.id == protocol.id);
         let (mut spoken, others): (Vec<_>, Vec<_>) = protocols.iter().copied().partition(usual);
         spoken.extend(others.into_iter().filter(|protocol| !protocol.takes_the_rest));
-        Ok(Arc::new(Door { local: pair.address()?, spoken }))
+        Ok(Arc::new(Endpoint { local: pair.address()?, spoken }))
     };
-    pairs.iter().map(door).collect()
+    pairs.iter().map(endpoint).collect()
 }

@@ -4,7 +4,7 @@ use anyhow::bail;
 use goodput_engine::serve::ThirdParty;
 use goodput_engine::{Cap, Client, Credentials, EngineError, Interrupt, Target, conclude};
 use goodput_wire::protocols::nuttcp::PROTOCOL;
-use goodput_wire::session::Errand;
+use goodput_wire::session::ThirdPartyTest;
 
 use super::measured;
 use crate::args::ServeArgs;
@@ -18,21 +18,21 @@ pub fn runner(args: &ServeArgs) -> Option<ThirdParty> {
 }
 
 fn run(
-    errand: &Errand,
+    test: &ThirdPartyTest,
     cap: Cap,
     interrupt: &Interrupt,
     say: &mut dyn FnMut(String),
 ) -> Result<(), String> {
-    measure(errand, cap, interrupt, say).map_err(|error| exit::in_words(&error))
+    measure(test, cap, interrupt, say).map_err(|error| exit::in_words(&error))
 }
 
 fn measure(
-    errand: &Errand,
+    test: &ThirdPartyTest,
     cap: Cap,
     interrupt: &Interrupt,
     say: &mut dyn FnMut(String),
 ) -> anyhow::Result<()> {
-    let Errand { host, port, plan, words } = errand;
+    let ThirdPartyTest { host, port, plan, words } = test;
     let text = format!("{}://{host}:{port}", PROTOCOL.id);
     let target = Target { text, host: host.clone(), port: *port, protocol: &PROTOCOL };
     let started = measured::now();

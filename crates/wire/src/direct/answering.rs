@@ -127,7 +127,7 @@ impl StateMachine for Answering {
             | Input::SettingDone(_)
             | Input::Told(_)
             | Input::ReceiveHash(_)
-            | Input::ErrandDone(_) => {}
+            | Input::ThirdPartyDone(_) => {}
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use super::reserve::{self, Reserve};
 use super::stranger;
 use crate::serve::Shared;
-use crate::serve::listen::listeners::Door;
+use crate::serve::listen::listeners::Endpoint;
 
 /// Pause after a failed accept (no descriptors left, mostly), so that it does not spin.
 const RECOVER: Duration = Duration::from_millis(100);
@@ -86,19 +86,19 @@ impl Listening {
 }
 
 /// Accepts until the future is dropped.
-pub async fn accept(listening: Listening, door: Arc<Door>, shared: Arc<Shared>, alive: Alive) {
+pub async fn accept(listening: Listening, endpoint: Arc<Endpoint>, shared: Arc<Shared>, alive: Alive) {
     let Listening { listener, mut reserve } = listening;
     let mut told: Option<Instant> = None;
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => welcome(stream, plain(peer), &door, &shared, &alive),
+            Ok((stream, peer)) => welcome(stream, plain(peer), &endpoint, &shared, &alive),
             Err(cause) => {
                 if told.is_none_or(|told| told.elapsed() > TELL_AGAIN) {
                     tracing::warn!("cannot accept connections for now: {cause}");
                     told = Some(Instant::now());
                 }
                 if let Some(why) = lacking(&cause)
-                    && !reserve::turn_away(&listener, &mut reserve, &door, &shared, &why).await
+                    && !reserve::turn_away(&listener, &mut reserve, &endpoint, &shared, &why).await
                 {
                     shared.tickets.fail(&why);
                 }
@@ -126,7 +126,7 @@ fn lacking(cause: &std::io::Error) -> Option<String> {
 fn welcome(
     stream: tokio::net::TcpStream,
     peer: SocketAddr,
-    door: &Arc<Door>,
+    endpoint: &Arc<Endpoint>,
     shared: &Arc<Shared>,
     alive: &Alive,
 ) {
@@ -141,9 +141,9 @@ fn welcome(
             return;
         }
     };
-    let (door, shared, alive) = (Arc::clone(door), Arc::clone(shared), alive.clone());
+    let (endpoint, shared, alive) = (Arc::clone(endpoint), Arc::clone(shared), alive.clone());
     tokio::spawn(async move {
-        stranger::meet(stream, peer, &door, &shared, seat).await;
+        stranger::meet(stream, peer, &endpoint, &shared, seat).await;
         drop(alive);
     });
 }

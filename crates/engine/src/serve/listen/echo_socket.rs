@@ -80,7 +80,7 @@ impl EchoSocket {
 
 #[cfg(test)]
 mod tests {
-    use super::super::front::Front;
+    use super::super::port_socket::PortSocket;
     use super::super::sockets::datagram_socket;
     use super::*;
     use goodput_wire::datagram::echo::{Echoed, echo, echoed};
@@ -89,34 +89,34 @@ mod tests {
     const COOKIE: Cookie = Cookie([4; 16]);
 
     struct Ends {
-        front: Front,
+        port_socket: PortSocket,
         client: AsyncUdpSocket,
         challenger: Arc<Challenger>,
         nonce: Nonce,
     }
 
     async fn ends() -> Ends {
-        let front = Front::new(datagram_socket("127.0.0.1:0".parse().unwrap()).unwrap().into());
-        let mut front = front.unwrap();
+        let port_socket = PortSocket::new(datagram_socket("127.0.0.1:0".parse().unwrap()).unwrap().into());
+        let mut port_socket = port_socket.unwrap();
         let client = AsyncUdpSocket::bind("127.0.0.1:0").await.unwrap();
-        client.connect(front.address()).await.unwrap();
+        client.connect(port_socket.address()).await.unwrap();
         let challenger = Arc::new(Challenger::new([9; 32]));
         client.send(&hello(&COOKIE)).await.unwrap();
-        let (first, peer) = front.next().await;
+        let (first, peer) = port_socket.next().await;
         let DatagramReply::Challenge(said) = challenger.answer(peer, &first) else { panic!() };
         let Some(FromServer::Challenge(nonce)) = from_server(&said) else { panic!() };
-        Ends { front, client, challenger, nonce }
+        Ends { port_socket, client, challenger, nonce }
     }
 
     #[tokio::test]
     async fn echoes_come_to_a_socket_of_their_own_until_their_measurement_is_over() {
-        let Ends { mut front, client, challenger, nonce } = ends().await;
+        let Ends { mut port_socket, client, challenger, nonce } = ends().await;
         let (echoes, peer) = (Echoes::default(), client.local_addr().unwrap());
         let echoing = echoes.expect(COOKIE);
         client.send(&echo(&COOKIE, &nonce, 1)).await.unwrap();
-        front.next().await;
+        port_socket.next().await;
         assert!(echoes.lacks_socket(&COOKIE, peer));
-        let socket = front.split_off(peer).unwrap();
+        let socket = port_socket.split_off(peer).unwrap();
         let own = EchoSocket {
             peer,
             cookie: COOKIE,
@@ -139,23 +139,23 @@ mod tests {
         drop(echoing);
         assert!(answering.await.is_err_and(|why| why.is_cancelled()));
         client.send(b"later").await.unwrap();
-        assert_eq!(front.next().await, (b"later".to_vec(), peer));
+        assert_eq!(port_socket.next().await, (b"later".to_vec(), peer));
     }
 
     #[tokio::test]
     async fn what_came_before_an_echo_has_its_socket_is_given_out_once_and_to_nobody_else() {
-        let Ends { mut front, client, .. } = ends().await;
+        let Ends { mut port_socket, client, .. } = ends().await;
         let other = AsyncUdpSocket::bind("127.0.0.1:0").await.unwrap();
-        other.connect(front.address()).await.unwrap();
+        other.connect(port_socket.address()).await.unwrap();
         client.send(b"1").await.unwrap();
-        let (_, peer) = front.next().await;
+        let (_, peer) = port_socket.next().await;
         client.send(b"2").await.unwrap();
         other.send(b"3").await.unwrap();
-        let own = front.split_off(peer).unwrap();
+        let own = port_socket.split_off(peer).unwrap();
         client.send(b"4").await.unwrap();
         other.send(b"5").await.unwrap();
         for (datagram, from) in [(b"2", &client), (b"3", &other), (b"5", &other)] {
-            assert_eq!(front.next().await, (datagram.to_vec(), from.local_addr().unwrap()));
+            assert_eq!(port_socket.next().await, (datagram.to_vec(), from.local_addr().unwrap()));
         }
         let mut received = [0; 8];
         assert_eq!(own.recv(&mut received).unwrap(), 1);

@@ -1,4 +1,4 @@
-//! The ports at which clients knock: those open from the start, and those that a session opens for
+//! The ports that clients come to: those open from the start, and those that a session opens for
 //! its flows.
 
 use std::collections::HashMap;
@@ -16,16 +16,16 @@ use crate::serve::Shared;
 /// Lowest port that a session may open: those below belong to the system (RFC 6335 section 6).
 const FIRST_USER_PORT: u16 = 1024;
 
-/// What is known of a port at which clients knock.
+/// What is known of a port that clients come to.
 #[derive(Debug)]
-pub struct Door {
+pub struct Endpoint {
     /// Where it is.
     pub local: SocketAddr,
     /// The protocols whose first bytes are known here; none if only awaited flows come.
     pub spoken: Vec<&'static Protocol>,
 }
 
-impl Door {
+impl Endpoint {
     /// Its port.
     pub fn port(&self) -> u16 {
         self.local.port()
@@ -50,14 +50,14 @@ impl Drop for Opened {
 
 /// The ports that sessions have opened: several may await flows at the same.
 #[derive(Default)]
-pub struct OpenedDoors(tokio::sync::Mutex<HashMap<(SocketAddr, Transport), Entry>>);
+pub struct OpenedPorts(tokio::sync::Mutex<HashMap<(SocketAddr, Transport), Entry>>);
 
 struct Entry {
     opened: Weak<Opened>,
     task: JoinHandle<()>,
 }
 
-impl OpenedDoors {
+impl OpenedPorts {
     /// Opens `local` for awaited flows, unless it is open already.
     pub async fn open(
         &self,
@@ -71,19 +71,19 @@ impl OpenedDoors {
                 local.port()
             ));
         }
-        let mut doors = self.0.lock().await;
-        if let Some(opened) = doors.get(&(local, transport)).and_then(|e| e.opened.upgrade()) {
+        let mut endpoints = self.0.lock().await;
+        if let Some(opened) = endpoints.get(&(local, transport)).and_then(|e| e.opened.upgrade()) {
             return Ok(opened);
         }
-        if let Some(closing) = doors.remove(&(local, transport)) {
+        if let Some(closing) = endpoints.remove(&(local, transport)) {
             // Its last user let go of it; the port is free when the task is gone.
             let _ = closing.task.await;
         }
-        doors.retain(|_, entry| !entry.task.is_finished());
+        endpoints.retain(|_, entry| !entry.task.is_finished());
         let task = listen(local, transport, shared)
             .map_err(|cause| format!("cannot listen on port {}: {cause}", local.port()))?;
         let opened = Arc::new(Opened { accepting: task.abort_handle() });
-        doors.insert((local, transport), Entry { opened: Arc::downgrade(&opened), task });
+        endpoints.insert((local, transport), Entry { opened: Arc::downgrade(&opened), task });
         Ok(opened)
     }
 }
@@ -93,18 +93,18 @@ fn listen(
     transport: Transport,
     shared: &Arc<Shared>,
 ) -> std::io::Result<JoinHandle<()>> {
-    let door = Arc::new(Door { local, spoken: Vec::new() });
+    let endpoint = Arc::new(Endpoint { local, spoken: Vec::new() });
     let stopped = || std::io::Error::other("the server is stopping");
     let (alive, shared) = (shared.alive.token().ok_or_else(stopped)?, Arc::clone(shared));
     Ok(match transport {
         Transport::Tcp => {
             let listening = Listening::new(sockets::listener(local)?.into())?;
-            tokio::spawn(accept(listening, door, shared, alive))
+            tokio::spawn(accept(listening, endpoint, shared, alive))
         }
         Transport::Udp => {
             let socket = sockets::reopened_datagram_socket(local)?.into();
             let datagrams = shared.datagram_thread.clone();
-            datagrams.spawn(udp::answer(socket, door, shared, alive))
+            datagrams.spawn(udp::answer(socket, endpoint, shared, alive))
         }
     })
 }

@@ -4,7 +4,7 @@ pub mod accept;
 pub mod echo_socket;
 pub mod echoes;
 pub mod event_thread;
-pub mod front;
+pub mod port_socket;
 pub mod listeners;
 pub mod own_listener;
 pub mod reserve;

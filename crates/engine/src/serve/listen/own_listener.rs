@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 
 use super::accept::{Listening, accept};
 use crate::serve::Shared;
-use crate::serve::listen::listeners::Door;
+use crate::serve::listen::listeners::Endpoint;
 
 /// Whether a plan needs one.
 pub fn is_needed(plan: &Plan) -> bool {
@@ -23,12 +23,12 @@ pub fn is_needed(plan: &Plan) -> bool {
 }
 
 /// The listener; closed when it is dropped.
-pub struct OwnDoor {
+pub struct OwnListener {
     port: u16,
     accepting: AbortHandle,
 }
 
-impl OwnDoor {
+impl OwnListener {
     /// Listens on a free port of the address of `local`, with the options of the measurement.
     pub fn open(
         mut local: SocketAddr,
@@ -40,10 +40,10 @@ impl OwnDoor {
             goodput_mover::socket::tcp_listen(local, options).map_err(|e| e.to_string())?;
         let listener = TcpListener::from(listener);
         let local = listener.local_addr().map_err(|e| e.to_string())?;
-        let (door, port) = (Arc::new(Door { local, spoken: vec![&PROTOCOL] }), local.port());
+        let (endpoint, port) = (Arc::new(Endpoint { local, spoken: vec![&PROTOCOL] }), local.port());
         let alive = shared.alive.token().ok_or("the server is stopping")?;
         let listening = Listening::new(listener).map_err(|e| e.to_string())?;
-        let accepting = tokio::spawn(accept(listening, door, shared, alive));
+        let accepting = tokio::spawn(accept(listening, endpoint, shared, alive));
         Ok(Self { port, accepting: accepting.abort_handle() })
     }
 
@@ -53,7 +53,7 @@ impl OwnDoor {
     }
 }
 
-impl Drop for OwnDoor {
+impl Drop for OwnListener {
     fn drop(&mut self) {
         self.accepting.abort();
     }

@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use super::accept::plain;
 use super::stranger;
 use crate::serve::Shared;
-use crate::serve::listen::listeners::Door;
+use crate::serve::listen::listeners::Endpoint;
 
 /// How long one that is turned away may take to say what it is and to hear why; others at the same port wait
 /// meanwhile. Its first words come with its connection, or right behind.
@@ -17,7 +17,7 @@ const HEARING: Duration = Duration::from_millis(250);
 /// How long the connection may take that could not be accepted; it may have gone.
 const COMING: Duration = Duration::from_millis(100);
 
-/// A descriptor that stands for the one of a connection. Each door has its own, so that a stranger at one
+/// A descriptor that stands for the one of a connection. Each port has its own, so that a stranger at one
 /// keeps nobody waiting at another.
 #[derive(Default)]
 pub struct Reserve(Option<OwnedFd>);
@@ -34,7 +34,7 @@ impl Reserve {
 pub async fn turn_away(
     listener: &TcpListener,
     reserve: &mut Reserve,
-    door: &Door,
+    endpoint: &Endpoint,
     shared: &Arc<Shared>,
     why: &str,
 ) -> bool {
@@ -43,7 +43,7 @@ pub async fn turn_away(
         && let Ok(Ok((stream, peer))) = tokio::time::timeout(COMING, listener.accept()).await
         && shared.config.access.allows(plain(peer).ip())
     {
-        let told = stranger::turn_away(stream, plain(peer), door, shared, why);
+        let told = stranger::turn_away(stream, plain(peer), endpoint, shared, why);
         // Who does not listen is left without a word.
         let _ = tokio::time::timeout(HEARING, told).await;
     }

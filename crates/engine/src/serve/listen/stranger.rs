@@ -20,7 +20,7 @@ use crate::control::conversation::Conversation;
 use crate::serve::Shared;
 use crate::serve::admit::admission::Seat;
 use crate::serve::admit::attempts::Attempts;
-use crate::serve::listen::listeners::Door;
+use crate::serve::listen::listeners::Endpoint;
 use crate::serve::session::client::{self, Caller};
 use crate::serve::session::tickets::{Sign, Ticket};
 
@@ -52,19 +52,19 @@ fn let_through(stream: &TcpStream, peer: SocketAddr) {
 pub async fn meet(
     mut stream: TcpStream,
     peer: SocketAddr,
-    door: &Door,
+    endpoint: &Endpoint,
     shared: &Arc<Shared>,
     seat: Seat,
 ) {
     let mut first = Vec::new();
     let is = tokio::select! {
-        is = find_out(&mut stream, peer, door, shared, &mut first) => is,
+        is = find_out(&mut stream, peer, endpoint, shared, &mut first) => is,
         () = shared.stopping() => return,
     };
     match is {
         Is::Flow(ticket) => join_flow(stream, peer, &ticket),
         Is::Conversation(protocol) => {
-            let local = plain(stream.local_addr().unwrap_or(door.local));
+            let local = plain(stream.local_addr().unwrap_or(endpoint.local));
             let caller = Caller { protocol, peer, local };
             if let Err(why) = may_begin(&first, peer, &shared.handshakes).await {
                 tracing::info!(%peer, "rejected: {why}");
@@ -107,15 +107,15 @@ fn begin(stream: TcpStream, caller: &Caller, first: Vec<u8>, shared: &Shared) ->
 pub async fn turn_away(
     mut stream: TcpStream,
     peer: SocketAddr,
-    door: &Door,
+    endpoint: &Endpoint,
     shared: &Shared,
     why: &str,
 ) {
     let mut first = Vec::new();
-    match find_out(&mut stream, peer, door, shared, &mut first).await {
+    match find_out(&mut stream, peer, endpoint, shared, &mut first).await {
         Is::Flow(ticket) => drop(ticket.to.send(Err(why.into()))),
         Is::Conversation(protocol) => {
-            let local = plain(stream.local_addr().unwrap_or(door.local));
+            let local = plain(stream.local_addr().unwrap_or(endpoint.local));
             let mut conversation = begin(stream, &Caller { protocol, peer, local }, first, shared);
             while let Ok(Some(action)) = conversation.next().await {
                 let why = why.into();
@@ -134,24 +134,24 @@ pub async fn turn_away(
 async fn find_out(
     stream: &mut TcpStream,
     peer: SocketAddr,
-    door: &Door,
+    endpoint: &Endpoint,
     shared: &Shared,
     first: &mut Vec<u8>,
 ) -> Is {
-    let reserved = Sign::Reserved(door.port(), Transport::Tcp, peer.ip());
+    let reserved = Sign::Reserved(endpoint.port(), Transport::Tcp, peer.ip());
     if let Some(ticket) = shared.tickets.redeem(&reserved) {
         return Is::Flow(ticket);
     }
-    let opening = tokio::time::timeout(PATIENCE, read_opening(stream, door, first)).await;
-    let rest = door.rest().filter(|_| !first.is_empty());
+    let opening = tokio::time::timeout(PATIENCE, read_opening(stream, endpoint, first)).await;
+    let rest = endpoint.rest().filter(|_| !first.is_empty());
     match (opening, rest) {
         (Ok(Ok(Opening::Control(protocol))), _) => Is::Conversation(protocol),
-        (Ok(Ok(Opening::Data(proof))), _) => awaited(&proof, peer, door, shared).map_or_else(
+        (Ok(Ok(Opening::Data(proof))), _) => awaited(&proof, peer, endpoint, shared).map_or_else(
             || Is::Nothing("a data connection with an unknown cookie".into()),
             Is::Flow,
         ),
         (Ok(Ok(Opening::Either(protocol, proof))), _) => {
-            awaited(&proof, peer, door, shared).map_or(Is::Conversation(protocol), Is::Flow)
+            awaited(&proof, peer, endpoint, shared).map_or(Is::Conversation(protocol), Is::Flow)
         }
         // Too few bytes for any other, or none of theirs.
         (_, Some(rest)) => Is::Conversation(rest),
@@ -170,19 +170,19 @@ async fn find_out(
 }
 
 /// The flow that a proof stands for, whichever protocol's it is.
-fn awaited(proof: &Proof, peer: SocketAddr, door: &Door, shared: &Shared) -> Option<Ticket> {
-    let signs = door.spoken.iter().map(|protocol| Sign::of_proof(protocol, proof, peer.ip()));
+fn awaited(proof: &Proof, peer: SocketAddr, endpoint: &Endpoint, shared: &Shared) -> Option<Ticket> {
+    let signs = endpoint.spoken.iter().map(|protocol| Sign::of_proof(protocol, proof, peer.ip()));
     signs.into_iter().find_map(|sign| shared.tickets.redeem(&sign))
 }
 
 /// Reads until the bytes tell what they begin, and never more: what follows a proof is payload.
 async fn read_opening(
     stream: &mut TcpStream,
-    door: &Door,
+    endpoint: &Endpoint,
     first: &mut Vec<u8>,
 ) -> std::io::Result<Opening> {
     loop {
-        let needs = match protocols::opening(&door.spoken, first) {
+        let needs = match protocols::opening(&endpoint.spoken, first) {
             Opening::TooShort { needs } if needs > first.len() => needs,
             // Only who takes what nobody knows listens here.
             Opening::Unknown if first.is_empty() => 1,

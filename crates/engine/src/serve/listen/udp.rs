@@ -20,10 +20,10 @@ use tokio::sync::mpsc;
 
 use super::accept::{Alive, plain};
 use super::echo_socket::EchoSocket;
-use super::front::{Front, HandedOver};
+use super::port_socket::{PortSocket, HandedOver};
 use crate::control::conversation::Conversation;
 use crate::serve::Shared;
-use crate::serve::listen::listeners::Door;
+use crate::serve::listen::listeners::Endpoint;
 use crate::serve::session::client::{self, Caller};
 use crate::serve::session::tickets::{Arrival, Sign, Ticket};
 
@@ -40,46 +40,46 @@ const QUIET: Duration = Duration::from_secs(1);
 const SWALLOWED: Duration = Duration::from_secs(30);
 
 /// Answers strangers and hands flows over, until the future is dropped.
-pub async fn answer(socket: UdpSocket, door: Arc<Door>, shared: Arc<Shared>, alive: Alive) {
+pub async fn answer(socket: UdpSocket, endpoint: Arc<Endpoint>, shared: Arc<Shared>, alive: Alive) {
     let challenger = Arc::new(Challenger::new(rand::random()));
-    let front = match Front::new(socket) {
-        Ok(front) => front,
+    let port_socket = match PortSocket::new(socket) {
+        Ok(port_socket) => port_socket,
         Err(cause) => {
             tracing::error!("cannot serve UDP: {cause}");
             return std::future::pending().await;
         }
     };
-    let mut desk = Desk { front, door, shared, challenger };
+    let mut demultiplexer = Demultiplexer { port_socket, endpoint, shared, challenger };
     loop {
-        let (datagram, peer) = desk.front.next().await;
-        desk.take(datagram, peer, &alive);
+        let (datagram, peer) = demultiplexer.port_socket.next().await;
+        demultiplexer.take(datagram, peer, &alive);
     }
 }
 
-/// Where datagrams of addresses without a flow are looked at.
-struct Desk {
-    front: Front,
-    door: Arc<Door>,
+/// Gives datagrams of addresses without a flow to whom they are for.
+struct Demultiplexer {
+    port_socket: PortSocket,
+    endpoint: Arc<Endpoint>,
     shared: Arc<Shared>,
     challenger: Arc<Challenger>,
 }
 
-impl Desk {
+impl Demultiplexer {
     fn take(&mut self, datagram: Vec<u8>, peer: SocketAddr, alive: &Alive) {
         if !self.shared.config.access.allows(peer.ip()) {
             return;
         }
-        let reserved = Sign::Reserved(self.door.port(), Transport::Udp, peer.ip());
+        let reserved = Sign::Reserved(self.endpoint.port(), Transport::Udp, peer.ip());
         if !self.begins_elsewhere(&datagram)
             && let Some(ticket) = self.shared.tickets.redeem(&reserved)
         {
             self.begin_flow(Some(datagram), &[], peer, &ticket);
             return;
         }
-        if is_proof(&datagram) && self.door.spoken.iter().any(|p| p.id == PROTOCOL.id) {
+        if is_proof(&datagram) && self.endpoint.spoken.iter().any(|p| p.id == PROTOCOL.id) {
             return self.prove(&datagram, peer);
         }
-        match datagram_opening(&self.door.spoken, &datagram) {
+        match datagram_opening(&self.endpoint.spoken, &datagram) {
             Some((protocol, FirstDatagram::Opens { reply })) if reply.len() <= datagram.len() => {
                 let sign = Sign::Opens(protocol.id, peer.ip());
                 if let Some(ticket) = self.shared.tickets.redeem(&sign) {
@@ -95,7 +95,7 @@ impl Desk {
     /// Whether it begins a conversation, and is not the payload that is awaited from its address: both
     /// come to this port where nuttcp and iperf2 share one.
     fn begins_elsewhere(&self, datagram: &[u8]) -> bool {
-        let begun = datagram_opening(&self.door.spoken, datagram);
+        let begun = datagram_opening(&self.endpoint.spoken, datagram);
         begun.is_some_and(|(protocol, first)| {
             first == FirstDatagram::Begins && !protocol.takes_the_rest
         })
@@ -103,7 +103,7 @@ impl Desk {
 
     fn prove(&mut self, datagram: &[u8], peer: SocketAddr) {
         match self.challenger.answer(peer, datagram) {
-            DatagramReply::Challenge(reply) => self.front.reply(&reply, peer),
+            DatagramReply::Challenge(reply) => self.port_socket.reply(&reply, peer),
             DatagramReply::Proven(cookie) => self.proven(cookie, peer),
             DatagramReply::Echo(cookie, reply) => self.echo(cookie, reply, peer),
             DatagramReply::Nothing => {}
@@ -116,18 +116,18 @@ impl Desk {
         if !self.shared.echoes.admit(&cookie, Instant::now()) {
             return;
         }
-        let received = self.front.arrived_ns().filter(|_| !self.shared.config.private);
+        let received = self.port_socket.arrived_ns().filter(|_| !self.shared.config.private);
         if let Some(received_ns) = received {
             tell_times(&mut reply, received_ns, monotonic_ns());
         }
-        self.front.reply(&reply, peer);
+        self.port_socket.reply(&reply, peer);
         if self.shared.echoes.lacks_socket(&cookie, peer) {
             self.split_echoes_off(cookie, peer);
         }
     }
 
     fn split_echoes_off(&mut self, cookie: Cookie, peer: SocketAddr) {
-        let socket = match self.front.split_off(peer) {
+        let socket = match self.port_socket.split_off(peer) {
             Ok(socket) => socket,
             Err(cause) => {
                 tracing::debug!(%peer, "its echoes go on at the shared socket: {cause}");
@@ -186,7 +186,7 @@ impl Desk {
     }
 
     fn hand_over(&mut self, peer: SocketAddr) -> Result<HandedOver, String> {
-        self.front.hand_over(peer).map_err(|cause| format!("cannot make its socket: {cause}"))
+        self.port_socket.hand_over(peer).map_err(|cause| format!("cannot make its socket: {cause}"))
     }
 
     /// A conversation that has no connection, only a flow.
@@ -217,7 +217,7 @@ impl Desk {
             }
         };
         early.insert(0, datagram.clone());
-        let local = socket.local_addr().map_or(self.door.local, plain);
+        let local = socket.local_addr().map_or(self.endpoint.local, plain);
         let caller = Caller { protocol, peer, local };
         let (shared, alive) = (Arc::clone(&self.shared), alive.clone());
         tokio::spawn(async move {

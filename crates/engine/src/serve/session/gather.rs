@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use super::client::Caller;
 use super::connect::{self, Connecting};
 use super::tickets::{Arrival, Expected, Sign, makes_cookies};
-use super::turns::Turn;
+use super::sign_locks::SignLock;
 use crate::run::affinity::Affinity;
 use crate::run::movers::Movers;
 use crate::run::prepared::Prepared;
@@ -27,7 +27,7 @@ use crate::serve::Shared;
 use crate::serve::admit::admission::{Place, Wants};
 use crate::serve::admit::gate::Permit;
 use crate::serve::listen::listeners::Opened;
-use crate::serve::listen::own_listener::{self, OwnDoor};
+use crate::serve::listen::own_listener::{self, OwnListener};
 
 /// How long a flow may take to come that is known by nothing but its address: another session of the
 /// same client waits for it.
@@ -75,11 +75,11 @@ pub struct Gathering {
     since: Instant,
     to: mpsc::UnboundedSender<Arrival>,
     connect: Option<Vec<(std::net::SocketAddr, FlowTicket)>>,
-    door: Option<OwnDoor>,
+    own_listener: Option<OwnListener>,
     _connecting: Option<Connecting>,
     _expected: Expected,
     _opened: Vec<Arc<Opened>>,
-    _turns: Vec<Turn>,
+    _locks: Vec<SignLock>,
 }
 
 /// A wish that is being fulfilled.
@@ -100,15 +100,15 @@ pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) 
         not_our_own(connect.as_deref().unwrap_or_default(), &plan, &caller, &shared)?;
         let (plan, stores) = open_files(plan, &shared).await?;
         let signs = signs(&plan, &tickets, &meeting, &caller)?;
-        let turns = shared.turns.take(signs.iter().map(|(sign, _)| sign.clone()).collect()).await;
-        let opened = open_doors(&signs, &caller, &shared).await?;
+        let locks = shared.sign_locks.lock(signs.iter().map(|(sign, _)| sign.clone()).collect()).await;
+        let opened = open_ports(&signs, &caller, &shared).await?;
         let (to, arrivals) = mpsc::unbounded_channel();
         let since = Instant::now();
         let reserved = signs.iter().any(|(sign, _)| sign.is_ambiguous());
         let expected = shared.tickets.expect(signs, &plan.socket, &to);
         let own = meeting == Meeting::Arrive && makes_cookies(caller.protocol);
-        let door = (own && own_listener::is_needed(&plan))
-            .then(|| OwnDoor::open(caller.local, &plan.socket, Arc::clone(&shared)))
+        let own_listener = (own && own_listener::is_needed(&plan))
+            .then(|| OwnListener::open(caller.local, &plan.socket, Arc::clone(&shared)))
             .transpose()?;
         let gathering = Gathering {
             connect,
@@ -118,11 +118,11 @@ pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) 
             reserved,
             since,
             to,
-            door,
+            own_listener,
             _connecting: None,
             _expected: expected,
             _opened: opened,
-            _turns: turns,
+            _locks: locks,
         };
         let (end, observes) = (EndName::Far, plan.observe && may_observe(&shared, caller.protocol));
         let own = Prepared { plan, end, stores, affinity, movers, context, observes };
@@ -160,7 +160,7 @@ impl Wish {
 impl Gathering {
     /// Port of the data connections, where the client must be told.
     pub fn data_port(&self) -> Option<u16> {
-        self.door.as_ref().map(OwnDoor::port)
+        self.own_listener.as_ref().map(OwnListener::port)
     }
 
     /// Begins to connect those flows that come about so, now that the client expects them.
@@ -281,7 +281,7 @@ fn port_of(first: u16, number: usize, apart: u16) -> Result<u16, String> {
 }
 
 /// Opens the ports at which flows are awaited and that are not open anyway.
-async fn open_doors(
+async fn open_ports(
     signs: &[(Sign, &FlowTicket)],
     caller: &Caller,
     shared: &Arc<Shared>,
@@ -289,14 +289,14 @@ async fn open_doors(
     let mut opened = Vec::new();
     for (sign, _) in signs {
         let Sign::Reserved(port, transport, _) = *sign else { continue };
-        match shared.doors.iter().find(|door| door.port() == port) {
+        match shared.endpoints.iter().find(|endpoint| endpoint.port() == port) {
             None => {
                 let mut local = caller.local;
                 local.set_port(port);
                 opened.push(shared.opened.open(local, transport, shared).await?);
             }
             // Elsewhere the flow could be another client's, behind the same address.
-            Some(door) if door.rest().is_none() => {
+            Some(endpoint) if endpoint.rest().is_none() => {
                 return Err(format!("port {port} is this server's own; choose another"));
             }
             Some(_) => {}
@@ -335,7 +335,7 @@ fn not_our_own(
     shared: &Shared,
 ) -> Result<(), String> {
     let here = plan.transport == Transport::Tcp && caller.peer.ip() == caller.local.ip();
-    let is_own = |port: u16| shared.doors.iter().any(|door| door.port() == port);
+    let is_own = |port: u16| shared.endpoints.iter().any(|endpoint| endpoint.port() == port);
     match targets.iter().find(|(target, _)| here && is_own(target.port())) {
         None => Ok(()),
         Some((target, _)) => Err(format!(

@@ -7,4 +7,4 @@ pub mod settings;
 pub mod shown;
 pub mod third_party;
 pub mod tickets;
-pub mod turns;
+pub mod sign_locks;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use goodput_wire::network::Network;
 use goodput_wire::protocols::nuttcp::PROTOCOL;
-use goodput_wire::session::Errand;
+use goodput_wire::session::ThirdPartyTest;
 use tokio::sync::mpsc;
 
 use super::shown::turned;
@@ -29,13 +29,13 @@ pub struct ThirdParty {
 /// Makes the measurement within these rates and says its lines, or why it failed, on a thread where it may block. It
 /// ends as soon as the interrupt is raised.
 type Run =
-    dyn Fn(&Errand, Cap, &Interrupt, &mut dyn FnMut(String)) -> Result<(), String> + Send + Sync;
+    dyn Fn(&ThirdPartyTest, Cap, &Interrupt, &mut dyn FnMut(String)) -> Result<(), String> + Send + Sync;
 
 impl ThirdParty {
     /// To those allowed, by `run`.
     pub fn new(
         allowed: Vec<Allowed>,
-        run: impl Fn(&Errand, Cap, &Interrupt, &mut dyn FnMut(String)) -> Result<(), String>
+        run: impl Fn(&ThirdPartyTest, Cap, &Interrupt, &mut dyn FnMut(String)) -> Result<(), String>
         + Send
         + Sync
         + 'static,
@@ -123,15 +123,15 @@ impl Running {
 
 /// Begins a measurement for a `client`, or says why it is not made.
 pub async fn begin(
-    errand: Errand,
+    test: ThirdPartyTest,
     permit: Permit,
     client: IpAddr,
     third_party: Option<&ThirdParty>,
     admission: &Admission,
 ) -> Result<Running, String> {
-    let ThirdParty { run, .. } = allowed(&errand, third_party)?;
+    let ThirdParty { run, .. } = allowed(&test, third_party)?;
     let run = Arc::clone(run);
-    let seen_here = turned(&errand.plan);
+    let seen_here = turned(&test.plan);
     let place = admission.admit(permit, client, Wants::ThirdParty(&seen_here), false).await?;
     let cap = place.cap();
     let (stop, interrupt) = interrupt();
@@ -139,7 +139,7 @@ pub async fn begin(
     can_start_thread().map_err(|cause| cause.to_string())?;
     // It ends with the interrupt, which the drop of what is returned raises.
     tokio::task::spawn_blocking(move || {
-        let outcome = run(&errand, cap, &interrupt, &mut |text| drop(to.send(Said::Lines(text))));
+        let outcome = run(&test, cap, &interrupt, &mut |text| drop(to.send(Said::Lines(text))));
         // The client may be gone.
         let _ = to.send(Said::Over(outcome));
     });
@@ -147,7 +147,7 @@ pub async fn begin(
 }
 
 fn allowed<'a>(
-    Errand { host, port, .. }: &Errand,
+    ThirdPartyTest { host, port, .. }: &ThirdPartyTest,
     third_party: Option<&'a ThirdParty>,
 ) -> Result<&'a ThirdParty, String> {
     let Some(third_party) = third_party else {
@@ -170,9 +170,9 @@ mod tests {
     use goodput_mover::SharedRate;
     use goodput_wire::session::Words;
 
-    fn errand() -> Errand {
+    fn test() -> ThirdPartyTest {
         let words = Words { verbose: false, intervals: false, key_values: false };
-        Errand { host: "::1".into(), port: PROTOCOL.port, plan: Plan::standard(), words }
+        ThirdPartyTest { host: "::1".into(), port: PROTOCOL.port, plan: Plan::standard(), words }
     }
 
     #[tokio::test]
@@ -181,7 +181,7 @@ mod tests {
         let held = admission.admit(Permit::any(), client, Wants::Conversation, false);
         let held = held.await.unwrap();
         let own = held.cap();
-        let run = move |_: &Errand, cap: Cap, _: &Interrupt, say: &mut dyn FnMut(String)| {
+        let run = move |_: &ThirdPartyTest, cap: Cap, _: &Interrupt, say: &mut dyn FnMut(String)| {
             let same = |a: &[Arc<SharedRate>], b: &[Arc<SharedRate>]| {
                 !a.is_empty() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
             };
@@ -191,11 +191,11 @@ mod tests {
         };
         let third_party = ThirdParty::new(vec!["::1".parse().unwrap()], run);
         let third_party = Some(&third_party);
-        let begun = begin(errand(), Permit::any(), client, third_party, &admission).await;
+        let begun = begin(test(), Permit::any(), client, third_party, &admission).await;
         let mut running = begun.ok().unwrap();
         let Said::Lines(said) = running.next().await else { panic!("it says nothing") };
         assert_eq!(said, format!("true {:?}", Some(BitRate(5e6))));
-        let more = begin(errand(), Permit::any(), client, third_party, &admission).await;
+        let more = begin(test(), Permit::any(), client, third_party, &admission).await;
         assert!(more.is_err_and(|why| why.contains("1 measurement")), "its place is taken");
     }
 

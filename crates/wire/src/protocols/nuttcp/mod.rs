@@ -17,12 +17,12 @@
 //! parameters  the line, read and written    plan        the line and a plan
 //! client      the connecting side           account     what a server reported about itself
 //! server      the answering side            report      what ours tells
-//! intervals   its lines while it runs             errand      a measurement with another server
+//! intervals   its lines while it runs             third party a measurement with another server
 //! ```
 
 mod account;
 mod client;
-mod errand;
+mod third_party;
 mod intervals;
 mod lines;
 mod parameters;

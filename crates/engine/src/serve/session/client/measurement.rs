@@ -11,7 +11,7 @@ use goodput_wire::session::Input;
 use goodput_wire::ticket::{FlowTicket, Meeting};
 use tokio::sync::mpsc;
 
-use super::telling::Telling;
+use super::sample_shedding::SampleShedding;
 use super::{AUDIT, Caller, OwnFlow, Run, ServedClient, Woken, in_short};
 use crate::error::EngineError;
 use crate::run::end_run::{EndRun, Seen};
@@ -36,7 +36,7 @@ pub(super) struct FarRun {
     own: Arc<Prepared>,
     stage: Stage,
     arrivals: mpsc::UnboundedReceiver<Arrival>,
-    telling: Telling,
+    shedding: SampleShedding,
     place: Place,
 }
 
@@ -130,8 +130,8 @@ impl ServedClient {
             }
         }
         let stage = Stage::Gathering(gathering);
-        let (own, telling) = (Arc::new(own), Telling::default());
-        self.run = Run::Going(Box::new(FarRun { own, stage, arrivals, telling, place }));
+        let (own, shedding) = (Arc::new(own), SampleShedding::default());
+        self.run = Run::Going(Box::new(FarRun { own, stage, arrivals, shedding, place }));
         self.start_when_complete().await
     }
 
@@ -291,7 +291,7 @@ impl ServedClient {
         let waiting = self.conversation.unsent_bytes();
         let told = match &mut self.run {
             Run::Going(run) if self.caller.protocol.far_end.reports => {
-                run.telling.next(sample, waiting)
+                run.shedding.next(sample, waiting)
             }
             _ => Some(sample),
         };
@@ -306,7 +306,7 @@ impl ServedClient {
         if !self.caller.protocol.far_end.reports || self.shared.config.private {
             return;
         }
-        for sample in run.telling.last(last) {
+        for sample in run.shedding.last(last) {
             self.conversation.tell(Input::Sampled(Box::new(sample)));
         }
     }

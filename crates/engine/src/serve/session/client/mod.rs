@@ -1,7 +1,7 @@
 //! One client: its conversation, its measurements one after the other, its settings.
 
 mod measurement;
-mod telling;
+mod sample_shedding;
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use goodput_model::{Direction, Plan, Role, Transport};
 use goodput_mover::Early;
 use goodput_wire::session::{
-    Action, Cookie, Credential, Errand, Input, Limits, Protocol, SettingRefusal, SettingRequest,
+    Action, Cookie, Credential, ThirdPartyTest, Input, Limits, Protocol, SettingRefusal, SettingRequest,
 };
 
 use super::gather::{Awaiting, Preparing};
@@ -178,7 +178,7 @@ impl ServedClient {
             }
             // For the measurement that it proposes next, if that is let in.
             Action::Echo(cookie) => self.echo = Some(cookie),
-            Action::RunErrand(errand) => self.measure_with_third_party(*errand).await,
+            Action::MeasureWithThirdParty(test) => self.measure_with_third_party(*test).await,
             Action::CheckLogin(token) => self.check_login(token).await,
             Action::Begin => self.begin(),
             Action::Finish => self.finish(false),
@@ -299,12 +299,12 @@ impl ServedClient {
         self.conversation.tell(Input::LoginChecked(user.ok()));
     }
 
-    async fn measure_with_third_party(&mut self, errand: Errand) {
+    async fn measure_with_third_party(&mut self, test: ThirdPartyTest) {
         let Some(permit) = self.permit() else { return };
         let Caller { peer, protocol, .. } = self.caller;
         let by = self.shared.config.third_party.as_ref();
-        let what = format!("{}:{}: {}", errand.host, errand.port, in_short(&turned(&errand.plan)));
-        match third_party::begin(errand, permit, peer.ip(), by, &self.shared.admission).await {
+        let what = format!("{}:{}: {}", test.host, test.port, in_short(&turned(&test.plan)));
+        match third_party::begin(test, permit, peer.ip(), by, &self.shared.admission).await {
             Ok(running) => {
                 tracing::info!(%peer, "{}: measures for it with {what}", protocol.id);
                 self.run = Run::ThirdParty(Box::new(running));
@@ -324,7 +324,7 @@ impl ServedClient {
                     Ok(()) => self.measurements += 1,
                     Err(why) => tracing::info!(peer = %self.caller.peer, "failed: {why}"),
                 }
-                self.conversation.tell(Input::ErrandDone(outcome));
+                self.conversation.tell(Input::ThirdPartyDone(outcome));
             }
         }
     }

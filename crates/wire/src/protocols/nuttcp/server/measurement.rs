@@ -48,7 +48,7 @@ impl Running {
 impl ServerSession {
     /// The host expects the flows: now the client may send.
     pub(super) fn expecting(&mut self, now: Instant) {
-        self.errand_begun(now);
+        self.third_party_begun(now);
         match std::mem::replace(&mut self.state, State::Over) {
             State::Preparing(asked) => {
                 self.out.send(format!("OK v{OURS}\n"));

@@ -3,13 +3,13 @@
 //! ```text
 //! greeting ──HELO──▶ asking ──parameters──▶ preparing ──OK──▶ expecting ──flows──▶ running ──▶ over
 //!                       ├────────────────── KO ──────┘
-//!                       └──a third party──▶ errand ──OK, lines, DONE──▶ over
+//!                       └──a third party──▶ third party ──OK, lines, DONE──▶ over
 //! ```
 //!
 //! A client says nothing more after its parameters. If this end sends, its silence ends with the
 //! measurement: nuttcp stops when it finds anything to read, and so does this end.
 
-mod errand;
+mod third_party;
 mod measurement;
 
 use std::time::Instant;
@@ -61,7 +61,7 @@ enum State {
     /// Payload moves.
     Running(Box<Running>),
     /// The host measures with another server.
-    Errand(errand::Stage),
+    ThirdParty(third_party::Stage),
     /// Everything was said.
     Over,
 }
@@ -75,7 +75,7 @@ impl StateMachine for ServerSession {
             Input::FlowsReady => self.flows_ready(now),
             Input::FlowsFailed(why) | Input::Denied(why) => self.refuse(&why),
             Input::Told(lines) => self.told(&lines),
-            Input::ErrandDone(outcome) => self.errand_done(outcome),
+            Input::ThirdPartyDone(outcome) => self.third_party_done(outcome),
             Input::Leave(why) => self.leave(&why),
             input => self.take_running(now, input),
         }
@@ -93,7 +93,7 @@ impl StateMachine for ServerSession {
                 return Ok(());
             }
             State::Running(_) => "the flows did not end in time",
-            State::Errand(_) => "the measurement with the third party did not end in time",
+            State::ThirdParty(_) => "the measurement with the third party did not end in time",
             State::Over => return Ok(()),
         };
         self.abandon();
@@ -132,7 +132,7 @@ impl ServerSession {
     }
 
     fn receive(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
-        if matches!(self.state, State::Errand(_)) {
+        if matches!(self.state, State::ThirdParty(_)) {
             // A client that wants no more says so by anything at all (nuttcp-6.1.2.c, line 3832).
             return Err(WireError::Closed("in the middle of the measurement".into()));
         }
@@ -183,7 +183,7 @@ impl ServerSession {
     fn asked(&mut self, now: Instant, parameters: Parameters) {
         let limits = &self.config.limits;
         if let Some(other) = parameters.third_party.clone() {
-            return self.send_on_errand(now, &parameters, &other);
+            return self.ask_third_party(now, &parameters, &other);
         }
         let plan = match plan_of(&parameters, limits, self.config.local.port()) {
             Ok(plan) => plan,
@@ -233,7 +233,7 @@ impl ServerSession {
                 let said = complaint(running.client_sends(), &format!("Error: {why}"));
                 self.out.send(said);
             }
-            State::Errand(stage) => {
+            State::ThirdParty(stage) => {
                 let said = stage.refusal(why);
                 self.out.send(said);
             }
@@ -262,7 +262,7 @@ impl ServerSession {
                 self.interrupted(now);
                 return Ok(());
             }
-            State::Running(_) | State::Errand(_) => "in the middle of the measurement",
+            State::Running(_) | State::ThirdParty(_) => "in the middle of the measurement",
             State::Over => return Ok(()),
         };
         Err(WireError::Closed(when.into()))

@@ -162,40 +162,40 @@ fn no_is_said_between_two_kos() {
 }
 
 /// A client that names a third party, up to the server's answer to what its host says of it.
-fn errand(answer: Input) -> Served {
+fn third_party(answer: Input) -> Served {
     let mut served =
         Served::asked(&[("thirdparty = _NULL_", "thirdparty = b.example , brief3 = 1")]);
     assert!(
-        matches!(served.did.last(), Some(Action::RunErrand(errand)) if errand.host == "b.example")
+        matches!(served.did.last(), Some(Action::MeasureWithThirdParty(test)) if test.host == "b.example")
     );
     served.tell(answer).unwrap();
     served
 }
 
 #[test]
-fn what_an_errand_brings_is_said_up_to_done() {
-    let mut served = errand(Input::Expecting { data_port: None });
+fn what_a_third_party_brings_is_said_up_to_done() {
+    let mut served = third_party(Input::Expecting { data_port: None });
     served.tell(Input::Told("    1.0000 MB\n".into())).unwrap();
-    served.tell(Input::ErrandDone(Ok(()))).unwrap();
+    served.tell(Input::ThirdPartyDone(Ok(()))).unwrap();
     assert!(served.text().ends_with("OK v8.2.2\n    1.0000 MB\nDONE\n"), "{}", served.text());
     assert!(served.closed);
-    let mut failed = errand(Input::Expecting { data_port: None });
-    failed.tell(Input::ErrandDone(Err("refused\nDONE".into()))).unwrap();
+    let mut failed = third_party(Input::Expecting { data_port: None });
+    failed.tell(Input::ThirdPartyDone(Err("refused\nDONE".into()))).unwrap();
     let why = "OK v8.2.2\nnuttcp-t: v8.2.2: Error: refused DONE\nDONE\n";
     assert!(failed.text().ends_with(why), "{}", failed.text());
-    let refused = errand(Input::FlowsFailed("doesn't allow 3rd party nuttcp".into()));
+    let refused = third_party(Input::FlowsFailed("doesn't allow 3rd party nuttcp".into()));
     let why = "KO\nnuttcp-t: v8.2.2: doesn't allow 3rd party nuttcp\nKO\n";
     assert!(refused.closed && refused.text().ends_with(why), "{}", refused.text());
 }
 
 #[test]
-fn an_errand_ends_with_its_client_and_in_time() {
+fn a_third_party_ends_with_its_client_and_in_time() {
     for input in [Input::Closed, Input::Received(b"x".to_vec())] {
-        let mut served = errand(Input::Expecting { data_port: None });
+        let mut served = third_party(Input::Expecting { data_port: None });
         assert!(served.tell(input).is_err());
         assert!(matches!(served.did.last(), Some(Action::Abandon)));
     }
-    let mut served = errand(Input::Expecting { data_port: None });
+    let mut served = third_party(Input::Expecting { data_port: None });
     assert!(served.wait_until_due().is_err());
     let said = served.text();
     assert!(said.contains("Error: ") && said.ends_with("DONE\n"), "{said}");

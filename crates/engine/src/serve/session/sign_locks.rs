@@ -8,25 +8,25 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::tickets::Sign;
 
-/// Who awaits flows by an ambiguous sign.
+/// A lock for each ambiguous sign by which flows are awaited.
 #[derive(Default)]
-pub struct Turns(std::sync::Mutex<HashMap<Sign, Weak<Mutex<()>>>>);
+pub struct SignLocks(std::sync::Mutex<HashMap<Sign, Weak<Mutex<()>>>>);
 
-/// The right to be the only one; dropping it lets the next one in.
-pub type Turn = OwnedMutexGuard<()>;
+/// The right to be the only one that awaits flows by a sign; dropping it lets the next one in.
+pub type SignLock = OwnedMutexGuard<()>;
 
-impl Turns {
-    /// Waits for one's turn at each of `signs`, in the order of arrival.
-    pub async fn take(&self, mut signs: Vec<Sign>) -> Vec<Turn> {
+impl SignLocks {
+    /// Waits for the lock of each of `signs`, in the order of arrival.
+    pub async fn lock(&self, mut signs: Vec<Sign>) -> Vec<SignLock> {
         signs.retain(Sign::is_ambiguous);
         // Everyone takes them in the same order, so that no two wait for each other.
         signs.sort_by_key(|sign| format!("{sign:?}"));
         signs.dedup();
-        let mut turns = Vec::with_capacity(signs.len());
+        let mut locks = Vec::with_capacity(signs.len());
         for sign in signs {
-            turns.push(self.queue(sign).lock_owned().await);
+            locks.push(self.queue(sign).lock_owned().await);
         }
-        turns
+        locks
     }
 
     fn queue(&self, sign: Sign) -> Arc<Mutex<()>> {
@@ -53,12 +53,12 @@ mod tests {
 
     #[tokio::test]
     async fn one_client_awaits_a_port_once_and_others_do_not_wait() {
-        let turns = Turns::default();
-        let first = turns.take(vec![reserved(5002, 1), reserved(5001, 1)]).await;
-        let again = turns.take(vec![reserved(5001, 1)]);
+        let locks = SignLocks::default();
+        let first = locks.lock(vec![reserved(5002, 1), reserved(5001, 1)]).await;
+        let again = locks.lock(vec![reserved(5001, 1)]);
         assert!(tokio::time::timeout(Duration::ZERO, again).await.is_err());
-        assert_eq!(turns.take(vec![reserved(5001, 2), reserved(5001, 2)]).await.len(), 1);
+        assert_eq!(locks.lock(vec![reserved(5001, 2), reserved(5001, 2)]).await.len(), 1);
         drop(first);
-        assert_eq!(turns.take(vec![reserved(5001, 1)]).await.len(), 1);
+        assert_eq!(locks.lock(vec![reserved(5001, 1)]).await.len(), 1);
     }
 }

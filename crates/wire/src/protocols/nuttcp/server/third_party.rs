@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::super::errand::errand_of;
+use super::super::third_party::third_party_test;
 use super::super::parameters::{Parameters, ThirdParty};
 use super::super::{ACCEPT, DRAIN, GRACE, OURS};
 use super::{ServerSession, State, complaint};
@@ -11,7 +11,7 @@ use crate::plain::phrase;
 use crate::protocols::goodput::times::after_s;
 use crate::session::Action;
 
-/// How far an errand is.
+/// How far it is.
 pub enum Stage {
     /// The host has not said whether it does it.
     Asked {
@@ -38,41 +38,41 @@ impl Stage {
 }
 
 impl ServerSession {
-    pub(super) fn send_on_errand(&mut self, now: Instant, asked: &Parameters, other: &ThirdParty) {
+    pub(super) fn ask_third_party(&mut self, now: Instant, asked: &Parameters, other: &ThirdParty) {
         let limits = &self.config.limits;
-        match errand_of(asked, other, limits) {
+        match third_party_test(asked, other, limits) {
             Err(why) => self.turn_away(&why, !asked.client_sends),
-            Ok(errand) => {
+            Ok(test) => {
                 // One of bytes says no time.
-                let limit_s = check::duration_s(&errand.plan).unwrap_or(limits.duration_s);
+                let limit_s = check::duration_s(&test.plan).unwrap_or(limits.duration_s);
                 let stage = Stage::Asked { sends: asked.client_sends, limit_s };
-                self.out.act(Action::RunErrand(Box::new(errand)));
-                self.enter(State::Errand(stage), now + ACCEPT);
+                self.out.act(Action::MeasureWithThirdParty(Box::new(test)));
+                self.enter(State::ThirdParty(stage), now + ACCEPT);
             }
         }
     }
 
     /// The host has begun with it.
-    pub(super) fn errand_begun(&mut self, now: Instant) {
-        if let State::Errand(Stage::Asked { sends, limit_s }) = self.state {
+    pub(super) fn third_party_begun(&mut self, now: Instant) {
+        if let State::ThirdParty(Stage::Asked { sends, limit_s }) = self.state {
             self.out.send(format!("OK v{OURS}\n"));
             // The other conversation has time limits of its own; this one outlasts them.
             let until = after_s(now, limit_s) + 4 * DRAIN + GRACE;
-            self.enter(State::Errand(Stage::Under { sends }), until);
+            self.enter(State::ThirdParty(Stage::Under { sends }), until);
         }
     }
 
     /// What it has brought, of which the third party may have said some words.
     pub(super) fn told(&mut self, lines: &str) {
-        if matches!(self.state, State::Errand(Stage::Under { .. })) {
+        if matches!(self.state, State::ThirdParty(Stage::Under { .. })) {
             self.out.send(lines.lines().map(|line| phrase(line) + "\n").collect::<String>());
         }
     }
 
-    pub(super) fn errand_done(&mut self, outcome: Result<(), String>) {
+    pub(super) fn third_party_done(&mut self, outcome: Result<(), String>) {
         match outcome {
             Err(why) => self.refuse(&why),
-            Ok(()) if matches!(self.state, State::Errand(_)) => {
+            Ok(()) if matches!(self.state, State::ThirdParty(_)) => {
                 self.out.send("DONE\n");
                 self.end();
             }

@@ -37,7 +37,7 @@ pub type Datagram = (Vec<u8>, SocketAddr);
 type Waiting = (Vec<u8>, Received);
 
 /// The shared socket of a port.
-pub struct Front {
+pub struct PortSocket {
     socket: AsyncUdpSocket,
     local: SocketAddr,
     /// Datagrams of other peers that were found while one got its socket.
@@ -60,7 +60,7 @@ pub struct HandedOver {
     pub early: Vec<Vec<u8>>,
 }
 
-impl Front {
+impl PortSocket {
     /// Takes over a bound socket, which shares its port only while a peer gets its own.
     pub fn new(socket: UdpSocket) -> std::io::Result<Self> {
         let local = socket.local_addr()?;
@@ -243,20 +243,20 @@ mod tests {
     async fn nobody_else_gets_the_port_before_or_after_a_peer_has_its_own_socket() {
         for bind in ["127.0.0.1:0", "0.0.0.0:0", "[::]:0"] {
             let Ok(socket) = datagram_socket(bind.parse().unwrap()) else { continue };
-            let mut front = Front::new(socket.into()).unwrap();
+            let mut port_socket = PortSocket::new(socket.into()).unwrap();
             let refused = |address: &str| {
-                let address = format!("{address}:{}", front.local.port()).parse().unwrap();
+                let address = format!("{address}:{}", port_socket.local.port()).parse().unwrap();
                 let cause = intruder(address).unwrap_err().kind();
                 assert_eq!(cause, std::io::ErrorKind::AddrInUse, "{address} beside {bind}");
             };
             refused("127.0.0.1");
             refused("0.0.0.0");
-            let client = client(&front);
+            let client = client(&port_socket);
             client.send(b"hello").unwrap();
-            let (_, peer) = front.next().await;
-            let _handed = front.hand_over(peer).unwrap();
+            let (_, peer) = port_socket.next().await;
+            let _handed = port_socket.hand_over(peer).unwrap();
             let refused = |address: &str| {
-                let address = format!("{address}:{}", front.local.port()).parse().unwrap();
+                let address = format!("{address}:{}", port_socket.local.port()).parse().unwrap();
                 assert!(intruder(address).is_err(), "{address} beside {bind} and a flow");
             };
             refused("127.0.0.1");
@@ -264,9 +264,9 @@ mod tests {
         }
     }
 
-    fn client(front: &Front) -> UdpSocket {
+    fn client(port_socket: &PortSocket) -> UdpSocket {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.connect(("127.0.0.1", front.local.port())).unwrap();
+        socket.connect(("127.0.0.1", port_socket.local.port())).unwrap();
         socket
     }
 
@@ -276,15 +276,15 @@ mod tests {
             // A kernel without IPv6 has only the first.
             let Ok(socket) = datagram_socket(bind.parse().unwrap()) else { continue };
             let usual = socket.recv_buffer_size().unwrap();
-            let mut front = Front::new(socket.into()).unwrap();
-            let (one, other) = (client(&front), client(&front));
+            let mut port_socket = PortSocket::new(socket.into()).unwrap();
+            let (one, other) = (client(&port_socket), client(&port_socket));
             for number in 0..4_u8 {
                 one.send(&[1, number]).unwrap();
                 other.send(&[2, number]).unwrap();
             }
-            let (first, peer) = front.next().await;
+            let (first, peer) = port_socket.next().await;
             assert_eq!((first, peer), (vec![1, 0], one.local_addr().unwrap()));
-            let handed = front.hand_over(peer).unwrap();
+            let handed = port_socket.hand_over(peer).unwrap();
             assert_eq!(handed.early, [[1, 1], [1, 2], [1, 3]]);
             assert_eq!(SockRef::from(&handed.socket).recv_buffer_size().unwrap(), usual);
             one.send(&[1, 4]).unwrap();
@@ -292,9 +292,9 @@ mod tests {
             let mut buffer = [0; 8];
             assert_eq!(handed.socket.recv(&mut buffer).unwrap(), 2);
             assert_eq!(buffer[..2], [1, 4]);
-            let (first, peer) = front.next().await;
+            let (first, peer) = port_socket.next().await;
             assert_eq!((first, peer), (vec![2, 0], other.local_addr().unwrap()));
-            let handed = front.hand_over(peer).unwrap();
+            let handed = port_socket.hand_over(peer).unwrap();
             assert_eq!(handed.early, [[2, 1], [2, 2], [2, 3], [2, 4]]);
         }
     }

@@ -8,7 +8,7 @@ use super::PROTOCOL;
 use super::parameters::{NO_LIMIT, NO_RATE, Parameters, ThirdParty, format};
 use super::plan::{makes_sense, refuse};
 use crate::check;
-use crate::session::{Errand, Limits, Words};
+use crate::session::{ThirdPartyTest, Limits, Words};
 
 /// Bytes of a datagram where the client leaves that to this end: the largest power of two that fits
 /// the segments of a usual network, which the real client takes there (line 2299).
@@ -21,11 +21,11 @@ const TIMEOUT_S: f64 = 10.0;
 const USUAL_DATA_PORTS: [u64; 2] = [5001, 5101];
 
 /// What `asked` wants measured with the other server, or why that is not done.
-pub fn errand_of(
+pub fn third_party_test(
     asked: &Parameters,
     other: &ThirdParty,
     limits: &Limits,
-) -> Result<Errand, String> {
+) -> Result<ThirdPartyTest, String> {
     refuse(&[
         (asked.reverse, "this end and the third party agree on who connects; leave out -F"),
         (asked.maxburst > 1, "bursts of more than one packet are not sent here"),
@@ -43,7 +43,7 @@ pub fn errand_of(
     check::sense(&plan)?;
     check::within(&plan, limits)?;
     let port = other.port.map_or(Ok(PROTOCOL.port), u16::try_from);
-    Ok(Errand {
+    Ok(ThirdPartyTest {
         host: other.host.clone(),
         port: port.map_err(|_| "invalid ctlport")?,
         plan,
@@ -126,28 +126,28 @@ mod tests {
         thirdparty = 192.0.2.9 , brief3 = 1 , multicast = 0 , datamss = 0 , tos = 0 , \
         nbuf_bytes = 0 , rate_pps = 0 , nodelay = 0";
 
-    fn asked(changes: &[(&str, &str)]) -> Result<Errand, String> {
+    fn asked(changes: &[(&str, &str)]) -> Result<ThirdPartyTest, String> {
         let line = changes.iter().fold(LINE.to_string(), |line, (from, to)| {
             assert!(line.contains(from), "{from}");
             line.replace(from, to)
         });
         let asked = Parameters::read(&line).unwrap();
-        errand_of(&asked, asked.third_party.as_ref().unwrap(), &limits())
+        third_party_test(&asked, asked.third_party.as_ref().unwrap(), &limits())
     }
 
     #[test]
-    fn the_usual_errand_sends_to_the_other_server() {
-        let errand = asked(&[]).unwrap();
-        assert_eq!((errand.host.as_str(), errand.port), ("192.0.2.9", 5000));
-        assert_eq!(errand.words, Words { key_values: false, intervals: false, verbose: false });
+    fn the_usual_test_sends_to_the_other_server() {
+        let test = asked(&[]).unwrap();
+        assert_eq!((test.host.as_str(), test.port), ("192.0.2.9", 5000));
+        assert_eq!(test.words, Words { key_values: false, intervals: false, verbose: false });
         let usual =
             Plan { length: Length::Seconds(2.0), chunk_bytes: Bytes(65_536), ..Plan::standard() };
-        assert_eq!(errand.plan, usual);
+        assert_eq!(test.plan, usual);
     }
 
     #[test]
     fn options_are_those_of_a_client() {
-        let errand = asked(&[
+        let test = asked(&[
             ("trans = 1", "trans = 0"),
             ("win = 0", "win = 9000"),
             ("brief3 = 1", "brief3 = 0 , ctlport3 = 5006"),
@@ -156,7 +156,7 @@ mod tests {
             ("nodelay = 0", "nodelay = 1, af3 = 6"),
         ])
         .unwrap();
-        let Errand { port, plan, words, .. } = errand;
+        let ThirdPartyTest { port, plan, words, .. } = test;
         assert_eq!((port, plan.direction), (5006, Direction::Reverse));
         assert_eq!(words, Words { key_values: true, intervals: true, verbose: true });
         assert_eq!(plan.socket.sndbuf_bytes, plan.socket.rcvbuf_bytes);
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn packets_per_second_and_bytes_are_counted_with_the_buffer() {
-        let errand = asked(&[
+        let test = asked(&[
             ("udp = 0", "udp = 1"),
             ("rate = 4294967295", "rate = 100"),
             ("rate_pps = 0", "rate_pps = 1"),
@@ -174,8 +174,8 @@ mod tests {
             ("timeout = 2.0", "timeout = 0.0"),
         ])
         .unwrap();
-        assert_eq!(errand.plan.rate_bits_per_s, Some(BitRate(819_200.0)));
-        assert_eq!(errand.plan.length, Length::Bytes(Bytes(5000)));
+        assert_eq!(test.plan.rate_bits_per_s, Some(BitRate(819_200.0)));
+        assert_eq!(test.plan.length, Length::Bytes(Bytes(5000)));
     }
 
     #[test]

@@ -10,12 +10,12 @@ const STUCK_BYTES: usize = 64 * 1024;
 
 /// What of each sample is sent.
 #[derive(Debug, Default)]
-pub(super) struct Telling {
+pub(super) struct SampleShedding {
     /// Whether something was left out of the newest sample.
     lacks: bool,
 }
 
-impl Telling {
+impl SampleShedding {
     /// What the client is to hear of `sample`, with `waiting` bytes that have not left yet.
     pub(super) fn next(&mut self, sample: Box<Sample>, waiting: usize) -> Option<Box<Sample>> {
         self.lacks = waiting >= SLOW_BYTES;
@@ -53,23 +53,23 @@ mod tests {
 
     #[test]
     fn a_client_on_a_fast_way_is_told_everything_once() {
-        let mut telling = Telling::default();
-        assert_eq!(telling.next(sample(0.1), 0), Some(sample(0.1)));
-        assert_eq!(telling.last(&sample(0.2)), []);
+        let mut shedding = SampleShedding::default();
+        assert_eq!(shedding.next(sample(0.1), 0), Some(sample(0.1)));
+        assert_eq!(shedding.last(&sample(0.2)), []);
     }
 
     /// Ten samples a second of a megabyte each, on a way that carries 12 500 bytes a second.
     #[test]
     fn on_a_slow_way_what_waits_is_bounded_and_the_last_counts_are_told() {
-        let (mut telling, mut waiting, mut most) = (Telling::default(), 0usize, 0);
+        let (mut shedding, mut waiting, mut most) = (SampleShedding::default(), 0usize, 0);
         for tick in 1..=1000 {
-            let told = telling.next(sample(f64::from(tick) / 10.0), waiting);
+            let told = shedding.next(sample(f64::from(tick) / 10.0), waiting);
             let bytes = told.map_or(0, |told| if told.flows.is_empty() { 150 } else { 1 << 20 });
             waiting = (waiting + bytes).saturating_sub(1250);
             most = most.max(waiting);
         }
         assert!(most <= (1 << 20) + STUCK_BYTES, "{most}");
-        let last = telling.last(&sample(100.1));
+        let last = shedding.last(&sample(100.1));
         assert_eq!((last[0].received_bytes, last[0].flows.len()), (7, 0), "totals first");
         assert_eq!(last[1], *sample(100.1));
     }
