@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use goodput_model::{BitRate, Transport};
+use goodput_mover::run_promptly;
 use goodput_settings::allowlist::AllowedSettings;
 use goodput_settings::helper::Helper;
 use goodput_wire::login::Accounts;
@@ -36,9 +37,9 @@ use listen::sockets::Pair;
 pub use listen::sockets::Sockets;
 use session::client::Caller;
 pub use session::shown::{Served, Watcher, What};
+use session::sign_locks::SignLocks;
 pub use session::third_party::{Allowed, ThirdParty};
 use session::tickets::Tickets;
-use session::sign_locks::SignLocks;
 
 /// How to serve.
 #[derive(Debug, Clone)]
@@ -205,6 +206,12 @@ pub async fn serve(
         EventThread::start(name).map_err(failed)
     };
     let (datagram_thread, echo_thread) = (start("datagrams")?, start("echoes")?);
+    // What it answers is bounded, and the time that it waits for a CPU would be taken for the network's.
+    echo_thread.handle().spawn(async {
+        if let Err(why) = run_promptly() {
+            tracing::debug!("echoes are answered like everything else: {why}");
+        }
+    });
     let shared = Arc::new(Shared {
         admission: Admission::new(&config.lent, config.exclusive, config.host),
         endpoints,
@@ -254,7 +261,10 @@ pub async fn serve(
 
 /// What is spoken where: first those whose usual port it is, then all others but those who would take
 /// what nobody knows.
-fn endpoints(pairs: &[Pair], protocols: &[&'static Protocol]) -> Result<Vec<Arc<Endpoint>>, EngineError> {
+fn endpoints(
+    pairs: &[Pair],
+    protocols: &[&'static Protocol],
+) -> Result<Vec<Arc<Endpoint>>, EngineError> {
     let endpoint = |pair: &Pair| -> Result<Arc<Endpoint>, EngineError> {
         let usual = |protocol: &&Protocol| pair.usual_for.iter().any(|p| p.id == protocol.id);
         let (mut spoken, others): (Vec<_>, Vec<_>) = protocols.iter().copied().partition(usual);

@@ -6,6 +6,7 @@ use goodput_model::{Kind, Known, RateOutcome, Record};
 use goodput_testing::wait_for;
 
 use crate::common::{Home, Server, record, stderr};
+use crate::hostile::thread;
 
 #[test]
 fn every_way_to_time_round_trips_has_its_numbers() {
@@ -52,6 +53,26 @@ fn echoes_have_sockets_of_their_own_while_they_are_measured() {
     client.kill().expect("it runs");
     client.wait().expect("it was started");
     wait_for("they end with the measurement", || connected(port.port()) == 0);
+}
+
+#[test]
+fn echoes_wait_for_a_processor_less_long_than_other_things() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let slice_ns = |name: &str| -> Option<f64> {
+        let sched = std::fs::read_to_string(thread(&server, name)?.join("sched")).ok()?;
+        let line = sched.lines().find(|line| line.starts_with("se.slice"))?;
+        line.rsplit(':').next()?.trim().parse().ok()
+    };
+    wait_for("it serves", || thread(&server, "echoes").is_some());
+    let Some(usual) = slice_ns("datagrams") else {
+        let test = "echoes_wait_for_a_processor_less_long_than_other_things";
+        return goodput_testing::skip(
+            test,
+            "a kernel that tells the time slices of threads (Linux 6.12)",
+        );
+    };
+    wait_for("a short slice", || slice_ns("echoes").is_some_and(|own| own < usual));
 }
 
 #[test]

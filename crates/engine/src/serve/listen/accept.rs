@@ -86,7 +86,12 @@ impl Listening {
 }
 
 /// Accepts until the future is dropped.
-pub async fn accept(listening: Listening, endpoint: Arc<Endpoint>, shared: Arc<Shared>, alive: Alive) {
+pub async fn accept(
+    listening: Listening,
+    endpoint: Arc<Endpoint>,
+    shared: Arc<Shared>,
+    alive: Alive,
+) {
     let Listening { listener, mut reserve } = listening;
     let mut told: Option<Instant> = None;
     loop {

@@ -96,7 +96,8 @@ mod tests {
     }
 
     async fn ends() -> Ends {
-        let port_socket = PortSocket::new(datagram_socket("127.0.0.1:0".parse().unwrap()).unwrap().into());
+        let port_socket =
+            PortSocket::new(datagram_socket("127.0.0.1:0".parse().unwrap()).unwrap().into());
         let mut port_socket = port_socket.unwrap();
         let client = AsyncUdpSocket::bind("127.0.0.1:0").await.unwrap();
         client.connect(port_socket.address()).await.unwrap();

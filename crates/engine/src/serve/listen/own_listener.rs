@@ -40,7 +40,8 @@ impl OwnListener {
             goodput_mover::socket::tcp_listen(local, options).map_err(|e| e.to_string())?;
         let listener = TcpListener::from(listener);
         let local = listener.local_addr().map_err(|e| e.to_string())?;
-        let (endpoint, port) = (Arc::new(Endpoint { local, spoken: vec![&PROTOCOL] }), local.port());
+        let (endpoint, port) =
+            (Arc::new(Endpoint { local, spoken: vec![&PROTOCOL] }), local.port());
         let alive = shared.alive.token().ok_or("the server is stopping")?;
         let listening = Listening::new(listener).map_err(|e| e.to_string())?;
         let accepting = tokio::spawn(accept(listening, endpoint, shared, alive));

@@ -170,7 +170,12 @@ async fn find_out(
 }
 
 /// The flow that a proof stands for, whichever protocol's it is.
-fn awaited(proof: &Proof, peer: SocketAddr, endpoint: &Endpoint, shared: &Shared) -> Option<Ticket> {
+fn awaited(
+    proof: &Proof,
+    peer: SocketAddr,
+    endpoint: &Endpoint,
+    shared: &Shared,
+) -> Option<Ticket> {
     let signs = endpoint.spoken.iter().map(|protocol| Sign::of_proof(protocol, proof, peer.ip()));
     signs.into_iter().find_map(|sign| shared.tickets.redeem(&sign))
 }

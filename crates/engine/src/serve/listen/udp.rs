@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 
 use super::accept::{Alive, plain};
 use super::echo_socket::EchoSocket;
-use super::port_socket::{PortSocket, HandedOver};
+use super::port_socket::{HandedOver, PortSocket};
 use crate::control::conversation::Conversation;
 use crate::serve::Shared;
 use crate::serve::listen::listeners::Endpoint;

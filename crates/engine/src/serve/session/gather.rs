@@ -16,8 +16,8 @@ use tokio::time::Instant;
 
 use super::client::Caller;
 use super::connect::{self, Connecting};
-use super::tickets::{Arrival, Expected, Sign, makes_cookies};
 use super::sign_locks::SignLock;
+use super::tickets::{Arrival, Expected, Sign, makes_cookies};
 use crate::run::affinity::Affinity;
 use crate::run::movers::Movers;
 use crate::run::prepared::Prepared;
@@ -100,7 +100,8 @@ pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) 
         not_our_own(connect.as_deref().unwrap_or_default(), &plan, &caller, &shared)?;
         let (plan, stores) = open_files(plan, &shared).await?;
         let signs = signs(&plan, &tickets, &meeting, &caller)?;
-        let locks = shared.sign_locks.lock(signs.iter().map(|(sign, _)| sign.clone()).collect()).await;
+        let locks =
+            shared.sign_locks.lock(signs.iter().map(|(sign, _)| sign.clone()).collect()).await;
         let opened = open_ports(&signs, &caller, &shared).await?;
         let (to, arrivals) = mpsc::unbounded_channel();
         let since = Instant::now();

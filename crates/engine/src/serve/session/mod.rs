@@ -5,6 +5,6 @@ pub mod connect;
 pub mod gather;
 pub mod settings;
 pub mod shown;
+pub mod sign_locks;
 pub mod third_party;
 pub mod tickets;
-pub mod sign_locks;

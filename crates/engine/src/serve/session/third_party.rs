@@ -28,8 +28,9 @@ pub struct ThirdParty {
 
 /// Makes the measurement within these rates and says its lines, or why it failed, on a thread where it may block. It
 /// ends as soon as the interrupt is raised.
-type Run =
-    dyn Fn(&ThirdPartyTest, Cap, &Interrupt, &mut dyn FnMut(String)) -> Result<(), String> + Send + Sync;
+type Run = dyn Fn(&ThirdPartyTest, Cap, &Interrupt, &mut dyn FnMut(String)) -> Result<(), String>
+    + Send
+    + Sync;
 
 impl ThirdParty {
     /// To those allowed, by `run`.
@@ -181,14 +182,15 @@ mod tests {
         let held = admission.admit(Permit::any(), client, Wants::Conversation, false);
         let held = held.await.unwrap();
         let own = held.cap();
-        let run = move |_: &ThirdPartyTest, cap: Cap, _: &Interrupt, say: &mut dyn FnMut(String)| {
-            let same = |a: &[Arc<SharedRate>], b: &[Arc<SharedRate>]| {
-                !a.is_empty() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
+        let run =
+            move |_: &ThirdPartyTest, cap: Cap, _: &Interrupt, say: &mut dyn FnMut(String)| {
+                let same = |a: &[Arc<SharedRate>], b: &[Arc<SharedRate>]| {
+                    !a.is_empty() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
+                };
+                let shared = same(&own.sent, &cap.sent) && same(&own.received, &cap.received);
+                say(format!("{shared} {:?}", cap.rate));
+                Ok(())
             };
-            let shared = same(&own.sent, &cap.sent) && same(&own.received, &cap.received);
-            say(format!("{shared} {:?}", cap.rate));
-            Ok(())
-        };
         let third_party = ThirdParty::new(vec!["::1".parse().unwrap()], run);
         let third_party = Some(&third_party);
         let begun = begin(test(), Permit::any(), client, third_party, &admission).await;

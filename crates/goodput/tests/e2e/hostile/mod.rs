@@ -31,7 +31,7 @@ fn held(server: &Server) -> (usize, usize) {
 }
 
 /// What /proc has of a server's thread of this name.
-fn thread(server: &Server, name: &str) -> Option<PathBuf> {
+pub fn thread(server: &Server, name: &str) -> Option<PathBuf> {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", server.pid())).expect("it is alive");
     // A thread may end meanwhile.
     let mut paths = tasks.filter_map(|task| Some(task.ok()?.path()));

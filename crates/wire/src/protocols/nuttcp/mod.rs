@@ -22,13 +22,13 @@
 
 mod account;
 mod client;
-mod third_party;
 mod intervals;
 mod lines;
 mod parameters;
 mod plan;
 mod report;
 mod server;
+mod third_party;
 mod version;
 
 use std::time::Duration;

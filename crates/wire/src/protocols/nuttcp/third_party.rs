@@ -8,7 +8,7 @@ use super::PROTOCOL;
 use super::parameters::{NO_LIMIT, NO_RATE, Parameters, ThirdParty, format};
 use super::plan::{makes_sense, refuse};
 use crate::check;
-use crate::session::{ThirdPartyTest, Limits, Words};
+use crate::session::{Limits, ThirdPartyTest, Words};
 
 /// Bytes of a datagram where the client leaves that to this end: the largest power of two that fits
 /// the segments of a usual network, which the real client takes there (line 2299).

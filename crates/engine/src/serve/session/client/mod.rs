@@ -12,7 +12,8 @@ use std::time::Duration;
 use goodput_model::{Direction, Plan, Role, Transport};
 use goodput_mover::Early;
 use goodput_wire::session::{
-    Action, Cookie, Credential, ThirdPartyTest, Input, Limits, Protocol, SettingRefusal, SettingRequest,
+    Action, Cookie, Credential, Input, Limits, Protocol, SettingRefusal, SettingRequest,
+    ThirdPartyTest,
 };
 
 use super::gather::{Awaiting, Preparing};

@@ -9,8 +9,8 @@
 //! A client says nothing more after its parameters. If this end sends, its silence ends with the
 //! measurement: nuttcp stops when it finds anything to read, and so does this end.
 
-mod third_party;
 mod measurement;
+mod third_party;
 
 use std::time::Instant;
 

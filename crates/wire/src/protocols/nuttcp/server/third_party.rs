@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use super::super::third_party::third_party_test;
 use super::super::parameters::{Parameters, ThirdParty};
+use super::super::third_party::third_party_test;
 use super::super::{ACCEPT, DRAIN, GRACE, OURS};
 use super::{ServerSession, State, complaint};
 use crate::check;
