@@ -5,6 +5,8 @@
 //! formats   a file for each format that prints a measurement as a program would
 //! ```
 #![forbid(unsafe_code)]
+// A library says what it has to say in what it returns; and they panic where nobody reads.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod formats;
 pub mod programs;

@@ -3,6 +3,8 @@
 //! Pure: [`diagnose`] reads an [`goodput_model::Evidence`] and nothing else. One rule is one file in
 //! [`rules`]; all of them look through a [`View`], which derives the quantities they share.
 #![forbid(unsafe_code)]
+// A library says what it has to say in what it returns; and they panic where nobody reads.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod bounded;
 pub mod bounds;

@@ -1,6 +1,8 @@
 //! What payload looks like on the wire: how a stream begins and ends, how datagrams are marked, numbered and ended.
 //! A protocol names a framing for its flows, and the mover writes and reads it; neither knows the other. Pure.
 #![forbid(unsafe_code)]
+// A library says what it has to say in what it returns; and they panic where nobody reads.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod datagrams;
 pub mod framings;

@@ -14,7 +14,7 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 use crate::args::CredentialArgs;
 use crate::known_servers::Known;
-use crate::{key_files, secret_file};
+use crate::{key_files, screen, secret_file};
 
 /// Where iperf3's client takes a password from as well.
 const PASSWORD_VARIABLE: &str = "IPERF3_PASSWORD";
@@ -57,7 +57,9 @@ fn usual_key(is_needed: bool) -> Result<Option<KeyFile>> {
         return Ok(None);
     };
     let read = key_files::read(&file);
-    Ok(read.inspect_err(|why| eprintln!("warning: continuing without a key: {why:#}")).ok())
+    Ok(read
+        .inspect_err(|why| screen::say(format_args!("warning: continuing without a key: {why:#}")))
+        .ok())
 }
 
 /// Reads a token from its file.

@@ -6,6 +6,8 @@ use goodput_engine::EngineError;
 use goodput_sandbox::SandboxError;
 use goodput_settings::SettingError;
 
+use crate::screen;
+
 /// How a command ended. The numbers are a contract (docs/cli.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -34,13 +36,25 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// Prints what there is to say if the words on the command line are not to be run: an error, or the help or the
+/// version that they ask for.
+pub fn not_run(instead: clap::Error) -> anyhow::Result<Exit> {
+    if instead.use_stderr() {
+        // Whoever does not read it can't be told.
+        let _ = instead.print();
+        return Ok(Exit::CouldNot);
+    }
+    instead.print()?;
+    Ok(Exit::Fine)
+}
+
 /// Prints an error with its causes and shows which exit code it means.
 pub fn explain(error: &anyhow::Error) -> Exit {
     // A reader that has seen enough (`| head`) is no failure.
     if is_seen_enough(error) {
         return Exit::Fine;
     }
-    eprintln!("goodput: {}", in_words(error));
+    screen::say(format_args!("goodput: {}", in_words(error)));
     of(error)
 }
 

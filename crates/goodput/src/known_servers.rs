@@ -11,8 +11,7 @@ use goodput_wire::keys::{KnownServers, PublicKey};
 use goodput_wire::session::ServerIs;
 use rustix::process::geteuid;
 
-use crate::key_files;
-use crate::secret_file;
+use crate::{key_files, screen, secret_file};
 
 /// What is known of servers.
 pub struct Known {
@@ -68,12 +67,12 @@ impl Servers for Known {
     fn remember(&self, target: &Target, key: PublicKey) {
         let shown = self.file.display();
         match self.add(target, key) {
-            Ok(()) => {
-                eprintln!("goodput: first visit to {target}; its key {key} is saved in {shown}")
-            }
-            Err(why) => {
-                eprintln!("warning: cannot save the key {key} of {target} in {shown}: {why}")
-            }
+            Ok(()) => screen::say(format_args!(
+                "goodput: first visit to {target}; its key {key} is saved in {shown}"
+            )),
+            Err(why) => screen::say(format_args!(
+                "warning: cannot save the key {key} of {target} in {shown}: {why}"
+            )),
         }
     }
 }

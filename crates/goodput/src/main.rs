@@ -1,5 +1,7 @@
 //! The `goodput` binary: what was typed becomes a plan, a plan becomes a result, a result is shown.
 #![forbid(unsafe_code)]
+// They panic where nobody reads; `screen` prints.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
 mod authorized;
@@ -31,9 +33,10 @@ fn main() -> ExitCode {
         let exit = commands::old_names::act_as(program, &words[1..], false);
         return exit.printed(screen::finish()).into();
     }
-    let cli = args::Cli::parse();
-    logging::begin(cli.verbose);
-    let exit = commands::run(cli);
+    let exit = args::Cli::try_parse().map_or_else(exit::not_run, |cli| {
+        logging::begin(cli.verbose);
+        commands::run(cli)
+    });
     // What was printed comes before what is said of an error.
     let complete = screen::finish();
     exit.unwrap_or_else(|error| exit::explain(&error)).printed(complete).into()

@@ -57,6 +57,12 @@ pub fn line(text: impl Display) -> io::Result<()> {
     print(&format!("{text}\n"))
 }
 
+/// Says a line on standard error. Unlike `eprintln!` it never panics: whoever does not read standard error can't
+/// be told, and what goodput does and how it ends are the same without (`2>&1 | head`, a full disk).
+pub fn say(text: impl Display) {
+    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
+}
+
 /// Prints a part of a result, after what waits already.
 pub fn print(text: &str) -> io::Result<()> {
     OUT.wait();

@@ -2,7 +2,7 @@
 //! (Documentation/scheduler/sched-bwc.rst, Documentation/admin-guide/cgroup-v2.rst).
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -66,7 +66,9 @@ impl Drop for Group {
             let _ = fs::write(&outside, pid);
         }
         if let Err(error) = fs::remove_dir(&self.path) {
-            eprintln!("goodput lab: cannot remove {}: {error}", self.path.display());
+            let path = self.path.display();
+            // Whoever does not read it can't be told.
+            let _ = writeln!(io::stderr(), "goodput lab: cannot remove {path}: {error}");
         }
     }
 }

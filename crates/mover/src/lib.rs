@@ -2,6 +2,8 @@
 //!
 //! A caller makes sockets with [`socket`], picks a mover with [`for_role`], hands both to [`start`],
 //! opens the [`Gate`], reads the [`Counters`] while it runs, and ends it with [`Stop`].
+// A library says what it has to say in what it returns; and they panic where nobody reads.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod affinity;
 mod asleep;

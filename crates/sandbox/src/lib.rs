@@ -3,6 +3,8 @@
 //!
 //! Everything here lasts until the process ends, and whatever it starts inherits it.
 #![forbid(unsafe_code)]
+// A library says what it has to say in what it returns; and they panic where nobody reads.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod calls;
 mod capabilities;

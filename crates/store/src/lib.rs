@@ -2,6 +2,8 @@
 //!
 //! Several goodput processes may read and write it at once.
 #![forbid(unsafe_code)]
+// A library says what it has to say in what it returns; and they panic where nobody reads.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod compat;
 pub mod error;

@@ -8,6 +8,7 @@ use goodput_model::{Bytes, Direction, Length, Plan, Record, Source};
 
 use crate::exit::{self, Exit};
 use crate::report::transfers::title;
+use crate::screen;
 
 /// The plan for each size and number of clients.
 pub fn cells(plan: &Plan, sizes: &[Bytes], clients: &[u16]) -> Result<Vec<Plan>> {
@@ -104,7 +105,7 @@ impl Tables {
         match (compared, &mut self.whole) {
             (Ok(record), _) => {
                 if let Some(why) = &record.incomplete {
-                    eprintln!("goodput: {why}");
+                    screen::say(format_args!("goodput: {why}"));
                     self.broke_off = Some(Exit::CouldNot);
                 }
                 self.add(record);

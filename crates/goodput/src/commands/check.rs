@@ -1,6 +1,5 @@
 //! `goodput check`: this host's settings and counters, before trouble comes.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use super::settings::warn_of_leftovers;
 use crate::args::CheckArgs;
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
-use crate::report;
+use crate::{report, screen};
 
 /// Looks, reports, and shows whether anything was seen to harm.
 pub fn run(args: &CheckArgs, state: Option<PathBuf>) -> Result<Exit> {
@@ -22,11 +21,10 @@ pub fn run(args: &CheckArgs, state: Option<PathBuf>) -> Result<Exit> {
     }
     let watch = args.watch.map(Duration::from_secs_f64);
     let report = goodput_engine::check(&args.devices, watch, &measured::now())?;
-    let mut out = anstream::stdout();
     if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
+        screen::line(serde_json::to_string_pretty(&report)?)?;
     } else {
-        write!(out, "{}", report::check::text(&report, args.undecided))?;
+        screen::print(&report::check::text(&report, args.undecided))?;
     }
     Ok(if report.findings.iter().any(is_seen) { Exit::Problem } else { Exit::Fine })
 }

@@ -10,6 +10,7 @@ use crate::credentials::credentials;
 use crate::data_dirs::Keeper;
 use crate::exit::Exit;
 use crate::report::{self, live::Live};
+use crate::screen;
 
 /// Length of one trial where the user names none: long enough for thousands of datagrams at most rates,
 /// and short enough for the dozen trials that a search takes.
@@ -39,7 +40,7 @@ pub fn run(args: &TestArgs, target: &str) -> Result<Exit> {
     let text = || report::rate_search::text(&record);
     let exit = measured::finish(&record, text, &args.output, &keeper)?;
     if let Some(why) = &record.incomplete {
-        eprintln!("goodput: {why}");
+        screen::say(format_args!("goodput: {why}"));
         return Ok(Exit::CouldNot);
     }
     Ok(match exit {

@@ -35,13 +35,10 @@ fn list(store: &Store, last: u32) -> Result<()> {
             &entry.target,
         ]);
     }
-    table.print();
-    Ok(())
+    Ok(table.print()?)
 }
 
 fn show(record: &Record, args: &HistoryArgs, detail: Detail) -> Result<()> {
-    use std::io::Write;
-    let mut out = anstream::stdout();
     if let Some(format) = args.format {
         if matches!(record.kind, Kind::Compare | Kind::FindRate) {
             bail!(
@@ -49,19 +46,18 @@ fn show(record: &Record, args: &HistoryArgs, detail: Detail) -> Result<()> {
                 format.id
             );
         }
-        write!(out, "{}", formats::print(format, record, Style::default()))?;
+        screen::print(&formats::print(format, record, Style::default()))?;
         return Ok(());
     }
     if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(record)?)?;
+        screen::line(serde_json::to_string_pretty(record)?)?;
         return Ok(());
     }
-    writeln!(out, "{}   {}", record.started, record.target)?;
+    screen::line(format_args!("{}   {}", record.started, record.target))?;
     let text = match record.kind {
         Kind::Test | Kind::Attach => report::test::text(record, detail),
         Kind::FindRate => report::rate_search::text(record),
         Kind::Compare => report::compare::text(record),
     };
-    write!(out, "{text}")?;
-    Ok(())
+    Ok(screen::print(&text)?)
 }

@@ -23,11 +23,11 @@ pub fn run(args: &KeyArgs) -> Result<Exit> {
         bail!("{shown} already has a key, of {}; --replace makes a new one", key.name);
     }
     if made {
-        eprintln!(
+        screen::say(format_args!(
             "goodput: made a private key in {shown}; anyone who reads it can act as {}",
             key.name
-        );
-        eprintln!("Give this line to whoever runs the server, for serve --authorized-keys:");
+        ));
+        screen::say("Give this line to whoever runs the server, for serve --authorized-keys:");
     }
     let role = args.role.word();
     screen::line(format!("{} {role} {}", key.name, key.key.public()))?;

@@ -150,7 +150,7 @@ impl Ran {
         match self {
             Self::Observed(observed) => print_text(case, observed),
             Self::Skipped(needs) => {
-                eprintln!("SKIPPED {case}: needs {needs}");
+                screen::say(format_args!("SKIPPED {case}: needs {needs}"));
                 Ok(())
             }
             Self::Broken(why) => {

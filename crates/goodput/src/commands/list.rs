@@ -40,53 +40,53 @@ pub fn run(args: &ListArgs) -> Result<Exit> {
         Listed::Checks => checks(narrowed),
         Listed::Settings => settings(narrowed),
         Listed::FarSettings => far_settings(narrowed),
-        Listed::Movers => movers(narrowed)?,
+        Listed::Movers => movers(narrowed),
         Listed::Protocols => protocols(narrowed),
         Listed::Formats => formats(narrowed),
-        Listed::Scenarios => scenarios(narrowed)?,
+        Listed::Scenarios => scenarios(narrowed),
     }
-    Ok(Exit::Fine)
+    .map(|()| Exit::Fine)
 }
 
 /// Every setting; with --long also its scope and what its values look like.
-pub fn settings(narrowed: &Narrowed) {
+pub fn settings(narrowed: &Narrowed) -> Result<()> {
     let mut list = Listing::new(narrowed, &["setting", "what it does"], &["scope", "values"]);
     for setting in goodput_settings::settings::ALL {
         list.row(&[setting.id, setting.title], &[&setting.scope.to_string(), setting.values]);
     }
-    list.table.print();
+    Ok(list.table.print()?)
 }
 
-fn far_settings(narrowed: &Narrowed) {
+fn far_settings(narrowed: &Narrowed) -> Result<()> {
     let mut list = Listing::new(narrowed, &["setting", "values"], &["why no further"]);
     for entry in goodput_settings::allowlist::ALL {
         list.row(&[entry.name, &entry.bounds.to_string()], &[entry.why]);
     }
-    list.table.print();
+    Ok(list.table.print()?)
 }
 
-fn rules(narrowed: &Narrowed) {
+fn rules(narrowed: &Narrowed) -> Result<()> {
     let mut list = Listing::new(narrowed, &["rule", "what it finds"], &[]);
     for rule in goodput_diagnose::rules::ALL {
         list.row(&[rule.id, rule.title], &[]);
     }
-    list.table.print();
+    Ok(list.table.print()?)
 }
 
-fn formats(narrowed: &Narrowed) {
+fn formats(narrowed: &Narrowed) -> Result<()> {
     let mut list = Listing::new(narrowed, &["format", "what it prints"], &[]);
     for format in goodput_compat::formats::ALL {
         list.row(&[format.id, format.summary], &[]);
     }
-    list.table.print();
+    Ok(list.table.print()?)
 }
 
-fn checks(narrowed: &Narrowed) {
+fn checks(narrowed: &Narrowed) -> Result<()> {
     let mut list = Listing::new(narrowed, &["check", "what it looks for"], &[]);
     for check in goodput_diagnose::check::checks::ALL {
         list.row(&[check.id, check.title], &[]);
     }
-    list.table.print();
+    Ok(list.table.print()?)
 }
 
 fn movers(narrowed: &Narrowed) -> Result<()> {
@@ -101,7 +101,7 @@ fn movers(narrowed: &Narrowed) -> Result<()> {
             list.row(&[mover.id(), transport, short, mover.summary()], &[&sides(*mover), &more]);
         }
     }
-    list.table.print();
+    list.table.print()?;
     chosen()
 }
 
@@ -150,14 +150,14 @@ fn chosen() -> Result<()> {
     Ok(())
 }
 
-fn protocols(narrowed: &Narrowed) {
+fn protocols(narrowed: &Narrowed) -> Result<()> {
     let mut list = Listing::new(narrowed, &["target", "port", "what it is"], &["control"]);
     for protocol in goodput_wire::protocols::ALL {
         let target = format!("{}://HOST", protocol.id);
         let control = if protocol.has_control { "a connection" } else { "none" };
         list.row(&[&target, &protocol.port.to_string(), protocol.summary], &[control]);
     }
-    list.table.print();
+    Ok(list.table.print()?)
 }
 
 /// The lab's scenarios, how many cases each has, and what it would need that is not here.
@@ -171,7 +171,7 @@ pub fn scenarios(narrowed: &Narrowed) -> Result<()> {
         list.row(&[builtin.name, &cases.len().to_string(), &scenario.title], &[&here]);
         total += cases.len();
     }
-    list.table.print();
+    list.table.print()?;
     screen::line(format_args!(
         "{total} cases; `goodput lab run NAME --full` runs all cases of a scenario"
     ))?;

@@ -125,7 +125,7 @@ fn write_file(file: &Path, record: &Record) -> io::Result<()> {
 fn check(record: &Record, output: &OutputArgs) -> Exit {
     let misses: Vec<_> = output.expect.iter().filter_map(|e| e.miss(record)).collect();
     for miss in &misses {
-        eprintln!("goodput: {miss}");
+        screen::say(format_args!("goodput: {miss}"));
     }
     if misses.is_empty() { Exit::Fine } else { Exit::Problem }
 }

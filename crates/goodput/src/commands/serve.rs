@@ -179,7 +179,9 @@ fn open_usual(
         match sockets.open_usual(bind, port, protocols) {
             Ok(address) => lines.push(format!("{names} on {address}")),
             Err(why) if args.listen.strict => return Err(why),
-            Err(why) => eprintln!("warning: {names} is served only on goodput's port: {why}"),
+            Err(why) => screen::say(format_args!(
+                "warning: {names} is served only on goodput's port: {why}"
+            )),
         }
     }
     Ok(lines)

@@ -17,7 +17,7 @@ use crate::screen;
 pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
     match what {
         Settings::List(narrowed) => {
-            list::settings(&narrowed);
+            list::settings(&narrowed)?;
             Ok(Exit::Fine)
         }
         Settings::Get { setting } => get(&setting),
@@ -63,7 +63,7 @@ fn set(assignment: &str, state_dir: &Path) -> Result<Exit> {
     }
     warn_of_leftovers(state_dir);
     let mut changes = Changes::begin(state_dir, GuardProgram::current())?;
-    changes.settled().iter().for_each(|report| eprintln!("{report}"));
+    changes.settled().iter().for_each(|report| screen::say(report));
     let before = goodput_settings::read(&setting)?;
     let effective = changes.apply(&setting, value)?;
     changes.keep()?;
@@ -74,7 +74,7 @@ fn set(assignment: &str, state_dir: &Path) -> Result<Exit> {
 /// Warns of what dead runs left changed, before anything is measured or changed on top of it.
 pub fn warn_of_leftovers(state_dir: &Path) {
     for leftover in goodput_settings::leftovers(state_dir) {
-        eprintln!("warning: {leftover}");
+        screen::say(format_args!("warning: {leftover}"));
     }
 }
 

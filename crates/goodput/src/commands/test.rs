@@ -86,7 +86,7 @@ fn finish(
 
 /// What was measured is printed and kept; that it was to be more is no success.
 fn part(incomplete: &Incomplete, printed: Result<Exit>) -> Result<Exit> {
-    eprintln!("goodput: {}", incomplete.why);
+    screen::say(format_args!("goodput: {}", incomplete.why));
     let exit = if incomplete.not_permitted { Exit::NotPermitted } else { Exit::CouldNot };
     match printed {
         Err(error) if !exit::is_seen_enough(&error) => Err(error),

@@ -9,6 +9,7 @@ use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 
 use crate::args::ServeArgs;
 use crate::authorized::Authorized;
+use crate::screen;
 
 /// Share of this host's memory that may be locked, as a divisor: what the flows of all measurements may
 /// take together.
@@ -34,7 +35,7 @@ pub fn become_so(args: &ServeArgs, keys: Option<&Authorized>) -> Result<()> {
     lacks.extend(enter(&keep)?);
     lacks.extend(keys.and_then(|keys| stays_open(keys, &beside)));
     for lack in lacks {
-        eprintln!("warning: {lack}");
+        screen::say(format_args!("warning: {lack}"));
     }
     if let Some(keys) = keys {
         keys.check()?;

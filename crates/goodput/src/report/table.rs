@@ -1,6 +1,6 @@
 //! Plain columns. On a terminal they fit its width; elsewhere each row is one line, for grep and awk.
 
-use std::io::Write;
+use std::io;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{
@@ -8,6 +8,7 @@ use comfy_table::{
 };
 
 use super::style;
+use crate::screen;
 
 /// Stands under the headings while the table is laid out, so that they can be told from the rows.
 const UNDER_HEADINGS: char = '─';
@@ -42,11 +43,11 @@ impl Table {
         self.columns.add_row(cells);
     }
 
-    /// Writes it to standard output. A reader that has gone needs no more.
-    pub fn print(self) {
-        let columns = rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col);
+    /// Prints it, as the screen prints everything.
+    pub fn print(self) -> io::Result<()> {
+        let columns = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col);
         let text = self.within(columns.filter(|columns| *columns > 0));
-        let _ = write!(anstream::stdout(), "{text}");
+        screen::print(&text)
     }
 
     /// The lines, each row on one.

@@ -26,3 +26,4 @@ mod silent_far;
 mod sockets;
 mod stalled;
 mod strangers;
+mod unread;

@@ -1,6 +1,7 @@
 //! The helper's own life.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
@@ -126,7 +127,8 @@ impl Worker<'_> {
             let report = client.changes.restore();
             if !report.is_clean() {
                 left = 1;
-                eprintln!("goodput: the server is gone: {report}");
+                // Whoever does not read it can't be told.
+                let _ = writeln!(io::stderr(), "goodput: the server is gone: {report}");
             }
         }
         left

@@ -38,7 +38,7 @@ fn list(name: Option<&str>) -> Result<()> {
         for program in programs::ALL {
             table.row(&[program.name, program.protocol, program.version]);
         }
-        table.print();
+        table.print()?;
         return Ok(screen::line(
             "`goodput as --list NAME` shows what each of its options becomes",
         )?);
@@ -50,6 +50,5 @@ fn list(name: Option<&str>) -> Result<()> {
         let [client, server] = [option.client.text(), option.server.text()].map(plain);
         table.row(&[&option.spelling(), &client, &server]);
     }
-    table.print();
-    Ok(())
+    Ok(table.print()?)
 }

@@ -28,7 +28,7 @@ pub fn run(shim: &'static Shim, arguments: &[String], show: bool) -> Exit {
         Err(Refusal(why)) => {
             complain(shim, &why);
             let [client, server] = shim.usage;
-            eprintln!("Usage: {client}\n       {server}\nTry `{} -h`.", shim.name);
+            screen::say(format_args!("Usage: {client}\n       {server}\nTry `{} -h`.", shim.name));
             return FAILURE;
         }
     };
@@ -44,6 +44,7 @@ pub fn run(shim: &'static Shim, arguments: &[String], show: bool) -> Exit {
     match carry_out(work, show) {
         Ok(Exit::Fine) => Exit::Fine,
         Ok(_) => FAILURE,
+        Err(error) if exit::is_seen_enough(&error) => Exit::Fine,
         Err(error) => {
             // Output in JSON carries its error in itself (iperf3 -J).
             if !is_json(arguments) {
@@ -61,7 +62,7 @@ fn is_json(arguments: &[String]) -> bool {
 /// `iperf3: error - …`, as iperf3 begins; the others have no word for it.
 fn complain(shim: &Shim, why: &str) {
     let error = if shim.name == "iperf3" && !why.contains("error -") { "error - " } else { "" };
-    eprintln!("{}: {error}{why}", shim.name);
+    screen::say(format_args!("{}: {error}{why}", shim.name));
 }
 
 fn carry_out(work: Work, show: bool) -> Result<Exit> {
