@@ -51,6 +51,19 @@ impl Curve {
         self.end() - self.start()
     }
 
+    /// Mean rate, bytes per second.
+    pub(crate) fn mean(&self) -> f64 {
+        self.bytes() as f64 / self.seconds()
+    }
+
+    /// The last point that leaves out at most `share` of the time and leaves `intervals` at least; the
+    /// first, if there are no more.
+    pub(crate) fn latest_start(&self, share: f64, intervals: usize) -> f64 {
+        let latest = self.start() + self.seconds() * share;
+        let within = self.points.partition_point(|point| point.0 <= latest).saturating_sub(1);
+        self.points[within.min(self.intervals().saturating_sub(intervals))].0
+    }
+
     /// Number of intervals between neighbouring points.
     pub(crate) fn intervals(&self) -> usize {
         self.points.len() - 1

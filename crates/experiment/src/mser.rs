@@ -7,10 +7,12 @@
 use crate::curve::Curve;
 
 /// Intervals of one batch; the five in the name.
-const INTERVALS_PER_BATCH: usize = 5;
+pub(crate) const INTERVALS_PER_BATCH: usize = 5;
 
 /// Where the steady part of `curve` starts, seconds, at `latest_s` at the latest: near the end of
-/// any series a few equal values would look steady by chance, hence the bound.
+/// any series a few equal values would look steady by chance, hence the bound. Every batch before it is
+/// slower than the mean of the rest: a beginning that was fast belongs to what is measured, and so does
+/// what came after it.
 pub(crate) fn steady_from(curve: &Curve, latest_s: f64) -> f64 {
     let batches = curve.intervals() / INTERVALS_PER_BATCH;
     if batches < 2 {
@@ -21,13 +23,22 @@ pub(crate) fn steady_from(curve: &Curve, latest_s: f64) -> f64 {
     let cut_at = |cut: usize| curve.start() + width * cut as f64;
     let best = (0..batches - 1)
         .take_while(|cut| *cut == 0 || cut_at(*cut) <= latest_s)
+        .filter(|cut| is_slow(&rates[..*cut], mean(&rates[*cut..])))
         .min_by(|a, b| error_of_mean(&rates[*a..]).total_cmp(&error_of_mean(&rates[*b..])));
     best.map_or(curve.start(), cut_at)
 }
 
+fn is_slow(beginning: &[f64], mean_of_rest: f64) -> bool {
+    beginning.iter().all(|rate| *rate < mean_of_rest)
+}
+
+fn mean(rates: &[f64]) -> f64 {
+    rates.iter().sum::<f64>() / rates.len() as f64
+}
+
 fn error_of_mean(rates: &[f64]) -> f64 {
     let n = rates.len() as f64;
-    let mean = rates.iter().sum::<f64>() / n;
+    let mean = mean(rates);
     rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (n * n)
 }
 
@@ -52,6 +63,14 @@ mod tests {
         let ramp = series(100, |index| if index < 10 { 100 * index as u64 } else { 1000 });
         assert!((steady_from(&ramp, 5.0) - 1.0).abs() < 1e-9);
         assert_eq!(steady_from(&series(100, |_| 1000), 5.0), 0.0);
+    }
+
+    #[test]
+    fn a_fast_beginning_is_never_cut() {
+        let dies = series(50, |index| if index < 13 { 1000 } else { 0 });
+        assert_eq!(steady_from(&dies, 2.5), 0.0);
+        let stalls = series(100, |index| if (10..20).contains(&index) { 0 } else { 1000 });
+        assert_eq!(steady_from(&stalls, 5.0), 0.0);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use goodput_model::{BitRate, Known, Measured};
 
 use crate::curve::Curve;
-use crate::mser::steady_from;
+use crate::mser::{INTERVALS_PER_BATCH, steady_from};
 
 /// Batches that the window is divided into. Ten to thirty suffice whatever the length of the run,
 /// as few long ones are less correlated than many short ones (Schmeiser, "Batch size effects in
@@ -13,12 +13,17 @@ const BATCHES: usize = 10;
 /// 97.5 % quantile of Student's t with `BATCHES - 1` degrees of freedom.
 const STUDENT_T_QUANTILE: f64 = 2.262_157;
 
+/// Intervals that are left at least, whatever is left out: one batch of MSER-5. The mean of fewer says
+/// less of the run than the beginning takes away. Of a run that has no more, nothing is left out.
+pub const FEWEST_INTERVALS_LEFT: usize = INTERVALS_PER_BATCH;
+
 /// What was measured, from the receiver's `series` of (seconds, payload bytes so far).
 ///
 /// Left out are slow start, up to `slow_start_end_s` on the same clock, and then what MSER-5 finds
-/// unsteady; both together never more than `max_trim_share` (0 to 1) of the run, to the next sample,
-/// so that a long enough part is always measured. The window starts and ends at points of the series: its bytes
-/// are counted, none is interpolated. A stall inside it counts.
+/// unsteady, each only if it is slower than what follows: slow start never is faster, and a path that
+/// dies is no beginning. Both together are at most `max_trim_share` (0 to 1) of the run, and what is left
+/// has at least a few samples: a shorter run is measured whole. The window starts and ends at points of
+/// the series: its bytes are counted, none is interpolated. A stall inside it counts.
 ///
 /// `None` if the series holds no two instants or a counter ran back.
 pub fn measure(
@@ -27,17 +32,25 @@ pub fn measure(
     max_trim_share: f64,
 ) -> Option<Measured> {
     let whole = Curve::new(series)?;
-    let latest = whole.start() + whole.seconds() * max_trim_share;
-    let after_slow_start =
-        slow_start_end_s.filter(|end| *end > whole.start()).map(|end| end.min(latest));
-    let rest = after_slow_start.and_then(|from| whole.since(from)).unwrap_or(whole);
-    let window = rest.since(steady_from(&rest, latest)).unwrap_or(rest);
+    let latest = whole.latest_start(max_trim_share, FEWEST_INTERVALS_LEFT);
+    let slow_start_end = slow_start_end_s.unwrap_or(whole.start()).min(latest);
+    let rest = without_slow(whole, slow_start_end);
+    let steady = steady_from(&rest, latest);
+    let window = without_slow(rest, steady);
     Some(Measured {
         goodput: BitRate::over(window.bytes(), window.seconds())?,
         from_s: window.start(),
         to_s: window.end(),
         precision_percent: precision(&window),
     })
+}
+
+/// The part of `curve` from `from_s` on, if it is faster than what comes before; else all of it.
+fn without_slow(curve: Curve, from_s: f64) -> Curve {
+    match curve.since(from_s) {
+        Some(rest) if rest.mean() > curve.mean() => rest,
+        _ => curve,
+    }
 }
 
 /// Whether the mean is known to ± `percent`. Not, where its precision could not be computed.
@@ -114,6 +127,45 @@ mod tests {
         }
     }
 
+    /// Sampled every 100 ms for 5 s, the path stood still after 1.3 s.
+    #[test]
+    fn a_path_that_dies_is_no_slow_start() {
+        let series = even((0..50).map(|i| if i < 13 { 1000 } else { 0 }), 0.1);
+        for slow_start in [None, Some(0.1), Some(1.3), Some(2.4)] {
+            let measured = measure(&series, slow_start, 0.5).unwrap();
+            assert_eq!((measured.from_s, measured.to_s), (0.0, series[50].0), "{slow_start:?}");
+            assert!((measured.goodput.0 - 20_800.0).abs() < 1e-6, "{measured:?}");
+        }
+    }
+
+    #[test]
+    fn a_stall_after_a_good_beginning_is_no_slow_start() {
+        let series = even((0..100).map(|i| if (10..20).contains(&i) { 0 } else { 1000 }), 0.1);
+        assert_eq!(measure(&series, None, 0.5).unwrap().from_s, 0.0);
+    }
+
+    /// What `-t 0.1` gives: a sample when it is due, and one of the end.
+    #[test]
+    fn a_run_of_a_few_samples_is_measured_whole() {
+        let series = [(0.0, 0), (0.1, 98_866_176), (0.100_28, 100_401_152)];
+        for slow_start in [None, Some(0.05), Some(0.1), Some(7.0)] {
+            let measured = measure(&series, slow_start, 0.5).unwrap();
+            assert_eq!((measured.from_s, measured.to_s), (0.0, 0.100_28));
+            let bytes = measured.goodput.0 / 8.0 * 0.100_28;
+            assert!((bytes - 100_401_152.0).abs() < 1.0, "{measured:?}");
+        }
+    }
+
+    /// The second sample comes late: half of the run is not at a sample.
+    #[test]
+    fn no_more_is_left_out_than_measured_where_samples_are_far_apart() {
+        let mut series = even(std::iter::repeat_n(1000, 9), 0.1);
+        series.insert(0, (-2.0, 0));
+        series.insert(0, (-2.1, 0));
+        let measured = measure(&series, Some(-0.1), 0.5).unwrap();
+        assert_eq!(measured.from_s, -2.0, "{measured:?}");
+    }
+
     #[test]
     fn a_stall_counts() {
         let series = even((0..40).map(|i| if (20..30).contains(&i) { 0 } else { 1000 }), 0.1);
@@ -174,7 +226,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_series_is_a_window_inside_it_or_none(
-            steps in proptest::collection::vec((0.0f64..0.4, 0u64..1_000_000), 0..80),
+            steps in proptest::collection::vec((0.001f64..0.4, 0u64..1_000_000), 0..80),
             slow_start in proptest::option::of(-1.0f64..20.0),
             share in 0.0f64..=1.0,
         ) {
@@ -186,7 +238,20 @@ mod tests {
             if let Some(measured) = measure(&series, slow_start, share) {
                 prop_assert!(measured.from_s >= series[0].0 && measured.from_s < measured.to_s);
                 prop_assert_eq!(measured.to_s, series[series.len() - 1].0);
-                prop_assert!(measured.goodput.0.is_finite() && measured.goodput.0 >= 0.0);
+                let last = series[series.len() - 1];
+                let whole_s = last.0 - series[0].0;
+                prop_assert!(measured.from_s - series[0].0 <= whole_s * share + 1e-9);
+                let left = series.iter().filter(|point| point.0 >= measured.from_s).count() - 1;
+                prop_assert!(left >= FEWEST_INTERVALS_LEFT || measured.from_s == series[0].0);
+                let rate = |from: (f64, u64), to: (f64, u64)| {
+                    (to.1 - from.1) as f64 * 8.0 / (to.0 - from.0)
+                };
+                let rates = series.windows(2).map(|pair| rate(pair[0], pair[1]));
+                let (least, most) =
+                    rates.fold((f64::MAX, 0.0f64), |(a, b), rate| (a.min(rate), b.max(rate)));
+                let grace = most * 1e-9;
+                prop_assert!((least - grace..=most + grace).contains(&measured.goodput.0));
+                prop_assert!(measured.goodput.0 >= rate(series[0], last) - grace, "slow start is slow");
                 if let Known::Value(percent) = measured.precision_percent {
                     prop_assert!(percent >= 0.0);
                 }
