@@ -68,7 +68,7 @@ impl NearRun<'_> {
         let after_s = self.kept.near().last().map_or(0.0, |last| last.at_s);
         let why = words.unwrap_or(why);
         let why = format!("cut short after {after_s:.1} s: {why}");
-        self.incomplete.get_or_insert(Incomplete { why, cut_short: true, not_permitted });
+        self.incomplete.get_or_insert(Incomplete { why, not_permitted });
         self.part();
     }
 
@@ -76,8 +76,7 @@ impl NearRun<'_> {
     fn lose_report(&mut self, why: &str) {
         if self.far_report.is_none() {
             let why = format!("{}: no report: {why}", self.client.target);
-            let incomplete = Incomplete { why, cut_short: false, not_permitted: false };
-            self.incomplete.get_or_insert(incomplete);
+            self.incomplete.get_or_insert(Incomplete { why, not_permitted: false });
         }
         self.part();
     }
@@ -97,7 +96,7 @@ impl NearRun<'_> {
     ) -> Measurement {
         let far_reports = match &self.far_report {
             Some(report) => report.value().is_some(),
-            None => has_counted(self.kept.far()),
+            None => has_counted(self.kept.far()) && !self.kept.is_far_silent(),
         };
         let kept = self.kept.close(far_reports, listener);
         let plan = self.run.plan().clone();

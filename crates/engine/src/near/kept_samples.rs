@@ -6,6 +6,7 @@ use crate::events::{Event, Listener};
 use crate::near::live_intervals::LiveIntervals;
 use crate::result::kept::Kept;
 use crate::result::measurement::steady;
+use crate::result::silence::Silence;
 
 /// Samples of both ends, of which old ones are thinned, and the intervals cut from them, of which many are joined.
 pub struct KeptSamples {
@@ -71,6 +72,13 @@ impl KeptSamples {
             self.far.mark();
         }
         self.live.stop();
+    }
+
+    /// Whether what the far end told ends well before the senders were to stop.
+    pub fn is_far_silent(&self) -> bool {
+        let marked = |kept: &Kept| self.was_steady.then(|| kept.marked().unwrap_or(0));
+        let (near, far) = (marked(&self.near), marked(&self.far));
+        Silence::of(steady(&self.near, near), steady(&self.far, far), 0.0).is_some()
     }
 
     /// The measurement is over. `far_reports` says whether the far end reported in the end what it received.

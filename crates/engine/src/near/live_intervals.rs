@@ -75,15 +75,19 @@ impl LiveIntervals {
         self.stopped = true;
     }
 
-    /// The far end turns out to keep to itself what it received: makes the intervals of it from the
-    /// near end's `samples` so far.
+    /// The far end turns out to keep to itself what it received, or no longer tells it: makes the intervals
+    /// that it has not told from the near end's `samples` so far.
     pub fn do_without_far(&mut self, samples: &[Sample], listener: &mut Listener<'_>) {
         let without_far = self.without_far;
         let told = |way: &&mut Way| way.sender == EndName::Near && way.series == Series::Received;
         for way in self.ways.iter_mut().filter(told) {
-            *way = Way::new(way.sender, without_far, way.every_s);
-            for sample in samples {
-                if let Some(interval) = way.push(sample) {
+            let kept = std::mem::take(&mut way.kept);
+            let told_s = kept.until_s();
+            *way = Way { kept, ..Way::new(way.sender, without_far, way.every_s) };
+            for interval in samples.iter().filter_map(|sample| way.push(sample)).collect::<Vec<_>>()
+            {
+                // Both ends cut at samples of their own: what is mostly new is the next one.
+                if interval.to_s - told_s > told_s - interval.from_s {
                     way.show(interval, listener);
                 }
             }
@@ -178,6 +182,25 @@ mod tests {
         let rest = [(EndName::Near, None, Some(4800.0)), (EndName::Far, Some(100), None)];
         assert_eq!(seen, [first, rest].concat());
         assert_eq!(events, 4);
+    }
+
+    #[test]
+    fn a_far_end_that_falls_silent_leaves_what_was_sent_after_what_it_told() {
+        let listener = &mut |_| {};
+        let mut live = LiveIntervals::new(&udp(goodput_model::Direction::Send), true);
+        live.take(EndName::Far, &sample(1.01, 0, 500), listener);
+        live.stop();
+        let near = [sample(1.0, 500, 0), sample(2.0, 800, 0), sample(3.0, 900, 0)];
+        live.do_without_far(&near, listener);
+        let (intervals, _) = live.close(&near, &[], listener);
+        let seen: Vec<_> = intervals
+            .iter()
+            .map(|i| (i.to_s, i.received_bytes.value().copied(), i.sent_bits_per_s.map(|r| r.0)))
+            .collect();
+        assert_eq!(
+            seen,
+            [(1.01, Some(500), None), (2.0, None, Some(2400.0)), (3.0, None, Some(800.0))]
+        );
     }
 
     #[test]

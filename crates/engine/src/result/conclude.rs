@@ -91,17 +91,20 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
     Conclusion { record, witnesses: main.witnesses, incomplete: measurement.incomplete }
 }
 
-/// What is said where nothing could be counted.
+/// What is said where nothing could be counted, or only a part.
 fn undiagnosed(measurement: &Measurement) -> Diagnosis {
-    let why = "no end reports what arrived";
     let sender = measurement.senders().first().copied().unwrap_or(EndName::Near);
+    let why = match measurement.partly_counted(sender) {
+        Some(silence) => format!("not known: {silence}"),
+        None => "no end reports what arrived".into(),
+    };
     Diagnosis {
         verdict: Verdict {
             limit: Verdict::NO_LIMIT.into(),
             end: Place::Path,
-            share_percent: Known::missing(why),
-            summary: why.into(),
-            split: Known::missing(why),
+            share_percent: Known::missing(why.clone()),
+            summary: why.clone(),
+            split: Known::missing(why.clone()),
             sender,
         },
         findings: Vec::new(),

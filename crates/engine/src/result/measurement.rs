@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::result::acknowledged::acknowledged;
 use crate::result::far_totals;
+use crate::result::silence::Silence;
 use goodput_model::{
     Clocks, Connection, End, EndName, Evidence, Interval, Known, Latency, Measured, Plan, Sample,
     Thinned, Totals,
@@ -42,13 +43,12 @@ pub struct Measurement {
     pub incomplete: Option<Incomplete>,
 }
 
-/// Why a measurement is only a part of what was asked for.
+/// Why a measurement is only a part of what was asked for: payload ended before its time, or the far end's
+/// report is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incomplete {
     /// In words.
     pub why: String,
-    /// Whether payload ended before its time, rather than the far end's report being lost.
-    pub cut_short: bool,
     /// Whether a privilege or a token is what lacks.
     pub not_permitted: bool,
 }
@@ -81,22 +81,56 @@ impl Measurement {
     }
 
     /// Goodput of what `sender` sent, from the receiver's count after slow start; if the
-    /// receiver reports nothing meanwhile, from what its TCP acknowledged, or else from what it told
-    /// afterwards. `None` if none of these is there.
+    /// receiver reports nothing meanwhile or falls silent, from what its TCP acknowledged, or else from what
+    /// it told afterwards, or before it fell silent. `None` if none of these is there.
     pub fn measured(&self, sender: EndName) -> Option<Measured> {
         let sent = self.steady(sender);
         let omit_s = self.plan.omit_s;
         // What has arrived waits for the disk until the end: that time counts.
         let to_disk = self.plan.storage.sink.as_ref().is_some_and(|sink| sink.fsync);
         let to_disk = to_disk && omit_s == 0.0 && self.steady_samples.is_none();
-        match self.end(sender.other()) {
+        let by_receiver =
+            || measure(sent, self.steady(sender.other()), omit_s, self.sender_later_s(sender));
+        let tells_all = sender == EndName::Far || self.silence().is_none();
+        match self.end(sender.other()).filter(|_| tells_all) {
             Some(receiver) if to_disk => whole(&receiver.samples),
-            Some(_) => {
-                measure(sent, self.steady(sender.other()), omit_s, self.sender_later_s(sender))
-            }
-            None => measure(sent, &acknowledged(sent), omit_s, 0.0)
-                .or_else(|| far_totals::measured(self)),
+            Some(_) => by_receiver(),
+            None => self
+                .acknowledged(sender)
+                .or_else(|| far_totals::measured(self))
+                .or_else(by_receiver),
         }
+    }
+
+    /// Goodput of what `sender` sent, from what the receiver's TCP acknowledged.
+    fn acknowledged(&self, sender: EndName) -> Option<Measured> {
+        let sent = self.steady(sender);
+        measure(sent, &acknowledged(sent), self.plan.omit_s, 0.0)
+    }
+
+    /// How long the far end had told nothing when the senders were to stop, if its report did not come and
+    /// what it told before does not reach to there.
+    pub fn silence(&self) -> Option<Silence> {
+        self.incomplete.as_ref()?;
+        let later_s = -self.sender_later_s(EndName::Near);
+        Silence::of(self.steady(EndName::Near), self.steady(EndName::Far), later_s)
+    }
+
+    /// Set if nothing shows what arrived of what `sender` sent after the receiver fell silent.
+    pub fn partly_counted(&self, sender: EndName) -> Option<Silence> {
+        let silence = self.silence().filter(|_| sender == EndName::Near)?;
+        self.acknowledged(sender).is_none().then_some(silence)
+    }
+
+    /// How many steps there are between the samples that count what arrived of what `sender` sent.
+    pub fn steps(&self, sender: EndName) -> Option<usize> {
+        let receiver = self.end(sender.other());
+        let tells_all = sender == EndName::Far || self.silence().is_none();
+        let samples = match receiver.filter(|_| tells_all) {
+            Some(_) => self.steady(sender.other()).len(),
+            None => acknowledged(self.steady(sender)).len(),
+        };
+        samples.checked_sub(1)
     }
 
     /// Seconds from the beginning of the receiver's samples to that of the sender's; none if nothing
@@ -107,13 +141,21 @@ impl Measurement {
         later_s.map_or(0.0, |later_s| if sender == EndName::Far { later_s } else { -later_s })
     }
 
-    /// One direction as the rules see it; `None` if nothing could be counted.
+    /// One direction as the rules see it; `None` if nothing could be counted, or only a part of the
+    /// time. A far end that fell silent is none: its half of the time is not what limited the whole.
     pub fn evidence(&self, sender: EndName) -> Option<Evidence> {
+        if self.partly_counted(sender).is_some() {
+            return None;
+        }
+        let far = match self.silence() {
+            Some(silence) => Known::missing(silence.to_string()),
+            None => self.far.clone(),
+        };
         Some(Evidence {
             plan: self.plan.clone(),
             sender_end: sender,
             near: Known::Value(self.near.clone()),
-            far: self.far.clone(),
+            far,
             told_lost_share: far_totals::lost_share(self, sender),
             latency: self.latency.clone(),
             clocks: self.clocks.clone(),

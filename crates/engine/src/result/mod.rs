@@ -9,4 +9,5 @@ pub mod joined;
 pub mod kept;
 pub mod measurement;
 pub mod outcome;
+pub mod silence;
 pub mod storage;

@@ -77,7 +77,7 @@ fn finish(
         outcome.inspect_err(|error| live.fail(&exit::in_words(error)))?;
     let text = || live.rest(&record).unwrap_or_else(|| report::test::text(&record, detail));
     let printed = measured::finish(&record, text, &args.output, keeper);
-    match incomplete.filter(|incomplete| incomplete.cut_short && !interrupted) {
+    match incomplete.filter(|_| !interrupted) {
         Some(incomplete) => part(&incomplete, printed),
         None if interrupted => printed.map(|_| Exit::CouldNot),
         None => printed,

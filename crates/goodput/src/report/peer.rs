@@ -23,6 +23,8 @@ pub fn lines(record: &Record) -> Vec<String> {
 /// What the goodput of what this end sent was counted by.
 pub fn counted(record: &Record) -> &'static str {
     match (&record.ends.far, record.plan.transport) {
+        // By the receiver's count, or where that ends too early by its TCP.
+        (Known::Value(_), _) if record.incomplete.is_some() => "known to have arrived",
         (Known::Value(_), _) => "received",
         (Known::Missing(_), Transport::Tcp) if record.plan.observe => "acknowledged",
         (Known::Missing(_), _) => "received, as the far end reports",

@@ -141,6 +141,7 @@ pub(super) fn micros(us: f64) -> String {
 
 fn verdict(out: &mut String, record: &Record, verdict: &Verdict) {
     let limit = match verdict.limit.as_str() {
+        Verdict::NO_LIMIT if record.incomplete.is_some() => verdict.summary.clone(),
         Verdict::NO_LIMIT => style::good(&verdict.summary),
         _ => style::bad(&verdict.summary),
     };

@@ -1,11 +1,13 @@
 //! Whoever reads what goodput prints may stall; what is measured, and who else is served, does not depend on it.
 
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
 use goodput_model::{Record, Sample};
 
-use crate::common::{Home, Server, record};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::{Home, Server, record, stderr};
 
 /// What a pipe holds (pipe(7)).
 const PIPE: usize = 65_536;
@@ -91,4 +93,88 @@ fn a_stalled_reader_of_the_server_holds_up_no_client() {
     drop(reader);
     // It may have waited for the room that the server's own words took.
     let _ = filling.join();
+}
+
+/// Stops the server as soon as payload has moved for an interval, until the client has ended.
+fn stopped_midway(options: &[&str]) -> (Output, Record) {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let fixed = ["test", &server.address, "--no-store", "--json-stream", "--interval", "0.2"];
+    let mut command = home.goodput(&[&fixed[..], options].concat());
+    let mut client =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(client.stdout.take().expect("stdout is piped")).lines();
+    let mut next = || lines.next().map(|line| line.expect("it is text"));
+    while !next().expect("an interval comes").contains("\"event\":\"interval\"") {}
+    let pid =
+        Pid::from_raw(server.pid().try_into().expect("a number of a process")).expect("it runs");
+    kill_process(pid, Signal::STOP).expect("it is ours");
+    let last = std::iter::from_fn(next).last().expect("the record is the last line");
+    let output = client.wait_with_output().expect("it was a child");
+    let line: serde_json::Value = serde_json::from_str(&last).expect("a line is JSON");
+    let record = serde_json::from_value(line["record"].clone());
+    (output, record.expect("it is a record"))
+}
+
+/// The longest time of a direction in its intervals, seconds, and the smallest and largest rates.
+fn span(record: &Record) -> (f64, f64, f64) {
+    let rates = record.intervals.iter().filter_map(|one| one.goodput_bits_per_s.value());
+    let (least, most) =
+        rates.fold((f64::MAX, 0.0f64), |(a, b), rate| (a.min(rate.0), b.max(rate.0)));
+    (record.intervals.last().map_or(0.0, |last| last.to_s), least, most)
+}
+
+#[test]
+fn a_far_end_that_stops_midway_is_no_success_whoever_sends() {
+    for options in [&["-t", "8"][..], &["-t", "8", "-R"]] {
+        let options = [options, &["--expect", ">=1", "--expect", "limit!=path-loss"]].concat();
+        let (output, record) = stopped_midway(&options);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{options:?}: {said}");
+        let why = record.incomplete.as_deref().unwrap_or_default();
+        assert!(
+            why.contains("no report") || why.contains("cut short"),
+            "{options:?}: {why}: {said}"
+        );
+        // Neither the good beginning nor the rest alone: as long as payload was to move.
+        let (until_s, least, most) = span(&record);
+        let (rate, duration_s) = (record.result.goodput_bits_per_s.0, record.result.duration_s);
+        assert!(
+            duration_s >= until_s / 2.0,
+            "{options:?}: {duration_s} of {until_s}: {:?}",
+            record.doubts
+        );
+        assert!(rate > 0.0 && (least..=most).contains(&rate), "{options:?}: {least} {rate} {most}");
+    }
+}
+
+#[test]
+fn datagrams_that_nobody_counted_have_no_verdict() {
+    let (output, record) = stopped_midway(&["-u", "--rate", "50mbit", "-t", "8"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    let told =
+        record.doubts.iter().any(|doubt| doubt.contains("no end reports what arrived afterwards"));
+    assert!(told && record.findings.is_empty(), "{:?} {:?}", record.doubts, record.verdict);
+    assert!(record.verdict.summary.contains("fell silent"), "{:?}", record.verdict);
+}
+
+/// A test that is over after a sample or two.
+#[test]
+fn a_very_short_test_has_the_rate_of_its_whole_time() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    for direction in [&[][..], &["-R"]] {
+        let test = ["test", &server.address, "--json", "--no-store", "-t", "0.1"];
+        let record = record(&home.run(&[&test[..], direction].concat()));
+        let result = &record.result;
+        let received = result.directions[0].received_bytes.value().copied().expect("it is counted");
+        let told = result.goodput_bits_per_s.0 / 8.0 * result.duration_s;
+        assert!(told <= received as f64 * 1.000_001, "{told} of {received}");
+        assert!(result.duration_s > 0.05, "{}", result.duration_s);
+        let receiver = if direction.is_empty() { &record.ends.far } else { &record.ends.near };
+        let steps = receiver.value().expect("it is known").samples.len() - 1;
+        let doubt = record.doubts.iter().any(|doubt| doubt.contains("too short"));
+        // A machine that was busy takes longer to empty its queues, in more samples.
+        assert!(doubt || steps > 5, "{steps}: {:?}", record.doubts);
+    }
 }

@@ -1,5 +1,6 @@
 //! Doubts about a measurement that its own numbers raise.
 
+mod beginning;
 mod bytes;
 mod copies;
 
@@ -22,9 +23,10 @@ pub fn doubts(measurement: &Measurement, result: &Outcome) -> Vec<String> {
         [EndName::Near, EndName::Far].into_iter().flat_map(|end| copies::made(measurement, end));
     let cut = cut.into_iter().flatten();
     let fallen = fell_back(measurement).into_iter();
-    let told = stolen.chain(fallen).chain(untold(measurement)).chain(cut);
+    let told =
+        stolen.chain(fallen).chain(untold(measurement)).chain(silent(measurement)).chain(cut);
     let told = told.chain(disagreements).chain(copied).chain(coarse(&measurement.plan));
-    told.chain(senders_times(measurement)).collect()
+    told.chain(senders_times(measurement)).chain(beginning::counted(measurement)).collect()
 }
 
 /// Senders whose device does not hold datagrams until the times that the mover `txtime` gave them. The
@@ -88,6 +90,17 @@ fn untold(measurement: &Measurement) -> Option<String> {
     let sends = measurement.senders().contains(&EndName::Near);
     let why = measurement.far.get().err().filter(|_| sends)?;
     Some(format!("{why}: the received bytes are those that its TCP acknowledged"))
+}
+
+/// What stands for the count of a receiver that fell silent.
+fn silent(measurement: &Measurement) -> Option<String> {
+    let sends = measurement.senders().contains(&EndName::Near);
+    let silence = measurement.silence().filter(|_| sends)?;
+    let instead = match measurement.partly_counted(EndName::Near) {
+        Some(_) => "the goodput is that of the time before; no end reports what arrived afterwards",
+        None => "the received bytes are those that its TCP acknowledged",
+    };
+    Some(format!("{silence}: {instead}"))
 }
 
 /// Directions in which payload moved, and of which no one shows what arrived.

@@ -1,0 +1,42 @@
+//! Tests so short that their beginning can't be told from the rest.
+
+use goodput_experiment::steady::FEWEST_INTERVALS_LEFT;
+use goodput_model::{Length, Transport};
+
+use crate::result::measurement::Measurement;
+
+/// Whether slow start may be in the goodput because nothing could be left out. A transfer of so many bytes
+/// is measured whole on purpose, and one that was cut short says so.
+pub fn counted(measurement: &Measurement) -> Option<String> {
+    let plan = &measurement.plan;
+    let timed = matches!(plan.length, Length::Seconds(_) | Length::Auto { .. });
+    if !timed || plan.transport != Transport::Tcp || plan.omit_s > 0.0 {
+        return None;
+    }
+    let steps = measurement.senders().into_iter().filter_map(|sender| measurement.steps(sender));
+    let fewest = steps.min().filter(|steps| *steps <= FEWEST_INTERVALS_LEFT)?;
+    Some(format!(
+        "the test was too short ({fewest} steps between samples) to tell slow start from the rest: the goodput \
+         may include it; a longer -t leaves it out"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_model::{Bytes, Plan};
+
+    use super::*;
+    use crate::result::silence::tests::measurement;
+
+    #[test]
+    fn a_test_of_a_few_samples_may_hold_slow_start() {
+        let timed = Plan { length: Length::Seconds(0.5), ..Plan::standard() };
+        let told = |tenths, plan: &Plan| counted(&measurement(tenths, tenths, plan.clone()));
+        let doubt = told(2, &timed).expect("two steps are few");
+        assert!(doubt.contains("too short (2 steps"), "{doubt}");
+        assert_eq!(told(6, &timed), None);
+        assert_eq!(told(2, &Plan { omit_s: 0.1, ..timed.clone() }), None);
+        let bytes = Length::Bytes(Bytes(2000));
+        assert_eq!(told(2, &Plan { length: bytes, ..timed }), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! A far end whose report did not come, and that told nothing more while payload was still to move.
+
+use std::fmt;
+
+use goodput_model::Sample;
+
+/// How many of its longest steps a far end may be behind when the senders stop: one is its next sample, one
+/// the way of that.
+const MAX_STEPS_BEHIND: f64 = 2.0;
+
+/// What a far end told does not reach to the end of the measurement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Silence {
+    /// Until when it told its counts, seconds of the near end's samples.
+    pub from_s: f64,
+    /// When the senders stopped or were to stop.
+    pub to_s: f64,
+}
+
+impl Silence {
+    /// Of a far end whose samples begin `later_s` after the `near` end's, both until the senders were to
+    /// stop. `None` if it is behind no more than its own steps explain, or told nothing at all.
+    pub fn of(near: &[Sample], far: &[Sample], later_s: f64) -> Option<Self> {
+        let (to_s, from_s) = (near.last()?.at_s, far.last()?.at_s + later_s);
+        let steps = far.windows(2).map(|pair| pair[1].at_s - pair[0].at_s);
+        let longest = steps.reduce(f64::max)?;
+        (to_s - from_s > MAX_STEPS_BEHIND * longest).then_some(Self { from_s, to_s })
+    }
+}
+
+impl fmt::Display for Silence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { from_s, to_s } = self;
+        write!(f, "the far end fell silent after {from_s:.1} s of {to_s:.1} s")
+    }
+}
+
+#[cfg(test)]
+pub(in crate::result) mod tests {
+    use std::sync::Arc;
+
+    use goodput_model::{
+        Clocks, End, EndName, FlowSample, Host, Known, Length, Plan, Role, TcpInfo,
+    };
+
+    use super::*;
+    use crate::result::measurement::{Incomplete, Measurement};
+
+    /// Tenths of a second up to the `last`.
+    fn samples(last: u32) -> Vec<Sample> {
+        let sample = |at_s| Sample { at_s, sent_bytes: 0, received_bytes: 0, flows: Vec::new() };
+        (0..=last).map(|tenth| sample(f64::from(tenth) / 10.0)).collect()
+    }
+
+    #[test]
+    fn a_sample_or_two_on_their_way_are_no_silence() {
+        let silence = |far: &[Sample], later_s| Silence::of(&samples(50), far, later_s);
+        assert_eq!(silence(&samples(49), 0.0), None);
+        assert_eq!(silence(&samples(30), 1.95), None, "it began later");
+        let dead = silence(&samples(17), 0.0).expect("3.3 s are more than two steps");
+        assert_eq!((dead.from_s, dead.to_s), (1.7, 5.0));
+        assert_eq!(dead.to_string(), "the far end fell silent after 1.7 s of 5.0 s");
+        assert_eq!(silence(&[], 0.0), None, "it never told anything");
+    }
+
+    /// Of so many tenths of a second, of which the far end has told `far`.
+    pub fn measurement(tenths: u64, far: u64, plan: Plan) -> Measurement {
+        let samples = |tenths: u64| {
+            let count = |sample: Sample| {
+                let bytes = (sample.at_s * 10_000.0).round() as u64;
+                Sample { sent_bytes: bytes, received_bytes: bytes, ..sample }
+            };
+            samples(tenths as u32).into_iter().map(count).collect::<Vec<_>>()
+        };
+        let end = |tenths| {
+            Arc::new(End { samples: samples(tenths), ..End::unobserved(Host::foreign("made up")) })
+        };
+        Measurement {
+            plan,
+            near: end(tenths),
+            far: Known::Value(end(far)),
+            connections: Vec::new(),
+            far_totals: None,
+            intervals: Vec::new(),
+            thinned: None,
+            steady_samples: None,
+            latency: None,
+            clocks: Clocks::missing("made up"),
+            doubts: Vec::new(),
+            incomplete: None,
+        }
+    }
+
+    #[test]
+    fn a_far_end_that_fell_silent_is_no_evidence_of_the_whole() {
+        let lost = Some(Incomplete { why: "no report".into(), not_permitted: false });
+        let plan = Plan { length: Length::Seconds(5.0), ..Plan::standard() };
+        let dead = |incomplete| Measurement { incomplete, ..measurement(50, 17, plan.clone()) };
+        let (whole, part) = (dead(None), dead(lost));
+        assert_eq!((whole.silence(), whole.partly_counted(EndName::Near)), (None, None));
+        assert!(whole.evidence(EndName::Near).is_some());
+        // These samples have nothing that TCP acknowledged: only the time that was told is known.
+        let silence = part.partly_counted(EndName::Near).expect("it told 1.7 s of 5 s");
+        assert_eq!((silence.from_s, silence.to_s), (1.7, 5.0));
+        assert!(part.evidence(EndName::Near).is_none(), "no verdict on a third of the time");
+        let measured = part.measured(EndName::Near).expect("what was told");
+        assert_eq!((measured.from_s, measured.to_s), (0.0, 1.7));
+        // What this end received it has counted all the time.
+        let evidence = part.evidence(EndName::Far).expect("it is counted here");
+        assert_eq!(evidence.measured.to_s, 5.0);
+        assert!(evidence.far.value().is_none());
+    }
+
+    /// 1000 bytes in each tenth of a second until the path dies, after 2 s.
+    #[test]
+    fn what_tcp_acknowledged_counts_all_the_time() {
+        let plan = Plan { length: Length::Seconds(5.0), ..Plan::standard() };
+        let mut part = measurement(50, 17, plan);
+        let mut near = End::clone(&part.near);
+        for (tenth, sample) in near.samples.iter_mut().enumerate() {
+            let acked_bytes = Some(tenth.min(20) as u64 * 1000);
+            let tcp = Known::Value(TcpInfo { acked_bytes, ..TcpInfo::default() });
+            let flow = FlowSample::untold(0, Role::Sender, sample.sent_bytes, "not looked at");
+            sample.flows = vec![FlowSample { tcp, ..flow }];
+        }
+        part.near = Arc::new(near);
+        part.incomplete = Some(Incomplete { why: "no report".into(), not_permitted: false });
+        assert!(part.silence().is_some() && part.partly_counted(EndName::Near).is_none());
+        let evidence = part.evidence(EndName::Near).expect("what arrived is known");
+        assert!(evidence.far.value().is_none());
+        let measured = evidence.measured;
+        assert_eq!((measured.from_s, measured.to_s), (0.0, 5.0));
+        assert!((measured.goodput.0 - 32_000.0).abs() < 1e-6, "{measured:?}");
+    }
+}
