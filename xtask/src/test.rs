@@ -11,7 +11,7 @@ use goodput_testing::Outcome;
 
 use crate::tally::{Steps, Tally};
 use crate::transcript::Transcript;
-use crate::{docs, layering, peers, supply, tidy};
+use crate::{docs, kernel, layering, peers, supply, tidy};
 use xtask::packages;
 use xtask::shell::{cargo, run as run_command};
 
@@ -26,7 +26,7 @@ pub struct Options {
 type Step = fn() -> Result<Tally>;
 
 /// Every step, quick ones first.
-const STEPS: [(&str, Step); 12] = [
+const STEPS: [(&str, Step); 13] = [
     ("packages", provide_packages),
     ("format", || one(&mut cargo(["fmt", "--all", "--check"]))),
     ("tidy", || Ok(Tally::of_problems(&tidy::problems()?))),
@@ -38,6 +38,7 @@ const STEPS: [(&str, Step); 12] = [
     // With the test targets, so that the tests below need no second build of anything.
     ("build", || one(&mut cargo(["build", "--workspace", "--all-targets"]))),
     ("tests", tests),
+    ("kernel", kernel::check),
     ("peers", || Ok(Tally::of_problems(&peers::problems()?))),
     ("docs", || Ok(Tally::of_problems(&docs::problems()?))),
 ];
@@ -87,9 +88,24 @@ fn tests() -> Result<Tally> {
     command.env(goodput_testing::FILE, left.path());
     with_colour(&mut command).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().context("can't start cargo test")?;
-    let (lines, received) = channel();
     let stdout = child.stdout.take().context("cargo test has no stdout")?;
     let stderr = child.stderr.take().context("cargo test has no stderr")?;
+    let transcript = transcribe(stdout, stderr)?;
+    let succeeded = child.wait()?.success();
+    let left = std::fs::read_to_string(left.path()).context("can't read what was skipped")?;
+    let proved_nothing = proved_nothing(&left)?;
+    for outcome in &proved_nothing {
+        println!("{outcome}");
+    }
+    Ok(transcript.tally(succeeded, &proved_nothing))
+}
+
+/// Shows what test binaries print, and reads it until both pipes end.
+pub fn transcribe(
+    stdout: impl Read + Send + 'static,
+    stderr: impl Read + Send + 'static,
+) -> Result<Transcript> {
+    let (lines, received) = channel();
     let on_stderr = lines.clone();
     let readers = [
         thread::spawn(move || pass_lines(stdout, &lines)),
@@ -101,15 +117,9 @@ fn tests() -> Result<Tally> {
         println!("{line}");
     }
     for reader in readers {
-        reader.join().map_err(|_| anyhow::anyhow!("a reader of cargo test's output died"))?;
+        reader.join().map_err(|_| anyhow::anyhow!("a reader of the tests' output died"))?;
     }
-    let succeeded = child.wait()?.success();
-    let left = std::fs::read_to_string(left.path()).context("can't read what was skipped")?;
-    let proved_nothing = proved_nothing(&left)?;
-    for outcome in &proved_nothing {
-        println!("{outcome}");
-    }
-    Ok(transcript.tally(succeeded, &proved_nothing))
+    Ok(transcript)
 }
 
 /// The tests that left a line as they proved nothing, each once.

@@ -8,6 +8,7 @@ mod guest;
 mod initramfs;
 mod job;
 mod package;
+mod suite;
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -19,6 +20,8 @@ use anyhow::Result;
 use guest::{Guest, Processor};
 use job::Job;
 use package::Kernel;
+
+pub use suite::check;
 
 /// Options of `cargo xtask kernel`.
 #[derive(clap::Args)]

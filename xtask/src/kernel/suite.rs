@@ -1,0 +1,140 @@
+//! The step `kernel` of `cargo xtask test`: tests that were built for this host run again under Debian's newest
+//! kernel, and some that only its devices and queueing disciplines can host.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use goodput_testing::everything_required;
+use serde_json::Value;
+
+use super::guest::{Guest, Processor};
+use super::job::{Job, quoted};
+use super::package::Kernel;
+use crate::tally::Tally;
+use crate::test::transcribe;
+use xtask::shell::{capture, cargo, has_program, root};
+
+/// The kernel that everything runs under.
+const KERNEL: &str = "debian";
+/// Far longer than it takes: on a busy machine it takes longer, and that is no failure.
+const WITHIN: Duration = Duration::from_secs(1800);
+
+/// Some tests of one test binary.
+struct Suite {
+    /// The source of the binary's root module.
+    source: &'static str,
+    /// Which of its tests, each by a part of its name; none is all of them.
+    tests: &'static [&'static str],
+}
+
+const SUITES: [Suite; 2] = [
+    Suite { source: "crates/goodput/tests/kernel/main.rs", tests: &[] },
+    // With netem under them.
+    Suite { source: "crates/lab/src/lib.rs", tests: &["lab::tests"] },
+];
+
+/// Boots once, runs all suites, and counts their tests.
+pub fn check() -> Result<Tally> {
+    let kernel = match missing() {
+        Some(what) => Err(what),
+        None => {
+            Kernel::provide(KERNEL).map_err(|error| format!("the package of a kernel: {error:#}"))
+        }
+    };
+    let kernel = match kernel {
+        Ok(kernel) => kernel,
+        Err(what) => return Ok(skip(&what)),
+    };
+    println!("  Linux {}", kernel.release);
+    let words = ["sh", "-c", &script(&binaries()?)?].map(OsString::from);
+    let mut guest = Guest::boot(&kernel, Processor::Emulated, &Job::here(&words)?)?;
+    let (stdout, stderr) = guest.output()?;
+    let (transcript, status) = thread::scope(|scope| {
+        let waits = scope.spawn(|| guest.wait(WITHIN));
+        (transcribe(stdout, stderr), waits.join())
+    });
+    let status = status.map_err(|_| anyhow::anyhow!("whoever waits for the guest died"))?;
+    let mut tally = transcript?.tally(matches!(status, Ok(0)), &BTreeSet::new());
+    if let Err(error) = status {
+        println!("  {error:#}");
+        tally += Tally::failure(format!("{error:#}"));
+    }
+    Ok(tally)
+}
+
+/// What this machine lacks to host a guest.
+fn missing() -> Option<String> {
+    if cfg!(not(target_arch = "x86_64")) {
+        return Some("an x86-64 machine, whose programs the guest can run".into());
+    }
+    let programs = ["qemu-system-x86_64", "busybox", "cpio", "modprobe", "apt-get", "unshare"];
+    programs.into_iter().find(|name| !has_program(name)).map(|name| format!("the program {name}"))
+}
+
+fn skip(what: &str) -> Tally {
+    let needs = format!("kernel: needs {what}");
+    println!("SKIPPED {needs}");
+    if everything_required() { Tally::failure(needs) } else { Tally::SKIPPED }
+}
+
+/// Every test binary of the workspace with the source of its root module; builds what is not built.
+fn binaries() -> Result<Vec<(PathBuf, String)>> {
+    let mut build = cargo(["test", "--workspace", "--no-run", "--message-format=json", "--quiet"]);
+    let said = capture(&mut build)?;
+    let messages = said.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
+    let binary = |message: &Value| {
+        let source = message["target"]["src_path"].as_str()?;
+        Some((source.into(), message["executable"].as_str()?.into()))
+    };
+    Ok(messages
+        .iter()
+        .filter(|message| message["profile"]["test"] == true)
+        .filter_map(binary)
+        .collect())
+}
+
+/// Runs every suite. The guest hosts all their tests, so none may skip. Each runs in the folder of its package as cargo does, and fails if one of them does.
+fn script(binaries: &[(PathBuf, String)]) -> Result<String> {
+    let mut script = String::from("export GOODPUT_REQUIRE=all\nfailed=0\n");
+    for suite in &SUITES {
+        let source = root().join(suite.source);
+        let (_, binary) = binaries
+            .iter()
+            .find(|(of, _)| *of == source)
+            .with_context(|| format!("cargo builds no test of {}", suite.source))?;
+        let package = source.ancestors().find(|folder| folder.join("Cargo.toml").exists());
+        let package = package.context("a source is in a package")?.to_string_lossy();
+        let tests: String = suite.tests.iter().map(|test| format!(" {}", quoted(test))).collect();
+        script += &format!("(cd {} && {}{tests}) || failed=1\n", quoted(&package), quoted(binary));
+    }
+    Ok(script + "exit $failed\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_suite_runs_in_the_folder_of_its_package() {
+        let binary =
+            |suite: &Suite| (root().join(suite.source), format!("/built/{}", suite.source));
+        let all: Vec<_> = SUITES.iter().map(binary).collect();
+        let script = script(&all).unwrap();
+        let root = root().display().to_string();
+        let lab = format!(
+            "(cd '{root}/crates/lab' && '/built/crates/lab/src/lib.rs' 'lab::tests') || failed=1\n"
+        );
+        assert!(script.contains(&lab), "{script}");
+        assert!(script.ends_with("exit $failed\n"), "{script}");
+        assert_eq!(script.matches("(cd ").count(), SUITES.len());
+    }
+
+    #[test]
+    fn a_suite_that_nobody_builds_is_an_error() {
+        assert!(script(&[]).unwrap_err().to_string().contains(SUITES[0].source));
+    }
+}
