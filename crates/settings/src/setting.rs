@@ -75,6 +75,12 @@ pub trait Machine: Sync {
     /// that can't be.
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError>;
 
+    /// Refuses to replace the value now if it would not come back exactly as it is. Asked before the first
+    /// change only: what a change of ours has made instead need not come back.
+    fn comes_back(&self, _setting: &SettingRef) -> Result<(), SettingError> {
+        Ok(())
+    }
+
     /// The value now with everything it takes to make it exactly so again, where `read` rounds.
     fn capture(&self, setting: &SettingRef) -> Result<String, SettingError> {
         self.read(setting)

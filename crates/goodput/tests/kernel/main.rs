@@ -1,5 +1,5 @@
 //! What only a kernel and devices other than the build machine's can host: cards with rings and channels, netem
-//! below the lab, datagrams that fq holds.
+//! below the lab, queueing disciplines of every kind.
 //!
 //! `cargo xtask test kernel` runs it as root of a virtual machine, which says so in its environment. Anywhere else
 //! there is nothing to run: these tests change the cards of the machine that they run on. The machine is emulated
@@ -9,6 +9,7 @@ mod cards;
 mod netem;
 mod paced;
 mod program;
+mod queues;
 mod victim;
 
 use std::process::ExitCode;
@@ -26,7 +27,12 @@ fn main() -> ExitCode {
     // The tests share the cards.
     arguments.test_threads = Some(1);
     let tests = match std::env::var_os(GUEST) {
-        Some(_) => cards::all().into_iter().chain(netem::all()).chain(paced::all()).collect(),
+        Some(_) => cards::all()
+            .into_iter()
+            .chain(queues::all())
+            .chain(netem::all())
+            .chain(paced::all())
+            .collect(),
         None => Vec::new(),
     };
     libtest_mimic::run(&arguments, tests).exit_code()

@@ -79,8 +79,9 @@ impl Changes {
         // for the original.
         let claim = claim(open.journal.path(), &self.place, machine, &setting)?;
         let now = machine.read(&setting)?;
-        if let Some(known) = known {
-            still_ours(machine, &self.contents.entries[known], &now)?;
+        match known {
+            Some(known) => still_ours(machine, &self.contents.entries[known], &now)?,
+            None => machine.comes_back(&setting)?,
         }
         if now == wanted {
             return Ok(now);

@@ -75,11 +75,15 @@ impl Machine for QdiscKind {
             let why = format!("it must be default or one of {}", SETTABLE.join(", "));
             return Err(bad(setting, value, why));
         }
+        Ok(value.into())
+    }
+
+    fn comes_back(&self, setting: &SettingRef) -> Result<(), SettingError> {
         let mut device = Device::of(setting)?;
         let root = device.root(setting)?;
         match device.objection(setting, &root)? {
             Some(why) => Err(SettingError::Irreversible { setting: setting.clone(), why }),
-            None => Ok(value.into()),
+            None => Ok(()),
         }
     }
 

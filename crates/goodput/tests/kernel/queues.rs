@@ -1,0 +1,106 @@
+//! `qdisc.kind` over queueing disciplines with parameters of their own: each comes back as it was, handle and
+//! parameters, or is refused beforehand.
+
+use std::process::Command;
+
+use goodput_model::SettingRef;
+use goodput_netlink::{Netlink, namespace};
+use goodput_settings::{Changes, SettingError};
+use libtest_mimic::{Failed, Trial};
+
+use crate::victim::guard;
+
+/// As tc(8) makes them, with parameters that nobody has by default.
+const COMES_BACK: [&str; 8] = [
+    "fq limit 5000 flow_limit 50 quantum 3000 initial_quantum 9000 maxrate 100mbit",
+    "fq_codel limit 777 flows 64 target 7ms interval 70ms quantum 600 noecn",
+    "codel limit 555 target 4ms interval 40ms ecn",
+    "pie limit 333 target 20ms tupdate 30ms alpha 3 beta 21 ecn",
+    "pfifo limit 33",
+    "bfifo limit 33333",
+    "pfifo_head_drop limit 44",
+    "tbf rate 10mbit burst 10000 limit 30000",
+];
+/// Their dumps lack what it takes to make them again, or they have classes.
+const REFUSED: [&str; 5] =
+    ["cake bandwidth 10mbit", "sfq perturb 10", "netem delay 1ms", "htb default 10", "ets bands 3"];
+/// What they are changed to, one after the other. Some of these would not come back themselves, and need not.
+const OTHERS: [&str; 6] = ["cake", "fq", "sfq", "pie", "fq_codel", "default"];
+const DEVICE: &str = "queue0";
+
+/// Every test of this file.
+pub fn all() -> Vec<Trial> {
+    let kind = |qdisc: &str| qdisc.split(' ').next().unwrap_or_default().to_owned();
+    let back = COMES_BACK.into_iter().map(move |qdisc| {
+        Trial::test(format!("queues::{}_comes_back", kind(qdisc)), move || {
+            with_root(qdisc, comes_back)
+        })
+    });
+    let refused = REFUSED.into_iter().map(move |qdisc| {
+        Trial::test(format!("queues::{}_is_refused", kind(qdisc)), move || {
+            with_root(qdisc, is_refused)
+        })
+    });
+    back.chain(refused).collect()
+}
+
+/// Runs `test` in a network namespace with a device that has this discipline at its root.
+fn with_root(qdisc: &str, test: impl FnOnce() -> Result<(), Failed> + Send) -> Result<(), Failed> {
+    namespace::in_new_namespace(|| {
+        let mut netlink = Netlink::open()?;
+        netlink.create_veth(DEVICE, "peer0")?;
+        for name in [DEVICE, "peer0"] {
+            let index = netlink.link(name)?.index;
+            netlink.set_up(index)?;
+        }
+        tc(&format!("qdisc replace dev {DEVICE} root handle 7: {qdisc}"))?;
+        test()
+    })?
+}
+
+fn tc(words: &str) -> Result<String, Failed> {
+    let output = Command::new("tc").args(words.split(' ')).output()?;
+    if !output.status.success() {
+        return Err(format!("tc {words}: {}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn setting() -> Result<SettingRef, Failed> {
+    Ok(format!("qdisc.kind@{DEVICE}").parse()?)
+}
+
+fn comes_back() -> Result<(), Failed> {
+    let show = || tc(&format!("-details qdisc show dev {DEVICE}"));
+    let (before, setting) = (show()?, setting()?);
+    let state = tempfile::tempdir_in("/dev/shm")?;
+    let mut changes = Changes::begin(state.path(), guard())?;
+    for kind in OTHERS {
+        let effective = changes.apply(&setting, kind)?;
+        if effective != kind || (kind != "default" && !show()?.contains(kind)) {
+            return Err(format!("{kind}: {effective}, {}", show()?).into());
+        }
+    }
+    let report = changes.restore();
+    let after = show()?;
+    match report.is_clean() && after == before {
+        true => Ok(()),
+        false => Err(format!("{report}: {before} → {after}").into()),
+    }
+}
+
+fn is_refused() -> Result<(), Failed> {
+    // Kind and handle: some show beside their parameters what they have counted.
+    let show = || -> Result<String, Failed> {
+        let text = tc(&format!("qdisc show dev {DEVICE}"))?;
+        Ok(text.split(' ').take(3).collect::<Vec<_>>().join(" "))
+    };
+    let before = show()?;
+    let state = tempfile::tempdir_in("/dev/shm")?;
+    let mut changes = Changes::begin(state.path(), guard())?;
+    let answer = changes.apply(&setting()?, "fq_codel");
+    match answer {
+        Err(SettingError::Irreversible { .. }) if show()? == before => Ok(()),
+        other => Err(format!("{other:?}: {before} → {}", show()?).into()),
+    }
+}
