@@ -34,6 +34,7 @@ pub mod queue_statistics;
 mod raw;
 pub mod receive_hash;
 pub mod receive_rules;
+mod rounded_times;
 pub mod route_metrics;
 pub mod routes;
 mod rtnetlink;

@@ -4,6 +4,7 @@ use netlink_packet_core::{DefaultNla, Emitable, NLM_F_CREATE, NLM_F_REPLACE, Nla
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcMessage, TcOption, TcStats2};
 
+use crate::rounded_times::written_for;
 use crate::{Netlink, NetlinkError, Tbf};
 
 pub(crate) const TCA_OPTIONS: u16 = 2;
@@ -163,14 +164,15 @@ impl Netlink {
 }
 
 impl QdiscOptions {
-    /// The parameters of a queueing discipline from the content of `TCA_OPTIONS`.
-    pub fn from_bytes(kind: &str, bytes: Vec<u8>) -> Self {
-        Self::parse(kind, bytes)
-    }
-
     /// The content of `TCA_OPTIONS`.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.emit()
+    }
+
+    /// The parameters with which a queueing discipline of this kind reads `bytes` again, the content of
+    /// `TCA_OPTIONS` that it was read as: the kernel rounds some times down whenever they are set.
+    pub fn to_read_back(kind: &str, bytes: &[u8]) -> Self {
+        Self::parse(kind, written_for(kind, bytes))
     }
 
     fn parse(kind: &str, bytes: Vec<u8>) -> Self {

@@ -42,6 +42,10 @@ const RESTORABLE: [&str; 10] = [
     "tbf",
 ];
 
+/// Kinds with a parameter that is refused in a change of one which is there: `TCA_FQ_CODEL_FLOWS` in
+/// `fq_codel_change`, net/sched/sch_fq_codel.c.
+const FIXED_AT_CREATION: [&str; 1] = ["fq_codel"];
+
 /// Separates the parts of what is saved.
 const PART: char = ':';
 /// What the kernel gives a device unless told otherwise (sysctl net.core.default_qdisc).
@@ -63,7 +67,7 @@ impl Machine for QdiscKind {
         };
         let root = device.root(setting)?;
         let written = match wanted {
-            Some(qdisc) => device.netlink.replace_qdisc(&qdisc),
+            Some(qdisc) => device.replace(&root, &qdisc),
             None if root.is_default() => Ok(()),
             None => device.netlink.delete_qdisc(&root),
         };
@@ -103,9 +107,9 @@ impl Machine for QdiscKind {
 fn restored(index: u32, kind: &str, saved: &str) -> Qdisc {
     let (handle, parameters) = saved.split_once(PART).unwrap_or((saved, ""));
     let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).unwrap_or_default(), 16).ok();
-    let bytes = parameters.as_bytes().chunks(2).filter_map(byte).collect();
+    let bytes: Vec<_> = parameters.as_bytes().chunks(2).filter_map(byte).collect();
     let handle = u32::from_str_radix(handle, 16).unwrap_or(0);
-    Qdisc { handle, ..Qdisc::root(index, kind, QdiscOptions::from_bytes(kind, bytes)) }
+    Qdisc { handle, ..Qdisc::root(index, kind, QdiscOptions::to_read_back(kind, &bytes)) }
 }
 
 fn failed(setting: &SettingRef, value: &str, error: NetlinkError) -> SettingError {
@@ -138,6 +142,16 @@ impl Device {
             setting: setting.clone(),
             what: format!("root queueing discipline at {}; is it up?", device::name(setting)),
         })
+    }
+
+    /// Puts `qdisc` in the place of `root`.
+    fn replace(&mut self, root: &Qdisc, qdisc: &Qdisc) -> Result<(), NetlinkError> {
+        let is_restored = !qdisc.options.to_bytes().is_empty();
+        let keeps = root.kind == qdisc.kind && FIXED_AT_CREATION.contains(&qdisc.kind.as_str());
+        if keeps && is_restored && !root.is_default() {
+            self.netlink.delete_qdisc(root)?;
+        }
+        self.netlink.replace_qdisc(qdisc)
     }
 
     /// Why `root` would not come back as it is, if so.
