@@ -30,6 +30,9 @@ pub fn credentials(args: &CredentialArgs) -> Result<Credentials> {
 
 /// The key that the arguments name, or the usual one if there is one.
 fn own_key(args: &CredentialArgs) -> Result<Option<OwnKey>> {
+    if args.no_key {
+        return Ok(None);
+    }
     let own = match &args.key {
         Some(file) => {
             key_files::check_exists(file)?;

@@ -170,7 +170,10 @@ fn a_server_keeps_to_its_directories() {
     fails(&place.run(&["-R", "--source", "../files/big/../../server.log"]), &["refused"]);
     fails(&place.run(&["-R", "--source", "/etc/passwd"]), &["not beneath"]);
     fails(&place.run(&["--source", &place.big(), "--sink", "../x"]), &["not beneath"]);
-    fails(&place.run(&["--source", &place.big(), "--sink", "x"]), &["no more than 1048576 bytes"]);
+    fails(
+        &place.run(&["--source", &place.big(), "--sink", "x"]),
+        &["no more than 1.05 MB", "--max-sink"],
+    );
     assert!(place.written("sinks/x").len() <= 1 << 20);
     let bare = Server::start(&place.home, &[]);
     let run = |options: &[&str]| {

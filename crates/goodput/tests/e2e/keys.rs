@@ -106,7 +106,7 @@ fn a_key_is_withdrawn_and_given_while_the_server_runs() {
     let list = authorize(&home, &[]);
     let server = Server::start(&home, &["--authorized-keys", &list, "--require-credential"]);
     let try_it = || test(&home, &server.address, &["--key", &ann]);
-    refused(&try_it(), &["not known"]);
+    refused(&try_it(), &["not known", "`goodput key`"]);
     // The file is looked at once a second.
     let changes = |lines: &[&str], noticed: &str, times| {
         authorize(&home, lines);
@@ -115,7 +115,7 @@ fn a_key_is_withdrawn_and_given_while_the_server_runs() {
     changes(&[&line], "1 clients are known", 1);
     record(&try_it());
     changes(&["# ", &line], "0 clients are known", 1);
-    refused(&try_it(), &["not known"]);
+    refused(&try_it(), &["not known", "`goodput key`"]);
     // What cannot be read says nothing of anyone.
     changes(&[&line, "bob measure\n"], "line 2", 1);
     refused(&try_it(), &["its log"]);
@@ -162,6 +162,27 @@ fn the_usual_key_is_shown_to_servers_that_ask_and_to_those_that_are_known() {
     drop(server);
     let strict = Server::start(&home, &["--authorized-keys", &list, "--require-credential"]);
     assert!(moved(&record(&test(&home, &strict.address, &[]))));
+}
+
+#[test]
+fn a_server_that_has_no_keys_any_more_is_measured_by_whoever_says_so() {
+    let home = Home::new();
+    let line = stdout(&home.run(&["key", "--name", "ann"]));
+    let key = home.path().join("goodput/key");
+    let key = key.to_str().unwrap();
+    let list = authorize(&home, &[&line]);
+    let server = Server::start(&home, &["--authorized-keys", &list]);
+    record(&test(&home, &server.address, &["--key", key]));
+    let open = Server::start(&home, &[]);
+    // As if it were at the place of the one that is known now.
+    let file = home.path().join("goodput/known_servers");
+    let known = fs::read_to_string(&file).unwrap();
+    assert!(known.contains(&server.address), "{known}");
+    fs::write(&file, known.replace(&server.address, &open.address)).unwrap();
+    // It is not believed that it is the same one.
+    refused(&test(&home, &open.address, &[]), &["--authorized-keys", "--no-key"]);
+    assert!(moved(&record(&test(&home, &open.address, &["--no-key"]))));
+    assert!(moved(&record(&test(&home, &open.address, &["--no-key", "--key", key]))));
 }
 
 #[test]

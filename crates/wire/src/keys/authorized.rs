@@ -157,7 +157,12 @@ impl AuthorizedKeys {
     /// # Errors
     /// Why it is not, in words for whoever keeps the file.
     pub fn find(&self, key: &PublicKey, from: IpAddr) -> Result<Arc<AuthorizedKey>, String> {
-        let known = self.0.get(key).ok_or_else(|| format!("the key {key} is not known here"))?;
+        let known = self.0.get(key).ok_or_else(|| {
+            format!(
+                "the key {key} is not known here; have the server's operator add your line to --authorized-keys \
+                 (`goodput key` prints it)"
+            )
+        })?;
         if !known.from.is_empty() && !known.from.iter().any(|network| network.holds(from)) {
             return Err(format!("the key of {} may not be used from {from}", known.name));
         }

@@ -163,8 +163,8 @@ impl Allowance for Writing {
     fn take(&self, bytes: u64) -> Result<(), String> {
         let mut written = lock(&self.written);
         if written.saturating_add(bytes) > self.each_bytes {
-            let most = self.each_bytes;
-            return Err(format!("this server writes no more than {most} bytes for a flow"));
+            let most = Bytes(self.each_bytes);
+            return Err(format!("this server writes no more than {most} for a flow (--max-sink)"));
         }
         let mut all = lock(&self.all);
         all.has_room_for(bytes)?;

@@ -136,7 +136,7 @@ fn welcome(
     alive: &Alive,
 ) {
     if !shared.config.access.allows(peer.ip()) {
-        tracing::debug!(%peer, "rejected: its network is not allowed");
+        tracing::info!(%peer, "rejected: --allow and --deny leave out its network");
         return;
     }
     let seat = match shared.admission.connection(peer.ip()) {

@@ -32,6 +32,11 @@ pub struct CredentialArgs {
     /// The default key is only shown to servers that you already know, and to servers that refuse unknown clients.
     #[arg(long, value_name = "FILE", env = "GOODPUT_KEY_FILE")]
     pub key: Option<PathBuf>,
+    /// Show no key, not even the default one or that of GOODPUT_KEY_FILE
+    ///
+    /// A server that you know is not believed without its key; this is the way to a server that no longer has keys.
+    #[arg(long, conflicts_with = "server_key", hide_short_help = true)]
+    pub no_key: bool,
     /// Public key that the server must have, x25519:… [default: the one from the first visit]
     #[arg(long, value_name = "KEY", hide_short_help = true)]
     pub server_key: Option<PublicKey>,

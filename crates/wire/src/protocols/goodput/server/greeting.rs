@@ -122,7 +122,10 @@ impl ServerSession {
                 return self.greet(now, rest);
             }
             Some(false) => "this server can't use its list of keys at the moment; its log says why",
-            None => "this server knows no keys: it was started without --authorized-keys",
+            None => {
+                "this server knows no keys: it was started without --authorized-keys; to be measured by it all the \
+                 same, connect without a key (--no-key)"
+            }
         };
         self.answer_plainly(now);
         Err(WireError::NotPermitted(why.into()))
