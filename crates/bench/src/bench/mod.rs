@@ -42,7 +42,7 @@ pub struct Options {
     /// Only contests whose id begins so; docs/performance.md is not written then.
     #[arg(long, value_name = "CONTEST")]
     only: Vec<String>,
-    /// The goodput to measure instead of the release build made here.
+    /// The goodput to measure instead of the build for packages (profile dist) made here.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
     /// Keep what each run gave, one JSON line a run, in this file [default: target/bench.jsonl,
@@ -70,7 +70,7 @@ pub fn run(options: &Options) -> Result<()> {
         bail!("{needs}");
     }
     if options.program.is_none() {
-        run_command(&mut cargo(["build", "--release", "--quiet", "--package", "goodput"]))?;
+        run_command(&mut cargo(["build", "--profile", "dist", "--quiet", "--package", "goodput"]))?;
     }
     enter_namespace()
 }
@@ -101,8 +101,7 @@ pub fn enter_namespace() -> Result<()> {
 
 fn measure(options: &Options, contests: &[&'static Contest]) -> Result<Kept> {
     let goodput = goodput(options)?;
-    let build =
-        options.program.as_ref().map_or("release".into(), |file| file.display().to_string());
+    let build = options.program.as_ref().map_or("dist".into(), |file| file.display().to_string());
     let machine = Machine::read(&goodput, &build, options.seconds)?;
     let keep = match (&options.keep, options.only.is_empty()) {
         (None, true) => Some(root().join("target/bench.jsonl")),
@@ -117,7 +116,7 @@ fn measure(options: &Options, contests: &[&'static Contest]) -> Result<Kept> {
 fn goodput(options: &Options) -> Result<PathBuf> {
     let chosen = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     let target = root().join(chosen.unwrap_or_else(|| "target".into()));
-    let program = options.program.clone().unwrap_or_else(|| target.join("release/goodput"));
+    let program = options.program.clone().unwrap_or_else(|| target.join("dist/goodput"));
     fs::canonicalize(&program).with_context(|| format!("there is no {}", program.display()))
 }
 

@@ -15,7 +15,7 @@ use xtask::shell::{capture, command};
 pub static CONTEST: Contest = Contest {
     id: "size",
     title: "Size of the program",
-    about: "The release program after strip(1), 10^6 bytes.",
+    about: "The program for packages (profile dist) after strip(1), 10^6 bytes.",
     places: LOOPBACK,
     load: Load::tcp(1),
     length: Length::OneSecond,
