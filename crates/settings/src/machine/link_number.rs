@@ -9,6 +9,7 @@ use goodput_model::SettingRef;
 use goodput_netlink::{Link, Netlink, NetlinkError};
 
 use super::device;
+use super::upper_mtu::falls_below;
 use crate::error::{SettingError, from_io, from_netlink};
 use crate::setting::Machine;
 use crate::value;
@@ -112,10 +113,14 @@ impl Machine for Mtu {
         let links = netlink
             .links()
             .map_err(|e| from_netlink(setting, "list the devices on top of it", "link", e))?;
-        if ends_ipv6(&links, index, mtu) {
-            return Err(SettingError::Irreversible {
+        if let Some(why) = falls_below(&links, index, mtu, LEAST_MTU_BYTES) {
+            return Err(SettingError::BadValue {
                 setting: setting.clone(),
-                why: "the MTU of a device on top of it would fall below 1280 bytes, and the kernel would drop that device's IPv6 addresses and group memberships",
+                value: value.into(),
+                why: format!(
+                    "{why}; below {LEAST_MTU_BYTES} bytes the kernel drops IPv6 addresses and group \
+                     memberships, which can't be put back"
+                ),
             });
         }
         Ok(mtu.to_string())
@@ -131,23 +136,6 @@ impl Machine for Mtu {
     }
 }
 
-/// Whether a link that stands on the one with this index, with an MTU that is smaller by what it
-/// puts around each packet, would be left below what IPv6 needs.
-fn ends_ipv6(links: &[Link], index: u32, mtu: u32) -> bool {
-    let Some(below) = links.iter().find(|link| link.index == index) else { return false };
-    // The peer of a veth stands on nothing, and has an MTU of its own.
-    let stands = |link: &&Link| {
-        link.peer_index == Some(index)
-            && !link.peer_elsewhere
-            && link.kind.as_deref() != Some("veth")
-    };
-    links.iter().filter(stands).any(|upper| {
-        let around = below.mtu.saturating_sub(upper.mtu);
-        (LEAST_MTU_BYTES.max(mtu + 1)..).contains(&upper.mtu)
-            && mtu.saturating_sub(around) < LEAST_MTU_BYTES
-    })
-}
-
 fn ipv6_file(setting: &SettingRef) -> PathBuf {
     ["/proc/sys/net/ipv6/conf", device::name(setting), "mtu"].iter().collect()
 }
@@ -158,25 +146,4 @@ fn link(setting: &SettingRef) -> Result<Link, SettingError> {
     netlink
         .link_by_index(index)
         .map_err(|e| from_netlink(setting, "read it", device::name(setting), e))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_mtu_that_ends_ipv6_above_is_refused_and_others_are_not() {
-        let upper = |mtu| {
-            let below = Link { index: 2, mtu: 9000, ..Link::default() };
-            let upper = Link { index: 3, mtu, peer_index: Some(2), ..Link::default() };
-            [below, upper]
-        };
-        assert!(ends_ipv6(&upper(8968), 2, 1300), "32 bytes around each packet");
-        assert!(!ends_ipv6(&upper(8968), 2, 1500));
-        assert!(!ends_ipv6(&upper(9000), 2, 1280));
-        assert!(!ends_ipv6(&upper(1300), 2, 1500), "it is small enough to stay");
-        let mut peer = upper(8968);
-        peer[1].kind = Some("veth".into());
-        assert!(!ends_ipv6(&peer, 2, 1300));
-    }
 }

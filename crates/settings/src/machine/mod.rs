@@ -19,6 +19,7 @@ pub(crate) mod sysctl_name;
 mod sysctl_rules;
 pub(crate) mod sysfs;
 mod token_bucket;
+mod upper_mtu;
 
 pub(crate) use device_parameter::{DeviceNumber, DeviceSwitch};
 pub(crate) use fifo::FifoLimit;
