@@ -380,6 +380,17 @@ pub enum SettingRequest {
     Restore,
 }
 
+impl std::fmt::Display for SettingRequest {
+    /// In words, for a log. A value of a stranger is quoted.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Read(setting) => write!(f, "read {setting}"),
+            Self::Apply(setting, value) => write!(f, "change {setting} to {value:?}"),
+            Self::Restore => f.write_str("put everything back"),
+        }
+    }
+}
+
 /// Why a setting request was not done.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct SettingRefusal {

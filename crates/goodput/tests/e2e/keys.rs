@@ -244,6 +244,23 @@ fn only_the_role_of_settings_reaches_settings() {
 }
 
 #[test]
+fn the_log_says_what_became_of_a_change() {
+    let home = Home::new();
+    let (ops, settings) = key(&home, "ops", "settings");
+    let list = authorize(&home, &[&settings]);
+    let options = ["--authorized-keys", &list, "--allow-settings", "link.txqueuelen@*"];
+    let server = Server::start(&home, &options);
+    let setting = "far:link.txqueuelen@nosuch0=500,1000";
+    let compare = ["compare", &server.address, setting, "--no-store", "-t", "1", "--key", &ops];
+    let output = home.run(&compare);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    logged(&home, "setting: change link.txqueuelen@nosuch0 to ", 1);
+    logged(&home, " by key ops: failed: ", 1);
+    let log = fs::read_to_string(home.path().join("server.log")).expect("the server has a log");
+    assert!(!log.contains("SettingRef"), "{log}");
+}
+
+#[test]
 fn a_key_has_limits_of_its_own() {
     let home = Home::new();
     let (ann, line) = key(&home, "ann", "measure");

@@ -204,7 +204,7 @@ impl ServedClient {
                     self.conversation.tell(Input::SettingDone(answer));
                 }
                 Err(why) => {
-                    tracing::warn!(%peer, "setting: {request:?}: denied: {why}");
+                    tracing::warn!(%peer, "setting: {request}: denied: {why}");
                     self.conversation.tell(Input::Denied(why));
                 }
             },
@@ -349,10 +349,21 @@ impl ServedClient {
         let peer = self.caller.peer;
         let by = self.who();
         if let Err(refusal) = self.shared.gate().may_ask(self.credential.as_ref(), &request) {
-            tracing::warn!(%peer, "setting: {request:?} by {by}: denied: {}", refusal.why);
+            tracing::warn!(%peer, "setting: {request} by {by}: denied: {}", refusal.why);
             return Err(refusal);
         }
-        tracing::info!(target: AUDIT, %peer, "setting: {request:?} by {by}");
+        let asked = request.to_string();
+        let answer = self.carry_out(request).await;
+        match &answer {
+            Ok(value) => tracing::info!(target: AUDIT, %peer, "setting: {asked} by {by}: {value}"),
+            Err(refusal) => {
+                tracing::warn!(target: AUDIT, %peer, "setting: {asked} by {by}: failed: {}", refusal.why);
+            }
+        }
+        answer
+    }
+
+    async fn carry_out(&mut self, request: SettingRequest) -> Result<String, SettingRefusal> {
         let Some(mut settings) = self.settings.take() else {
             return Err(SettingRefusal {
                 not_permitted: false,
