@@ -16,7 +16,7 @@ use crate::data_dirs::Keeper;
 use crate::exit::Exit;
 use crate::screen;
 
-/// Runs `work` to its end. The first Ctrl-C or SIGTERM asks it to end early with what it has; the
+/// Runs `work` to its end. The first of [`Signals`] asks it to end early with what it has; the
 /// second drops it, which stops its flows, and settings are put back by their own drop. Tells
 /// whether it was interrupted.
 pub fn block_on<T>(
@@ -53,10 +53,11 @@ pub fn runtime() -> Result<tokio::runtime::Runtime> {
         .context("cannot start the runtime")
 }
 
-/// Ctrl-C and SIGTERM, from the moment it is made.
+/// Ctrl-C, SIGTERM and, unless it is ignored as under nohup(1), SIGHUP, from the moment it is made.
 pub struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    hangup: Option<Signal>,
 }
 
 impl Signals {
@@ -64,16 +65,35 @@ impl Signals {
     pub fn listen() -> Result<Self> {
         let take = |kind| signal(kind).context("cannot handle signals");
         let interrupt = take(SignalKind::interrupt())?;
-        Ok(Self { interrupt, terminate: take(SignalKind::terminate())? })
+        let (terminate, hangup) = (SignalKind::terminate(), SignalKind::hangup());
+        let hangup = if hangup_is_ignored() { None } else { Some(take(hangup)?) };
+        Ok(Self { interrupt, terminate: take(terminate)?, hangup })
     }
 
-    /// Waits for the next of either.
+    /// Waits for the next of any.
     pub async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = hung_up(self.hangup.as_mut()) => {}
         }
     }
+}
+
+/// Waits for SIGHUP; for ever, if it is ignored.
+async fn hung_up(hangup: Option<&mut Signal>) {
+    match hangup {
+        Some(hangup) => drop(hangup.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether whoever started this process had it ignore SIGHUP: it is to outlive its terminal then.
+fn hangup_is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    // proc_pid_status(5): a mask in hexadecimal, in which signal 1, SIGHUP, is the lowest bit.
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & 1 != 0))
 }
 
 /// Now, as records have it.
@@ -88,24 +108,30 @@ pub fn finish(
     output: &OutputArgs,
     keeper: &Keeper,
 ) -> Result<Exit> {
-    if output.json {
-        screen::print_data(|out| {
-            serde_json::to_writer_pretty(&mut *out, record)?;
-            writeln!(out)
-        })?;
-    } else if output.json_stream {
-        screen::print_data(|out| {
-            serde_json::to_writer(&mut *out, &Last { event: "record", record })?;
-            writeln!(out)
-        })?;
-    } else {
-        screen::print(&text())?;
-    }
+    let printed = print(record, text, output);
     if let Some(file) = &output.record {
         write_file(file, record).with_context(|| format!("cannot write {}", file.display()))?;
     }
     keeper.keep(record)?;
+    // Standard output may have gone with its terminal; what was measured is kept all the same.
+    printed?;
     Ok(check(record, output))
+}
+
+fn print(record: &Record, text: impl FnOnce() -> String, output: &OutputArgs) -> io::Result<()> {
+    if output.json {
+        return screen::print_data(|out| {
+            serde_json::to_writer_pretty(&mut *out, record)?;
+            writeln!(out)
+        });
+    }
+    if output.json_stream {
+        return screen::print_data(|out| {
+            serde_json::to_writer(&mut *out, &Last { event: "record", record })?;
+            writeln!(out)
+        });
+    }
+    screen::print(&text())
 }
 
 /// The last event of a stream.

@@ -1,11 +1,13 @@
 //! Settings of the measurement, compared on loopback; settings of the machine are compared in the
 //! lab (tests/lab.rs).
 
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::DirBuilderExt;
+use std::process::{Child, ChildStdout, Stdio};
 
-use goodput_model::Kind;
+use goodput_model::{Kind, Record};
 
-use crate::common::{Home, Server, stderr, stdout};
+use crate::common::{Home, Server, exe, stderr, stdout};
 
 #[test]
 fn two_movers_are_compared() {
@@ -29,6 +31,57 @@ fn two_movers_are_compared() {
     let comparison = record.comparison.expect("a comparison");
     assert_eq!(comparison.arms.len(), 2);
     assert!(comparison.trials.len() >= 4, "{}", comparison.stopped);
+}
+
+/// A comparison that goes on for long, started by `shell`, once a run of it has ended.
+fn long_comparison(home: &Home, server: &Server, shell: &str) -> (Child, BufReader<ChildStdout>) {
+    let command = home.goodput(&[]);
+    let mut sh = std::process::Command::new("sh");
+    sh.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    sh.args(["-c", shell, "sh"]).arg(exe());
+    sh.args(["compare", &server.address, "mover=copy,sendfile", "--json-stream", "--no-store"]);
+    sh.args(["-t", "0.3", "--max-time", "600", "--precision", "0.001"]);
+    let mut child = sh.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("it is piped"));
+    let mut said = String::new();
+    while !said.contains("trial-ended") {
+        let read = lines.read_line(&mut said).expect("it is a pipe");
+        assert!(read > 0, "it ended early: {said}");
+    }
+    (child, lines)
+}
+
+fn signal(child: &Child, signal: &str) {
+    let pid = child.id().to_string();
+    let sent = std::process::Command::new("kill").args([signal, &pid]).status();
+    assert!(sent.is_ok_and(|status| status.success()), "kill {signal} {pid}");
+}
+
+#[test]
+fn a_lost_terminal_ends_a_comparison_with_what_is_known() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let (mut child, mut lines) = long_comparison(&home, &server, "exec \"$@\"");
+    signal(&child, "-HUP");
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).expect("it is a pipe");
+    assert_eq!(child.wait().expect("it is a child").code(), Some(2), "{rest}");
+    let last = rest.lines().last().expect("the record is the last line");
+    let record: Record = serde_json::from_str(last).expect("it is a record");
+    assert_eq!(record.kind, Kind::Compare);
+}
+
+#[test]
+fn who_is_to_outlive_the_terminal_does() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let (mut child, _lines) = long_comparison(&home, &server, "trap '' HUP; exec \"$@\"");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it lives");
+    signal(&child, "-TERM");
+    child.wait().expect("it is a child");
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = u64::from_str_radix(ignored.expect("proc(5)").trim(), 16).expect("hexadecimal");
+    assert_eq!(mask & 1, 1, "SIGHUP is ignored still");
 }
 
 #[test]
