@@ -252,8 +252,14 @@ fn undo_in_another_namespace_keeps_the_entry_and_says_so() {
         victim.kill_with_guard();
         assert_eq!(read(&setting).unwrap(), "off");
 
-        let elsewhere = namespace::in_new_namespace(|| undo(state_dir).unwrap()).unwrap();
-        assert_eq!(elsewhere[0].entries[0].outcome, Outcome::OtherNamespace);
+        let seen = || (undo(state_dir).unwrap(), crate::leftovers(state_dir));
+        let (elsewhere, left) = namespace::in_new_namespace(seen).unwrap();
+        let outcome = &elsewhere[0].entries[0].outcome;
+        assert!(matches!(outcome, Outcome::OtherNamespace { enter: Some(_) }), "{outcome:?}");
+        // Its own eth0 is another one; this process is in the one that is meant.
+        let told = left[0].to_string();
+        assert!(told.contains("in another network namespace (net:["), "{told}");
+        assert!(told.contains("--net=/proc/"), "{told}");
         assert_eq!(read(&setting).unwrap(), "off");
 
         assert!(undo(state_dir).unwrap()[0].is_clean());

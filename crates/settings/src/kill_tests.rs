@@ -7,7 +7,8 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use crate::journal::{Durable, JournalFile, Line};
 use crate::life::{self, Life};
 use crate::place::Place;
-use crate::testing::{Scene, guard, wait_for};
+use crate::restore::settle;
+use crate::testing::{Scene, guard, wait_for, when_waiting};
 use crate::{Changes, Forget, Outcome, SettingError, leftovers, undo, undo_and_forget};
 
 fn pid(text: &str) -> Pid {
@@ -48,7 +49,9 @@ fn undo_leaves_a_live_run_alone_and_finishes_a_dead_one() {
     let scene = Scene::new();
     let mut victim = scene.victim(&["b"], -1);
     victim.wait_until_applied();
-    assert_eq!(undo(&scene.state_dir()).unwrap(), []);
+    let told = undo(&scene.state_dir()).unwrap();
+    assert!(matches!(told[0].entries[0].outcome, Outcome::InUse { .. }), "{told:?}");
+    assert!(!told[0].is_clean());
     assert_eq!(scene.value(), "b");
 
     victim.kill_with_guard();
@@ -95,10 +98,63 @@ fn a_journal_that_was_torn_or_never_begun_is_tidied_away() {
     for (name, text) in [("1", ""), ("2", "{\"line\":\"beg")] {
         std::fs::write(scene.state_dir().join(format!("{name}.journal.jsonl")), text).unwrap();
     }
-    let reports = undo(&scene.state_dir()).unwrap();
-    assert_eq!(reports.len(), 2);
-    assert!(reports.iter().all(crate::RestoreReport::is_clean), "{reports:?}");
+    JournalFile::create(&scene.state_dir(), &Place::here().unwrap()).unwrap();
+    assert_eq!(scene.journals().len(), 3);
+    assert_eq!(leftovers(&scene.state_dir()), [], "nothing was changed");
+    assert_eq!(undo(&scene.state_dir()).unwrap(), []);
     assert!(scene.journals().is_empty());
+}
+
+/// Leaves a journal of a run at `place` whose process is no more, and which had set `b`; its path.
+fn leave_dead_journal(scene: &Scene, place: &Place) -> std::path::PathBuf {
+    leave_journal(scene, place);
+    let path = scene.journals().pop().unwrap();
+    let mut dead = std::process::Command::new("true").spawn().unwrap();
+    dead.wait().unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let ours = format!("\"pid\":{}", std::process::id());
+    assert!(text.contains(&ours), "{text}");
+    std::fs::write(&path, text.replace(&ours, &format!("\"pid\":{}", dead.id()))).unwrap();
+    path
+}
+
+#[test]
+fn undo_waits_for_a_guard_at_work() {
+    let scene = Scene::new();
+    let path = leave_dead_journal(&scene, &Place::here().unwrap());
+    let guard = JournalFile::take_over(&path).unwrap().unwrap();
+    when_waiting(move || assert!(settle(guard, Forget::Nothing).is_clean()));
+    let reports = undo(&scene.state_dir()).unwrap();
+    assert_eq!(reports[0].entries[0].outcome, Outcome::ByGuard { to: "a".into() });
+    assert!(reports[0].is_clean() && scene.journals().is_empty());
+    assert_eq!(scene.value(), "a");
+}
+
+#[test]
+fn what_a_guard_leaves_is_put_back_when_it_is_gone() {
+    let scene = Scene::new();
+    let path = leave_dead_journal(&scene, &Place::here().unwrap());
+    let guard = JournalFile::take_over(&path).unwrap().unwrap();
+    when_waiting(move || drop(guard));
+    let reports = undo(&scene.state_dir()).unwrap();
+    assert_eq!(reports[0].entries[0].outcome, Outcome::PutBack { to: "a".into() });
+    assert_eq!(scene.value(), "a");
+}
+
+#[test]
+fn undo_finds_what_was_left_in_another_directory() {
+    let scene = Scene::new();
+    leave_journal(&scene, &Place::here().unwrap());
+    let reports = undo(&scene.state_dir().with_file_name("elsewhere")).unwrap();
+    assert_eq!(reports[0].entries[0].outcome, Outcome::PutBack { to: "a".into() });
+    assert_eq!(scene.value(), "a");
+    assert!(scene.journals().is_empty());
+
+    // What belongs to another namespace is for those who undo in that directory.
+    let other = Place { netns: 1, netns_cookie: Some(u64::MAX), ..Place::here().unwrap() };
+    leave_journal(&scene, &other);
+    assert_eq!(undo(&scene.state_dir().with_file_name("elsewhere")).unwrap(), []);
+    assert_eq!(leftovers(&scene.state_dir().with_file_name("elsewhere")).len(), 1);
 }
 
 /// Leaves a journal of a run at `place`.
@@ -121,7 +177,9 @@ fn another_namespace_is_waited_for_but_not_beyond_a_reboot() {
     let elsewhere = Place { netns: 1, netns_cookie: Some(u64::MAX), ..Place::here().unwrap() };
     leave_journal(&scene, &elsewhere);
     let reports = undo(&scene.state_dir()).unwrap();
-    assert_eq!(reports[0].entries[0].outcome, Outcome::OtherNamespace);
+    assert_eq!(reports[0].entries[0].outcome, Outcome::OtherNamespace { enter: None });
+    let told = leftovers(&scene.state_dir())[0].to_string();
+    assert!(told.contains("network namespace") && told.contains("--forget"), "{told}");
     assert_eq!(scene.journals().len(), 1);
 
     // In a container, or as another user, nobody can know.
@@ -134,7 +192,7 @@ fn another_namespace_is_waited_for_but_not_beyond_a_reboot() {
             assert!(outcome.to_string().contains("--forget-unseen"), "{outcome}");
             assert_eq!(scene.journals().len(), 1);
         }
-        Life::Lives => panic!("no namespace has that cookie"),
+        Life::Lives(_) => panic!("no namespace has that cookie"),
     }
     leave_journal(&scene, &elsewhere);
     let forgotten = undo_and_forget(&scene.state_dir(), Forget::Unseen).unwrap();
@@ -148,7 +206,7 @@ fn a_namespace_that_someone_is_in_is_not_forgotten() {
     let scene = Scene::new();
     // This one's inode, told from it by nothing: whoever has it may be meant.
     let here = Place::here().unwrap();
-    assert_eq!(life::of(&here), Life::Lives);
+    assert!(matches!(life::of(&here), Life::Lives(_)));
     let stale = Place { netns_cookie: Some(u64::MAX), ..here.clone() };
     leave_journal(&scene, &stale);
     let outcome =
@@ -157,7 +215,10 @@ fn a_namespace_that_someone_is_in_is_not_forgotten() {
         Some(_) => match life::of(&stale) {
             Life::Gone => assert_eq!(outcome, Outcome::NamespaceGone, "the inode was used again"),
             Life::Unseen(why) => assert_eq!(outcome, Outcome::NamespaceUnseen(why)),
-            Life::Lives => assert_eq!(outcome, Outcome::OtherNamespace),
+            Life::Lives(file) => {
+                let enter = Some(life::enter(&file));
+                assert_eq!(outcome, Outcome::OtherNamespace { enter });
+            }
         },
         None => assert_eq!(outcome, Outcome::PutBack { to: "a".into() }),
     }
@@ -168,6 +229,7 @@ fn a_reboot_settles_everything_even_in_the_namespace_with_the_same_number() {
     let scene = Scene::new();
     let before = Place { boot_id: "of an earlier boot".into(), ..Place::here().unwrap() };
     leave_journal(&scene, &before);
+    assert_eq!(leftovers(&scene.state_dir()), [], "the same judgement");
     let reports = undo(&scene.state_dir()).unwrap();
     assert_eq!(reports[0].entries[0].outcome, Outcome::Rebooted);
     assert!(reports[0].is_clean() && scene.journals().is_empty());
@@ -229,6 +291,17 @@ fn a_directory_that_others_can_write_to_is_refused() {
 }
 
 #[test]
+fn what_is_no_directory_is_said_to_be_none() {
+    for error in [
+        Changes::begin("/dev/null".as_ref(), guard()).unwrap_err(),
+        undo("/dev/null".as_ref()).unwrap_err(),
+    ] {
+        let said = error.to_string();
+        assert!(said.contains("not a directory") && !said.contains("chmod"), "{said}");
+    }
+}
+
+#[test]
 fn what_is_no_journal_of_ours_neither_hangs_nor_steers_us() {
     let scene = Scene::new();
     let mut changes = scene.begin();
@@ -236,7 +309,9 @@ fn what_is_no_journal_of_ours_neither_hangs_nor_steers_us() {
     rustix::fs::mkfifoat(rustix::fs::CWD, planted("0"), rustix::fs::Mode::RUSR).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", planted("1")).unwrap();
     changes.apply(&scene.setting(), "b").unwrap();
-    let reports = undo(&scene.state_dir()).unwrap();
+    let mut reports = undo(&scene.state_dir()).unwrap();
+    // The third is the run that is at work.
+    reports.retain(|report| !report.is_in_use());
     assert_eq!(reports.len(), 2);
     assert!(reports.iter().all(|report| report.problem.is_some()), "{reports:?}");
     assert!(changes.restore().is_clean());

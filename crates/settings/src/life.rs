@@ -18,11 +18,14 @@ use crate::place::Place;
 /// `PROC_PID_INIT_INO` of include/linux/proc_ns.h: the inode number of the initial process namespace.
 const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 
+/// Where ip-netns(8) keeps namespaces by name.
+const NAMES: &str = "/run/netns";
+
 /// What is known of a namespace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Life {
-    /// Something here keeps it alive.
-    Lives,
+    /// Something here keeps it alive: this file leads into it.
+    Lives(PathBuf),
     /// Nothing on this host keeps it alive.
     Gone,
     /// Nothing that can be seen from here keeps it alive; why not everything can be seen.
@@ -37,23 +40,38 @@ struct Sight {
 
 /// What is known of the namespace of `place`.
 pub(crate) fn of(place: &Place) -> Life {
-    let sight = Sight { proc: "/proc".into(), names: "/run/netns".into() };
+    let sight = Sight { proc: "/proc".into(), names: NAMES.into() };
     sight.life_of(place)
+}
+
+/// What to write before a command so that it runs in the namespace that a file leads into.
+pub(crate) fn enter(file: &Path) -> String {
+    match (file.parent(), file.file_name()) {
+        (Some(folder), Some(name)) if folder == Path::new(NAMES) => {
+            format!("ip netns exec {}", name.display())
+        }
+        _ => format!("nsenter --net={}", file.display()),
+    }
+}
+
+/// Whether the process with this number runs, as far as that can be seen from here.
+pub(crate) fn runs(pid: u32) -> bool {
+    is_running(Path::new(&format!("/proc/{pid}")))
 }
 
 impl Sight {
     fn life_of(&self, place: &Place) -> Life {
         let names = fs::read_dir(&self.names).into_iter().flatten().flatten();
-        if names.map(|entry| entry.path()).any(|name| is(&name, place)) {
-            return Life::Lives;
+        if let Some(name) = names.map(|entry| entry.path()).find(|name| is(name, place)) {
+            return Life::Lives(name);
         }
         let mut unseen = self.blind_spot();
         for process in self.processes() {
             match look(&process, place) {
-                Ok(true) => return Life::Lives,
-                Ok(false) => {}
+                Ok(Some(file)) => return Life::Lives(file),
+                Ok(None) => {}
                 Err(error) if has_ended(&error, &process) => {}
-                Err(_) => unseen = Some("goodput may not inspect all processes; root may"),
+                Err(_) => unseen = Some(barred(rustix::process::geteuid().is_root())),
             }
         }
         unseen.map_or(Life::Gone, Life::Unseen)
@@ -78,12 +96,14 @@ impl Sight {
     }
 }
 
-/// Whether a process, one of its threads, descriptors or mounts keeps the namespace alive.
-fn look(process: &Path, place: &Place) -> io::Result<bool> {
+/// The thread, descriptor or mount of a process that keeps the namespace alive, if one does.
+fn look(process: &Path, place: &Place) -> io::Result<Option<PathBuf>> {
     for thread in fs::read_dir(process.join("task"))?.flatten() {
         let path = thread.path().join("ns/net");
         match fs::metadata(&path) {
-            Ok(status) if status.ino() == place.netns && may_be(&path, place) => return Ok(true),
+            Ok(status) if status.ino() == place.netns && may_be(&path, place) => {
+                return Ok(Some(path));
+            }
             Err(error) if !has_ended(&error, &thread.path()) => return Err(error),
             _ => {}
         }
@@ -93,13 +113,19 @@ fn look(process: &Path, place: &Place) -> io::Result<bool> {
         let path = descriptor.path();
         let named = fs::read_link(&path).is_ok_and(|link| link == Path::new(&name));
         if named && may_be(&path, place) {
-            return Ok(true);
+            return Ok(Some(path));
         }
     }
     // A mount can't be told from one of a later namespace with the same number from here; it counts.
     let mounts = fs::read_to_string(process.join("mountinfo"))
         .or_else(|error| if has_ended(&error, process) { Ok(String::new()) } else { Err(error) })?;
-    Ok(mounts.split_whitespace().any(|word| word == name))
+    // proc_pid_mountinfo(5): the fifth field is where it is mounted.
+    let mut lines = mounts.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let mount = lines.find(|words| words.contains(&name.as_str()));
+    Ok(mount.map(|words| {
+        let point = words.get(4).copied().unwrap_or_default();
+        process.join("root").join(point.trim_start_matches('/'))
+    }))
 }
 
 /// Whether the process or thread below `task` has ended, as far as an error on one of its files says: then it
@@ -123,6 +149,15 @@ fn is_running(task: &Path) -> bool {
 fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
         || matches!(error.raw_os_error(), Some(libc::ESRCH | libc::EINVAL))
+}
+
+/// Why a process could not be looked into.
+fn barred(root: bool) -> &'static str {
+    match root {
+        // A security module or a lacking capability hides it.
+        true => "even root may not inspect all processes here",
+        false => "goodput may not inspect all processes; root may",
+    }
 }
 
 fn is(path: &Path, place: &Place) -> bool {
@@ -162,14 +197,31 @@ mod tests {
         let (sight, place) = sight(folder.path());
         let of = |netns| sight.life_of(&Place { netns, ..place.clone() });
         let thread = fs::metadata(sight.proc.join("1/task/1/ns/net")).unwrap().ino();
-        assert_eq!(of(thread), Life::Lives);
-        assert_eq!(of(4026531840), Life::Lives, "a mount");
+        let lives = |file: &str| Life::Lives(sight.proc.join(file));
+        assert_eq!(of(thread), lives("1/task/1/ns/net"));
+        assert_eq!(of(4026531840), lives("1/root/run/x"), "a mount");
         symlink("net:[77]", sight.proc.join("1/fd/5")).unwrap();
-        assert_eq!(of(77), Life::Lives, "a descriptor");
+        assert_eq!(of(77), lives("1/fd/5"), "a descriptor");
         fs::create_dir(&sight.names).unwrap();
         fs::write(sight.names.join("lab"), "").unwrap();
-        assert_eq!(of(fs::metadata(sight.names.join("lab")).unwrap().ino()), Life::Lives);
+        let name = sight.names.join("lab");
+        assert_eq!(of(fs::metadata(&name).unwrap().ino()), Life::Lives(name));
         assert!(matches!(of(8), Life::Unseen(_)), "this made-up /proc is no initial namespace's");
+    }
+
+    #[test]
+    fn the_way_into_a_namespace_is_a_command() {
+        assert_eq!(enter(Path::new("/run/netns/lab")), "ip netns exec lab");
+        assert_eq!(enter(Path::new("/proc/7/ns/net")), "nsenter --net=/proc/7/ns/net");
+    }
+
+    #[test]
+    fn a_process_runs_until_it_has_ended() {
+        assert!(runs(std::process::id()));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        goodput_testing::wait_for("a zombie", || !runs(child.id()));
+        child.wait().unwrap();
+        assert!(!runs(child.id()));
     }
 
     #[test]
@@ -184,6 +236,20 @@ mod tests {
         assert!(has_ended(&forbidden, &folder.path().join("none")));
         status("S").unwrap();
         assert!(has_ended(&io::Error::from_raw_os_error(libc::ESRCH), folder.path()));
+    }
+
+    #[test]
+    fn root_is_not_sent_to_root() {
+        assert!(barred(false).contains("root may"));
+        assert!(barred(true).contains("even root may not"));
+        let folder = tempfile::tempdir().unwrap();
+        let (sight, place) = sight(folder.path());
+        // Not even root can list a file.
+        fs::create_dir(sight.proc.join("2")).unwrap();
+        fs::write(sight.proc.join("2/task"), "").unwrap();
+        let root = rustix::process::geteuid().is_root();
+        let nowhere = Place { netns: 8, ..place };
+        assert_eq!(sight.life_of(&nowhere), Life::Unseen(barred(root)));
     }
 
     #[test]

@@ -63,8 +63,21 @@ pub enum Outcome {
     /// The machine has been started anew since, which undid it. Left alone: what it is now is the
     /// administrator's.
     Rebooted,
+    /// The guard of the run that died did so, while it was waited for.
+    ByGuard {
+        /// The original value.
+        to: String,
+    },
+    /// A run that lives has it changed, and puts it back itself; left alone.
+    InUse {
+        /// The process of that run.
+        pid: u32,
+    },
     /// It belongs to another network namespace; kept in the journal.
-    OtherNamespace,
+    OtherNamespace {
+        /// What to write before a command so that it runs there, if a way in is known.
+        enter: Option<String>,
+    },
     /// The same, and whether that still exists can't be seen from here, because of this.
     NamespaceUnseen(&'static str),
     /// It belonged to a network namespace that is gone, and the change with it.
@@ -77,10 +90,23 @@ impl RestoreReport {
     /// Whether everything is as it was before.
     pub fn is_clean(&self) -> bool {
         let back = |e: &Restored| {
-            use Outcome::{AlreadyBack, NamespaceGone, PutBack, Rebooted};
-            matches!(e.outcome, PutBack { .. } | AlreadyBack | Rebooted | NamespaceGone)
+            use Outcome::{AlreadyBack, ByGuard, NamespaceGone, PutBack, Rebooted};
+            matches!(
+                e.outcome,
+                PutBack { .. } | ByGuard { .. } | AlreadyBack | Rebooted | NamespaceGone
+            )
         };
         self.problem.is_none() && self.entries.iter().all(back)
+    }
+
+    /// Whether there was nothing to put back, and nothing to say.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.problem.is_none() && self.entries.is_empty()
+    }
+
+    /// Whether a run that lives is at work there.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.entries.iter().any(|entry| matches!(entry.outcome, Outcome::InUse { .. }))
     }
 }
 
@@ -102,7 +128,19 @@ impl std::fmt::Display for Outcome {
                 write!(f, "changed by someone else: now {now}, goodput had set {ours}; left alone")
             }
             Self::Rebooted => f.write_str("undone by a reboot since; left as it is now"),
-            Self::OtherNamespace => f.write_str(
+            Self::ByGuard { to } => {
+                write!(f, "put back to {to} by the guard of the interrupted run")
+            }
+            Self::InUse { pid } => write!(
+                f,
+                "still changed by a run at work (process {pid}), which puts it back when it ends"
+            ),
+            Self::OtherNamespace { enter: Some(enter) } => write!(
+                f,
+                "belongs to another network namespace; run `goodput settings undo` in it, with \
+                 `{enter}` before the command"
+            ),
+            Self::OtherNamespace { enter: None } => f.write_str(
                 "belongs to another network namespace; run `goodput settings undo` in it, or \
                  `goodput settings undo --forget` if it is gone",
             ),
@@ -140,7 +178,7 @@ pub(crate) fn settle_contents(
     let result = Place::here().and_then(|here| {
         for entry in contents.entries.iter().rev() {
             let outcome = match outcome(entry, contents, &here, journal) {
-                Outcome::OtherNamespace => elsewhere(contents, forget),
+                Outcome::OtherNamespace { .. } => elsewhere(contents, forget),
                 outcome => outcome,
             };
             report.entries.push(Restored { setting: entry.setting.clone(), outcome });
@@ -170,11 +208,11 @@ fn tidy(
 
 fn is_settled(entry: &Restored) -> bool {
     use Outcome::{Failed, NamespaceUnseen, OtherNamespace};
-    !matches!(entry.outcome, OtherNamespace | NamespaceUnseen(_) | Failed(_))
+    !matches!(entry.outcome, OtherNamespace { .. } | NamespaceUnseen(_) | Failed(_))
 }
 
 /// Why the journal can't be acted on at all, if so.
-fn foreign(contents: &Contents) -> Option<String> {
+pub(crate) fn foreign(contents: &Contents) -> Option<String> {
     match &contents.owner {
         Some(owner) if KNOWN.contains(&owner.format) => None,
         Some(owner) => Some(format!(
@@ -221,7 +259,7 @@ fn put_back(
     let machine = machine(setting)?;
     let elsewhere = place.is_some_and(|place| !place.same_namespace(here));
     if machine.namespaced(setting) && elsewhere {
-        return Ok(Outcome::OtherNamespace);
+        return Ok(Outcome::OtherNamespace { enter: None });
     }
     if machine.capture(setting)? != entry.exact {
         let now = machine.read(setting)?;
@@ -297,16 +335,15 @@ pub(crate) fn bring_back(
 
 /// What becomes of a change that belongs to another namespace.
 fn elsewhere(contents: &Contents, forget: Forget) -> Outcome {
-    let Some(owner) = contents.owner.as_ref().filter(|_| forget != Forget::Nothing) else {
-        return Outcome::OtherNamespace;
-    };
-    match life::of(&owner.place) {
-        Life::Lives => Outcome::OtherNamespace,
-        Life::Unseen(why) if forget == Forget::Gone => Outcome::NamespaceUnseen(why),
-        Life::Gone | Life::Unseen(_) => Outcome::NamespaceGone,
+    let Some(owner) = &contents.owner else { return Outcome::OtherNamespace { enter: None } };
+    match (life::of(&owner.place), forget) {
+        (Life::Lives(file), _) => Outcome::OtherNamespace { enter: Some(life::enter(&file)) },
+        (_, Forget::Nothing) => Outcome::OtherNamespace { enter: None },
+        (Life::Unseen(why), Forget::Gone) => Outcome::NamespaceUnseen(why),
+        (Life::Gone | Life::Unseen(_), _) => Outcome::NamespaceGone,
     }
 }
 
-fn last(entry: &Entry) -> String {
+pub(crate) fn last(entry: &Entry) -> String {
     entry.ours.last().cloned().unwrap_or_default()
 }

@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use goodput_model::SettingRef;
-
 use crate::error::SettingError;
-use crate::journal::{JournalFile, abandoned, left};
-use crate::restore::{Forget, RestoreReport, settle};
+use crate::journal::{abandoned, listed_elsewhere, open_one};
+use crate::place::Place;
+use crate::restore::{Forget, RestoreReport, foreign, settle};
+use crate::{held, leftover};
 
 /// Puts back what runs that are no more left changed, one report for each of them; none where
-/// there is nothing to do. The changes of live runs are left alone.
+/// there is nothing to do. A guard that is at work is waited for; the changes of live runs are left
+/// alone, and those in `state_dir` are told. Journals of this user in other directories count if all
+/// that they hold belongs to this network namespace.
 ///
 /// # Errors
 /// When `state_dir` can't be read, or someone else can write to it. What can't be put back is
@@ -30,59 +32,53 @@ pub fn undo_and_forget(
 }
 
 fn settle_all(state_dir: &Path, forget: Forget) -> Result<Vec<RestoreReport>, SettingError> {
+    let mut reports = settle_own(state_dir, forget)?;
+    let here = Place::here()?;
+    let elsewhere = listed_elsewhere(state_dir).into_iter().rev();
+    let elsewhere = elsewhere.filter_map(|path| settle_elsewhere(&path, &here, forget));
+    reports.extend(elsewhere.filter(|report| !report.is_in_use()));
+    reports.retain(|report| !report.is_silent());
+    Ok(reports)
+}
+
+/// The journals in `state_dir`.
+fn settle_own(state_dir: &Path, forget: Forget) -> Result<Vec<RestoreReport>, SettingError> {
     // The last run first: it may have started from what an earlier one had left.
-    let reports = abandoned(state_dir)?.into_iter().rev().map(|(path, opened)| match opened {
-        Ok(journal) => settle(journal, forget),
-        Err(cause) => unopened(path, &cause),
-    });
+    let reports =
+        abandoned(state_dir)?.into_iter().rev().filter_map(|(path, opened)| match opened {
+            Ok(Some(journal)) => Some(settle(journal, forget)),
+            Ok(None) => held::settle(&path, forget),
+            Err(cause) => Some(unopened(path, &cause)),
+        });
     Ok(reports.collect())
 }
 
-/// Settles what can be settled before a new run begins in `state_dir`, so that nothing which a dead
-/// run left passes for an original.
-pub(crate) fn settle_before(state_dir: &Path) -> Result<Vec<RestoreReport>, SettingError> {
-    let opened = abandoned(state_dir)?.into_iter().rev();
-    let journals = opened.filter_map(|(_, journal)| journal.ok());
-    let reports = journals.map(|journal: JournalFile| settle(journal, Forget::Nothing));
-    Ok(reports.filter(|report| !report.entries.is_empty()).collect())
-}
-
-fn unopened(journal: PathBuf, cause: &std::io::Error) -> RestoreReport {
-    let problem = Some(format!("it can't be opened: {cause}"));
-    RestoreReport { journal, entries: Vec::new(), problem }
-}
-
-/// A journal that a dead run left: something may still be as that run had set it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leftover {
-    /// Where the journal is.
-    pub journal: PathBuf,
-    /// What it would put back; empty if it can't be read.
-    pub settings: Vec<SettingRef>,
-}
-
-impl std::fmt::Display for Leftover {
-    /// What is left, and the command that puts it back.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let settings: Vec<_> = self.settings.iter().map(ToString::to_string).collect();
-        let what = if settings.is_empty() { "something".into() } else { settings.join(", ") };
-        let folder = self.journal.parent().unwrap_or(&self.journal).display();
-        write!(
-            f,
-            "an interrupted run left {what} changed; `goodput --state-dir {folder} settings undo` puts it back"
-        )
+/// A journal in another directory of this user, if everything in it can be settled here.
+fn settle_elsewhere(path: &Path, here: &Place, forget: Forget) -> Option<RestoreReport> {
+    // What can't be read is told as a leftover.
+    let contents = leftover::read(path)?;
+    let is_ours = foreign(&contents).is_none()
+        && contents.unreadable.is_empty()
+        && leftover::elsewhere(&contents, here).is_empty();
+    match is_ours.then(|| open_one(path))? {
+        Ok(Some(journal)) => Some(settle(journal, forget)),
+        Ok(None) => held::settle(path, forget),
+        Err(cause) => Some(unopened(path.into(), &cause)),
     }
 }
 
-/// What dead runs left changed: by the journals in `state_dir` and in every other directory that
-/// this user's runs used since the host started. Nothing is changed.
-pub fn leftovers(state_dir: &Path) -> Vec<Leftover> {
-    let found = left(state_dir).into_iter().map(|found| Leftover {
-        journal: found.path,
-        settings: found
-            .contents
-            .map(|contents| contents.entries.into_iter().map(|entry| entry.setting).collect())
-            .unwrap_or_default(),
-    });
-    found.collect()
+/// Settles what can be settled before a new run begins in `state_dir`, so that nothing which a dead
+/// run left passes for an original. One report for each run that had left something.
+///
+/// # Errors
+/// As [`undo`].
+pub fn settle_before(state_dir: &Path) -> Result<Vec<RestoreReport>, SettingError> {
+    let mut reports = settle_own(state_dir, Forget::Nothing)?;
+    reports.retain(|report| !report.entries.is_empty() && !report.is_in_use());
+    Ok(reports)
+}
+
+pub(crate) fn unopened(journal: PathBuf, cause: &std::io::Error) -> RestoreReport {
+    let problem = Some(format!("it can't be opened: {cause}"));
+    RestoreReport { journal, entries: Vec::new(), problem }
 }

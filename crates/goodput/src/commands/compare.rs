@@ -11,7 +11,7 @@ use goodput_settings::SettingError;
 
 use super::cells::{Tables, cells};
 use super::measured;
-use super::settings::warn_of_leftovers;
+use super::settings::settle_leftovers;
 use crate::args::CompareArgs;
 use crate::credentials::credentials;
 use crate::data_dirs::{Keeper, state_dir};
@@ -41,7 +41,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         state_dir: state_dir(state)?,
         started: measured::now(),
     };
-    warn_of_leftovers(&request.state_dir);
+    settle_leftovers(&request.state_dir);
     let keeper = Keeper::open(args.output.no_store)?;
     let mut live = Live::new(&args.output, &plan);
     let ((record, broke_off), interrupted) = measured::block_on(async |interrupt| {

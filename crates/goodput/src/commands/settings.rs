@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use goodput_model::{EndName, Permanent, SettingRef};
 use goodput_settings::allowlist::AllowedSettings;
-use goodput_settings::{Changes, Forget, GuardProgram};
+use goodput_settings::{Changes, Forget, GuardProgram, RestoreReport, Whereabouts};
 
 use super::list;
 use crate::args::Settings;
@@ -61,14 +61,25 @@ fn set(assignment: &str, state_dir: &Path) -> Result<Exit> {
     if on_this_host(&setting)?.is_plan() {
         bail!("{setting} belongs to a measurement, not to this host; give it to test or compare");
     }
-    warn_of_leftovers(state_dir);
+    settle_leftovers(state_dir);
     let mut changes = Changes::begin(state_dir, GuardProgram::current())?;
-    changes.settled().iter().for_each(|report| screen::say(report));
     let before = goodput_settings::read(&setting)?;
     let effective = changes.apply(&setting, value)?;
     changes.keep()?;
     screen::line(format_args!("{setting}: {before} → {effective} (until the next boot)"))?;
     Ok(Exit::Fine)
+}
+
+/// Puts back what dead runs left changed by the journals in `state_dir`, before anything is changed
+/// anew, and says so; warns of what is left in spite of it.
+pub fn settle_leftovers(state_dir: &Path) {
+    // An error here comes again, and is told, when the changes begin.
+    for report in goodput_settings::settle_before(state_dir).unwrap_or_default() {
+        screen::say(format_args!(
+            "left changed by an interrupted run, settled before anything else:\n{report}"
+        ));
+    }
+    warn_of_leftovers(state_dir);
 }
 
 /// Warns of what dead runs left changed, before anything is measured or changed on top of it.
@@ -109,11 +120,19 @@ fn on_this_host(setting: &SettingRef) -> Result<&'static goodput_settings::Setti
 
 fn undo(state_dir: &Path, forget: Forget) -> Result<Exit> {
     let reports = goodput_settings::undo_and_forget(state_dir, forget)?;
-    if reports.is_empty() {
-        screen::line("nothing to undo: no interrupted run left anything changed")?;
+    let mut left = goodput_settings::leftovers(state_dir);
+    left.retain(|leftover| reports.iter().all(|report| report.journal != leftover.journal));
+    match (reports.is_empty(), left.is_empty()) {
+        (true, true) => screen::line("nothing to undo: no interrupted run left anything changed")?,
+        (true, false) => screen::line("nothing to undo here")?,
+        _ => {}
     }
     for report in &reports {
         screen::line(report)?;
     }
-    Ok(if reports.iter().all(|report| report.is_clean()) { Exit::Fine } else { Exit::CouldNot })
+    left.iter().for_each(|leftover| screen::say(format_args!("warning: {leftover}")));
+    // What belongs to another network namespace is as it was in this one.
+    let is_back = left.iter().all(|leftover| leftover.place != Whereabouts::Here)
+        && reports.iter().all(RestoreReport::is_clean);
+    Ok(if is_back { Exit::Fine } else { Exit::CouldNot })
 }

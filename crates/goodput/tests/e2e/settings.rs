@@ -67,7 +67,8 @@ fn a_lost_terminal_ends_a_comparison_with_what_is_known() {
     lines.read_to_string(&mut rest).expect("it is a pipe");
     assert_eq!(child.wait().expect("it is a child").code(), Some(2), "{rest}");
     let last = rest.lines().last().expect("the record is the last line");
-    let record: Record = serde_json::from_str(last).expect("it is a record");
+    let event: serde_json::Value = serde_json::from_str(last).expect("it is JSON");
+    let record: Record = serde_json::from_value(event["record"].clone()).expect("it is a record");
     assert_eq!(record.kind, Kind::Compare);
 }
 
@@ -75,9 +76,11 @@ fn a_lost_terminal_ends_a_comparison_with_what_is_known() {
 fn who_is_to_outlive_the_terminal_does() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
-    let (mut child, _lines) = long_comparison(&home, &server, "trap '' HUP; exec \"$@\"");
+    let (mut child, mut lines) = long_comparison(&home, &server, "trap '' HUP; exec \"$@\"");
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it lives");
     signal(&child, "-TERM");
+    // A pipe that nobody reads would hold up its end.
+    lines.read_to_string(&mut String::new()).expect("it is a pipe");
     child.wait().expect("it is a child");
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = u64::from_str_radix(ignored.expect("proc(5)").trim(), 16).expect("hexadecimal");

@@ -38,6 +38,14 @@ fn after_kill() -> Result<(), Failed> {
         std::thread::sleep(Duration::from_millis(137 * moment));
         signal("-KILL", compare.id())?;
         compare.wait()?;
+        // `undo` waits for the guard.
+        if moment % 2 == 0 {
+            let undo = stage.goodput(&["settings", "undo"])?.output()?;
+            if !undo.status.success() || stage.burst()? != ORIGINAL {
+                let said = String::from_utf8_lossy(&undo.stdout).into_owned();
+                return Err(format!("burst {} after undo: {said}", stage.burst()?).into());
+            }
+        }
         stage.wait_for_original()?;
     }
     Ok(())
@@ -45,7 +53,7 @@ fn after_kill() -> Result<(), Failed> {
 
 fn after_interrupt() -> Result<(), Failed> {
     let stage = Stage::set(&[])?;
-    for name in ["-INT", "-TERM"] {
+    for name in ["-INT", "-TERM", "-HUP"] {
         let mut compare = stage.compare()?;
         stage.wait_for_change()?;
         signal(name, compare.id())?;

@@ -87,7 +87,7 @@ impl JournalFile {
     }
 
     /// What the journal at `path` says, and whether its owner lives. `None`: it is closed.
-    pub(super) fn peek(path: &Path) -> io::Result<Option<(Contents, bool)>> {
+    pub(crate) fn peek(path: &Path) -> io::Result<Option<(Contents, bool)>> {
         let Some(mut file) = open_own(path)? else { return Ok(None) };
         let alive = match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(rustix::io::Errno::WOULDBLOCK) => true,
@@ -181,13 +181,20 @@ fn open_own(path: &Path) -> io::Result<Option<File>> {
 
 /// Makes a directory that only this user can write to; one that exists must be so.
 pub(super) fn make_folder(path: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-    check_folder(path)
+    match fs::DirBuilder::new().recursive(true).mode(0o700).create(path) {
+        // What is there instead is told by the check.
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => check_folder(path),
+    }
 }
 
 /// Refuses a directory that someone else owns or can write to.
 pub(super) fn check_folder(path: &Path) -> io::Result<()> {
     let status = fs::metadata(path)?;
+    if !status.is_dir() {
+        let why = "it is not a directory; name another one with --state-dir";
+        return Err(io::Error::new(io::ErrorKind::NotADirectory, why));
+    }
     own(&status)?;
     if status.mode() & 0o022 == 0 {
         return Ok(());

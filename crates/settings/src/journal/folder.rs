@@ -25,15 +25,31 @@ pub(crate) struct Found {
     pub(crate) contents: io::Result<Contents>,
 }
 
-/// Opens every journal in `state_dir` whose owner is dead, oldest first, and says which could not
-/// be opened. Live runs are left alone.
-pub(crate) fn abandoned(
-    state_dir: &Path,
-) -> Result<Vec<(PathBuf, io::Result<JournalFile>)>, SettingError> {
+/// A journal, open unless somebody holds it or it is closed.
+type Opened = (PathBuf, io::Result<Option<JournalFile>>);
+
+/// Opens every journal in `state_dir`, oldest first.
+pub(crate) fn abandoned(state_dir: &Path) -> Result<Vec<Opened>, SettingError> {
     list(state_dir).or_else(|cause| match cause.kind() {
         io::ErrorKind::NotFound => Ok(Vec::new()),
         _ => Err(SettingError::Journal { operation: "read", path: state_dir.into(), cause }),
     })
+}
+
+/// The journals on the list of all that are in other directories than `state_dir`, oldest first.
+pub(crate) fn listed_elsewhere(state_dir: &Path) -> Vec<PathBuf> {
+    let state_dir = state_dir.canonicalize().unwrap_or_else(|_| state_dir.into());
+    let mut paths = List::of(&state_dir).map(|list| list.peek()).unwrap_or_default();
+    paths.retain(|path| path.parent() != Some(&state_dir));
+    paths
+}
+
+/// Opens one journal, unless somebody holds it or it is closed.
+pub(crate) fn open_one(path: &Path) -> io::Result<Option<JournalFile>> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    check_folder(folder)?;
+    let _busy = lock_folder(folder)?;
+    JournalFile::open_abandoned(path)
 }
 
 /// The journals in `state_dir` and on the list of all whose owners are dead; nothing is changed.
@@ -117,15 +133,15 @@ fn changed_cells(entry: &Entry) -> BTreeSet<String> {
     certain.into_iter().flatten().chain(entry.touched.keys().cloned()).collect()
 }
 
-fn list(state_dir: &Path) -> io::Result<Vec<(PathBuf, io::Result<JournalFile>)>> {
+fn list(state_dir: &Path) -> io::Result<Vec<Opened>> {
     check_folder(state_dir)?;
     let state_dir = state_dir.canonicalize()?;
     let _busy = lock_folder(&state_dir)?;
     let open = |path: PathBuf| {
-        let opened = JournalFile::open_abandoned(&path).transpose()?;
-        Some((path, opened))
+        let opened = JournalFile::open_abandoned(&path);
+        (path, opened)
     };
-    Ok(journals(&state_dir)?.into_iter().filter_map(open).collect())
+    Ok(journals(&state_dir)?.into_iter().map(open).collect())
 }
 
 /// The journals in a folder, oldest first.

@@ -10,4 +10,4 @@ mod list;
 
 pub(crate) use contents::{Contents, Entry, KNOWN, Line};
 pub(crate) use file::{Durable, JournalFile};
-pub(crate) use folder::{abandoned, claim, left};
+pub(crate) use folder::{abandoned, claim, left, listed_elsewhere, open_one};

@@ -21,10 +21,9 @@ pub(super) fn falls_below(links: &[Link], index: u32, mtu: u32, smallest: u32) -
     let below = links.iter().find(|link| link.index == index)?;
     let mut uppers = links.iter().filter(|link| stands_on(link, index) && link.mtu >= smallest);
     uppers.find_map(|upper| match follows(upper, mtu) {
-        Follows::To(then) if then < smallest => Some(format!(
-            "the MTU of {}, on top of it, would fall to {then} bytes",
-            upper.name
-        )),
+        Follows::To(then) if then < smallest => {
+            Some(format!("the MTU of {}, on top of it, would fall to {then} bytes", upper.name))
+        }
         Follows::To(then) if then < upper.mtu => falls_below(links, upper.index, then, smallest),
         Follows::To(_) => None,
         Follows::Unknown => {

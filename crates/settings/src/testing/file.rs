@@ -51,6 +51,22 @@ pub(crate) fn when_noted(other: impl FnOnce() + 'static) {
     WHEN_NOTED.set(Some(Box::new(other)));
 }
 
+thread_local! {
+    static WHEN_WAITING: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+}
+
+/// Lets `other` happen as soon as this thread waits for whoever holds a journal.
+pub(crate) fn when_waiting(other: impl FnOnce() + 'static) {
+    WHEN_WAITING.set(Some(Box::new(other)));
+}
+
+/// This thread waits for whoever holds a journal.
+pub(crate) fn waiting() {
+    if let Some(other) = WHEN_WAITING.take() {
+        other();
+    }
+}
+
 /// An intent is on disk.
 pub(crate) fn noted() {
     if let Some(other) = WHEN_NOTED.take() {

@@ -7,7 +7,7 @@ mod scene;
 mod victim;
 mod whole;
 
-pub(crate) use file::{SETTING, noted, step, when_noted};
+pub(crate) use file::{SETTING, noted, step, waiting, when_noted, when_waiting};
 pub(crate) use folder::folder;
 pub(crate) use goodput_testing::wait_for;
 pub(crate) use netns::{build, in_scene};

@@ -1,0 +1,142 @@
+//! What dead runs left changed, and where it can be put back.
+
+use std::path::{Path, PathBuf};
+
+use goodput_model::SettingRef;
+
+use crate::journal::{Contents, JournalFile, left};
+use crate::life::{self, Life};
+use crate::lookup::machine;
+use crate::place::Place;
+
+/// A journal that a dead run left: something may still be as that run had set it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    /// Where the journal is.
+    pub journal: PathBuf,
+    /// What it would put back; empty where it can't be read.
+    pub settings: Vec<SettingRef>,
+    /// Where that can be put back.
+    pub place: Whereabouts,
+}
+
+/// Where a setting that was left changed is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// Here.
+    Here,
+    /// In another network namespace.
+    Namespace {
+        /// Its inode number.
+        number: u64,
+        /// What to write before a command so that it runs there.
+        enter: String,
+    },
+    /// In a network namespace that is gone, and the change with it.
+    Gone {
+        /// Its inode number.
+        number: u64,
+    },
+    /// In another network namespace that may still exist.
+    Unseen {
+        /// Its inode number.
+        number: u64,
+        /// Why it is not known whether it does.
+        why: &'static str,
+    },
+}
+
+impl std::fmt::Display for Leftover {
+    /// What is left, where, and the command that puts it back.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let settings: Vec<_> = self.settings.iter().map(ToString::to_string).collect();
+        let what = if settings.is_empty() { "something".into() } else { settings.join(", ") };
+        let folder = self.journal.parent().unwrap_or(&self.journal).display();
+        let undo = format!("goodput --state-dir {folder} settings undo");
+        write!(f, "an interrupted run left {what} changed")?;
+        match &self.place {
+            Whereabouts::Here => write!(f, "; `{undo}` puts it back"),
+            Whereabouts::Namespace { number, enter } => write!(
+                f,
+                " in another network namespace (net:[{number}]); `{enter} {undo}` puts it back"
+            ),
+            Whereabouts::Gone { number } => write!(
+                f,
+                " in a network namespace that is gone (net:[{number}]); `{undo} --forget` forgets it"
+            ),
+            Whereabouts::Unseen { number, why } => write!(
+                f,
+                " in another network namespace (net:[{number}]), which may still exist ({why}); run \
+                 `{undo}` in it, or `{undo} --forget-unseen` if you know that it is gone"
+            ),
+        }
+    }
+}
+
+/// What dead runs left changed: by the journals in `state_dir` and in every other directory that
+/// this user's runs used since the host started. Nothing is changed. What a reboot has undone is no
+/// leftover, nor is a journal without a change.
+pub fn leftovers(state_dir: &Path) -> Vec<Leftover> {
+    let here = Place::here().ok();
+    let found = left(state_dir).into_iter().flat_map(|found| {
+        let leftover = |settings, place| Leftover { journal: found.path.clone(), settings, place };
+        match (&found.contents, &here) {
+            (Ok(contents), Some(here)) => of(contents, here)
+                .into_iter()
+                .map(|(settings, place)| leftover(settings, place))
+                .collect(),
+            _ => vec![leftover(Vec::new(), Whereabouts::Here)],
+        }
+    });
+    found.collect()
+}
+
+/// What a journal would put back, by place.
+fn of(contents: &Contents, here: &Place) -> Vec<(Vec<SettingRef>, Whereabouts)> {
+    let Some(owner) = &contents.owner else {
+        // A first line that was cut short comes before any change.
+        let is_empty = contents.entries.is_empty() && contents.unreadable.is_empty();
+        return if is_empty { Vec::new() } else { vec![(Vec::new(), Whereabouts::Here)] };
+    };
+    if !owner.place.same_boot(here) && contents.unreadable.is_empty() {
+        return Vec::new();
+    }
+    let elsewhere = elsewhere(contents, here);
+    let all = contents.entries.iter().map(|entry| entry.setting.clone());
+    let ours: Vec<_> = all.filter(|setting| !elsewhere.contains(setting)).collect();
+    let mut left = Vec::new();
+    if !ours.is_empty() || !contents.unreadable.is_empty() {
+        left.push((ours, Whereabouts::Here));
+    }
+    if !elsewhere.is_empty() {
+        left.push((elsewhere, whereabouts(&owner.place)));
+    }
+    left
+}
+
+fn whereabouts(place: &Place) -> Whereabouts {
+    let number = place.netns;
+    match life::of(place) {
+        Life::Lives(file) => Whereabouts::Namespace { number, enter: life::enter(&file) },
+        Life::Gone => Whereabouts::Gone { number },
+        Life::Unseen(why) => Whereabouts::Unseen { number, why },
+    }
+}
+
+/// The settings of a journal that belong to another network namespace than this one. A reboot leaves
+/// none.
+pub(crate) fn elsewhere(contents: &Contents, here: &Place) -> Vec<SettingRef> {
+    let place = contents.owner.as_ref().map(|owner| &owner.place);
+    if !place.is_some_and(|place| place.same_boot(here) && !place.same_namespace(here)) {
+        return Vec::new();
+    }
+    let settings = contents.entries.iter().map(|entry| &entry.setting);
+    let namespaced =
+        settings.filter(|setting| machine(setting).is_ok_and(|m| m.namespaced(setting)));
+    namespaced.cloned().collect()
+}
+
+/// What a journal says, if it can be read and is not closed.
+pub(crate) fn read(path: &Path) -> Option<Contents> {
+    JournalFile::peek(path).ok().flatten().map(|(contents, _)| contents)
+}
