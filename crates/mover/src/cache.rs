@@ -45,11 +45,11 @@ pub fn read_alone(
     limit: Duration,
     awaited: &Awaited,
 ) -> io::Result<ReadAlone> {
-    let mut room = vec![0; chunk];
+    let mut buffer = vec![0; chunk];
     let (began, mut at) = (Instant::now(), 0);
     while at < bytes && began.elapsed() < limit {
         awaited.check()?;
-        match rustix::io::pread(file, &mut room, at) {
+        match rustix::io::pread(file, &mut buffer, at) {
             Ok(0) => break,
             Ok(read) => at += read as u64,
             Err(Errno::INTR) => {}

@@ -61,7 +61,7 @@ pub(super) fn end(flow: &Flow, outbox: &mut Outbox) -> Result<(), MoveError> {
 /// Waits until `until`. `true`: the receiver has answered before.
 fn pause(flow: &Flow, datagrams: &dyn Datagrams, until: u64) -> Result<bool, MoveError> {
     let events = datagrams.awaits_answer().then_some(PollFlags::IN);
-    let mut room = [0; ANSWER_BYTES];
+    let mut buffer = [0; ANSWER_BYTES];
     while now_ns() < until && !is_late(flow) {
         if flow.stop.phase() == Phase::Abort {
             return Err(flow.aborted());
@@ -70,9 +70,9 @@ fn pause(flow: &Flow, datagrams: &dyn Datagrams, until: u64) -> Result<bool, Mov
         if events.is_none() {
             continue;
         }
-        match recv(&flow.socket, &mut room[..], RecvFlags::DONTWAIT) {
+        match recv(&flow.socket, &mut buffer[..], RecvFlags::DONTWAIT) {
             Ok((len, _)) => {
-                if let Some(totals) = datagrams.hear(flow.config.id, &room[..len]) {
+                if let Some(totals) = datagrams.hear(flow.config.id, &buffer[..len]) {
                     flow.counters.tell(totals);
                     return Ok(true);
                 }

@@ -28,7 +28,7 @@ pub(crate) struct Arrival<'a> {
 
 /// Room for a batch, used again for each.
 pub(crate) struct Inbox {
-    room: Vec<u8>,
+    buffer: Vec<u8>,
     size: usize,
     control: [Control; BATCH],
     batch: usize,
@@ -40,7 +40,7 @@ impl Inbox {
     pub(crate) fn new(size: usize, batch: usize) -> Self {
         let size = size.max(1);
         let batch = batch.min(BATCH_BYTES / size).clamp(1, BATCH);
-        Self { room: vec![0; size * batch], size, control: [Control::EMPTY; BATCH], batch }
+        Self { buffer: vec![0; size * batch], size, control: [Control::EMPTY; BATCH], batch }
     }
 
     /// Reads what has come, up to a batch, without waiting; gives each to `take`, in order.
@@ -52,7 +52,7 @@ impl Inbox {
         let lengths = self.receive_batch(socket)?;
         let mut now = None;
         for (i, len) in lengths.iter().take_while(|len| **len != usize::MAX).enumerate() {
-            let message = &self.room[i * self.size..][..(*len).min(self.size)];
+            let message = &self.buffer[i * self.size..][..(*len).min(self.size)];
             let notes = self.control[i].notes();
             // Without a stamp, which the kernel never leaves out, the time of reading is the best.
             let read = || *now.get_or_insert_with(wall_ns);
@@ -73,17 +73,18 @@ impl Inbox {
         // lengths of zero.
         let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
             unsafe { (mem::zeroed(), mem::zeroed()) };
-        let rooms = self.room.chunks_exact_mut(self.size).zip(self.control.iter_mut());
-        for ((message, part), (room, control)) in messages.iter_mut().zip(&mut parts).zip(rooms) {
+        let buffers = self.buffer.chunks_exact_mut(self.size).zip(self.control.iter_mut());
+        for ((message, part), (buffer, control)) in messages.iter_mut().zip(&mut parts).zip(buffers)
+        {
             *control = Control::EMPTY;
-            part.iov_base = room.as_mut_ptr().cast();
-            part.iov_len = room.len();
+            part.iov_base = buffer.as_mut_ptr().cast();
+            part.iov_len = buffer.len();
             message.msg_hdr.msg_iov = ptr::from_mut(part);
             message.msg_hdr.msg_iovlen = 1;
             message.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
             message.msg_hdr.msg_controllen = control::LEN as _;
         }
-        // SAFETY: the first `batch` messages point to rooms, control buffers and parts of the
+        // SAFETY: the first `batch` messages point to buffers, control buffers and parts of the
         // lengths given, all of which live longer than the call and are used by nothing else.
         let count = unsafe {
             libc::recvmmsg(

@@ -38,7 +38,7 @@ pub(crate) struct Outbox {
     datagrams: Box<dyn Datagrams>,
     /// A batch of datagrams side by side: in each the header is new every time, the rest stays. A
     /// datagram's number says which of them it is: the remainder by the batch.
-    room: Vec<u8>,
+    buffer: Vec<u8>,
     size: usize,
     /// Datagrams in one message.
     joined: usize,
@@ -56,15 +56,15 @@ impl Outbox {
         joined: usize,
         messages: usize,
     ) -> Self {
-        let mut room = vec![0; size * joined * messages.min(MESSAGES)];
-        payload::fill(0, &mut room);
-        room.chunks_exact_mut(size).for_each(|datagram| datagrams.prepare(datagram));
-        Self { datagrams, room, size, joined, next: 0, departures: None }
+        let mut buffer = vec![0; size * joined * messages.min(MESSAGES)];
+        payload::fill(0, &mut buffer);
+        buffer.chunks_exact_mut(size).for_each(|datagram| datagrams.prepare(datagram));
+        Self { datagrams, buffer, size, joined, next: 0, departures: None }
     }
 
     /// Datagrams of one call at most.
     pub(crate) fn batch(&self) -> usize {
-        self.room.len() / self.size
+        self.buffer.len() / self.size
     }
 
     /// Datagrams sent so far.
@@ -87,15 +87,15 @@ impl Outbox {
         let count = count.min(self.batch() - first);
         let (now, departures) = (ns_by(self.datagrams.clock()), self.departures);
         let lead = departures.map(|all| (all, now_ns()));
-        let room = &mut self.room[first * self.size..];
-        for (i, datagram) in room.chunks_exact_mut(self.size).take(count).enumerate() {
+        let buffer = &mut self.buffer[first * self.size..];
+        for (i, datagram) in buffer.chunks_exact_mut(self.size).take(count).enumerate() {
             let number = self.next + i as u64;
             let bytes = number * self.size as u64 + size as u64;
             let held = lead.map_or(0, |(all, from)| all.at_ns(i).saturating_sub(from));
             let at_ns = now + held;
             self.datagrams.write(&mut datagram[..size], Sent { number, bytes, at_ns });
         }
-        let filled = &room[..(count * size).min(room.len())];
+        let filled = &buffer[..(count * size).min(buffer.len())];
         let len = self.joined * self.size;
         let sent = if filled.len() > len || departures.is_some() {
             send_batch(socket, filled, len, departures)
@@ -122,9 +122,9 @@ impl Outbox {
     /// What is to be sent for the time `round` to say that this was all.
     pub(crate) fn closing(&mut self, round: u64) -> Option<(&[u8], Closing)> {
         let sent = Sent { number: self.next, bytes: 0, at_ns: ns_by(self.datagrams.clock()) };
-        let room = &mut self.room[..self.size];
-        let closing = self.datagrams.closing(round, sent, room)?;
-        Some((&self.room[..closing.len], closing))
+        let buffer = &mut self.buffer[..self.size];
+        let closing = self.datagrams.closing(round, sent, buffer)?;
+        Some((&self.buffer[..closing.len], closing))
     }
 }
 
@@ -139,10 +139,10 @@ fn send_batch(
     let mut pieces = bytes.chunks(len);
     let parts: [_; MESSAGES] =
         array::from_fn(|_| [IoSlice::new(pieces.next().unwrap_or_default())]);
-    let mut room = spaces.iter_mut();
+    let mut free = spaces.iter_mut();
     let mut control: [_; MESSAGES] = array::from_fn(|number| {
         let Some(departures) = departures else { return SendAncillaryBuffer::default() };
-        let space = room.next().expect("both arrays have as many entries");
+        let space = free.next().expect("both arrays have as many entries");
         let mut control = SendAncillaryBuffer::new(space);
         control.push(SendAncillaryMessage::TxTime(departures.at_ns(number)));
         control

@@ -34,7 +34,7 @@ pub(super) const GROUPS: &[&[i64]] = &[
     ],
     // Movers by io_uring.
     &[libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_io_uring_setup],
-    // Waiting: the event loop, flows that wait for room, strict pacing.
+    // Waiting: the event loop, flows that wait for space in a buffer, strict pacing.
     &[
         libc::SYS_clock_nanosleep,
         libc::SYS_epoll_create1,
@@ -50,7 +50,7 @@ pub(super) const GROUPS: &[&[i64]] = &[
     ],
     // Time, where the vDSO does not have it.
     &[libc::SYS_clock_getres, libc::SYS_clock_gettime, libc::SYS_gettimeofday],
-    // Memory: payload, rooms to receive in, stacks (mmap and mprotect have a condition).
+    // Memory: payload, receive buffers, stacks (mmap and mprotect have a condition).
     &[
         libc::SYS_brk,
         libc::SYS_madvise,
