@@ -28,7 +28,7 @@ pub fn block_on<T>(
         let twice = async {
             signals.next().await;
             raise.raise();
-            signals.next().await;
+            signals.next_but_hangup().await;
         };
         tokio::select! {
             outcome = work(interrupt.clone()) => Ok(outcome?),
@@ -76,6 +76,15 @@ impl Signals {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
             _ = hung_up(self.hangup.as_mut()) => {}
+        }
+    }
+
+    /// Waits for the next of any but SIGHUP: a lost terminal sends that twice, once by its shell and once by the
+    /// kernel, and nobody is there to mean the second.
+    async fn next_but_hangup(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
         }
     }
 }

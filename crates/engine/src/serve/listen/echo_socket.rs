@@ -58,6 +58,7 @@ impl EchoSocket {
             }
             let datagram = &buffer[..told.length.min(REQUEST_BYTES)];
             let Some(mut reply) = self.reply(datagram) else { continue };
+            self.echoes.hear(&self.cookie);
             if self.tells_times {
                 let arrived = |wall_ns| arrivals.monotonic_ns(wall_ns);
                 if let Some(received_ns) = told.wall_ns.map_or(Some(monotonic_ns()), arrived) {

@@ -71,14 +71,20 @@ impl Echoes {
     /// were not too many.
     pub fn admit(&self, cookie: &Cookie, now: Instant) -> bool {
         let mut book = self.book();
-        let Some(Entry { paid, heard, .. }) = book.get_mut(cookie) else { return false };
-        heard.mark();
+        let Some(Entry { paid, .. }) = book.get_mut(cookie) else { return false };
         let next = (*paid).max(now) + EVERY;
         let admitted = next <= now + EVERY * AT_ONCE;
         if admitted {
             *paid = next;
         }
         admitted
+    }
+
+    /// The client of this cookie lives: its echo has shown that it comes from where it says.
+    pub fn hear(&self, cookie: &Cookie) {
+        if let Some(entry) = self.book().get(cookie) {
+            entry.heard.mark();
+        }
     }
 
     /// When the next echo with this cookie would be admitted, if not before; `None` once its measurement is over.
@@ -124,8 +130,9 @@ mod tests {
         assert!(!echoes.admit(&cookie, now));
         let echoing = echoes.expect(cookie);
         assert!(!echoes.admit(&Cookie([6; 16]), now));
-        assert_eq!(echoing.last_heard().ago_ms(), None);
         assert!(echoes.admit(&cookie, now));
+        assert_eq!(echoing.last_heard().ago_ms(), None, "who it came from is not known yet");
+        echoes.hear(&cookie);
         assert!(echoing.last_heard().ago_ms().is_some(), "asking is a sign of life");
         drop(echoing);
         assert!(!echoes.admit(&cookie, now));

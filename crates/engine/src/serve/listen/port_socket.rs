@@ -24,11 +24,18 @@ const TAKEN_MAX: usize = 1024;
 
 /// Datagrams that are taken out of the shared socket at most: more than fit into its buffer, which the
 /// kernel doubles (socket(7)) and charges with 512 bytes at least for each.
-const SHARED_MAX: usize = 2 * ROOM / 512;
+const SHARED_MAX: usize = 2 * ROOM / OVERHEAD;
 
-/// Most bytes of datagrams that wait in this process; what comes beyond is dropped, as the kernel
-/// drops what comes beyond its buffer.
+/// What a datagram is charged with beside its bytes, here as in the kernel.
+const OVERHEAD: usize = 512;
+
+/// Most bytes of datagrams that wait in this process, with what each costs beside its own; what comes beyond is
+/// dropped, as the kernel drops what comes beyond its buffer.
 const WAITING_MAX: usize = 4 << 20;
+
+fn charge(datagram: &[u8]) -> usize {
+    datagram.len() + OVERHEAD
+}
 
 /// A datagram and where it came from.
 pub type Datagram = (Vec<u8>, SocketAddr);
@@ -90,7 +97,7 @@ impl PortSocket {
     pub async fn next(&mut self) -> Datagram {
         loop {
             if let Some((datagram, told)) = self.waiting.pop_front() {
-                self.waiting_bytes -= datagram.len();
+                self.waiting_bytes -= charge(&datagram);
                 self.given_out(&told);
                 return (datagram, plain(told.from));
             }
@@ -183,7 +190,7 @@ impl PortSocket {
         let (its, others): (Vec<_>, Vec<_>) =
             waiting.into_iter().partition(|(_, told)| plain(told.from) == peer);
         self.waiting = others.into();
-        self.waiting_bytes -= its.iter().map(|(datagram, ..)| datagram.len()).sum::<usize>();
+        self.waiting_bytes -= its.iter().map(|(datagram, ..)| charge(datagram)).sum::<usize>();
         its.into_iter().map(|(datagram, ..)| datagram).collect()
     }
 
@@ -199,11 +206,11 @@ impl PortSocket {
         for _ in 0..most {
             match receive_with_ancillary(socket, &mut self.buffer) {
                 Ok(told) => {
-                    let (datagram, length) = (self.buffer[..told.length].to_vec(), told.length);
+                    let datagram = self.buffer[..told.length].to_vec();
                     if Some(plain(told.from)) == peer {
                         early.push(datagram);
-                    } else if self.waiting_bytes + length <= WAITING_MAX {
-                        self.waiting_bytes += length;
+                    } else if self.waiting_bytes + charge(&datagram) <= WAITING_MAX {
+                        self.waiting_bytes += charge(&datagram);
                         self.waiting.push_back((datagram, told));
                     }
                 }

@@ -113,6 +113,7 @@ impl Demultiplexer {
     /// Echoes, with the times of it by this end's clock, unless they are nobody's business. What follows comes to
     /// a socket of its own.
     fn echo(&mut self, cookie: Cookie, mut reply: Vec<u8>, peer: SocketAddr) {
+        self.shared.echoes.hear(&cookie);
         if !self.shared.echoes.admit(&cookie, Instant::now()) {
             return;
         }

@@ -15,7 +15,7 @@ use super::shown::turned;
 use crate::control::target::split_port;
 use crate::interrupt::{Interrupt, Raise, interrupt};
 use crate::run::traffic::Cap;
-use crate::serve::admit::admission::{Admission, Place, Wants};
+use crate::serve::admit::admission::{Admission, Wants};
 use crate::serve::admit::gate::Permit;
 use crate::threads::can_start_thread;
 
@@ -105,7 +105,6 @@ pub enum Said {
 pub struct Running {
     said: mpsc::UnboundedReceiver<Said>,
     stop: Raise,
-    _place: Place,
 }
 
 impl Drop for Running {
@@ -138,13 +137,14 @@ pub async fn begin(
     let (stop, interrupt) = interrupt();
     let (to, said) = mpsc::unbounded_channel();
     can_start_thread().map_err(|cause| cause.to_string())?;
-    // It ends with the interrupt, which the drop of what is returned raises.
+    // It ends with the interrupt, which the drop of what is returned raises, and keeps its place until then.
     tokio::task::spawn_blocking(move || {
+        let _place = place;
         let outcome = run(&test, cap, &interrupt, &mut |text| drop(to.send(Said::Lines(text))));
         // The client may be gone.
         let _ = to.send(Said::Over(outcome));
     });
-    Ok(Running { said, stop, _place: place })
+    Ok(Running { said, stop })
 }
 
 fn allowed<'a>(
@@ -182,6 +182,8 @@ mod tests {
         let held = admission.admit(Permit::any(), client, Wants::Conversation, false);
         let held = held.await.unwrap();
         let own = held.cap();
+        let (done, lingers) = std::sync::mpsc::channel::<()>();
+        let lingers = std::sync::Mutex::new(lingers);
         let run =
             move |_: &ThirdPartyTest, cap: Cap, _: &Interrupt, say: &mut dyn FnMut(String)| {
                 let same = |a: &[Arc<SharedRate>], b: &[Arc<SharedRate>]| {
@@ -189,6 +191,8 @@ mod tests {
                 };
                 let shared = same(&own.sent, &cap.sent) && same(&own.received, &cap.received);
                 say(format!("{shared} {:?}", cap.rate));
+                // It doesn't end at once when it is told to; it does when this test is over.
+                let _ = lingers.lock().unwrap().recv();
                 Ok(())
             };
         let third_party = ThirdParty::new(vec!["::1".parse().unwrap()], run);
@@ -197,8 +201,11 @@ mod tests {
         let mut running = begun.ok().unwrap();
         let Said::Lines(said) = running.next().await else { panic!("it says nothing") };
         assert_eq!(said, format!("true {:?}", Some(BitRate(5e6))));
+        drop(running);
         let more = begin(test(), Permit::any(), client, third_party, &admission).await;
-        assert!(more.is_err_and(|why| why.contains("1 measurement")), "its place is taken");
+        let why = more.err().unwrap();
+        assert!(why.contains("1 measurement"), "its place is taken until it has ended: {why}");
+        drop(done);
     }
 
     fn holds(allowed: &str, host: &str, port: u16) -> bool {

@@ -102,6 +102,11 @@ impl ServedClient {
                 return Ok(());
             }
         };
+        // Its turn may have taken a while, and its key may be gone.
+        if let Err(why) = self.renew() {
+            self.fail(why);
+            return Ok(());
+        }
         let plan = &own.plan;
         let Caller { peer, protocol, .. } = self.caller;
         let what = in_short(plan);

@@ -353,6 +353,8 @@ impl ServedClient {
             return Err(refusal);
         }
         let asked = request.to_string();
+        // Also if this server ends before the answer is there.
+        tracing::info!(target: AUDIT, %peer, "setting: {asked} by {by}: asked for");
         let answer = self.carry_out(request).await;
         match &answer {
             Ok(value) => tracing::info!(target: AUDIT, %peer, "setting: {asked} by {by}: {value}"),
