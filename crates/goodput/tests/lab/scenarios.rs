@@ -1,8 +1,14 @@
-//! Every built-in scenario against its expected verdict, once, in the case in the middle. A wrong verdict fails
-//! its own test. One from a time in which others took the machine's CPUs is not judged: the path was not
-//! what the scenario planted. `cargo xtask truth` measures how often verdicts are right.
+//! Every built-in scenario: planted, measured, and judged against what it expects.
+//!
+//! A verdict is right with a probability, so that a single wrong one is no defect, and its test passes
+//! as long as there is a record. What they come to is judged at the end: more wrong ones than a
+//! diagnosis that is right in 95 of 100 cases has once in a hundred runs are a defect, and so are two
+//! false alarms on healthy paths. Each wrong one is printed. `cargo xtask truth` measures the rate.
+//! A wrong verdict from a time in which others took the machine's CPUs is not judged: the path was not what
+//! the scenario planted. It is printed, and counted apart from what passed.
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use goodput_lab::{Observed, Scenario};
 use goodput_testing::not_judged;
@@ -10,9 +16,20 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::disturbed::Watch;
 
-/// One test for each.
+/// Share of the verdicts that must be right.
+const RIGHT: f64 = 0.95;
+/// Chance to fail a diagnosis that is right so often.
+const CHANCE: f64 = 0.01;
+/// False alarms on the healthy scenarios that chance explains.
+const FALSE_ALARMS: usize = 1;
+
+/// The scenarios that came out otherwise than expected, and how many ran.
+static TALLY: Mutex<(usize, Vec<&'static str>)> = Mutex::new((0, Vec::new()));
+
+/// One test for each, and one for what they come to.
 pub fn all() -> Vec<Trial> {
-    goodput_lab::builtin().iter().map(|builtin| trial(builtin.name)).collect()
+    let each = goodput_lab::builtin().iter().map(|builtin| trial(builtin.name));
+    each.chain([Trial::test("scenarios_in_all", in_all)]).collect()
 }
 
 fn trial(name: &'static str) -> Trial {
@@ -32,14 +49,20 @@ fn run(name: &'static str, scenario: &Scenario) -> Result<(), Failed> {
     if let Err(failed) = &observed.record {
         return Err(format!("no record: {failed:?}").into());
     }
-    match (observed.is_as_expected(), taken) {
-        (true, _) => Ok(()),
-        (false, None) => Err(explain(&observed).into()),
-        (false, Some(taken)) => {
+    if let Some(taken) = taken {
+        // A right one passes, but what chance allows is counted over those that would count if wrong.
+        if !observed.is_as_expected() {
             not_judged(&format!("scenario::{name}"), &format!("{taken}: {}", explain(&observed)));
-            Ok(())
         }
+        return Ok(());
     }
+    let mut tally = TALLY.lock().unwrap_or_else(PoisonError::into_inner);
+    tally.0 += 1;
+    if !observed.is_as_expected() {
+        tally.1.push(name);
+        eprintln!("NOT AS EXPECTED {name}: {}", explain(&observed));
+    }
+    Ok(())
 }
 
 /// What was missed, and the evidence of what was found instead.
@@ -52,4 +75,32 @@ fn explain(observed: &Observed) -> String {
         finding.evidence.iter().map(move |witness| format!("{of}: {}", witness.text))
     });
     missed.chain(evidence).collect::<Vec<_>>().join("\n  ")
+}
+
+fn in_all() -> Result<(), Failed> {
+    let tally = TALLY.lock().unwrap_or_else(PoisonError::into_inner);
+    let (ran, wrong) = (tally.0, &tally.1);
+    let alarms = wrong.iter().filter(|name| name.contains("healthy")).count();
+    let bound = most_by_chance(ran);
+    if wrong.len() > bound || alarms > FALSE_ALARMS {
+        let names = wrong.join(", ");
+        return Err(format!("{} of {ran} verdicts were wrong: {names}", wrong.len()).into());
+    }
+    Ok(())
+}
+
+/// The most wrong verdicts of `ran` that a diagnosis right in [`RIGHT`] of the cases exceeds with no
+/// more than [`CHANCE`]: a quantile of the binomial distribution.
+fn most_by_chance(ran: usize) -> usize {
+    let wrong = 1.0 - RIGHT;
+    let mut exactly = RIGHT.powi(i32::try_from(ran).unwrap_or(i32::MAX));
+    let mut up_to = exactly;
+    for count in 0..ran {
+        if 1.0 - up_to <= CHANCE {
+            return count;
+        }
+        exactly *= (ran - count) as f64 / (count + 1) as f64 * wrong / RIGHT;
+        up_to += exactly;
+    }
+    ran
 }

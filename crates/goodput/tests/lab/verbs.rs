@@ -114,7 +114,7 @@ fn the_demo_proves_its_change() -> Result<Judgement, Failed> {
             Judgement::Right
         }
         Some(4) if said.contains("== everything as it was") => Judgement::Open(said),
-        Some(2) if said.contains("the demo expected") => Judgement::Open(said),
+        Some(2) if said.contains("the demo expected") => Judgement::Cpus(said),
         _ => Judgement::Wrong(said),
     })
 }
