@@ -204,7 +204,7 @@ fn killed_client() -> Result<(), Failed> {
         killed.signal(Signal::KILL)?;
         killed.finish()?;
         // Whether its kernel still closes the connection in order depends on what is unread.
-        server.wait_for_any_complaint(&["iperf2: left after", "iperf2: ended: "])?;
+        server.wait_for_any_complaint(&["iperf2: disconnected after", "iperf2: ended: "])?;
         client(&space, &["-n", "1000003"])?;
     }
     Ok(())

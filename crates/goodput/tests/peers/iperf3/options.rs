@@ -273,7 +273,7 @@ fn users_there() -> Result<(), Failed> {
 }
 
 fn killed_client() -> Result<(), Failed> {
-    for (signal, told) in [(Signal::KILL, "ended: "), (Signal::INT, "left after 0")] {
+    for (signal, told) in [(Signal::KILL, "ended: "), (Signal::INT, "disconnected after 0")] {
         let space = Space::new()?;
         // With room for one: the killed one's has to be free.
         let mut server = space.serve(&["--exclusive"])?;

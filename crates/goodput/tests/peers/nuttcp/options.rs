@@ -206,7 +206,7 @@ fn third_party() -> Result<(), Failed> {
         let said = printed(&space, &[options, &["127.0.0.1", "::1"]].concat())?;
         check(said.contains(words) && !said.contains("Error"), format!("{options:?}: {said}"))?;
     }
-    server.wait_for_complaint("measures in its stead with ::1:5000: TCP, 1 flow, from here")?;
+    server.wait_for_complaint("measures for it with ::1:5000: TCP, 1 flow, from here")?;
     let not_allowed = space.start("nuttcp", &["-T1", "127.0.0.1", "127.0.0.1"])?.finish()?;
     let said = not_allowed.stdout + &not_allowed.stderr;
     check(said.contains("doesn't allow 3rd party nuttcp with that host"), said)?;
