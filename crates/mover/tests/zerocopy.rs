@@ -53,7 +53,7 @@ fn a_limit_too_low_is_named() {
     alone.gate.open();
     let counters = Arc::clone(alone.flow.counters());
     let words = alone.flow.join().expect_err("no memory to lock").to_string();
-    assert!(words.contains("locked memory, which is 4096 bytes"), "{words}");
+    assert!(words.contains("locked memory, 4096 bytes for all flows"), "{words}");
     assert!(words.contains("(ulimit -l)"), "{words}");
     assert_eq!(counters.bytes(), 0);
     drop((alone.stop, peer));
