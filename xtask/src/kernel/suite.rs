@@ -71,7 +71,17 @@ fn missing() -> Option<String> {
     if cfg!(not(target_arch = "x86_64")) {
         return Some("an x86-64 machine, whose programs the guest can run".into());
     }
-    let programs = ["qemu-system-x86_64", "busybox", "cpio", "modprobe", "apt-get", "unshare"];
+    let programs = [
+        "qemu-system-x86_64",
+        "busybox",
+        "cpio",
+        "modprobe",
+        "depmod",
+        "apt-get",
+        "dpkg-deb",
+        "unshare",
+        "setpriv",
+    ];
     programs.into_iter().find(|name| !has_program(name)).map(|name| format!("the program {name}"))
 }
 

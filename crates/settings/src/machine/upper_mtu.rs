@@ -109,16 +109,23 @@ mod tests {
         in_scene("the_kernel_does_what_is_foreseen", |_| {
             let kinds =
                 ["macvlan", "macvtap", "vlan id 7", "ipvlan", "macsec", "vxlan id 7 dstport 4789"];
+            let mut seen = 0;
             for kind in kinds {
                 for mtu in ["8000", "1400"] {
-                    foreseen(kind, mtu);
+                    seen += usize::from(foreseen(kind, mtu));
                 }
+            }
+            if seen == 0 {
+                goodput_testing::skip(
+                    "the_kernel_does_what_is_foreseen",
+                    "a device that stands on another",
+                );
             }
         });
     }
 
-    /// Makes a link of that kind, if this kernel has it, and changes the MTU below.
-    fn foreseen(kind: &str, mtu: &str) {
+    /// Makes a link of that kind, and changes the MTU below; false if this kernel doesn't have the kind.
+    fn foreseen(kind: &str, mtu: &str) -> bool {
         let ip = |words: &str| {
             let ip = std::process::Command::new("ip").args(words.split(' ')).output().unwrap();
             ip.status.success()
@@ -126,7 +133,7 @@ mod tests {
         assert!(ip("link set eth0 mtu 9000"));
         let bound = if kind.starts_with("vxlan") { " dev eth0" } else { "" };
         if !ip(&format!("link add up0 link eth0 mtu {mtu} type {kind}{bound}")) {
-            return eprintln!("this kernel has no {kind}");
+            return false;
         }
         let mut netlink = Netlink::open().unwrap();
         let before = netlink.link("up0").unwrap();
@@ -141,6 +148,7 @@ mod tests {
         let after = netlink.link("up0").unwrap().mtu;
         assert_eq!(follows(&before, 1500), Follows::To(after), "{kind}");
         assert!(ip("link del up0"));
+        true
     }
 
     #[test]
@@ -149,7 +157,10 @@ mod tests {
             let mut netlink = Netlink::open().unwrap();
             let words = "link add up0 link eth0 mtu 8000 type macvlan mode bridge".split(' ');
             if !std::process::Command::new("ip").args(words).status().unwrap().success() {
-                return goodput_testing::skip("a_smaller_macvlan_is_no_obstacle", "macvlan");
+                return goodput_testing::skip(
+                    "a_smaller_macvlan_is_no_obstacle_and_comes_back",
+                    "macvlan",
+                );
             }
             let mut mtu = || netlink.link("up0").unwrap().mtu;
             let mut changes = crate::Changes::begin(state_dir, crate::testing::guard()).unwrap();
