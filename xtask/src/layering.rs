@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::rooms;
+use crate::module_layers;
 use crate::rust_source::{RustFile, names};
 use xtask::shell::{capture, cargo, root};
 
@@ -124,7 +124,7 @@ pub fn problems() -> Result<Vec<String>> {
     for (package, layer) in with_layer(&packages, LAYERS) {
         problems.extend(source_problems(package, layer)?);
     }
-    problems.extend(rooms::problems()?);
+    problems.extend(module_layers::problems()?);
     Ok(problems)
 }
 

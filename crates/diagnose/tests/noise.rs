@@ -122,7 +122,7 @@ fn flow() -> impl Strategy<Value = FlowSample> {
                     lost: v[6],
                     ..DatagramCounts::default()
                 }),
-                ..FlowSample::untold(flow, role, v[0], "noise")
+                ..FlowSample::unreported(flow, role, v[0], "noise")
             }
         })
 }
@@ -184,7 +184,11 @@ fn evidence() -> impl Strategy<Value = Evidence> {
                 sender_end: if reverse { EndName::Far } else { EndName::Near },
                 near: near.map(Arc::new),
                 far: if one { Known::missing("noise") } else { far.map(Arc::new) },
-                told_lost_share: if udp { Known::Value(goodput) } else { Known::missing("noise") },
+                reported_loss_share: if udp {
+                    Known::Value(goodput)
+                } else {
+                    Known::missing("noise")
+                },
                 latency: None,
                 clocks,
                 measured: Measured {

@@ -56,7 +56,7 @@ fn flow(flow: u16, role: Role, transport: Transport) -> FlowSample {
         }),
         queued_bytes: Known::Value(0),
         datagrams: (!is_tcp).then(DatagramCounts::default),
-        ..FlowSample::untold(flow, role, 0, "not counted")
+        ..FlowSample::unreported(flow, role, 0, "not counted")
     }
 }
 

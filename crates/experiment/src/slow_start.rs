@@ -83,7 +83,7 @@ mod tests {
             received_bytes: 0,
             flows: vec![FlowSample {
                 tcp: Known::Value(tcp),
-                ..FlowSample::untold(flow, Role::Sender, 0, "not asked")
+                ..FlowSample::unreported(flow, Role::Sender, 0, "not asked")
             }],
         };
         infos.into_iter().enumerate().map(sample).collect()

@@ -27,7 +27,7 @@ pub use foreign::{ForeignSocket, SocketFilter, foreign_sockets, socket_inodes_of
 pub use host::host;
 pub use mptcp::mptcp_subflows;
 pub use owner::{Owner, Thread, owners_of, shares_network_namespace, threads_of};
-pub use placement::{Seats, Surroundings, surroundings};
+pub use placement::{CpuChoice, Surroundings, surroundings};
 pub use receive_hash::receive_hash;
 pub use root::Root;
 pub use socket::{

@@ -29,7 +29,7 @@ pub struct Surroundings {
 
 /// CPUs for the flows' threads, and why these.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seats {
+pub struct CpuChoice {
     /// The CPUs, the best first; none if the scheduler had better decide.
     pub cpus: Vec<u16>,
     /// The reason, for a person.
@@ -100,7 +100,7 @@ fn list(root: &Root, file: &str) -> Option<Vec<u16>> {
 
 impl Surroundings {
     /// CPUs for `flows` threads, out of those that are `allowed`.
-    pub fn seats(&self, allowed: &[u16], flows: usize) -> Seats {
+    pub fn choose_cpus(&self, allowed: &[u16], flows: usize) -> CpuChoice {
         let device = &self.device;
         let (near, place) = match &self.node {
             Some((node, cpus)) => (
@@ -111,13 +111,13 @@ impl Surroundings {
         };
         if near.is_empty() {
             let why = format!("no CPU of {place} is allowed; the scheduler decides");
-            return Seats { cpus: Vec::new(), why };
+            return CpuChoice { cpus: Vec::new(), why };
         }
         if near == allowed && !near.iter().any(|cpu| self.interrupted.contains(cpu)) {
             let why = format!(
                 "every allowed CPU is equally near to {device} and equally quiet; the scheduler decides"
             );
-            return Seats { cpus: Vec::new(), why };
+            return CpuChoice { cpus: Vec::new(), why };
         }
         let (mut loud, mut cpus): (Vec<u16>, Vec<u16>) =
             near.iter().partition(|cpu| self.interrupted.contains(cpu));
@@ -125,7 +125,7 @@ impl Surroundings {
         if cpus.is_empty() && near == allowed {
             let why =
                 format!("every allowed CPU serves {device}'s interrupts; the scheduler decides");
-            return Seats { cpus, why };
+            return CpuChoice { cpus, why };
         }
         let avoided = CpuList(&loud).to_string();
         let mut why = match loud.is_empty() {
@@ -139,7 +139,7 @@ impl Surroundings {
             loud.sort_by_key(|cpu| self.rank(*cpu));
             cpus.append(&mut loud);
         }
-        Seats { cpus, why }
+        CpuChoice { cpus, why }
     }
 
     /// The lower the better: whether interrupts are served on the same core, then which of the CPUs of
@@ -196,32 +196,32 @@ mod tests {
         let (_host, seen) = machine(&[4, 5, 4, 5, 4, 5, 4, 5]);
         assert_eq!(seen.node, Some((1, vec![4, 5, 6, 7, 12, 13, 14, 15])));
         assert_eq!(seen.interrupted, BTreeSet::from([4, 5]));
-        let seats = seen.seats(&all(), 2);
+        let choose_cpus = seen.choose_cpus(&all(), 2);
         // 12 and 13 share their cores with 4 and 5, so they come last.
-        assert_eq!(seats.cpus, [6, 7, 14, 15, 12, 13]);
+        assert_eq!(choose_cpus.cpus, [6, 7, 14, 15, 12, 13]);
         let why = "memory node 1, where eth0 is, off the CPUs that serve its interrupts (4-5)";
-        assert_eq!(seats.why, why);
-        assert_eq!(seen.seats(&[0, 5, 7, 12], 2).cpus, [7, 12], "only of what is allowed");
+        assert_eq!(choose_cpus.why, why);
+        assert_eq!(seen.choose_cpus(&[0, 5, 7, 12], 2).cpus, [7, 12], "only of what is allowed");
     }
 
     #[test]
     fn more_flows_than_quiet_cpus_take_the_others_too_and_say_so() {
         let (_host, seen) = machine(&[4, 5, 6, 7, 12, 13, 14, 4]);
-        assert_eq!(seen.seats(&all(), 1).cpus, [15]);
-        let crowded = seen.seats(&all(), 2);
+        assert_eq!(seen.choose_cpus(&all(), 1).cpus, [15]);
+        let crowded = seen.choose_cpus(&all(), 2);
         assert_eq!(crowded.cpus, [15, 4, 5, 6, 7, 12, 13, 14]);
         assert!(crowded.why.contains("because there are no others"), "{}", crowded.why);
         let (_host, full) = machine(&[4, 5, 6, 7, 12, 13, 14, 15]);
-        assert_eq!(full.seats(&all(), 1).cpus.len(), 8, "a card with a queue for every CPU");
+        assert_eq!(full.choose_cpus(&all(), 1).cpus.len(), 8, "a card with a queue for every CPU");
     }
 
     #[test]
     fn without_anything_to_choose_by_the_scheduler_decides() {
         let (_host, seen) = machine(&[4]);
-        let elsewhere = seen.seats(&[0, 1], 1);
+        let elsewhere = seen.choose_cpus(&[0, 1], 1);
         assert!(elsewhere.cpus.is_empty() && elsewhere.why.contains("node 1"), "{elsewhere:?}");
         let bare = Surroundings { device: "eth0".into(), ..Surroundings::default() };
-        assert!(bare.seats(&all(), 4).cpus.is_empty());
+        assert!(bare.choose_cpus(&all(), 4).cpus.is_empty());
     }
 
     #[test]
@@ -231,6 +231,6 @@ mod tests {
         std::fs::write(host.path().join("sys/class/net/eth0/device/numa_node"), "-1\n").unwrap();
         let seen = look(&Root::at(host.path()), "sys/class/net/eth0", "eth0", Some(CARD));
         assert_eq!((&seen.node, seen.interrupted.len()), (&None, 1));
-        assert_eq!(seen.seats(&[4, 5, 6], 1).cpus, [4, 5]);
+        assert_eq!(seen.choose_cpus(&[4, 5, 6], 1).cpus, [4, 5]);
     }
 }

@@ -22,7 +22,7 @@ pub struct Evidence {
     pub far: Known<Arc<End>>,
     /// Share of the datagrams that did not arrive, 0 to 1, by the account of a far end that is not
     /// goodput.
-    pub told_lost_share: Known<f64>,
+    pub reported_loss_share: Known<f64>,
     /// Round trips that were probed before the flows began and while they ran, where the plan asks for it.
     pub latency: Option<Latency>,
     /// How the ends' clocks relate.

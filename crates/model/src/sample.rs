@@ -92,18 +92,18 @@ pub struct FlowSample {
 impl FlowSample {
     /// A flow of whose payload nothing but the bytes is known: all else is missing, because of `why`,
     /// but what only some movers and transports count, which is absent, and its payload is memory.
-    /// Whoever knows more says so: `FlowSample { calls, ..FlowSample::untold(…) }`.
-    pub fn untold(flow: u16, role: Role, bytes: u64, why: &'static str) -> Self {
-        let untold = || Known::missing(why);
+    /// Whoever knows more says so: `FlowSample { calls, ..FlowSample::unreported(…) }`.
+    pub fn unreported(flow: u16, role: Role, bytes: u64, why: &'static str) -> Self {
+        let unreported = || Known::missing(why);
         Self {
             flow,
             role,
             bytes,
-            blocked_us: untold(),
-            paced_us: untold(),
-            calls: untold(),
-            cpu_us: untold(),
-            cpu_wait_us: untold(),
+            blocked_us: unreported(),
+            paced_us: unreported(),
+            calls: unreported(),
+            cpu_us: unreported(),
+            cpu_wait_us: unreported(),
             source_us: no_storage(),
             sink_us: no_storage(),
             copied_sends: None,
@@ -112,7 +112,7 @@ impl FlowSample {
             tcp: Known::missing(why),
             mptcp_subflows: None,
             memory: Known::missing(why),
-            queued_bytes: untold(),
+            queued_bytes: unreported(),
             datagrams: None,
         }
     }

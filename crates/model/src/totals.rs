@@ -62,7 +62,7 @@ pub struct FlowTotals {
 
 impl FlowTotals {
     /// An account that says nothing yet, because of `why`.
-    pub fn untold(flow: u16, role: Role, why: &'static str) -> Self {
+    pub fn unreported(flow: u16, role: Role, why: &'static str) -> Self {
         Self {
             flow,
             together_with: 0,

@@ -17,9 +17,9 @@ use crate::clock::now_ns;
 pub struct Counters {
     bytes: AtomicU64,
     calls: AtomicU64,
-    copied_sends: Promise,
-    mapped_bytes: Promise,
-    exhausted_buffers: Promise,
+    copied_sends: OptionalCount,
+    mapped_bytes: OptionalCount,
+    exhausted_buffers: OptionalCount,
     pub(crate) blocked: WaitClock,
     pub(crate) paced: WaitClock,
     pub(crate) spun: WaitClock,
@@ -27,19 +27,19 @@ pub struct Counters {
     pub(crate) source: WaitClock,
     pub(crate) sink: WaitClock,
     datagrams: Datagrams,
-    told: OnceLock<FlowTotals>,
+    reported_by_peer: OnceLock<FlowTotals>,
     /// Whether datagrams carry a number and their time of sending.
-    tells: Tells,
+    carry: DatagramFields,
 }
 
-/// What datagrams tell of themselves; goodput's tell both.
+/// Which fields the datagrams carry; those of goodput carry both.
 #[derive(Debug)]
-struct Tells {
+struct DatagramFields {
     number: bool,
     time: bool,
 }
 
-impl Default for Tells {
+impl Default for DatagramFields {
     fn default() -> Self {
         Self { number: true, time: true }
     }
@@ -62,7 +62,7 @@ impl Counters {
     /// Nothing yet, of a flow whose payload looks like `framing`.
     pub(crate) fn of(framing: &Framing) -> Self {
         let (number, time) = (framing.numbers_datagrams(), framing.times_datagrams());
-        Self { tells: Tells { number, time }, ..Self::default() }
+        Self { carry: DatagramFields { number, time }, ..Self::default() }
     }
 
     /// Payload bytes written or read.
@@ -131,14 +131,14 @@ impl Counters {
             even_gaps: read(&counts.even_gaps),
             spun_us: self.spun.total_ns() / 1000,
             stalled_us: read(&self.stalled_ns) / 1000,
-            numbered: self.tells.number,
-            timed: self.tells.time,
+            numbered: self.carry.number,
+            timed: self.carry.time,
         }
     }
 
-    /// What the peer told of the flow on the flow itself, as iperf2's server does over UDP.
-    pub fn told(&self) -> Option<&FlowTotals> {
-        self.told.get()
+    /// What the peer reported on the flow itself, as the iperf2 server does over UDP.
+    pub fn reported_by_peer(&self) -> Option<&FlowTotals> {
+        self.reported_by_peer.get()
     }
 
     /// One system call moved `bytes`. Only for the flow's own thread.
@@ -152,9 +152,9 @@ impl Counters {
         grow(&self.stalled_ns, ns);
     }
 
-    /// The peer tells of the flow. The first account stands. Only for the flow's own thread.
-    pub(crate) fn tell(&self, totals: FlowTotals) {
-        self.told.get_or_init(|| totals);
+    /// Keeps what the peer reports of the flow. The first report stands. Only for the flow's own thread.
+    pub(crate) fn record_peer_report(&self, totals: FlowTotals) {
+        self.reported_by_peer.get_or_init(|| totals);
     }
 
     /// One system call moved payload on its way to the socket or from it, not over it. Only for the
@@ -207,20 +207,20 @@ fn grow(counter: &AtomicU64, by: u64) {
     counter.store(counter.load(Ordering::Relaxed) + by, Ordering::Relaxed);
 }
 
-/// A count that only some movers keep: there from the first time that one counts, and be it nothing.
+/// A count that only some movers keep. It exists from the first call of `add`, even one that adds 0.
 #[derive(Debug)]
-struct Promise(AtomicU64);
+struct OptionalCount(AtomicU64);
 
 /// Marks a count that nobody keeps. No count reaches 2^64-1.
 const NOT_KEPT: u64 = u64::MAX;
 
-impl Default for Promise {
+impl Default for OptionalCount {
     fn default() -> Self {
         Self(AtomicU64::new(NOT_KEPT))
     }
 }
 
-impl Promise {
+impl OptionalCount {
     fn count(&self) -> Option<u64> {
         Some(self.0.load(Ordering::Relaxed)).filter(|count| *count != NOT_KEPT)
     }
@@ -238,9 +238,9 @@ impl Promise {
 #[derive(Debug, Default)]
 pub(crate) struct WaitClock {
     word: AtomicU64,
-    /// The most that was ever told. A processor may read its clock a few nanoseconds after the
-    /// load that follows in the program, and so tell a little too much.
-    told_ns: AtomicU64,
+    /// The highest value that a reader has got. A processor may read its clock a few nanoseconds after the
+    /// load that follows in the program, and so count a little too much.
+    highest_read_ns: AtomicU64,
 }
 
 /// The lowest bit: a wait is going on.
@@ -266,7 +266,7 @@ impl WaitClock {
     /// Time waited so far, nanoseconds.
     pub(crate) fn total_ns(&self) -> u64 {
         let total = self.read();
-        self.told_ns.fetch_max(total, Ordering::Relaxed).max(total)
+        self.highest_read_ns.fetch_max(total, Ordering::Relaxed).max(total)
     }
 
     fn read(&self) -> u64 {

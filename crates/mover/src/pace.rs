@@ -155,7 +155,7 @@ pub(crate) struct Pacer {
     /// How the lateness of timers is made up.
     by_timer: Gaps,
     /// Whether the kernel is told when each datagram shall leave.
-    tells: bool,
+    kernel_paces: bool,
 }
 
 impl Pacer {
@@ -200,14 +200,14 @@ impl Pacer {
         let batch = flow.config.rate.map_or(0.0, |rate| rate.bytes_in(PIECE_S)) as usize;
         let piece = (batch.min(size * MESSAGES) / size * size).max(size);
         let schedule = pacer.schedule.map(|schedule| schedule.with_slack(AHEAD_NS));
-        let (tells, by_timer) = (schedule.is_some(), Gaps::Together(u64::MAX));
-        Self { schedule, piece, tells, by_timer, ..pacer }
+        let (kernel_paces, by_timer) = (schedule.is_some(), Gaps::Together(u64::MAX));
+        Self { schedule, piece, kernel_paces, by_timer, ..pacer }
     }
 
     /// When the datagrams of `size` bytes that were just given leave shall depart, where the kernel is
     /// told: so much after their turn that this thread may be late as jitter has it.
     pub(crate) fn departures(&self, size: usize) -> Option<Departures> {
-        let schedule = self.schedule.as_ref().filter(|_| self.tells)?;
+        let schedule = self.schedule.as_ref().filter(|_| self.kernel_paces)?;
         let first_ns = schedule.planned_ns(self.leave_ns) + AHEAD_NS;
         Some(Departures { first_ns, gap_ns: schedule.cost_ns(size) })
     }
@@ -220,7 +220,7 @@ impl Pacer {
         let together = flow.config.rate.map_or(0.0, |rate| TOGETHER_BYTES * 8e9 / rate.0);
         let by_timer = Gaps::Together(together.clamp(TOGETHER_NS.0, TOGETHER_NS.1) as u64);
         let shared = Turns::new(flow.config.shared_rates.clone());
-        Self { schedule, shared, leave_ns: 0, piece, spinner: None, by_timer, tells: false }
+        Self { schedule, shared, leave_ns: 0, piece, spinner: None, by_timer, kernel_paces: false }
     }
 
     /// Whether there is a rate to hold.

@@ -193,8 +193,8 @@ impl RunningFlow {
     }
 
     /// What the peer told of this flow on the flow itself. `None` if it reported nothing.
-    pub fn told(&self) -> Option<FlowTotals> {
-        self.counters.told().cloned()
+    pub fn reported_by_peer(&self) -> Option<FlowTotals> {
+        self.counters.reported_by_peer().cloned()
     }
 
     /// Whether its thread has ended, well or not.

@@ -51,7 +51,7 @@ impl Netlink {
     pub fn link_attributes(&mut self) -> Result<Vec<LinkAttributes>, NetlinkError> {
         let question = RawMessage { kind: libc::RTM_GETLINK, body: vec![0; HEADER_BYTES] };
         let told = self.dump_raw("list what is set of the links", question)?;
-        Ok(told.iter().filter_map(told_of).collect())
+        Ok(told.iter().filter_map(attributes_of).collect())
     }
 
     /// Sets one of the attributes that [`Netlink::link_attributes`] tells.
@@ -96,7 +96,7 @@ fn header(index: u32, flags: u32, mask: u32) -> Vec<u8> {
     [0, index, flags, mask].iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
-fn told_of(message: &RawMessage) -> Option<LinkAttributes> {
+fn attributes_of(message: &RawMessage) -> Option<LinkAttributes> {
     if message.kind != libc::RTM_NEWLINK {
         return None;
     }

@@ -5,7 +5,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FarEnd {
     /// It sends samples while payload moves, and in the end what it observed of its host. The session of another
-    /// one may give totals ([`crate::session::Action::PeerTold`]).
+    /// one may give totals ([`crate::session::Action::PeerTotals`]).
     pub reports: bool,
     /// It measures repeatedly in one conversation.
     pub measures_again: bool,

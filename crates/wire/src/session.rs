@@ -329,8 +329,8 @@ pub enum Input {
     /// Our own traffic has ended and this is what we saw. The samples may be empty, as the peer
     /// was told of each when it was taken. Missing if we keep it to ourselves.
     Report(Known<Box<End>>),
-    /// Server: what a [`ThirdPartyTest`] has brought, lines for the client.
-    Told(String),
+    /// Server: lines that a [`ThirdPartyTest`] printed, for the client.
+    ThirdPartyOutput(String),
     /// Server: it is over, or why it failed; nothing more of it comes.
     ThirdPartyDone(Result<(), String>),
     /// Client of goodput's own protocol: ask for the peer's monotonic clock. Answered with
@@ -460,7 +460,7 @@ pub enum Action {
     /// Client: how the server's card spreads what it receives, before [`Action::OpenFlows`].
     PeerHash(Known<Box<ReceiveHash>>),
     /// Server: measure with another server in the client's stead, if that is allowed. Answered with
-    /// [`Input::Expecting`], and then [`Input::Told`] until [`Input::ThirdPartyDone`]; or with
+    /// [`Input::Expecting`], and then [`Input::ThirdPartyOutput`] until [`Input::ThirdPartyDone`]; or with
     /// [`Input::FlowsFailed`] where it is not done. [`Action::Abandon`] ends it early.
     MeasureWithThirdParty(Box<ThirdPartyTest>),
     /// Server: hold a conversation that is a measurement in itself, without flows. Answered with
@@ -478,7 +478,7 @@ pub enum Action {
     FinishSoon,
     /// What a peer that is not goodput reported about itself. [`Action::PeerReported`] follows, with why it
     /// tells no more.
-    PeerTold(Box<Totals>),
+    PeerTotals(Box<Totals>),
     /// The peer's report on the measurement, or why it does not say what it saw.
     PeerReported(Known<Box<End>>),
     /// Server: carry out a setting request, if what the client has proven allows it. Answered with

@@ -59,14 +59,14 @@ impl Net {
         if place != Place::Loopback {
             command.arg("nsenter").arg(format!("--net={}", self.far_namespace())).arg("--");
         }
-        command.args(seat(place)).arg(program);
+        command.args(cpu_pinning(place)).arg(program);
         command
     }
 
     /// A command that runs where the client of a place is, which is where we are.
     pub fn at_client(place: Place, program: &str) -> Command {
-        let seat = seat(place);
-        let mut words = seat.iter().map(String::as_str).chain([program]);
+        let cpu_pinning = cpu_pinning(place);
+        let mut words = cpu_pinning.iter().map(String::as_str).chain([program]);
         let mut command = command(words.next().unwrap_or(program));
         command.args(words);
         command
@@ -110,7 +110,7 @@ impl Drop for Net {
 
 /// What goes before a program so that it runs on the CPU of a place that has only one: the last that we
 /// may use, as interrupts often are on the first.
-fn seat(place: Place) -> Vec<String> {
+fn cpu_pinning(place: Place) -> Vec<String> {
     match (place, allowed_cpus().ok().and_then(|cpus| cpus.last().copied())) {
         (Place::OneCpu, Some(cpu)) => {
             ["taskset", "--cpu-list", &cpu.to_string()].map(str::to_owned).to_vec()

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     fn sample(at_s: f64) -> Sample {
-        let flow = FlowSample::untold(0, Role::Sender, 0, "of no matter here");
+        let flow = FlowSample::unreported(0, Role::Sender, 0, "of no matter here");
         Sample { at_s, sent_bytes: 0, received_bytes: 0, flows: vec![flow] }
     }
 

@@ -21,7 +21,7 @@ pub const FORMAT: Format = Format {
 };
 
 /// What 2.1.8 prints in the columns of UDP where the far end's report is not to be had.
-const UNTOLD: &str = ",0.000,0,-1,-0.000,0";
+const UNREPORTED: &str = ",0.000,0,-1,-0.000,0";
 
 struct Csv {
     context: Context,
@@ -83,7 +83,7 @@ impl Csv {
             text += &row(addresses, id(flow.flow), span.from_s, span.to_s, flow.bytes);
             text += &match flow.datagrams.filter(|_| flow.role == Role::Receiver) {
                 Some(d) => udp(d.jitter_ms, d.lost, d.count, d.reordered),
-                None if self.udp() => UNTOLD.into(),
+                None if self.udp() => UNREPORTED.into(),
                 None => String::new(),
             };
             text.push('\n');
@@ -115,7 +115,7 @@ impl Csv {
             (Some(lost), Some(packets)) if receives => {
                 udp(side.jitter_ms.unwrap_or(0.0), lost, packets, side.reordered.unwrap_or(0))
             }
-            _ if self.udp() => UNTOLD.into(),
+            _ if self.udp() => UNREPORTED.into(),
             _ => String::new(),
         };
         row(addresses, id, 0.0, seconds, bytes) + &tail + "\n"

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{ALL, Reading, splitting};
 
 /// Causes that only a probe can tell, and that no rule names therefore.
-const TOLD_BY_PROBES: [&str; 1] = ["per-flow-limit"];
+const FOUND_BY_PROBES: [&str; 1] = ["per-flow-limit"];
 
 #[test]
 fn the_folder_is_the_list() {
@@ -28,7 +28,7 @@ fn pairs_name_rules_that_exist() {
     for probe in ALL {
         for rule in probe.pairs.iter().flat_map(|pair| [pair.one, pair.other]) {
             let known = crate::rules::find(rule).is_some();
-            assert!(known || TOLD_BY_PROBES.contains(&rule), "{}: {rule}", probe.id);
+            assert!(known || FOUND_BY_PROBES.contains(&rule), "{}: {rule}", probe.id);
         }
     }
 }

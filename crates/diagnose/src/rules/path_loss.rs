@@ -258,7 +258,7 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
 
 /// If the receiver does not observe but told afterwards what it missed: on the path or at its host.
 fn by_account(view: &View, why: Missing) -> Result<Option<Finding>, Missing> {
-    let share = view.told_lost_share().map_err(|_| why)?;
+    let share = view.reported_loss_share().map_err(|_| why)?;
     let lost = share * view.sender.datagrams_sent()?;
     let here = view.sender.queue_drops().unwrap_or(0.0);
     if !(HEAVY_LOSS..=1.0).contains(&share) || here >= MOST * lost {
@@ -446,7 +446,7 @@ mod tests {
 
     #[test]
     fn a_receiver_that_only_tells_afterwards_may_have_lost_them_itself() {
-        let told = |share| Case::healthy_udp().without_far().told_lost(share);
+        let told = |share| Case::healthy_udp().without_far().reported_loss(share);
         let finding = fires(&RULE, told(0.05));
         assert!(finding.summary.contains("receiving host"), "{}", finding.summary);
         quiet(&RULE, told(0.001));

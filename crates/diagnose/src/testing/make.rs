@@ -19,7 +19,9 @@ impl Case {
             sender_end: EndName::Near,
             near: Known::Value(self.end(EndName::Near).into()),
             far: if self.far { far } else { Known::missing("the peer does not report") },
-            told_lost_share: self.told_lost_share.map_or(Known::missing("not told"), Known::Value),
+            reported_loss_share: self
+                .reported_loss_share
+                .map_or(Known::missing("not told"), Known::Value),
             latency: self.latency.clone(),
             clocks: self.clocks(),
             measured: Measured {
@@ -168,7 +170,7 @@ impl Case {
             }),
             queued_bytes: Known::Value(self.queued),
             datagrams: udp.then_some(datagrams),
-            ..FlowSample::untold(0, role, bytes, "not sampled")
+            ..FlowSample::unreported(0, role, bytes, "not sampled")
         }
     }
 

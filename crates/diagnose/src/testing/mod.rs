@@ -54,7 +54,7 @@ pub struct Case {
     before: [Snapshot; 2],
     after: [Snapshot; 2],
     far: bool,
-    told_lost_share: Option<f64>,
+    reported_loss_share: Option<f64>,
     latency: Option<Latency>,
     watched: bool,
     send_queue: f64,
@@ -94,7 +94,7 @@ impl Case {
             before: [before.clone(), before],
             after: [after.clone(), after],
             far: true,
-            told_lost_share: None,
+            reported_loss_share: None,
             latency: None,
             watched: false,
             send_queue: 0.95,
@@ -276,8 +276,8 @@ impl Case {
     }
 
     /// What such a peer told of the datagrams that it missed, 0 to 1.
-    pub fn told_lost(mut self, share: f64) -> Self {
-        self.told_lost_share = Some(share);
+    pub fn reported_loss(mut self, share: f64) -> Self {
+        self.reported_loss_share = Some(share);
         self
     }
 

@@ -45,7 +45,7 @@ impl View<'_> {
     /// Whether more was sent than arrived, so that the sender's pace does not limit the goodput. TCP
     /// never sends more than that for long.
     pub fn sends_too_much(&self) -> bool {
-        let lost = || self.receiver.lost_share().or_else(|_| self.told_lost_share());
+        let lost = || self.receiver.lost_share().or_else(|_| self.reported_loss_share());
         !self.is_tcp() && lost().is_ok_and(|share| share >= self.loss_that_matters())
     }
 
@@ -61,8 +61,8 @@ impl View<'_> {
 
     /// Share of the datagrams that never arrived over the whole run, by the account of a receiver
     /// that does not observe.
-    pub fn told_lost_share(&self) -> Result<f64, Missing> {
-        self.evidence.told_lost_share.get().copied()
+    pub fn reported_loss_share(&self) -> Result<f64, Missing> {
+        self.evidence.reported_loss_share.get().copied()
     }
 
     /// Datagrams that the two hosts are known to have dropped.

@@ -106,8 +106,8 @@ async fn hashes(client: &Client, plan: &Plan, heard: &mut Heard) -> Option<Hashe
         client.addresses.first().map_or_else(Context::default, |peer| Context::towards(*peer));
     let context = Context { device: plan.socket.device.clone(), ..path };
     let near = source_ports::own(plan, &context).await;
-    let untold = "its protocol does not report how its card spreads flows over receive queues";
-    let far = heard.hash.take().unwrap_or_else(|| Known::missing(untold));
+    let unreported = "its protocol does not report how its card spreads flows over receive queues";
+    let far = heard.hash.take().unwrap_or_else(|| Known::missing(unreported));
     Some(Hashes { near, far })
 }
 

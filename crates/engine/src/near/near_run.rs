@@ -340,7 +340,7 @@ impl<'a> NearRun<'a> {
                 self.starts.heard(Instant::now(), sample.at_s);
                 self.kept.take(EndName::Far, *sample, listener);
             }
-            Action::PeerTold(totals) => self.account.came(*totals),
+            Action::PeerTotals(totals) => self.account.came(*totals),
             Action::PeerReported(report) => self.far_report = Some(report.map(|end| *end)),
             Action::Note(text) => {
                 self.doubts.push(text.clone());

@@ -85,7 +85,7 @@ mod tests {
         let queued_bytes = Known::Value(queued_bytes);
         let flow = FlowSample {
             queued_bytes,
-            ..FlowSample::untold(0, Role::Sender, sent_bytes, "not looked at")
+            ..FlowSample::unreported(0, Role::Sender, sent_bytes, "not looked at")
         };
         Sample { at_s, sent_bytes, received_bytes: 0, flows: vec![flow] }
     }

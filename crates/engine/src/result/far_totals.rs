@@ -12,7 +12,7 @@ impl<'a> FarCounts<'a> {
     pub fn of(measurement: &'a Measurement, role: Role) -> Self {
         let flows = measurement.far_totals.iter().flat_map(|totals| &totals.flows);
         let flows: Vec<_> = flows.filter(|flow| flow.role == role).collect();
-        if flows.is_empty() { Self(Err(untold(measurement))) } else { Self(Ok(flows)) }
+        if flows.is_empty() { Self(Err(unreported(measurement))) } else { Self(Ok(flows)) }
     }
 
     /// The sum of a count over all flows; missing if one of them lacks it.
@@ -102,7 +102,7 @@ pub fn seen_or_reported<T>(seen: Known<T>, told: Known<T>) -> Known<T> {
     }
 }
 
-fn untold(measurement: &Measurement) -> Missing {
+fn unreported(measurement: &Measurement) -> Missing {
     match &measurement.far {
         Known::Missing(why) => why.clone(),
         Known::Value(_) => Missing::because("the far end reported its flows instead"),
@@ -119,7 +119,7 @@ mod tests {
         FlowTotals {
             bytes: Known::Value(bytes),
             duration_s: Known::Value(duration_s),
-            ..FlowTotals::untold(0, Role::Receiver, "not told")
+            ..FlowTotals::unreported(0, Role::Receiver, "not told")
         }
     }
 
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn one_silent_flow_leaves_the_goodput_unknown() {
-        let silent = FlowTotals::untold(1, Role::Receiver, "it reported nothing");
+        let silent = FlowTotals::unreported(1, Role::Receiver, "it reported nothing");
         assert!(measured(&sent_over_udp(vec![flow(1000, 1.0), silent])).is_none());
         assert!(measured(&sent_over_udp(Vec::new())).is_none());
     }

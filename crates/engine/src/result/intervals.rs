@@ -43,10 +43,10 @@ impl IntervalMaker {
         let bytes = so_far.checked_sub(from_bytes)?;
         let rate = BitRate::over(bytes, sample.at_s - from_s)?;
         self.from = (sample.at_s, so_far);
-        let untold = "the far end does not report it while it receives";
+        let unreported = "the far end does not report it while it receives";
         let (received_bytes, goodput, sent) = match self.counts {
             Counts::Received => (Known::Value(bytes), Known::Value(rate), None),
-            Counts::Sent => (Known::missing(untold), Known::missing(untold), Some(rate)),
+            Counts::Sent => (Known::missing(unreported), Known::missing(unreported), Some(rate)),
         };
         Some(Interval {
             sender: self.sender,

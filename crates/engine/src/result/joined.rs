@@ -155,12 +155,12 @@ mod tests {
     #[test]
     fn what_is_not_known_of_a_part_is_not_known_of_the_whole() {
         let unknown = || Known::missing("the far end does not report it");
-        let untold = Interval {
+        let unreported = Interval {
             received_bytes: unknown(),
             goodput_bits_per_s: Known::missing("the far end does not report it"),
             ..interval(1)
         };
-        let both = join(&interval(0), &untold);
+        let both = join(&interval(0), &unreported);
         assert_eq!(both.received_bytes, unknown());
         assert!(both.goodput_bits_per_s.value().is_none());
     }

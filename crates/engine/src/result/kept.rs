@@ -143,7 +143,7 @@ mod tests {
             ..20 => tenth * tenth * 100,
             _ => 40_000 + (tenth - 20) * 4000 + (tenth % 7) * 90,
         };
-        let flow = |id| FlowSample::untold(id, Role::Receiver, received_bytes, "not looked at");
+        let flow = |id| FlowSample::unreported(id, Role::Receiver, received_bytes, "not looked at");
         let flows = (0..flows).map(flow).collect();
         Sample { at_s: tenth as f64 / 10.0, sent_bytes: 0, received_bytes, flows }
     }

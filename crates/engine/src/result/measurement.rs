@@ -156,7 +156,7 @@ impl Measurement {
             sender_end: sender,
             near: Known::Value(self.near.clone()),
             far,
-            told_lost_share: far_totals::lost_share(self, sender),
+            reported_loss_share: far_totals::lost_share(self, sender),
             latency: self.latency.clone(),
             clocks: self.clocks.clone(),
             measured: self.measured(sender)?,

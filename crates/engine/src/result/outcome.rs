@@ -80,9 +80,9 @@ fn direction(measurement: &Measurement, sender: EndName, measured: &Measured) ->
 fn far_result(measurement: &Measurement) -> EndResult {
     let told = measurement.far_totals.as_ref().map(|totals| totals.cpu_percent.clone());
     let seen = end_result(measurement.far.get().map(Arc::as_ref));
-    let untold = || Known::missing("it reported nothing");
+    let unreported = || Known::missing("it reported nothing");
     EndResult {
-        cpu_percent: seen_or_reported(seen.cpu_percent, told.unwrap_or_else(untold)),
+        cpu_percent: seen_or_reported(seen.cpu_percent, told.unwrap_or_else(unreported)),
         ..seen
     }
 }

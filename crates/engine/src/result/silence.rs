@@ -120,7 +120,7 @@ pub(in crate::result) mod tests {
         for (tenth, sample) in near.samples.iter_mut().enumerate() {
             let acked_bytes = Some(tenth.min(20) as u64 * 1000);
             let tcp = Known::Value(TcpInfo { acked_bytes, ..TcpInfo::default() });
-            let flow = FlowSample::untold(0, Role::Sender, sample.sent_bytes, "not looked at");
+            let flow = FlowSample::unreported(0, Role::Sender, sample.sent_bytes, "not looked at");
             sample.flows = vec![FlowSample { tcp, ..flow }];
         }
         part.near = Arc::new(near);

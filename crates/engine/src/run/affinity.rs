@@ -25,8 +25,11 @@ impl Affinity {
                 let look = blocking(move || goodput_kernel::surroundings(&context));
                 Ok(match look.await.map_err(|why| why.to_string())? {
                     Ok(around) => {
-                        let seats = around.seats(&allowed, flows);
-                        Self { chosen: format!("auto: {}", seats.why), cpus: seats.cpus }
+                        let choose_cpus = around.choose_cpus(&allowed, flows);
+                        Self {
+                            chosen: format!("auto: {}", choose_cpus.why),
+                            cpus: choose_cpus.cpus,
+                        }
                     }
                     Err(why) => Self::free(format!("auto: {why}; the scheduler decides")),
                 })

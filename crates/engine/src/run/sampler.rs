@@ -107,7 +107,7 @@ pub fn watch(
         }
     };
     let last = Box::new(take(&flows, sample_time(&flows, began, over, true), true));
-    let totals = flows.iter().filter_map(RunningFlow::told).collect();
+    let totals = flows.iter().filter_map(RunningFlow::reported_by_peer).collect();
     let placement = affinity.placement(flows.iter().map(placed).collect());
     let sockets = flows.iter().filter(|flow| stays_open(flow)).map(RunningFlow::shared_socket);
     let sockets = sockets.collect();

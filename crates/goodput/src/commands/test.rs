@@ -115,8 +115,9 @@ fn measure(
         let conclusion = async {
             let measurement = client.measure(&plan, &interrupt, listener).await?;
             // A ttcp receiver reports nothing to anyone; a foreign format has what was sent.
-            let untold = target.protocol.id == ttcp::PROTOCOL.id && args.format.format.is_some();
-            let mut conclusion = match untold {
+            let unreported =
+                target.protocol.id == ttcp::PROTOCOL.id && args.format.format.is_some();
+            let mut conclusion = match unreported {
                 true => conclude_at_least(measurement, target_text, &started),
                 false => conclude(measurement, target_text, &started)?,
             };

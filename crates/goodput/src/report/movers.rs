@@ -6,11 +6,11 @@ use goodput_model::{End, EndName, Known, Record, Role};
 pub fn phrases(record: &Record) -> Vec<String> {
     let ends = [(EndName::Near, &record.ends.near), (EndName::Far, &record.ends.far)];
     let told = ends.into_iter().flat_map(|(name, end)| of(name, end));
-    told.chain(untold(record)).collect()
+    told.chain(unreported(record)).collect()
 }
 
 /// The choices that were left to a far end of goodput which keeps them to itself.
-fn untold(record: &Record) -> Vec<String> {
+fn unreported(record: &Record) -> Vec<String> {
     // What is not goodput is told what to do, and chooses nothing.
     let chooses = record.ends.far.value().is_none() && record.far_totals.is_none();
     let plan = &record.plan;

@@ -110,7 +110,7 @@ impl Server {
     }
 
     /// Where it answers other protocols on their own port: the next line that says so.
-    pub fn next_door(&mut self) -> String {
+    pub fn next_address(&mut self) -> String {
         let mut line = String::new();
         self.stdout.read_line(&mut line).expect("the server says where else it listens");
         assert!(line.contains(" on "), "{line:?}");

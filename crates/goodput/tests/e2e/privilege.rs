@@ -117,7 +117,7 @@ fn every_protocol_is_answered_without_privileges() {
     let mut server = Server::start(&home, &["--protocols", &spoken]);
     let mut targets = vec![format!("{}://{}", protocols::ALL[0].id, server.address)];
     for protocol in &protocols::ALL[1..] {
-        targets.push(format!("{}://{}", protocol.id, server.next_door()));
+        targets.push(format!("{}://{}", protocol.id, server.next_address()));
     }
     without_privileges(&server);
     for target in targets {

@@ -124,7 +124,7 @@ fn a_port_that_is_taken_is_told_and_the_others_are_served() {
     let port = taken.local_addr().unwrap().port();
     let protocols = format!("goodput,iperf3={port},nuttcp=0");
     let mut server = Server::start(&home, &["--protocols", &protocols]);
-    assert_ne!(server.next_door(), format!("127.0.0.1:{port}"));
+    assert_ne!(server.next_address(), format!("127.0.0.1:{port}"));
     record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
     let log = std::fs::read_to_string(home.path().join("server.log")).unwrap();
     assert!(
@@ -144,7 +144,7 @@ fn a_port_that_is_taken_is_told_and_the_others_are_served() {
 fn a_protocol_that_is_not_chosen_is_not_spoken() {
     let home = Home::new();
     let mut server = Server::start(&home, &["--protocols", "iperf3=0"]);
-    let iperf3 = server.next_door();
+    let iperf3 = server.next_address();
     let output = home.run(&["test", &server.address, "--no-store", "-t", "1"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert_ne!(iperf3, server.address);

@@ -44,8 +44,9 @@ fn ports_that_cannot_be_spread_are_one_after_the_other_and_it_is_said_why() {
     let first = unused_ports(2);
     let spread = format!("--source-port=spread:{first}");
     let all = ["test", &server.address, "--json", "--no-store", "-t", "0.3", "-P", "2", &spread];
-    let untold = "far end: the server shows its card's hash key only to clients with a token";
-    for (way, why) in [(&[][..], untold), (&["--reverse"], "near end: lo has no receive hash")] {
+    let unreported = "far end: the server shows its card's hash key only to clients with a token";
+    for (way, why) in [(&[][..], unreported), (&["--reverse"], "near end: lo has no receive hash")]
+    {
         let record = record(&home.run(&[&all[..], way].concat()));
         assert_eq!(local_ports(&record), [first, first + 1]);
         assert!(record.connections.iter().all(|flow| flow.expected_queue.is_none()));
@@ -72,7 +73,7 @@ fn udp_is_answered_from_the_address_that_was_asked() {
         let mut server = Server::start(&home, &["--bind", bind, "--protocols", "goodput,iperf3=0"]);
         let port = |address: &str| address.rsplit(':').next().unwrap_or_default().to_string();
         let targets = [format!("127.0.0.9:{}", port(&server.address)), {
-            format!("iperf3://127.0.0.9:{}", port(&server.next_door()))
+            format!("iperf3://127.0.0.9:{}", port(&server.next_address()))
         }];
         for target in targets {
             for way in [&[][..], &["-R"]] {
@@ -131,7 +132,7 @@ fn a_fallback_to_tcp_is_told() {
     }
     let home = Home::new();
     let mut server = Server::start(&home, &["--protocols", "goodput,iperf3=0"]);
-    let target = format!("iperf3://{}", server.next_door());
+    let target = format!("iperf3://{}", server.next_address());
     let options = ["--json", "--no-store", "-t", "1", "--mptcp"];
     let record = record(&home.run(&[&["test", &target][..], &options].concat()));
     let told = record.doubts.iter().any(|doubt| doubt.contains("fell back to TCP"));

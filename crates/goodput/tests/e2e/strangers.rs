@@ -24,15 +24,15 @@ fn strict(home: &Home, options: &[&str]) -> (Server, Vec<(&'static str, String)>
     arguments.extend(options.iter().map(|option| (*option).to_string()));
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let mut server = Server::start(home, &arguments);
-    let mut doors = Vec::new();
+    let mut listeners = Vec::new();
     for protocol in protocols::ALL {
-        let door = match protocol.id {
+        let address = match protocol.id {
             "goodput" => server.address.clone(),
-            _ => server.next_door(),
+            _ => server.next_address(),
         };
-        doors.push((protocol.id, door));
+        listeners.push((protocol.id, address));
     }
-    (server, doors)
+    (server, listeners)
 }
 
 /// What the server's log says of measurements that it made.
@@ -53,15 +53,15 @@ fn no_protocol_lets_a_client_measure_without_a_credential() {
     set_mode(&list, 0o644);
     let keys = ["--authorized-keys", list.to_str().unwrap(), "--require-credential"];
     for options in [&token[..], &users, &keys] {
-        let (_server, doors) = strict(&home, options);
+        let (_server, listeners) = strict(&home, options);
         // All at the same time, as some of them wait in vain for as long as the plan says.
         std::thread::scope(|scope| {
-            for (id, door) in &doors {
-                let (home, target) = (&home, format!("{id}://{door}"));
+            for (id, address) in &listeners {
+                let (home, target) = (&home, format!("{id}://{address}"));
                 scope.spawn(move || nobody_measures(home, &target, options));
             }
         });
-        let (_, iperf2) = doors.iter().find(|(id, _)| *id == "iperf2").unwrap();
+        let (_, iperf2) = listeners.iter().find(|(id, _)| *id == "iperf2").unwrap();
         assert_eq!(bounced(iperf2), 0, "{options:?}");
         assert_eq!(measured(&home), Vec::<String>::new(), "{options:?}");
     }
@@ -91,11 +91,11 @@ fn received(record: &Record) -> u64 {
 }
 
 /// Bytes that come back of a bounceback message, the one measurement without flows.
-fn bounced(door: &str) -> usize {
+fn bounced(address: &str) -> usize {
     let mut message = [0; 48];
     message[..4].copy_from_slice(&0x0080_0000_u32.to_be_bytes());
     message[4..8].copy_from_slice(&48_u32.to_be_bytes());
-    let mut stream = TcpStream::connect(door).expect("the server listens");
+    let mut stream = TcpStream::connect(address).expect("the server listens");
     stream.write_all(&message).expect("a message fits into the socket");
     let mut answer = Vec::new();
     // A reset is a refusal too.

@@ -73,7 +73,7 @@ fn pause(flow: &Flow, datagrams: &dyn Datagrams, until: u64) -> Result<bool, Mov
         match recv(&flow.socket, &mut buffer[..], RecvFlags::DONTWAIT) {
             Ok((len, _)) => {
                 if let Some(totals) = datagrams.hear(flow.config.id, &buffer[..len]) {
-                    flow.counters.tell(totals);
+                    flow.counters.record_peer_report(totals);
                     return Ok(true);
                 }
             }

@@ -125,7 +125,7 @@ impl StateMachine for Answering {
             | Input::AskSetting(_)
             | Input::LoginChecked(_)
             | Input::SettingDone(_)
-            | Input::Told(_)
+            | Input::ThirdPartyOutput(_)
             | Input::ReceiveHash(_)
             | Input::ThirdPartyDone(_) => {}
         }
@@ -267,8 +267,8 @@ impl Answering {
 
     fn reported(&mut self, now: Instant) {
         if matches!(self.state, State::Running(_) | State::Reporting) {
-            let untold = Known::missing("this protocol has no report from the client");
-            self.outbox.act(Action::PeerReported(untold));
+            let unreported = Known::missing("this protocol has no report from the client");
+            self.outbox.act(Action::PeerReported(unreported));
             self.next_order(now);
         }
     }

@@ -26,7 +26,7 @@ pub(crate) struct Dialect {
     /// What the user should know once the flows have ended.
     pub(crate) doubt: fn(&Plan, &Sample) -> Option<String>,
     /// Why the far end does not say what it saw.
-    pub(crate) untold: &'static str,
+    pub(crate) unreported: &'static str,
 }
 
 /// A conversation, seen from the connecting side.
@@ -150,7 +150,7 @@ impl Connecting {
         if let Some(doubt) = doubt {
             self.outbox.act(Action::Note(doubt));
         }
-        self.outbox.act(Action::PeerReported(Known::missing(self.dialect.untold)));
+        self.outbox.act(Action::PeerReported(Known::missing(self.dialect.unreported)));
         self.enter(State::Idle, now + IDLE);
     }
 }

@@ -46,7 +46,7 @@ const DIALECT: Dialect = Dialect {
     program: "ttcp",
     tickets,
     doubt: |_, _| None,
-    untold: "a ttcp receiver reports nothing to its sender",
+    unreported: "a ttcp receiver reports nothing to its sender",
 };
 
 /// The marker of the beginning is the first four bytes of a buffer, of which only the length is

@@ -46,7 +46,7 @@ fn made(options: &str) -> Made {
             _ => Direction::Send,
         },
         flows: if has("-P") { 2 } else { 1 },
-        far: Far::Told,
+        far: Far::Reported,
         ..Made::plain()
     }
 }
@@ -69,7 +69,7 @@ fn no_key_of_iperf3_is_missing() {
 
 #[test]
 fn what_only_the_sender_sees_is_0_where_this_end_receives() {
-    let made = Made { direction: Direction::Reverse, far: Far::Told, ..Made::plain() };
+    let made = Made { direction: Direction::Reverse, far: Far::Reported, ..Made::plain() };
     let tree: Value = serde_json::from_str(&printed("iperf3", made)).unwrap();
     let sender = &tree["end"]["streams"][0]["sender"];
     for key in ["max_snd_cwnd", "max_snd_wnd", "max_rtt", "min_rtt", "mean_rtt", "reorder"] {
@@ -148,9 +148,9 @@ fn nuttcp_lines_are_those_of_6_1_2() {
     let expected = "    0.9537 MB /   1.00 sec =    8.0000 Mbps     2 retrans\n    \
                     0.9537 MB /   1.00 sec =    8.0000 Mbps     2 retrans\n\n    \
                     1.9073 MB /   2.00 sec =    8.0000 Mbps 40 %TX 12 %RX 4 retrans 1.00 msRTT\n";
-    let told = Made { far: Far::Told, ..Made::plain() };
+    let told = Made { far: Far::Reported, ..Made::plain() };
     assert_eq!(printed("nuttcp", told), expected);
-    let udp = Made { transport: Transport::Udp, far: Far::Told, ..Made::plain() };
+    let udp = Made { transport: Transport::Udp, far: Far::Reported, ..Made::plain() };
     let line = "megabytes=1.9073 real_seconds=2.00 rate_Mbps=8.0000 tx_cpu=40 rx_cpu=12 drop=4 \
                 pkt=400 data_loss=1.00000 rtt_ms=1.00\n";
     let text = printed("nuttcp-parse", udp);

@@ -11,7 +11,7 @@ pub enum Far {
     /// All, as goodput tells.
     Seen,
     /// Totals, as other programs tell.
-    Told,
+    Reported,
     /// Nothing.
     Silent,
 }
@@ -32,7 +32,7 @@ pub fn all_kinds() -> Vec<Made> {
     for transport in [Transport::Tcp, Transport::Udp] {
         for direction in [Direction::Send, Direction::Reverse, Direction::Both] {
             for flows in [1, 3] {
-                for far in [Far::Seen, Far::Told, Far::Silent] {
+                for far in [Far::Seen, Far::Reported, Far::Silent] {
                     for samples in [true, false] {
                         all.push(Made { transport, direction, flows, far, samples });
                     }
@@ -99,7 +99,7 @@ impl Made {
             },
             "findings": [], "undecided": [], "doubts": [],
         });
-        if self.far == Far::Told {
+        if self.far == Far::Reported {
             record["far_totals"] = json!({
                 "program": "made up 1.0", "cpu_percent": 12.5, "flows": self.told(),
                 "cpu_user_percent": 2.5, "cpu_system_percent": 10.0, "congestion": "cubic",

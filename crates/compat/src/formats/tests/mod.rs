@@ -40,7 +40,7 @@ fn a_failure_is_printed_where_the_program_would() {
             transport: Transport::Tcp,
             direction: Direction::Send,
             flows: 1,
-            far: Far::Told,
+            far: Far::Reported,
             samples: true,
         };
         let mut writer = (format.writer)(made.context());

@@ -24,7 +24,7 @@ pub fn doubts(measurement: &Measurement, result: &Outcome) -> Vec<String> {
     let cut = cut.into_iter().flatten();
     let fallen = fell_back(measurement).into_iter();
     let told =
-        stolen.chain(fallen).chain(untold(measurement)).chain(silent(measurement)).chain(cut);
+        stolen.chain(fallen).chain(unreported(measurement)).chain(silent(measurement)).chain(cut);
     let told = told.chain(disagreements).chain(copied).chain(coarse(&measurement.plan));
     told.chain(senders_times(measurement)).chain(beginning::counted(measurement)).collect()
 }
@@ -83,7 +83,7 @@ fn fell_back(measurement: &Measurement) -> Option<String> {
 
 /// The receiver's count is the goodput; if goodput's own far end does not report it, the next best
 /// is. Of other programs nothing else is expected.
-fn untold(measurement: &Measurement) -> Option<String> {
+fn unreported(measurement: &Measurement) -> Option<String> {
     if measurement.far_totals.is_some() {
         return None;
     }
@@ -155,7 +155,7 @@ mod tests {
         };
         FlowSample {
             memory: Known::Value(memory),
-            ..FlowSample::untold(0, Role::Sender, 0, "not asked")
+            ..FlowSample::unreported(0, Role::Sender, 0, "not asked")
         }
     }
 

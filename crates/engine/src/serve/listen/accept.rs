@@ -139,8 +139,8 @@ fn welcome(
         tracing::info!(%peer, "rejected: --allow and --deny leave out its network");
         return;
     }
-    let seat = match shared.admission.connection(peer.ip()) {
-        Ok(seat) => seat,
+    let permit = match shared.admission.connection(peer.ip()) {
+        Ok(permit) => permit,
         Err(why) => {
             tracing::info!(%peer, "rejected: {why}");
             return;
@@ -148,7 +148,7 @@ fn welcome(
     };
     let (endpoint, shared, alive) = (Arc::clone(endpoint), Arc::clone(shared), alive.clone());
     tokio::spawn(async move {
-        stranger::meet(stream, peer, &endpoint, &shared, seat).await;
+        stranger::meet(stream, peer, &endpoint, &shared, permit).await;
         drop(alive);
     });
 }

@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use super::accept::plain;
 use crate::control::conversation::Conversation;
 use crate::serve::Shared;
-use crate::serve::admit::admission::Seat;
+use crate::serve::admit::admission::ConnectionPermit;
 use crate::serve::admit::attempts::Attempts;
 use crate::serve::listen::listeners::Endpoint;
 use crate::serve::session::client::{self, Caller};
@@ -54,7 +54,7 @@ pub async fn meet(
     peer: SocketAddr,
     endpoint: &Endpoint,
     shared: &Arc<Shared>,
-    seat: Seat,
+    permit: ConnectionPermit,
 ) {
     let mut first = Vec::new();
     let is = tokio::select! {
@@ -77,7 +77,7 @@ pub async fn meet(
         Is::Nothing(why) => tracing::info!(%peer, "rejected: {why}"),
     }
     // A connection counts against its address until it is done, or until a flow proved itself.
-    drop(seat);
+    drop(permit);
 }
 
 /// Waits until the client may have a handshake, if it asks for one; or says why it may not.

@@ -203,8 +203,8 @@ impl Demultiplexer {
             tracing::debug!(%peer, "{}: denied: {why}", protocol.id);
             return;
         }
-        let seat = match self.shared.admission.unproven(peer.ip()) {
-            Ok(seat) => seat,
+        let permit = match self.shared.admission.unproven(peer.ip()) {
+            Ok(permit) => permit,
             Err(why) => {
                 tracing::debug!(%peer, "rejected: {why}");
                 return;
@@ -242,7 +242,7 @@ impl Demultiplexer {
                     () = shared.stopping() => {}
                 }
             }
-            drop(seat);
+            drop(permit);
         });
     }
 }

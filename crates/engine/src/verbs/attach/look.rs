@@ -93,7 +93,7 @@ fn flow(number: usize, role: Role, bytes: u64, socket: &ForeignSocket, tcp: TcpI
             Role::Sender => socket.send_queue_bytes,
             Role::Receiver => socket.receive_queue_bytes,
         }),
-        ..FlowSample::untold(number, role, bytes, unseen)
+        ..FlowSample::unreported(number, role, bytes, unseen)
     }
 }
 

@@ -128,7 +128,7 @@ mod tests {
     }
 
     fn sample(flows: u16) -> Sample {
-        let flow = |number| FlowSample::untold(number, Role::Sender, 0, "not asked");
+        let flow = |number| FlowSample::unreported(number, Role::Sender, 0, "not asked");
         Sample {
             at_s: 0.0,
             sent_bytes: 0,

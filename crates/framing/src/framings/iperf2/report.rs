@@ -88,7 +88,7 @@ pub fn read(flow: u16, datagram: &[u8]) -> Option<FlowTotals> {
         reordered: count(40, 120),
         datagrams: count(44, 124),
         jitter_us: Known::Value(seconds(48) * 1e6),
-        ..FlowTotals::untold(flow, Role::Receiver, "iperf2 does not report it over UDP")
+        ..FlowTotals::unreported(flow, Role::Receiver, "iperf2 does not report it over UDP")
     })
 }
 

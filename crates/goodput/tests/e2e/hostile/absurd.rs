@@ -5,7 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 
 use goodput_testing::wait_for;
 
-use super::doors::{COOKIE, Doors, connect, line, log, nuttcp_parameters, until_closed};
+use super::listeners::{COOKIE, Listeners, connect, line, log, nuttcp_parameters, until_closed};
 use super::{held, resident_mib};
 use crate::common::{Home, record};
 
@@ -13,8 +13,8 @@ use crate::common::{Home, record};
 const SERVER_ERROR: u8 = 0xfe;
 
 /// Asks an iperf3 server for this, announced as this many bytes. What it says, until it hangs up.
-fn ask_iperf3(door: &str, announced: usize, asks: &[u8]) -> Vec<u8> {
-    let mut stream = connect(door);
+fn ask_iperf3(address: &str, announced: usize, asks: &[u8]) -> Vec<u8> {
+    let mut stream = connect(address);
     let announced = u32::try_from(announced).expect("as long as the protocol allows").to_be_bytes();
     stream.write_all(&[COOKIE, &announced[..]].concat()).expect("the server listens");
     // It may be turned away before all is said.
@@ -29,8 +29,8 @@ fn is_refusal(said: &[u8]) -> bool {
 #[test]
 fn absurd_parameters_of_iperf3_are_refused_with_its_own_errors() {
     let home = Home::new();
-    let doors = Doors::open(&home);
-    let (before, held_before) = (resident_mib(&doors.server), held(&doors.server));
+    let listeners = Listeners::open(&home);
+    let (before, held_before) = (resident_mib(&listeners.server), held(&listeners.server));
     let nested = format!("{}1{}", "{\"a\":".repeat(10_000), "}".repeat(10_000));
     let digits = format!("{{\"tcp\":true,\"time\":{}}}", "9".repeat(60_000));
     let absurd = [
@@ -53,24 +53,24 @@ fn absurd_parameters_of_iperf3_are_refused_with_its_own_errors() {
         "\u{fffd}",
     ];
     for asks in absurd {
-        let said = ask_iperf3(&doors.iperf3, asks.len(), asks.as_bytes());
+        let said = ask_iperf3(&listeners.iperf3, asks.len(), asks.as_bytes());
         assert!(is_refusal(&said), "{said:?} to {}", &asks[..asks.len().min(80)]);
     }
     for announced in [100 << 20, 0x7fff_ffff, 0xffff_ffff] {
-        let said = ask_iperf3(&doors.iperf3, announced, &[b' '; 1 << 20]);
+        let said = ask_iperf3(&listeners.iperf3, announced, &[b' '; 1 << 20]);
         // What was not read is reset, and may take the answer with it.
         assert!(is_refusal(&said) || said.len() < 10, "{said:?} to {announced} bytes");
     }
-    wait_for("all is given back", || held(&doors.server).1 <= held_before.1);
-    assert!(resident_mib(&doors.server) < before + 24, "{before} MiB before");
-    record(&home.run(&["test", &doors.server.address, "--json", "--no-store", "-t", "1"]));
+    wait_for("all is given back", || held(&listeners.server).1 <= held_before.1);
+    assert!(resident_mib(&listeners.server) < before + 24, "{before} MiB before");
+    record(&home.run(&["test", &listeners.server.address, "--json", "--no-store", "-t", "1"]));
 }
 
 #[test]
 fn absurd_lines_of_nuttcp_are_refused_with_its_own_word() {
     let home = Home::new();
-    let doors = Doors::open(&home);
-    let held_before = held(&doors.server);
+    let listeners = Listeners::open(&home);
+    let held_before = held(&listeners.server);
     let good = nuttcp_parameters(6001);
     for (key, value) in [
         ("nstream", "1000000000"),
@@ -87,7 +87,7 @@ fn absurd_lines_of_nuttcp_are_refused_with_its_own_word() {
     ] {
         let at = good.find(&format!("{key} = ")).expect("the line has it") + key.len() + 3;
         let end = at + good[at..].find(',').expect("another follows");
-        let mut stream = connect(&doors.nuttcp);
+        let mut stream = connect(&listeners.nuttcp);
         stream.write_all(b"HELO nuttcp v6.1.2\n").expect("the server listens");
         line(&mut stream);
         stream
@@ -97,23 +97,23 @@ fn absurd_lines_of_nuttcp_are_refused_with_its_own_word() {
         assert!(said.starts_with("KO\n"), "{key} = {value}: {said}");
         assert!(!said.contains('\x1b'), "{said:?}");
     }
-    wait_for("all is given back", || held(&doors.server).1 <= held_before.1);
+    wait_for("all is given back", || held(&listeners.server).1 <= held_before.1);
 }
 
 #[test]
 fn no_escape_sequence_reaches_the_log() {
     let home = Home::new();
-    let doors = Doors::open(&home);
+    let listeners = Listeners::open(&home);
     let title =
         r#"{"tcp":true,"title":"\u001b[2J\nINFO forged","client_version":"\u001b]0;x\u0007"}"#;
-    let mut awaited = connect(&doors.iperf3);
+    let mut awaited = connect(&listeners.iperf3);
     let length = (title.len() as u32).to_be_bytes();
     awaited.write_all(&[COOKIE, &length[..], title.as_bytes()].concat()).expect("it listens");
     let mut said = [0; 2];
     awaited.read_exact(&mut said).expect("it answers");
     drop(awaited);
-    for door in doors.all() {
-        let mut stream = connect(door);
+    for address in listeners.all() {
+        let mut stream = connect(address);
         stream.write_all(b"HELO nuttcp v6.1.2\x1b]0;forged\x07\n").expect("it listens");
         // It may wait for more, or have hung up.
         let _ = stream.shutdown(std::net::Shutdown::Write);
@@ -137,8 +137,8 @@ fn first_datagram() -> Vec<u8> {
 fn one_address_does_not_take_every_conversation_over_udp() {
     let home = Home::new();
     // Half of them over UDP, and half of these for one address.
-    let doors = Doors::open_with(&home, &["--max-clients", "8"]);
-    let rest: SocketAddr = doors.rest.parse().expect("a server says where it listens");
+    let listeners = Listeners::open_with(&home, &["--max-clients", "8"]);
+    let rest: SocketAddr = listeners.rest.parse().expect("a server says where it listens");
     let begin = |last: u8| {
         let socket = UdpSocket::bind((format!("127.0.0.{last}"), 0)).expect("127/8 is this host");
         socket.send_to(&first_datagram(), rest).expect("it is this host");

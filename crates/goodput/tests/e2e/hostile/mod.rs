@@ -2,8 +2,8 @@
 //! bounded in time, memory and number, and unable to disturb others or to forge what is shown.
 
 mod absurd;
-mod doors;
 mod far;
+mod listeners;
 mod shares;
 mod stranger;
 

@@ -8,7 +8,7 @@ use goodput_model::{BitRate, Bytes, Plan};
 use goodput_testing::{PATIENCE, wait_for};
 use serde_json::Value;
 
-use super::doors::log;
+use super::listeners::log;
 use super::seconds;
 use super::stranger::Stranger;
 use crate::common::{Home, Server, record};

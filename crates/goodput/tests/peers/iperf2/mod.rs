@@ -147,9 +147,9 @@ fn logged(server: &mut Running, measurements: usize) -> Result<Logged, Failed> {
             let (_, rest) = line.split_once(text)?;
             rest.split_whitespace().next()?.parse().ok()
         };
-        let untold = || format!("{line:?} does not tell");
-        sums.received_bytes += after(": received ").ok_or_else(untold)?;
-        sums.sent_bytes += after(", sent ").ok_or_else(untold)?;
+        let unreported = || format!("{line:?} does not tell");
+        sums.received_bytes += after(": received ").ok_or_else(unreported)?;
+        sums.sent_bytes += after(", sent ").ok_or_else(unreported)?;
         if let Some((lost, all)) = after(" missed ").zip(after(" of ")) {
             let (l, a) = sums.missed.unwrap_or_default();
             sums.missed = Some((l + lost, a + all));

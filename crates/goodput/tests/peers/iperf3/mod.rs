@@ -178,12 +178,13 @@ fn directions(case: &Case, record: &Record, told: &Totals) -> Result<Vec<Counts>
         let (lost, seen) = ours.fold((0, 0), |(lost, seen), counts| {
             (lost + counts.lost, seen + counts.lost + counts.received)
         });
-        let told_lost = || Some((far(far_role, |f| &f.lost)?, far(far_role, |f| &f.datagrams)?));
+        let reported_loss =
+            || Some((far(far_role, |f| &f.lost)?, far(far_role, |f| &f.datagrams)?));
         Ok(match sender {
             EndName::Near => Counts {
                 sent_bytes: near,
                 received_bytes: far_bytes,
-                lost: told_lost(),
+                lost: reported_loss(),
                 may_stop_early: true,
                 uncounted_bytes: 0,
             },

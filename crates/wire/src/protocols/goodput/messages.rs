@@ -207,12 +207,12 @@ pub struct Ping {
     pub ask: Option<u64>,
     /// Server: the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told: Option<ClockTold>,
+    pub told: Option<ClockTimes>,
 }
 
 /// What the server's monotonic clock read, nanoseconds.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct ClockTold {
+pub struct ClockTimes {
     /// Number of the question.
     pub number: u64,
     /// When the server had read the question.
@@ -375,7 +375,7 @@ mod tests {
     fn wordy() -> Vec<Value> {
         let full = Value::String("full".into());
         let why = serde_json::json!({ "missing": "why" });
-        let flow = FlowSample::untold(0, Role::Sender, 1, "why");
+        let flow = FlowSample::unreported(0, Role::Sender, 1, "why");
         let mut flow = serde_json::to_value(flow).unwrap();
         for field in ["source_us", "sink_us", "mptcp_subflows", "tcp", "memory"] {
             flow[field] = why.clone();

@@ -47,9 +47,9 @@ pub(super) const PEER_DETECT: u32 = 0x0200_0000;
 /// `HEADER_BOUNCEBACK`: another header, see [`super::bounceback`].
 pub(super) const BOUNCEBACK: u32 = 0x0080_0000;
 /// `HEADER_LEN_BIT`: bits 1 to 8 are the length of the header.
-pub(super) const LENGTH_TOLD: u32 = 0x0001_0000;
+pub(super) const LENGTH_PRESENT: u32 = 0x0001_0000;
 /// What every header of 2.0.14a has, which does not say that it is extended.
-const OF_2_0_14: u32 = VERSION2 | WIDE_NUMBERS | LENGTH_TOLD;
+const OF_2_0_14: u32 = VERSION2 | WIDE_NUMBERS | LENGTH_PRESENT;
 /// `HEADER_LEN_MASK`.
 const LENGTH: u32 = 0x0000_01fe;
 /// `RUN_NOW`: `-d` rather than `-r`.
@@ -181,7 +181,7 @@ fn announced(flags: u32, before: usize) -> Option<usize> {
     if flags & (VERSION1 | EXTEND) == 0 && !is_2_0_14 || flags & !KNOWN != 0 {
         return None;
     }
-    if flags & LENGTH_TOLD != 0 {
+    if flags & LENGTH_PRESENT != 0 {
         let told = ((flags & LENGTH) >> 1) as usize;
         return told.checked_sub(before).filter(|length| (BASE..=LONGEST).contains(length));
     }
@@ -206,7 +206,7 @@ pub(super) fn is_plain_base(base: &[u8]) -> bool {
 pub(super) fn read(bytes: &[u8]) -> Option<Header> {
     let flags = word(bytes, 0)?;
     let port = u16::try_from(word(bytes, 8)?).ok()?;
-    let extended = flags & (EXTEND | LENGTH_TOLD) != 0 && bytes.len() >= EXTENDED;
+    let extended = flags & (EXTEND | LENGTH_PRESENT) != 0 && bytes.len() >= EXTENDED;
     let extension = |at| if extended { word(bytes, at).unwrap_or(0) } else { 0 };
     let upper = (extension(32) >> 16) as u16;
     let rate_high = if extension(28) == SHORT_EXTENSION { 0 } else { extension(52) >> 8 };
@@ -262,7 +262,7 @@ pub(super) fn write_timed(asked: &Header, at_us: u64) -> Vec<u8> {
 /// datagram.
 pub(super) fn write(header: &Header, threads: u16, before: usize) -> Vec<u8> {
     let told = ((EXTENDED + before) as u32) << 1 & LENGTH;
-    let flags = header.flags | EXTEND | LENGTH_TOLD | told;
+    let flags = header.flags | EXTEND | LENGTH_PRESENT | told;
     let (version, release) = header.version.unwrap_or_default();
     let amount = match header.length {
         Some(Length::Bytes(bytes)) => i32::try_from(bytes.0).unwrap_or(0),

@@ -49,7 +49,7 @@ const DIALECT: Dialect = Dialect {
     program: "iperf2",
     tickets: ticket::tickets,
     doubt,
-    untold: "iperf2 reports only its count of datagrams, over UDP",
+    unreported: "iperf2 reports only its count of datagrams, over UDP",
 };
 
 /// What iperf2's server does, and does not say: one that knows no reverse tests takes the request for

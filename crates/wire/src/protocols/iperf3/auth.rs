@@ -107,23 +107,23 @@ pub fn check(accounts: &Accounts, token: &str, unix_s: u64) -> Result<Checked, M
         Padding::Pkcs1 => Misfit::NotPkcs1,
     };
     let text = opened(accounts, &sealed).map_err(|Unspecified| undecipherable)?;
-    let told = Told::read(&text).ok_or(undecipherable)?;
-    if !accounts.knows(&told.username, &told.password) {
+    let login = Decrypted::read(&text).ok_or(undecipherable)?;
+    if !accounts.knows(&login.username, &login.password) {
         return Err(Misfit::Unknown);
     }
-    if told.unix_s.abs_diff(unix_s) > SKEW_S {
+    if login.unix_s.abs_diff(unix_s) > SKEW_S {
         return Err(Misfit::Stale);
     }
-    Ok(Checked { user: told.username, fingerprint: Sha256::digest(&sealed).into() })
+    Ok(Checked { user: login.username, fingerprint: Sha256::digest(&sealed).into() })
 }
 
-struct Told {
+struct Decrypted {
     username: String,
     password: String,
     unix_s: u64,
 }
 
-impl Told {
+impl Decrypted {
     fn read(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?.trim_end_matches('\0');
         let mut lines = text.lines();

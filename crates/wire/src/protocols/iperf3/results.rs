@@ -107,13 +107,13 @@ fn of_stream(json: &Value, flow: FlowPlan, transport: Transport, peer: EndName) 
     };
     let second = |key: &str| json.get(key).and_then(finite);
     let duration = second("end_time").and_then(|end| Some(end - second("start_time")?));
-    let untold = FlowTotals::untold(flow.id, role, "iperf3 does not report it");
+    let unreported = FlowTotals::unreported(flow.id, role, "iperf3 does not report it");
     let base = FlowTotals {
         bytes: count("bytes"),
         duration_s: duration
             .filter(|seconds| *seconds >= 0.0)
             .map_or_else(|| Known::missing("it did not report its start and end"), Known::Value),
-        ..untold
+        ..unreported
     };
     match (transport, role) {
         (Transport::Tcp, Role::Sender) => FlowTotals { retransmits: count("retransmits"), ..base },

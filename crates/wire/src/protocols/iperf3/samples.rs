@@ -7,7 +7,7 @@ pub fn detailed(at_s: f64, role: Role, bytes: &[u64]) -> Sample {
     let flows = bytes
         .iter()
         .enumerate()
-        .map(|(id, bytes)| FlowSample::untold(id as u16, role, *bytes, "of no matter here"));
+        .map(|(id, bytes)| FlowSample::unreported(id as u16, role, *bytes, "of no matter here"));
     let total = bytes.iter().sum();
     let (sent_bytes, received_bytes) = match role {
         Role::Sender => (total, 0),

@@ -31,7 +31,7 @@ const PRECISION: f64 = MEGABYTE * 0.000_05;
 const HUNDREDTH: f64 = 0.01;
 
 /// Why most of what other protocols tell is not there.
-const UNTOLD: &str = "a nuttcp server does not report it";
+const UNREPORTED: &str = "a nuttcp server does not report it";
 
 /// What was told so far.
 #[derive(Debug, Default)]
@@ -111,17 +111,17 @@ impl Account {
             let sent = ours.flows.iter().map(|flow| flow.datagrams.map(|counts| counts.sent));
             sent.sum::<Option<u64>>()?.checked_sub(received)
         });
-        let known = |value: Option<u64>| value.map_or(Known::missing(UNTOLD), Known::Value);
-        let untold = FlowTotals::untold(first.id, role, UNTOLD);
+        let known = |value: Option<u64>| value.map_or(Known::missing(UNREPORTED), Known::Value);
+        let unreported = FlowTotals::unreported(first.id, role, UNREPORTED);
         let told = FlowTotals {
             together_with: flows.len() as u16 - 1,
             bytes: known(bytes),
-            duration_s: self.seconds.map_or(Known::missing(UNTOLD), Known::Value),
+            duration_s: self.seconds.map_or(Known::missing(UNREPORTED), Known::Value),
             retransmits: known(self.retransmits),
             // nuttcp counts what arrived; what was sent is this end's to say.
             datagrams: known(datagrams.and_then(|counted| counted.checked_add(lost.unwrap_or(0)))),
             lost: known(lost),
-            ..untold
+            ..unreported
         };
         self.totals_of(theirs, vec![told])
     }
@@ -129,7 +129,7 @@ impl Account {
     fn totals_of(&self, theirs: Version, flows: Vec<FlowTotals>) -> Totals {
         Totals {
             program: format!("nuttcp {theirs}"),
-            cpu_percent: self.cpu_percent.map_or(Known::missing(UNTOLD), Known::Value),
+            cpu_percent: self.cpu_percent.map_or(Known::missing(UNREPORTED), Known::Value),
             cpu_user_percent: None,
             cpu_system_percent: None,
             congestion: None,

@@ -166,7 +166,7 @@ mod tests {
     fn received(at_s: f64, bytes: u64, counts: Option<DatagramCounts>) -> Sample {
         let flow = |datagrams| FlowSample {
             datagrams: Some(datagrams),
-            ..FlowSample::untold(0, Role::Receiver, bytes, "of no matter here")
+            ..FlowSample::unreported(0, Role::Receiver, bytes, "of no matter here")
         };
         Sample {
             at_s,

@@ -89,10 +89,10 @@ fn a_changed_byte_of_an_encrypted_conversation_ends_it() {
 #[test]
 fn silence_from_the_start_ends_both_sides_at_the_greeting() {
     for (protocol, token) in observing_with_tokens() {
-        let mut untold = joined(protocol, token, vec![measure()]);
-        untold.to_client.cut = Some((0, Cut::Silence));
-        untold.run();
-        assert_ends_within_the_greeting(&untold.client);
+        let mut unreported = joined(protocol, token, vec![measure()]);
+        unreported.to_client.cut = Some((0, Cut::Silence));
+        unreported.run();
+        assert_ends_within_the_greeting(&unreported.client);
     }
     for protocol in ALL {
         let mut pair = joined(protocol, None, vec![measure()]);

@@ -80,7 +80,7 @@ pub struct Admission {
 }
 
 /// A connection that was let in; dropping it makes room.
-pub type Seat = Ticket;
+pub type ConnectionPermit = Ticket;
 
 /// What was let in; dropping it makes room.
 pub struct Place {
@@ -113,14 +113,14 @@ impl Admission {
     }
 
     /// Lets a connection of `address` in.
-    pub fn connection(&self, address: IpAddr) -> Result<Seat, String> {
+    pub fn connection(&self, address: IpAddr) -> Result<ConnectionPermit, String> {
         let takes =
             Amounts::default().with(Resource::Connections, 1).with(Resource::Descriptors, 1);
         self.ledger.charge(address, true, takes).map_err(|why| why.to_string())
     }
 
     /// Lets a conversation over UDP in that `address` may not have begun.
-    pub fn unproven(&self, address: IpAddr) -> Result<Seat, String> {
+    pub fn unproven(&self, address: IpAddr) -> Result<ConnectionPermit, String> {
         let takes = Amounts::default()
             .with(Resource::Connections, 1)
             .with(Resource::Conversations, 1)

@@ -86,13 +86,13 @@ fn forged_conversations_leave_others_their_measurements() {
     let admission = small_host(8);
     let forged = |last: u8| {
         let from = IpAddr::from([10, last, 2, 3]);
-        admission.unproven(from).and_then(|seat| {
+        admission.unproven(from).and_then(|permit| {
             let plan = Plan {
                 transport: Transport::Udp,
                 chunk_bytes: Transport::Udp.standard_chunk(),
                 ..Plan::standard()
             };
-            Ok((seat, admission.flows(from, &plan)?))
+            Ok((permit, admission.flows(from, &plan)?))
         })
     };
     let flood: Vec<_> = (0..100).filter_map(|last| forged(last).ok()).collect();

@@ -140,7 +140,7 @@ enum Woken {
     Admitted(Result<Place, String>),
     Arrived(Arrival),
     Seen(Result<Seen, Failure>),
-    Told(Said),
+    ThirdParty(Said),
 }
 
 impl ServedClient {
@@ -161,7 +161,7 @@ impl ServedClient {
                 Woken::Prepared(prepared) => self.prepared(prepared, None).await?,
                 Woken::Arrived(arrival) => self.arrived(arrival).await?,
                 Woken::Seen(seen) => self.seen(seen).await?,
-                Woken::Told(said) => self.told(said),
+                Woken::ThirdParty(said) => self.third_party_said(said),
             }
         }
     }
@@ -187,7 +187,7 @@ impl ServedClient {
             Action::Abandon => {
                 self.forget();
             }
-            Action::PeerTold(totals) => {
+            Action::PeerTotals(totals) => {
                 if let Some(shown) = &mut self.shown {
                     shown.told(*totals);
                 }
@@ -316,9 +316,9 @@ impl ServedClient {
     }
 
     /// What a measurement with a third party has brought.
-    fn told(&mut self, said: Said) {
+    fn third_party_said(&mut self, said: Said) {
         match said {
-            Said::Lines(lines) => self.conversation.tell(Input::Told(lines)),
+            Said::Lines(lines) => self.conversation.tell(Input::ThirdPartyOutput(lines)),
             Said::Over(outcome) => {
                 self.run = Run::None;
                 match &outcome {
@@ -418,7 +418,7 @@ async fn progress(run: &mut Run) -> Woken {
         Run::None | Run::Conversing { .. } => std::future::pending().await,
         Run::Asking(asking) => Woken::Admitted(asking.await),
         Run::Preparing(preparing) => Woken::Prepared(preparing.await),
-        Run::ThirdParty(running) => Woken::Told(running.next().await),
+        Run::ThirdParty(running) => Woken::ThirdParty(running.next().await),
         Run::Going(run) => run.progress().await,
     }
 }

@@ -47,7 +47,7 @@ mod tests {
     use goodput_model::{FlowSample, Role};
 
     fn sample(at_s: f64) -> Box<Sample> {
-        let flow = FlowSample::untold(0, Role::Receiver, 7, "not looked at");
+        let flow = FlowSample::unreported(0, Role::Receiver, 7, "not looked at");
         Box::new(Sample { at_s, sent_bytes: 0, received_bytes: 7, flows: vec![flow] })
     }
 

@@ -143,7 +143,7 @@ impl ClientSession {
         }
         match message {
             Message::Ping(ping) => {
-                self.clock_told(now, ping);
+                self.take_clock_times(now, ping);
                 Ok(())
             }
             Message::Goodbye(goodbye) => Err(farewell(goodbye)),
@@ -172,7 +172,7 @@ impl ClientSession {
     }
 
     /// The server tells its clock, perhaps.
-    fn clock_told(&mut self, now: Instant, ping: Ping) {
+    fn take_clock_times(&mut self, now: Instant, ping: Ping) {
         let (Some(told), Some(back_ns)) = (ping.told, self.config.clock.monotonic_ns(now)) else {
             return;
         };

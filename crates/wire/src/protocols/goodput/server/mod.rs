@@ -21,7 +21,7 @@ use goodput_model::{Known, Plan, ReceiveHash};
 use self::greeting::Greeting;
 use self::requests::Requests;
 use super::channel::{Channel, broken, farewell};
-use super::messages::{ClockTold, Code, Goodbye, HexCookie, Message, Ping};
+use super::messages::{ClockTimes, Code, Goodbye, HexCookie, Message, Ping};
 use super::running::Running;
 use super::times::{GREETING, IDLE};
 use crate::cookie::CookieMint;
@@ -157,7 +157,7 @@ impl ServerSession {
             return self.hear_greeting(now, message);
         }
         match message {
-            Message::Ping(ping) => self.tell_clock(now, &ping),
+            Message::Ping(ping) => self.answer_clock(now, &ping),
             Message::Goodbye(goodbye) => self.left(goodbye),
             Message::Propose(propose) => self.proposed(now, propose),
             Message::Refuse(refuse) => self.refused(now, refuse),
@@ -177,12 +177,12 @@ impl ServerSession {
     }
 
     /// Answers a question for this host's clock, unless that is kept to itself.
-    fn tell_clock(&mut self, now: Instant, ping: &Ping) -> Result<(), WireError> {
+    fn answer_clock(&mut self, now: Instant, ping: &Ping) -> Result<(), WireError> {
         let (Some(number), Some(now_ns)) = (ping.ask, self.config.clock.monotonic_ns(now)) else {
             return Ok(());
         };
         // It came before it was read, and the answer leaves after this: both bounds hold.
-        let told = Some(ClockTold { number, received_ns: now_ns, answered_ns: now_ns });
+        let told = Some(ClockTimes { number, received_ns: now_ns, answered_ns: now_ns });
         self.channel.send(now, &Message::Ping(Ping { ask: None, told }))
     }
 

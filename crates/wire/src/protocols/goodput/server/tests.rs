@@ -173,7 +173,7 @@ fn a_long_report_is_taken() {
 /// Every field is there, with numbers as long as those of a long test.
 fn full_sample(flows: u16) -> Sample {
     let flow = |flow: u16| {
-        let empty = serde_json::to_value(FlowSample::untold(
+        let empty = serde_json::to_value(FlowSample::unreported(
             flow,
             goodput_model::Role::Sender,
             1 << 40,

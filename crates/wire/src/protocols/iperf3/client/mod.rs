@@ -168,7 +168,7 @@ impl ClientSession {
                 self.tell_results()?;
             }
             (EXCHANGE_RESULTS, State::Running(_)) => self.ended_by_server(now)?,
-            (DISPLAY_RESULTS, State::Told) => self.done(),
+            (DISPLAY_RESULTS, State::ResultsSent) => self.done(),
             (_, State::Greeting) => {
                 let seems = foreign::server(bytes);
                 return Err(broken(format!("it is not an iperf3 server: it seems to be {seems}")));
@@ -288,8 +288,8 @@ impl ClientSession {
 
     fn told(&mut self, now: Instant, totals: Totals) {
         let totals = Totals { cookie: text(&self.cookie), ..totals };
-        self.control.act(Action::PeerTold(Box::new(totals)));
-        self.enter(State::Told, Some(now + RESULTS));
+        self.control.act(Action::PeerTotals(Box::new(totals)));
+        self.enter(State::ResultsSent, Some(now + RESULTS));
     }
 
     /// Both have the other's results.

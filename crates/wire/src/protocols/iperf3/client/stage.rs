@@ -35,7 +35,7 @@ pub enum State {
     /// The server has our results; its own are on their way.
     Listening(Run),
     /// Each has told the other; the server says when it is content.
-    Told,
+    ResultsSent,
     /// The server has said that something failed; its number follows.
     Failing,
     /// Nothing is to come.
@@ -75,7 +75,7 @@ impl State {
             Self::Ending { asked: false, .. } => "it did not request the results at the end",
             Self::Ending { .. } => "this end had no results",
             Self::Listening(_) => "it did not send its results",
-            Self::Told => "it did not confirm the results",
+            Self::ResultsSent => "it did not confirm the results",
             Self::Failing | Self::Over => "after the measurement",
         }
     }

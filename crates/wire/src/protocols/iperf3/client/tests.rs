@@ -60,7 +60,7 @@ fn the_conversation_of_3_12_goes_to_its_end() {
     talk.hear([DISPLAY_RESULTS]).unwrap();
     assert_eq!(talk.said, [IPERF_DONE]);
     let last_two = &talk.did[talk.did.len() - 2..];
-    let [Action::PeerTold(told), Action::PeerReported(Known::Missing(_))] = last_two else {
+    let [Action::PeerTotals(told), Action::PeerReported(Known::Missing(_))] = last_two else {
         panic!("{last_two:?}");
     };
     assert_eq!(told.cookie.as_ref().map(String::len), Some(36));

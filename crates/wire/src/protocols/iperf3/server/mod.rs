@@ -156,7 +156,7 @@ impl ServerSession {
                     let totals = results::read(&json, &run.agreed.plan, EndName::Near, &program);
                     let cookie = text(&self.cookie);
                     let totals = Totals { cookie, ..totals.map_err(broken)? };
-                    self.control.act(Action::PeerTold(Box::new(totals)));
+                    self.control.act(Action::PeerTotals(Box::new(totals)));
                     self.tell_results(now)?;
                 }
                 Stage::Judging(_) | Stage::Denied => return self.control.stay_small(),

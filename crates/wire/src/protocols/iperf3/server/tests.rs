@@ -60,7 +60,7 @@ fn the_conversation_of_3_12_goes_to_its_end() {
         assert!(ours[key].is_number(), "{key} in {ours}");
     }
     assert!(talk.did(|action| match action {
-        Action::PeerTold(totals) => totals.program == "iperf3 3.12",
+        Action::PeerTotals(totals) => totals.program == "iperf3 3.12",
         _ => false,
     }));
     talk.hear([IPERF_DONE]).unwrap();

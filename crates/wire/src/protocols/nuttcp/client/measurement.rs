@@ -11,7 +11,7 @@ use crate::protocols::goodput::times::after_s;
 use crate::session::{Action, Input};
 
 /// Why a server's own view is not there.
-const UNTOLD: &str = "a nuttcp server reports only totals";
+const UNREPORTED: &str = "a nuttcp server reports only totals";
 
 /// A measurement that has begun.
 pub struct Running {
@@ -80,8 +80,8 @@ impl ClientSession {
             return;
         };
         let totals = self.account.totals(plan, self.theirs, last);
-        self.out.act(Action::PeerTold(Box::new(totals)));
-        self.out.act(Action::PeerReported(Known::missing(UNTOLD)));
+        self.out.act(Action::PeerTotals(Box::new(totals)));
+        self.out.act(Action::PeerReported(Known::missing(UNREPORTED)));
         self.be_over();
     }
 }

@@ -42,7 +42,7 @@ impl Asking {
 
     fn told(&self) -> (&Totals, &FlowTotals) {
         let told = self.did.iter().find_map(|action| match action {
-            Action::PeerTold(totals) => Some(&**totals),
+            Action::PeerTotals(totals) => Some(&**totals),
             _ => None,
         });
         (told.unwrap(), &told.unwrap().flows[0])
@@ -154,7 +154,7 @@ fn an_account_ends_the_measurement_when_both_ends_have_ended() {
     asking.tell(Input::Finish(None)).unwrap();
     asking.hear(ACCOUNT).unwrap();
     asking.tell(Input::Closed).unwrap();
-    assert!(!asking.did.iter().any(|action| matches!(action, Action::PeerTold(_))));
+    assert!(!asking.did.iter().any(|action| matches!(action, Action::PeerTotals(_))));
     asking.tell(Input::Ended(Box::new(sample(1.0, 2_555_904)))).unwrap();
     assert!(matches!(asking.did.last(), Some(Action::PeerReported(Known::Missing(_)))));
     let (totals, flow) = asking.told();

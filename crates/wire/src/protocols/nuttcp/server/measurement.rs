@@ -12,7 +12,7 @@ use crate::protocols::goodput::times::after_s;
 use crate::session::{Action, Input};
 
 /// What a client of nuttcp reports about itself.
-const UNTOLD: &str = "a nuttcp client reports nothing about itself";
+const UNREPORTED: &str = "a nuttcp client reports nothing about itself";
 
 /// A measurement that has begun.
 pub struct Running {
@@ -129,7 +129,7 @@ impl ServerSession {
         let mut text = String::from(running.intervals.close());
         text.push_str(&report::lines(&running.asked, &last, &self.config));
         self.out.send(text);
-        self.out.act(Action::PeerReported(Known::missing(UNTOLD)));
+        self.out.act(Action::PeerReported(Known::missing(UNREPORTED)));
         self.end();
     }
 }

@@ -74,7 +74,7 @@ impl StateMachine for ServerSession {
             Input::Expecting { .. } => self.expecting(now),
             Input::FlowsReady => self.flows_ready(now),
             Input::FlowsFailed(why) | Input::Denied(why) => self.refuse(&why),
-            Input::Told(lines) => self.told(&lines),
+            Input::ThirdPartyOutput(lines) => self.told(&lines),
             Input::ThirdPartyDone(outcome) => self.third_party_done(outcome),
             Input::Leave(why) => self.leave(&why),
             input => self.take_running(now, input),

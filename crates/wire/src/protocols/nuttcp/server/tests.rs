@@ -74,7 +74,7 @@ fn flow(bytes: u64, role: Role) -> FlowSample {
         tcp: Known::Value(tcp),
         memory: Known::Value(memory),
         calls: Known::Value(5),
-        ..FlowSample::untold(0, role, bytes, "of no matter here")
+        ..FlowSample::unreported(0, role, bytes, "of no matter here")
     }
 }
 
@@ -175,7 +175,7 @@ fn third_party(answer: Input) -> Served {
 #[test]
 fn what_a_third_party_brings_is_said_up_to_done() {
     let mut served = third_party(Input::Expecting { data_port: None });
-    served.tell(Input::Told("    1.0000 MB\n".into())).unwrap();
+    served.tell(Input::ThirdPartyOutput("    1.0000 MB\n".into())).unwrap();
     served.tell(Input::ThirdPartyDone(Ok(()))).unwrap();
     assert!(served.text().ends_with("OK v8.2.2\n    1.0000 MB\nDONE\n"), "{}", served.text());
     assert!(served.closed);

@@ -10,9 +10,9 @@ use syn::visit::{self, Visit};
 use crate::rust_source::{RustFile, files};
 
 /// The modules of a folder, layered.
-struct House {
+struct LayeredFolder {
     /// The folder, whose `mod.rs` or `lib.rs` may use all of them.
-    folder: &'static str,
+    path: &'static str,
     /// The crate's folder of sources.
     sources: &'static str,
     /// From the bottom up. Each layer uses those below it.
@@ -36,9 +36,9 @@ const fn together(modules: &'static [&'static str]) -> Layer {
 
 const ENGINE: &str = "crates/engine/src";
 
-const HOUSES: &[House] = &[
-    House {
-        folder: ENGINE,
+const LAYERED_FOLDERS: &[LayeredFolder] = &[
+    LayeredFolder {
+        path: ENGINE,
         sources: ENGINE,
         layers: &[
             apart(&["clock", "error", "events", "interrupt"]),
@@ -49,8 +49,8 @@ const HOUSES: &[House] = &[
             apart(&["serve", "verbs"]),
         ],
     },
-    House {
-        folder: "crates/engine/src/serve",
+    LayeredFolder {
+        path: "crates/engine/src/serve",
         sources: ENGINE,
         layers: &[apart(&["admit"]), together(&["listen", "session"])],
     },
@@ -59,25 +59,25 @@ const HOUSES: &[House] = &[
 /// Every path that runs upwards or sideways, and every module without a layer.
 pub fn problems() -> Result<Vec<String>> {
     let mut problems = Vec::new();
-    for house in HOUSES {
-        let paths = files(Path::new(house.folder), "rs")?;
+    for folder in LAYERED_FOLDERS {
+        let paths = files(Path::new(folder.path), "rs")?;
         let files: Vec<_> = paths.iter().map(|path| RustFile::read(path)).collect::<Result<_>>()?;
-        problems.extend(house.problems(&files));
+        problems.extend(folder.problems(&files));
     }
     Ok(problems)
 }
 
-impl House {
+impl LayeredFolder {
     fn problems(&self, files: &[RustFile]) -> Vec<String> {
         let mut problems = self.differences(files);
         for file in files {
             let module = self.module_of(&file.path);
-            if let Some(room) = self.room(&module) {
+            if let Some(submodule) = self.submodule(&module) {
                 let wrong = Uses::of(file, module.clone()).0.into_iter();
-                let wrong = wrong.filter(|used| !self.may_use(&room, used));
+                let wrong = wrong.filter(|used| !self.may_use(&submodule, used));
                 let here = file.path.display();
                 problems.extend(wrong.map(|used| {
-                    format!("{here} uses {}, which is not below {room}", used.join("::"))
+                    format!("{here} uses {}, which is not below {submodule}", used.join("::"))
                 }));
             }
         }
@@ -89,11 +89,11 @@ impl House {
         let listed = self.layers.iter().flat_map(|layer| layer.modules);
         let listed: BTreeSet<_> = listed.map(|name| (*name).to_owned()).collect();
         let there: BTreeSet<_> =
-            files.iter().filter_map(|file| self.room(&self.module_of(&file.path))).collect();
+            files.iter().filter_map(|file| self.submodule(&self.module_of(&file.path))).collect();
         let unlisted = there.difference(&listed).map(|name| (name, "has no layer"));
         let gone = listed.difference(&there).map(|name| (name, "has a layer but is gone"));
         let problem =
-            |(name, what)| format!("{}: {name} {what} in xtask/src/rooms.rs", self.folder);
+            |(name, what)| format!("{}: {name} {what} in xtask/src/module_layers.rs", self.path);
         unlisted.chain(gone).map(problem).collect()
     }
 
@@ -105,19 +105,19 @@ impl House {
     }
 
     /// The first part of `path` inside this folder, if it is in there.
-    fn room(&self, path: &[String]) -> Option<String> {
-        let folder = self.module_of(Path::new(self.folder));
+    fn submodule(&self, path: &[String]) -> Option<String> {
+        let folder = self.module_of(Path::new(self.path));
         path.strip_prefix(folder.as_slice())?.first().cloned()
     }
 
-    fn may_use(&self, room: &str, used: &[String]) -> bool {
-        let Some(other) = self.room(used) else { return true };
+    fn may_use(&self, submodule: &str, used: &[String]) -> bool {
+        let Some(other) = self.submodule(used) else { return true };
         let height = |name: &str| self.layers.iter().position(|l| l.modules.contains(&name));
-        let (Some(own), other_height) = (height(room), height(&other)) else { return true };
+        let (Some(own), other_height) = (height(submodule), height(&other)) else { return true };
         // What is no module is an item of the folder's own file, above all of them.
         match other_height {
             Some(below) if below < own => true,
-            Some(same) if same == own => room == other || self.layers[own].together,
+            Some(same) if same == own => submodule == other || self.layers[own].together,
             Some(_) => false,
             None => self.layers[own].together,
         }
@@ -206,26 +206,26 @@ impl<'ast> Visit<'ast> for Reader {
 mod tests {
     use super::*;
 
-    const OUTER: House = House {
-        folder: "c/src",
+    const OUTER: LayeredFolder = LayeredFolder {
+        path: "c/src",
         sources: "c/src",
         layers: &[apart(&["low", "beside"]), apart(&["high"])],
     };
-    const INNER: House = House {
-        folder: "c/src/high",
+    const INNER: LayeredFolder = LayeredFolder {
+        path: "c/src/high",
         sources: "c/src",
         layers: &[apart(&["one"]), together(&["two", "three"])],
     };
 
-    fn check(house: &House, file: &str, text: &str) -> Vec<String> {
+    fn check(folder: &LayeredFolder, file: &str, text: &str) -> Vec<String> {
         let mut all: Vec<_> =
             ["lib", "low/mod", "beside", "high/mod", "high/one", "high/two", "high/three"]
                 .map(|name| RustFile::parse(format!("c/src/{name}.rs"), String::new()).unwrap())
                 .into();
-        let below = |file: &RustFile| file.path.starts_with(house.folder);
+        let below = |file: &RustFile| file.path.starts_with(folder.path);
         all.push(RustFile::parse(format!("c/src/{file}"), text.into()).unwrap());
         all.retain(below);
-        house.problems(&all)
+        folder.problems(&all)
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::held;
 use crate::common::{Home, Server, record, unused_ports};
 
 /// A server of every protocol, each on a port of its own.
-pub struct Doors {
+pub struct Listeners {
     pub server: Server,
     pub iperf3: String,
     /// iperf2's and ttcp's, which take what nobody knows.
@@ -19,7 +19,7 @@ pub struct Doors {
     pub nuttcp: String,
 }
 
-impl Doors {
+impl Listeners {
     pub fn open(home: &Home) -> Self {
         Self::open_with(home, &[])
     }
@@ -29,7 +29,7 @@ impl Doors {
         let protocols = format!("goodput,iperf3=0,iperf2={shared},ttcp={shared},nuttcp=0");
         let mut server =
             Server::start(home, &[&["--protocols", &protocols, "--strict"], more].concat());
-        let [iperf3, rest, nuttcp] = [(); 3].map(|()| server.next_door());
+        let [iperf3, rest, nuttcp] = [(); 3].map(|()| server.next_address());
         Self { server, iperf3, rest, nuttcp }
     }
 
@@ -110,30 +110,30 @@ pub fn log(home: &Home) -> String {
 #[test]
 fn the_silent_and_the_slow_are_turned_away_and_leave_nothing() {
     let home = Home::new();
-    let doors = Doors::open(&home);
-    let (_, descriptors) = held(&doors.server);
-    let slow = doors.all().map(|door| (0..10).map(|_| connect(door)).collect::<Vec<_>>());
+    let listeners = Listeners::open(&home);
+    let (_, descriptors) = held(&listeners.server);
+    let slow = listeners.all().map(|address| (0..10).map(|_| connect(address)).collect::<Vec<_>>());
     // One byte of what could still be something. At the third port any byte is payload.
-    for (first, door) in [(b"g", 0), (b"a", 1), (b"H", 3)] {
-        slow[door].iter().skip(5).for_each(|mut one| one.write_all(first).unwrap());
+    for (first, address) in [(b"g", 0), (b"a", 1), (b"H", 3)] {
+        slow[address].iter().skip(5).for_each(|mut one| one.write_all(first).unwrap());
     }
-    record(&home.run(&["test", &doors.server.address, "--json", "--no-store", "-t", "1"]));
+    record(&home.run(&["test", &listeners.server.address, "--json", "--no-store", "-t", "1"]));
     for mut one in slow.into_iter().flatten() {
         assert_eq!(until_closed(&mut one), b"");
     }
-    wait_for("all is given back", || held(&doors.server).1 <= descriptors);
+    wait_for("all is given back", || held(&listeners.server).1 <= descriptors);
     wait_for("the log tells of it", || log(&home).contains("it sent nothing for 5 s"));
 }
 
 #[test]
 fn what_nobody_speaks_is_closed_without_a_word() {
     let home = Home::new();
-    let doors = Doors::open(&home);
-    for door in doors.all() {
+    let listeners = Listeners::open(&home);
+    for address in listeners.all() {
         for lost in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03"] {
-            let mut stream = connect(door);
+            let mut stream = connect(address);
             stream.write_all(lost).unwrap();
-            assert_eq!(until_closed(&mut stream), b"", "{door}");
+            assert_eq!(until_closed(&mut stream), b"", "{address}");
         }
     }
     wait_for("the log tells of it", || log(&home).contains("a web client (HTTP)"));
@@ -142,9 +142,9 @@ fn what_nobody_speaks_is_closed_without_a_word() {
 #[test]
 fn what_nobody_knows_is_payload_only_where_it_is_usual() {
     let home = Home::new();
-    let doors = Doors::open(&home);
-    for (door, taken) in [(&doors.rest, true), (&doors.server.address, false)] {
-        let mut stream = connect(door);
+    let listeners = Listeners::open(&home);
+    for (address, taken) in [(&listeners.rest, true), (&listeners.server.address, false)] {
+        let mut stream = connect(address);
         // The pattern of ttcp.
         stream.write_all(&(0x20..0x7f).cycle().take(8192).collect::<Vec<u8>>()).unwrap();
         // It may have been closed already.
@@ -162,20 +162,20 @@ fn what_nobody_knows_is_payload_only_where_it_is_usual() {
 #[test]
 fn datagrams_that_nobody_awaits_get_nothing_back() {
     let home = Home::new();
-    let doors = Doors::open(&home);
+    let listeners = Listeners::open(&home);
     let socket = || UdpSocket::bind("127.0.0.1:0").unwrap();
     let hello = [&b"goodputh"[..], &[7; 16], &[0; 40]].concat();
-    for door in doors.all() {
+    for address in listeners.all() {
         // Requests of iperf3 in both byte orders, markers of nuttcp and ttcp, garbage.
         let forged = [&b"9876"[..], b"6789", b"BOD0", b"EOD1", b" !\"#", &[0xee; 1400]];
         let strangers = forged.map(|datagram| {
             let stranger = socket();
-            stranger.send_to(datagram, door).unwrap();
+            stranger.send_to(datagram, address).unwrap();
             stranger
         });
         let honest = socket();
         honest.set_read_timeout(Some(PATIENCE)).unwrap();
-        honest.send_to(&hello, door).unwrap();
+        honest.send_to(&hello, address).unwrap();
         let mut reply = [0; 2000];
         let (length, _) = honest.recv_from(&mut reply).unwrap();
         assert!(reply[..length].starts_with(b"goodputq"), "{:?}", &reply[..length]);
@@ -183,7 +183,7 @@ fn datagrams_that_nobody_awaits_get_nothing_back() {
         for stranger in strangers {
             stranger.set_nonblocking(true).unwrap();
             let got = stranger.recv_from(&mut reply).map_err(|cause| cause.kind());
-            assert_eq!(got, Err(ErrorKind::WouldBlock), "{door}");
+            assert_eq!(got, Err(ErrorKind::WouldBlock), "{address}");
         }
     }
 }
@@ -191,12 +191,12 @@ fn datagrams_that_nobody_awaits_get_nothing_back() {
 #[test]
 fn a_reserved_connection_is_given_to_no_other_address() {
     let home = Home::new();
-    let doors = Doors::open(&home);
+    let listeners = Listeners::open(&home);
     let free = unused_ports(1);
-    let shared = doors.rest.rsplit(':').next().unwrap().parse().unwrap();
+    let shared = listeners.rest.rsplit(':').next().unwrap().parse().unwrap();
     // A port that is opened for it, and one that others come to as well.
     for port in [free, shared] {
-        let _control = nuttcp_client(2, &doors.nuttcp, port);
+        let _control = nuttcp_client(2, &listeners.nuttcp, port);
         let address = format!("127.0.0.1:{port}");
         let mut thief = connect_from(3, &address);
         thief.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
@@ -213,19 +213,19 @@ fn a_reserved_connection_is_given_to_no_other_address() {
 #[test]
 fn a_reservation_ends_and_is_only_for_ports_without_signs() {
     let home = Home::new();
-    let doors = Doors::open(&home);
-    let port = |door: &str| door.rsplit(':').next().unwrap().parse::<u16>().unwrap();
-    for own in [&doors.server.address, &doors.iperf3] {
-        let mut stream = connect(&doors.nuttcp);
+    let listeners = Listeners::open(&home);
+    let port = |address: &str| address.rsplit(':').next().unwrap().parse::<u16>().unwrap();
+    for own in [&listeners.server.address, &listeners.iperf3] {
+        let mut stream = connect(&listeners.nuttcp);
         stream.write_all(b"HELO nuttcp v6.1.2\n").unwrap();
         line(&mut stream);
         stream.write_all(nuttcp_parameters(port(own)).as_bytes()).unwrap();
         let answer = String::from_utf8_lossy(&until_closed(&mut stream)).into_owned();
         assert!(answer.contains("this server's own"), "{answer}");
     }
-    let mut never_comes = nuttcp_client(2, &doors.nuttcp, port(&doors.rest));
+    let mut never_comes = nuttcp_client(2, &listeners.nuttcp, port(&listeners.rest));
     // Another one of the same address waits for its turn meanwhile, and gets it.
-    let _second = nuttcp_client(2, &doors.nuttcp, port(&doors.rest));
+    let _second = nuttcp_client(2, &listeners.nuttcp, port(&listeners.rest));
     until_closed(&mut never_comes);
     wait_for("the log tells of it", || log(&home).contains("0 of 1 data connections came"));
 }
@@ -233,31 +233,31 @@ fn a_reservation_ends_and_is_only_for_ports_without_signs() {
 #[test]
 fn clients_that_vanish_between_states_leave_nothing() {
     let home = Home::new();
-    let doors = Doors::open(&home);
-    let held_before = held(&doors.server);
+    let listeners = Listeners::open(&home);
+    let held_before = held(&listeners.server);
     let free = unused_ports(1);
     for round in b'a'..=b'e' {
         // Of its own: the server may not have noticed yet that the last one's session is gone.
         let cookie = [&[round], &COOKIE[1..]].concat();
         let mut states: Vec<TcpStream> = Vec::new();
         for bytes in 0..cookie.len() {
-            let mut stream = connect(&doors.iperf3);
+            let mut stream = connect(&listeners.iperf3);
             stream.write_all(&cookie[..=bytes]).unwrap();
             states.push(stream);
         }
         // Parameters half said; then a measurement whose flows do not come.
-        let mut half = connect(&doors.iperf3);
+        let mut half = connect(&listeners.iperf3);
         half.write_all(&[&cookie[..], &[0, 0, 1, 0], b"{\"tcp\":true"].concat()).unwrap();
-        let mut awaited = connect(&doors.iperf3);
+        let mut awaited = connect(&listeners.iperf3);
         let asks = b"{\"tcp\":true,\"time\":1,\"parallel\":4,\"len\":131072}";
         let length = (asks.len() as u32).to_be_bytes();
         awaited.write_all(&[&cookie[..], &length, asks].concat()).unwrap();
         let mut said = [0; 2];
         awaited.read_exact(&mut said).unwrap();
         assert_eq!(said, [9, 10], "parameters, then streams");
-        let mut one = connect(&doors.iperf3);
+        let mut one = connect(&listeners.iperf3);
         one.write_all(&cookie).unwrap();
-        states.extend([half, awaited, one, nuttcp_client(1, &doors.nuttcp, free)]);
+        states.extend([half, awaited, one, nuttcp_client(1, &listeners.nuttcp, free)]);
         for stream in states {
             socket2::SockRef::from(&stream).set_linger(Some(std::time::Duration::ZERO)).unwrap();
         }
@@ -266,7 +266,7 @@ fn clients_that_vanish_between_states_leave_nothing() {
             TcpListener::bind(SocketAddr::new(IpAddr::from([127, 0, 0, 1]), free)).is_ok()
         });
     }
-    wait_for("descriptors are closed", || held(&doors.server).1 <= held_before.1);
-    wait_for("no thread is left but the runtime's", || held(&doors.server).0 <= 8);
-    record(&home.run(&["test", &doors.server.address, "--json", "--no-store", "-t", "1"]));
+    wait_for("descriptors are closed", || held(&listeners.server).1 <= held_before.1);
+    wait_for("no thread is left but the runtime's", || held(&listeners.server).0 <= 8);
+    record(&home.run(&["test", &listeners.server.address, "--json", "--no-store", "-t", "1"]));
 }
