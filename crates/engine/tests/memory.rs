@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use goodput_engine::conclude;
-use goodput_engine::kept_samples::{KeptAll, KeptSamples};
+use goodput_engine::kept_samples::{KeptMeasurement, KeptSamples};
 use goodput_engine::measurement::Measurement;
 use goodput_model::{
     Clocks, DatagramCounts, End, EndName, FlowSample, Host, Known, Length, Plan, Role, Sample,
@@ -108,7 +108,7 @@ fn a_day(plan: &Plan) -> KeptSamples {
     samples
 }
 
-fn measurement(plan: Plan, kept: KeptAll) -> Measurement {
+fn measurement(plan: Plan, kept: KeptMeasurement) -> Measurement {
     let end = |name: &str, samples| End {
         samples,
         ..End::unobserved(Host {

@@ -3,7 +3,7 @@
 use goodput_model::{ArmLatency, BitRate, Effect, Judgement, Known, Trial, median};
 
 use crate::design::Design;
-use crate::judge::{Good, effect};
+use crate::judge::{Preference, effect};
 use crate::latency::arm_latency;
 use crate::looks::Looks;
 use crate::pairs::{Block, complete_blocks, cpu, cpu_ratios, goodput, goodput_ratios};
@@ -53,14 +53,14 @@ fn analyse_arm(design: &Design, blocks: &[Block], arm: usize) -> ArmAnalysis {
         _ => effect(ratios, level, design.threshold_percent, good),
     };
     let ratios = goodput_ratios(blocks, arm);
-    let goodput = against_baseline(&ratios, Good::Up);
+    let goodput = against_baseline(&ratios, Preference::Up);
     ArmAnalysis {
         n: blocks.len(),
         goodput_bits_per_s: median_goodput(blocks, arm),
         cpu_s_per_gb: median_cpu(blocks, arm),
         more_blocks: more_blocks(design, &ratios, goodput.as_ref()),
         goodput,
-        cpu: against_baseline(&cpu_ratios(blocks, arm), Good::Down),
+        cpu: against_baseline(&cpu_ratios(blocks, arm), Preference::Down),
         latency: arm_latency(blocks, arm, level, design.threshold_percent),
     }
 }

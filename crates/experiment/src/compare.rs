@@ -7,7 +7,7 @@ use crate::design::Design;
 use crate::mechanism::{mechanism, usual_limit};
 
 /// What `trials` prove of the arms, whose `values` stand in the order of `settings`, one list an
-/// arm, the baseline first. `stopped` says why no more were made, as [`crate::Why`] prints it.
+/// arm, the baseline first. `stopped` says why no more were made, as [`crate::StopReason`] prints it.
 ///
 /// The mechanism followed is the limit that the baseline's runs name most often.
 pub fn conclude(
@@ -57,7 +57,7 @@ fn arm_result(analysis: ArmAnalysis, values: Vec<String>) -> ArmResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::design::Why;
+    use crate::design::StopReason;
     use crate::pairs::tests::trial;
     use goodput_model::Judgement;
 
@@ -73,7 +73,7 @@ mod tests {
             vec![vec!["1250".into()], vec!["125K".into()]],
             &Design::default(),
             trials,
-            Why::Decided { blocks: 6 }.to_string(),
+            StopReason::Decided { blocks: 6 }.to_string(),
         );
         assert_eq!(comparison.stopped, "every arm was decided after 6 blocks");
         assert_eq!(comparison.arms[0].values, ["1250"]);

@@ -67,12 +67,12 @@ pub enum Step {
         warm_up: bool,
     },
     /// It is enough.
-    Stop(Why),
+    Stop(StopReason),
 }
 
 /// Why a comparison ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum StopReason {
     /// Every arm is better, worse or no different.
     Decided {
         /// Complete blocks at the look.
@@ -99,7 +99,7 @@ pub enum Why {
     NothingToCompare,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Decided { blocks } => write!(f, "every arm was decided after {blocks} blocks"),
@@ -124,13 +124,13 @@ impl Design {
     /// there is at least one that counts.
     pub fn next(&self, done: &[Trial], time_left: TimeLeft) -> Step {
         if self.arms < 2 {
-            return Step::Stop(Why::NothingToCompare);
+            return Step::Stop(StopReason::NothingToCompare);
         }
         if let Some(why) = self.enough(done) {
             return Step::Stop(why);
         }
         if time_left.blocks == 0 && !self.is_only_warm(done) {
-            return Step::Stop(Why::OutOfTime);
+            return Step::Stop(StopReason::OutOfTime);
         }
         let first = Looks::for_arms(self.arms).first();
         let block = match done.iter().map(|trial| trial.block).max() {
@@ -160,17 +160,19 @@ impl Design {
         order
     }
 
-    fn enough(&self, done: &[Trial]) -> Option<Why> {
+    fn enough(&self, done: &[Trial]) -> Option<StopReason> {
         let run: BTreeSet<u32> =
             done.iter().map(|trial| trial.block).filter(|block| *block != WARM_UP_BLOCK).collect();
         let run_blocks = run.len() as u32;
         let at_look = self.look(done, run.last().copied());
-        at_look.or((run_blocks >= self.max_blocks).then_some(Why::MaxBlocks { run: run_blocks }))
+        at_look
+            .or((run_blocks >= self.max_blocks)
+                .then_some(StopReason::MaxBlocks { run: run_blocks }))
     }
 
     /// What a look shows, if one is due. After a discarded block none is: the same blocks were
     /// looked at before.
-    fn look(&self, done: &[Trial], last_block: Option<u32>) -> Option<Why> {
+    fn look(&self, done: &[Trial], last_block: Option<u32>) -> Option<StopReason> {
         let complete = complete_blocks(done, self.arms);
         let last_complete = complete.last().map(|block| block[0].block);
         let (looks, blocks) = (Looks::for_arms(self.arms), complete.len() as u32);
@@ -181,11 +183,11 @@ impl Design {
         let candidates = || arms[1..].iter();
         let last = blocks >= looks.last();
         if candidates().all(decided) {
-            Some(Why::Decided { blocks })
+            Some(StopReason::Decided { blocks })
         } else if candidates().all(|arm| self.is_precise(arm)) {
-            Some(Why::Precise { blocks })
+            Some(StopReason::Precise { blocks })
         } else {
-            last.then_some(Why::LastLook { blocks })
+            last.then_some(StopReason::LastLook { blocks })
         }
     }
 
@@ -218,7 +220,7 @@ mod tests {
     const PLENTY: TimeLeft = TimeLeft { blocks: u32::MAX };
 
     /// Follows the design with `goodput(block, arm)` until it stops.
-    fn follow(design: &Design, goodput: impl Fn(u32, usize) -> f64) -> (Vec<Trial>, Why) {
+    fn follow(design: &Design, goodput: impl Fn(u32, usize) -> f64) -> (Vec<Trial>, StopReason) {
         let mut done = Vec::new();
         loop {
             match design.next(&done, PLENTY) {
@@ -238,7 +240,7 @@ mod tests {
     fn a_large_effect_is_decided_at_the_first_look() {
         let (done, why) =
             follow(&Design::default(), |block, arm| 100.0 + f64::from(block) + 30.0 * arm as f64);
-        assert_eq!(why, Why::Decided { blocks: 6 });
+        assert_eq!(why, StopReason::Decided { blocks: 6 });
         assert_eq!(done.len(), 2 * 7);
     }
 
@@ -246,7 +248,7 @@ mod tests {
     fn noise_is_looked_at_to_the_end() {
         let noise = |block: u32, arm: usize| 100.0 + 60.0 * f64::from((block + arm as u32) % 2);
         let (_, why) = follow(&Design::default(), noise);
-        assert_eq!(why, Why::LastLook { blocks: 24 });
+        assert_eq!(why, StopReason::LastLook { blocks: 24 });
     }
 
     #[test]
@@ -255,13 +257,13 @@ mod tests {
             100.0 + 3.0 * arm as f64 + 0.1 * f64::from(block % 2) * arm as f64
         };
         let (_, why) = follow(&Design::default(), near_threshold);
-        assert_eq!(why, Why::Precise { blocks: 6 });
+        assert_eq!(why, StopReason::Precise { blocks: 6 });
     }
 
     #[test]
     fn a_comparison_that_discards_everything_ends() {
         let (done, why) = follow(&Design::default(), |_, arm| [100.0, f64::NAN][arm]);
-        assert_eq!(why, Why::MaxBlocks { run: 32 });
+        assert_eq!(why, StopReason::MaxBlocks { run: 32 });
         assert_eq!(done.len(), 2 * 33);
     }
 
@@ -270,12 +272,12 @@ mod tests {
         let step = |blocks| Design::default().next(&[], TimeLeft { blocks });
         assert!(matches!(step(7), Step::RunBlock { block: 0, warm_up: true, .. }));
         assert!(matches!(step(6), Step::RunBlock { block: 1, warm_up: false, .. }));
-        assert_eq!(step(0), Step::Stop(Why::OutOfTime));
+        assert_eq!(step(0), Step::Stop(StopReason::OutOfTime));
         let warm = [0, 1].map(|arm| trial(WARM_UP_BLOCK, arm, 100.0));
         let after = Design::default().next(&warm, TimeLeft { blocks: 0 });
         assert!(matches!(after, Step::RunBlock { block: 1, warm_up: false, .. }));
         let alone = Design { arms: 1, ..Design::default() };
-        assert_eq!(alone.next(&[], PLENTY), Step::Stop(Why::NothingToCompare));
+        assert_eq!(alone.next(&[], PLENTY), Step::Stop(StopReason::NothingToCompare));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use goodput_model::{
     ArmLatency, Effect, Judgement, Known, Latency, LoadedTimes, Missing, RoundTrips, median,
 };
 
-use crate::judge::{Good, effect};
+use crate::judge::{Preference, effect};
 use crate::pairs::Block;
 
 /// The times of one run by one way to time them.
@@ -61,7 +61,9 @@ fn loaded_times(
     LoadedTimes {
         p50_us: middle(|trips| trips.p50_us),
         p99_us: middle(|trips| trips.p99_us),
-        against: (arm > 0).then(|| effect(&ratios, level, threshold_percent, Good::Down)).flatten(),
+        against: (arm > 0)
+            .then(|| effect(&ratios, level, threshold_percent, Preference::Down))
+            .flatten(),
     }
 }
 

@@ -25,6 +25,6 @@ pub mod steady;
 
 pub use analyse::{ArmAnalysis, analyse};
 pub use compare::conclude;
-pub use design::{Design, Step, TimeLeft, WARM_UP, Why};
+pub use design::{Design, Step, StopReason, TimeLeft, WARM_UP};
 pub use doubts::doubts;
 pub use mechanism::mechanism;

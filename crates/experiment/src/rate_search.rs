@@ -33,7 +33,7 @@ pub struct RateSearch {
 
 /// One trial that was made.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tried {
+pub struct TrialResult {
     /// The rate that the sender was to hold, bits per second; `None`: the highest that it can.
     pub asked: Option<f64>,
     /// The rate that it did send on average, bits per second.
@@ -52,7 +52,7 @@ pub struct Tried {
 
 /// What a trial says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Says {
+pub enum TrialVerdict {
     /// No more was lost than may be.
     Passed,
     /// The path lost too much.
@@ -72,12 +72,12 @@ pub enum Next {
         confirms: bool,
     },
     /// That is all.
-    Done(Found),
+    Done(SearchState),
 }
 
 /// What the trials have shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Found {
+pub enum SearchState {
     /// This is the highest rate, bits per second, as sent in the confirming trial; a hundredth above it
     /// too much is lost.
     Path(f64),
@@ -96,7 +96,7 @@ pub enum Found {
 
 impl RateSearch {
     /// What follows from all trials so far, in their order.
-    pub fn next(&self, done: &[Tried]) -> Next {
+    pub fn next(&self, done: &[TrialResult]) -> Next {
         let Some(last) = done.last() else {
             return Next::Try { rate: None, confirms: false };
         };
@@ -106,10 +106,12 @@ impl RateSearch {
         let confirms = self.refuted(done, false) > 0;
         let low = self.highest_pass(done, high, confirms);
         match (low, high) {
-            _ if self.refuted(done, true) >= REPEATS_THAT_DECIDE => Next::Done(Found::Unsteady),
+            _ if self.refuted(done, true) >= REPEATS_THAT_DECIDE => {
+                Next::Done(SearchState::Unsteady)
+            }
             (low, high) if done.len() >= MOST_TRIALS => {
                 let (low, high) = (low.map_or(0.0, |low| low.sent), high.unwrap_or(f64::INFINITY));
-                Next::Done(Found::Unfinished(low, high))
+                Next::Done(SearchState::Unfinished(low, high))
             }
             (Some(low), None) => self.sender_limited(done, low),
             (Some(low), Some(_)) if self.falls_short_now(done) => self.sender_limited(done, low),
@@ -120,8 +122,8 @@ impl RateSearch {
                         Next::Try { rate: Some(high), confirms }
                     }
                     Some(rate) => Next::Done(match slowest_failure.map(|t| self.says(&t)) {
-                        Some(Says::Spoilt) => Found::Receiver(rate),
-                        _ => Found::Path(rate),
+                        Some(TrialVerdict::Spoilt) => SearchState::Receiver(rate),
+                        _ => SearchState::Path(rate),
                     }),
                 }
             }
@@ -135,18 +137,18 @@ impl RateSearch {
     }
 
     /// What a trial says on its own.
-    pub fn says(&self, trial: &Tried) -> Says {
+    pub fn says(&self, trial: &TrialResult) -> TrialVerdict {
         if trial.lost <= self.max_loss {
-            Says::Passed
+            TrialVerdict::Passed
         } else if trial.lost - trial.lost_by_receiver <= self.max_loss {
-            Says::Spoilt
+            TrialVerdict::Spoilt
         } else {
-            Says::Failed
+            TrialVerdict::Failed
         }
     }
 
     /// Trials that passed although a slower one failed: loss does not grow with the rate here.
-    pub fn contradictions(&self, done: &[Tried]) -> Vec<(Tried, Tried)> {
+    pub fn contradictions(&self, done: &[TrialResult]) -> Vec<(TrialResult, TrialResult)> {
         let Some(failed) = self.slowest_failure(done) else { return Vec::new() };
         let passed = done.iter().filter(|t| self.passes(t)).copied();
         passed
@@ -157,28 +159,29 @@ impl RateSearch {
 
     /// Trials that failed although more of the same rate, or above, passed: something other than the
     /// rate was the reason.
-    pub fn accidents(&self, done: &[Tried]) -> usize {
+    pub fn accidents(&self, done: &[TrialResult]) -> usize {
         done.iter().filter(|t| self.fails(done, t) && self.is_outvoted(done, t)).count()
     }
 
-    fn passes(&self, trial: &Tried) -> bool {
-        self.says(trial) == Says::Passed
+    fn passes(&self, trial: &TrialResult) -> bool {
+        self.says(trial) == TrialVerdict::Passed
     }
 
     /// Whether a trial counts as failed: what the receiver spoils does where it is no accident.
-    fn fails(&self, done: &[Tried], trial: &Tried) -> bool {
+    fn fails(&self, done: &[TrialResult], trial: &TrialResult) -> bool {
         match self.says(trial) {
-            Says::Passed => false,
-            Says::Failed => true,
-            Says::Spoilt => {
-                done.iter().filter(|t| self.says(t) == Says::Spoilt).count() >= REPEATS_THAT_DECIDE
+            TrialVerdict::Passed => false,
+            TrialVerdict::Failed => true,
+            TrialVerdict::Spoilt => {
+                done.iter().filter(|t| self.says(t) == TrialVerdict::Spoilt).count()
+                    >= REPEATS_THAT_DECIDE
             }
         }
     }
 
     /// Whether more trials passed at the rate of a failure, or above, than failed there, or below. Short
     /// trials do not speak against what a longer one has shown.
-    fn is_outvoted(&self, done: &[Tried], failure: &Tried) -> bool {
+    fn is_outvoted(&self, done: &[TrialResult], failure: &TrialResult) -> bool {
         let rate = failure.failed_at();
         let votes = done.iter().filter(|t| t.confirms || !failure.confirms);
         let (mut passed, mut failed) = (0, 0);
@@ -193,44 +196,50 @@ impl RateSearch {
     }
 
     /// The failures that count.
-    fn failures<'a>(&'a self, done: &'a [Tried]) -> impl Iterator<Item = Tried> + 'a {
-        let counts = |t: &&Tried| self.fails(done, t) && !self.is_outvoted(done, t);
+    fn failures<'a>(&'a self, done: &'a [TrialResult]) -> impl Iterator<Item = TrialResult> + 'a {
+        let counts = |t: &&TrialResult| self.fails(done, t) && !self.is_outvoted(done, t);
         done.iter().filter(counts).copied()
     }
 
     /// The trial that says where the limit is: the slowest of the failures that count.
-    pub fn slowest_failure(&self, done: &[Tried]) -> Option<Tried> {
+    pub fn slowest_failure(&self, done: &[TrialResult]) -> Option<TrialResult> {
         self.failures(done).min_by(|a, b| a.failed_at().total_cmp(&b.failed_at()))
     }
 
     /// How many trials failed at about `high`.
-    fn failures_near(&self, done: &[Tried], high: f64) -> usize {
+    fn failures_near(&self, done: &[TrialResult], high: f64) -> usize {
         self.failures(done).filter(|t| t.failed_at() <= high * (1.0 + RESOLUTION)).count()
     }
 
     /// The fastest trial that passed below the slowest that failed; of the longer ones, where only those
     /// count.
-    fn highest_pass(&self, done: &[Tried], high: Option<f64>, longer: bool) -> Option<Tried> {
+    fn highest_pass(
+        &self,
+        done: &[TrialResult],
+        high: Option<f64>,
+        longer: bool,
+    ) -> Option<TrialResult> {
         let passed = done.iter().filter(|t| self.passes(t) && (t.confirms || !longer));
         let below = passed.filter(|t| high.is_none_or(|high| t.sent < high));
         below.copied().reduce(|a, b| if b.sent > a.sent { b } else { a })
     }
 
     /// The rate of the confirming trial that passed at `low`, if there was one.
-    fn confirmed(&self, done: &[Tried], low: Tried) -> Option<f64> {
-        let same = |t: &&Tried| t.sent >= low.sent * (1.0 - RESOLUTION / 2.0) && t.sent <= low.sent;
+    fn confirmed(&self, done: &[TrialResult], low: TrialResult) -> Option<f64> {
+        let same =
+            |t: &&TrialResult| t.sent >= low.sent * (1.0 - RESOLUTION / 2.0) && t.sent <= low.sent;
         let mut passed = done.iter().filter(|t| t.confirms && self.passes(t));
         passed.find(same).map(|t| t.sent)
     }
 
     /// Whether the last trials all passed at less than was asked.
-    fn falls_short_now(&self, done: &[Tried]) -> bool {
+    fn falls_short_now(&self, done: &[TrialResult]) -> bool {
         let last = done.iter().rev().take_while(|t| self.passes(t) && t.falls_short());
         last.take(REPEATS_THAT_DECIDE).count() == REPEATS_THAT_DECIDE
     }
 
     /// The sender holds no rate above `low`.
-    fn sender_limited(&self, done: &[Tried], low: Tried) -> Next {
+    fn sender_limited(&self, done: &[TrialResult], low: TrialResult) -> Next {
         let confirmed = done.iter().filter(|t| t.confirms && self.passes(t)).map(|t| t.sent);
         let best = confirmed.clone().filter(|sent| *sent <= low.sent).reduce(f64::max);
         match best {
@@ -238,19 +247,19 @@ impl RateSearch {
                 if best >= low.sent * (1.0 - RESOLUTION)
                     || confirmed.count() >= REPEATS_THAT_DECIDE =>
             {
-                Next::Done(Found::Sender(best))
+                Next::Done(SearchState::Sender(best))
             }
             _ => Next::Try { rate: low.asked, confirms: true },
         }
     }
 
     /// Confirmations that failed at a rate that had passed; in a longer trial, where only those count.
-    fn refuted(&self, done: &[Tried], longer: bool) -> usize {
-        let had_passed = |t: &Tried, before: &[Tried]| {
+    fn refuted(&self, done: &[TrialResult], longer: bool) -> usize {
+        let had_passed = |t: &TrialResult, before: &[TrialResult]| {
             let mut passed = before.iter().filter(|b| self.passes(b) && (b.confirms || !longer));
             passed.any(|b| b.sent >= t.sent * (1.0 - RESOLUTION / 2.0))
         };
-        let failed = |t: &Tried| self.fails(done, t) && !self.is_outvoted(done, t);
+        let failed = |t: &TrialResult| self.fails(done, t) && !self.is_outvoted(done, t);
         let trials = done.iter().enumerate().filter(|(_, t)| t.confirms && failed(t));
         trials.filter(|(number, t)| had_passed(t, &done[..*number])).count()
     }
@@ -258,7 +267,7 @@ impl RateSearch {
     /// The next rate between one that passes and one that fails. A path that drops no more than what is
     /// too much lets its own rate through: that rate first, then whether a hundredth more fails. Where
     /// the path is not like that, the middle.
-    fn between(&self, done: &[Tried], low: f64, high: f64) -> f64 {
+    fn between(&self, done: &[TrialResult], low: f64, high: f64) -> f64 {
         let middle = low.midpoint(high);
         let through = self.came_through(done, high);
         let last_two = done.iter().rev().take(2).filter(|t| self.fails(done, t)).count();
@@ -272,15 +281,15 @@ impl RateSearch {
     }
 
     /// What came through of the slowest trial that failed, bits per second.
-    fn came_through(&self, done: &[Tried], high: f64) -> f64 {
+    fn came_through(&self, done: &[TrialResult], high: f64) -> f64 {
         self.slowest_failure(done).map_or(high, |t| t.through)
     }
 
     /// Nothing has passed below `high`: to the rate that came through, or below the slowest that failed,
     /// by steps that double.
-    fn descend(&self, done: &[Tried], high: f64, confirms: bool) -> Next {
+    fn descend(&self, done: &[TrialResult], high: f64, confirms: bool) -> Next {
         if high <= self.lowest * (1.0 + RESOLUTION) {
-            return Next::Done(Found::LossEverywhere(
+            return Next::Done(SearchState::LossEverywhere(
                 self.slowest_failure(done).map_or(0.0, |t| t.lost),
             ));
         }
@@ -292,7 +301,7 @@ impl RateSearch {
     }
 }
 
-impl Tried {
+impl TrialResult {
     /// Whether the sender did not hold the rate that was asked of it.
     pub fn falls_short(&self) -> bool {
         self.asked.is_some_and(|asked| self.sent < asked * (1.0 - RESOLUTION))
@@ -314,7 +323,9 @@ mod tests {
 
     /// Searches with trials that come out as `make` has it, from the rate asked for, whether it confirms,
     /// and how many there were before.
-    fn search_by(mut make: impl FnMut(Option<f64>, bool, usize) -> Tried) -> (Found, Vec<Tried>) {
+    fn search_by(
+        mut make: impl FnMut(Option<f64>, bool, usize) -> TrialResult,
+    ) -> (SearchState, Vec<TrialResult>) {
         let mut done = Vec::new();
         loop {
             match SEARCH.next(&done) {
@@ -328,16 +339,27 @@ mod tests {
     }
 
     /// Searches on a path that answers by `lost`, with a sender that sends up to `most`.
-    fn search(most: f64, mut lost: impl FnMut(f64, bool) -> f64) -> (Found, Vec<Tried>) {
+    fn search(
+        most: f64,
+        mut lost: impl FnMut(f64, bool) -> f64,
+    ) -> (SearchState, Vec<TrialResult>) {
         search_by(|rate, confirms, _| {
             let sent = rate.unwrap_or(f64::MAX).min(most);
-            Tried { confirms, ..tried(rate, sent, lost(sent, confirms)) }
+            TrialResult { confirms, ..tried(rate, sent, lost(sent, confirms)) }
         })
     }
 
-    fn tried(asked: Option<f64>, sent: f64, lost: f64) -> Tried {
+    fn tried(asked: Option<f64>, sent: f64, lost: f64) -> TrialResult {
         let through = sent * (1.0 - lost);
-        Tried { asked, sent, fastest: sent, through, lost, lost_by_receiver: 0.0, confirms: false }
+        TrialResult {
+            asked,
+            sent,
+            fastest: sent,
+            through,
+            lost,
+            lost_by_receiver: 0.0,
+            confirms: false,
+        }
     }
 
     /// A path that lets so much through and drops the rest.
@@ -347,7 +369,7 @@ mod tests {
 
     fn found_on_path(most: f64, lost: impl FnMut(f64, bool) -> f64) -> (f64, usize) {
         match search(most, lost) {
-            (Found::Path(rate), done) => (rate, done.len()),
+            (SearchState::Path(rate), done) => (rate, done.len()),
             other => panic!("{other:?}"),
         }
     }
@@ -370,7 +392,7 @@ mod tests {
     #[test]
     fn a_sender_that_is_slower_than_the_path_is_the_limit() {
         let (found, done) = search(1e8, policed(1e9));
-        assert_eq!(found, Found::Sender(1e8));
+        assert_eq!(found, SearchState::Sender(1e8));
         assert_eq!(done.len(), 2);
         assert!(done[1].confirms);
     }
@@ -379,15 +401,15 @@ mod tests {
     fn a_sender_that_paces_worse_than_it_floods_is_the_limit_too() {
         let (found, _) = search_by(|rate, confirms, _| match rate {
             None => tried(None, 1e9, 0.2),
-            Some(asked) => Tried { confirms, ..tried(rate, asked.min(4e8), 0.0) },
+            Some(asked) => TrialResult { confirms, ..tried(rate, asked.min(4e8), 0.0) },
         });
-        assert_eq!(found, Found::Sender(4e8));
+        assert_eq!(found, SearchState::Sender(4e8));
     }
 
     #[test]
     fn loss_that_does_not_depend_on_the_rate_is_said_to_be_everywhere() {
         let (found, done) = search(1e9, |_, _| 0.02);
-        let Found::LossEverywhere(lost) = found else { panic!("{found:?}") };
+        let SearchState::LossEverywhere(lost) = found else { panic!("{found:?}") };
         assert!((lost - 0.02).abs() < 1e-9);
         assert_eq!(done.last().unwrap().sent, SEARCH.lowest);
         assert!(done.len() < MOST_TRIALS, "{}", done.len());
@@ -402,7 +424,10 @@ mod tests {
         });
         assert!((rate / 4.9e8 - 1.0).abs() < 0.01, "{rate}");
         let (found, _) = search(1e9, |_, long| if long { 0.5 } else { 0.0 });
-        assert!(matches!(found, Found::Unsteady | Found::LossEverywhere(_)), "{found:?}");
+        assert!(
+            matches!(found, SearchState::Unsteady | SearchState::LossEverywhere(_)),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -411,9 +436,9 @@ mod tests {
             let held = if before % 3 == 1 { 0.8 } else { 1.0 };
             let asked = rate.unwrap_or(1e9);
             let lost = (1.0 - 5e7 / asked).max(0.0);
-            Tried { confirms, ..tried(rate, asked * held, lost) }
+            TrialResult { confirms, ..tried(rate, asked * held, lost) }
         });
-        let Found::Path(rate) = found else { panic!("{found:?} {done:?}") };
+        let SearchState::Path(rate) = found else { panic!("{found:?} {done:?}") };
         assert!((rate / 5e7 - 1.0).abs() < 0.01, "{rate}");
     }
 
@@ -422,9 +447,9 @@ mod tests {
         let (found, done) = search_by(|rate, confirms, before| {
             let asked = rate.unwrap_or(1e9);
             let sent = asked * (0.9 - 0.01 * before as f64);
-            Tried { confirms, ..tried(rate, sent, f64::max(1.0 - 5e7 / asked, 0.0)) }
+            TrialResult { confirms, ..tried(rate, sent, f64::max(1.0 - 5e7 / asked, 0.0)) }
         });
-        assert!(matches!(found, Found::Sender(_) | Found::Unfinished(..)), "{found:?}");
+        assert!(matches!(found, SearchState::Sender(_) | SearchState::Unfinished(..)), "{found:?}");
         assert!(done.len() <= MOST_TRIALS);
     }
 
@@ -440,12 +465,12 @@ mod tests {
     fn a_flood_that_was_held_up_does_not_hide_the_path() {
         // On average less than the policer passes, and too much of it lost.
         let (found, _) = search_by(|rate, confirms, _| match rate {
-            None => Tried { fastest: 2e8, through: 3e7, ..tried(None, 4e7, 0.1) },
+            None => TrialResult { fastest: 2e8, through: 3e7, ..tried(None, 4e7, 0.1) },
             Some(rate) => {
-                Tried { confirms, ..tried(Some(rate), rate, (1.0 - 5e7 / rate).max(0.0)) }
+                TrialResult { confirms, ..tried(Some(rate), rate, (1.0 - 5e7 / rate).max(0.0)) }
             }
         });
-        let Found::Path(rate) = found else { panic!("{found:?}") };
+        let SearchState::Path(rate) = found else { panic!("{found:?}") };
         assert!((rate / 5e7 - 1.0).abs() < 0.01, "{rate}");
     }
 
@@ -456,9 +481,9 @@ mod tests {
             let (found, done) = search_by(|rate, confirms, before| {
                 let sent = rate.unwrap_or(1e9);
                 let lost = policed(sent, confirms).max(if before == accident { 0.03 } else { 0.0 });
-                Tried { confirms, ..tried(rate, sent, lost) }
+                TrialResult { confirms, ..tried(rate, sent, lost) }
             });
-            let Found::Path(rate) = found else { panic!("{accident}: {found:?} {done:?}") };
+            let SearchState::Path(rate) = found else { panic!("{accident}: {found:?} {done:?}") };
             assert!((rate / 5e7 - 1.0).abs() < 0.015, "{accident}: {rate} {done:?}");
         }
     }
@@ -470,11 +495,11 @@ mod tests {
             let sent = rate.unwrap_or(1e9);
             let by_receiver = if before == 0 || before == 2 { 0.04 } else { 0.0 };
             let lost = policed(sent, confirms) + by_receiver;
-            Tried { confirms, lost_by_receiver: by_receiver, ..tried(rate, sent, lost) }
+            TrialResult { confirms, lost_by_receiver: by_receiver, ..tried(rate, sent, lost) }
         });
-        assert_eq!(SEARCH.says(&done[2]), Says::Spoilt);
+        assert_eq!(SEARCH.says(&done[2]), TrialVerdict::Spoilt);
         assert_eq!(done[2].asked, done[3].asked);
-        let Found::Path(rate) = found else { panic!("{found:?} {done:?}") };
+        let SearchState::Path(rate) = found else { panic!("{found:?} {done:?}") };
         assert!((rate / 5e7 - 1.0).abs() < 0.01, "{rate}");
     }
 
@@ -483,9 +508,9 @@ mod tests {
         let (found, done) = search_by(|rate, confirms, _| {
             let sent = rate.unwrap_or(1e9);
             let lost_by_receiver = (1.0 - 3e8 / sent).max(0.0);
-            Tried { confirms, lost_by_receiver, ..tried(rate, sent, lost_by_receiver) }
+            TrialResult { confirms, lost_by_receiver, ..tried(rate, sent, lost_by_receiver) }
         });
-        let Found::Receiver(rate) = found else { panic!("{found:?} {done:?}") };
+        let SearchState::Receiver(rate) = found else { panic!("{found:?} {done:?}") };
         assert!((rate / 3e8 - 1.0).abs() < 0.01, "{rate}");
     }
 
@@ -496,7 +521,7 @@ mod tests {
             let rate = if long { 5.17e7 } else { 5.5e7 };
             (1.0 - rate / sent).max(0.0)
         });
-        let Found::Path(rate) = found else { panic!("{found:?} {done:?}") };
+        let SearchState::Path(rate) = found else { panic!("{found:?} {done:?}") };
         assert!((5.1e7..=5.18e7).contains(&rate), "{rate} {done:?}");
     }
 

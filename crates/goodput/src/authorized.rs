@@ -22,14 +22,14 @@ pub struct Authorized {
     /// Who may write it, beside root: whoever started the server, whoever it becomes.
     owner: Uid,
     /// The state of the file that was read last.
-    stamp: Mutex<Option<Stamp>>,
+    stamp: Mutex<Option<FileStamp>>,
     clients: Clients,
 }
 
 /// Changes with every change of a file: device, inode, size, and both times of change in nanoseconds. The
 /// inode's own (ctime) changes with owner and mode, too, and nobody can set it (inode(7)).
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp([i128; 5]);
+struct FileStamp([i128; 5]);
 
 impl Authorized {
     /// Reads the file for the first time.
@@ -111,11 +111,11 @@ fn read(file: &Path, owner: Uid) -> Result<AuthorizedKeys> {
     AuthorizedKeys::parse(&text).with_context(|| file.display().to_string())
 }
 
-fn stamp(file: &Path) -> std::io::Result<Stamp> {
+fn stamp(file: &Path) -> std::io::Result<FileStamp> {
     let found = file.metadata()?;
     let nanoseconds =
         |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-    Ok(Stamp([
+    Ok(FileStamp([
         found.dev().into(),
         found.ino().into(),
         found.size().into(),

@@ -23,8 +23,8 @@ const GOODBYE: Duration = Duration::from_secs(5);
 /// Bytes that are written at a time, or one line: so that a slow reader is seen to read.
 const PIECE: usize = 4096;
 
-static OUT: Later = Later::new(print_now);
-static ERR: Later = Later::new(|text| io::stderr().write_all(text.as_bytes()));
+static OUT: QueuedText = QueuedText::new(print_now);
+static ERR: QueuedText = QueuedText::new(|text| io::stderr().write_all(text.as_bytes()));
 
 /// Whether everything is printed at once, by whoever prints it, because the process must have one thread
 /// only for a while.
@@ -113,7 +113,7 @@ impl Write for Log {
 }
 
 /// Text on its way to a reader that may stall, and the thread that waits in everyone's stead.
-struct Later {
+struct QueuedText {
     waiting: Mutex<Waiting>,
     changed: Condvar,
     started: OnceLock<bool>,
@@ -130,7 +130,7 @@ struct Waiting {
     left_out: usize,
 }
 
-impl Later {
+impl QueuedText {
     const fn new(write: fn(&str) -> io::Result<()>) -> Self {
         let waiting = Waiting { text: String::new(), writing: false, written: 0, left_out: 0 };
         Self {
@@ -243,7 +243,7 @@ mod tests {
 
     static GATE: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
     static WRITTEN: Mutex<usize> = Mutex::new(0);
-    static STALLED: Later = Later::new(|text| {
+    static STALLED: QueuedText = QueuedText::new(|text| {
         let open = GATE.0.lock().unwrap();
         drop(GATE.1.wait_while(open, |open| !*open).unwrap());
         *WRITTEN.lock().unwrap() += text.len();
@@ -271,7 +271,7 @@ mod tests {
     }
 
     static TICKS: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
-    static SLOW: Later = Later::new(|_| {
+    static SLOW: QueuedText = QueuedText::new(|_| {
         let mut left = TICKS.1.wait_while(TICKS.0.lock().unwrap(), |left| *left == 0).unwrap();
         *left -= 1;
         Ok(())

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use goodput_model::{CpuList, Missing};
 
 use crate::device::{Place, directory, pci_numbers};
-use crate::parse::vectors::{Wanted, of_device};
+use crate::parse::vectors::{DeviceMatch, of_device};
 use crate::parse::{cpu_list, per_cpu};
 use crate::{Context, Root};
 
@@ -50,7 +50,7 @@ pub fn surroundings(context: &Context) -> Result<Surroundings, Missing> {
 }
 
 fn look(root: &Root, directory: &str, device: &str, address: Option<&str>) -> Surroundings {
-    let wanted = Wanted { device, address, numbers: address.and_then(pci_numbers) };
+    let wanted = DeviceMatch { device, address, numbers: address.and_then(pci_numbers) };
     Surroundings {
         device: device.into(),
         node: node(root, directory),
@@ -66,7 +66,7 @@ fn node(root: &Root, directory: &str) -> Option<(u16, Vec<u16>)> {
 }
 
 /// CPUs that the kernel has the device's interrupts on; if it does not say, those that have had any.
-fn interrupted(root: &Root, wanted: Wanted<'_>) -> BTreeSet<u16> {
+fn interrupted(root: &Root, wanted: DeviceMatch<'_>) -> BTreeSet<u16> {
     let Ok(text) = root.read("proc/interrupts") else { return BTreeSet::new() };
     let Ok(table) = per_cpu::parse("/proc/interrupts", &text) else { return BTreeSet::new() };
     let vectors = of_device(&table, wanted);

@@ -11,7 +11,7 @@ use crate::error::LabError;
 use crate::host::{Host, Port};
 use crate::netem;
 use crate::relay::{Devices, Relay, Shape, Tun};
-use crate::scenario::{HostName, Way};
+use crate::scenario::{HostName, LinkDirection};
 use crate::wiring::{Cable, Wiring};
 
 /// Packets that a TUN device may hold while the relay is busy: at the kernel's default of 500 a
@@ -87,7 +87,7 @@ fn relay(
     near_port: &Port,
     far_port: &Port,
     cable: &Cable,
-    (forward, back): (Way, Way),
+    (forward, back): (LinkDirection, LinkDirection),
     seed: u64,
 ) -> Result<Relay, LabError> {
     let near_tun = near.within(|| Tun::create(&near_port.device, cable.segmentation))??;
@@ -98,7 +98,7 @@ fn relay(
     Relay::start(near_tun, far_tun, devices, forward, back)
 }
 
-fn shape(way: &Way, mtu: u32, seed: u64) -> Shape {
+fn shape(way: &LinkDirection, mtu: u32, seed: u64) -> Shape {
     Shape {
         rate_bits_per_s: way.rate.map(|rate| rate.0),
         delay_ns: way.delay.as_nanos() as u64,
@@ -167,7 +167,7 @@ fn forward(router: &Host) -> Result<(), LabError> {
 }
 
 /// Gives a port of the router the queue that makes its link what the scenario says.
-fn queue(router: &Host, port: &Port, way: &Way, mtu: u32) -> Result<(), LabError> {
+fn queue(router: &Host, port: &Port, way: &LinkDirection, mtu: u32) -> Result<(), LabError> {
     let make: &(dyn Fn(u32) -> Qdisc + Sync) = if way.is_emulated() {
         &|index| netem::qdisc(index, way, mtu)
     } else if let Some(tbf) = token_bucket(way, mtu) {
@@ -182,7 +182,7 @@ fn queue(router: &Host, port: &Port, way: &Way, mtu: u32) -> Result<(), LabError
 }
 
 /// A bucket deep enough that only the rate is felt: 1 ms, and no less than two super-packets.
-fn token_bucket(way: &Way, mtu: u32) -> Option<Tbf> {
+fn token_bucket(way: &LinkDirection, mtu: u32) -> Option<Tbf> {
     const LEAST_BURST_BYTES: u64 = 140_000;
     let rate = way.rate?;
     let burst = (rate.bytes_in(0.001) as u64).max(LEAST_BURST_BYTES);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use goodput_netlink::qdiscs::QdiscStats;
 use goodput_netlink::{Netlink, Qdisc, QdiscOptions, attribute, namespace};
 
-use crate::scenario::Way;
+use crate::scenario::LinkDirection;
 
 const TCA_NETEM_REORDER: u16 = 3;
 const TCA_NETEM_RATE: u16 = 6;
@@ -18,7 +18,7 @@ const TCA_NETEM_JITTER64: u16 = 11;
 const UNBOUNDED_PACKETS: u32 = 200_000;
 
 /// A netem qdisc at the root of link `index` that does to packets what `way` says.
-pub(crate) fn qdisc(index: u32, way: &Way, mtu: u32) -> Qdisc {
+pub(crate) fn qdisc(index: u32, way: &LinkDirection, mtu: u32) -> Qdisc {
     Qdisc {
         index,
         handle: 0,
@@ -32,7 +32,7 @@ pub(crate) fn qdisc(index: u32, way: &Way, mtu: u32) -> Qdisc {
 /// Whether this kernel has netem, found by trying it in a network namespace of its own. Starts a
 /// thread.
 pub(crate) fn is_available() -> bool {
-    let nothing = Way::default();
+    let nothing = LinkDirection::default();
     let tried = namespace::in_new_namespace(|| {
         let mut netlink = Netlink::open()?;
         let loopback = netlink.link("lo")?.index;
@@ -43,7 +43,7 @@ pub(crate) fn is_available() -> bool {
 
 /// The content of `TCA_OPTIONS`: `struct tc_netem_qopt`, then attributes. Times go as 64-bit
 /// attributes, in nanoseconds, which override those of the structure.
-fn options(way: &Way, mtu: u32) -> Vec<u8> {
+fn options(way: &LinkDirection, mtu: u32) -> Vec<u8> {
     let gap = u32::from(way.reorder_percent > 0.0);
     let mut bytes = Vec::new();
     // latency, limit, loss, gap, duplicate, jitter
@@ -74,7 +74,7 @@ fn rate_attributes(bytes_per_s: u64) -> Vec<u8> {
 }
 
 /// netem counts delayed packets as queued, so both need room.
-fn limit_packets(way: &Way, mtu: u32) -> u32 {
+fn limit_packets(way: &LinkDirection, mtu: u32) -> u32 {
     let Some(rate) = way.rate else { return UNBOUNDED_PACKETS };
     let packet = u64::from(mtu) + 14;
     let under_way = rate.bytes_in((way.delay + way.jitter).as_secs_f64()) as u64;
@@ -106,12 +106,12 @@ mod tests {
 
     #[test]
     fn the_bytes_are_those_of_tc() {
-        let way = Way {
+        let way = LinkDirection {
             rate: Some(BitRate(1e8)),
             loss_percent: 1.0,
             reorder_percent: 3.0,
             queue: Some(Queue::Packets(1234)),
-            ..Way::default()
+            ..LinkDirection::default()
         };
         let bytes = options(&way, 1500);
         assert!(bytes.starts_with(TC_HEAD), "{bytes:x?}");
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn times_follow_as_nanoseconds() {
-        let way = Way { delay: Duration::from_millis(20), ..Way::default() };
+        let way = LinkDirection { delay: Duration::from_millis(20), ..LinkDirection::default() };
         let bytes = options(&way, 1500);
         let mut expected = vec![12, 0, TCA_NETEM_LATENCY64 as u8, 0];
         expected.extend(20_000_000i64.to_ne_bytes());
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_rate_beyond_32_bits_goes_as_64() {
-        let way = Way { rate: Some(BitRate(40e9)), ..Way::default() };
+        let way = LinkDirection { rate: Some(BitRate(40e9)), ..LinkDirection::default() };
         let bytes = options(&way, 1500);
         let wanted = 5_000_000_000u64.to_ne_bytes();
         assert!(bytes.windows(8).any(|window| window == wanted), "{bytes:x?}");
@@ -137,13 +137,13 @@ mod tests {
 
     #[test]
     fn packets_under_way_need_room_beside_the_queue() {
-        let way = Way {
+        let way = LinkDirection {
             rate: Some(BitRate(1514.0 * 8.0 * 1000.0)),
             delay: Duration::from_millis(20),
             queue: Some(Queue::Packets(10)),
-            ..Way::default()
+            ..LinkDirection::default()
         };
         assert_eq!(limit_packets(&way, 1500), 30);
-        assert_eq!(limit_packets(&Way::default(), 1500), UNBOUNDED_PACKETS);
+        assert_eq!(limit_packets(&LinkDirection::default(), 1500), UNBOUNDED_PACKETS);
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use crate::error::LabError;
-use crate::faults::{Fault, Kind, Site, Undo};
+use crate::faults::{Fault, FaultTarget, Kind, Undo};
 use crate::host::Host;
 use crate::scenario::{HostName, Need};
 
@@ -32,11 +32,11 @@ impl<T: FilterRules> Fault for T {
         &[Need::PacketFilter]
     }
 
-    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
+    fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError> {
         load(site.host, &self.rules()).map_err(|why| failed(self, why)).map(|()| None)
     }
 
-    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
+    fn read_back(&self, site: FaultTarget<'_>) -> Result<String, LabError> {
         list(site.host).map_err(|why| failed(self, why))
     }
 }

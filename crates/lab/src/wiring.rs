@@ -4,7 +4,7 @@
 //! Whatever limits or spoils packets sits between the ends, in a router's queues or in a relay:
 //! at an end it would be that host's own qdisc, and another diagnosis.
 
-use crate::scenario::{HostName, Link, Scenario, Switch, Topology, Way};
+use crate::scenario::{HostName, Link, LinkDirection, Scenario, Switch, Topology};
 
 /// How delay, loss and reordering are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) struct Cable {
     pub(crate) mtu: u32,
     /// What a relay in its place does, near to far and back; `None`: a pair of virtual Ethernet
     /// devices.
-    pub(crate) relay: Option<(Way, Way)>,
+    pub(crate) relay: Option<(LinkDirection, LinkDirection)>,
     /// Whether super-packets cross whole.
     pub(crate) segmentation: bool,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Wiring {
     /// The cables between neighbours, from near to far.
     pub(crate) cables: Vec<Cable>,
     /// What the router's queues do, near to far and back.
-    pub(crate) middle: (Way, Way),
+    pub(crate) middle: (LinkDirection, LinkDirection),
 }
 
 impl Wiring {
@@ -55,7 +55,7 @@ impl Wiring {
     }
 
     fn routed(links: &[Link; 2], emulator: Emulator) -> Self {
-        let mut middle = (Way::default(), Way::default());
+        let mut middle = (LinkDirection::default(), LinkDirection::default());
         for link in links.iter().filter(|link| !is_relayed(link, emulator)) {
             let (forward, back) = link.ways();
             middle = (middle.0.then(&forward), middle.1.then(&back));

@@ -12,12 +12,12 @@ const LONG_NS: u64 = 50_000;
 
 /// The clocks at the last look.
 #[derive(Debug, Default)]
-pub(crate) struct Asleep {
+pub(crate) struct SleepMeter {
     wall_ns: u64,
     awake_ns: u64,
 }
 
-impl Asleep {
+impl SleepMeter {
     pub(crate) fn new(flow: &Flow) -> Self {
         Self { wall_ns: now_ns(), awake_ns: awake_ns(flow) }
     }

@@ -14,7 +14,7 @@ const CODE_COPIED: u8 = 1;
 
 /// How many sends are done.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Done {
+pub(crate) struct CompletedSends {
     /// Those the kernel has done with, copied ones included.
     pub(crate) sends: u64,
     /// Those it copied after all.
@@ -22,8 +22,8 @@ pub(crate) struct Done {
 }
 
 /// Reads all that is in the queue, without waiting.
-pub(crate) fn drain(socket: BorrowedFd<'_>) -> io::Result<Done> {
-    let mut done = Done::default();
+pub(crate) fn drain(socket: BorrowedFd<'_>) -> io::Result<CompletedSends> {
+    let mut done = CompletedSends::default();
     let mut control = nix::cmsg_space!(libc::sock_extended_err, libc::sockaddr_in6);
     let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
     loop {
@@ -36,7 +36,7 @@ pub(crate) fn drain(socket: BorrowedFd<'_>) -> io::Result<Done> {
     }
 }
 
-impl Done {
+impl CompletedSends {
     fn add(&mut self, control: &ControlMessageOwned) {
         let (ControlMessageOwned::Ipv4RecvErr(report, _)
         | ControlMessageOwned::Ipv6RecvErr(report, _)) = control
@@ -59,7 +59,7 @@ impl Done {
 mod tests {
     use super::*;
 
-    fn after(origin: u8, code: u8, first: u32, last: u32) -> Done {
+    fn after(origin: u8, code: u8, first: u32, last: u32) -> CompletedSends {
         let report = libc::sock_extended_err {
             ee_errno: 0,
             ee_origin: origin,
@@ -69,20 +69,20 @@ mod tests {
             ee_info: first,
             ee_data: last,
         };
-        let mut done = Done::default();
+        let mut done = CompletedSends::default();
         done.add(&ControlMessageOwned::Ipv4RecvErr(report, None));
         done
     }
 
     #[test]
     fn a_row_counts_each_send_across_the_end_of_the_numbers() {
-        assert_eq!(after(ORIGIN_ZEROCOPY, 0, 7, 7), Done { sends: 1, copied: 0 });
+        assert_eq!(after(ORIGIN_ZEROCOPY, 0, 7, 7), CompletedSends { sends: 1, copied: 0 });
         let copied = after(ORIGIN_ZEROCOPY, CODE_COPIED, u32::MAX, 1);
-        assert_eq!(copied, Done { sends: 3, copied: 3 });
+        assert_eq!(copied, CompletedSends { sends: 3, copied: 3 });
     }
 
     #[test]
     fn other_reports_are_not_ours() {
-        assert_eq!(after(2, 0, 0, 9), Done::default());
+        assert_eq!(after(2, 0, 0, 9), CompletedSends::default());
     }
 }

@@ -44,7 +44,7 @@ pub struct FlowConfig {
     /// How the payload looks on the wire, and how it ends.
     pub framing: Framing,
     /// What of the payload moved before the flow had its mover.
-    pub early: Early,
+    pub early: EarlyPayload,
     /// What it shares with the other sending flows of its measurement, where a receiver reads all
     /// streams in turn. Only for a sender of a stream.
     pub lockstep: Option<Arc<Lockstep>>,
@@ -71,7 +71,7 @@ impl FlowConfig {
             expected_rate: None,
             limit_bytes: None,
             framing: Framing::default(),
-            early: Early::default(),
+            early: EarlyPayload::default(),
             lockstep: None,
             storage: FlowStorage::default(),
             tap: None,
@@ -87,7 +87,7 @@ impl FlowConfig {
 
 /// What of a flow's payload moved before its mover did.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Early {
+pub struct EarlyPayload {
     /// Bytes of a stream that were read to find out what it is, or written to show it.
     pub bytes: u64,
     /// Datagrams that came before the flow had a socket of its own.

@@ -53,7 +53,7 @@ pub use choice::AUTO;
 pub use clock::{Arrivals, now_ns as monotonic_ns};
 pub use counters::Counters;
 pub use error::{MoveError, Unsupported};
-pub use flow::{Early, Flow, FlowConfig};
+pub use flow::{EarlyPayload, Flow, FlowConfig};
 pub use gate::Gate;
 pub use heaps::share_heaps;
 pub use limits::Needs;

@@ -25,7 +25,7 @@ use crate::flow::Flow;
 use crate::shared_rate::SharedRate;
 use crate::slice;
 use crate::spin::Spinner;
-use crate::udp::outbox::{Departures, MESSAGES};
+use crate::udp::outbox::{DepartureTimes, MESSAGES};
 
 /// Lateness that is made up, nanoseconds: a thread that shares its CPU waits for some slices of others,
 /// which are 0.7 to 3 ms long (`sysctl_sched_base_slice`, kernel/sched/fair.c).
@@ -206,10 +206,10 @@ impl Pacer {
 
     /// When the datagrams of `size` bytes that were just given leave shall depart, where the kernel is
     /// told: so much after their turn that this thread may be late as jitter has it.
-    pub(crate) fn departures(&self, size: usize) -> Option<Departures> {
+    pub(crate) fn departures(&self, size: usize) -> Option<DepartureTimes> {
         let schedule = self.schedule.as_ref().filter(|_| self.kernel_paces)?;
         let first_ns = schedule.planned_ns(self.leave_ns) + AHEAD_NS;
-        Some(Departures { first_ns, gap_ns: schedule.cost_ns(size) })
+        Some(DepartureTimes { first_ns, gap_ns: schedule.cost_ns(size) })
     }
 
     fn new(flow: &Flow, piece: usize) -> Self {

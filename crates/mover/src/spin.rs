@@ -72,7 +72,7 @@ impl Spinner {
         if !rests && due - now > self.early_ns {
             return self.sleep(flow, due - self.early_ns);
         }
-        let place = if rests { None } else { Place::take() };
+        let place = if rests { None } else { SpinPermit::take() };
         self.by_timer = place.is_none();
         if self.by_timer {
             return self.sleep(flow, due);
@@ -118,9 +118,9 @@ fn spin(flow: &Flow, due: u64) {
 }
 
 /// The right to spin.
-struct Place;
+struct SpinPermit;
 
-impl Place {
+impl SpinPermit {
     /// `None` if as many spin already as there are CPUs, less one.
     fn take() -> Option<Self> {
         static MOST: OnceLock<usize> = OnceLock::new();
@@ -130,7 +130,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SpinPermit {
     fn drop(&mut self) {
         SPINNING.fetch_sub(1, Ordering::Relaxed);
     }
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn one_cpu_is_left_to_the_others() {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
-        let places: Vec<_> = (0..2 * cpus).filter_map(|_| Place::take()).collect();
+        let places: Vec<_> = (0..2 * cpus).filter_map(|_| SpinPermit::take()).collect();
         assert!(places.len() < cpus, "{} of {cpus}", places.len());
     }
 }

@@ -21,7 +21,7 @@ const ALIGNMENT_BYTES: usize = 4096;
 /// buffer has room for `room` bytes.
 pub(crate) fn receive(flow: &Flow, sink: &FileSink, room: usize) -> Result<(), MoveError> {
     survive_size_limit();
-    let mut storing = Storing::new(flow, sink, room);
+    let mut storing = BufferedSink::new(flow, sink, room);
     let mut failure = None;
     let received = stream::receive(flow, storing.room(), |want| {
         let (taken, _) = recv(&flow.socket, storing.space(want), RecvFlags::empty())?;
@@ -38,7 +38,7 @@ pub(crate) fn receive(flow: &Flow, sink: &FileSink, room: usize) -> Result<(), M
 }
 
 /// A sink and what waits to be written to it.
-struct Storing<'a> {
+struct BufferedSink<'a> {
     flow: &'a Flow,
     sink: &'a FileSink,
     /// Longer than its room, so that an aligned part of that length is in it.
@@ -51,7 +51,7 @@ struct Storing<'a> {
     written: u64,
 }
 
-impl<'a> Storing<'a> {
+impl<'a> BufferedSink<'a> {
     fn new(flow: &'a Flow, sink: &'a FileSink, room: usize) -> Self {
         let room = room.next_multiple_of(ALIGNMENT_BYTES);
         let buffer = vec![0; room + ALIGNMENT_BYTES];

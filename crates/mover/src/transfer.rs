@@ -13,10 +13,10 @@ use crate::storage::FileSource;
 use crate::stream;
 
 /// A way to send a file.
-pub(crate) trait Way {
+pub(crate) trait FileSender {
     /// Sends up to `want` bytes, at least one, of the file from `offset`, without waiting for the
     /// socket. A pipe knows no offset.
-    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, Trouble>;
+    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, SendFailure>;
 
     /// Waits after `EAGAIN`, or where the socket is full, until it is worth trying again. Counts as
     /// blocked.
@@ -35,7 +35,7 @@ pub(crate) struct Sent {
 
 /// Why nothing was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum SendFailure {
     /// The socket did not take it.
     Socket(Errno),
     /// The source did not give it; `EAGAIN` where a pipe is empty.
@@ -53,7 +53,11 @@ enum Transfer {
 }
 
 /// Sends the source once, or repeatedly until the limit or the stop; then ends the stream.
-pub(crate) fn send(flow: &Flow, source: &FileSource, mut way: impl Way) -> Result<(), MoveError> {
+pub(crate) fn send(
+    flow: &Flow,
+    source: &FileSource,
+    mut way: impl FileSender,
+) -> Result<(), MoveError> {
     flow.counters.came_early(flow.config.early.bytes);
     let header = payload::random(flow.config.storage.header_bytes);
     let mut left = flow.config.limit_bytes.unwrap_or(u64::MAX);
@@ -75,7 +79,7 @@ pub(crate) fn send(flow: &Flow, source: &FileSource, mut way: impl Way) -> Resul
 fn send_once(
     flow: &Flow,
     source: &FileSource,
-    way: &mut impl Way,
+    way: &mut impl FileSender,
     pacer: &mut Pacer,
     whole: u64,
 ) -> Result<Transfer, MoveError> {
@@ -97,23 +101,25 @@ fn send_once(
                     way.wait(flow)?;
                 }
             }
-            Err(Trouble::Socket(Errno::AGAIN)) => way.wait(flow)?,
-            Err(Trouble::Source(Errno::AGAIN)) => wait_for_input(flow, source)?,
-            Err(Trouble::Socket(Errno::INTR) | Trouble::Source(Errno::INTR)) => {}
-            Err(Trouble::Socket(cause)) if flow.is_end(cause) => return Ok(Transfer::Cut),
-            Err(Trouble::Ended) if source.bytes.is_none() => return Ok(Transfer::Cut),
+            Err(SendFailure::Socket(Errno::AGAIN)) => way.wait(flow)?,
+            Err(SendFailure::Source(Errno::AGAIN)) => wait_for_input(flow, source)?,
+            Err(SendFailure::Socket(Errno::INTR) | SendFailure::Source(Errno::INTR)) => {}
+            Err(SendFailure::Socket(cause)) if flow.is_end(cause) => return Ok(Transfer::Cut),
+            Err(SendFailure::Ended) if source.bytes.is_none() => return Ok(Transfer::Cut),
             Err(trouble) => return Err(failed(flow, source, trouble, at)),
         }
     }
     Ok(Transfer::Whole)
 }
 
-fn failed(flow: &Flow, source: &FileSource, trouble: Trouble, at: u64) -> MoveError {
+fn failed(flow: &Flow, source: &FileSource, trouble: SendFailure, at: u64) -> MoveError {
     let (flow_id, name) = (flow.config.id, source.name.clone());
     match trouble {
-        Trouble::Socket(cause) => flow.failed("send", cause),
-        Trouble::Source(cause) => MoveError::Source { flow: flow_id, name, cause: cause.into() },
-        Trouble::Ended => {
+        SendFailure::Socket(cause) => flow.failed("send", cause),
+        SendFailure::Source(cause) => {
+            MoveError::Source { flow: flow_id, name, cause: cause.into() }
+        }
+        SendFailure::Ended => {
             let has = rustix::fs::fstat(&source.file).map_or(at, |stat| stat.st_size as u64);
             MoveError::Shrunk { flow: flow_id, name, had: source.bytes.unwrap_or(0), has }
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{Alone, Pair, patience};
 use goodput_framing::Framing;
 use goodput_model::{Role, Transport};
-use goodput_mover::{ALL, Early, Lockstep, MoveError, Mover, Phase, find};
+use goodput_mover::{ALL, EarlyPayload, Lockstep, MoveError, Mover, Phase, find};
 
 /// Not a multiple of any chunk, so that the last one is cut. A socket holds this many datagrams: a
 /// receiver that gets no CPU meanwhile does not lose their end.
@@ -73,7 +73,7 @@ fn alone(transport: Transport, role: Role) -> (Alone, std::os::fd::OwnedFd) {
         find(if transport == Transport::Tcp { "copy" } else { "datagram" }).expect("a mover");
     Pair::start_alone(mover, transport, role, |config| {
         config.framing = goodput_framing::iperf3(false);
-        config.early = Early { bytes: 7, datagrams: vec![datagram(1), datagram(2)] };
+        config.early = EarlyPayload { bytes: 7, datagrams: vec![datagram(1), datagram(2)] };
     })
 }
 
@@ -136,7 +136,7 @@ fn what_is_queued_arrives_though_the_receiver_spoke() {
     let (alone, peer) = Pair::start_alone(mover, Transport::Tcp, Role::Sender, |config| {
         config.limit_bytes = Some(QUEUED);
         config.framing = goodput_framing::iperf2(Vec::new(), true, false);
-        config.early = Early { bytes: 60, datagrams: Vec::new() };
+        config.early = EarlyPayload { bytes: 60, datagrams: Vec::new() };
     });
     let mut peer = TcpStream::from(peer);
     peer.write_all(&[2; 28]).unwrap();

@@ -11,7 +11,7 @@ pub trait Greeting {
 
     /// What follows from a datagram; `None` in the beginning, and whenever nothing came for
     /// [`Greeting::repeat`].
-    fn hear(&mut self, heard: Option<&[u8]>) -> Heard;
+    fn hear(&mut self, heard: Option<&[u8]>) -> GreetingStep;
 }
 
 /// The greeting that a flow begins with, if any; or why it can't.
@@ -19,7 +19,7 @@ pub type Greeted = Result<Option<Box<dyn Greeting>>, &'static str>;
 
 /// What follows from a datagram, or from none.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum GreetingStep {
     /// Send this.
     Say(Vec<u8>),
     /// Listen on.

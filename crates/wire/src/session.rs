@@ -15,7 +15,7 @@ use goodput_model::{
 use crate::error::WireError;
 use crate::far_end::FarEnd;
 use crate::greeting::Greeted;
-use crate::keys::{AuthorizedKey, KeyRole, Knows, PrivateKey, PublicKey};
+use crate::keys::{AuthorizedKey, KeyAuthorization, KeyRole, PrivateKey, PublicKey};
 use crate::login::{Accounts, Login};
 use crate::ticket::{FlowTicket, Meeting, Proof};
 
@@ -128,7 +128,7 @@ pub struct ServerConfig {
     /// The token that clients may share, if there is one.
     pub token: Option<Token>,
     /// What is needed to know clients by keys of their own, if any are.
-    pub keys: Option<Knows>,
+    pub keys: Option<KeyAuthorization>,
     /// Whether clients that prove nothing are refused. The driver refuses them; a session that can
     /// tell beforehand says less about this host to them.
     pub credential_required: bool,

@@ -22,12 +22,12 @@ pub enum Line {
     /// The first: what it ran on.
     Machine(Machine),
     /// Each other.
-    Run(Ran),
+    Run(RunRecord),
 }
 
 /// One run of one entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ran {
+pub struct RunRecord {
     /// From 1.
     pub round: u32,
     /// The contest's id.
@@ -38,13 +38,13 @@ pub struct Ran {
     pub entry: String,
     /// What came of it.
     #[serde(flatten)]
-    pub came: Came,
+    pub came: RunOutcome,
 }
 
 /// What came of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Came {
+pub enum RunOutcome {
     /// These values.
     Values(Values),
     /// Nothing, for this reason.
@@ -56,15 +56,15 @@ pub struct Kept {
     /// What it ran on.
     pub machine: Machine,
     /// The runs, in the order in which they took place.
-    pub runs: Vec<Ran>,
+    pub runs: Vec<RunRecord>,
 }
 
-impl Ran {
+impl RunRecord {
     /// Its value of `quantity`.
     pub fn value(&self, quantity: &Quantity) -> Option<f64> {
         match &self.came {
-            Came::Values(values) => values.get(quantity.id).copied(),
-            Came::Failed(_) => None,
+            RunOutcome::Values(values) => values.get(quantity.id).copied(),
+            RunOutcome::Failed(_) => None,
         }
     }
 }
@@ -89,7 +89,7 @@ impl Kept {
     }
 
     /// The runs of a contest at a place.
-    pub fn of(&self, contest: &Contest, place: Place) -> impl Iterator<Item = &Ran> {
+    pub fn of(&self, contest: &Contest, place: Place) -> impl Iterator<Item = &RunRecord> {
         let (contest, place) = (contest.id, place.id());
         self.runs.iter().filter(move |ran| ran.contest == contest && ran.place == place)
     }
@@ -101,9 +101,9 @@ impl Kept {
 }
 
 /// Writes lines; each is on disk before the next run begins.
-pub struct Keeper(Option<File>);
+pub struct ResultLog(Option<File>);
 
-impl Keeper {
+impl ResultLog {
     /// To this file, or to none.
     pub fn create(path: Option<&Path>) -> Result<Self> {
         let create =
@@ -125,15 +125,15 @@ mod tests {
     #[test]
     fn what_is_kept_is_read_again() {
         let machine = Line::Machine(Machine::default());
-        let ran = |came| Ran {
+        let ran = |came| RunRecord {
             round: 2,
             contest: "tcp-copy".into(),
             place: "veth".into(),
             entry: "iperf3".into(),
             came,
         };
-        let good = ran(Came::Values(Values::from([("bits_per_s".into(), 1.5)])));
-        let bad = ran(Came::Failed("why".into()));
+        let good = ran(RunOutcome::Values(Values::from([("bits_per_s".into(), 1.5)])));
+        let bad = ran(RunOutcome::Failed("why".into()));
         let lines = [machine.clone(), Line::Run(good.clone()), Line::Run(bad.clone())];
         let text: String =
             lines.iter().map(|line| serde_json::to_string(line).unwrap() + "\n").collect();

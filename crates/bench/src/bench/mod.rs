@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use contest::Contest;
-use kept::{Keeper, Kept};
+use kept::{Kept, ResultLog};
 use machine::Machine;
 use schedule::Schedule;
 use xtask::packages;
@@ -107,7 +107,7 @@ fn measure(options: &Options, contests: &[&'static Contest]) -> Result<Kept> {
         (None, true) => Some(root().join("target/bench.jsonl")),
         (keep, _) => keep.clone(),
     };
-    let mut keeper = Keeper::create(keep.as_deref())?;
+    let mut keeper = ResultLog::create(keep.as_deref())?;
     let schedule = Schedule { contests, rounds: options.rounds, seconds: options.seconds };
     schedule.carry_out(&goodput, machine, &mut keeper)
 }

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::contest::{Contest, Entry, Kind, Load, Place, Transport};
 use super::kept::Values;
 use super::net::{Net, address, wait_for};
-use super::programs::{Counted, GOODPUT, Job, Leaves, Program, Said};
+use super::programs::{Counted, GOODPUT, Job, Program, ProgramOutputs, ServerExit};
 use super::quantity::{CPU, FAR_PEAK, LOSS, NEAR_PEAK, PACKETS, Quantity, RATE};
 use super::watch::Watched;
 
@@ -58,7 +58,7 @@ pub fn run(stage: &Stage<'_>, contest: &Contest, entry: &Entry) -> Result<Values
     let peaks = client.accompany(&server, patience, || watched.look(processes))?;
     server.leave(program.leaves)?;
     let cpu_s = children_cpu_s()? - cpu_before;
-    let said = Said { client: client.said()?, server: server.said()? };
+    let said = ProgramOutputs { client: client.said()?, server: server.said()? };
     let counted = (program.count)(&job, &said)?;
     let mut values = values(&contest.load, counted, cpu_s, peaks)?;
     values.extend(watched.finish(&job, program, began)?);
@@ -149,8 +149,8 @@ impl Running {
 
     /// Waits for the server's end, which it is asked for where it would stay; then its CPU time
     /// counts as ours.
-    fn leave(&mut self, leaves: Leaves) -> Result<()> {
-        if leaves == Leaves::ByItself {
+    fn leave(&mut self, leaves: ServerExit) -> Result<()> {
+        if leaves == ServerExit::ByItself {
             return wait_for("the server to end", || Ok(self.child.try_wait()?.is_some()));
         }
         let mut asked: Option<Instant> = None;
@@ -235,7 +235,7 @@ mod tests {
         // In the background of a script the signal is ignored, and would be here as well.
         let interruptible = ["--default-signal=INT", "sleep", "60"];
         let mut server = Running::start(command("env").args(interruptible)).unwrap();
-        server.leave(Leaves::Interrupted).unwrap();
+        server.leave(ServerExit::Interrupted).unwrap();
     }
 
     #[test]

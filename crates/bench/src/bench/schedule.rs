@@ -7,7 +7,7 @@ use anyhow::Result;
 use rand::seq::SliceRandom;
 
 use super::contest::{Contest, Entry, Place};
-use super::kept::{Came, Keeper, Kept, Line, Ran};
+use super::kept::{Kept, Line, ResultLog, RunOutcome, RunRecord};
 use super::machine::Machine;
 use super::net::Net;
 use super::page::one_line;
@@ -28,7 +28,12 @@ type Due = (&'static Contest, Place, &'static Entry);
 
 impl Schedule<'_> {
     /// Runs everything; a run that fails is kept with its reason.
-    pub fn carry_out(&self, goodput: &Path, machine: Machine, keeper: &mut Keeper) -> Result<Kept> {
+    pub fn carry_out(
+        &self,
+        goodput: &Path,
+        machine: Machine,
+        keeper: &mut ResultLog,
+    ) -> Result<Kept> {
         let minutes = self.takes().as_secs_f64() / 60.0;
         println!(
             "{} rounds of {} runs, about {minutes:.0} minutes",
@@ -50,16 +55,16 @@ impl Schedule<'_> {
         Ok(kept)
     }
 
-    fn run(&self, net: &Net, goodput: &Path, port: u16, round: u32, due: Due) -> Ran {
+    fn run(&self, net: &Net, goodput: &Path, port: u16, round: u32, due: Due) -> RunRecord {
         let (contest, place, entry) = due;
         let seconds = contest.seconds(self.seconds);
         let stage = Stage { net, place, port, seconds, goodput };
         let came = match run::run(&stage, contest, entry) {
-            Ok(values) => Came::Values(values),
-            Err(error) => Came::Failed(format!("{error:#}")),
+            Ok(values) => RunOutcome::Values(values),
+            Err(error) => RunOutcome::Failed(format!("{error:#}")),
         };
         let (contest, place) = (contest.id.into(), place.id().into());
-        Ran { round, contest, place, entry: entry.name.into(), came }
+        RunRecord { round, contest, place, entry: entry.name.into(), came }
     }
 
     /// Contestants of one contest at one place follow each other, so that little happens between

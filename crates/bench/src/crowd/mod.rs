@@ -71,7 +71,7 @@ const SETTLE: Duration = Duration::from_secs(1);
 
 /// What one measurement gave.
 #[derive(Debug, Clone, Copy)]
-struct Got {
+struct MeasuredClient {
     bits_per_s: f64,
     connect_us: Option<f64>,
     echo_us: Option<f64>,
@@ -114,9 +114,9 @@ enum Arm {
 
 /// What the client got in each arm of a round.
 struct Round {
-    alone: Got,
-    elsewhere: Got,
-    beside: Got,
+    alone: MeasuredClient,
+    elsewhere: MeasuredClient,
+    beside: MeasuredClient,
 }
 
 struct Servers<'a> {
@@ -139,7 +139,7 @@ impl Servers<'_> {
         Ok(Round { alone, elsewhere, beside })
     }
 
-    fn arm(&self, options: &Options, arm: Arm) -> Result<Got> {
+    fn arm(&self, options: &Options, arm: Arm) -> Result<MeasuredClient> {
         let (port, server) = match arm {
             Arm::Alone => return measure(options, self.program),
             Arm::Elsewhere => (OTHER_PORT, self.other),
@@ -168,7 +168,7 @@ impl Servers<'_> {
     }
 }
 
-fn measure(options: &Options, program: &Path) -> Result<Got> {
+fn measure(options: &Options, program: &Path) -> Result<MeasuredClient> {
     let target = format!("{}:{PORT}", address(Place::Veth));
     let seconds = options.seconds.to_string();
     let mut client = Net::at_client(Place::Veth, &program.to_string_lossy());
@@ -182,16 +182,23 @@ fn measure(options: &Options, program: &Path) -> Result<Got> {
     })?;
     let bits_per_s = record["result"]["goodput_bits_per_s"].as_f64().context("no goodput")?;
     let median = |way: &str| record["latency"][way]["loaded"]["p50_us"].as_f64();
-    Ok(Got { bits_per_s, connect_us: median("tcp_connect"), echo_us: median("udp_echo") })
+    Ok(MeasuredClient {
+        bits_per_s,
+        connect_us: median("tcp_connect"),
+        echo_us: median("udp_echo"),
+    })
 }
 
 fn report(rounds: &[Round]) {
     println!("\nmedian, interval of 95 %:");
     for (than, before) in [
-        ("with the crowd at another server", (|round| round.elsewhere) as fn(&Round) -> Got),
+        (
+            "with the crowd at another server",
+            (|round| round.elsewhere) as fn(&Round) -> MeasuredClient,
+        ),
         ("alone", |round| round.alone),
     ] {
-        let ratio = |of: &dyn Fn(&Got) -> Option<f64>| {
+        let ratio = |of: &dyn Fn(&MeasuredClient) -> Option<f64>| {
             let one = |round: &Round| Some(of(&round.beside)? / of(&before(round))?);
             estimate(rounds.iter().filter_map(one))
         };

@@ -43,7 +43,7 @@ pub struct Clients<'a> {
 
 /// What came of them.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Came {
+pub struct ClientsOutcome {
     /// Ended well.
     pub measured: u32,
     /// Refused, or a plan for which the protocol has no words.
@@ -54,10 +54,10 @@ pub struct Came {
 
 impl Clients<'_> {
     /// Come one after the other at each worker, for so long.
-    pub fn come(self, how_long: Duration) -> Came {
+    pub fn come(self, how_long: Duration) -> ClientsOutcome {
         let until = Instant::now() + how_long;
         let work = || {
-            let mut came = Came::default();
+            let mut came = ClientsOutcome::default();
             while Instant::now() < until {
                 match self.one() {
                     Some(true) => came.measured += 1,
@@ -71,7 +71,7 @@ impl Clients<'_> {
             let workers: Vec<_> = (0..self.workers).map(|_| scope.spawn(work)).collect();
             workers.into_iter().filter_map(|worker| worker.join().ok()).collect::<Vec<_>>()
         });
-        all.into_iter().fold(Came::default(), |sum, came| Came {
+        all.into_iter().fold(ClientsOutcome::default(), |sum, came| ClientsOutcome {
             measured: sum.measured + came.measured,
             failed: sum.failed + came.failed,
             killed: sum.killed + came.killed,

@@ -62,7 +62,7 @@ impl Span {
 }
 
 /// Cuts as samples come in.
-pub struct Cutter {
+pub struct IntervalCutter {
     every_s: f64,
     omit_s: f64,
     /// When the warm-up was over.
@@ -72,7 +72,7 @@ pub struct Cutter {
     cut: bool,
 }
 
-impl Cutter {
+impl IntervalCutter {
     /// Intervals of a plan, the last of a warm-up cut short where that ends.
     pub fn new(plan: &Plan) -> Self {
         let omit_s = plan.omit_s;
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn an_omitted_warm_up_is_cut_where_it_ends_and_time_begins_again() {
         let plan = Plan { omit_s: 1.5, ..Plan::standard() };
-        let mut cutter = Cutter::new(&plan);
+        let mut cutter = IntervalCutter::new(&plan);
         let spans = (0..=35u32).filter_map(|tenth| cutter.push(&sample(f64::from(tenth) / 10.0)));
         let spans: Vec<_> = spans.map(|span| (span.from_s, span.to_s, span.omitted)).collect();
         let wanted = [(0.0, 1.0, true), (1.0, 1.5, true), (0.0, 1.0, false), (1.0, 2.0, false)];

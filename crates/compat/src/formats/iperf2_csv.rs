@@ -7,7 +7,7 @@ use goodput_model::{Connection, EndName, Record, Role, Transport};
 
 use super::account::{self, FlowAccount, Side};
 use super::csv::{Addresses, row};
-use super::cut::{Cutter, Span};
+use super::cut::{IntervalCutter, Span};
 use super::{Context, Format, Intervals, Writer};
 
 /// The format.
@@ -15,7 +15,7 @@ pub const FORMAT: Format = Format {
     id: "iperf2-csv",
     summary: "the rows of iperf 2 -y C, with -i more for each interval",
     writer: |context| {
-        let cutter = Cutter::new(&context.plan);
+        let cutter = IntervalCutter::new(&context.plan);
         Box::new(Csv { context, cutter, connections: Vec::new() })
     },
 };
@@ -25,7 +25,7 @@ const UNREPORTED: &str = ",0.000,0,-1,-0.000,0";
 
 struct Csv {
     context: Context,
-    cutter: Cutter,
+    cutter: IntervalCutter,
     connections: Vec<Connection>,
 }
 

@@ -6,7 +6,7 @@ use goodput_engine::{Event, Target};
 use goodput_model::{Connection, Direction, EndName, Record, Role, Transport};
 
 use super::account::{self, FlowAccount, Side};
-use super::cut::{Cutter, Span};
+use super::cut::{IntervalCutter, Span};
 use super::text::{in_units, rate, two_digits};
 use super::{Context, Format, Intervals, Writer};
 
@@ -15,7 +15,7 @@ pub const FORMAT: Format = Format {
     id: "iperf2-text",
     summary: "the tables of iperf 2, with -i lines for each interval",
     writer: |context| {
-        let cutter = Cutter::new(&context.plan);
+        let cutter = IntervalCutter::new(&context.plan);
         Box::new(Text { context, cutter })
     },
 };
@@ -27,7 +27,7 @@ const HEADER_UDP: &str =
 
 struct Text {
     context: Context,
-    cutter: Cutter,
+    cutter: IntervalCutter,
 }
 
 impl Writer for Text {

@@ -5,7 +5,7 @@ use goodput_engine::Event;
 use goodput_model::{Connection, EndName, Record};
 use serde::Serialize;
 
-use super::cut::Cutter;
+use super::cut::IntervalCutter;
 use super::iperf3::spans::interval;
 use super::iperf3::{end, start};
 use super::{Context, Format, Writer};
@@ -15,14 +15,14 @@ pub const FORMAT: Format = Format {
     id: "iperf3-stream",
     summary: "JSON lines while it runs, as iperf3 --json-stream",
     writer: |context| {
-        let cutter = Cutter::of_iperf3(&context.plan, context.style.intervals);
+        let cutter = IntervalCutter::of_iperf3(&context.plan, context.style.intervals);
         Box::new(Stream { context, cutter, connections: Vec::new(), started: false })
     },
 };
 
 struct Stream {
     context: Context,
-    cutter: Cutter,
+    cutter: IntervalCutter,
     connections: Vec<Connection>,
     started: bool,
 }
@@ -40,7 +40,7 @@ impl Writer for Stream {
     }
 
     fn finish(&mut self, record: &Record) -> String {
-        let rest = self.intervals(Cutter::close);
+        let rest = self.intervals(IntervalCutter::close);
         self.start(None) + &rest + &line("end", &end::end(record))
     }
 
@@ -62,7 +62,10 @@ impl Stream {
         )
     }
 
-    fn intervals(&mut self, cut: impl FnOnce(&mut Cutter) -> Option<super::cut::Span>) -> String {
+    fn intervals(
+        &mut self,
+        cut: impl FnOnce(&mut IntervalCutter) -> Option<super::cut::Span>,
+    ) -> String {
         cut(&mut self.cutter).map(|span| line("interval", &interval(&span))).unwrap_or_default()
     }
 }

@@ -7,7 +7,7 @@ use goodput_engine::{Event, Target};
 use goodput_model::{Connection, Direction, EndName, Plan, Record, Role, Transport};
 
 use super::account::{self, DirectionAccount, Side};
-use super::cut::{Cutter, Datagrams, Span};
+use super::cut::{Datagrams, IntervalCutter, Span};
 use super::iperf3::socket;
 use super::iperf3::spans::cwnd_bytes;
 use super::text::{bytes, rate, titled, two_digits};
@@ -18,7 +18,7 @@ pub const FORMAT: Format = Format {
     id: "iperf3-text",
     summary: "the tables of iperf3 without options",
     writer: |context| {
-        let cutter = Cutter::of_iperf3(&context.plan, context.style.intervals);
+        let cutter = IntervalCutter::of_iperf3(&context.plan, context.style.intervals);
         Box::new(Text { context, cutter, printed: 0 })
     },
 };
@@ -27,7 +27,7 @@ const SEPARATOR: &str = "- - - - - - - - - - - - - - - - - - - - - - - - -\n";
 
 struct Text {
     context: Context,
-    cutter: Cutter,
+    cutter: IntervalCutter,
     printed: u32,
 }
 

@@ -11,14 +11,14 @@ const OPERANDS: &str = "operands";
 
 /// What was typed, by the table's names of options.
 #[derive(Debug)]
-pub struct Typed {
+pub struct ParsedArguments {
     given: Vec<(&'static Opt, String)>,
     operands: Vec<String>,
 }
 
 /// What a command line comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Work {
+pub enum Invocation {
     /// Goodput's own arguments, without its name.
     Run {
         /// The verb and its options.
@@ -34,7 +34,7 @@ pub enum Work {
     Print(String),
 }
 
-impl Typed {
+impl ParsedArguments {
     /// Whether an option was given, by its short name where it has one: `-R`, `--bidir`.
     pub fn has(&self, name: &str) -> bool {
         self.value(name).is_some()
@@ -69,12 +69,12 @@ impl Typed {
 }
 
 /// Carries `arguments`, without the program's name, over to goodput.
-pub fn translate(shim: &'static Shim, arguments: &[String]) -> Result<Work, Refusal> {
+pub fn translate(shim: &'static Shim, arguments: &[String]) -> Result<Invocation, Refusal> {
     let typed = parse(shim, arguments)?;
     let mode = (shim.mode)(&typed)?;
     let (verb, finish) = match mode {
-        Mode::Help => return Ok(Work::Print(help(shim))),
-        Mode::Version => return Ok(Work::Print(version(shim))),
+        Mode::Help => return Ok(Invocation::Print(help(shim))),
+        Mode::Version => return Ok(Invocation::Print(version(shim))),
         Mode::Client => ("test", shim.client),
         Mode::Server => ("serve", shim.server),
     };
@@ -90,7 +90,7 @@ pub fn translate(shim: &'static Shim, arguments: &[String]) -> Result<Work, Refu
     let again = (shim.again)(&typed).filter(|_| mode == Mode::Client);
     let again = again.map(|also| [&arguments[..], &[also.into()]].concat());
     let background = mode == Mode::Server && (shim.background)(&typed);
-    Ok(Work::Run { arguments, background, again, files: (shim.files)(&typed) })
+    Ok(Invocation::Run { arguments, background, again, files: (shim.files)(&typed) })
 }
 
 fn carry_over(option: &Opt, mode: Mode, value: &str, own: &mut Vec<String>) -> Result<(), Refusal> {
@@ -112,7 +112,7 @@ fn carry_over(option: &Opt, mode: Mode, value: &str, own: &mut Vec<String>) -> R
     Ok(())
 }
 
-fn parse(shim: &'static Shim, arguments: &[String]) -> Result<Typed, Refusal> {
+fn parse(shim: &'static Shim, arguments: &[String]) -> Result<ParsedArguments, Refusal> {
     let matches = command(shim)
         .try_get_matches_from(arguments.iter().map(|word| attached(shim, word)))
         .map_err(|error| Refusal(as_getopt(&error)))?;
@@ -125,7 +125,7 @@ fn parse(shim: &'static Shim, arguments: &[String]) -> Result<Typed, Refusal> {
         true => matches.get_many::<String>(OPERANDS).into_iter().flatten().cloned().collect(),
         false => Vec::new(),
     };
-    Ok(Typed {
+    Ok(ParsedArguments {
         given: given.into_iter().map(|(_, option, value)| (option, value)).collect(),
         operands,
     })

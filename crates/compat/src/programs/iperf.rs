@@ -1,7 +1,7 @@
 //! iperf 2, by the options of 2.1.8 (`iperf --help`). Unknown options end it, where iperf itself would
 //! warn and go on without them.
 
-use super::arguments::Typed;
+use super::arguments::ParsedArguments;
 use super::files::Files;
 use super::table::Means::{Flag, Ignored, Joined, Refused, With};
 use super::table::Value::{Maybe, None as Nothing, One};
@@ -207,7 +207,7 @@ const OPTIONS: &[Opt] = &[
     both(Some('v'), Some("version"), Nothing, Joined("the version"), Joined("the version")),
 ];
 
-fn mode(typed: &Typed) -> Result<Mode, Refusal> {
+fn mode(typed: &ParsedArguments) -> Result<Mode, Refusal> {
     match (typed.has("-c"), typed.has("-s")) {
         _ if typed.has("-h") => Ok(Mode::Help),
         _ if typed.has("-v") => Ok(Mode::Version),
@@ -217,7 +217,7 @@ fn mode(typed: &Typed) -> Result<Mode, Refusal> {
     }
 }
 
-fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
+fn as_client(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let (host, device) = values::host_and_device(typed.value("-c").unwrap_or_default());
     let (bind, bind_device) = values::host_and_device(typed.value("-B").unwrap_or_default());
     own.insert(1, values::target(SHIM.protocol, host, typed.value("-p")));
@@ -233,7 +233,7 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
     Ok(own)
 }
 
-fn format(typed: &Typed) -> Result<&'static str, Refusal> {
+fn format(typed: &ParsedArguments) -> Result<&'static str, Refusal> {
     match typed.value("-y") {
         None => Ok("iperf2-text"),
         Some("C" | "c") => Ok("iperf2-csv"),
@@ -242,7 +242,7 @@ fn format(typed: &Typed) -> Result<&'static str, Refusal> {
 }
 
 /// What UDP changes, and the rate: iperf's is of one flow.
-fn transport(typed: &Typed) -> Result<Vec<String>, Refusal> {
+fn transport(typed: &ParsedArguments) -> Result<Vec<String>, Refusal> {
     let udp = typed.has("-u");
     let standard = match (udp, typed.has("-V")) {
         (false, _) => None,
@@ -268,11 +268,11 @@ fn transport(typed: &Typed) -> Result<Vec<String>, Refusal> {
     Ok(own)
 }
 
-fn flows(typed: &Typed) -> Option<u64> {
+fn flows(typed: &ParsedArguments) -> Option<u64> {
     values::count(typed.value("-P")?).ok()
 }
 
-fn length(typed: &Typed) -> Result<String, Refusal> {
+fn length(typed: &ParsedArguments) -> Result<String, Refusal> {
     let Some(bytes) = typed.read("-n", mixed)? else {
         return Ok(format!("--time={}", typed.value("-t").unwrap_or(DURATION)));
     };
@@ -283,7 +283,7 @@ fn length(typed: &Typed) -> Result<String, Refusal> {
     Ok(format!("--bytes={:.0}", bytes * flows(typed).unwrap_or(1) as f64))
 }
 
-fn as_server(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
+fn as_server(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let port = typed.value("-p").unwrap_or("5001");
     own.extend(values::listen(SHIM.protocol, port));
     let protocol = if typed.has("-u") { "UDP" } else { "TCP" };

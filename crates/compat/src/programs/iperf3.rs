@@ -1,7 +1,7 @@
 //! iperf3, by the options of 3.12 and those of later versions to 3.22 (iperf_api.c,
 //! iperf_parse_arguments).
 
-use super::arguments::Typed;
+use super::arguments::ParsedArguments;
 use super::files::Files;
 use super::table::Means::{Flag, Ignored, Joined, Refused, With};
 use super::table::Value::{Maybe, None as Nothing, One};
@@ -239,7 +239,7 @@ const OPTIONS: &[Opt] = &[
     ),
 ];
 
-fn mode(typed: &Typed) -> Result<Mode, Refusal> {
+fn mode(typed: &ParsedArguments) -> Result<Mode, Refusal> {
     match (typed.has("-c"), typed.has("-s")) {
         _ if typed.has("-h") => Ok(Mode::Help),
         _ if typed.has("-v") => Ok(Mode::Version),
@@ -252,7 +252,7 @@ fn mode(typed: &Typed) -> Result<Mode, Refusal> {
     }
 }
 
-fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
+fn as_client(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let host = typed.value("-c").unwrap_or_default();
     let (host, device) = values::host_and_device(host);
     let (bind, bind_device) = values::host_and_device(typed.value("-B").unwrap_or_default());
@@ -268,7 +268,7 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
     Ok(own)
 }
 
-fn format(typed: &Typed) -> &'static str {
+fn format(typed: &ParsedArguments) -> &'static str {
     match (typed.has("-J"), typed.has("--json-stream")) {
         (_, true) => "iperf3-stream",
         (true, _) => "iperf3",
@@ -278,7 +278,7 @@ fn format(typed: &Typed) -> &'static str {
 
 /// The warm-up, which goes with a number of seconds: with a number of bytes the sender would have to be
 /// told of its end.
-fn omit(typed: &Typed) -> Result<Option<String>, Refusal> {
+fn omit(typed: &ParsedArguments) -> Result<Option<String>, Refusal> {
     let seconds = typed.read("-O", values::seconds)?.filter(|seconds| *seconds > 0.0);
     if seconds.is_some() && (typed.has("-n") || typed.has("-k")) {
         return Err(Refusal::because("option -O: goodput omits seconds of a test of seconds, -t"));
@@ -287,7 +287,7 @@ fn omit(typed: &Typed) -> Result<Option<String>, Refusal> {
 }
 
 /// The CPU of this end, and after a comma that of the server.
-fn affinity(typed: &Typed) -> Result<Vec<String>, Refusal> {
+fn affinity(typed: &ParsedArguments) -> Result<Vec<String>, Refusal> {
     let cpus = typed.read("-A", |text| {
         let (near, far) = match text.split_once(',') {
             Some((near, far)) => (near, Some(far)),
@@ -305,7 +305,7 @@ fn affinity(typed: &Typed) -> Result<Vec<String>, Refusal> {
 }
 
 /// The mark of the packets: the last of both options, which set the same.
-fn service(typed: &Typed) -> Result<Option<String>, Refusal> {
+fn service(typed: &ParsedArguments) -> Result<Option<String>, Refusal> {
     let dscp = match typed.last_of(&["-S", "--dscp"]) {
         Some("-S") => typed.read("-S", tos)?,
         _ => typed.read("--dscp", dscp)?,
@@ -314,7 +314,7 @@ fn service(typed: &Typed) -> Result<Option<String>, Refusal> {
 }
 
 /// What UDP changes, and the rate: iperf3's is of one stream.
-fn transport(typed: &Typed) -> Result<Vec<String>, Refusal> {
+fn transport(typed: &ParsedArguments) -> Result<Vec<String>, Refusal> {
     let udp = typed.has("-u");
     let name = typed.last_of(&["-b", "--bandwidth"]).unwrap_or("-b");
     let (rate, burst) = typed.read(name, rate_and_burst)?.unzip();
@@ -344,7 +344,7 @@ fn rate_and_burst(text: &str) -> Result<(f64, Option<u64>), String> {
     }
 }
 
-fn block(typed: &Typed) -> Result<u64, Refusal> {
+fn block(typed: &ParsedArguments) -> Result<u64, Refusal> {
     let host = typed.value("-c").unwrap_or_default();
     let standard = match (typed.has("-u"), typed.has("-6") || host.contains(':')) {
         (false, _) => TCP_LENGTH,
@@ -354,7 +354,7 @@ fn block(typed: &Typed) -> Result<u64, Refusal> {
     Ok(typed.read("-l", bytes)?.unwrap_or(standard))
 }
 
-fn length(typed: &Typed) -> Result<String, Refusal> {
+fn length(typed: &ParsedArguments) -> Result<String, Refusal> {
     let given = ["-t", "-n", "-k"].iter().filter(|name| typed.has(name)).count();
     if given > 1 {
         return Err(Refusal::because(
@@ -375,7 +375,7 @@ fn length(typed: &Typed) -> Result<String, Refusal> {
     Ok(format!("--time={}", typed.value("-t").unwrap_or(DURATION)))
 }
 
-fn as_server(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
+fn as_server(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let port = typed.value("-p").unwrap_or("5201");
     own.extend(values::listen(SHIM.protocol, port));
     // One client at a time, as iperf3 has it: others are told that the server is busy.

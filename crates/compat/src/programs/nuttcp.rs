@@ -1,6 +1,6 @@
 //! nuttcp, by the options of 6.1.2 (nuttcp-6.1.2.c, main).
 
-use super::arguments::Typed;
+use super::arguments::ParsedArguments;
 use super::files::Files;
 use super::table::Means::{Flag, Ignored, Joined, Refused, With};
 use super::table::Value::{Maybe, None as Nothing, One};
@@ -152,7 +152,7 @@ const OPTIONS: &[Opt] = &[
     both(Some('V'), None, Nothing, Joined("the version"), Joined("the version")),
 ];
 
-fn mode(typed: &Typed) -> Result<Mode, Refusal> {
+fn mode(typed: &ParsedArguments) -> Result<Mode, Refusal> {
     let server = typed.has("-S") || typed.has("-1");
     Ok(match typed.operands() {
         _ if typed.has("-h") => Mode::Help,
@@ -172,7 +172,7 @@ fn mode(typed: &Typed) -> Result<Mode, Refusal> {
     })
 }
 
-fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
+fn as_client(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let [host] = typed.operands() else {
         return Err(Refusal::because("name one host"));
     };
@@ -206,13 +206,13 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
     Ok(own)
 }
 
-fn buffer(typed: &Typed) -> Result<u64, Refusal> {
+fn buffer(typed: &ParsedArguments) -> Result<u64, Refusal> {
     let standard = if typed.has("-u") { UDP_LENGTH } else { TCP_LENGTH };
     Ok(typed.read("-l", bytes)?.unwrap_or(standard))
 }
 
 /// Bits per second, where anything is said of it; 0 is no limit.
-fn rate(typed: &Typed) -> Result<Option<f64>, Refusal> {
+fn rate(typed: &ParsedArguments) -> Result<Option<f64>, Refusal> {
     Ok(match (typed.read("-R", nuttcp_rate)?, typed.value("-u")) {
         (Some(NuttcpRate::Bits(bits)), _) => Some(bits),
         (Some(NuttcpRate::Packets(packets)), _) => Some(packets * buffer(typed)? as f64 * 8.0),
@@ -222,7 +222,7 @@ fn rate(typed: &Typed) -> Result<Option<f64>, Refusal> {
     })
 }
 
-fn length(typed: &Typed) -> Result<String, Refusal> {
+fn length(typed: &ParsedArguments) -> Result<String, Refusal> {
     let Some(count) = typed.read("-n", count)? else {
         return Ok(format!("--time={}", duration(typed)?));
     };
@@ -237,7 +237,7 @@ fn length(typed: &Typed) -> Result<String, Refusal> {
     Ok(format!("--bytes={}", bytes.ok_or_else(too_many)?))
 }
 
-fn duration(typed: &Typed) -> Result<f64, Refusal> {
+fn duration(typed: &ParsedArguments) -> Result<f64, Refusal> {
     let seconds = typed.read("-T", nuttcp_seconds)?.filter(|seconds| *seconds > 0.0);
     Ok(seconds.unwrap_or(DURATION))
 }
@@ -293,7 +293,7 @@ fn dscp_or_tos(text: &str) -> Result<String, String> {
     }
 }
 
-fn as_server(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
+fn as_server(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let port = typed.value("-P").unwrap_or("5000");
     own.extend(values::listen(SHIM.protocol, port));
     own.push("--announce=".into());

@@ -1,6 +1,6 @@
 //! What a program's table says.
 
-use super::arguments::Typed;
+use super::arguments::ParsedArguments;
 use super::files::Files;
 
 /// A program that goodput stands in for.
@@ -19,17 +19,17 @@ pub struct Shim {
     /// Every option.
     pub options: &'static [Opt],
     /// Whether the options ask for a client or for a server, or why for neither.
-    pub mode: fn(&Typed) -> Result<Mode, Refusal>,
+    pub mode: fn(&ParsedArguments) -> Result<Mode, Refusal>,
     /// What those options become that hang together; `arguments` has what the table gives of itself.
-    pub client: fn(&Typed, arguments: Vec<String>) -> Result<Vec<String>, Refusal>,
+    pub client: fn(&ParsedArguments, arguments: Vec<String>) -> Result<Vec<String>, Refusal>,
     /// The same of a server.
-    pub server: fn(&Typed, arguments: Vec<String>) -> Result<Vec<String>, Refusal>,
+    pub server: fn(&ParsedArguments, arguments: Vec<String>) -> Result<Vec<String>, Refusal>,
     /// Whether a server leaves the terminal.
-    pub background: fn(&Typed) -> bool,
+    pub background: fn(&ParsedArguments) -> bool,
     /// The files it writes besides.
-    pub files: fn(&Typed) -> Files,
+    pub files: fn(&ParsedArguments) -> Files,
     /// What a client's second run has besides, where the options ask for two.
-    pub again: fn(&Typed) -> Option<&'static str>,
+    pub again: fn(&ParsedArguments) -> Option<&'static str>,
 }
 
 /// What a program is asked to be.

@@ -1,6 +1,6 @@
 //! ttcp, by the options that its versions share (ttcp.c, main; the manual page of BRL's).
 
-use super::arguments::Typed;
+use super::arguments::ParsedArguments;
 use super::files::Files;
 use super::table::Means::{Flag, Ignored, Joined, Refused, With};
 use super::table::Value::{None as Nothing, One};
@@ -78,7 +78,7 @@ const OPTIONS: &[Opt] = &[
     both(Some('h'), None, Nothing, Joined("this list"), Joined("this list")),
 ];
 
-fn mode(typed: &Typed) -> Result<Mode, Refusal> {
+fn mode(typed: &ParsedArguments) -> Result<Mode, Refusal> {
     let mode = match (typed.has("-t"), typed.has("-r")) {
         _ if typed.has("-h") => return Ok(Mode::Help),
         (true, false) => Mode::Client,
@@ -88,7 +88,7 @@ fn mode(typed: &Typed) -> Result<Mode, Refusal> {
     if typed.has("-s") { Ok(mode) } else { Err(Refusal::because(NO_FILE)) }
 }
 
-fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
+fn as_client(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let [host] = typed.operands() else {
         return Err(Refusal::because("name the host of the receiver"));
     };
@@ -102,7 +102,7 @@ fn as_client(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal
     Ok(own)
 }
 
-fn as_server(typed: &Typed, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
+fn as_server(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {
     let port = typed.value("-p").unwrap_or("5001");
     own.extend(values::listen(SHIM.protocol, port));
     own.extend(["--one-off", "--format=ttcp", "--announce=ttcp-r: socket"].map(String::from));

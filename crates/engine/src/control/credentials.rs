@@ -53,7 +53,7 @@ pub trait Servers: Send + Sync {
 
 /// When the key is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum KeyDisclosure {
     /// At once, if that is wanted or the server is known.
     AtOnce,
     /// Because the server has refused a client that shows nothing.
@@ -65,7 +65,7 @@ impl Credentials {
     pub(crate) fn key_for(
         &self,
         target: &Target,
-        when: Shown,
+        when: KeyDisclosure,
     ) -> Result<Option<ClientKey>, EngineError> {
         // Other protocols have no words for keys.
         let Some(own) = self.key.as_ref().filter(|_| target.protocol.far_end.knows_keys) else {
@@ -79,7 +79,7 @@ impl Credentials {
         let server = own.servers.find(target)?;
         let is_known = matches!(server, ServerIs::Known { .. });
         let key = ClientKey { own: Arc::clone(&own.key), server };
-        Ok((own.asked || is_known || when == Shown::AsAsked).then_some(key))
+        Ok((own.asked || is_known || when == KeyDisclosure::AsAsked).then_some(key))
     }
 
     /// The target has shown this key, and was let see ours.
@@ -114,7 +114,7 @@ mod tests {
         PrivateKey::of([number; 32]).unwrap()
     }
 
-    fn shows(target: &str, token: bool, asked: bool, when: Shown) -> bool {
+    fn shows(target: &str, token: bool, asked: bool, when: KeyDisclosure) -> bool {
         let token = token.then(|| Token::new("4cf1d5a6e0b27c9388ab41f02d6e759c").unwrap());
         let key = OwnKey { key: Arc::new(private(1)), asked, servers: Arc::new(One(2)) };
         let credentials = Credentials { token, login: None, key: Some(key) };
@@ -124,10 +124,10 @@ mod tests {
     #[test]
     fn a_usual_key_is_shown_to_servers_that_are_known_and_to_those_that_ask() {
         for (target, when, is_shown) in [
-            ("known", Shown::AtOnce, true),
-            ("new", Shown::AtOnce, false),
-            ("new", Shown::AsAsked, true),
-            ("iperf3://known", Shown::AsAsked, false),
+            ("known", KeyDisclosure::AtOnce, true),
+            ("new", KeyDisclosure::AtOnce, false),
+            ("new", KeyDisclosure::AsAsked, true),
+            ("iperf3://known", KeyDisclosure::AsAsked, false),
         ] {
             assert_eq!(shows(target, false, false, when), is_shown, "{target} {when:?}");
         }
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn what_the_user_names_goes_before_the_usual_key_and_a_named_key_before_a_token() {
         for target in ["known", "new"] {
-            for when in [Shown::AtOnce, Shown::AsAsked] {
+            for when in [KeyDisclosure::AtOnce, KeyDisclosure::AsAsked] {
                 assert!(!shows(target, true, false, when), "{target} {when:?}");
                 assert!(shows(target, true, true, when), "{target} {when:?}");
             }

@@ -22,7 +22,7 @@ const CONTROL_MSS: u32 = 536;
 const RETRY: Duration = Duration::from_millis(10);
 
 /// A peer that can be talked to.
-pub struct Dialled {
+pub struct DialedPeer {
     /// The control connection, where the protocol has one.
     pub stream: Option<TcpStream>,
     /// Where the peer is; several where no flow was opened to it yet.
@@ -35,10 +35,10 @@ pub async fn dial(
     target: Target,
     options: SocketOptions,
     patience: Duration,
-) -> Result<Dialled, EngineError> {
+) -> Result<DialedPeer, EngineError> {
     if !target.protocol.has_control {
         let addresses = blocking(move || target.addresses(options.family)).await??;
-        return Ok(Dialled { stream: None, addresses });
+        return Ok(DialedPeer { stream: None, addresses });
     }
     let (stream, address) = connect(&target, &options, patience).await?;
     stream
@@ -52,7 +52,7 @@ pub async fn dial(
     }
     let stream = TcpStream::from_std(stream)
         .map_err(EngineError::io("hand the control connection to the runtime"))?;
-    Ok(Dialled { stream: Some(stream), addresses: vec![address] })
+    Ok(DialedPeer { stream: Some(stream), addresses: vec![address] })
 }
 
 async fn connect(

@@ -13,7 +13,7 @@ use crate::error::EngineError;
 use crate::near::client::{Client, unexpected};
 use crate::near::flows::{Destination, FlowListeners, Opened, open_flows};
 use crate::run::source_ports::{self, Hash, Hashes};
-use crate::run::storage::{Reach, Stores, for_memory_only};
+use crate::run::storage::{FileAccess, OpenFiles, for_memory_only};
 use crate::threads::blocking;
 
 /// Flows that this end has, and what the session said heard.
@@ -21,14 +21,14 @@ pub struct Agreed {
     /// The flows.
     pub opened: Opened,
     /// What the session said.
-    pub heard: Heard,
+    pub heard: AgreedAnswers,
     /// The hashes by which ports were chosen, where they were to be.
     pub hashes: Option<Hashes>,
 }
 
 /// What the session said before payload moves.
 #[derive(Default)]
-pub struct Heard {
+pub struct AgreedAnswers {
     notes: Vec<String>,
     ready: bool,
     /// The cookie of the echoes that the far end answers, where it answers any.
@@ -39,32 +39,32 @@ pub struct Heard {
 
 /// Opens what `plan` reads and writes at this end, and makes it ready. The plan as the far end can
 /// carry it out.
-pub async fn files(client: &mut Client, plan: &Plan) -> Result<(Plan, Stores), EngineError> {
+pub async fn files(client: &mut Client, plan: &Plan) -> Result<(Plan, OpenFiles), EngineError> {
     if plan.storage.is_memory() {
-        return Ok((plan.clone(), Stores::default()));
+        return Ok((plan.clone(), OpenFiles::default()));
     }
-    let opened = Stores::prepare(plan.clone(), EndName::Near, Reach::User);
+    let opened = OpenFiles::prepare(plan.clone(), EndName::Near, FileAccess::User);
     // To read a large file takes long, and the far end asks heard whether we are still there.
-    let stores = beside(client, opened, &mut Heard::default()).await??;
+    let stores = beside(client, opened, &mut AgreedAnswers::default()).await??;
     let plan =
         if client.far_end().has_files { plan.clone() } else { for_memory_only(plan, &stores)? };
     Ok((plan, stores))
 }
 
 /// Flows that the session wants opened.
-pub struct Order {
+pub struct FlowOrder {
     tickets: Vec<FlowTicket>,
     meeting: Meeting,
-    heard: Heard,
+    heard: AgreedAnswers,
 }
 
 /// Waits for the session's word to open the flows of the plan that it was proposed.
-pub async fn order(client: &mut Client) -> Result<Order, EngineError> {
-    let mut heard = Heard::default();
+pub async fn order(client: &mut Client) -> Result<FlowOrder, EngineError> {
+    let mut heard = AgreedAnswers::default();
     loop {
         match client.next().await? {
             Action::OpenFlows { tickets, meeting } => {
-                return Ok(Order { tickets, meeting, heard });
+                return Ok(FlowOrder { tickets, meeting, heard });
             }
             other => heard.take(client, other)?,
         }
@@ -72,8 +72,12 @@ pub async fn order(client: &mut Client) -> Result<Order, EngineError> {
 }
 
 /// Opens the flows of `plan` as ordered. If they can't be had, the session may know another way.
-pub async fn flows(client: &mut Client, plan: &Plan, order: Order) -> Result<Agreed, EngineError> {
-    let Order { mut tickets, mut meeting, mut heard } = order;
+pub async fn flows(
+    client: &mut Client,
+    plan: &Plan,
+    order: FlowOrder,
+) -> Result<Agreed, EngineError> {
+    let FlowOrder { mut tickets, mut meeting, mut heard } = order;
     let hashes = hashes(client, plan, &mut heard).await;
     let opened = loop {
         let ways = hashes.as_ref();
@@ -98,7 +102,7 @@ pub async fn flows(client: &mut Client, plan: &Plan, order: Order) -> Result<Agr
 }
 
 /// The hashes of both ends, where `plan` has ports chosen by them.
-async fn hashes(client: &Client, plan: &Plan, heard: &mut Heard) -> Option<Hashes> {
+async fn hashes(client: &Client, plan: &Plan, heard: &mut AgreedAnswers) -> Option<Hashes> {
     if !plan.socket.spread_ports {
         return None;
     }
@@ -112,7 +116,10 @@ async fn hashes(client: &Client, plan: &Plan, heard: &mut Heard) -> Option<Hashe
 }
 
 /// Waits until the far end has the flows as well. What the session wants the user to know.
-pub async fn ready(client: &mut Client, mut heard: Heard) -> Result<Vec<String>, EngineError> {
+pub async fn ready(
+    client: &mut Client,
+    mut heard: AgreedAnswers,
+) -> Result<Vec<String>, EngineError> {
     while !heard.ready {
         let action = client.next().await?;
         heard.take(client, action)?;
@@ -120,7 +127,7 @@ pub async fn ready(client: &mut Client, mut heard: Heard) -> Result<Vec<String>,
     Ok(heard.notes)
 }
 
-impl Heard {
+impl AgreedAnswers {
     fn take(&mut self, client: &Client, action: Action) -> Result<(), EngineError> {
         match action {
             Action::PeerReady => self.ready = true,
@@ -139,7 +146,7 @@ async fn open(
     tickets: Vec<FlowTicket>,
     meeting: Meeting,
     hashes: Option<&Hashes>,
-    heard: &mut Heard,
+    heard: &mut AgreedAnswers,
 ) -> Result<Opened, EngineError> {
     match meeting {
         Meeting::Connect { port, apart } => {
@@ -190,7 +197,7 @@ fn at_port(addresses: &[SocketAddr], port: Option<u16>) -> Vec<SocketAddr> {
 async fn beside<T>(
     client: &mut Client,
     work: impl Future<Output = T>,
-    heard: &mut Heard,
+    heard: &mut AgreedAnswers,
 ) -> Result<T, EngineError> {
     let mut work = pin!(work);
     loop {

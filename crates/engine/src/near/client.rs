@@ -10,8 +10,8 @@ use goodput_wire::session::{Action, ClientConfig, ClientKey, ClockOffset, Input,
 
 use crate::clock::host_clock;
 use crate::control::conversation::Conversation;
-use crate::control::credentials::{Credentials, Shown};
-use crate::control::dial::{Dialled, dial};
+use crate::control::credentials::{Credentials, KeyDisclosure};
+use crate::control::dial::{DialedPeer, dial};
 use crate::control::target::Target;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
@@ -78,11 +78,11 @@ impl Client {
         credentials: Credentials,
         patience: Duration,
     ) -> Result<Self, EngineError> {
-        let key = credentials.key_for(target, Shown::AtOnce)?;
+        let key = credentials.key_for(target, KeyDisclosure::AtOnce)?;
         let shows_nothing = key.is_none();
         match Self::greet_with(target, options, &credentials, key, patience).await {
             Err(refused) if shows_nothing && refused.not_permitted() => {
-                let Some(key) = credentials.key_for(target, Shown::AsAsked)? else {
+                let Some(key) = credentials.key_for(target, KeyDisclosure::AsAsked)? else {
                     return Err(refused);
                 };
                 let shown = Self::greet_with(target, options, &credentials, Some(key), patience);
@@ -100,7 +100,7 @@ impl Client {
         patience: Duration,
     ) -> Result<Self, EngineError> {
         let dialled = dial(target.clone(), options.clone(), patience).await?;
-        let Dialled { stream, addresses } = dialled;
+        let DialedPeer { stream, addresses } = dialled;
         let local = stream.as_ref().and_then(|stream| stream.local_addr().ok());
         let config = ClientConfig {
             host: goodput_kernel::host(),

@@ -18,7 +18,7 @@ pub struct KeptSamples {
 }
 
 /// What was kept of a measurement that is over.
-pub struct KeptAll {
+pub struct KeptMeasurement {
     /// Samples of the near end.
     pub near: Vec<Sample>,
     /// Samples of the far end.
@@ -82,7 +82,7 @@ impl KeptSamples {
     }
 
     /// The measurement is over. `far_reports` says whether the far end reported in the end what it received.
-    pub fn close(mut self, far_reports: bool, listener: &mut Listener<'_>) -> KeptAll {
+    pub fn close(mut self, far_reports: bool, listener: &mut Listener<'_>) -> KeptMeasurement {
         let marked = |kept: &Kept| kept.marked().unwrap_or(0);
         let steady_samples = self.was_steady.then(|| (marked(&self.near), marked(&self.far)));
         let (near, far) = steady_samples.unzip();
@@ -96,7 +96,7 @@ impl KeptSamples {
             near_samples_every_s: self.near.every_s(),
             far_samples_every_s: self.far.every_s(),
         };
-        KeptAll {
+        KeptMeasurement {
             near: self.near.into_samples(),
             far: self.far.into_samples(),
             intervals,

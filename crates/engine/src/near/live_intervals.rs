@@ -10,13 +10,13 @@ use crate::result::joined::Joined;
 
 /// The intervals of each direction, and where they come from.
 pub struct LiveIntervals {
-    ways: Vec<Way>,
+    ways: Vec<DirectionIntervals>,
     without_far: Series,
     stopped: bool,
 }
 
 /// One direction.
-struct Way {
+struct DirectionIntervals {
     sender: EndName,
     series: Series,
     maker: IntervalMaker,
@@ -46,7 +46,7 @@ impl LiveIntervals {
         let near = if far_reports { Series::Received } else { without_far };
         let way = |sender: &EndName| {
             let series = if *sender == EndName::Near { near } else { Series::Received };
-            Way::new(*sender, series, plan.interval_s)
+            DirectionIntervals::new(*sender, series, plan.interval_s)
         };
         Self {
             ways: plan.direction.senders().iter().map(way).collect(),
@@ -79,11 +79,16 @@ impl LiveIntervals {
     /// that it has not told from the near end's `samples` so far.
     pub fn do_without_far(&mut self, samples: &[Sample], listener: &mut Listener<'_>) {
         let without_far = self.without_far;
-        let told = |way: &&mut Way| way.sender == EndName::Near && way.series == Series::Received;
+        let told = |way: &&mut DirectionIntervals| {
+            way.sender == EndName::Near && way.series == Series::Received
+        };
         for way in self.ways.iter_mut().filter(told) {
             let kept = std::mem::take(&mut way.kept);
             let told_s = kept.until_s();
-            *way = Way { kept, ..Way::new(way.sender, without_far, way.every_s) };
+            *way = DirectionIntervals {
+                kept,
+                ..DirectionIntervals::new(way.sender, without_far, way.every_s)
+            };
             for interval in samples.iter().filter_map(|sample| way.push(sample)).collect::<Vec<_>>()
             {
                 // Both ends cut at samples of their own: what is mostly new is the next one.
@@ -116,7 +121,7 @@ impl LiveIntervals {
     }
 }
 
-impl Way {
+impl DirectionIntervals {
     fn new(sender: EndName, series: Series, every_s: f64) -> Self {
         let counts = if series == Series::Sent { Counts::Sent } else { Counts::Received };
         let maker = IntervalMaker::new(sender, counts, every_s);

@@ -60,12 +60,12 @@ pub struct NearRun<'a> {
 }
 
 /// What this host is before payload moves.
-struct Look {
+struct HostBefore {
     context: Context,
     before: Snapshot,
 }
 
-impl Look {
+impl HostBefore {
     async fn towards(peer: SocketAddr, plan: &Plan) -> Result<Self, EngineError> {
         let context = Context { device: plan.socket.device.clone(), ..Context::towards(peer) };
         let before = observe(plan.observe, context.clone()).await?;
@@ -97,7 +97,7 @@ impl<'a> NearRun<'a> {
         let proposed = movers::for_peer(&plan, client.far_end().chooses_movers)?;
         client.conversation.tell(Input::Propose(Box::new(storage::for_peer(&proposed))));
         let order = agree::order(client).await?;
-        let early = Look::early(client, &plan).await?;
+        let early = HostBefore::early(client, &plan).await?;
         let agreed = agree::flows(client, &plan, order).await?;
         let peer = agreed.opened.peer;
         let mut connections = connections(&agreed.opened.flows);

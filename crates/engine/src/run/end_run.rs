@@ -12,7 +12,7 @@ use crate::error::EngineError;
 use crate::run::observe::{usage_after, usage_before};
 use crate::run::prepared::Prepared;
 use crate::run::traffic::{Cap, Connected, Traffic};
-use crate::run::watched::{Ending, Failure, Watched};
+use crate::run::watched::{EndedFlows, Failure, FlowsEvent};
 
 /// The run of one end, whose flows are there.
 pub struct EndRun {
@@ -93,17 +93,17 @@ impl EndRun {
         self.watched(watched)
     }
 
-    fn watched(&mut self, watched: Watched) -> Result<Seen, Failure> {
+    fn watched(&mut self, watched: FlowsEvent) -> Result<Seen, Failure> {
         match watched {
-            Watched::Sample(sample) => Ok(Seen::Sample(sample)),
-            Watched::Limit => {
+            FlowsEvent::Sample(sample) => Ok(Seen::Sample(sample)),
+            FlowsEvent::Limit => {
                 self.limit_reached = true;
                 Ok(Seen::Limit)
             }
-            Watched::Ended(outcome) => {
+            FlowsEvent::Ended(outcome) => {
                 self.has_ended = true;
                 self.used = usage_after(self.own.observes, &self.own.context);
-                let Ending { last, totals, placement, clock, sockets } = outcome?;
+                let EndedFlows { last, totals, placement, clock, sockets } = outcome?;
                 (self.placement, self.clock) = (Some(placement), Some(clock));
                 self.sockets = sockets;
                 Ok(Seen::Ended { last, totals })
@@ -159,25 +159,25 @@ mod tests {
     use goodput_framing::Framing;
     use goodput_kernel::Context;
     use goodput_model::{Bytes, EndName, FlowPlan, Length};
-    use goodput_mover::Early;
+    use goodput_mover::EarlyPayload;
 
     use super::*;
     use crate::run::affinity::Affinity;
     use crate::run::movers::Movers;
-    use crate::run::storage::Stores;
+    use crate::run::storage::OpenFiles;
 
     fn end_run(plan: &Plan, end: EndName, socket: TcpStream) -> EndRun {
         let own = Prepared {
             plan: plan.clone(),
             end,
-            stores: Stores::default(),
+            stores: OpenFiles::default(),
             affinity: Affinity::free("the scheduler".into()),
             movers: Movers::of(plan, end).unwrap(),
             context: Context::default(),
             observes: false,
         };
         let flow = FlowPlan { id: 0, sender: EndName::Near };
-        let (framing, early) = (Framing::default(), Early::default());
+        let (framing, early) = (Framing::default(), EarlyPayload::default());
         let flows = vec![Connected { flow, socket: socket.into(), framing, early }];
         EndRun::start(Arc::new(own), flows, &Cap::default(), None, LastHeard::default()).unwrap()
     }

@@ -10,11 +10,11 @@ const PLAIN_MOVER: &str = "copy";
 
 /// The movers of one end.
 #[derive(Clone, Default)]
-pub struct Movers(Vec<Own>);
+pub struct Movers(Vec<RoleMover>);
 
 /// The mover of one role.
 #[derive(Clone)]
-struct Own {
+struct RoleMover {
     role: Role,
     choice: Choice,
 }
@@ -25,7 +25,7 @@ impl Movers {
     pub fn of(plan: &Plan, end: EndName) -> Result<Self, String> {
         let senders = plan.direction.senders().iter();
         let roles = senders.map(|from| if *from == end { Role::Sender } else { Role::Receiver });
-        let own = |role| for_role(plan, role).map(|choice| Own { role, choice });
+        let own = |role| for_role(plan, role).map(|choice| RoleMover { role, choice });
         roles.map(own).collect::<Result<_, _>>().map(Self).map_err(|why| why.to_string())
     }
 
@@ -37,7 +37,7 @@ impl Movers {
 
     /// What this end chose on its own.
     pub fn chosen(&self) -> Vec<MoverChoice> {
-        let chosen = |Own { role, choice }: &Own| {
+        let chosen = |RoleMover { role, choice }: &RoleMover| {
             let (mover, why) = (choice.mover.id().into(), choice.why.clone()?);
             Some(MoverChoice { role: *role, mover, why })
         };

@@ -7,7 +7,7 @@ use crate::error::EngineError;
 use crate::run::affinity::Affinity;
 use crate::run::movers::Movers;
 use crate::run::observe::observe;
-use crate::run::storage::Stores;
+use crate::run::storage::OpenFiles;
 
 /// Everything about an end's share of a measurement that stays the same while it runs.
 pub struct Prepared {
@@ -16,7 +16,7 @@ pub struct Prepared {
     /// Which end this is.
     pub end: EndName,
     /// What it reads and writes.
-    pub stores: Stores,
+    pub stores: OpenFiles,
     /// The CPUs of its flows.
     pub affinity: Affinity,
     /// How they move payload.

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
 use crate::run::affinity::Affinity;
-use crate::run::watched::{Ending, Limit, Watched};
+use crate::run::watched::{EndedFlows, FlowsEvent, Limit};
 
 /// Time between two samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
@@ -65,7 +65,7 @@ pub fn watch(
     cadence: Cadence,
     mut limit: Limit,
     affinity: &Affinity,
-    report: &UnboundedSender<Watched>,
+    report: &UnboundedSender<FlowsEvent>,
 ) {
     let began = beginning(&flows, began, &mut limit, report);
     let clock = clock::own(began);
@@ -74,18 +74,18 @@ pub fn watch(
     let mut enough = cadence.enough;
     let over = loop {
         let finished = match wait_until(next, limit.ends(began), &flows, enough) {
-            Waited::Limit => {
+            WaitEnd::Limit => {
                 limit.reach();
-                let _ = report.send(Watched::Limit);
+                let _ = report.send(FlowsEvent::Limit);
                 continue;
             }
-            Waited::Enough => {
+            WaitEnd::Enough => {
                 enough = None;
                 let at_s = sample_time(&flows, began, Instant::now(), false);
-                let _ = report.send(Watched::Sample(Box::new(take(&flows, at_s, false))));
+                let _ = report.send(FlowsEvent::Sample(Box::new(take(&flows, at_s, false))));
                 continue;
             }
-            waited => waited == Waited::Ended,
+            waited => waited == WaitEnd::Ended,
         };
         let now = Instant::now();
         // Half a period early is on time: a sample that came a little late must not skip the next.
@@ -93,7 +93,7 @@ pub fn watch(
         let detailed = cadence.detail.is_some_and(|_| finished || now >= due);
         let sample = take(&flows, sample_time(&flows, began, now, finished), detailed);
         // Nobody listens any more when the measurement was broken off; the flows end all the same.
-        let _ = report.send(Watched::Sample(Box::new(sample)));
+        let _ = report.send(FlowsEvent::Sample(Box::new(sample)));
         if finished {
             break now;
         }
@@ -102,7 +102,7 @@ pub fn watch(
         }
         next += cadence.period;
         // What still comes is no payload, and the last sample is of its end.
-        while is_over(&flows) && wait_until(next, None, &flows, None) != Waited::Ended {
+        while is_over(&flows) && wait_until(next, None, &flows, None) != WaitEnd::Ended {
             next += cadence.period;
         }
     };
@@ -114,10 +114,11 @@ pub fn watch(
     let failures: Vec<MoveError> = flows.into_iter().filter_map(|flow| flow.join().err()).collect();
     // A flow that was only ended by another one's failure says nothing of the cause.
     let first = failures.iter().find(|failure| !failure.is_abort()).or(failures.first());
-    let ended = first.map_or(Ok(Ending { last, totals, placement, clock, sockets }), |failure| {
-        Err(failure.into())
-    });
-    let _ = report.send(Watched::Ended(ended));
+    let ended = first
+        .map_or(Ok(EndedFlows { last, totals, placement, clock, sockets }), |failure| {
+            Err(failure.into())
+        });
+    let _ = report.send(FlowsEvent::Ended(ended));
 }
 
 /// Whether its sender must hear that all is over before the stream that it sends closes.
@@ -133,7 +134,7 @@ fn beginning(
     flows: &[RunningFlow],
     gate: Instant,
     limit: &mut Limit,
-    report: &UnboundedSender<Watched>,
+    report: &UnboundedSender<FlowsEvent>,
 ) -> Instant {
     let tells = |flow: &RunningFlow| {
         flow.config().transport == Transport::Udp && flow.config().framing.tells_its_beginning()
@@ -148,7 +149,7 @@ fn beginning(
         }
         if limit.ends(gate).is_some_and(|ends| ends <= Instant::now()) {
             limit.reach();
-            let _ = report.send(Watched::Limit);
+            let _ = report.send(FlowsEvent::Limit);
         }
         std::thread::sleep(END_POLL_INTERVAL);
     }
@@ -157,7 +158,7 @@ fn beginning(
 
 /// What ended a wait.
 #[derive(Debug, PartialEq, Eq)]
-enum Waited {
+enum WaitEnd {
     /// The next sample is due.
     Due,
     /// As many bytes as were waited for have been received.
@@ -175,21 +176,21 @@ fn wait_until(
     limit: Option<Instant>,
     flows: &[RunningFlow],
     enough: Option<u64>,
-) -> Waited {
+) -> WaitEnd {
     loop {
         if flows.iter().all(RunningFlow::is_finished) {
-            return Waited::Ended;
+            return WaitEnd::Ended;
         }
         if enough.is_some_and(|enough| total(flows, Role::Receiver) >= enough) {
-            return Waited::Enough;
+            return WaitEnd::Enough;
         }
         let left = next.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Waited::Due;
+            return WaitEnd::Due;
         }
         let to_limit = limit.map(|at| at.saturating_duration_since(Instant::now()));
         if to_limit.is_some_and(|left| left.is_zero()) {
-            return Waited::Limit;
+            return WaitEnd::Limit;
         }
         std::thread::sleep(left.min(END_POLL_INTERVAL).min(to_limit.unwrap_or(END_POLL_INTERVAL)));
     }
@@ -308,7 +309,7 @@ mod tests {
             watch(flows, Instant::now(), cadence, Limit::none(), &affinity, &report);
         });
         sender.write_all(&[0; 6000]).unwrap();
-        let Some(Watched::Sample(sample)) = watched.blocking_recv() else { panic!("no sample") };
+        let Some(FlowsEvent::Sample(sample)) = watched.blocking_recv() else { panic!("no sample") };
         assert!((5000..=6000).contains(&sample.received_bytes), "{sample:?}");
         drop(sender);
         thread.join().unwrap();
@@ -327,7 +328,7 @@ mod tests {
         let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
         let affinity = Affinity::free(String::new());
         watch(flows, Instant::now(), cadence, limit, &affinity, &report);
-        assert!(matches!(watched.blocking_recv(), Some(Watched::Limit)));
-        assert!(matches!(watched.blocking_recv(), Some(Watched::Sample(_))), "the last");
+        assert!(matches!(watched.blocking_recv(), Some(FlowsEvent::Limit)));
+        assert!(matches!(watched.blocking_recv(), Some(FlowsEvent::Sample(_))), "the last");
     }
 }

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use goodput_framing::Framing;
 use goodput_model::{BitRate, Connection, EndName, FlowPlan, Plan, Role, Transport};
 use goodput_mover::{
-    Early, FlowConfig, Gate, LastHeard, Lockstep, RunningFlow, SharedRate, Stop, no_thread,
+    EarlyPayload, FlowConfig, Gate, LastHeard, Lockstep, RunningFlow, SharedRate, Stop, no_thread,
 };
 use tokio::sync::mpsc;
 
 use crate::error::EngineError;
 use crate::run::prepared::Prepared;
 use crate::run::sampler;
-use crate::run::watched::{Failure, Limit, Watched};
+use crate::run::watched::{Failure, FlowsEvent, Limit};
 
 /// How long receivers read on after the senders were stopped. What is still on its way then is
 /// given up and shows as the difference of both ends' counts.
@@ -32,7 +32,7 @@ pub struct Connected {
     /// How its payload looks on the wire.
     pub framing: Framing,
     /// What of it was read already.
-    pub early: Early,
+    pub early: EarlyPayload,
 }
 
 /// Between which addresses `flows` are connected. One whose socket does not report is left out.
@@ -53,8 +53,8 @@ pub struct Traffic {
     /// What sending flows share that are read in turn.
     lockstep: Arc<Lockstep>,
     flows: Vec<RunningFlow>,
-    watched: mpsc::UnboundedReceiver<Watched>,
-    report: mpsc::UnboundedSender<Watched>,
+    watched: mpsc::UnboundedReceiver<FlowsEvent>,
+    report: mpsc::UnboundedSender<FlowsEvent>,
 }
 
 impl Traffic {
@@ -125,7 +125,7 @@ impl Traffic {
     ) -> Result<Instant, EngineError> {
         let flows = std::mem::take(&mut self.flows);
         let cadence = sampler::Cadence::of(&own.plan);
-        let first = Watched::Sample(Box::new(sampler::first(&flows, cadence)));
+        let first = FlowsEvent::Sample(Box::new(sampler::first(&flows, cadence)));
         // The receiver lives in `self`.
         let _ = self.report.send(first);
         let (report, began) = (self.report.clone(), Instant::now());
@@ -141,13 +141,13 @@ impl Traffic {
     }
 
     /// The next thing the watching thread has to tell. Waits for ever before [`Traffic::begin`].
-    pub async fn next(&mut self) -> Watched {
+    pub async fn next(&mut self) -> FlowsEvent {
         match self.watched.recv().await {
             Some(watched) => watched,
             // Unreachable while `report` lives in `self`; if it ever were, the flows are gone.
             None => {
                 let why = "the sampling thread vanished".into();
-                Watched::Ended(Err(Failure { why, by_peer: false }))
+                FlowsEvent::Ended(Err(Failure { why, by_peer: false }))
             }
         }
     }

@@ -8,13 +8,13 @@ use goodput_model::{FlowTotals, OwnClock, Placement, Sample};
 use goodput_mover::{MoveError, Stop};
 
 /// What happened to the flows.
-pub enum Watched {
+pub enum FlowsEvent {
     /// Counters at one instant.
     Sample(Box<Sample>),
     /// Payload has moved for as long as it may, and was told to end.
     Limit,
     /// Every flow has ended.
-    Ended(Result<Ending, Failure>),
+    Ended(Result<EndedFlows, Failure>),
 }
 
 /// How long payload moves at most. The thread that watches the flows holds it, whatever holds up those that it
@@ -49,7 +49,7 @@ impl Limit {
 }
 
 /// How flows have ended that did so in good order.
-pub struct Ending {
+pub struct EndedFlows {
     /// The last sample, with every flow in detail.
     pub last: Box<Sample>,
     /// What peers reported on the flows themselves, as iperf2's do over UDP.

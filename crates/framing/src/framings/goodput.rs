@@ -29,13 +29,13 @@ pub const KIND: Kind = Kind { id: "goodput", examples: || vec![goodput()] };
 
 /// goodput's own header and end markers (`docs/protocol.md`).
 pub fn goodput() -> Framing {
-    Framing::new(Own)
+    Framing::new(GoodputDatagrams)
 }
 
 #[derive(Debug)]
-struct Own;
+struct GoodputDatagrams;
 
-impl Layout for Own {
+impl Layout for GoodputDatagrams {
     fn datagrams(&self, flow: u16, _chunk: usize) -> Box<dyn Datagrams> {
         Box::new(Goodput::new(flow))
     }

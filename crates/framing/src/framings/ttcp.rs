@@ -26,13 +26,13 @@ pub const KIND: Kind = Kind { id: "ttcp", examples: || vec![ttcp()] };
 
 /// ttcp: datagrams without a number between markers of four bytes.
 pub fn ttcp() -> Framing {
-    Framing::new(Bare)
+    Framing::new(TtcpDatagrams)
 }
 
 #[derive(Debug)]
-struct Bare;
+struct TtcpDatagrams;
 
-impl Layout for Bare {
+impl Layout for TtcpDatagrams {
     fn datagrams(&self, _flow: u16, _chunk: usize) -> Box<dyn Datagrams> {
         Box::new(Ttcp::default())
     }

@@ -26,6 +26,6 @@ fn table(text: &str) {
     let Ok(table) = per_cpu::parse("t", text) else { return };
     assert!(table.rows.iter().all(|row| row.counts.len() == table.cpus.len()));
     let (address, numbers) = (Some("0000:00:03.0"), Some((0, 24)));
-    let wanted = vectors::Wanted { device: "eth0", address, numbers };
+    let wanted = vectors::DeviceMatch { device: "eth0", address, numbers };
     assert_eq!(vectors::of_device(&table, wanted).counts.len(), table.cpus.len());
 }

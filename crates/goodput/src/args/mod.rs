@@ -12,7 +12,7 @@ pub use options::{CredentialArgs, OutputArgs};
 pub use values::local::LocalAddress;
 pub use verbs::{
     AsArgs, CheckArgs, CompareArgs, Generate, HistoryArgs, KeyArgs, Lab, ListArgs, Listed,
-    Narrowed, Others, ServeArgs, ServedFileArgs, Settings, TestArgs,
+    Narrowed, ServeArgs, ServedFileArgs, Settings, TestArgs, WhenBusy,
 };
 
 /// The heading of the options that every verb takes.

@@ -98,7 +98,7 @@ fn compare(name: &str, factor: &str, json: bool) -> Result<Exit> {
 }
 
 /// What came of one case.
-enum Ran {
+enum CaseResult {
     /// It ran; so it may not have come out as expected.
     Observed(Box<Observed>),
     /// This machine lacks what it needs.
@@ -107,27 +107,27 @@ enum Ran {
     Broken(String),
 }
 
-fn run_one(scenario: &Scenario, exe: &Path) -> Ran {
+fn run_one(scenario: &Scenario, exe: &Path) -> CaseResult {
     if let Some(needs) = scenario.obstacle() {
-        return Ran::Skipped(needs);
+        return CaseResult::Skipped(needs);
     }
     match goodput_lab::run(scenario, exe, &[]) {
-        Ok(observed) => Ran::Observed(Box::new(observed)),
-        Err(why) => Ran::Broken(why.to_string()),
+        Ok(observed) => CaseResult::Observed(Box::new(observed)),
+        Err(why) => CaseResult::Broken(why.to_string()),
     }
 }
 
 impl Counted {
-    fn add(&mut self, ran: &Ran) {
+    fn add(&mut self, ran: &CaseResult) {
         match ran {
-            Ran::Observed(observed) if observed.is_as_expected() => self.passed += 1,
-            Ran::Skipped(_) => self.skipped += 1,
+            CaseResult::Observed(observed) if observed.is_as_expected() => self.passed += 1,
+            CaseResult::Skipped(_) => self.skipped += 1,
             _ => self.failed += 1,
         }
     }
 }
 
-impl Ran {
+impl CaseResult {
     /// One line for programs: the case, what was expected of it, and what came.
     fn to_json(&self, scenario: &Scenario) -> Result<String> {
         let mut line = serde_json::json!({ "case": scenario.case, "expected": scenario.expect });

@@ -22,7 +22,7 @@ use super::served;
 use super::settings::warn_of_leftovers;
 use super::third_party;
 use super::unprivileged;
-use crate::args::{LocalAddress, Others, ServeArgs, ServedFileArgs};
+use crate::args::{LocalAddress, ServeArgs, ServedFileArgs, WhenBusy};
 use crate::authorized::Authorized;
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
@@ -112,8 +112,8 @@ fn config(args: &ServeArgs, state: &Path, known: Option<&KnownClients>) -> Resul
     Ok(Config {
         protocols: if chosen.is_empty() { protocols::ALL.to_vec() } else { chosen },
         exclusive: args.listen.exclusive.map(|others| match others {
-            Others::Busy => Exclusive::Busy,
-            Others::Queue => Exclusive::Queue,
+            WhenBusy::Busy => Exclusive::Busy,
+            WhenBusy::Queue => Exclusive::Queue,
         }),
         limits: Limits {
             duration_s: args.limits.max_duration,

@@ -10,12 +10,12 @@ use goodput_compat::formats::Writer;
 
 /// Shows events as they come: lines for a person, JSON lines for a program, or nothing.
 pub struct Live {
-    shows: Shows,
+    shows: LiveDisplay,
     both: bool,
     intervals: bool,
 }
 
-enum Shows {
+enum LiveDisplay {
     Lines,
     Json,
     Foreign(Box<dyn Writer>),
@@ -26,16 +26,16 @@ impl Live {
     /// As the options say.
     pub fn new(output: &OutputArgs, plan: &Plan) -> Self {
         let shows = match (output.json, output.json_stream) {
-            (true, _) => Shows::Nothing,
-            (_, true) => Shows::Json,
-            _ => Shows::Lines,
+            (true, _) => LiveDisplay::Nothing,
+            (_, true) => LiveDisplay::Json,
+            _ => LiveDisplay::Lines,
         };
         Self { shows, both: plan.direction == goodput_model::Direction::Both, intervals: true }
     }
 
     /// As another program would.
     pub fn foreign(writer: Box<dyn Writer>) -> Self {
-        Self { shows: Shows::Foreign(writer), both: false, intervals: true }
+        Self { shows: LiveDisplay::Foreign(writer), both: false, intervals: true }
     }
 
     /// With or without the intervals, for a person.
@@ -46,14 +46,14 @@ impl Live {
     /// What is left to print for the whole, where another program's output is shown.
     pub fn rest(&mut self, record: &Record) -> Option<String> {
         match &mut self.shows {
-            Shows::Foreign(writer) => Some(writer.finish(record)),
+            LiveDisplay::Foreign(writer) => Some(writer.finish(record)),
             _ => None,
         }
     }
 
     /// What another program would print on standard output of a failure.
     pub fn fail(&mut self, why: &str) {
-        if let Shows::Foreign(writer) = &mut self.shows {
+        if let LiveDisplay::Foreign(writer) = &mut self.shows {
             screen::later(&writer.fail(why).unwrap_or_default());
         }
     }
@@ -61,12 +61,12 @@ impl Live {
     /// Shows one event. A reader that has gone is noticed when the result is printed.
     pub fn show(&mut self, event: &Event) {
         let line = match &mut self.shows {
-            Shows::Foreign(writer) => return screen::later(&writer.event(event)),
-            Shows::Nothing => None,
+            LiveDisplay::Foreign(writer) => return screen::later(&writer.event(event)),
+            LiveDisplay::Nothing => None,
             // Ten a second would drown what the stream is read for; the record has them all.
-            Shows::Json if matches!(event, Event::Sampled { .. }) => None,
-            Shows::Json => serde_json::to_string(event).ok(),
-            Shows::Lines => self.line(event),
+            LiveDisplay::Json if matches!(event, Event::Sampled { .. }) => None,
+            LiveDisplay::Json => serde_json::to_string(event).ok(),
+            LiveDisplay::Lines => self.line(event),
         };
         screen::later(&line.map(|line| line + "\n").unwrap_or_default());
     }

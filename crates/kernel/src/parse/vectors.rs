@@ -12,7 +12,7 @@ const DOMAIN_SHIFT: u32 = 27;
 
 /// A device as it may show in the table.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct DeviceMatch<'a> {
     /// Its name: "eth0".
     pub device: &'a str,
     /// Its PCI address: "0000:01:00.0".
@@ -31,7 +31,7 @@ pub struct Vectors {
 }
 
 /// Picks the device's lines: those of its address or, if there are none, those of its name.
-pub fn of_device(table: &Table<'_>, wanted: Wanted<'_>) -> Vectors {
+pub fn of_device(table: &Table<'_>, wanted: DeviceMatch<'_>) -> Vectors {
     let hardware = || table.rows.iter().filter(|row| row.name.parse::<u32>().is_ok());
     let at_address: Vec<&Row<'_>> = hardware().filter(|row| is_at(row, wanted)).collect();
     let rows = if at_address.is_empty() {
@@ -49,7 +49,7 @@ pub fn of_device(table: &Table<'_>, wanted: Wanted<'_>) -> Vectors {
     Vectors { interrupts, counts }
 }
 
-fn is_at(row: &Row<'_>, wanted: Wanted<'_>) -> bool {
+fn is_at(row: &Row<'_>, wanted: DeviceMatch<'_>) -> bool {
     let spelled = wanted.address.is_some_and(|address| {
         row.words.iter().any(|word| {
             word.strip_suffix(address).is_some_and(|before| before.ends_with(['-', ':', '@']))
@@ -85,8 +85,8 @@ mod tests {
     use crate::parse::per_cpu::parse;
     use proptest::prelude::*;
 
-    const CARD: Wanted<'_> =
-        Wanted { device: "eth0", address: Some("0000:00:03.0"), numbers: Some((0, 0x18)) };
+    const CARD: DeviceMatch<'_> =
+        DeviceMatch { device: "eth0", address: Some("0000:00:03.0"), numbers: Some((0, 0x18)) };
 
     fn picked(text: &str) -> Vectors {
         of_device(&parse("t", text).unwrap(), CARD)

@@ -11,7 +11,7 @@ use crate::device::{Place, pci_numbers};
 use crate::parse::ParseError;
 use crate::parse::cpu_list;
 use crate::parse::per_cpu::{self, Table};
-use crate::parse::vectors::{Vectors, Wanted, of_device};
+use crate::parse::vectors::{DeviceMatch, Vectors, of_device};
 
 const FILE: &str = "proc/interrupts";
 /// Interrupts whose CPUs are looked up.
@@ -41,7 +41,7 @@ impl Source for Interrupts {
         let numbers = address.and_then(pci_numbers);
         let text = context.root.read(FILE)?;
         let table = table(&text)?;
-        let vectors = of_device(&table, Wanted { device: &device, address, numbers });
+        let vectors = of_device(&table, DeviceMatch { device: &device, address, numbers });
         if vectors.interrupts.is_empty() {
             return Err(Missing::because(format!("{NAME} has no line for {device}")));
         }
@@ -111,7 +111,7 @@ mod tests {
     fn each_cpu_has_its_share_and_a_file_cut_short_has_none() {
         let text = "  CPU0 CPU2\n 24: 3 4 GICv3 36 Level eth0\nErr: 0\n";
         let table = table(text).unwrap();
-        let wanted = Wanted { device: "eth0", address: None, numbers: None };
+        let wanted = DeviceMatch { device: "eth0", address: None, numbers: None };
         let mut snapshot = Snapshot::default();
         put(&mut snapshot, &table, &of_device(&table, wanted));
         assert_eq!(snapshot.count("interrupts.vectors"), Ok(1));

@@ -68,13 +68,13 @@ fn plant_and_read_back(faulty: &Scenario) {
     let lab = Lab::up(&healthy).unwrap();
     let host = lab.host(&fault.host().to_string()).unwrap();
     let process = Waiting::in_host(host);
-    let site = Site { host, pid: Some(process.0.id()) };
+    let site = FaultTarget { host, pid: Some(process.0.id()) };
     let before = fault.read_back(site).unwrap();
     let undo = fault.plant(site).unwrap();
     let planted = fault.read_back(site).unwrap();
     assert_ne!(before, planted, "{fault:?} changed nothing");
     drop(undo);
-    if fault.when() == When::ProcessRuns {
+    if fault.when() == PlantTime::ProcessRuns {
         assert_eq!(fault.read_back(site).unwrap(), before, "{fault:?} stayed");
     }
 }

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use super::{Fault, Kind, Site, Undo, When, read};
+use super::{Fault, FaultTarget, Kind, PlantTime, Undo, read};
 use crate::cgroup::Group;
 use crate::error::LabError;
 use crate::scenario::amount::{self, Percent};
@@ -29,7 +29,7 @@ impl CpuQuota {
         LabError::Fault { kind: KIND.id, host: self.host.to_string(), why: why.into() }
     }
 
-    fn pid(&self, site: Site<'_>) -> Result<u32, LabError> {
+    fn pid(&self, site: FaultTarget<'_>) -> Result<u32, LabError> {
         site.pid.ok_or_else(|| self.failed("no goodput runs there; it runs only in near and far"))
     }
 }
@@ -39,21 +39,21 @@ impl Fault for CpuQuota {
         self.host
     }
 
-    fn when(&self) -> When {
-        When::ProcessRuns
+    fn when(&self) -> PlantTime {
+        PlantTime::ProcessRuns
     }
 
     fn needs(&self) -> &'static [Need] {
         &[Need::CpuGroup]
     }
 
-    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
+    fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError> {
         let group = Group::with_quota(self.percent.0, self.pid(site)?)
             .map_err(|error| self.failed(error.to_string()))?;
         Ok(Some(Box::new(group)))
     }
 
-    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
+    fn read_back(&self, site: FaultTarget<'_>) -> Result<String, LabError> {
         crate::cgroup::quota_of(self.pid(site)?).map_err(|error| self.failed(error.to_string()))
     }
 }

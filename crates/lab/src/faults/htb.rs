@@ -5,7 +5,7 @@ use goodput_model::units::{BitRate, Bytes};
 use goodput_netlink::{HtbClass, Qdisc, handle_text};
 use serde::Deserialize;
 
-use super::{Fault, Kind, Site, Undo, read};
+use super::{Fault, FaultTarget, Kind, Undo, read};
 use crate::error::LabError;
 use crate::scenario::HostName;
 use crate::scenario::amount;
@@ -51,7 +51,7 @@ impl Fault for TwoClasses {
         self.host
     }
 
-    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
+    fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError> {
         let (fast, slow) = (self.class(self.rate)?, self.class(self.default_rate)?);
         let device = site.host.device();
         site.host.netlink(|netlink| {
@@ -63,7 +63,7 @@ impl Fault for TwoClasses {
         Ok(None)
     }
 
-    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
+    fn read_back(&self, site: FaultTarget<'_>) -> Result<String, LabError> {
         let device = site.host.device();
         let classes = site.host.netlink(|netlink| {
             let index = netlink.link(device)?.index;

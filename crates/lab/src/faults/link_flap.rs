@@ -10,7 +10,7 @@ use std::time::Duration;
 use goodput_netlink::{Netlink, NetlinkError, namespace};
 use serde::Deserialize;
 
-use super::{Fault, Kind, Site, Undo, read};
+use super::{Fault, FaultTarget, Kind, Undo, read};
 use crate::error::LabError;
 use crate::scenario::HostName;
 use crate::scenario::amount::{self, Time};
@@ -38,7 +38,7 @@ impl LinkFlap {
     }
 
     /// The device, and how often its carrier came or went.
-    fn device(&self, site: Site<'_>) -> Result<(u32, Option<u32>), LabError> {
+    fn device(&self, site: FaultTarget<'_>) -> Result<(u32, Option<u32>), LabError> {
         let port = site.host.ports().first().ok_or_else(|| self.failed("it has no device"))?;
         let link = site.host.netlink(|netlink| netlink.link(&port.device))?;
         Ok((link.index, link.carrier_changes))
@@ -51,7 +51,7 @@ impl Fault for LinkFlap {
     }
 
     /// Takes the link down for the first time before it returns.
-    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
+    fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError> {
         let (device, _) = self.device(site)?;
         let up = self.every.0.checked_sub(self.lasts.0).filter(|up| !up.is_zero());
         let up = up.ok_or_else(|| self.failed("every must be longer than lasts"))?;
@@ -74,7 +74,7 @@ impl Fault for LinkFlap {
         Ok(Some(Box::new(Flapping { stop: Some(stop), thread: Some(thread) })))
     }
 
-    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
+    fn read_back(&self, site: FaultTarget<'_>) -> Result<String, LabError> {
         Ok(format!("carrier changes {:?}", self.device(site)?.1))
     }
 }

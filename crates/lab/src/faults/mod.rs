@@ -69,7 +69,7 @@ impl fmt::Debug for Kind {
 
 /// When a fault is planted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
+pub enum PlantTime {
     /// As soon as the host is there.
     HostUp,
     /// Once goodput runs in the host.
@@ -78,7 +78,7 @@ pub enum When {
 
 /// Where a fault is planted.
 #[derive(Debug, Clone, Copy)]
-pub struct Site<'a> {
+pub struct FaultTarget<'a> {
     /// The host.
     pub host: &'a Host,
     /// The process of goodput in it, where it runs already.
@@ -94,8 +94,8 @@ pub trait Fault: fmt::Debug + Send + Sync {
     fn host(&self) -> HostName;
 
     /// When to plant it.
-    fn when(&self) -> When {
-        When::HostUp
+    fn when(&self) -> PlantTime {
+        PlantTime::HostUp
     }
 
     /// What it needs beyond network namespaces.
@@ -104,10 +104,10 @@ pub trait Fault: fmt::Debug + Send + Sync {
     }
 
     /// Plants it.
-    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError>;
+    fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError>;
 
     /// What the kernel has there now, in words: differs before and after planting.
-    fn read_back(&self, site: Site<'_>) -> Result<String, LabError>;
+    fn read_back(&self, site: FaultTarget<'_>) -> Result<String, LabError>;
 }
 
 /// A fault of a scenario with its kind.

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use super::{Fault, Kind, Site, Undo, read};
+use super::{Fault, FaultTarget, Kind, Undo, read};
 use crate::error::LabError;
 use crate::scenario::HostName;
 
@@ -26,7 +26,7 @@ impl Fault for Mtu {
         self.host
     }
 
-    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
+    fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError> {
         site.host.netlink(|netlink| {
             let index = netlink.link(site.host.device())?.index;
             netlink.set_mtu(index, self.bytes)
@@ -34,7 +34,7 @@ impl Fault for Mtu {
         Ok(None)
     }
 
-    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
+    fn read_back(&self, site: FaultTarget<'_>) -> Result<String, LabError> {
         let link = site.host.netlink(|netlink| netlink.link(site.host.device()))?;
         Ok(format!("mtu {}", link.mtu))
     }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use goodput_netlink::{NetlinkError, Offload, get_offload, set_offload};
 use serde::Deserialize;
 
-use super::{Fault, Kind, Site, Undo, read};
+use super::{Fault, FaultTarget, Kind, Undo, read};
 use crate::error::LabError;
 use crate::scenario::HostName;
 use crate::scenario::amount::{self, Switch};
@@ -56,7 +56,7 @@ impl Switched {
 
     fn at_device<T: Send>(
         &self,
-        site: Site<'_>,
+        site: FaultTarget<'_>,
         work: impl FnOnce(&str) -> Result<T, NetlinkError> + Send,
     ) -> Result<T, LabError> {
         let device = site.host.device();
@@ -69,7 +69,7 @@ impl Fault for Switched {
         self.host
     }
 
-    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
+    fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError> {
         let (offload, on) = (self.name.0, self.value == Switch::On);
         let now = self.at_device(site, |device| {
             set_offload(device, offload, on)?;
@@ -82,7 +82,7 @@ impl Fault for Switched {
         Ok(None)
     }
 
-    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
+    fn read_back(&self, site: FaultTarget<'_>) -> Result<String, LabError> {
         let on = self.at_device(site, |device| get_offload(device, self.name.0))?;
         Ok(format!("{} {}", self.name, if on { Switch::On } else { Switch::Off }))
     }

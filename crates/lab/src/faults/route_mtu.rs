@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use super::{Fault, Kind, Site, Undo, read};
+use super::{Fault, FaultTarget, Kind, Undo, read};
 use crate::error::LabError;
 use crate::route_metrics;
 use crate::scenario::HostName;
@@ -27,12 +27,12 @@ impl Fault for RouteMtu {
         self.host
     }
 
-    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
+    fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError> {
         route_metrics::change(site.host, |metrics| metrics.mtu = Some(self.bytes))?;
         Ok(None)
     }
 
-    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
+    fn read_back(&self, site: FaultTarget<'_>) -> Result<String, LabError> {
         Ok(format!("mtus {:?}", route_metrics::read(site.host, |metrics| metrics.mtu)?))
     }
 }

@@ -4,7 +4,7 @@
 use goodput_model::units::Bytes;
 use serde::Deserialize;
 
-use super::{Fault, Kind, Site, Undo, read};
+use super::{Fault, FaultTarget, Kind, Undo, read};
 use crate::error::LabError;
 use crate::route_metrics;
 use crate::scenario::HostName;
@@ -30,7 +30,7 @@ impl Fault for RouteWindow {
         self.host
     }
 
-    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
+    fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError> {
         let window = u32::try_from(self.window.0).map_err(|_| LabError::Fault {
             kind: KIND.id,
             host: self.host.to_string(),
@@ -40,7 +40,7 @@ impl Fault for RouteWindow {
         Ok(None)
     }
 
-    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
+    fn read_back(&self, site: FaultTarget<'_>) -> Result<String, LabError> {
         Ok(format!("windows {:?}", route_metrics::read(site.host, |metrics| metrics.window)?))
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Fault, Kind, Site, Undo, read};
+use super::{Fault, FaultTarget, Kind, Undo, read};
 use crate::error::LabError;
 use crate::host::Host;
 use crate::scenario::HostName;
@@ -50,7 +50,7 @@ impl Fault for Sysctl {
 
     /// A value that the kernel took but changed is an error: the scenario would not be what it
     /// says.
-    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
+    fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError> {
         self.check_name()?;
         site.host
             .set_sysctl(&self.name, &self.value)
@@ -65,7 +65,7 @@ impl Fault for Sysctl {
         Ok(None)
     }
 
-    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
+    fn read_back(&self, site: FaultTarget<'_>) -> Result<String, LabError> {
         self.read(site.host)
     }
 }

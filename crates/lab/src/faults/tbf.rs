@@ -4,7 +4,7 @@ use goodput_model::units::{BitRate, Bytes};
 use goodput_netlink::{Qdisc, QdiscOptions, Tbf};
 use serde::Deserialize;
 
-use super::{Fault, Kind, Site, Undo, read};
+use super::{Fault, FaultTarget, Kind, Undo, read};
 use crate::error::LabError;
 use crate::scenario::HostName;
 use crate::scenario::amount;
@@ -47,7 +47,7 @@ impl Fault for TokenBucket {
         self.host
     }
 
-    fn plant(&self, site: Site<'_>) -> Result<Undo, LabError> {
+    fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError> {
         let (bucket, device) = (self.bucket()?, site.host.device());
         site.host.netlink(|netlink| {
             let index = netlink.link(device)?.index;
@@ -56,7 +56,7 @@ impl Fault for TokenBucket {
         Ok(None)
     }
 
-    fn read_back(&self, site: Site<'_>) -> Result<String, LabError> {
+    fn read_back(&self, site: FaultTarget<'_>) -> Result<String, LabError> {
         let device = site.host.device();
         let qdiscs = site.host.netlink(|netlink| {
             let index = netlink.link(device)?.index;

@@ -10,7 +10,7 @@ use goodput_model::Family;
 
 use crate::build::{self, Built};
 use crate::error::LabError;
-use crate::faults::{Site, Undo, When};
+use crate::faults::{FaultTarget, PlantTime, Undo};
 use crate::host::Host;
 use crate::netem;
 use crate::relay::Counters;
@@ -44,7 +44,7 @@ impl Lab {
         let built = build::build(&Wiring::of(scenario, emulator), SEED)?;
         let mut lab = Self { undo: Vec::new(), built, in_user_namespace: in_user_namespace() };
         lab.wait_until_reachable()?;
-        lab.plant(scenario, When::HostUp, |_| None)?;
+        lab.plant(scenario, PlantTime::HostUp, |_| None)?;
         Ok(lab)
     }
 
@@ -90,14 +90,14 @@ impl Lab {
     pub(crate) fn plant(
         &mut self,
         scenario: &Scenario,
-        when: When,
+        when: PlantTime,
         pid_in: impl Fn(HostName) -> Option<u32>,
     ) -> Result<(), LabError> {
         let due = scenario.faults.iter().filter(|planned| planned.fault.when() == when);
         for planned in due {
             let name = planned.fault.host();
             let pid = pid_in(name);
-            if when == When::ProcessRuns && pid.is_none() {
+            if when == PlantTime::ProcessRuns && pid.is_none() {
                 continue;
             }
             let host = self.built.hosts.iter().find(|host| host.name() == name);
@@ -106,7 +106,7 @@ impl Lab {
                 host: name.to_string(),
                 why: "the lab has no such host".into(),
             })?;
-            self.undo.push(planned.fault.plant(Site { host, pid })?);
+            self.undo.push(planned.fault.plant(FaultTarget { host, pid })?);
         }
         Ok(())
     }

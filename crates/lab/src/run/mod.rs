@@ -13,7 +13,7 @@ mod process;
 pub use judge::Expectation;
 
 use crate::error::LabError;
-use crate::faults::When;
+use crate::faults::PlantTime;
 use crate::host::Host;
 use crate::lab::Lab;
 use crate::scenario::{HostName, Scenario};
@@ -70,10 +70,10 @@ pub fn run(
     let mut lab = Lab::up(scenario)?;
     let server = Server::start(&lab, scenario, goodput)?;
     let far = server.pid();
-    lab.plant(scenario, When::ProcessRuns, |host| (host == HostName::Far).then_some(far))?;
+    lab.plant(scenario, PlantTime::ProcessRuns, |host| (host == HostName::Far).then_some(far))?;
     let client = start_client(&lab, scenario, goodput, client_args)?;
     let near = client.pid();
-    lab.plant(scenario, When::ProcessRuns, |host| (host == HostName::Near).then_some(near))?;
+    lab.plant(scenario, PlantTime::ProcessRuns, |host| (host == HostName::Near).then_some(near))?;
     let within = scenario.run.within.map_or(CLIENT_WITHIN, |time| time.0);
     let finished = client.finish(within).map_err(|error| beside(error, &server.process))?;
     server.stop()?;
@@ -108,7 +108,7 @@ pub fn compare(
     let mut lab = Lab::up(&scenario)?;
     let server = Server::start(&lab, &scenario, goodput)?;
     let far = server.pid();
-    lab.plant(&scenario, When::ProcessRuns, |host| (host == HostName::Far).then_some(far))?;
+    lab.plant(&scenario, PlantTime::ProcessRuns, |host| (host == HostName::Far).then_some(far))?;
     let mut command = command(lab.near(), goodput)?;
     pin(&mut command, &scenario);
     command.arg("compare").arg(target(&lab, &scenario)).arg(factor);
@@ -117,7 +117,7 @@ pub fn compare(
     command.args(&scenario.run.client).env("GOODPUT_STATE_DIR", folder.join("state"));
     let client = Process::start(command, "goodput compare in near")?;
     let near = client.pid();
-    lab.plant(&scenario, When::ProcessRuns, |host| (host == HostName::Near).then_some(near))?;
+    lab.plant(&scenario, PlantTime::ProcessRuns, |host| (host == HostName::Near).then_some(near))?;
     let finished = client.finish(CLIENT_WITHIN).map_err(|why| beside(why, &server.process))?;
     server.stop()?;
     Ok(observe(&scenario, finished).record)

@@ -66,7 +66,7 @@ pub struct Link {
 
 /// One direction of a link, complete. The default does nothing to packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Way {
+pub struct LinkDirection {
     /// Bits per second; `None`: as fast as it goes.
     pub rate: Option<BitRate>,
     /// Delay.
@@ -89,7 +89,7 @@ pub struct Way {
     pub queue: Option<Queue>,
 }
 
-impl Default for Way {
+impl Default for LinkDirection {
     fn default() -> Self {
         Self {
             rate: None,
@@ -113,7 +113,7 @@ impl Link {
     }
 
     /// Near to far, and far to near.
-    pub fn ways(&self) -> (Way, Way) {
+    pub fn ways(&self) -> (LinkDirection, LinkDirection) {
         let back = self.back.as_deref().cloned().unwrap_or_default();
         let merged = Self {
             rate: back.rate.or(self.rate),
@@ -131,10 +131,10 @@ impl Link {
         (self.way(), merged.way())
     }
 
-    fn way(&self) -> Way {
+    fn way(&self) -> LinkDirection {
         let time = |time: Option<Time>| time.map_or(Duration::ZERO, |time| time.0);
         let share = |share: Option<Percent>| share.map_or(0.0, |share| share.0);
-        Way {
+        LinkDirection {
             rate: self.rate,
             delay: time(self.delay),
             jitter: time(self.jitter),
@@ -151,13 +151,13 @@ impl Link {
     /// Whether the link needs more than the kernel's own cable and token bucket give.
     pub fn is_emulated(&self) -> bool {
         let (forward, back) = self.ways();
-        self.segmentation.is_some() || [forward, back].iter().any(Way::is_emulated)
+        self.segmentation.is_some() || [forward, back].iter().any(LinkDirection::is_emulated)
     }
 
     /// Whether only our own relay can make it: netem neither marks nor drops by size.
     pub fn needs_relay(&self) -> bool {
         let (forward, back) = self.ways();
-        [forward, back].iter().any(Way::needs_relay)
+        [forward, back].iter().any(LinkDirection::needs_relay)
     }
 
     /// What is wrong with the link, if anything, as a phrase that follows its name.
@@ -176,7 +176,7 @@ impl Link {
     }
 }
 
-impl Way {
+impl LinkDirection {
     /// Whether this direction delays, loses or reorders.
     pub fn is_emulated(&self) -> bool {
         let late = !self.delay.is_zero() || !self.jitter.is_zero();
@@ -257,19 +257,26 @@ mod tests {
 
     #[test]
     fn two_links_in_a_row_are_one() {
-        let slow = Way { rate: Some(BitRate(1e6)), loss_percent: 10.0, ..Way::default() };
-        let fast = Way {
+        let slow = LinkDirection {
+            rate: Some(BitRate(1e6)),
+            loss_percent: 10.0,
+            ..LinkDirection::default()
+        };
+        let fast = LinkDirection {
             rate: Some(BitRate(1e9)),
             delay: Duration::from_millis(5),
             loss_percent: 10.0,
-            ..Way::default()
+            ..LinkDirection::default()
         };
         for both in [slow.then(&fast), fast.then(&slow)] {
             assert_eq!(both.rate, slow.rate);
             assert_eq!(both.delay, fast.delay);
             assert!((both.loss_percent - 19.0).abs() < 1e-9);
         }
-        assert_eq!(Way::default().then(&Way::default()), Way::default());
+        assert_eq!(
+            LinkDirection::default().then(&LinkDirection::default()),
+            LinkDirection::default()
+        );
     }
 
     #[test]
@@ -277,6 +284,6 @@ mod tests {
         let text = "rate = \"100mbit\"\ndelay = \"10ms\"\nback = { rate = \"10mbit\" }";
         let (forward, back) = toml::from_str::<Link>(text).unwrap().ways();
         assert_eq!(forward.rate, Some(BitRate(1e8)));
-        assert_eq!(back, Way { rate: Some(BitRate(1e7)), ..forward });
+        assert_eq!(back, LinkDirection { rate: Some(BitRate(1e7)), ..forward });
     }
 }

@@ -16,7 +16,7 @@ mod plan;
 
 pub use amount::Switch;
 pub use expect::{Expect, GoodputRange};
-pub use link::{DEFAULT_MTU, Link, Links, Way};
+pub use link::{DEFAULT_MTU, Link, LinkDirection, Links};
 pub use needs::Need;
 pub use plan::Run;
 

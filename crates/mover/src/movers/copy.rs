@@ -9,7 +9,7 @@ use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::pages::Pages;
 use crate::storage::FileSource;
-use crate::transfer::{self, Sent, Trouble, Way};
+use crate::transfer::{self, FileSender, SendFailure, Sent};
 use crate::{chunks, storing, stream};
 
 /// Copies between user space and the kernel. Memory: one chunk for all sending flows; to receive 256 KiB
@@ -86,15 +86,15 @@ impl<'a> Copying<'a> {
         Self { source, buffer: vec![0; chunk], waiting: 0..0 }
     }
 
-    fn read(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<(), Trouble> {
+    fn read(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<(), SendFailure> {
         let (file, room) = (&self.source.file, &mut self.buffer[..want]);
         let read = flow.counters.source.during(|| match self.source.bytes {
             Some(_) => rustix::io::pread(file, room, offset),
             None => rustix::io::read(file, room),
         });
         flow.counters.called();
-        match read.map_err(Trouble::Source)? {
-            0 => Err(Trouble::Ended),
+        match read.map_err(SendFailure::Source)? {
+            0 => Err(SendFailure::Ended),
             read => {
                 self.waiting = 0..read;
                 Ok(())
@@ -103,14 +103,15 @@ impl<'a> Copying<'a> {
     }
 }
 
-impl Way for Copying<'_> {
-    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, Trouble> {
+impl FileSender for Copying<'_> {
+    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, SendFailure> {
         if self.waiting.is_empty() {
             self.read(flow, offset, want)?;
         }
         let part =
             &self.buffer[self.waiting.start..self.waiting.end.min(self.waiting.start + want)];
-        let sent = net::send(&flow.socket, part, SendFlags::NOSIGNAL).map_err(Trouble::Socket)?;
+        let sent =
+            net::send(&flow.socket, part, SendFlags::NOSIGNAL).map_err(SendFailure::Socket)?;
         self.waiting.start += sent;
         Ok(Sent { bytes: sent, full: sent < part.len() })
     }

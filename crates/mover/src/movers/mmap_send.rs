@@ -6,14 +6,14 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
 use super::Mover;
-use crate::asleep::Asleep;
+use crate::asleep::SleepMeter;
 use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::limits::Needs;
 use crate::mapping::Mapping;
 use crate::pages::Pages;
 use crate::storage::FileSource;
-use crate::transfer::{self, Sent, Trouble, Way};
+use crate::transfer::{self, FileSender, SendFailure, Sent};
 use crate::{payload, stream};
 
 /// Sends from a mapping of a file in memory. Memory: a file of at least 1 MiB, in whole chunks, for
@@ -70,7 +70,7 @@ impl Mover for MmapSend {
 pub(super) struct Mapped<'a> {
     source: &'a FileSource,
     mapping: Mapping,
-    asleep: Asleep,
+    asleep: SleepMeter,
 }
 
 impl<'a> Mapped<'a> {
@@ -82,7 +82,7 @@ impl<'a> Mapped<'a> {
             name: source.name.clone(),
             cause: cause.into(),
         })?;
-        Ok(Self { source, mapping, asleep: Asleep::new(flow) })
+        Ok(Self { source, mapping, asleep: SleepMeter::new(flow) })
     }
 
     /// Sends a part of it, with `flags`.
@@ -92,13 +92,13 @@ impl<'a> Mapped<'a> {
         offset: u64,
         want: usize,
         flags: i32,
-    ) -> Result<usize, Trouble> {
+    ) -> Result<usize, SendFailure> {
         let call = || self.mapping.send(&flow.socket, offset, want, flags);
         self.asleep.during(flow, call).map_err(|cause| match cause {
             // The kernel says the same of a page that it can't read and of one beyond the end.
-            Errno::FAULT if self.is_cut(offset, want) => Trouble::Ended,
-            Errno::FAULT => Trouble::Source(Errno::IO),
-            cause => Trouble::Socket(cause),
+            Errno::FAULT if self.is_cut(offset, want) => SendFailure::Ended,
+            Errno::FAULT => SendFailure::Source(Errno::IO),
+            cause => SendFailure::Socket(cause),
         })
     }
 
@@ -108,8 +108,8 @@ impl<'a> Mapped<'a> {
     }
 }
 
-impl Way for Mapped<'_> {
-    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, Trouble> {
+impl FileSender for Mapped<'_> {
+    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, SendFailure> {
         let bytes = self.send_part(flow, offset, want, 0)?;
         Ok(Sent { bytes, full: bytes < want })
     }

@@ -5,12 +5,12 @@ use rustix::fs::sendfile;
 use rustix::io::Errno;
 
 use super::Mover;
-use crate::asleep::Asleep;
+use crate::asleep::SleepMeter;
 use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::limits::Needs;
 use crate::storage::FileSource;
-use crate::transfer::{self, Sent, Trouble, Way};
+use crate::transfer::{self, FileSender, SendFailure, Sent};
 use crate::{payload, stream};
 
 /// Sends from the page cache. Memory: a file of at least 1 MiB, in whole chunks, for each sending
@@ -42,7 +42,11 @@ impl Mover for Sendfile {
 
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
         if let Some(source) = flow.config.storage.source.as_deref() {
-            return transfer::send(flow, source, FromFile { source, asleep: Asleep::new(flow) });
+            return transfer::send(
+                flow,
+                source,
+                FromFile { source, asleep: SleepMeter::new(flow) },
+            );
         }
         let len = payload::file_len(flow.config.chunk);
         let file = payload::memory_file(&flow.config.framing, len)
@@ -63,21 +67,21 @@ impl Mover for Sendfile {
 /// sendfile(2) of the source.
 struct FromFile<'a> {
     source: &'a FileSource,
-    asleep: Asleep,
+    asleep: SleepMeter,
 }
 
-impl Way for FromFile<'_> {
-    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, Trouble> {
+impl FileSender for FromFile<'_> {
+    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, SendFailure> {
         let (mut at, file) = (offset, &self.source.file);
         let call = || sendfile(&flow.socket, file, Some(&mut at), want);
         match self.asleep.during(flow, call) {
-            Ok(0) => Err(Trouble::Ended),
+            Ok(0) => Err(SendFailure::Ended),
             Ok(bytes) => Ok(Sent { bytes, full: bytes < want }),
             // What only a file or its file system says.
             Err(cause @ (Errno::IO | Errno::INVAL | Errno::STALE | Errno::OPNOTSUPP)) => {
-                Err(Trouble::Source(cause))
+                Err(SendFailure::Source(cause))
             }
-            Err(cause) => Err(Trouble::Socket(cause)),
+            Err(cause) => Err(SendFailure::Socket(cause)),
         }
     }
 }

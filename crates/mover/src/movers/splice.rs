@@ -22,7 +22,7 @@ use crate::limits::Needs;
 use crate::pages::Pages;
 use crate::storage::FileSource;
 use crate::stream;
-use crate::transfer::{self, Sent, Trouble, Way};
+use crate::transfer::{self, FileSender, SendFailure, Sent};
 
 /// Bytes of a pipe, as many as anyone may have by default (fs.pipe-max-size, pipe(7)).
 const LARGE_PIPE_BYTES: usize = 1 << 20;
@@ -207,15 +207,15 @@ struct FromFile<'a> {
 }
 
 impl FromFile<'_> {
-    fn fill(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<(), Trouble> {
+    fn fill(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<(), SendFailure> {
         let (mut at, flags) = (offset, SpliceFlags::NONBLOCK);
         let filled = flow.counters.source.during(|| {
             let at = self.source.bytes.map(|_| &mut at);
             splice(&self.source.file, at, &self.pipe.into, None, want, flags)
         });
         flow.counters.called();
-        match filled.map_err(Trouble::Source)? {
-            0 => Err(Trouble::Ended),
+        match filled.map_err(SendFailure::Source)? {
+            0 => Err(SendFailure::Ended),
             filled => {
                 self.pipe.filled = filled;
                 Ok(())
@@ -224,13 +224,13 @@ impl FromFile<'_> {
     }
 }
 
-impl Way for FromFile<'_> {
-    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, Trouble> {
+impl FileSender for FromFile<'_> {
+    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, SendFailure> {
         if self.pipe.filled == 0 {
             self.fill(flow, offset, want)?;
         }
         let offered = self.pipe.filled.min(want);
-        let bytes = self.pipe.empty_into(&flow.socket, offered).map_err(Trouble::Socket)?;
+        let bytes = self.pipe.empty_into(&flow.socket, offered).map_err(SendFailure::Socket)?;
         Ok(Sent { bytes, full: bytes < offered })
     }
 }

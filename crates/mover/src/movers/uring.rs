@@ -15,7 +15,7 @@ use io_uring::{opcode, squeue, types};
 use rustix::io::{Errno, Result as SysResult};
 
 use super::{Mover, check_stream};
-use crate::asleep::Asleep;
+use crate::asleep::SleepMeter;
 use crate::buffer_pool::{BUFFER_BYTES, PooledBuffer};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
@@ -25,7 +25,7 @@ use crate::pages::Pages;
 use crate::ring::{Answer, DEPTH, Refusal, Ring, no_ring, outcome, ring_can_be_had};
 use crate::storage::FileSource;
 use crate::stream;
-use crate::transfer::{self, Sent, Trouble, Way};
+use crate::transfer::{self, FileSender, SendFailure, Sent};
 
 /// Bytes of one call at most, unless a chunk is larger: what a full socket would refuse costs time
 /// too.
@@ -84,7 +84,7 @@ impl Mover for Uring {
         let chunk = flow.config.chunk;
         if let Some(source) = flow.config.storage.source.as_deref() {
             let ring = Ring::with(DEPTH, vec![0; chunk]).map_err(|cause| no_ring(flow, &cause))?;
-            let way = FromFile { ring, source, waiting: 0..0, asleep: Asleep::new(flow) };
+            let way = FromFile { ring, source, waiting: 0..0, asleep: SleepMeter::new(flow) };
             return transfer::send(flow, source, way);
         }
         let pages = Pages::payload(&flow.config.framing, chunk)
@@ -193,7 +193,7 @@ struct FromFile<'a> {
     source: &'a FileSource,
     /// What of the buffer is not sent yet.
     waiting: Range<usize>,
-    asleep: Asleep,
+    asleep: SleepMeter,
 }
 
 /// Marks of the two requests.
@@ -241,7 +241,12 @@ impl FromFile<'_> {
     }
 
     /// Reads `want` bytes and sends them; what the socket took.
-    fn read_and_send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<usize, Trouble> {
+    fn read_and_send(
+        &mut self,
+        flow: &Flow,
+        offset: u64,
+        want: usize,
+    ) -> Result<usize, SendFailure> {
         let mut asleep = std::mem::take(&mut self.asleep);
         let results = asleep.during(flow, || {
             self.note_read(offset, want)?;
@@ -249,14 +254,14 @@ impl FromFile<'_> {
             self.carry_out()
         });
         self.asleep = asleep;
-        let [read, sent] = results.map_err(Trouble::Source)?;
-        match read.unwrap_or(Err(Errno::IO)).map_err(Trouble::Source)? {
-            0 => Err(Trouble::Ended),
+        let [read, sent] = results.map_err(SendFailure::Source)?;
+        match read.unwrap_or(Err(Errno::IO)).map_err(SendFailure::Source)? {
+            0 => Err(SendFailure::Ended),
             read => {
                 self.waiting = 0..read;
                 // A short read takes the send that is linked to it back: it is worth another one.
                 let again = |cause| if cause == Errno::CANCELED { Errno::INTR } else { cause };
-                sent.unwrap_or(Err(Errno::IO)).map_err(|cause| Trouble::Socket(again(cause)))
+                sent.unwrap_or(Err(Errno::IO)).map_err(|cause| SendFailure::Socket(again(cause)))
             }
         }
     }
@@ -268,12 +273,12 @@ impl FromFile<'_> {
     }
 }
 
-impl Way for FromFile<'_> {
-    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, Trouble> {
+impl FileSender for FromFile<'_> {
+    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, SendFailure> {
         let bytes = if self.waiting.is_empty() {
             self.read_and_send(flow, offset, want)?
         } else {
-            self.send_on(flow).map_err(Trouble::Socket)?
+            self.send_on(flow).map_err(SendFailure::Socket)?
         };
         self.waiting.start += bytes;
         Ok(Sent { bytes, full: !self.waiting.is_empty() })

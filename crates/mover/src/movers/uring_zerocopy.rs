@@ -149,7 +149,7 @@ impl stream::Write for &mut Sender<'_> {
             }
         }
         note(&mut self.ring, &self.flow.socket, at, want, Some(0))?;
-        let mut seen = Seen::default();
+        let mut seen = SeenCompletions::default();
         let carried_out = self.ring.carry_out(|entry| seen.add(entry));
         self.note_all(&seen);
         carried_out.and(seen.result.unwrap_or(Err(Errno::IO)))
@@ -166,7 +166,7 @@ impl stream::Write for &mut Sender<'_> {
 
 /// What completions have told.
 #[derive(Default)]
-struct Seen {
+struct SeenCompletions {
     /// What became of a send.
     result: Option<SysResult<usize>>,
     /// Sends for which a notice comes.
@@ -176,7 +176,7 @@ struct Seen {
     copied: u64,
 }
 
-impl Seen {
+impl SeenCompletions {
     fn add(&mut self, entry: &cqueue::Entry) {
         if cqueue::notif(entry.flags()) {
             self.notices += 1;
@@ -189,14 +189,14 @@ impl Seen {
 }
 
 impl Sender<'_> {
-    fn note_all(&mut self, seen: &Seen) {
+    fn note_all(&mut self, seen: &SeenCompletions) {
         self.outstanding = (self.outstanding + seen.noticed).saturating_sub(seen.notices);
         self.flow.counters.copied_sends(seen.copied);
     }
 
     /// Takes the notices that the ring has.
     fn collect(&mut self) {
-        let mut seen = Seen::default();
+        let mut seen = SeenCompletions::default();
         self.ring.collect(|entry| seen.add(entry));
         self.note_all(&seen);
     }

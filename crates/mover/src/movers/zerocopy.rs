@@ -25,7 +25,7 @@ use crate::limits::{Needs, pinned_bytes};
 use crate::pages::Pages;
 use crate::socket::set_option;
 use crate::stop::Phase;
-use crate::transfer::{self, Sent, Trouble};
+use crate::transfer::{self, SendFailure, Sent};
 use crate::{completions, stream};
 
 /// Sends that may wait for their completion. Each takes a little of the socket's option memory
@@ -144,12 +144,12 @@ struct FromFile<'a> {
     pinned: Pinned<'a>,
 }
 
-impl transfer::Way for &mut FromFile<'_> {
-    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, Trouble> {
+impl transfer::FileSender for &mut FromFile<'_> {
+    fn send(&mut self, flow: &Flow, offset: u64, want: usize) -> Result<Sent, SendFailure> {
         let mut trouble = None;
         let sent = self.pinned.send(|flags| {
             self.mapped.send_part(flow, offset, want, flags).map_err(|why| match why {
-                Trouble::Socket(cause) => cause,
+                SendFailure::Socket(cause) => cause,
                 other => {
                     trouble = Some(other);
                     Errno::IO
@@ -158,7 +158,7 @@ impl transfer::Way for &mut FromFile<'_> {
         });
         match sent {
             Ok(bytes) => Ok(Sent { bytes, full: bytes < want }),
-            Err(cause) => Err(trouble.unwrap_or(Trouble::Socket(cause))),
+            Err(cause) => Err(trouble.unwrap_or(SendFailure::Socket(cause))),
         }
     }
 

@@ -17,7 +17,7 @@ const GAP_NS: u64 = 20_000_000;
 const LATER_GAP_NS: u64 = 200_000_000;
 
 /// A request that has not been answered.
-pub(super) struct Asking {
+pub(super) struct PendingRequest {
     request: Option<Vec<u8>>,
     times: u32,
     next_ns: u64,
@@ -25,7 +25,7 @@ pub(super) struct Asking {
     settled_ns: u64,
 }
 
-impl Asking {
+impl PendingRequest {
     /// Asks with this datagram; not at all without one. Its sender may refuse it for so long.
     pub(super) fn with(request: Option<Vec<u8>>, settling_ns: u64) -> Self {
         Self { request, times: 0, next_ns: 0, settled_ns: now_ns().saturating_add(settling_ns) }
@@ -97,13 +97,13 @@ mod tests {
     #[test]
     fn who_refuses_for_longer_than_it_takes_to_be_ready_is_not_there() {
         let flow = to_nobody();
-        let mut asking = Asking::with(Some(vec![1]), 0);
+        let mut asking = PendingRequest::with(Some(vec![1]), 0);
         asking.ask(&flow, false).unwrap();
         asking.next_ns = 0;
         let why = asking.ask(&flow, false).unwrap_err().to_string();
         assert!(why.contains("ask for payload") && why.contains("refused"), "{why}");
 
-        let mut early = Asking::with(Some(vec![1]), u64::MAX);
+        let mut early = PendingRequest::with(Some(vec![1]), u64::MAX);
         early.ask(&flow, false).unwrap();
         early.next_ns = 0;
         early.ask(&flow, false).unwrap();

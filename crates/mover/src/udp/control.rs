@@ -16,7 +16,7 @@ pub(crate) struct Control(pub(crate) [u8; LEN]);
 
 /// What was said.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Notes {
+pub(crate) struct AncillaryData {
     /// When the kernel received it, nanoseconds since 1970 (`SCM_TIMESTAMPNS`, socket(7)).
     pub(crate) received_ns: Option<u64>,
     /// Bytes of each datagram but for the last, where the kernel joined several (`UDP_GRO`,
@@ -29,8 +29,8 @@ impl Control {
     pub(crate) const EMPTY: Self = Self([0; LEN]);
 
     /// Reads what the kernel wrote; a length of zero ends it.
-    pub(crate) fn notes(&self) -> Notes {
-        let (mut notes, mut rest) = (Notes::default(), &self.0[..]);
+    pub(crate) fn notes(&self) -> AncillaryData {
+        let (mut notes, mut rest) = (AncillaryData::default(), &self.0[..]);
         while let Some((content, level, kind, next)) = first(rest) {
             match (level, kind) {
                 (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => notes.received_ns = time(content),
@@ -79,7 +79,7 @@ mod tests {
         bytes
     }
 
-    fn notes(messages: &[Vec<u8>]) -> Notes {
+    fn notes(messages: &[Vec<u8>]) -> AncillaryData {
         let mut control = Control::EMPTY;
         let bytes = messages.concat();
         control.0[..bytes.len()].copy_from_slice(&bytes);
@@ -91,10 +91,10 @@ mod tests {
         let time = [5i64.to_ne_bytes(), 7i64.to_ne_bytes()].concat();
         let time = message(libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS, &time);
         let length = message(libc::SOL_UDP, libc::UDP_GRO, &1400i32.to_ne_bytes());
-        let both = Notes { received_ns: Some(5_000_000_007), segment: Some(1400) };
+        let both = AncillaryData { received_ns: Some(5_000_000_007), segment: Some(1400) };
         assert_eq!(notes(&[time.clone(), length.clone()]), both);
         assert_eq!(notes(&[length, time]), both);
-        assert_eq!(notes(&[]), Notes::default());
+        assert_eq!(notes(&[]), AncillaryData::default());
     }
 
     /// The kernel cuts a message short for which no room is left (`put_cmsg`, net/core/scm.c).
@@ -107,13 +107,13 @@ mod tests {
         ] {
             for len in 0..content.len() {
                 let cut = notes(&[message(level, kind, &content[..len])]);
-                assert_eq!(cut, Notes::default(), "{len} bytes");
+                assert_eq!(cut, AncillaryData::default(), "{len} bytes");
             }
             // A length beyond the room, or less than the header, ends it.
             for len in [HEADER - 1, LEN + 1, usize::MAX] {
                 let mut whole = message(level, kind, &content);
                 whole[..8].copy_from_slice(&len.to_ne_bytes());
-                assert_eq!(notes(&[whole]), Notes::default(), "a length of {len}");
+                assert_eq!(notes(&[whole]), AncillaryData::default(), "a length of {len}");
             }
         }
     }

@@ -19,14 +19,14 @@ pub(crate) const MESSAGES: usize = 32;
 
 /// When the datagrams of a batch shall leave.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Departures {
+pub(crate) struct DepartureTimes {
     /// The first, on the monotonic clock.
     pub(crate) first_ns: u64,
     /// How long after it each of the others.
     pub(crate) gap_ns: f64,
 }
 
-impl Departures {
+impl DepartureTimes {
     /// When the datagram `number` of the batch, from 0, shall leave.
     fn at_ns(&self, number: usize) -> u64 {
         self.first_ns + (self.gap_ns * number as f64) as u64
@@ -44,7 +44,7 @@ pub(crate) struct Outbox {
     joined: usize,
     next: u64,
     /// Where the kernel is to hold them until then. Needs `SO_TXTIME`, and one datagram a message.
-    pub(crate) departures: Option<Departures>,
+    pub(crate) departures: Option<DepartureTimes>,
 }
 
 impl Outbox {
@@ -133,7 +133,7 @@ fn send_batch(
     socket: BorrowedFd<'_>,
     bytes: &[u8],
     len: usize,
-    departures: Option<Departures>,
+    departures: Option<DepartureTimes>,
 ) -> SysResult<usize> {
     let mut spaces = [[MaybeUninit::<u8>::uninit(); cmsg_space!(TxTime(1))]; MESSAGES];
     let mut pieces = bytes.chunks(len);
@@ -178,7 +178,7 @@ mod tests {
         near.connect(far.local_addr().unwrap()).unwrap();
         set_txtime(near.as_fd(), ClockId::Monotonic, TxTimeFlags::empty()).unwrap();
         let mut outbox = Outbox::new(goodput_framing::goodput().datagrams(1, 100), 100, 1, 4);
-        let departures = Departures { first_ns: now_ns() + 1_000_000_000, gap_ns: 1000.5 };
+        let departures = DepartureTimes { first_ns: now_ns() + 1_000_000_000, gap_ns: 1000.5 };
         outbox.departures = Some(departures);
         assert_eq!(outbox.send(near.as_fd(), 3, 100), Ok(3));
         let mut times = Vec::new();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use super::answering;
-use super::asking::Asking;
+use super::asking::PendingRequest;
 use super::inbox::{self, Arrival, Inbox, stamp_arrivals};
 use super::tally::Tally;
 use crate::clock::{now_ns, wall_ns};
@@ -48,7 +48,7 @@ pub(crate) fn receive(flow: &Flow, how: Reading) -> Result<(), MoveError> {
     let request = datagrams.request(wall_ns());
     Receiver {
         flow,
-        asking: Asking::with(request, datagrams.settling_ns().unwrap_or(0)),
+        asking: PendingRequest::with(request, datagrams.settling_ns().unwrap_or(0)),
         tally: Tally::new(datagrams, flow.config.expected_rate),
         quiet: Quiet::of(flow),
         marked_ns: None,
@@ -60,7 +60,7 @@ pub(crate) fn receive(flow: &Flow, how: Reading) -> Result<(), MoveError> {
 /// A receiving flow and what it has counted.
 struct Receiver<'a> {
     flow: &'a Flow,
-    asking: Asking,
+    asking: PendingRequest,
     tally: Tally,
     quiet: Option<Quiet>,
     /// When the payload's clock was told to begin, where it was.

@@ -65,7 +65,7 @@ pub(super) fn reply(cookie: &Cookie, request: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Challenger, DatagramReply, FromServer, from_server, hello};
+    use super::super::{Challenger, DatagramReply, ServerReply, from_server, hello};
     use super::*;
     use std::net::SocketAddr;
 
@@ -75,7 +75,7 @@ mod tests {
         let DatagramReply::Challenge(bytes) = challenger.answer(from, &hello(&COOKIE)) else {
             panic!("a hello is challenged");
         };
-        let Some(FromServer::Challenge(nonce)) = from_server(&bytes) else { panic!("{bytes:?}") };
+        let Some(ServerReply::Challenge(nonce)) = from_server(&bytes) else { panic!("{bytes:?}") };
         nonce
     }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use goodput_model::EndName;
 
-use crate::greeting::{Greeting, Heard};
+use crate::greeting::{Greeting, GreetingStep};
 use crate::ticket::FlowTicket;
 
 /// What the client sends, as from 3.12 on; an older server takes any datagram.
@@ -68,12 +68,12 @@ impl Greeting for Request {
         REPEAT
     }
 
-    fn hear(&mut self, heard: Option<&[u8]>) -> Heard {
+    fn hear(&mut self, heard: Option<&[u8]>) -> GreetingStep {
         match heard {
-            None => Heard::Say(REQUEST.to_vec()),
-            Some(heard) if is_reply(heard) => Heard::Done,
-            Some(_) if self.sends => Heard::Nothing,
-            Some(_) => Heard::Payload,
+            None => GreetingStep::Say(REQUEST.to_vec()),
+            Some(heard) if is_reply(heard) => GreetingStep::Done,
+            Some(_) if self.sends => GreetingStep::Nothing,
+            Some(_) => GreetingStep::Payload,
         }
     }
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::greeting::{Greeting, Heard};
+use crate::greeting::{Greeting, GreetingStep};
 use crate::session::Cookie;
 
 /// Bytes of a hello and of an answer: more than any reply, so that nothing is amplified.
@@ -44,7 +44,7 @@ pub struct Nonce(pub [u8; 16]);
 
 /// What a client receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FromServer {
+pub enum ServerReply {
     /// Prove that you are where you say: send [`answer`].
     Challenge(Nonce),
     /// The flow is known; payload may follow.
@@ -144,12 +144,12 @@ pub fn welcome(cookie: &Cookie) -> Vec<u8> {
 }
 
 /// Client: what a datagram from the server says; `None` for anything else.
-pub fn from_server(datagram: &[u8]) -> Option<FromServer> {
+pub fn from_server(datagram: &[u8]) -> Option<ServerReply> {
     let (kind, rest) = kind_of(datagram)?;
     let value: [u8; 16] = rest.get(..16)?.try_into().ok()?;
     match kind {
-        CHALLENGE => Some(FromServer::Challenge(Nonce(value))),
-        WELCOME => Some(FromServer::Welcome(Cookie(value))),
+        CHALLENGE => Some(ServerReply::Challenge(Nonce(value))),
+        WELCOME => Some(ServerReply::Welcome(Cookie(value))),
         _ => None,
     }
 }
@@ -203,16 +203,16 @@ impl Greeting for AddressProof {
         REPEAT
     }
 
-    fn hear(&mut self, heard: Option<&[u8]>) -> Heard {
+    fn hear(&mut self, heard: Option<&[u8]>) -> GreetingStep {
         match heard.map(from_server) {
             None => {}
-            Some(Some(FromServer::Challenge(nonce))) => self.say = answer(&self.cookie, &nonce),
-            Some(Some(FromServer::Welcome(welcomed))) if welcomed == self.cookie => {
-                return Heard::Done;
+            Some(Some(ServerReply::Challenge(nonce))) => self.say = answer(&self.cookie, &nonce),
+            Some(Some(ServerReply::Welcome(welcomed))) if welcomed == self.cookie => {
+                return GreetingStep::Done;
             }
-            Some(_) => return Heard::Nothing,
+            Some(_) => return GreetingStep::Nothing,
         }
-        Heard::Say(self.say.clone())
+        GreetingStep::Say(self.say.clone())
     }
 }
 
@@ -236,7 +236,7 @@ mod tests {
             panic!("a hello is challenged");
         };
         match from_server(&bytes) {
-            Some(FromServer::Challenge(nonce)) => nonce,
+            Some(ServerReply::Challenge(nonce)) => nonce,
             other => panic!("{other:?}"),
         }
     }
@@ -246,7 +246,7 @@ mod tests {
         let from = address("192.0.2.7:4000");
         let datagram = answer(&COOKIE, &challenged(from));
         assert_eq!(challenger().answer(from, &datagram), DatagramReply::Proven(COOKIE));
-        assert_eq!(from_server(&welcome(&COOKIE)), Some(FromServer::Welcome(COOKIE)));
+        assert_eq!(from_server(&welcome(&COOKIE)), Some(ServerReply::Welcome(COOKIE)));
     }
 
     #[test]
@@ -254,18 +254,18 @@ mod tests {
         let from = address("192.0.2.7:4000");
         let mut proof = AddressProof::of(COOKIE);
         for _ in 0..2 {
-            assert_eq!(proof.hear(None), Heard::Say(hello(&COOKIE)));
+            assert_eq!(proof.hear(None), GreetingStep::Say(hello(&COOKIE)));
         }
         let nonce = challenged(from);
         let DatagramReply::Challenge(challenge) = challenger().answer(from, &hello(&COOKIE)) else {
             panic!("a hello is challenged");
         };
         for heard in [Some(&challenge[..]), None] {
-            assert_eq!(proof.hear(heard), Heard::Say(answer(&COOKIE, &nonce)));
+            assert_eq!(proof.hear(heard), GreetingStep::Say(answer(&COOKIE, &nonce)));
         }
-        assert_eq!(proof.hear(Some(b"something else")), Heard::Nothing);
-        assert_eq!(proof.hear(Some(&welcome(&Cookie([8; 16])))), Heard::Nothing);
-        assert_eq!(proof.hear(Some(&welcome(&COOKIE))), Heard::Done);
+        assert_eq!(proof.hear(Some(b"something else")), GreetingStep::Nothing);
+        assert_eq!(proof.hear(Some(&welcome(&Cookie([8; 16])))), GreetingStep::Nothing);
+        assert_eq!(proof.hear(Some(&welcome(&COOKIE))), GreetingStep::Done);
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(crate) struct Order {
 }
 
 /// What a client asks for by its first bytes.
-pub(crate) enum Wish {
+pub(crate) enum ClientRequest {
     /// Too few bytes to tell.
     More,
     /// Measurements, one after the other.
@@ -45,7 +45,7 @@ pub(crate) enum Wish {
 }
 
 /// Reads the first bytes of a connection, or the first datagram of an address.
-pub(crate) type Read = fn(Instant, &ServerConfig, &[u8]) -> Result<Wish, WireError>;
+pub(crate) type Read = fn(Instant, &ServerConfig, &[u8]) -> Result<ClientRequest, WireError>;
 
 /// A conversation, seen from the answering side.
 pub(crate) struct Answering {
@@ -202,8 +202,8 @@ impl Answering {
         let State::Opening(first) = &mut self.state else { return Ok(()) };
         first.extend_from_slice(bytes);
         match (self.read)(now, &self.config, first)? {
-            Wish::More => Ok(()),
-            Wish::Measure { program, answer, notes, orders } => {
+            ClientRequest::More => Ok(()),
+            ClientRequest::Measure { program, answer, notes, orders } => {
                 let peer = Host::foreign(program);
                 self.outbox.act(Action::Greeted { peer, secured: false, clock: None });
                 for note in notes {
@@ -214,7 +214,7 @@ impl Answering {
                 self.next_order(now);
                 Ok(())
             }
-            Wish::Converse(mut session) => {
+            ClientRequest::Converse(mut session) => {
                 let outcome = session.handle(now, Input::Received(std::mem::take(first)));
                 self.outbox.carry(session.as_mut());
                 self.state = State::Elsewhere(session);

@@ -11,7 +11,7 @@ mod connecting;
 
 use std::time::Duration;
 
-pub(crate) use answering::{Answering, Order, Wish};
+pub(crate) use answering::{Answering, ClientRequest, Order};
 pub(crate) use connecting::{Connecting, Dialect, out_of_reach};
 
 /// From the first byte to all that is needed to know what is asked for.

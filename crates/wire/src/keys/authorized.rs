@@ -240,7 +240,7 @@ impl Clients {
 
 /// What a server has to know clients by their keys.
 #[derive(Debug, Clone)]
-pub struct Knows {
+pub struct KeyAuthorization {
     /// Its own key, by which clients know it.
     pub own: Arc<PrivateKey>,
     /// The clients as they are now.

@@ -15,7 +15,7 @@ use base64ct::{Base64Unpadded, Encoding};
 use snow::params::DHChoice;
 use snow::resolvers::{CryptoResolver, DefaultResolver};
 
-pub use authorized::{AuthorizedKey, AuthorizedKeys, Clients, KeyRole, Knows};
+pub use authorized::{AuthorizedKey, AuthorizedKeys, Clients, KeyAuthorization, KeyRole};
 pub use known::KnownServers;
 
 /// What a public key begins with as text: which kind of key it is.

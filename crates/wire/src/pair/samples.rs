@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use goodput_model::{End, Host, Sample, Transport};
 
-use crate::keys::{AuthorizedKeys, Clients, Knows, PrivateKey};
+use crate::keys::{AuthorizedKeys, Clients, KeyAuthorization, PrivateKey};
 use crate::session::{ClientConfig, ClientKey, HostClock, Limits, ServerConfig, ServerIs, Token};
 
 /// The beginning of virtual time: always the same instant within a process.
@@ -54,10 +54,10 @@ pub fn client_key(own: u8, server: Option<u8>) -> ClientKey {
 ///
 /// # Panics
 /// When it is no such file.
-pub fn knows(clients: &str, own: u8) -> Knows {
+pub fn knows(clients: &str, own: u8) -> KeyAuthorization {
     let clients = clients.replace("KEY1", &key(1).public().to_string());
     let clients = AuthorizedKeys::parse(&clients).expect("the list of the test is good");
-    Knows { own: key(own), clients: Clients::new(clients) }
+    KeyAuthorization { own: key(own), clients: Clients::new(clients) }
 }
 
 /// How far the server's time of day is ahead of the client's, microseconds.

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use goodput_model::{Bytes, Direction, Length, Plan, Transport};
 
-use crate::direct::{Answering, Connecting, Dialect, Order, Wish, out_of_reach};
+use crate::direct::{Answering, ClientRequest, Connecting, Dialect, Order, out_of_reach};
 use crate::error::WireError;
 use crate::far_end::FarEnd;
 use crate::foreign;
@@ -60,7 +60,7 @@ fn recognises_datagram(datagram: &[u8]) -> FirstDatagram {
 }
 
 /// Takes whatever comes for payload, but for the words of clients that are lost here.
-fn read(_: Instant, config: &ServerConfig, first: &[u8]) -> Result<Wish, WireError> {
+fn read(_: Instant, config: &ServerConfig, first: &[u8]) -> Result<ClientRequest, WireError> {
     if config.transport == Transport::Tcp
         && let Some(seems) = foreign::known_client(first)
     {
@@ -79,7 +79,7 @@ fn read(_: Instant, config: &ServerConfig, first: &[u8]) -> Result<Wish, WireErr
     let taken_bytes = if config.transport == Transport::Tcp { first.len() as u64 } else { 0 };
     let meeting = Meeting::ThisConnection { taken_bytes, back: None };
     let order = Order { tickets: flows(&plan), plan, meeting };
-    Ok(Wish::Measure {
+    Ok(ClientRequest::Measure {
         program: "ttcp".into(),
         answer: Vec::new(),
         notes: Vec::new(),
@@ -155,9 +155,9 @@ mod tests {
     fn whatever_comes_is_payload_but_the_words_of_lost_clients() {
         let config = server_config(None);
         let read = |first: &[u8]| read(origin(), &config, first);
-        assert!(matches!(read(b"x"), Ok(Wish::Measure { .. })));
+        assert!(matches!(read(b"x"), Ok(ClientRequest::Measure { .. })));
         assert!(matches!(read(b"GET / HTTP/1.1\r\n"), Err(WireError::Foreign { .. })));
-        let Ok(Wish::Measure { orders, answer, .. }) = read(b" !\"#$%") else { panic!() };
+        let Ok(ClientRequest::Measure { orders, answer, .. }) = read(b" !\"#$%") else { panic!() };
         assert!(answer.is_empty());
         assert_eq!(orders[0].meeting, Meeting::ThisConnection { taken_bytes: 6, back: None });
     }

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::shown;
 use crate::bench::contest::{Against, Bound, Contest, Goal, Place};
-use crate::bench::kept::{Kept, Ran};
+use crate::bench::kept::{Kept, RunRecord};
 use crate::bench::quantity::Quantity;
 use crate::bench::stats::{Estimate, estimate};
 
@@ -37,13 +37,14 @@ fn named(goal: &Goal) -> String {
 
 /// `median | goal | met`.
 fn judged(kept: &Kept, contest: &Contest, place: Place, goal: &Goal) -> String {
-    let runs: Vec<&Ran> = kept.of(contest, place).collect();
+    let runs: Vec<&RunRecord> = kept.of(contest, place).collect();
     let failed =
         runs.iter().filter(|ran| ran.entry == goal.of && ran.value(goal.quantity).is_none());
     let failed = failed.count();
     let rounds = 1..=kept.rounds();
     let values = rounds.filter_map(|round| {
-        let of_round: Vec<&Ran> = runs.iter().copied().filter(|ran| ran.round == round).collect();
+        let of_round: Vec<&RunRecord> =
+            runs.iter().copied().filter(|ran| ran.round == round).collect();
         value(contest, goal, &of_round)
     });
     let Some(value) = estimate(values) else {
@@ -58,7 +59,7 @@ fn judged(kept: &Kept, contest: &Contest, place: Place, goal: &Goal) -> String {
 }
 
 /// What a goal compares, in one round. `None` if one of the two is missing.
-fn value(contest: &Contest, goal: &Goal, runs: &[&Ran]) -> Option<f64> {
+fn value(contest: &Contest, goal: &Goal, runs: &[&RunRecord]) -> Option<f64> {
     let of = |name: &str| runs.iter().find(|ran| ran.entry == name)?.value(goal.quantity);
     let ours = of(goal.of)?;
     let peer = |by| best_peer(contest, by, runs)?.value(goal.quantity);
@@ -75,11 +76,15 @@ fn value(contest: &Contest, goal: &Goal, runs: &[&Ran]) -> Option<f64> {
     })
 }
 
-fn best_peer<'a>(contest: &Contest, by: &Quantity, runs: &[&'a Ran]) -> Option<&'a Ran> {
-    let is_peer = |ran: &&Ran| contest.entry(&ran.entry).is_some_and(|entry| entry.is_peer());
+fn best_peer<'a>(
+    contest: &Contest,
+    by: &Quantity,
+    runs: &[&'a RunRecord],
+) -> Option<&'a RunRecord> {
+    let is_peer = |ran: &&RunRecord| contest.entry(&ran.entry).is_some_and(|entry| entry.is_peer());
     let with_value =
         runs.iter().copied().filter(is_peer).filter_map(|ran| Some((ran, ran.value(by)?)));
-    let better = |best: (&'a Ran, f64), next: (&'a Ran, f64)| {
+    let better = |best: (&'a RunRecord, f64), next: (&'a RunRecord, f64)| {
         if by.prefers(next.1, best.1) { next } else { best }
     };
     with_value.reduce(better).map(|(ran, _)| ran)
@@ -124,7 +129,7 @@ impl Bound {
 mod tests {
     use super::*;
     use crate::bench::contests::ALL;
-    use crate::bench::kept::{Came, Values};
+    use crate::bench::kept::{RunOutcome, Values};
     use crate::bench::quantity::{BESIDE, CPU, RATE};
 
     fn near(median: f64) -> Estimate {
@@ -142,14 +147,14 @@ mod tests {
         assert_eq!(Bound::Below(2.0).met(near(1.0)), "yes");
     }
 
-    fn ran(entry: &str, rate: f64, cpu: f64) -> Ran {
+    fn ran(entry: &str, rate: f64, cpu: f64) -> RunRecord {
         let values = Values::from([(RATE.id.into(), rate), (CPU.id.into(), cpu)]);
-        Ran {
+        RunRecord {
             round: 1,
             contest: ALL[0].id.into(),
             place: "veth".into(),
             entry: entry.into(),
-            came: Came::Values(values),
+            came: RunOutcome::Values(values),
         }
     }
 
@@ -162,7 +167,7 @@ mod tests {
             ran("iperf", 20.0, 2.0),
             ran("copying alone, in cache", 60.0, 0.0),
         ];
-        let runs: Vec<&Ran> = runs.iter().collect();
+        let runs: Vec<&RunRecord> = runs.iter().collect();
         let values: Vec<_> =
             contest.goals[..3].iter().map(|goal| value(contest, goal, &runs).unwrap()).collect();
         assert_eq!(values, [1.5, 2.0, 50.0]);
@@ -181,10 +186,10 @@ mod tests {
         let contest = ALL.iter().find(|contest| contest.id == "observing").unwrap();
         let mut runs = [ran("goodput", 99.0, 1.02), ran("goodput --no-observe", 100.0, 1.0)];
         for (ran, share) in runs.iter_mut().zip([3.0, 2.0]) {
-            let Came::Values(values) = &mut ran.came else { continue };
+            let RunOutcome::Values(values) = &mut ran.came else { continue };
             values.insert(BESIDE.id.into(), share);
         }
-        let runs: Vec<&Ran> = runs.iter().collect();
+        let runs: Vec<&RunRecord> = runs.iter().collect();
         let values: Vec<f64> =
             contest.goals.iter().map(|goal| value(contest, goal, &runs).unwrap().round()).collect();
         assert_eq!(values, [1.0, 1.0, 2.0]);

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use anyhow::Result;
 
 use super::contest::{Contest, Place};
-use super::kept::{Came, Kept, Ran};
+use super::kept::{Kept, RunOutcome, RunRecord};
 use super::machine::Machine;
 use super::quantity::Quantity;
 use super::stats::{CONFIDENCE, Estimate};
@@ -47,10 +47,10 @@ pub fn summary(kept: &Kept, contests: &[&'static Contest]) -> Result<String> {
 }
 
 /// A run in a line.
-pub fn one_line(ran: &Ran, contest: &Contest) -> String {
+pub fn one_line(ran: &RunRecord, contest: &Contest) -> String {
     let came = match &ran.came {
-        Came::Failed(why) => format!("FAILED: {why}"),
-        Came::Values(_) => {
+        RunOutcome::Failed(why) => format!("FAILED: {why}"),
+        RunOutcome::Values(_) => {
             let value = |quantity: &&Quantity| {
                 let value = ran.value(quantity)? * quantity.scale;
                 Some(format!("{}: {value:.*}", quantity.heading, quantity.digits))
@@ -125,11 +125,11 @@ mod tests {
             {
                 let values = contest.columns.iter().map(|column| (column.id.into(), 5e9));
                 let came = match entry.name {
-                    "nuttcp" => Came::Failed("no | route\nat all".into()),
-                    _ => Came::Values(values.collect::<Values>()),
+                    "nuttcp" => RunOutcome::Failed("no | route\nat all".into()),
+                    _ => RunOutcome::Values(values.collect::<Values>()),
                 };
                 let (contest, place) = (contest.id.into(), place.id().into());
-                runs.push(Ran { round, contest, place, entry: entry.name.into(), came });
+                runs.push(RunRecord { round, contest, place, entry: entry.name.into(), came });
             }
         }
         Kept { machine: Machine { seconds: 2, ..Machine::default() }, runs }

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::shown;
 use crate::bench::contest::{Contest, Place};
-use crate::bench::kept::{Came, Kept};
+use crate::bench::kept::{Kept, RunOutcome};
 use crate::bench::stats::estimate;
 
 /// A row for each entry, a column for each quantity.
@@ -30,7 +30,7 @@ pub fn entries(page: &mut String, kept: &Kept, contest: &Contest, place: Place) 
 pub fn failures(page: &mut String, kept: &Kept, contest: &Contest, place: Place) -> Result<()> {
     let mut failed: BTreeMap<&str, (u32, &str)> = BTreeMap::new();
     for ran in kept.of(contest, place) {
-        if let Came::Failed(why) = &ran.came {
+        if let RunOutcome::Failed(why) = &ran.came {
             failed.entry(&ran.entry).or_insert((0, why)).0 += 1;
         }
     }

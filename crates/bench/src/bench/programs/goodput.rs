@@ -5,13 +5,13 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{Counted, Job, Leaves, Program, Said, arguments};
+use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments};
 
 pub static GOODPUT: Program = Program {
     name: "goodput",
     version: "--version",
     control_connections: 1,
-    leaves: Leaves::ByItself,
+    leaves: ServerExit::ByItself,
     beyond: |_| Duration::from_millis(400),
     server,
     client,
@@ -41,7 +41,7 @@ fn client(job: &Job<'_>) -> Vec<String> {
     arguments
 }
 
-fn count(job: &Job<'_>, said: &Said) -> Result<Counted> {
+fn count(job: &Job<'_>, said: &ProgramOutputs) -> Result<Counted> {
     let json: Value = serde_json::from_str(&said.client).context("the record is not JSON")?;
     let result = &json["result"];
     let rate = result["goodput_bits_per_s"].as_f64();
@@ -62,7 +62,10 @@ mod tests {
 
     fn counted(load: Load, result: &str) -> Counted {
         let job = Job { load: &load, address: "192.0.2.2", port: 10_000, seconds: 1 };
-        let said = Said { client: format!("{{\"result\":{result}}}"), ..Said::default() };
+        let said = ProgramOutputs {
+            client: format!("{{\"result\":{result}}}"),
+            ..ProgramOutputs::default()
+        };
         count(&job, &said).unwrap()
     }
 

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::{Counted, Job, Leaves, Program, Said, arguments};
+use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments};
 use crate::bench::contest::Transport;
 
 pub static IPERF: Program = Program {
     name: "iperf",
     version: "--version",
     control_connections: 0,
-    leaves: Leaves::Interrupted,
+    leaves: ServerExit::Interrupted,
     beyond: |transport| Duration::from_millis(if transport == Transport::Udp { 800 } else { 300 }),
     server,
     client,
@@ -43,7 +43,7 @@ fn client(job: &Job<'_>) -> Vec<String> {
 /// second; of UDP also jitter, lost, sent, percent, out of order. Rows of id -1 are sums. The rate is
 /// all bytes in the time of the longest flow: many threads do not all start at once, so a sum of their
 /// rates would be of times that do not overlap.
-fn count(job: &Job<'_>, said: &Said) -> Result<Counted> {
+fn count(job: &Job<'_>, said: &ProgramOutputs) -> Result<Counted> {
     let (mut bytes, mut seconds, mut lost, mut sent, mut flows) = (0.0, 0.0f64, 0.0, 0.0, 0);
     for row in said.server.lines() {
         let fields: Vec<&str> = row.split(',').collect();
@@ -77,7 +77,7 @@ mod tests {
 
     fn counted(load: Load, server: &str) -> Result<Counted> {
         let job = Job { load: &load, address: "192.0.2.2", port: 10_000, seconds: 1 };
-        count(&job, &Said { server: server.into(), ..Said::default() })
+        count(&job, &ProgramOutputs { server: server.into(), ..ProgramOutputs::default() })
     }
 
     #[test]

@@ -5,13 +5,13 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{Counted, Job, Leaves, Program, Said, arguments};
+use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments};
 
 pub static IPERF3: Program = Program {
     name: "iperf3",
     version: "--version",
     control_connections: 1,
-    leaves: Leaves::ByItself,
+    leaves: ServerExit::ByItself,
     beyond: |_| Duration::from_millis(400),
     server: |job| arguments!["--server", "--one-off", "--bind", job.address, "--port", job.port],
     client,
@@ -32,7 +32,7 @@ fn client(job: &Job<'_>) -> Vec<String> {
 
 /// `sum_received` has the receiver's bytes. What it calls lost leaves out what was sent after the last
 /// datagram that came, so loss is of what the sender sent.
-fn count(job: &Job<'_>, said: &Said) -> Result<Counted> {
+fn count(job: &Job<'_>, said: &ProgramOutputs) -> Result<Counted> {
     let json: Value = serde_json::from_str(&said.client).context("the result is not JSON")?;
     let number = |place: &str| {
         json.pointer(place).and_then(Value::as_f64).with_context(|| format!("it has no {place}"))
@@ -62,7 +62,9 @@ mod tests {
     fn the_receivers_count_is_taken() {
         let load = Load::udp(64);
         let job = Job { load: &load, address: "192.0.2.2", port: 10_000, seconds: 1 };
-        let counted = count(&job, &Said { client: UDP.into(), ..Said::default() }).unwrap();
+        let counted =
+            count(&job, &ProgramOutputs { client: UDP.into(), ..ProgramOutputs::default() })
+                .unwrap();
         assert_eq!(counted.bytes, 2_183_936.0);
         assert_eq!(counted.bits_per_s.round(), 15_564_620.0);
         assert_eq!(counted.lost_percent.unwrap().round(), 69.0);

@@ -32,7 +32,7 @@ pub struct Program {
     /// How many TCP connections its client opens before the first one for payload.
     pub control_connections: usize,
     /// How its server ends.
-    pub leaves: Leaves,
+    pub leaves: ServerExit,
     /// How long a run takes beyond its payload, about.
     pub beyond: fn(Transport) -> Duration,
     /// Arguments of the server.
@@ -40,12 +40,12 @@ pub struct Program {
     /// Arguments of the client.
     pub client: fn(&Job<'_>) -> Vec<String>,
     /// What the receiver counted, from what both printed.
-    pub count: fn(&Job<'_>, &Said) -> Result<Counted>,
+    pub count: fn(&Job<'_>, &ProgramOutputs) -> Result<Counted>,
 }
 
 /// How a server ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leaves {
+pub enum ServerExit {
     /// After its first client.
     ByItself,
     /// By SIGINT.
@@ -66,7 +66,7 @@ pub struct Job<'a> {
 
 /// What both printed on stdout.
 #[derive(Debug, Default)]
-pub struct Said {
+pub struct ProgramOutputs {
     /// The client.
     pub client: String,
     /// The server.
@@ -124,7 +124,7 @@ mod tests {
         let load = Load::udp(1472);
         let job = Job { load: &load, address: "192.0.2.2", port: 10_000, seconds: 2 };
         for program in ALL {
-            assert!((program.count)(&job, &Said::default()).is_err(), "{}", program.name);
+            assert!((program.count)(&job, &ProgramOutputs::default()).is_err(), "{}", program.name);
         }
     }
 

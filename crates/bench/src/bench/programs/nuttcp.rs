@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{Counted, Job, Leaves, Program, Said, arguments, number_after};
+use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments, number_after};
 use crate::bench::contest::Transport;
 
 pub static NUTTCP: Program = Program {
     name: "nuttcp",
     version: "-V",
     control_connections: 1,
-    leaves: Leaves::ByItself,
+    leaves: ServerExit::ByItself,
     // It waits two seconds for late datagrams.
     beyond: |transport| Duration::from_millis(if transport == Transport::Udp { 2500 } else { 300 }),
     server: |job| arguments!["-1", "--nofork", format!("-P{}", job.port)],
@@ -39,7 +39,7 @@ fn client(job: &Job<'_>) -> Vec<String> {
     arguments
 }
 
-fn count(job: &Job<'_>, said: &Said) -> Result<Counted> {
+fn count(job: &Job<'_>, said: &ProgramOutputs) -> Result<Counted> {
     let number = |key| number_after(&said.client, key);
     let lost_percent = match job.is_udp() {
         true => Some(100.0 * number("drop=")? / number("pkt=")?),
@@ -65,7 +65,9 @@ mod tests {
     fn megabytes_are_binary_and_rates_are_not() {
         let load = Load::udp(1472);
         let job = Job { load: &load, address: "192.0.2.2", port: 10_000, seconds: 1 };
-        let counted = count(&job, &Said { client: UDP.into(), ..Said::default() }).unwrap();
+        let counted =
+            count(&job, &ProgramOutputs { client: UDP.into(), ..ProgramOutputs::default() })
+                .unwrap();
         assert_eq!((counted.bytes / 1e6).round(), 83.0);
         assert_eq!(counted.bits_per_s, 662_380_900.0);
         assert_eq!((counted.lost_percent.unwrap() * 100.0).round(), 3396.0);

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{Counted, Job, Leaves, Program, Said, arguments, number_after};
+use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments, number_after};
 
 pub static QPERF: Program = Program {
     name: "qperf",
     version: "--version",
     control_connections: 1,
-    leaves: Leaves::Interrupted,
+    leaves: ServerExit::Interrupted,
     beyond: |_| Duration::from_millis(400),
     server: |job| arguments!["--listen_port", job.port],
     client,
@@ -37,7 +37,7 @@ fn client(job: &Job<'_>) -> Vec<String> {
 
 /// `bw` (TCP) and `recv_bw` (UDP) are of what was received; `loc` is the client, which sends, and
 /// `rem` the server.
-fn count(job: &Job<'_>, said: &Said) -> Result<Counted> {
+fn count(job: &Job<'_>, said: &ProgramOutputs) -> Result<Counted> {
     let number = |key| number_after(&said.client, key);
     let received = number("rem_recv_bytes")?;
     let sent = number("loc_send_bytes")?;
@@ -56,7 +56,7 @@ mod tests {
 
     fn counted(load: Load, client: &str) -> Counted {
         let job = Job { load: &load, address: "192.0.2.2", port: 10_000, seconds: 1 };
-        count(&job, &Said { client: client.into(), ..Said::default() }).unwrap()
+        count(&job, &ProgramOutputs { client: client.into(), ..ProgramOutputs::default() }).unwrap()
     }
 
     // Both of qperf 0.4.11.

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{Counted, Job, Leaves, Program, Said, arguments, number_after};
+use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments, number_after};
 
 pub static SOCKPERF: Program = Program {
     name: "sockperf",
     version: "--version",
     control_connections: 0,
-    leaves: Leaves::Interrupted,
+    leaves: ServerExit::Interrupted,
     // It waits two seconds around its warm-up.
     beyond: |_| Duration::from_millis(2500),
     server: |job| with_transport(job, arguments!["server", "-i", job.address, "-p", job.port]),
@@ -34,7 +34,7 @@ fn with_transport(job: &Job<'_>, mut arguments: Vec<String>) -> Vec<String> {
     arguments
 }
 
-fn count(job: &Job<'_>, said: &Said) -> Result<Counted> {
+fn count(job: &Job<'_>, said: &ProgramOutputs) -> Result<Counted> {
     let sent = number_after(&said.client, "Total of ")?;
     let seconds = number_after(&said.client, "messages sent in ")?;
     let received = number_after(&said.server, "Total ")?;
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn the_server_counts_and_the_client_has_the_time() {
         // Of sockperf 3.7.
-        let said = Said {
+        let said = ProgramOutputs {
             client: "sockperf: Test ended\nsockperf: Total of 84911 messages sent in 1.001 sec\n"
                 .into(),
             server: "sockperf: Test end (interrupted by user)\n\

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use self::spans::{Interval, interval};
 use self::tree::Tree;
-use super::cut::Cutter;
+use super::cut::IntervalCutter;
 use super::{Context, Format, Writer};
 
 /// The format.
@@ -30,13 +30,13 @@ pub fn socket(flow: u16) -> u32 {
 
 struct Json {
     context: Context,
-    cutter: Cutter,
+    cutter: IntervalCutter,
     intervals: Vec<Interval>,
 }
 
 impl Json {
     fn new(context: Context) -> Self {
-        let cutter = Cutter::of_iperf3(&context.plan, context.style.intervals);
+        let cutter = IntervalCutter::of_iperf3(&context.plan, context.style.intervals);
         Self { context, cutter, intervals: Vec::new() }
     }
 }

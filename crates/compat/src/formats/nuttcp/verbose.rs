@@ -62,7 +62,7 @@ impl Writer for Verbose {
             for end in [EndName::Near, EndName::Far] {
                 let told = record.far_totals.as_ref().filter(|_| end == EndName::Far);
                 let own = told.and_then(|told| told.text.as_deref()).filter(|t| is_nuttcp(t));
-                let side = Said { record, context: &self.context, direction: &direction, end };
+                let side = EndLine { record, context: &self.context, direction: &direction, end };
                 let said = match own {
                     Some(text) => passed_on(text, side.drops()),
                     None => side.lines(),
@@ -133,14 +133,14 @@ fn loss(value: &str) -> String {
 }
 
 /// One end of one direction.
-struct Said<'a> {
+struct EndLine<'a> {
     record: &'a Record,
     context: &'a Context,
     direction: &'a DirectionAccount,
     end: EndName,
 }
 
-impl Said<'_> {
+impl EndLine<'_> {
     fn sends(&self) -> bool {
         self.direction.sender == self.end
     }

@@ -11,7 +11,7 @@ use goodput_mover::socket::{enable_arrival_times, receive_with_ancillary, udp_so
 use goodput_mover::{Arrivals, LastHeard, monotonic_ns};
 use goodput_wire::clock_questions::ClockQuestions;
 use goodput_wire::datagram::echo::{Echoed, echo, echoed};
-use goodput_wire::datagram::{FromServer, Nonce, from_server, hello};
+use goodput_wire::datagram::{Nonce, ServerReply, from_server, hello};
 use goodput_wire::session::Cookie;
 
 /// Questions before and after the payload; the fastest of so many met hardly a queue.
@@ -94,13 +94,13 @@ pub fn exchange(
         let port = to.port();
         Missing::because(format!("no UDP echo from {to}; a firewall may drop UDP to port {port}"))
     })?;
-    let mut asking = Asking::new(&socket, cookie, nonce, progress);
+    let mut asking = PendingRequests::new(&socket, cookie, nonce, progress);
     asking.run().map_err(failed)?;
     asking.into_exchanges()
 }
 
 /// Questions under way.
-struct Asking<'a> {
+struct PendingRequests<'a> {
     socket: &'a UdpSocket,
     cookie: Cookie,
     nonce: Nonce,
@@ -138,7 +138,7 @@ impl Answers {
     }
 }
 
-impl<'a> Asking<'a> {
+impl<'a> PendingRequests<'a> {
     fn new(socket: &'a UdpSocket, cookie: Cookie, nonce: Nonce, progress: &'a Progress) -> Self {
         Self {
             socket,
@@ -261,7 +261,7 @@ fn proven(
         {
             let heard = receive(socket, left.min(LOADED_INTERVAL))?;
             let said = heard.and_then(|(datagram, _)| from_server(&datagram));
-            if let Some(FromServer::Challenge(nonce)) = said {
+            if let Some(ServerReply::Challenge(nonce)) = said {
                 return Ok(Some(nonce));
             }
         }
@@ -292,7 +292,7 @@ mod tests {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(socket.local_addr().unwrap()).unwrap();
         let (cookie, progress) = (Cookie([3; 16]), Progress::default());
-        let mut asking = Asking::new(&socket, cookie, Nonce([0; 16]), &progress);
+        let mut asking = PendingRequests::new(&socket, cookie, Nonce([0; 16]), &progress);
         asking.ask();
         let mut answer = [b"goodputr".as_slice(), &cookie.0, &2u64.to_be_bytes()].concat();
         asking.heard(&answer, None);

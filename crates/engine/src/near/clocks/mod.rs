@@ -29,11 +29,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Offset that is worth a word, microseconds: records and logs of both hosts no longer line up.
 const NOTED_OFFSET_US: f64 = 1e6;
 
-type Asked = Result<Vec<Exchange>, Missing>;
+type ClockExchanges = Result<Vec<Exchange>, Missing>;
 
 /// A comparison of both ends' clocks under way.
 pub struct Comparing {
-    asking: Result<JoinHandle<Result<Asked, EngineError>>, Missing>,
+    asking: Result<JoinHandle<Result<ClockExchanges, EngineError>>, Missing>,
     progress: Arc<Progress>,
 }
 
@@ -78,7 +78,7 @@ impl Comparing {
     }
 
     /// What was answered, about a second later at the latest.
-    pub async fn collect(mut self) -> Result<Asked, EngineError> {
+    pub async fn collect(mut self) -> Result<ClockExchanges, EngineError> {
         let broken = |cause| EngineError::Flow(format!("an internal task failed: {cause}"));
         match &mut self.asking {
             Ok(asking) => asking.await.map_err(broken)?,
@@ -112,7 +112,7 @@ fn whom(
 }
 
 /// What the exchanges come to.
-pub fn conclude(asked: Asked, near: &End, far: &Known<Arc<End>>) -> Clocks {
+pub fn conclude(asked: ClockExchanges, near: &End, far: &Known<Arc<End>>) -> Clocks {
     let exchanges = match asked {
         Ok(exchanges) => exchanges,
         Err(why) => return Clocks { relation: Known::Missing(why), exchanges: Vec::new() },

@@ -12,7 +12,7 @@ const LOADED: (u64, u64) = (1000 * MS, 5000 * MS);
 
 /// A path and a far clock.
 #[derive(Debug, Clone, Copy)]
-struct World {
+struct SimulatedPath {
     ahead_ns: i64,
     ppm: f64,
     /// What each way takes when it is idle, nanoseconds.
@@ -21,7 +21,7 @@ struct World {
     queues_ns: (u64, u64),
 }
 
-impl World {
+impl SimulatedPath {
     fn far_ns(&self, at_ns: u64) -> u64 {
         (at_ns as f64 * (1.0 + self.ppm * 1e-6)) as u64 + self.ahead_ns as u64
     }
@@ -72,11 +72,12 @@ impl World {
     }
 }
 
-fn world() -> impl Strategy<Value = World> {
+fn world() -> impl Strategy<Value = SimulatedPath> {
     let way = 10_000u64..80 * MS;
     let queue = 0..200 * MS;
-    (0i64..1 << 50, -400.0f64..400.0, (way.clone(), way), (queue.clone(), queue))
-        .prop_map(|(ahead_ns, ppm, ways_ns, queues_ns)| World { ahead_ns, ppm, ways_ns, queues_ns })
+    (0i64..1 << 50, -400.0f64..400.0, (way.clone(), way), (queue.clone(), queue)).prop_map(
+        |(ahead_ns, ppm, ways_ns, queues_ns)| SimulatedPath { ahead_ns, ppm, ways_ns, queues_ns },
+    )
 }
 
 proptest! {
@@ -109,7 +110,7 @@ proptest! {
     /// Pings on the control connection, before and after: the queues of the flows still need no offset.
     #[test]
     fn a_few_pings_bound_the_clock_and_both_idle_ways(world in world()) {
-        let world = World { ppm: world.ppm / 4.0, ..world };
+        let world = SimulatedPath { ppm: world.ppm / 4.0, ..world };
         let times = |from: u64| (0..8).map(move |n| (from + 2 * n) * MS);
         let exchanges = world.asked(times(700).chain(times(5500)), |_| Some(0));
         let found = relation(&exchanges, false).unwrap();

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use goodput_model::{Plan, Transport};
-use goodput_mover::Early;
+use goodput_mover::EarlyPayload;
 use goodput_mover::socket::{apply_accepted, tcp_listen, udp_listen};
 use goodput_wire::ticket::FlowTicket;
 use tokio::net::{TcpListener, UdpSocket};
@@ -71,7 +71,7 @@ impl<'a> FlowListeners<'a> {
                 .unwrap_or_else(|_| Err(did_not_come(self.peer)))
                 .map_err(|cause| EngineError::Flow(format!("flow {id}: {cause}")))?;
             opening.doubt(doubts);
-            opening.add(ticket, socket, Early::default());
+            opening.add(ticket, socket, EarlyPayload::default());
         }
         opening.done()
     }

@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use goodput_model::{EndName, FlowPlan, Plan, Transport};
-use goodput_mover::Early;
+use goodput_mover::EarlyPayload;
 use goodput_wire::session::Protocol;
 use goodput_wire::ticket::FlowTicket;
 
@@ -93,7 +93,7 @@ impl Destination {
         plan: &Plan,
         ticket: &FlowTicket,
         time: Duration,
-    ) -> Result<((OwnedFd, Early), SocketAddr), EngineError> {
+    ) -> Result<((OwnedFd, EarlyPayload), SocketAddr), EngineError> {
         let mut first_error = None;
         for address in &self.addresses {
             match self.open(*address, plan, ticket, time) {
@@ -111,7 +111,7 @@ impl Destination {
         plan: &Plan,
         ticket: &FlowTicket,
         time: Duration,
-    ) -> Result<(OwnedFd, Early), EngineError> {
+    ) -> Result<(OwnedFd, EarlyPayload), EngineError> {
         match plan.transport {
             Transport::Tcp => Ok((tcp::open(address, plan, ticket, time)?, shown(ticket))),
             Transport::Udp => udp::open(self.protocol, address, plan, ticket, time),
@@ -120,10 +120,10 @@ impl Destination {
 }
 
 /// What a proof is of the payload of the flow.
-fn shown(ticket: &FlowTicket) -> Early {
+fn shown(ticket: &FlowTicket) -> EarlyPayload {
     let is_payload = ticket.framing.counts_proof() && ticket.is_sender(EndName::Near);
     let bytes = if is_payload { ticket.proof.0.len() as u64 } else { 0 };
-    Early { bytes, datagrams: Vec::new() }
+    EarlyPayload { bytes, datagrams: Vec::new() }
 }
 
 /// The address of the flow that comes `connections` after the first one.
@@ -164,7 +164,7 @@ impl Opening {
         Self { plan, peer: None, flows: Vec::with_capacity(flows), doubts: Vec::new() }
     }
 
-    fn add(&mut self, ticket: &FlowTicket, socket: OwnedFd, early: Early) {
+    fn add(&mut self, ticket: &FlowTicket, socket: OwnedFd, early: EarlyPayload) {
         let found = goodput_mover::socket::check_effective(&socket, &self.plan.socket);
         self.doubt(found);
         self.note_port(ticket.flow.id, &socket);
@@ -210,7 +210,12 @@ impl Opening {
         })?;
         let socket = carrier.socket.try_clone().map_err(EngineError::io(named()))?;
         let framing = ticket.framing.clone();
-        self.flows.push(Connected { flow: ticket.flow, socket, framing, early: Early::default() });
+        self.flows.push(Connected {
+            flow: ticket.flow,
+            socket,
+            framing,
+            early: EarlyPayload::default(),
+        });
         Ok(true)
     }
 

@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use goodput_model::Plan;
-use goodput_mover::Early;
-use goodput_wire::greeting::{Greeting, Heard};
+use goodput_mover::EarlyPayload;
+use goodput_wire::greeting::{Greeting, GreetingStep};
 use goodput_wire::session::Protocol;
 use goodput_wire::ticket::FlowTicket;
 
@@ -23,7 +23,7 @@ pub fn open(
     plan: &Plan,
     ticket: &FlowTicket,
     time: Duration,
-) -> Result<(OwnedFd, Early), EngineError> {
+) -> Result<(OwnedFd, EarlyPayload), EngineError> {
     let fd = goodput_mover::socket::udp_socket(None, address, &plan.socket, false)
         .map_err(EngineError::of_flow(ticket.flow.id))?;
     let socket = UdpSocket::from(fd);
@@ -37,26 +37,30 @@ fn greet(
     socket: &UdpSocket,
     ticket: &FlowTicket,
     time: Duration,
-) -> std::io::Result<Early> {
+) -> std::io::Result<EarlyPayload> {
     match (protocol.greet)(ticket).map_err(std::io::Error::other)? {
         Some(mut greeting) => ask(socket, greeting.as_mut(), time),
-        None => Ok(Early::default()),
+        None => Ok(EarlyPayload::default()),
     }
 }
 
 /// Sends and listens until the answer is there.
-fn ask(socket: &UdpSocket, greeting: &mut dyn Greeting, time: Duration) -> std::io::Result<Early> {
+fn ask(
+    socket: &UdpSocket,
+    greeting: &mut dyn Greeting,
+    time: Duration,
+) -> std::io::Result<EarlyPayload> {
     socket.set_nonblocking(false)?;
     let deadline = Instant::now() + time;
     let mut room = vec![0; MAX_DATAGRAM_BYTES];
-    let (mut heard, mut early) = (None, Early::default());
+    let (mut heard, mut early) = (None, EarlyPayload::default());
     loop {
         let datagram = heard.map(|length: usize| &room[..length]);
         match greeting.hear(datagram) {
-            Heard::Say(bytes) => drop(socket.send(&bytes)?),
-            Heard::Nothing => {}
-            said @ (Heard::Done | Heard::Payload) => {
-                let payload = datagram.filter(|_| said == Heard::Payload);
+            GreetingStep::Say(bytes) => drop(socket.send(&bytes)?),
+            GreetingStep::Nothing => {}
+            said @ (GreetingStep::Done | GreetingStep::Payload) => {
+                let payload = datagram.filter(|_| said == GreetingStep::Payload);
                 early.datagrams.extend(payload.map(<[u8]>::to_vec));
                 socket.set_read_timeout(None)?;
                 return Ok(early);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use goodput_model::{Missing, SocketOptions};
 use goodput_wire::datagram::echo::{echo, echoed};
-use goodput_wire::datagram::{FromServer, Nonce, from_server, hello};
+use goodput_wire::datagram::{Nonce, ServerReply, from_server, hello};
 use goodput_wire::session::Cookie;
 
 use super::schedule::{ANSWER_TIMEOUT, Halt, Probes, Waiting};
@@ -69,7 +69,7 @@ fn challenged(socket: &UdpSocket, cookie: &Cookie) -> std::io::Result<Option<Non
         // A lost one is repeated.
         let _ = socket.send(&hello(cookie));
         let nonce = hear(socket, REPEAT_INTERVAL, |datagram| match from_server(datagram) {
-            Some(FromServer::Challenge(nonce)) => Some(nonce),
+            Some(ServerReply::Challenge(nonce)) => Some(nonce),
             _ => None,
         })?;
         if nonce.is_some() {

@@ -25,14 +25,14 @@ pub use sum::latency;
 pub const IDLE_PHASE_TIME: Duration = Duration::from_secs(1);
 
 /// What one way to probe found, or why it could not.
-type Found = Result<Probes, Missing>;
+type ProbesResult = Result<Probes, Missing>;
 
 /// What all probes of one phase found.
 pub struct Phase {
     /// Connections to the server's port.
-    tcp_connect: Found,
+    tcp_connect: ProbesResult,
     /// Datagrams that the server sends back.
-    udp_echo: Found,
+    udp_echo: ProbesResult,
 }
 
 /// Where probes go, and by what they may.
@@ -88,8 +88,8 @@ impl Prober {
 
 /// Probes under way.
 pub struct Probing {
-    tcp_connect: JoinHandle<Result<Found, EngineError>>,
-    udp_echo: JoinHandle<Result<Found, EngineError>>,
+    tcp_connect: JoinHandle<Result<ProbesResult, EngineError>>,
+    udp_echo: JoinHandle<Result<ProbesResult, EngineError>>,
     halt: Arc<Halt>,
 }
 

@@ -8,7 +8,7 @@ use goodput_model::{
 };
 
 use super::schedule::ANSWER_TIMEOUT;
-use super::{Found, Phase};
+use super::{Phase, ProbesResult};
 use crate::result::measurement::Measurement;
 
 /// Share of the longest times that responsiveness leaves out (draft-ietf-ippm-responsiveness: the mean
@@ -22,8 +22,10 @@ const MINUTE_US: f64 = 60e6;
 pub fn latency(mut idle: Phase, mut loaded: Phase, measurement: &Measurement) -> Latency {
     idle.sort();
     loaded.sort();
-    let compared =
-        |idle: &Found, loaded: &Found| IdleAndLoaded { idle: probed(idle), loaded: probed(loaded) };
+    let compared = |idle: &ProbesResult, loaded: &ProbesResult| IdleAndLoaded {
+        idle: probed(idle),
+        loaded: probed(loaded),
+    };
     Latency {
         tcp_connect: compared(&idle.tcp_connect, &loaded.tcp_connect),
         udp_echo: compared(&idle.udp_echo, &loaded.udp_echo),
@@ -42,7 +44,7 @@ impl Phase {
     }
 }
 
-fn probed(found: &Found) -> Known<RoundTrips> {
+fn probed(found: &ProbesResult) -> Known<RoundTrips> {
     let counted = found.as_ref().map_err(Clone::clone).and_then(|probes| {
         let none = || match probes.lost {
             0 => Missing::because("nothing was probed: the test was too short"),
@@ -156,7 +158,7 @@ mod tests {
     use super::super::schedule::Probes;
     use super::*;
 
-    fn phase(tcp: &[f64], udp: Found) -> Phase {
+    fn phase(tcp: &[f64], udp: ProbesResult) -> Phase {
         let mut phase = Phase { tcp_connect: Ok(probes(tcp, 0)), udp_echo: udp };
         phase.sort();
         phase

@@ -18,7 +18,7 @@ pub use sinks::Sinks;
 
 /// Which files an end may use.
 #[derive(Debug, Clone)]
-pub enum Reach {
+pub enum FileAccess {
     /// The user's own: all that the system lets the user.
     User,
     /// Those that a server has for its clients.
@@ -36,7 +36,7 @@ pub struct ServedFiles {
 
 /// The files of one end, open.
 #[derive(Debug, Default)]
-pub struct Stores {
+pub struct OpenFiles {
     source: Option<Arc<FileSource>>,
     sinks: Vec<(u16, Arc<FileSink>)>,
     facts: Vec<(String, Known<Fact>)>,
@@ -44,10 +44,10 @@ pub struct Stores {
     pub doubts: Vec<String>,
 }
 
-impl Stores {
+impl OpenFiles {
     /// Opens what `end` reads and writes by `plan`, and makes it ready, beside the conversations. To read
     /// a large file takes long: dropping the future ends it soon.
-    pub async fn prepare(plan: Plan, end: EndName, reach: Reach) -> Result<Self, EngineError> {
+    pub async fn prepare(plan: Plan, end: EndName, reach: FileAccess) -> Result<Self, EngineError> {
         let waiter = Waiter::default();
         let awaited = waiter.awaited();
         let prepared = blocking(move || {
@@ -61,7 +61,7 @@ impl Stores {
     fn open(
         plan: &Plan,
         end: EndName,
-        reach: &Reach,
+        reach: &FileAccess,
         awaited: &Awaited,
     ) -> Result<Self, StorageError> {
         let mut stores = Self::default();
@@ -80,7 +80,7 @@ impl Stores {
     fn make_ready(
         &mut self,
         plan: &Plan,
-        reach: &Reach,
+        reach: &FileAccess,
         awaited: &Awaited,
     ) -> Result<(), StorageError> {
         if let (Some(file), Some(source)) = (&self.source, &plan.storage.source) {
@@ -127,7 +127,7 @@ fn roles(plan: &Plan, end: EndName) -> Vec<Role> {
 
 /// The plan for a far end without files: those of this end are
 /// nothing to it, but it must know how much will come.
-pub fn for_memory_only(plan: &Plan, near: &Stores) -> Result<Plan, EngineError> {
+pub fn for_memory_only(plan: &Plan, near: &OpenFiles) -> Result<Plan, EngineError> {
     let far = roles(plan, EndName::Far);
     let storage = &plan.storage;
     let far_source = far.contains(&Role::Sender) && storage.source.is_some();

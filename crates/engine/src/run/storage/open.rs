@@ -11,7 +11,7 @@ use goodput_model::{EndName, Plan, Sink, Source};
 use goodput_mover::{Allowance, Awaited, FileSink, FileSource};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 
-use super::{Reach, ServedFiles};
+use super::{FileAccess, ServedFiles};
 use crate::error::StorageError;
 
 /// The sink that keeps nothing, which anyone may write to.
@@ -21,7 +21,7 @@ const NULL: &str = "/dev/null";
 pub fn source(
     source: &Source,
     again: bool,
-    reach: &Reach,
+    reach: &FileAccess,
     awaited: &Awaited,
 ) -> Result<FileSource, StorageError> {
     match (source, reach) {
@@ -30,15 +30,15 @@ pub fn source(
                 cannot("make", &format!("a file in memory of {} bytes", bytes.0), &cause)
             })
         }
-        (Source::File { name, .. }, Reach::User) => {
+        (Source::File { name, .. }, FileAccess::User) => {
             let file = OpenOptions::new().read(true).custom_flags(nonblock()).open(name);
             known(file.map_err(|cause| cannot("read", name, &cause))?.into(), name, again)
         }
-        (Source::File { name, .. }, Reach::Served(served)) => {
+        (Source::File { name, .. }, FileAccess::Served(served)) => {
             known(served_source(name, served)?, name, again)
         }
-        (Source::Input, Reach::User) => known(own_description(0)?, "standard input", again),
-        (Source::Input, Reach::Served(_)) => {
+        (Source::Input, FileAccess::User) => known(own_description(0)?, "standard input", again),
+        (Source::Input, FileAccess::Served(_)) => {
             let words =
                 "the far end has no standard input to send; name a file, or send from this end";
             Err(words.to_string().into())
@@ -118,7 +118,7 @@ pub fn sinks(
     sink: &Sink,
     plan: &Plan,
     end: EndName,
-    reach: &Reach,
+    reach: &FileAccess,
 ) -> Result<Vec<(u16, Arc<FileSink>)>, StorageError> {
     let received: Vec<u16> =
         plan.flow_plans().iter().filter(|flow| flow.sender != end).map(|flow| flow.id).collect();
@@ -128,8 +128,8 @@ pub fn sinks(
     }
     // What a stranger names is not even looked for, unless it is in the directory for sinks.
     let keeps_all_apart = match reach {
-        Reach::User => is_device(&sink.name),
-        Reach::Served(_) => sink.name == NULL,
+        FileAccess::User => is_device(&sink.name),
+        FileAccess::Served(_) => sink.name == NULL,
     };
     let alone = received.len() == 1 || keeps_all_apart;
     let each = |flow: &u16| {
@@ -150,12 +150,12 @@ fn is_device(name: &str) -> bool {
 
 type Opened = (OwnedFd, Option<Arc<dyn Allowance>>);
 
-fn open_sink(name: &str, direct: bool, reach: &Reach) -> Result<Opened, StorageError> {
+fn open_sink(name: &str, direct: bool, reach: &FileAccess) -> Result<Opened, StorageError> {
     match reach {
-        Reach::User if name == "-" => Ok((own_description(1)?, None)),
-        Reach::User => user_sink(name, direct).map(|file| (file, None)),
-        Reach::Served(_) if name == NULL => user_sink(name, false).map(|file| (file, None)),
-        Reach::Served(served) => served_sink(name, direct, served),
+        FileAccess::User if name == "-" => Ok((own_description(1)?, None)),
+        FileAccess::User => user_sink(name, direct).map(|file| (file, None)),
+        FileAccess::Served(_) if name == NULL => user_sink(name, false).map(|file| (file, None)),
+        FileAccess::Served(served) => served_sink(name, direct, served),
     }
 }
 

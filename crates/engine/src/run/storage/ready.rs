@@ -7,7 +7,7 @@ use goodput_model::{BitRate, Cache, Fact, Known, Source};
 use goodput_mover::cache::{ReadAlone, drop_cached, read_alone, resident_percent};
 use goodput_mover::{Awaited, FileSource};
 
-use super::Reach;
+use super::FileAccess;
 use crate::error::StorageError;
 
 /// How long a server reads a file for a client before it sends it.
@@ -35,7 +35,7 @@ pub fn make_ready(
     file: &FileSource,
     source: &Source,
     chunk: usize,
-    reach: &Reach,
+    reach: &FileAccess,
     awaited: &Awaited,
 ) -> Result<Ready, StorageError> {
     let Some(bytes) = file.bytes else {
@@ -53,7 +53,7 @@ pub fn make_ready(
             ("cold", alone)
         }
         Source::File { cache: Cache::Warm, .. } => {
-            read(if matches!(reach, Reach::User) {
+            read(if matches!(reach, FileAccess::User) {
                 MAX_OWN_READ_TIME
             } else {
                 MAX_SERVED_READ_TIME

@@ -19,9 +19,9 @@ impl Directory {
         path.to_str().unwrap().to_string()
     }
 
-    fn served(&self) -> Reach {
+    fn served(&self) -> FileAccess {
         let sinks = Sinks::new(self.0.clone(), 1000, 1 << 20);
-        Reach::Served(ServedFiles { files: Some(self.0.clone()), sinks: Some(sinks) })
+        FileAccess::Served(ServedFiles { files: Some(self.0.clone()), sinks: Some(sinks) })
     }
 }
 
@@ -43,11 +43,11 @@ fn receiving(name: &str, flows: u16) -> Plan {
     Plan { storage, flows, ..Plan::standard() }
 }
 
-fn open(plan: &Plan, end: EndName, reach: &Reach) -> Result<Stores, StorageError> {
-    Stores::open(plan, end, reach, &Waiter::default().awaited())
+fn open(plan: &Plan, end: EndName, reach: &FileAccess) -> Result<OpenFiles, StorageError> {
+    OpenFiles::open(plan, end, reach, &Waiter::default().awaited())
 }
 
-fn refused(plan: &Plan, end: EndName, reach: &Reach) -> String {
+fn refused(plan: &Plan, end: EndName, reach: &FileAccess) -> String {
     open(plan, end, reach).expect_err("it is refused").to_string()
 }
 
@@ -55,25 +55,25 @@ fn refused(plan: &Plan, end: EndName, reach: &Reach) -> String {
 fn a_file_is_opened_where_it_is_sent() {
     let directory = Directory::new("own");
     let plan = sending(&directory.file("big", b"content"));
-    let mut stores = open(&plan, EndName::Near, &Reach::User).unwrap();
+    let mut stores = open(&plan, EndName::Near, &FileAccess::User).unwrap();
     let unawaited = Waiter::default().awaited();
-    stores.make_ready(&plan, &Reach::User, &unawaited).unwrap_err();
+    stores.make_ready(&plan, &FileAccess::User, &unawaited).unwrap_err();
     let waiter = Waiter::default();
-    stores.make_ready(&plan, &Reach::User, &waiter.awaited()).unwrap();
+    stores.make_ready(&plan, &FileAccess::User, &waiter.awaited()).unwrap();
     assert_eq!(stores.source_bytes(), Some(7));
     let mut before = Snapshot::default();
     stores.note(&mut before);
     assert_eq!(before.count("source.bytes"), Ok(7));
     assert_eq!(before.text("source.cache"), Ok("warm"));
     assert!(before.number("source.alone_bits_per_s").is_ok());
-    let far = open(&plan, EndName::Far, &Reach::User).unwrap();
+    let far = open(&plan, EndName::Far, &FileAccess::User).unwrap();
     assert_eq!(far.source_bytes(), None, "the near end's file");
 }
 
 #[test]
 fn what_can_not_be_sent_is_told() {
     let directory = Directory::new("bad");
-    let near = |name: &str| refused(&sending(name), EndName::Near, &Reach::User);
+    let near = |name: &str| refused(&sending(name), EndName::Near, &FileAccess::User);
     assert!(near("/no/such/file").contains("cannot read /no/such/file"));
     assert!(near(&directory.file("empty", b"")).contains("is empty"));
     assert!(near(directory.0.to_str().unwrap()).contains("is a directory"));
@@ -93,7 +93,7 @@ fn a_server_sends_only_what_is_beneath_its_directory() {
     for name in ["/etc/passwd", "../../etc/passwd", "link", "missing", "."] {
         refused(&reverse(name), EndName::Far, &served);
     }
-    let nothing = Reach::Served(ServedFiles::default());
+    let nothing = FileAccess::Served(ServedFiles::default());
     assert!(refused(&reverse("big"), EndName::Far, &nothing).contains("serve --files"));
     let input = Plan {
         storage: Storage { source: Some(Source::Input), ..Storage::default() },
@@ -112,7 +112,7 @@ fn a_server_writes_only_in_its_directory() {
     assert!(directory.0.join("copy.0").exists() && directory.0.join("copy.1").exists());
     assert!(sinks("link", 1).is_err() && sinks("../x", 1).is_err() && sinks("/x", 1).is_err());
     assert!(sinks("/dev/null", 3).is_ok(), "it keeps nothing");
-    let nothing = Reach::Served(ServedFiles::default());
+    let nothing = FileAccess::Served(ServedFiles::default());
     let why = refused(&receiving("copy", 1), EndName::Far, &nothing);
     assert!(why.contains("serve --sinks"), "{why}");
 }
@@ -122,7 +122,7 @@ fn a_server_writes_only_in_its_directory() {
 fn a_stranger_learns_nothing_of_what_a_host_has() {
     let directory = Directory::new("nosy");
     let served = directory.served();
-    for reach in [&served, &Reach::Served(ServedFiles::default())] {
+    for reach in [&served, &FileAccess::Served(ServedFiles::default())] {
         let said = |name: &str| refused(&receiving(name, 2), EndName::Far, reach).replace(name, "");
         assert_eq!(said("/dev/zero"), said("/no/such/file"));
         assert_eq!(said("/dev/zero"), said("/etc/passwd"));
@@ -133,10 +133,10 @@ fn a_stranger_learns_nothing_of_what_a_host_has() {
 fn another_protocol_is_told_how_much_will_come() {
     let directory = Directory::new("foreign");
     let plan = Plan { flows: 3, ..sending(&directory.file("big", b"content")) };
-    let near = open(&plan, EndName::Near, &Reach::User).unwrap();
+    let near = open(&plan, EndName::Near, &FileAccess::User).unwrap();
     assert_eq!(for_memory_only(&plan, &near).unwrap().length, Length::Bytes(Bytes(21)));
-    assert!(for_memory_only(&reverse("big"), &Stores::default()).is_err());
-    assert!(for_memory_only(&receiving("copy", 1), &Stores::default()).is_err());
+    assert!(for_memory_only(&reverse("big"), &OpenFiles::default()).is_err());
+    assert!(for_memory_only(&receiving("copy", 1), &OpenFiles::default()).is_err());
 }
 
 #[test]

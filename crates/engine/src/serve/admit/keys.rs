@@ -5,20 +5,20 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use goodput_wire::keys::{AuthorizedKey, Clients, Knows, PrivateKey, PublicKey};
+use goodput_wire::keys::{AuthorizedKey, Clients, KeyAuthorization, PrivateKey, PublicKey};
 
 /// How clients are known by their keys.
 #[derive(Clone)]
-pub struct Keys(Knows);
+pub struct Keys(KeyAuthorization);
 
 impl Keys {
     /// With the server's own key, and the list of clients, which whoever reads the file keeps up to date.
     pub fn new(own: PrivateKey, clients: Clients) -> Self {
-        Self(Knows { own: Arc::new(own), clients })
+        Self(KeyAuthorization { own: Arc::new(own), clients })
     }
 
     /// What a session needs to know them.
-    pub(in crate::serve) fn known(&self) -> Knows {
+    pub(in crate::serve) fn known(&self) -> KeyAuthorization {
         self.0.clone()
     }
 

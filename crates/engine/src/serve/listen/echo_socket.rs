@@ -85,7 +85,7 @@ mod tests {
     use super::super::sockets::datagram_socket;
     use super::*;
     use goodput_wire::datagram::echo::{Echoed, echo, echoed};
-    use goodput_wire::datagram::{FromServer, Nonce, from_server, hello};
+    use goodput_wire::datagram::{Nonce, ServerReply, from_server, hello};
 
     const COOKIE: Cookie = Cookie([4; 16]);
 
@@ -106,7 +106,7 @@ mod tests {
         client.send(&hello(&COOKIE)).await.unwrap();
         let (first, peer) = port_socket.next().await;
         let DatagramReply::Challenge(said) = challenger.answer(peer, &first) else { panic!() };
-        let Some(FromServer::Challenge(nonce)) = from_server(&said) else { panic!() };
+        let Some(ServerReply::Challenge(nonce)) = from_server(&said) else { panic!() };
         Ends { port_socket, client, challenger, nonce }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::Transport;
-use goodput_mover::Early;
+use goodput_mover::EarlyPayload;
 use goodput_wire::foreign;
 use goodput_wire::protocols::goodput::preamble::asks_for_handshake;
 use goodput_wire::protocols::{self, Opening};
@@ -218,7 +218,7 @@ fn join_flow(stream: TcpStream, peer: SocketAddr, ticket: &Ticket) {
         Ok(stream)
     });
     let arrival = match ready {
-        Ok(stream) => Ok(ticket.connected(stream.into(), Early::default())),
+        Ok(stream) => Ok(ticket.connected(stream.into(), EarlyPayload::default())),
         Err(why) => Err(format!("flow {} from {peer}: {why}", ticket.flow.id)),
     };
     // The session may have ended meanwhile; then the flow is closed with it.

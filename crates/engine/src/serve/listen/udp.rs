@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::Transport;
-use goodput_mover::{Early, monotonic_ns};
+use goodput_mover::{EarlyPayload, monotonic_ns};
 use goodput_wire::datagram::echo::tell_times;
 use goodput_wire::datagram::{Challenger, DatagramReply, REQUEST_BYTES, is_proof, welcome};
 use goodput_wire::protocols::datagram_opening;
@@ -175,7 +175,7 @@ impl Demultiplexer {
                 let _ = second.send(reply);
             }
             let datagrams = first.into_iter().chain(early).filter(|d| !is_proof(d)).collect();
-            let early = Early { bytes: 0, datagrams };
+            let early = EarlyPayload { bytes: 0, datagrams };
             // The session may have ended meanwhile; then the flow is closed with it.
             drop(ticket.to.send(Ok(ticket.connected(socket.into(), early))));
             Ok(second)
@@ -233,7 +233,7 @@ impl Demultiplexer {
                 let _ = socket.send(&answer);
             }
             let rest = socket.try_clone();
-            let own = (socket.into(), Early { bytes: 0, datagrams: early });
+            let own = (socket.into(), EarlyPayload { bytes: 0, datagrams: early });
             let measured = client::serve_client(conversation, caller, Some(own), &shared).await;
             drop(alive);
             if let (0, Ok(rest)) = (measured, rest) {

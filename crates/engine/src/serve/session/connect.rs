@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use goodput_model::{Plan, SocketOptions, Transport};
-use goodput_mover::Early;
+use goodput_mover::EarlyPayload;
 use goodput_mover::socket::{tcp_connect, udp_socket};
 use goodput_wire::ticket::FlowTicket;
 use tokio::sync::mpsc;
@@ -95,7 +95,7 @@ fn connect(
         }
     };
     let (flow, framing) = (ticket.flow, ticket.framing.clone());
-    Ok(Connected { flow, socket, framing, early: Early::default() })
+    Ok(Connected { flow, socket, framing, early: EarlyPayload::default() })
 }
 
 fn connect_tcp(

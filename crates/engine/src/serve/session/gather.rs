@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use goodput_kernel::Context;
 use goodput_model::{EndName, Plan, SettingRef, Transport};
-use goodput_mover::Early;
+use goodput_mover::EarlyPayload;
 use goodput_wire::session::Protocol;
 use goodput_wire::ticket::{FlowTicket, Meeting};
 use rustix::thread::{CapabilitySet, capabilities};
@@ -21,7 +21,7 @@ use super::tickets::{Arrival, Expected, Sign, makes_cookies};
 use crate::run::affinity::Affinity;
 use crate::run::movers::Movers;
 use crate::run::prepared::Prepared;
-use crate::run::storage::{Reach, Stores};
+use crate::run::storage::{FileAccess, OpenFiles};
 use crate::run::traffic::Connected;
 use crate::serve::Shared;
 use crate::serve::admit::admission::{Place, Wants};
@@ -142,12 +142,12 @@ fn may_observe(shared: &Shared, protocol: &Protocol) -> bool {
 }
 
 /// Opens what the plan reads and writes at this end, and makes it ready; both take time.
-async fn open_files(plan: Plan, shared: &Shared) -> Result<(Plan, Stores), String> {
+async fn open_files(plan: Plan, shared: &Shared) -> Result<(Plan, OpenFiles), String> {
     if plan.storage.is_memory() {
-        return Ok((plan, Stores::default()));
+        return Ok((plan, OpenFiles::default()));
     }
-    let reach = Reach::Served(shared.config.files.clone());
-    let stores = Stores::prepare(plan.clone(), EndName::Far, reach).await;
+    let reach = FileAccess::Served(shared.config.files.clone());
+    let stores = OpenFiles::prepare(plan.clone(), EndName::Far, reach).await;
     Ok((plan, stores.map_err(|why| why.to_string())?))
 }
 
@@ -172,7 +172,7 @@ impl Gathering {
     }
 
     /// Takes the connection of the conversation for the first flow.
-    pub fn take_own(&mut self, socket: OwnedFd, early: Early) -> Result<(), String> {
+    pub fn take_own(&mut self, socket: OwnedFd, early: EarlyPayload) -> Result<(), String> {
         let first = self.tickets.first().ok_or("a measurement without flows")?;
         let (flow, framing) = (first.flow, first.framing.clone());
         self.add(Connected { flow, socket, framing, early })
@@ -185,7 +185,7 @@ impl Gathering {
         for ticket in self.tickets.iter().filter(|ticket| ticket.shares == Some(id)) {
             let socket = flows[0].socket.try_clone();
             let socket = socket.map_err(|cause| format!("cannot share a connection: {cause}"))?;
-            let mut early = Early::default();
+            let mut early = EarlyPayload::default();
             if ticket.flow.sender == EndName::Near {
                 early = std::mem::take(&mut flows[0].early);
             }
@@ -194,7 +194,7 @@ impl Gathering {
         }
         // What came on a connection that this end sends on was the request, and no payload.
         for connected in flows.iter_mut().filter(|c| c.flow.sender == EndName::Far) {
-            connected.early = Early::default();
+            connected.early = EarlyPayload::default();
         }
         self.arrived.append(&mut flows);
         self.until = until(self.since, self.arrived.len(), self.reserved, Instant::now());

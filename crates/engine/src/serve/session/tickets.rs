@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use goodput_framing::Framing;
 use goodput_model::{FlowPlan, SocketOptions, Transport};
-use goodput_mover::Early;
+use goodput_mover::EarlyPayload;
 use goodput_wire::session::Protocol;
 use goodput_wire::ticket::{FlowTicket, Proof};
 use tokio::sync::mpsc;
@@ -132,7 +132,7 @@ impl Tickets {
 
 impl Ticket {
     /// The flow on the socket on which it arrived, with what came already.
-    pub fn connected(&self, socket: OwnedFd, early: Early) -> Connected {
+    pub fn connected(&self, socket: OwnedFd, early: EarlyPayload) -> Connected {
         Connected { flow: self.flow, socket, framing: self.framing.clone(), early }
     }
 }

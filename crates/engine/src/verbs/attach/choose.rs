@@ -41,7 +41,7 @@ impl Key {
 
 /// The connections of one transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
+pub struct TransferConnections {
     /// Its connections.
     pub keys: Vec<Key>,
     /// Whether this end sends or receives.
@@ -65,7 +65,7 @@ pub fn counts(sockets: &[ForeignSocket]) -> Counts {
 
 /// The one transfer that moved data between two looks. `None` if nothing moved; an error where
 /// there are several that can't be told apart.
-pub fn choose(before: &Counts, after: &Counts) -> Result<Option<Chosen>, EngineError> {
+pub fn choose(before: &Counts, after: &Counts) -> Result<Option<TransferConnections>, EngineError> {
     let mut transfers = transfers(&moving(before, after));
     transfers.sort_by_key(|transfer| std::cmp::Reverse(transfer.bytes));
     let mut transfers = transfers.into_iter();
@@ -100,16 +100,17 @@ fn moving(before: &Counts, after: &Counts) -> BTreeMap<Key, (Role, u64)> {
 }
 
 /// Connections with the same host in the same direction are one transfer.
-fn transfers(moving: &BTreeMap<Key, (Role, u64)>) -> Vec<Chosen> {
-    let mut groups: Vec<Chosen> = Vec::new();
+fn transfers(moving: &BTreeMap<Key, (Role, u64)>) -> Vec<TransferConnections> {
+    let mut groups: Vec<TransferConnections> = Vec::new();
     for (key, (role, bytes)) in moving {
-        let same = |group: &&mut Chosen| group.peer == key.peer.ip() && group.role == *role;
+        let same =
+            |group: &&mut TransferConnections| group.peer == key.peer.ip() && group.role == *role;
         match groups.iter_mut().find(same) {
             Some(group) => {
                 group.keys.push(*key);
                 group.bytes = group.bytes.saturating_add(*bytes);
             }
-            None => groups.push(Chosen {
+            None => groups.push(TransferConnections {
                 keys: vec![*key],
                 role: *role,
                 peer: key.peer.ip(),
@@ -125,9 +126,9 @@ fn transfers(moving: &BTreeMap<Key, (Role, u64)>) -> Vec<Chosen> {
     groups
 }
 
-fn several(largest: &Chosen, others: &[Chosen]) -> EngineError {
-    let all: Vec<&Chosen> = std::iter::once(largest).chain(others).collect();
-    let name = |transfer: &&Chosen| {
+fn several(largest: &TransferConnections, others: &[TransferConnections]) -> EngineError {
+    let all: Vec<&TransferConnections> = std::iter::once(largest).chain(others).collect();
+    let name = |transfer: &&TransferConnections| {
         let way = if transfer.role == Role::Sender { "to" } else { "from" };
         let port = transfer.keys.first().map_or(0, |key| distinct_port(key, &all));
         format!("{way} {} (--attach port:{port})", transfer.peer)
@@ -140,7 +141,7 @@ fn several(largest: &Chosen, others: &[Chosen]) -> EngineError {
 }
 
 /// The port of a connection that the others do not have.
-fn distinct_port(key: &Key, all: &[&Chosen]) -> u16 {
+fn distinct_port(key: &Key, all: &[&TransferConnections]) -> u16 {
     let uses = |port: u16| {
         let keys = all.iter().flat_map(|transfer| &transfer.keys);
         keys.filter(|other| other.local.port() == port || other.peer.port() == port).count()
@@ -157,7 +158,7 @@ mod tests {
         Key { local: local.parse().unwrap(), peer: peer.parse().unwrap() }
     }
 
-    fn chosen(after: &[(Key, (u64, u64))]) -> Result<Option<Chosen>, EngineError> {
+    fn chosen(after: &[(Key, (u64, u64))]) -> Result<Option<TransferConnections>, EngineError> {
         choose(&Counts::new(), &after.iter().copied().collect())
     }
 

@@ -9,9 +9,9 @@ use goodput_model::Role;
 use tokio::time::{Instant, sleep};
 
 use super::AttachTo;
-use super::choose::{Chosen, Key, choose, counts};
+use super::choose::{Key, TransferConnections, choose, counts};
 use super::program::Program;
-use super::wanted::{Wanted, resolve};
+use super::wanted::{ResolvedTarget, resolve};
 use crate::error::EngineError;
 use crate::threads::blocking;
 
@@ -22,16 +22,16 @@ const LOOK_TIME: Duration = Duration::from_millis(400);
 const MAX_WAIT: Duration = Duration::from_secs(3);
 
 /// A transfer that moves.
-pub struct Found {
+pub struct ActiveTransfer {
     /// Its connections.
-    pub chosen: Chosen,
+    pub chosen: TransferConnections,
     /// The same as the kernel shows them.
     pub sockets: Vec<ForeignSocket>,
     /// The program at this end.
     pub program: Program,
 }
 
-impl Found {
+impl ActiveTransfer {
     /// What is watched, for a person.
     pub fn words(&self) -> String {
         let way = if self.chosen.role == Role::Sender { "→" } else { "←" };
@@ -44,7 +44,7 @@ impl Found {
 }
 
 /// Finds what `to` names.
-pub async fn find(to: AttachTo) -> Result<Found, EngineError> {
+pub async fn find(to: AttachTo) -> Result<ActiveTransfer, EngineError> {
     let wanted = resolve(to)?;
     let before = blocking(move || list(wanted)).await??;
     let before = counts(&before);
@@ -61,20 +61,24 @@ pub async fn find(to: AttachTo) -> Result<Found, EngineError> {
     }
 }
 
-fn found(wanted: Wanted, chosen: Chosen, mut sockets: Vec<ForeignSocket>) -> Found {
+fn found(
+    wanted: ResolvedTarget,
+    chosen: TransferConnections,
+    mut sockets: Vec<ForeignSocket>,
+) -> ActiveTransfer {
     sockets.retain(|socket| chosen.keys.contains(&Key::of(socket)));
     let pid = match wanted {
-        Wanted::Process(pid) => Some(pid),
-        Wanted::Port(_) => None,
+        ResolvedTarget::Process(pid) => Some(pid),
+        ResolvedTarget::Port(_) => None,
     };
     let program = Program::find(pid, &sockets.iter().collect::<Vec<_>>());
-    Found { chosen, sockets, program }
+    ActiveTransfer { chosen, sockets, program }
 }
 
-fn list(wanted: Wanted) -> Result<Vec<ForeignSocket>, EngineError> {
+fn list(wanted: ResolvedTarget) -> Result<Vec<ForeignSocket>, EngineError> {
     let filter = match wanted {
-        Wanted::Process(pid) => process(pid)?,
-        Wanted::Port(port) => SocketFilter { port: Some(port), inodes: None },
+        ResolvedTarget::Process(pid) => process(pid)?,
+        ResolvedTarget::Port(port) => SocketFilter { port: Some(port), inodes: None },
     };
     let sockets = foreign_sockets(&filter).map_err(|why| EngineError::attach(why.to_string()))?;
     if sockets.is_empty() {
@@ -96,17 +100,17 @@ fn process(pid: u32) -> Result<SocketFilter, EngineError> {
     Ok(SocketFilter { port: None, inodes: Some(inodes) })
 }
 
-fn nothing(wanted: Wanted) -> EngineError {
+fn nothing(wanted: ResolvedTarget) -> EngineError {
     let advice = match wanted {
-        Wanted::Process(_) => {
+        ResolvedTarget::Process(_) => {
             "; UDP can't be watched, and a child process may hold the connections"
         }
-        Wanted::Port(_) => "; UDP and other network namespaces can't be seen from here",
+        ResolvedTarget::Port(_) => "; UDP and other network namespaces can't be seen from here",
     };
     EngineError::attach(format!("{wanted} has no TCP connection{advice}"))
 }
 
-fn idle(wanted: Wanted, count: usize) -> EngineError {
+fn idle(wanted: ResolvedTarget, count: usize) -> EngineError {
     let connections = if count == 1 { "its connection" } else { "none of its connections" };
     let moved = if count == 1 { "moved no data" } else { "moved data" };
     EngineError::attach(format!(

@@ -5,31 +5,31 @@ use std::collections::BTreeMap;
 use goodput_kernel::{ForeignSocket, SocketFilter, foreign_sockets};
 use goodput_model::{FlowSample, Known, Missing, Role, Sample, TcpInfo};
 
-use super::choose::{Chosen, Key};
+use super::choose::{Key, TransferConnections};
 
 /// States in which data can still move: established and FIN_WAIT1, in which a program that has closed
 /// leaves the rest to the kernel (include/net/tcp_states.h).
 const MOVING_STATES: [u64; 2] = [1, 4];
 
 /// Looks at the connections of one transfer.
-pub struct Looker {
-    chosen: Chosen,
+pub struct Observer {
+    chosen: TransferConnections,
     filter: SocketFilter,
     first: BTreeMap<Key, TcpInfo>,
 }
 
 /// What one look saw.
-pub struct Look {
+pub struct Observation {
     /// The sample.
     pub sample: Sample,
     /// Payload so far as the receiver counts it: what was acknowledged, or what was read.
     pub received_bytes: u64,
 }
 
-impl Looker {
+impl Observer {
     /// Of the transfer `chosen`. A single connection is asked for by its port, so that the kernel need
     /// not list the others.
-    pub fn new(chosen: Chosen) -> Self {
+    pub fn new(chosen: TransferConnections) -> Self {
         let port = match &chosen.keys[..] {
             [only] => Some(only.local.port()),
             _ => None,
@@ -39,7 +39,7 @@ impl Looker {
 
     /// Looks now; `None` if a connection has ended. `clock` is read as soon as the kernel has
     /// answered.
-    pub fn look(&mut self, clock: impl FnOnce() -> f64) -> Result<Option<Look>, Missing> {
+    pub fn look(&mut self, clock: impl FnOnce() -> f64) -> Result<Option<Observation>, Missing> {
         let sockets = foreign_sockets(&self.filter)?;
         let at_s = clock();
         let by_key: BTreeMap<Key, &ForeignSocket> =
@@ -57,8 +57,12 @@ impl Looker {
         self.sample(at_s, &seen).map(Some)
     }
 
-    fn sample(&self, at_s: f64, seen: &[(&ForeignSocket, TcpInfo)]) -> Result<Look, Missing> {
-        let mut look = Look {
+    fn sample(
+        &self,
+        at_s: f64,
+        seen: &[(&ForeignSocket, TcpInfo)],
+    ) -> Result<Observation, Missing> {
+        let mut look = Observation {
             sample: Sample { at_s, sent_bytes: 0, received_bytes: 0, flows: Vec::new() },
             received_bytes: 0,
         };
@@ -158,7 +162,7 @@ mod tests {
         }
         let chosen = choose(&Counts::new(), &counts(&sockets)).unwrap().unwrap();
         assert_eq!(chosen.role, Role::Sender);
-        let mut looker = Looker::new(chosen);
+        let mut looker = Observer::new(chosen);
         assert_eq!(looker.look(|| 0.0).unwrap().unwrap().sample.sent_bytes, 0);
         moves(40_000);
         let look = looker.look(|| 1.0).unwrap().unwrap();

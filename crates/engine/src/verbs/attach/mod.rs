@@ -20,7 +20,7 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::result::conclude::{Conclusion, conclude};
-use find::Found;
+use find::ActiveTransfer;
 use watch::Watch;
 
 /// Which transfer to watch, and for how long.
@@ -64,7 +64,7 @@ pub async fn attach(
 }
 
 /// What was watched, in the terms of a plan. The far end is the peer, whatever program it runs.
-fn plan(request: &AttachRequest, found: &Found) -> Plan {
+fn plan(request: &AttachRequest, found: &ActiveTransfer) -> Plan {
     Plan {
         direction: match found.chosen.role {
             Role::Sender => Direction::Send,
@@ -87,7 +87,7 @@ fn congestion(sockets: &[ForeignSocket]) -> Option<String> {
 }
 
 /// The peer: with its port where all flows have the same.
-fn target(found: &Found) -> String {
+fn target(found: &ActiveTransfer) -> String {
     let mut ports = found.chosen.keys.iter().map(|key| key.peer.port());
     let first = ports.next();
     match first.filter(|first| ports.all(|port| port == *first)) {

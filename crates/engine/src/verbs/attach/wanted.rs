@@ -20,7 +20,7 @@ pub enum AttachTo {
 
 /// The same once it is known which of the two a plain number is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ResolvedTarget {
     /// The connections of a process.
     Process(u32),
     /// The connections that have this port at either end.
@@ -47,7 +47,7 @@ impl FromStr for AttachTo {
     }
 }
 
-impl fmt::Display for Wanted {
+impl fmt::Display for ResolvedTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Process(pid) => match Owner::of(*pid) {
@@ -61,10 +61,10 @@ impl fmt::Display for Wanted {
 
 /// Decides what a plain number is. One that is both a process and a port in use is neither until the
 /// user says which.
-pub fn resolve(to: AttachTo) -> Result<Wanted, EngineError> {
+pub fn resolve(to: AttachTo) -> Result<ResolvedTarget, EngineError> {
     let number = match to {
-        AttachTo::Process(pid) => return Ok(Wanted::Process(pid)),
-        AttachTo::Port(port) => return Ok(Wanted::Port(port)),
+        AttachTo::Process(pid) => return Ok(ResolvedTarget::Process(pid)),
+        AttachTo::Port(port) => return Ok(ResolvedTarget::Port(port)),
         AttachTo::Number(number) => number,
     };
     let process = Owner::of(number);
@@ -75,8 +75,8 @@ pub fn resolve(to: AttachTo) -> Result<Wanted, EngineError> {
             "{number} is a process ({}) and a port in use; write pid:{number} or port:{number}",
             owner.name
         ))),
-        (Some(_), None, _) => Ok(Wanted::Process(number)),
-        (None, _, Some(port)) => Ok(Wanted::Port(port)),
+        (Some(_), None, _) => Ok(ResolvedTarget::Process(number)),
+        (None, _, Some(port)) => Ok(ResolvedTarget::Port(port)),
         (None, _, None) => Err(EngineError::attach(format!(
             "there is no process {number}, and the number is too high for a port; check if the process still runs"
         ))),
@@ -110,7 +110,7 @@ mod tests {
         assert!(error.contains("no process"), "{error}");
         let me = std::process::id();
         if me > 65_535 {
-            assert_eq!(resolve(AttachTo::Number(me)).unwrap(), Wanted::Process(me));
+            assert_eq!(resolve(AttachTo::Number(me)).unwrap(), ResolvedTarget::Process(me));
         }
     }
 }

@@ -6,8 +6,8 @@ use goodput_kernel::Context;
 use goodput_model::{Clocks, End, Interval, Length, Missing, Plan, Sample, Snapshot};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::find::Found;
-use super::look::{Look, Looker};
+use super::find::ActiveTransfer;
+use super::look::{Observation, Observer};
 use super::program::Program;
 use super::{no_far_end, sender};
 use crate::error::EngineError;
@@ -27,7 +27,7 @@ const MIN_SAMPLES: usize = 3;
 pub struct Watch {
     plan: Plan,
     context: Context,
-    eyes: Eyes,
+    eyes: Observers,
     maker: IntervalMaker,
     samples: Vec<Sample>,
     received: Vec<Sample>,
@@ -36,14 +36,14 @@ pub struct Watch {
 }
 
 /// What looks; goes to a thread that may block, and comes back.
-struct Eyes {
-    looker: Looker,
+struct Observers {
+    looker: Observer,
     program: Program,
     began: Instant,
 }
 
-impl Eyes {
-    fn look(mut self) -> (Self, Result<Option<Look>, Missing>) {
+impl Observers {
+    fn look(mut self) -> (Self, Result<Option<Observation>, Missing>) {
         let began = self.began;
         let look = self.looker.look(|| began.elapsed().as_secs_f64());
         if let Ok(Some(_)) = look {
@@ -55,11 +55,11 @@ impl Eyes {
 
 impl Watch {
     /// Of what was found; `context` is its path.
-    pub fn new(plan: Plan, found: Found, context: Context) -> Self {
+    pub fn new(plan: Plan, found: ActiveTransfer, context: Context) -> Self {
         let maker =
             IntervalMaker::new(sender(found.chosen.role), Counts::Received, plan.interval_s);
-        let looker = Looker::new(found.chosen);
-        let eyes = Eyes { looker, program: found.program, began: Instant::now() };
+        let looker = Observer::new(found.chosen);
+        let eyes = Observers { looker, program: found.program, began: Instant::now() };
         Self {
             plan,
             context,
@@ -131,7 +131,7 @@ impl Watch {
         }
     }
 
-    fn take(&mut self, look: Look, listener: &mut Listener<'_>) {
+    fn take(&mut self, look: Observation, listener: &mut Listener<'_>) {
         let received = received(&look.sample, look.received_bytes);
         let interval = self.maker.push(&received);
         self.show(interval, listener);

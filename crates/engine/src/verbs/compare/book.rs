@@ -14,7 +14,7 @@ use crate::near::latency::IDLE_PHASE_TIME;
 use crate::result::conclude::Conclusion;
 
 /// Why a comparison ended before its design was content.
-pub struct Broken {
+pub struct Aborted {
     /// In words.
     pub why: String,
     /// What the last run died of.
@@ -22,7 +22,7 @@ pub struct Broken {
 }
 
 /// The runs so far.
-pub struct Book {
+pub struct RunLog {
     pub trials: Vec<Trial>,
     /// What the runs that count have cost, by their arms.
     costs: Vec<(usize, RunCost)>,
@@ -38,7 +38,7 @@ pub struct Book {
     pub doubts: Vec<String>,
 }
 
-impl Book {
+impl RunLog {
     /// Before the first.
     pub fn new(request: &CompareRequest, arms: &[Arm]) -> Self {
         let (run, is_known) = match request.plan.length {
@@ -133,7 +133,7 @@ impl Book {
         arms: &[Arm],
         design: &Design,
         stopped: &str,
-        broken: Option<Broken>,
+        broken: Option<Aborted>,
     ) -> Result<Record, EngineError> {
         let settings = request.factors.iter().map(|f| f.setting.clone()).collect();
         let values = arms.iter().map(Arm::values).collect();

@@ -11,13 +11,13 @@ pub struct RunCost {
     bytes: f64,
     time_s: f64,
     goodput: f64,
-    near: Spent,
-    far: Spent,
+    near: EndUsage,
+    far: EndUsage,
     segments: Result<Segments, Missing>,
 }
 
 /// What one run took of one end.
-struct Spent {
+struct EndUsage {
     user_us: Result<f64, Missing>,
     system_us: Result<f64, Missing>,
     calls: Result<f64, Missing>,
@@ -39,8 +39,8 @@ impl RunCost {
             time_s,
             goodput: direction.goodput_bits_per_s.0,
             segments: sends.as_ref().map_err(Clone::clone).and_then(|end| Segments::of(end)),
-            near: Spent::of(&near),
-            far: Spent::of(&far),
+            near: EndUsage::of(&near),
+            far: EndUsage::of(&far),
         })
     }
 
@@ -53,7 +53,7 @@ impl RunCost {
     }
 }
 
-impl Spent {
+impl EndUsage {
     fn of(end: &Result<&End, Missing>) -> Self {
         let grown = |name: &str| {
             let end = end.as_ref().map_err(Clone::clone)?;
@@ -166,9 +166,9 @@ fn method(values: Vec<String>, runs: &[&RunCost]) -> Method {
     }
 }
 
-fn end_cost(runs: &[&RunCost], of: fn(&RunCost) -> &Spent) -> EndCost {
+fn end_cost(runs: &[&RunCost], of: fn(&RunCost) -> &EndUsage) -> EndCost {
     // The clocks of a short run are coarse beside it, those of all runs together are not.
-    let sum = |read: fn(&Spent) -> &Result<f64, Missing>, scale: f64| -> Known<f64> {
+    let sum = |read: fn(&EndUsage) -> &Result<f64, Missing>, scale: f64| -> Known<f64> {
         let each: Result<Vec<f64>, Missing> =
             runs.iter().map(|run| read(of(run)).clone()).collect();
         let bytes: f64 = runs.iter().map(|run| run.bytes).sum();
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     fn run(bytes: f64, time_s: f64, system_us: f64) -> RunCost {
-        let spent = |system_us| Spent {
+        let spent = |system_us| EndUsage {
             user_us: Ok(0.0),
             system_us: Ok(system_us),
             calls: Ok(20.0),

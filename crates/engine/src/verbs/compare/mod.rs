@@ -24,7 +24,7 @@ use crate::interrupt::Interrupt;
 use crate::near::client::Client;
 use crate::result::conclude::{Conclusion, conclude};
 use crate::verbs::retry::{PAUSES, may_pass};
-use book::{Book, Broken};
+use book::{Aborted, RunLog};
 use near_far::Appliers;
 
 /// What to compare, and for how long.
@@ -105,12 +105,12 @@ async fn run(
         ..Design::default()
     };
     rehearse(request, client, appliers, &arms).await?;
-    let mut book = Book::new(request, &arms);
+    let mut book = RunLog::new(request, &arms);
     book.doubts = appliers.forget_metrics(client, &request.plan, &arms).await;
     let mut runs = Runs { request, client, appliers, arms: &arms, interrupt, book };
     let mut broken = None;
     let stopped = loop {
-        if let Some(Broken { why, .. }) = &broken {
+        if let Some(Aborted { why, .. }) = &broken {
             break why.clone();
         }
         match design.next(&runs.book.trials, runs.book.time_left()) {
@@ -153,7 +153,7 @@ struct Runs<'a> {
     appliers: &'a mut Appliers,
     arms: &'a [Arm],
     interrupt: &'a Interrupt,
-    book: Book,
+    book: RunLog,
 }
 
 impl Runs<'_> {
@@ -164,7 +164,7 @@ impl Runs<'_> {
         order: Vec<usize>,
         warm_up: bool,
         listener: &mut Listener<'_>,
-    ) -> Option<Broken> {
+    ) -> Option<Aborted> {
         for arm in order {
             let broken = self.whole_run(block, arm, warm_up, listener).await;
             if broken.is_some() || self.interrupt.is_raised() {
@@ -182,7 +182,7 @@ impl Runs<'_> {
         arm: usize,
         warm_up: bool,
         listener: &mut Listener<'_>,
-    ) -> Option<Broken> {
+    ) -> Option<Aborted> {
         for failures in 1.. {
             let began = Instant::now();
             let run = self.one(arm, listener).await;
@@ -207,7 +207,7 @@ impl Runs<'_> {
                 } else {
                     format!("{failures} runs in a row")
                 };
-                return Some(Broken { why: format!("{runs} failed: {cause}"), cause });
+                return Some(Aborted { why: format!("{runs} failed: {cause}"), cause });
             };
             tokio::select! {
                 () = tokio::time::sleep(*pause) => {}

@@ -2,7 +2,9 @@
 
 mod seen;
 
-use goodput_experiment::rate_search::{Found, Next, RateSearch as Search, Says, Tried};
+use goodput_experiment::rate_search::{
+    Next, RateSearch as Search, SearchState, TrialResult, TrialVerdict,
+};
 use goodput_model::{
     BitRate, Bytes, Kind, Length, Plan, RateOutcome, RateSearch, RateTrial, Record,
 };
@@ -16,7 +18,7 @@ use crate::near::client::Client;
 use crate::result::conclude::conclude;
 use crate::result::measurement::Measurement;
 use crate::verbs::retry;
-use seen::{Counts, Seen};
+use seen::{Counts, TrialCounts};
 
 /// How much longer than the others a trial is that confirms.
 const CONFIRMING_LENGTH_FACTOR: f64 = 3.0;
@@ -83,11 +85,11 @@ struct Trials {
     plan: Plan,
     seconds: f64,
     search: Search,
-    tried: Vec<Tried>,
+    tried: Vec<TrialResult>,
     made: Vec<RateTrial>,
     /// What each said of its limit.
     limits: Vec<String>,
-    found: Option<Found>,
+    found: Option<SearchState>,
     last: Option<Record>,
 }
 
@@ -142,7 +144,7 @@ impl Trials {
     ) -> Result<(), EngineError> {
         let counts = Counts::of(&measured);
         let record = conclude(measured, &request.target.text, &request.started)?.record;
-        let seen = Seen::of(&counts, &record)?;
+        let seen = TrialCounts::of(&counts, &record)?;
         // A first trial at the highest rate that the user allows is asked for that.
         let asked = rate.or(self.plan.rate_bits_per_s.map(|rate| rate.0));
         let tried = seen.tried(asked, confirms);
@@ -155,8 +157,8 @@ impl Trials {
             dropped_by_receiver_percent: seen.dropped.map(|share| share * 100.0),
             duration_s: seen.seconds,
             confirms,
-            passed: says == Says::Passed,
-            spoilt: says == Says::Spoilt,
+            passed: says == TrialVerdict::Passed,
+            spoilt: says == TrialVerdict::Spoilt,
         };
         let datagram_bytes = self.plan.chunk_bytes;
         listener(Event::RateTried { datagram_bytes, trial: trial.clone() });
@@ -169,12 +171,12 @@ impl Trials {
 
     fn into_search(self, request: &FindRateRequest) -> (RateSearch, Option<Record>) {
         let (outcome, rate) = match self.found {
-            Some(Found::Path(rate)) => (RateOutcome::Path, Some(rate)),
-            Some(Found::Receiver(rate)) => (RateOutcome::Receiver, Some(rate)),
-            Some(Found::Sender(rate)) => (RateOutcome::Sender, Some(rate)),
-            Some(Found::LossEverywhere(_)) => (RateOutcome::LossEverywhere, None),
-            Some(Found::Unsteady) => (RateOutcome::Unsteady, None),
-            Some(Found::Unfinished(..)) | None => (RateOutcome::Unfinished, None),
+            Some(SearchState::Path(rate)) => (RateOutcome::Path, Some(rate)),
+            Some(SearchState::Receiver(rate)) => (RateOutcome::Receiver, Some(rate)),
+            Some(SearchState::Sender(rate)) => (RateOutcome::Sender, Some(rate)),
+            Some(SearchState::LossEverywhere(_)) => (RateOutcome::LossEverywhere, None),
+            Some(SearchState::Unsteady) => (RateOutcome::Unsteady, None),
+            Some(SearchState::Unfinished(..)) | None => (RateOutcome::Unfinished, None),
         };
         let bits = self.plan.chunk_bytes.0 as f64 * 8.0;
         let search = RateSearch {

@@ -1,6 +1,6 @@
 //! What one trial of a search saw, from both ends' counts.
 
-use goodput_experiment::rate_search::Tried;
+use goodput_experiment::rate_search::TrialResult;
 use goodput_model::{DatagramCounts, End, EndName, Known, Missing, Record, Role, Sample};
 
 use crate::error::EngineError;
@@ -10,7 +10,7 @@ use crate::result::measurement::Measurement;
 const MIN_RATE_TIME_S: f64 = 0.05;
 
 /// The counts of one trial.
-pub(super) struct Seen {
+pub(super) struct TrialCounts {
     /// Payload that was sent before the sender was stopped.
     pub(super) sent_bytes: f64,
     /// How long it was sent, seconds.
@@ -19,12 +19,12 @@ pub(super) struct Seen {
     pub(super) lost: f64,
     /// Share of the datagrams that the receiving socket had no room for.
     pub(super) dropped: Known<f64>,
-    /// Rates in bits per second; see [`Tried`].
+    /// Rates in bits per second; see [`TrialResult`].
     fastest: f64,
     through: f64,
 }
 
-impl Seen {
+impl TrialCounts {
     /// From what the ends counted, and what was concluded from it.
     pub(super) fn of(counts: &Counts, record: &Record) -> Result<Self, EngineError> {
         let lost = lost(record)?;
@@ -50,8 +50,8 @@ impl Seen {
 
     /// The trial as the search takes it. What the receiver does not report of its socket counts as the
     /// path's.
-    pub(super) fn tried(&self, asked: Option<f64>, confirms: bool) -> Tried {
-        Tried {
+    pub(super) fn tried(&self, asked: Option<f64>, confirms: bool) -> TrialResult {
+        TrialResult {
             asked,
             sent: self.sent_bits_per_s(),
             fastest: self.fastest,

@@ -8,14 +8,14 @@ use goodput_wire::session::Protocol;
 
 /// A protocol to serve, and the port to serve it at where that is not its usual one.
 #[derive(Debug, Clone, Copy)]
-pub struct Spoken {
+pub struct ServedProtocol {
     /// The protocol.
     pub protocol: &'static Protocol,
     /// 0 lets the system choose.
     pub port: Option<u16>,
 }
 
-impl FromStr for Spoken {
+impl FromStr for ServedProtocol {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -41,14 +41,19 @@ mod tests {
 
     #[test]
     fn a_protocol_may_have_another_port() {
-        let plain: Spoken = "goodput".parse().unwrap();
+        let plain: ServedProtocol = "goodput".parse().unwrap();
         assert_eq!((plain.protocol.id, plain.port), ("goodput", None));
-        assert!("goodput=0".parse::<Spoken>().unwrap_err().contains("--port"));
+        assert!("goodput=0".parse::<ServedProtocol>().unwrap_err().contains("--port"));
         for other in ALL.iter().filter(|other| other.id != PROTOCOL.id) {
-            let elsewhere: Spoken = format!("{}=0", other.id).parse().unwrap();
+            let elsewhere: ServedProtocol = format!("{}=0", other.id).parse().unwrap();
             assert_eq!((elsewhere.protocol.id, elsewhere.port), (other.id, Some(0)));
-            assert!(format!("{}=70000", other.id).parse::<Spoken>().unwrap_err().contains("70000"));
+            assert!(
+                format!("{}=70000", other.id)
+                    .parse::<ServedProtocol>()
+                    .unwrap_err()
+                    .contains("70000")
+            );
         }
-        assert!("gopher".parse::<Spoken>().unwrap_err().contains("goodput"));
+        assert!("gopher".parse::<ServedProtocol>().unwrap_err().contains("goodput"));
     }
 }

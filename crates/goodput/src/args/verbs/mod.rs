@@ -20,6 +20,6 @@ pub use key::KeyArgs;
 pub use lab::Lab;
 pub use list::{ListArgs, Listed, Narrowed};
 pub use old_names::AsArgs;
-pub use serve::{Others, ServeArgs, ServedFileArgs};
+pub use serve::{ServeArgs, ServedFileArgs, WhenBusy};
 pub use settings::Settings;
 pub use test::TestArgs;

@@ -10,7 +10,7 @@ use goodput_wire::network::Network;
 
 use crate::args::options::ServedFormatArgs;
 use crate::args::values::local::LocalAddress;
-use crate::args::values::spoken::Spoken;
+use crate::args::values::spoken::ServedProtocol;
 use crate::args::values::{size, time};
 
 /// `goodput serve`. The groups appear in the help in this order.
@@ -45,14 +45,14 @@ pub struct ListenArgs {
     /// Protocols to answer, each also on its usual port or on the one given [default: all; on their usual
     /// ports only if --port is not changed]
     #[arg(long, value_name = "NAME[=PORT],…", value_delimiter = ',')]
-    pub protocols: Vec<Spoken>,
+    pub protocols: Vec<ServedProtocol>,
     /// Fail if a usual port is taken, instead of serving the others
     #[arg(long, hide_short_help = true)]
     pub strict: bool,
     /// Run one measurement at a time; other clients get the answer busy, or wait in a queue as long as their protocol allows
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "busy",
           hide_short_help = true)]
-    pub exclusive: Option<Others>,
+    pub exclusive: Option<WhenBusy>,
     /// Exit after the first client that ran a measurement
     #[arg(long, hide_short_help = true)]
     pub one_off: bool,
@@ -63,7 +63,7 @@ pub struct ListenArgs {
 
 /// What happens to a measurement while another one is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Others {
+pub enum WhenBusy {
     /// It is told that the server is busy
     Busy,
     /// It waits for its turn; if its payload comes unasked, it is told that the server is busy

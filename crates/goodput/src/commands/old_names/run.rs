@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 
-use goodput_compat::programs::arguments::{Work, translate};
+use goodput_compat::programs::arguments::{Invocation, translate};
 use goodput_compat::programs::files::Files;
 use goodput_compat::programs::table::{Refusal, Shim};
 
@@ -33,8 +33,8 @@ pub fn run(shim: &'static Shim, arguments: &[String], show: bool) -> Exit {
         }
     };
     let runs = match &work {
-        Work::Run { arguments, again, .. } => [Some(arguments), again.as_ref()],
-        Work::Print(_) => [None, None],
+        Invocation::Run { arguments, again, .. } => [Some(arguments), again.as_ref()],
+        Invocation::Print(_) => [None, None],
     };
     // Nothing has begun yet, so that no output in JSON could carry this in itself.
     if let Err(error) = runs.into_iter().flatten().try_for_each(|run| parsed(run).map(drop)) {
@@ -65,21 +65,23 @@ fn complain(shim: &Shim, why: &str) {
     screen::say(format_args!("{}: {error}{why}", shim.name));
 }
 
-fn carry_out(work: Work, show: bool) -> Result<Exit> {
+fn carry_out(work: Invocation, show: bool) -> Result<Exit> {
     match work {
-        Work::Print(text) => {
+        Invocation::Print(text) => {
             screen::print(&text)?;
             Ok(Exit::Fine)
         }
-        Work::Run { arguments, again, .. } if show => {
+        Invocation::Run { arguments, again, .. } if show => {
             for run in [Some(arguments), again].into_iter().flatten() {
                 let words: Vec<_> = run.iter().map(|word| shell::word(word)).collect();
                 screen::line(format_args!("goodput {}", words.join(" ")))?;
             }
             Ok(Exit::Fine)
         }
-        Work::Run { arguments, background: true, files, .. } => in_background(&arguments, &files),
-        Work::Run { arguments, again, files, .. } => {
+        Invocation::Run { arguments, background: true, files, .. } => {
+            in_background(&arguments, &files)
+        }
+        Invocation::Run { arguments, again, files, .. } => {
             let _pid_file = files.begin()?;
             match (crate::commands::run(parsed(&arguments)?)?, again) {
                 (Exit::Fine, Some(again)) => crate::commands::run(parsed(&again)?),

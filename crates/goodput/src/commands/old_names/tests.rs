@@ -4,7 +4,7 @@ use clap::Parser;
 use proptest::prelude::*;
 
 use crate::args::{Cli, Command};
-use goodput_compat::programs::arguments::{Work, command, translate};
+use goodput_compat::programs::arguments::{Invocation, command, translate};
 use goodput_compat::programs::files::Files;
 use goodput_compat::programs::table::{Means, Mode, Opt, Shim, Value};
 use goodput_compat::programs::{ALL, called_as, find};
@@ -20,7 +20,7 @@ fn shim(name: &str) -> &'static Shim {
 /// What a command line comes to, in one line.
 fn becomes(name: &str, typed: &str) -> String {
     match translate(shim(name), &words(typed)) {
-        Ok(Work::Run { arguments, .. }) => arguments.join(" "),
+        Ok(Invocation::Run { arguments, .. }) => arguments.join(" "),
         other => panic!("{name} {typed}: {other:?}"),
     }
 }
@@ -111,8 +111,8 @@ fn every_option_maps_or_is_refused_by_name() {
                     (Means::Refused(_) | Means::Elsewhere, other) => {
                         panic!("{} {arguments:?}: {other:?}", shim.name)
                     }
-                    (_, Ok(Work::Run { arguments, .. })) => understood(&arguments, mode),
-                    (_, Ok(Work::Print(text))) => assert!(text.contains("goodput"), "{text}"),
+                    (_, Ok(Invocation::Run { arguments, .. })) => understood(&arguments, mode),
+                    (_, Ok(Invocation::Print(text))) => assert!(text.contains("goodput"), "{text}"),
                     (_, Err(refusal)) => panic!("{} {arguments:?}: {refusal:?}", shim.name),
                 }
             }
@@ -184,7 +184,7 @@ fn iperf3_lines_come_to_what_they_mean() {
 #[test]
 fn files_are_those_that_were_named() {
     let files = |name, typed| match translate(shim(name), &words(typed)) {
-        Ok(Work::Run { files, .. }) => files,
+        Ok(Invocation::Run { files, .. }) => files,
         other => panic!("{other:?}"),
     };
     let both = Files::named(Some("/tmp/l"), Some("/tmp/p"));
@@ -213,7 +213,7 @@ fn iperf_lines_come_to_what_they_mean() {
     assert!(server.contains("\nServer listening on UDP port 5001\n"), "{server}");
     assert!(!becomes("iperf", "-c h -e -m").contains("reverse"));
     let again = |typed| match translate(shim("iperf"), &words(typed)) {
-        Ok(Work::Run { again, .. }) => again.map(|run| run.join(" ")),
+        Ok(Invocation::Run { again, .. }) => again.map(|run| run.join(" ")),
         other => panic!("{other:?}"),
     };
     assert_eq!(again("-c h"), None);
@@ -272,7 +272,7 @@ fn ttcp_lines_come_to_what_they_mean() {
 #[test]
 fn servers_leave_the_terminal_where_the_program_does() {
     let background = |name: &str, typed: &str| match translate(shim(name), &words(typed)) {
-        Ok(Work::Run { background, .. }) => background,
+        Ok(Invocation::Run { background, .. }) => background,
         other => panic!("{other:?}"),
     };
     assert!(background("iperf3", "-s -D") && !background("iperf3", "-s"));
@@ -294,7 +294,7 @@ proptest! {
         which in 0..ALL.len(),
         arguments in prop::collection::vec("-[a-zA-Z0-9]{1,3}|--[a-z-]{1,12}(=.{0,4})?|[0-9]{1,20}[kKmMgGp%]?|.{0,8}", 0..8),
     ) {
-        if let Ok(Work::Run { arguments, .. }) = translate(ALL[which], &arguments) {
+        if let Ok(Invocation::Run { arguments, .. }) = translate(ALL[which], &arguments) {
             let _ = super::run::parsed(&arguments);
         }
     }
@@ -316,7 +316,7 @@ fn the_affinity_of_iperf3_is_of_one_end_or_of_both() {
     let run = |value: &str| {
         let typed = ["-c", "h", "-A", value].map(String::from);
         match translate(ALL.iter().find(|shim| shim.protocol == "iperf3").unwrap(), &typed) {
-            Ok(Work::Run { arguments, .. }) => arguments.join(" "),
+            Ok(Invocation::Run { arguments, .. }) => arguments.join(" "),
             other => format!("{other:?}"),
         }
     };

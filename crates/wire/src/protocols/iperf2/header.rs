@@ -74,7 +74,7 @@ const THREADS: u32 = 0x000f_ffff;
 
 /// Which way payload goes, besides from the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum PayloadDirection {
     /// Only from the client.
     Normal,
     /// Only to the client (`-R`).
@@ -92,7 +92,7 @@ pub(super) enum Way {
 pub(super) struct Header {
     pub(super) flags: u32,
     pub(super) upper: u16,
-    pub(super) way: Way,
+    pub(super) way: PayloadDirection,
     /// Bytes of one write or datagram; 0 where the client does not say.
     pub(super) buffer: u32,
     /// Bytes of the client's socket buffer; 0 where the client does not say.
@@ -113,7 +113,8 @@ impl Header {
     /// Whether what the server sends on the client's connection tells its time: with trip times a client
     /// takes a stream that does not for a broken one, and ends by a fault (2.1.8, Server.cpp).
     pub(super) fn wants_times(&self) -> bool {
-        self.upper & TRIP_TIMES != 0 && matches!(self.way, Way::Reverse | Way::FullDuplex)
+        self.upper & TRIP_TIMES != 0
+            && matches!(self.way, PayloadDirection::Reverse | PayloadDirection::FullDuplex)
     }
 }
 
@@ -227,13 +228,13 @@ pub(super) fn read(bytes: &[u8]) -> Option<Header> {
     })
 }
 
-fn way(flags: u32, upper: u16, port: u16) -> Way {
+fn way(flags: u32, upper: u16, port: u16) -> PayloadDirection {
     match () {
-        () if flags & VERSION2 != 0 && upper & FULL_DUPLEX != 0 => Way::FullDuplex,
-        () if flags & VERSION2 != 0 && upper & REVERSE != 0 => Way::Reverse,
-        () if flags & VERSION1 == 0 || flags & VERSION2 != 0 => Way::Normal,
-        () if flags & RUN_NOW != 0 => Way::Dual(port),
-        () => Way::TradeOff(port),
+        () if flags & VERSION2 != 0 && upper & FULL_DUPLEX != 0 => PayloadDirection::FullDuplex,
+        () if flags & VERSION2 != 0 && upper & REVERSE != 0 => PayloadDirection::Reverse,
+        () if flags & VERSION1 == 0 || flags & VERSION2 != 0 => PayloadDirection::Normal,
+        () if flags & RUN_NOW != 0 => PayloadDirection::Dual(port),
+        () => PayloadDirection::TradeOff(port),
     }
 }
 

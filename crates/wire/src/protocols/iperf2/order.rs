@@ -7,10 +7,10 @@ use goodput_model::{BitRate, Bytes, Direction, EndName, Length, Plan, SocketOpti
 
 use super::bounceback::{self, Bounceback};
 use super::detect::settings_at;
-use super::header::{self, Extent, Header, NO_UDP_FIN, Way};
+use super::header::{self, Extent, Header, NO_UDP_FIN, PayloadDirection};
 use super::{ack, detect};
 use crate::check;
-use crate::direct::{Order, Wish};
+use crate::direct::{ClientRequest, Order};
 use crate::error::WireError;
 use crate::session::{First, Limits, ServerConfig};
 use crate::ticket::{FlowTicket, Meeting, Proof};
@@ -19,12 +19,16 @@ use crate::ticket::{FlowTicket, Meeting, Proof};
 const DATAGRAM_MAX: u32 = 65_507;
 
 /// Reads what a client wants from the first bytes of its connection, or its first datagram.
-pub(super) fn read(now: Instant, config: &ServerConfig, first: &[u8]) -> Result<Wish, WireError> {
+pub(super) fn read(
+    now: Instant,
+    config: &ServerConfig,
+    first: &[u8],
+) -> Result<ClientRequest, WireError> {
     if config.transport == Transport::Udp {
         return read_datagram(config, first);
     }
     if matches!(bounceback::extent(first), Extent::Whole(_)) {
-        return Ok(Wish::Converse(Box::new(Bounceback::new(now, config))));
+        return Ok(ClientRequest::Converse(Box::new(Bounceback::new(now, config))));
     }
     match (header::extent(first, 0), detect::recognises(first)) {
         (Extent::Whole(length), _) => {
@@ -35,13 +39,13 @@ pub(super) fn read(now: Instant, config: &ServerConfig, first: &[u8]) -> Result<
             answer.extend(timed.into_iter().flat_map(|h| header::write_timed(h, at_us)));
             wish(config, header, first.len() as u32, answer)
         }
-        (_, First::Short { .. }) => Ok(Wish::More),
+        (_, First::Short { .. }) => Ok(ClientRequest::More),
         (_, First::Foreign) => Err(WireError::Foreign { seems: crate::foreign::client(first) }),
         _ => wish(config, None, first.len() as u32, Vec::new()),
     }
 }
 
-fn read_datagram(config: &ServerConfig, first: &[u8]) -> Result<Wish, WireError> {
+fn read_datagram(config: &ServerConfig, first: &[u8]) -> Result<ClientRequest, WireError> {
     let Some(at) = settings_at(first) else {
         return Err(WireError::Protocol("its first datagram is not iperf2's".into()));
     };
@@ -69,19 +73,19 @@ fn wish(
     header: Option<Header>,
     taken: u32,
     answer: Vec<u8>,
-) -> Result<Wish, WireError> {
+) -> Result<ClientRequest, WireError> {
     let program = header.as_ref().and_then(|h| h.version).map_or("iperf2".into(), program);
-    let (way, notes) = allowed(config, header.as_ref().map_or(Way::Normal, |h| h.way));
+    let (way, notes) = allowed(config, header.as_ref().map_or(PayloadDirection::Normal, |h| h.way));
     let made = Maker { config, header: header.as_ref(), taken };
     let here = |back| Meeting::ThisConnection { taken_bytes: made.taken_bytes(), back };
     let orders = match way {
-        Way::Normal => vec![made.order(Direction::Send, false, here(None))],
+        PayloadDirection::Normal => vec![made.order(Direction::Send, false, here(None))],
         // It has nothing to send.
-        Way::Reverse if is_refused(config, way) => Vec::new(),
-        Way::Reverse => vec![made.order(Direction::Reverse, false, here(None))],
-        Way::FullDuplex => vec![made.order(Direction::Both, true, here(None))],
-        Way::Dual(port) => vec![made.order(Direction::Both, false, here(Some(port)))],
-        Way::TradeOff(port) => {
+        PayloadDirection::Reverse if is_refused(config, way) => Vec::new(),
+        PayloadDirection::Reverse => vec![made.order(Direction::Reverse, false, here(None))],
+        PayloadDirection::FullDuplex => vec![made.order(Direction::Both, true, here(None))],
+        PayloadDirection::Dual(port) => vec![made.order(Direction::Both, false, here(Some(port)))],
+        PayloadDirection::TradeOff(port) => {
             let back = Meeting::Connect { port: Some(port), apart: 0 };
             let first = made.order(Direction::Send, false, here(None));
             vec![first, made.order(Direction::Reverse, false, back)]
@@ -92,21 +96,26 @@ fn wish(
             .and_then(|()| check::within(&order.plan, &config.limits))
             .map_err(WireError::NotPermitted)?;
     }
-    Ok(Wish::Measure { program, answer, notes, orders: VecDeque::from(orders) })
+    Ok(ClientRequest::Measure { program, answer, notes, orders: VecDeque::from(orders) })
 }
 
 /// What of it is done. Over UDP nothing is sent to an address that anyone may have forged, unless
 /// the operator wants that; what comes from it is counted all the same.
-fn allowed(config: &ServerConfig, way: Way) -> (Way, Vec<String>) {
+fn allowed(config: &ServerConfig, way: PayloadDirection) -> (PayloadDirection, Vec<String>) {
     if !is_refused(config, way) {
         return (way, Vec::new());
     }
     let why = "it requests UDP payload, but nothing proves its address, so only what it sends is measured; serve with --allow-unproven-udp to send to it";
-    (if way == Way::Reverse { way } else { Way::Normal }, vec![why.into()])
+    (
+        if way == PayloadDirection::Reverse { way } else { PayloadDirection::Normal },
+        vec![why.into()],
+    )
 }
 
-fn is_refused(config: &ServerConfig, way: Way) -> bool {
-    config.transport == Transport::Udp && !config.limits.unproven_udp && way != Way::Normal
+fn is_refused(config: &ServerConfig, way: PayloadDirection) -> bool {
+    config.transport == Transport::Udp
+        && !config.limits.unproven_udp
+        && way != PayloadDirection::Normal
 }
 
 /// "iperf 2.1.8" (include/version.h: the release is in the upper half of its word).

@@ -1,8 +1,8 @@
 //! Headers as captures of the real programs have them, and what they ask for.
 
-use super::header::{Extent, Way, extent};
+use super::header::{Extent, PayloadDirection, extent};
 use super::*;
-use crate::direct::Wish;
+use crate::direct::ClientRequest;
 use crate::pair::{origin, server_config};
 use crate::session::{Action, First, FirstDatagram, Input, Output, ServerConfig};
 use crate::ticket::Meeting;
@@ -39,13 +39,15 @@ const OLD_DUAL: &str = "00000000 6b02bcfa 000dd595 32333435
     c0000001 00000001 00001391 000003e8 32333435 00000bb8
     00000001 0000001c 00000000 00020000 000a0000 00000000 004c4b40 38393031 32333435";
 
-fn read(config: &ServerConfig, first: &[u8]) -> Wish {
+fn read(config: &ServerConfig, first: &[u8]) -> ClientRequest {
     order::read(origin(), config, first).unwrap()
 }
 
 /// The plan, the meeting and the answer of a client that opens with `first`.
 fn asked(config: &ServerConfig, first: &[u8]) -> (Vec<(Plan, Meeting)>, Vec<u8>, Vec<String>) {
-    let Wish::Measure { answer, orders, notes, .. } = read(config, first) else { panic!() };
+    let ClientRequest::Measure { answer, orders, notes, .. } = read(config, first) else {
+        panic!()
+    };
     (orders.into_iter().map(|o| (o.plan, o.meeting)).collect(), answer, notes)
 }
 
@@ -103,7 +105,7 @@ fn trip_times_are_answered_with_52_bytes() {
 fn datagrams_are_received_and_reported() {
     let first = bytes(DATAGRAM);
     assert_eq!(detect::recognises_datagram(&first), FirstDatagram::Begins);
-    let Wish::Measure { orders, answer, .. } = read(&udp(false), &first) else { panic!() };
+    let ClientRequest::Measure { orders, answer, .. } = read(&udp(false), &first) else { panic!() };
     assert!(answer.is_empty());
     assert_eq!(orders[0].meeting, Meeting::ThisConnection { taken_bytes: 0, back: None });
     assert_eq!(orders[0].plan.chunk_bytes, Bytes(512));
@@ -129,14 +131,18 @@ fn datagrams_are_sent_only_where_the_operator_allows_it() {
 fn trip_times_are_told_where_this_end_sends() {
     let mut first = bytes(TIMED);
     first[32..36].copy_from_slice(&bytes("04100000"));
-    let Wish::Measure { orders, answer, .. } = read(&server_config(None), &first) else { panic!() };
+    let ClientRequest::Measure { orders, answer, .. } = read(&server_config(None), &first) else {
+        panic!()
+    };
     assert_eq!(orders[0].plan.direction, Direction::Reverse);
     let opening = &answer[52..];
     assert_eq!(opening[..24], bytes("400100a0 00000001 00001389 00020000 00000000 ffffff9c"));
     assert_eq!((opening.len(), &opening[32..36]), (80, &bytes("00100000")[..]));
     assert!(orders[0].tickets[0].framing.chunk_header().is_some());
     first[32..36].copy_from_slice(&bytes("04000000"));
-    let Wish::Measure { orders, .. } = read(&server_config(None), &first) else { panic!() };
+    let ClientRequest::Measure { orders, .. } = read(&server_config(None), &first) else {
+        panic!()
+    };
     assert!(orders[0].tickets[0].framing.chunk_header().is_none());
 }
 
@@ -233,7 +239,7 @@ fn a_header_of_2_0_14_is_one_though_no_flag_says_that_it_is_extended() {
         assert!(matches!(detect::recognises(&first[..cut]), First::Short { .. }), "{cut}");
     }
     let header = header::read(&first).unwrap();
-    assert_eq!(header.way, Way::Reverse);
+    assert_eq!(header.way, PayloadDirection::Reverse);
     assert_eq!(header.length, Some(Length::Bytes(Bytes(1_000_003))));
     assert_eq!(header.version, Some((0x0002_0000, 0x000e_0000)));
 }
@@ -264,7 +270,7 @@ fn both_ways_share_their_connections() {
     let tickets = ticket::tickets(&plan).unwrap();
     let shares: Vec<_> = tickets.iter().map(|t| (t.shares, t.proof.0.len())).collect();
     assert_eq!(shares, [(None, 60), (None, 60), (Some(0), 0), (Some(1), 0)]);
-    assert_eq!(header::read(&tickets[0].proof.0).unwrap().way, Way::FullDuplex);
+    assert_eq!(header::read(&tickets[0].proof.0).unwrap().way, PayloadDirection::FullDuplex);
 }
 
 #[test]

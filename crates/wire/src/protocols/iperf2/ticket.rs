@@ -4,8 +4,8 @@ use goodput_model::{Bytes, Direction, EndName, FlowPlan, Length, Plan, Transport
 
 use super::ack::VERSION;
 use super::header::{
-    EXTENDED, FULL_DUPLEX, Header, NO_UDP_FIN, REVERSE, UDP_TESTS, VERSION2, WIDE_NUMBERS, Way,
-    write,
+    EXTENDED, FULL_DUPLEX, Header, NO_UDP_FIN, PayloadDirection, REVERSE, UDP_TESTS, VERSION2,
+    WIDE_NUMBERS, write,
 };
 use crate::direct::out_of_reach;
 use crate::ticket::{FlowTicket, Proof};
@@ -61,7 +61,7 @@ fn header(plan: &Plan, flow: FlowPlan) -> Result<Header, String> {
     Ok(Header {
         flags,
         upper,
-        way: Way::Normal,
+        way: PayloadDirection::Normal,
         buffer: u32::try_from(plan.chunk_bytes.0).unwrap_or(0),
         window: 0,
         length: length(plan, flow)?,

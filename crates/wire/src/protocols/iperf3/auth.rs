@@ -67,7 +67,7 @@ pub struct Checked {
 
 /// Why a login does not fit, for this end's own log. The client is told nothing of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Misfit {
+pub enum LoginMismatch {
     /// There is none, or it is no base64.
     #[error("it sent no login")]
     Absent,
@@ -96,23 +96,23 @@ pub enum Misfit {
 /// of it, and when, what it holds (Bleichenbacher, CRYPTO 1998; Manger, CRYPTO 2001). So the operation
 /// takes the same time whatever it finds, and the caller answers all that is wrong in the same way, at
 /// a time that does not depend on this.
-pub fn check(accounts: &Accounts, token: &str, unix_s: u64) -> Result<Checked, Misfit> {
+pub fn check(accounts: &Accounts, token: &str, unix_s: u64) -> Result<Checked, LoginMismatch> {
     let token = token.trim_end();
     if token.is_empty() || token.len() > TOKEN_MAX {
-        return Err(Misfit::Absent);
+        return Err(LoginMismatch::Absent);
     }
-    let sealed = Base64::decode_vec(token).map_err(|_| Misfit::Absent)?;
+    let sealed = Base64::decode_vec(token).map_err(|_| LoginMismatch::Absent)?;
     let undecipherable = match accounts.padding() {
-        Padding::Oaep => Misfit::NotOaep,
-        Padding::Pkcs1 => Misfit::NotPkcs1,
+        Padding::Oaep => LoginMismatch::NotOaep,
+        Padding::Pkcs1 => LoginMismatch::NotPkcs1,
     };
     let text = opened(accounts, &sealed).map_err(|Unspecified| undecipherable)?;
     let login = Decrypted::read(&text).ok_or(undecipherable)?;
     if !accounts.knows(&login.username, &login.password) {
-        return Err(Misfit::Unknown);
+        return Err(LoginMismatch::Unknown);
     }
     if login.unix_s.abs_diff(unix_s) > SKEW_S {
-        return Err(Misfit::Stale);
+        return Err(LoginMismatch::Stale);
     }
     Ok(Checked { user: login.username, fingerprint: Sha256::digest(&sealed).into() })
 }
@@ -141,7 +141,7 @@ mod tests {
 
     const NOW: u64 = 1_700_000_000;
 
-    fn checked(login: &Login, padding: Padding, at: u64) -> Result<String, Misfit> {
+    fn checked(login: &Login, padding: Padding, at: u64) -> Result<String, LoginMismatch> {
         check(&accounts(padding), &token(login, at).unwrap(), NOW).map(|checked| checked.user)
     }
 
@@ -153,7 +153,7 @@ mod tests {
                 assert_eq!(checked(&login, padding, at), Ok("mario".into()), "{padding:?}");
             }
             for at in [NOW - 11, NOW + 11] {
-                assert_eq!(checked(&login, padding, at), Err(Misfit::Stale), "{padding:?}");
+                assert_eq!(checked(&login, padding, at), Err(LoginMismatch::Stale), "{padding:?}");
             }
         }
     }
@@ -172,7 +172,7 @@ mod tests {
     fn who_is_not_known_is_not_let_in() {
         for (name, password) in [("mario", "Rossi"), ("maria", "rossi"), ("", ""), ("mario}", "")] {
             let login = login(name, password, Padding::Oaep);
-            assert_eq!(checked(&login, Padding::Oaep, NOW), Err(Misfit::Unknown), "{name}");
+            assert_eq!(checked(&login, Padding::Oaep, NOW), Err(LoginMismatch::Unknown), "{name}");
         }
         let accounts = accounts(Padding::Oaep);
         for token in ["", "not base64!", "AAAA", &"A".repeat(344), &"A".repeat(100_000)] {

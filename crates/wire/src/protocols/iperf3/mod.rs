@@ -34,7 +34,7 @@ mod times;
 
 use goodput_model::Plan;
 
-pub use auth::{Checked, Misfit, check};
+pub use auth::{Checked, LoginMismatch, check};
 
 use crate::datagram::iperf3::{Request, reply_to};
 use crate::far_end::FarEnd;

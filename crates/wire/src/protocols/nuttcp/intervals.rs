@@ -19,14 +19,14 @@ const EARLY_S: f64 = 0.02;
 pub struct Intervals {
     /// Seconds from line to line; 0 for none.
     every_s: f64,
-    look: Look,
+    look: LineStyle,
     last: Mark,
     lines: u32,
 }
 
 /// How lines look.
 #[derive(Debug, Clone, Copy)]
-struct Look {
+struct LineStyle {
     /// Whether lost datagrams are known.
     loss: bool,
     parse: bool,
@@ -48,7 +48,7 @@ impl Intervals {
     /// Those that a client asked for.
     pub fn new(asked: &Parameters) -> Self {
         let wants = |bit: u32| asked.format & u64::from(bit) != 0;
-        let look = Look {
+        let look = LineStyle {
             loss: asked.udp && asked.nstream == 1,
             parse: asked.parse(),
             running_total: wants(format::RUNNING_TOTAL),
@@ -90,7 +90,7 @@ impl Mark {
     }
 }
 
-impl Look {
+impl LineStyle {
     fn line(self, from: Mark, to: Mark) -> String {
         let mut line = if self.parse {
             rate(&["megabytes=", " real_sec=", " rate_Mbps="], from, to, false)

@@ -14,14 +14,14 @@ use goodput_model::{FlowSample, Sample, SocketMemory, TcpInfo};
 use super::OURS;
 use super::intervals::MEGABYTE;
 use super::parameters::{NO_LIMIT, NO_RATE};
-use super::server::Asked;
+use super::server::ClientRequest;
 use crate::session::ServerConfig;
 
 /// Least time that a measurement takes, seconds: nothing is divided by zero (line 8467).
 const LEAST_S: f64 = 1e-6;
 
 /// The lines about a measurement whose last sample is `last`.
-pub fn lines(asked: &Asked, last: &Sample, config: &ServerConfig) -> String {
+pub fn lines(asked: &ClientRequest, last: &Sample, config: &ServerConfig) -> String {
     let report = Report {
         asked,
         last,
@@ -39,7 +39,7 @@ pub fn lines(asked: &Asked, last: &Sample, config: &ServerConfig) -> String {
 }
 
 struct Report<'a> {
-    asked: &'a Asked,
+    asked: &'a ClientRequest,
     last: &'a Sample,
     bytes: u64,
     seconds: f64,

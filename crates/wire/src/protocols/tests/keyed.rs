@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::measure;
 use crate::error::WireError;
-use crate::keys::{Clients, Knows};
+use crate::keys::{Clients, KeyAuthorization};
 use crate::pair::{
     Cut, Link, Pair, Step, client_config, client_key, key, knows, limits, server_config,
 };
@@ -15,7 +15,12 @@ use goodput_model::{Length, Plan};
 /// What the server knows of the client with the key of number 1.
 const ANN: &str = "ann measure KEY1";
 
-fn joined(client: ClientKey, server: Option<Knows>, required: bool, steps: Vec<Step>) -> Pair {
+fn joined(
+    client: ClientKey,
+    server: Option<KeyAuthorization>,
+    required: bool,
+    steps: Vec<Step>,
+) -> Pair {
     let (mut near, mut far) = (client_config(None), server_config(None));
     (near.key, far.keys, far.credential_required) = (Some(client), server, required);
     far.limits = Limits { duration_s: 60.0, ..limits() };
@@ -107,7 +112,7 @@ fn a_server_with_another_key_is_left() {
 
 #[test]
 fn a_client_with_a_key_never_goes_on_in_the_clear() {
-    let unusable = Knows { clients: Clients::default(), ..knows(ANN, 2) };
+    let unusable = KeyAuthorization { clients: Clients::default(), ..knows(ANN, 2) };
     for (server, word) in [(None, "--authorized-keys"), (Some(unusable), "at the moment")] {
         let mut pair = joined(client_key(1, None), server, false, vec![measure()]);
         pair.run();

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use goodput_model::{EndName, Known, Plan, Role, Sample, Snapshot, SocketOptions};
-use goodput_mover::Early;
+use goodput_mover::EarlyPayload;
 use goodput_mover::socket::{apply_accepted, apply_datagram};
 use goodput_wire::session::Input;
 use goodput_wire::ticket::{FlowTicket, Meeting};
@@ -166,7 +166,7 @@ impl ServedClient {
         let stream = stream.into_std().map_err(|e| e.to_string())?;
         let doubts = apply_accepted(&stream, options).map_err(|e| e.to_string())?;
         log_doubts(self.caller.peer, 0, &doubts);
-        Ok((stream.into(), Early { bytes, datagrams: Vec::new() }))
+        Ok((stream.into(), EarlyPayload { bytes, datagrams: Vec::new() }))
     }
 
     pub(super) async fn arrived(&mut self, arrival: Arrival) -> Result<(), EngineError> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_model::{Direction, Plan, Role, Transport};
-use goodput_mover::Early;
+use goodput_mover::EarlyPayload;
 use goodput_wire::session::{
     Action, Cookie, Credential, Input, Limits, Protocol, SettingRefusal, SettingRequest,
     ThirdPartyTest,
@@ -44,7 +44,7 @@ pub struct Caller {
 }
 
 /// The only flow of a conversation over UDP: its socket, and what came before that.
-pub type OwnFlow = (OwnedFd, Early);
+pub type OwnFlow = (OwnedFd, EarlyPayload);
 
 /// Serves one client until it leaves, breaks the protocol, or the server stops. How many measurements
 /// it made.

@@ -6,7 +6,7 @@ use super::super::PROTOCOL_VERSION;
 use super::super::channel::{Channel, broken, farewell};
 use super::super::messages::{Hello, Message};
 use super::super::preamble::{Opening, PREAMBLE_BYTES, Role};
-use super::super::secure::{self, Begun, HANDSHAKE_RECORD_MAX, Joined, NOT_THIS_SERVER};
+use super::super::secure::{self, ClientHandshake, HANDSHAKE_RECORD_MAX, Joined, NOT_THIS_SERVER};
 use super::super::times::{FOREIGN_TAIL, GREETING};
 use super::questions::Questions;
 use super::{ClientSession, State};
@@ -22,9 +22,9 @@ const FOREIGN_BYTES: usize = 256;
 /// How far the greeting has come.
 pub(super) enum Greeting {
     /// The server's preamble is awaited; some of its bytes may be there.
-    Preamble { seen: Vec<u8>, begun: Option<Begun> },
+    Preamble { seen: Vec<u8>, begun: Option<ClientHandshake> },
     /// The server's part of the handshake is awaited.
-    Handshake { begun: Begun, records: Decoder<2> },
+    Handshake { begun: ClientHandshake, records: Decoder<2> },
     /// The server's hello is awaited.
     Hello,
     /// The server has no token or knows no keys: its goodbye is awaited, and nothing else believed.
@@ -51,7 +51,7 @@ impl Greeting {
     pub(super) fn closed(&self, channel: &Channel) -> WireError {
         match self {
             Self::Failed(error) => error.clone(),
-            Self::Preamble { seen, begun: Some(Begun::Key(_)) } if seen.is_empty() => {
+            Self::Preamble { seen, begun: Some(ClientHandshake::Key(_)) } if seen.is_empty() => {
                 WireError::Closed("at once, like a goodput server that is too old for keys".into())
             }
             Self::Preamble { seen, .. } if seen.is_empty() || !is_start_of_ours(seen) => {
@@ -93,7 +93,7 @@ impl ClientSession {
         session
     }
 
-    fn open(&mut self, now: Instant) -> Result<Option<Begun>, WireError> {
+    fn open(&mut self, now: Instant) -> Result<Option<ClientHandshake>, WireError> {
         let Some((begun, record)) = secure::begin(&self.config)? else {
             self.channel.send_bytes(now, Role::Control.preamble().to_vec());
             self.say_hello(now)?;
@@ -132,7 +132,7 @@ impl ClientSession {
         let State::Greeting(Greeting::Preamble { seen, begun }) = &mut self.state else {
             return Ok(());
         };
-        match (Opening::read(seen), begun.as_ref().map(Begun::role)) {
+        match (Opening::read(seen), begun.as_ref().map(ClientHandshake::role)) {
             (Opening::Incomplete, _) => Ok(()),
             (Opening::Foreign, _) => self.look_at_foreign(now),
             (Opening::Control, _)
@@ -150,7 +150,7 @@ impl ClientSession {
         &mut self,
         now: Instant,
         opening: Opening,
-        begun: Option<Begun>,
+        begun: Option<ClientHandshake>,
         rest: &[u8],
     ) -> Result<(), WireError> {
         let next = match (opening, begun) {

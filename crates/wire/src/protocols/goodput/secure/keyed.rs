@@ -11,20 +11,20 @@ use crate::session::{ClientKey, ServerIs};
 const PATTERN: &str = "Noise_XX_25519_ChaChaPoly_BLAKE2s";
 
 /// A handshake that the client has begun.
-pub(in super::super) struct Begun {
+pub(in super::super) struct ClientHandshake {
     noise: Box<HandshakeState>,
     server: ServerIs,
 }
 
 /// Client: begins a handshake. Also gives the first record.
-pub(super) fn begin(key: &ClientKey) -> Result<(Begun, Vec<u8>), WireError> {
+pub(super) fn begin(key: &ClientKey) -> Result<(ClientHandshake, Vec<u8>), WireError> {
     let keyed = builder(PATTERN).and_then(|builder| builder.local_private_key(key.own.secret()));
     let mut noise = keyed.and_then(snow::Builder::build_initiator).map_err(unable)?;
     let record = handshake_record(&mut noise)?;
-    Ok((Begun { noise: Box::new(noise), server: key.server.clone() }, record))
+    Ok((ClientHandshake { noise: Box::new(noise), server: key.server.clone() }, record))
 }
 
-impl Begun {
+impl ClientHandshake {
     /// Client: takes the server's record, and looks at its key before it shows its own.
     pub(super) fn finish(mut self, message: &[u8]) -> Result<Joined, WireError> {
         let unread = |_| WireError::Protocol("its handshake is not valid".into());

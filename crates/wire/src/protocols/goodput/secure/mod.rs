@@ -35,11 +35,11 @@ const TAG: usize = 16;
 pub(super) const NOT_THIS_SERVER: [u8; 2] = [0, 0];
 
 /// A handshake that the client has begun.
-pub(super) enum Begun {
+pub(super) enum ClientHandshake {
     /// With the shared token.
-    Token(token::Begun),
+    Token(token::ClientHandshake),
     /// With the client's own key.
-    Key(keyed::Begun),
+    Key(keyed::ClientHandshake),
 }
 
 /// What the server's record made of it.
@@ -59,17 +59,21 @@ pub(super) struct Tunnel {
 
 /// Client: begins the handshake that its credentials allow, if any. Also gives the first record. Its own
 /// key goes before the token, which others share.
-pub(super) fn begin(config: &ClientConfig) -> Result<Option<(Begun, Vec<u8>)>, WireError> {
+pub(super) fn begin(
+    config: &ClientConfig,
+) -> Result<Option<(ClientHandshake, Vec<u8>)>, WireError> {
     match (&config.key, &config.token) {
-        (Some(key), _) => keyed::begin(key).map(|(begun, said)| Some((Begun::Key(begun), said))),
+        (Some(key), _) => {
+            keyed::begin(key).map(|(begun, said)| Some((ClientHandshake::Key(begun), said)))
+        }
         (None, Some(token)) => {
-            token::begin(token).map(|(begun, said)| Some((Begun::Token(begun), said)))
+            token::begin(token).map(|(begun, said)| Some((ClientHandshake::Token(begun), said)))
         }
         (None, None) => Ok(None),
     }
 }
 
-impl Begun {
+impl ClientHandshake {
     /// The role of its connection.
     pub(super) fn role(&self) -> Role {
         match self {

@@ -9,18 +9,18 @@ use crate::session::Token;
 const PATTERN: &str = "Noise_NNpsk2_25519_ChaChaPoly_BLAKE2s";
 
 /// A handshake that the client has begun.
-pub(in super::super) struct Begun(Box<HandshakeState>);
+pub(in super::super) struct ClientHandshake(Box<HandshakeState>);
 
 /// Client: begins a handshake. Also gives the first record.
-pub(super) fn begin(token: &Token) -> Result<(Begun, Vec<u8>), WireError> {
+pub(super) fn begin(token: &Token) -> Result<(ClientHandshake, Vec<u8>), WireError> {
     let key = token.key();
     let builder = builder(PATTERN).and_then(|builder| builder.psk(2, &key)).map_err(unable)?;
     let mut noise = builder.build_initiator().map_err(unable)?;
     let record = handshake_record(&mut noise)?;
-    Ok((Begun(Box::new(noise)), record))
+    Ok((ClientHandshake(Box::new(noise)), record))
 }
 
-impl Begun {
+impl ClientHandshake {
     /// Client: takes the server's record.
     pub(super) fn finish(mut self, message: &[u8]) -> Result<Joined, WireError> {
         let differ = "the token given here is not the server's token";

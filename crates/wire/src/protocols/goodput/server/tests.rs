@@ -8,7 +8,7 @@ use super::super::preamble::Role;
 use super::super::times::{ACCEPT, BEGIN, FLOWS, FLUSH, GRACE, REPORTS};
 use super::*;
 use crate::frame::Decoder;
-use crate::keys::{AuthorizedKeys, Knows};
+use crate::keys::{AuthorizedKeys, KeyAuthorization};
 use crate::pair::{end, host, key, knows, limits, origin, sample, server_config};
 use crate::session::{Limits, Output, Session, SettingRequest};
 use goodput_model::{BitRate, FlowSample, Known, Length, Sample, TcpInfo};
@@ -327,7 +327,7 @@ fn a_key_has_the_limits_of_its_line_as_it_is_at_each_plan_and_none_once_it_is_wi
         rig.session.client = clients.find(&key(1).public(), server_config(None).peer.ip()).ok();
         let known = crate::keys::Clients::default();
         known.set(now);
-        rig.session.config.keys = Some(Knows { own: key(2), clients: known });
+        rig.session.config.keys = Some(KeyAuthorization { own: key(2), clients: known });
         let refused = rig.propose(1, Plan::standard()).unwrap_err();
         let WireError::NotPermitted(why) = refused else { panic!("{refused}") };
         assert!(why.contains(word) && why.contains("key of ann"), "{why}");

@@ -6,7 +6,7 @@ use goodput_model::{Known, Sample};
 
 use super::super::intervals::Intervals;
 use super::super::{BEGIN_PAUSE, DRAIN, FLOWS, GRACE, OURS, report};
-use super::{Asked, ServerSession, State};
+use super::{ClientRequest, ServerSession, State};
 use crate::check;
 use crate::protocols::goodput::times::after_s;
 use crate::session::{Action, Input};
@@ -16,14 +16,14 @@ const UNREPORTED: &str = "a nuttcp client reports nothing about itself";
 
 /// A measurement that has begun.
 pub struct Running {
-    asked: Box<Asked>,
+    asked: Box<ClientRequest>,
     intervals: Intervals,
     finishing: bool,
     last: Option<Box<Sample>>,
 }
 
 impl Running {
-    fn new(asked: Box<Asked>) -> Self {
+    fn new(asked: Box<ClientRequest>) -> Self {
         let intervals = Intervals::new(&asked.parameters);
         Self { asked, intervals, finishing: false, last: None }
     }
@@ -71,7 +71,7 @@ impl ServerSession {
 
     /// When this end ends the measurement: a sender when its time is up; a receiver when the client
     /// should have ended it a while ago.
-    fn finish_at(&self, now: Instant, asked: &Asked) -> Instant {
+    fn finish_at(&self, now: Instant, asked: &ClientRequest) -> Instant {
         let own = Some(asked.parameters.timeout_s).filter(|seconds| *seconds > 0.0);
         let longest = self.config.limits.duration_s;
         let seconds = own.or(check::duration_s(&asked.plan)).unwrap_or(longest);

@@ -41,7 +41,7 @@ pub struct ServerSession {
 }
 
 /// What a client asked for, and the plan that it makes.
-pub struct Asked {
+pub struct ClientRequest {
     /// Its own words.
     pub parameters: Parameters,
     /// What they mean.
@@ -55,9 +55,9 @@ enum State {
     /// Its parameters are awaited.
     Asking,
     /// The host makes itself ready for the data connections.
-    Preparing(Box<Asked>),
+    Preparing(Box<ClientRequest>),
     /// The client was told OK; its data connections are to come.
-    Expecting(Box<Asked>),
+    Expecting(Box<ClientRequest>),
     /// Payload moves.
     Running(Box<Running>),
     /// The host measures with another server.
@@ -198,7 +198,7 @@ impl ServerSession {
         };
         let tickets = tickets(&plan, parameters.interval_s);
         self.out.act(Action::ExpectFlows { plan: Box::new(plan.clone()), tickets, meeting });
-        self.enter(State::Preparing(Box::new(Asked { parameters, plan })), now + PREPARE);
+        self.enter(State::Preparing(Box::new(ClientRequest { parameters, plan })), now + PREPARE);
     }
 
     fn enter(&mut self, state: State, deadline: Instant) {

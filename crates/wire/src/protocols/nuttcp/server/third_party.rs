@@ -14,7 +14,7 @@ use crate::session::Action;
 /// How far it is.
 pub enum Stage {
     /// The host has not said whether it does it.
-    Asked {
+    ClientRequest {
         /// Whether this end sends to the third party.
         sends: bool,
         /// How long it may take, seconds.
@@ -31,7 +31,7 @@ impl Stage {
     /// What the client is told of its end before time.
     pub fn refusal(&self, why: &str) -> String {
         match self {
-            Self::Asked { sends, .. } => format!("KO\n{}KO\n", complaint(!sends, why)),
+            Self::ClientRequest { sends, .. } => format!("KO\n{}KO\n", complaint(!sends, why)),
             Self::Under { sends } => complaint(!sends, &format!("Error: {why}")) + "DONE\n",
         }
     }
@@ -45,7 +45,7 @@ impl ServerSession {
             Ok(test) => {
                 // One of bytes says no time.
                 let limit_s = check::duration_s(&test.plan).unwrap_or(limits.duration_s);
-                let stage = Stage::Asked { sends: asked.client_sends, limit_s };
+                let stage = Stage::ClientRequest { sends: asked.client_sends, limit_s };
                 self.out.act(Action::MeasureWithThirdParty(Box::new(test)));
                 self.enter(State::ThirdParty(stage), now + ACCEPT);
             }
@@ -54,7 +54,7 @@ impl ServerSession {
 
     /// The host has begun with it.
     pub(super) fn third_party_begun(&mut self, now: Instant) {
-        if let State::ThirdParty(Stage::Asked { sends, limit_s }) = self.state {
+        if let State::ThirdParty(Stage::ClientRequest { sends, limit_s }) = self.state {
             self.out.send(format!("OK v{OURS}\n"));
             // The other conversation has time limits of its own; this one outlasts them.
             let until = after_s(now, limit_s) + 4 * DRAIN + GRACE;
