@@ -4,9 +4,9 @@
 //! or `---- NAME ----` with its output below, then `failures:` again with the names alone.
 
 /// Lines of a failing test that are said again.
-const LINES: usize = 15;
+const MAX_LINES: usize = 15;
 /// The last lines of a test binary that broke off.
-const LAST: usize = 15;
+const LAST_LINES: usize = 15;
 
 /// The output of tests that failed, in the order in which they came.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl Failures {
 
     /// A test binary ended without a result; these were its last lines.
     pub fn broke_off(&mut self, said: &[String]) {
-        let lines = said[said.len().saturating_sub(LAST)..].to_vec();
+        let lines = said[said.len().saturating_sub(LAST_LINES)..].to_vec();
         self.all.push(Failure { name: "a test binary that ended without a result".into(), lines });
     }
 
@@ -56,8 +56,8 @@ impl Failure {
         let said = said.take_while(|line| *line != "stack backtrace:");
         let said = said.filter(|line| !line.is_empty() && !line.starts_with("note: run with"));
         let mut said: Vec<_> = said.map(String::from).collect();
-        if said.len() > LINES {
-            let left_out = said.split_off(LINES).len();
+        if said.len() > MAX_LINES {
+            let left_out = said.split_off(MAX_LINES).len();
             said.push(format!("… and {left_out} more lines"));
         }
         said.insert(0, format!("FAILED {}", self.name));
@@ -111,7 +111,7 @@ stack backtrace:
     fn a_long_message_is_cut_and_says_so() {
         let text = format!("---- a ----\n{}", "line\n".repeat(40));
         let said = read(&text);
-        assert_eq!(said[0].lines().count(), 1 + LINES + 1);
+        assert_eq!(said[0].lines().count(), 1 + MAX_LINES + 1);
         assert!(said[0].ends_with("… and 25 more lines"), "{}", said[0]);
     }
 

@@ -11,11 +11,11 @@ use crate::rust_source::{self, RustFile, names};
 use xtask::shell::root;
 
 /// Longest file, in lines outside its tests.
-const FILE_LINES: usize = 600;
+const MAX_FILE_LINES: usize = 600;
 /// The median file is shorter than this.
-const MEDIAN_LINES: usize = 150;
+const MAX_MEDIAN_LINES: usize = 150;
 /// Longest function, from its signature to its closing brace.
-const FUNCTION_LINES: usize = 80;
+const MAX_FUNCTION_LINES: usize = 80;
 /// Lints that hide unused code.
 const LINTS: &[&str] = &["dead_code", "unused"];
 
@@ -29,8 +29,8 @@ pub fn problems() -> Result<Vec<String>> {
     }
     let median = median(files.iter().map(lines_outside_tests).collect());
     println!("  {} Rust files; the median has {median} lines outside tests", files.len());
-    if median >= MEDIAN_LINES {
-        problems.push(format!("the median file must be shorter than {MEDIAN_LINES} lines"));
+    if median >= MAX_MEDIAN_LINES {
+        problems.push(format!("the median file must be shorter than {MAX_MEDIAN_LINES} lines"));
     }
     Ok(problems)
 }
@@ -40,8 +40,11 @@ fn problems_of(file: &RustFile) -> Vec<String> {
     if !file.text.starts_with("//!") {
         breaches.add(1, "starts with `//!` and what the file owns");
     }
-    if lines_outside_tests(file) > FILE_LINES {
-        breaches.add(FILE_LINES, format!("a file has at most {FILE_LINES} lines outside tests"));
+    if lines_outside_tests(file) > MAX_FILE_LINES {
+        breaches.add(
+            MAX_FILE_LINES,
+            format!("a file has at most {MAX_FILE_LINES} lines outside tests"),
+        );
     }
     breaches.found.extend(blanks(&file.path, &file.text));
     breaches.visit_file(&file.tree);
@@ -94,8 +97,8 @@ impl Breaches<'_> {
 
     fn check_length(&mut self, name: &syn::Ident, block: &syn::Block) {
         let (from, to) = (name.span().start().line, block.span().end().line);
-        if to - from + 1 > FUNCTION_LINES {
-            self.add(from, format!("`{name}` has more than {FUNCTION_LINES} lines"));
+        if to - from + 1 > MAX_FUNCTION_LINES {
+            self.add(from, format!("`{name}` has more than {MAX_FUNCTION_LINES} lines"));
         }
     }
 }
@@ -139,15 +142,15 @@ mod tests {
     #[test]
     fn a_tidy_file_has_no_problem() {
         assert_eq!(check("//! Owns x.\n\nfn f() {}\n"), Vec::<String>::new());
-        assert_eq!(check(&long_function(FUNCTION_LINES)), Vec::<String>::new());
+        assert_eq!(check(&long_function(MAX_FUNCTION_LINES)), Vec::<String>::new());
     }
 
     #[test]
     fn each_rule_can_be_broken() {
         let broken = [
             ("fn f() {}\n".into(), "src/x.rs:1: starts with"),
-            (long_function(FUNCTION_LINES + 1), "src/x.rs:2: `long` has more"),
-            (format!("//! x\n{}", "//\n".repeat(FILE_LINES)), "a file has at most"),
+            (long_function(MAX_FUNCTION_LINES + 1), "src/x.rs:2: `long` has more"),
+            (format!("//! x\n{}", "//\n".repeat(MAX_FILE_LINES)), "a file has at most"),
             ("//! x\n#[ignore]\nfn f() {}\n".into(), "src/x.rs:2: a test that can't run"),
             ("//! x\n#[allow(dead_code)]\nfn f() {}\n".into(), "src/x.rs:2: unused code"),
             (format!("//! {BLANK}: x\n"), "src/x.rs:1: something is left"),
@@ -166,7 +169,7 @@ mod tests {
 
     #[test]
     fn tests_do_not_count_as_lines_of_the_file() {
-        let tests = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", "\n".repeat(FILE_LINES));
+        let tests = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", "\n".repeat(MAX_FILE_LINES));
         let file = RustFile::parse("src/x.rs", format!("//! x\n{tests}")).unwrap();
         assert_eq!(lines_outside_tests(&file), 1);
         assert_eq!(problems_of(&file), Vec::<String>::new());

@@ -9,7 +9,7 @@ use crate::looks::Looks;
 use crate::pairs::{Block, complete_blocks, cpu, cpu_ratios, goodput, goodput_ratios};
 
 /// More blocks than this are no advice.
-const MOST_BLOCKS_ADVISED: f64 = 1000.0;
+const MAX_BLOCKS_ADVISED: f64 = 1000.0;
 
 /// Half-widths of the intervals at the later looks, in standard errors of a mean; an approximation
 /// for the estimate of how many blocks are missing (2.9 for normal data and two arms).
@@ -90,7 +90,7 @@ fn more_blocks(design: &Design, ratios: &[f64], goodput: Option<&Effect>) -> Opt
     let needed = variance * (LATER_HALF_WIDTH_STANDARD_ERRORS / way).powi(2);
     let first = f64::from(Looks::for_arms(design.arms).first());
     let more = (needed.max(first) - n).ceil().max(1.0);
-    (more <= MOST_BLOCKS_ADVISED).then_some(more as u32)
+    (more <= MAX_BLOCKS_ADVISED).then_some(more as u32)
 }
 
 #[cfg(test)]

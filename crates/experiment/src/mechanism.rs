@@ -7,10 +7,10 @@ use goodput_model::{Known, Mechanism, Trial, median};
 use crate::pairs::counts;
 
 /// The median witness must fall by at least this share of what it was: less is no other regime.
-const LEAST_FALL_SHARE: f64 = 0.10;
+const MIN_FALL_SHARE: f64 = 0.10;
 
 /// Highest probability that chance alone made the witness fall in so many blocks.
-const MOST_CHANCE_PROBABILITY: f64 = 0.05;
+const MAX_CHANCE_PROBABILITY: f64 = 0.05;
 
 /// What became of `rule`'s witness in `arm` against the baseline. `None` if no run of the arm
 /// counts.
@@ -62,15 +62,15 @@ fn median_of(witnesses: &BTreeMap<u32, f64>, whose: &str) -> Known<f64> {
 
 fn moved(pairs: &[(f64, f64)]) -> Known<bool> {
     let most_telling = 0.5f64.powi(pairs.len() as i32);
-    if most_telling > MOST_CHANCE_PROBABILITY {
+    if most_telling > MAX_CHANCE_PROBABILITY {
         return Known::missing(format!("{} pairs of runs are too few to decide", pairs.len()));
     }
     let fell = pairs.iter().filter(|(before, after)| after < before).count();
     let changed = pairs.iter().filter(|(before, after)| after != before).count();
     let before = median(pairs.iter().map(|pair| pair.0)).unwrap_or(0.0);
     let after = median(pairs.iter().map(|pair| pair.1)).unwrap_or(0.0);
-    let clear = before - after >= LEAST_FALL_SHARE * before.abs();
-    Known::Value(clear && at_least_by_chance(fell, changed) <= MOST_CHANCE_PROBABILITY)
+    let clear = before - after >= MIN_FALL_SHARE * before.abs();
+    Known::Value(clear && at_least_by_chance(fell, changed) <= MAX_CHANCE_PROBABILITY)
 }
 
 /// Probability of at least `heads` heads in `tosses` tosses of a fair coin.

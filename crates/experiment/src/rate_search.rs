@@ -13,7 +13,7 @@ pub const RESOLUTION: f64 = 0.01;
 
 /// Trials at most, confirmations included: halving a bracket to a hundredth takes seven, and twice that
 /// again where confirmations fail.
-const MOST_TRIALS: usize = 30;
+const MAX_TRIALS: usize = 30;
 
 /// So many times the same is no accident: trials one after the other in which the sender did not hold
 /// its rate, trials that the receiver spoilt, confirmations that failed.
@@ -109,7 +109,7 @@ impl RateSearch {
             _ if self.refuted(done, true) >= REPEATS_THAT_DECIDE => {
                 Next::Done(SearchState::Unsteady)
             }
-            (low, high) if done.len() >= MOST_TRIALS => {
+            (low, high) if done.len() >= MAX_TRIALS => {
                 let (low, high) = (low.map_or(0.0, |low| low.sent), high.unwrap_or(f64::INFINITY));
                 Next::Done(SearchState::Unfinished(low, high))
             }
@@ -332,7 +332,7 @@ mod tests {
                 Next::Done(found) => return (found, done),
                 Next::Try { rate, confirms } => {
                     done.push(make(rate, confirms, done.len()));
-                    assert!(done.len() <= MOST_TRIALS + 1, "{done:?}");
+                    assert!(done.len() <= MAX_TRIALS + 1, "{done:?}");
                 }
             }
         }
@@ -412,7 +412,7 @@ mod tests {
         let SearchState::LossEverywhere(lost) = found else { panic!("{found:?}") };
         assert!((lost - 0.02).abs() < 1e-9);
         assert_eq!(done.last().unwrap().sent, SEARCH.lowest);
-        assert!(done.len() < MOST_TRIALS, "{}", done.len());
+        assert!(done.len() < MAX_TRIALS, "{}", done.len());
     }
 
     #[test]
@@ -450,7 +450,7 @@ mod tests {
             TrialResult { confirms, ..tried(rate, sent, f64::max(1.0 - 5e7 / asked, 0.0)) }
         });
         assert!(matches!(found, SearchState::Sender(_) | SearchState::Unfinished(..)), "{found:?}");
-        assert!(done.len() <= MOST_TRIALS);
+        assert!(done.len() <= MAX_TRIALS);
     }
 
     #[test]
@@ -530,7 +530,7 @@ mod tests {
         fn every_path_comes_to_an_end(most in 1e6f64..1e10, losses in proptest::collection::vec(0.0f64..0.004, 40)) {
             let mut at = losses.iter().cycle();
             let (_, done) = search(most, |_, _| *at.next().unwrap());
-            prop_assert!(done.len() <= MOST_TRIALS + 1);
+            prop_assert!(done.len() <= MAX_TRIALS + 1);
         }
 
         #[test]

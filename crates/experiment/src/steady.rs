@@ -15,7 +15,7 @@ const STUDENT_T_QUANTILE: f64 = 2.262_157;
 
 /// Intervals that are left at least, whatever is left out: one batch of MSER-5. The mean of fewer says
 /// less of the run than the beginning takes away. Of a run that has no more, nothing is left out.
-pub const FEWEST_INTERVALS_LEFT: usize = INTERVALS_PER_BATCH;
+pub const MIN_INTERVALS_LEFT: usize = INTERVALS_PER_BATCH;
 
 /// What was measured, from the receiver's `series` of (seconds, payload bytes so far).
 ///
@@ -32,7 +32,7 @@ pub fn measure(
     max_trim_share: f64,
 ) -> Option<Measured> {
     let whole = Curve::new(series)?;
-    let latest = whole.latest_start(max_trim_share, FEWEST_INTERVALS_LEFT);
+    let latest = whole.latest_start(max_trim_share, MIN_INTERVALS_LEFT);
     let slow_start_end = slow_start_end_s.unwrap_or(whole.start()).min(latest);
     let rest = without_slow(whole, slow_start_end);
     let steady = steady_from(&rest, latest);
@@ -242,7 +242,7 @@ mod tests {
                 let whole_s = last.0 - series[0].0;
                 prop_assert!(measured.from_s - series[0].0 <= whole_s * share + 1e-9);
                 let left = series.iter().filter(|point| point.0 >= measured.from_s).count() - 1;
-                prop_assert!(left >= FEWEST_INTERVALS_LEFT || measured.from_s == series[0].0);
+                prop_assert!(left >= MIN_INTERVALS_LEFT || measured.from_s == series[0].0);
                 let rate = |from: (f64, u64), to: (f64, u64)| {
                     (to.1 - from.1) as f64 * 8.0 / (to.0 - from.0)
                 };

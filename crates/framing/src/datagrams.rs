@@ -3,10 +3,10 @@
 use goodput_model::FlowTotals;
 
 /// Largest UDP payload over IPv4: 65535 less 20 bytes of IP and 8 bytes of UDP header (RFC 768).
-pub const MAX_DATAGRAM: usize = 65507;
+pub const MAX_DATAGRAM_BYTES: usize = 65507;
 
 /// The shortest datagram with payload that any of the framings has, bytes: ttcp's.
-pub const LEAST: usize = 5;
+pub const MIN_DATAGRAM_BYTES: usize = 5;
 
 /// Numbers of datagrams at and above this are refused: no sender gets there, and sums can't
 /// overflow.

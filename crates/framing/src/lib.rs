@@ -14,7 +14,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 pub use datagrams::{
-    Clock, Closing, Datagrams, LEAST, MAX_DATAGRAM, Marker, NUMBER_BOUND, Read, Sent, Summary,
+    Clock, Closing, Datagrams, MAX_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES, Marker, NUMBER_BOUND, Read,
+    Sent, Summary,
 };
 pub use framings::{examples, goodput, iperf2, iperf3, nuttcp, ttcp};
 

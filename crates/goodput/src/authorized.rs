@@ -14,7 +14,7 @@ use rustix::process::{Uid, geteuid};
 use crate::secret_file;
 
 /// How often the file is looked at.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The file with the keys of clients.
 pub struct Authorized {
@@ -80,7 +80,7 @@ impl Authorized {
             while let Some(own) = own.upgrade() {
                 own.refresh();
                 drop(own);
-                thread::sleep(LOOK);
+                thread::sleep(POLL_INTERVAL);
             }
         };
         let started = thread::Builder::new().name("keys".into()).spawn(look);

@@ -14,14 +14,14 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 static ALONE: AtomicBool = AtomicBool::new(false);
 
 /// Bytes that may wait for a reader. Beyond them lines are left out, and how many is said.
-const WAITING_MAX: usize = 1 << 20;
+const MAX_WAITING_BYTES: usize = 1 << 20;
 
 /// How long the end of the program waits for a reader that reads nothing at all: one that was stopped for a moment
 /// (^S, a slow pager) comes back by then, and one that has stalled for good does not keep the program alive.
-const GOODBYE: Duration = Duration::from_secs(5);
+const GOODBYE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Bytes that are written at a time, or one line: so that a slow reader is seen to read.
-const PIECE: usize = 4096;
+const PIECE_BYTES: usize = 4096;
 
 static OUT: QueuedText = QueuedText::new(print_now);
 static ERR: QueuedText = QueuedText::new(|text| io::stderr().write_all(text.as_bytes()));
@@ -77,12 +77,12 @@ pub fn later(text: &str) {
 /// Waits for what is left to print for as long as its reader reads. `false`: it has stopped reading, and the end
 /// of the output is lost, which is said on standard error.
 pub fn finish() -> bool {
-    let complete = OUT.finish(GOODBYE);
+    let complete = OUT.finish(GOODBYE_TIMEOUT);
     if !complete {
         ERR.add(CUT);
     }
     // Whoever does not read that either can't be told.
-    ERR.finish(GOODBYE);
+    ERR.finish(GOODBYE_TIMEOUT);
     complete
 }
 
@@ -161,7 +161,7 @@ impl QueuedText {
         }
         let mut waiting = self.lock();
         // What comes to a reader that keeps up is taken however long it is.
-        if !waiting.text.is_empty() && waiting.text.len() + text.len() > WAITING_MAX {
+        if !waiting.text.is_empty() && waiting.text.len() + text.len() > MAX_WAITING_BYTES {
             waiting.left_out += text.lines().count();
         } else {
             waiting.text.push_str(text);
@@ -227,10 +227,10 @@ impl Waiting {
 /// Whole lines, as many as fit into a piece: a colour must not be cut apart.
 fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
-        let whole = text.floor_char_boundary(PIECE);
+        let whole = text.floor_char_boundary(PIECE_BYTES);
         let end =
             text[..whole].rfind('\n').or_else(|| text.find('\n')).map_or(text.len(), |at| at + 1);
-        let end = if text.len() <= PIECE { text.len() } else { end };
+        let end = if text.len() <= PIECE_BYTES { text.len() } else { end };
         let (piece, rest) = text.split_at(end);
         text = rest;
         (!piece.is_empty()).then_some(piece)
@@ -263,7 +263,7 @@ mod tests {
             let waiting = STALLED.lock();
             (waiting.text.len(), waiting.left_out)
         };
-        assert!(held <= WAITING_MAX && left_out >= 7000, "{held} bytes, {left_out} left out");
+        assert!(held <= MAX_WAITING_BYTES && left_out >= 7000, "{held} bytes, {left_out} left out");
         *GATE.0.lock().unwrap() = true;
         GATE.1.notify_all();
         STALLED.wait();
@@ -280,7 +280,7 @@ mod tests {
     /// Each time that one more piece is read, all the patience is there again.
     #[test]
     fn a_slow_reader_gets_everything_and_one_that_stops_is_told_of() {
-        let line = "x".repeat(PIECE - 1) + "\n";
+        let line = "x".repeat(PIECE_BYTES - 1) + "\n";
         SLOW.add(&line.repeat(3));
         for _ in 0..3 {
             assert!(!SLOW.finish(Duration::from_millis(20)), "it has not read on");
@@ -296,6 +296,6 @@ mod tests {
         let all: Vec<_> = pieces(&text).collect();
         assert_eq!(all.concat(), text);
         let but_last = all.split_last().expect("there are some").1;
-        assert!(but_last.iter().all(|piece| piece.ends_with('\n') && piece.len() <= PIECE));
+        assert!(but_last.iter().all(|piece| piece.ends_with('\n') && piece.len() <= PIECE_BYTES));
     }
 }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Uid, geteuid};
 
 /// Most bytes of such a file.
-const LONGEST: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Names the directory with the credentials of a service (systemd.exec(5)).
 const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
@@ -47,9 +47,9 @@ pub fn read_trusted(file: &Path, what: &str, owner: Uid) -> Result<String> {
 fn whole(opened: File, file: &Path, what: &str) -> Result<String> {
     let mut text = String::new();
     let failed = || format!("cannot read {what} {}", file.display());
-    opened.take(LONGEST + 1).read_to_string(&mut text).with_context(failed)?;
-    if text.len() as u64 > LONGEST {
-        bail!("{what} {} is longer than {} bytes, the maximum", file.display(), LONGEST);
+    opened.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).with_context(failed)?;
+    if text.len() as u64 > MAX_FILE_BYTES {
+        bail!("{what} {} is longer than {} bytes, the maximum", file.display(), MAX_FILE_BYTES);
     }
     Ok(text)
 }
@@ -164,7 +164,7 @@ mod tests {
     fn a_list_that_is_too_long_is_refused_instead_of_cut() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("keys");
-        std::fs::write(&file, "a".repeat(LONGEST as usize + 1)).unwrap();
+        std::fs::write(&file, "a".repeat(MAX_FILE_BYTES as usize + 1)).unwrap();
         let why = read_trusted(&file, "the keys", geteuid()).unwrap_err().to_string();
         assert!(why.contains("longer than 1048576 bytes"), "{why}");
     }

@@ -11,7 +11,7 @@ use crate::parse::process::{parse_cpu, parse_state};
 use crate::parse::schedstat;
 
 /// Threads of a process that are looked at, at most.
-const MOST_THREADS: usize = 512;
+const MAX_THREADS: usize = 512;
 
 /// A process that holds a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub fn threads_of(pid: u32) -> Result<Vec<Thread>, Missing> {
         |error: io::Error| Missing::because(format!("cannot read {directory}: {error}"));
     let tick_us = 1_000_000 / rustix::param::clock_ticks_per_second().max(1);
     let mut threads = Vec::new();
-    for entry in fs::read_dir(&directory).map_err(unreadable)?.take(MOST_THREADS) {
+    for entry in fs::read_dir(&directory).map_err(unreadable)?.take(MAX_THREADS) {
         let entry = entry.map_err(unreadable)?;
         // A thread that ended since it was listed is none.
         let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };

@@ -12,7 +12,7 @@ use crate::parse::{cpu_list, per_cpu};
 use crate::{Context, Root};
 
 /// Interrupts of a device whose CPUs are looked up.
-const MOST_INTERRUPTS: usize = 1024;
+const MAX_INTERRUPTS: usize = 1024;
 
 /// What is known of a device and the CPUs around it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ fn interrupted(root: &Root, wanted: DeviceMatch<'_>) -> BTreeSet<u16> {
     let effective =
         |interrupt: &u32| list(root, &format!("proc/irq/{interrupt}/effective_affinity_list"));
     let told: Option<Vec<_>> =
-        vectors.interrupts.iter().take(MOST_INTERRUPTS).map(effective).collect();
+        vectors.interrupts.iter().take(MAX_INTERRUPTS).map(effective).collect();
     match told {
         Some(cpus) => cpus.into_iter().flatten().collect(),
         None => {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use goodput_model::Missing;
 
 /// Longest file that is read. The largest, /proc/stat, stays under 100 KB on 500 CPUs.
-const LONGEST_BYTES: u64 = 4 << 20;
+const MAX_BYTES: u64 = 4 << 20;
 
 /// The directory that holds `proc` and `sys`: `/`, or a made-up one in tests.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ impl Root {
     fn read_bytes(&self, file: &str) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let path: &Path = &self.path.join(file);
-        File::open(path)?.take(LONGEST_BYTES).read_to_end(&mut bytes)?;
+        File::open(path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 }

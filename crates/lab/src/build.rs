@@ -183,9 +183,9 @@ fn queue(router: &Host, port: &Port, way: &LinkDirection, mtu: u32) -> Result<()
 
 /// A bucket deep enough that only the rate is felt: 1 ms, and no less than two super-packets.
 fn token_bucket(way: &LinkDirection, mtu: u32) -> Option<Tbf> {
-    const LEAST_BURST_BYTES: u64 = 140_000;
+    const MIN_BURST_BYTES: u64 = 140_000;
     let rate = way.rate?;
-    let burst = (rate.bytes_in(0.001) as u64).max(LEAST_BURST_BYTES);
+    let burst = (rate.bytes_in(0.001) as u64).max(MIN_BURST_BYTES);
     let fit = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
     let limit = burst.saturating_add(way.queue_bytes(mtu));
     Some(Tbf::new((rate.0 / 8.0).max(1.0) as u64, fit(burst), fit(limit)))

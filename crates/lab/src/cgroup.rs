@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const PERIOD_US: u64 = 100_000;
 
 /// The kernel's least quota of a period, microseconds (`min_cfs_quota_period`).
-const LEAST_QUOTA_US: u64 = 1_000;
+const MIN_QUOTA_US: u64 = 1_000;
 
 /// Names of our groups begin with this; the number of the process that made it follows.
 const PREFIX: &str = "goodput-lab-";
@@ -40,7 +40,7 @@ impl Group {
         let path = hierarchy.mount().join(name);
         fs::create_dir(&path).map_err(|error| at(&path, error))?;
         let group = Self { hierarchy, path };
-        let quota = ((percent / 100.0 * PERIOD_US as f64) as u64).max(LEAST_QUOTA_US);
+        let quota = ((percent / 100.0 * PERIOD_US as f64) as u64).max(MIN_QUOTA_US);
         group.limit(quota)?;
         write(&group.path.join("cgroup.procs"), &pid.to_string())?;
         Ok(group)

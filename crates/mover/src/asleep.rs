@@ -8,7 +8,7 @@ use crate::clock::{now_ns, thread_cpu_ns};
 use crate::flow::Flow;
 
 /// A call that takes longer may have slept, nanoseconds: 128 KiB are sent in less.
-const LONG_NS: u64 = 50_000;
+const MIN_SLEEP_NS: u64 = 50_000;
 
 /// The clocks at the last look.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl SleepMeter {
         let began = now_ns();
         let result = call();
         let ended = now_ns();
-        if ended - began >= LONG_NS {
+        if ended - began >= MIN_SLEEP_NS {
             let awake = awake_ns(flow);
             let asleep = (ended - self.wall_ns).saturating_sub(awake - self.awake_ns);
             flow.counters.source.add(asleep.min(ended - began));

@@ -13,7 +13,7 @@ pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
 /// Most buffers in the pool. A thread that is preempted within a call keeps its buffer, so with many flows
 /// on few processors there would else be as many buffers as flows.
-const MOST_BUFFERS: usize = 32;
+const MAX_BUFFERS: usize = 32;
 
 static POOL: Mutex<Pool> = Mutex::new(Pool { free: Vec::new(), made: 0, waiting: 0 });
 static GIVEN_BACK: Condvar = Condvar::new();
@@ -36,7 +36,7 @@ fn take() -> Box<[u8]> {
         if let Some(buffer) = pool.free.pop() {
             return buffer;
         }
-        if pool.made < MOST_BUFFERS {
+        if pool.made < MAX_BUFFERS {
             pool.made += 1;
             return vec![0; BUFFER_BYTES].into();
         }
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_panics_leaves_its_buffer() {
-        for _ in 0..=MOST_BUFFERS {
+        for _ in 0..=MAX_BUFFERS {
             let panics =
                 || ReceiveBuffer::of(1).lend(1, |_| std::panic::resume_unwind(Box::new(())));
             assert!(std::thread::spawn(panics).join().is_err());
@@ -158,7 +158,7 @@ mod tests {
         let mut leaked = PooledBuffer::take();
         let start = leaked.start();
         leaked.leak();
-        let mut others: Vec<_> = (0..MOST_BUFFERS / 2).map(|_| PooledBuffer::take()).collect();
+        let mut others: Vec<_> = (0..MAX_BUFFERS / 2).map(|_| PooledBuffer::take()).collect();
         assert!(others.iter_mut().all(|buffer| buffer.start() != start));
     }
 
@@ -166,9 +166,9 @@ mod tests {
     fn many_flows_share_few_buffers() {
         let lend = || ReceiveBuffer::of(1).lend(1, |_| std::thread::yield_now());
         std::thread::scope(|scope| {
-            (0..4 * MOST_BUFFERS).for_each(|_| drop(scope.spawn(|| (0..50).for_each(|_| lend()))));
+            (0..4 * MAX_BUFFERS).for_each(|_| drop(scope.spawn(|| (0..50).for_each(|_| lend()))));
         });
         let pool = POOL.lock().unwrap();
-        assert!(pool.made <= MOST_BUFFERS && pool.waiting == 0);
+        assert!(pool.made <= MAX_BUFFERS && pool.waiting == 0);
     }
 }

@@ -23,8 +23,8 @@ pub(crate) const SILENCE_S: u32 = 15;
 
 /// After which silence the far end is asked for a sign, and then each second: what is full of datagrams
 /// loses some of the questions (`TCP_KEEPIDLE`, `TCP_KEEPINTVL`, tcp(7)).
-const ASKED_AFTER: Duration = Duration::from_secs(3);
-const ASKED_AGAIN: Duration = Duration::from_secs(1);
+const KEEPALIVE_IDLE_TIME: Duration = Duration::from_secs(3);
+const KEEPALIVE_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// When the far end was last heard beside the control connection: on an echo that it answered, or asked for.
 /// Clones share the time.
@@ -59,8 +59,8 @@ impl Liveness {
     /// Watches a TCP connection and `heard` from now on. Both may be silent for `most_ms` milliseconds.
     pub(crate) fn begin(&self, control: OwnedFd, heard: LastHeard, most_ms: u32) -> io::Result<()> {
         sockopt::set_socket_keepalive(&control, true)?;
-        sockopt::set_tcp_keepidle(&control, ASKED_AFTER)?;
-        sockopt::set_tcp_keepintvl(&control, ASKED_AGAIN)?;
+        sockopt::set_tcp_keepidle(&control, KEEPALIVE_IDLE_TIME)?;
+        sockopt::set_tcp_keepintvl(&control, KEEPALIVE_RETRY_INTERVAL)?;
         let watched = Watched { control, heard, most_ms };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(watched);
         Ok(())

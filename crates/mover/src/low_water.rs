@@ -27,15 +27,15 @@ use crate::flow::Flow;
 use crate::{slice, socket};
 
 /// Highest mark, bytes. More saves little, and has left the processor's cache before it is read.
-const HIGHEST_MARK_BYTES: u64 = 256 << 10;
+const MAX_MARK_BYTES: u64 = 256 << 10;
 /// Lowest mark that is worth two system calls, bytes.
-const LOWEST_MARK_BYTES: u64 = 32 << 10;
+const MIN_MARK_BYTES: u64 = 32 << 10;
 /// How many times the mark the receive buffer must be able to hold. It counts the kernel's overhead
 /// too, which for packets of usual size is up to half of it.
 const MARKS_PER_BUFFER: u64 = 8;
 /// Highest mark while the reader rests, bytes, up to which the kernel acknowledges at once: more does not come
 /// within [`LATEST_NS`] of a stream that is just rapid.
-const HIGHEST_RESTING_MARK_BYTES: u64 = 4 << 20;
+const MAX_RESTING_MARK_BYTES: u64 = 4 << 20;
 /// Shorter segments than that make a congestion window narrow, which counts them; those of the loopback
 /// device have 64 KiB, and to acknowledge each at once only costs.
 const LONG_SEGMENT_BYTES: u32 = 16 << 10;
@@ -43,10 +43,10 @@ const LONG_SEGMENT_BYTES: u32 = 16 << 10;
 /// as it comes.
 const LATEST_NS: u64 = 1_000_000;
 /// Bytes by which the speed of a stream is judged.
-const JUDGED_BYTES: u64 = 4 * HIGHEST_MARK_BYTES;
+const JUDGED_BYTES: u64 = 4 * MAX_MARK_BYTES;
 
 /// Least bytes of the stream for each segment that goes back: less is acknowledged packet by packet.
-const LEAST_BYTES_PER_ACK: u64 = 4 << 10;
+const MIN_BYTES_PER_ACK: u64 = 4 << 10;
 /// Bytes of the stream for which a mark that costs too much is not raised again.
 const RETRY_AFTER_BYTES: u64 = 256 << 20;
 
@@ -88,7 +88,7 @@ impl Trial {
     /// Whether too many segments go back, once that can be told; `sent` are all by now.
     fn is_dear(&self, sent: u32) -> Option<bool> {
         let acks = u64::from(sent.wrapping_sub(self.sent));
-        (self.bytes >= JUDGED_BYTES).then_some(acks * LEAST_BYTES_PER_ACK > self.bytes)
+        (self.bytes >= JUDGED_BYTES).then_some(acks * MIN_BYTES_PER_ACK > self.bytes)
     }
 }
 
@@ -123,10 +123,10 @@ impl LowWater {
         match self.judge(now) {
             Speed::Fast(in_rest) => {
                 let size = buffer_size(flow);
-                self.rest(in_rest >= HIGHEST_MARK_BYTES && size >= RESTS_PER_BUFFER * in_rest);
+                self.rest(in_rest >= MAX_MARK_BYTES && size >= RESTS_PER_BUFFER * in_rest);
                 let at_once =
                     self.rests && socket::segment_bytes(flow.socket.as_fd()) < LONG_SEGMENT_BYTES;
-                let most = if at_once { HIGHEST_RESTING_MARK_BYTES } else { HIGHEST_MARK_BYTES };
+                let most = if at_once { MAX_RESTING_MARK_BYTES } else { MAX_MARK_BYTES };
                 self.set_mark(flow, mark_for(size, most));
             }
             Speed::Slow => {
@@ -179,7 +179,7 @@ impl LowWater {
         let took_ns = now_ns.saturating_sub(mem::replace(&mut self.from_ns, now_ns));
         let judged = mem::take(&mut self.judged);
         let is_fast = u128::from(judged) * u128::from(LATEST_NS)
-            >= u128::from(HIGHEST_MARK_BYTES) * u128::from(took_ns);
+            >= u128::from(MAX_MARK_BYTES) * u128::from(took_ns);
         let in_rest = u128::from(judged) * u128::from(REST_NS) / u128::from(took_ns.max(1));
         if is_fast { Speed::Fast(in_rest as u64) } else { Speed::Same }
     }
@@ -212,7 +212,7 @@ fn buffer_size(flow: &Flow) -> u64 {
 /// The mark of `most` bytes at most that a receive buffer of `size` bytes allows; zero for none.
 fn mark_for(size: u64, most: u64) -> u64 {
     let mark = (size / MARKS_PER_BUFFER).min(most);
-    if mark < LOWEST_MARK_BYTES { 0 } else { mark }
+    if mark < MIN_MARK_BYTES { 0 } else { mark }
 }
 
 #[cfg(test)]
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn a_mark_that_has_each_packet_acknowledged_is_dear() {
         let trial = Trial { sent: u32::MAX, bytes: JUDGED_BYTES };
-        let long = (JUDGED_BYTES / LEAST_BYTES_PER_ACK) as u32;
+        let long = (JUDGED_BYTES / MIN_BYTES_PER_ACK) as u32;
         assert_eq!(trial.is_dear(long - 1), Some(false), "the count wraps");
         assert_eq!(trial.is_dear(long), Some(true));
         assert_eq!(Trial { sent: 0, bytes: JUDGED_BYTES - 1 }.is_dear(1 << 20), None);

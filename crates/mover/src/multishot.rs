@@ -29,7 +29,7 @@ use crate::ring::{Ring, outcome};
 /// many places, takes one for each and the one that ends the request.
 const BUFFERS: u16 = 8;
 /// Largest buffer, bytes: what a call of usual chunks receives is then 128 KiB, as a chunk.
-const LARGEST_BUFFER_BYTES: usize = 16 << 10;
+const MAX_BUFFER_BYTES: usize = 16 << 10;
 /// Bytes of the ring of buffers: a page, at whose beginning the kernel wants it.
 const BUFFER_RING_BYTES: usize = 4096;
 /// The only group of buffers.
@@ -40,7 +40,7 @@ pub(crate) const HELD_BYTES: u64 = BUFFER_RING_BYTES as u64;
 
 /// Bytes that one call receives at most.
 pub(crate) fn room(chunk: usize) -> usize {
-    usize::from(BUFFERS) * chunk.min(LARGEST_BUFFER_BYTES)
+    usize::from(BUFFERS) * chunk.min(MAX_BUFFER_BYTES)
 }
 
 /// Whether this kernel can; if not, what it said.
@@ -65,7 +65,7 @@ impl Multishot {
     /// For reads of up to `chunk` bytes. Takes one descriptor.
     pub(crate) fn new(chunk: usize) -> io::Result<Self> {
         let ring = Ring::new(usize::from(BUFFERS))?;
-        let buffers = Buffers::new(chunk.min(LARGEST_BUFFER_BYTES))?;
+        let buffers = Buffers::new(chunk.min(MAX_BUFFER_BYTES))?;
         buffers.register(&ring)?;
         Ok(Self { ring, buffers, ended: None, exhausted: 0 })
     }

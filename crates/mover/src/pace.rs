@@ -2,9 +2,9 @@
 //!
 //! A piece may leave when the schedule says so; each piece moves the schedule by the time that its
 //! bytes take at the rate. A thread that comes late keeps the schedule and makes up for it by shorter
-//! gaps, never less than `SHORTEST_GAP_SHARE` of what the piece takes. If only timers wake it, which may be
+//! gaps, never less than `MIN_GAP_SHARE` of what the piece takes. If only timers wake it, which may be
 //! later than several pieces take, so much may leave at once as one large packet holds that the kernel
-//! takes apart, within `TOGETHER_NS`; of bursts that were asked for never two, so they keep `SHORTEST_BURST_GAP_SHARE`
+//! takes apart, within `TOGETHER_NS`; of bursts that were asked for never two, so they keep `MIN_BURST_GAP_SHARE`
 //! of their distance. What a thread is late beyond `SLACK_NS` is not made up: the schedule is moved, and that
 //! is counted, as it is why a rate was missed. So in any window of t seconds never more leaves than
 //! rate × t + one piece + what the rate gives in the slack.
@@ -25,7 +25,7 @@ use crate::flow::Flow;
 use crate::shared_rate::SharedRate;
 use crate::slice;
 use crate::spin::Spinner;
-use crate::udp::outbox::{DepartureTimes, MESSAGES};
+use crate::udp::outbox::{DepartureTimes, MAX_MESSAGES};
 
 /// Lateness that is made up, nanoseconds: a thread that shares its CPU waits for some slices of others,
 /// which are 0.7 to 3 ms long (`sysctl_sched_base_slice`, kernel/sched/fair.c).
@@ -41,11 +41,11 @@ const TOGETHER_BYTES: f64 = 65_536.0;
 /// Bounds of the time that these may be worth, nanoseconds.
 const TOGETHER_NS: (f64, f64) = (1_000_000.0, 5_000_000.0);
 
-/// The same as [`SHORTEST_GAP_SHARE`] between bursts that were asked for, where timers are late.
-const SHORTEST_BURST_GAP_SHARE: f64 = 0.5;
+/// The same as [`MIN_GAP_SHARE`] between bursts that were asked for, where timers are late.
+const MIN_BURST_GAP_SHARE: f64 = 0.5;
 
 /// How much of the time that a piece takes at the rate must pass before the next, though that is late.
-const SHORTEST_GAP_SHARE: f64 = 0.85;
+const MIN_GAP_SHARE: f64 = 0.85;
 
 /// Datagrams that fit into this time at the rate leave at once, nanoseconds, if nothing else is
 /// asked for: at 1 Gbit/s that is one of 1472 bytes, at 10 Gbit/s 16 of them.
@@ -56,7 +56,7 @@ const PIECE_S: f64 = 0.001;
 
 /// Smallest piece of a stream, bytes: about one segment on Ethernet. Less would only make packets
 /// smaller, and more of them.
-const SMALLEST_PIECE_BYTES: usize = 1448;
+const MIN_PIECE_BYTES: usize = 1448;
 
 /// When the next bytes may leave. Pure: the caller brings the time, in nanoseconds of any clock
 /// that does not run back.
@@ -133,9 +133,7 @@ impl Schedule {
         self.next_ns = self.next_ns.saturating_add(cost as u64);
         let (from, share) = match gaps {
             Gaps::Share(share) => (now_ns, share),
-            Gaps::Together(ns) => {
-                (self.earliest_ns.max(now_ns.saturating_sub(ns)), SHORTEST_GAP_SHARE)
-            }
+            Gaps::Together(ns) => (self.earliest_ns.max(now_ns.saturating_sub(ns)), MIN_GAP_SHARE),
         };
         self.earliest_ns = from.saturating_add((cost * share) as u64);
     }
@@ -166,7 +164,7 @@ impl Pacer {
         let shared = flow.config.shared_rates.iter().map(|shared| shared.rate());
         // As a float it is no more than what saturates.
         let even = own.into_iter().chain(shared).map(|rate| rate.bytes_in(PIECE_S) as usize);
-        Self { piece: even.fold(chunk, usize::min).max(SMALLEST_PIECE_BYTES).min(chunk), ..pacer }
+        Self { piece: even.fold(chunk, usize::min).max(MIN_PIECE_BYTES).min(chunk), ..pacer }
     }
 
     /// For a reader of datagrams of up to `size` bytes.
@@ -184,7 +182,7 @@ impl Pacer {
         }));
         let whole = at_once.map_or(size, |bytes| (bytes / size * size).max(size));
         let by_timer =
-            if asked.is_some() { Gaps::Share(SHORTEST_BURST_GAP_SHARE) } else { pacer.by_timer };
+            if asked.is_some() { Gaps::Share(MIN_BURST_GAP_SHARE) } else { pacer.by_timer };
         Self {
             spinner: pacer.schedule.is_some().then(Spinner::new),
             piece: whole,
@@ -198,7 +196,7 @@ impl Pacer {
     pub(crate) fn for_departures(flow: &Flow, size: usize) -> Self {
         let pacer = Self::new(flow, size);
         let batch = flow.config.rate.map_or(0.0, |rate| rate.bytes_in(PIECE_S)) as usize;
-        let piece = (batch.min(size * MESSAGES) / size * size).max(size);
+        let piece = (batch.min(size * MAX_MESSAGES) / size * size).max(size);
         let schedule = pacer.schedule.map(|schedule| schedule.with_slack(AHEAD_NS));
         let (kernel_paces, by_timer) = (schedule.is_some(), Gaps::Together(u64::MAX));
         Self { schedule, piece, kernel_paces, by_timer, ..pacer }
@@ -250,7 +248,7 @@ impl Pacer {
         self.shared.moved(bytes);
         if let Some(schedule) = &mut self.schedule {
             let spins = self.spinner.as_ref().is_some_and(|spinner| !spinner.is_by_timer());
-            let gaps = if spins { Gaps::Share(SHORTEST_GAP_SHARE) } else { self.by_timer };
+            let gaps = if spins { Gaps::Share(MIN_GAP_SHARE) } else { self.by_timer };
             let before = schedule.moved_ns();
             schedule.sent(bytes, self.leave_ns, gaps);
             if schedule.moved_ns() > before && flow.config.role == Role::Sender {
@@ -272,7 +270,7 @@ struct Turns {
 
 impl Turns {
     fn new(rates: Vec<Arc<SharedRate>>) -> Self {
-        Self { rates, expected: SMALLEST_PIECE_BYTES, taken: None }
+        Self { rates, expected: MIN_PIECE_BYTES, taken: None }
     }
 
     /// When the next piece may move, nanoseconds of the monotonic clock.
@@ -333,7 +331,7 @@ mod tests {
         let mut now = 0;
         for stall in [0, 0, 1_000_000_000, 0, 0, 0] {
             now = schedule.due_ns().max(now) + stall;
-            schedule.sent(12_500, now, Gaps::Share(SHORTEST_GAP_SHARE));
+            schedule.sent(12_500, now, Gaps::Share(MIN_GAP_SHARE));
         }
         assert_eq!(schedule.moved_ns(), 1_000_000_000 - SLACK_NS);
         assert_eq!(now, 1_002_000_000 + 3 * 850_000, "the slack is made up by shorter gaps");
@@ -355,10 +353,7 @@ mod tests {
         let mean = sent.len() as f64 * 1500.0 * 8.0 / (now as f64 / 1e9);
         assert!((mean / rate - 1.0).abs() < 0.005, "{mean}");
         let at_once = sent.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).max().unwrap();
-        assert!(
-            at_once as f64 <= together as f64 / 120_000.0 / SHORTEST_GAP_SHARE + 2.0,
-            "{at_once}"
-        );
+        assert!(at_once as f64 <= together as f64 / 120_000.0 / MIN_GAP_SHARE + 2.0, "{at_once}");
         assert_eq!(schedule.moved_ns(), 0);
     }
 
@@ -368,11 +363,11 @@ mod tests {
         let mut times = Vec::new();
         for late in [0, 400, 0, 0, 0, 0] {
             let now = schedule.due_ns() + late;
-            schedule.sent(1000, now, Gaps::Share(SHORTEST_GAP_SHARE));
+            schedule.sent(1000, now, Gaps::Share(MIN_GAP_SHARE));
             times.push(now);
         }
         assert_eq!(times, [0, 1400, 2250, 3100, 4000, 5000]);
-        schedule.sent(1000, 6300, Gaps::Share(SHORTEST_BURST_GAP_SHARE));
+        schedule.sent(1000, 6300, Gaps::Share(MIN_BURST_GAP_SHARE));
         assert_eq!(schedule.due_ns(), 7000, "half the distance has passed before");
     }
 
@@ -386,7 +381,7 @@ mod tests {
     #[test]
     fn a_tiny_rate_waits_for_ever_rather_than_overflowing() {
         let mut schedule = Schedule::new(BitRate(1e-300), 5).unwrap();
-        schedule.sent(1, 5, Gaps::Share(SHORTEST_GAP_SHARE));
+        schedule.sent(1, 5, Gaps::Share(MIN_GAP_SHARE));
         schedule.sent(1, u64::MAX, Gaps::Together(5));
         assert_eq!(schedule.due_ns(), u64::MAX);
     }
@@ -402,8 +397,8 @@ mod tests {
             let mut last = None;
             for stall in stalls {
                 let now = schedule.due_ns() + stall;
-                schedule.sent(piece, now, Gaps::Share(SHORTEST_GAP_SHARE));
-                let shortest = (piece as f64 * 8e9 / rate * SHORTEST_GAP_SHARE) as u64;
+                schedule.sent(piece, now, Gaps::Share(MIN_GAP_SHARE));
+                let shortest = (piece as f64 * 8e9 / rate * MIN_GAP_SHARE) as u64;
                 prop_assert!(last.replace(now).is_none_or(|last| now - last >= shortest));
             }
         }

@@ -14,7 +14,7 @@ use rustix::io::{Errno, Result as SysResult};
 const FILE_BYTES: usize = 1 << 20;
 
 /// Bytes of a memory file that are made at a time.
-const PIECE: usize = 1 << 16;
+const PIECE_BYTES: usize = 1 << 16;
 
 /// Fills `room` with the payload that begins `offset` bytes after the start of a chunk, or of a file in
 /// memory. The first bytes of a chunk are as `framing` has them.
@@ -27,12 +27,12 @@ pub fn payload_at(framing: &Framing, offset: u64, room: &mut [u8]) {
 
 /// The same without what a framing has.
 pub(crate) fn fill(offset: u64, room: &mut [u8]) {
-    const WORD: usize = size_of::<u64>();
-    let (mut word, skip) = (offset / WORD as u64, (offset % WORD as u64) as usize);
-    let head = room.len().min(WORD - skip);
+    const WORD_BYTES: usize = size_of::<u64>();
+    let (mut word, skip) = (offset / WORD_BYTES as u64, (offset % WORD_BYTES as u64) as usize);
+    let head = room.len().min(WORD_BYTES - skip);
     let (first, rest) = room.split_at_mut(head);
     first.copy_from_slice(&word_at(word)[skip..skip + head]);
-    for part in rest.chunks_mut(WORD) {
+    for part in rest.chunks_mut(WORD_BYTES) {
         word += 1;
         part.copy_from_slice(&word_at(word)[..part.len()]);
     }
@@ -75,10 +75,10 @@ pub(crate) fn write_to<E: From<Errno>>(
     len: u64,
     check: impl Fn() -> Result<(), E>,
 ) -> Result<(), E> {
-    let (mut piece, mut written) = (vec![0; PIECE], 0);
+    let (mut piece, mut written) = (vec![0; PIECE_BYTES], 0);
     while written < len {
         check()?;
-        let room = &mut piece[..(len - written).min(PIECE as u64) as usize];
+        let room = &mut piece[..(len - written).min(PIECE_BYTES as u64) as usize];
         payload_at(framing, written, room);
         let mut at = 0;
         while at < room.len() {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_file_in_memory_holds_it() {
-        let len = 2 * PIECE + 5;
+        let len = 2 * PIECE_BYTES + 5;
         let file = memory_file(&goodput_framing::ttcp(), len).unwrap();
         let (mut read, mut expected) = (vec![0; len + 1], vec![0; len]);
         assert_eq!(rustix::io::pread(&file, &mut read, 0), Ok(len));

@@ -15,13 +15,13 @@ use crate::socket;
 
 /// Round trips without anything: one for the notice that a segment is missing, one for what is
 /// sent again, and as much for queues that fill or drain meanwhile.
-const ROUND_TRIPS: u64 = 4;
+const QUIET_ROUND_TRIPS: u64 = 4;
 /// Bounds of the wait, nanoseconds: what a busy host may leave its threads alone for, and what
 /// nobody minds at the end of a test.
-const LEAST_NS: u64 = 50_000_000;
-const MOST_NS: u64 = 250_000_000;
+const MIN_QUIET_NS: u64 = 50_000_000;
+const MAX_QUIET_NS: u64 = 250_000_000;
 /// The wait for datagrams, which are not sent again and whose round trip nobody measures.
-const DATAGRAMS_NS: u64 = 100_000_000;
+const DATAGRAM_QUIET_NS: u64 = 100_000_000;
 
 /// How long it has been quiet after the stop.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Quiet {
         let is_unheard = transport == Transport::Udp && framing.ends_unheard();
         (framing.ends_elsewhere() || is_unheard).then(|| {
             let wait_ns = match transport {
-                Transport::Udp => DATAGRAMS_NS,
+                Transport::Udp => DATAGRAM_QUIET_NS,
                 Transport::Tcp => wait_for(socket::rtt_us(flow.socket.as_fd())),
             };
             Self { wait_ns, last_ns: None }
@@ -80,8 +80,8 @@ impl Quiet {
 }
 
 fn wait_for(rtt_us: Option<u32>) -> u64 {
-    let several = u64::from(rtt_us.unwrap_or(0)) * 1000 * ROUND_TRIPS;
-    several.clamp(LEAST_NS, MOST_NS)
+    let several = u64::from(rtt_us.unwrap_or(0)) * 1000 * QUIET_ROUND_TRIPS;
+    several.clamp(MIN_QUIET_NS, MAX_QUIET_NS)
 }
 
 #[cfg(test)]
@@ -90,9 +90,9 @@ mod tests {
 
     #[test]
     fn a_long_path_is_given_more_time_but_not_for_ever() {
-        assert_eq!(wait_for(Some(30)), LEAST_NS);
+        assert_eq!(wait_for(Some(30)), MIN_QUIET_NS);
         assert_eq!(wait_for(Some(40_000)), 160_000_000);
-        assert_eq!(wait_for(Some(u32::MAX)), MOST_NS);
-        assert_eq!(wait_for(None), LEAST_NS);
+        assert_eq!(wait_for(Some(u32::MAX)), MAX_QUIET_NS);
+        assert_eq!(wait_for(None), MIN_QUIET_NS);
     }
 }

@@ -25,22 +25,22 @@ use crate::flow::Flow;
 
 /// Bounds of how early a thread gets up, nanoseconds. Whoever is woken later than the greater one is
 /// on a host so busy that spinning mends nothing.
-const EARLIEST_NS: u64 = 200_000;
-const LATEST_NS: u64 = 5_000;
+const MAX_AHEAD_NS: u64 = 200_000;
+const MIN_AHEAD_NS: u64 = 5_000;
 /// What the first wait assumes, nanoseconds.
-const FIRST_NS: u64 = 60_000;
+const FIRST_AHEAD_NS: u64 = 60_000;
 /// A wait that was shorter than expected lowers the expectation by this part of the difference: the
 /// few late ones are what counts.
 const FORGET_DIVISOR: u64 = 64;
 
 /// Spinning that ends so late, nanoseconds, was interrupted by another thread: no interrupt takes so
 /// long.
-const TAKEN_NS: u64 = 500_000;
+const PREEMPTED_NS: u64 = 500_000;
 /// How long it then sleeps only, nanoseconds.
-const REST_NS: u64 = 200_000_000;
+const SLEEP_ONLY_NS: u64 = 200_000_000;
 /// The shortest wait that a timer is good for at all, nanoseconds: where gaps are shorter, only spinning
 /// keeps datagrams apart.
-const TIMED_NS: u64 = 30_000;
+const MIN_TIMED_WAIT_NS: u64 = 30_000;
 
 /// Threads of this process that spin right now.
 static SPINNING: AtomicUsize = AtomicUsize::new(0);
@@ -58,7 +58,7 @@ pub(crate) struct Spinner {
 
 impl Spinner {
     pub(crate) fn new() -> Self {
-        Self { early_ns: FIRST_NS, rests_until: 0, by_timer: false }
+        Self { early_ns: FIRST_AHEAD_NS, rests_until: 0, by_timer: false }
     }
 
     /// Waits until `due` on the monotonic clock or for the stop, whatever comes first. May return
@@ -68,7 +68,7 @@ impl Spinner {
         if due <= now {
             return Ok(());
         }
-        let rests = now < self.rests_until && due - now > TIMED_NS;
+        let rests = now < self.rests_until && due - now > MIN_TIMED_WAIT_NS;
         if !rests && due - now > self.early_ns {
             return self.sleep(flow, due - self.early_ns);
         }
@@ -81,8 +81,8 @@ impl Spinner {
         let ended = now_ns();
         // What comes after that is another thread's time.
         flow.counters.spun.add(ended.min(due) - now);
-        if ended > due + TAKEN_NS {
-            self.rests_until = ended + REST_NS;
+        if ended > due + PREEMPTED_NS {
+            self.rests_until = ended + SLEEP_ONLY_NS;
         }
         Ok(())
     }
@@ -105,7 +105,7 @@ impl Spinner {
     /// It was woken `late_ns` after the time.
     fn learn(&mut self, late_ns: u64) {
         // With a little time left to spin.
-        let wanted = (late_ns + late_ns / 4).clamp(LATEST_NS, EARLIEST_NS);
+        let wanted = (late_ns + late_ns / 4).clamp(MIN_AHEAD_NS, MAX_AHEAD_NS);
         self.early_ns = wanted
             .max(self.early_ns - self.early_ns.saturating_sub(wanted).div_ceil(FORGET_DIVISOR));
     }
@@ -123,8 +123,9 @@ struct SpinPermit;
 impl SpinPermit {
     /// `None` if as many spin already as there are CPUs, less one.
     fn take() -> Option<Self> {
-        static MOST: OnceLock<usize> = OnceLock::new();
-        let most = *MOST.get_or_init(|| thread::available_parallelism().map_or(1, usize::from) - 1);
+        static MAX_SPINNING: OnceLock<usize> = OnceLock::new();
+        let most = *MAX_SPINNING
+            .get_or_init(|| thread::available_parallelism().map_or(1, usize::from) - 1);
         let more = |spinning| (spinning < most).then_some(spinning + 1);
         SPINNING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self)
     }
@@ -150,9 +151,9 @@ mod tests {
         (0..2000).for_each(|_| spinner.learn(10_000));
         assert_eq!(spinner.early_ns, 12_500);
         spinner.learn(1_000_000_000);
-        assert_eq!(spinner.early_ns, EARLIEST_NS);
+        assert_eq!(spinner.early_ns, MAX_AHEAD_NS);
         (0..2000).for_each(|_| spinner.learn(0));
-        assert_eq!(spinner.early_ns, LATEST_NS);
+        assert_eq!(spinner.early_ns, MIN_AHEAD_NS);
     }
 
     #[test]

@@ -28,13 +28,13 @@ const MASK_WORDS_AT: usize = 15;
 const MASK_BYTES: usize = 3 * 127 * 4;
 /// The kernel writes as much as it has, whatever was asked for. A list that was announced shorter
 /// than this ...
-const SHORT_BYTES: usize = 8 * 1024;
+const SMALL_TABLE_BYTES: usize = 8 * 1024;
 /// ... gets this much room, so that it may still grow eightfold in between: drivers add counters
 /// with each queue.
-const ROOM_BYTES: usize = 8 * SHORT_BYTES;
+const ROOM_BYTES: usize = 8 * SMALL_TABLE_BYTES;
 /// Longest list that is asked for.
-pub(crate) const LONGEST_BYTES: usize = 512 * 1024;
-const LARGE_ROOM_BYTES: usize = 8 * LONGEST_BYTES;
+pub(crate) const MAX_TABLE_BYTES: usize = 512 * 1024;
+const LARGE_ROOM_BYTES: usize = 8 * MAX_TABLE_BYTES;
 /// `SPEED_UNKNOWN`.
 const SPEED_UNKNOWN: u32 = u32::MAX;
 
@@ -135,7 +135,7 @@ pub(crate) fn parse_settings(settings: &[u8]) -> LinkSettings {
 
 /// One ioctl on `device` of the calling thread's namespace. `data` is the command's structure; its
 /// first word becomes the command. What the kernel writes beyond its end is lost. `data` must not
-/// be longer than [`LONGEST_BYTES`].
+/// be longer than [`MAX_TABLE_BYTES`].
 pub(crate) fn call(
     operation: &str,
     device: &str,
@@ -158,12 +158,13 @@ pub(crate) fn ask_kernel(
     data: &mut [u8],
 ) -> Result<(), NetlinkError> {
     let refused = |cause: std::io::Error| NetlinkError::refused(operation, cause);
-    if data.len() > LONGEST_BYTES {
+    if data.len() > MAX_TABLE_BYTES {
         return Err(NetlinkError::impossible(operation, "the answer would be too long"));
     }
     // Lists that are longer than the rest get the large room. It comes from the kernel in pages
     // that cost nothing before they are written to.
-    let mut room = vec![0u8; if data.len() <= SHORT_BYTES { ROOM_BYTES } else { LARGE_ROOM_BYTES }];
+    let mut room =
+        vec![0u8; if data.len() <= SMALL_TABLE_BYTES { ROOM_BYTES } else { LARGE_ROOM_BYTES }];
     room[..data.len()].copy_from_slice(data);
     room[..4].copy_from_slice(&command.to_ne_bytes());
     let mut request = libc::ifreq {

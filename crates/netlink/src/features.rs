@@ -12,7 +12,7 @@ const ETHTOOL_SFEATURES: u32 = 0x3b;
 const FEATURE_NAMES: u32 = 4;
 /// More features than any kernel has (6.18: under 70); bounds what a wrong answer can make us
 /// allocate.
-const MOST_FEATURES: u32 = 1024;
+const MAX_FEATURES: u32 = 1024;
 
 /// The feature bits of one device.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Features {
     /// Reads the features of `device`.
     pub(crate) fn read(operation: &str, device: &str) -> Result<Self, NetlinkError> {
         let count = strings::count(operation, device, FEATURE_NAMES)?;
-        if count == 0 || count > MOST_FEATURES {
+        if count == 0 || count > MAX_FEATURES {
             return Err(NetlinkError::malformed(operation, format!("{count} feature names")));
         }
         let names = strings::names(operation, device, FEATURE_NAMES, count)?;

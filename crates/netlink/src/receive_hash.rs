@@ -2,7 +2,7 @@
 //! (include/uapi/linux/ethtool.h; Documentation/networking/scaling.rst). Neither takes a privilege.
 
 use crate::NetlinkError;
-use crate::ethtool::{LONGEST_BYTES, call};
+use crate::ethtool::{MAX_TABLE_BYTES, call};
 use crate::raw;
 
 const ETHTOOL_GRXFH: u32 = 0x29;
@@ -60,7 +60,7 @@ pub fn receive_hash(device: &str) -> Result<ReceiveHash, NetlinkError> {
     call(&operation, device, ETHTOOL_GRSSH, &mut head)?;
     let (table, key) = (word(&head, TABLE_LENGTH_AT), word(&head, KEY_LENGTH_AT));
     let bytes = (table as usize).saturating_mul(4).saturating_add(key as usize);
-    if bytes > LONGEST_BYTES - HASH_BYTES {
+    if bytes > MAX_TABLE_BYTES - HASH_BYTES {
         return Err(NetlinkError::malformed(&operation, "its table is too long"));
     }
     let mut whole = vec![0u8; HASH_BYTES + bytes];

@@ -2,7 +2,7 @@
 //! ethtool_rxnfc` of include/uapi/linux/ethtool.h, as bytes that can be compared and written again.
 
 use crate::NetlinkError;
-use crate::ethtool::{LONGEST_BYTES, call};
+use crate::ethtool::{MAX_TABLE_BYTES, call};
 use crate::raw;
 
 const ETHTOOL_GRXCLSRLCNT: u32 = 0x2e;
@@ -47,7 +47,7 @@ fn list(operation: &str, card: Card<'_>) -> Result<Vec<ReceiveRule>, NetlinkErro
     card(ETHTOOL_GRXCLSRLCNT, &mut head)?;
     let count = word(&head, COUNT_AT) as usize;
     let bytes = count.saturating_mul(4).saturating_add(WHOLE_BYTES);
-    if bytes > LONGEST_BYTES {
+    if bytes > MAX_TABLE_BYTES {
         return Err(NetlinkError::malformed(operation, "there are too many"));
     }
     let mut all = vec![0u8; bytes];

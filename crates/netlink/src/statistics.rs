@@ -2,7 +2,7 @@
 //! include/uapi/linux/ethtool.h).
 
 use crate::NetlinkError;
-use crate::ethtool::{LONGEST_BYTES, call};
+use crate::ethtool::{MAX_TABLE_BYTES, call};
 use crate::strings::{self, NAME_BYTES};
 
 const ETHTOOL_GSTATS: u32 = 0x1d;
@@ -10,7 +10,7 @@ const ETHTOOL_GSTATS: u32 = 0x1d;
 const STATISTIC_NAMES: u32 = 1;
 /// As many names as the longest answer can hold: over 16 000. A card with 128 queues has about
 /// 8 000 counters.
-const MOST_STATISTICS: u32 = (LONGEST_BYTES / NAME_BYTES - 1) as u32;
+const MAX_STATISTICS: u32 = (MAX_TABLE_BYTES / NAME_BYTES - 1) as u32;
 
 /// The counters of `device` with their names, in the driver's order; empty if the driver has
 /// none.
@@ -20,8 +20,8 @@ pub fn statistics(device: &str) -> Result<Vec<(String, u64)>, NetlinkError> {
     if count == 0 {
         return Ok(Vec::new());
     }
-    if count > MOST_STATISTICS {
-        let why = format!("it has {count} counters, and {MOST_STATISTICS} at most are read");
+    if count > MAX_STATISTICS {
+        let why = format!("it has {count} counters, and {MAX_STATISTICS} at most are read");
         return Err(NetlinkError::impossible(operation, why));
     }
     let names = strings::names(&operation, device, STATISTIC_NAMES, count)?;

@@ -14,7 +14,7 @@ use crate::error::{RecordError, StoreError};
 use crate::schema::migrate;
 
 /// How long to wait for another process that writes. Writing a record takes milliseconds.
-const BUSY: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Permission of the group or of everyone to make and rename files in a directory (inode(7)).
 const OTHERS_WRITE: u32 = 0o022;
@@ -64,7 +64,7 @@ impl Store {
             | OpenFlags::SQLITE_OPEN_NOFOLLOW
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut db = Connection::open_with_flags(real_path(path)?, flags).map_err(failed)?;
-        db.busy_timeout(BUSY).map_err(failed)?;
+        db.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
         migrate(&mut db, path)?;
         use_write_ahead_log(&db).map_err(failed)?;
         Ok(Self { db, path: path.to_path_buf() })

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Time between two looks.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Waits until `holds` does.
 ///
@@ -20,7 +20,7 @@ pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < deadline, "waited {PATIENCE:?} in vain: {what}");
-        sleep(LOOK);
+        sleep(POLL_INTERVAL);
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use goodput_model::Exchange;
 
 /// Questions that wait for their answers, at most; beyond, the oldest is forgotten.
-const OUT_MAX: usize = 1024;
+const MAX_UNANSWERED: usize = 1024;
 
 /// Questions of one conversation, numbered from 1.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl ClockQuestions {
     pub fn ask(&mut self, sent_ns: u64) -> u64 {
         self.last += 1;
         self.out.push_back((self.last, sent_ns));
-        if self.out.len() > OUT_MAX {
+        if self.out.len() > MAX_UNANSWERED {
             self.out.pop_front();
         }
         self.last
@@ -81,7 +81,7 @@ mod tests {
         for at in 0..10_000 {
             questions.ask(at);
         }
-        assert_eq!(questions.out.len(), OUT_MAX);
+        assert_eq!(questions.out.len(), MAX_UNANSWERED);
         assert_eq!((questions.answered(1), questions.answered(10_000)), (None, Some(9_999)));
     }
 }

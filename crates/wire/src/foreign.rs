@@ -45,7 +45,7 @@ const CLIENTS: &[Sign] = &[
 const SHOWN_BYTES: usize = 24;
 
 /// Length of an iperf3 cookie: 36 printable characters and a NUL (iperf3 source, `iperf_util.c`).
-const IPERF3_COOKIE: usize = 37;
+const IPERF3_COOKIE_BYTES: usize = 37;
 
 /// What a server seems to be that answered `bytes`.
 pub fn server(bytes: &[u8]) -> String {
@@ -80,9 +80,9 @@ pub fn known_client(bytes: &[u8]) -> Option<String> {
 }
 
 fn is_cookie(bytes: &[u8]) -> bool {
-    bytes.get(..IPERF3_COOKIE).is_some_and(|cookie| {
-        cookie[IPERF3_COOKIE - 1] == 0
-            && cookie[..IPERF3_COOKIE - 1].iter().all(u8::is_ascii_graphic)
+    bytes.get(..IPERF3_COOKIE_BYTES).is_some_and(|cookie| {
+        cookie[IPERF3_COOKIE_BYTES - 1] == 0
+            && cookie[..IPERF3_COOKIE_BYTES - 1].iter().all(u8::is_ascii_graphic)
     })
 }
 

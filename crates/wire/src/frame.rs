@@ -23,7 +23,7 @@ pub struct Decoder<const WIDTH: usize> {
 }
 
 /// A buffer that is larger than this is given back when it has run empty.
-const KEPT_CAPACITY: usize = 4096;
+const KEPT_CAPACITY_BYTES: usize = 4096;
 
 impl<const WIDTH: usize> Decoder<WIDTH> {
     /// A decoder that takes bodies of up to `limit` bytes.
@@ -59,7 +59,7 @@ impl<const WIDTH: usize> Decoder<WIDTH> {
         }
         let body = self.buffer[WIDTH..end].to_vec();
         self.buffer.drain(..end);
-        if self.buffer.is_empty() && self.buffer.capacity() > KEPT_CAPACITY {
+        if self.buffer.is_empty() && self.buffer.capacity() > KEPT_CAPACITY_BYTES {
             self.buffer = Vec::new();
         }
         Ok(Some(body))

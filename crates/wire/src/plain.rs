@@ -8,42 +8,42 @@ use goodput_model::{End, Host};
 
 /// Longest name of a host, a kernel or a release, characters; Linux has 64 for a host's
 /// (`HOST_NAME_MAX`, limits.h).
-const NAME_MAX: usize = 128;
+const MAX_NAME_BYTES: usize = 128;
 
 /// Choices of a mover: one for each side.
-const MOVERS_MAX: usize = 2;
+const MAX_MOVERS: usize = 2;
 
 /// Longest reason, characters.
-const PHRASE_MAX: usize = 1024;
+const MAX_PHRASE_BYTES: usize = 1024;
 
 /// Longest text of a message, characters: a path or a kernel setting is at most a page (`PATH_MAX`,
 /// include/uapi/linux/limits.h).
-const TEXT_MAX: usize = 4096;
+const MAX_TEXT_BYTES: usize = 4096;
 
 /// A reason in a peer's words.
 pub fn phrase(text: &str) -> String {
-    plain(text, PHRASE_MAX)
+    plain(text, MAX_PHRASE_BYTES)
 }
 
 /// What a peer says of its machine.
 pub fn host(host: Host) -> Host {
     Host {
-        name: plain(&host.name, NAME_MAX),
-        kernel: plain(&host.kernel, NAME_MAX),
-        goodput: plain(&host.goodput, NAME_MAX),
+        name: plain(&host.name, MAX_NAME_BYTES),
+        kernel: plain(&host.kernel, MAX_NAME_BYTES),
+        goodput: plain(&host.goodput, MAX_NAME_BYTES),
         cpus: host.cpus,
     }
 }
 
 /// What a peer saw, whose texts were made plain as they arrived (`untrusted.rs`).
 pub fn end(seen: End) -> End {
-    let movers = seen.movers.into_iter().take(MOVERS_MAX).collect();
+    let movers = seen.movers.into_iter().take(MAX_MOVERS).collect();
     End { host: host(seen.host), movers, ..seen }
 }
 
 /// Any text of a message.
 pub fn text(text: &str) -> String {
-    plain(text, TEXT_MAX)
+    plain(text, MAX_TEXT_BYTES)
 }
 
 /// A text of at most `longest` characters.

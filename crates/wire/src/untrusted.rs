@@ -15,7 +15,7 @@ use serde::de::{
 use crate::plain;
 
 /// Values that a message may have however short it is: twice the CPUs that a plan can name.
-const VALUES_MIN: usize = 16 * 1024;
+const MIN_VALUES: usize = 16 * 1024;
 
 /// Bytes of JSON that a value has on average, at least, beyond that, its key included. Counters of
 /// flows have about 20, facts about 40.
@@ -37,7 +37,7 @@ fn read_with<T: DeserializeOwned>(
     json: &[u8],
     text: fn(&str) -> String,
 ) -> Result<T, serde_json::Error> {
-    let left = Cell::new(VALUES_MIN + json.len() / BYTES_PER_VALUE);
+    let left = Cell::new(MIN_VALUES + json.len() / BYTES_PER_VALUE);
     let mut reader = serde_json::Deserializer::from_slice(json);
     let value = T::deserialize(Guard { inner: &mut reader, left: &left, text })?;
     reader.end()?;

@@ -8,14 +8,14 @@ use peak_alloc::PeakAlloc;
 static MEMORY: PeakAlloc = PeakAlloc;
 
 /// Longest message of a stranger with one flow.
-const LONGEST: usize = (1 << 20) + 4096;
+const MAX_MESSAGE_BYTES: usize = (1 << 20) + 4096;
 
 /// Bytes of memory at most for each byte of a message.
-const FACTOR: usize = 16;
+const MAX_GROWTH_FACTOR: usize = 16;
 
 /// `piece` as often as fits between a beginning and an end.
 fn filled(before: &str, piece: &str, after: &str) -> String {
-    let count = (LONGEST - before.len() - after.len()) / piece.len();
+    let count = (MAX_MESSAGE_BYTES - before.len() - after.len()) / piece.len();
     let body = piece.repeat(count);
     [before, body.trim_end_matches(','), after].concat()
 }
@@ -24,7 +24,7 @@ fn numbered(before: &str, piece: impl Fn(usize) -> String, after: &str) -> Strin
     let mut body = before.to_owned();
     for number in 0.. {
         let piece = piece(number);
-        if body.len() + piece.len() + after.len() > LONGEST {
+        if body.len() + piece.len() + after.len() > MAX_MESSAGE_BYTES {
             break;
         }
         body.push_str(&piece);
@@ -71,7 +71,7 @@ fn hostile() -> Vec<(&'static str, String)> {
 #[test]
 fn a_hostile_message_takes_little_memory() {
     for (name, body) in hostile() {
-        assert!(body.len() <= LONGEST, "{name}");
+        assert!(body.len() <= MAX_MESSAGE_BYTES, "{name}");
         let before = MEMORY.current_usage();
         MEMORY.reset_peak_usage();
         let outcome = Message::read(body.as_bytes());
@@ -81,6 +81,9 @@ fn a_hostile_message_takes_little_memory() {
             "{name}: {factor:.1} bytes a byte, {}",
             if outcome.is_ok() { "taken" } else { "refused" }
         );
-        assert!(most < FACTOR * LONGEST, "{name} takes {factor:.1} bytes of memory for each byte");
+        assert!(
+            most < MAX_GROWTH_FACTOR * MAX_MESSAGE_BYTES,
+            "{name} takes {factor:.1} bytes of memory for each byte"
+        );
     }
 }

@@ -34,7 +34,7 @@ pub struct Guest {
 const LOG: &str = "kernel.log";
 const STATUS: &str = "status";
 /// Lines of the log that are shown of a guest that broke off.
-const LAST: usize = 30;
+const LAST_LINES: usize = 30;
 /// Its memory, half of which takes the files that it writes.
 const MEMORY_MIB: u32 = 2048;
 /// No panic without an end, and nothing that only costs time where no stranger is.
@@ -78,14 +78,14 @@ impl Guest {
 
     /// The command's exit status, once the guest has ended.
     pub fn wait(&mut self, within: Duration) -> Result<i32> {
-        const LOOK_AGAIN: Duration = Duration::from_millis(50);
+        const POLL_INTERVAL: Duration = Duration::from_millis(50);
         let deadline = Instant::now() + within;
         while self.qemu.try_wait().context("wait for the guest")?.is_none() {
             if Instant::now() > deadline {
                 self.end();
                 bail!("the guest did not end within {} s; {}", within.as_secs(), self.last_words());
             }
-            sleep(LOOK_AGAIN);
+            sleep(POLL_INTERVAL);
         }
         let status = fs::read_to_string(self.folder.path().join(STATUS)).unwrap_or_default();
         match status.trim().parse() {
@@ -98,7 +98,7 @@ impl Guest {
         let log = fs::read(self.folder.path().join(LOG)).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let lines: Vec<_> = log.lines().collect();
-        let last = lines[lines.len().saturating_sub(LAST)..].join("\n");
+        let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
         format!("its kernel's last messages:\n{last}")
     }
 

@@ -21,7 +21,7 @@ use xtask::shell::{capture, cargo, has_program, root};
 /// The kernel that everything runs under.
 const KERNEL: &str = "debian";
 /// Far longer than it takes: on a busy machine it takes longer, and that is no failure.
-const WITHIN: Duration = Duration::from_secs(1800);
+const SUITE_TIMEOUT: Duration = Duration::from_secs(1800);
 
 /// Some tests of one test binary.
 struct Suite {
@@ -54,7 +54,7 @@ pub fn check() -> Result<Tally> {
     let mut guest = Guest::boot(&kernel, Processor::Emulated, &Job::here(&words)?)?;
     let (stdout, stderr) = guest.output()?;
     let (transcript, status) = thread::scope(|scope| {
-        let waits = scope.spawn(|| guest.wait(WITHIN));
+        let waits = scope.spawn(|| guest.wait(SUITE_TIMEOUT));
         (transcribe(stdout, stderr), waits.join())
     });
     let status = status.map_err(|_| anyhow::anyhow!("whoever waits for the guest died"))?;

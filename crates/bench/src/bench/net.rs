@@ -19,8 +19,8 @@ const FAR: &str = "192.0.2.2";
 /// Address of the near end.
 pub const NEAR: &str = "192.0.2.1";
 /// How often a condition is looked at, and for how long.
-const LOOK: Duration = Duration::from_millis(5);
-const PATIENCE: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The two namespaces.
 pub struct Net {
@@ -153,10 +153,10 @@ fn has(table: &str, port: u16, state: Option<&str>) -> bool {
 pub fn wait_for(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
     let started = Instant::now();
     while !holds()? {
-        if started.elapsed() > PATIENCE {
-            bail!("waited {} s in vain for {what}", PATIENCE.as_secs());
+        if started.elapsed() > WAIT_TIMEOUT {
+            bail!("waited {} s in vain for {what}", WAIT_TIMEOUT.as_secs());
         }
-        sleep(LOOK);
+        sleep(POLL_INTERVAL);
     }
     Ok(())
 }

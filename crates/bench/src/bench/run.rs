@@ -32,10 +32,10 @@ pub struct Stage<'a> {
 }
 
 /// How long a program may take beyond what it was asked for: a client, and then its server.
-const PATIENCE: Duration = Duration::from_secs(20);
-const FAREWELL: Duration = Duration::from_secs(3);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
+const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often the peak of memory is looked at, which only grows; the end is seen as soon.
-const LOOK: Duration = Duration::from_millis(25);
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Runs an entry of a contest once.
 pub fn run(stage: &Stage<'_>, contest: &Contest, entry: &Entry) -> Result<Values> {
@@ -54,7 +54,7 @@ pub fn run(stage: &Stage<'_>, contest: &Contest, entry: &Entry) -> Result<Values
     let mut client =
         Running::start(stage.client(program).args((program.client)(&job)).args(extra))?;
     let processes = [client.child.id(), server.child.id()];
-    let patience = Duration::from_secs(seconds.into()) + PATIENCE;
+    let patience = Duration::from_secs(seconds.into()) + WAIT_TIMEOUT;
     let peaks = client.accompany(&server, patience, || watched.look(processes))?;
     server.leave(program.leaves)?;
     let cpu_s = children_cpu_s()? - cpu_before;
@@ -143,7 +143,7 @@ impl Running {
             peaks.near_bytes = peak_bytes(&self.child).or(peaks.near_bytes);
             peaks.far_bytes = peak_bytes(&server.child).or(peaks.far_bytes);
             look();
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -159,7 +159,7 @@ impl Running {
                 return Ok(true);
             }
             // Some want to be asked twice while they still wait for a client.
-            if asked.is_none_or(|asked| asked.elapsed() > FAREWELL) {
+            if asked.is_none_or(|asked| asked.elapsed() > STOP_TIMEOUT) {
                 kill_process(Pid::from_child(&self.child), Signal::INT)?;
                 asked = Some(Instant::now());
             }

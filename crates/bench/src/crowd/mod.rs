@@ -65,9 +65,9 @@ const OTHER_PORT: u16 = 5998;
 /// port.
 const ONLY_OWN: &[&str] = &["--protocols", "goodput,iperf2=0"];
 /// Connections beyond those of the crowd that this process has open.
-const OWN_FILES: u64 = 1000;
+const OWN_DESCRIPTORS: u64 = 1000;
 /// How long the server has to let go of a crowd that is gone.
-const SETTLE: Duration = Duration::from_secs(1);
+const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// What one measurement gave.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +85,7 @@ pub fn run(options: &Options) -> Result<()> {
         }
         return crate::bench::enter_namespace();
     }
-    raise_open_files(u64::from(options.idle) + u64::from(options.hostile) + OWN_FILES)?;
+    raise_open_files(u64::from(options.idle) + u64::from(options.hostile) + OWN_DESCRIPTORS)?;
     let net = Net::new()?;
     let ip = |words: &str| run_command(command("ip").args(words.split(' ')));
     ip(&format!("route add local {NETWORK} dev lo table local"))?;
@@ -152,7 +152,7 @@ impl Servers<'_> {
         };
         let before = server.memory("VmRSS:");
         let crowd = Crowd::come(SocketAddrV4::new(address(Place::Veth).parse()?, port), sizes)?;
-        sleep(SETTLE);
+        sleep(SETTLE_TIME);
         let got = measure(options, self.program)?;
         let (accepted, datagrams) =
             (crowd.accepted.load(Ordering::Relaxed), crowd.datagrams.load(Ordering::Relaxed));
@@ -163,7 +163,7 @@ impl Servers<'_> {
             megabytes(before)
         );
         drop(crowd);
-        sleep(SETTLE);
+        sleep(SETTLE_TIME);
         Ok(got)
     }
 }

@@ -16,15 +16,15 @@ use serde_json::json;
 
 /// How often an idle connection shows that it is there; a silent one is hung up on after 15 s
 /// (docs/protocol.md).
-const PING: Duration = Duration::from_secs(8);
+const PING_INTERVAL: Duration = Duration::from_secs(8);
 /// How long one stranger waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(20);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Pause of a hostile client between two proposals.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Addresses that datagrams come from.
-const SOURCES: usize = 256;
+const SOURCE_COUNT: usize = 256;
 /// Stack of a stranger's thread, bytes.
-const STACK: usize = 128 << 10;
+const STACK_BYTES: usize = 128 << 10;
 
 /// The network that strangers come from (RFC 1918), as `ip route` takes it.
 pub const NETWORK: &str = "10.77.0.0/16";
@@ -56,7 +56,7 @@ impl Crowd {
         let (accepted, datagrams) = (Arc::default(), Arc::default());
         let mut spawn = |work: Box<dyn FnOnce(&AtomicBool) + Send>| -> Result<()> {
             let gone = Arc::clone(&gone);
-            let thread = thread::Builder::new().stack_size(STACK).spawn(move || work(&gone));
+            let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || work(&gone));
             threads.push(thread.context("start a stranger")?);
             Ok(())
         };
@@ -90,8 +90,8 @@ fn connect(from: Ipv4Addr, server: SocketAddrV4) -> io::Result<TcpStream> {
     bind(&socket, &SocketAddrV4::new(from, 0))?;
     rustix::net::connect(&socket, &server)?;
     let stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(WAIT_TIMEOUT))?;
+    stream.set_write_timeout(Some(WAIT_TIMEOUT))?;
     Ok(stream)
 }
 
@@ -119,7 +119,7 @@ fn greeted(from: Ipv4Addr, server: SocketAddrV4) -> io::Result<TcpStream> {
 
 /// Idles on all these connections, and opens those anew that the server closes.
 fn stay(mut idle: Vec<TcpStream>, server: SocketAddrV4, gone: &AtomicBool) {
-    let pause = PING / idle.len().max(1) as u32;
+    let pause = PING_INTERVAL / idle.len().max(1) as u32;
     let mut next = Instant::now();
     'here: loop {
         for (number, stream) in idle.iter_mut().enumerate() {
@@ -164,7 +164,7 @@ fn wait_for_its_end(
     gone: &AtomicBool,
     accepted: &AtomicUsize,
 ) -> io::Result<()> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + WAIT_TIMEOUT;
     while !gone.load(Ordering::Relaxed) && Instant::now() < until {
         match hear(stream) {
             Ok(said) if said.get("accept").is_some() => {
@@ -194,7 +194,7 @@ fn flood(server: SocketAddrV4, per_s: u32, gone: &AtomicBool, sent: &AtomicUsize
         let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
         bind(&socket, &SocketAddrV4::new(address(34_000 + number), 0)).map(|()| socket)
     };
-    let sockets: Vec<_> = (0..SOURCES).filter_map(|number| open(number).ok()).collect();
+    let sockets: Vec<_> = (0..SOURCE_COUNT).filter_map(|number| open(number).ok()).collect();
     let mut iperf = vec![0; 1470];
     iperf[3] = 1;
     let proof = [&b"goodputh"[..], &[7; 16], &[0; 40]].concat();

@@ -28,11 +28,11 @@ const OPTIONS: &[&[&str]] = &[
     &["-n", "20M"],
 ];
 /// One of so many is killed.
-const KILLED: u32 = 5;
+const KILLED_PERCENT: u32 = 5;
 /// How long a client may take; a protocol whose end is lost waits for a while.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How often it is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Who comes.
 #[derive(Debug, Clone, Copy)]
@@ -94,15 +94,15 @@ impl Clients<'_> {
         client.args(["test", &target, "--no-store", "--json", "-t", "1"]).args(options);
         client.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let Ok(mut client) = client.spawn() else { return Some(false) };
-        let kill = random.random_range(0..KILLED) == 0;
+        let kill = random.random_range(0..KILLED_PERCENT) == 0;
         let patience =
-            if kill { Duration::from_millis(random.random_range(1..1500)) } else { PATIENCE };
+            if kill { Duration::from_millis(random.random_range(1..1500)) } else { WAIT_TIMEOUT };
         let until = Instant::now() + patience;
         while Instant::now() < until {
             if let Ok(Some(status)) = client.try_wait() {
                 return Some(status.success());
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         // If this fails it has ended meanwhile.
         let _ = client.kill();

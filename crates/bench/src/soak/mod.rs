@@ -43,17 +43,17 @@ pub struct Options {
 }
 
 /// How long clients come in each cycle.
-const CYCLE: Duration = Duration::from_secs(20);
+const CYCLE_TIME: Duration = Duration::from_secs(20);
 /// How long the server has to let go of them: longer than its event loops keep an idle thread, 10 s (tokio's
 /// `thread_keep_alive`).
-const SETTLE: Duration = Duration::from_secs(12);
+const SETTLE_TIME: Duration = Duration::from_secs(12);
 /// The crowd of each cycle. The flood is slower than what a CPU can send, so that others get to run.
 const SIZES: Sizes = Sizes { idle: 300, hostile: 30, datagrams_per_s: 1000 };
 /// Files that this process has open.
-const OWN_FILES: u64 = 4000;
+const OWN_DESCRIPTORS: u64 = 4000;
 /// What a server may differ by from one quiet moment to the next because of the allocator's pages alone, as a
 /// share of what it has.
-const NOISE: f64 = 0.05;
+const NOISE_SHARE: f64 = 0.05;
 
 /// What the server has while nobody is there.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +72,7 @@ pub fn run(options: &Options) -> Result<()> {
         }
         return crate::bench::enter_namespace();
     }
-    raise_open_files(OWN_FILES)?;
+    raise_open_files(OWN_DESCRIPTORS)?;
     let net = Net::new()?;
     run_command(command("ip").args(["route", "add", "local", NETWORK, "dev", "lo"]))?;
     run_command(net.at_far_end("ip").args(["route", "add", NETWORK, "via", NEAR]))?;
@@ -88,9 +88,9 @@ pub fn run(options: &Options) -> Result<()> {
     println!("minute  memory  descriptors  threads  measured  failed  killed");
     while Instant::now() < until {
         let crowd = Crowd::come(SocketAddrV4::new(address(Place::Veth).parse()?, PORT), SIZES)?;
-        let came = Clients { program: &program, workers: options.clients }.come(CYCLE);
+        let came = Clients { program: &program, workers: options.clients }.come(CYCLE_TIME);
         drop(crowd);
-        sleep(SETTLE);
+        sleep(SETTLE_TIME);
         if let Some(status) = server.child().try_wait()? {
             bail!("the server ended with {status}");
         }
@@ -138,7 +138,7 @@ fn judge(quiet: &[Quiet]) -> Result<()> {
             trend.slope * 60.0,
             trend.p
         );
-        if trend.grows_by_more_than(NOISE) {
+        if trend.grows_by_more_than(NOISE_SHARE) {
             grows.push(what);
         }
     }

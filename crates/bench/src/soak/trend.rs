@@ -14,15 +14,15 @@ pub struct Trend {
 }
 
 /// Fewest values that are judged: below, the normal approximation of Mann's statistic is poor.
-const FEWEST: usize = 10;
+const MIN_SAMPLES: usize = 10;
 /// What is taken for a trend.
-const P: f64 = 0.01;
+const MAX_P_VALUE: f64 = 0.01;
 
 impl Trend {
     /// Of `values` at `times`, which grow. `None` of too few.
     pub fn of(times: &[f64], values: &[f64]) -> Option<Self> {
         let n = values.len();
-        if n < FEWEST {
+        if n < MIN_SAMPLES {
             return None;
         }
         let pairs = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j)));
@@ -43,7 +43,7 @@ impl Trend {
 
     /// Whether it rises beyond chance, and over the whole time by more than this share of its median.
     pub fn grows_by_more_than(&self, share: f64) -> bool {
-        self.p < P && self.slope * self.span > self.median * share
+        self.p < MAX_P_VALUE && self.slope * self.span > self.median * share
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
         assert!(!trend(|_| 7.0).grows_by_more_than(0.0));
         assert!(!trend(|i| 100.0 - i as f64).grows_by_more_than(0.0));
         let slow = trend(|i| 100.0 + 0.01 * i as f64);
-        assert!(slow.p < P && !slow.grows_by_more_than(0.05), "{slow:?}");
+        assert!(slow.p < MAX_P_VALUE && !slow.grows_by_more_than(0.05), "{slow:?}");
     }
 
     #[test]

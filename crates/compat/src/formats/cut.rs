@@ -6,10 +6,10 @@ use super::Intervals;
 
 /// A sample this much early closes the interval all the same, seconds: half a millisecond, as the
 /// engine's own intervals have it.
-const GRACE: f64 = 0.0005;
+const GRACE_S: f64 = 0.0005;
 /// Share of an interval below which the rest at the end is none of its own (iperf3 3.12,
 /// iperf_print_intermediate).
-const SHORTEST: f64 = 0.1;
+const MIN_REST_SHARE: f64 = 0.1;
 
 /// What the flows of one end counted between two instants.
 #[derive(Debug, Clone)]
@@ -96,8 +96,8 @@ impl IntervalCutter {
             return None;
         }
         self.latest = Some(sample.clone());
-        let due = sample.at_s - self.begun_s() >= self.every_s - GRACE;
-        if self.zero_s.is_none() && sample.at_s >= self.omit_s - GRACE {
+        let due = sample.at_s - self.begun_s() >= self.every_s - GRACE_S;
+        if self.zero_s.is_none() && sample.at_s >= self.omit_s - GRACE_S {
             let span = self.take();
             self.zero_s = Some(sample.at_s);
             return span;
@@ -109,7 +109,7 @@ impl IntervalCutter {
     pub fn close(&mut self) -> Option<Span> {
         let left = self.latest.as_ref()?.at_s - self.begun_s();
         let all = !self.cut || self.every_s.is_infinite();
-        (left >= self.every_s * SHORTEST || left > 0.0 && all).then(|| self.take()).flatten()
+        (left >= self.every_s * MIN_REST_SHARE || left > 0.0 && all).then(|| self.take()).flatten()
     }
 
     fn begun_s(&self) -> f64 {

@@ -25,13 +25,13 @@ pub const SHIM: Shim = Shim {
 };
 
 /// Seconds of a test where the user names none (iperf -h).
-const DURATION: &str = "10";
+const DURATION_S: &str = "10";
 /// Rate of a UDP flow where the user names none: 1 Mbit/s of 2^20 (2.1.8, Settings.hpp).
-const UDP_RATE: f64 = 1_048_576.0;
+const UDP_RATE_BITS_PER_S: f64 = 1_048_576.0;
 /// Bytes of a datagram over IPv4 where the user names none (iperf -h).
-const UDP_LENGTH: &str = "1470";
+const UDP_LENGTH_BYTES: &str = "1470";
 /// The same over IPv6.
-const UDP_LENGTH_V6: &str = "1450";
+const UDP_LENGTH_V6_BYTES: &str = "1450";
 
 /// Around the line by which scripts know that the server listens (2.1.8).
 const RULE: &str = "------------------------------------------------------------";
@@ -246,8 +246,8 @@ fn transport(typed: &ParsedArguments) -> Result<Vec<String>, Refusal> {
     let udp = typed.has("-u");
     let standard = match (udp, typed.has("-V")) {
         (false, _) => None,
-        (true, false) => Some(UDP_LENGTH.to_string()),
-        (true, true) => Some(UDP_LENGTH_V6.to_string()),
+        (true, false) => Some(UDP_LENGTH_BYTES.to_string()),
+        (true, true) => Some(UDP_LENGTH_V6_BYTES.to_string()),
     };
     let chunk = typed.read("-l", mixed_size)?.or(standard);
     let length = chunk.as_deref().filter(|_| udp).and_then(|bytes| bytes.parse::<f64>().ok());
@@ -256,7 +256,7 @@ fn transport(typed: &ParsedArguments) -> Result<Vec<String>, Refusal> {
         (Some(_), None) => Err("units of pps not supported with TCP".into()),
         (None, _) => mixed(text),
     })?;
-    let rate = rate.or(udp.then_some(UDP_RATE));
+    let rate = rate.or(udp.then_some(UDP_RATE_BITS_PER_S));
     let mut own: Vec<String> = Vec::new();
     own.extend(udp.then(|| "--udp".into()));
     own.extend(
@@ -274,7 +274,7 @@ fn flows(typed: &ParsedArguments) -> Option<u64> {
 
 fn length(typed: &ParsedArguments) -> Result<String, Refusal> {
     let Some(bytes) = typed.read("-n", mixed)? else {
-        return Ok(format!("--time={}", typed.value("-t").unwrap_or(DURATION)));
+        return Ok(format!("--time={}", typed.value("-t").unwrap_or(DURATION_S)));
     };
     if typed.has("-t") {
         return Err(Refusal::because("options -n and -t: goodput ends a test by one of them"));

@@ -25,16 +25,16 @@ pub const SHIM: Shim = Shim {
 };
 
 /// Seconds of a test where the user names none (iperf3 -h).
-const DURATION: &str = "10";
+const DURATION_S: &str = "10";
 /// Rate of a UDP stream where the user names none, bits per second (iperf3 -h).
-const UDP_RATE: f64 = 1e6;
+const UDP_RATE_BITS_PER_S: f64 = 1e6;
 /// Bytes of a datagram where the user names none: the segment size of the control connection
 /// (iperf_client_api.c), which over Ethernet, with TCP's timestamps, is this.
-const UDP_LENGTH: u64 = 1448;
+const UDP_LENGTH_BYTES: u64 = 1448;
 /// The same over IPv6.
-const UDP_LENGTH_V6: u64 = 1428;
+const UDP_LENGTH_V6_BYTES: u64 = 1428;
 /// Bytes of a TCP write where the user names none (iperf3 -h).
-const TCP_LENGTH: u64 = 128 * 1024;
+const TCP_LENGTH_BYTES: u64 = 128 * 1024;
 
 /// Around the line by which scripts know that the server listens (iperf_server_api.c).
 const RULE: &str = "-----------------------------------------------------------";
@@ -323,7 +323,7 @@ fn transport(typed: &ParsedArguments) -> Result<Vec<String>, Refusal> {
     own.extend(udp.then(|| "--udp".into()));
     own.extend((udp && typed.has("--dont-fragment")).then(|| "--dont-fragment".into()));
     own.extend((!udp && typed.has("-Z")).then(|| "--mover=sendfile".into()));
-    let rate = rate.or(udp.then_some(UDP_RATE));
+    let rate = rate.or(udp.then_some(UDP_RATE_BITS_PER_S));
     own.extend(rate.map(|rate| format!("--rate={}", values::rate(rate * streams as f64))));
     let block = block(typed)?;
     if let Some(blocks) = burst.flatten() {
@@ -347,9 +347,9 @@ fn rate_and_burst(text: &str) -> Result<(f64, Option<u64>), String> {
 fn block(typed: &ParsedArguments) -> Result<u64, Refusal> {
     let host = typed.value("-c").unwrap_or_default();
     let standard = match (typed.has("-u"), typed.has("-6") || host.contains(':')) {
-        (false, _) => TCP_LENGTH,
-        (true, false) => UDP_LENGTH,
-        (true, true) => UDP_LENGTH_V6,
+        (false, _) => TCP_LENGTH_BYTES,
+        (true, false) => UDP_LENGTH_BYTES,
+        (true, true) => UDP_LENGTH_V6_BYTES,
     };
     Ok(typed.read("-l", bytes)?.unwrap_or(standard))
 }
@@ -372,7 +372,7 @@ fn length(typed: &ParsedArguments) -> Result<String, Refusal> {
     if typed.read("-t", values::seconds)? == Some(0.0) {
         return Err(Refusal::because("option -t: goodput has no test without an end"));
     }
-    Ok(format!("--time={}", typed.value("-t").unwrap_or(DURATION)))
+    Ok(format!("--time={}", typed.value("-t").unwrap_or(DURATION_S)))
 }
 
 fn as_server(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String>, Refusal> {

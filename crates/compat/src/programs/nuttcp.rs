@@ -28,14 +28,14 @@ pub const SHIM: Shim = Shim {
 };
 
 /// Seconds of a test where the user names none (nuttcp-6.1.2.c, DEFAULT_TIMEOUT).
-const DURATION: f64 = 10.0;
+const DURATION_S: f64 = 10.0;
 /// Bytes of a write where the user names none (nuttcp -h).
-const TCP_LENGTH: u64 = 65536;
+const TCP_LENGTH_BYTES: u64 = 65536;
 /// Bytes of a datagram where the user names none: the largest power of two up to 8K that is no longer
 /// than a segment of the control connection (nuttcp-6.1.2.c, line 2325), on a path of 1500 bytes.
-const UDP_LENGTH: u64 = 1024;
+const UDP_LENGTH_BYTES: u64 = 1024;
 /// Bits per second over UDP where the user names no rate (nuttcp-6.1.2.c, DEFAULTRATE).
-const UDP_RATE: f64 = 1e6;
+const UDP_RATE_BITS_PER_S: f64 = 1e6;
 
 const NO_FILE: &str = "goodput moves its own payload, not standard input or output";
 const NO_MAPPED: &str = "goodput keeps IPv4 and IPv6 apart";
@@ -207,7 +207,7 @@ fn as_client(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String
 }
 
 fn buffer(typed: &ParsedArguments) -> Result<u64, Refusal> {
-    let standard = if typed.has("-u") { UDP_LENGTH } else { TCP_LENGTH };
+    let standard = if typed.has("-u") { UDP_LENGTH_BYTES } else { TCP_LENGTH_BYTES };
     Ok(typed.read("-l", bytes)?.unwrap_or(standard))
 }
 
@@ -216,7 +216,7 @@ fn rate(typed: &ParsedArguments) -> Result<Option<f64>, Refusal> {
     Ok(match (typed.read("-R", nuttcp_rate)?, typed.value("-u")) {
         (Some(NuttcpRate::Bits(bits)), _) => Some(bits),
         (Some(NuttcpRate::Packets(packets)), _) => Some(packets * buffer(typed)? as f64 * 8.0),
-        (None, Some("")) => Some(UDP_RATE),
+        (None, Some("")) => Some(UDP_RATE_BITS_PER_S),
         (None, Some(_)) => Some(0.0),
         (None, None) => None,
     })
@@ -239,7 +239,7 @@ fn length(typed: &ParsedArguments) -> Result<String, Refusal> {
 
 fn duration(typed: &ParsedArguments) -> Result<f64, Refusal> {
     let seconds = typed.read("-T", nuttcp_seconds)?.filter(|seconds| *seconds > 0.0);
-    Ok(seconds.unwrap_or(DURATION))
+    Ok(seconds.unwrap_or(DURATION_S))
 }
 
 /// What `-n` counts.

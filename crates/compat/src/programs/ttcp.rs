@@ -24,9 +24,9 @@ pub const SHIM: Shim = Shim {
 };
 
 /// Buffers of a test where the user names no number (ttcp.c, nbuf).
-const BUFFERS: u64 = 2048;
+const BUFFER_COUNT: u64 = 2048;
 /// Bytes of a buffer where the user names none (ttcp.c, buflen).
-const LENGTH: u64 = 8192;
+const LENGTH_BYTES: u64 = 8192;
 
 const NO_FILE: &str = "goodput moves its own payload, not standard input or output: add -s";
 const OWN_BUFFERS: &str = "goodput's buffers begin at a page";
@@ -93,8 +93,8 @@ fn as_client(typed: &ParsedArguments, mut own: Vec<String>) -> Result<Vec<String
         return Err(Refusal::because("name the host of the receiver"));
     };
     own.insert(1, values::target(SHIM.protocol, host, typed.value("-p")));
-    let buffer = typed.read("-l", bytes)?.unwrap_or(LENGTH);
-    let count = typed.read("-n", values::count)?.unwrap_or(BUFFERS);
+    let buffer = typed.read("-l", bytes)?.unwrap_or(LENGTH_BYTES);
+    let count = typed.read("-n", values::count)?.unwrap_or(BUFFER_COUNT);
     let too_many = || Refusal::because("option -n: too many bytes");
     let all = buffer.checked_mul(count).ok_or_else(too_many)?;
     own.extend([format!("--chunk={buffer}"), format!("--bytes={all}")]);

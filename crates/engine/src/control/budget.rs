@@ -10,7 +10,7 @@ use goodput_mover::{SharedRate, monotonic_ns};
 const BYTES_PER_S: f64 = 8.0 * 1024.0 * 1024.0;
 
 /// Bytes at once: what clients of one address may have said while this host was busy.
-const BURST: f64 = 2.0 * BYTES_PER_S;
+const BURST_BYTES: f64 = 2.0 * BYTES_PER_S;
 
 /// What a client may still say: a bucket that fills with time.
 pub struct Budget(Mutex<Bucket>);
@@ -23,7 +23,7 @@ struct Bucket {
 impl Budget {
     /// As much as there can be.
     pub fn new(now: Instant) -> Self {
-        Self(Mutex::new(Bucket { left: BURST, at: now }))
+        Self(Mutex::new(Bucket { left: BURST_BYTES, at: now }))
     }
 
     /// Counts what was heard.
@@ -40,7 +40,7 @@ impl Budget {
     fn bucket<T>(&self, now: Instant, with: impl FnOnce(&mut Bucket) -> T) -> T {
         let mut bucket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let filled = now.saturating_duration_since(bucket.at).as_secs_f64() * BYTES_PER_S;
-        *bucket = Bucket { left: (bucket.left + filled).min(BURST), at: now.max(bucket.at) };
+        *bucket = Bucket { left: (bucket.left + filled).min(BURST_BYTES), at: now.max(bucket.at) };
         with(&mut bucket)
     }
 }
@@ -84,13 +84,13 @@ mod tests {
     fn who_says_too_much_is_heard_later() {
         let now = Instant::now();
         let budget = Budget::new(now);
-        budget.heard(now, BURST as usize);
+        budget.heard(now, BURST_BYTES as usize);
         assert_eq!(budget.full_until(now), None);
         budget.heard(now, BYTES_PER_S as usize / 2);
         let again = budget.full_until(now).expect("it said more than it may");
         assert_eq!(again - now, Duration::from_millis(500));
         assert_eq!(budget.full_until(again), None);
-        budget.heard(now + Duration::from_secs(3600), BURST as usize + 1);
+        budget.heard(now + Duration::from_secs(3600), BURST_BYTES as usize + 1);
         assert!(
             budget.full_until(now + Duration::from_secs(3600)).is_some(),
             "no more than a burst"

@@ -16,13 +16,13 @@ use tokio::net::TcpStream;
 use crate::control::budget::{Budget, Pace};
 
 /// How long a closing connection may take to send what is left.
-const GOODBYE: Duration = Duration::from_secs(1);
+const GOODBYE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Bytes that a peer may leave unread, unless it is measured with: a few answers.
-const UNREAD_MAX: usize = 1 << 20;
+const MAX_UNREAD_BYTES: usize = 1 << 20;
 
 /// Bytes that a peer may leave unread from a measurement on: a report, and the samples of a while.
-const UNREAD_MEASURING_MAX: usize = 16 << 20;
+const MAX_UNREAD_MEASURING_BYTES: usize = 16 << 20;
 
 /// A session and the connection it talks over, unless it has none: some protocols have only flows,
 /// others turn the connection into a flow. Every method may be cancelled between two awaits without
@@ -56,7 +56,7 @@ impl Conversation {
             stream,
             outgoing: VecDeque::new(),
             unheard: Vec::new(),
-            unread_max: UNREAD_MEASURING_MAX,
+            unread_max: MAX_UNREAD_MEASURING_BYTES,
             budget: None,
             paces: Default::default(),
             actions: VecDeque::new(),
@@ -92,7 +92,7 @@ impl Conversation {
     /// Whether a measurement is in progress, whose reports are long; it is taken for one until told
     /// otherwise.
     pub fn set_measuring(&mut self, measuring: bool) {
-        self.unread_max = if measuring { UNREAD_MEASURING_MAX } else { UNREAD_MAX };
+        self.unread_max = if measuring { MAX_UNREAD_MEASURING_BYTES } else { MAX_UNREAD_BYTES };
     }
 
     /// The next action that the session has said already.
@@ -126,7 +126,7 @@ impl Conversation {
     pub async fn take_stream(&mut self) -> Option<TcpStream> {
         let stream = self.stream.as_mut()?;
         let flushed = stream.write_all_buf(&mut self.outgoing);
-        let flushed = matches!(tokio::time::timeout(GOODBYE, flushed).await, Ok(Ok(())));
+        let flushed = matches!(tokio::time::timeout(GOODBYE_TIMEOUT, flushed).await, Ok(Ok(())));
         self.stream.take().filter(|_| flushed)
     }
 
@@ -167,7 +167,7 @@ impl Conversation {
             }
         };
         // Best effort: who does not close is not waited for.
-        let _ = tokio::time::timeout(GOODBYE, closed).await;
+        let _ = tokio::time::timeout(GOODBYE_TIMEOUT, closed).await;
     }
 
     /// Sends what is left and closes, for a driver that wants no more actions.
@@ -294,7 +294,7 @@ impl Conversation {
             stream.shutdown().await
         };
         // Best effort: the peer may be gone, and the reason is already known.
-        let _ = tokio::time::timeout(GOODBYE, flush).await;
+        let _ = tokio::time::timeout(GOODBYE_TIMEOUT, flush).await;
     }
 }
 

@@ -12,14 +12,14 @@ use crate::error::EngineError;
 use crate::threads::blocking;
 
 /// How long one address of the target may take to answer a connection attempt.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Segment size of the control connection, bytes: what every IPv4 path carries (RFC 9293 section
 /// 3.7.1, the default for IPv4), so that both ends still talk where full-sized packets vanish.
-const CONTROL_MSS: u32 = 536;
+const CONTROL_MSS_BYTES: u32 = 536;
 
 /// How often a connection that is refused is tried again.
-const RETRY: Duration = Duration::from_millis(10);
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A peer that can be talked to.
 pub struct DialedPeer {
@@ -65,7 +65,7 @@ async fn connect(
         let (target, options) = (target.clone(), options.clone());
         match blocking(move || connect_once(&target, options)).await? {
             Err(Unreached { refused: true, .. }) if Instant::now() < give_up => {
-                tokio::time::sleep(RETRY).await;
+                tokio::time::sleep(RETRY_INTERVAL).await;
             }
             Err(Unreached { error, .. }) => return Err(error),
             Ok(connected) => return Ok(connected),
@@ -87,11 +87,12 @@ fn connect_once(
 ) -> Result<(std::net::TcpStream, SocketAddr), Unreached> {
     // Of the flows, not of the control connection.
     (options.source_port, options.mptcp) = (None, false);
-    options.mss_bytes = Some(options.mss_bytes.map_or(CONTROL_MSS, |mss| mss.min(CONTROL_MSS)));
+    options.mss_bytes =
+        Some(options.mss_bytes.map_or(CONTROL_MSS_BYTES, |mss| mss.min(CONTROL_MSS_BYTES)));
     let mut first_error = None;
     let addresses = target.addresses(options.family);
     for address in addresses.map_err(|error| Unreached { error, refused: false })? {
-        match goodput_mover::socket::tcp_connect(address, &options, CONNECT) {
+        match goodput_mover::socket::tcp_connect(address, &options, CONNECT_TIMEOUT) {
             Ok(fd) => return Ok((std::net::TcpStream::from(fd), address)),
             Err(error) => _ = first_error.get_or_insert(error),
         }

@@ -22,9 +22,9 @@ use crate::result::measurement::{Incomplete, Measurement};
 use crate::run::traffic::Cap;
 
 /// How long a far end that serves one client after the other may take between two.
-const BETWEEN: Duration = Duration::from_secs(1);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the reason of a peer that broke off may be on its way.
-const REFUSAL: Duration = Duration::from_secs(1);
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A greeted peer.
 pub struct Client {
@@ -200,7 +200,7 @@ impl Client {
                 }
             }
         };
-        tokio::time::timeout(REFUSAL, words).await.ok().flatten()
+        tokio::time::timeout(REFUSAL_TIMEOUT, words).await.ok().flatten()
     }
 
     async fn meet_again(&mut self) -> Result<(), EngineError> {
@@ -208,7 +208,7 @@ impl Client {
             (self.target.clone(), self.options.clone(), self.credentials.clone());
         self.conversation.hang_up().await;
         let cap = std::mem::take(&mut self.cap);
-        *self = Self { cap, ..Self::greet(&target, &options, credentials, BETWEEN).await? };
+        *self = Self { cap, ..Self::greet(&target, &options, credentials, IDLE_TIMEOUT).await? };
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use super::Kind;
 use crate::{Closing, Datagrams, Framing, Layout, NUMBER_BOUND, Read, Sent};
 
 /// Bytes of the header, which are also the smallest datagram.
-const LEN: usize = 32;
+const HEADER_BYTES: usize = 32;
 
 const MARK: [u8; 4] = *b"gpdg";
 const END: u16 = 1;
@@ -65,13 +65,13 @@ impl Goodput {
 
 impl Datagrams for Goodput {
     fn least(&self) -> usize {
-        LEN
+        HEADER_BYTES
     }
 
     fn write(&self, datagram: &mut [u8], sent: Sent) {
         let (sequence, sent_ns) = (sent.number, sent.at_ns);
         let header = Header { flow: self.flow, end: false, sequence, sent_ns };
-        datagram[..LEN].copy_from_slice(&header.encode());
+        datagram[..HEADER_BYTES].copy_from_slice(&header.encode());
     }
 
     fn read(&mut self, datagram: &[u8]) -> Read {
@@ -90,8 +90,8 @@ impl Datagrams for Goodput {
     fn closing(&self, round: u64, sent: Sent, room: &mut [u8]) -> Option<Closing> {
         let (sequence, sent_ns) = (sent.number, sent.at_ns);
         let header = Header { flow: self.flow, end: true, sequence, sent_ns };
-        room[..LEN].copy_from_slice(&header.encode());
-        let closing = Closing { len: LEN, pause_ns: END_GAP_NS, is_payload: false };
+        room[..HEADER_BYTES].copy_from_slice(&header.encode());
+        let closing = Closing { len: HEADER_BYTES, pause_ns: END_GAP_NS, is_payload: false };
         (round < END_MARKERS).then_some(closing)
     }
 }
@@ -111,8 +111,8 @@ struct Header {
 
 impl Header {
     /// As bytes on the wire.
-    fn encode(&self) -> [u8; LEN] {
-        let mut bytes = [0; LEN];
+    fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
         bytes[..4].copy_from_slice(&MARK);
         bytes[4..6].copy_from_slice(&self.flow.to_be_bytes());
         bytes[6..8].copy_from_slice(&if self.end { END } else { 0 }.to_be_bytes());
@@ -123,7 +123,7 @@ impl Header {
 
     /// From a datagram; `None` if it is not one of ours.
     fn decode(datagram: &[u8]) -> Option<Self> {
-        let bytes: &[u8; LEN] = datagram.first_chunk()?;
+        let bytes: &[u8; HEADER_BYTES] = datagram.first_chunk()?;
         let number = |at: usize| {
             bytes[at..at + 8].iter().fold(0, |sum: u64, byte| sum << 8 | u64::from(*byte))
         };

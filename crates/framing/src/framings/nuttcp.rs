@@ -11,7 +11,9 @@
 //! with it and before it, in the sender's byte order.
 
 use super::Kind;
-use crate::{Closing, Datagrams, Framing, LEAST, Layout, Marker, NUMBER_BOUND, Read, Sent};
+use crate::{
+    Closing, Datagrams, Framing, Layout, MIN_DATAGRAM_BYTES, Marker, NUMBER_BOUND, Read, Sent,
+};
 
 /// Where the count of bytes stands.
 const COUNT: std::ops::Range<usize> = 24..32;
@@ -24,7 +26,7 @@ const BEGIN: [Marker; 2] = [
     Marker { datagram: b"BOD1", pause_ns: 0 },
 ];
 /// Markers at the end, and time between two, nanoseconds.
-const ENDS: u64 = 5;
+const END_COUNT: u64 = 5;
 const END_GAP_NS: u64 = 500_000_000;
 /// How much earlier a sender of ours says `EOD1`, for the same receivers, with intervals of half a
 /// second: the time of one that missed `EOD0` is off by so much.
@@ -117,7 +119,7 @@ impl Nuttcp {
 
 impl Datagrams for Nuttcp {
     fn least(&self) -> usize {
-        if self.counted { COUNT.end } else { LEAST }
+        if self.counted { COUNT.end } else { MIN_DATAGRAM_BYTES }
     }
 
     fn write(&self, datagram: &mut [u8], sent: Sent) {
@@ -149,14 +151,14 @@ impl Datagrams for Nuttcp {
 
     fn closing(&self, round: u64, _sent: Sent, room: &mut [u8]) -> Option<Closing> {
         room[..4].copy_from_slice(b"EOD0");
-        room[3] += round.min(ENDS) as u8;
+        room[3] += round.min(END_COUNT) as u8;
         let pause_ns = match round {
             0 => END_GAP_NS - EARLY_NS,
             1 => END_GAP_NS + EARLY_NS,
-            _ if round + 1 < ENDS => END_GAP_NS,
+            _ if round + 1 < END_COUNT => END_GAP_NS,
             _ => 0,
         };
-        (round < ENDS).then_some(Closing { len: 4, pause_ns, is_payload: false })
+        (round < END_COUNT).then_some(Closing { len: 4, pause_ns, is_payload: false })
     }
 
     fn stragglers_ns(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! What every framing keeps.
 
 use super::*;
-use crate::{LEAST, MAX_DATAGRAM, Read, Sent};
+use crate::{MAX_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES, Read, Sent};
 
 #[test]
 fn the_list_is_the_folder() {
@@ -20,8 +20,8 @@ fn payload_that_is_written_is_read_as_payload() {
     for framing in examples() {
         let mut datagrams = framing.datagrams(3, 100);
         let least = datagrams.least();
-        assert!((LEAST..=100).contains(&least), "{framing:?}: {least}");
-        assert!((100..=MAX_DATAGRAM).contains(&datagrams.longest(100)), "{framing:?}");
+        assert!((MIN_DATAGRAM_BYTES..=100).contains(&least), "{framing:?}: {least}");
+        assert!((100..=MAX_DATAGRAM_BYTES).contains(&datagrams.longest(100)), "{framing:?}");
         for marker in datagrams.opening() {
             assert_eq!(datagrams.read(marker.datagram), Read::Begin, "{framing:?}");
         }

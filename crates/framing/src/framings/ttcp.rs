@@ -6,12 +6,14 @@
 //! misses at the end, no marker tells.
 
 use super::Kind;
-use crate::{Closing, Datagrams, Framing, LEAST, Layout, MAX_DATAGRAM, Marker, Read, Sent};
+use crate::{
+    Closing, Datagrams, Framing, Layout, MAX_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES, Marker, Read, Sent,
+};
 
 /// The start of the real program's payload, of which its markers are cut.
 const BEGIN: [Marker; 1] = [Marker { datagram: b" !\"#", pause_ns: 0 }];
 /// Markers at the end.
-const ENDS: u64 = 5;
+const END_COUNT: u64 = 5;
 /// Time between two of them, nanoseconds. The real program has none; with a little, fewer of them
 /// share the fate of the first.
 const END_GAP_NS: u64 = 1_000_000;
@@ -67,12 +69,12 @@ struct Ttcp {
 
 impl Datagrams for Ttcp {
     fn least(&self) -> usize {
-        LEAST
+        MIN_DATAGRAM_BYTES
     }
 
     fn longest(&self, _chunk: usize) -> usize {
         // Nobody tells the receiver how long they are.
-        MAX_DATAGRAM
+        MAX_DATAGRAM_BYTES
     }
 
     fn settling_ns(&self) -> Option<u64> {
@@ -82,7 +84,7 @@ impl Datagrams for Ttcp {
     fn write(&self, _datagram: &mut [u8], _sent: Sent) {}
 
     fn read(&mut self, datagram: &[u8]) -> Read {
-        if datagram.len() >= LEAST {
+        if datagram.len() >= MIN_DATAGRAM_BYTES {
             return Read::Payload { number: None, sent_ns: None };
         }
         if std::mem::replace(&mut self.begun, true) {
@@ -99,7 +101,7 @@ impl Datagrams for Ttcp {
     fn closing(&self, round: u64, _sent: Sent, room: &mut [u8]) -> Option<Closing> {
         room[..4].copy_from_slice(BEGIN[0].datagram);
         let closing = Closing { len: 4, pause_ns: END_GAP_NS, is_payload: false };
-        (round < ENDS).then_some(closing)
+        (round < END_COUNT).then_some(closing)
     }
 
     fn stragglers_ns(&self) -> u64 {

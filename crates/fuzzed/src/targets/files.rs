@@ -18,7 +18,7 @@ pub fn run(data: &[u8]) {
     table(text);
     let counters = text.lines().zip(1u64..).map(|(name, value)| (name.into(), value));
     let sorted = driver_counters::sort(&counters.collect::<Vec<_>>());
-    assert!(sorted.others.len() <= driver_counters::MOST_OTHERS);
+    assert!(sorted.others.len() <= driver_counters::MAX_OTHERS);
 }
 
 /// Every row of a table has a number for each CPU, and so have the device's lines together.

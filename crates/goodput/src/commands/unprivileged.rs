@@ -13,7 +13,7 @@ use crate::screen;
 
 /// Share of this host's memory that may be locked, as a divisor: what the flows of all measurements may
 /// take together.
-const LOCKED_SHARE: u64 = 4;
+const LOCKED_DIVISOR: u64 = 4;
 
 /// Becomes a process without privileges, unless the options keep it from that. What this kernel cannot
 /// take away is a warning.
@@ -87,7 +87,7 @@ fn user(args: &ServeArgs) -> Result<(Option<User>, Vec<String>)> {
 /// a limit (getrlimit(2), RLIMIT_MEMLOCK). Refused to all but root.
 fn raise_locked_memory() {
     let system = rustix::system::sysinfo();
-    let share = system.totalram as u64 * u64::from(system.mem_unit) / LOCKED_SHARE;
+    let share = system.totalram as u64 * u64::from(system.mem_unit) / LOCKED_DIVISOR;
     let now = getrlimit(Resource::Memlock);
     // `None` is no limit.
     if now.current.is_some_and(|current| current < share) {

@@ -3,7 +3,7 @@
 use goodput_model::Split;
 
 /// Cells of the bar.
-const WIDTH: usize = 40;
+const WIDTH_CHARS: usize = 40;
 
 /// The parts of a split, the largest first, with the sign each is drawn with.
 fn parts(split: &Split) -> Vec<(&'static str, char, f64)> {
@@ -25,7 +25,7 @@ pub fn bar(split: &Split) -> String {
     let mut sum = 0.0;
     for (_, sign, percent) in parts(split) {
         sum += percent;
-        let upto = ((sum / 100.0 * WIDTH as f64).round() as usize).min(WIDTH);
+        let upto = ((sum / 100.0 * WIDTH_CHARS as f64).round() as usize).min(WIDTH_CHARS);
         cells.extend(std::iter::repeat_n(sign, upto.saturating_sub(drawn)));
         drawn = drawn.max(upto);
     }
@@ -49,7 +49,7 @@ mod tests {
         };
         let bar = bar(&split);
         let cells = bar.split("  ").next().unwrap();
-        assert_eq!(cells.chars().count(), WIDTH);
+        assert_eq!(cells.chars().count(), WIDTH_CHARS);
         assert!(cells.starts_with('▓'));
         assert!(bar.ends_with("▓ receive window 96 %   █ path 4 %"), "{bar}");
     }

@@ -9,12 +9,12 @@ use super::{permanent, style};
 use crate::shell;
 
 /// Width of the labels.
-const WIDTH: usize = 12;
+const WIDTH_CHARS: usize = 12;
 
 /// One line.
 pub(super) fn line(out: &mut String, label: &str, text: &str) {
     // Writing to a String cannot fail.
-    let _ = writeln!(out, "{}{text}", style::faint(format!("{label:WIDTH$}")));
+    let _ = writeln!(out, "{}{text}", style::faint(format!("{label:WIDTH_CHARS$}")));
 }
 
 /// A line for each text, under one label.

@@ -3,7 +3,7 @@
 use super::ParseError;
 
 /// More CPUs than a kernel can have (x86: 8192), so that a wrong range costs nothing.
-const MOST_CPUS: u32 = 65_536;
+const MAX_CPUS: u32 = 65_536;
 
 /// The CPUs of a list, in its order; `file` is for the error.
 pub fn parse(file: &'static str, text: &str) -> Result<Vec<u32>, ParseError> {
@@ -11,10 +11,10 @@ pub fn parse(file: &'static str, text: &str) -> Result<Vec<u32>, ParseError> {
     for part in text.trim().split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         match (first.parse::<u32>(), last.parse::<u32>()) {
-            (Ok(first), Ok(last)) if first <= last && last < MOST_CPUS => cpus.extend(first..=last),
+            (Ok(first), Ok(last)) if first <= last && last < MAX_CPUS => cpus.extend(first..=last),
             _ => return Err(ParseError::new(file, format!("{part:?} is not a range of CPUs"))),
         }
-        if cpus.len() > MOST_CPUS as usize {
+        if cpus.len() > MAX_CPUS as usize {
             return Err(ParseError::new(file, "too many CPUs"));
         }
     }

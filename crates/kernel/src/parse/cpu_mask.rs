@@ -4,13 +4,13 @@
 use super::ParseError;
 
 /// More words than a kernel's masks have (8192 CPUs are 256).
-const MOST_WORDS: usize = 1024;
+const MAX_WORDS: usize = 1024;
 
 /// How many CPUs are in the mask; `file` is for the error.
 pub fn count(file: &str, text: &str) -> Result<u64, ParseError> {
     let broken = || ParseError::new("a mask of CPUs", format!("{file}: {text:?}"));
-    let words: Vec<&str> = text.trim().split(',').take(MOST_WORDS + 1).collect();
-    if words.len() > MOST_WORDS {
+    let words: Vec<&str> = text.trim().split(',').take(MAX_WORDS + 1).collect();
+    if words.len() > MAX_WORDS {
         return Err(ParseError::new("a mask of CPUs", format!("{file} is too long")));
     }
     let each = words.into_iter().map(|word| {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Counters that are noted under the driver's own names, at most.
-pub const MOST_OTHERS: usize = 40;
+pub const MAX_OTHERS: usize = 40;
 
 /// A common name, and what drivers call it. If a driver has several of them, they are other
 /// views of the same events, and the largest counts.
@@ -73,7 +73,7 @@ pub struct DriverCounters {
     pub rx_queue_drops: Option<u64>,
     /// The same of the transmit queues.
     pub tx_queue_drops: Option<u64>,
-    /// Others that tell of trouble and are not 0, by the driver's names; [`MOST_OTHERS`] at most.
+    /// Others that tell of trouble and are not 0, by the driver's names; [`MAX_OTHERS`] at most.
     pub others: BTreeMap<String, u64>,
     /// How many more of those there are.
     pub left_out: usize,
@@ -98,8 +98,8 @@ pub fn sort(counters: &[(String, u64)]) -> DriverCounters {
             others.insert((plain, *value));
         }
     }
-    sorted.left_out = others.len().saturating_sub(MOST_OTHERS);
-    sorted.others = others.into_iter().take(MOST_OTHERS).collect();
+    sorted.left_out = others.len().saturating_sub(MAX_OTHERS);
+    sorted.others = others.into_iter().take(MAX_OTHERS).collect();
     sorted
 }
 
@@ -205,7 +205,7 @@ mod tests {
     fn too_many_others_are_left_out_and_counted() {
         let many: Vec<_> = (0..50).map(|n| (format!("x{n}_errors"), 1)).collect();
         let sorted = sort(&many);
-        assert_eq!((sorted.others.len(), sorted.left_out), (MOST_OTHERS, 10));
+        assert_eq!((sorted.others.len(), sorted.left_out), (MAX_OTHERS, 10));
     }
 
     proptest! {
@@ -214,7 +214,7 @@ mod tests {
             counters in prop::collection::vec(("(rx|tx|queue|_|[0-9]|drops|.){0,8}", any::<u64>()), 0..60)
         ) {
             let sorted = sort(&counters);
-            prop_assert!(sorted.others.len() <= MOST_OTHERS);
+            prop_assert!(sorted.others.len() <= MAX_OTHERS);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::parse::pcie::{parse_speed, parse_width};
 use crate::{Context, Root};
 
 /// More USB buses than a host has.
-const MOST_USB_BUSES: u32 = 32;
+const MAX_USB_BUSES: u32 = 32;
 
 pub(super) struct Bus;
 
@@ -87,7 +87,7 @@ fn pci(snapshot: &mut Snapshot, root: &Root, directory: &str) {
 /// The speed of the device at `ports` of the bus whose root hub has the controller's name for a
 /// serial number (drivers/usb/core/hcd.c `rh_string`), bits per second.
 fn usb_speed(root: &Root, controller: &str, ports: &str) -> Result<u64, Missing> {
-    for bus in 1..=MOST_USB_BUSES {
+    for bus in 1..=MAX_USB_BUSES {
         let serial = root.read_if_there(&format!("sys/bus/usb/devices/usb{bus}/serial"));
         if !matches!(serial, Ok(Some(serial)) if serial.trim() == controller) {
             continue;

@@ -19,7 +19,7 @@ const MEMBERSHIP: &str = "cgroup";
 const MOUNTS: &str = "proc/self/mountinfo";
 const STAT: &str = "proc/self/stat";
 /// Ancestors that are asked at most: a shell, sudo, a session, a service manager and some to spare.
-const MOST_ANCESTORS: usize = 16;
+const MAX_ANCESTORS: usize = 16;
 
 pub(super) struct Cgroup;
 
@@ -166,9 +166,7 @@ impl Hierarchy {
 fn ancestors(root: &Root) -> impl Iterator<Item = u32> {
     let parent = |stat: &str| root.read(stat).ok().as_deref().and_then(parse_parent);
     let next = move |process: &u32| parent(&format!("proc/{process}/stat"));
-    std::iter::successors(parent(STAT), next)
-        .take_while(|process| *process > 0)
-        .take(MOST_ANCESTORS)
+    std::iter::successors(parent(STAT), next).take_while(|process| *process > 0).take(MAX_ANCESTORS)
 }
 
 /// A group without the files has no quota: the topmost one never has them.

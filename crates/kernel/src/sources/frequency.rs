@@ -13,7 +13,7 @@ use crate::{Context, Root};
 const DIRECTORY: &str = "sys/devices/system/cpu";
 const ONLINE: &str = "sys/devices/system/cpu/online";
 /// CPUs that are looked at: on some machines each costs tens of microseconds.
-const MOST_CPUS: usize = 16;
+const MAX_CPUS: usize = 16;
 
 pub(super) struct Frequency;
 
@@ -33,7 +33,7 @@ impl Source for Frequency {
     fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
         let root = &context.root;
         let mut cpus = cpu_list::parse("/sys/devices/system/cpu/online", &root.read(ONLINE)?)?;
-        cpus.truncate(MOST_CPUS);
+        cpus.truncate(MAX_CPUS);
         let clocked = clock(snapshot, root, &cpus);
         let throttled = throttling(snapshot, root, &cpus);
         if clocked || throttled {

@@ -15,7 +15,7 @@ use crate::parse::vectors::{DeviceMatch, Vectors, of_device};
 
 const FILE: &str = "proc/interrupts";
 /// Interrupts whose CPUs are looked up.
-const MOST_INTERRUPTS: usize = 128;
+const MAX_INTERRUPTS: usize = 128;
 const NAME: &str = "/proc/interrupts";
 
 pub(super) struct Interrupts;
@@ -58,7 +58,7 @@ impl Source for Interrupts {
 /// they do comes first (`effective_affinity_list`, Linux 4.13 and later).
 fn affinity(context: &Context, interrupts: &[u32]) -> Result<String, Missing> {
     let mut cpus = BTreeSet::new();
-    for interrupt in interrupts.iter().take(MOST_INTERRUPTS) {
+    for interrupt in interrupts.iter().take(MAX_INTERRUPTS) {
         let directory = format!("proc/irq/{interrupt}");
         let effective =
             context.root.read_if_there(&format!("{directory}/effective_affinity_list"))?;

@@ -8,7 +8,7 @@ use crate::parse::mountinfo::{self, Mount};
 
 const FILE: &str = "proc/self/mountinfo";
 /// Mounts that are told of one by one; hosts with hundreds mount them alike.
-const MOST: usize = 16;
+const MAX_MOUNTS: usize = 16;
 /// Options of interest: their name in mountinfo, and the fact's.
 const SIZES: [(&str, &str); 3] =
     [("rsize", "rsize_bytes"), ("wsize", "wsize_bytes"), ("nconnect", "connections")];
@@ -32,7 +32,7 @@ impl Source for Nfs {
         let mounts = mountinfo::parse(&context.root.read(FILE)?)?;
         let nfs = mounts.iter().filter(|mount| ["nfs", "nfs4"].contains(&mount.kind.as_str()));
         let mut count = 0u64;
-        for mount in nfs.take(MOST) {
+        for mount in nfs.take(MAX_MOUNTS) {
             put(snapshot, count, mount);
             count += 1;
         }

@@ -12,7 +12,7 @@ use crate::parse::cpu_list;
 
 const ONLINE: &str = "sys/devices/system/node/online";
 /// More nodes than are looked at; large machines have 8 to 32.
-const MOST_NODES: usize = 64;
+const MAX_NODES: usize = 64;
 
 pub(super) struct Numa;
 
@@ -46,7 +46,7 @@ fn ours(context: &Context, nodes: &[u32]) -> Result<String, Missing> {
     let allowed = rustix::thread::sched_getaffinity(None)
         .map_err(|error| Missing::because(format!("sched_getaffinity: {error}")))?;
     let mut ours = BTreeSet::new();
-    for node in nodes.iter().take(MOST_NODES) {
+    for node in nodes.iter().take(MAX_NODES) {
         let text = context.root.read(&format!("sys/devices/system/node/node{node}/cpulist"))?;
         // A node of memory alone has no CPUs.
         if text.trim().is_empty() {

@@ -12,7 +12,7 @@ use crate::Context;
 use crate::context::missing;
 
 /// Queues that are noted one by one.
-const MOST_QUEUES: u32 = 64;
+const MAX_QUEUES: u32 = 64;
 
 pub(super) struct Qstats;
 
@@ -49,7 +49,7 @@ fn put(snapshot: &mut Snapshot, queues: &[QueueStatistics]) {
         for (name, value) in &queue.counters {
             let sum = sums.entry(name).or_default();
             *sum = sum.saturating_add(*value);
-            if *name == "rx_packets" && !queue.sends && queue.id < MOST_QUEUES {
+            if *name == "rx_packets" && !queue.sends && queue.id < MAX_QUEUES {
                 snapshot.put(format!("qstats.rx_packets.{}", queue.id), *value);
             }
         }

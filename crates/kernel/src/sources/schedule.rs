@@ -14,7 +14,7 @@ use crate::Context;
 use crate::parse::schedstat::{self, Schedstat};
 
 /// More threads than goodput ever starts; of a larger program as many are looked at.
-const MOST_THREADS: usize = 512;
+const MAX_THREADS: usize = 512;
 
 pub(super) struct Schedule;
 
@@ -45,7 +45,7 @@ fn all_threads(directory: &str) -> Result<(u64, Schedstat), Missing> {
         Missing::because(format!("cannot read {directory}/*/schedstat: {error}"))
     };
     let (mut threads, mut sum) = (0, Schedstat::default());
-    for entry in fs::read_dir(directory).map_err(unreadable)?.take(MOST_THREADS) {
+    for entry in fs::read_dir(directory).map_err(unreadable)?.take(MAX_THREADS) {
         let text = match fs::read_to_string(entry.map_err(unreadable)?.path().join("schedstat")) {
             Ok(text) => text,
             // It ended since it was listed. A kernel without schedstat shows in there being none.

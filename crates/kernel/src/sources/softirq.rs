@@ -9,7 +9,7 @@ use crate::parse::per_cpu::{self, Table};
 
 const FILE: &str = "proc/softirqs";
 /// CPUs that are noted one by one; a record is not to be all about CPUs.
-pub(super) const MOST_CPUS: usize = 64;
+pub(super) const MAX_CPUS: usize = 64;
 
 pub(super) struct Softirq;
 
@@ -39,12 +39,11 @@ impl Source for Softirq {
 
 /// Notes one number for each CPU as `prefix.NUMBER`.
 pub(super) fn put_per_cpu(snapshot: &mut Snapshot, prefix: &str, cpus: &[u32], counts: &[u64]) {
-    for (cpu, count) in cpus.iter().zip(counts).take(MOST_CPUS) {
+    for (cpu, count) in cpus.iter().zip(counts).take(MAX_CPUS) {
         snapshot.put(format!("{prefix}.{cpu}"), *count);
     }
-    if let Some(next) = cpus.get(MOST_CPUS) {
-        let why =
-            format!("only the first {MOST_CPUS} of {} CPUs are listed separately", cpus.len());
+    if let Some(next) = cpus.get(MAX_CPUS) {
+        let why = format!("only the first {MAX_CPUS} of {} CPUs are listed separately", cpus.len());
         snapshot.lacks(format!("{prefix}.{next}"), why);
     }
 }

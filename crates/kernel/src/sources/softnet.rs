@@ -4,7 +4,7 @@
 use goodput_model::{Missing, Snapshot};
 
 use super::Source;
-use super::softirq::MOST_CPUS;
+use super::softirq::MAX_CPUS;
 use crate::Context;
 use crate::parse::softnet;
 
@@ -34,7 +34,7 @@ impl Source for SoftnetSource {
             Some(steered) => snapshot.put("softnet.steered", steered),
             None => snapshot.lacks("softnet.steered", "this kernel does not report it"),
         }
-        for one in softnet.cpus.iter().take(MOST_CPUS) {
+        for one in softnet.cpus.iter().take(MAX_CPUS) {
             snapshot.put(format!("softnet.dropped.{}", one.cpu), one.dropped);
             snapshot.put(format!("softnet.squeezed.{}", one.cpu), one.squeezed);
         }

@@ -11,7 +11,7 @@ use crate::{Context, Root};
 
 const RFS: &str = "proc/sys/net/core/rps_sock_flow_entries";
 /// Queues that are looked at.
-const MOST_QUEUES: u32 = 64;
+const MAX_QUEUES: u32 = 64;
 
 pub(super) struct Steering;
 
@@ -59,7 +59,7 @@ fn put_masks(
     (side, file): (&str, &str),
 ) {
     let (mut count, mut steered, mut most) = (0u64, 0u64, 0u64);
-    for queue in 0..MOST_QUEUES {
+    for queue in 0..MAX_QUEUES {
         let text = match root.read_if_there(&format!("{queues}/{side}-{queue}/{file}")) {
             Ok(Some(text)) => text,
             Ok(None) => break,

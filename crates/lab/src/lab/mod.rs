@@ -18,7 +18,7 @@ use crate::scenario::{HostName, Scenario};
 use crate::wiring::{Emulator, Wiring};
 
 /// How long the hosts may take to reach each other.
-const REACH_WITHIN: Duration = Duration::from_secs(10);
+const REACH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Seed of everything random in a lab, so that runs of one scenario are alike.
 const SEED: u64 = 0x1ab;
@@ -114,7 +114,7 @@ impl Lab {
     /// Waits for the first answer over each IP version. A refused connection is one: it went there
     /// and back.
     fn wait_until_reachable(&self) -> Result<(), LabError> {
-        let deadline = Instant::now() + REACH_WITHIN;
+        let deadline = Instant::now() + REACH_TIMEOUT;
         for host in &self.built.hosts {
             wait_until_active(host, deadline)?;
         }
@@ -130,7 +130,7 @@ impl Lab {
 /// Waits until each device of a host has a real queue. Before that, what is sent is dropped, and
 /// the kernel asks for a lost neighbour again only after a second.
 fn wait_until_active(host: &Host, deadline: Instant) -> Result<(), LabError> {
-    const LOOK_AGAIN: Duration = Duration::from_millis(1);
+    const POLL_INTERVAL: Duration = Duration::from_millis(1);
     for port in host.ports() {
         let qdisc = || host.netlink(|netlink| Ok(netlink.link(&port.device)?.qdisc));
         while qdisc()?.as_deref() == Some("noop") {
@@ -138,7 +138,7 @@ fn wait_until_active(host: &Host, deadline: Instant) -> Result<(), LabError> {
                 let why = format!("{} of {} does not come up", port.device, host.name());
                 return Err(LabError::Unreachable { why });
             }
-            thread::sleep(LOOK_AGAIN);
+            thread::sleep(POLL_INTERVAL);
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Largest error of a delay that counts as exact, nanoseconds.
-pub const EXACT_NS: u64 = 100_000;
+pub const EXACT_BELOW_NS: u64 = 100_000;
 
 /// Packets of one direction since the relay began; a super-packet counts once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Counters {
     pub lost: u64,
     /// Delivered with a congestion mark.
     pub marked: u64,
-    /// Delivered, but later than they were due by more than [`EXACT_NS`]: how often the emulation
+    /// Delivered, but later than they were due by more than [`EXACT_BELOW_NS`]: how often the emulation
     /// was not exact, as the machine was too busy.
     pub late: u64,
     /// Not taken by the receiving kernel, as while its device is down.
@@ -37,7 +37,7 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn forwarded(&self, late_by_ns: u64) {
         self.forwarded.fetch_add(1, Ordering::Relaxed);
-        if late_by_ns > EXACT_NS {
+        if late_by_ns > EXACT_BELOW_NS {
             self.late.fetch_add(1, Ordering::Relaxed);
         }
     }

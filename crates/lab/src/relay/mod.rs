@@ -21,7 +21,7 @@ mod shape;
 mod tun;
 mod vnet;
 
-pub use counters::{Counters, EXACT_NS};
+pub use counters::{Counters, EXACT_BELOW_NS};
 pub use shape::Shape;
 pub use tun::{CLONE_DEVICE, Tun};
 

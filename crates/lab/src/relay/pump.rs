@@ -17,7 +17,7 @@ use super::tun::Tun;
 use super::vnet;
 
 /// Packets taken in before those that fell due meanwhile are sent on.
-const BATCH: usize = 64;
+const BATCH_PACKETS: usize = 64;
 
 /// Memory that packets on their way may take in one direction: 2.7 s at 1 Gbit/s.
 const FLIGHT_BYTES: usize = 320 << 20;
@@ -50,7 +50,7 @@ impl Pump {
     /// Reads what is there, up to a batch; true where there may be more. An error means that the
     /// device is gone.
     fn take_in(&mut self, flight: &mut Flight) -> io::Result<bool> {
-        for _ in 0..BATCH {
+        for _ in 0..BATCH_PACKETS {
             let Some(mut buffer) = flight.buffer() else { return self.discard() };
             let read = self.from.read(&mut buffer);
             let Ok(Some(len)) = read else {

@@ -20,13 +20,13 @@ use crate::scenario::{HostName, Scenario};
 use process::{Finished, Process};
 
 /// How long the server may take until it listens.
-const LISTEN_WITHIN: Duration = Duration::from_secs(300);
+const LISTEN_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// How long the client may take in all where the scenario does not say.
-const CLIENT_WITHIN: Duration = Duration::from_secs(600);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// How long the server may take to stop after SIGTERM.
-const STOP_WITHIN: Duration = Duration::from_secs(300);
+const STOP_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Length of a test where the scenario does not say, seconds: enough for a verdict.
 const TEST_S: f64 = 4.0;
@@ -74,7 +74,7 @@ pub fn run(
     let client = start_client(&lab, scenario, goodput, client_args)?;
     let near = client.pid();
     lab.plant(scenario, PlantTime::ProcessRuns, |host| (host == HostName::Near).then_some(near))?;
-    let within = scenario.run.within.map_or(CLIENT_WITHIN, |time| time.0);
+    let within = scenario.run.within.map_or(CLIENT_TIMEOUT, |time| time.0);
     let finished = client.finish(within).map_err(|error| beside(error, &server.process))?;
     server.stop()?;
     Ok(observe(scenario, finished))
@@ -118,7 +118,7 @@ pub fn compare(
     let client = Process::start(command, "goodput compare in near")?;
     let near = client.pid();
     lab.plant(&scenario, PlantTime::ProcessRuns, |host| (host == HostName::Near).then_some(near))?;
-    let finished = client.finish(CLIENT_WITHIN).map_err(|why| beside(why, &server.process))?;
+    let finished = client.finish(CLIENT_TIMEOUT).map_err(|why| beside(why, &server.process))?;
     server.stop()?;
     Ok(observe(&scenario, finished).record)
 }
@@ -148,7 +148,7 @@ impl Server {
         command.arg(target(lab, scenario)).args(&scenario.run.server);
         command.args(scenario.run.private.then_some("--private"));
         let mut process = Process::start(command, "goodput serve in far")?;
-        process.wait_for_line(LISTENING, LISTEN_WITHIN)?;
+        process.wait_for_line(LISTENING, LISTEN_TIMEOUT)?;
         Ok(Self { process, target: target(lab, scenario) })
     }
 
@@ -164,7 +164,7 @@ impl Server {
 
     /// Asks it to stop, and waits for that.
     pub fn stop(self) -> Result<(), LabError> {
-        self.process.stop(STOP_WITHIN)
+        self.process.stop(STOP_TIMEOUT)
     }
 }
 

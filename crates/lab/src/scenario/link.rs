@@ -190,12 +190,12 @@ impl LinkDirection {
 
     /// Room of the queue, bytes: what the scenario says, else 50 ms at the rate.
     pub fn queue_bytes(&self, mtu: u32) -> u64 {
-        const UNSTATED_S: f64 = 0.05;
+        const DEFAULT_QUEUE_S: f64 = 0.05;
         // Two super-packets, so that a slow link still takes what a sender hands down at once.
-        const LEAST_BYTES: u64 = 128 * 1024;
+        const MIN_QUEUE_BYTES: u64 = 128 * 1024;
         match (self.queue, self.rate) {
             (Some(queue), _) => queue.bytes(mtu),
-            (None, Some(rate)) => (rate.bytes_in(UNSTATED_S) as u64).max(LEAST_BYTES),
+            (None, Some(rate)) => (rate.bytes_in(DEFAULT_QUEUE_S) as u64).max(MIN_QUEUE_BYTES),
             (None, None) => u64::MAX,
         }
     }

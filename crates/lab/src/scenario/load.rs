@@ -143,10 +143,10 @@ fn hint(name: &str) -> String {
 /// The name most like `name`, if one is like it at all.
 pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Below this, suggestions are rather puzzling than helpful; the value clap uses.
-    const LEAST_SIMILARITY: f64 = 0.7;
+    const MIN_SIMILARITY: f64 = 0.7;
     names
         .map(|other| (strsim::jaro_winkler(name, other), other))
-        .filter(|(likeness, _)| *likeness > LEAST_SIMILARITY)
+        .filter(|(likeness, _)| *likeness > MIN_SIMILARITY)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, other)| other)
 }

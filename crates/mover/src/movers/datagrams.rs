@@ -9,7 +9,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use goodput_framing::{LEAST, MAX_DATAGRAM};
+use goodput_framing::{MAX_DATAGRAM_BYTES, MIN_DATAGRAM_BYTES};
 use goodput_model::{Plan, Role, Transport};
 use rustix::net::sockopt::set_txtime;
 use rustix::net::{AddressFamily, SocketType, TxTimeFlags, socket};
@@ -30,7 +30,7 @@ const DATAGRAMS_PER_CALL: usize = 32;
 /// later ones take 128.
 const SEGMENTS_PER_PACKET: usize = 64;
 /// Longest datagram that has another to be joined with, bytes.
-const LONGEST_JOINED_BYTES: usize = MAX_DATAGRAM / 2;
+const MAX_JOINED_BYTES: usize = MAX_DATAGRAM_BYTES / 2;
 /// Bytes handed over in one call: small datagrams make several packets of it.
 const BYTES_PER_CALL: usize = 1 << 16;
 /// Bytes of a datagram for which the kernel is asked whether it has a feature.
@@ -88,17 +88,17 @@ pub static DATAGRAM: Datagrams = DATAGRAM_ROW;
 pub static GSO: Datagrams = Datagrams {
     id: "gso",
     summary: "numbered datagrams passed to the kernel as large packets (UDP_SEGMENT), for more datagrams a second",
-    longest: LONGEST_JOINED_BYTES,
+    longest: MAX_JOINED_BYTES,
     option: Some(SocketOption {
         name: "UDP_SEGMENT",
         operation: "use UDP_SEGMENT",
         since: "4.18",
         role: Role::Sender,
-        set: |socket, size| split_departures(socket, size.min(LONGEST_JOINED_BYTES) as u16),
+        set: |socket, size| split_departures(socket, size.min(MAX_JOINED_BYTES) as u16),
     }),
     send: |flow, size| {
-        let size = size.min(LONGEST_JOINED_BYTES);
-        let joined = SEGMENTS_PER_PACKET.min(MAX_DATAGRAM / size);
+        let size = size.min(MAX_JOINED_BYTES);
+        let joined = SEGMENTS_PER_PACKET.min(MAX_DATAGRAM_BYTES / size);
         sending::send(flow, size, joined, (BYTES_PER_CALL / (joined * size)).max(1))
     },
     ..DATAGRAM_ROW
@@ -150,7 +150,7 @@ pub static TXTIME: Datagrams = Datagrams {
 const DATAGRAM_ROW: Datagrams = Datagrams {
     id: "datagram",
     summary: "numbered datagrams, several per system call; what `copy` means over UDP",
-    longest: MAX_DATAGRAM,
+    longest: MAX_DATAGRAM_BYTES,
     option: None,
     needs_rate: None,
     send: |flow, size| sending::send(flow, size, 1, DATAGRAMS_PER_CALL),
@@ -181,7 +181,7 @@ impl Mover for Datagrams {
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
         check_transport(self, plan)?;
-        check_chunk_within(self, plan, LEAST as u64, self.longest as u64)?;
+        check_chunk_within(self, plan, MIN_DATAGRAM_BYTES as u64, self.longest as u64)?;
         if let (Some(why), None) = (self.needs_rate, plan.rate_bits_per_s) {
             let (why, needs) = (why.into(), "add --rate".into());
             return Err(Unsupported { mover: self.id.into(), why, needs });

@@ -30,7 +30,7 @@ const LARGE_PIPE_BYTES: usize = 1 << 20;
 /// share 64 MiB by default (fs.pipe-user-pages-soft), beyond which new ones have almost no place.
 const LARGE_PIPE_FLOWS: u16 = 16;
 /// Parts of one vmsplice(2) at most: UIO_MAXIOV in include/uapi/linux/uio.h.
-const MOST_PARTS: usize = 1024;
+const MAX_PARTS: usize = 1024;
 
 /// Sends through a pipe that holds one chunk or more. Memory: one chunk for all sending flows.
 pub struct Splice;
@@ -138,7 +138,7 @@ impl Pipe {
     fn chunks(&self, chunk: usize) -> usize {
         let page = rustix::param::page_size();
         let places = fcntl_getpipe_size(&self.into).unwrap_or(0) / page;
-        (places / chunk.div_ceil(page)).clamp(1, MOST_PARTS)
+        (places / chunk.div_ceil(page)).clamp(1, MAX_PARTS)
     }
 
     /// Puts pages into the empty pipe, as many as it has places for.

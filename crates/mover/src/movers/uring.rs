@@ -22,7 +22,7 @@ use crate::flow::Flow;
 use crate::limits::Needs;
 use crate::multishot::{self, Multishot};
 use crate::pages::Pages;
-use crate::ring::{Answer, DEPTH, Refusal, Ring, no_ring, outcome, ring_can_be_had};
+use crate::ring::{Answer, QUEUE_DEPTH, Refusal, Ring, no_ring, outcome, ring_can_be_had};
 use crate::storage::FileSource;
 use crate::stream;
 use crate::transfer::{self, FileSender, SendFailure, Sent};
@@ -83,13 +83,14 @@ impl Mover for Uring {
     fn send(&self, flow: &Flow) -> Result<(), MoveError> {
         let chunk = flow.config.chunk;
         if let Some(source) = flow.config.storage.source.as_deref() {
-            let ring = Ring::with(DEPTH, vec![0; chunk]).map_err(|cause| no_ring(flow, &cause))?;
+            let ring =
+                Ring::with(QUEUE_DEPTH, vec![0; chunk]).map_err(|cause| no_ring(flow, &cause))?;
             let way = FromFile { ring, source, waiting: 0..0, asleep: SleepMeter::new(flow) };
             return transfer::send(flow, source, way);
         }
         let pages = Pages::payload(&flow.config.framing, chunk)
             .map_err(|cause| flow.failed("make the buffer to send from", cause))?;
-        let ring = Ring::with(DEPTH, pages).map_err(|cause| no_ring(flow, &cause))?;
+        let ring = Ring::with(QUEUE_DEPTH, pages).map_err(|cause| no_ring(flow, &cause))?;
         let mut writer = Writer { ring, len: chunk, socket: &flow.socket };
         stream::send_pieces(flow, chunk * depth(chunk), |at, want| writer.write(at, want))
     }
@@ -112,7 +113,7 @@ impl Mover for Uring {
 
 /// Writes of one call.
 fn depth(chunk: usize) -> usize {
-    (BYTES_PER_CALL / chunk).clamp(1, DEPTH)
+    (BYTES_PER_CALL / chunk).clamp(1, QUEUE_DEPTH)
 }
 
 /// Whether this kernel can receive many times by one request.
@@ -298,7 +299,7 @@ mod tests {
 
     fn writer(socket: &OwnedFd) -> (Writer<'_>, Arc<Pages>) {
         let pages = Pages::payload(&goodput_framing::goodput(), 100).unwrap();
-        let ring = Ring::with(DEPTH, Arc::clone(&pages)).unwrap();
+        let ring = Ring::with(QUEUE_DEPTH, Arc::clone(&pages)).unwrap();
         (Writer { ring, len: 100, socket }, pages)
     }
 
@@ -311,7 +312,7 @@ mod tests {
         let mut read = [0; 400];
         assert_eq!(rustix::io::read(&far, &mut read), Ok(300));
         assert_eq!((&read[..100], &read[200..300]), (&pages[..], &pages[..]));
-        while writer.write(0, DEPTH * 100).is_ok() {}
+        while writer.write(0, QUEUE_DEPTH * 100).is_ok() {}
         assert_eq!(writer.write(0, 100), Err(Errno::AGAIN));
     }
 

@@ -20,17 +20,17 @@ use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
 use crate::limits::Needs;
 use crate::pages::Pages;
-use crate::ring::{DEPTH, Memory, NOTICED, Ring, no_ring, outcome, ring_can_be_had};
+use crate::ring::{Memory, NOTICED_BIT, QUEUE_DEPTH, Ring, no_ring, outcome, ring_can_be_had};
 use crate::stop::Phase;
 use crate::stream;
 
 /// Sends whose notice is not there yet, at most: a ring has places for twice as many completions.
-const MOST_OUTSTANDING_SENDS: u64 = DEPTH as u64;
+const MAX_OUTSTANDING_SENDS: u64 = QUEUE_DEPTH as u64;
 /// How long one wait for a notice lasts, nanoseconds: the stop is looked at in between.
-const WAIT_NS: u32 = 1_000_000;
+const COMPLETION_WAIT_NS: u32 = 1_000_000;
 /// How long a sender waits for the last notices, nanoseconds: well below the 100 ms in which it must
 /// stop. The pages outlive it in the kernel.
-const LAST_NS: u64 = 50_000_000;
+const LAST_COMPLETION_NS: u64 = 50_000_000;
 /// `IORING_SEND_ZC_REPORT_USAGE`, and the bit of a notice that answers it,
 /// `IORING_NOTIF_USAGE_ZC_COPIED` (include/uapi/linux/io_uring.h).
 const REPORT_USAGE: u16 = 1 << 3;
@@ -68,7 +68,7 @@ impl Mover for UringZerocopy {
         let pages = Pages::payload(&flow.config.framing, flow.config.chunk)
             .map_err(|cause| flow.failed("make the buffer to send from", cause))?;
         let mut ring =
-            Ring::with(DEPTH, Arc::clone(&pages)).map_err(|cause| no_ring(flow, &cause))?;
+            Ring::with(QUEUE_DEPTH, Arc::clone(&pages)).map_err(|cause| no_ring(flow, &cause))?;
         register(&mut ring, &pages).map_err(|cause| no_room(flow, &cause))?;
         flow.counters.copied_sends(0);
         let mut sender = Sender { ring, flow, outstanding: 0 };
@@ -111,7 +111,7 @@ fn note<M: Memory>(
         .buf_index(registered)
         .zc_flags(REPORT_USAGE)
         .build()
-        .user_data(NOTICED);
+        .user_data(NOTICED_BIT);
     // SAFETY: the ring owns the memory, which is only read; the socket lives longer.
     unsafe { ring.note(&send) }
 }
@@ -142,9 +142,9 @@ struct Sender<'a> {
 
 impl stream::Write for &mut Sender<'_> {
     fn write(&mut self, at: usize, want: usize) -> SysResult<usize> {
-        if self.outstanding >= MOST_OUTSTANDING_SENDS {
+        if self.outstanding >= MAX_OUTSTANDING_SENDS {
             self.collect();
-            if self.outstanding >= MOST_OUTSTANDING_SENDS {
+            if self.outstanding >= MAX_OUTSTANDING_SENDS {
                 return Err(Errno::AGAIN);
             }
         }
@@ -157,7 +157,7 @@ impl stream::Write for &mut Sender<'_> {
 
     fn wait(&mut self, flow: &Flow) -> Result<(), MoveError> {
         self.collect();
-        if self.outstanding < MOST_OUTSTANDING_SENDS {
+        if self.outstanding < MAX_OUTSTANDING_SENDS {
             return flow.wait_writable();
         }
         flow.counters.blocked.during(|| self.wait_for_notice())
@@ -202,12 +202,14 @@ impl Sender<'_> {
     }
 
     fn wait_for_notice(&mut self) -> Result<(), MoveError> {
-        self.ring.wait(WAIT_NS).map_err(|cause| self.flow.failed("wait for io_uring", cause))
+        self.ring
+            .wait(COMPLETION_WAIT_NS)
+            .map_err(|cause| self.flow.failed("wait for io_uring", cause))
     }
 
     /// Waits, not for long, until the kernel has done with all, so that what it copied is counted.
     fn wait_for_last(&mut self) -> Result<(), MoveError> {
-        let end = now_ns() + LAST_NS;
+        let end = now_ns() + LAST_COMPLETION_NS;
         loop {
             self.collect();
             if self.outstanding == 0 || now_ns() >= end {

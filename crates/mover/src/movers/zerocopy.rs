@@ -30,17 +30,17 @@ use crate::{completions, stream};
 
 /// Sends that may wait for their completion. Each takes a little of the socket's option memory
 /// (net.core.optmem_max), whose default of 128 KiB is enough for about as many.
-const MOST_OUTSTANDING_SENDS: u64 = 128;
+const MAX_OUTSTANDING_SENDS: u64 = 128;
 /// Sends between two looks at the error queue: completions that follow each other come as one.
 const SENDS_PER_LOOK: u64 = 16;
 /// How long one wait for a completion lasts, nanoseconds; then the memory may be had from elsewhere.
-const WAIT_NS: u64 = 1_000_000;
+const COMPLETION_WAIT_NS: u64 = 1_000_000;
 /// How long memory may be refused while nothing of this flow holds any, nanoseconds: other flows
 /// of the same user count against the same limit.
 const STARVED_NS: u64 = 1_000_000_000;
 /// How long a sender waits for the last completions, nanoseconds: well below the 100 ms in which it
 /// must stop. The pages outlive it in the kernel.
-const LAST_NS: u64 = 50_000_000;
+const LAST_COMPLETION_NS: u64 = 50_000_000;
 
 /// Sends from pinned pages, of memory or of a mapped file. Memory: one chunk for all sending flows.
 pub struct Zerocopy;
@@ -174,7 +174,7 @@ impl<'a> Pinned<'a> {
 
     /// Makes a send with the flag that it takes.
     fn send(&mut self, call: impl FnOnce(i32) -> SysResult<usize>) -> SysResult<usize> {
-        if self.outstanding() >= MOST_OUTSTANDING_SENDS {
+        if self.outstanding() >= MAX_OUTSTANDING_SENDS {
             return Err(Errno::AGAIN);
         }
         let result = call(libc::MSG_ZEROCOPY);
@@ -201,7 +201,7 @@ impl<'a> Pinned<'a> {
         if self.refused && self.outstanding() == 0 {
             return self.wait_for_memory();
         }
-        if !self.refused && self.outstanding() < MOST_OUTSTANDING_SENDS {
+        if !self.refused && self.outstanding() < MAX_OUTSTANDING_SENDS {
             return flow.wait_writable();
         }
         if self.done > done { Ok(()) } else { self.wait_for_completion() }
@@ -224,14 +224,14 @@ impl Pinned<'_> {
 
     /// Waits for a completion, which poll(2) reports as an error whatever was asked for.
     fn wait_for_completion(&self) -> Result<(), MoveError> {
-        let until = Some(now_ns() + WAIT_NS);
+        let until = Some(now_ns() + COMPLETION_WAIT_NS);
         self.flow.counters.blocked.during(|| self.flow.park(Some(PollFlags::empty()), until))
     }
 
     fn wait_for_memory(&mut self) -> Result<(), MoveError> {
         let now = now_ns();
         if now - *self.starved_ns.get_or_insert(now) < STARVED_NS {
-            return self.flow.wait_blocked(WAIT_NS);
+            return self.flow.wait_blocked(COMPLETION_WAIT_NS);
         }
         let cause = no_memory(self.flow.config.chunk);
         Err(MoveError::from_system(self.flow.config.id, "send without copying", cause))
@@ -239,7 +239,7 @@ impl Pinned<'_> {
 
     /// Waits, not for long, until the kernel has done with all, so that what it copied is counted.
     fn wait_for_last(&mut self) -> Result<(), MoveError> {
-        let end = now_ns() + LAST_NS;
+        let end = now_ns() + LAST_COMPLETION_NS;
         loop {
             self.look().map_err(|cause| self.flow.failed("read completions", cause))?;
             let now = now_ns();
@@ -249,7 +249,7 @@ impl Pinned<'_> {
             if self.flow.stop.phase() == Phase::Abort {
                 return Err(self.flow.aborted());
             }
-            self.flow.park(None, Some(end.min(now + WAIT_NS)))?;
+            self.flow.park(None, Some(end.min(now + COMPLETION_WAIT_NS)))?;
         }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn plant(faults: impl IntoIterator<Item = Fault>) {
 
 /// As many errors as end in a broken ring.
 pub(crate) fn plant_lasting(cause: Errno) {
-    plant(std::iter::repeat_n(Fault::Error(cause), super::MEMORY_RETRIES as usize + 1));
+    plant(std::iter::repeat_n(Fault::Error(cause), super::MAX_MEMORY_RETRIES as usize + 1));
 }
 
 pub(super) fn next() -> Option<Fault> {

@@ -24,20 +24,20 @@ pub(crate) use refusal::{Answer, Refusal, no_ring, ring_can_be_had};
 
 /// Requests that a ring has places for, if it needs many. There are twice as many places for
 /// completions.
-pub(crate) const DEPTH: usize = 64;
+pub(crate) const QUEUE_DEPTH: usize = 64;
 
 /// How often a call is repeated that the kernel had no memory for, and the pause before each: 50 ms in all,
 /// half of the time in which a sender must stop.
-const MEMORY_RETRIES: u32 = 50;
+const MAX_MEMORY_RETRIES: u32 = 50;
 const RETRY_PAUSE: Duration = Duration::from_millis(1);
 
 /// How often the ring looks if canceled requests have completed, with the same pause before each look.
-const CANCEL_LOOKS: u32 = 50;
+const MAX_CANCEL_POLLS: u32 = 50;
 
 /// Marks a request whose completion is followed by a notice, as that of a send without a copy
 /// (io_uring_prep_send_zc(3)). With its completion the request is over: the pages that the kernel still
 /// reads are pinned, and nobody writes to them ([`Pages`]).
-pub(crate) const NOTICED: u64 = 1 << 63;
+pub(crate) const NOTICED_BIT: u64 = 1 << 63;
 
 /// Memory that requests may name.
 pub(crate) trait Memory {
@@ -165,7 +165,7 @@ impl<M: Memory> Ring<M> {
                 }
                 Err(Errno::INTR) => {}
                 // No memory for a request, by now.
-                Err(Errno::AGAIN) if tries < MEMORY_RETRIES => {
+                Err(Errno::AGAIN) if tries < MAX_MEMORY_RETRIES => {
                     tries += 1;
                     thread::sleep(RETRY_PAUSE);
                 }
@@ -225,7 +225,7 @@ impl<M: Memory> Ring<M> {
         // Before Linux 6.0 requests can't be canceled so; what waits for a disk ends on its own. A
         // completion is shown when this thread next enters the kernel, as it does to sleep.
         let _ = self.uring.submitter().register_sync_cancel(None, CancelBuilder::any());
-        for _ in 0..CANCEL_LOOKS {
+        for _ in 0..MAX_CANCEL_POLLS {
             self.collect(|_| {});
             if self.under_way == 0 {
                 return;
@@ -248,7 +248,7 @@ impl<M: Memory> Drop for Ring<M> {
 
 /// Whether a completion is the last one of its request.
 fn is_last(entry: &cqueue::Entry) -> bool {
-    let (flags, noticed) = (entry.flags(), entry.user_data() & NOTICED != 0);
+    let (flags, noticed) = (entry.flags(), entry.user_data() & NOTICED_BIT != 0);
     !cqueue::notif(flags) && (noticed || !cqueue::more(flags))
 }
 

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use rustix::process::{Resource, getrlimit};
 
-use super::{DEPTH, Ring};
+use super::{QUEUE_DEPTH, Ring};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
 use crate::movers::Mover;
@@ -49,7 +49,7 @@ fn lasts(cause: &io::Error) -> bool {
 
 /// Whether a mover that needs a ring gets one here.
 pub(crate) fn ring_can_be_had(mover: &dyn Mover) -> Result<(), Unsupported> {
-    Ring::<Vec<u8>>::new(DEPTH).map(drop).map_err(|cause| Unsupported {
+    Ring::<Vec<u8>>::new(QUEUE_DEPTH).map(drop).map_err(|cause| Unsupported {
         mover: mover.id().into(),
         why: format!("no io_uring available: {cause}"),
         needs: needs(&cause),

@@ -14,7 +14,7 @@ use crate::stop::Phase;
 
 /// Times that the answer is sent at most, and how long after each something that comes shows that
 /// it was lost, nanoseconds (`write_UDP_AckFIN`, src/Reports.c of iperf 2.1.8).
-const MOST_ANSWERS: usize = 10;
+const MAX_ANSWERS: usize = 10;
 const LISTEN_NS: u64 = 250_000_000;
 
 /// Answers until the sender falls silent. Nobody has proven to be there but by datagrams: never
@@ -22,7 +22,7 @@ const LISTEN_NS: u64 = 250_000_000;
 pub(super) fn answer(flow: &Flow, tally: &mut Tally, inbox: &mut Inbox) -> Result<(), MoveError> {
     let Some(answer) = tally.datagrams.answer(&tally.summary()) else { return Ok(()) };
     let (len, mut sent) = (answer.len() as u64, 0);
-    for _ in 0..MOST_ANSWERS {
+    for _ in 0..MAX_ANSWERS {
         if sent + len <= tally.came_bytes() {
             sent += len;
             // One that can't be sent is like one that gets lost.

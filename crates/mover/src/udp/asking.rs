@@ -10,7 +10,7 @@ use crate::flow::Flow;
 
 /// How often it asks in the beginning, and the time between, nanoseconds: as iperf 2.1.8 does
 /// (src/Client.cpp, `Client::Run` of a reverse test).
-const MOST_QUESTIONS: u32 = 100;
+const MAX_QUESTIONS: u32 = 100;
 const GAP_NS: u64 = 20_000_000;
 /// The time between later, nanoseconds: a server of iperf 2.2.1 takes up a flow that it sends on, and
 /// then none for a second (src/Listener.cpp, the wait for `receiving`).
@@ -41,7 +41,7 @@ impl PendingRequest {
             // If nobody takes it now, someone may the next time.
             let sent = send(&flow.socket, request, SendFlags::empty());
             self.times = self.times.saturating_add(1);
-            self.next_ns = now + if self.times < MOST_QUESTIONS { GAP_NS } else { LATER_GAP_NS };
+            self.next_ns = now + if self.times < MAX_QUESTIONS { GAP_NS } else { LATER_GAP_NS };
             if sent == Err(Errno::CONNREFUSED) {
                 self.refused(flow)?;
             }

@@ -4,15 +4,15 @@
 
 /// Room for the control messages of one datagram, bytes: `CMSG_SPACE` of a `struct timespec` and of
 /// an int, 56 on 64-bit Linux, and a little more.
-pub(crate) const LEN: usize = 64;
+pub(crate) const CONTROL_BYTES: usize = 64;
 
 /// `struct cmsghdr` on 64-bit Linux: length with the header, level, type.
-const HEADER: usize = 16;
+const CMSG_HEADER_BYTES: usize = 16;
 
 /// Room for control messages, aligned as `struct cmsghdr` wants it.
 #[derive(Clone, Copy)]
 #[repr(align(8))]
-pub(crate) struct Control(pub(crate) [u8; LEN]);
+pub(crate) struct Control(pub(crate) [u8; CONTROL_BYTES]);
 
 /// What was said.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) struct AncillaryData {
 
 impl Control {
     /// Empty, as it must be before each call.
-    pub(crate) const EMPTY: Self = Self([0; LEN]);
+    pub(crate) const EMPTY: Self = Self([0; CONTROL_BYTES]);
 
     /// Reads what the kernel wrote; a length of zero ends it.
     pub(crate) fn notes(&self) -> AncillaryData {
@@ -45,11 +45,11 @@ impl Control {
 
 /// The first message's content, level and type, and what follows it.
 fn first(bytes: &[u8]) -> Option<(&[u8], i32, i32, &[u8])> {
-    let (header, _) = bytes.split_first_chunk::<HEADER>()?;
+    let (header, _) = bytes.split_first_chunk::<CMSG_HEADER_BYTES>()?;
     let len = usize::from_ne_bytes(*header.first_chunk()?);
     let level = i32::from_ne_bytes(header[8..12].try_into().ok()?);
     let kind = i32::from_ne_bytes(header[12..].try_into().ok()?);
-    let content = bytes.get(HEADER..len)?;
+    let content = bytes.get(CMSG_HEADER_BYTES..len)?;
     let next = bytes.get(len.next_multiple_of(align_of::<usize>())..).unwrap_or_default();
     Some((content, level, kind, next))
 }
@@ -73,7 +73,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn message(level: i32, kind: i32, content: &[u8]) -> Vec<u8> {
-        let len = (HEADER + content.len()).to_ne_bytes();
+        let len = (CMSG_HEADER_BYTES + content.len()).to_ne_bytes();
         let mut bytes = [&len[..], &level.to_ne_bytes(), &kind.to_ne_bytes(), content].concat();
         bytes.resize(bytes.len().next_multiple_of(8), 0);
         bytes
@@ -110,7 +110,7 @@ mod tests {
                 assert_eq!(cut, AncillaryData::default(), "{len} bytes");
             }
             // A length beyond the room, or less than the header, ends it.
-            for len in [HEADER - 1, LEN + 1, usize::MAX] {
+            for len in [CMSG_HEADER_BYTES - 1, CONTROL_BYTES + 1, usize::MAX] {
                 let mut whole = message(level, kind, &content);
                 whole[..8].copy_from_slice(&len.to_ne_bytes());
                 assert_eq!(notes(&[whole]), AncillaryData::default(), "a length of {len}");

@@ -11,7 +11,7 @@ use super::control::{self, Control};
 use crate::clock::wall_ns;
 
 /// Datagrams of one call at most.
-pub(crate) const BATCH: usize = 32;
+pub(crate) const BATCH_DATAGRAMS: usize = 32;
 
 /// Memory for one batch at most, bytes: with large datagrams a batch holds fewer.
 pub(crate) const BATCH_BYTES: usize = 1 << 20;
@@ -30,7 +30,7 @@ pub(crate) struct Arrival<'a> {
 pub(crate) struct Inbox {
     buffer: Vec<u8>,
     size: usize,
-    control: [Control; BATCH],
+    control: [Control; BATCH_DATAGRAMS],
     batch: usize,
 }
 
@@ -39,8 +39,13 @@ impl Inbox {
     /// [`stamp_arrivals`] and perhaps [`join_arrivals`].
     pub(crate) fn new(size: usize, batch: usize) -> Self {
         let size = size.max(1);
-        let batch = batch.min(BATCH_BYTES / size).clamp(1, BATCH);
-        Self { buffer: vec![0; size * batch], size, control: [Control::EMPTY; BATCH], batch }
+        let batch = batch.min(BATCH_BYTES / size).clamp(1, BATCH_DATAGRAMS);
+        Self {
+            buffer: vec![0; size * batch],
+            size,
+            control: [Control::EMPTY; BATCH_DATAGRAMS],
+            batch,
+        }
     }
 
     /// Reads what has come, up to a batch, without waiting; gives each to `take`, in order.
@@ -68,11 +73,13 @@ impl Inbox {
 
     /// The lengths of the datagrams read; `usize::MAX` behind the last.
     #[expect(unsafe_code, reason = "rustix has no recvmmsg")]
-    fn receive_batch(&mut self, socket: BorrowedFd<'_>) -> SysResult<[usize; BATCH]> {
+    fn receive_batch(&mut self, socket: BorrowedFd<'_>) -> SysResult<[usize; BATCH_DATAGRAMS]> {
         // SAFETY: both structures are plain data for which all zeros are valid: null pointers with
         // lengths of zero.
-        let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
-            unsafe { (mem::zeroed(), mem::zeroed()) };
+        let (mut parts, mut messages): (
+            [libc::iovec; BATCH_DATAGRAMS],
+            [libc::mmsghdr; BATCH_DATAGRAMS],
+        ) = unsafe { (mem::zeroed(), mem::zeroed()) };
         let buffers = self.buffer.chunks_exact_mut(self.size).zip(self.control.iter_mut());
         for ((message, part), (buffer, control)) in messages.iter_mut().zip(&mut parts).zip(buffers)
         {
@@ -82,7 +89,7 @@ impl Inbox {
             message.msg_hdr.msg_iov = ptr::from_mut(part);
             message.msg_hdr.msg_iovlen = 1;
             message.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
-            message.msg_hdr.msg_controllen = control::LEN as _;
+            message.msg_hdr.msg_controllen = control::CONTROL_BYTES as _;
         }
         // SAFETY: the first `batch` messages point to buffers, control buffers and parts of the
         // lengths given, all of which live longer than the call and are used by nothing else.
@@ -96,7 +103,7 @@ impl Inbox {
             )
         };
         let count = usize::try_from(count).map_err(|_| last_error())?;
-        let mut lengths = [usize::MAX; BATCH];
+        let mut lengths = [usize::MAX; BATCH_DATAGRAMS];
         for (len, message) in lengths.iter_mut().zip(&messages[..count]) {
             *len = message.msg_len as usize;
         }
@@ -129,7 +136,7 @@ mod tests {
     fn datagrams_come_in_order_with_their_times() {
         let (near, far) = pair();
         stamp_arrivals(far.as_fd()).unwrap();
-        let mut inbox = Inbox::new(32, BATCH);
+        let mut inbox = Inbox::new(32, BATCH_DATAGRAMS);
         until_stamped(&near, &far, &mut inbox);
         let before = wall_ns();
         for len in [1, 9, 40] {
@@ -179,7 +186,7 @@ mod tests {
         near.send(&[7; 34]).unwrap();
         near.send(&[7; 4]).unwrap();
         let take = |a: Arrival<'_>| (a.datagram.len(), a.is_first);
-        let seen = received(5, &far, &mut Inbox::new(100, BATCH), take);
+        let seen = received(5, &far, &mut Inbox::new(100, BATCH_DATAGRAMS), take);
         assert_eq!(seen, [(10, true), (10, false), (10, false), (4, false), (4, true)]);
     }
 

@@ -15,7 +15,7 @@ use crate::clock::{now_ns, ns_by};
 use crate::payload;
 
 /// Messages of one call at most.
-pub(crate) const MESSAGES: usize = 32;
+pub(crate) const MAX_MESSAGES: usize = 32;
 
 /// When the datagrams of a batch shall leave.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +56,7 @@ impl Outbox {
         joined: usize,
         messages: usize,
     ) -> Self {
-        let mut buffer = vec![0; size * joined * messages.min(MESSAGES)];
+        let mut buffer = vec![0; size * joined * messages.min(MAX_MESSAGES)];
         payload::fill(0, &mut buffer);
         buffer.chunks_exact_mut(size).for_each(|datagram| datagrams.prepare(datagram));
         Self { datagrams, buffer, size, joined, next: 0, departures: None }
@@ -135,12 +135,12 @@ fn send_batch(
     len: usize,
     departures: Option<DepartureTimes>,
 ) -> SysResult<usize> {
-    let mut spaces = [[MaybeUninit::<u8>::uninit(); cmsg_space!(TxTime(1))]; MESSAGES];
+    let mut spaces = [[MaybeUninit::<u8>::uninit(); cmsg_space!(TxTime(1))]; MAX_MESSAGES];
     let mut pieces = bytes.chunks(len);
-    let parts: [_; MESSAGES] =
+    let parts: [_; MAX_MESSAGES] =
         array::from_fn(|_| [IoSlice::new(pieces.next().unwrap_or_default())]);
     let mut free = spaces.iter_mut();
-    let mut control: [_; MESSAGES] = array::from_fn(|number| {
+    let mut control: [_; MAX_MESSAGES] = array::from_fn(|number| {
         let Some(departures) = departures else { return SendAncillaryBuffer::default() };
         let space = free.next().expect("both arrays have as many entries");
         let mut control = SendAncillaryBuffer::new(space);
@@ -148,7 +148,7 @@ fn send_batch(
         control
     });
     let mut pairs = parts.iter().zip(control.iter_mut());
-    let mut messages: [_; MESSAGES] = array::from_fn(|_| {
+    let mut messages: [_; MAX_MESSAGES] = array::from_fn(|_| {
         let (parts, control) = pairs.next().expect("both arrays have as many entries");
         MMsgHdr::new(parts, control)
     });
@@ -165,7 +165,7 @@ pub(crate) fn split_departures(socket: BorrowedFd<'_>, size: u16) -> io::Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::udp::inbox::{BATCH, Inbox};
+    use crate::udp::inbox::{BATCH_DATAGRAMS, Inbox};
     use rustix::net::TxTimeFlags;
     use rustix::net::sockopt::set_txtime;
     use rustix::time::ClockId;
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(outbox.send(near.as_fd(), 3, 100), Ok(3));
         let mut times = Vec::new();
         let take = |datagram: &[u8]| u64::from_be_bytes(datagram[16..24].try_into().unwrap());
-        let mut inbox = Inbox::new(100, BATCH);
+        let mut inbox = Inbox::new(100, BATCH_DATAGRAMS);
         while times.len() < 3 {
             far.peek(&mut [0]).unwrap();
             inbox.receive(far.as_fd(), |arrival| times.push(take(arrival.datagram))).unwrap();

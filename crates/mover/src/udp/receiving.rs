@@ -28,10 +28,10 @@ impl Reading {
     /// One in each call.
     pub(crate) const ONE: Self = Self { batch: 1, joined: None };
     /// Several in one call.
-    pub(crate) const SEVERAL: Self = Self { batch: inbox::BATCH, joined: None };
+    pub(crate) const SEVERAL: Self = Self { batch: inbox::BATCH_DATAGRAMS, joined: None };
     /// Several messages in one call, each of datagrams that the kernel has joined, up to the length
     /// of an IP packet. Needs [`inbox::join_arrivals`].
-    pub(crate) const JOINED: Self = Self { batch: inbox::BATCH, joined: Some(1 << 16) };
+    pub(crate) const JOINED: Self = Self { batch: inbox::BATCH_DATAGRAMS, joined: Some(1 << 16) };
 }
 
 /// How long the other flows may read on after the end of one that is the end of all.

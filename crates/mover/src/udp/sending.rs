@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 
 use super::edges;
-use super::outbox::{MESSAGES, Outbox};
+use super::outbox::{MAX_MESSAGES, Outbox};
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
@@ -37,7 +37,7 @@ pub(crate) fn send_timed(flow: &Flow, size: usize) -> Result<(), MoveError> {
     let datagrams = flow.config.datagrams();
     let size = size.max(datagrams.least());
     let pacer = Pacer::for_departures(flow, size);
-    send_with(flow, Outbox::new(datagrams, size, 1, MESSAGES), size, pacer)
+    send_with(flow, Outbox::new(datagrams, size, 1, MAX_MESSAGES), size, pacer)
 }
 
 fn send_with(flow: &Flow, mut outbox: Outbox, size: usize, pacer: Pacer) -> Result<(), MoveError> {

@@ -6,7 +6,7 @@ use crate::NetlinkError;
 use crate::ethtool::call;
 
 /// Most words that a structure of these has.
-const MOST_WORDS: usize = 23;
+const MAX_WORDS: usize = 23;
 
 /// One parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,9 +94,9 @@ impl Parameter {
             Self::ChannelsRx => (ETHTOOL_GCHANNELS, 9, 5),
             Self::ChannelsTx => (ETHTOOL_GCHANNELS, 9, 6),
             Self::ChannelsCombined => (ETHTOOL_GCHANNELS, 9, 8),
-            Self::CoalesceRxUs => (ETHTOOL_GCOALESCE, MOST_WORDS, 1),
-            Self::CoalesceTxUs => (ETHTOOL_GCOALESCE, MOST_WORDS, 5),
-            Self::CoalesceAdaptiveRx => (ETHTOOL_GCOALESCE, MOST_WORDS, 10),
+            Self::CoalesceRxUs => (ETHTOOL_GCOALESCE, MAX_WORDS, 1),
+            Self::CoalesceTxUs => (ETHTOOL_GCOALESCE, MAX_WORDS, 5),
+            Self::CoalesceAdaptiveRx => (ETHTOOL_GCOALESCE, MAX_WORDS, 10),
             Self::PauseRx => (ETHTOOL_GPAUSEPARAM, 4, 2),
             Self::PauseTx => (ETHTOOL_GPAUSEPARAM, 4, 3),
         };

@@ -5,47 +5,47 @@ mod storage;
 
 use goodput_model::{Direction, Length, Pin, Plan, SocketOptions, Transport};
 
-use crate::protocols::goodput::times::LONGEST_PLAN_S;
+use crate::protocols::goodput::times::MAX_PLAN_S;
 use crate::session::Limits;
 
 pub use pace::{few, too_slow};
 
 /// Bytes of the header in front of every UDP payload datagram of goodput's own protocol.
-const DATAGRAM_HEADER: u64 = 32;
+const DATAGRAM_HEADER_BYTES: u64 = 32;
 
 /// Largest UDP payload over IPv4: 65535 less 20 bytes of IP and 8 of UDP header (RFC 791, 768).
-const DATAGRAM_MAX: u64 = 65_507;
+const MAX_DATAGRAM_BYTES: u64 = 65_507;
 
 /// Shortest interval, seconds.
-const INTERVAL_MIN_S: f64 = 0.1;
+const MIN_INTERVAL_S: f64 = 0.1;
 
 /// The least and the greatest `TCP_MAXSEG` that Linux takes (`TCP_MIN_MSS` and `MAX_TCP_WINDOW`,
 /// include/net/tcp.h).
 const MSS: std::ops::RangeInclusive<u32> = 88..=32_767;
 
 /// Greatest differentiated services code point: 6 bits (RFC 2474).
-const DSCP_MAX: u8 = 63;
+const MAX_DSCP: u8 = 63;
 
 /// Longest name of a congestion control (`TCP_CA_NAME_MAX`, include/net/tcp.h), its NUL not
 /// counted; movers' ids are held to twice that.
-const CONGESTION_NAME_MAX: usize = 15;
+const MAX_CONGESTION_NAME_BYTES: usize = 15;
 
 /// Longest time at the beginning that a result leaves out, seconds, as iperf3 has it (3.12, `MAX_OMIT_TIME`
 /// in `iperf.h`).
-const OMIT_MAX_S: f64 = 600.0;
+const MAX_OMIT_S: f64 = 600.0;
 
 /// Most CPUs that a kernel has (`NR_CPUS` with `MAXSMP`, arch/x86/Kconfig).
-const CPUS: u16 = 8192;
+const MAX_CPUS: u16 = 8192;
 
 /// What keeps a plan from being measured: one phrase for each reason.
 type Problems = Vec<String>;
 
 /// The least that a socket is paced at, bits per second: the kernel counts whole bytes.
-const PACING_MIN: f64 = 8.0;
+const MIN_PACING_BITS_PER_S: f64 = 8.0;
 
 /// Whether a plan makes sense at all, wherever it is measured.
 pub fn sense(plan: &Plan) -> Result<(), String> {
-    sense_with(plan, DATAGRAM_HEADER)
+    sense_with(plan, DATAGRAM_HEADER_BYTES)
 }
 
 /// The same for a protocol whose shortest datagram has `header` bytes.
@@ -60,7 +60,7 @@ pub fn sense_with(plan: &Plan, header: u64) -> Result<(), String> {
     check_pin(&plan.pin.near, &mut problems);
     check_pin(&plan.pin.far, &mut problems);
     for mover in [Some(&plan.mover), plan.receive_mover.as_ref()].into_iter().flatten() {
-        if !is_name(mover, 2 * CONGESTION_NAME_MAX) {
+        if !is_name(mover, 2 * MAX_CONGESTION_NAME_BYTES) {
             problems.push(format!("{:?} can't be the name of a mover", short(mover)));
         }
     }
@@ -116,7 +116,7 @@ fn flows(plan: &Plan) -> u32 {
 }
 
 fn check_length(length: Length, problems: &mut Problems) {
-    let duration = |seconds: f64| seconds > 0.0 && seconds <= LONGEST_PLAN_S;
+    let duration = |seconds: f64| seconds > 0.0 && seconds <= MAX_PLAN_S;
     match length {
         Length::Seconds(s) if !duration(s) => {
             problems.push(format!("a duration of {s} s is not between 0 and 30 days"));
@@ -139,13 +139,13 @@ fn check_numbers(plan: &Plan, problems: &mut Problems) {
     if flows(plan) == 0 || flows(plan) > u32::from(u16::MAX) {
         problems.push(format!("{} flows are not possible", flows(plan)));
     }
-    if !(plan.interval_s >= INTERVAL_MIN_S && plan.interval_s <= LONGEST_PLAN_S) {
+    if !(plan.interval_s >= MIN_INTERVAL_S && plan.interval_s <= MAX_PLAN_S) {
         let interval = plan.interval_s;
-        problems.push(format!("an interval of {interval} s is shorter than {INTERVAL_MIN_S} s"));
+        problems.push(format!("an interval of {interval} s is shorter than {MIN_INTERVAL_S} s"));
     }
-    if !(0.0..=OMIT_MAX_S).contains(&plan.omit_s) {
+    if !(0.0..=MAX_OMIT_S).contains(&plan.omit_s) {
         let omit = plan.omit_s;
-        problems.push(format!("a warm-up of {omit} s is not between 0 and {OMIT_MAX_S} s"));
+        problems.push(format!("a warm-up of {omit} s is not between 0 and {MAX_OMIT_S} s"));
     }
     pace::check(plan, problems);
 }
@@ -168,10 +168,11 @@ fn check_ports(plan: &Plan, problems: &mut Problems) {
 
 fn check_pin(pin: &Pin, problems: &mut Problems) {
     let Pin::Cpus(cpus) = pin else { return };
-    if cpus.is_empty() || cpus.len() > usize::from(CPUS) {
-        problems.push(format!("{} CPUs to pin flows to are not between 1 and {CPUS}", cpus.len()));
+    if cpus.is_empty() || cpus.len() > usize::from(MAX_CPUS) {
+        problems
+            .push(format!("{} CPUs to pin flows to are not between 1 and {MAX_CPUS}", cpus.len()));
     }
-    if let Some(cpu) = cpus.iter().find(|cpu| **cpu >= CPUS) {
+    if let Some(cpu) = cpus.iter().find(|cpu| **cpu >= MAX_CPUS) {
         problems.push(format!("CPU {cpu} to pin flows to is beyond what a host can have"));
     }
 }
@@ -180,9 +181,9 @@ fn check_chunk(plan: &Plan, header: u64, problems: &mut Problems) {
     let chunk = plan.chunk_bytes.0;
     match plan.transport {
         Transport::Tcp if chunk == 0 => problems.push("a chunk of 0 bytes moves nothing".into()),
-        Transport::Udp if !(header..=DATAGRAM_MAX).contains(&chunk) => {
+        Transport::Udp if !(header..=MAX_DATAGRAM_BYTES).contains(&chunk) => {
             problems.push(format!(
-                "a datagram of {chunk} bytes is not between {header} and {DATAGRAM_MAX}"
+                "a datagram of {chunk} bytes is not between {header} and {MAX_DATAGRAM_BYTES}"
             ));
         }
         Transport::Tcp | Transport::Udp => {}
@@ -190,19 +191,20 @@ fn check_chunk(plan: &Plan, header: u64, problems: &mut Problems) {
 }
 
 fn check_options(options: &SocketOptions, problems: &mut Problems) {
-    if let Some(dscp) = options.dscp.filter(|dscp| *dscp > DSCP_MAX) {
-        problems.push(format!("DSCP {dscp} is greater than {DSCP_MAX}"));
+    if let Some(dscp) = options.dscp.filter(|dscp| *dscp > MAX_DSCP) {
+        problems.push(format!("DSCP {dscp} is greater than {MAX_DSCP}"));
     }
     if let Some(mss) = options.mss_bytes.filter(|mss| !MSS.contains(mss)) {
         problems.push(format!("an MSS of {mss} is not between {} and {}", MSS.start(), MSS.end()));
     }
-    if let Some(rate) =
-        options.max_pacing_bits_per_s.filter(|rate| rate.0.is_nan() || rate.0 < PACING_MIN)
+    if let Some(rate) = options
+        .max_pacing_bits_per_s
+        .filter(|rate| rate.0.is_nan() || rate.0 < MIN_PACING_BITS_PER_S)
     {
         problems.push(format!("pacing at {rate} would send nothing"));
     }
     if let Some(name) = &options.congestion
-        && !is_name(name, CONGESTION_NAME_MAX)
+        && !is_name(name, MAX_CONGESTION_NAME_BYTES)
     {
         problems.push(format!("{:?} can't be the name of a congestion control", short(name)));
     }
@@ -215,7 +217,7 @@ fn is_name(text: &str, longest: usize) -> bool {
 
 /// As much of a stranger's text as an answer needs.
 fn short(text: &str) -> String {
-    text.chars().take(2 * CONGESTION_NAME_MAX).collect()
+    text.chars().take(2 * MAX_CONGESTION_NAME_BYTES).collect()
 }
 
 fn verdict(problems: Problems) -> Result<(), String> {
@@ -311,8 +313,8 @@ mod tests {
             (p.transport, p.socket.mptcp) = (Transport::Udp, true);
             p.chunk_bytes = Transport::Udp.standard_chunk();
         });
-        refused(|p| p.pin.near = Pin::Cpus(vec![0, CPUS]));
-        refused(|p| p.pin.near = Pin::Cpus(vec![0; usize::from(CPUS) + 1]));
+        refused(|p| p.pin.near = Pin::Cpus(vec![0, MAX_CPUS]));
+        refused(|p| p.pin.near = Pin::Cpus(vec![0; usize::from(MAX_CPUS) + 1]));
         for chunk in [31, 65_508] {
             refused(|p| (p.transport, p.chunk_bytes) = (Transport::Udp, Bytes(chunk)));
         }

@@ -3,16 +3,16 @@
 use goodput_model::{BitRate, Plan, Transport};
 
 use super::{Problems, duration_s};
-use crate::protocols::goodput::times::LONGEST_PLAN_S;
+use crate::protocols::goodput::times::MAX_PLAN_S;
 
 /// What the clocks here count in, seconds (`struct timespec`, clock_gettime(2)).
-const CLOCK_S: f64 = 1e-9;
+const CLOCK_RESOLUTION_S: f64 = 1e-9;
 
 /// Bytes of a stream that leave at once at a low rate: about one segment on Ethernet.
-const SEGMENT: u64 = 1448;
+const SEGMENT_BYTES: u64 = 1448;
 
 /// How many packets must leave for a rate that is told with two digits.
-const ENOUGH: f64 = 100.0;
+const MIN_PACKETS: f64 = 100.0;
 
 /// Whether the clocks here and the datagrams can keep the rate and the bursts of `plan`.
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
@@ -21,7 +21,7 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
         Some(rate) if !(rate.0 > 0.0 && rate.0.is_finite()) => {
             problems.push(format!("a rate of {} bit/s moves nothing", rate.0));
         }
-        Some(rate) if chunk.0 as f64 * 8.0 / rate.0 < CLOCK_S => problems.push(format!(
+        Some(rate) if chunk.0 as f64 * 8.0 / rate.0 < CLOCK_RESOLUTION_S => problems.push(format!(
             "a rate of {rate} per flow leaves less than 1 ns for {} bytes, finer than any clock here; without a rate goodput sends as fast as it can",
             chunk.0
         )),
@@ -59,7 +59,7 @@ pub fn too_slow(plan: &Plan) -> Option<String> {
 fn takes_for_ever(plan: &Plan, rate: BitRate) -> Option<String> {
     let goodput_model::Length::Bytes(bytes) = plan.length else { return None };
     let days = bytes.0 as f64 * 8.0 / (rate.0 * f64::from(plan.flows)) / 86_400.0;
-    (days * 86_400.0 > LONGEST_PLAN_S).then(|| {
+    (days * 86_400.0 > MAX_PLAN_S).then(|| {
         format!("{bytes} take {days:.0} days at this rate: choose a higher rate or fewer bytes")
     })
 }
@@ -68,13 +68,13 @@ fn takes_for_ever(plan: &Plan, rate: BitRate) -> Option<String> {
 /// less shows in the result.
 pub fn few(plan: &Plan) -> Option<f64> {
     let packets = plan.rate_per_flow()?.bytes_in(duration_s(plan)?) / packet(plan) as f64;
-    Some(packets).filter(|packets| *packets < ENOUGH)
+    Some(packets).filter(|packets| *packets < MIN_PACKETS)
 }
 
 /// Bytes that leave at once at a low rate.
 fn packet(plan: &Plan) -> u64 {
     match plan.transport {
-        Transport::Tcp => plan.chunk_bytes.0.min(SEGMENT),
+        Transport::Tcp => plan.chunk_bytes.0.min(SEGMENT_BYTES),
         Transport::Udp => plan.chunk_bytes.0,
     }
 }

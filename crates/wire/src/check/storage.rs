@@ -5,10 +5,10 @@ use goodput_model::{Direction, Length, Plan, Source, Transport};
 use super::Problems;
 
 /// Longest path of a file (`PATH_MAX`, linux/limits.h).
-const NAME_MAX: usize = 4096;
+const MAX_NAME_BYTES: usize = 4096;
 
 /// Largest header: far more than any protocol writes before a file, and little memory.
-const HEADER_MAX: u32 = 1 << 20;
+const MAX_HEADER_BYTES: u32 = 1 << 20;
 
 /// Notes what makes no sense.
 pub(super) fn check(plan: &Plan, problems: &mut Problems) {
@@ -28,9 +28,9 @@ pub(super) fn check(plan: &Plan, problems: &mut Problems) {
     if plan.transport != Transport::Tcp || plan.direction == Direction::Both {
         problems.push("files are sent over TCP, in one direction".into());
     }
-    if storage.header_bytes > HEADER_MAX {
+    if storage.header_bytes > MAX_HEADER_BYTES {
         let bytes = storage.header_bytes;
-        problems.push(format!("a header of {bytes} bytes is more than {HEADER_MAX}"));
+        problems.push(format!("a header of {bytes} bytes is more than {MAX_HEADER_BYTES}"));
     }
     if storage.header_bytes > 0 && storage.source.is_none() {
         problems.push("a header needs a source to precede".into());
@@ -52,7 +52,7 @@ fn check_names(plan: &Plan, problems: &mut Problems) {
     });
     let sink = plan.storage.sink.as_ref().map(|sink| &sink.name);
     for name in [source, sink].into_iter().flatten() {
-        if name.is_empty() || name.len() > NAME_MAX || name.contains('\0') {
+        if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains('\0') {
             problems.push("a file's name has 1 to 4096 bytes, none of them zero".into());
         }
     }

@@ -28,7 +28,7 @@ pub const LEGACY_REPLY: [u8; 4] = [0xb1, 0x68, 0xde, 0x3a];
 
 /// After which an unanswered request is sent again. iperf3's client asks once only; its server takes
 /// a second request, where the first one had come, for payload.
-const REPEAT: Duration = Duration::from_secs(1);
+const REPEAT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What to answer to `datagram`, if it is a request of any version.
 pub fn reply_to(datagram: &[u8]) -> Option<[u8; 4]> {
@@ -65,7 +65,7 @@ impl Request {
 
 impl Greeting for Request {
     fn repeat(&self) -> Duration {
-        REPEAT
+        REPEAT_INTERVAL
     }
 
     fn hear(&mut self, heard: Option<&[u8]>) -> GreetingStep {

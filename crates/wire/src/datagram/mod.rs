@@ -27,7 +27,7 @@ use crate::session::Cookie;
 pub const REQUEST_BYTES: usize = 64;
 
 /// After which a hello or an answer that was not answered is sent again.
-const REPEAT: Duration = Duration::from_millis(200);
+const REPEAT_INTERVAL: Duration = Duration::from_millis(200);
 
 const MAGIC: &[u8; 7] = b"goodput";
 const HEADER: usize = MAGIC.len() + 1;
@@ -200,7 +200,7 @@ impl AddressProof {
 
 impl Greeting for AddressProof {
     fn repeat(&self) -> Duration {
-        REPEAT
+        REPEAT_INTERVAL
     }
 
     fn hear(&mut self, heard: Option<&[u8]>) -> GreetingStep {

@@ -11,7 +11,9 @@ use std::time::Instant;
 
 use goodput_model::{Direction, Host, Known, Length, Plan, Sample, Transport};
 
-use super::{ACCEPT, DRAIN, FLOWS, GREETING, LINGER, SILENCE};
+use super::{
+    ACCEPT_TIMEOUT, DRAIN_TIMEOUT, FLOWS_TIMEOUT, GREETING_TIMEOUT, LINGER_TIME, SILENCE_TIMEOUT,
+};
 use crate::error::WireError;
 use crate::outbox::Outbox;
 use crate::protocols::goodput::times::after_s;
@@ -99,7 +101,7 @@ impl StateMachine for Answering {
             Input::Closed => return Err(self.closed()),
             Input::Expecting { .. } => {
                 if let State::Preparing(plan) = &self.state {
-                    self.enter(State::Gathering(plan.clone()), now + FLOWS);
+                    self.enter(State::Gathering(plan.clone()), now + FLOWS_TIMEOUT);
                 }
             }
             Input::FlowsReady => self.begin(now),
@@ -110,7 +112,7 @@ impl StateMachine for Answering {
             Input::Finish(why) => self.finish(now, why),
             Input::Ended(_) => {
                 if matches!(self.state, State::Running(_)) {
-                    self.enter(State::Reporting, now + DRAIN);
+                    self.enter(State::Reporting, now + DRAIN_TIMEOUT);
                 }
             }
             Input::Report(_) => self.reported(now),
@@ -186,7 +188,7 @@ impl Answering {
             read,
             outbox: Outbox::default(),
             state: State::Opening(Vec::new()),
-            deadline: now + GREETING,
+            deadline: now + GREETING_TIMEOUT,
             orders: VecDeque::new(),
         }
     }
@@ -230,7 +232,7 @@ impl Answering {
         };
         let expected = Box::new(plan.clone());
         self.outbox.act(Action::ExpectFlows { plan: expected, tickets, meeting });
-        self.enter(State::Preparing(plan), now + ACCEPT);
+        self.enter(State::Preparing(plan), now + ACCEPT_TIMEOUT);
     }
 
     /// The flows are there: payload moves at once, because nobody else has to be asked.
@@ -262,7 +264,7 @@ impl Answering {
             self.outbox.act(Action::Note(why));
         }
         self.outbox.act(Action::Finish);
-        self.deadline = now + DRAIN;
+        self.deadline = now + DRAIN_TIMEOUT;
     }
 
     fn reported(&mut self, now: Instant) {
@@ -292,12 +294,13 @@ impl Running {
     /// Payload of `plan`, which moves for `limit_s` seconds at most.
     fn new(now: Instant, plan: &Plan, limit_s: f64) -> Self {
         let sends = plan.direction != Direction::Send;
-        let limit = after_s(now, limit_s) + LINGER;
+        let limit = after_s(now, limit_s) + LINGER_TIME;
         let (finish_at, why) = match plan.length {
             Length::Seconds(seconds) if sends => (after_s(now, seconds), None),
-            Length::Seconds(s) if s < limit_s => {
-                (after_s(now, s) + LINGER, Some("the client did not end in the time it announced"))
-            }
+            Length::Seconds(s) if s < limit_s => (
+                after_s(now, s) + LINGER_TIME,
+                Some("the client did not end in the time it announced"),
+            ),
             Length::Auto { .. } | Length::Bytes(_) | Length::Source | Length::Seconds(_) => {
                 (limit, Some("the server's time limit for payload is over"))
             }
@@ -308,7 +311,7 @@ impl Running {
 
     /// When a sender that says nothing more is given up. Unknown before the first sample.
     fn silent_at(&self) -> Option<Instant> {
-        self.progress.filter(|_| self.receives).map(|(_, at)| at + SILENCE)
+        self.progress.filter(|_| self.receives).map(|(_, at)| at + SILENCE_TIMEOUT)
     }
 
     fn next_timeout(&self, now: Instant) -> Instant {

@@ -8,11 +8,11 @@ use std::time::Instant;
 
 use goodput_model::{Direction, Host, Known, Pin, Plan, Sample};
 
-use super::{BEGIN, DRAIN, FLOWS, IDLE, LINGER};
+use super::{BEGIN_TIMEOUT, DRAIN_TIMEOUT, FLOWS_TIMEOUT, IDLE_TIMEOUT, LINGER_TIME};
 use crate::check;
 use crate::error::WireError;
 use crate::outbox::Outbox;
-use crate::protocols::goodput::times::{LONGEST_PLAN_S, after_s};
+use crate::protocols::goodput::times::{MAX_PLAN_S, after_s};
 use crate::session::{Action, Input, SettingRefusal};
 use crate::state_machine::StateMachine;
 use crate::ticket::{FlowTicket, Meeting};
@@ -55,20 +55,23 @@ impl StateMachine for Connecting {
             (Input::FlowsReady, State::Opening(plan)) => {
                 let plan = plan.clone();
                 self.outbox.act(Action::PeerReady);
-                self.enter(State::Ready(plan), now + BEGIN);
+                self.enter(State::Ready(plan), now + BEGIN_TIMEOUT);
             }
-            (Input::FlowsFailed(_), _) => self.enter(State::Idle, now + IDLE),
+            (Input::FlowsFailed(_), _) => self.enter(State::Idle, now + IDLE_TIMEOUT),
             (Input::Begin, State::Ready(plan)) => {
                 let plan = plan.clone();
                 self.outbox.act(Action::Begin);
-                let longest = check::duration_s(&plan).unwrap_or(LONGEST_PLAN_S);
-                let until = after_s(now, longest) + LINGER + DRAIN;
+                let longest = check::duration_s(&plan).unwrap_or(MAX_PLAN_S);
+                let until = after_s(now, longest) + LINGER_TIME + DRAIN_TIMEOUT;
                 self.enter(State::Running { plan, finishing: false }, until);
             }
             (Input::Finish(_), State::Running { plan, finishing: false }) => {
                 let plan = plan.clone();
                 self.outbox.act(Action::Finish);
-                self.enter(State::Running { plan, finishing: true }, now + LINGER + DRAIN);
+                self.enter(
+                    State::Running { plan, finishing: true },
+                    now + LINGER_TIME + DRAIN_TIMEOUT,
+                );
             }
             (Input::Ended(last), State::Running { plan, .. }) => {
                 let doubt = (self.dialect.doubt)(plan, &last);
@@ -120,7 +123,7 @@ impl Connecting {
         let mut outbox = Outbox::default();
         let peer = Host::foreign(dialect.program);
         outbox.act(Action::Greeted { peer, secured: false, clock: None });
-        Self { dialect, outbox, state: State::Idle, deadline: now + IDLE }
+        Self { dialect, outbox, state: State::Idle, deadline: now + IDLE_TIMEOUT }
     }
 
     fn enter(&mut self, state: State, deadline: Instant) {
@@ -141,7 +144,7 @@ impl Connecting {
                 }
                 let meeting = Meeting::Connect { port: None, apart: 0 };
                 self.outbox.act(Action::OpenFlows { tickets, meeting });
-                self.enter(State::Opening(plan), now + FLOWS);
+                self.enter(State::Opening(plan), now + FLOWS_TIMEOUT);
             }
         }
     }
@@ -151,7 +154,7 @@ impl Connecting {
             self.outbox.act(Action::Note(doubt));
         }
         self.outbox.act(Action::PeerReported(Known::missing(self.dialect.unreported)));
-        self.enter(State::Idle, now + IDLE);
+        self.enter(State::Idle, now + IDLE_TIMEOUT);
     }
 }
 

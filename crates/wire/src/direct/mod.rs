@@ -15,25 +15,25 @@ pub(crate) use answering::{Answering, ClientRequest, Order};
 pub(crate) use connecting::{Connecting, Dialect, out_of_reach};
 
 /// From the first byte to all that is needed to know what is asked for.
-const GREETING: Duration = Duration::from_secs(5);
+const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// For the driver to make itself ready for flows.
-const ACCEPT: Duration = Duration::from_secs(10);
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// For the data connections.
-const FLOWS: Duration = Duration::from_secs(15);
+const FLOWS_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// From all data connections to the first payload: the time for this end's first observation.
-const BEGIN: Duration = Duration::from_secs(15);
+const BEGIN_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// From the end of the payload to what this end saw of it.
-const DRAIN: Duration = Duration::from_secs(15);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How much longer than it said a sender may take to get the rest of its payload through.
-const LINGER: Duration = Duration::from_secs(10);
+const LINGER_TIME: Duration = Duration::from_secs(10);
 
 /// A sender from whom nothing comes for this long is gone.
-const SILENCE: Duration = Duration::from_secs(30);
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// From one measurement of a client to its next.
-const IDLE: Duration = Duration::from_secs(600);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(600);

@@ -23,7 +23,7 @@ const KIND: &str = "x25519:";
 /// What the line of a private key begins with in its file.
 const PRIVATE: &str = "goodput-private-key-1";
 /// Longest name of a key.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_BYTES: usize = 64;
 
 /// Why a text is no key, or no file of keys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +39,7 @@ pub enum KeyError {
     Private,
     /// A name that files and logs have no place for.
     #[error(
-        "{0:?} is not a valid name for a key: 1 to {LONGEST_NAME} letters, digits and . _ @ + -"
+        "{0:?} is not a valid name for a key: 1 to {MAX_NAME_BYTES} letters, digits and . _ @ + -"
     )]
     Name(String),
     /// A line of a file is wrong.
@@ -178,7 +178,7 @@ impl KeyFile {
 /// The name, if it can stand in files and logs.
 fn checked_name(name: &str) -> Result<String, KeyError> {
     let good = |c: char| c.is_ascii_alphanumeric() || "._@+-".contains(c);
-    let is_name = (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(good);
+    let is_name = (1..=MAX_NAME_BYTES).contains(&name.len()) && name.chars().all(good);
     if is_name { Ok(name.into()) } else { Err(KeyError::Name(name.into())) }
 }
 

@@ -25,7 +25,7 @@ use crate::error::WireError;
 use crate::session::{Action, ClientConfig, Input, Output, Protocol, ServerConfig, Session};
 
 /// More virtual time than any conversation of a test takes; beyond it is a hang.
-const HANG: Duration = Duration::from_secs(3600);
+const HANG_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// The beginning of payload, as ttcp fills it (`pattern()` of ttcp.c).
 const PAYLOAD: &[u8] = b" !\"#$%&'()*+,-./0123456789:;<=>?";
@@ -89,7 +89,7 @@ impl Pair {
 
     /// Runs until both sessions have ended. Panics where they never do.
     pub fn run(&mut self) {
-        let hang = self.now + HANG;
+        let hang = self.now + HANG_TIMEOUT;
         self.client.collect(self.now, &mut self.to_server);
         while self.client.ended.is_none() || self.server.ended.is_none() {
             let Some((at, event)) = self.next_event() else {

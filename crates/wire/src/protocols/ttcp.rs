@@ -21,10 +21,10 @@ use crate::ticket::{FlowTicket, Meeting, Proof};
 pub const PORT: u16 = 5001;
 
 /// Length of the datagrams that mark the beginning and the end, bytes.
-const MARKER: usize = 4;
+const MARKER_BYTES: usize = 4;
 
 /// Longest datagram, bytes: which length a sender has chosen is not known before it comes.
-const DATAGRAM_MAX: u64 = 65_507;
+const MAX_DATAGRAM_BYTES: u64 = 65_507;
 
 /// The registry's entry.
 pub const PROTOCOL: Protocol = Protocol {
@@ -53,7 +53,7 @@ const DIALECT: Dialect = Dialect {
 /// certain. What other protocols open a flow with is not one.
 fn recognises_datagram(datagram: &[u8]) -> FirstDatagram {
     let is_others = foreign::opens_a_flow(datagram);
-    match datagram.len() == MARKER && !is_others {
+    match datagram.len() == MARKER_BYTES && !is_others {
         true => FirstDatagram::Begins,
         false => FirstDatagram::Foreign,
     }
@@ -71,7 +71,7 @@ fn read(_: Instant, config: &ServerConfig, first: &[u8]) -> Result<ClientRequest
         length: Length::Seconds(config.limits.duration_s),
         chunk_bytes: match config.transport {
             Transport::Tcp => Transport::Tcp.standard_chunk(),
-            Transport::Udp => Bytes(DATAGRAM_MAX),
+            Transport::Udp => Bytes(MAX_DATAGRAM_BYTES),
         },
         ..Plan::standard()
     };
@@ -98,8 +98,8 @@ fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
         Direction::Reverse => return Err(only_receives("--reverse")),
         Direction::Both => return Err(only_receives("--both")),
     }
-    if plan.transport == Transport::Udp && plan.chunk_bytes.0 <= MARKER as u64 {
-        return Err(format!("a datagram of {MARKER} bytes or less is a marker to ttcp"));
+    if plan.transport == Transport::Udp && plan.chunk_bytes.0 <= MARKER_BYTES as u64 {
+        return Err(format!("a datagram of {MARKER_BYTES} bytes or less is a marker to ttcp"));
     }
     let mut tickets = flows(plan);
     if plan.transport == Transport::Tcp {

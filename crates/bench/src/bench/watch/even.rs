@@ -9,7 +9,7 @@ use crate::bench::kept::Values;
 use crate::bench::quantity::{EVEN_GAPS, RATE_ERROR};
 
 /// A gap that differs from the ideal by at most this share of it is even.
-const TOLERANCE: f64 = 0.2;
+const GAP_TOLERANCE_SHARE: f64 = 0.2;
 
 /// Mean rate and gaps of the datagrams of a load that has a rate. The mean is from the first to the
 /// last, so that neither beginning nor end counts.
@@ -35,7 +35,7 @@ pub fn values(packets: &[Packet], load: &Load) -> Result<Values> {
     // What arrived with the last packet took no time of the span.
     let mean = (all - last) as f64 * bits / seconds;
     let gaps = trains.windows(2).map(|pair| pair[1].0 as f64 - pair[0].0 as f64);
-    let even = gaps.filter(|gap| (gap / ideal_ns - 1.0).abs() <= TOLERANCE).count();
+    let even = gaps.filter(|gap| (gap / ideal_ns - 1.0).abs() <= GAP_TOLERANCE_SHARE).count();
     Ok(Values::from([
         (RATE_ERROR.id.into(), 100.0 * (mean / rate - 1.0).abs()),
         (EVEN_GAPS.id.into(), 100.0 * even as f64 / (all - 1) as f64),

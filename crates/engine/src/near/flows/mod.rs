@@ -25,7 +25,7 @@ pub use listen::FlowListeners;
 /// How long one data connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long all of them may take together, which is as long as a far end of goodput waits for them.
-const CONNECT_ALL_TIMEOUT: Duration = goodput_wire::protocols::goodput::times::FLOWS;
+const CONNECT_ALL_TIMEOUT: Duration = goodput_wire::protocols::goodput::times::FLOWS_TIMEOUT;
 
 /// Connected and proven flows.
 pub struct Opened {

@@ -1,6 +1,6 @@
 //! Tests so short that their beginning can't be told from the rest.
 
-use goodput_experiment::steady::FEWEST_INTERVALS_LEFT;
+use goodput_experiment::steady::MIN_INTERVALS_LEFT;
 use goodput_model::{Length, Transport};
 
 use crate::result::measurement::Measurement;
@@ -14,7 +14,7 @@ pub fn counted(measurement: &Measurement) -> Option<String> {
         return None;
     }
     let steps = measurement.senders().into_iter().filter_map(|sender| measurement.steps(sender));
-    let fewest = steps.min().filter(|steps| *steps <= FEWEST_INTERVALS_LEFT)?;
+    let fewest = steps.min().filter(|steps| *steps <= MIN_INTERVALS_LEFT)?;
     Some(format!(
         "the test was too short ({fewest} steps between samples) to tell slow start from the rest: the goodput \
          may include it; a longer -t leaves it out"

@@ -22,7 +22,7 @@ use goodput_model::FlowTotals;
 use super::Kind;
 use crate::times::{time_at, time_bytes, word_at};
 use crate::{
-    ChunkHeader, Closing, Datagrams, Framing, Layout, MAX_DATAGRAM, NUMBER_BOUND, Read, Sent,
+    ChunkHeader, Closing, Datagrams, Framing, Layout, MAX_DATAGRAM_BYTES, NUMBER_BOUND, Read, Sent,
     Summary,
 };
 
@@ -31,7 +31,7 @@ const LEN: usize = 16;
 /// What numbers have 64 bits by their flags (`HEADER_SEQNO64B`).
 const WIDE_FLAG: u32 = 0x0800_0000;
 /// Times the end is told until it is answered, and time between two, nanoseconds.
-const ENDS: u64 = 200;
+const END_COUNT: u64 = 200;
 const END_GAP_NS: u64 = 10_000_000;
 /// The same where it is never answered: any of them may be lost.
 const UNANSWERED_ENDS: u64 = 5;
@@ -177,7 +177,7 @@ impl Datagrams for Iperf2 {
 
     fn longest(&self, _chunk: usize) -> usize {
         // A client need not say how long its datagrams are.
-        MAX_DATAGRAM
+        MAX_DATAGRAM_BYTES
     }
 
     /// A first datagram with the settings of a reverse test; a server's receiver has none.
@@ -223,7 +223,7 @@ impl Datagrams for Iperf2 {
     fn closing(&self, round: u64, sent: Sent, room: &mut [u8]) -> Option<Closing> {
         // Each one has a number of its own, as if the one before had been payload.
         write_id(room, -((sent.number + round) as i64 + 1), sent.at_ns);
-        let rounds = if self.answered { ENDS } else { UNANSWERED_ENDS };
+        let rounds = if self.answered { END_COUNT } else { UNANSWERED_ENDS };
         let closing = Closing { len: room.len(), pause_ns: END_GAP_NS, is_payload: round == 0 };
         (round < rounds).then_some(closing)
     }
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(room[..32], last);
         format.closing(1, sent, &mut room);
         assert_eq!(room[..4], *b"\xff\xff\xff\xfa", "each has a number of its own");
-        assert_eq!(format.closing(ENDS, sent, &mut room), None);
+        assert_eq!(format.closing(END_COUNT, sent, &mut room), None);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::times::word_at;
 /// Bytes of the whole answer, as the real server's.
 const LEN: usize = 128;
 /// Bytes of a report without what later versions append, behind a header of 16.
-const SHORT_LEN: usize = 56;
+const SHORT_REPORT_BYTES: usize = 56;
 /// There is a report (`HEADER_VERSION1`).
 const VALID: u32 = 0x8000_0000;
 /// The upper halves are there (`HEADER_SEQNO64B`).
@@ -59,7 +59,7 @@ pub fn write(header: &[u8], wide: bool, summary: &Summary) -> Vec<u8> {
 /// What a server tells of `flow`. `None` where it is no report.
 pub fn read(flow: u16, datagram: &[u8]) -> Option<FlowTotals> {
     let is_ack = ACK_LENGTHS.contains(&datagram.len()) && word_at(datagram, 0) == Some(ACK);
-    if datagram.len() < SHORT_LEN || is_ack {
+    if datagram.len() < SHORT_REPORT_BYTES || is_ack {
         return None;
     }
     // Up to 2.0.8 it stands four bytes earlier, where later versions have nothing or payload.

@@ -18,7 +18,7 @@ use crate::{screen, shell};
 /// 1, which each of these programs returns where something went wrong.
 const FAILURE: Exit = Exit::Problem;
 /// How often is looked whether a server that does not listen yet has ended.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs goodput as `shim` with `arguments`, without the name in front. `show` prints what it would
 /// run instead.
@@ -110,7 +110,7 @@ fn in_background(arguments: &[String], files: &Files) -> Result<Exit> {
     let place = tempfile::tempdir().context("cannot make a directory for the server's socket")?;
     let socket = place.path().join("listens");
     let hears = UnixDatagram::bind(&socket).context("cannot listen to the server")?;
-    hears.set_read_timeout(Some(LOOK)).context("cannot wait for the server")?;
+    hears.set_read_timeout(Some(POLL_INTERVAL)).context("cannot wait for the server")?;
     let mut server = Process::new(program);
     server.args(arguments).env("NOTIFY_SOCKET", &socket).stdin(Stdio::null()).process_group(0);
     files.give_to(&mut server)?;

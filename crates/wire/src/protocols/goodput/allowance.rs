@@ -12,10 +12,10 @@ pub(super) const BYTES_PER_S: usize = 2 * 1024 * 1024;
 pub(super) const QUIET_BYTES_PER_S: usize = 64 * 1024;
 
 /// Bytes at once while no measurement is in progress.
-const QUIET_BURST: usize = 4 * QUIET_BYTES_PER_S;
+const QUIET_BURST_BYTES: usize = 4 * QUIET_BYTES_PER_S;
 
 /// Samples that have collected on a path that stalled: as long as a silent peer is waited for.
-const STALLED: usize = 4 * 1024 * 1024;
+const MAX_STALLED_BYTES: usize = 4 * 1024 * 1024;
 
 /// What is left of it: a bucket that fills with time.
 pub(super) struct Allowance {
@@ -28,19 +28,24 @@ pub(super) struct Allowance {
 impl Allowance {
     /// That of a stranger.
     pub(super) fn new(now: Instant) -> Self {
-        Self { left: QUIET_BURST as f64, at: now, per_s: QUIET_BYTES_PER_S, burst: QUIET_BURST }
+        Self {
+            left: QUIET_BURST_BYTES as f64,
+            at: now,
+            per_s: QUIET_BYTES_PER_S,
+            burst: QUIET_BURST_BYTES,
+        }
     }
 
     /// No measurement is in progress.
     pub(super) fn quiet(&mut self) {
-        (self.per_s, self.burst) = (QUIET_BYTES_PER_S, QUIET_BURST);
-        self.left = self.left.min(QUIET_BURST as f64);
+        (self.per_s, self.burst) = (QUIET_BYTES_PER_S, QUIET_BURST_BYTES);
+        self.left = self.left.min(QUIET_BURST_BYTES as f64);
     }
 
     /// A measurement is in progress, of which the longest message has `longest` bytes. It may come as a
     /// zlib stream, and counts twice then.
     pub(super) fn measuring(&mut self, longest: usize) {
-        (self.per_s, self.burst) = (BYTES_PER_S, 2 * longest + STALLED);
+        (self.per_s, self.burst) = (BYTES_PER_S, 2 * longest + MAX_STALLED_BYTES);
         self.left = self.burst as f64;
     }
 
@@ -68,18 +73,18 @@ mod tests {
         let mut allowance = Allowance::new(origin());
         allowance.measuring(1 << 20);
         assert_eq!(allowance.take(origin(), 2 << 20), Ok(()));
-        assert_eq!(allowance.take(origin(), STALLED), Ok(()));
+        assert_eq!(allowance.take(origin(), MAX_STALLED_BYTES), Ok(()));
         assert!(allowance.take(origin(), 1).is_err());
     }
 
     #[test]
     fn a_stranger_has_little_before_a_measurement_and_after_it() {
         let mut allowance = Allowance::new(origin());
-        assert_eq!(allowance.take(origin(), QUIET_BURST), Ok(()));
+        assert_eq!(allowance.take(origin(), QUIET_BURST_BYTES), Ok(()));
         assert!(allowance.take(origin(), 1).is_err());
         allowance.measuring(1 << 20);
         allowance.quiet();
-        assert!(allowance.take(origin(), QUIET_BURST + 1).is_err());
+        assert!(allowance.take(origin(), QUIET_BURST_BYTES + 1).is_err());
     }
 
     #[test]
@@ -89,6 +94,6 @@ mod tests {
         for second in 1..1000 {
             assert_eq!(allowance.take(later(second), QUIET_BYTES_PER_S), Ok(()));
         }
-        assert!(allowance.take(later(9999), QUIET_BURST + 1).is_err());
+        assert!(allowance.take(later(9999), QUIET_BURST_BYTES + 1).is_err());
     }
 }

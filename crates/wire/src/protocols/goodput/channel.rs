@@ -5,8 +5,8 @@ use std::time::Instant;
 use super::allowance::Allowance;
 use super::deflate::{deflated, inflated, is_deflated};
 use super::messages::{Code, Goodbye, Message, Ping};
-use super::secure::{RECORD_MAX, Tunnel};
-use super::times::{PING, SILENCE};
+use super::secure::{MAX_RECORD_BYTES, Tunnel};
+use super::times::{PING_INTERVAL, SILENCE_TIMEOUT};
 use crate::error::WireError;
 use crate::frame::{self, Decoder};
 use crate::outbox::Outbox;
@@ -14,26 +14,26 @@ use crate::plain;
 use crate::session::Action;
 
 /// Longest message of a greeting, bytes: what a stranger may make this end hold.
-const GREETING_MAX: usize = 4 * 1024;
+const MAX_GREETING_BYTES: usize = 4 * 1024;
 
 /// Longest message while no measurement is in progress, bytes.
-const QUIET_MAX: usize = 64 * 1024;
+const MAX_QUIET_BYTES: usize = 64 * 1024;
 
 /// Longest message of a client from the acceptance of its plan to the end of the measurement, bytes,
 /// without its flows: a report has two snapshots of about 13 kB each, and more on hosts with hundreds
 /// of CPUs and queues.
-const CLIENT_MAX: usize = 1024 * 1024;
+const MAX_CLIENT_BYTES: usize = 1024 * 1024;
 
 /// Longest message of a server from the proposal on, bytes, without the flows: more, as a user chose it
 /// and is not to lose a result.
-const SERVER_MAX: usize = 4 * 1024 * 1024;
+const MAX_SERVER_BYTES: usize = 4 * 1024 * 1024;
 
 /// What each flow adds, bytes: a sample has up to 2 kB for each, as every field of
 /// [`FlowSample`](goodput_model::FlowSample) is there.
-const FLOW_MAX: usize = 4 * 1024;
+const MAX_FLOW_BYTES: usize = 4 * 1024;
 
 /// Header of a frame and authentication of a record, around the longest message of a greeting.
-const GREETING_RECORD_MAX: usize = GREETING_MAX + 4 + 16;
+const MAX_GREETING_RECORD_BYTES: usize = MAX_GREETING_BYTES + 4 + 16;
 
 /// What an HTTP, nuttcp or mail service needs to see before it answers, and thereby shows that it
 /// is not goodput. To a JSON reader it is white space.
@@ -64,11 +64,11 @@ impl Channel {
         Self {
             outbox: Outbox::default(),
             allowance: Allowance::new(now),
-            frames: Decoder::new(GREETING_MAX),
+            frames: Decoder::new(MAX_GREETING_BYTES),
             secured: None,
             talking: false,
             inflates: false,
-            peer_takes: GREETING_MAX,
+            peer_takes: MAX_GREETING_BYTES,
             last_sent: now,
             last_received: now,
         }
@@ -164,7 +164,7 @@ impl Channel {
 
     /// Everything that follows is encrypted.
     pub(super) fn encrypt(&mut self, tunnel: Tunnel) {
-        self.secured = Some(Secured { tunnel, records: Decoder::new(GREETING_RECORD_MAX) });
+        self.secured = Some(Secured { tunnel, records: Decoder::new(MAX_GREETING_RECORD_BYTES) });
     }
 
     /// Takes longer messages now: the peer has greeted, and takes zlib streams or not.
@@ -172,33 +172,33 @@ impl Channel {
         self.inflates = inflates;
         self.quiet();
         if let Some(secured) = &mut self.secured {
-            secured.records.set_limit(RECORD_MAX);
+            secured.records.set_limit(MAX_RECORD_BYTES);
         }
     }
 
     /// Takes no reports now: no measurement is in progress.
     pub(super) fn quiet(&mut self) {
-        self.frames.set_limit(QUIET_MAX);
+        self.frames.set_limit(MAX_QUIET_BYTES);
         self.allowance.quiet();
         // What crosses the end of a measurement is still taken.
-        self.peer_takes = self.peer_takes.max(QUIET_MAX);
+        self.peer_takes = self.peer_takes.max(MAX_QUIET_BYTES);
     }
 
     /// Takes long messages of the server now: a plan with so many flows was proposed.
     pub(super) fn measuring_with_server(&mut self, flows: usize) {
-        self.measuring(SERVER_MAX, CLIENT_MAX, flows);
+        self.measuring(MAX_SERVER_BYTES, MAX_CLIENT_BYTES, flows);
     }
 
     /// Takes long messages of the client now: its plan with so many flows was accepted.
     pub(super) fn measuring_with_client(&mut self, flows: usize) {
-        self.measuring(CLIENT_MAX, SERVER_MAX, flows);
+        self.measuring(MAX_CLIENT_BYTES, MAX_SERVER_BYTES, flows);
     }
 
     fn measuring(&mut self, taken: usize, given: usize, flows: usize) {
-        let longest = taken + flows * FLOW_MAX;
+        let longest = taken + flows * MAX_FLOW_BYTES;
         self.frames.set_limit(longest);
         self.allowance.measuring(longest);
-        self.peer_takes = given + flows * FLOW_MAX;
+        self.peer_takes = given + flows * MAX_FLOW_BYTES;
     }
 
     /// Whether what is said is encrypted, by a peer that has shown to know the token.
@@ -213,11 +213,11 @@ impl Channel {
 
     /// Sends a ping where nothing was sent for long, and notices a peer that is gone.
     pub(super) fn keep_alive(&mut self, now: Instant) -> Result<(), WireError> {
-        if now >= self.last_received + SILENCE {
-            let silence = SILENCE.as_secs();
+        if now >= self.last_received + SILENCE_TIMEOUT {
+            let silence = SILENCE_TIMEOUT.as_secs();
             return Err(WireError::TimedOut(format!("nothing was heard from it for {silence} s")));
         }
-        if now >= self.last_sent + PING {
+        if now >= self.last_sent + PING_INTERVAL {
             self.send(now, &Message::Ping(Ping::default()))?;
         }
         Ok(())
@@ -225,7 +225,7 @@ impl Channel {
 
     /// When [`Channel::keep_alive`] has something to do.
     pub(super) fn next_timeout(&self) -> Instant {
-        (self.last_sent + PING).min(self.last_received + SILENCE)
+        (self.last_sent + PING_INTERVAL).min(self.last_received + SILENCE_TIMEOUT)
     }
 
     /// Says goodbye and closes.

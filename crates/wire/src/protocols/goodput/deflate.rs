@@ -13,13 +13,13 @@ use crate::frame::TooLong;
 use super::channel::broken;
 
 /// Shorter bodies fit one segment as they are, bytes.
-const WORTH_IT: usize = 1024;
+const MIN_COMPRESSED_BYTES: usize = 1024;
 
 /// Bytes that may come out of a short stream, and for each byte of a longer one. zlib reaches 1032
 /// (RFC 1951 section 3.2.5: 258 bytes in two bits); the counters of a thousand idle flows, which are
 /// the most alike of all that is said, reach about 90.
-const FREE: usize = 64 * 1024;
-const RATIO: usize = 200;
+const FREE_BYTES: usize = 64 * 1024;
+const MAX_RATIO: usize = 200;
 
 /// First byte of a zlib stream with the usual window of 32 KiB (RFC 1950 section 2.2), which no JSON
 /// begins with.
@@ -27,7 +27,7 @@ const ZLIB: u8 = 0x78;
 
 /// The body as a zlib stream where that is worth it, else as it is.
 pub(super) fn deflated(body: Vec<u8>) -> Vec<u8> {
-    if body.len() < WORTH_IT {
+    if body.len() < MIN_COMPRESSED_BYTES {
         return body;
     }
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
@@ -46,7 +46,7 @@ pub(super) fn is_deflated(body: &[u8]) -> bool {
 /// The body of a zlib stream. One that has more than `limit` bytes, or far more than the stream, is an
 /// error before more memory is taken for it.
 pub(super) fn inflated(stream: &[u8], limit: usize) -> Result<Vec<u8>, WireError> {
-    let limit = limit.min(FREE + RATIO * stream.len());
+    let limit = limit.min(FREE_BYTES + MAX_RATIO * stream.len());
     let mut body = Vec::new();
     let mut taken = ZlibDecoder::new(stream).take(limit as u64 + 1);
     taken.read_to_end(&mut body).map_err(broken)?;
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_short_stream_does_not_become_a_long_body() {
         let bomb = deflated(vec![b' '; 8 << 20]);
-        assert!(bomb.len() * RATIO + FREE < 8 << 20, "{}", bomb.len());
+        assert!(bomb.len() * MAX_RATIO + FREE_BYTES < 8 << 20, "{}", bomb.len());
         assert!(inflated(&bomb, 8 << 20).is_err());
     }
 
@@ -91,7 +91,7 @@ mod tests {
         #[test]
         fn what_was_deflated_comes_back(body in prop::collection::vec(any::<u8>(), 0..5000)) {
             let stream = deflated(body.clone());
-            if body.len() >= WORTH_IT {
+            if body.len() >= MIN_COMPRESSED_BYTES {
                 prop_assert_eq!(inflated(&stream, body.len()).unwrap(), body);
             }
         }

@@ -80,21 +80,21 @@ mod tests {
         for number in [
             format!("# The goodput protocol, version {PROTOCOL_VERSION}"),
             format!("**{PORT}**"),
-            format!("| {} after connecting |", seconds(times::GREETING)),
-            format!("| preparing | | `accept` | expecting | {} |", seconds(times::ACCEPT)),
-            format!("`flows-ready` | ready | {} |", seconds(times::FLOWS)),
-            format!("| ready | `begin` | | running | {} |", seconds(times::BEGIN)),
-            format!("longest + {} min without its own report", times::FLUSH.as_secs() / 60),
-            format!("; {} min after it |", times::REPORTS.as_secs() / 60),
+            format!("| {} after connecting |", seconds(times::GREETING_TIMEOUT)),
+            format!("| preparing | | `accept` | expecting | {} |", seconds(times::ACCEPT_TIMEOUT)),
+            format!("`flows-ready` | ready | {} |", seconds(times::FLOWS_TIMEOUT)),
+            format!("| ready | `begin` | | running | {} |", seconds(times::BEGIN_TIMEOUT)),
+            format!("longest + {} min without its own report", times::FLUSH_TIMEOUT.as_secs() / 60),
+            format!("; {} min after it |", times::REPORTS_TIMEOUT.as_secs() / 60),
             format!(
                 "longest + {} min {} |",
-                (times::FLUSH + times::REPORTS).as_secs() / 60,
-                seconds(times::GRACE)
+                (times::FLUSH_TIMEOUT + times::REPORTS_TIMEOUT).as_secs() / 60,
+                seconds(times::GRACE_TIME)
             ),
-            format!("| {} min without", times::IDLE.as_secs() / 60),
-            format!("nothing for {} MUST send a `ping`", seconds(times::PING)),
-            format!("nothing came for {} is", seconds(times::SILENCE)),
-            format!("on a `setting` after {}", seconds(times::SETTING)),
+            format!("| {} min without", times::IDLE_TIMEOUT.as_secs() / 60),
+            format!("nothing for {} MUST send a `ping`", seconds(times::PING_INTERVAL)),
+            format!("nothing came for {} is", seconds(times::SILENCE_TIMEOUT)),
+            format!("on a `setting` after {}", seconds(times::SETTING_TIMEOUT)),
             format!("more than {} MiB a second", allowance::BYTES_PER_S >> 20),
             format!("more than {} KiB a second", allowance::QUIET_BYTES_PER_S >> 10),
         ] {

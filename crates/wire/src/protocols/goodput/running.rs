@@ -6,7 +6,7 @@ use goodput_model::{End, Known, Sample};
 
 use super::channel::Channel;
 use super::messages::{Finish, Message, OneSample, Report};
-use super::times::{FLUSH, GRACE, REPORTS, after_s};
+use super::times::{FLUSH_TIMEOUT, GRACE_TIME, REPORTS_TIMEOUT, after_s};
 use crate::error::WireError;
 use crate::session::{Action, Input};
 
@@ -31,13 +31,18 @@ impl Running {
     /// the server, to hear the server's reason. A driver that knows what is still queued, and whether
     /// the peer makes progress, gives up earlier.
     pub(super) fn at_client(measurement: u32, now: Instant, longest_s: f64) -> Self {
-        Self::new(measurement, now, None, after_s(now, longest_s) + FLUSH + REPORTS + GRACE)
+        Self::new(
+            measurement,
+            now,
+            None,
+            after_s(now, longest_s) + FLUSH_TIMEOUT + REPORTS_TIMEOUT + GRACE_TIME,
+        )
     }
 
     /// As the server sees it, which lets payload move for `longest_s` and a little.
     pub(super) fn at_server(measurement: u32, now: Instant, longest_s: f64) -> Self {
         let end = after_s(now, longest_s);
-        Self::new(measurement, now, Some(end + GRACE), end + FLUSH)
+        Self::new(measurement, now, Some(end + GRACE_TIME), end + FLUSH_TIMEOUT)
     }
 
     fn new(measurement: u32, began: Instant, finish_at: Option<Instant>, until: Instant) -> Self {
@@ -170,7 +175,7 @@ impl Running {
         }
         self.reported = true;
         // Whatever took this end so long, the peer has its own time from here on.
-        self.until = self.finish_at.map_or(self.until, |_| now + REPORTS);
+        self.until = self.finish_at.map_or(self.until, |_| now + REPORTS_TIMEOUT);
         let measurement = self.measurement;
         channel.send(now, &Message::Report(Report { measurement, end }))
     }

@@ -3,49 +3,49 @@
 use std::time::{Duration, Instant};
 
 /// From the connection to the end of the greeting.
-pub const GREETING: Duration = Duration::from_secs(5);
+pub const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long more bytes of a foreign greeting are waited for, so that it can be named.
-pub const FOREIGN_TAIL: Duration = Duration::from_millis(500);
+pub const FOREIGN_TAIL_TIME: Duration = Duration::from_millis(500);
 
 /// From a plan to its acceptance or refusal.
-pub const ACCEPT: Duration = Duration::from_secs(10);
+pub const ACCEPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// From the acceptance to all data connections.
-pub const FLOWS: Duration = Duration::from_secs(10);
+pub const FLOWS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// From all data connections to the first payload: the time for both ends' first observations.
-pub const BEGIN: Duration = Duration::from_secs(15);
+pub const BEGIN_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// From the longest end of the payload to a side's own report, at most: receivers empty their queues and
 /// bring what they wrote to the disk, which takes minutes for gigabytes.
-pub const FLUSH: Duration = Duration::from_secs(1800);
+pub const FLUSH_TIMEOUT: Duration = Duration::from_secs(1800);
 
 /// From a side's own report to the peer's, at most: a report crosses a way of 100 kbit/s in seconds, unless
 /// payload is in its way.
-pub const REPORTS: Duration = Duration::from_secs(300);
+pub const REPORTS_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// How much longer the client waits than the server, whose words are then heard.
-pub const GRACE: Duration = Duration::from_secs(3);
+pub const GRACE_TIME: Duration = Duration::from_secs(3);
 
 /// From one measurement or setting to the next.
-pub const IDLE: Duration = Duration::from_secs(600);
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// From a question about a setting to its answer.
-pub const SETTING: Duration = Duration::from_secs(60);
+pub const SETTING_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A side that has sent nothing for this long sends a ping.
-pub const PING: Duration = Duration::from_secs(5);
+pub const PING_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A peer that has sent nothing for this long is gone.
-pub const SILENCE: Duration = Duration::from_secs(15);
+pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Longest duration a plan may have, seconds: 30 days.
-pub const LONGEST_PLAN_S: f64 = 30.0 * 86_400.0;
+pub const MAX_PLAN_S: f64 = 30.0 * 86_400.0;
 
 /// The instant `seconds` after `from`; a peer's number is held to what a plan may have.
 pub(crate) fn after_s(from: Instant, seconds: f64) -> Instant {
-    let seconds = if seconds.is_nan() { 0.0 } else { seconds.clamp(0.0, LONGEST_PLAN_S) };
+    let seconds = if seconds.is_nan() { 0.0 } else { seconds.clamp(0.0, MAX_PLAN_S) };
     from + Duration::from_secs_f64(seconds)
 }
 

@@ -11,8 +11,8 @@ const TYPE: u32 = 2;
 pub(super) const VERSION: (u32, u32) = (0x0002_0001, 0x0008_0003);
 
 /// Bytes of the answer, and how many more the times are.
-const BYTES: u32 = 28;
-const TIMES: u32 = 24;
+const ACK_BYTES: u32 = 28;
+const ACK_TIMES_BYTES: u32 = 24;
 
 /// The answer to a header, where it gets one (`Listener::apply_client_settings_tcp`). Nobody but a
 /// client with `-X` reads it. `heard_us` is the time of day, in microseconds since 1970.
@@ -22,10 +22,10 @@ pub(super) fn answer(header: &Header, heard_us: u64) -> Vec<u8> {
     if !wanted {
         return Vec::new();
     }
-    let mut words = vec![TYPE, BYTES, 0, VERSION.0, VERSION.1, 0, 0];
+    let mut words = vec![TYPE, ACK_BYTES, 0, VERSION.0, VERSION.1, 0, 0];
     if let Some((s, us)) = header.sent {
         let heard = ((heard_us / 1_000_000) as u32, (heard_us % 1_000_000) as u32);
-        words[1] += TIMES;
+        words[1] += ACK_TIMES_BYTES;
         words.extend([s, us, heard.0, heard.1, heard.0, heard.1]);
     }
     words.iter().flat_map(|word| word.to_be_bytes()).collect()

@@ -18,15 +18,15 @@ use crate::session::{Action, HostClock, Input, ServerConfig};
 use crate::state_machine::StateMachine;
 
 /// Shortest message: all up to the hold (`struct bounceback_hdr`).
-const SHORTEST: u32 = 48;
+const MIN_MESSAGE_BYTES: u32 = 48;
 /// Longest message or reply, bytes.
-const LONGEST: u32 = 1 << 20;
+const MAX_MESSAGE_BYTES: u32 = 1 << 20;
 /// Longest hold, microseconds.
-const HOLD_MAX: u32 = 10_000_000;
+const MAX_HOLD_US: u32 = 10_000_000;
 /// How long a client may be silent between two messages.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Bytes that a client may send ahead of the message that is on hold.
-const AHEAD: usize = 64 * 1024;
+const READ_AHEAD_BYTES: usize = 64 * 1024;
 
 /// `HEADER_BBSTOP` of the flags at 12: the last message, which is not sent back.
 const STOP: u32 = 0x1000_0000;
@@ -47,7 +47,7 @@ pub(super) fn extent(first: &[u8]) -> Extent {
     }
     match word(first, 4) {
         None => Extent::Needs(8),
-        Some(SHORTEST..=LONGEST) => Extent::Whole(8),
+        Some(MIN_MESSAGE_BYTES..=MAX_MESSAGE_BYTES) => Extent::Whole(8),
         Some(_) => Extent::None,
     }
 }
@@ -71,7 +71,7 @@ impl StateMachine for Bounceback {
         match input {
             Input::Received(bytes) => {
                 self.received.extend(bytes);
-                self.silent_at = now + SILENCE;
+                self.silent_at = now + SILENCE_TIMEOUT;
                 self.go_on(now)?;
             }
             Input::Expecting { .. } => {
@@ -128,8 +128,8 @@ impl Bounceback {
             admitted: false,
             received: Vec::new(),
             held: None,
-            silent_at: now + SILENCE,
-            until: now.checked_add(longest).unwrap_or(now + SILENCE),
+            silent_at: now + SILENCE_TIMEOUT,
+            until: now.checked_add(longest).unwrap_or(now + SILENCE_TIMEOUT),
         }
     }
 
@@ -137,7 +137,7 @@ impl Bounceback {
     /// small message may ask for a large reply, so what is unread must be looked at before the next.
     fn go_on(&mut self, now: Instant) -> Result<(), WireError> {
         if !self.admitted {
-            return self.hold(LONGEST as usize);
+            return self.hold(MAX_MESSAGE_BYTES as usize);
         }
         let Some(size) = self.whole()? else { return Ok(()) };
         let send_at = match self.held {
@@ -158,7 +158,7 @@ impl Bounceback {
             Some(_) => Some(self.read(now)?),
             None => None,
         };
-        self.hold(LONGEST as usize)
+        self.hold(MAX_MESSAGE_BYTES as usize)
     }
 
     /// The size of the first message, once all of it is there.
@@ -170,14 +170,14 @@ impl Bounceback {
                 return Err(WireError::Protocol("the message is not a bounceback".into()));
             }
         }
-        let size = word(&self.received, 4).unwrap_or(SHORTEST) as usize;
+        let size = word(&self.received, 4).unwrap_or(MIN_MESSAGE_BYTES) as usize;
         Ok((self.received.len() >= size).then_some(size))
     }
 
     /// A message is whole: notes when, and shows when it is to be sent back.
     fn read(&mut self, now: Instant) -> Result<Instant, WireError> {
         let hold = word(&self.received, 44).unwrap_or(0);
-        if hold > HOLD_MAX {
+        if hold > MAX_HOLD_US {
             return Err(WireError::Protocol(format!("a hold of {hold} µs is too long")));
         }
         self.stamp(now, 28);
@@ -185,7 +185,7 @@ impl Bounceback {
     }
 
     fn hold(&self, size: usize) -> Result<(), WireError> {
-        match self.received.len() > size + AHEAD {
+        match self.received.len() > size + READ_AHEAD_BYTES {
             true => Err(WireError::Protocol(
                 "it keeps sending without waiting for the held reply".into(),
             )),
@@ -197,7 +197,7 @@ impl Bounceback {
         let asked = word(&message, 12).is_some_and(|flags| flags & REPLY_SIZE != 0);
         let reply = word(&message, 60).filter(|_| asked && message.len() >= 64);
         let size = match reply {
-            Some(size @ SHORTEST..=LONGEST) => size as usize,
+            Some(size @ MIN_MESSAGE_BYTES..=MAX_MESSAGE_BYTES) => size as usize,
             Some(size) => {
                 return Err(WireError::Protocol(format!(
                     "a reply of {size} bytes is not possible"

@@ -1,16 +1,16 @@
 //! What first bytes and first datagrams are those of an iperf2 client.
 
 use super::bounceback;
-use super::header::{BASE, Extent, WIDE_NUMBERS, extent, is_plain_base, word};
+use super::header::{BASE_BYTES, Extent, WIDE_NUMBERS, extent, is_plain_base, word};
 use crate::session::{First, FirstDatagram};
 
 /// What fills the payload (`pattern()`, src/util.c): the digits, repeatedly.
 const PATTERN: &[u8; 10] = b"0123456789";
 
 /// Bytes of `UDP_datagram` up to 2.0.8: a 32-bit number, seconds, microseconds.
-const SHORT: usize = 12;
+const SHORT_BYTES: usize = 12;
 /// The same from 2.0.9 on, with the higher half of the number.
-const LONG: usize = 16;
+const LONG_BYTES: usize = 16;
 
 /// Tells by the first bytes of a connection.
 pub(super) fn recognises(first: &[u8]) -> First {
@@ -38,8 +38,8 @@ fn without_header(first: &[u8]) -> Extent {
             Some(rest @ [b'4', ..]) if patterned(4, &rest[..rest.len().min(4)]) => {
                 if rest.len() < 4 { Extent::Needs(8) } else { Extent::Whole(8) }
             }
-            Some(_) if first.len() < BASE => Extent::Needs(BASE),
-            Some(_) if is_plain_base(first) => Extent::Whole(BASE),
+            Some(_) if first.len() < BASE_BYTES => Extent::Needs(BASE_BYTES),
+            Some(_) if is_plain_base(first) => Extent::Whole(BASE_BYTES),
             Some(_) => Extent::None,
         },
         [] => Extent::Needs(4),
@@ -57,14 +57,14 @@ pub(super) fn settings_at(datagram: &[u8]) -> Option<usize> {
     if seconds < 1_000_000_000 || microseconds >= 1_000_000 {
         return None;
     }
-    let told = datagram.get(LONG..)?;
-    if matches!(extent(told, LONG), Extent::Whole(_)) {
-        return Some(LONG);
+    let told = datagram.get(LONG_BYTES..)?;
+    if matches!(extent(told, LONG_BYTES), Extent::Whole(_)) {
+        return Some(LONG_BYTES);
     }
     // `-d` and `-r` of 2.0.4 have a header with flags behind a short number.
-    let short = &datagram[SHORT..];
-    if is_plain_base(short) || matches!(extent(short, SHORT), Extent::Whole(_)) {
-        return Some(SHORT);
+    let short = &datagram[SHORT_BYTES..];
+    if is_plain_base(short) || matches!(extent(short, SHORT_BYTES), Extent::Whole(_)) {
+        return Some(SHORT_BYTES);
     }
     // The pattern begins with the datagram, and the number and more have overwritten it.
     let rest = datagram.get(20..28)?;
@@ -76,8 +76,9 @@ pub(super) fn settings_at(datagram: &[u8]) -> Option<usize> {
 /// is over already: its last one again, because the report was lost.
 pub(super) fn recognises_datagram(datagram: &[u8]) -> FirstDatagram {
     let Some(at) = settings_at(datagram) else { return FirstDatagram::Foreign };
-    let wide = word(datagram, at).is_some_and(|flags| at == LONG && flags & WIDE_NUMBERS != 0);
-    let highest = if wide { datagram.get(SHORT) } else { datagram.first() };
+    let wide =
+        word(datagram, at).is_some_and(|flags| at == LONG_BYTES && flags & WIDE_NUMBERS != 0);
+    let highest = if wide { datagram.get(SHORT_BYTES) } else { datagram.first() };
     match highest {
         Some(byte) if byte & 0x80 == 0 => FirstDatagram::Begins,
         _ => FirstDatagram::Foreign,

@@ -13,22 +13,22 @@
 use goodput_model::Length;
 
 /// Bytes of `client_hdr_v1`.
-pub(super) const BASE: usize = 24;
+pub(super) const BASE_BYTES: usize = 24;
 /// Bytes up to the end of `client_hdrext` of 2.1.
-pub(super) const EXTENDED: usize = 60;
+pub(super) const EXTENDED_BYTES: usize = 60;
 /// Bytes up to the end of the time of sending, which trip times need.
-const TIMED: usize = 72;
+const TIMED_BYTES: usize = 72;
 /// Bytes of the extension of 2.0.10 to 2.0.13, which tell them at byte 28: it ends before the upper half
 /// of the rate.
-const SHORT_EXTENSION: u32 = 28;
+const SHORT_EXTENSION_BYTES: u32 = 28;
 /// What those versions leave in the field of the window where none was asked for: their payload.
 const NO_WINDOW: u32 = 0x3233_3435;
 /// Bytes up to the end of the time of sending and the rate of pacing, as 2.1 writes them.
-const WITH_TIMES: usize = 80;
+const WITH_TIMES_BYTES: usize = 80;
 /// Longest header that a client may announce: what fits into its 8 bits.
-const LONGEST: usize = 255;
+const MAX_HEADER_BYTES: usize = 255;
 /// Longest permit key (`MAX_PERMITKEY_LEN`).
-const KEY_MAX: usize = 128;
+const MAX_KEY_BYTES: usize = 128;
 
 /// `HEADER_VERSION1`: `-d` or `-r`, unless [`VERSION2`] is set as well.
 pub(super) const VERSION1: u32 = 0x8000_0000;
@@ -147,7 +147,7 @@ pub(super) fn extent(bytes: &[u8], before: usize) -> Extent {
         return if may_begin(bytes) { Extent::Needs(4) } else { Extent::None };
     };
     let Some(length) = announced(flags, before) else { return Extent::None };
-    let Some(base) = bytes.get(..BASE) else { return Extent::Needs(length.max(BASE)) };
+    let Some(base) = bytes.get(..BASE_BYTES) else { return Extent::Needs(length.max(BASE_BYTES)) };
     if !is_plausible(base) {
         return Extent::None;
     }
@@ -156,7 +156,7 @@ pub(super) fn extent(bytes: &[u8], before: usize) -> Extent {
         // The length of the key ends the announced header.
         _ => match half(bytes, length - 2).map(usize::from) {
             None => return Extent::Needs(length),
-            Some(key @ 0..=KEY_MAX) => key,
+            Some(key @ 0..=MAX_KEY_BYTES) => key,
             Some(_) => return Extent::None,
         },
     };
@@ -184,10 +184,12 @@ fn announced(flags: u32, before: usize) -> Option<usize> {
     }
     if flags & LENGTH_PRESENT != 0 {
         let told = ((flags & LENGTH) >> 1) as usize;
-        return told.checked_sub(before).filter(|length| (BASE..=LONGEST).contains(length));
+        return told
+            .checked_sub(before)
+            .filter(|length| (BASE_BYTES..=MAX_HEADER_BYTES).contains(length));
     }
-    let extension = if flags & EXTEND != 0 { EXTENDED - BASE } else { 0 };
-    (flags & LENGTH == 0).then_some(BASE + extension)
+    let extension = if flags & EXTEND != 0 { EXTENDED_BYTES - BASE_BYTES } else { 0 };
+    (flags & LENGTH == 0).then_some(BASE_BYTES + extension)
 }
 
 /// Whether the numbers after the flags are ones that a client writes.
@@ -200,18 +202,18 @@ fn is_plausible(base: &[u8]) -> bool {
 
 /// Whether these 24 bytes are the base of 2.0.4 and 2.0.5, whose flags are 0 in a normal test.
 pub(super) fn is_plain_base(base: &[u8]) -> bool {
-    base.len() >= BASE && word(base, 0) == Some(0) && is_plausible(base)
+    base.len() >= BASE_BYTES && word(base, 0) == Some(0) && is_plausible(base)
 }
 
 /// Reads a header of which [`extent`] has told that it is whole.
 pub(super) fn read(bytes: &[u8]) -> Option<Header> {
     let flags = word(bytes, 0)?;
     let port = u16::try_from(word(bytes, 8)?).ok()?;
-    let extended = flags & (EXTEND | LENGTH_PRESENT) != 0 && bytes.len() >= EXTENDED;
+    let extended = flags & (EXTEND | LENGTH_PRESENT) != 0 && bytes.len() >= EXTENDED_BYTES;
     let extension = |at| if extended { word(bytes, at).unwrap_or(0) } else { 0 };
     let upper = (extension(32) >> 16) as u16;
-    let rate_high = if extension(28) == SHORT_EXTENSION { 0 } else { extension(52) >> 8 };
-    let sent = (upper & TRIP_TIMES != 0 && bytes.len() >= TIMED)
+    let rate_high = if extension(28) == SHORT_EXTENSION_BYTES { 0 } else { extension(52) >> 8 };
+    let sent = (upper & TRIP_TIMES != 0 && bytes.len() >= TIMED_BYTES)
         .then(|| Some((word(bytes, 64)?, word(bytes, 68)?)))
         .flatten();
     Some(Header {
@@ -251,8 +253,8 @@ fn length(amount: i32) -> Option<Length> {
 /// with `asked`; `at_us` are microseconds since 1970.
 pub(super) fn write_timed(asked: &Header, at_us: u64) -> Vec<u8> {
     let plain = Header { flags: 0, upper: TRIP_TIMES, ..asked.clone() };
-    let mut bytes = write(&plain, 1, WITH_TIMES - EXTENDED);
-    bytes.resize(WITH_TIMES, 0);
+    let mut bytes = write(&plain, 1, WITH_TIMES_BYTES - EXTENDED_BYTES);
+    bytes.resize(WITH_TIMES_BYTES, 0);
     let (seconds, us) = ((at_us / 1_000_000) as u32, (at_us % 1_000_000) as u32);
     bytes[64..68].copy_from_slice(&seconds.to_be_bytes());
     bytes[68..72].copy_from_slice(&us.to_be_bytes());
@@ -262,7 +264,7 @@ pub(super) fn write_timed(asked: &Header, at_us: u64) -> Vec<u8> {
 /// Writes a header of 60 bytes, as 2.1 does, for a flow that `before` bytes come before in each
 /// datagram.
 pub(super) fn write(header: &Header, threads: u16, before: usize) -> Vec<u8> {
-    let told = ((EXTENDED + before) as u32) << 1 & LENGTH;
+    let told = ((EXTENDED_BYTES + before) as u32) << 1 & LENGTH;
     let flags = header.flags | EXTEND | LENGTH_PRESENT | told;
     let (version, release) = header.version.unwrap_or_default();
     let amount = match header.length {

@@ -16,7 +16,7 @@ use crate::session::{First, Limits, ServerConfig};
 use crate::ticket::{FlowTicket, Meeting, Proof};
 
 /// Largest UDP payload over IPv4: 65535 less 20 bytes of IP and 8 of UDP header (RFC 791, 768).
-const DATAGRAM_MAX: u32 = 65_507;
+const MAX_DATAGRAM_BYTES: u32 = 65_507;
 
 /// Reads what a client wants from the first bytes of its connection, or its first datagram.
 pub(super) fn read(
@@ -189,7 +189,7 @@ impl Maker<'_> {
         let standard = self.config.transport.standard_chunk();
         let asked = self.header.map_or(0, |h| h.buffer);
         match (self.config.transport, asked) {
-            (Transport::Udp, _) => Bytes(asked.max(self.taken).min(DATAGRAM_MAX).into()),
+            (Transport::Udp, _) => Bytes(asked.max(self.taken).min(MAX_DATAGRAM_BYTES).into()),
             (Transport::Tcp, 0) => standard,
             (Transport::Tcp, asked) if sends => Bytes(asked.into()),
             (Transport::Tcp, asked) => Bytes(u64::from(asked).min(limits.chunk_bytes)),

@@ -29,7 +29,7 @@ const DATAGRAM: &str = "00000001 6b01ed19 000d660f 00000000
     48010098 00000001 00001389 00000200 00000000 00000800
     00000000 00000000 00000000 00020001 00080003 00000000 00100000 00000000 00000000";
 /// `-X --trip-times` of 2.1.8.
-const TIMED: &str = "460100a0 00000001 00001389 00020000 00000000 ffffff9c
+const TIMED_BYTES: &str = "460100a0 00000001 00001389 00020000 00000000 ffffff9c
     00000000 00000000 00100000 00020001 00080003 00000000 00000000 00000000 00000000
     00000000 6b01ed8f 000d0af8 00000000 00000000";
 
@@ -94,7 +94,7 @@ fn dual_connects_back_to_the_port_that_the_client_names() {
 
 #[test]
 fn trip_times_are_answered_with_52_bytes() {
-    let (orders, answer, _) = asked(&server_config(None), &bytes(TIMED));
+    let (orders, answer, _) = asked(&server_config(None), &bytes(TIMED_BYTES));
     assert_eq!(orders[0].1, Meeting::ThisConnection { taken_bytes: 80, back: None });
     assert_eq!(answer.len(), 52);
     assert_eq!(answer[..8], bytes("00000002 00000034"));
@@ -129,7 +129,7 @@ fn datagrams_are_sent_only_where_the_operator_allows_it() {
 
 #[test]
 fn trip_times_are_told_where_this_end_sends() {
-    let mut first = bytes(TIMED);
+    let mut first = bytes(TIMED_BYTES);
     first[32..36].copy_from_slice(&bytes("04100000"));
     let ClientRequest::Measure { orders, answer, .. } = read(&server_config(None), &first) else {
         panic!()
@@ -208,7 +208,7 @@ fn what_others_say_is_not_taken_for_a_header() {
 
 #[test]
 fn no_more_than_the_header_is_asked_for() {
-    for whole in [NORMAL, REVERSED, DUAL, TIMED].map(bytes) {
+    for whole in [NORMAL, REVERSED, DUAL, TIMED_BYTES].map(bytes) {
         for length in 0..whole.len() {
             let First::Short { needs } = detect::recognises(&whole[..length]) else { panic!() };
             assert!((length + 1..=whole.len()).contains(&needs), "{length}: {needs}");
@@ -349,7 +349,7 @@ proptest! {
 
     #[test]
     fn no_change_of_a_header_makes_a_reader_panic(at in 0usize..76, byte: u8) {
-        for hex in [NORMAL, DUAL, TIMED, DATAGRAM] {
+        for hex in [NORMAL, DUAL, TIMED_BYTES, DATAGRAM] {
             let mut first = bytes(hex);
             let at = at % first.len();
             first[at] = byte;

@@ -4,8 +4,8 @@ use goodput_model::{Bytes, Direction, EndName, FlowPlan, Length, Plan, Transport
 
 use super::ack::VERSION;
 use super::header::{
-    EXTENDED, FULL_DUPLEX, Header, NO_UDP_FIN, PayloadDirection, REVERSE, UDP_TESTS, VERSION2,
-    WIDE_NUMBERS, write,
+    EXTENDED_BYTES, FULL_DUPLEX, Header, NO_UDP_FIN, PayloadDirection, REVERSE, UDP_TESTS,
+    VERSION2, WIDE_NUMBERS, write,
 };
 use crate::direct::out_of_reach;
 use crate::ticket::{FlowTicket, Proof};
@@ -14,7 +14,7 @@ use crate::ticket::{FlowTicket, Proof};
 const DATAGRAM: usize = 16;
 
 /// Bytes of a flow at least: a header.
-const HEADER: u64 = EXTENDED as u64;
+const HEADER: u64 = EXTENDED_BYTES as u64;
 
 /// The flows of a plan, or what of it iperf2 can't be asked for.
 pub(super) fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
@@ -22,8 +22,11 @@ pub(super) fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
     if !lost.is_empty() {
         return Err(format!("iperf2's protocol can't express {}", lost.join(", ")));
     }
-    if plan.transport == Transport::Udp && plan.chunk_bytes.0 < (DATAGRAM + EXTENDED) as u64 {
-        return Err(format!("iperf2's header needs datagrams of {} bytes", DATAGRAM + EXTENDED));
+    if plan.transport == Transport::Udp && plan.chunk_bytes.0 < (DATAGRAM + EXTENDED_BYTES) as u64 {
+        return Err(format!(
+            "iperf2's header needs datagrams of {} bytes",
+            DATAGRAM + EXTENDED_BYTES
+        ));
     }
     plan.flow_plans().into_iter().map(|flow| ticket(plan, flow)).collect()
 }

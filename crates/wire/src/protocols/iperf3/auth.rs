@@ -15,7 +15,7 @@ use crate::login::{Accounts, Login, Padding};
 const SKEW_S: u64 = 10;
 
 /// Longest token, characters: that of a key of 8192 bits.
-const TOKEN_MAX: usize = 1400;
+const MAX_TOKEN_BYTES: usize = 1400;
 
 /// The token of a login at this time of day.
 pub fn token(login: &Login, unix_s: u64) -> Result<String, String> {
@@ -98,7 +98,7 @@ pub enum LoginMismatch {
 /// a time that does not depend on this.
 pub fn check(accounts: &Accounts, token: &str, unix_s: u64) -> Result<Checked, LoginMismatch> {
     let token = token.trim_end();
-    if token.is_empty() || token.len() > TOKEN_MAX {
+    if token.is_empty() || token.len() > MAX_TOKEN_BYTES {
         return Err(LoginMismatch::Absent);
     }
     let sealed = Base64::decode_vec(token).map_err(|_| LoginMismatch::Absent)?;

@@ -12,13 +12,13 @@ use crate::session::Action;
 use crate::untrusted;
 
 /// Longest parameters, bytes (`MAX_PARAMS_JSON_STRING` in `iperf.h`, 3.18 and later).
-pub const PARAMS_MAX: usize = 8 * 1024;
+pub const MAX_PARAMS_BYTES: usize = 8 * 1024;
 
 /// Longest results, bytes: 256 streams of 200 bytes, and some thousand lines of what a server printed.
-pub const RESULTS_MAX: usize = 1024 * 1024;
+pub const MAX_RESULTS_BYTES: usize = 1024 * 1024;
 
 /// Bytes that may come while nothing is awaited: a few states that crossed ours.
-const EARLY_MAX: usize = 64;
+const MAX_EARLY_BYTES: usize = 64;
 
 /// Bytes of the length before JSON, and of each word of an error.
 const WORD: usize = 4;
@@ -117,7 +117,9 @@ impl Control {
     /// An error if more has come than one who waits for nothing has to keep.
     pub fn stay_small(&self) -> Result<(), WireError> {
         match self.inbox.len() {
-            length if length > EARLY_MAX => Err(broken(format!("{length} bytes out of turn"))),
+            length if length > MAX_EARLY_BYTES => {
+                Err(broken(format!("{length} bytes out of turn")))
+            }
             _ => Ok(()),
         }
     }
@@ -180,10 +182,10 @@ mod tests {
 
     #[test]
     fn lengths_and_nesting_are_bounded() {
-        assert!(holding(&[0x7f, 0xff, 0xff, 0xff]).next_json(PARAMS_MAX).is_err());
+        assert!(holding(&[0x7f, 0xff, 0xff, 0xff]).next_json(MAX_PARAMS_BYTES).is_err());
         let deep = "[".repeat(4000);
         let bytes = [&4000u32.to_be_bytes()[..], deep.as_bytes()].concat();
-        assert!(holding(&bytes).next_json(PARAMS_MAX).is_err());
+        assert!(holding(&bytes).next_json(MAX_PARAMS_BYTES).is_err());
         assert!(holding(&[0; 100]).stay_small().is_err());
     }
 

@@ -8,7 +8,7 @@ use super::number::{flag, is_absurd, whole};
 use crate::plain;
 
 /// Longest text that is kept of a client's, characters.
-const TEXT_MAX: usize = 64;
+const MAX_TEXT_BYTES: usize = 64;
 
 /// Parameters, as a client writes them and a server reads them. What is absent is left to the server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -110,7 +110,7 @@ impl Params {
         let is_set = |key: &str| json.get(key).is_some_and(flag);
         let number = |key: &str| json.get(key).and_then(whole);
         let text = |key: &str| json.get(key).and_then(Value::as_str);
-        let short = |key| text(key).map(|text| plain::short(text, TEXT_MAX));
+        let short = |key| text(key).map(|text| plain::short(text, MAX_TEXT_BYTES));
         Self {
             tcp: is_set("tcp"),
             udp: is_set("udp"),

@@ -9,11 +9,11 @@ use super::number::{counted, finite};
 use crate::plain;
 
 /// Longest text of what a server printed that is kept, lines and characters of each.
-const OUTPUT_LINES: usize = 4000;
-const LINE_CHARS: usize = 240;
+const MAX_OUTPUT_LINES: usize = 4000;
+const MAX_LINE_CHARS: usize = 240;
 
 /// Longest name of a congestion control (`TCP_CA_NAME_MAX`, include/net/tcp.h), its NUL not counted.
-const NAME_CHARS: usize = 15;
+const MAX_NAME_CHARS: usize = 15;
 
 /// What iperf3 writes for a count that was not made.
 pub const NOT_COUNTED: i64 = -1;
@@ -86,7 +86,7 @@ pub fn read(json: &Value, plan: &Plan, peer: EndName, program: &str) -> Result<T
         cpu_percent: cpu.map_or_else(|| Known::missing("it did not report it"), Known::Value),
         cpu_user_percent: part("cpu_util_user"),
         cpu_system_percent: part("cpu_util_system"),
-        congestion: congestion.map(|name| plain::short(name, NAME_CHARS)),
+        congestion: congestion.map(|name| plain::short(name, MAX_NAME_CHARS)),
         cookie: None,
         flows: totals.collect::<Result<_, String>>()?,
         // A server of 3.12 goes on telling it to clients that come after one that asked.
@@ -140,7 +140,7 @@ fn printed(output: &Value) -> String {
         // A server that runs with -J tells its own JSON.
         None => serde_json::to_string_pretty(output).unwrap_or_default(),
     };
-    let lines = text.lines().take(OUTPUT_LINES).map(|line| plain::short(line, LINE_CHARS));
+    let lines = text.lines().take(MAX_OUTPUT_LINES).map(|line| plain::short(line, MAX_LINE_CHARS));
     lines.collect::<Vec<_>>().join("\n")
 }
 

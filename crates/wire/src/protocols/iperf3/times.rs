@@ -3,39 +3,39 @@
 use std::time::Duration;
 
 /// From the cookie to the server's first word.
-pub const GREETING: Duration = Duration::from_secs(5);
+pub const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// From the invitation to the parameters. A server of 3.15 and later waits 10 s for each part of a
 /// message (`net.c`).
-pub const PARAMS: Duration = Duration::from_secs(10);
+pub const PARAMS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// From acceptable parameters to the server's invitation of the data connections: it may have to wait
 /// for its turn among others.
-pub const PREPARE: Duration = Duration::from_secs(60);
+pub const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// From there to all data connections: 30 s for each answer over UDP (`iperf_udp.c`), and 128 of
 /// them one after the other over a long path.
-pub const STREAMS: Duration = Duration::from_secs(60);
+pub const STREAMS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// From the server's word to the client's first payload: the time for its observations.
-pub const BEGIN: Duration = Duration::from_secs(15);
+pub const BEGIN_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How much longer than its duration a measurement may last before the server ends it: as iperf3's
 /// own server has it (`iperf_server_api.c`).
-pub const GRACE: Duration = Duration::from_secs(40);
+pub const GRACE_TIME: Duration = Duration::from_secs(40);
 
 /// From the end of the payload to the last state.
-pub const RESULTS: Duration = Duration::from_secs(30);
+pub const RESULTS_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// From the last state to the client's goodbye.
-pub const GOODBYE: Duration = Duration::from_secs(10);
+pub const GOODBYE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// From the announcement of an error to its number, which some versions leave out.
-pub const ERROR_WORDS: Duration = Duration::from_secs(2);
+pub const ERROR_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// From the parameters to a refusal for lack of permission. It is the same for every reason, so that
 /// its time reports nothing about how far the decryption of a token got.
-pub const DENIAL: Duration = Duration::from_secs(1);
+pub const DENIAL_DELAY: Duration = Duration::from_secs(1);
 
 /// From a login to the host's word whose it is: other logins are looked at before it.
-pub const JUDGING: Duration = Duration::from_secs(10);
+pub const LOGIN_TIMEOUT: Duration = Duration::from_secs(10);

@@ -19,16 +19,16 @@ use crate::error::WireError;
 use crate::plain::phrase;
 
 /// Most text of a server that is kept, bytes.
-const TEXT_MAX: usize = 64 * 1024;
+const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// What nuttcp calls MB, bytes.
 const MEGABYTE: f64 = 1_048_576.0;
 
 /// Half of the last digit of a number of MB, bytes.
-const PRECISION: f64 = MEGABYTE * 0.000_05;
+const PRECISION_BYTES: f64 = MEGABYTE * 0.000_05;
 
 /// Last digit of a number of seconds. Of a short test the rate, with four, tells the time better.
-const HUNDREDTH: f64 = 0.01;
+const RATE_STEP_S: f64 = 0.01;
 
 /// Why most of what other protocols tell is not there.
 const UNREPORTED: &str = "a nuttcp server does not report it";
@@ -48,8 +48,8 @@ impl Account {
     /// Takes a line.
     pub fn hear(&mut self, line: &str) -> Result<(), WireError> {
         let line = phrase(line);
-        if self.text.len() + line.len() > TEXT_MAX {
-            let why = format!("it reports more than {} KiB about itself", TEXT_MAX >> 10);
+        if self.text.len() + line.len() > MAX_TEXT_BYTES {
+            let why = format!("it reports more than {} KiB about itself", MAX_TEXT_BYTES >> 10);
             return Err(WireError::Protocol(why));
         }
         self.read(&line);
@@ -73,7 +73,7 @@ impl Account {
         if let (Some(megabytes), Some(seconds)) = (number("megabytes"), number("real_seconds")) {
             let rate = number("rate_Mbps");
             let exact = rate.map(|mbps| megabytes * MEGABYTE / 125_000.0 / mbps);
-            let agrees = |exact: &f64| (exact - seconds).abs() <= HUNDREDTH / 2.0;
+            let agrees = |exact: &f64| (exact - seconds).abs() <= RATE_STEP_S / 2.0;
             (self.megabytes, self.seconds) =
                 (Some(megabytes), Some(exact.filter(agrees).unwrap_or(seconds)));
         }
@@ -143,14 +143,14 @@ impl Account {
     fn counts(&self, plan: &Plan, role: Role, ours: &Sample) -> (Option<u64>, Option<u64>) {
         let bytes = self.megabytes.map(|megabytes| (megabytes * MEGABYTE).round());
         let chunk = plan.chunk_bytes.0 as f64;
-        let is_sent = |bytes: &f64| (bytes - ours.sent_bytes as f64).abs() <= PRECISION;
+        let is_sent = |bytes: &f64| (bytes - ours.sent_bytes as f64).abs() <= PRECISION_BYTES;
         if plan.transport == Transport::Tcp
             && role == Role::Receiver
             && bytes.is_some_and(|b| is_sent(&b))
         {
             return (Some(ours.sent_bytes), None);
         }
-        if plan.transport == Transport::Tcp || chunk <= 2.0 * PRECISION {
+        if plan.transport == Transport::Tcp || chunk <= 2.0 * PRECISION_BYTES {
             return (bytes.map(|bytes| bytes as u64), None);
         }
         let datagrams = bytes.map(|bytes| (bytes / chunk).round() as u64);

@@ -3,7 +3,7 @@
 use crate::error::WireError;
 
 /// Longest line, bytes. The longest that nuttcp writes, the parameters of 8.2.2, has below 600.
-const LINE_MAX: usize = 4096;
+const MAX_LINE_BYTES: usize = 4096;
 
 /// Bytes that have not become lines yet.
 #[derive(Debug, Default)]
@@ -20,9 +20,9 @@ impl Lines {
     /// The next whole line, without its end. What is not UTF-8 in it is replaced.
     pub fn next(&mut self) -> Result<Option<String>, WireError> {
         let end = self.pending.iter().position(|byte| *byte == b'\n');
-        if end.unwrap_or(self.pending.len()) > LINE_MAX {
+        if end.unwrap_or(self.pending.len()) > MAX_LINE_BYTES {
             self.pending = Vec::new();
-            return Err(WireError::Protocol(format!("a line of more than {LINE_MAX} bytes")));
+            return Err(WireError::Protocol(format!("a line of more than {MAX_LINE_BYTES} bytes")));
         }
         let Some(end) = end else { return Ok(None) };
         let line: Vec<u8> = self.pending.drain(..=end).collect();
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn a_line_without_end_is_an_error_and_not_memory() {
         let mut lines = Lines::default();
-        lines.push(&[b'x'; LINE_MAX]);
+        lines.push(&[b'x'; MAX_LINE_BYTES]);
         assert_eq!(lines.next(), Ok(None));
         lines.push(b"x");
         assert!(lines.next().is_err());

@@ -62,35 +62,35 @@ const OURS: version::Version = version::Version::new(8, 2, 2);
 const DATA_PORT: u16 = 5101;
 
 /// Most streams of one measurement (`MAXSTREAM`, line 864).
-const STREAMS_MAX: u16 = 128;
+const MAX_STREAMS: u16 = 128;
 
 /// From the connection to the parameters, at each end.
-const GREETING: Duration = Duration::from_secs(5);
+const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// From the parameters to their acceptance or refusal.
-const ACCEPT: Duration = Duration::from_secs(10);
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// From the parameters to a server that is ready for its data connections: it may have to wait for
 /// its turn, as those of one address are told apart only by their order.
-const PREPARE: Duration = Duration::from_secs(60);
+const PREPARE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// From the acceptance to all data connections. nuttcp gives each 5 s (`ACCEPT_TIMEOUT`, line 852).
-const FLOWS: Duration = Duration::from_secs(10);
+const FLOWS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// From all data connections to the first payload.
-const BEGIN: Duration = Duration::from_secs(15);
+const BEGIN_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// From the longest end of the payload to the server's last line.
-const DRAIN: Duration = Duration::from_secs(15);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Between the two begin markers of a sender of ours over UDP, before its payload.
 const BEGIN_PAUSE: Duration = Duration::from_millis(100);
 
 /// How much longer a server lets a client send than the client said.
-const GRACE: Duration = Duration::from_secs(3);
+const GRACE_TIME: Duration = Duration::from_secs(3);
 
 /// Shortest datagram that has room for the count, bytes (line 4736).
-const COUNTED_MIN: u64 = 32;
+const MIN_COUNTED_BYTES: u64 = 32;
 
 /// What a client says first, up to its version: since 3.1.1, and before.
 const OPENINGS: [&[u8]; 2] = [version::HELO, parameters::BEGINS];
@@ -127,7 +127,7 @@ fn tickets(plan: &Plan, interval_s: f64) -> Vec<FlowTicket> {
 /// Whether each datagram shows how many bytes were sent by then (line 4736), on this flow: with
 /// several streams nuttcp counts over all of them, which no single one can make use of.
 fn is_counted(plan: &Plan, interval_s: f64) -> bool {
-    let has_room = plan.chunk_bytes.0 >= COUNTED_MIN;
+    let has_room = plan.chunk_bytes.0 >= MIN_COUNTED_BYTES;
     plan.transport == Transport::Udp && interval_s > 0.0 && plan.flows == 1 && has_room
 }
 

@@ -4,21 +4,21 @@ use goodput_model::{BitRate, Bytes, Direction, Length, Pin, Plan, SocketOptions,
 
 use super::parameters::{NO_LIMIT, NO_RATE, Parameters, format};
 use super::version::Version;
-use super::{OURS, STREAMS_MAX};
+use super::{MAX_STREAMS, OURS};
 use crate::check;
 use crate::session::Limits;
 
 /// Lowest data port (line 4430): below, ports belong to the system.
-const PORT_MIN: u64 = 1024;
+const MIN_PORT: u64 = 1024;
 
 /// Shortest datagram, bytes: one of four is a marker (nuttcp-6.1.2.c, line 2222).
-const DATAGRAM_MIN: u64 = 5;
+const MIN_DATAGRAM_BYTES: u64 = 5;
 
 /// Greatest type of service: one byte.
 const TOS_MAX: u64 = 0xff;
 
 /// Between two interval lines at least, seconds: how often this end looks.
-const INTERVAL_MIN_S: f64 = 0.1;
+const MIN_INTERVAL_S: f64 = 0.1;
 
 /// Bits of the type of service below the code point (RFC 3168).
 const ECN_BITS: u64 = 0x3;
@@ -29,7 +29,7 @@ pub fn plan_of(asked: &Parameters, limits: &Limits, control: u16) -> Result<Plan
     serves(asked)?;
     holds_ports(asked, control)?;
     let plan = translated(asked, limits)?;
-    check::sense_with(&plan, DATAGRAM_MIN)?;
+    check::sense_with(&plan, MIN_DATAGRAM_BYTES)?;
     check::within(&plan, limits)?;
     Ok(plan)
 }
@@ -66,9 +66,9 @@ pub fn makes_sense(asked: &Parameters) -> Result<(), String> {
         (asked.tos & ECN_BITS != 0, "invalid tos: its two lowest bits are the network's (ECN)"),
         (asked.tos > TOS_MAX, "invalid tos"),
         (asked.nbuf == 0, "invalid nbuf"),
-        (asked.nstream == 0 || asked.nstream > u64::from(STREAMS_MAX), "invalid nstream"),
+        (asked.nstream == 0 || asked.nstream > u64::from(MAX_STREAMS), "invalid nstream"),
         (
-            asked.interval_s > 0.0 && asked.interval_s < INTERVAL_MIN_S,
+            asked.interval_s > 0.0 && asked.interval_s < MIN_INTERVAL_S,
             "invalid interval: this \
             server looks every 0.1 s",
         ),
@@ -85,7 +85,7 @@ pub fn refuse(refusals: &[(bool, &str)]) -> Result<(), String> {
 
 fn holds_ports(asked: &Parameters, control: u16) -> Result<(), String> {
     let last = asked.port.saturating_add(asked.nstream - 1);
-    if asked.port < PORT_MIN || last > u64::from(u16::MAX) {
+    if asked.port < MIN_PORT || last > u64::from(u16::MAX) {
         return Err("invalid port/nstream".into());
     }
     if (asked.port..=last).contains(&u64::from(control)) {
@@ -149,14 +149,14 @@ pub fn unspoken(plan: &Plan) -> Option<String> {
     let far_sends = plan.direction == Direction::Reverse;
     let odd_rate = plan.rate_bits_per_s.is_some_and(|rate| rate.0 < 1000.0);
     let last = |port: u16| u32::from(port) + u32::from(plan.flows.saturating_sub(1));
-    let bad_port = |port: u16| u64::from(port) < PORT_MIN || last(port) > u16::MAX.into();
+    let bad_port = |port: u16| u64::from(port) < MIN_PORT || last(port) > u16::MAX.into();
     let refusals = [
         (plan.direction == Direction::Both, "both directions at once (--both)"),
         (plan.omit_s > 0.0, "a warm-up that is left out (--omit)"),
         (plan.peer_output, "what the far end would print (--peer-output)"),
         (plan.data_port.is_some_and(bad_port), "ports below 1024 or above 65535 (--data-port)"),
         (plan.pin.far != Pin::None, "the CPUs of the far end (--pin far:)"),
-        (plan.flows > STREAMS_MAX, "more than 128 flows (--flows)"),
+        (plan.flows > MAX_STREAMS, "more than 128 flows (--flows)"),
         (far_sends && plan.burst_bytes.is_some(), "bursts of the far end (--burst)"),
         (far_sends && odd_rate, "a rate below 1 kbit/s (--rate)"),
         (plan.chunk_bytes.0 > NO_LIMIT, "a chunk of more than 2 GiB (--chunk)"),

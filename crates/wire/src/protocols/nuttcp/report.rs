@@ -18,7 +18,7 @@ use super::server::ClientRequest;
 use crate::session::ServerConfig;
 
 /// Least time that a measurement takes, seconds: nothing is divided by zero (line 8467).
-const LEAST_S: f64 = 1e-6;
+const MIN_DURATION_S: f64 = 1e-6;
 
 /// The lines about a measurement whose last sample is `last`.
 pub fn lines(asked: &ClientRequest, last: &Sample, config: &ServerConfig) -> String {
@@ -26,7 +26,7 @@ pub fn lines(asked: &ClientRequest, last: &Sample, config: &ServerConfig) -> Str
         asked,
         last,
         bytes: if asked.parameters.client_sends { last.received_bytes } else { last.sent_bytes },
-        seconds: last.at_s.max(LEAST_S),
+        seconds: last.at_s.max(MIN_DURATION_S),
     };
     let mut said = Vec::new();
     said.push(format!("v{OURS}: socket of goodput {}", config.host.goodput));

@@ -6,8 +6,10 @@ use super::super::PROTOCOL_VERSION;
 use super::super::channel::{Channel, broken, farewell};
 use super::super::messages::{Hello, Message};
 use super::super::preamble::{Opening, PREAMBLE_BYTES, Role};
-use super::super::secure::{self, ClientHandshake, HANDSHAKE_RECORD_MAX, Joined, NOT_THIS_SERVER};
-use super::super::times::{FOREIGN_TAIL, GREETING};
+use super::super::secure::{
+    self, ClientHandshake, Joined, MAX_HANDSHAKE_RECORD_BYTES, NOT_THIS_SERVER,
+};
+use super::super::times::{FOREIGN_TAIL_TIME, GREETING_TIMEOUT};
 use super::questions::Questions;
 use super::{ClientSession, State};
 use crate::clock_questions::ClockQuestions;
@@ -41,7 +43,7 @@ impl Greeting {
             Self::Preamble { seen, .. } if seen.is_empty() => seems(silent.into()),
             Self::Preamble { seen, .. } => seems(foreign::server(seen)),
             Self::Handshake { .. } | Self::Hello | Self::Unsecured => {
-                WireError::TimedOut(format!("no greeting within {} s", GREETING.as_secs()))
+                WireError::TimedOut(format!("no greeting within {} s", GREETING_TIMEOUT.as_secs()))
             }
             Self::Failed(error) => error.clone(),
         }
@@ -86,7 +88,7 @@ impl ClientSession {
             asked: now,
         };
         let (greeting, deadline) = match session.open(now) {
-            Ok(begun) => (Greeting::Preamble { seen: Vec::new(), begun }, now + GREETING),
+            Ok(begun) => (Greeting::Preamble { seen: Vec::new(), begun }, now + GREETING_TIMEOUT),
             Err(error) => (Greeting::Failed(error), now),
         };
         session.enter(State::Greeting(greeting), Some(deadline));
@@ -155,7 +157,7 @@ impl ClientSession {
     ) -> Result<(), WireError> {
         let next = match (opening, begun) {
             (Opening::Secured | Opening::Keyed, Some(begun)) => {
-                let records = Decoder::new(HANDSHAKE_RECORD_MAX);
+                let records = Decoder::new(MAX_HANDSHAKE_RECORD_BYTES);
                 Greeting::Handshake { begun, records }
             }
             (_, None) => {
@@ -176,7 +178,7 @@ impl ClientSession {
         if seen.len() >= FOREIGN_BYTES || seen.contains(&b'\n') {
             return Err(seems(foreign::server(seen)));
         }
-        let until = now + FOREIGN_TAIL;
+        let until = now + FOREIGN_TAIL_TIME;
         self.deadline = Some(self.deadline.map_or(until, |deadline| deadline.min(until)));
         Ok(())
     }

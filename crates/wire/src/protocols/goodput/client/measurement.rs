@@ -8,7 +8,7 @@ use super::super::channel::broken;
 use super::super::messages::{About, Accept, Message, Propose, Refuse};
 use super::super::preamble::ticket;
 use super::super::running::Running;
-use super::super::times::{ACCEPT, BEGIN, FLOWS, GRACE};
+use super::super::times::{ACCEPT_TIMEOUT, BEGIN_TIMEOUT, FLOWS_TIMEOUT, GRACE_TIME};
 use super::{ClientSession, State, Terms};
 use crate::check;
 use crate::error::WireError;
@@ -50,7 +50,7 @@ impl ClientSession {
         self.channel.send(now, &Message::Propose(Propose { measurement, plan: plan.clone() }))?;
         // The answer has a cookie for each flow.
         self.channel.measuring_with_server(plan.flow_plans().len());
-        self.enter(State::Proposed(plan), Some(now + ACCEPT + GRACE));
+        self.enter(State::Proposed(plan), Some(now + ACCEPT_TIMEOUT + GRACE_TIME));
         Ok(())
     }
 
@@ -79,7 +79,7 @@ impl ClientSession {
         self.channel.act(Action::OpenFlows { tickets, meeting });
         let terms = Terms { longest_s, note: accept.note };
         let opening = State::Opening { terms, near_ready: false, far_ready: false };
-        self.enter(opening, Some(now + FLOWS + GRACE));
+        self.enter(opening, Some(now + FLOWS_TIMEOUT + GRACE_TIME));
         Ok(())
     }
 
@@ -114,7 +114,7 @@ impl ClientSession {
     fn be_ready(&mut self, now: Instant) {
         if let State::Opening { terms, near_ready: true, far_ready: true } = &mut self.state {
             let terms = std::mem::take(terms);
-            self.enter(State::Ready(terms), Some(now + BEGIN));
+            self.enter(State::Ready(terms), Some(now + BEGIN_TIMEOUT));
             self.channel.act(Action::PeerReady);
         }
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::super::channel::Channel;
 use super::super::messages::{Answer, AskSetting, Message, SettingAnswer};
-use super::super::times::SETTING;
+use super::super::times::SETTING_TIMEOUT;
 use crate::error::WireError;
 use crate::session::{Action, SettingRefusal, SettingRequest};
 
@@ -43,7 +43,7 @@ impl Questions {
         }
         let Some(request) = self.waiting.pop_front() else { return Ok(()) };
         self.id += 1;
-        self.asked_until = Some(now + SETTING);
+        self.asked_until = Some(now + SETTING_TIMEOUT);
         channel.send(now, &Message::Setting(AskSetting { id: self.id, request }))
     }
 
@@ -71,7 +71,7 @@ impl Questions {
             return Ok(());
         }
         self.asked_until = None;
-        let why = format!("the far end did not answer within {} s", SETTING.as_secs());
+        let why = format!("the far end did not answer within {} s", SETTING_TIMEOUT.as_secs());
         channel.act(Action::SettingAnswered(Err(SettingRefusal { not_permitted: false, why })));
         self.ask_next(now, channel)
     }

@@ -158,6 +158,6 @@ pub(super) mod tests {
         let (_, second) = respond(&key(2), &first[2..]).unwrap();
         let last = begun.finish(&second[2..]).unwrap().last;
         assert_eq!([first.len(), second.len(), last.len()], [2 + 32, 2 + 96, 2 + 64]);
-        assert_eq!(second.len() - 2, super::super::HANDSHAKE_RECORD_MAX);
+        assert_eq!(second.len() - 2, super::super::MAX_HANDSHAKE_RECORD_BYTES);
     }
 }

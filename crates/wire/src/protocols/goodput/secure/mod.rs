@@ -19,16 +19,16 @@ use crate::keys::PublicKey;
 use crate::session::ClientConfig;
 
 /// Longest Noise message, its 16 bytes of authentication included.
-pub(super) const RECORD_MAX: usize = 65_535;
+pub(super) const MAX_RECORD_BYTES: usize = 65_535;
 
 /// Longest record of a handshake: a fresh key of 32 bytes; a lasting one with its authentication tag, 48;
 /// the tag of an empty payload, 16.
-pub(super) const HANDSHAKE_RECORD_MAX: usize = 32 + 48 + TAG;
+pub(super) const MAX_HANDSHAKE_RECORD_BYTES: usize = 32 + 48 + TAG_BYTES;
 
 /// Bound into the handshake, so that it can't be replayed into another protocol.
 const PROLOGUE: &[u8] = b"goodput control channel";
 
-const TAG: usize = 16;
+const TAG_BYTES: usize = 16;
 
 /// What a client sends instead of its next record when the server's shows that it is not the one it should
 /// be: a record of length zero.
@@ -94,9 +94,9 @@ impl ClientHandshake {
 impl Tunnel {
     /// Encrypts a piece of the stream, as many records as it takes.
     pub(super) fn seal(&mut self, plain: &[u8]) -> Result<Vec<u8>, WireError> {
-        let mut sealed = Vec::with_capacity(plain.len() + 2 + TAG);
-        for piece in plain.chunks(RECORD_MAX - TAG) {
-            let mut message = vec![0; piece.len() + TAG];
+        let mut sealed = Vec::with_capacity(plain.len() + 2 + TAG_BYTES);
+        for piece in plain.chunks(MAX_RECORD_BYTES - TAG_BYTES) {
+            let mut message = vec![0; piece.len() + TAG_BYTES];
             let length = self.noise.write_message(piece, &mut message).map_err(unable)?;
             frame::encode::<2>(&message[..length], &mut sealed).map_err(unable)?;
         }
@@ -128,11 +128,11 @@ fn builder(pattern: &str) -> Result<snow::Builder<'_>, snow::Error> {
 }
 
 fn read_handshake(noise: &mut HandshakeState, message: &[u8]) -> Result<(), snow::Error> {
-    noise.read_message(message, &mut [0; HANDSHAKE_RECORD_MAX]).map(drop)
+    noise.read_message(message, &mut [0; MAX_HANDSHAKE_RECORD_BYTES]).map(drop)
 }
 
 fn handshake_record(noise: &mut HandshakeState) -> Result<Vec<u8>, WireError> {
-    let (mut message, mut record) = ([0; HANDSHAKE_RECORD_MAX], Vec::new());
+    let (mut message, mut record) = ([0; MAX_HANDSHAKE_RECORD_BYTES], Vec::new());
     let length = noise.write_message(&[], &mut message).map_err(unable)?;
     frame::encode::<2>(&message[..length], &mut record).map_err(unable)?;
     Ok(record)
@@ -154,7 +154,7 @@ mod tests {
 
     /// A piece of the stream that was sealed, opened.
     pub(super) fn opened(tunnel: &mut Tunnel, sealed: &[u8]) -> Result<Vec<u8>, WireError> {
-        let mut records = frame::Decoder::<2>::new(RECORD_MAX);
+        let mut records = frame::Decoder::<2>::new(MAX_RECORD_BYTES);
         records.push(sealed);
         let mut plain = Vec::new();
         while let Some(record) = records.next_body().unwrap() {

@@ -8,8 +8,8 @@ use super::super::channel::broken;
 use super::super::messages::{Hello, Message};
 use super::super::preamble::{Opening, PREAMBLE_BYTES, Role};
 use super::super::secure::keyed::Answered;
-use super::super::secure::{self, HANDSHAKE_RECORD_MAX};
-use super::super::times::{GREETING, IDLE};
+use super::super::secure::{self, MAX_HANDSHAKE_RECORD_BYTES};
+use super::super::times::{GREETING_TIMEOUT, IDLE_TIMEOUT};
 use super::{ServerSession, State};
 use crate::error::WireError;
 use crate::foreign;
@@ -46,7 +46,7 @@ impl Greeting {
                 "it did not greet"
             }
         };
-        WireError::TimedOut(format!("{what} within {} s", GREETING.as_secs()))
+        WireError::TimedOut(format!("{what} within {} s", GREETING_TIMEOUT.as_secs()))
     }
 }
 
@@ -109,7 +109,7 @@ impl ServerSession {
             let why = "this server has no token; connect without one, or start the server with one";
             return Err(WireError::NotPermitted(why.into()));
         }
-        self.state = State::Greeting(Greeting::Handshake(Decoder::new(HANDSHAKE_RECORD_MAX)));
+        self.state = State::Greeting(Greeting::Handshake(Decoder::new(MAX_HANDSHAKE_RECORD_BYTES)));
         self.greet(now, rest)
     }
 
@@ -117,7 +117,7 @@ impl ServerSession {
         let known = self.config.keys.as_ref().map(|keys| keys.clients.is_usable());
         let why = match known {
             Some(true) => {
-                let records = Decoder::new(HANDSHAKE_RECORD_MAX);
+                let records = Decoder::new(MAX_HANDSHAKE_RECORD_BYTES);
                 self.state = State::Greeting(Greeting::Keyed(records));
                 return self.greet(now, rest);
             }
@@ -219,7 +219,7 @@ impl ServerSession {
             self.channel.act(Action::Proven(proven));
         }
         self.channel.greeted(inflates);
-        self.enter(State::Idle, now + IDLE);
+        self.enter(State::Idle, now + IDLE_TIMEOUT);
         self.channel.act(Action::Greeted { peer, secured, clock: None });
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::super::channel::broken;
 use super::super::messages::{About, Accept, HexCookie, Message, Propose, Refuse};
 use super::super::preamble::ticket;
 use super::super::running::Running;
-use super::super::times::{ACCEPT, BEGIN, FLOWS, IDLE};
+use super::super::times::{ACCEPT_TIMEOUT, BEGIN_TIMEOUT, FLOWS_TIMEOUT, IDLE_TIMEOUT};
 use super::{ServerSession, State};
 use crate::check;
 use crate::error::WireError;
@@ -28,7 +28,7 @@ impl ServerSession {
     /// The client did something: it is not idle.
     pub(super) fn stay(&mut self, now: Instant) {
         if matches!(self.state, State::Idle) {
-            self.deadline = now + IDLE;
+            self.deadline = now + IDLE_TIMEOUT;
         }
     }
 
@@ -74,7 +74,7 @@ impl ServerSession {
         }
         let meeting = Meeting::Arrive;
         self.channel.act(Action::ExpectFlows { plan: plan.clone(), tickets, meeting });
-        self.enter(State::Preparing { plan, cookies, echo }, now + ACCEPT);
+        self.enter(State::Preparing { plan, cookies, echo }, now + ACCEPT_TIMEOUT);
         Ok(())
     }
 
@@ -97,7 +97,7 @@ impl ServerSession {
         };
         self.channel.measuring_with_client(plan.flow_plans().len());
         self.channel.send(now, &Message::Accept(accept))?;
-        self.enter(State::Expecting(plan), now + FLOWS);
+        self.enter(State::Expecting(plan), now + FLOWS_TIMEOUT);
         Ok(())
     }
 
@@ -111,7 +111,7 @@ impl ServerSession {
         let plan = plan.clone();
         let measurement = self.measurement;
         self.channel.send(now, &Message::FlowsReady(About { measurement }))?;
-        self.enter(State::Ready(plan), now + BEGIN);
+        self.enter(State::Ready(plan), now + BEGIN_TIMEOUT);
         Ok(())
     }
 
@@ -138,7 +138,7 @@ impl ServerSession {
         if self.is_current(refuse.measurement)? {
             self.channel.act(Action::Note(refuse.why));
             self.abandon();
-            self.enter(State::Idle, now + IDLE);
+            self.enter(State::Idle, now + IDLE_TIMEOUT);
         }
         Ok(())
     }
@@ -149,7 +149,7 @@ impl ServerSession {
             return Ok(());
         }
         let measurement = self.measurement;
-        self.enter(State::Idle, now + IDLE);
+        self.enter(State::Idle, now + IDLE_TIMEOUT);
         self.channel.send(now, &Message::Refuse(Refuse { measurement, why }))
     }
 
@@ -184,7 +184,9 @@ impl ServerSession {
     /// Goes on after anything that may have brought a measurement nearer to its end.
     fn conclude(&mut self, now: Instant) {
         match &self.state {
-            State::Running(running) if running.is_over() => self.enter(State::Idle, now + IDLE),
+            State::Running(running) if running.is_over() => {
+                self.enter(State::Idle, now + IDLE_TIMEOUT)
+            }
             State::Running(running) => self.deadline = running.next_timeout(),
             _ => {}
         }

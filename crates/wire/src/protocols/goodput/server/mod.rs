@@ -23,7 +23,7 @@ use self::requests::Requests;
 use super::channel::{Channel, broken, farewell};
 use super::messages::{ClockTimes, Code, Goodbye, HexCookie, Message, Ping};
 use super::running::Running;
-use super::times::{GREETING, IDLE};
+use super::times::{GREETING_TIMEOUT, IDLE_TIMEOUT};
 use crate::cookie::CookieMint;
 use crate::error::WireError;
 use crate::keys::AuthorizedKey;
@@ -130,7 +130,7 @@ impl ServerSession {
             cookies: CookieMint::new(config.seed),
             config,
             state: State::Greeting(Greeting::default()),
-            deadline: now + GREETING,
+            deadline: now + GREETING_TIMEOUT,
             measurement: 0,
             receive_hash: None,
             requests: Requests::default(),
@@ -201,7 +201,7 @@ impl ServerSession {
         let why = match &self.state {
             State::Greeting(greeting) => return Err(greeting.timed_out()),
             State::Idle => {
-                let minutes = IDLE.as_secs() / 60;
+                let minutes = IDLE_TIMEOUT.as_secs() / 60;
                 let why = format!("it requested nothing for {minutes} minutes");
                 return Err(WireError::TimedOut(why));
             }

@@ -9,7 +9,7 @@ use crate::error::WireError;
 use crate::session::{Action, SettingRefusal};
 
 /// Requests that a client may have waiting; ours waits for each answer.
-const WAITING_MAX: usize = 16;
+const MAX_WAITING: usize = 16;
 
 /// Requests that wait for their turn, and the one the host is at.
 #[derive(Default)]
@@ -37,8 +37,8 @@ impl Requests {
             let refusal = SettingRefusal { not_permitted: true, why };
             return answer(now, channel, question.id, Err(refusal));
         }
-        if self.waiting.len() >= WAITING_MAX {
-            return Err(broken(format!("more than {WAITING_MAX} settings requested at once")));
+        if self.waiting.len() >= MAX_WAITING {
+            return Err(broken(format!("more than {MAX_WAITING} settings requested at once")));
         }
         self.waiting.push_back(question);
         self.act(channel);

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use super::super::deflate::{deflated, inflated, is_deflated};
 use super::super::messages::{About, AskSetting, Finish, Message, OneSample, Propose, Report};
 use super::super::preamble::Role;
-use super::super::times::{ACCEPT, BEGIN, FLOWS, FLUSH, GRACE, REPORTS};
+use super::super::times::{
+    ACCEPT_TIMEOUT, BEGIN_TIMEOUT, FLOWS_TIMEOUT, FLUSH_TIMEOUT, GRACE_TIME, REPORTS_TIMEOUT,
+};
 use super::*;
 use crate::frame::Decoder;
 use crate::keys::{AuthorizedKeys, KeyAuthorization};
@@ -358,9 +360,9 @@ fn a_rate_limit_is_told_to_a_plan_without_a_rate() {
 fn every_stage_of_a_measurement_has_its_deadline() {
     type Stage = fn(&mut Rig);
     let stages: [(Stage, Duration); 3] = [
-        (|_| {}, ACCEPT),
-        (|rig| rig.take(Input::Expecting { data_port: None }).unwrap(), FLOWS),
-        (|rig| rig.take(Input::FlowsReady).unwrap(), BEGIN),
+        (|_| {}, ACCEPT_TIMEOUT),
+        (|rig| rig.take(Input::Expecting { data_port: None }).unwrap(), FLOWS_TIMEOUT),
+        (|rig| rig.take(Input::FlowsReady).unwrap(), BEGIN_TIMEOUT),
     ];
     for reached in 1..=stages.len() {
         let mut rig = Rig::greeted(limits());
@@ -379,12 +381,12 @@ fn payload_that_the_client_does_not_end_is_ended_and_then_broken_off() {
     let plan = Plan { length: Length::Seconds(4.0), ..Plan::standard() };
     let mut rig = Rig::running(plan);
     let is_finish = |action: &Action| matches!(action, Action::Finish);
-    rig.wait(Duration::from_secs(4) + GRACE - Duration::from_millis(1)).unwrap();
+    rig.wait(Duration::from_secs(4) + GRACE_TIME - Duration::from_millis(1)).unwrap();
     assert_eq!(rig.count(is_finish), 0);
     rig.wait(Duration::from_millis(1)).unwrap();
     assert_eq!(rig.count(is_finish), 1);
     assert!(rig.last_said().contains(r#"{"finish":{"measurement":1,"why":"#));
-    rig.wait(FLUSH - GRACE).unwrap();
+    rig.wait(FLUSH_TIMEOUT - GRACE_TIME).unwrap();
     assert_eq!(rig.count(is_abandon), 1);
     assert!(rig.last_said().starts_with(r#"{"refuse":"#), "{}", rig.last_said());
     rig.propose(2, Plan::standard()).unwrap();
@@ -401,7 +403,7 @@ fn a_report_that_takes_minutes_is_waited_for_and_the_client_has_its_own_time_aft
     assert_eq!(rig.count(is_abandon), 0, "it is still writing");
     rig.take(Input::Report(Known::Value(Box::new(end("far"))))).unwrap();
     assert!(rig.last_said().starts_with(r#"{"report":"#), "{}", rig.last_said());
-    rig.wait(REPORTS - GRACE).unwrap();
+    rig.wait(REPORTS_TIMEOUT - GRACE_TIME).unwrap();
     assert_eq!(rig.count(is_abandon), 0, "the report is on a slow way");
     let report = Report { measurement: 1, end: Known::Value(Box::new(end("near"))) };
     rig.say(&Message::Report(report)).unwrap();
@@ -415,7 +417,7 @@ fn a_client_that_never_reports_is_not_waited_for_without_end() {
     let mut rig = Rig::running(Plan { length: Length::Seconds(4.0), ..Plan::standard() });
     rig.say(&Message::Finish(Finish { measurement: 1, why: None, soon: false })).unwrap();
     rig.take(Input::Report(Known::Value(Box::new(end("far"))))).unwrap();
-    rig.wait(REPORTS).unwrap();
+    rig.wait(REPORTS_TIMEOUT).unwrap();
     assert_eq!(rig.count(is_abandon), 1);
 }
 
@@ -427,7 +429,7 @@ fn a_plan_of_bytes_moves_payload_no_longer_than_the_limit() {
         rig.wait(Duration::from_secs(10)).unwrap();
     }
     assert_eq!(rig.count(|a| matches!(a, Action::Finish)), 0);
-    rig.wait(GRACE).unwrap();
+    rig.wait(GRACE_TIME).unwrap();
     assert_eq!(rig.count(|a| matches!(a, Action::Finish)), 1);
 }
 
@@ -469,7 +471,7 @@ fn a_client_that_does_nothing_is_asked_to_leave() {
     let mut rig = Rig::greeted(limits());
     let outcome = (0..100).try_for_each(|_| rig.wait(Duration::from_secs(10)));
     assert!(matches!(outcome, Err(WireError::TimedOut(_))), "{outcome:?}");
-    assert_eq!(rig.now, origin() + IDLE);
+    assert_eq!(rig.now, origin() + IDLE_TIMEOUT);
 }
 
 #[test]

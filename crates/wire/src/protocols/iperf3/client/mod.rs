@@ -17,7 +17,7 @@ use goodput_model::{EndName, Host, Known, Plan, Sample, Totals};
 use self::stage::State;
 use super::account::Account;
 use super::auth;
-use super::control::{Control, RESULTS_MAX, broken};
+use super::control::{Control, MAX_RESULTS_BYTES, broken};
 use super::cookie::{cookie, text};
 use super::errors;
 use super::express;
@@ -26,7 +26,10 @@ use super::states::{
     ACCESS_DENIED, CLIENT_TERMINATE, CREATE_STREAMS, DISPLAY_RESULTS, EXCHANGE_RESULTS, IPERF_DONE,
     PARAM_EXCHANGE, SERVER_ERROR, SERVER_TERMINATE, TEST_END, TEST_RUNNING, TEST_START,
 };
-use super::times::{BEGIN, ERROR_WORDS, GRACE, GREETING, PREPARE, RESULTS, STREAMS};
+use super::times::{
+    BEGIN_TIMEOUT, ERROR_TIMEOUT, GRACE_TIME, GREETING_TIMEOUT, PREPARE_TIMEOUT, RESULTS_TIMEOUT,
+    STREAMS_TIMEOUT,
+};
 use super::{PROGRAM, tickets};
 use crate::check;
 use crate::error::WireError;
@@ -124,7 +127,7 @@ impl ClientSession {
         let cookie = cookie(&config.seed);
         let mut control = Control::default();
         control.send(cookie.0.clone());
-        let deadline = Some(now + GREETING);
+        let deadline = Some(now + GREETING_TIMEOUT);
         Self { control, config, cookie, state: State::Greeting, deadline, early_plan: None }
     }
 
@@ -133,7 +136,9 @@ impl ClientSession {
         loop {
             match &mut self.state {
                 State::Listening(run) => {
-                    let Some(json) = self.control.next_json(RESULTS_MAX)? else { return Ok(()) };
+                    let Some(json) = self.control.next_json(MAX_RESULTS_BYTES)? else {
+                        return Ok(());
+                    };
                     let totals = results::read(&json, &run.plan, EndName::Far, PROGRAM);
                     self.told(now, totals.map_err(broken)?);
                 }
@@ -154,7 +159,7 @@ impl ClientSession {
             (ACCESS_DENIED, _) => {
                 self.refuse("it is busy with another test; try again later".into());
             }
-            (SERVER_ERROR, _) => self.enter(State::Failing, Some(now + ERROR_WORDS)),
+            (SERVER_ERROR, _) => self.enter(State::Failing, Some(now + ERROR_TIMEOUT)),
             (SERVER_TERMINATE, _) => self.refuse("the server was interrupted".into()),
             (PARAM_EXCHANGE, State::Greeting) => self.greeted(now)?,
             (CREATE_STREAMS, State::Proposed(_)) => self.create_streams(now),
@@ -205,7 +210,7 @@ impl ClientSession {
                     params.authtoken = Some(token.map_err(WireError::Local)?);
                 }
                 self.control.send_json(&params)?;
-                self.enter(State::Proposed(plan), Some(now + PREPARE));
+                self.enter(State::Proposed(plan), Some(now + PREPARE_TIMEOUT));
             }
             _ => self.control.act(Action::Refused(ONCE.into())),
         }
@@ -220,14 +225,14 @@ impl ClientSession {
         self.control
             .act(Action::OpenFlows { tickets, meeting: Meeting::Connect { port: None, apart: 0 } });
         let opening = State::Opening { plan, opened: false, running: false };
-        self.enter(opening, Some(now + STREAMS));
+        self.enter(opening, Some(now + STREAMS_TIMEOUT));
     }
 
     fn be_ready(&mut self, now: Instant) {
         if let State::Opening { plan, opened: true, running: true } = &self.state {
             let plan = plan.clone();
             self.control.act(Action::PeerReady);
-            self.enter(State::Ready(plan), Some(now + BEGIN));
+            self.enter(State::Ready(plan), Some(now + BEGIN_TIMEOUT));
         }
     }
 
@@ -236,7 +241,7 @@ impl ClientSession {
         let run = stage::Run::new(plan.clone(), Account::new(EndName::Near, plan.omit_s));
         let longest = check::duration_s(&run.plan).map(Duration::from_secs_f64);
         self.control.act(Action::Begin);
-        self.enter(State::Running(run), longest.map(|longest| now + longest + GRACE));
+        self.enter(State::Running(run), longest.map(|longest| now + longest + GRACE_TIME));
     }
 
     /// The driver ends the measurement; the server stops when it hears of it.
@@ -268,7 +273,7 @@ impl ClientSession {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Running(run) => {
                 self.control.act(Action::Finish);
-                self.enter(State::Ending { run, asked }, Some(now + RESULTS));
+                self.enter(State::Ending { run, asked }, Some(now + RESULTS_TIMEOUT));
             }
             other => self.state = other,
         }
@@ -289,7 +294,7 @@ impl ClientSession {
     fn told(&mut self, now: Instant, totals: Totals) {
         let totals = Totals { cookie: text(&self.cookie), ..totals };
         self.control.act(Action::PeerTotals(Box::new(totals)));
-        self.enter(State::ResultsSent, Some(now + RESULTS));
+        self.enter(State::ResultsSent, Some(now + RESULTS_TIMEOUT));
     }
 
     /// Both have the other's results.

@@ -99,7 +99,7 @@ fn an_error_without_all_its_words_is_told_at_the_end_or_in_time() {
     assert!(closed.refusal().contains("password is wrong"), "{}", closed.refusal());
     let mut silent = Talk::proposed(client_config(None), Plan::standard());
     silent.hear(error(&[])).unwrap();
-    silent.wait(ERROR_WORDS).unwrap();
+    silent.wait(ERROR_TIMEOUT).unwrap();
     assert!(silent.refusal().contains("a failure without a reason"));
 }
 

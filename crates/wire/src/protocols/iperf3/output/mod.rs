@@ -16,7 +16,7 @@ use super::agree::Agreed;
 use super::results::{Results, StreamResult};
 
 /// Longest text, bytes; what is beyond is left out and said so.
-const TEXT_MAX: usize = 256 * 1024;
+const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 /// Seconds between two reports of a server, unless its operator chose another time.
 const INTERVAL_S: f64 = 1.0;
@@ -81,7 +81,7 @@ impl Printout {
 
     fn interval(&mut self, sample: &Sample) {
         let lines = self.interval_lines(sample);
-        if self.text.len() + lines.len() > TEXT_MAX {
+        if self.text.len() + lines.len() > MAX_TEXT_BYTES {
             self.is_full = true;
         } else if !self.is_full {
             if self.intervals > 0 && self.plan.flow_plans().len() > 1 {
@@ -284,6 +284,6 @@ Accepted connection from 127.0.0.1, port 34966
     fn a_report_is_bounded() {
         let samples: Vec<_> = (1..9000).map(|i| udp(f64::from(i), 100, 90, 10)).collect();
         let text = printed(r#"{"udp":true}"#, &samples);
-        assert!(text.len() < TEXT_MAX + 1024 && text.contains("left out"), "{}", text.len());
+        assert!(text.len() < MAX_TEXT_BYTES + 1024 && text.contains("left out"), "{}", text.len());
     }
 }

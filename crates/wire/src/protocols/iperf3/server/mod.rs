@@ -16,7 +16,7 @@ use goodput_model::{EndName, Host, Known, Pin, Sample, Totals};
 
 use self::stage::{Run, Stage};
 use super::agree::{Agreed, agree};
-use super::control::{Control, PARAMS_MAX, RESULTS_MAX, broken};
+use super::control::{Control, MAX_PARAMS_BYTES, MAX_RESULTS_BYTES, broken};
 use super::cookie::{COOKIE_BYTES, read as read_cookie, text};
 use super::errors::number;
 use super::params::Params;
@@ -25,12 +25,15 @@ use super::states::{
     CLIENT_TERMINATE, CREATE_STREAMS, DISPLAY_RESULTS, EXCHANGE_RESULTS, IPERF_DONE,
     PARAM_EXCHANGE, SERVER_TERMINATE, TEST_END, TEST_RUNNING, TEST_START,
 };
-use super::times::{DENIAL, GOODBYE, GRACE, GREETING, JUDGING, PARAMS, PREPARE, RESULTS, STREAMS};
+use super::times::{
+    DENIAL_DELAY, GOODBYE_TIMEOUT, GRACE_TIME, GREETING_TIMEOUT, LOGIN_TIMEOUT, PARAMS_TIMEOUT,
+    PREPARE_TIMEOUT, RESULTS_TIMEOUT, STREAMS_TIMEOUT,
+};
 use super::{PROGRAM, tickets};
 use crate::error::WireError;
 use crate::outbox::Outbox;
 use crate::plain::phrase;
-use crate::protocols::goodput::times::LONGEST_PLAN_S;
+use crate::protocols::goodput::times::MAX_PLAN_S;
 use crate::session::{Action, Credential, Input, ServerConfig};
 use crate::state_machine::StateMachine;
 use crate::ticket::{Meeting, Proof};
@@ -134,7 +137,7 @@ impl ServerSession {
             cookie: Proof::default(),
             stage: Stage::Greeting,
             asked: now,
-            deadline: now + GREETING,
+            deadline: now + GREETING_TIMEOUT,
         }
     }
 
@@ -147,11 +150,15 @@ impl ServerSession {
                     self.greet(now, &bytes)?;
                 }
                 Stage::Awaiting => {
-                    let Some(json) = self.control.next_json(PARAMS_MAX)? else { return Ok(()) };
+                    let Some(json) = self.control.next_json(MAX_PARAMS_BYTES)? else {
+                        return Ok(());
+                    };
                     self.proposed(now, Params::read(&json));
                 }
                 Stage::Asking(run) => {
-                    let Some(json) = self.control.next_json(RESULTS_MAX)? else { return Ok(()) };
+                    let Some(json) = self.control.next_json(MAX_RESULTS_BYTES)? else {
+                        return Ok(());
+                    };
                     let program = run.program();
                     let totals = results::read(&json, &run.agreed.plan, EndName::Near, &program);
                     let cookie = text(&self.cookie);
@@ -188,7 +195,7 @@ impl ServerSession {
         let peer = Host::foreign(PROGRAM);
         self.control.act(Action::Greeted { peer, secured: false, clock: None });
         self.control.send(vec![PARAM_EXCHANGE]);
-        self.enter(Stage::Awaiting, now + PARAMS);
+        self.enter(Stage::Awaiting, now + PARAMS_TIMEOUT);
         Ok(())
     }
 
@@ -200,7 +207,7 @@ impl ServerSession {
         let token = params.authtoken.take().unwrap_or_default();
         self.control.act(Action::CheckLogin(token));
         self.asked = now;
-        self.enter(Stage::Judging(Box::new(params)), now + JUDGING);
+        self.enter(Stage::Judging(Box::new(params)), now + LOGIN_TIMEOUT);
     }
 
     /// The host has looked at the login.
@@ -228,7 +235,7 @@ impl ServerSession {
                 });
                 let peer = self.config.peer;
                 let run = Run::new(agreed, peer);
-                self.enter(Stage::Preparing(Box::new(run)), now + PREPARE);
+                self.enter(Stage::Preparing(Box::new(run)), now + PREPARE_TIMEOUT);
             }
             Err((number, why)) => {
                 self.control.act(Action::Refused(why));
@@ -241,7 +248,7 @@ impl ServerSession {
         match std::mem::replace(&mut self.stage, Stage::Parting) {
             Stage::Preparing(run) => {
                 self.control.send(vec![CREATE_STREAMS]);
-                self.enter(Stage::Gathering(run), now + STREAMS);
+                self.enter(Stage::Gathering(run), now + STREAMS_TIMEOUT);
             }
             other => self.stage = other,
         }
@@ -261,8 +268,8 @@ impl ServerSession {
 
     /// How long payload may move before this end ends it.
     fn lasts(&self, agreed: &Agreed) -> Duration {
-        let told = agreed.lasts_s.map(|seconds| Duration::from_secs_f64(seconds) + GRACE);
-        let limit = self.config.limits.duration_s.min(LONGEST_PLAN_S);
+        let told = agreed.lasts_s.map(|seconds| Duration::from_secs_f64(seconds) + GRACE_TIME);
+        let limit = self.config.limits.duration_s.min(MAX_PLAN_S);
         told.unwrap_or(Duration::from_secs_f64(limit))
     }
 
@@ -272,7 +279,7 @@ impl ServerSession {
             Stage::Running(run) => {
                 self.control.act(Action::Finish);
                 let complete = run.is_complete();
-                self.enter(Stage::Ending(run), now + RESULTS);
+                self.enter(Stage::Ending(run), now + RESULTS_TIMEOUT);
                 if complete {
                     self.ask(now);
                 }
@@ -296,7 +303,7 @@ impl ServerSession {
         match std::mem::replace(&mut self.stage, Stage::Parting) {
             Stage::Ending(run) => {
                 self.control.send(vec![EXCHANGE_RESULTS]);
-                self.enter(Stage::Asking(run), now + RESULTS);
+                self.enter(Stage::Asking(run), now + RESULTS_TIMEOUT);
             }
             other => self.stage = other,
         }
@@ -309,7 +316,7 @@ impl ServerSession {
             self.control.send_json(&run.results())?;
             self.control.send(vec![DISPLAY_RESULTS]);
         }
-        self.enter(Stage::Parting, now + GOODBYE);
+        self.enter(Stage::Parting, now + GOODBYE_TIMEOUT);
         Ok(())
     }
 
@@ -357,12 +364,12 @@ impl ServerSession {
     }
 }
 
-/// The next whole number of [`DENIAL`]s after the login was shown: however long it took to look at it,
+/// The next whole number of [`DENIAL_DELAY`]s after the login was shown: however long it took to look at it,
 /// the time of the answer tells a client nothing finer.
 fn next_denial(asked: Instant, now: Instant) -> Instant {
-    let mut at = asked + DENIAL;
+    let mut at = asked + DENIAL_DELAY;
     while at <= now {
-        at += DENIAL;
+        at += DENIAL_DELAY;
     }
     at
 }

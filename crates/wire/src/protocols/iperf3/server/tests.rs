@@ -191,7 +191,7 @@ fn whoever_is_not_hears_the_same_on_a_grid_of_time() {
 #[test]
 fn a_login_that_nobody_looks_at_lets_nobody_in() {
     let mut talk = asking("{}");
-    assert!(talk.wait(JUDGING).is_err());
+    assert!(talk.wait(LOGIN_TIMEOUT).is_err());
     assert_eq!(talk.said, error(142));
     talk.tell(Input::LoginChecked(Some("mario".into()))).unwrap();
     assert!(!talk.did(|action| matches!(action, Action::ExpectFlows { .. })));

@@ -5,7 +5,7 @@ use std::time::Instant;
 use goodput_model::{Length, Plan};
 
 use super::super::plan::{parameters_of, unspoken};
-use super::super::{ACCEPT, BEGIN, DATA_PORT, FLOWS, tickets};
+use super::super::{ACCEPT_TIMEOUT, BEGIN_TIMEOUT, DATA_PORT, FLOWS_TIMEOUT, tickets};
 use super::{ClientSession, State};
 use crate::check;
 use crate::error::WireError;
@@ -13,7 +13,7 @@ use crate::session::Action;
 use crate::ticket::Meeting;
 
 /// Where this end tries to listen until it finds free ports, a measurement's number of ports apart.
-const TRIES: u16 = 8;
+const MAX_ATTEMPTS: u16 = 8;
 
 /// A measurement that both sides get ready for.
 pub struct Agreement {
@@ -60,7 +60,7 @@ impl ClientSession {
             accepted: false,
             flows_ready: false,
         };
-        self.enter(State::Agreeing(agreement), Some(now + ACCEPT));
+        self.enter(State::Agreeing(agreement), Some(now + ACCEPT_TIMEOUT));
         if listens {
             self.listen();
         } else {
@@ -78,7 +78,7 @@ impl ClientSession {
     /// The flows can't be had; ports that are taken are not the only ones.
     pub(super) fn flows_failed(&mut self) {
         if let State::Agreeing(agreement) = &mut self.state
-            && let Agreement { listens: true, asked: false, tries: ..TRIES, .. } = agreement
+            && let Agreement { listens: true, asked: false, tries: ..MAX_ATTEMPTS, .. } = agreement
             // A port that was asked for is no first guess.
             && agreement.plan.data_port.is_none()
         {
@@ -115,7 +115,7 @@ impl ClientSession {
     /// This end listens, so that the server may be told where.
     pub(super) fn listening(&mut self, now: Instant) {
         if let State::Agreeing(Agreement { listens: true, asked: false, .. }) = self.state {
-            self.deadline = Some(now + ACCEPT);
+            self.deadline = Some(now + ACCEPT_TIMEOUT);
             self.ask();
         }
     }
@@ -128,7 +128,7 @@ impl ClientSession {
             return self.account.hear(line);
         }
         if line.starts_with("KO") {
-            self.enter(State::Refusing(String::new()), Some(now + ACCEPT));
+            self.enter(State::Refusing(String::new()), Some(now + ACCEPT_TIMEOUT));
             return Ok(());
         }
         if !line.starts_with("OK") {
@@ -137,7 +137,7 @@ impl ClientSession {
         }
         agreement.accepted = true;
         let (listens, port) = (agreement.listens, agreement.port);
-        self.deadline = Some(now + FLOWS);
+        self.deadline = Some(now + FLOWS_TIMEOUT);
         if !listens {
             self.open_flows(Meeting::Connect { port: Some(port), apart: 1 });
         }
@@ -156,7 +156,7 @@ impl ClientSession {
         let State::Agreeing(agreement) = &self.state else { return };
         if agreement.accepted && agreement.flows_ready {
             let plan = agreement.plan.clone();
-            self.enter(State::Ready(plan), Some(now + BEGIN));
+            self.enter(State::Ready(plan), Some(now + BEGIN_TIMEOUT));
             self.out.act(Action::PeerReady);
         }
     }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use goodput_model::{Direction, Known, Plan, Sample, Transport};
 
-use super::super::{DRAIN, GRACE};
+use super::super::{DRAIN_TIMEOUT, GRACE_TIME};
 use super::{ClientSession, State};
 use crate::check;
 use crate::protocols::goodput::times::after_s;
@@ -38,7 +38,8 @@ impl ClientSession {
     fn begin(&mut self, now: Instant) {
         let State::Ready(plan) = &self.state else { return };
         let plan = plan.clone();
-        let until = after_s(now, check::duration_s(&plan).unwrap_or(f64::MAX)) + DRAIN + GRACE;
+        let until =
+            after_s(now, check::duration_s(&plan).unwrap_or(f64::MAX)) + DRAIN_TIMEOUT + GRACE_TIME;
         let running = Running { plan, finishing: false, ended: None, told: false };
         self.enter(State::Running(running), Some(until));
         self.out.act(Action::Begin);
@@ -69,7 +70,7 @@ impl ClientSession {
         if running.plan.transport == Transport::Udp && !running.told {
             self.out.end_sending();
         }
-        self.deadline = Some(now + DRAIN);
+        self.deadline = Some(now + DRAIN_TIMEOUT);
         self.conclude();
     }
 

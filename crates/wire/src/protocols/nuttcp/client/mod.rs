@@ -21,7 +21,7 @@ use self::measurement::Running;
 use super::account::Account;
 use super::lines::Lines;
 use super::version::{HELO, Version};
-use super::{GREETING, OURS};
+use super::{GREETING_TIMEOUT, OURS};
 use crate::error::WireError;
 use crate::foreign;
 use crate::outbox::Outbox;
@@ -136,7 +136,7 @@ impl ClientSession {
             out,
             lines: Lines::default(),
             state: State::Greeting,
-            deadline: Some(now + GREETING),
+            deadline: Some(now + GREETING_TIMEOUT),
             early_plan: None,
             theirs: OURS,
             account: Account::default(),

@@ -5,7 +5,7 @@ use std::time::Instant;
 use goodput_model::{Known, Sample};
 
 use super::super::intervals::Intervals;
-use super::super::{BEGIN_PAUSE, DRAIN, FLOWS, GRACE, OURS, report};
+use super::super::{BEGIN_PAUSE, DRAIN_TIMEOUT, FLOWS_TIMEOUT, GRACE_TIME, OURS, report};
 use super::{ClientRequest, ServerSession, State};
 use crate::check;
 use crate::protocols::goodput::times::after_s;
@@ -52,7 +52,7 @@ impl ServerSession {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Preparing(asked) => {
                 self.out.send(format!("OK v{OURS}\n"));
-                self.enter(State::Expecting(asked), now + FLOWS);
+                self.enter(State::Expecting(asked), now + FLOWS_TIMEOUT);
             }
             other => self.state = other,
         }
@@ -77,7 +77,7 @@ impl ServerSession {
         let seconds = own.or(check::duration_s(&asked.plan)).unwrap_or(longest);
         let at = after_s(now, seconds);
         match (asked.parameters.client_sends, asked.parameters.udp) {
-            (true, _) => at + GRACE,
+            (true, _) => at + GRACE_TIME,
             (false, true) => at + BEGIN_PAUSE,
             (false, false) => at,
         }
@@ -96,7 +96,7 @@ impl ServerSession {
         if let State::Running(running) = &mut self.state
             && !std::mem::replace(&mut running.finishing, true)
         {
-            self.deadline = now + DRAIN;
+            self.deadline = now + DRAIN_TIMEOUT;
             self.out.act(Action::Finish);
         }
     }
@@ -114,7 +114,7 @@ impl ServerSession {
             Input::Finish(_) => self.finish(now),
             Input::Ended(last) => {
                 running.last = Some(last);
-                self.deadline = now + DRAIN;
+                self.deadline = now + DRAIN_TIMEOUT;
             }
             Input::Report(_) => self.report(),
             // What is asked of a client's session has no place here.

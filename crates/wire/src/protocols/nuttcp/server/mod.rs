@@ -21,7 +21,7 @@ use super::lines::Lines;
 use super::parameters::Parameters;
 use super::plan::plan_of;
 use super::version::Version;
-use super::{GREETING, OURS, PREPARE, tickets};
+use super::{GREETING_TIMEOUT, OURS, PREPARE_TIMEOUT, tickets};
 use crate::error::WireError;
 use crate::foreign;
 use crate::outbox::Outbox;
@@ -127,7 +127,7 @@ impl ServerSession {
             config,
             lines: Lines::default(),
             state: State::Greeting,
-            deadline: now + GREETING,
+            deadline: now + GREETING_TIMEOUT,
         }
     }
 
@@ -198,7 +198,10 @@ impl ServerSession {
         };
         let tickets = tickets(&plan, parameters.interval_s);
         self.out.act(Action::ExpectFlows { plan: Box::new(plan.clone()), tickets, meeting });
-        self.enter(State::Preparing(Box::new(ClientRequest { parameters, plan })), now + PREPARE);
+        self.enter(
+            State::Preparing(Box::new(ClientRequest { parameters, plan })),
+            now + PREPARE_TIMEOUT,
+        );
     }
 
     fn enter(&mut self, state: State, deadline: Instant) {

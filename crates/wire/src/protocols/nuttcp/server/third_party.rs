@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::super::parameters::{Parameters, ThirdParty};
 use super::super::third_party::third_party_test;
-use super::super::{ACCEPT, DRAIN, GRACE, OURS};
+use super::super::{ACCEPT_TIMEOUT, DRAIN_TIMEOUT, GRACE_TIME, OURS};
 use super::{ServerSession, State, complaint};
 use crate::check;
 use crate::plain::phrase;
@@ -47,7 +47,7 @@ impl ServerSession {
                 let limit_s = check::duration_s(&test.plan).unwrap_or(limits.duration_s);
                 let stage = Stage::ClientRequest { sends: asked.client_sends, limit_s };
                 self.out.act(Action::MeasureWithThirdParty(Box::new(test)));
-                self.enter(State::ThirdParty(stage), now + ACCEPT);
+                self.enter(State::ThirdParty(stage), now + ACCEPT_TIMEOUT);
             }
         }
     }
@@ -57,7 +57,7 @@ impl ServerSession {
         if let State::ThirdParty(Stage::ClientRequest { sends, limit_s }) = self.state {
             self.out.send(format!("OK v{OURS}\n"));
             // The other conversation has time limits of its own; this one outlasts them.
-            let until = after_s(now, limit_s) + 4 * DRAIN + GRACE;
+            let until = after_s(now, limit_s) + 4 * DRAIN_TIMEOUT + GRACE_TIME;
             self.enter(State::ThirdParty(Stage::Under { sends }), until);
         }
     }
