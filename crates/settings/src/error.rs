@@ -142,6 +142,19 @@ pub enum SettingError {
         /// The other process.
         pid: u32,
     },
+    /// Another process that is not the run itself holds the journal of the run that changed it.
+    #[error(
+        "{setting} is still as process {pid} set it: the guard of that run is putting it back, or the run can't be seen from here; wait until it is done (journal {})",
+        journal.display()
+    )]
+    Held {
+        /// The setting.
+        setting: SettingRef,
+        /// The process of the run that changed it.
+        pid: u32,
+        /// The journal of that run.
+        journal: PathBuf,
+    },
     /// A run that died left it changed, and that is not put back yet.
     #[error(
         "{setting} is still as an interrupted run left it; put it back first with `goodput --state-dir {} settings undo` (journal {})",

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::journal::{Contents, Entry, JournalFile, open_one};
 use crate::life;
@@ -12,14 +12,38 @@ use crate::restore::{self, Forget, Outcome, RestoreReport, Restored};
 use crate::undo::unopened;
 
 /// How long a guard may take: a device that resets takes seconds to come back.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LONGEST_GUARD: Duration = Duration::from_secs(30);
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// How long a caller waits for others that hold journals, for all journals together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience(Duration);
+
+impl Patience {
+    /// Waits for nobody, for callers that others wait for.
+    pub const NONE: Self = Self(Duration::ZERO);
+    /// Waits as long as a guard may take (30 s), for a person who asked for it.
+    pub const FOR_A_GUARD: Self = Self(LONGEST_GUARD);
+
+    /// Waits a moment, unless all patience is spent.
+    fn wait(&mut self) -> bool {
+        let Some(left) = self.0.checked_sub(LOOK) else { return false };
+        self.0 = left;
+        #[cfg(test)]
+        crate::testing::waiting();
+        sleep(LOOK);
+        true
+    }
+}
+
 /// Waits until the guard of a dead run has let go of a journal, and says what became of it; what the
 /// guard leaves is settled here. `None`: there was nothing in it.
-pub(crate) fn settle(path: &Path, forget: Forget) -> Option<RestoreReport> {
-    let until = Instant::now() + PATIENCE;
+pub(crate) fn settle(
+    path: &Path,
+    forget: Forget,
+    patience: &mut Patience,
+) -> Option<RestoreReport> {
     let mut first: Option<Contents> = None;
     loop {
         match JournalFile::peek(path) {
@@ -33,8 +57,7 @@ pub(crate) fn settle(path: &Path, forget: Forget) -> Option<RestoreReport> {
                 }
             }
             Ok(Some((contents, true))) => {
-                let pid = contents.owner.as_ref().map(|owner| owner.pid);
-                if let Some(pid) = pid.filter(|pid| life::runs(*pid)) {
+                if let Some(pid) = live_owner(&contents) {
                     return Some(report(path, &contents, |_| Outcome::InUse { pid }));
                 }
                 // Later its guard has taken some of it off.
@@ -42,15 +65,16 @@ pub(crate) fn settle(path: &Path, forget: Forget) -> Option<RestoreReport> {
             }
             Err(cause) => return Some(unopened(path.into(), &cause)),
         }
-        if Instant::now() > until {
-            let why = "its guard, or a run that can't be seen from here, is still at work on it; \
-                       run `goodput settings undo` again";
-            return Some(report(path, &first?, |_| Outcome::Failed(why.into())));
+        if !patience.wait() {
+            return Some(report(path, &first?, |_| Outcome::Held));
         }
-        #[cfg(test)]
-        crate::testing::waiting();
-        sleep(LOOK);
     }
+}
+
+/// The process of the run that wrote a journal, if it can be seen to live.
+fn live_owner(contents: &Contents) -> Option<u32> {
+    let pid = contents.owner.as_ref().map(|owner| owner.pid);
+    pid.filter(|pid| life::runs(*pid))
 }
 
 /// What a guard has made of a journal that it has closed.

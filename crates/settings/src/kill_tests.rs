@@ -9,7 +9,7 @@ use crate::life::{self, Life};
 use crate::place::Place;
 use crate::restore::settle;
 use crate::testing::{Scene, guard, wait_for, when_waiting};
-use crate::{Changes, Forget, Outcome, SettingError, leftovers, undo, undo_and_forget};
+use crate::{Changes, Forget, Outcome, Patience, SettingError, leftovers, undo, undo_and_forget};
 
 fn pid(text: &str) -> Pid {
     Pid::from_raw(text.parse().unwrap()).unwrap()
@@ -139,6 +139,39 @@ fn what_a_guard_leaves_is_put_back_when_it_is_gone() {
     let reports = undo(&scene.state_dir()).unwrap();
     assert_eq!(reports[0].entries[0].outcome, Outcome::PutBack { to: "a".into() });
     assert_eq!(scene.value(), "a");
+}
+
+#[test]
+fn a_new_run_waits_for_no_guard_and_says_at_once_what_is_held() {
+    let (scene, other) = (Scene::new(), Scene::new());
+    let path = leave_dead_journal(&scene, &Place::here().unwrap());
+    let guard_of_it = JournalFile::take_over(&path).unwrap().unwrap();
+    when_waiting(|| panic!("all clients of a server wait with it"));
+    let mut changes = scene.begin();
+    assert_eq!(changes.settled(), []);
+    let error = changes.apply(&scene.setting(), "c").unwrap_err();
+    let (setting, said) = (scene.setting(), error.to_string());
+    assert!(matches!(&error, SettingError::Held { setting: held, .. } if *held == setting));
+    assert!(said.contains(path.to_str().unwrap()) && said.contains("guard"), "{said}");
+    changes.apply(&other.setting(), "c").unwrap();
+    assert!(changes.restore().is_clean());
+    assert_eq!(scene.value(), "b");
+
+    // A person can wait.
+    when_waiting(move || assert!(settle(guard_of_it, Forget::Nothing).is_clean()));
+    assert!(undo(&scene.state_dir()).unwrap()[0].is_clean());
+    assert_eq!(scene.value(), "a");
+}
+
+#[test]
+fn when_patience_is_spent_the_journal_is_held() {
+    let scene = Scene::new();
+    let path = leave_dead_journal(&scene, &Place::here().unwrap());
+    let _guard = JournalFile::take_over(&path).unwrap().unwrap();
+    let report = crate::held::settle(&path, Forget::Nothing, &mut { Patience::NONE }).unwrap();
+    assert_eq!(report.entries[0].outcome, Outcome::Held);
+    assert!(!report.is_clean() && report.is_held() && !report.is_in_use());
+    assert!(report.to_string().contains("settings undo"), "{report}");
 }
 
 #[test]

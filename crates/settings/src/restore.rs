@@ -73,6 +73,9 @@ pub enum Outcome {
         /// The process of that run.
         pid: u32,
     },
+    /// The guard of the run that died, or a run that can't be seen from here, is still at work on it; left
+    /// alone.
+    Held,
     /// It belongs to another network namespace; kept in the journal.
     OtherNamespace {
         /// What to write before a command so that it runs there, if a way in is known.
@@ -108,6 +111,11 @@ impl RestoreReport {
     pub(crate) fn is_in_use(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry.outcome, Outcome::InUse { .. }))
     }
+
+    /// Whether anyone else is at work there.
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_in_use() || self.entries.iter().any(|entry| entry.outcome == Outcome::Held)
+    }
 }
 
 impl std::fmt::Display for RestoreReport {
@@ -134,6 +142,10 @@ impl std::fmt::Display for Outcome {
             Self::InUse { pid } => write!(
                 f,
                 "still changed by a run at work (process {pid}), which puts it back when it ends"
+            ),
+            Self::Held => f.write_str(
+                "not put back: its guard, or a run that can't be seen from here, is still at work on it; \
+                 run `goodput settings undo` again",
             ),
             Self::OtherNamespace { enter: Some(enter) } => write!(
                 f,
@@ -207,8 +219,8 @@ fn tidy(
 }
 
 fn is_settled(entry: &Restored) -> bool {
-    use Outcome::{Failed, NamespaceUnseen, OtherNamespace};
-    !matches!(entry.outcome, OtherNamespace { .. } | NamespaceUnseen(_) | Failed(_))
+    use Outcome::{Failed, Held, NamespaceUnseen, OtherNamespace};
+    !matches!(entry.outcome, OtherNamespace { .. } | NamespaceUnseen(_) | Failed(_) | Held)
 }
 
 /// Why the journal can't be acted on at all, if so.

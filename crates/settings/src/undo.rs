@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::SettingError;
+use crate::held::{self, Patience};
 use crate::journal::{abandoned, listed_elsewhere, open_one};
+use crate::leftover;
 use crate::place::Place;
 use crate::restore::{Forget, RestoreReport, foreign, settle};
-use crate::{held, leftover};
 
 /// Puts back what runs that are no more left changed, one report for each of them; none where
 /// there is nothing to do. A guard that is at work is waited for; the changes of live runs are left
@@ -32,29 +33,40 @@ pub fn undo_and_forget(
 }
 
 fn settle_all(state_dir: &Path, forget: Forget) -> Result<Vec<RestoreReport>, SettingError> {
-    let mut reports = settle_own(state_dir, forget)?;
+    let mut patience = Patience::FOR_A_GUARD;
+    let mut reports = settle_own(state_dir, forget, &mut patience)?;
     let here = Place::here()?;
     let elsewhere = listed_elsewhere(state_dir).into_iter().rev();
-    let elsewhere = elsewhere.filter_map(|path| settle_elsewhere(&path, &here, forget));
+    let elsewhere =
+        elsewhere.filter_map(|path| settle_elsewhere(&path, &here, forget, &mut patience));
     reports.extend(elsewhere.filter(|report| !report.is_in_use()));
     reports.retain(|report| !report.is_silent());
     Ok(reports)
 }
 
 /// The journals in `state_dir`.
-fn settle_own(state_dir: &Path, forget: Forget) -> Result<Vec<RestoreReport>, SettingError> {
+fn settle_own(
+    state_dir: &Path,
+    forget: Forget,
+    patience: &mut Patience,
+) -> Result<Vec<RestoreReport>, SettingError> {
     // The last run first: it may have started from what an earlier one had left.
     let reports =
         abandoned(state_dir)?.into_iter().rev().filter_map(|(path, opened)| match opened {
             Ok(Some(journal)) => Some(settle(journal, forget)),
-            Ok(None) => held::settle(&path, forget),
+            Ok(None) => held::settle(&path, forget, patience),
             Err(cause) => Some(unopened(path, &cause)),
         });
     Ok(reports.collect())
 }
 
 /// A journal in another directory of this user, if everything in it can be settled here.
-fn settle_elsewhere(path: &Path, here: &Place, forget: Forget) -> Option<RestoreReport> {
+fn settle_elsewhere(
+    path: &Path,
+    here: &Place,
+    forget: Forget,
+    patience: &mut Patience,
+) -> Option<RestoreReport> {
     // What can't be read is told as a leftover.
     let contents = leftover::read(path)?;
     let is_ours = foreign(&contents).is_none()
@@ -62,19 +74,23 @@ fn settle_elsewhere(path: &Path, here: &Place, forget: Forget) -> Option<Restore
         && leftover::elsewhere(&contents, here).is_empty();
     match is_ours.then(|| open_one(path))? {
         Ok(Some(journal)) => Some(settle(journal, forget)),
-        Ok(None) => held::settle(path, forget),
+        Ok(None) => held::settle(path, forget, patience),
         Err(cause) => Some(unopened(path.into(), &cause)),
     }
 }
 
 /// Settles what can be settled before a new run begins in `state_dir`, so that nothing which a dead
-/// run left passes for an original. One report for each run that had left something.
+/// run left passes for an original. One report for each run that had left something. What others still
+/// hold when `patience` is spent is left out: whoever changes one of its settings is told then.
 ///
 /// # Errors
 /// As [`undo`].
-pub fn settle_before(state_dir: &Path) -> Result<Vec<RestoreReport>, SettingError> {
-    let mut reports = settle_own(state_dir, Forget::Nothing)?;
-    reports.retain(|report| !report.entries.is_empty() && !report.is_in_use());
+pub fn settle_before(
+    state_dir: &Path,
+    mut patience: Patience,
+) -> Result<Vec<RestoreReport>, SettingError> {
+    let mut reports = settle_own(state_dir, Forget::Nothing, &mut patience)?;
+    reports.retain(|report| !report.entries.is_empty() && !report.is_held());
     Ok(reports)
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use goodput_model::{EndName, Permanent, SettingRef};
 use goodput_settings::allowlist::AllowedSettings;
-use goodput_settings::{Changes, Forget, GuardProgram, RestoreReport, Whereabouts};
+use goodput_settings::{Changes, Forget, GuardProgram, Patience, RestoreReport, Whereabouts};
 
 use super::list;
 use crate::args::Settings;
@@ -74,7 +74,8 @@ fn set(assignment: &str, state_dir: &Path) -> Result<Exit> {
 /// anew, and says so; warns of what is left in spite of it.
 pub fn settle_leftovers(state_dir: &Path) {
     // An error here comes again, and is told, when the changes begin.
-    for report in goodput_settings::settle_before(state_dir).unwrap_or_default() {
+    let settled = goodput_settings::settle_before(state_dir, Patience::FOR_A_GUARD);
+    for report in settled.unwrap_or_default() {
         screen::say(format_args!(
             "left changed by an interrupted run, settled before anything else:\n{report}"
         ));

@@ -7,6 +7,7 @@ use goodput_model::{EndName, SettingRef};
 
 use crate::error::SettingError;
 use crate::guard::{Guard, GuardProgram};
+use crate::held::Patience;
 use crate::journal::{Contents, Durable, Entry, JournalFile, Line, claim};
 use crate::lookup::{find, machine};
 use crate::place::Place;
@@ -37,13 +38,14 @@ struct Open {
 
 impl Changes {
     /// Opens a journal in `state_dir` and starts the guard. What dead runs left changed, by the
-    /// journals there, is put back first; nothing else is changed yet.
+    /// journals there, is put back first; nothing else is changed yet. A journal that another process
+    /// holds is left to it without waiting, because others may wait for the caller.
     ///
     /// # Errors
     /// When the journal can't be written or the guard does not start.
     pub fn begin(state_dir: &Path, guard: GuardProgram) -> Result<Self, SettingError> {
         let place = Place::here()?;
-        let settled = settle_before(state_dir)?;
+        let settled = settle_before(state_dir, Patience::NONE)?;
         let journal = JournalFile::create(state_dir, &place)?;
         match Guard::spawn(&guard, journal.path()) {
             Ok(guard) => {

@@ -11,6 +11,7 @@ use super::contents::{Contents, Entry};
 use super::file::{JournalFile, SUFFIX, check_folder, lock_folder};
 use super::list::List;
 use crate::error::SettingError;
+use crate::life;
 use crate::lookup;
 use crate::place::Place;
 use crate::setting::Machine;
@@ -112,9 +113,11 @@ pub(crate) fn claim(
                 continue;
             }
             let setting = entry.setting.clone();
+            let (pid, journal) = (owner.pid, path.clone());
             return Err(match alive {
-                true => SettingError::InUse { setting, pid: owner.pid },
-                false => SettingError::LeftChanged { setting, journal: path.clone() },
+                true if life::runs(pid) => SettingError::InUse { setting, pid },
+                true => SettingError::Held { setting, pid, journal },
+                false => SettingError::LeftChanged { setting, journal },
             });
         }
     }
