@@ -19,7 +19,7 @@ use goodput_wire::session::{Limits, Protocol};
 use super::measured::{self, Signals};
 use super::notifier::Notifier;
 use super::served;
-use super::settings::warn_of_leftovers;
+use super::settings::{settle_leftovers, warn_of_leftovers};
 use super::third_party;
 use super::unprivileged;
 use crate::args::{LocalAddress, ServeArgs, ServedFileArgs, WhenBusy};
@@ -34,7 +34,7 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     screen::stay_alone(true);
     share_heaps();
     let state = state_dir(state)?;
-    warn_of_leftovers(&state);
+    tend_leftovers(&args, &state);
     let known = KnownClients::of(&args, &state)?;
     let config = config(&args, &state, known.as_ref())?;
     let bind = args.listen.bind.as_ref().map(LocalAddress::scoped).transpose()?;
@@ -74,6 +74,15 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
         anyhow::Ok(served?)
     })?;
     Ok(Exit::Fine)
+}
+
+/// Settles what interrupted runs left changed if clients may change settings here: the first of them would
+/// have it settled anyway. Else warns of it.
+fn tend_leftovers(args: &ServeArgs, state: &Path) {
+    match args.clients.allow_settings.is_empty() {
+        true => warn_of_leftovers(state),
+        false => settle_leftovers(state),
+    }
 }
 
 /// The server's own key in its state directory.

@@ -2,7 +2,8 @@
 //! lab (tests/lab.rs).
 
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Stdio};
 
 use goodput_model::{Kind, Record};
@@ -139,6 +140,47 @@ fn what_a_dead_run_left_is_told_and_can_be_forgotten() {
     };
     assert!(forgotten.contains("namespace is gone"), "{forgotten}");
     assert!(stdout(&run(&["settings", "undo"])).contains("nothing to undo"));
+}
+
+/// A journal of a dead run in this namespace, which would have changed a parameter and did not come to it.
+fn plant_journal(folder: &Path) -> PathBuf {
+    std::fs::DirBuilder::new().mode(0o700).create(folder).expect("it is new");
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("proc is there");
+    let netns = std::fs::metadata("/proc/self/ns/net").expect("proc is there").ino();
+    let value = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_rmem").expect("proc is there");
+    let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+    let setting: goodput_model::SettingRef = "sysctl.net.ipv4.tcp_rmem".parse().expect("a name");
+    let setting = serde_json::to_string(&setting).expect("JSON");
+    let journal = format!(
+        "{{\"line\":\"begin\",\"format\":1,\"pid\":1,\"boot_id\":\"{}\",\"netns\":{netns}}}\n\
+         {{\"line\":\"intent\",\"setting\":{setting},\"original\":\"{value}\",\
+         \"exact\":\"{value}\",\"to\":\"4096 8192 65536\"}}\n",
+        boot.trim()
+    );
+    let path = folder.join("1.journal.jsonl");
+    std::fs::write(&path, journal).expect("it is writable");
+    path
+}
+
+#[test]
+fn a_server_that_changes_settings_settles_what_is_left_and_asks_nobody_to() {
+    for settles in [true, false] {
+        let home = Home::new();
+        let token = home.secret("token", "4cf1d5a6e0b27c9388ab41f02d6e759c");
+        let allowed = [
+            "--token-file",
+            token.to_str().unwrap(),
+            "--allow-settings",
+            "sysctl.net.ipv4.tcp_rmem",
+        ];
+        let arguments = if settles { &allowed[..] } else { &[] };
+        let journal = plant_journal(&home.path().join("state"));
+        let _server = Server::start(&home, arguments);
+        let log = std::fs::read_to_string(home.path().join("server.log")).unwrap();
+        assert_eq!(journal.exists(), !settles, "{log}");
+        assert_eq!(log.contains("settings undo"), !settles, "{log}");
+        assert_eq!(log.contains("tcp_rmem: already as it was"), settles, "{log}");
+    }
 }
 
 #[test]
