@@ -6,6 +6,7 @@ use crate::ethtool::{MAX_TABLE_BYTES, call};
 use crate::raw;
 
 const ETHTOOL_GRXFH: u32 = 0x29;
+const ETHTOOL_GRXRINGS: u32 = 0x2d;
 const ETHTOOL_GRSSH: u32 = 0x46;
 const ETHTOOL_SRSSH: u32 = 0x47;
 /// `struct ethtool_rxfh` without its list: command, context, both lengths, the function and the
@@ -20,8 +21,8 @@ const TRANSFORM_AT: usize = 17;
 const TABLE_STAYS: u32 = u32::MAX;
 /// `ETH_RSS_HASH_TOP`.
 const TOEPLITZ: u8 = 1;
-/// The first 16 bytes of `struct ethtool_rxnfc`, which are all that the kernel reads and writes for
-/// this command (net/ethtool/ioctl.c, `ethtool_rxnfc_copy_struct`): command, kind of flow, fields.
+/// The first 16 bytes of `struct ethtool_rxnfc`, which are all that counts for these commands
+/// (net/ethtool/ioctl.c, `ethtool_rxnfc_copy_struct`): command, kind of flow, fields or a number.
 const FIELDS_BYTES: usize = 16;
 /// `RXH_L4_B_0_1` and `RXH_L4_B_2_3`: source and destination port.
 const PORTS: u64 = 1 << 6 | 1 << 7;
@@ -98,6 +99,27 @@ pub fn set_receive_hash(device: &str, part: HashPart, bytes: &[u8]) -> Result<()
     call(&operation, device, ETHTOOL_SRSSH, &mut order)
 }
 
+/// The number of queues that the receive hash of `device` chooses from.
+pub fn receive_queues(device: &str) -> Result<u32, NetlinkError> {
+    let operation = format!("read the number of receive queues of {device}");
+    let mut fields = [0u8; FIELDS_BYTES];
+    call(&operation, device, ETHTOOL_GRXRINGS, &mut fields)?;
+    let queues = fields.last_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+    u32::try_from(queues).map_err(|_| NetlinkError::malformed(&operation, "there are too many"))
+}
+
+/// Has the kernel make the table of `device` anew, spread evenly over its queues, and forget that anyone has
+/// set it (net/ethtool/ioctl.c `ethtool_set_rxfh`: a length of 0 clears `IFF_RXFH_CONFIGURED`). Needs CAP_NET_ADMIN.
+pub fn reset_receive_table(device: &str) -> Result<(), NetlinkError> {
+    let operation = format!("reset the receive hash table of {device}");
+    let mut order = [0u8; HASH_BYTES];
+    call(&operation, device, ETHTOOL_GRSSH, &mut order)?;
+    let transform = order[TRANSFORM_AT];
+    order.fill(0);
+    order[TRANSFORM_AT] = transform;
+    call(&operation, device, ETHTOOL_SRSSH, &mut order)
+}
+
 /// The order for a device that has told this head. A function of 0 is no change; the transform, which
 /// older kernels want to be 0, is what it is now.
 fn order(head: &[u8; HASH_BYTES], part: HashPart, bytes: &[u8]) -> Option<Vec<u8>> {
@@ -114,6 +136,12 @@ fn order(head: &[u8; HASH_BYTES], part: HashPart, bytes: &[u8]) -> Option<Vec<u8
     order[KEY_LENGTH_AT..][..4].copy_from_slice(&key.to_ne_bytes());
     order[TRANSFORM_AT] = head[TRANSFORM_AT];
     (fits && !bytes.is_empty()).then(|| [&order[..], bytes].concat())
+}
+
+/// The table that the kernel makes for so many queues: one after the other (include/linux/ethtool.h
+/// `ethtool_rxfh_indir_default`). Without a queue there is none.
+pub fn default_receive_table(entries: usize, queues: u32) -> Vec<u32> {
+    (0..queues).cycle().take(entries).collect()
 }
 
 fn parse(whole: &[u8]) -> Option<ReceiveHash> {
@@ -134,7 +162,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Netlink;
+    use crate::{Netlink, scripted};
     use goodput_testing::in_namespace;
     use proptest::prelude::*;
 
@@ -174,6 +202,21 @@ mod tests {
             assert_eq!(order(&head, part, bytes), None);
         }
         assert_eq!(order(&[0; HASH_BYTES], HashPart::Table, &[]), None, "that would reset it");
+    }
+
+    #[test]
+    fn a_table_that_is_reset_is_the_kernels_own_and_nobodys() {
+        let card = scripted::install("card0", scripted::Card::with_queues(3));
+        let (own, key) = (card.card().table, card.card().key);
+        assert_eq!(receive_queues("card0").unwrap(), 3);
+        assert_eq!(own, default_receive_table(own.len(), 3));
+        assert!(default_receive_table(4, 0).is_empty());
+        let zeros = vec![0; 4 * own.len()];
+        set_receive_hash("card0", HashPart::Table, &zeros).unwrap();
+        assert!(card.card().table_is_set());
+        reset_receive_table("card0").unwrap();
+        assert_eq!((card.card().table, card.card().key), (own, key));
+        assert!(!card.card().table_is_set());
     }
 
     #[test]

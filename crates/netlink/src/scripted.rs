@@ -11,6 +11,7 @@ use std::cell::RefCell;
 use std::io;
 
 use crate::ethtool;
+use crate::receive_hash::default_receive_table;
 
 /// `ETHTOOL_G*` and `ETHTOOL_S*` of the groups.
 const GET_COALESCE: u32 = 0x0e;
@@ -21,6 +22,7 @@ const GET_PAUSE: u32 = 0x12;
 const SET_PAUSE: u32 = 0x13;
 const GET_CHANNELS: u32 = 0x3c;
 const SET_CHANNELS: u32 = 0x3d;
+const GET_QUEUES: u32 = 0x2d;
 const GET_HASH: u32 = 0x46;
 const SET_HASH: u32 = 0x47;
 
@@ -40,6 +42,8 @@ const TIMER_US: u32 = 2;
 const HASH_BYTES: usize = 24;
 const LENGTHS_AT: usize = 8;
 const FUNCTION_AT: usize = 16;
+/// Where `struct ethtool_rxnfc` has the number of queues.
+const QUEUES_AT: usize = 8;
 /// `ETH_RXFH_INDIR_NO_CHANGE`.
 const TABLE_STAYS: u32 = u32::MAX;
 
@@ -75,10 +79,14 @@ impl Card {
         card
     }
 
+    /// Whether the table is one that somebody has set.
+    pub fn table_is_set(&self) -> bool {
+        self.table_is_set
+    }
+
     /// What a driver sets up with its queues.
     fn make_queues_anew(&mut self) {
-        let queues = self.channels[COMBINED_NOW];
-        self.table = (0..128).map(|place| place % queues).collect();
+        self.table = default_receive_table(128, self.channels[COMBINED_NOW]);
         self.coalescing = [0; 22];
         (self.coalescing[USECS[0]], self.coalescing[USECS[1]]) = (8, 16);
         self.coalescing[ADAPTIVE_RX] = 1;
@@ -123,6 +131,12 @@ impl Card {
         Ok(())
     }
 
+    fn tell_queues(&self, data: &mut [u8]) -> io::Result<()> {
+        let queues = u64::from(self.channels[COMBINED_NOW]).to_ne_bytes();
+        data.get_mut(QUEUES_AT..QUEUES_AT + 8).ok_or_else(invalid)?.copy_from_slice(&queues);
+        Ok(())
+    }
+
     fn tell_hash(&self, data: &mut [u8]) -> io::Result<()> {
         let asked = read_words::<2>(&data[LENGTHS_AT..])?;
         let table: Vec<u8> = self.table.iter().flat_map(|queue| queue.to_ne_bytes()).collect();
@@ -141,7 +155,10 @@ impl Card {
     fn set_hash(&mut self, data: &[u8]) -> io::Result<()> {
         let [table, key] = read_words::<2>(&data[LENGTHS_AT..])?;
         let list = data.get(HASH_BYTES..).ok_or_else(invalid)?;
-        if table != TABLE_STAYS {
+        if table == 0 {
+            self.table = default_receive_table(self.table.len(), self.channels[COMBINED_NOW]);
+            self.table_is_set = false;
+        } else if table != TABLE_STAYS {
             let words = list.get(..4 * table as usize).ok_or_else(invalid)?;
             let words: Vec<u32> =
                 words.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word)).collect();
@@ -213,6 +230,7 @@ impl Card {
             GET_COALESCE => tell(&self.coalescing, data),
             GET_PAUSE => tell(&self.pause, data),
             GET_CHANNELS => tell(&self.channels, data),
+            GET_QUEUES => self.tell_queues(data),
             GET_HASH => self.tell_hash(data),
             SET_RINGS => read_words(&data[4..]).and_then(|words| self.set_rings(words)),
             SET_COALESCE => read_words(&data[4..]).map(|words| self.set_coalescing(words)),

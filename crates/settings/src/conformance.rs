@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use goodput_model::SettingRef;
 use goodput_netlink::parameters::{Parameter, set_parameter};
+use goodput_netlink::receive_hash::{HashPart, receive_hash, set_receive_hash};
 use goodput_netlink::{Features, Offload, namespace, scripted};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
@@ -118,6 +119,34 @@ fn what_a_card_has_is_put_back_to_the_byte() {
             assert_eq!(installed.card().bytes(), card.bytes(), "{setting}");
             assert_eq!(whole.differences(), [""; 0], "{setting}");
         }
+    });
+}
+
+/// The kernel takes no channel away that is in a table which somebody has set.
+#[test]
+fn channels_are_lowered_again_after_they_were_put_back() {
+    in_scene("channels_are_lowered_again_after_they_were_put_back", |state_dir| {
+        let installed = scripted::install("eth0", scripted::Card::with_queues(4));
+        set_parameter("eth0", Parameter::ChannelsCombined, 4).unwrap();
+        let (card, setting) = (installed.card(), "channels.combined@eth0".parse().unwrap());
+        for _ in 0..2 {
+            let mut changes = Changes::begin(state_dir, guard()).unwrap();
+            for value in ["2", "4", "1", "4", "3"] {
+                assert_eq!(changes.apply(&setting, value).unwrap(), value);
+            }
+            let report = changes.restore();
+            assert!(report.is_clean(), "{report}");
+            assert_eq!(installed.card().bytes(), card.bytes());
+            assert!(!installed.card().table_is_set());
+        }
+        // An administrator's own table stays one.
+        let own = 1u32.to_ne_bytes().repeat(card.table.len());
+        set_receive_hash("eth0", HashPart::Table, &own).unwrap();
+        let mut changes = Changes::begin(state_dir, guard()).unwrap();
+        changes.apply(&setting, "2").unwrap();
+        assert!(changes.restore().is_clean());
+        assert_eq!(receive_hash("eth0").unwrap().table, vec![1; card.table.len()]);
+        assert!(installed.card().table_is_set());
     });
 }
 

@@ -1,7 +1,11 @@
 //! How a card spreads what it receives over its queues: the table and the key of its hash, and its
 //! rules for single flows. Drivers make them anew when the number of queues changes.
 
-use goodput_netlink::receive_hash::{HashPart, receive_hash, set_receive_hash};
+use goodput_netlink::NetlinkError;
+use goodput_netlink::receive_hash::{
+    HashPart, default_receive_table, receive_hash, receive_queues, reset_receive_table,
+    set_receive_hash,
+};
 use goodput_netlink::receive_rules::{ReceiveRule, add_receive_rule, receive_rules};
 
 use super::devices::Part;
@@ -23,10 +27,7 @@ pub(super) fn capture(_: &mut Host, part: &Part, cells: &mut Cells) -> Result<()
         };
         // A device without a hash, or without rules, can't lose them.
         if let Ok(hash) = receive_hash(name) {
-            keep(
-                TABLE,
-                hash.table.iter().flat_map(|e| e.to_ne_bytes()).collect::<Vec<_>>().as_slice(),
-            );
+            keep(TABLE, &bytes_of(&hash.table));
             keep(KEY, &hash.key);
         }
         for rule in receive_rules(name).into_iter().flatten() {
@@ -39,9 +40,29 @@ pub(super) fn capture(_: &mut Host, part: &Part, cells: &mut Cells) -> Result<()
 pub(super) fn write(_: &mut Host, device: &str, name: &str, wanted: &str) -> Result<(), Trouble> {
     let bytes = from_hex(wanted).ok_or(Trouble::Unreadable)?;
     match (name, name.strip_prefix(RULE).and_then(|place| place.parse().ok())) {
-        (TABLE, _) => Ok(set_receive_hash(device, HashPart::Table, &bytes)?),
+        (TABLE, _) => Ok(write_table(device, &bytes)?),
         (KEY, _) => Ok(set_receive_hash(device, HashPart::Key, &bytes)?),
         (_, Some(place)) => Ok(add_receive_rule(device, &ReceiveRule { place, bytes })?),
         _ => Err(Trouble::Unreadable),
     }
+}
+
+/// Makes the table what it was. From one that is set the kernel takes no channel away any more
+/// (net/ethtool/channels.c), so one that nobody had set is reset instead.
+///
+/// The kernel does not say which it was. The table that it makes on its own for these queues is taken for
+/// nobody's: had someone set the same one, the kernel would have refused to lower the channels below it, and
+/// there would be nothing to put back.
+fn write_table(device: &str, wanted: &[u8]) -> Result<(), NetlinkError> {
+    let is_default = receive_queues(device)
+        .is_ok_and(|queues| bytes_of(&default_receive_table(wanted.len() / 4, queues)) == wanted);
+    let is_back = || receive_hash(device).is_ok_and(|hash| bytes_of(&hash.table) == wanted);
+    if is_default && reset_receive_table(device).is_ok() && is_back() {
+        return Ok(());
+    }
+    set_receive_hash(device, HashPart::Table, wanted)
+}
+
+fn bytes_of(table: &[u32]) -> Vec<u8> {
+    table.iter().flat_map(|queue| queue.to_ne_bytes()).collect()
 }
