@@ -9,6 +9,12 @@ pub enum WireError {
         /// What its first bytes look like.
         seems: String,
     },
+    /// The server closed the connection before its first byte. Which of the reasons it was, only its log says.
+    #[error("the server closed the connection without an answer; {likely}")]
+    Unanswered {
+        /// What likely made it do so, and what to do.
+        likely: &'static str,
+    },
     /// The peer speaks another version.
     #[error(
         "the peer speaks version {theirs} of the goodput protocol, this is version {ours}; use the same release at both ends"

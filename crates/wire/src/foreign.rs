@@ -53,9 +53,6 @@ pub fn server(bytes: &[u8]) -> String {
         return greeting_220(bytes).into();
     }
     match bytes {
-        [] => "a service that closes at once (as a goodput server also does if it is full, or if its --allow and \
-               --deny leave out your network)"
-            .into(),
         [0x09] | [0xff] => "an iperf3 server; try iperf3://".into(),
         _ => named(SERVERS, bytes),
     }

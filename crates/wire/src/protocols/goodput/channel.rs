@@ -284,7 +284,7 @@ fn last_words(error: &WireError) -> Option<(Code, String)> {
         WireError::Protocol(why) => Some((Code::Protocol, why.clone())),
         WireError::TimedOut(why) => Some((Code::TimedOut, why.clone())),
         WireError::Local(why) => Some((Code::Unable, why.clone())),
-        WireError::Foreign { .. } | WireError::Closed(_) => None,
+        WireError::Foreign { .. } | WireError::Unanswered { .. } | WireError::Closed(_) => None,
     }
 }
 

@@ -21,6 +21,15 @@ use crate::session::{Action, ClientConfig, ClockOffset};
 /// Most bytes of a foreign greeting that are looked at.
 const FOREIGN_BYTES: usize = 256;
 
+/// Why a server closes without a byte, and what to do.
+const TURNED_AWAY: &str = "it may deny your network (--allow, --deny), or be full, or the port belongs to another \
+                           program; check the port, ask for the server's log, or try again later";
+
+/// The same for a client that shows a key: a server that knows no such role closes as well.
+const TURNED_AWAY_WITH_KEY: &str = "it may deny your network (--allow, --deny), or be full, or be too old for keys, \
+                                    or the port belongs to another program; check the port, ask for the server's \
+                                    log, or try --no-key";
+
 /// How far the greeting has come.
 pub(super) enum Greeting {
     /// The server's preamble is awaited; some of its bytes may be there.
@@ -38,9 +47,11 @@ pub(super) enum Greeting {
 impl Greeting {
     /// What it means that nothing more came in time.
     pub(super) fn timed_out(&self) -> WireError {
-        let silent = "a service that waits for the client to speak first, or never speaks";
         match self {
-            Self::Preamble { seen, .. } if seen.is_empty() => seems(silent.into()),
+            Self::Preamble { seen, .. } if seen.is_empty() => WireError::TimedOut(format!(
+                "it accepted the connection and said nothing for {} s; another program may use this port, check it",
+                GREETING_TIMEOUT.as_secs()
+            )),
             Self::Preamble { seen, .. } => seems(foreign::server(seen)),
             Self::Handshake { .. } | Self::Hello | Self::Unsecured => {
                 WireError::TimedOut(format!("no greeting within {} s", GREETING_TIMEOUT.as_secs()))
@@ -53,12 +64,12 @@ impl Greeting {
     pub(super) fn closed(&self, channel: &Channel) -> WireError {
         match self {
             Self::Failed(error) => error.clone(),
-            Self::Preamble { seen, begun: Some(ClientHandshake::Key(_)) } if seen.is_empty() => {
-                WireError::Closed("at once, like a goodput server that is too old for keys".into())
+            Self::Preamble { seen, begun } if seen.is_empty() => {
+                let shows_key = matches!(begun, Some(ClientHandshake::Key(_)));
+                let likely = if shows_key { TURNED_AWAY_WITH_KEY } else { TURNED_AWAY };
+                WireError::Unanswered { likely }
             }
-            Self::Preamble { seen, .. } if seen.is_empty() || !is_start_of_ours(seen) => {
-                seems(foreign::server(seen))
-            }
+            Self::Preamble { seen, .. } if !is_start_of_ours(seen) => seems(foreign::server(seen)),
             Self::Hello if !channel.is_inside() => WireError::Closed("before it greeted".into()),
             _ => WireError::Closed("in the middle of its greeting".into()),
         }

@@ -79,10 +79,19 @@ fn what_has_no_line_is_named_after_half_a_second_or_at_the_end() {
 
 #[test]
 fn silence_and_a_closed_door_have_their_words() {
-    let (silent, after) = seems(&[], false);
-    assert!(silent.contains("waits for the client to speak"), "{silent}");
+    let (silent, after) = ends(client(None), &[], false);
+    assert!(
+        matches!(&silent, WireError::TimedOut(why) if why.contains("said nothing")),
+        "{silent}"
+    );
     assert_eq!(after, Duration::from_secs(5));
-    assert!(seems(&[], true).0.contains("closes at once"));
+    // What is known comes first; of the rest nothing is certain.
+    let closed = ends(client(None), &[], true).0.to_string();
+    assert!(closed.starts_with("the server closed the connection without an answer; "), "{closed}");
+    for likely in ["--deny", "full", "another program", "try again later"] {
+        assert!(closed.contains(likely), "{likely} in {closed}");
+    }
+    assert!(!closed.contains("too old"), "{closed}");
 }
 
 fn said(message: &Message) -> Vec<u8> {
@@ -120,11 +129,10 @@ fn a_server_that_is_too_old_for_keys_is_named() {
     let config = ClientConfig { key: Some(client_key(1, None)), ..client_config(None) };
     let mut session = ClientSession::new(origin(), config);
     while session.poll().is_some() {}
-    let (error, _) = ends(session, &[], true);
-    assert!(
-        matches!(&error, WireError::Closed(why) if why.contains("too old for keys")),
-        "{error:?}"
-    );
+    let error = ends(session, &[], true).0.to_string();
+    for likely in ["without an answer", "--deny", "too old for keys", "--no-key"] {
+        assert!(error.contains(likely), "{likely} in {error}");
+    }
 }
 
 #[test]
