@@ -7,13 +7,14 @@
 //! running   a measurement, the same at both ends
 //! client    the connecting side's states        server    the answering side's states
 //! allowance how much a peer may say             times     the deadlines
-//! deflate   long messages made shorter
+//! deflate   long messages made shorter          end       bytes to messages, the same at both ends
 //! ```
 
 mod allowance;
 mod channel;
 mod client;
 mod deflate;
+mod end;
 pub mod messages;
 pub mod preamble;
 mod running;

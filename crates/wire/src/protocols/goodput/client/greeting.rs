@@ -125,7 +125,7 @@ impl ClientSession {
     }
 
     /// Takes bytes of the greeting, up to the hello; those of messages go to the channel.
-    pub(super) fn greet(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
+    pub(super) fn take_greeting(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
         let State::Greeting(greeting) = &mut self.state else { return Ok(()) };
         match greeting {
             Greeting::Preamble { seen, .. } => {
@@ -178,7 +178,7 @@ impl ClientSession {
             (_, Some(_)) => Greeting::Unsecured,
         };
         self.state = State::Greeting(next);
-        self.greet(now, rest)
+        self.take_greeting(now, rest)
     }
 
     /// Waits a little for the rest of a greeting that is not ours, so that it can be named.
@@ -224,7 +224,7 @@ impl ClientSession {
     }
 
     /// Takes a message before the greeting is over.
-    pub(super) fn hear_greeting(
+    pub(super) fn take_greeting_message(
         &mut self,
         now: Instant,
         message: Message,

@@ -18,6 +18,7 @@ use std::time::Instant;
 use self::greeting::Greeting;
 use self::questions::Questions;
 use super::channel::{Channel, broken, farewell};
+use super::end::{End, receive};
 use super::messages::{Code, Message, Ping};
 use super::running::Running;
 use crate::clock_questions::ClockQuestions;
@@ -72,7 +73,7 @@ struct Terms {
 impl StateMachine for ClientSession {
     fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
         match input {
-            Input::Received(bytes) => self.receive(now, bytes),
+            Input::Received(bytes) => receive(self, now, &bytes),
             Input::Closed => Err(self.closed()),
             Input::Propose(plan) => self.propose(now, plan),
             Input::FlowsReady => self.flows_ready(now),
@@ -123,24 +124,24 @@ impl StateMachine for ClientSession {
     }
 }
 
-impl ClientSession {
-    fn receive(&mut self, now: Instant, bytes: Vec<u8>) -> Result<(), WireError> {
-        match self.state {
-            State::Greeting(_) => self.greet(now, &bytes)?,
-            _ => self.channel.receive(now, &bytes)?,
-        }
-        while !self.channel.is_closed()
-            && let Some(message) = self.channel.next_message()?
-        {
-            self.hear(now, message)?;
-        }
-        Ok(())
+impl End for ClientSession {
+    fn channel(&mut self) -> &mut Channel {
+        &mut self.channel
+    }
+
+    fn is_greeting(&self) -> bool {
+        matches!(self.state, State::Greeting(_))
+    }
+
+    fn greet(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
+        self.take_greeting(now, bytes)
+    }
+
+    fn hear_greeting(&mut self, now: Instant, message: Message) -> Result<(), WireError> {
+        self.take_greeting_message(now, message)
     }
 
     fn hear(&mut self, now: Instant, message: Message) -> Result<(), WireError> {
-        if matches!(self.state, State::Greeting(_)) {
-            return self.hear_greeting(now, message);
-        }
         match message {
             Message::Ping(ping) => {
                 self.take_clock_times(now, ping);
@@ -160,7 +161,9 @@ impl ClientSession {
             }
         }
     }
+}
 
+impl ClientSession {
     /// Asks for the server's clock, once it has greeted.
     fn ask_clock(&mut self, now: Instant) -> Result<(), WireError> {
         let Some(sent_ns) = self.config.clock.monotonic_ns(now) else { return Ok(()) };

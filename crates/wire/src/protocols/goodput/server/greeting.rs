@@ -52,7 +52,7 @@ impl Greeting {
 
 impl ServerSession {
     /// Takes bytes of the greeting, up to the hello; those of messages go to the channel.
-    pub(super) fn greet(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
+    pub(super) fn take_greeting(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
         let State::Greeting(greeting) = &mut self.state else { return Ok(()) };
         match greeting {
             Greeting::Preamble(seen) => {
@@ -100,7 +100,7 @@ impl ServerSession {
             return Err(WireError::NotPermitted(CREDENTIAL_REQUIRED.into()));
         }
         self.state = State::Greeting(Greeting::Hello);
-        self.greet(now, rest)
+        self.take_greeting(now, rest)
     }
 
     fn greet_secured(&mut self, now: Instant, rest: &[u8]) -> Result<(), WireError> {
@@ -110,7 +110,7 @@ impl ServerSession {
             return Err(WireError::NotPermitted(why.into()));
         }
         self.state = State::Greeting(Greeting::Handshake(Decoder::new(MAX_HANDSHAKE_RECORD_BYTES)));
-        self.greet(now, rest)
+        self.take_greeting(now, rest)
     }
 
     fn greet_keyed(&mut self, now: Instant, rest: &[u8]) -> Result<(), WireError> {
@@ -119,7 +119,7 @@ impl ServerSession {
             Some(true) => {
                 let records = Decoder::new(MAX_HANDSHAKE_RECORD_BYTES);
                 self.state = State::Greeting(Greeting::Keyed(records));
-                return self.greet(now, rest);
+                return self.take_greeting(now, rest);
             }
             Some(false) => "this server can't use its list of keys at the moment; its log says why",
             None => {
@@ -149,7 +149,7 @@ impl ServerSession {
         // If clients have keys of their own, what they share is not enough to change settings.
         self.proves = Some(Credential::Token { settings: self.config.keys.is_none() });
         self.state = State::Greeting(Greeting::Hello);
-        self.greet(now, &rest)
+        self.take_greeting(now, &rest)
     }
 
     fn read_keyed(&mut self, now: Instant) -> Result<(), WireError> {
@@ -173,7 +173,7 @@ impl ServerSession {
         let (tunnel, key) = answered.finish(&record)?;
         self.channel.encrypt(tunnel);
         self.meet(&key)?;
-        self.greet(now, &records.into_rest())
+        self.take_greeting(now, &records.into_rest())
     }
 
     /// The client has proven that this is its key.
@@ -195,7 +195,7 @@ impl ServerSession {
     }
 
     /// Takes a message before the greeting is over.
-    pub(super) fn hear_greeting(
+    pub(super) fn take_greeting_message(
         &mut self,
         now: Instant,
         message: Message,

@@ -21,6 +21,7 @@ use goodput_model::{Known, Plan, ReceiveHash};
 use self::greeting::Greeting;
 use self::requests::Requests;
 use super::channel::{Channel, broken, farewell};
+use super::end::{End, receive};
 use super::messages::{ClockTimes, Code, Goodbye, HexCookie, Message, Ping};
 use super::running::Running;
 use super::times::{GREETING_TIMEOUT, IDLE_TIMEOUT};
@@ -69,7 +70,7 @@ enum State {
 impl StateMachine for ServerSession {
     fn take(&mut self, now: Instant, input: Input) -> Result<(), WireError> {
         match input {
-            Input::Received(bytes) => self.receive(now, bytes),
+            Input::Received(bytes) => receive(self, now, &bytes),
             Input::Closed => Err(self.closed()),
             Input::Expecting { data_port } => self.expecting(now, data_port),
             Input::ReceiveHash(hash) => {
@@ -123,39 +124,24 @@ impl StateMachine for ServerSession {
     }
 }
 
-impl ServerSession {
-    pub(super) fn new(now: Instant, config: ServerConfig) -> Self {
-        Self {
-            channel: Channel::new(now),
-            cookies: CookieMint::new(config.seed),
-            config,
-            state: State::Greeting(Greeting::default()),
-            deadline: now + GREETING_TIMEOUT,
-            measurement: 0,
-            receive_hash: None,
-            requests: Requests::default(),
-            proves: None,
-            client: None,
-        }
+impl End for ServerSession {
+    fn channel(&mut self) -> &mut Channel {
+        &mut self.channel
     }
 
-    fn receive(&mut self, now: Instant, bytes: Vec<u8>) -> Result<(), WireError> {
-        match self.state {
-            State::Greeting(_) => self.greet(now, &bytes)?,
-            _ => self.channel.receive(now, &bytes)?,
-        }
-        while !self.channel.is_closed()
-            && let Some(message) = self.channel.next_message()?
-        {
-            self.hear(now, message)?;
-        }
-        Ok(())
+    fn is_greeting(&self) -> bool {
+        matches!(self.state, State::Greeting(_))
+    }
+
+    fn greet(&mut self, now: Instant, bytes: &[u8]) -> Result<(), WireError> {
+        self.take_greeting(now, bytes)
+    }
+
+    fn hear_greeting(&mut self, now: Instant, message: Message) -> Result<(), WireError> {
+        self.take_greeting_message(now, message)
     }
 
     fn hear(&mut self, now: Instant, message: Message) -> Result<(), WireError> {
-        if matches!(self.state, State::Greeting(_)) {
-            return self.hear_greeting(now, message);
-        }
         match message {
             Message::Ping(ping) => self.answer_clock(now, &ping),
             Message::Goodbye(goodbye) => self.left(goodbye),
@@ -173,6 +159,23 @@ impl ServerSession {
             Message::Accept(_) | Message::FlowsReady(_) | Message::SettingDone(_) => {
                 Err(broken("a client can't accept, report flows ready or answer a setting request"))
             }
+        }
+    }
+}
+
+impl ServerSession {
+    pub(super) fn new(now: Instant, config: ServerConfig) -> Self {
+        Self {
+            channel: Channel::new(now),
+            cookies: CookieMint::new(config.seed),
+            config,
+            state: State::Greeting(Greeting::default()),
+            deadline: now + GREETING_TIMEOUT,
+            measurement: 0,
+            receive_hash: None,
+            requests: Requests::default(),
+            proves: None,
+            client: None,
         }
     }
 
