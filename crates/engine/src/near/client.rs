@@ -58,7 +58,7 @@ impl Client {
     pub async fn connect(
         target: &Target,
         options: &SocketOptions,
-        credentials: Credentials,
+        credentials: &Credentials,
         interrupt: &Interrupt,
         listener: &mut Listener<'_>,
     ) -> Result<Self, EngineError> {
@@ -75,17 +75,17 @@ impl Client {
     async fn greet(
         target: &Target,
         options: &SocketOptions,
-        credentials: Credentials,
+        credentials: &Credentials,
         patience: Duration,
     ) -> Result<Self, EngineError> {
         let key = credentials.key_for(target, KeyDisclosure::AtOnce)?;
         let shows_nothing = key.is_none();
-        match Self::greet_with(target, options, &credentials, key, patience).await {
+        match Self::greet_with(target, options, credentials, key, patience).await {
             Err(refused) if shows_nothing && refused.not_permitted() => {
                 let Some(key) = credentials.key_for(target, KeyDisclosure::AsAsked)? else {
                     return Err(refused);
                 };
-                let shown = Self::greet_with(target, options, &credentials, Some(key), patience);
+                let shown = Self::greet_with(target, options, credentials, Some(key), patience);
                 shown.await.map_err(|why| neither(target, &refused, &why))
             }
             outcome => outcome,
@@ -204,11 +204,10 @@ impl Client {
     }
 
     async fn meet_again(&mut self) -> Result<(), EngineError> {
-        let (target, options, credentials) =
-            (self.target.clone(), self.options.clone(), self.credentials.clone());
         self.conversation.hang_up().await;
-        let cap = std::mem::take(&mut self.cap);
-        *self = Self { cap, ..Self::greet(&target, &options, credentials, IDLE_TIMEOUT).await? };
+        let greeted = Self::greet(&self.target, &self.options, &self.credentials, IDLE_TIMEOUT);
+        let greeted = greeted.await?;
+        *self = Self { cap: std::mem::take(&mut self.cap), ..greeted };
         Ok(())
     }
 

@@ -111,7 +111,7 @@ fn measure(
     let outcome = measured::block_on(async |interrupt| {
         let listener = &mut |event| live.show(&event);
         let mut client =
-            Client::connect(&target, &plan.socket, credentials, &interrupt, listener).await?;
+            Client::connect(&target, &plan.socket, &credentials, &interrupt, listener).await?;
         let conclusion = async {
             let measurement = client.measure(&plan, &interrupt, listener).await?;
             // A ttcp receiver reports nothing to anyone; a foreign format has what was sent.

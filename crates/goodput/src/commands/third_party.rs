@@ -55,7 +55,7 @@ fn measure(
     let measuring = async {
         let credentials = Credentials::default();
         let mut client =
-            Client::connect(&target, &plan.socket, credentials, interrupt, listener).await?;
+            Client::connect(&target, &plan.socket, &credentials, interrupt, listener).await?;
         client.keep_to(cap);
         let measured = client.measure_whole(plan, interrupt, listener).await;
         client.leave().await;

@@ -60,9 +60,9 @@ pub async fn compare(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
-    let (options, credentials) = (&request.plan.socket, request.credentials.clone());
+    let CompareRequest { target, credentials, plan, .. } = request;
     let mut client =
-        Client::connect(&request.target, options, credentials, interrupt, listener).await?;
+        Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
     let mut appliers = Appliers::new(request.state_dir.clone());
     let outcome = run(request, &mut client, &mut appliers, interrupt, listener).await;
     // Put back first, then report what went wrong, if anything did.

@@ -50,9 +50,9 @@ pub async fn find_rate(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
-    let (options, credentials) = (&request.plan.socket, request.credentials.clone());
+    let FindRateRequest { target, credentials, plan, .. } = request;
     let mut client =
-        Client::connect(&request.target, options, credentials, interrupt, listener).await?;
+        Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
     let outcome = search_all(request, &mut client, interrupt, listener).await;
     client.leave().await;
     outcome
