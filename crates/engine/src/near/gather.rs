@@ -9,9 +9,12 @@ use goodput_wire::session::Input;
 use super::near_run::NearRun;
 use super::patience::Patience;
 use crate::error::EngineError;
-use crate::events::{Event, Listener};
+use crate::events::Listener;
 use crate::interrupt::Interrupt;
 use crate::result::measurement::{Incomplete, Measurement};
+
+/// Why what a far end saw is not known. What kept the report away is said once, as [`Incomplete`].
+const UNREPORTED: &str = "the far end did not report";
 
 impl NearRun<'_> {
     /// Waits until this end's flows have ended, and until the far end has reported what it saw or there is no
@@ -33,7 +36,7 @@ impl NearRun<'_> {
                 }
                 action = self.client.next(), if self.hears => {
                     let outcome = action.and_then(|action| self.acted(action, listener));
-                    outcome.unwrap_or_else(|why| self.lose_report(&why.to_string()));
+                    outcome.unwrap_or_else(|why| self.lose_report(&without_target(&why)));
                 }
                 () = tokio::time::sleep_until(ends.into()), if waits => {
                     if patience.ends() <= Instant::now() {
@@ -45,9 +48,6 @@ impl NearRun<'_> {
                     self.lose_report("interrupted while waiting for its report");
                 }
             }
-        }
-        if let Some(Incomplete { why, .. }) = &self.incomplete {
-            listener(Event::Note { text: why.clone() });
         }
     }
 
@@ -103,8 +103,8 @@ impl NearRun<'_> {
         let near = self.run.into_end(after, kept.near);
         let far = match (self.far_report, &self.incomplete) {
             (Some(report), _) => report.map(|end| End { samples: kept.far, ..end }),
-            (None, Some(why)) => unreported(&self.client.peer, kept.far, &near, &why.why),
-            (None, None) => Known::missing("the far end did not report"),
+            (None, Some(_)) => unreported(&self.client.peer, kept.far, &near),
+            (None, None) => Known::missing(UNREPORTED),
         };
         if self.hears {
             // The far end needs to know that we are done, not what we saw: short enough for a path that
@@ -136,17 +136,26 @@ impl NearRun<'_> {
 }
 
 /// A far end that told its counts while payload moved, but not what it saw besides.
-fn unreported(host: &Host, samples: Vec<Sample>, near: &End, why: &str) -> Known<End> {
+fn unreported(host: &Host, samples: Vec<Sample>, near: &End) -> Known<End> {
     if !has_counted(&samples) {
-        return Known::missing(why.to_owned());
+        return Known::missing(UNREPORTED);
     }
     let mut unknown = Snapshot::default();
     let names = near.before.facts.keys().chain(near.before.missing.keys());
     for area in names.filter_map(|name| name.split('.').next()) {
-        unknown.lacks(area, why);
+        unknown.lacks(area, UNREPORTED);
     }
     let (before, after) = (unknown.clone(), unknown);
     Known::Value(End { before, after, samples, ..End::unobserved(host.clone()) })
+}
+
+/// An error of the conversation, for a sentence that names the target already.
+fn without_target(error: &EngineError) -> String {
+    match error {
+        EngineError::Wire { failure, .. } => failure.to_string(),
+        EngineError::Refused { why, .. } => format!("refused: {why}"),
+        other => other.to_string(),
+    }
 }
 
 /// Whether there are enough samples to measure by, and payload in them.

@@ -23,7 +23,7 @@ use goodput_compat::formats::Context;
 
 /// Measures once, or watches another program's transfer, and reports.
 pub fn run(args: TestArgs, state: Option<PathBuf>, verbose: bool) -> Result<Exit> {
-    let detail = Detail { undecided: args.explain.undecided, verbose };
+    let detail = Detail { undecided: args.explain.undecided, verbose, ..Detail::default() };
     match (&args.target, args.explain.attach) {
         (Some(target), None) if args.find_rate.find_rate => find_rate::run(&args, target),
         (Some(target), None) => measure(&args, target, state, detail),
@@ -75,9 +75,11 @@ fn finish(
 ) -> Result<Exit> {
     let (Conclusion { record, incomplete, .. }, interrupted) =
         outcome.inspect_err(|error| live.fail(&exit::in_words(error)))?;
+    let incomplete = incomplete.filter(|_| !interrupted);
+    let detail = Detail { failure_is_told: incomplete.is_some(), ..detail };
     let text = || live.rest(&record).unwrap_or_else(|| report::test::text(&record, detail));
     let printed = measured::finish(&record, text, &args.output, keeper);
-    match incomplete.filter(|_| !interrupted) {
+    match incomplete {
         Some(incomplete) => part(&incomplete, printed),
         None if interrupted => printed.map(|_| Exit::CouldNot),
         None => printed,

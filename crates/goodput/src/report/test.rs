@@ -17,6 +17,8 @@ pub struct Detail {
     pub undecided: bool,
     /// What is mostly for experts: every step of the way, though nothing was lost.
     pub verbose: bool,
+    /// What makes a result incomplete is said elsewhere, as an error.
+    pub failure_is_told: bool,
 }
 
 /// The whole report.
@@ -41,7 +43,7 @@ pub fn text(record: &Record, detail: Detail) -> String {
     probes(&mut out, record);
     ways(&mut out, record, detail.verbose);
     record.thinned.iter().for_each(|thinned| line(&mut out, "detail", &thinned::phrase(thinned)));
-    doubts(&mut out, record);
+    doubts(&mut out, record, detail.failure_is_told);
     if detail.undecided {
         undecided(&mut out, &record.undecided);
     }
@@ -81,7 +83,9 @@ fn number(out: &mut String, record: &Record) {
         (_, Direction::Send) => peer::counted(record),
         _ => "received",
     };
-    let text = format!("{goodput}   {counted}, {:.1} s, {precision}{ceiling}", result.duration_s);
+    let part = if record.incomplete.is_some() { ", incomplete" } else { "" };
+    let text =
+        format!("{goodput}   {counted}, {:.1} s{part}, {precision}{ceiling}", result.duration_s);
     line(out, "goodput", &text);
 }
 
@@ -210,8 +214,9 @@ fn probes(out: &mut String, record: &Record) {
     }
 }
 
-fn doubts(out: &mut String, record: &Record) {
-    for doubt in &record.doubts {
+fn doubts(out: &mut String, record: &Record, but_failure: bool) {
+    let is_failure = |doubt: &&String| record.incomplete.as_ref() == Some(doubt);
+    for doubt in record.doubts.iter().filter(|doubt| !(but_failure && is_failure(doubt))) {
         line(out, "note", doubt);
     }
 }
@@ -219,6 +224,20 @@ fn doubts(out: &mut String, record: &Record) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_is_in_the_report_unless_it_is_told_elsewhere_and_the_number_says_that_it_is_part()
+    {
+        let mut record: Record =
+            serde_json::from_str(include_str!("example/record.json")).expect("a record");
+        record.incomplete = Some("cut short after 1.2 s: it is gone".into());
+        record.doubts = ["a doubt".into()].into_iter().chain(record.incomplete.clone()).collect();
+        for failure_is_told in [false, true] {
+            let text = text(&record, Detail { failure_is_told, ..Detail::default() });
+            assert_eq!(text.matches("cut short").count(), usize::from(!failure_is_told), "{text}");
+            assert!(text.contains("a doubt") && text.contains("s, incomplete, "), "{text}");
+        }
+    }
 
     /// What README.md shows of a result is what the program prints of it.
     #[test]

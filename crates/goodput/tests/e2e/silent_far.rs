@@ -1,11 +1,11 @@
 //! A far end that says nothing for a while, or nothing more: what this end knows is not lost.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use goodput_model::{Known, Record};
 
-use crate::common::{Home, Server};
+use crate::common::{Home, Server, stderr};
 
 fn signal(name: &str, server: &Server) {
     let sent = Command::new("kill").args([name, &server.pid().to_string()]).status();
@@ -21,6 +21,32 @@ fn begun(home: &Home, server: &Server) -> (Child, impl Iterator<Item = String>) 
     let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
     let stdout: ChildStdout = child.stdout.take().expect("stdout is piped");
     (child, BufReader::new(stdout).lines().map_while(Result::ok))
+}
+
+/// On standard error, as what went wrong; the report only has that its numbers are a part.
+#[test]
+fn what_cut_a_test_short_is_said_once() {
+    let home = Home::new();
+    let mut server = Server::start(&home, &[]);
+    let arguments = ["test", &server.address, "--no-store", "-t", "60", "--interval", "0.2"];
+    let mut command = home.goodput(&arguments);
+    let mut client =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut reader = BufReader::new(client.stdout.take().expect("stdout is piped"));
+    let mut printed = String::new();
+    while !printed.contains("0.4\u{2013}") {
+        assert!(reader.read_line(&mut printed).expect("it is text") > 0, "{printed}");
+    }
+    server.stop("-KILL");
+    reader.read_to_string(&mut printed).expect("it is text");
+    let output = client.wait_with_output().expect("it was a child");
+    assert_eq!(output.status.code(), Some(2));
+    let (said, whole) = (stderr(&output), printed + &stderr(&output));
+    let causes = |text: &str| text.matches("cut short").count() + text.matches("no report").count();
+    assert_eq!((causes(&said), causes(&whole)), (1, 1), "{whole}");
+    assert!(whole.contains(", incomplete, "), "{whole}");
+    let target = said.matches(&server.address).count();
+    assert!(target <= 1, "the target is named once: {said}");
 }
 
 /// A server with sinks.
