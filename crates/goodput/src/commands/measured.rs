@@ -110,19 +110,22 @@ pub fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Prints a finished record as the options say, keeps it, and checks what was expected of it.
+/// Writes a finished record to its file, prints it as the options say, keeps it, and checks what was expected of it.
+/// The file comes first: whoever reads standard output may stall for ever.
 pub fn finish(
     record: &Record,
     text: impl FnOnce() -> String,
     output: &OutputArgs,
     keeper: &Keeper,
 ) -> Result<Exit> {
+    let written = output.record.as_ref().map_or(Ok(()), |file| {
+        write_file(file, record).with_context(|| format!("cannot write {}", file.display()))
+    });
+    let kept = keeper.keep(record);
+    // Standard output may have gone with its terminal, and the disk may be full; each is tried all the same.
     let printed = print(record, text, output);
-    if let Some(file) = &output.record {
-        write_file(file, record).with_context(|| format!("cannot write {}", file.display()))?;
-    }
-    keeper.keep(record)?;
-    // Standard output may have gone with its terminal; what was measured is kept all the same.
+    written?;
+    kept?;
     printed?;
     Ok(check(record, output))
 }

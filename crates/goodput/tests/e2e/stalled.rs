@@ -68,6 +68,29 @@ fn payload_ends_in_time_though_nobody_reads_standard_output() {
     assert_eq!(record.incomplete, None);
 }
 
+/// Nobody ever reads: the program waits for its reader when it is killed.
+#[test]
+fn the_record_is_in_its_file_though_nobody_reads_standard_output() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let (reader, writer) = full_pipe();
+    let file = home.path().join("record.json");
+    let arguments = ["test", &server.address, "--no-store", "-t", "0.5", "--json", "--record"];
+    let mut command = home.goodput(&arguments);
+    command.arg(&file).stdout(writer).stderr(Stdio::null());
+    let mut client = command.spawn().expect("it starts");
+    drop(command);
+    let written = || {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        serde_json::from_str::<Record>(&text).is_ok()
+    };
+    goodput_testing::wait_for("the record is written", written);
+    assert!(client.try_wait().expect("it is a child").is_none(), "it waits for its reader");
+    client.kill().expect("it runs");
+    client.wait().expect("it was a child");
+    drop(reader);
+}
+
 #[test]
 fn a_stalled_reader_of_the_server_holds_up_no_client() {
     let home = Home::new();
