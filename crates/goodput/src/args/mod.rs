@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, Subcommand};
 
+use values::path::path;
+
 pub use options::{CredentialArgs, OutputArgs};
 pub use values::local::LocalAddress;
 pub use verbs::{
@@ -31,8 +33,8 @@ pub struct Cli {
     pub verbose: u8,
 
     /// Directory of the settings journal [default: where the system keeps state]
-    #[arg(long, value_name = "DIR", env = "GOODPUT_STATE_DIR", global = true, help_heading = GLOBAL,
-          hide_short_help = true)]
+    #[arg(long, value_name = "DIR", env = "GOODPUT_STATE_DIR", value_parser = path("GOODPUT_STATE_DIR"),
+          global = true, help_heading = GLOBAL, hide_short_help = true)]
     pub state_dir: Option<PathBuf>,
 
     /// Print help: -h the most used options, --help all of them

@@ -99,6 +99,17 @@ fn unknown_options_settings_movers_and_schemes_suggest_what_exists() {
 }
 
 #[test]
+fn a_variable_that_is_set_to_nothing_is_named() {
+    let home = Home::new();
+    for variable in ["GOODPUT_KEY_FILE", "GOODPUT_TOKEN_FILE", "GOODPUT_STATE_DIR"] {
+        let mut command = home.goodput(&["test", "localhost", "--no-store"]);
+        let output = command.env(variable, "").output().expect("it starts");
+        fails(&output, 2, &[variable, "is empty", "unset"]);
+    }
+    fails(&home.run(&["test", "localhost", "--key", ""]), 2, &["--key", "is empty"]);
+}
+
+#[test]
 fn a_pace_that_cannot_be_held_is_refused_in_words() {
     let home = Home::new();
     let udp = |more: &[&str], words: &[&str]| {

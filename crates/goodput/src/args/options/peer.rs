@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use goodput_wire::keys::PublicKey;
 
+use crate::args::values::path::path;
+
 /// Options for far ends of one kind.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Far end")]
@@ -24,13 +26,13 @@ pub struct PeerArgs {
 #[command(next_help_heading = "Far end")]
 pub struct CredentialArgs {
     /// File with the far end's token, to change its settings
-    #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE", hide_short_help = true)]
+    #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE", value_parser = path("GOODPUT_TOKEN_FILE"), hide_short_help = true)]
     pub token_file: Option<PathBuf>,
     /// File of your private key, as `goodput key` makes it [default: goodput/key in the configuration
     /// directory]
     ///
     /// The default key is only shown to servers that you already know, and to servers that refuse unknown clients.
-    #[arg(long, value_name = "FILE", env = "GOODPUT_KEY_FILE")]
+    #[arg(long, value_name = "FILE", env = "GOODPUT_KEY_FILE", value_parser = path("GOODPUT_KEY_FILE"))]
     pub key: Option<PathBuf>,
     /// Show no key, not even the default one or that of GOODPUT_KEY_FILE
     ///

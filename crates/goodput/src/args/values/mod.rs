@@ -1,6 +1,7 @@
 //! Values as typed, and what they become. One file a kind.
 
 pub mod local;
+pub mod path;
 pub mod percent;
 pub mod pin;
 pub mod rate;

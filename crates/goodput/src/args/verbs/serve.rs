@@ -10,6 +10,7 @@ use goodput_wire::network::Network;
 
 use crate::args::options::ServedFormatArgs;
 use crate::args::values::local::LocalAddress;
+use crate::args::values::path::path;
 use crate::args::values::spoken::ServedProtocol;
 use crate::args::values::{size, time};
 
@@ -93,7 +94,7 @@ pub struct ClientArgs {
     pub key: Option<PathBuf>,
     /// File with the token that clients share: 32 hexadecimal digits, as `openssl rand -hex 16` prints
     /// them
-    #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE", group = "proof")]
+    #[arg(long, value_name = "FILE", env = "GOODPUT_TOKEN_FILE", value_parser = path("GOODPUT_TOKEN_FILE"), group = "proof")]
     pub token_file: Option<PathBuf>,
     /// Refuse clients that prove neither a key nor the token, whatever their protocol; users of --users-file
     /// are accepted as well
