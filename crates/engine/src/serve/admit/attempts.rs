@@ -1,34 +1,55 @@
-//! How often a client may have something done that takes processor time: a few times at once, and then at a steady
-//! rate. Those that come faster wait, up to a point. It is remembered whether or not the client stays.
+//! How often clients may have something done that takes processor time: a few times at once, and then at a steady
+//! rate; one client, the networks around it, and all together. Those that come faster wait, up to a point. It is
+//! remembered whether or not the client stays.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::accounts::client_of;
+use super::accounts::{Account, Limit, Whose, whose};
 
-/// Clients that are remembered at the same time. Beyond them none is new.
-const CLIENTS: usize = 65_536;
+/// Accounts that are remembered at the same time. Beyond them none is new.
+const ACCOUNTS: usize = 65_536;
 
 /// How often.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
     /// What is attempted.
     pub what: &'static str,
-    /// Attempts that a client has at once.
+    /// Attempts that a client has at once, and so has a network.
     pub burst: u32,
-    /// Time after which it has another one.
-    pub refill: Duration,
-    /// How long it may have to wait for one.
+    /// Attempts that all clients together have at once.
+    pub burst_of_all: u32,
+    /// Attempts after those, in each `period`.
+    pub then: Limit,
+    /// The time in which there are so many.
+    pub period: Duration,
+    /// How long a client may have to wait for one.
     pub patience: Duration,
+}
+
+impl Pace {
+    fn refusal(&self, whose: Whose) -> String {
+        let (burst, refill) = self.of(whose);
+        let (what, account) = (self.what, Account { whose, unproven: false });
+        let ms = refill.as_secs_f64() * 1e3;
+        format!("more than {burst} {what} at once and one every {ms} ms come from {account}")
+    }
+
+    /// How many attempts there are at once, and the time after which there is another one.
+    fn of(&self, whose: Whose) -> (u32, Duration) {
+        let burst = if whose == Whose::All { self.burst_of_all } else { self.burst };
+        let then = self.then.most(&Account { whose, unproven: false });
+        (burst, self.period.div_f64(then.max(1) as f64))
+    }
 }
 
 /// The attempts of all clients.
 pub struct Attempts {
     pace: Pace,
-    /// When each client will have all its attempts again.
-    whole: Mutex<HashMap<IpAddr, Instant>>,
+    /// When each will have all its attempts again.
+    whole: Mutex<HashMap<Whose, Instant>>,
 }
 
 impl Attempts {
@@ -39,25 +60,28 @@ impl Attempts {
 
     /// Counts an attempt of a client; how long it has to wait.
     pub fn take(&self, client: IpAddr, now: Instant) -> Result<Duration, String> {
-        let Pace { what, burst, refill, patience } = self.pace;
-        let client = client_of(client).addr();
-        let mut clients = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
-        if clients.len() >= CLIENTS {
-            clients.retain(|_, whole| *whole > now);
+        let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut wait, mut booked) = (Duration::ZERO, Vec::new());
+        for whose in whose(client) {
+            let (burst, refill) = self.pace.of(whose);
+            let next = whole.get(&whose).copied().unwrap_or(now).max(now) + refill;
+            let its = next.saturating_duration_since(now + refill * burst);
+            if its > self.pace.patience {
+                return Err(self.pace.refusal(whose));
+            }
+            wait = wait.max(its);
+            if next > now {
+                booked.push((whose, next));
+            }
         }
-        if clients.len() >= CLIENTS && !clients.contains_key(&client) {
-            return Err(format!("too many clients come with {what}"));
+        // What is refused is booked nowhere: who floods takes nothing from others that way.
+        if whole.len() + booked.len() > ACCOUNTS {
+            whole.retain(|_, whole| *whole > now);
         }
-        let whole = clients.entry(client).or_insert(now);
-        let next = (*whole).max(now) + refill;
-        let wait = next.saturating_duration_since(now + refill * burst);
-        if wait > patience {
-            return Err(format!(
-                "it comes with more than {burst} {what} at once and one every {} ms",
-                refill.as_millis()
-            ));
+        if whole.len() + booked.len() > ACCOUNTS {
+            return Err(format!("too many clients come with {}", self.pace.what));
         }
-        *whole = next;
+        whole.extend(booked);
         Ok(wait)
     }
 }
@@ -67,8 +91,14 @@ mod tests {
     use super::*;
 
     const REFILL: Duration = Duration::from_secs(1);
-    const PACE: Pace =
-        Pace { what: "logins", burst: 10, refill: REFILL, patience: REFILL.saturating_mul(4) };
+    const PACE: Pace = Pace {
+        what: "logins",
+        burst: 10,
+        burst_of_all: 1000,
+        then: Limit { all: 1000, client: 1, unproven_percent: 100 },
+        period: REFILL,
+        patience: REFILL.saturating_mul(4),
+    };
 
     fn address(text: &str) -> IpAddr {
         text.parse().expect("an address")
@@ -85,21 +115,66 @@ mod tests {
         let waits: Vec<_> = (0..5).map(|_| attempts.take(same, now).ok()).collect();
         let patience = Some(PACE.patience);
         assert_eq!(waits, [Some(REFILL), Some(REFILL * 2), Some(REFILL * 3), patience, None]);
-        assert_eq!(attempts.take(address("2001:db8:0:1::2"), now), at_once, "another network");
+        assert_eq!(attempts.take(address("2001:db8:1::2"), now), at_once, "another network");
         assert_eq!(attempts.take(client, now + REFILL * 5), at_once, "what waited is over");
         let later = now + REFILL * 1000;
         let all = (0..100).filter(|_| attempts.take(client, later) == at_once);
         assert_eq!(all.count(), PACE.burst as usize);
     }
 
+    /// Takes an attempt for each of so many addresses; how many had it at once, had to wait, were refused.
+    fn outcomes(
+        attempts: &Attempts,
+        clients: impl Iterator<Item = u32>,
+        now: Instant,
+    ) -> [usize; 3] {
+        clients.fold([0; 3], |mut counts, client| {
+            let outcome = attempts.take(IpAddr::V4(client.into()), now);
+            counts[match outcome {
+                Ok(Duration::ZERO) => 0,
+                Ok(_) => 1,
+                Err(_) => 2,
+            }] += 1;
+            counts
+        })
+    }
+
+    #[test]
+    fn many_addresses_together_have_no_more_than_all_may_have() {
+        let then = Limit { all: 100, client: 1, unproven_percent: 100 };
+        let pace = Pace { burst: 1000, burst_of_all: 20, then, ..PACE };
+        let (attempts, now) = (Attempts::new(pace), Instant::now());
+        // Each in a network of its own.
+        let apart = |from: u32| (from..from + 1000).map(|number| number << 8);
+        assert_eq!(outcomes(&attempts, apart(0), now), [20, 400, 580]);
+        assert_eq!(outcomes(&attempts, apart(1000), now), [0, 0, 1000]);
+        let later = now + Duration::from_secs(2);
+        assert_eq!(outcomes(&attempts, apart(2000), later), [0, 200, 800]);
+        let all = attempts.take(address("192.0.2.1"), later).unwrap_err();
+        assert!(all.contains("all clients together"), "{all}");
+    }
+
+    #[test]
+    fn a_network_of_many_addresses_leaves_others_their_part() {
+        let then = Limit { all: 101, client: 1, unproven_percent: 100 };
+        let pace = Pace { burst: 20, burst_of_all: 20, then, ..PACE };
+        let (attempts, now) = (Attempts::new(pace), Instant::now());
+        let [at_once, waited, refused] = outcomes(&attempts, 0..256, now);
+        // A client's own and half of what is left: 51 a second, for 4 s.
+        assert_eq!([at_once, waited, refused], [20, 204, 32]);
+        assert!(attempts.take(address("192.0.2.1"), now).is_ok());
+    }
+
     #[test]
     fn clients_that_are_gone_are_forgotten() {
-        let (attempts, now) = (Attempts::new(PACE), Instant::now());
-        for number in 0..CLIENTS as u32 {
+        let endless = Limit { all: u64::MAX, client: 1, unproven_percent: 100 };
+        let pace = Pace { burst_of_all: u32::MAX, then: endless, ..PACE };
+        let (attempts, now) = (Attempts::new(pace), Instant::now());
+        for number in 0..ACCOUNTS as u32 {
             attempts.take(IpAddr::V4(number.into()), now).expect("there is room");
         }
-        assert!(attempts.take(address("192.0.2.1"), now).is_err());
-        assert!(attempts.take(address("192.0.2.1"), now + REFILL).is_ok());
+        assert!(attempts.take(address("2001:db8::1"), now).is_err());
+        assert!(attempts.take(address("2001:db8::1"), now + REFILL).is_ok());
         assert_eq!(attempts.whole.lock().expect("nobody panicked").len(), 1);
     }
 }

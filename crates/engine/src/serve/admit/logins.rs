@@ -9,13 +9,20 @@ use std::time::{Duration, Instant};
 use goodput_wire::login::{Accounts, Checked, check};
 use tokio::sync::Semaphore;
 
+use super::accounts::Limit;
 use super::attempts::{Attempts, Pace};
 use crate::clock::host_clock;
 use crate::threads::blocking;
 
-/// How often a client may try to log in.
-const PACE: Pace =
-    Pace { what: "logins", burst: 10, refill: Duration::from_secs(1), patience: PATIENCE };
+/// How often a client may try to log in. All together wait for each other (`looked_at`).
+const PACE: Pace = Pace {
+    what: "logins",
+    burst: 10,
+    burst_of_all: u32::MAX,
+    then: Limit { all: u64::MAX, client: 1, unproven_percent: 100 },
+    period: Duration::from_secs(1),
+    patience: PATIENCE,
+};
 
 /// How long a login may wait for its client's next attempt, and then for those that came before it. Both
 /// together are shorter than a session waits (`JUDGING`, wire/src/protocols/iperf3/times.rs).

@@ -66,10 +66,13 @@ pub async fn meet(
         Is::Conversation(protocol) => {
             let local = plain(stream.local_addr().unwrap_or(endpoint.local));
             let caller = Caller { protocol, peer, local };
-            if let Err(why) = may_begin(&first, peer, &shared.handshakes).await {
-                tracing::info!(%peer, "rejected: {why}");
-                return;
-            }
+            let first = match Admitted::of(first, peer, &shared.handshakes).await {
+                Ok(first) => first,
+                Err(why) => {
+                    tracing::info!(%peer, "rejected: {why}");
+                    return;
+                }
+            };
             let conversation = begin(stream, &caller, first, shared);
             client::serve_client(conversation, caller, None, shared).await;
         }
@@ -80,17 +83,27 @@ pub async fn meet(
     drop(permit);
 }
 
-/// Waits until the client may have a handshake, if it asks for one; or says why it may not.
-async fn may_begin(first: &[u8], peer: SocketAddr, handshakes: &Attempts) -> Result<(), String> {
-    if asks_for_handshake(first) {
-        let wait = handshakes.take(peer.ip(), Instant::now())?;
-        tokio::time::sleep(wait).await;
+/// First bytes of a conversation that may begin. Nothing else makes one, so no way to begin has free handshakes.
+struct Admitted(Vec<u8>);
+
+impl Admitted {
+    /// Waits until the client may have a handshake, if it asks for one; or says why it may not.
+    async fn of(first: Vec<u8>, peer: SocketAddr, handshakes: &Attempts) -> Result<Self, String> {
+        if asks_for_handshake(&first) {
+            let wait = handshakes.take(peer.ip(), Instant::now())?;
+            tokio::time::sleep(wait).await;
+        }
+        Ok(Self(first))
     }
-    Ok(())
 }
 
 /// Begins to speak the protocol of the caller, whose `first` bytes were read.
-fn begin(stream: TcpStream, caller: &Caller, first: Vec<u8>, shared: &Shared) -> Conversation {
+fn begin(
+    stream: TcpStream,
+    caller: &Caller,
+    Admitted(first): Admitted,
+    shared: &Shared,
+) -> Conversation {
     let protocol = caller.protocol;
     let session = (protocol.server)(Instant::now(), shared.session_config(caller, Transport::Tcp));
     if protocol.has_control {
@@ -116,6 +129,8 @@ pub async fn turn_away(
         Is::Flow(ticket) => drop(ticket.to.send(Err(why.into()))),
         Is::Conversation(protocol) => {
             let local = plain(stream.local_addr().unwrap_or(endpoint.local));
+            // Who may have no handshake is left without a word.
+            let Ok(first) = Admitted::of(first, peer, &shared.handshakes).await else { return };
             let mut conversation = begin(stream, &Caller { protocol, peer, local }, first, shared);
             while let Ok(Some(action)) = conversation.next().await {
                 let why = why.into();
@@ -228,22 +243,29 @@ fn join_flow(stream: TcpStream, peer: SocketAddr, ticket: &Ticket) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serve::admit::accounts::Limit;
     use crate::serve::admit::attempts::Pace;
 
     #[tokio::test]
     async fn who_asks_for_handshakes_without_end_is_turned_away_and_nobody_else() {
-        let hour = Duration::from_secs(3600);
-        let pace = Pace { what: "handshakes", burst: 2, refill: hour, patience: Duration::ZERO };
+        let pace = Pace {
+            what: "handshakes",
+            burst: 2,
+            burst_of_all: 100,
+            then: Limit { all: 1, client: 1, unproven_percent: 100 },
+            period: Duration::from_secs(3600),
+            patience: Duration::ZERO,
+        };
         let handshakes = Attempts::new(pace);
         let begin = async |first: &[u8], from: &str| {
-            may_begin(first, from.parse().unwrap(), &handshakes).await
+            Admitted::of(first.to_vec(), from.parse().unwrap(), &handshakes).await.map(drop)
         };
         for role in ["goodputs", "goodputk"] {
             assert_eq!(begin(role.as_bytes(), "192.0.2.1:1").await, Ok(()));
         }
         let why = begin(b"goodputk", "192.0.2.1:2").await.unwrap_err();
         assert!(why.contains("handshakes"), "{why}");
-        assert_eq!(begin(b"goodputk", "192.0.2.2:1").await, Ok(()));
+        assert_eq!(begin(b"goodputk", "198.51.100.2:1").await, Ok(()));
         assert_eq!(begin(b"goodputc", "192.0.2.1:3").await, Ok(()), "it asks for none");
     }
 }
