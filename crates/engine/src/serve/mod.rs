@@ -26,6 +26,7 @@ use admit::accounts::Limit;
 use admit::admission::Admission;
 pub use admit::admission::{Exclusive, Lent};
 use admit::attempts::{Attempts, Pace};
+use admit::denied::{self, Denied};
 use admit::gate::Gate;
 use admit::hearing::Hearing;
 pub use admit::host::{Buffers, Host};
@@ -111,6 +112,8 @@ struct Shared {
     /// Handshakes, which take processor time of the control connections.
     handshakes: Attempts,
     hearing: Hearing,
+    /// Datagrams of networks that are left out.
+    denied: Denied,
     sign_locks: SignLocks,
     /// Turns true when the server shall stop.
     stopping: watch::Receiver<bool>,
@@ -226,6 +229,7 @@ pub async fn serve(
         logins: Logins::default(),
         handshakes: Attempts::new(HANDSHAKES),
         hearing: Hearing::default(),
+        denied: Denied::default(),
         sign_locks: SignLocks::default(),
         stopping,
         datagram_thread: datagram_thread.handle().clone(),
@@ -236,6 +240,7 @@ pub async fn serve(
         config,
     });
     let mut answering = JoinSet::new();
+    answering.spawn(log_denied(Arc::clone(&shared)));
     for (Pair { tcp, udp, .. }, endpoint) in pairs.into_iter().zip(&shared.endpoints) {
         let datagrams =
             listen::udp::answer(udp, Arc::clone(endpoint), Arc::clone(&shared), tasks.token());
@@ -256,12 +261,22 @@ pub async fn serve(
         _ = answering.join_next() => {}
     }
     answering.shutdown().await;
+    shared.denied.rest().iter().for_each(|dropped| tracing::info!("{dropped}"));
     // The receiver lives in `shared`, so this cannot fail.
     let _ = tell_stop.send(true);
     tasks.join().await;
     datagram_thread.close();
     echo_thread.close();
     Ok(())
+}
+
+/// Logs what came from networks that are left out, until the future is dropped.
+async fn log_denied(shared: Arc<Shared>) {
+    loop {
+        tokio::time::sleep(denied::PERIOD).await;
+        let dropped = shared.denied.due(std::time::Instant::now());
+        dropped.iter().for_each(|dropped| tracing::info!("{dropped}"));
+    }
 }
 
 /// What is spoken where: first those whose usual port it is, then all others but those who would take

@@ -75,6 +75,12 @@ fn network(address: IpAddr, bits: u8) -> IpNet {
     IpNet::new(address, bits).map_or(IpNet::from(address), |network| network.trunc())
 }
 
+/// The largest network around an address that is taken for one site.
+pub fn site_of(address: IpAddr) -> IpNet {
+    let address = address.to_canonical();
+    network(address, if address.is_ipv4() { 24 } else { 48 })
+}
+
 /// Whose share a charge of `address` is taken from, the smallest share first. A site is given a network
 /// of 56 or 48 bits (RFC 6177), and an IPv4 address is rarely alone in its 24.
 pub fn whose(address: IpAddr) -> Vec<Whose> {

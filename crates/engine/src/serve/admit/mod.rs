@@ -6,6 +6,7 @@ pub mod admission;
 pub mod attempts;
 pub mod back_off;
 pub mod cost;
+pub mod denied;
 pub mod gate;
 pub mod hearing;
 pub mod host;

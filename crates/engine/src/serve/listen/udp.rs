@@ -67,6 +67,8 @@ struct Demultiplexer {
 impl Demultiplexer {
     fn take(&mut self, datagram: Vec<u8>, peer: SocketAddr, alive: &Alive) {
         if !self.shared.config.access.allows(peer.ip()) {
+            let dropped = self.shared.denied.count(peer.ip(), Instant::now());
+            dropped.iter().for_each(|dropped| tracing::info!("{dropped}"));
             return;
         }
         let reserved = Sign::Reserved(self.endpoint.port(), Transport::Udp, peer.ip());

@@ -147,7 +147,7 @@ fn a_conversation_that_measures_takes_a_place_as_flows_do() {
 fn networks_that_are_denied_are_not_talked_to() {
     let home = Home::new();
     let options = ["--allow", "127.0.0.0/8", "--deny", "127.0.9.0/24,::/0"];
-    let server = Server::start(&home, &options);
+    let mut server = Server::start(&home, &options);
     let mut denied = Stranger::connect_from([127, 0, 9, 1].into(), &server.address);
     // It may be closed before it has said a word.
     let _ = denied.stream.write_all(b"goodputc");
@@ -166,4 +166,13 @@ fn networks_that_are_denied_are_not_talked_to() {
     let cause = silent.recv(&mut [0; 2000]).expect_err("no answer came");
     assert_eq!(cause.kind(), ErrorKind::WouldBlock);
     record(&home.run(&["test", &server.address, "--json", "--no-store", "-t", "1"]));
+    (0..5).for_each(|_| drop(silent.send_to(&hello, &server.address)));
+    assert!(ask("127.0.8.2").recv(&mut [0; 2000]).is_ok(), "those before it were looked at");
+    server.stop("-TERM");
+    let log = std::fs::read_to_string(home.path().join("server.log")).expect("it writes one");
+    // Two lines, however many come: the first at once, and what was counted since.
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("dropped ")).collect();
+    let [first, rest] = lines[..] else { panic!("{lines:?}") };
+    assert!(first.contains("dropped 1 datagram from 127.0.9.0/24"), "{first}");
+    assert!(rest.contains("dropped 5 more datagrams from 127.0.9.0/24"), "{rest}");
 }
