@@ -273,7 +273,7 @@ pub async fn serve(
 /// Logs what came from networks that are left out, until the future is dropped.
 async fn log_denied(shared: Arc<Shared>) {
     loop {
-        tokio::time::sleep(denied::PERIOD).await;
+        tokio::time::sleep(denied::LOG_INTERVAL).await;
         let dropped = shared.denied.due(std::time::Instant::now());
         dropped.iter().for_each(|dropped| tracing::info!("{dropped}"));
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::accounts::{Account, Limit, Whose, whose};
 
 /// Accounts that are remembered at the same time. Beyond them none is new.
-const ACCOUNTS: usize = 65_536;
+const MAX_ACCOUNTS: usize = 65_536;
 
 /// How often.
 #[derive(Debug, Clone, Copy)]
@@ -75,10 +75,10 @@ impl Attempts {
             }
         }
         // What is refused is booked nowhere: who floods takes nothing from others that way.
-        if whole.len() + booked.len() > ACCOUNTS {
+        if whole.len() + booked.len() > MAX_ACCOUNTS {
             whole.retain(|_, whole| *whole > now);
         }
-        if whole.len() + booked.len() > ACCOUNTS {
+        if whole.len() + booked.len() > MAX_ACCOUNTS {
             return Err(format!("too many clients come with {}", self.pace.what));
         }
         whole.extend(booked);
@@ -170,7 +170,7 @@ mod tests {
         let endless = Limit { all: u64::MAX, client: 1, unproven_percent: 100 };
         let pace = Pace { burst_of_all: u32::MAX, then: endless, ..PACE };
         let (attempts, now) = (Attempts::new(pace), Instant::now());
-        for number in 0..ACCOUNTS as u32 {
+        for number in 0..MAX_ACCOUNTS as u32 {
             attempts.take(IpAddr::V4(number.into()), now).expect("there is room");
         }
         assert!(attempts.take(address("2001:db8::1"), now).is_err());

@@ -12,10 +12,10 @@ use ipnet::IpNet;
 use super::accounts::site_of;
 
 /// How often a network is logged at most.
-pub const PERIOD: Duration = Duration::from_secs(60);
+pub const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Networks that are logged by name at the same time. All beyond count as one.
-const NETWORKS: usize = 64;
+const MAX_NETWORKS: usize = 64;
 
 /// A network, or all that are not counted by name.
 type Whose = Option<IpNet>;
@@ -43,7 +43,7 @@ impl Denied {
     pub fn count(&self, from: IpAddr, now: Instant) -> Option<Dropped> {
         let mut networks = self.lock();
         let site = Some(site_of(from));
-        let is_named = networks.contains_key(&site) || networks.len() < NETWORKS;
+        let is_named = networks.contains_key(&site) || networks.len() < MAX_NETWORKS;
         let whose = if is_named { site } else { None };
         if let Some(known) = networks.get_mut(&whose) {
             known.since += 1;
@@ -57,7 +57,7 @@ impl Denied {
     pub fn due(&self, now: Instant) -> Vec<Dropped> {
         let mut dropped = Vec::new();
         self.lock().retain(|whose, entry| {
-            if now < entry.logged + PERIOD {
+            if now < entry.logged + LOG_INTERVAL {
                 return true;
             }
             let line = entry.take(*whose);
@@ -116,13 +116,13 @@ mod tests {
             let from = IpAddr::from([192, 0, 2, (number % 250) as u8]);
             assert_eq!(denied.count(from, now), None);
         }
-        assert!(denied.count(address("2001:db8::1"), now + PERIOD / 2).is_some(), "another");
-        assert!(denied.due(now + PERIOD / 2).is_empty());
-        let [later] = &denied.due(now + PERIOD)[..] else { panic!("one network is due") };
+        assert!(denied.count(address("2001:db8::1"), now + LOG_INTERVAL / 2).is_some(), "another");
+        assert!(denied.due(now + LOG_INTERVAL / 2).is_empty());
+        let [later] = &denied.due(now + LOG_INTERVAL)[..] else { panic!("one network is due") };
         assert!(later.to_string().starts_with("dropped 1000 more datagrams from 192.0.2.0/24"));
-        assert_eq!(denied.count(address("192.0.2.1"), now + PERIOD), None);
+        assert_eq!(denied.count(address("192.0.2.1"), now + LOG_INTERVAL), None);
         assert_eq!(denied.rest().len(), 1, "the last one is not lost");
-        assert!(denied.due(now + PERIOD * 2).is_empty(), "both were quiet");
+        assert!(denied.due(now + LOG_INTERVAL * 2).is_empty(), "both were quiet");
         assert!(denied.lock().is_empty());
     }
 
@@ -131,8 +131,8 @@ mod tests {
         let (denied, now) = (Denied::default(), Instant::now());
         let from = (0..100_000_u32).map(|number| IpAddr::V4((number << 8).into()));
         let logged = from.filter_map(|from| denied.count(from, now)).count();
-        assert_eq!((logged, denied.lock().len()), (NETWORKS + 1, NETWORKS + 1));
-        let [others] = &denied.due(now + PERIOD)[..] else { panic!("the others are one") };
+        assert_eq!((logged, denied.lock().len()), (MAX_NETWORKS + 1, MAX_NETWORKS + 1));
+        let [others] = &denied.due(now + LOG_INTERVAL)[..] else { panic!("the others are one") };
         assert!(others.to_string().contains("more datagrams from other networks"), "{others}");
     }
 }
