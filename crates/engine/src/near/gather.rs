@@ -21,7 +21,7 @@ impl NearRun<'_> {
     /// more reason to wait for that.
     pub(super) async fn gather(&mut self, interrupt: &Interrupt, listener: &mut Listener<'_>) {
         let was_raised = interrupt.is_raised();
-        let mut patience = self.patience();
+        let mut patience = self.patience(was_raised);
         while !self.run.has_ended() || self.awaits_report() {
             let newest_s = self.kept.far().last().map_or(0.0, |last| last.at_s);
             patience.hear(Instant::now(), self.client.conversation.heard_bytes(), newest_s);
@@ -32,7 +32,7 @@ impl NearRun<'_> {
                     if let Err(why) = self.seen(seen, listener) {
                         self.cut_short(why).await;
                     }
-                    patience = self.patience();
+                    patience = self.patience(was_raised);
                 }
                 action = self.client.next(), if self.hears => {
                     let outcome = action.and_then(|action| self.acted(action, listener));
@@ -51,8 +51,11 @@ impl NearRun<'_> {
         }
     }
 
-    fn patience(&self) -> Patience {
-        Patience::new(Instant::now(), self.run.plan(), self.kept.near())
+    fn patience(&self, hurried: bool) -> Patience {
+        match hurried {
+            true => Patience::hurried(Instant::now()),
+            false => Patience::new(Instant::now(), self.run.plan(), self.kept.near()),
+        }
     }
 
     fn awaits_report(&self) -> bool {

@@ -11,6 +11,11 @@ const MAX_STANDSTILL: Duration = Duration::from_secs(15);
 /// nothing, does not hold this end for ever.
 const MAX_PROGRESS_TIME: Duration = Duration::from_secs(300);
 
+/// The same two if the user has interrupted the measurement: the far end has been told to finish soon, which takes
+/// it a second (`SHORT_DRAIN_TIME`), and an answer may wait behind a full queue.
+const HURRIED_STANDSTILL: Duration = Duration::from_secs(3);
+const HURRIED_PROGRESS_TIME: Duration = Duration::from_secs(3);
+
 /// Bytes of control messages that count as progress. Signs of life alone are fewer than that in
 /// [`MAX_STANDSTILL`].
 const PROGRESS_BYTES: u64 = 512;
@@ -25,6 +30,8 @@ const MAX_QUEUE_TIME: Duration = Duration::from_secs(1200);
 pub struct Patience {
     since: Instant,
     still: Duration,
+    /// How long progress may put the end off.
+    most: Duration,
     progress: Instant,
     heard_bytes: u64,
     newest_s: f64,
@@ -33,8 +40,16 @@ pub struct Patience {
 impl Patience {
     /// From `now` on, when this end's flows have ended; `near` are its samples.
     pub fn new(now: Instant, plan: &Plan, near: &[Sample]) -> Self {
-        let still = MAX_STANDSTILL + queues(plan, near);
-        Self { since: now, still, progress: now, heard_bytes: 0, newest_s: 0.0 }
+        Self::of(now, MAX_STANDSTILL + queues(plan, near), MAX_PROGRESS_TIME)
+    }
+
+    /// The same where the user waits for the end: nothing is given to queues, which a dead path never empties.
+    pub fn hurried(now: Instant) -> Self {
+        Self::of(now, HURRIED_STANDSTILL, HURRIED_PROGRESS_TIME)
+    }
+
+    fn of(now: Instant, still: Duration, most: Duration) -> Self {
+        Self { since: now, still, most, progress: now, heard_bytes: 0, newest_s: 0.0 }
     }
 
     /// What was heard so far: bytes of all messages, and the time of the newest sample.
@@ -47,7 +62,7 @@ impl Patience {
 
     /// When it ends, unless something is heard before.
     pub fn ends(&self) -> Instant {
-        (self.progress + self.still).min(self.since + self.still + MAX_PROGRESS_TIME)
+        (self.progress + self.still).min(self.since + self.still + self.most)
     }
 
     /// Seconds since it began.
@@ -97,6 +112,19 @@ mod tests {
         assert_eq!(ends(&[]), MAX_STANDSTILL);
         assert_eq!(ends(&[sent(10.0, 1_000_000, 500_000)]), MAX_STANDSTILL + 5 * S);
         assert_eq!(ends(&[sent(10.0, 1, u64::MAX)]), MAX_STANDSTILL + MAX_QUEUE_TIME);
+    }
+
+    #[test]
+    fn who_interrupts_waits_for_a_live_far_end_and_not_for_a_dead_one() {
+        let now = Instant::now();
+        let mut patience = Patience::hurried(now);
+        assert_eq!(patience.ends(), now + HURRIED_STANDSTILL, "whatever is queued");
+        patience.hear(now + 2 * S, 5000, 0.0);
+        assert_eq!(patience.ends(), now + 2 * S + HURRIED_STANDSTILL);
+        for tick in 3..100u32 {
+            patience.hear(now + tick * S, 5000, f64::from(tick));
+        }
+        assert_eq!(patience.ends(), now + HURRIED_STANDSTILL + HURRIED_PROGRESS_TIME);
     }
 
     #[test]

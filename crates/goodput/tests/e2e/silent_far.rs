@@ -100,3 +100,27 @@ fn a_report_that_comes_late_is_waited_for() {
     let way = &record.result.directions[0];
     assert_eq!(way.received_bytes.value(), way.sent_bytes.value(), "all of it came");
 }
+
+/// Bytes have no end of their own on a path that carries nothing more.
+#[test]
+fn an_interrupt_waits_only_shortly_for_a_far_end_that_is_gone() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let arguments = ["test", &server.address, "--no-store", "--json-stream", "-n", "1T"];
+    let mut command = home.goodput(&arguments);
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+    let stdout: ChildStdout = child.stdout.take().expect("stdout is piped");
+    let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("\"event\":\"interval\"")), "payload moves");
+    signal("-STOP", &server);
+    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(told.is_ok_and(|status| status.success()));
+    let record = record(lines);
+    child.wait().expect("it was a child");
+    signal("-CONT", &server);
+    // Without an interrupt it is given up after a silence of 15 s, which is another reason.
+    let why = record.incomplete.as_deref().unwrap_or_default();
+    assert!(why.contains("no report within"), "{why:?}");
+    assert!(record.doubts.iter().any(|doubt| doubt.contains("interrupted after")), "{record:?}");
+    assert!(record.result.goodput_bits_per_s.0 > 0.0, "what is known is kept");
+}
