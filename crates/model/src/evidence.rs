@@ -44,6 +44,14 @@ pub struct Measured {
     pub precision_percent: Known<f64>,
 }
 
+impl Measured {
+    /// Payload bytes of the window.
+    pub fn bytes(&self) -> u64 {
+        // A cast from float to integer saturates.
+        self.goodput.bytes_in(self.to_s - self.from_s).round() as u64
+    }
+}
+
 impl Evidence {
     /// What the sending end saw.
     pub fn sender(&self) -> Result<&End, Missing> {

@@ -156,7 +156,8 @@ pub struct Outcome {
     /// Payload the receivers' applications read per second, after slow start; both directions
     /// together where both were measured.
     pub goodput_bits_per_s: BitRate,
-    /// Length of the window it was taken from.
+    /// Length of the window it was taken from, the longer one of two directions; not that of the whole run, of
+    /// which `received_bytes` and `sent_bytes` are.
     pub duration_s: f64,
     /// Half-width of the 95 % interval of the mean, percent of it.
     pub precision_percent: Known<f64>,
@@ -175,9 +176,20 @@ pub struct Outcome {
 pub struct DirectionResult {
     /// The end that sent.
     pub sender: EndName,
-    /// Receiver's count over the window.
+    /// Receiver's count over the window: `window_bytes` in `window_s`.
     pub goodput_bits_per_s: BitRate,
-    /// Payload bytes the receiver's application read over the whole run, slow start included.
+    /// The end whose count the goodput is: the receiver; or the sender where the receiver reports nothing
+    /// meanwhile and the sender's TCP heard what arrived. Absent in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_by: Option<EndName>,
+    /// Payload bytes of the window that the goodput is taken from, by that count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_bytes: Option<u64>,
+    /// Length of that window, seconds; each direction has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_s: Option<f64>,
+    /// Payload bytes the receiver's application read over the whole run, slow start included. Not the bytes of
+    /// the window: the goodput is not this divided by its length.
     pub received_bytes: Known<u64>,
     /// Payload bytes the sender's application wrote over the whole run.
     pub sent_bytes: Known<u64>,

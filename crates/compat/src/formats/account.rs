@@ -96,9 +96,18 @@ fn direction(record: &Record, flows: &[FlowAccount], sender: EndName) -> Directi
         received: together(own.iter().map(|flow| &flow.received)),
     };
     if let Some(result) = record.result.directions.iter().find(|d| d.sender == sender) {
-        fill(&mut sum, result, record.result.duration_s);
+        fill(&mut sum, result, run_s(record));
     }
     sum
+}
+
+/// How long the whole run took, seconds, of which the result's bytes are. The result's own time is that of the
+/// window from which its goodput was taken, and stands in only where nothing was sampled.
+fn run_s(record: &Record) -> f64 {
+    let ends = [&record.ends.near, &record.ends.far].into_iter().filter_map(|end| end.value());
+    let last_s = ends.filter_map(|end| end.last_sample()).map(|last| last.at_s).reduce(f64::max);
+    let run_s = last_s.map(|last_s| last_s - record.plan.omit_s);
+    run_s.filter(|seconds| *seconds > 0.0).unwrap_or(record.result.duration_s)
 }
 
 /// Takes from the record's own result what no flow tells.

@@ -71,17 +71,28 @@ impl<'a> FarCounts<'a> {
 pub fn measured(measurement: &Measurement) -> Option<Measured> {
     let told = FarCounts::of(measurement, Role::Receiver);
     let bytes = *told.sum(|flow| &flow.bytes).value()?;
-    let sent_for =
-        measurement.steady(EndName::Near).last().map(|last| last.at_s - measurement.plan.omit_s);
-    let duration_s = told.duration_s().value().copied().filter(|s| *s > 0.0).or(sent_for)?;
+    let counted_for = told.duration_s().value().copied().filter(|s| *s > 0.0);
+    let (duration_s, whose) = match counted_for {
+        Some(duration_s) => (duration_s, ""),
+        None => (sent_for_s(measurement)?, ", and no time: this end sent for so long"),
+    };
     Some(Measured {
         goodput: BitRate::over(bytes, duration_s)?,
         from_s: 0.0,
         to_s: duration_s,
-        precision_percent: Known::missing(
-            "the far end reported one number for the whole run, which shows no variation",
-        ),
+        precision_percent: Known::missing(format!(
+            "the far end reported one number for the whole run{whose}, which shows no variation"
+        )),
     })
+}
+
+/// How long this end sent all that the far end counted, seconds. The time of the window that is otherwise measured
+/// is shorter: what left after it counts too.
+fn sent_for_s(measurement: &Measurement) -> Option<f64> {
+    let samples = &measurement.near.samples;
+    let grew = samples.windows(2).rev().find(|pair| pair[1].sent_bytes > pair[0].sent_bytes);
+    let last = grew.map(|pair| &pair[1]).or(samples.last().filter(|last| last.sent_bytes > 0));
+    last.map(|last| last.at_s - measurement.plan.omit_s)
 }
 
 /// Share of what `sender` sent in datagrams that did not arrive, by the account of the far end.
@@ -112,6 +123,8 @@ fn unreported(measurement: &Measurement) -> Missing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+
     use goodput_model::Clocks;
     use goodput_model::{End, Host, Plan, Sample, Totals};
 
@@ -165,8 +178,17 @@ mod tests {
     #[test]
     fn without_its_duration_the_time_of_sending_counts() {
         let untimed = FlowTotals { duration_s: Known::missing("not told"), ..flow(1000, 0.0) };
-        let measured = measured(&sent_over_udp(vec![untimed])).unwrap();
+        let mut measurement = sent_over_udp(vec![untimed]);
+        let near = Arc::make_mut(&mut measurement.near);
+        let sample = |at_s, sent_bytes| Sample { at_s, sent_bytes, ..near.samples[0].clone() };
+        near.samples =
+            vec![sample(0.0, 0), sample(1.0, 2000), sample(2.0, 4000), sample(3.0, 4000)];
+        measurement.steady_samples = Some((2, 0));
+        let measured = measured(&measurement).unwrap();
+        // 1000 bytes in the 2 s in which this end sent, whatever part of them is steady.
         assert!((measured.goodput.0 - 4000.0).abs() < 1e-6, "{measured:?}");
+        let why = measured.precision_percent.get().unwrap_err().to_string();
+        assert!(why.contains("no time"), "{why}");
     }
 
     #[test]

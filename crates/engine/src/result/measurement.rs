@@ -84,6 +84,12 @@ impl Measurement {
     /// receiver reports nothing meanwhile or falls silent, from what its TCP acknowledged, or else from what
     /// it told afterwards, or before it fell silent. `None` if none of these is there.
     pub fn measured(&self, sender: EndName) -> Option<Measured> {
+        self.counted(sender).map(|(_, measured)| measured)
+    }
+
+    /// The same, and which end counted it: the receiver; or the sender, whose TCP heard of what arrived.
+    pub fn counted(&self, sender: EndName) -> Option<(EndName, Measured)> {
+        let receiver = sender.other();
         let sent = self.steady(sender);
         let omit_s = self.plan.omit_s;
         // What has arrived waits for the disk until the end: that time counts.
@@ -92,13 +98,14 @@ impl Measurement {
         let by_receiver =
             || measure(sent, self.steady(sender.other()), omit_s, self.sender_later_s(sender));
         let tells_all = sender == EndName::Far || self.silence().is_none();
-        match self.end(sender.other()).filter(|_| tells_all) {
-            Some(receiver) if to_disk => whole(&receiver.samples),
-            Some(_) => by_receiver(),
+        let by = |end: EndName| move |measured| (end, measured);
+        match self.end(receiver).filter(|_| tells_all) {
+            Some(seen) if to_disk => whole(&seen.samples).map(by(receiver)),
+            Some(_) => by_receiver().map(by(receiver)),
             None => self
                 .acknowledged(sender)
-                .or_else(|| far_totals::measured(self))
-                .or_else(by_receiver),
+                .map(by(sender))
+                .or_else(|| far_totals::measured(self).or_else(by_receiver).map(by(receiver))),
         }
     }
 

@@ -21,8 +21,11 @@ const UNFINISHED: &str = "its last count did not come";
 /// Reads the outcome off a measurement. `ceiling` is what the path could carry at best.
 pub fn outcome(measurement: &Measurement, ceiling: Known<BitRate>) -> Outcome {
     let senders = measurement.senders();
-    let measured: Vec<_> =
-        senders.iter().filter_map(|s| Some((*s, measurement.measured(*s)?))).collect();
+    let counted: Vec<_> =
+        senders.iter().filter_map(|s| Some((*s, measurement.counted(*s)?))).collect();
+    let directions =
+        counted.iter().map(|(s, (by, m))| direction(measurement, *s, *by, m)).collect();
+    let measured: Vec<_> = counted.into_iter().map(|(s, (_, measured))| (s, measured)).collect();
     let total = measured.iter().map(|(_, m)| m.goodput.0).sum();
     let longest = measured.iter().map(|(_, m)| m.to_s - m.from_s).fold(0.0, f64::max);
     Outcome {
@@ -30,7 +33,7 @@ pub fn outcome(measurement: &Measurement, ceiling: Known<BitRate>) -> Outcome {
         duration_s: longest,
         precision_percent: worst_precision(&measured),
         ceiling_bits_per_s: ceiling,
-        directions: measured.iter().map(|(s, m)| direction(measurement, *s, m)).collect(),
+        directions,
         near: end_result(Ok(&measurement.near)),
         far: far_result(measurement),
     }
@@ -42,13 +45,21 @@ fn worst_precision(measured: &[(EndName, Measured)]) -> Known<f64> {
     all.map(|each| each.into_iter().fold(0.0, f64::max)).into()
 }
 
-fn direction(measurement: &Measurement, sender: EndName, measured: &Measured) -> DirectionResult {
+fn direction(
+    measurement: &Measurement,
+    sender: EndName,
+    counted_by: EndName,
+    measured: &Measured,
+) -> DirectionResult {
     let sending = Flows::of(measurement, sender, Role::Sender);
     let receiving = Flows::of(measurement, sender.other(), Role::Receiver);
     let sent_bytes = seen_or_reported(sending.sum(|f| Ok(f.bytes)), sending.reported(|f| &f.bytes));
     DirectionResult {
         sender,
         goodput_bits_per_s: measured.goodput,
+        counted_by: Some(counted_by),
+        window_bytes: Some(measured.bytes()),
+        window_s: Some(measured.to_s - measured.from_s),
         received_bytes: seen_or_reported(
             receiving.sum(|f| Ok(f.bytes)),
             receiving.reported(|f| &f.bytes),
